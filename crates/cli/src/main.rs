@@ -1,0 +1,2 @@
+//! The curium program.
+fn main() {}

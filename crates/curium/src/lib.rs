@@ -1,0 +1,1 @@
+//! The CUDA foundation for Rust: a facade over the curium crates.

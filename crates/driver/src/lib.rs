@@ -1,0 +1,1 @@
+//! CUDA contexts, streams, events, libraries and kernels over the driver API.

@@ -1,0 +1,1 @@
+//! CUDA device and pinned memory: buffers and copies.

@@ -1,0 +1,1 @@
+//! CUDA C++ to PTX at run time through NVRTC.

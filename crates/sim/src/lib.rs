@@ -1,0 +1,1 @@
+//! The CUDA driver on the CPU: the same ABI, real kernels, faults on request.

@@ -1,0 +1,1 @@
+//! Tests of the curium crates against the simulator and a GPU.

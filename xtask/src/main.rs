@@ -1,0 +1,2 @@
+//! Generates and verifies.
+fn main() {}
