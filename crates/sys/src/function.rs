@@ -1,0 +1,178 @@
+//! One function of the driver, by name.
+
+use core::ffi::CStr;
+use core::fmt;
+use core::str::FromStr;
+
+use thiserror::Error;
+
+use crate::CudaVersion;
+
+/// One function that `libcuda` exports.
+///
+/// Every function is an associated constant under its ABI name.
+///
+/// ```
+/// use curium_sys::{CudaVersion, Function};
+///
+/// assert_eq!(Function::cuCtxCreate_v3.name(), "cuCtxCreate_v3");
+/// assert_eq!(Function::cuCtxCreate_v3.base_name(), "cuCtxCreate");
+/// assert_eq!(Function::cuCtxCreate_v3.since(), CudaVersion::new(11, 4));
+/// ```
+#[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct Function(u16);
+
+/// What is known of one function.
+struct Record {
+    name: &'static CStr,
+    since: CudaVersion,
+}
+
+macro_rules! declare {
+    ($(fn $name:ident($($parameter:tt)*) -> $result:ty = $since:literal;)*) => {
+        /// The position of each function in the list.
+        #[expect(non_camel_case_types, reason = "these are C's names")]
+        #[repr(u16)]
+        enum Index {
+            $($name,)*
+        }
+
+        const RECORDS: &[Record] = &[
+            $(Record { name: c_name(concat!(stringify!($name), "\0")), since: CudaVersion::from_raw($since) },)*
+        ];
+
+        #[expect(non_upper_case_globals, reason = "these are C's names")]
+        impl Function {
+            $(
+                #[doc = concat!("`", stringify!($name), "`.")]
+                pub const $name: Self = Self(Index::$name as u16);
+            )*
+        }
+    };
+}
+
+crate::for_each_function!(declare);
+
+impl Function {
+    /// How many functions there are.
+    pub const COUNT: usize = RECORDS.len();
+
+    /// Every function, in the order of names.
+    pub fn all() -> impl ExactSizeIterator<Item = Self> + DoubleEndedIterator + Clone {
+        // `COUNT` fits: the list is far shorter than 65,536.
+        (0..Self::COUNT as u16).map(Self)
+    }
+
+    /// The name of the exported symbol, such as `cuCtxCreate_v3`.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.c_name().to_str().unwrap_or_default()
+    }
+
+    /// The name of the exported symbol as C reads it.
+    #[must_use]
+    pub fn c_name(self) -> &'static CStr {
+        RECORDS[usize::from(self.0)].name
+    }
+
+    /// The name that a C program writes, without the ABI suffix: `cuCtxCreate` of `cuCtxCreate_v3`.
+    #[must_use]
+    pub fn base_name(self) -> &'static str {
+        self.split_name().0
+    }
+
+    /// The number in the ABI suffix: 3 of `cuCtxCreate_v3`, 1 where there is none.
+    #[must_use]
+    pub fn abi_number(self) -> u32 {
+        self.split_name().1
+    }
+
+    /// The CUDA version that introduced this symbol.
+    #[must_use]
+    pub fn since(self) -> CudaVersion {
+        RECORDS[usize::from(self.0)].since
+    }
+
+    /// The position of this function in the list, below [`Function::COUNT`].
+    #[must_use]
+    pub const fn index(self) -> usize {
+        self.0 as usize
+    }
+
+    fn split_name(self) -> (&'static str, u32) {
+        let name = self.name();
+        let split = name.rsplit_once("_v").and_then(|(base, number)| Some((base, number.parse().ok()?)));
+        split.unwrap_or((name, 1))
+    }
+}
+
+impl fmt::Debug for Function {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.name())
+    }
+}
+
+impl fmt::Display for Function {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(self.name())
+    }
+}
+
+/// A name that no function of the driver has.
+#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
+#[error("the CUDA driver API has no function of this name up to CUDA {}", CudaVersion::NEWEST_KNOWN)]
+pub struct UnknownFunction;
+
+impl FromStr for Function {
+    type Err = UnknownFunction;
+
+    /// Finds a function by the name of its symbol, such as `cuCtxCreate_v3`.
+    fn from_str(name: &str) -> Result<Self, UnknownFunction> {
+        Self::all().find(|function| function.name() == name).ok_or(UnknownFunction)
+    }
+}
+
+const fn c_name(name: &'static str) -> &'static CStr {
+    match CStr::from_bytes_with_nul(name.as_bytes()) {
+        Ok(name) => name,
+        Err(_) => panic!("a symbol's name holds no NUL"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_function_is_found_by_its_own_name_and_index() {
+        for (index, function) in Function::all().enumerate() {
+            assert_eq!(function.index(), index);
+            assert_eq!(function.name().parse(), Ok(function));
+        }
+    }
+
+    #[test]
+    fn name_that_is_no_function_is_an_error() {
+        assert_eq!("cuNothing".parse::<Function>(), Err(UnknownFunction));
+    }
+
+    #[test]
+    fn abi_suffix_is_split_off() {
+        assert_eq!((Function::cuInit.base_name(), Function::cuInit.abi_number()), ("cuInit", 1));
+        assert_eq!((Function::cuCtxCreate_v4.base_name(), Function::cuCtxCreate_v4.abi_number()), ("cuCtxCreate", 4));
+        assert_eq!(Function::cuDevicePrimaryCtxRelease_v2.base_name(), "cuDevicePrimaryCtxRelease");
+    }
+
+    #[test]
+    fn later_abi_versions_of_a_function_are_newer() {
+        for newer in Function::all() {
+            for older in Function::all().filter(|older| older.base_name() == newer.base_name()) {
+                assert_eq!(
+                    older.abi_number().cmp(&newer.abi_number()),
+                    older.since().cmp(&newer.since()),
+                    "{older} {newer}"
+                );
+            }
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! What `cargo xtask bindings generate` writes.
+
+pub(crate) mod functions;
+
+#[expect(
+    missing_docs,
+    non_camel_case_types,
+    non_snake_case,
+    non_upper_case_globals,
+    clippy::missing_safety_doc,
+    clippy::multiple_unsafe_ops_per_block,
+    clippy::undocumented_unsafe_blocks,
+    unsafe_code,
+    reason = "these are C's names and layouts, generated from the header, whose comments are not copied"
+)]
+pub(crate) mod types;

@@ -1,0 +1,57 @@
+//! CUDA versions as the driver counts them.
+
+use core::fmt;
+
+/// A CUDA version as `cuDriverGetVersion` reports it: 1000 × major + 10 × minor.
+///
+/// ```
+/// use curium_sys::CudaVersion;
+///
+/// assert_eq!(CudaVersion::new(12, 4).to_string(), "12.4");
+/// assert_eq!(CudaVersion::from_raw(13050), CudaVersion::new(13, 5));
+/// ```
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub struct CudaVersion(u32);
+
+impl CudaVersion {
+    /// The oldest driver that Curium works with.
+    pub const OLDEST_SUPPORTED: Self = Self::new(11, 8);
+    /// The version of the header that the bindings were generated from.
+    pub const NEWEST_KNOWN: Self = Self(crate::CUDA_VERSION);
+
+    /// The version `major.minor`.
+    #[must_use]
+    pub const fn new(major: u32, minor: u32) -> Self {
+        Self(major * 1000 + minor * 10)
+    }
+
+    /// The version as the driver counts it, such as 12040 for 12.4.
+    #[must_use]
+    pub const fn from_raw(raw: u32) -> Self {
+        Self(raw)
+    }
+
+    /// The number that the driver uses, such as 12040 for 12.4.
+    #[must_use]
+    pub const fn as_raw(self) -> u32 {
+        self.0
+    }
+
+    /// The part before the dot.
+    #[must_use]
+    pub const fn major(self) -> u32 {
+        self.0 / 1000
+    }
+
+    /// The part behind the dot.
+    #[must_use]
+    pub const fn minor(self) -> u32 {
+        self.0 % 1000 / 10
+    }
+}
+
+impl fmt::Display for CudaVersion {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}.{}", self.major(), self.minor())
+    }
+}

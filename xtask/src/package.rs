@@ -1,0 +1,151 @@
+//! Pinned packages: fetched by name and release, verified by checksum, unpacked once into a cache.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
+
+/// One wheel of the package index, pinned by its checksum.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct Package {
+    pub(crate) package: String,
+    pub(crate) release: String,
+    pub(crate) sha256: String,
+}
+
+/// The header package of one CUDA version.
+#[derive(Clone, Debug, Deserialize)]
+pub(crate) struct CudaVersion {
+    pub(crate) version: String,
+    #[serde(flatten)]
+    pub(crate) package: Package,
+}
+
+/// Everything that `cuda-versions.toml` pins.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Pins {
+    pub(crate) cuda: Vec<CudaVersion>,
+    pub(crate) libclang: Package,
+}
+
+impl Pins {
+    /// Reads `xtask/cuda-versions.toml`.
+    pub(crate) fn read() -> Result<Self> {
+        let path = crate::root().join("xtask/cuda-versions.toml");
+        let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        toml::from_str(&text).with_context(|| path.display().to_string())
+    }
+
+    /// The newest CUDA version: the one that the bindings are generated from.
+    pub(crate) fn newest(&self) -> Result<&CudaVersion> {
+        self.cuda.last().context("cuda-versions.toml lists no CUDA version")
+    }
+
+    /// The pin of CUDA `version`, such as `12.4`.
+    pub(crate) fn cuda(&self, version: &str) -> Result<&CudaVersion> {
+        self.cuda.iter().find(|cuda| cuda.version == version).with_context(|| {
+            let known: Vec<_> = self.cuda.iter().map(|cuda| cuda.version.as_str()).collect();
+            format!("CUDA {version} is not pinned; known are {}", known.join(", "))
+        })
+    }
+}
+
+impl CudaVersion {
+    /// The folder that holds `cuda.h` and `cudaTypedefs.h` of this version.
+    pub(crate) fn include(&self) -> Result<PathBuf> {
+        let unpacked = self.package.unpacked()?;
+        let header = find(&unpacked, "cuda.h")
+            .with_context(|| format!("{} {} holds no cuda.h", self.package.package, self.package.release))?;
+        Ok(header.parent().expect("a file lies in a folder").to_path_buf())
+    }
+}
+
+impl Package {
+    /// The folder of the unpacked package; fetches and verifies it on first use.
+    pub(crate) fn unpacked(&self) -> Result<PathBuf> {
+        let folder = cache().join(format!("{}-{}-{}", self.package, self.release, &self.sha256[..12]));
+        if folder.is_dir() {
+            return Ok(folder);
+        }
+        let downloads = folder.with_extension("download");
+        let partial = folder.with_extension("partial");
+        for stale in [&downloads, &partial] {
+            if stale.exists() {
+                fs::remove_dir_all(stale)?;
+            }
+        }
+        let wheel = self.download(&downloads)?;
+        self.verify(&wheel)?;
+        unzip(&wheel, &partial)?;
+        fs::rename(&partial, &folder)?;
+        fs::remove_dir_all(&downloads)?;
+        Ok(folder)
+    }
+
+    fn download(&self, into: &Path) -> Result<PathBuf> {
+        let requirement = format!("{}=={}", self.package, self.release);
+        let mut pip = Command::new("python3");
+        pip.args(["-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps"]);
+        pip.arg("--only-binary=:all:");
+        for platform in
+            ["manylinux_2_28", "manylinux_2_27", "manylinux_2_17", "manylinux2014", "manylinux2010", "manylinux1"]
+        {
+            pip.args(["--platform", &format!("{platform}_x86_64")]);
+        }
+        let output = pip
+            .arg("-d")
+            .arg(into)
+            .arg(&requirement)
+            .output()
+            .context("python3 with pip is needed to fetch packages")?;
+        ensure!(
+            output.status.success(),
+            "{requirement} is not in the cache {} and could not be fetched with pip (offline?):\n{}",
+            cache().display(),
+            String::from_utf8_lossy(&output.stderr).trim()
+        );
+        let mut files = fs::read_dir(into)?.collect::<std::io::Result<Vec<_>>>()?;
+        match (files.pop(), files.is_empty()) {
+            (Some(file), true) => Ok(file.path()),
+            _ => bail!("pip left no single file for {requirement} in {}", into.display()),
+        }
+    }
+
+    fn verify(&self, wheel: &Path) -> Result<()> {
+        let digest = Sha256::digest(fs::read(wheel)?);
+        let found: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        ensure!(
+            found == self.sha256,
+            "{} {} has sha256 {found}, but cuda-versions.toml pins {}",
+            self.package,
+            self.release,
+            self.sha256
+        );
+        Ok(())
+    }
+}
+
+/// Where packages are kept: `CURIUM_CUDA_CACHE`, else `.cuda` in the workspace.
+fn cache() -> PathBuf {
+    std::env::var_os("CURIUM_CUDA_CACHE").map_or_else(|| crate::root().join(".cuda"), PathBuf::from)
+}
+
+fn unzip(wheel: &Path, into: &Path) -> Result<()> {
+    let output = Command::new("python3").args(["-m", "zipfile", "-e"]).arg(wheel).arg(into).output()?;
+    ensure!(output.status.success(), "{}: {}", wheel.display(), String::from_utf8_lossy(&output.stderr).trim());
+    Ok(())
+}
+
+/// The first file called `name` below `folder`.
+pub(crate) fn find(folder: &Path, name: &str) -> Option<PathBuf> {
+    let mut entries: Vec<_> = fs::read_dir(folder).ok()?.filter_map(Result::ok).map(|entry| entry.path()).collect();
+    entries.sort();
+    if let Some(file) = entries.iter().find(|path| path.is_file() && path.file_name().is_some_and(|file| file == name))
+    {
+        return Some(file.clone());
+    }
+    entries.iter().filter(|path| path.is_dir()).find_map(|path| find(path, name))
+}
