@@ -2,7 +2,10 @@
 #![expect(clippy::print_stdout, reason = "this is a command-line program")]
 
 mod bindings;
+mod kernels;
+mod nvrtc;
 mod package;
+mod stale;
 
 use std::path::{Path, PathBuf};
 
@@ -22,11 +25,14 @@ enum Command {
     /// Generate the bindings, or compare them with every CUDA version.
     #[command(subcommand)]
     Bindings(bindings::Command),
+    /// Compile the test kernels to PTX.
+    Kernels(kernels::Options),
 }
 
 fn main() -> Result<()> {
     match Arguments::parse().command {
         Command::Bindings(command) => bindings::run(command),
+        Command::Kernels(options) => kernels::run(&options),
     }
 }
 

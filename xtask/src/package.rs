@@ -29,6 +29,7 @@ pub(crate) struct CudaVersion {
 pub(crate) struct Pins {
     pub(crate) cuda: Vec<CudaVersion>,
     pub(crate) libclang: Package,
+    pub(crate) nvrtc: Package,
 }
 
 impl Pins {
@@ -57,7 +58,7 @@ impl CudaVersion {
     /// The folder that holds `cuda.h` and `cudaTypedefs.h` of this version.
     pub(crate) fn include(&self) -> Result<PathBuf> {
         let unpacked = self.package.unpacked()?;
-        let header = find(&unpacked, "cuda.h")
+        let header = find(&unpacked, |name| name == "cuda.h")
             .with_context(|| format!("{} {} holds no cuda.h", self.package.package, self.package.release))?;
         Ok(header.parent().expect("a file lies in a folder").to_path_buf())
     }
@@ -139,13 +140,11 @@ fn unzip(wheel: &Path, into: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The first file called `name` below `folder`.
-pub(crate) fn find(folder: &Path, name: &str) -> Option<PathBuf> {
+/// The first file below `folder` whose name is `wanted`.
+pub(crate) fn find(folder: &Path, wanted: impl Fn(&str) -> bool + Copy) -> Option<PathBuf> {
     let mut entries: Vec<_> = fs::read_dir(folder).ok()?.filter_map(Result::ok).map(|entry| entry.path()).collect();
     entries.sort();
-    if let Some(file) = entries.iter().find(|path| path.is_file() && path.file_name().is_some_and(|file| file == name))
-    {
-        return Some(file.clone());
-    }
-    entries.iter().filter(|path| path.is_dir()).find_map(|path| find(path, name))
+    let (folders, files): (Vec<_>, Vec<_>) = entries.into_iter().partition(|path| path.is_dir());
+    let file = files.into_iter().find(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(wanted));
+    file.or_else(|| folders.iter().find_map(|folder| find(folder, wanted)))
 }

@@ -66,7 +66,8 @@ fn use_pinned_libclang() -> Result<()> {
         return Ok(());
     }
     let folder = Pins::read()?.libclang.unpacked()?;
-    let library = crate::package::find(&folder, "libclang.so").context("the libclang package holds no libclang.so")?;
+    let library = crate::package::find(&folder, |name| name == "libclang.so")
+        .context("the libclang package holds no libclang.so")?;
     // SAFETY: this program has started no thread that reads the environment.
     unsafe { std::env::set_var("LIBCLANG_PATH", library.parent().context("libclang.so lies in no folder")?) };
     Ok(())
