@@ -6,6 +6,7 @@ mod kernels;
 mod nvrtc;
 mod package;
 mod stale;
+mod version;
 
 use std::path::{Path, PathBuf};
 

@@ -8,6 +8,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
+use crate::version::Version;
+
 /// One wheel of the package index, pinned by its checksum.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Package {
@@ -19,7 +21,7 @@ pub(crate) struct Package {
 /// The header package of one CUDA version.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct CudaVersion {
-    pub(crate) version: String,
+    pub(crate) version: Version,
     #[serde(flatten)]
     pub(crate) package: Package,
 }
@@ -45,10 +47,10 @@ impl Pins {
         self.cuda.last().context("cuda-versions.toml lists no CUDA version")
     }
 
-    /// The pin of CUDA `version`, such as `12.4`.
-    pub(crate) fn cuda(&self, version: &str) -> Result<&CudaVersion> {
+    /// The pin of CUDA `version`.
+    pub(crate) fn cuda(&self, version: Version) -> Result<&CudaVersion> {
         self.cuda.iter().find(|cuda| cuda.version == version).with_context(|| {
-            let known: Vec<_> = self.cuda.iter().map(|cuda| cuda.version.as_str()).collect();
+            let known: Vec<_> = self.cuda.iter().map(|cuda| cuda.version.to_string()).collect();
             format!("CUDA {version} is not pinned; known are {}", known.join(", "))
         })
     }
@@ -71,18 +73,14 @@ impl Package {
         if folder.is_dir() {
             return Ok(folder);
         }
-        let downloads = folder.with_extension("download");
-        let partial = folder.with_extension("partial");
-        for stale in [&downloads, &partial] {
-            if stale.exists() {
-                fs::remove_dir_all(stale)?;
-            }
-        }
-        let wheel = self.download(&downloads)?;
+        // Another process may fetch the same package: each works in a folder of its own, and the first one wins.
+        let work = cache().join(format!("{}-{}.{}", self.package, self.release, std::process::id()));
+        let wheel = self.download(&work.join("wheel"))?;
         self.verify(&wheel)?;
-        unzip(&wheel, &partial)?;
-        fs::rename(&partial, &folder)?;
-        fs::remove_dir_all(&downloads)?;
+        unzip(&wheel, &work.join("unpacked"))?;
+        let moved = fs::rename(work.join("unpacked"), &folder);
+        fs::remove_dir_all(&work)?;
+        ensure!(moved.is_ok() || folder.is_dir(), "{} cannot be made: {moved:?}", folder.display());
         Ok(folder)
     }
 
