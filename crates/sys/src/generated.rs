@@ -7,7 +7,7 @@ pub(crate) mod functions;
     non_camel_case_types,
     non_snake_case,
     non_upper_case_globals,
-    clippy::missing_safety_doc,
+    clippy::allow_attributes_without_reason,
     clippy::multiple_unsafe_ops_per_block,
     clippy::undocumented_unsafe_blocks,
     unsafe_code,
