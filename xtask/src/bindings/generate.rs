@@ -102,7 +102,11 @@ fn render_type(ty: &syn::Type) -> Result<String> {
 /// The text as `cargo fmt` leaves it.
 fn rustfmt(text: &str) -> Result<String> {
     let mut command = Command::new("rustfmt");
-    command.args(["--edition", "2024", "--config-path"]).arg(crate::root()).stdin(Stdio::piped()).stdout(Stdio::piped());
+    command
+        .args(["--edition", "2024", "--config-path"])
+        .arg(crate::root())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
     let mut child = command.spawn().context("rustfmt is needed to generate code")?;
     let mut input = child.stdin.take().context("rustfmt has no standard input")?;
     let text = text.to_owned();
