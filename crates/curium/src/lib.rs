@@ -1,1 +1,80 @@
-//! The CUDA foundation for Rust: a facade over the curium crates.
+//! The CUDA foundation for Rust.
+//!
+//! This crate gathers the layers; each can be used by itself:
+//!
+//! | module | crate | what it is |
+//! |---|---|---|
+//! | [`sys`] | `curium-sys` | the C ABI, the table of functions, the loader |
+//! | [`driver`] | `curium-driver` | devices, contexts, streams, events, modules, libraries, kernels |
+//! | [`memory`] | `curium-memory` | device and pinned buffers, copies |
+//! | `nvrtc` (feature) | `curium-nvrtc` | CUDA C++ to PTX at run time |
+//!
+//! Nothing of CUDA is needed to compile or start a program: the driver is found when [`Device::first`](driver::Device::first) or
+//! [`Driver::load`](driver::Driver::load) is called, and one program works with every driver from CUDA 11.8 on.
+//!
+//! # Example
+//!
+//! ```
+//! use curium::prelude::*;
+//!
+//! const SAXPY: &str = "
+//! .version 7.8
+//! .target sm_75
+//! .address_size 64
+//! .visible .entry saxpy(.param .f32 a, .param .u64 x, .param .u64 y, .param .u32 n)
+//! {
+//!     .reg .pred %out; .reg .b32 %i, %n, %block, %size; .reg .b64 %x, %y, %at; .reg .f32 %a, %u, %v;
+//!     mov.u32 %block, %ctaid.x;
+//!     mov.u32 %size, %ntid.x;
+//!     mov.u32 %i, %tid.x;
+//!     mad.lo.s32 %i, %block, %size, %i;
+//!     ld.param.u32 %n, [n];
+//!     setp.ge.u32 %out, %i, %n;
+//!     @%out ret;
+//!     ld.param.f32 %a, [a];
+//!     ld.param.u64 %x, [x];
+//!     ld.param.u64 %y, [y];
+//!     mul.wide.u32 %at, %i, 4;
+//!     add.s64 %x, %x, %at;
+//!     add.s64 %y, %y, %at;
+//!     ld.global.f32 %u, [%x];
+//!     ld.global.f32 %v, [%y];
+//!     fma.rn.f32 %v, %a, %u, %v;
+//!     st.global.f32 [%y], %v;
+//!     ret;
+//! }";
+//!
+//! # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
+//! # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
+//! # let driver = unsafe { Driver::from_api(simulator.api()) }?;
+//! # let device = driver.device(0)?;
+//! # /*
+//! let device = Device::first()?;
+//! # */
+//! let stream = device.primary_context()?.stream()?;
+//! let library = Library::from_ptx(&device, SAXPY)?;
+//! let saxpy = library.kernel::<(f32, &[f32], &mut [f32], u32)>("saxpy")?;
+//!
+//! let x = DeviceBuffer::from_slice(&stream, &[1.0, 2.0, 3.0])?;
+//! let mut y = DeviceBuffer::from_slice(&stream, &[10.0, 20.0, 30.0])?;
+//! // SAFETY: `saxpy` reads x, writes y, and guards its index with the length of both.
+//! unsafe { saxpy.launch(&stream, LaunchConfig::for_elements(3), (2.0, &x, &mut y, 3)) }?;
+//! assert_eq!(y.to_vec()?, [12.0, 24.0, 36.0]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+pub use curium_driver as driver;
+pub use curium_memory as memory;
+#[cfg(feature = "nvrtc")]
+pub use curium_nvrtc as nvrtc;
+pub use driver::sys;
+
+pub mod prelude {
+    //! What most programs use.
+
+    pub use curium_driver::{
+        ByValue, Context, Device, DevicePointer, Driver, Event, EventFlags, Kernel, LaunchConfig, Library, Module,
+        SafeKernel, Stream, StreamFlags, StreamOptions,
+    };
+    pub use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags};
+}

@@ -1,1 +1,78 @@
-//! CUDA contexts, streams, events, libraries and kernels over the driver API.
+//! CUDA devices, contexts, streams, events, modules, libraries and typed kernels over the driver API.
+//!
+//! Everything begins with a [`Driver`], loaded when the program runs: neither compiling nor starting a program needs CUDA, and
+//! one program works with every driver from CUDA 11.8 on. A function that the driver lacks is a typed error.
+//!
+//! # Contracts
+//!
+//! - **Handles own their parents.** An event, a stream or a module keeps its context alive, and the context its driver. A handle is
+//!   valid for as long as it exists, and all of them may be used from any thread.
+//! - **Contexts are neutral.** No operation changes the calling thread's current context, on success, error or panic.
+//! - **Work is asynchronous.** Unless its documentation says that it waits, an operation returns when the work is on its stream. An
+//!   error of such work is returned by a later call; a call that waits does so all the same.
+//! - **Dropping** never panics. A failure is reported to `tracing` and to [`set_drop_observer`]; `close` ends a handle with a
+//!   result. Once the process exits, nothing is called any more.
+//! - **Errors** name the function of the driver that failed, its code, what was asked for, and what a person can do. An error
+//!   that [`Error::is_sticky`] ends all use of the device in this process.
+//!
+//! Launching a kernel is `unsafe`, since only its author knows what it does with its arguments; [`Kernel::declare_safe`] vouches
+//! for it once.
+//!
+//! # Example
+//!
+//! ```
+//! use curium_driver::{Driver, LaunchConfig, Library};
+//!
+//! # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
+//! # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
+//! # let driver = unsafe { Driver::from_api(simulator.api()) }?;
+//! # /*
+//! let driver = Driver::load()?;
+//! # */
+//! let device = driver.device(0)?;
+//! let context = device.primary_context()?;
+//! let stream = context.stream()?;
+//!
+//! let library = Library::from_ptx(&device, ".version 7.8 .target sm_75 .address_size 64 .visible .entry nothing() { ret; }")?;
+//! let nothing = library.kernel::<()>("nothing")?;
+//! // SAFETY: the kernel touches no memory.
+//! unsafe { nothing.launch(&stream, LaunchConfig::new(1, 32), ()) }?;
+//! stream.synchronize()?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod call;
+mod context;
+mod current;
+mod device;
+mod driver;
+mod error;
+mod event;
+mod handle;
+pub mod hazard;
+mod jit;
+mod kernel;
+mod launch;
+mod library;
+mod module;
+mod pointer;
+mod release;
+mod signature;
+mod stream;
+
+pub use curium_sys as sys;
+pub use curium_sys::{CudaVersion, Function};
+
+pub use self::context::{Context, MemoryInfo};
+pub use self::device::{ComputeCapability, Device};
+pub use self::driver::Driver;
+pub use self::error::{ArgumentError, CallError, Error, ErrorClass, Result};
+pub use self::event::{Event, EventFlags};
+pub use self::kernel::{Kernel, SafeKernel};
+pub use self::launch::{Dimensions, LaunchConfig};
+pub use self::library::Library;
+pub use self::module::Module;
+pub use self::pointer::DevicePointer;
+pub use self::release::{DropObserver, is_exiting, release, report, set_drop_observer};
+pub use self::signature::{Argument, Arguments, ByValue, Parameter, Signature};
+pub use self::stream::{Stream, StreamFlags, StreamOptions};

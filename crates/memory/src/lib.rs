@@ -1,1 +1,40 @@
-//! CUDA device and pinned memory: buffers and copies.
+//! CUDA device and pinned memory: stream-ordered buffers that safe code may use on any stream, and copies.
+//!
+//! - [`DeviceBuffer`] is memory of the device, allocated and freed in the order of a stream. Who uses it on which stream is known
+//!   (see [`curium_driver::hazard`]), so that it may be passed to a kernel or copied on any stream without waits by hand: a use on
+//!   the buffer's own stream costs no driver call, readers do not wait for each other, and a writer or the end of the buffer waits
+//!   for all of them, on the device.
+//! - [`PinnedBuffer`] is memory of the host that the device reads and writes directly.
+//!
+//! Lengths are in elements, and sizes called `bytes` in bytes. What may be copied is bounded with `bytemuck`'s traits:
+//! [`NoUninit`] for elements that go to the device, and [`AnyBitPattern`] for those that come back, since a kernel may leave any
+//! bytes behind.
+//!
+//! # Example
+//!
+//! ```
+//! use curium_driver::Driver;
+//! use curium_memory::DeviceBuffer;
+//!
+//! # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
+//! # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
+//! # let driver = unsafe { Driver::from_api(simulator.api()) }?;
+//! # /*
+//! let driver = Driver::load()?;
+//! # */
+//! let stream = driver.device(0)?.primary_context()?.stream()?;
+//! let source = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0, 3.0])?;
+//! let mut target = DeviceBuffer::zeroed(&stream, 3)?;
+//! target.copy_from_buffer(&source)?;
+//! assert_eq!(target.to_vec()?, [1.0, 2.0, 3.0]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod device_buffer;
+mod pinned_buffer;
+mod size;
+
+pub use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
+
+pub use self::device_buffer::DeviceBuffer;
+pub use self::pinned_buffer::{PinnedBuffer, PinnedFlags};

@@ -1,0 +1,55 @@
+//! The calling thread's current context, which is always left as it was found.
+
+use std::marker::PhantomData;
+
+use curium_sys::CUcontext;
+
+use crate::call;
+use crate::{Driver, Result, release};
+
+/// A context that is current on this thread until the value ends.
+///
+/// If it was current already, nothing is pushed: the common case costs one query.
+pub(crate) struct Entered<'a> {
+    driver: &'a Driver,
+    pushed: bool,
+    /// The stack belongs to this thread.
+    _thread: PhantomData<*mut ()>,
+}
+
+impl<'a> Entered<'a> {
+    /// Makes `context`, which is live for `'a`, current.
+    pub(crate) fn new(driver: &'a Driver, context: CUcontext) -> Result<Self> {
+        let mut current = std::ptr::null_mut();
+        // SAFETY: `current` is a valid place for the answer.
+        unsafe { call!(driver, cuCtxGetCurrent(&raw mut current)) }?;
+        let pushed = current != context;
+        if pushed {
+            // SAFETY: `context` is a live context of this driver.
+            unsafe { call!(driver, cuCtxPushCurrent_v2(context)) }?;
+        }
+        Ok(Self { driver, pushed, _thread: PhantomData })
+    }
+
+    /// Restores what was current before.
+    pub(crate) fn leave(mut self) -> Result<()> {
+        self.restore()
+    }
+
+    fn restore(&mut self) -> Result<()> {
+        if !std::mem::take(&mut self.pushed) {
+            return Ok(());
+        }
+        let mut popped = std::ptr::null_mut();
+        // SAFETY: `popped` is a valid place for the answer, and the top of the stack is what `new` pushed.
+        unsafe { call!(self.driver, cuCtxPopCurrent_v2(&raw mut popped)) }
+    }
+}
+
+impl Drop for Entered<'_> {
+    fn drop(&mut self) {
+        if let Err(error) = self.restore() {
+            release::report(&error);
+        }
+    }
+}

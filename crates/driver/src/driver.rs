@@ -1,0 +1,194 @@
+//! The CUDA driver: where everything begins.
+
+use std::any::Any;
+use std::fmt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use curium_sys::{Api, CudaVersion, Function};
+
+use crate::call;
+use crate::{Device, Result, release};
+
+/// The CUDA driver, loaded and initialised. Clones are cheap and stand for the same driver.
+///
+/// Every handle keeps the driver that it came from. Loading happens at run time: neither compiling nor starting a program
+/// needs CUDA.
+///
+/// ```no_run
+/// use curium_driver::Driver;
+///
+/// let driver = Driver::load()?;
+/// println!("CUDA {} with {} devices", driver.version(), driver.device_count()?);
+/// # Ok::<(), curium_driver::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Driver {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    api: Api,
+    version: CudaVersion,
+    /// The next identity of a context or a stream. Raw handles are no identity: drivers reuse them.
+    next_identity: AtomicU64,
+    /// What the functions in `api` need to stay callable.
+    _owner: Option<Box<dyn Any + Send + Sync>>,
+}
+
+impl Driver {
+    /// Loads and initialises the driver of this machine; later calls give the same driver. See [`Api::load`] for where it is
+    /// looked for.
+    ///
+    /// CUDA: `cuInit`.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Load`](crate::Error::Load) lists the paths tried; an error of `cuInit` says why the driver does not work here,
+    /// such as `CUDA_ERROR_NO_DEVICE`. A failure is not remembered: the next call tries again.
+    #[doc(alias = "cuInit")]
+    pub fn load() -> Result<Self> {
+        static LOADED: OnceLock<Driver> = OnceLock::new();
+        if let Some(driver) = LOADED.get() {
+            return Ok(driver.clone());
+        }
+        let api = Api::load().map_err(Box::new)?;
+        let driver = Self::initialised(api, None)?;
+        Ok(LOADED.get_or_init(|| driver).clone())
+    }
+
+    /// Loads and initialises the driver library at `path`, and no other.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Api::load_from`]: the library, if it exports the driver's names, is a CUDA driver.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Driver::load`].
+    pub unsafe fn load_from(path: impl AsRef<Path>) -> Result<Self> {
+        // SAFETY: the caller vouches for the library.
+        let api = unsafe { Api::load_from(path) }.map_err(Box::new)?;
+        Self::initialised(api, None)
+    }
+
+    /// Initialises a driver whose functions were found elsewhere, such as the simulator's.
+    ///
+    /// # Safety
+    ///
+    /// The functions of `api` have the meaning that CUDA gives to their names, and stay callable for as long as this driver, a
+    /// clone of it or anything made from it exists.
+    ///
+    /// # Errors
+    ///
+    /// An error of `cuInit` or `cuDriverGetVersion`.
+    pub unsafe fn from_api(api: Api) -> Result<Self> {
+        Self::initialised(api, None)
+    }
+
+    /// As [`Driver::from_api`], and keeps `owner` until the last handle of this driver is gone.
+    ///
+    /// # Safety
+    ///
+    /// The functions of `api` have the meaning that CUDA gives to their names, and stay callable for as long as `owner` exists.
+    ///
+    /// # Errors
+    ///
+    /// An error of `cuInit` or `cuDriverGetVersion`.
+    pub unsafe fn from_api_with_owner(api: Api, owner: impl Any + Send + Sync) -> Result<Self> {
+        Self::initialised(api, Some(Box::new(owner)))
+    }
+
+    /// The table of functions.
+    #[inline]
+    #[must_use]
+    pub fn api(&self) -> &Api {
+        &self.shared.api
+    }
+
+    /// The newest CUDA version that this driver supports.
+    ///
+    /// CUDA: `cuDriverGetVersion`.
+    #[doc(alias = "cuDriverGetVersion")]
+    #[must_use]
+    pub fn version(&self) -> CudaVersion {
+        self.shared.version
+    }
+
+    /// Whether the driver has `function`.
+    #[must_use]
+    pub fn has(&self, function: Function) -> bool {
+        self.api().has(function)
+    }
+
+    /// How many devices this process may use.
+    ///
+    /// CUDA: `cuDeviceGetCount`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuDeviceGetCount")]
+    pub fn device_count(&self) -> Result<usize> {
+        let mut count = 0;
+        // SAFETY: `count` is a valid place for the answer.
+        unsafe { call!(self, cuDeviceGetCount(&raw mut count)) }?;
+        Ok(usize::try_from(count).unwrap_or_default())
+    }
+
+    /// The device number `ordinal`, counted from 0.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_DEVICE` if there are not that many.
+    pub fn device(&self, ordinal: usize) -> Result<Device> {
+        Device::new(self, ordinal)
+    }
+
+    /// Every device that this process may use.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    pub fn devices(&self) -> Result<Vec<Device>> {
+        (0..self.device_count()?).map(|ordinal| self.device(ordinal)).collect()
+    }
+
+    /// A number that no other object of this driver has.
+    pub(crate) fn new_identity(&self) -> u64 {
+        self.shared.next_identity.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn initialised(api: Api, owner: Option<Box<dyn Any + Send + Sync>>) -> Result<Self> {
+        let shared = Shared { api, version: CudaVersion::from_raw(0), next_identity: AtomicU64::new(1), _owner: owner };
+        let mut driver = Self { shared: Arc::new(shared) };
+        let version = driver.read_version()?;
+        if let Some(shared) = Arc::get_mut(&mut driver.shared) {
+            shared.version = version;
+        }
+        // SAFETY: `cuInit` takes no pointer and may be called any number of times.
+        unsafe { call!(&driver, cuInit(0)) }?;
+        release::watch_for_exit();
+        Ok(driver)
+    }
+
+    fn read_version(&self) -> Result<CudaVersion> {
+        let mut version = 0;
+        // SAFETY: `version` is a valid place for the answer, and this function may be called before `cuInit`.
+        unsafe { call!(self, cuDriverGetVersion(&raw mut version)) }?;
+        Ok(CudaVersion::from_raw(version.try_into().unwrap_or_default()))
+    }
+}
+
+impl AsRef<Driver> for Driver {
+    fn as_ref(&self) -> &Driver {
+        self
+    }
+}
+
+impl fmt::Debug for Driver {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Driver(CUDA {})", self.version())
+    }
+}

@@ -1,0 +1,183 @@
+//! What can go wrong, and what is said about it.
+
+mod code;
+mod hint;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use curium_sys::{CUresult, Function, LoadError, MissingFunction};
+use thiserror::Error as ThisError;
+
+pub use self::code::ErrorClass;
+use crate::Driver;
+
+/// A `Result` of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why an operation failed.
+#[derive(Debug, ThisError)]
+#[non_exhaustive]
+pub enum Error {
+    /// No CUDA driver could be loaded.
+    #[error(transparent)]
+    Load(#[from] Box<LoadError>),
+    /// A function of the driver returned an error.
+    #[error(transparent)]
+    Call(#[from] Box<CallError>),
+    /// The driver lacks a function, mostly because it is too old.
+    #[error(transparent)]
+    Missing(#[from] MissingFunction),
+    /// An argument was refused before the driver was called.
+    #[error(transparent)]
+    Argument(#[from] Box<ArgumentError>),
+}
+
+/// An argument was refused before the driver was called.
+#[derive(Debug, ThisError)]
+#[error("{operation}: {reason}")]
+#[non_exhaustive]
+pub struct ArgumentError {
+    /// The operation that was asked for, such as `Kernel::launch`.
+    pub operation: &'static str,
+    /// What is wrong, with the value.
+    pub reason: Cow<'static, str>,
+}
+
+/// A function of the driver returned an error.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct CallError {
+    /// The function.
+    pub function: Function,
+    /// What it returned.
+    pub code: CUresult,
+    /// The driver's name for the code, such as `CUDA_ERROR_OUT_OF_MEMORY`.
+    pub name: Cow<'static, str>,
+    /// The driver's sentence for the code.
+    pub description: Cow<'static, str>,
+    /// What was asked for, such as `1024 bytes`; empty if the function's name says it all.
+    pub subject: Cow<'static, str>,
+    /// What the driver's compiler wrote, for calls that compile.
+    pub log: Option<Box<str>>,
+    /// What a person can do, where the facts allow to say it.
+    pub hint: Option<Cow<'static, str>>,
+}
+
+impl Error {
+    /// An argument of `operation` that is refused for `reason`.
+    #[doc(hidden)]
+    #[cold]
+    pub fn argument(operation: &'static str, reason: impl Into<Cow<'static, str>>) -> Self {
+        Self::Argument(Box::new(ArgumentError { operation, reason: reason.into() }))
+    }
+
+    /// What the driver returned, if it was called.
+    #[must_use]
+    pub fn code(&self) -> Option<CUresult> {
+        match self {
+            Self::Call(error) => Some(error.code),
+            _ => None,
+        }
+    }
+
+    /// The function of the driver that failed or is missing.
+    #[must_use]
+    pub fn function(&self) -> Option<Function> {
+        match self {
+            Self::Call(error) => Some(error.function),
+            Self::Missing(error) => Some(error.function),
+            Self::Load(_) | Self::Argument(_) => None,
+        }
+    }
+
+    /// What kind of failure this is.
+    #[must_use]
+    pub fn class(&self) -> ErrorClass {
+        match self {
+            Self::Call(error) => ErrorClass::of(error.code),
+            Self::Load(_) | Self::Missing(_) => ErrorClass::System,
+            Self::Argument(_) => ErrorClass::Usage,
+        }
+    }
+
+    /// Whether the context is lost: every later call that touches it returns this error too, until the process ends.
+    #[must_use]
+    pub fn is_sticky(&self) -> bool {
+        self.class() == ErrorClass::Sticky
+    }
+
+    /// Whether memory was short, on the device or the host.
+    #[must_use]
+    pub fn is_out_of_memory(&self) -> bool {
+        self.code() == Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY)
+    }
+
+    /// Adds what was asked for: bytes, the name of a kernel, a stream.
+    #[doc(hidden)]
+    #[cold]
+    #[must_use]
+    pub fn about(mut self, subject: impl Into<Cow<'static, str>>) -> Self {
+        if let Self::Call(error) = &mut self {
+            error.subject = subject.into();
+        }
+        self
+    }
+
+    /// Adds what a person can do in place of the general advice for the code.
+    #[doc(hidden)]
+    #[cold]
+    #[must_use]
+    pub fn advised(mut self, hint: impl FnOnce(&CallError) -> Option<Cow<'static, str>>) -> Self {
+        if let Self::Call(error) = &mut self
+            && let Some(hint) = hint(error)
+        {
+            error.hint = Some(hint);
+        }
+        self
+    }
+
+    /// Adds what the driver's compiler wrote.
+    #[cold]
+    pub(crate) fn with_log(mut self, log: &str) -> Self {
+        if let Self::Call(error) = &mut self {
+            error.log = (!log.is_empty()).then(|| log.into());
+        }
+        self
+    }
+}
+
+impl CallError {
+    pub(crate) fn new(driver: &Driver, function: Function, code: CUresult) -> Self {
+        let (name, description) = code::names(driver, code);
+        let hint = hint::hint(driver, code);
+        Self { function, code, name, description, subject: Cow::Borrowed(""), log: None, hint }
+    }
+}
+
+impl fmt::Display for CallError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}", self.function)?;
+        if !self.subject.is_empty() {
+            write!(formatter, " ({})", self.subject)?;
+        }
+        write!(formatter, " failed with {} ({})", self.name, self.code.0)?;
+        if !self.description.is_empty() {
+            write!(formatter, ": {}", self.description)?;
+        }
+        if ErrorClass::of(self.code) == ErrorClass::Sticky {
+            formatter.write_str("; the context is lost and cannot be used again in this process")?;
+        }
+        if let Some(hint) = &self.hint {
+            write!(formatter, "; {hint}")?;
+        }
+        if let Some(log) = &self.log {
+            write!(formatter, "\n{}", log.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for CallError {}
+
+const _: () = assert!(size_of::<Error>() <= 3 * size_of::<usize>(), "an error is a few words");

@@ -1,0 +1,92 @@
+//! The driver's codes: their names, and what kind of failure each is.
+
+use std::borrow::Cow;
+use std::ffi::{CStr, c_char};
+
+use curium_sys::CUresult;
+
+use crate::Driver;
+
+/// What kind of failure an error is.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum ErrorClass {
+    /// A call was wrong: an argument, a handle, an order of calls. Nothing else is affected.
+    Usage,
+    /// Something was short: memory, address space, launch resources. A later call may succeed.
+    Resource,
+    /// The context is lost, and with it everything in it. No recovery exists inside the process.
+    Sticky,
+    /// The machine is not set up for what was asked: no driver, no device, an image for another architecture.
+    System,
+    /// A code that Curium does not know.
+    Unknown,
+}
+
+impl ErrorClass {
+    /// The class of a code of the driver.
+    #[must_use]
+    pub fn of(code: CUresult) -> Self {
+        match code {
+            CUresult::CUDA_ERROR_ILLEGAL_ADDRESS
+            | CUresult::CUDA_ERROR_MISALIGNED_ADDRESS
+            | CUresult::CUDA_ERROR_INVALID_ADDRESS_SPACE
+            | CUresult::CUDA_ERROR_INVALID_PC
+            | CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION
+            | CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR
+            | CUresult::CUDA_ERROR_LAUNCH_FAILED
+            | CUresult::CUDA_ERROR_LAUNCH_TIMEOUT
+            | CUresult::CUDA_ERROR_ASSERT
+            | CUresult::CUDA_ERROR_ECC_UNCORRECTABLE
+            | CUresult::CUDA_ERROR_CONTAINED
+            | CUresult::CUDA_ERROR_TENSOR_MEMORY_LEAK
+            | CUresult::CUDA_ERROR_EXTERNAL_DEVICE
+            | CUresult::CUDA_ERROR_MPS_CLIENT_TERMINATED
+            | CUresult::CUDA_ERROR_CDP_NOT_SUPPORTED
+            | CUresult::CUDA_ERROR_CDP_VERSION_MISMATCH => Self::Sticky,
+            CUresult::CUDA_ERROR_OUT_OF_MEMORY
+            | CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES
+            | CUresult::CUDA_ERROR_MPS_MAX_CLIENTS_REACHED
+            | CUresult::CUDA_ERROR_MPS_MAX_CONNECTIONS_REACHED
+            | CUresult::CUDA_ERROR_MPS_SERVER_NOT_READY
+            | CUresult::CUDA_ERROR_DEVICE_UNAVAILABLE => Self::Resource,
+            CUresult::CUDA_ERROR_NO_DEVICE
+            | CUresult::CUDA_ERROR_STUB_LIBRARY
+            | CUresult::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH
+            | CUresult::CUDA_ERROR_SYSTEM_NOT_READY
+            | CUresult::CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE
+            | CUresult::CUDA_ERROR_DEVICE_NOT_LICENSED
+            | CUresult::CUDA_ERROR_INVALID_PTX
+            | CUresult::CUDA_ERROR_JIT_COMPILER_NOT_FOUND
+            | CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU
+            | CUresult::CUDA_ERROR_NOT_SUPPORTED
+            | CUresult::CUDA_ERROR_OPERATING_SYSTEM
+            | CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => Self::System,
+            CUresult(code) if code < CUresult::CUDA_ERROR_UNKNOWN.0 => Self::Usage,
+            _ => Self::Unknown,
+        }
+    }
+}
+
+/// The driver's name and sentence for `code`; a newer driver knows codes that this crate does not.
+pub(super) fn names(driver: &Driver, code: CUresult) -> (Cow<'static, str>, Cow<'static, str>) {
+    let name = driver.api().cuGetErrorName.and_then(|function| text(function, code));
+    let description = driver.api().cuGetErrorString.and_then(|function| text(function, code));
+    (name.unwrap_or(Cow::Borrowed("an unknown code")), description.unwrap_or_default())
+}
+
+/// What `function` answers for `code`.
+fn text(
+    function: unsafe extern "C" fn(CUresult, *mut *const c_char) -> CUresult,
+    code: CUresult,
+) -> Option<Cow<'static, str>> {
+    let mut text = std::ptr::null();
+    // SAFETY: `text` is a valid place for the answer, and both functions take any code at any time.
+    let result = unsafe { function(code, &raw mut text) };
+    if result != CUresult::CUDA_SUCCESS || text.is_null() {
+        return None;
+    }
+    // SAFETY: the driver answers with a string that ends in NUL and lives as long as the driver; it is copied at once.
+    let text = unsafe { CStr::from_ptr(text) };
+    Some(Cow::Owned(text.to_string_lossy().into_owned()))
+}

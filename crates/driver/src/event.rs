@@ -1,0 +1,185 @@
+//! An event: a point in a stream.
+
+use std::fmt;
+use std::time::Duration;
+
+use bitflags::bitflags;
+use curium_sys::{CUevent, CUevent_flags, CUevent_st};
+
+use crate::call;
+use crate::handle::Handle;
+use crate::release::release;
+use crate::stream::finished;
+use crate::{Context, Driver, Error, Result, Stream};
+
+/// A point in a stream that a stream or the host can wait for, and that carries a time.
+///
+/// ```no_run
+/// # fn example(stream: &curium_driver::Stream) -> Result<(), curium_driver::Error> {
+/// use curium_driver::{Event, EventFlags};
+///
+/// let begin = Event::new(stream.context(), EventFlags::empty())?;
+/// let end = Event::new(stream.context(), EventFlags::empty())?;
+/// begin.record(stream)?;
+/// // … work …
+/// end.record(stream)?;
+/// end.synchronize()?;
+/// println!("{:?}", end.elapsed_since(&begin)?);
+/// # Ok(())
+/// # }
+/// ```
+pub struct Event {
+    raw: Handle<CUevent_st>,
+    context: Context,
+}
+
+bitflags! {
+    /// Flags of an event.
+    #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+    pub struct EventFlags: u32 {
+        /// A host thread that waits sleeps instead of spinning.
+        const BLOCKING_SYNC = CUevent_flags::CU_EVENT_BLOCKING_SYNC.0;
+        /// The event carries no time, which makes it cheaper.
+        const DISABLE_TIMING = CUevent_flags::CU_EVENT_DISABLE_TIMING.0;
+        /// Flags of newer drivers.
+        const _ = !0;
+    }
+}
+
+impl Event {
+    /// Creates an event in `context`. It counts as done until it is recorded.
+    ///
+    /// CUDA: `cuEventCreate`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuEventCreate")]
+    pub fn new(context: &Context, flags: EventFlags) -> Result<Self> {
+        let raw = context.entered(|driver| {
+            let mut raw = std::ptr::null_mut();
+            // SAFETY: `raw` is a valid place for the answer, and the context is current.
+            unsafe { call!(driver, cuEventCreate(&raw mut raw, flags.bits())) }?;
+            Ok(raw)
+        })?;
+        Ok(Self { raw: Handle::new(raw), context: context.clone() })
+    }
+
+    /// The context that this event belongs to.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// The driver's handle of this event. It is valid for as long as this event exists.
+    #[must_use]
+    pub fn as_raw(&self) -> CUevent {
+        self.raw.raw()
+    }
+
+    /// Marks the point behind all work that is on `stream` now, in place of the point marked before.
+    ///
+    /// CUDA: `cuEventRecord`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_HANDLE` if the stream is of another context.
+    #[doc(alias = "cuEventRecord")]
+    pub fn record(&self, stream: &Stream) -> Result<()> {
+        // SAFETY: the event and the stream are live and belong to this driver.
+        unsafe { call!(self.driver(), cuEventRecord(self.as_raw(), stream.as_raw())) }
+    }
+
+    /// Whether the point marked last has been reached. Does not wait.
+    ///
+    /// CUDA: `cuEventQuery`.
+    ///
+    /// # Errors
+    ///
+    /// The error of any work of the context that failed before.
+    #[doc(alias = "cuEventQuery")]
+    pub fn is_finished(&self) -> Result<bool> {
+        // SAFETY: the event is live and belongs to this driver.
+        finished(unsafe { call!(self.driver(), cuEventQuery(self.as_raw())) })
+    }
+
+    /// Waits until the point marked last has been reached.
+    ///
+    /// CUDA: `cuEventSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// The error of any work of the context that failed before; the wait takes place all the same.
+    #[doc(alias = "cuEventSynchronize")]
+    pub fn synchronize(&self) -> Result<()> {
+        // SAFETY: the event is live and belongs to this driver.
+        unsafe { call!(self.driver(), cuEventSynchronize(self.as_raw())) }
+    }
+
+    /// The time from `begin` to this event, in milliseconds; negative if this event came first. Both must have been reached.
+    /// The resolution is about half a microsecond.
+    ///
+    /// CUDA: `cuEventElapsedTime`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_NOT_READY` if one has not been reached, `CUDA_ERROR_INVALID_HANDLE` if one was never recorded, carries no time
+    /// or is of another context.
+    #[doc(alias = "cuEventElapsedTime")]
+    pub fn milliseconds_since(&self, begin: &Self) -> Result<f32> {
+        let mut milliseconds = 0.0;
+        let (begin, end) = (begin.as_raw(), self.as_raw());
+        // SAFETY: `milliseconds` is a valid place for the answer, and both events are live.
+        unsafe { call!(self.driver(), cuEventElapsedTime(&raw mut milliseconds, begin, end)) }?;
+        Ok(milliseconds)
+    }
+
+    /// The time from `begin` to this event; zero if this event came first. Both must have been reached.
+    ///
+    /// CUDA: `cuEventElapsedTime`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Event::milliseconds_since`].
+    pub fn elapsed_since(&self, begin: &Self) -> Result<Duration> {
+        let milliseconds = f64::from(self.milliseconds_since(begin)?).max(0.0);
+        Ok(Duration::try_from_secs_f64(milliseconds / 1e3).unwrap_or_default())
+    }
+
+    /// Destroys the event, which [`Drop`] does as well, and says whether it succeeded. A record that is pending completes.
+    ///
+    /// CUDA: `cuEventDestroy_v2`.
+    ///
+    /// # Errors
+    ///
+    /// Gives the event back if the driver refuses.
+    #[doc(alias = "cuEventDestroy")]
+    pub fn close(mut self) -> Result<(), (Self, Error)> {
+        self.destroy().map_err(|error| (self, error))
+    }
+
+    fn driver(&self) -> &Driver {
+        self.context.driver()
+    }
+
+    fn destroy(&mut self) -> Result<()> {
+        // SAFETY: the event is live, nobody else has its handle, and it is forgotten once it is destroyed.
+        unsafe { call!(self.driver(), cuEventDestroy_v2(self.as_raw())) }?;
+        self.raw.clear();
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Event {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Event({:?})", self.raw)
+    }
+}
+
+impl Drop for Event {
+    fn drop(&mut self) {
+        if !self.raw.is_cleared() {
+            release(|| self.destroy());
+        }
+    }
+}

@@ -1,0 +1,38 @@
+//! A raw handle of the driver.
+
+use std::fmt;
+
+/// A pointer that the driver gave out as the name of an object. It is never dereferenced.
+pub(crate) struct Handle<T>(*mut T);
+
+// SAFETY: the pointer is a name, not a place: only the driver looks behind it, and NVIDIA documents the driver's functions as
+// callable from any thread.
+unsafe impl<T> Send for Handle<T> {}
+// SAFETY: as for `Send`; sharing the name shares no memory of this process.
+unsafe impl<T> Sync for Handle<T> {}
+
+impl<T> Handle<T> {
+    pub(crate) fn new(raw: *mut T) -> Self {
+        Self(raw)
+    }
+
+    #[inline]
+    pub(crate) fn raw(&self) -> *mut T {
+        self.0
+    }
+
+    /// Forgets the object, so that its owner does not destroy it.
+    pub(crate) fn clear(&mut self) {
+        self.0 = std::ptr::null_mut();
+    }
+
+    pub(crate) fn is_cleared(&self) -> bool {
+        self.0.is_null()
+    }
+}
+
+impl<T> fmt::Debug for Handle<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Pointer::fmt(&self.0, formatter)
+    }
+}

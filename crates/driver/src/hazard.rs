@@ -1,0 +1,172 @@
+//! Who uses a piece of device memory on which stream, so that safe code may use it on any stream.
+//!
+//! The rules:
+//!
+//! 1. A read waits for the last write. A write, and the end of the memory, wait for the last write and for *every* read since.
+//! 2. Uses on one stream are ordered by the stream: they cost no driver call.
+//! 3. Reads do not wait for each other, on whatever streams they are.
+//! 4. To wait for a use on another stream, an event is recorded behind *all* work that is on that stream by then (its tail) and
+//!    the waiting stream waits for the event. The host never waits.
+//! 5. Each use has a ticket, the number of its stream's uses so far. It is taken *after* the work was put on the stream, and a tail
+//!    reads the count *before* it is recorded: so a tail that has counted a ticket comes behind its work, whichever threads the
+//!    two happen on. A stream remembers which count it has waited for, and waits for no use twice.
+//! 6. A use is noted while the memory is borrowed, so that nobody who would have to wait for it can miss it.
+//!
+//! Streams are told apart by their identity and never by their handle, which drivers reuse.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use curium_sys::CUevent_flags;
+use parking_lot::Mutex;
+
+use crate::{Event, EventFlags, Result, Stream};
+
+/// The uses of one piece of memory that a later use may have to wait for.
+///
+/// [`Accesses::before_read`] and [`Accesses::before_write`] come before work is put on a stream, and [`Accesses::after_read`] and
+/// [`Accesses::after_write`] after it, all while the memory is borrowed accordingly.
+#[derive(Debug)]
+pub struct Accesses {
+    /// The stream of the last write. The allocation counts as the first.
+    writer: Stream,
+    /// The ticket of the last write.
+    written: u64,
+    /// The ticket of the last use on the writer's stream.
+    used: u64,
+    /// The reads since the last write on other streams, one for each.
+    readers: Vec<Read>,
+}
+
+#[derive(Debug)]
+struct Read {
+    stream: Stream,
+    ticket: u64,
+}
+
+/// What a stream knows of the end of its own work, and of the work of others that it has waited for.
+#[derive(Debug, Default)]
+pub(crate) struct Tail {
+    /// How many uses were put on the stream.
+    issued: AtomicU64,
+    /// The event that is recorded behind them whenever another stream must wait.
+    event: Mutex<Option<Event>>,
+    waited: Mutex<Vec<Waited>>,
+}
+
+/// One stream has waited for another up to a count.
+#[derive(Debug)]
+struct Waited {
+    stream: u64,
+    count: u64,
+}
+
+/// How many other streams a stream remembers to have waited for. One that is forgotten costs a needless wait.
+const REMEMBERED_STREAMS: usize = 64;
+
+impl Accesses {
+    /// Memory that was allocated on `stream`.
+    #[must_use]
+    pub fn allocated(stream: &Stream) -> Self {
+        let ticket = stream.tail().ticket();
+        Self { writer: stream.clone(), written: ticket, used: ticket, readers: Vec::new() }
+    }
+
+    /// Has `stream` wait for what a read must wait for.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns for an event. The read must not take place then.
+    pub fn before_read(&self, stream: &Stream) -> Result<()> {
+        wait(stream, &self.writer, self.written)
+    }
+
+    /// Notes a read that was put on `stream`.
+    pub fn after_read(&mut self, stream: &Stream) {
+        let ticket = stream.tail().ticket();
+        if self.writer == *stream {
+            self.used = ticket;
+        } else if let Some(read) = self.readers.iter_mut().find(|read| read.stream == *stream) {
+            read.ticket = ticket;
+        } else {
+            self.readers.push(Read { stream: stream.clone(), ticket });
+        }
+    }
+
+    /// Has `stream` wait for what a write, or the end of the memory, must wait for.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns for an event. The write must not take place then.
+    pub fn before_write(&self, stream: &Stream) -> Result<()> {
+        wait(stream, &self.writer, self.used)?;
+        self.readers.iter().try_for_each(|read| wait(stream, &read.stream, read.ticket))
+    }
+
+    /// Notes a write that was put on `stream`.
+    pub fn after_write(&mut self, stream: &Stream) {
+        let ticket = stream.tail().ticket();
+        if self.writer != *stream {
+            self.writer = stream.clone();
+        }
+        self.written = ticket;
+        self.used = ticket;
+        self.readers.clear();
+    }
+
+    /// Waits on the host until every use is done.
+    ///
+    /// # Errors
+    ///
+    /// The error of any work that failed before; every stream is waited for all the same.
+    pub fn synchronize(&self) -> Result<()> {
+        let streams = std::iter::once(&self.writer).chain(self.readers.iter().map(|read| &read.stream));
+        streams.map(Stream::synchronize).fold(Ok(()), Result::and)
+    }
+}
+
+impl Tail {
+    /// The ticket of a use that was just put on the stream.
+    fn ticket(&self) -> u64 {
+        self.issued.fetch_add(1, Ordering::Release) + 1
+    }
+
+    /// Has `waiting` wait for all work that is on `stream`, whose tail this is, and returns how many uses that covers.
+    fn pass(&self, stream: &Stream, waiting: &Stream) -> Result<u64> {
+        let mut event = self.event.lock();
+        let event = match &mut *event {
+            Some(event) => event,
+            none => none.insert(Event::new(stream.context(), tail_flags())?),
+        };
+        let count = self.issued.load(Ordering::Acquire);
+        event.record(stream)?;
+        waiting.wait_event(event)?;
+        Ok(count)
+    }
+}
+
+/// Has `waiting` wait for the use of `stream` with this ticket, unless it has done so.
+fn wait(waiting: &Stream, stream: &Stream, ticket: u64) -> Result<()> {
+    if waiting == stream {
+        return Ok(());
+    }
+    let mut waited = waiting.tail().waited.lock();
+    let known = waited.iter().position(|known| known.stream == stream.identity());
+    if known.is_some_and(|index| waited[index].count >= ticket) {
+        return Ok(());
+    }
+    let count = stream.tail().pass(stream, waiting)?;
+    match known {
+        Some(index) => waited[index].count = count,
+        None => {
+            if waited.len() == REMEMBERED_STREAMS {
+                waited.remove(0);
+            }
+            waited.push(Waited { stream: stream.identity(), count });
+        }
+    }
+    Ok(())
+}
+
+fn tail_flags() -> EventFlags {
+    EventFlags::from_bits_retain(CUevent_flags::CU_EVENT_DISABLE_TIMING.0)
+}

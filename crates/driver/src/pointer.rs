@@ -1,0 +1,74 @@
+//! A typed address in device memory.
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use curium_sys::CUdeviceptr;
+
+/// An address of values of type `T` in memory that the device can reach. It is one word and says nothing of how long the memory
+/// lives.
+#[repr(transparent)]
+pub struct DevicePointer<T> {
+    raw: CUdeviceptr,
+    _target: PhantomData<*mut T>,
+}
+
+// SAFETY: an address is a number; nothing can be read or written through it in safe code.
+unsafe impl<T> Send for DevicePointer<T> {}
+// SAFETY: as for `Send`.
+unsafe impl<T> Sync for DevicePointer<T> {}
+
+impl<T> DevicePointer<T> {
+    /// The pointer to the address `raw`, which may be any number.
+    #[inline]
+    #[must_use]
+    pub const fn from_raw(raw: CUdeviceptr) -> Self {
+        Self { raw, _target: PhantomData }
+    }
+
+    /// The address.
+    #[inline]
+    #[must_use]
+    pub const fn as_raw(self) -> CUdeviceptr {
+        self.raw
+    }
+
+    /// The address `count` elements further on. Wraps around at the end of the address space.
+    #[inline]
+    #[must_use]
+    pub const fn wrapping_add(self, count: usize) -> Self {
+        let bytes = (count as u64).wrapping_mul(size_of::<T>() as u64);
+        Self::from_raw(self.raw.wrapping_add(bytes))
+    }
+
+    /// The same address as one of values of another type.
+    #[inline]
+    #[must_use]
+    pub const fn cast<U>(self) -> DevicePointer<U> {
+        DevicePointer::from_raw(self.raw)
+    }
+}
+
+impl<T> Clone for DevicePointer<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for DevicePointer<T> {}
+
+impl<T> PartialEq for DevicePointer<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.raw == other.raw
+    }
+}
+
+impl<T> Eq for DevicePointer<T> {}
+
+impl<T> fmt::Debug for DevicePointer<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:#x}", self.raw)
+    }
+}
+
+const _: () = assert!(size_of::<DevicePointer<u8>>() == 8, "kernels take device pointers as one word");

@@ -1,0 +1,83 @@
+//! What happens when a handle is dropped: it never panics, and a failure is reported in one place.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use curium_sys::CUresult;
+use parking_lot::RwLock;
+
+use crate::{Error, Result};
+
+/// Is told of every failure in a drop. See [`set_drop_observer`].
+pub type DropObserver = Arc<dyn Fn(&Error) + Send + Sync>;
+
+static OBSERVER: RwLock<Option<DropObserver>> = RwLock::new(None);
+static EXITING: AtomicBool = AtomicBool::new(false);
+
+/// Has `observer` told of every failure in a drop, in place of the observer before it; `None` ends that.
+///
+/// Such a failure has no caller to return to. It is an event of `tracing` at the level `ERROR` in any case. Where a failure
+/// matters, `close` ends a handle with a result.
+pub fn set_drop_observer(observer: Option<DropObserver>) {
+    *OBSERVER.write() = observer;
+}
+
+/// Runs `destroy` for a handle that is dropped.
+///
+/// Once the process is exiting the driver may be gone already, and calling it may crash: then nothing is done, since the end of
+/// the process frees everything. A driver that says of itself that it is gone is silent for the same reason.
+#[doc(hidden)]
+pub fn release(destroy: impl FnOnce() -> Result<()>) {
+    if EXITING.load(Ordering::Acquire) {
+        return;
+    }
+    if let Err(error) = destroy() {
+        report(&error);
+    }
+}
+
+/// Reports a failure that has no caller to return to.
+#[doc(hidden)]
+#[cold]
+pub fn report(error: &Error) {
+    if error.code() == Some(CUresult::CUDA_ERROR_DEINITIALIZED) {
+        return;
+    }
+    tracing::error!(%error, "a handle could not be released");
+    let observer = OBSERVER.read().clone();
+    if let Some(observer) = observer {
+        // A drop must not panic; the observer's panic has been printed by the panic hook.
+        let _ = catch_unwind(AssertUnwindSafe(|| observer(error)));
+    }
+}
+
+/// Whether the process has begun to exit, so that the driver must not be called any more.
+#[doc(hidden)]
+#[must_use]
+pub fn is_exiting() -> bool {
+    EXITING.load(Ordering::Acquire)
+}
+
+/// Learns of the process's exit before the driver ends itself: handlers run in the opposite order of their registration, and
+/// the driver has registered its own by now.
+pub(crate) fn watch_for_exit() {
+    #[cfg(not(miri))]
+    {
+        static REGISTER: std::sync::Once = std::sync::Once::new();
+        REGISTER.call_once(|| {
+            atexit(on_exit);
+        });
+    }
+}
+
+#[cfg(not(miri))]
+extern "C" fn on_exit() {
+    EXITING.store(true, Ordering::Release);
+}
+
+// SAFETY: `atexit` of the C library has this signature; the handler only stores a flag.
+#[cfg(not(miri))]
+unsafe extern "C" {
+    safe fn atexit(handler: extern "C" fn()) -> std::ffi::c_int;
+}

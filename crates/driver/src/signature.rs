@@ -1,0 +1,140 @@
+//! What a kernel takes, and what may be passed for it.
+
+use std::ffi::c_void;
+
+use curium_sys::CUdeviceptr;
+
+use crate::{DevicePointer, Result, Stream};
+
+/// A value that is passed to a kernel as its own bytes: a number, an array of numbers, or a `repr(C)` struct of them.
+///
+/// ```
+/// use curium_driver::ByValue;
+///
+/// #[derive(Clone, Copy)]
+/// #[repr(C)]
+/// struct Viewport {
+///     width: u32,
+///     height: u32,
+/// }
+///
+/// // SAFETY: `Viewport` is `repr(C)`, and the kernels declare the same struct.
+/// unsafe impl ByValue for Viewport {}
+/// ```
+///
+/// # Safety
+///
+/// - The type has the size, the alignment and the layout that the kernel's own type has: `repr(C)` or `repr(transparent)`.
+/// - Every value may be passed to any kernel that declares the type: it holds no reference into the host's memory.
+pub unsafe trait ByValue: Copy {}
+
+/// A parameter in a kernel's [`Signature`]: a [`ByValue`] type stands for itself, `&[T]` for a pointer to values that the kernel
+/// reads, and `&mut [T]` for a pointer to values that it writes.
+pub trait Parameter {
+    /// What the kernel sees.
+    type Raw: Copy;
+}
+
+/// The parameters of a kernel, in order: a tuple of [`Parameter`]s.
+pub trait Signature {
+    /// The size of each parameter in bytes.
+    const SIZES: &'static [usize];
+}
+
+/// A value that may be passed for a parameter.
+///
+/// # Safety
+///
+/// [`Argument::bind`] returns a value that the kernel may use as the parameter says for as long as it runs on `stream`: a pointer
+/// for `&[T]` is to memory that nobody writes meanwhile, and one for `&mut [T]` is to memory that nobody else uses.
+pub unsafe trait Argument<P: Parameter> {
+    /// Has `stream` wait for whatever must come before the kernel, and gives the value to pass.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the wait needs. The kernel is not launched then.
+    fn bind(&mut self, stream: &Stream) -> Result<P::Raw>;
+
+    /// Notes that the kernel was put on `stream`.
+    fn launched(&mut self, stream: &Stream);
+}
+
+/// Values for all parameters of a signature: a tuple of [`Argument`]s.
+pub trait Arguments<S: Signature> {
+    /// Binds the arguments, runs `launch` with the address of each value, and notes the launch.
+    #[doc(hidden)]
+    fn launch_with(self, stream: &Stream, launch: impl FnOnce(*mut *mut c_void) -> Result<()>) -> Result<()>;
+}
+
+impl<T: ByValue> Parameter for T {
+    type Raw = T;
+}
+
+impl<T> Parameter for &[T] {
+    type Raw = CUdeviceptr;
+}
+
+impl<T> Parameter for &mut [T] {
+    type Raw = CUdeviceptr;
+}
+
+// SAFETY: the value is passed as it is, and `ByValue` vouches that it may be.
+unsafe impl<T: ByValue> Argument<T> for T {
+    #[inline]
+    fn bind(&mut self, _stream: &Stream) -> Result<T> {
+        Ok(*self)
+    }
+
+    #[inline]
+    fn launched(&mut self, _stream: &Stream) {}
+}
+
+macro_rules! by_value {
+    ($($ty:ty)*) => {
+        // SAFETY: these types are the same in C, and every value of them may be passed.
+        $(unsafe impl ByValue for $ty {})*
+    };
+}
+
+by_value!(u8 u16 u32 u64 usize i8 i16 i32 i64 isize f32 f64);
+
+// SAFETY: an address is a number; what the kernel does with it is the contract of the launch.
+unsafe impl<T> ByValue for DevicePointer<T> {}
+
+// SAFETY: an array has the layout of C's, and its elements may be passed.
+unsafe impl<T: ByValue, const N: usize> ByValue for [T; N] {}
+
+macro_rules! tuples {
+    ($($index:tt $parameter:ident $argument:ident),*) => {
+        impl<$($parameter: Parameter),*> Signature for ($($parameter,)*) {
+            const SIZES: &'static [usize] = &[$(size_of::<$parameter::Raw>()),*];
+        }
+
+        #[expect(clippy::allow_attributes, reason = "only the empty tuple leaves them unused")]
+        impl<$($parameter: Parameter, $argument: Argument<$parameter>),*> Arguments<($($parameter,)*)> for ($($argument,)*) {
+            #[inline]
+            #[allow(unused_mut, unused_variables, clippy::unused_unit, reason = "the empty tuple has nothing to bind")]
+            fn launch_with(mut self, stream: &Stream, launch: impl FnOnce(*mut *mut c_void) -> Result<()>) -> Result<()> {
+                let mut values = ($(self.$index.bind(stream)?,)*);
+                let addresses: &mut [*mut c_void] = &mut [$((&raw mut values.$index).cast()),*];
+                launch(addresses.as_mut_ptr())?;
+                $(self.$index.launched(stream);)*
+                Ok(())
+            }
+        }
+    };
+}
+
+tuples!();
+tuples!(0 P0 A0);
+tuples!(0 P0 A0, 1 P1 A1);
+tuples!(0 P0 A0, 1 P1 A1, 2 P2 A2);
+tuples!(0 P0 A0, 1 P1 A1, 2 P2 A2, 3 P3 A3);
+tuples!(0 P0 A0, 1 P1 A1, 2 P2 A2, 3 P3 A3, 4 P4 A4);
+tuples!(0 P0 A0, 1 P1 A1, 2 P2 A2, 3 P3 A3, 4 P4 A4, 5 P5 A5);
+tuples!(0 P0 A0, 1 P1 A1, 2 P2 A2, 3 P3 A3, 4 P4 A4, 5 P5 A5, 6 P6 A6);
+tuples!(0 P0 A0, 1 P1 A1, 2 P2 A2, 3 P3 A3, 4 P4 A4, 5 P5 A5, 6 P6 A6, 7 P7 A7);
+tuples!(0 P0 A0, 1 P1 A1, 2 P2 A2, 3 P3 A3, 4 P4 A4, 5 P5 A5, 6 P6 A6, 7 P7 A7, 8 P8 A8);
+tuples!(0 P0 A0, 1 P1 A1, 2 P2 A2, 3 P3 A3, 4 P4 A4, 5 P5 A5, 6 P6 A6, 7 P7 A7, 8 P8 A8, 9 P9 A9);
+tuples!(0 P0 A0, 1 P1 A1, 2 P2 A2, 3 P3 A3, 4 P4 A4, 5 P5 A5, 6 P6 A6, 7 P7 A7, 8 P8 A8, 9 P9 A9, 10 P10 A10);
+tuples!(0 P0 A0, 1 P1 A1, 2 P2 A2, 3 P3 A3, 4 P4 A4, 5 P5 A5, 6 P6 A6, 7 P7 A7, 8 P8 A8, 9 P9 A9, 10 P10 A10, 11 P11 A11);

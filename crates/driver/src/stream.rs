@@ -1,0 +1,240 @@
+//! A stream: work in order.
+
+use std::fmt;
+use std::sync::Arc;
+
+use bitflags::bitflags;
+use curium_sys::{CUresult, CUstream, CUstream_flags, CUstream_st};
+
+use crate::call;
+use crate::handle::Handle;
+use crate::hazard::Tail;
+use crate::release::release;
+use crate::{Context, Driver, Error, Event, Result};
+
+/// A queue of work on a device: what is put on one stream runs in order, and streams run beside each other. Clones are cheap
+/// and stand for the same stream.
+///
+/// The stream is destroyed with the last clone; work that is still on it completes. Buffers keep the streams that they were
+/// used on.
+#[derive(Clone)]
+pub struct Stream {
+    shared: Arc<Shared>,
+}
+
+/// How a stream is made.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct StreamOptions {
+    /// Flags of the stream; the default is [`StreamFlags::NON_BLOCKING`].
+    pub flags: StreamFlags,
+    /// Lower numbers go first; the driver clamps the value to the device's range. The default is 0.
+    pub priority: i32,
+}
+
+bitflags! {
+    /// Flags of a stream.
+    #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+    pub struct StreamFlags: u32 {
+        /// The stream does not synchronise with the legacy default stream.
+        const NON_BLOCKING = CUstream_flags::CU_STREAM_NON_BLOCKING.0;
+        /// Flags of newer drivers.
+        const _ = !0;
+    }
+}
+
+struct Shared {
+    raw: Handle<CUstream_st>,
+    driver: Driver,
+    context: Context,
+    identity: u64,
+    tail: Tail,
+}
+
+impl StreamOptions {
+    /// A stream that does not synchronise with the legacy default stream, of priority 0.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { flags: StreamFlags::NON_BLOCKING, priority: 0 }
+    }
+
+    /// The same with other flags.
+    #[must_use]
+    pub const fn with_flags(mut self, flags: StreamFlags) -> Self {
+        self.flags = flags;
+        self
+    }
+
+    /// The same with another priority. Lower numbers go first.
+    #[must_use]
+    pub const fn with_priority(mut self, priority: i32) -> Self {
+        self.priority = priority;
+        self
+    }
+}
+
+impl Default for StreamOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Stream {
+    /// Creates a stream in `context`.
+    ///
+    /// CUDA: `cuStreamCreateWithPriority`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuStreamCreate")]
+    #[doc(alias = "cuStreamCreateWithPriority")]
+    pub fn new(context: &Context, options: StreamOptions) -> Result<Self> {
+        let raw = context.entered(|driver| {
+            let mut raw = std::ptr::null_mut();
+            let StreamOptions { flags, priority } = options;
+            // SAFETY: `raw` is a valid place for the answer, and the context is current.
+            unsafe { call!(driver, cuStreamCreateWithPriority(&raw mut raw, flags.bits(), priority)) }?;
+            Ok(raw)
+        })?;
+        let driver = context.driver().clone();
+        let identity = driver.new_identity();
+        let shared =
+            Shared { raw: Handle::new(raw), driver, context: context.clone(), identity, tail: Tail::default() };
+        Ok(Self { shared: Arc::new(shared) })
+    }
+
+    /// The context that this stream belongs to.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.shared.context
+    }
+
+    /// The driver that this stream belongs to.
+    #[inline]
+    #[must_use]
+    pub fn driver(&self) -> &Driver {
+        &self.shared.driver
+    }
+
+    /// The driver's handle of this stream. It is valid for as long as a clone of this stream exists.
+    #[inline]
+    #[must_use]
+    pub fn as_raw(&self) -> CUstream {
+        self.shared.raw.raw()
+    }
+
+    /// Waits until all work on this stream is done.
+    ///
+    /// CUDA: `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// The error of any work of the context that failed before; the wait takes place all the same.
+    #[doc(alias = "cuStreamSynchronize")]
+    pub fn synchronize(&self) -> Result<()> {
+        // SAFETY: the stream is live and belongs to this driver.
+        unsafe { call!(self.driver(), cuStreamSynchronize(self.as_raw())) }
+    }
+
+    /// Whether all work on this stream is done. Does not wait.
+    ///
+    /// CUDA: `cuStreamQuery`.
+    ///
+    /// # Errors
+    ///
+    /// The error of any work of the context that failed before.
+    #[doc(alias = "cuStreamQuery")]
+    pub fn is_finished(&self) -> Result<bool> {
+        // SAFETY: the stream is live and belongs to this driver.
+        finished(unsafe { call!(self.driver(), cuStreamQuery(self.as_raw())) })
+    }
+
+    /// Has all later work on this stream wait for `event`, as it was recorded last. The host does not wait.
+    ///
+    /// CUDA: `cuStreamWaitEvent`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuStreamWaitEvent")]
+    pub fn wait_event(&self, event: &Event) -> Result<()> {
+        // SAFETY: the stream and the event are live and belong to this driver; 0 is the default of the flags.
+        unsafe { call!(self.driver(), cuStreamWaitEvent(self.as_raw(), event.as_raw(), 0)) }
+    }
+
+    /// Destroys the stream, which [`Drop`] does as well, and says whether it succeeded. Work that is still on it completes.
+    ///
+    /// CUDA: `cuStreamDestroy_v2`.
+    ///
+    /// # Errors
+    ///
+    /// Gives the stream back if clones of it or buffers that were used on it still exist, or if the driver refuses.
+    #[doc(alias = "cuStreamDestroy")]
+    pub fn close(self) -> Result<(), (Self, Error)> {
+        let mut stream = Arc::try_unwrap(self.shared)
+            .map_err(|shared| (Self { shared }, Error::argument("Stream::close", "the stream is still in use")))?;
+        match stream.destroy() {
+            Ok(()) => Ok(()),
+            Err(error) => Err((Self { shared: Arc::new(stream) }, error)),
+        }
+    }
+
+    /// A number that no other stream of this driver has, also after this one is gone.
+    #[inline]
+    pub(crate) fn identity(&self) -> u64 {
+        self.shared.identity
+    }
+
+    #[inline]
+    pub(crate) fn tail(&self) -> &Tail {
+        &self.shared.tail
+    }
+}
+
+/// The answer of a query: `CUDA_ERROR_NOT_READY` means that there is work left.
+pub(crate) fn finished(result: Result<()>) -> Result<bool> {
+    match result {
+        Ok(()) => Ok(true),
+        Err(error) if error.code() == Some(CUresult::CUDA_ERROR_NOT_READY) => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
+impl Shared {
+    fn destroy(&mut self) -> Result<()> {
+        // SAFETY: the stream is live, nobody else has its handle, and it is forgotten once it is destroyed.
+        unsafe { call!(&self.driver, cuStreamDestroy_v2(self.raw.raw())) }?;
+        self.raw.clear();
+        Ok(())
+    }
+}
+
+impl AsRef<Driver> for Stream {
+    fn as_ref(&self) -> &Driver {
+        self.driver()
+    }
+}
+
+/// Whether two values stand for the same stream.
+impl PartialEq for Stream {
+    fn eq(&self, other: &Self) -> bool {
+        self.identity() == other.identity()
+    }
+}
+
+impl Eq for Stream {}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Stream({:?})", self.shared.raw)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        if !self.raw.is_cleared() {
+            release(|| self.destroy());
+        }
+    }
+}

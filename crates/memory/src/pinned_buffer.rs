@@ -1,0 +1,164 @@
+//! A buffer in pinned memory of the host.
+
+use std::ffi::c_void;
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::{Deref, DerefMut};
+use std::ptr::NonNull;
+
+use bytemuck::Zeroable;
+use curium_driver::{Context, Error, Result, call, release, sys};
+
+use crate::size;
+
+/// A fixed number of elements in memory of the host that is never paged out, so that the device copies from and to it at full
+/// speed. It is a slice.
+///
+/// All copies of this crate that take a slice wait until they are done, so that the device never uses the memory behind the back of
+/// the slice.
+pub struct PinnedBuffer<T> {
+    pointer: NonNull<T>,
+    len: usize,
+    context: Context,
+    _elements: PhantomData<T>,
+}
+
+bitflags::bitflags! {
+    /// Flags of pinned memory.
+    #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+    pub struct PinnedFlags: u32 {
+        /// The memory counts as pinned in every context, not only in its own.
+        const PORTABLE = sys::CU_MEMHOSTALLOC_PORTABLE;
+        /// The device may read and write the memory in place.
+        const DEVICE_MAP = sys::CU_MEMHOSTALLOC_DEVICEMAP;
+        /// The host's caches are passed by: writing is fast, reading very slow.
+        const WRITE_COMBINED = sys::CU_MEMHOSTALLOC_WRITECOMBINED;
+        /// Flags of newer drivers.
+        const _ = !0;
+    }
+}
+
+// SAFETY: the buffer owns its elements as a `Box<[T]>` does, and its memory may be freed from any thread.
+unsafe impl<T: Send> Send for PinnedBuffer<T> {}
+// SAFETY: a shared buffer gives out shared references to its elements only.
+unsafe impl<T: Sync> Sync for PinnedBuffer<T> {}
+
+impl<T> PinnedBuffer<T> {
+    /// Allocates `len` elements, every byte of them zero.
+    ///
+    /// CUDA: `cuMemHostAlloc`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if `len` is 0 or too large to be a size, or if `T` is aligned to more than a page;
+    /// `CUDA_ERROR_OUT_OF_MEMORY`.
+    #[doc(alias = "cuMemHostAlloc")]
+    pub fn zeroed(context: &Context, len: usize, flags: PinnedFlags) -> Result<Self>
+    where
+        T: Zeroable,
+    {
+        let buffer = Self::allocate("PinnedBuffer::zeroed", context, len, flags)?;
+        // SAFETY: the memory was allocated with this many elements and is not shared yet, and zero bytes are valid elements.
+        unsafe { buffer.pointer.write_bytes(0, len) };
+        Ok(buffer)
+    }
+
+    /// Allocates as many elements as `source` has and copies it there.
+    ///
+    /// CUDA: `cuMemHostAlloc`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`PinnedBuffer::zeroed`].
+    pub fn from_slice(context: &Context, source: &[T], flags: PinnedFlags) -> Result<Self>
+    where
+        T: Copy,
+    {
+        let buffer = Self::allocate("PinnedBuffer::from_slice", context, source.len(), flags)?;
+        // SAFETY: both sides have this many elements, the memory is fresh and so does not overlap `source`, and `T` is `Copy`.
+        unsafe { std::ptr::copy_nonoverlapping(source.as_ptr(), buffer.pointer.as_ptr(), source.len()) };
+        Ok(buffer)
+    }
+
+    /// The size in bytes.
+    #[must_use]
+    pub fn byte_len(&self) -> usize {
+        self.len * size_of::<T>()
+    }
+
+    /// The context in which the memory was allocated.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Frees the memory, which [`Drop`] does as well, and says whether it succeeded. Waits for the work of the device.
+    ///
+    /// CUDA: `cuMemFreeHost`.
+    ///
+    /// # Errors
+    ///
+    /// Gives the buffer back if the driver refuses.
+    #[doc(alias = "cuMemFreeHost")]
+    pub fn close(mut self) -> Result<(), (Self, Error)> {
+        self.free().map_err(|error| (self, error))
+    }
+
+    /// Memory whose elements are not initialised yet. It is freed without dropping them: whoever fills it has `T` be plain data.
+    fn allocate(operation: &'static str, context: &Context, len: usize, flags: PinnedFlags) -> Result<Self> {
+        let bytes = size::bytes::<T>(operation, len)?;
+        let raw = context.entered(|driver| {
+            let mut raw: *mut c_void = std::ptr::null_mut();
+            // SAFETY: `raw` is a valid place for the answer, and the context is current.
+            let result = unsafe { call!(driver, cuMemHostAlloc(&raw mut raw, bytes, flags.bits())) };
+            result.map_err(|error| error.about(format!("{bytes} bytes of pinned memory")))?;
+            Ok(raw)
+        })?;
+        let pointer = NonNull::new(raw.cast::<T>())
+            .ok_or_else(|| Error::argument(operation, "the driver returned a null pointer for memory of the host"))?;
+        let buffer = Self { pointer, len, context: context.clone(), _elements: PhantomData };
+        if !pointer.is_aligned() {
+            let align = align_of::<T>();
+            return Err(Error::argument(operation, format!("pinned memory is not aligned to {align} bytes")));
+        }
+        Ok(buffer)
+    }
+
+    fn free(&mut self) -> Result<()> {
+        if self.len == 0 {
+            return Ok(());
+        }
+        // SAFETY: the memory is live, no copy that this crate began is still using it, and it is forgotten once it is freed.
+        unsafe { call!(self.context.driver(), cuMemFreeHost(self.pointer.as_ptr().cast())) }?;
+        self.len = 0;
+        Ok(())
+    }
+}
+
+impl<T> Deref for PinnedBuffer<T> {
+    type Target = [T];
+
+    fn deref(&self) -> &[T] {
+        // SAFETY: the memory is live, holds `len` initialised elements, and is written through `&mut self` only.
+        unsafe { std::slice::from_raw_parts(self.pointer.as_ptr(), self.len) }
+    }
+}
+
+impl<T> DerefMut for PinnedBuffer<T> {
+    fn deref_mut(&mut self) -> &mut [T] {
+        // SAFETY: the memory is live, holds `len` initialised elements, and is borrowed exclusively.
+        unsafe { std::slice::from_raw_parts_mut(self.pointer.as_ptr(), self.len) }
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for PinnedBuffer<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&**self, formatter)
+    }
+}
+
+impl<T> Drop for PinnedBuffer<T> {
+    fn drop(&mut self) {
+        release(|| self.free());
+    }
+}
