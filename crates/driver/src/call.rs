@@ -33,7 +33,9 @@ impl Driver {
     #[doc(hidden)]
     #[cold]
     pub fn missing(&self, function: Function) -> Error {
-        Error::Missing(self.api().missing(function, Some(self.version())))
+        let version = self.version();
+        // The version is 0 until the driver has said it.
+        Error::Missing(self.api().missing(function, (version.as_raw() != 0).then_some(version)))
     }
 
     #[cold]

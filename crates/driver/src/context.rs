@@ -24,7 +24,6 @@ pub struct Context {
 struct Primary {
     raw: Handle<CUctx_st>,
     device: Device,
-    identity: u64,
 }
 
 impl Context {
@@ -33,8 +32,7 @@ impl Context {
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is a valid place for the answer, and the device belongs to this driver.
         unsafe { call!(driver, cuDevicePrimaryCtxRetain(&raw mut raw, device.as_raw())) }?;
-        let identity = driver.new_identity();
-        Ok(Self { shared: Arc::new(Primary { raw: Handle::new(raw), device: device.clone(), identity }) })
+        Ok(Self { shared: Arc::new(Primary { raw: Handle::new(raw), device: device.clone() }) })
     }
 
     /// The device that this context is on.
@@ -102,10 +100,8 @@ impl Context {
     /// Runs `operation` with this context current on the calling thread, and restores what was current before, also on panic.
     #[doc(hidden)]
     pub fn entered<T>(&self, operation: impl FnOnce(&Driver) -> Result<T>) -> Result<T> {
-        let entered = Entered::new(self.driver(), self.as_raw())?;
-        let value = operation(self.driver())?;
-        entered.leave()?;
-        Ok(value)
+        let _entered = Entered::new(self.driver(), self.as_raw())?;
+        operation(self.driver())
     }
 
     /// Ends this retention of the primary context, which [`Drop`] does as well, and says whether it succeeded.
@@ -153,7 +149,7 @@ impl AsRef<Driver> for Context {
 /// Whether two values stand for the same retention of a context.
 impl PartialEq for Context {
     fn eq(&self, other: &Self) -> bool {
-        self.shared.identity == other.shared.identity
+        Arc::ptr_eq(&self.shared, &other.shared)
     }
 }
 

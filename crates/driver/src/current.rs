@@ -31,15 +31,8 @@ impl<'a> Entered<'a> {
         Ok(Self { driver, pushed, _thread: PhantomData })
     }
 
-    /// Restores what was current before.
-    pub(crate) fn leave(mut self) -> Result<()> {
-        self.restore()
-    }
-
-    fn restore(&mut self) -> Result<()> {
-        if !std::mem::take(&mut self.pushed) {
-            return Ok(());
-        }
+    /// Takes this context off the stack again.
+    fn pop(&self) -> Result<()> {
         let mut popped = std::ptr::null_mut();
         // SAFETY: `popped` is a valid place for the answer, and the top of the stack is what `new` pushed.
         unsafe { call!(self.driver, cuCtxPopCurrent_v2(&raw mut popped)) }
@@ -48,8 +41,8 @@ impl<'a> Entered<'a> {
 
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
-        if let Err(error) = self.restore() {
-            release::report(&error);
+        if self.pushed {
+            release(|| self.pop());
         }
     }
 }

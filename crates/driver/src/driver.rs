@@ -3,13 +3,12 @@
 use std::any::Any;
 use std::fmt;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use curium_sys::{Api, CudaVersion, Function};
 
 use crate::call;
-use crate::{Device, Result, release};
+use crate::{Device, Error, Result, release};
 
 /// The CUDA driver, loaded and initialised. Clones are cheap and stand for the same driver.
 ///
@@ -31,8 +30,6 @@ pub struct Driver {
 struct Shared {
     api: Api,
     version: CudaVersion,
-    /// The next identity of a context or a stream. Raw handles are no identity: drivers reuse them.
-    next_identity: AtomicU64,
     /// What the functions in `api` need to stay callable.
     _owner: Option<Box<dyn Any + Send + Sync>>,
 }
@@ -45,7 +42,7 @@ impl Driver {
     ///
     /// # Errors
     ///
-    /// [`Error::Load`](crate::Error::Load) lists the paths tried; an error of `cuInit` says why the driver does not work here,
+    /// [`Error::Load`] lists the paths tried; an error of `cuInit` says why the driver does not work here,
     /// such as `CUDA_ERROR_NO_DEVICE`. A failure is not remembered: the next call tries again.
     #[doc(alias = "cuInit")]
     pub fn load() -> Result<Self> {
@@ -155,13 +152,18 @@ impl Driver {
         (0..self.device_count()?).map(|ordinal| self.device(ordinal)).collect()
     }
 
-    /// A number that no other object of this driver has.
-    pub(crate) fn new_identity(&self) -> u64 {
-        self.shared.next_identity.fetch_add(1, Ordering::Relaxed)
+    /// An error of `operation` unless `other` is this driver: handles of one mean nothing to another.
+    #[doc(hidden)]
+    #[inline]
+    pub fn expect_same(&self, other: &Self, operation: &'static str) -> Result<()> {
+        if Arc::ptr_eq(&self.shared, &other.shared) {
+            return Ok(());
+        }
+        Err(Error::argument(operation, "the handles belong to different drivers"))
     }
 
     fn initialised(api: Api, owner: Option<Box<dyn Any + Send + Sync>>) -> Result<Self> {
-        let shared = Shared { api, version: CudaVersion::from_raw(0), next_identity: AtomicU64::new(1), _owner: owner };
+        let shared = Shared { api, version: CudaVersion::from_raw(0), _owner: owner };
         let mut driver = Self { shared: Arc::new(shared) };
         let version = driver.read_version()?;
         if let Some(shared) = Arc::get_mut(&mut driver.shared) {

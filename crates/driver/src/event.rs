@@ -83,9 +83,10 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_HANDLE` if the stream is of another context.
+    /// `CUDA_ERROR_INVALID_HANDLE` if the stream is of another context; an argument error if it is of another driver.
     #[doc(alias = "cuEventRecord")]
     pub fn record(&self, stream: &Stream) -> Result<()> {
+        self.driver().expect_same(stream.driver(), "Event::record")?;
         // SAFETY: the event and the stream are live and belong to this driver.
         unsafe { call!(self.driver(), cuEventRecord(self.as_raw(), stream.as_raw())) }
     }
@@ -127,6 +128,7 @@ impl Event {
     /// or is of another context.
     #[doc(alias = "cuEventElapsedTime")]
     pub fn milliseconds_since(&self, begin: &Self) -> Result<f32> {
+        self.driver().expect_same(begin.driver(), "Event::milliseconds_since")?;
         let mut milliseconds = 0.0;
         let (begin, end) = (begin.as_raw(), self.as_raw());
         // SAFETY: `milliseconds` is a valid place for the answer, and both events are live.
@@ -158,7 +160,9 @@ impl Event {
         self.destroy().map_err(|error| (self, error))
     }
 
-    fn driver(&self) -> &Driver {
+    /// The driver that this event belongs to.
+    #[must_use]
+    pub fn driver(&self) -> &Driver {
         self.context.driver()
     }
 

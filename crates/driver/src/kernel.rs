@@ -64,6 +64,7 @@ impl<S: Signature> Kernel<S> {
     #[inline]
     pub unsafe fn launch(&self, stream: &Stream, config: LaunchConfig, arguments: impl Arguments<S>) -> Result<()> {
         config.check()?;
+        self.driver().expect_same(stream.driver(), "Kernel::launch")?;
         arguments.launch_with(stream, |values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller vouches for what
             // the kernel does with them.

@@ -60,7 +60,12 @@ pub unsafe trait Argument<P: Parameter> {
 }
 
 /// Values for all parameters of a signature: a tuple of [`Argument`]s.
-pub trait Arguments<S: Signature> {
+///
+/// # Safety
+///
+/// The addresses that `launch_with` hands on are those of one value of type [`Parameter::Raw`] for each parameter of `S`, in order, each
+/// bound to `stream`.
+pub unsafe trait Arguments<S: Signature> {
     /// Binds the arguments, runs `launch` with the address of each value, and notes the launch.
     #[doc(hidden)]
     fn launch_with(self, stream: &Stream, launch: impl FnOnce(*mut *mut c_void) -> Result<()>) -> Result<()>;
@@ -110,8 +115,8 @@ macro_rules! tuples {
             const SIZES: &'static [usize] = &[$(size_of::<$parameter::Raw>()),*];
         }
 
-        #[expect(clippy::allow_attributes, reason = "only the empty tuple leaves them unused")]
-        impl<$($parameter: Parameter, $argument: Argument<$parameter>),*> Arguments<($($parameter,)*)> for ($($argument,)*) {
+        // SAFETY: the addresses are those of the values that the arguments were bound to, in order.
+        unsafe impl<$($parameter: Parameter, $argument: Argument<$parameter>),*> Arguments<($($parameter,)*)> for ($($argument,)*) {
             #[inline]
             #[allow(unused_mut, unused_variables, clippy::unused_unit, reason = "the empty tuple has nothing to bind")]
             fn launch_with(mut self, stream: &Stream, launch: impl FnOnce(*mut *mut c_void) -> Result<()>) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use bitflags::bitflags;
 use curium_sys::{CUresult, CUstream, CUstream_flags, CUstream_st};
@@ -42,6 +43,9 @@ bitflags! {
         const _ = !0;
     }
 }
+
+/// The next identity of a stream. A raw handle is none: drivers reuse them.
+static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(1);
 
 struct Shared {
     raw: Handle<CUstream_st>,
@@ -98,7 +102,7 @@ impl Stream {
             Ok(raw)
         })?;
         let driver = context.driver().clone();
-        let identity = driver.new_identity();
+        let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
         let shared =
             Shared { raw: Handle::new(raw), driver, context: context.clone(), identity, tail: Tail::default() };
         Ok(Self { shared: Arc::new(shared) })
@@ -156,9 +160,10 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An argument error if stream and event are of different drivers.
     #[doc(alias = "cuStreamWaitEvent")]
     pub fn wait_event(&self, event: &Event) -> Result<()> {
+        self.driver().expect_same(event.driver(), "Stream::wait_event")?;
         // SAFETY: the stream and the event are live and belong to this driver; 0 is the default of the flags.
         unsafe { call!(self.driver(), cuStreamWaitEvent(self.as_raw(), event.as_raw(), 0)) }
     }
@@ -180,7 +185,7 @@ impl Stream {
         }
     }
 
-    /// A number that no other stream of this driver has, also after this one is gone.
+    /// A number that no other stream of this process has, also after this one is gone.
     #[inline]
     pub(crate) fn identity(&self) -> u64 {
         self.shared.identity

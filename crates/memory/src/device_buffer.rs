@@ -185,6 +185,7 @@ impl<T> DeviceBuffer<T> {
         T: Copy,
     {
         size::same_len("DeviceBuffer::copy_from_buffer", self.len, source.len)?;
+        self.stream.driver().expect_same(source.stream.driver(), "DeviceBuffer::copy_from_buffer")?;
         let (stream, bytes, to) = (&self.stream, self.len * size_of::<T>(), self.pointer.as_raw());
         let accesses = self.accesses.get_mut();
         accesses.before_write(stream)?;
@@ -251,6 +252,7 @@ impl<T> DeviceBuffer<T> {
 unsafe impl<T> Argument<&[T]> for &DeviceBuffer<T> {
     #[inline]
     fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
+        stream.driver().expect_same(self.stream.driver(), "kernel argument")?;
         self.accesses.lock().before_read(stream)?;
         Ok(self.pointer.as_raw())
     }
@@ -266,6 +268,7 @@ unsafe impl<T> Argument<&[T]> for &DeviceBuffer<T> {
 unsafe impl<T> Argument<&mut [T]> for &mut DeviceBuffer<T> {
     #[inline]
     fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
+        stream.driver().expect_same(self.stream.driver(), "kernel argument")?;
         self.accesses.get_mut().before_write(stream)?;
         Ok(self.pointer.as_raw())
     }

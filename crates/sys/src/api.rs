@@ -4,8 +4,6 @@
 use core::ffi::{CStr, c_void};
 use core::{fmt, mem};
 
-use thiserror::Error;
-
 use crate::{CudaVersion, Function};
 
 /// A function with an unknown signature.
@@ -114,7 +112,7 @@ impl fmt::Debug for Api {
 }
 
 /// The driver lacks a function, mostly because it is too old.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, Error)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct MissingFunction {
     /// The function that was to be called.
@@ -141,6 +139,8 @@ impl fmt::Display for MissingFunction {
         }
     }
 }
+
+impl core::error::Error for MissingFunction {}
 
 #[cfg(test)]
 mod tests {

@@ -4,8 +4,6 @@ use core::ffi::CStr;
 use core::fmt;
 use core::str::FromStr;
 
-use thiserror::Error;
-
 use crate::CudaVersion;
 
 /// One function that `libcuda` exports.
@@ -119,9 +117,16 @@ impl fmt::Display for Function {
 }
 
 /// A name that no function of the driver has.
-#[derive(Clone, Copy, Debug, Eq, Error, PartialEq)]
-#[error("the CUDA driver API has no function of this name up to CUDA {}", CudaVersion::NEWEST_KNOWN)]
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub struct UnknownFunction;
+
+impl fmt::Display for UnknownFunction {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "the CUDA driver API has no function of this name up to CUDA {}", CudaVersion::NEWEST_KNOWN)
+    }
+}
+
+impl core::error::Error for UnknownFunction {}
 
 impl FromStr for Function {
     type Err = UnknownFunction;

@@ -4,14 +4,12 @@ use core::fmt;
 use std::boxed::Box;
 use std::path::PathBuf;
 
-use thiserror::Error;
-
 use crate::CudaVersion;
 
 /// No CUDA driver could be loaded: every path that was tried, with the reason why it did not serve.
 ///
 /// The text is several lines long: a line for each path, and a last one that says what to do.
-#[derive(Debug, Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub struct LoadError {
     /// Every path tried, in order.
@@ -29,29 +27,24 @@ pub struct Attempt {
 }
 
 /// Why a library did not serve as the driver.
-#[derive(Debug, Error)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum Rejection {
     /// The system's loader found no such library, or it is no library, or something that it needs is absent.
-    #[error("{reason}")]
     Unloadable {
         /// What the system's loader said.
         reason: Box<str>,
     },
     /// The library exports no `cuInit` and `cuDriverGetVersion`.
-    #[error("a library, but not a CUDA driver: it has no cuInit or no cuDriverGetVersion")]
     NotADriver,
     /// The toolkit's stub, which is there to link against and cannot run anything.
-    #[error("the CUDA toolkit's stub library, which is there to link against and has no driver in it")]
     Stub,
     /// A driver that cannot say its version.
-    #[error("cuDriverGetVersion failed with code {code}")]
     NoVersion {
         /// The `CUresult` that it returned.
         code: u32,
     },
     /// A driver older than Curium works with.
-    #[error("a driver for CUDA {found}, but CUDA {} or newer is needed", CudaVersion::OLDEST_SUPPORTED)]
     TooOld {
         /// The version of this driver.
         found: CudaVersion,
@@ -85,3 +78,25 @@ impl fmt::Display for LoadError {
         write!(formatter, "\nto mend it: {}", self.advice())
     }
 }
+
+impl core::error::Error for LoadError {}
+
+impl fmt::Display for Rejection {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unloadable { reason } => formatter.write_str(reason),
+            Self::NotADriver => {
+                formatter.write_str("a library, but not a CUDA driver: it has no cuInit or no cuDriverGetVersion")
+            }
+            Self::Stub => formatter
+                .write_str("the CUDA toolkit's stub library, which is there to link against and has no driver in it"),
+            Self::NoVersion { code } => write!(formatter, "cuDriverGetVersion failed with code {code}"),
+            Self::TooOld { found } => {
+                let needed = CudaVersion::OLDEST_SUPPORTED;
+                write!(formatter, "a driver for CUDA {found}, but CUDA {needed} or newer is needed")
+            }
+        }
+    }
+}
+
+impl core::error::Error for Rejection {}
