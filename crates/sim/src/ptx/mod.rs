@@ -10,12 +10,16 @@
 mod ast;
 mod error;
 mod keyword;
+mod lexer;
 mod modifier;
 mod name;
 mod opcode;
 mod operand;
+mod parser;
 mod scalar;
+mod scope;
 mod special;
+mod validate;
 mod variable;
 
 pub use ast::{
@@ -34,7 +38,7 @@ pub use name::{Name, Names};
 pub use opcode::Opcode;
 pub use operand::{
     Address, Base, Call, CallSignature, Callee, GlobalId, Integer, LocalId, Operand, RegisterId,
-    Symbol, Tensor,
+    Selector, Symbol, Tensor,
 };
 pub use scalar::{ScalarClass, ScalarType};
 pub use special::SpecialRegister;
@@ -42,3 +46,19 @@ pub use variable::{Constant, InitialValue, PointerAttribute, Variable};
 
 /// The newest PTX ISA version that the front end reads.
 pub const MAX_VERSION: Version = Version { major: 9, minor: 3 };
+
+/// Parses, resolves and validates a PTX module.
+///
+/// # Errors
+/// The first thing that is wrong, with its line and column.
+pub fn parse(source: &str) -> Result<Module, Error> {
+    parse_for(source, MAX_VERSION)
+}
+
+/// [`parse`] for a driver that reads PTX up to version `newest` only.
+///
+/// # Errors
+/// As [`parse`]; a newer `.version` is [`ErrorKind::UnsupportedVersion`].
+pub fn parse_for(source: &str, newest: Version) -> Result<Module, Error> {
+    parser::parse(source, newest)
+}

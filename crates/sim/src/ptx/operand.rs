@@ -54,6 +54,8 @@ pub enum Operand {
     Register(RegisterId),
     /// `%v.x`: one element of a vector register, counted from 0 (`.x`/`.r`, `.y`/`.g`, `.z`/`.b`, `.w`/`.a`).
     Element(RegisterId, u8),
+    /// `%r1.b3210` or `%r1.h10`: bytes or halves of a register, for the video instructions.
+    Select(RegisterId, Selector),
     /// `!%p1`
     Not(RegisterId),
     /// `%p1|%p2` or `%r1|%p1`, where either may be the sink `_`.
@@ -142,4 +144,44 @@ pub enum CallSignature {
     Prototype(PrototypeId),
     /// By a list of the functions that it may reach.
     Targets(CallTargetsId),
+}
+
+/// The bytes or halves that a video instruction picks from a register, or from two of them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Selector {
+    /// Whether halves are picked, else bytes.
+    pub halves: bool,
+    /// The indices as written, the most significant first; `count` of them count.
+    pub indices: [u8; 4],
+    /// How many are picked.
+    pub count: u8,
+}
+
+impl Selector {
+    /// `b3`, `b7610`, `h1`, `h32`.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (kind, digits) = text.split_at_checked(1)?;
+        let halves = match kind {
+            "b" => false,
+            "h" => true,
+            _ => return None,
+        };
+        let largest = if halves { b'3' } else { b'7' };
+        let fits = matches!(digits.len(), 1 | 2 | 4)
+            && digits
+                .bytes()
+                .all(|digit| (b'0'..=largest).contains(&digit));
+        if !fits {
+            return None;
+        }
+        let mut indices = [0; 4];
+        for (index, digit) in indices.iter_mut().zip(digits.bytes()) {
+            *index = digit - b'0';
+        }
+        Some(Self {
+            halves,
+            indices,
+            count: u8::try_from(digits.len()).ok()?,
+        })
+    }
 }

@@ -109,6 +109,15 @@ scalar_types! {
 }
 
 impl ScalarType {
+    /// The type spelled `text`, without its dot.
+    #[must_use]
+    pub fn from_name(text: &str) -> Option<Self> {
+        Self::ALL
+            .iter()
+            .copied()
+            .find(|scalar| scalar.name() == text)
+    }
+
     /// The size in bytes that a variable of this type takes; sub-byte types take one byte.
     #[must_use]
     pub const fn bytes(self) -> u64 {
