@@ -238,6 +238,7 @@ keywords! {
     WaitGroup "wait_group",
     Warpx20123 "warpx2::01_23",
     Warpx20213 "warpx2::02_13",
+    Warp "warp",
     Warpx4 "warpx4",
     Width "width",
     Wrap "wrap",

@@ -58,12 +58,13 @@ impl<'a> Parser<'a> {
     }
 
     fn special(&mut self, token: &Token<'a>) -> Result<Operand, Error> {
-        let register = match self.peek() {
-            next if next.kind == TokenKind::Dot => {
-                SpecialRegister::from_name(&format!("{}.{}", token.text, next.text))
-                    .inspect(|_| drop(self.advance()))
-            }
-            _ => SpecialRegister::from_name(token.text),
+        let next = self.peek();
+        let register = if next.kind == TokenKind::Dot {
+            let register = SpecialRegister::from_name(&format!("{}.{}", token.text, next.text));
+            self.position += usize::from(register.is_some());
+            register
+        } else {
+            SpecialRegister::from_name(token.text)
         };
         register
             .map(Operand::Special)
