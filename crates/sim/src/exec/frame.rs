@@ -3,8 +3,8 @@
 //! Registers live in two files, one of 32-bit and one of 64-bit rows, because a row of uniform
 //! width is what the compiler vectorises without shuffles, and because two `Vec`s of typed rows
 //! need no casts. Which file a register lives in is known when it is declared. A predicate is
-//! one bit per lane, so a guard or a branch costs one `and`. The first rows of both files are the
-//! function's constants, so an immediate operand costs what a register costs.
+//! one bit per lane, so a guard or a branch costs one `and`. Constants are rows too, so an immediate
+//! operand costs what a register costs.
 
 use super::lane::{FULL, Lane, Raw, Row};
 
@@ -33,17 +33,16 @@ pub(crate) struct Caller {
     pub(crate) pc: u32,
 }
 
-/// Initial contents and sizes of a function's register files.
+/// The register files of a function: what each row holds at first.
+///
+/// Constants are rows that nothing writes. Registers start at zero, so that a read of one that was
+/// never written gives the same result in every run.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Layout {
-    /// Constants of the 32-bit file, at its start.
+    /// The 32-bit file.
     pub(crate) words: Vec<u32>,
-    /// Constants of the 64-bit file, at its start.
+    /// The 64-bit file.
     pub(crate) doubles: Vec<u64>,
-    /// Rows of the 32-bit file, constants included.
-    pub(crate) word_rows: usize,
-    /// Rows of the 64-bit file, constants included.
-    pub(crate) double_rows: usize,
     /// Predicates; number 0 is always true.
     pub(crate) predicates: usize,
 }
@@ -51,8 +50,8 @@ pub(crate) struct Layout {
 impl Frame {
     /// Makes this frame a fresh activation, keeping its storage.
     pub(crate) fn reset(&mut self, layout: &Layout) {
-        reset_file(&mut self.words, &layout.words, layout.word_rows);
-        reset_file(&mut self.doubles, &layout.doubles, layout.double_rows);
+        reset_file(&mut self.words, &layout.words);
+        reset_file(&mut self.doubles, &layout.doubles);
         self.predicates.clear();
         self.predicates.resize(layout.predicates.max(1), 0);
         self.predicates[0] = FULL;
@@ -126,11 +125,9 @@ impl InFile for u64 {
     }
 }
 
-fn reset_file<T: Raw>(file: &mut Vec<Row<T>>, constants: &[T], rows: usize) {
-    // Registers start at zero: an uninitialised read then gives the same result in every run.
+fn reset_file<T: Raw>(file: &mut Vec<Row<T>>, initial: &[T]) {
     file.clear();
-    file.extend(constants.iter().map(|&value| Row::splat(value)));
-    file.resize(rows.max(constants.len()), Row::splat(T::default()));
+    file.extend(initial.iter().map(|&value| Row::splat(value)));
 }
 
 #[cfg(test)]
@@ -138,12 +135,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn reset_lays_constants_before_zeroed_registers() {
+    fn reset_restores_constants_and_zeroes_registers() {
         let layout = Layout {
-            words: vec![5],
+            words: vec![5, 0],
             doubles: vec![9],
-            word_rows: 2,
-            double_rows: 2,
             predicates: 2,
         };
         let mut frame = Frame::default();

@@ -9,7 +9,7 @@ use std::time::Instant;
 use super::fault::{Fault, FaultKind};
 use super::frame::Layout;
 use super::memory::Memory;
-use super::program::{Kernel, Program};
+use super::program::{Kernel, Late, Program};
 use super::worker::Worker;
 
 /// A kernel, its arguments and where they run.
@@ -312,8 +312,15 @@ fn layouts(launch: &Launch<'_>) -> Vec<Layout> {
     functions
         .map(|function| {
             let mut layout = function.layout.clone();
-            for &(index, address) in &function.addresses {
-                layout.doubles[index] = address.resolve(launch.globals);
+            for patch in &function.patches {
+                layout.doubles[patch.row as usize] = match patch.value {
+                    Late::Global(index, offset) => {
+                        launch.globals[index].wrapping_add_signed(offset)
+                    }
+                    Late::DynamicShared(offset) => {
+                        u64::from(launch.kernel.static_shared).wrapping_add_signed(offset)
+                    }
+                };
             }
             layout
         })

@@ -86,6 +86,15 @@ versions! {
 }
 
 versions! {
+    /// `d = f(a, b, c, e)`.
+    quaternary = run_quaternary [A, B, C, E, D, F]
+    where
+        A: Lane<Raw: InFile>, B: Lane<Raw: InFile>, C: Lane<Raw: InFile>,
+        E: Lane<Raw: InFile>, D: Lane<Raw: InFile>,
+        F: Fn(A, B, C, E) -> D + Copy + 'static
+}
+
+versions! {
     /// `d|e = f(a, b)` on predicates, combined with predicate `c` as `imm` says.
     compare = run_compare [A, F]
     where
@@ -197,6 +206,30 @@ where
     for lane in 0..LANES {
         let (a, b, c) = (a[lane], b[lane], c[lane]);
         result[lane] = f(A::from_raw(a), B::from_raw(b), C::from_raw(c)).into_raw();
+    }
+    write::<D>(unit, op.d, &result);
+    Control::Next
+}
+
+#[inline(always)]
+fn run_quaternary<A, B, C, E, D, F>(unit: &mut Unit<'_>, op: &Op) -> Control
+where
+    A: Lane<Raw: InFile>,
+    B: Lane<Raw: InFile>,
+    C: Lane<Raw: InFile>,
+    E: Lane<Raw: InFile>,
+    D: Lane<Raw: InFile>,
+    F: Fn(A, B, C, E) -> D + Copy + 'static,
+{
+    let f = operation::<F>();
+    let a = unit.frame.row::<A::Raw>(op.a);
+    let b = unit.frame.row::<B::Raw>(op.b);
+    let c = unit.frame.row::<C::Raw>(op.c);
+    let e = unit.frame.row::<E::Raw>(op.e);
+    let mut result = [D::Raw::default(); LANES];
+    for lane in 0..LANES {
+        let (a, b) = (A::from_raw(a[lane]), B::from_raw(b[lane]));
+        result[lane] = f(a, b, C::from_raw(c[lane]), E::from_raw(e[lane])).into_raw();
     }
     write::<D>(unit, op.d, &result);
     Control::Next

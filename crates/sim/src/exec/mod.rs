@@ -11,12 +11,16 @@
 mod access;
 mod barrier;
 mod block;
+mod convert;
 mod exact;
 mod fault;
+mod float;
 mod frame;
 mod grid;
 mod handler;
+mod integer;
 mod lane;
+mod lower;
 mod memory;
 mod op;
 mod program;
@@ -26,5 +30,9 @@ mod worker;
 
 pub use fault::{Access, Fault, FaultKind};
 pub use grid::{DeviceModel, Launch, Schedule, Statistics, run};
+pub use lower::{LowerError, lower};
 pub use memory::{Memory, Segment};
 pub use program::{Address, Global, Kernel, Param, Program, Relocation};
+
+#[cfg(test)]
+mod tests;

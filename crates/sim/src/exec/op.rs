@@ -82,6 +82,8 @@ pub(crate) enum Control {
     Wait,
     /// Waits until the lanes in `Unit::needed` are here.
     Converge,
+    /// The same, but the lanes may come from other instructions too.
+    Gather,
     /// Stops the launch; see `Unit::trap`.
     Fault,
 }

@@ -147,8 +147,8 @@ pub(crate) struct Function {
     pub(crate) code: Vec<Op>,
     /// Register files; the constants that are addresses are zero until the launch.
     pub(crate) layout: Layout,
-    /// Constants of the 64-bit file that the launch fills in.
-    pub(crate) addresses: Vec<(usize, Address)>,
+    /// Constants that the launch fills in.
+    pub(crate) patches: Vec<Patch>,
     /// Bytes of local memory of an activation, a multiple of 16.
     pub(crate) local_size: u64,
     pub(crate) calls: Vec<CallSite>,
@@ -157,6 +157,23 @@ pub(crate) struct Function {
     pub(crate) params: Vec<(u64, u64)>,
     /// Offsets in local memory and sizes of the results.
     pub(crate) returns: Vec<(u64, u64)>,
+}
+
+/// A constant that is known at launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Patch {
+    /// The row, in the 64-bit file.
+    pub(crate) row: u32,
+    pub(crate) value: Late,
+}
+
+/// An address that only the launch knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Late {
+    /// A variable, by its index among the globals, plus bytes.
+    Global(usize, i64),
+    /// Dynamic shared memory, plus bytes.
+    DynamicShared(i64),
 }
 
 /// A call: who, and what is copied. Offsets are in the caller's local memory.

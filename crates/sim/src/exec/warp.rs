@@ -78,6 +78,8 @@ enum State {
     Rested,
     /// Waits for lanes to arrive at this instruction.
     Converging { needed: u32 },
+    /// Waits for lanes to arrive at any instruction that waits for the same lanes.
+    Gathering { needed: u32 },
     /// Waits at a barrier until its phase is over.
     Barrier { index: usize, phase: u32 },
 }
@@ -190,12 +192,32 @@ impl Warp {
                 State::Converging { needed } if needed & self.state.live & !fragment.mask == 0 => {
                     self.fragments[index].state = State::Ready;
                 }
+                State::Gathering { needed }
+                    if needed & self.state.live & !self.gathered(needed) == 0 =>
+                {
+                    // All the lanes named are here: each group goes on from where it is.
+                    for other in &mut self.fragments {
+                        if other.state == (State::Gathering { needed }) {
+                            other.pc += 1;
+                            other.state = State::Ready;
+                        }
+                    }
+                }
                 _ => {}
             }
         }
         if self.fragments.len() > 1 {
             self.merge();
         }
+    }
+
+    /// The lanes that wait for the same lanes.
+    fn gathered(&self, needed: u32) -> u32 {
+        let same = self
+            .fragments
+            .iter()
+            .filter(|it| it.state == State::Gathering { needed });
+        same.fold(0, |lanes, fragment| lanes | fragment.mask)
     }
 
     fn merge(&mut self) {
@@ -305,6 +327,9 @@ impl Warp {
             Outcome::Control(Control::Wait, _) => Ok(self.arrive(index, wait, block)),
             Outcome::Control(Control::Converge, _) => {
                 Ok(self.fragments[index].state = State::Converging { needed })
+            }
+            Outcome::Control(Control::Gather, _) => {
+                Ok(self.fragments[index].state = State::Gathering { needed })
             }
             Outcome::Control(control, active) => {
                 self.transfer(index, control, active, &code[pc as usize], block, worker)
