@@ -65,10 +65,9 @@ impl Real for f64 {
     /// The payload of the first NaN, quieted; without one, the default NaN.
     #[inline(always)]
     fn nan(operands: &[Self]) -> Self {
-        let first = operands.iter().find(|operand| operand.is_nan());
-        first.map_or(Self::from_bits(0xfff8 << 48), |nan| {
-            Self::from_bits(nan.to_bits() | 1 << 51)
-        })
+        let mut bits = operands.iter().map(|operand| operand.to_bits());
+        let first = bits.find(|bits| bits & (u64::MAX >> 1) > 0x7ff << 52);
+        Self::from_bits(first.map_or(0xfff8 << 48, |bits| bits | 1 << 51))
     }
 }
 
@@ -303,19 +302,22 @@ fn flush_any<T: Real>(value: T) -> T {
 }
 
 /// The result of an f32 instruction: any NaN is the one NaN.
+///
+/// The test is on the bits: the compiler may drop one on the value, because to it all NaNs are alike.
 #[inline(always)]
 pub(crate) fn canonical(value: f32) -> f32 {
-    if value.is_nan() {
-        f32::from_bits(0x7fff_ffff)
+    let bits = value.to_bits();
+    f32::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 {
+        0x7fff_ffff
     } else {
-        value
-    }
+        bits
+    })
 }
 
 /// The result of an f64 instruction: a NaN comes from the operands.
 #[inline(always)]
 pub(crate) fn inherit<const N: usize>(value: f64, operands: [f64; N]) -> f64 {
-    if value.is_nan() {
+    if value.to_bits() & (u64::MAX >> 1) > 0x7ff << 52 {
         f64::nan(&operands)
     } else {
         value

@@ -106,7 +106,7 @@ impl Bench {
 
 /// A kernel `main` around a body, with registers of every type and the usual indices.
 ///
-/// `%p` is the parameter; `%tid` the index in the block, `%i` in the grid; `%at` the address of the
+/// `%p` is the parameter; `%t` the index in the block, `%i` in the grid; `%at` the address of the
 /// thread's own 8 bytes and `%at4` of its own 4.
 pub(super) fn kernel(body: &str) -> String {
     format!(
@@ -114,15 +114,15 @@ pub(super) fn kernel(body: &str) -> String {
 {{
     .reg .pred %p<16>, %q;
     .reg .b16 %h<16>;
-    .reg .b32 %r<64>, %tid, %i;
+    .reg .b32 %r<64>, %t, %i;
     .reg .b64 %d<64>, %p, %at, %at4;
     .reg .f32 %f<32>;
     .reg .f64 %e<32>;
     ld.param.u64 %p, [p];
-    mov.u32 %tid, %tid.x;
+    mov.u32 %t, %tid.x;
     mov.u32 %r0, %ctaid.x;
     mov.u32 %r1, %ntid.x;
-    mad.lo.u32 %i, %r0, %r1, %tid;
+    mad.lo.u32 %i, %r0, %r1, %t;
     mad.wide.u32 %at, %i, 8, %p;
     mad.wide.u32 %at4, %i, 4, %p;
 {body}
