@@ -19,6 +19,8 @@ mod parser;
 mod scalar;
 mod scope;
 mod special;
+#[cfg(test)]
+mod tests;
 mod validate;
 mod variable;
 

@@ -66,7 +66,7 @@ impl<'a> Parser<'a> {
         let token = self.peek();
         match token.kind {
             TokenKind::Integer(..) | TokenKind::Single(_) | TokenKind::Double(_) => true,
-            TokenKind::Symbol => matches!(token.text, "-" | "+" | "~" | "("),
+            TokenKind::Symbol => matches!(token.text, "-" | "+" | "~" | "!" | "("),
             TokenKind::Word => token.text == "WARP_SZ",
             _ => false,
         }

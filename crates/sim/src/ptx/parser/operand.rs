@@ -16,7 +16,8 @@ impl<'a> Parser<'a> {
         match token.text {
             "[" if token.kind == TokenKind::Symbol => self.memory(),
             "{" if token.kind == TokenKind::Symbol => Ok(Operand::Vector(self.vector()?)),
-            "!" if token.kind == TokenKind::Symbol => {
+            // Before anything but a name it is the operator of constant expressions.
+            "!" if token.kind == TokenKind::Symbol && self.peek_at(1).kind == TokenKind::Word => {
                 self.advance();
                 Ok(Operand::Not(self.predicate_register()?))
             }

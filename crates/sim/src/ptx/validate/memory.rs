@@ -92,11 +92,14 @@ impl Context<'_> {
         let expected = || format!("a vector of {vector} registers for .{}", scalar.name());
         match self.operand(index) {
             Operand::Vector(elements) if elements.len() == vector => {
+                // In a vector only the widths count: `ld.v2.u32` may fill registers of type .f32.
+                let wide_enough = |id| self.register(id).bits() >= scalar.bits();
                 let fits = elements.iter().all(|element| match element {
                     Operand::Sink => is_written,
-                    Operand::Register(_) | Operand::Element(..) => {
-                        self.value_fits(element, scalar, width)
+                    Operand::Register(id) => {
+                        self.register(*id) != ScalarType::Pred && wide_enough(*id)
                     }
+                    Operand::Element(id, _) => wide_enough(*id),
                     _ => !is_written && self.value_fits(element, scalar, width),
                 });
                 if fits {
