@@ -31,8 +31,10 @@ impl Context<'_> {
                     Operand::Special(register) if special_fits(*register, scalar) => Ok(()),
                     Operand::Symbol(symbol, _) if self.address_fits(*symbol, scalar) => Ok(()),
                     Operand::Special(register) => {
-                        Err(self
-                            .wrong(1, format!("a special register of {} bits", register.bits())))
+                        let expected =
+                            format!("a special register that .{} can hold", scalar.name());
+                        let found = format!("one of {} bits", register.bits());
+                        Err(Error::syntax(self.spans[1], expected, found))
                     }
                     _ => self.source(1, scalar, Width::Exact),
                 }
