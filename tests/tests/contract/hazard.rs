@@ -6,7 +6,7 @@ use curium_sim::{Config, Simulator};
 use curium_tests::stream_work::{copy, copy_without_waiting, fill};
 use curium_tests::{Gate, TestDriver, on_driver, on_simulator};
 
-const LEN: usize = 256;
+const LEN: usize = if cfg!(miri) { 8 } else { 256 };
 
 /// How many schedules are tried; Miri is too slow for many.
 const SEEDS: u64 = if cfg!(miri) { 2 } else { 60 };
