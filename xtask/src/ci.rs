@@ -14,6 +14,12 @@ use crate::version::Version;
 /// The packages that Miri interprets: everything that holds memory or handles.
 const MIRI: &[&str] = &["miri", "test", "-p", "curium-sys", "-p", "curium-driver", "-p", "curium-memory", "--lib"];
 
+/// Tests of safe code that compare every function with every other: minutes when interpreted, and nothing for Miri to see.
+const TOO_LONG_FOR_MIRI: &[&str] = &[
+    "function::tests::every_function_is_found_by_its_own_name_and_index",
+    "function::tests::later_abi_versions_of_a_function_are_newer",
+];
+
 #[derive(clap::Args)]
 pub(crate) struct Options {
     /// Run this step only (repeatable).
@@ -129,7 +135,8 @@ fn miri(_options: &Options) -> Result<Outcome> {
     if !found {
         return Ok(Outcome::Skipped("no nightly toolchain with Miri"));
     }
-    run_all(nightly().args(MIRI))
+    let skipped = TOO_LONG_FOR_MIRI.iter().flat_map(|test| ["--skip", *test]);
+    run_all(nightly().args(MIRI).arg("--").args(skipped))
 }
 
 /// This program.

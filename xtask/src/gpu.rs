@@ -106,10 +106,72 @@ mod tests {
         assert_eq!(name(Path::new("/t/release/saxpy-managed")), "saxpy-managed");
     }
 
+    /// A bundle of shell scripts, each given as its path and what it does.
+    fn bundle(programs: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let files = programs.iter().map(|(path, body)| (*path, format!("#!/bin/sh\n{body}\n")));
+        for (path, text) in files.chain([("run.sh", SCRIPT.to_owned())]) {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().expect("a file lies in a folder")).expect("the folder is writable");
+            fs::write(&path, text).expect("the folder is writable");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("the file is ours");
+        }
+        folder
+    }
+
+    /// Whether the bundle's script succeeds, and what it prints.
+    fn run_bundle(folder: &tempfile::TempDir, arguments: &[&str]) -> (bool, String) {
+        let path = std::env::var("PATH").expect("there is a PATH");
+        let mut script = Command::new(folder.path().join("run.sh"));
+        script
+            .args(arguments)
+            .env_remove("OUT")
+            .env("PATH", format!("{}:{path}", folder.path().join("path").display()));
+        let output = script.output().expect("bash runs");
+        (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// The words of the row of `program`, without its time.
+    fn row(text: &str, program: &str) -> Vec<String> {
+        let row = text.lines().filter(|line| line.ends_with("ok") || line.ends_with("FAILED"));
+        let row = row.filter_map(|line| line.strip_prefix(program)).next().expect("the program has a row");
+        let words: Vec<_> = row.split_whitespace().map(str::to_owned).collect();
+        [&words[..2], &words[4..]].concat()
+    }
+
+    const GOOD: &str =
+        "test \"$CURIUM_TEST_DRIVER\" = cuda && echo 'test result: ok. 3 passed; 0 failed; 1 ignored; done'";
+
     #[test]
-    fn script_is_valid_bash() {
-        let path = crate::root().join("xtask/src/gpu/run.sh");
-        let output = Command::new("bash").arg("-n").arg(path).output().expect("bash runs");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    fn script_counts_what_passed_and_keeps_the_log() {
+        let folder = bundle(&[("tests/contract", GOOD), ("bin/curium", "echo picture $*")]);
+        let (success, text) = run_bundle(&folder, &[]);
+        assert!(success, "{text}");
+        assert_eq!(row(&text, "contract"), ["3", "0", "ok"]);
+        assert_eq!(row(&text, "demo"), ["1", "0", "ok"]);
+        let log = fs::read_to_string(folder.path().join("out/gpu.log")).expect("the log is written");
+        assert!(log.contains("picture demo --device gpu --output"), "{log}");
+    }
+
+    #[test]
+    fn script_fails_when_a_test_fails_or_dies_or_the_demo_does() {
+        let failing = "echo 'test result: FAILED. 3 passed; 2 failed; 0 ignored'; exit 101";
+        let dying = "echo 'test result: ok. 3 passed; 0 failed; 0 ignored'; kill -SEGV $$";
+        for (program, body, failed) in [("tests/contract", failing, "2"), ("tests/contract", dying, "1")] {
+            let (success, text) = run_bundle(&bundle(&[(program, body), ("bin/curium", "true")]), &[]);
+            assert!(!success, "{text}");
+            assert_eq!(row(&text, "contract"), ["3", failed, "FAILED"]);
+        }
+        let (success, text) = run_bundle(&bundle(&[("tests/contract", GOOD), ("bin/curium", "exit 1")]), &[]);
+        assert!(!success && row(&text, "demo") == ["0", "1", "FAILED"], "{text}");
+    }
+
+    #[test]
+    fn script_fails_when_the_memory_checker_finds_something() {
+        let sanitizer = ("path/compute-sanitizer", "exit 99");
+        let folder = bundle(&[("tests/contract", GOOD), ("bin/curium", "true"), sanitizer]);
+        let (success, text) = run_bundle(&folder, &["--sanitize"]);
+        assert!(!success && text.contains("programs that failed: 2"), "{text}");
+        assert_eq!(row(&text, "memcheck contract"), ["0", "1", "FAILED"]);
     }
 }

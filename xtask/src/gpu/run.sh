@@ -41,7 +41,7 @@ run() {
     if ((passed + failed == 0 && status == 0)) && ! grep -q '^test result:' "$part"; then passed=1; fi
     if ((failed == 0 && status != 0)); then failed=1; fi
     if ((failed > 0)); then failures=$((failures + 1)); fi
-    rows+=("$(printf '%-32s %7d %7d %9.2f s  %s' "$name" "$passed" "$failed" "$(echo "$begin $end" | awk '{ print $2 - $1 }')" \
+    rows+=("$(printf '%-32s %7d %7d %9.2f s  %s' "$name" "$passed" "$failed" "$(awk "BEGIN { print $end - $begin }")" \
         "$(verdict "$status" "$failed")")")
     { echo "=== $name: exit status $status"; cat "$part"; echo; } >>"$log"
     if ((failed > 0)); then
@@ -81,8 +81,9 @@ run demo "${demo[@]}" "$out/demo.png"
 
 if $sanitize; then
     if command -v compute-sanitizer >/dev/null; then
-        memcheck=(compute-sanitizer --tool memcheck --target-processes all --error-exitcode 99)
-        run "memcheck contract" "${memcheck[@]}" "$here/tests/contract" --test-threads 1
+        memcheck=(compute-sanitizer --tool memcheck --target-processes application-only --error-exitcode 99)
+        # The contract tests call wrongly on purpose, and break a context only in a process of its own.
+        run "memcheck contract" "${memcheck[@]}" --report-api-errors no "$here/tests/contract" --test-threads 1
         run "memcheck demo" "${memcheck[@]}" "${demo[@]}" "$(mktemp -u --suffix .png)"
     else
         rows+=("memcheck: compute-sanitizer is not on PATH")
