@@ -2,7 +2,15 @@
 #![expect(clippy::print_stdout, reason = "this is a command-line program")]
 
 mod bindings;
+mod cargo;
+mod ci;
+mod gpu;
+mod kernels;
+mod nvrtc;
 mod package;
+mod sim;
+mod stale;
+mod version;
 
 use std::path::{Path, PathBuf};
 
@@ -22,11 +30,23 @@ enum Command {
     /// Generate the bindings, or compare them with every CUDA version.
     #[command(subcommand)]
     Bindings(bindings::Command),
+    /// Compile the test kernels to PTX.
+    Kernels(kernels::Options),
+    /// Bundle tests, benchmarks and the program for a machine with a GPU and without Rust.
+    Gpu,
+    /// Build the simulated driver as `libcuda.so.1`.
+    Sim,
+    /// Run every check that a change must pass.
+    Ci(ci::Options),
 }
 
 fn main() -> Result<()> {
     match Arguments::parse().command {
         Command::Bindings(command) => bindings::run(command),
+        Command::Kernels(options) => kernels::run(&options),
+        Command::Gpu => gpu::run(),
+        Command::Sim => sim::run(),
+        Command::Ci(options) => ci::run(&options),
     }
 }
 
