@@ -37,6 +37,15 @@ fn range_of_an_inner_scope_shadows_a_register_of_an_outer_one() {
 }
 
 #[test]
+fn unrelated_range_of_an_inner_scope_hides_nothing() {
+    let found = sources(
+        "{ .reg .b32 %r1; mov.b32 %r0, %r1; { .reg .b32 t<2>; mov.b32 %r0, %r1; } mov.b32 %r0, %r1; }",
+    );
+    assert_eq!(found[0], found[1]);
+    assert_eq!(found[0], found[2]);
+}
+
+#[test]
 fn register_of_an_outer_range_first_mentioned_inside_is_the_same_outside() {
     let found = sources("{ mov.b32 %r0, %r7; }\n{ mov.b32 %r0, %r7; }\nmov.b32 %r0, %r7;");
     assert_eq!(found[0], found[1]);

@@ -1,12 +1,12 @@
 //! Moves, conversions and shuffles.
 
-use super::super::error::Error;
-use super::super::keyword::Keyword;
-use super::super::modifier::{Modifier, Space};
-use super::super::operand::{Operand, Symbol};
-use super::super::scalar::{ScalarClass, ScalarType};
-use super::super::special::SpecialRegister;
 use super::{Context, Width, sets};
+use crate::ptx::error::Error;
+use crate::ptx::keyword::Keyword;
+use crate::ptx::modifier::{Modifier, Space};
+use crate::ptx::operand::{Operand, Symbol};
+use crate::ptx::scalar::{ScalarClass, ScalarType};
+use crate::ptx::special::SpecialRegister;
 
 /// From this architecture on, a shuffle names its lanes.
 const SYNC_ARCHITECTURE: u32 = 70;
