@@ -19,6 +19,9 @@ mod parser;
 mod scalar;
 mod scope;
 mod special;
+mod spelling;
+#[cfg(test)]
+mod tests;
 mod validate;
 mod variable;
 

@@ -1,14 +1,14 @@
 //! Function bodies: scopes, declarations and labels.
 
-use super::super::ast::{
+use super::{MAX_DEPTH, Parser};
+use crate::ptx::ast::{
     BranchTargets, BranchTargetsId, CallTargets, CallTargetsId, Label, LabelId, Location,
     Prototype, PrototypeId,
 };
-use super::super::error::Error;
-use super::super::lexer::{Token, TokenKind};
-use super::super::modifier::Space;
-use super::super::scope::Binding;
-use super::{MAX_DEPTH, Parser};
+use crate::ptx::error::Error;
+use crate::ptx::lexer::{Token, TokenKind};
+use crate::ptx::modifier::Space;
+use crate::ptx::scope::Binding;
 
 impl<'a> Parser<'a> {
     /// The body of a function, with its braces. Scopes are a count, not recursion.

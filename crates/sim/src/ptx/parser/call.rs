@@ -1,9 +1,9 @@
 //! Calls.
 
-use super::super::error::Error;
-use super::super::operand::{Call, CallSignature, Callee, Operand};
-use super::super::scope::Binding;
 use super::Parser;
+use crate::ptx::error::Error;
+use crate::ptx::operand::{Call, CallSignature, Callee, Operand};
+use crate::ptx::scope::Binding;
 
 impl Parser<'_> {
     /// `(returns), callee, (arguments), signature`; all but the callee are optional.

@@ -1,14 +1,14 @@
 //! Declarations of variables, parameters and registers.
 
-use super::super::ast::{Linkage, Register};
-use super::super::error::{Error, ErrorKind};
-use super::super::lexer::{Token, TokenKind};
-use super::super::modifier::Space;
-use super::super::operand::{LocalId, RegisterId};
-use super::super::scalar::{ScalarClass, ScalarType};
-use super::super::scope::Binding;
-use super::super::variable::{PointerAttribute, Variable};
 use super::Parser;
+use crate::ptx::ast::{Linkage, Register};
+use crate::ptx::error::{Error, ErrorKind};
+use crate::ptx::lexer::{Token, TokenKind};
+use crate::ptx::modifier::Space;
+use crate::ptx::operand::{LocalId, RegisterId};
+use crate::ptx::scalar::{ScalarClass, ScalarType};
+use crate::ptx::scope::Binding;
+use crate::ptx::variable::{PointerAttribute, Variable};
 
 /// The most dimensions of an array.
 const MAX_DIMENSIONS: usize = 16;

@@ -1,9 +1,9 @@
 //! Constant expressions.
 
-use super::super::error::Error;
-use super::super::lexer::{Token, TokenKind};
-use super::super::operand::{Integer, Operand};
 use super::Parser;
+use crate::ptx::error::Error;
+use crate::ptx::lexer::{Token, TokenKind};
+use crate::ptx::operand::{Integer, Operand};
 
 /// The value of a constant expression.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -66,7 +66,7 @@ impl<'a> Parser<'a> {
         let token = self.peek();
         match token.kind {
             TokenKind::Integer(..) | TokenKind::Single(_) | TokenKind::Double(_) => true,
-            TokenKind::Symbol => matches!(token.text, "-" | "+" | "~" | "("),
+            TokenKind::Symbol => matches!(token.text, "-" | "+" | "~" | "!" | "("),
             TokenKind::Word => token.text == "WARP_SZ",
             _ => false,
         }

@@ -1,16 +1,16 @@
 //! Kernels and device functions: their heads.
 
-use super::super::ast::{
+use super::Parser;
+use super::declaration::size_of;
+use crate::ptx::ast::{
     Function, FunctionId, FunctionKind, Linkage, Parameter, Performance, Prototype,
     PrototypeParameter,
 };
-use super::super::error::{Error, Span};
-use super::super::modifier::Space;
-use super::super::name::Name;
-use super::super::operand::Symbol;
-use super::super::validate::Signature;
-use super::Parser;
-use super::declaration::size_of;
+use crate::ptx::error::{Error, Span};
+use crate::ptx::modifier::Space;
+use crate::ptx::name::Name;
+use crate::ptx::operand::Symbol;
+use crate::ptx::validate::Signature;
 
 /// A function before anything is read.
 pub(super) fn empty_function() -> Function {

@@ -1,10 +1,10 @@
 //! `.version`, `.target` and `.address_size`.
 
-use super::super::ast::{Module, Target, TargetVariant, Texturing, Version};
-use super::super::error::{Error, ErrorKind};
-use super::super::lexer::{Token, TokenKind};
-use super::super::name::Names;
 use super::Parser;
+use crate::ptx::ast::{Module, Target, TargetVariant, Texturing, Version};
+use crate::ptx::error::{Error, ErrorKind};
+use crate::ptx::lexer::{Token, TokenKind};
+use crate::ptx::name::Names;
 
 /// The oldest architecture whose PTX is read.
 const OLDEST_ARCHITECTURE: u32 = 10;

@@ -1,13 +1,13 @@
 //! Initial values of variables.
 
-use super::super::error::Error;
-use super::super::lexer::TokenKind;
-use super::super::operand::Symbol;
-use super::super::scalar::ScalarClass;
-use super::super::variable::{Constant, InitialValue, Variable};
 use super::Parser;
 use super::declaration::{Dimensions, Prefix};
 use super::expression::{Value, integer};
+use crate::ptx::error::Error;
+use crate::ptx::lexer::TokenKind;
+use crate::ptx::operand::Symbol;
+use crate::ptx::scalar::ScalarClass;
+use crate::ptx::variable::{Constant, InitialValue, Variable};
 
 /// A nest of braces that is being filled, in scalars.
 struct Fill<'v> {

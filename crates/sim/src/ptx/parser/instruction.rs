@@ -1,15 +1,15 @@
 //! Instructions.
 
-use super::super::ast::{Instruction, Predicate};
-use super::super::error::{Error, Span};
-use super::super::lexer::TokenKind;
-use super::super::modifier::Modifier;
-use super::super::opcode::Opcode;
-use super::super::operand::{Operand, RegisterId};
-use super::super::scalar::ScalarType;
-use super::super::scope::Binding;
-use super::super::validate;
 use super::Parser;
+use crate::ptx::ast::{Instruction, Predicate};
+use crate::ptx::error::{Error, Span};
+use crate::ptx::lexer::TokenKind;
+use crate::ptx::modifier::Modifier;
+use crate::ptx::opcode::Opcode;
+use crate::ptx::operand::{Operand, RegisterId};
+use crate::ptx::scalar::ScalarType;
+use crate::ptx::scope::Binding;
+use crate::ptx::validate;
 
 impl Parser<'_> {
     /// An instruction with its guard and its semicolon, validated.

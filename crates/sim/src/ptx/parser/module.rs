@@ -1,12 +1,12 @@
 //! What stands in module scope.
 
-use super::super::ast::{Alias, FunctionId, FunctionKind, Linkage, SourceFile};
-use super::super::error::Error;
-use super::super::lexer::TokenKind;
-use super::super::modifier::Space;
-use super::super::operand::{GlobalId, Symbol};
-use super::super::variable::Variable;
 use super::Parser;
+use crate::ptx::ast::{Alias, FunctionId, FunctionKind, Linkage, SourceFile};
+use crate::ptx::error::Error;
+use crate::ptx::lexer::TokenKind;
+use crate::ptx::modifier::Space;
+use crate::ptx::operand::{GlobalId, Symbol};
+use crate::ptx::variable::Variable;
 
 impl Parser<'_> {
     /// All items up to the end of the text.

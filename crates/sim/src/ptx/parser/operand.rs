@@ -1,11 +1,12 @@
 //! Operands.
 
-use super::super::error::Error;
-use super::super::lexer::{Token, TokenKind};
-use super::super::operand::{Address, Base, Operand, RegisterId, Selector, Symbol, Tensor};
-use super::super::scope::Binding;
-use super::super::special::SpecialRegister;
 use super::Parser;
+use crate::ptx::error::Error;
+use crate::ptx::lexer::{Token, TokenKind};
+use crate::ptx::operand::{Address, Base, Operand, RegisterId, Selector, Symbol, Tensor};
+use crate::ptx::scope::Binding;
+use crate::ptx::special::SpecialRegister;
+use crate::ptx::variable::Variable;
 
 const OPERAND: &str = "a register, an immediate, an address or a declared name";
 
@@ -16,7 +17,8 @@ impl<'a> Parser<'a> {
         match token.text {
             "[" if token.kind == TokenKind::Symbol => self.memory(),
             "{" if token.kind == TokenKind::Symbol => Ok(Operand::Vector(self.vector()?)),
-            "!" if token.kind == TokenKind::Symbol => {
+            // Before anything but a name it is the operator of constant expressions.
+            "!" if token.kind == TokenKind::Symbol && self.peek_at(1).kind == TokenKind::Word => {
                 self.advance();
                 Ok(Operand::Not(self.predicate_register()?))
             }
@@ -221,7 +223,7 @@ impl<'a> Parser<'a> {
     }
 }
 
-fn element_size(variable: &super::super::variable::Variable) -> i64 {
+fn element_size(variable: &Variable) -> i64 {
     let inner: u64 = variable
         .dimensions
         .iter()

@@ -1,11 +1,11 @@
 //! Arithmetic, logic and comparison.
 
-use super::super::error::Error;
-use super::super::modifier::{Compare, Modifier, Operation};
-use super::super::opcode::Opcode;
-use super::super::operand::Operand;
-use super::super::scalar::{ScalarClass, ScalarType};
 use super::{Context, Width, sets};
+use crate::ptx::error::Error;
+use crate::ptx::modifier::{Compare, Modifier, Operation};
+use crate::ptx::opcode::Opcode;
+use crate::ptx::operand::Operand;
+use crate::ptx::scalar::{ScalarClass, ScalarType};
 
 impl Context<'_> {
     /// `add`, `sub`, `min`, `max`; a second type is that of the narrower operand of a mixed-precision sum.

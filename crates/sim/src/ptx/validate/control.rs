@@ -1,12 +1,12 @@
 //! Branches, barriers and calls.
 
-use super::super::ast::PrototypeParameter;
-use super::super::error::Error;
-use super::super::keyword::Keyword;
-use super::super::modifier::{Modifier, Operation, Space};
-use super::super::operand::{Call, CallSignature, Callee, Operand, Symbol};
-use super::super::scalar::ScalarType;
 use super::{Context, Signature, Width};
+use crate::ptx::ast::PrototypeParameter;
+use crate::ptx::error::Error;
+use crate::ptx::keyword::Keyword;
+use crate::ptx::modifier::{Modifier, Operation, Space};
+use crate::ptx::operand::{Call, CallSignature, Callee, Operand, Symbol};
+use crate::ptx::scalar::ScalarType;
 
 impl Context<'_> {
     /// `bra`

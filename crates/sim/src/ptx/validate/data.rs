@@ -1,12 +1,12 @@
 //! Moves, conversions and shuffles.
 
-use super::super::error::Error;
-use super::super::keyword::Keyword;
-use super::super::modifier::{Modifier, Space};
-use super::super::operand::{Operand, Symbol};
-use super::super::scalar::{ScalarClass, ScalarType};
-use super::super::special::SpecialRegister;
 use super::{Context, Width, sets};
+use crate::ptx::error::Error;
+use crate::ptx::keyword::Keyword;
+use crate::ptx::modifier::{Modifier, Space};
+use crate::ptx::operand::{Operand, Symbol};
+use crate::ptx::scalar::{ScalarClass, ScalarType};
+use crate::ptx::special::SpecialRegister;
 
 /// From this architecture on, a shuffle names its lanes.
 const SYNC_ARCHITECTURE: u32 = 70;
@@ -31,8 +31,10 @@ impl Context<'_> {
                     Operand::Special(register) if special_fits(*register, scalar) => Ok(()),
                     Operand::Symbol(symbol, _) if self.address_fits(*symbol, scalar) => Ok(()),
                     Operand::Special(register) => {
-                        Err(self
-                            .wrong(1, format!("a special register of {} bits", register.bits())))
+                        let expected =
+                            format!("a special register that .{} can hold", scalar.name());
+                        let found = format!("one of {} bits", register.bits());
+                        Err(Error::syntax(self.spans[1], expected, found))
                     }
                     _ => self.source(1, scalar, Width::Exact),
                 }

@@ -1,10 +1,11 @@
 //! Loads, stores and atomics.
 
-use super::super::error::Error;
-use super::super::modifier::{Modifier, Operation, Space};
-use super::super::operand::{Address, Base, Operand};
-use super::super::scalar::{ScalarClass, ScalarType};
 use super::{Context, Width, sets};
+use crate::ptx::error::Error;
+use crate::ptx::keyword::Keyword;
+use crate::ptx::modifier::{Modifier, Operation, Space};
+use crate::ptx::operand::{Address, Base, Operand};
+use crate::ptx::scalar::{ScalarClass, ScalarType};
 
 impl Context<'_> {
     /// `ld`
@@ -19,8 +20,7 @@ impl Context<'_> {
 
     /// `st`
     pub(super) fn store(&self) -> Result<(), Error> {
-        use super::super::keyword::Keyword as K;
-        let is_bulk = [K::Async, K::Bulk]
+        let is_bulk = [Keyword::Async, Keyword::Bulk]
             .into_iter()
             .any(|keyword| self.has(Modifier::Keyword(keyword)));
         if is_bulk {
@@ -92,11 +92,14 @@ impl Context<'_> {
         let expected = || format!("a vector of {vector} registers for .{}", scalar.name());
         match self.operand(index) {
             Operand::Vector(elements) if elements.len() == vector => {
+                // In a vector only the widths count: `ld.v2.u32` may fill registers of type .f32.
+                let wide_enough = |id| self.register(id).bits() >= scalar.bits();
                 let fits = elements.iter().all(|element| match element {
                     Operand::Sink => is_written,
-                    Operand::Register(_) | Operand::Element(..) => {
-                        self.value_fits(element, scalar, width)
+                    Operand::Register(id) => {
+                        self.register(*id) != ScalarType::Pred && wide_enough(*id)
                     }
+                    Operand::Element(id, _) => wide_enough(*id),
                     _ => !is_written && self.value_fits(element, scalar, width),
                 });
                 if fits {

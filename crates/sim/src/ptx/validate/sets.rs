@@ -1,6 +1,6 @@
 //! The types that families of instructions take.
 
-use super::super::scalar::ScalarType::{self, *};
+use crate::ptx::scalar::ScalarType::{self, *};
 
 /// Floating point of arithmetic, packed included.
 pub(super) const FLOATS: &[ScalarType] = &[F16, F16x2, Bf16, Bf16x2, F32, F32x2, F64];
