@@ -91,9 +91,8 @@ fn context_in_use_is_given_back_by_close() {
 fn context_that_the_driver_does_not_release_is_given_back_by_close() {
     on_simulator(Config::new(), |test, simulator| {
         let context = test.context();
-        simulator.inject(
-            Fault::on(Function::cuDevicePrimaryCtxRelease_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM),
-        );
+        simulator
+            .inject(Fault::on(Function::cuDevicePrimaryCtxRelease_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
         let (context, error) = context.close().expect_err("the driver refuses once");
         assert_eq!(error.function(), Some(Function::cuDevicePrimaryCtxRelease_v2));
         context.synchronize().expect("the context is still there");

@@ -94,10 +94,7 @@ fn missing_function_is_an_error_that_names_it_and_nothing_leaks() {
         let error = DeviceBuffer::<u8>::zeroed(&test.stream(), 8).expect_err("the driver lacks the function");
         assert!(matches!(error, Error::Missing(_)), "{error}");
         assert_eq!(error.function(), Some(Function::cuMemAllocAsync));
-        assert_eq!(
-            error.to_string(),
-            "the driver for CUDA 13.0 lacks cuMemAllocAsync, which CUDA 11.2 introduced"
-        );
+        assert_eq!(error.to_string(), "the driver for CUDA 13.0 lacks cuMemAllocAsync, which CUDA 11.2 introduced");
         assert_eq!(error.code(), None);
     });
 }

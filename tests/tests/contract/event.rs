@@ -88,7 +88,8 @@ fn event_without_timing_has_no_time() {
 #[test]
 fn event_with_unknown_flags_is_an_error() {
     on_driver(|test| {
-        let error = Event::new(&test.context(), EventFlags::from_bits_retain(0x100)).expect_err("there is no such flag");
+        let error =
+            Event::new(&test.context(), EventFlags::from_bits_retain(0x100)).expect_err("there is no such flag");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
         assert_eq!(error.function(), Some(Function::cuEventCreate));
     });

@@ -37,7 +37,11 @@ fn sweep_one(simulator: &Simulator, fixture: &mut Fixture, (name, operation): Op
         }
     }
     let live_after = simulator.live_handles();
-    assert_eq!(settled(simulator, live.total()), live.total(), "{name}, {function} failed: {live} before, {live_after}");
+    assert_eq!(
+        settled(simulator, live.total()),
+        live.total(),
+        "{name}, {function} failed: {live} before, {live_after}"
+    );
 }
 
 /// How many handles are live once frees that were put on streams have run.

@@ -147,7 +147,8 @@ fn launch_beyond_a_limit_is_an_error_that_names_the_limit_and_what_was_asked_for
             (LaunchConfig::new(1, 1).with_shared_bytes(shared + 1), format!("{shared} bytes of shared memory")),
         ] {
             // SAFETY: `fill` writes one word, which the buffer has.
-            let error = unsafe { fill.launch(&stream, config, (&mut buffer, 5, 1)) }.expect_err("the limit is exceeded");
+            let error =
+                unsafe { fill.launch(&stream, config, (&mut buffer, 5, 1)) }.expect_err("the limit is exceeded");
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE), "{error}");
             assert_eq!(error.function(), Some(Function::cuLaunchKernel));
             let message = error.to_string();
@@ -236,7 +237,8 @@ fn every_parameter_size_arrives_whole() {
             1 << 31,
         ];
         assert_eq!(words.to_vec().expect("the buffer can be read"), expected);
-        let array = library(test, kernels::PARAMS).kernel::<(u8, u16, u32, u64, f32, f64, &mut [u64], [u32; 3])>("params");
+        let array =
+            library(test, kernels::PARAMS).kernel::<(u8, u16, u32, u64, f32, f64, &mut [u64], [u32; 3])>("params");
         array.expect("an array of three numbers is as large as the struct");
     });
 }
@@ -246,8 +248,7 @@ fn arguments_are_copied_at_the_launch() {
     on_driver(|test| {
         let stream = test.stream();
         let fill = library(test, kernels::FILL).kernel::<Fill>("fill").expect("the library has the kernel");
-        let mut buffers: Vec<_> =
-            (0..20).map(|_| DeviceBuffer::zeroed(&stream, 4).expect("memory suffices")).collect();
+        let mut buffers: Vec<_> = (0..20).map(|_| DeviceBuffer::zeroed(&stream, 4).expect("memory suffices")).collect();
         let gate = curium_tests::Gate::on(&stream);
         for (value, buffer) in buffers.iter_mut().enumerate() {
             // SAFETY: `fill` writes 4 words, which the buffer has.

@@ -99,16 +99,12 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     ("DeviceBuffer::copy_to_slice", |fixture| made(fixture.buffer.copy_to_slice(&mut [0; LEN])?)),
     ("DeviceBuffer::to_vec", |fixture| made(fixture.buffer.to_vec()?)),
     ("DeviceBuffer::copy_from_buffer", |fixture| made(fixture.target.copy_from_buffer(&fixture.buffer)?)),
-    ("Argument::bind", |fixture| {
-        made(stream_work::copy(&fixture.stream, &mut fixture.target, &fixture.buffer)?)
-    }),
+    ("Argument::bind", |fixture| made(stream_work::copy(&fixture.stream, &mut fixture.target, &fixture.buffer)?)),
     ("DeviceBuffer::close", |fixture| {
         let buffer = DeviceBuffer::<u32>::zeroed(&fixture.stream, LEN)?;
         buffer.close().map_err(|(_, error)| error).map(boxed)
     }),
-    ("PinnedBuffer::zeroed", |fixture| {
-        made(PinnedBuffer::<u32>::zeroed(&fixture.context, LEN, PinnedFlags::empty())?)
-    }),
+    ("PinnedBuffer::zeroed", |fixture| made(PinnedBuffer::<u32>::zeroed(&fixture.context, LEN, PinnedFlags::empty())?)),
     ("PinnedBuffer::from_slice", |fixture| {
         made(PinnedBuffer::from_slice(&fixture.context, &[5_u32; LEN], PinnedFlags::empty())?)
     }),
