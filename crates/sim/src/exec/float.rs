@@ -327,13 +327,13 @@ pub(crate) fn inherit<const N: usize>(value: f64, operands: [f64; N]) -> f64 {
 /// The smaller; -0 is below +0, and a number wins against NaN.
 #[inline(always)]
 pub(crate) fn min<T: Real>(a: T, b: T) -> T {
-    pick(a, b, |order| order.is_le())
+    pick(a, b, std::cmp::Ordering::is_le)
 }
 
 /// The larger; +0 is above -0, and a number wins against NaN.
 #[inline(always)]
 pub(crate) fn max<T: Real>(a: T, b: T) -> T {
-    pick(a, b, |order| order.is_ge())
+    pick(a, b, std::cmp::Ordering::is_ge)
 }
 
 /// The smaller, or NaN if one is.

@@ -6,7 +6,7 @@
 //! one bit per lane, so a guard or a branch costs one `and`. Constants are rows too, so an immediate
 //! operand costs what a register costs.
 
-use super::lane::{FULL, Lane, Raw, Row};
+use super::lane::{FULL, Raw, Row};
 
 /// Registers, predicates and linkage of one activation.
 #[derive(Debug, Default)]
@@ -67,18 +67,6 @@ impl Frame {
     #[inline(always)]
     pub(crate) fn row_mut<T: InFile>(&mut self, index: u32) -> &mut Row<T> {
         &mut T::file_mut(self)[index as usize]
-    }
-
-    /// One lane of a register.
-    #[inline(always)]
-    pub(crate) fn get<T: Lane<Raw: InFile>>(&self, index: u32, lane: usize) -> T {
-        T::from_raw(self.row::<T::Raw>(index)[lane])
-    }
-
-    /// Writes one lane of a register.
-    #[inline(always)]
-    pub(crate) fn set<T: Lane<Raw: InFile>>(&mut self, index: u32, lane: usize, value: T) {
-        self.row_mut::<T::Raw>(index).0[lane] = value.into_raw();
     }
 
     /// The lanes in which a predicate is true.
@@ -143,14 +131,14 @@ mod tests {
         };
         let mut frame = Frame::default();
         frame.reset(&layout);
-        frame.set::<i32>(1, 3, -1);
+        frame.row_mut::<u32>(1).0[3] = 8;
         frame.set_predicate(1, FULL, 0b1000);
-        assert_eq!(frame.get::<u32>(0, 31), 5);
-        assert_eq!(frame.get::<u64>(0, 31), 9);
-        assert_eq!(frame.get::<i32>(1, 3), -1);
+        assert_eq!(frame.row::<u32>(0)[31], 5);
+        assert_eq!(frame.row::<u64>(0)[31], 9);
+        assert_eq!(frame.row::<u32>(1)[3], 8);
         assert_eq!(frame.predicate(1), 0b1000);
         frame.reset(&layout);
-        assert_eq!((frame.get::<u32>(1, 3), frame.predicate(1)), (0, 0));
+        assert_eq!((frame.row::<u32>(1)[3], frame.predicate(1)), (0, 0));
         assert_eq!(frame.predicate(0), FULL);
     }
 }

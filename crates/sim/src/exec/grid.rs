@@ -1,8 +1,8 @@
 //! A launch: checked, prepared, and spread over worker threads.
 
 use std::fmt;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
@@ -102,6 +102,7 @@ pub(crate) struct Prepared<'a> {
     pub(crate) layouts: Vec<Layout>,
     pub(crate) started: Instant,
     pub(crate) failed: AtomicBool,
+    pub(crate) workers: u64,
     pub(crate) cancel: &'a AtomicBool,
     order: Order,
     next: AtomicU64,
@@ -116,13 +117,11 @@ pub(crate) struct Prepared<'a> {
 pub fn run(launch: &Launch<'_>) -> Result<Statistics, Fault> {
     let prepared = Prepared::new(launch)?;
     let blocks = prepared.order.blocks;
-    let workers = (launch.workers.max(1) as u64).min(blocks) as usize;
+    let workers = prepared.workers.min(blocks);
     let total = Mutex::new((Statistics::default(), None));
     let work = || {
         let result = Worker::new(&prepared).run();
-        let mut total = total
-            .lock()
-            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
         match result {
             Ok(done) => total.0.add(&done),
             Err(fault) => {
@@ -137,9 +136,7 @@ pub fn run(launch: &Launch<'_>) -> Result<Statistics, Fault> {
         }
         work();
     });
-    let (statistics, fault) = total
-        .into_inner()
-        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    let (statistics, fault) = total.into_inner().unwrap_or_else(PoisonError::into_inner);
     match fault {
         Some(fault) => Err(fault),
         None if statistics.blocks < blocks => Err(prepared.launch_fault(FaultKind::Cancelled)),
@@ -166,6 +163,7 @@ impl<'a> Prepared<'a> {
             layouts: Vec::new(),
             started: Instant::now(),
             failed: AtomicBool::new(false),
+            workers: launch.workers.max(1) as u64,
             cancel: launch.cancel,
             order: Order::new(launch.grid, launch.schedule),
             next: AtomicU64::new(0),

@@ -80,7 +80,7 @@ impl Fixed {
         };
         let ((ma, ea), (mb, eb)) = (parts(a), parts(b));
         let negative = a.is_sign_negative() != b.is_sign_negative();
-        Self::new(negative, ma * mb, ea + eb + 0)
+        Self::new(negative, ma * mb, ea + eb)
     }
 
     fn magnitude_cmp(&self, other: &Self) -> std::cmp::Ordering {

@@ -1,7 +1,8 @@
 //! Calls: parameters by local memory, direct and indirect.
 
 use super::error::{Lowered, Refusal};
-use super::function::{Home, Lowerer, Slot};
+use super::function::{Lowerer, Slot};
+use super::variables::Home;
 use crate::exec::access::{load, store};
 use crate::exec::fault::{FaultKind, Trap};
 use crate::exec::op::{Control, Op, Space};

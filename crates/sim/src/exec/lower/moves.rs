@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot, copy};
-use crate::exec::handler::{binary, unary};
+use crate::exec::handler::binary;
 use crate::exec::op::{Control, Handler, Op};
 use crate::exec::unit::Unit;
 use crate::ptx::{Instruction, Operand, ScalarType, SpecialRegister};
@@ -328,9 +328,4 @@ fn nanoseconds() -> u64 {
 /// `not` of a predicate, as a copy.
 pub(super) fn predicate_copy() -> Handler {
     run_predicate_copy
-}
-
-/// Keeps the low bits of a 64-bit row.
-pub(super) fn narrow() -> Handler {
-    unary(|a: u64| a as u32)
 }

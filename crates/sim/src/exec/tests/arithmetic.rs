@@ -38,7 +38,10 @@ fn width(class: char) -> u32 {
     }
 }
 
-fn check(cases: &[(&str, (char, char), &[u64], u64)]) {
+/// An instruction, the classes of its registers, its operands, and the result expected.
+type Case<'a> = (&'a str, (char, char), &'a [u64], u64);
+
+fn check(cases: &[Case<'_>]) {
     for &(instruction, class, operands, expected) in cases {
         let result = compute(instruction, class, operands);
         assert_eq!(
@@ -272,7 +275,7 @@ fn half_precision_rounds_once() {
             "fma.rn.f16 $d, $a, $b, $c;",
             H,
             &[0x3c01, 0x3c01, 0xbc00],
-            0x1801,
+            0x1800,
         ),
         ("mul.bf16 $d, $a, $b;", H, &[0x3f80, 0x4000], 0x4000),
         ("max.f16 $d, $a, $b;", H, &[0x7e00, 0x3c00], 0x3c00),
@@ -375,25 +378,25 @@ fn conversions_round_clamp_and_extend() {
 #[test]
 fn comparisons_are_ordered_or_not_and_combine_with_predicates() {
     let select = "\nselp.b32 %r4, 1, 0, %p1;";
-    let cases: [(&str, (char, char), [u64; 2], u64); 14] = [
-        ("setp.lt.s32 %p1, $a, $b;", R, [ONES32, 0], 1),
-        ("setp.lt.u32 %p1, $a, $b;", R, [ONES32, 0], 0),
-        ("setp.lo.u32 %p1, $a, $b;", R, [0, 1], 1),
-        ("setp.ge.u64 %p1, $a, $b;", D, [1 << 63, 1], 1),
-        ("setp.eq.f32 %p1, $a, $b;", F, [0, 0x8000_0000], 1),
-        ("setp.eq.ftz.f32 %p1, $a, $b;", F, [1, 0], 1),
-        ("setp.ne.f32 %p1, $a, $b;", F, [NAN32, 0], 0),
-        ("setp.neu.f32 %p1, $a, $b;", F, [NAN32, 0], 1),
-        ("setp.ltu.f32 %p1, $a, $b;", F, [NAN32, 0], 1),
-        ("setp.num.f32 %p1, $a, $b;", F, [NAN32, 0], 0),
-        ("setp.nan.f64 %p1, $a, $b;", E, [0x7ff8 << 48, 0], 1),
-        ("setp.lt.and.u32 %p1|%p2, $a, $b, !%p3;", R, [0, 1], 1),
-        ("setp.lt.or.u32 %p2|%p1, $a, $b, %p3;", R, [1, 0], 1),
-        ("setp.lt.xor.u32 %p1, $a, $b, !%p3;", R, [0, 1], 0),
+    let cases: [Case<'_>; 14] = [
+        ("setp.lt.s32 %p1, $a, $b;", R, &[ONES32, 0], 1),
+        ("setp.lt.u32 %p1, $a, $b;", R, &[ONES32, 0], 0),
+        ("setp.lo.u32 %p1, $a, $b;", R, &[0, 1], 1),
+        ("setp.ge.u64 %p1, $a, $b;", D, &[1 << 63, 1], 1),
+        ("setp.eq.f32 %p1, $a, $b;", F, &[0, 0x8000_0000], 1),
+        ("setp.eq.ftz.f32 %p1, $a, $b;", F, &[1, 0], 1),
+        ("setp.ne.f32 %p1, $a, $b;", F, &[NAN32, 0], 0),
+        ("setp.neu.f32 %p1, $a, $b;", F, &[NAN32, 0], 1),
+        ("setp.ltu.f32 %p1, $a, $b;", F, &[NAN32, 0], 1),
+        ("setp.num.f32 %p1, $a, $b;", F, &[NAN32, 0], 0),
+        ("setp.nan.f64 %p1, $a, $b;", E, &[0x7ff8 << 48, 0], 1),
+        ("setp.lt.and.u32 %p1|%p2, $a, $b, !%p3;", R, &[0, 1], 1),
+        ("setp.lt.or.u32 %p2|%p1, $a, $b, %p3;", R, &[1, 0], 1),
+        ("setp.lt.xor.u32 %p1, $a, $b, !%p3;", R, &[0, 1], 0),
     ];
     for (instruction, (_, from), operands, expected) in cases {
         let text = format!("{instruction}{select}");
-        let result = compute(&text, ('r', from), &operands);
+        let result = compute(&text, ('r', from), operands);
         assert_eq!(result, expected, "{instruction} {operands:x?}");
     }
 }
