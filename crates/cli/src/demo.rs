@@ -69,7 +69,7 @@ pub(crate) struct Options {
 /// Runs the demo. What can be refused is refused before anything is computed.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let view = options.view()?;
-    let file = PictureFile::create(&options.output)?;
+    let file = PictureFile::at(&options.output)?;
 
     let begin = Instant::now();
     let place = Place::open(options.device)?;

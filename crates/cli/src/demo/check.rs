@@ -1,7 +1,7 @@
 //! Whether the CPU computes the same picture.
 
 use std::num::NonZero;
-use std::sync::Mutex;
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -31,6 +31,14 @@ pub(super) struct Difference {
     expected: u32,
 }
 
+/// A row of the picture, and the row of which view the CPU has to compute for it.
+struct Row<'a> {
+    index: u32,
+    found: &'a [u32],
+    band: &'a View,
+    band_row: u32,
+}
+
 impl Check {
     /// An error that names the first wrong pixel, if there is one.
     pub(super) fn into_result(self) -> Result<()> {
@@ -43,48 +51,57 @@ impl Check {
              iterations, the CPU {expected}"
         )
     }
+
+    /// Counts what was found in one row.
+    fn add(&mut self, differences: &[Difference]) {
+        self.wrong += differences.len();
+        self.first = self.first.into_iter().chain(differences.first().copied()).min();
+    }
+}
+
+impl Row<'_> {
+    /// The pixels that differ from the CPU's.
+    fn differences(&self) -> impl Iterator<Item = Difference> {
+        (0..).zip(self.found).filter_map(|(column, found)| {
+            let expected = self.band.iterations_at(column, self.band_row);
+            let difference = Difference { row: self.index, column, found: *found, expected };
+            (*found != expected).then_some(difference)
+        })
+    }
 }
 
 /// Compares every pixel with the CPU's, on all its threads. `bands` are the views that were computed, from the top down.
 pub(super) fn against_cpu(view: &View, bands: &[View], iterations: &[u32]) -> Check {
+    assert_eq!(iterations.len(), view.pixels(), "the picture is whole");
     let begin = Instant::now();
     let progress = Progress::new("checking", view.height);
-    let rows = bands.iter().flat_map(|band| (0..band.height).map(move |row| (band, row)));
-    let work = Mutex::new(iterations.chunks_exact(view.width as usize).zip(rows).zip(0..));
-    let next = || work.lock().unwrap_or_else(std::sync::PoisonError::into_inner).next();
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
-    let compare = || {
-        let (mut wrong, mut first) = (0, None);
-        while let Some(((found, (band, band_row)), row)) = next() {
-            let mut differences = differences(found, band, band_row).map(|of_row| Difference { row, ..of_row });
-            let first_of_row = differences.next();
-            wrong += usize::from(first_of_row.is_some()) + differences.count();
-            first = first.or(first_of_row);
-            progress.advance(1);
+    let work = Mutex::new(rows(view, bands, iterations));
+    let result = Mutex::new(Check { wrong: 0, first: None, time: Duration::ZERO, threads });
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(row) = next(&work) {
+                    let differences: Vec<_> = row.differences().collect();
+                    result.lock().unwrap_or_else(PoisonError::into_inner).add(&differences);
+                    progress.advance(1);
+                }
+            });
         }
-        (wrong, first)
-    };
-    let found = thread::scope(|scope| {
-        let workers: Vec<_> = (0..threads).map(|_| scope.spawn(compare)).collect();
-        workers
-            .into_iter()
-            .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect::<Vec<_>>()
     });
-    Check {
-        wrong: found.iter().map(|(wrong, _)| wrong).sum(),
-        first: found.iter().filter_map(|(_, first)| *first).min(),
-        time: begin.elapsed(),
-        threads,
-    }
+    Check { time: begin.elapsed(), ..result.into_inner().unwrap_or_else(PoisonError::into_inner) }
 }
 
-/// The pixels of one row that differ from the CPU's.
-fn differences(found: &[u32], band: &View, row: u32) -> impl Iterator<Item = Difference> {
-    (0..).zip(found).filter_map(move |(column, found)| {
-        let expected = band.iterations_at(column, row);
-        (*found != expected).then_some(Difference { row, column, found: *found, expected })
-    })
+/// All rows of the picture, from the top down.
+fn rows<'a>(view: &View, bands: &'a [View], iterations: &'a [u32]) -> impl Iterator<Item = Row<'a>> + Send {
+    let in_bands = bands.iter().flat_map(|band| (0..band.height).map(move |row| (band, row)));
+    let found = iterations.chunks_exact(view.width as usize);
+    (0..).zip(found).zip(in_bands).map(|((index, found), (band, band_row))| Row { index, found, band, band_row })
+}
+
+/// The next row that nobody has compared. The lock is held for this only, not for the comparison.
+fn next<'a>(work: &Mutex<impl Iterator<Item = Row<'a>>>) -> Option<Row<'a>> {
+    work.lock().unwrap_or_else(PoisonError::into_inner).next()
 }
 
 #[cfg(test)]

@@ -10,12 +10,10 @@ use anyhow::{Context as _, Result};
 use crate::demo::palette::Palette;
 use crate::demo::view::View;
 
-/// A file that is open for writing before the picture is there. Unless a picture is written, a file that was not there before
-/// is removed again, and one that was there keeps what it had.
+/// A file that the picture can be written to, as was tried. Nothing is in its place until then, so that an interrupted run leaves
+/// nothing behind, and a file that was there before keeps what it had.
 pub(super) struct PictureFile {
     path: PathBuf,
-    file: File,
-    remove_on_drop: bool,
 }
 
 /// A picture that was written.
@@ -26,14 +24,14 @@ pub(super) struct Written {
 }
 
 impl PictureFile {
-    /// Opens the file at `path`, and makes it if there is none.
+    /// Tries whether the file at `path` can be written.
     ///
     /// # Errors
     ///
-    /// If it cannot be written to.
-    pub(super) fn create(path: &Path) -> Result<Self> {
-        let (file, is_new) = open(path).with_context(|| format!("{} cannot be written", path.display()))?;
-        Ok(Self { path: path.to_path_buf(), file, remove_on_drop: is_new })
+    /// If it cannot.
+    pub(super) fn at(path: &Path) -> Result<Self> {
+        try_out(path).with_context(|| cannot_be_written(path))?;
+        Ok(Self { path: path.to_path_buf() })
     }
 
     /// Writes the picture of `view` in place of what the file had.
@@ -41,55 +39,44 @@ impl PictureFile {
     /// # Errors
     ///
     /// Whatever the system says, such as that the disk is full.
-    pub(super) fn write(mut self, view: &View, iterations: &[u32]) -> Result<Written> {
+    pub(super) fn write(self, view: &View, iterations: &[u32]) -> Result<Written> {
         let begin = Instant::now();
-        let bytes =
-            self.encode(view, iterations).with_context(|| format!("{} cannot be written", self.path.display()))?;
-        self.remove_on_drop = false;
-        Ok(Written { path: self.path.clone(), bytes, time: begin.elapsed() })
-    }
-
-    fn encode(&mut self, view: &View, iterations: &[u32]) -> Result<u64> {
-        if self.file.metadata()?.is_file() {
-            self.file.set_len(0)?;
-        }
-        let mut file = BufWriter::new(&self.file);
-        let mut encoder = png::Encoder::new(&mut file, view.width, view.height);
-        encoder.set_color(png::ColorType::Rgb);
-        encoder.set_source_srgb(png::SrgbRenderingIntent::Perceptual);
-        let mut writer = encoder.write_header()?;
-        let mut stream = writer.stream_writer()?;
-        let palette = Palette::new(view.max_iterations);
-        for row in iterations.chunks_exact(view.width as usize) {
-            let colors: Vec<_> = row.iter().flat_map(|count| palette.color(*count)).collect();
-            stream.write_all(&colors)?;
-        }
-        stream.finish()?;
-        writer.finish()?;
-        file.flush()?;
-        drop(file);
-        Ok(self.file.metadata()?.len())
+        let bytes = encode(&self.path, view, iterations).with_context(|| cannot_be_written(&self.path))?;
+        Ok(Written { path: self.path, bytes, time: begin.elapsed() })
     }
 }
 
-impl Drop for PictureFile {
-    fn drop(&mut self) {
-        if self.remove_on_drop {
-            // What went wrong is being reported already; a file that cannot be removed adds nothing to it.
-            let _ = fs::remove_file(&self.path);
-        }
-    }
-}
-
-/// Opens a file for writing, and says whether it is new.
-fn open(path: &Path) -> io::Result<(File, bool)> {
+/// Opens a file for writing and leaves everything as it was.
+fn try_out(path: &Path) -> io::Result<()> {
     match OpenOptions::new().write(true).create_new(true).open(path) {
-        Ok(file) => Ok((file, true)),
+        Ok(_) => fs::remove_file(path),
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-            Ok((OpenOptions::new().write(true).open(path)?, false))
+            OpenOptions::new().write(true).open(path).map(drop)
         }
         Err(error) => Err(error),
     }
+}
+
+/// Writes a picture row by row and gives its size in bytes.
+fn encode(path: &Path, view: &View, iterations: &[u32]) -> Result<u64> {
+    let mut file = BufWriter::new(File::create(path)?);
+    let mut encoder = png::Encoder::new(&mut file, view.width, view.height);
+    encoder.set_color(png::ColorType::Rgb);
+    encoder.set_source_srgb(png::SrgbRenderingIntent::Perceptual);
+    let mut writer = encoder.write_header()?;
+    let mut stream = writer.stream_writer()?;
+    let palette = Palette::new(view.max_iterations);
+    for row in iterations.chunks_exact(view.width as usize) {
+        let colors: Vec<_> = row.iter().flat_map(|count| palette.color(*count)).collect();
+        stream.write_all(&colors)?;
+    }
+    stream.finish()?;
+    writer.finish()?;
+    Ok(file.into_inner()?.metadata()?.len())
+}
+
+fn cannot_be_written(path: &Path) -> String {
+    format!("{} cannot be written", path.display())
 }
 
 #[cfg(test)]
@@ -106,7 +93,7 @@ mod tests {
         let path = folder.path().join("picture.png");
         fs::write(&path, [0; 4096]).expect("the folder is writable");
         let iterations = [0, 1, 2, 50, 99, 100];
-        let written = PictureFile::create(&path).expect("the file is writable").write(&view(), &iterations);
+        let written = PictureFile::at(&path).expect("the file is writable").write(&view(), &iterations);
         assert_eq!(written.expect("the disk has room").bytes, fs::metadata(&path).expect("it is there").len());
 
         let file = io::BufReader::new(File::open(&path).expect("it is there"));
@@ -119,12 +106,12 @@ mod tests {
     }
 
     #[test]
-    fn new_file_without_a_picture_is_removed_and_an_old_one_is_kept() {
+    fn until_the_picture_is_written_the_folder_is_as_it_was() {
         let folder = tempfile::tempdir().expect("a folder can be made");
         let (new, old) = (folder.path().join("new.png"), folder.path().join("old.png"));
         fs::write(&old, "precious").expect("the folder is writable");
         for path in [&new, &old] {
-            drop(PictureFile::create(path).expect("the file is writable"));
+            PictureFile::at(path).expect("the file is writable");
         }
         assert!(!new.exists());
         assert_eq!(fs::read_to_string(&old).expect("it is there"), "precious");
@@ -134,7 +121,7 @@ mod tests {
     fn path_that_cannot_be_written_is_named() {
         let folder = tempfile::tempdir().expect("a folder can be made");
         for path in [folder.path().to_path_buf(), folder.path().join("absent").join("picture.png")] {
-            let error = PictureFile::create(&path).err().expect("no file can be there").to_string();
+            let error = PictureFile::at(&path).err().expect("no file can be there").to_string();
             assert!(error.contains(&path.display().to_string()), "{error}");
         }
     }

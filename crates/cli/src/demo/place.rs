@@ -1,10 +1,13 @@
 //! Where the kernel runs: a GPU, or a simulated one.
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Error, Result, ensure};
 use clap::ValueEnum;
-use curium::driver::{ComputeCapability, Error};
+use curium::driver::{self, ComputeCapability};
 use curium::prelude::*;
 use curium_sim::{Config, Simulator};
+
+/// What the kernel is compiled for.
+const NEEDED: ComputeCapability = ComputeCapability { major: 7, minor: 5 };
 
 /// What the user asked for.
 #[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
@@ -77,15 +80,16 @@ impl Place {
     #[expect(clippy::print_stderr, reason = "the user must see this even if the report goes elsewhere")]
     pub(super) fn announce(&self, verbose: bool) {
         if let Some(reason @ Reason::NoGpu(error)) = &self.simulated {
-            eprintln!("no GPU can be used, so the kernel runs on the simulator: {}", reason.in_brief());
-            if verbose {
-                eprintln!("{error}");
-            }
+            let why = if verbose { format!("{error:#}") } else { reason.in_brief() };
+            eprintln!("no GPU can be used, so the kernel runs on the simulator: {why}");
         }
     }
 
-    fn gpu() -> Result<Self, Error> {
-        Self::on(&Device::first()?, None)
+    fn gpu() -> Result<Self> {
+        let place = Self::on(&Device::first()?, None)?;
+        let (name, found) = (&place.name, place.compute_capability);
+        ensure!(found >= NEEDED, "{name} has compute capability {found}, and the kernel needs {NEEDED}");
+        Ok(place)
     }
 
     fn simulator(reason: Reason) -> Result<Self> {
@@ -93,10 +97,10 @@ impl Place {
         let api = simulator.api();
         // SAFETY: the simulator implements the functions of the driver, and the driver keeps it for as long as they are used.
         let driver = unsafe { Driver::from_api_with_owner(api, simulator) }?;
-        Ok(Self::on(&driver.device(0)?, Some(reason))?)
+        Self::on(&driver.device(0)?, Some(reason))
     }
 
-    fn on(device: &Device, simulated: Option<Reason>) -> Result<Self, Error> {
+    fn on(device: &Device, simulated: Option<Reason>) -> Result<Self> {
         let (name, compute_capability) = (device.name()?, device.compute_capability()?);
         Ok(Self { context: device.primary_context()?, name, compute_capability, simulated })
     }
@@ -107,10 +111,21 @@ impl Reason {
     pub(super) fn in_brief(&self) -> String {
         match self {
             Self::AskedFor => "asked for with --device sim".to_owned(),
-            Self::NoGpu(Error::Load(_)) => {
+            Self::NoGpu(error) if matches!(error.downcast_ref(), Some(driver::Error::Load(_))) => {
                 "no CUDA driver could be loaded (--verbose lists the paths tried)".to_owned()
             }
             Self::NoGpu(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reason_is_one_line_of_whatever_error() {
+        let reason = Reason::NoGpu(Error::msg("cuInit failed with CUDA_ERROR_NO_DEVICE (100)\nand a log"));
+        assert_eq!(reason.in_brief(), "cuInit failed with CUDA_ERROR_NO_DEVICE (100)");
     }
 }
