@@ -29,8 +29,9 @@ static SIMULATOR: LazyLock<PathBuf> = LazyLock::new(|| {
     ]);
     cargo.arg("--target-dir").arg(&target).args(["--", "-C", "link-arg=-Wl,-soname,libcuda.so.1"]);
     // What Cargo sets for a test would have it build everything again.
-    let own = std::env::vars_os().map(|(name, _)| name).filter(|name| is_cargos_own(&name.to_string_lossy()));
-    own.for_each(|name| drop(cargo.env_remove(name)));
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_cargos_own(&name.to_string_lossy())) {
+        cargo.env_remove(name);
+    }
     run(cargo.current_dir(env!("CARGO_MANIFEST_DIR")));
     let library = target.join("driver/libcuda.so.1");
     std::fs::create_dir_all(target.join("driver")).expect("a folder can be made");
