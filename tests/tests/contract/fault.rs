@@ -23,7 +23,6 @@ fn calls_of(simulator: &Simulator, operation: impl FnOnce()) -> Vec<(Function, u
 /// Lets one call of `function` fail during `operation`, and checks what comes of it.
 fn sweep_one(simulator: &Simulator, fixture: &mut Fixture, (name, operation): Operation, fault: (Function, u64)) {
     let (function, call) = fault;
-    let live = simulator.live_handles();
     simulator.inject(Fault::on(function).call(call).returns(CODE));
     let result = operation(fixture);
     simulator.clear_faults();
@@ -36,12 +35,6 @@ fn sweep_one(simulator: &Simulator, fixture: &mut Fixture, (name, operation): Op
             assert!(error.to_string().contains(function.name()), "{name}: {error}");
         }
     }
-    let live_after = simulator.live_handles();
-    assert_eq!(
-        settled(simulator, live.total()),
-        live.total(),
-        "{name}, {function} failed: {live} before, {live_after}"
-    );
 }
 
 /// How many handles are live once frees that were put on streams have run.
@@ -71,6 +64,7 @@ fn every_call_that_fails_is_reported_and_nothing_leaks() {
                 // What is dropped when the operation is over has no caller to tell: see `release`.
                 for (function, count) in calls.into_iter().filter(|(function, _)| !is_end(name, *function)) {
                     for call in 1..=count {
+                        let live = simulator.live_handles();
                         let mut fixture = Fixture::new(test);
                         let stack = ContextStack::push(test.driver(), contexts);
                         sweep_one(simulator, &mut fixture, (name, operation), (function, call));
@@ -80,6 +74,9 @@ fn every_call_that_fails_is_reported_and_nothing_leaks() {
                             stack.assert_unchanged();
                         }
                         operation(&mut fixture).map(drop).unwrap_or_else(|error| panic!("{name} again: {error}"));
+                        drop(fixture);
+                        let left = settled(simulator, live.total());
+                        assert_eq!(left, live.total(), "{name}, {function} failed: {}", simulator.live_handles());
                         swept += 1;
                     }
                 }
