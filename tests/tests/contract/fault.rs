@@ -7,17 +7,19 @@ use curium_sys::CUresult;
 use curium_tests::{ContextStack, on_simulator};
 
 use crate::neutrality::with_each_stack;
-use crate::operations::{self, Fixture, Operation};
+use crate::operations::{self, Fixture, Made, Operation};
 
 /// A code that no operation treats in its own way.
 const CODE: CUresult = CUresult::CUDA_ERROR_SYSTEM_NOT_READY;
 
-/// The functions that `operation` calls, each with how often.
-fn calls_of(simulator: &Simulator, operation: impl FnOnce()) -> Vec<(Function, u64)> {
+/// The functions that `operation` calls, each with how often, without those that end what it made.
+fn calls_of(simulator: &Simulator, operation: impl FnOnce() -> Made) -> Vec<(Function, u64)> {
     let before: Vec<_> = Function::all().map(|function| simulator.calls(function)).collect();
-    operation();
+    let made = operation();
     let called = Function::all().zip(before).map(|(function, before)| (function, simulator.calls(function) - before));
-    called.filter(|(_, calls)| *calls > 0).collect()
+    let called = called.filter(|(_, calls)| *calls > 0).collect();
+    drop(made);
+    called
 }
 
 /// Lets one call of `function` fail during `operation`, and checks what comes of it.
@@ -58,10 +60,10 @@ fn every_call_that_fails_is_reported_and_nothing_leaks() {
                 let stack = ContextStack::push(test.driver(), contexts);
                 let mut fixture = Fixture::new(test);
                 let calls = calls_of(simulator, || {
-                    operation(&mut fixture).map(drop).unwrap_or_else(|error| panic!("{name} with {current}: {error}"));
+                    operation(&mut fixture).unwrap_or_else(|error| panic!("{name} with {current}: {error}"))
                 });
                 stack.assert_unchanged();
-                // What is dropped when the operation is over has no caller to tell: see `release`.
+                // What is dropped within the operation has no caller to tell: see `release`.
                 let told = |function| !is_end(name, function) && !names_errors(function);
                 for (function, count) in calls.into_iter().filter(|(function, _)| told(*function)) {
                     for call in 1..=count {
