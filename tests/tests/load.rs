@@ -60,7 +60,9 @@ fn build(path: &Path, source: &str) {
     let text = path.with_extension("rs");
     std::fs::write(&text, source).expect("a file can be written");
     let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    run(rustc.args(["--edition", "2024", "--crate-type", "cdylib", "-C", "opt-level=0", "-o"]).args([path, &text]));
+    run(rustc
+        .args(["--crate-name", "library", "--edition", "2024", "--crate-type", "cdylib", "-C", "opt-level=0", "-o"])
+        .args([path, &text]));
 }
 
 /// A library that says to be the driver of `version` unless `code` is an error, and has no function but `cuInit`.
