@@ -83,7 +83,9 @@ impl Driver {
             }
         }
         let library = state.libraries.remove(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
-        library.kernels.into_iter().for_each(|kernel| drop(state.kernels.remove(kernel)));
+        for kernel in library.kernels {
+            state.kernels.remove(kernel);
+        }
         library.modules.into_values().for_each(|module| self.unload(&mut state, module));
         Ok(())
     }

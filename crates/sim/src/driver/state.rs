@@ -135,7 +135,9 @@ impl State {
         self.streams.lose(|stream| stream.context == context);
         self.events.lose(|event| event.context == context);
         for module in self.modules.lose(|module| module.context == context) {
-            module.functions.into_iter().for_each(|function| drop(self.functions.remove(function)));
+            for function in module.functions {
+                self.functions.remove(function);
+            }
         }
     }
 
