@@ -6,7 +6,7 @@ use curium_sys::CUresult;
 
 use crate::config::Config;
 use crate::driver::stream::Class;
-use crate::driver::{Context, Event, Result, Stream};
+use crate::driver::{Context, Descriptor, Event, Listener, Result, Stream};
 use crate::handle::{Fate, Id, Table};
 use crate::live::LiveHandles;
 use crate::schedule::{Schedule, Ticket};
@@ -17,6 +17,8 @@ pub(crate) struct State {
     pub(crate) contexts: Table<Context>,
     pub(crate) streams: Table<Stream>,
     pub(crate) events: Table<Event>,
+    pub(crate) descriptors: Table<Descriptor>,
+    pub(crate) listeners: Table<Listener>,
     pub(crate) schedule: Schedule,
     pub(crate) workers_started: bool,
     /// The number of the last context or stream: `cuCtxGetId` and `cuStreamGetId` never repeat.
@@ -41,6 +43,8 @@ impl State {
             contexts: Table::new(),
             streams: Table::new(),
             events: Table::new(),
+            descriptors: Table::new(),
+            listeners: Table::new(),
             schedule: Schedule::new(config.seed, config.workers),
             workers_started: false,
             last_number: 0,
@@ -128,6 +132,7 @@ impl State {
         live.contexts = self.contexts.iter().filter(|(_, context)| context.is_active()).count() as u64;
         live.streams = self.streams.iter().filter(|(_, stream)| stream.is_created).count() as u64;
         live.events = self.events.iter().count() as u64;
+        live.listeners = self.listeners.iter().count() as u64;
     }
 
     /// The per-thread default stream of a thread in a context, made when it is first used.
