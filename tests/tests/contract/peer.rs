@@ -1,6 +1,6 @@
 //! What devices can do with each other's memory.
 
-use curium_driver::{AtomicForms, AtomicOperation, Context, Error, PeerLink};
+use curium_driver::{AtomicOperation, Context, Error};
 use curium_sim::{Config, Simulator};
 use curium_sys::{CUdevice_P2PAttribute, CUresult};
 use curium_tests::{TestDriver, on_driver, on_simulator, uses_cuda};
@@ -104,9 +104,7 @@ fn atomics_answer_for_each_operation_in_order() {
     with_peers(|_, first, second| {
         let operations = [AtomicOperation::IntegerAdd, AtomicOperation::Exchange];
         let forms = first.device().peer_atomics(second.device(), &operations).expect("the devices can be asked");
-        let link: PeerLink = first.device().peer_link(second.device()).expect("the devices have a link");
-        assert_eq!(forms.len(), 2);
-        assert_eq!(link.all_atomics, forms[0].contains(AtomicForms::BITS_32), "{forms:?} {link:?}");
+        assert_eq!(forms.len(), operations.len());
     });
 }
 

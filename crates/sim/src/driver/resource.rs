@@ -328,6 +328,8 @@ fn served(wish: &CU_DEV_SM_RESOURCE_GROUP_PARAMS, left: u32) -> Result<u32> {
     if wish.smCount == 0 {
         return Ok(if backfill { left } else { left - left % together });
     }
-    let fits = wish.smCount.is_multiple_of(PAIR) && (backfill || wish.smCount.is_multiple_of(together)) && wish.smCount <= left;
+    let fits = wish.smCount.is_multiple_of(PAIR)
+        && (backfill || wish.smCount.is_multiple_of(together))
+        && wish.smCount <= left;
     if fits { Ok(wish.smCount) } else { Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION) }
 }

@@ -8,9 +8,6 @@ use crate::argument::{ConstPointer, Pointer, elements};
 use crate::driver::{Driver, Result};
 use crate::handle::Id;
 
-/// An atomic operation works over a link between devices in these forms: all but those on 128 bits and on vectors.
-const PEER_ATOMIC_FORMS: u32 = 0b1_1111;
-
 #[expect(non_snake_case, reason = "these are C's names")]
 impl Driver {
     pub(crate) fn cuDeviceCanAccessPeer(&self, access: Pointer<i32>, device: CUdevice, peer: CUdevice) -> Result {
@@ -38,6 +35,7 @@ impl Driver {
         })
     }
 
+    /// No form of any operation, as drivers answer for GPUs with NVLink too, though the attribute of the link has all of them.
     pub(crate) fn cuDeviceGetP2PAtomicCapabilities(
         &self,
         capabilities: Pointer<u32>,
@@ -47,7 +45,7 @@ impl Driver {
         target: CUdevice,
     ) -> Result {
         self.link(source, target)?;
-        write_forms(capabilities, operations, count, PEER_ATOMIC_FORMS)
+        write_no_forms(capabilities, operations, count)
     }
 
     /// The link to the host is PCI Express, which carries no atomic operations.
@@ -59,7 +57,7 @@ impl Driver {
         device: CUdevice,
     ) -> Result {
         self.device(device)?;
-        write_forms(capabilities, operations, count, 0)
+        write_no_forms(capabilities, operations, count)
     }
 
     pub(crate) fn cuCtxEnablePeerAccess(&self, peer: Pointer<CUctx_st>, flags: u32) -> Result {
@@ -98,13 +96,8 @@ impl Driver {
     }
 }
 
-/// Answers for each operation that it works in these forms.
-fn write_forms(
-    capabilities: Pointer<u32>,
-    operations: ConstPointer<CUatomicOperation>,
-    count: u32,
-    forms: u32,
-) -> Result {
+/// Answers for each operation that it works in no form.
+fn write_no_forms(capabilities: Pointer<u32>, operations: ConstPointer<CUatomicOperation>, count: u32) -> Result {
     let place = capabilities.required()?;
     // SAFETY: the caller of the C function passed `count` operations, or a null pointer.
     let operations = unsafe { elements(operations.as_ptr(), count as usize) }?;
@@ -114,7 +107,7 @@ fn write_forms(
     }
     for index in 0..operations.len() {
         // SAFETY: the caller of the C function passed room for as many answers as operations.
-        unsafe { place.at(index) }.write(forms)?;
+        unsafe { place.at(index) }.write(0)?;
     }
     Ok(())
 }
