@@ -48,12 +48,15 @@ mod device;
 mod driver;
 mod error;
 mod event;
+mod global;
 mod handle;
 pub mod hazard;
+mod image;
 mod jit;
 mod kernel;
 mod launch;
 mod library;
+mod linker;
 mod module;
 mod pointer;
 mod release;
@@ -68,10 +71,20 @@ pub use self::device::{ComputeCapability, Device};
 pub use self::driver::Driver;
 pub use self::error::{ArgumentError, CallError, Error, ErrorClass, Result};
 pub use self::event::{Event, EventFlags};
-pub use self::kernel::{Kernel, SafeKernel};
-pub use self::launch::{Dimensions, LaunchConfig};
+pub use self::global::Global;
+pub use self::image::{Image, ImageKind};
+pub use self::jit::{HostSymbol, JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget, LtoOptions};
+pub use self::kernel::{
+    Carveout, ClusterScheduling, Kernel, KernelParameter, LoadState, OccupancyFlags, SafeKernel, SharedMemoryMode,
+    SuggestedSize, Untyped,
+};
+pub use self::launch::{
+    AccessPolicyWindow, AccessProperty, ClusterPortability, Dimensions, EventTrigger, LaunchAttributes, LaunchConfig,
+    MemorySyncDomain, SynchronizationPolicy,
+};
 pub use self::library::Library;
-pub use self::module::Module;
+pub use self::linker::{LinkInput, LinkedImage, Linker};
+pub use self::module::{LoadingMode, Module};
 pub use self::pointer::DevicePointer;
 pub use self::release::{DropObserver, is_exiting, release, report, set_drop_observer};
 pub use self::signature::{Argument, Arguments, ByValue, Parameter, Signature};
