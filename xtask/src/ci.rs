@@ -14,6 +14,9 @@ use crate::version::Version;
 /// The packages that Miri interprets: everything that holds memory or handles.
 const MIRI: &[&str] = &["miri", "test", "-p", "curium-sys", "-p", "curium-driver", "-p", "curium-memory", "--lib"];
 
+/// The loader asks for files, and the simulated driver hands out addresses as numbers, as a real one does.
+const MIRI_FLAGS: &str = "-Zmiri-disable-isolation -Zmiri-permissive-provenance";
+
 /// Tests of safe code that compare every function with every other: minutes when interpreted, and nothing for Miri to see.
 const TOO_LONG_FOR_MIRI: &[&str] = &[
     "function::tests::every_function_is_found_by_its_own_name_and_index",
@@ -128,7 +131,7 @@ fn bindings(options: &Options) -> Result<Outcome> {
 fn miri(_options: &Options) -> Result<Outcome> {
     let nightly = || {
         let mut command = Command::new("rustup");
-        command.args(["run", "nightly", "cargo"]).current_dir(crate::root());
+        command.args(["run", "nightly", "cargo"]).current_dir(crate::root()).env("MIRIFLAGS", MIRI_FLAGS);
         command
     };
     let found = nightly().args(["miri", "--version"]).output().is_ok_and(|output| output.status.success());

@@ -1,5 +1,5 @@
 //! Generates and verifies what is derived from NVIDIA's headers and compilers.
-#![expect(clippy::print_stdout, reason = "this is a command-line program")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is a command-line program")]
 
 mod bindings;
 mod cargo;
@@ -13,6 +13,7 @@ mod stale;
 mod version;
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -40,8 +41,18 @@ enum Command {
     Ci(ci::Options),
 }
 
-fn main() -> Result<()> {
-    match Arguments::parse().command {
+fn main() -> ExitCode {
+    match run(Arguments::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    match command {
         Command::Bindings(command) => bindings::run(command),
         Command::Kernels(options) => kernels::run(&options),
         Command::Gpu => gpu::run(),

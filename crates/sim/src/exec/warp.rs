@@ -1,0 +1,438 @@
+//! A warp: thirty-two threads that execute together where they can.
+//!
+//! A warp is a list of fragments: lanes that are at the same instruction of the same activation.
+//! The scheduler runs the fragment of the deepest activation with the lowest instruction, stops it
+//! where another one waits, and merges them there. That needs no control-flow analysis, so
+//! irreducible branches, recursion and indirect calls are ordinary. A fragment that loops while
+//! others wait gives way after a number of backward branches, so that a lane can wait for another
+//! lane of its own warp.
+
+use super::block::BlockState;
+use super::fault::{FaultKind, Trap};
+use super::frame::Frame;
+use super::lane::{LANES, Row};
+use super::op::{Control, Op};
+use super::unit::Wait;
+use super::worker::Worker;
+
+/// Backward branches that a fragment may take while others wait.
+const FRAGMENT_FUEL: u32 = 64;
+
+/// The threads of one warp and where they are.
+#[derive(Debug, Default)]
+pub(crate) struct Warp {
+    pub(crate) fragments: Vec<Fragment>,
+    pub(crate) frames: Vec<Frame>,
+    /// Frames that nobody is in.
+    pub(crate) free: Vec<u32>,
+    pub(crate) state: WarpState,
+}
+
+/// What handlers see of a warp besides registers.
+#[derive(Debug)]
+pub(crate) struct WarpState {
+    /// Index of the warp in its block.
+    pub(crate) index: u32,
+    /// The lanes' thread indices.
+    pub(crate) thread: [[u32; LANES]; 3],
+    /// Local memory: word `n` of every thread is row `n`.
+    pub(crate) local: Vec<Row<u64>>,
+    /// Lanes whose thread has not ended.
+    pub(crate) live: u32,
+}
+
+impl Default for WarpState {
+    fn default() -> Self {
+        Self {
+            index: 0,
+            thread: [[0; LANES]; 3],
+            local: Vec::new(),
+            live: 0,
+        }
+    }
+}
+
+/// Lanes that are at the same place.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Fragment {
+    pub(crate) pc: u32,
+    pub(crate) mask: u32,
+    pub(crate) frame: u32,
+    pub(crate) depth: u32,
+    /// Backward branches taken since it last rested.
+    turns: u32,
+    state: State,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Can run.
+    Ready,
+    /// Can run, but has had its turn.
+    Rested,
+    /// Waits for lanes to arrive at this instruction.
+    Converging { needed: u32 },
+    /// Waits for lanes to arrive at any instruction that waits for the same lanes.
+    Gathering { needed: u32 },
+    /// Waits at a barrier until its phase is over.
+    Barrier { index: usize, phase: u32 },
+}
+
+/// Why a warp stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Progress {
+    /// All its threads have ended.
+    Done,
+    /// Its turn is over.
+    Paused,
+    /// All its fragments wait.
+    Blocked,
+}
+
+/// A fault, and the instruction at which it happened.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Failure {
+    pub(crate) trap: Trap,
+    pub(crate) function: u32,
+    pub(crate) line: u32,
+}
+
+impl Warp {
+    /// Puts the threads `mask` at the start of a kernel.
+    pub(crate) fn start(&mut self, function: u32, mask: u32, worker: &Worker<'_>) {
+        self.fragments.clear();
+        self.free.clear();
+        self.free.extend(0..self.frames.len() as u32);
+        self.state.live = mask;
+        let frame = self.new_frame();
+        let target = &mut self.frames[frame as usize];
+        target.reset(&worker.launch.layouts[function as usize]);
+        target.function = function;
+        target.local = 0;
+        target.lanes = mask;
+        target.caller = None;
+        let words = worker.function(function).local_size / 8;
+        self.state.local.clear();
+        self.state.local.resize(words as usize, Row::splat(0));
+        self.fragments.push(Fragment {
+            pc: 0,
+            mask,
+            frame,
+            depth: 0,
+            turns: 0,
+            state: State::Ready,
+        });
+    }
+
+    /// Runs until the threads end, wait, or have taken `turn` backward branches.
+    pub(crate) fn run(
+        &mut self,
+        turn: u32,
+        block: &mut BlockState,
+        worker: &mut Worker<'_>,
+    ) -> Result<Progress, Failure> {
+        let mut fuel = turn;
+        loop {
+            self.wake(block, worker);
+            if self.fragments.is_empty() {
+                return Ok(Progress::Done);
+            }
+            let Some(index) = self.pick() else {
+                return Ok(Progress::Blocked);
+            };
+            if self.fragments[index].state == State::Rested {
+                for fragment in &mut self.fragments {
+                    if fragment.state == State::Rested {
+                        fragment.state = State::Ready;
+                    }
+                }
+                return Ok(Progress::Paused);
+            }
+            self.run_fragment(index, &mut fuel, block, worker)?;
+            if fuel == 0 {
+                return Ok(Progress::Paused);
+            }
+        }
+    }
+
+    /// The lanes that wait for others that will never come, for the report of a deadlock.
+    pub(crate) fn first_waiting(&self) -> Option<(usize, u32, u32)> {
+        let fragment = self.fragments.first()?;
+        let function = self.frames[fragment.frame as usize].function;
+        Some((
+            fragment.mask.trailing_zeros() as usize,
+            function,
+            fragment.pc,
+        ))
+    }
+
+    /// Ends the waits that are over, and merges fragments that have met.
+    fn wake(&mut self, block: &mut BlockState, worker: &Worker<'_>) {
+        for index in 0..self.fragments.len() {
+            let fragment = self.fragments[index];
+            match fragment.state {
+                State::Barrier {
+                    index: number,
+                    phase,
+                } => {
+                    let Some(votes) = block.barriers[number].result(phase) else {
+                        continue;
+                    };
+                    let frame = &mut self.frames[fragment.frame as usize];
+                    let op = &worker.code(frame.function)[fragment.pc as usize];
+                    votes.deliver(frame, op, fragment.mask);
+                    self.fragments[index].pc += 1;
+                    self.fragments[index].state = State::Ready;
+                }
+                State::Converging { needed } if needed & self.state.live & !fragment.mask == 0 => {
+                    self.fragments[index].state = State::Ready;
+                }
+                State::Gathering { needed }
+                    if needed & self.state.live & !self.gathered(needed) == 0 =>
+                {
+                    // All the lanes named are here: each group goes on from where it is.
+                    for other in &mut self.fragments {
+                        if other.state == (State::Gathering { needed }) {
+                            other.pc += 1;
+                            other.state = State::Ready;
+                        }
+                    }
+                }
+                _ => {}
+            }
+        }
+        if self.fragments.len() > 1 {
+            self.merge();
+        }
+    }
+
+    /// The lanes that wait for the same lanes.
+    fn gathered(&self, needed: u32) -> u32 {
+        let same = self
+            .fragments
+            .iter()
+            .filter(|it| it.state == State::Gathering { needed });
+        same.fold(0, |lanes, fragment| lanes | fragment.mask)
+    }
+
+    fn merge(&mut self) {
+        let mut index = 0;
+        while index < self.fragments.len() {
+            let mut other = index + 1;
+            while other < self.fragments.len() {
+                if self.fragments[index].meets(&self.fragments[other]) {
+                    let met = self.fragments.swap_remove(other);
+                    let kept = &mut self.fragments[index];
+                    kept.mask |= met.mask;
+                    // Run the instruction anew: it knows how many lanes it still needs.
+                    kept.state = State::Ready;
+                } else {
+                    other += 1;
+                }
+            }
+            index += 1;
+        }
+    }
+
+    /// The fragment to run: rested ones last, then the deepest, then the one furthest behind.
+    fn pick(&self) -> Option<usize> {
+        let order = |fragment: &Fragment| {
+            let rested = fragment.state == State::Rested;
+            (rested, u32::MAX - fragment.depth, fragment.pc)
+        };
+        (0..self.fragments.len())
+            .filter(|&index| matches!(self.fragments[index].state, State::Ready | State::Rested))
+            .min_by_key(|&index| order(&self.fragments[index]))
+    }
+
+    /// Where a fragment must stop because another one is there.
+    fn meeting_point(&self, index: usize) -> u32 {
+        let this = &self.fragments[index];
+        self.fragments
+            .iter()
+            .filter(|other| other.frame == this.frame && other.pc > this.pc)
+            .map(|other| other.pc)
+            .min()
+            .unwrap_or(u32::MAX)
+    }
+
+    /// Runs one fragment until it leaves its path, meets another, or has had its turn.
+    fn run_fragment(
+        &mut self,
+        index: usize,
+        fuel: &mut u32,
+        block: &mut BlockState,
+        worker: &mut Worker<'_>,
+    ) -> Result<(), Failure> {
+        let stop = self.follow(index, fuel, block, worker);
+        let fragment = &mut self.fragments[index];
+        fragment.pc = stop.pc;
+        let function = self.frames[fragment.frame as usize].function;
+        let op = &worker.code(function)[stop.pc as usize];
+        self.settle(index, &stop, op, block, worker)
+            .map_err(|trap| Failure {
+                trap,
+                function,
+                line: op.line,
+            })
+    }
+
+    /// Executes a fragment's instructions one after the other, as long as all its lanes stay together.
+    fn follow(
+        &mut self,
+        index: usize,
+        fuel: &mut u32,
+        block: &mut BlockState,
+        worker: &mut Worker<'_>,
+    ) -> Stop {
+        let alone = self.fragments.len() == 1;
+        let meeting = self.meeting_point(index);
+        let Fragment {
+            mut pc,
+            mask,
+            frame,
+            ..
+        } = self.fragments[index];
+        let frame = &mut self.frames[frame as usize];
+        let code = worker.code(frame.function);
+        let mut unit = worker.unit(frame, &mut self.state, block);
+        let mut executed = 0u64;
+        let outcome = loop {
+            let op = &code[pc as usize];
+            let active = mask & (unit.frame.predicate(op.guard) ^ op.negate);
+            executed += 1;
+            if active == 0 {
+                pc += 1;
+            } else if op.splits && active != mask {
+                break Outcome::Split(active);
+            } else {
+                unit.active = active;
+                // SAFETY: the functions that make handlers picked this one by the features of the
+                // processor.
+                match unsafe { (op.run)(&mut unit, op) } {
+                    Control::Next => pc += 1,
+                    Control::Branch if active == mask => {
+                        let back = op.imm as u32 <= pc;
+                        pc = op.imm as u32;
+                        if back {
+                            *fuel -= 1;
+                            if !alone || *fuel == 0 {
+                                break Outcome::Back;
+                            }
+                        }
+                    }
+                    control => break Outcome::Control(control, active),
+                }
+            }
+            if pc >= meeting {
+                break Outcome::Met;
+            }
+        };
+        let (needed, wait, trap) = (unit.needed, unit.wait, unit.trap);
+        worker.count(executed, mask);
+        Stop {
+            outcome,
+            pc,
+            needed,
+            wait,
+            trap,
+        }
+    }
+
+    /// Carries out what the last instruction of a path asked for.
+    fn settle(
+        &mut self,
+        index: usize,
+        stop: &Stop,
+        op: &Op,
+        block: &mut BlockState,
+        worker: &Worker<'_>,
+    ) -> Result<(), Trap> {
+        let needed = stop.needed;
+        let mask = self.fragments[index].mask;
+        match stop.outcome {
+            Outcome::Met => {}
+            Outcome::Back => self.rest(index),
+            Outcome::Split(active) => self.split(index, mask & !active, stop.pc + 1),
+            Outcome::Control(Control::Fault, active) => {
+                let leader = active.trailing_zeros() as usize;
+                return Err(stop.trap.unwrap_or(Trap::new(FaultKind::Trap, leader)));
+            }
+            Outcome::Control(Control::Wait, _) => self.arrive(index, stop.wait, block),
+            Outcome::Control(Control::Converge, _) => {
+                self.fragments[index].state = State::Converging { needed };
+            }
+            Outcome::Control(Control::Gather, _) => {
+                self.fragments[index].state = State::Gathering { needed };
+            }
+            Outcome::Control(control, active) => {
+                return self.transfer(index, control, active, op, block, worker);
+            }
+        }
+        Ok(())
+    }
+
+    /// Counts a backward branch, and lets others go first after many.
+    pub(crate) fn rest(&mut self, index: usize) {
+        let fragment = &mut self.fragments[index];
+        fragment.turns += 1;
+        if fragment.turns >= FRAGMENT_FUEL {
+            fragment.turns = 0;
+            fragment.state = State::Rested;
+        }
+    }
+
+    /// Moves lanes out of a fragment into one of their own.
+    pub(crate) fn split(&mut self, index: usize, lanes: u32, pc: u32) {
+        let mut other = self.fragments[index];
+        self.fragments[index].mask &= !lanes;
+        other.mask = lanes;
+        other.pc = pc;
+        self.fragments.push(other);
+    }
+
+    fn arrive(&mut self, index: usize, wait: Wait, block: &mut BlockState) {
+        let fragment = &mut self.fragments[index];
+        let phase = block.arrive(wait, fragment.mask.count_ones());
+        if wait.arrive_only {
+            fragment.pc += 1;
+        } else {
+            fragment.state = State::Barrier {
+                index: wait.barrier,
+                phase,
+            };
+        }
+    }
+}
+
+impl Fragment {
+    /// Whether the lanes of both are at the same place and may go on together.
+    fn meets(&self, other: &Self) -> bool {
+        let at_barrier = |state| matches!(state, State::Barrier { .. });
+        self.pc == other.pc
+            && self.frame == other.frame
+            && !at_barrier(self.state)
+            && !at_barrier(other.state)
+    }
+}
+
+/// Where a path ended, and what its last instruction left for the warp.
+struct Stop {
+    outcome: Outcome,
+    pc: u32,
+    needed: u32,
+    wait: Wait,
+    trap: Option<Trap>,
+}
+
+/// Why a path ended.
+enum Outcome {
+    /// Another fragment may be at this instruction.
+    Met,
+    /// A backward branch was taken.
+    Back,
+    /// Only these lanes execute the instruction; the rest go past it first.
+    Split(u32),
+    /// The instruction asks for more than the next one; with its active lanes.
+    Control(Control, u32),
+}
