@@ -2,12 +2,12 @@
 
 mod raw;
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
-use curium_sys::{CUkernel, CUlib_st, CUlibrary, CUlibraryOption, CUmodule, Function};
+use curium_sys::{CUkernel, CUlib_st, CUlibrary, CUlibraryOption, CUmodule, CUresult, Function};
 
 use crate::call;
 use crate::handle::Handle;
@@ -54,7 +54,8 @@ impl Library {
 
     /// Loads an image, and compiles it first if it is PTX.
     ///
-    /// CUDA: `cuLibraryLoadData`, since 12.0.
+    /// CUDA: `cuLibraryLoadData`, since 12.0. A driver may tell what its compiler found only when a kernel is looked up, which is why
+    /// `cuLibraryGetKernel` is called if the compiler wrote something.
     ///
     /// # Errors
     ///
@@ -143,6 +144,8 @@ impl Library {
 
     /// The kernel called `name`, with the parameters that `S` declares. See [`Kernel`] for how they are checked.
     ///
+    /// If no context is current on this thread, a primary context is for the moment, since the driver tells parameters only then.
+    ///
     /// CUDA: `cuLibraryGetKernel`, `cuKernelGetParamInfo`.
     ///
     /// # Errors
@@ -163,11 +166,8 @@ impl Library {
     /// `CUDA_ERROR_NOT_FOUND` with the nearest names if there is no kernel of this name.
     pub fn untyped_kernel(&self, name: &str) -> Result<Kernel<Untyped>> {
         let text = c_name("Library::kernel", name)?;
-        let mut raw: CUkernel = std::ptr::null_mut();
-        // SAFETY: `raw` is a valid place for the answer, the library is live, and `text` ends in NUL.
-        let result =
-            unsafe { call!(&self.shared.driver, cuLibraryGetKernel(&raw mut raw, self.as_raw(), text.as_ptr())) };
-        result.map_err(|error| Candidates::new(self.kernel_names(), self.entries()).explain(error, name))?;
+        let explain = |error| Candidates::new(self.kernel_names(), self.entries()).explain(error, name);
+        let raw = self.look_up(&text).map_err(explain)?;
         Ok(Kernel::untyped(raw.cast(), Owner::Library(self.clone()), name))
     }
 
@@ -337,7 +337,30 @@ impl Library {
         };
         result.map_err(|error| compilation.explain(driver, image.as_ptx(), error).about(format!("{image:?}")))?;
         let entries = unknown_entries(driver, Function::cuKernelGetParamInfo, image);
-        Ok(Self::new(raw, driver, entries, compilation))
+        let library = Self::new(raw, driver, entries, compilation);
+        library.check_compiled(image)?;
+        Ok(library)
+    }
+
+    /// What the driver's compiler found, by looking up a kernel that no code has, if the compiler wrote something.
+    fn check_compiled(&self, image: &Image<'_>) -> Result<()> {
+        let Shared { driver, report, _compilation: Some(compilation), .. } = &*self.shared else { return Ok(()) };
+        if report.errors.is_empty() {
+            return Ok(());
+        }
+        match self.look_up(c"?") {
+            Err(error) if error.code() != Some(CUresult::CUDA_ERROR_NOT_FOUND) => {
+                Err(compilation.explain(driver, image.as_ptx(), error).about(format!("{image:?}")))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn look_up(&self, name: &CStr) -> Result<CUkernel> {
+        let mut raw: CUkernel = std::ptr::null_mut();
+        // SAFETY: `raw` is a valid place for the answer, the library is live, and `name` ends in NUL.
+        unsafe { call!(&self.shared.driver, cuLibraryGetKernel(&raw mut raw, self.as_raw(), name.as_ptr())) }?;
+        Ok(raw)
     }
 
     fn new(raw: CUlibrary, driver: &Driver, entries: Box<[Entry]>, compilation: Compilation) -> Self {

@@ -4,6 +4,7 @@ use curium_sys::{CUresult, Function};
 
 use super::{Inner, Kernel, Owner};
 use crate::call;
+use crate::current::in_any_context;
 use crate::{Error, Result};
 
 /// Where a parameter lies among those of its kernel.
@@ -42,13 +43,13 @@ impl<S> Kernel<S> {
     pub fn parameter_count(&self) -> Result<usize> {
         let (kernel, mut count) = (self.inner(), 0);
         let (raw, driver, place) = (kernel.raw.raw(), &kernel.driver, &raw mut count);
-        match kernel.owner {
+        let ask = || match kernel.owner {
             // SAFETY: the kernel is live and one of a library, and `place` is a valid place for the answer.
             Owner::Library(_) => unsafe { call!(driver, cuKernelGetParamCount(raw.cast(), place)) },
             // SAFETY: the function is live, and `place` is a valid place for the answer.
             Owner::Module(_) | Owner::LibraryIn(..) => unsafe { call!(driver, cuFuncGetParamCount(raw, place)) },
-        }
-        .map_err(|error| error.about(format!("kernel `{}`", kernel.name)))?;
+        };
+        kernel.with_context(ask).map_err(|error| error.about(format!("kernel `{}`", kernel.name)))?;
         Ok(count)
     }
 }
@@ -67,11 +68,22 @@ impl Inner {
             let entry = self.owner.entries().iter().find(|entry| *entry.name == *self.name);
             return Ok(entry.and_then(|entry| entry.parameters.as_deref()).map(Vec::from));
         }
-        let mut parameters = Vec::new();
-        while let Some(parameter) = self.parameter(parameters.len())? {
-            parameters.push(parameter);
+        let ask = || {
+            let mut parameters = Vec::new();
+            while let Some(parameter) = self.parameter(parameters.len())? {
+                parameters.push(parameter);
+            }
+            Ok(Some(parameters))
+        };
+        self.with_context(ask)
+    }
+
+    /// Runs `operation` with a context current if the kernel is one of a library: the driver tells its parameters only then.
+    fn with_context<T>(&self, operation: impl FnOnce() -> Result<T>) -> Result<T> {
+        match self.owner {
+            Owner::Library(_) => in_any_context(&self.driver, operation),
+            Owner::Module(_) | Owner::LibraryIn(..) => operation(),
         }
-        Ok(Some(parameters))
     }
 
     fn info_function(&self) -> Function {
