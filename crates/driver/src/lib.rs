@@ -60,14 +60,22 @@ mod linker;
 mod module;
 mod pointer;
 mod release;
+mod resource;
 mod signature;
 mod stream;
 
 pub use curium_sys as sys;
 pub use curium_sys::{CudaVersion, Function};
 
-pub use self::context::{Context, MemoryInfo};
-pub use self::device::{ComputeCapability, Device};
+pub use self::context::{
+    CacheConfig, Context, ContextFlags, ContextKind, ContextOptions, GraphicsQueue, GreenContextFlags,
+    GreenContextOptions, Limit, MemoryInfo, PrimaryState, PriorityRange, RawContext, RdmaScope, SharedMemoryConfig,
+};
+pub use self::device::{
+    AtomicForms, AtomicOperation, AttributeKey, Clique, CliqueKind, ComputeCapability, ComputeMode,
+    DecompressAlgorithms, Device, DeviceAttribute, EndpointHandleTypes, Luid, MemoryHandleTypes, Notification,
+    NotificationListener, NumaConfig, PeerLink, RdmaFlushOptions, RdmaWritesOrdering, Topology, TopologyDevice,
+};
 pub use self::driver::Driver;
 pub use self::error::{ArgumentError, CallError, Error, ErrorClass, Result};
 pub use self::event::{Event, EventFlags};
@@ -87,5 +95,8 @@ pub use self::linker::{LinkInput, LinkedImage, Linker};
 pub use self::module::{LoadingMode, Module};
 pub use self::pointer::DevicePointer;
 pub use self::release::{DropObserver, is_exiting, release, report, set_drop_observer};
+pub use self::resource::{
+    Multiprocessors, Partition, Partitioning, SplitFlags, WorkQueue, WorkQueueConfig, WorkQueueScope,
+};
 pub use self::signature::{Argument, Arguments, ByValue, Parameter, Signature};
 pub use self::stream::{Stream, StreamFlags, StreamOptions};
