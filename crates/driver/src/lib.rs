@@ -42,14 +42,19 @@
 //! ```
 
 mod call;
+mod call_spans;
+mod capture_mode;
 mod context;
 mod current;
 mod device;
 mod driver;
 mod error;
 mod event;
+mod finished;
 mod handle;
 pub mod hazard;
+mod hook;
+mod host_function;
 mod jit;
 mod kernel;
 mod launch;
@@ -59,15 +64,22 @@ mod pointer;
 mod release;
 mod signature;
 mod stream;
+mod watch;
 
 pub use curium_sys as sys;
 pub use curium_sys::{CudaVersion, Function};
 
+pub use self::call_spans::CallSpans;
 pub use self::context::{Context, MemoryInfo};
 pub use self::device::{ComputeCapability, Device};
 pub use self::driver::Driver;
-pub use self::error::{ArgumentError, CallError, Error, ErrorClass, Result};
-pub use self::event::{Event, EventFlags};
+pub use self::error::{ArgumentError, CallError, Error, ErrorClass, PanicError, Result};
+pub use self::event::{Event, EventFlags, EventPool, IpcEventHandle, PooledEvent, RecordFlags};
+pub use self::finished::Finished;
+#[doc(hidden)]
+pub use self::hook::Observation;
+pub use self::hook::{Call, CallObserver, CallObserverGuard, observe_calls};
+pub use self::host_function::HostFunction;
 pub use self::kernel::{Kernel, SafeKernel};
 pub use self::launch::{Dimensions, LaunchConfig};
 pub use self::library::Library;
@@ -75,4 +87,7 @@ pub use self::module::Module;
 pub use self::pointer::DevicePointer;
 pub use self::release::{DropObserver, is_exiting, release, report, set_drop_observer};
 pub use self::signature::{Argument, Arguments, ByValue, Parameter, Signature};
-pub use self::stream::{Stream, StreamFlags, StreamOptions};
+pub use self::stream::{
+    AccessPolicyWindow, AccessProperty, AttachMode, MemoryOperation, MemorySyncDomain, MemorySyncDomainMap,
+    PooledStream, Stream, StreamFlags, StreamOptions, StreamPool, SynchronizationPolicy, WaitCondition,
+};
