@@ -1,1 +1,16 @@
-//! Tests of the curium crates against the simulator and a GPU.
+//! What the tests of Curium share: the driver that a test runs on, and work whose progress a test controls.
+//!
+//! A contract test says what holds on *every* driver. It runs on a simulator of its own, which must be left without a live handle
+//! and without a call that it does not support; with `CURIUM_TEST_DRIVER=cuda` it runs on this machine's driver instead.
+
+mod context_stack;
+mod gate;
+pub mod kernels;
+mod own_process;
+pub mod stream_work;
+mod test_driver;
+
+pub use self::context_stack::{ContextStack, CreatedContext};
+pub use self::gate::Gate;
+pub use self::own_process::in_own_process;
+pub use self::test_driver::{TestDriver, on_driver, on_simulator, uses_cuda};

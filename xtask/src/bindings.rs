@@ -1,20 +1,46 @@
 //! `cargo xtask bindings`: the generated part of `curium-sys`, and its comparison with every CUDA version.
 
+mod allowed;
+mod check;
+mod difference;
 mod generate;
 mod header;
+mod matrix;
+mod removed;
 mod since;
+mod structure;
+mod surface;
 
 use anyhow::Result;
 use clap::Subcommand;
 
+use crate::package::Pins;
+use crate::version::Version;
+
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Write `crates/sys/src/generated` from the newest pinned header.
+    /// Write `crates/sys/src/generated` from the pinned headers.
     Generate,
+    /// Compare every CUDA version with the generated files.
+    Check(check::Options),
+    /// Print the path of a pinned cuda.h, the newest one unless a version is given.
+    Header {
+        #[arg(long, value_name = "VERSION")]
+        cuda: Option<Version>,
+    },
 }
 
 pub(crate) fn run(command: Command) -> Result<()> {
     match command {
         Command::Generate => generate::run(),
+        Command::Check(options) => check::run(&options),
+        Command::Header { cuda } => print_header(cuda),
     }
+}
+
+fn print_header(version: Option<Version>) -> Result<()> {
+    let pins = Pins::read()?;
+    let cuda = version.map_or_else(|| pins.newest(), |version| pins.cuda(version))?;
+    println!("{}", cuda.include()?.join("cuda.h").display());
+    Ok(())
 }

@@ -2,7 +2,11 @@
 #![expect(clippy::print_stdout, reason = "this is a command-line program")]
 
 mod bindings;
+mod kernels;
+mod nvrtc;
 mod package;
+mod stale;
+mod version;
 
 use std::path::{Path, PathBuf};
 
@@ -22,11 +26,14 @@ enum Command {
     /// Generate the bindings, or compare them with every CUDA version.
     #[command(subcommand)]
     Bindings(bindings::Command),
+    /// Compile the test kernels to PTX.
+    Kernels(kernels::Options),
 }
 
 fn main() -> Result<()> {
     match Arguments::parse().command {
         Command::Bindings(command) => bindings::run(command),
+        Command::Kernels(options) => kernels::run(&options),
     }
 }
 

@@ -8,6 +8,8 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde::Deserialize;
 use sha2::{Digest as _, Sha256};
 
+use crate::version::Version;
+
 /// One wheel of the package index, pinned by its checksum.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct Package {
@@ -19,7 +21,7 @@ pub(crate) struct Package {
 /// The header package of one CUDA version.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct CudaVersion {
-    pub(crate) version: String,
+    pub(crate) version: Version,
     #[serde(flatten)]
     pub(crate) package: Package,
 }
@@ -29,6 +31,7 @@ pub(crate) struct CudaVersion {
 pub(crate) struct Pins {
     pub(crate) cuda: Vec<CudaVersion>,
     pub(crate) libclang: Package,
+    pub(crate) nvrtc: Package,
 }
 
 impl Pins {
@@ -44,10 +47,10 @@ impl Pins {
         self.cuda.last().context("cuda-versions.toml lists no CUDA version")
     }
 
-    /// The pin of CUDA `version`, such as `12.4`.
-    pub(crate) fn cuda(&self, version: &str) -> Result<&CudaVersion> {
+    /// The pin of CUDA `version`.
+    pub(crate) fn cuda(&self, version: Version) -> Result<&CudaVersion> {
         self.cuda.iter().find(|cuda| cuda.version == version).with_context(|| {
-            let known: Vec<_> = self.cuda.iter().map(|cuda| cuda.version.as_str()).collect();
+            let known: Vec<_> = self.cuda.iter().map(|cuda| cuda.version.to_string()).collect();
             format!("CUDA {version} is not pinned; known are {}", known.join(", "))
         })
     }
@@ -57,7 +60,7 @@ impl CudaVersion {
     /// The folder that holds `cuda.h` and `cudaTypedefs.h` of this version.
     pub(crate) fn include(&self) -> Result<PathBuf> {
         let unpacked = self.package.unpacked()?;
-        let header = find(&unpacked, "cuda.h")
+        let header = find(&unpacked, |name| name == "cuda.h")
             .with_context(|| format!("{} {} holds no cuda.h", self.package.package, self.package.release))?;
         Ok(header.parent().expect("a file lies in a folder").to_path_buf())
     }
@@ -70,18 +73,14 @@ impl Package {
         if folder.is_dir() {
             return Ok(folder);
         }
-        let downloads = folder.with_extension("download");
-        let partial = folder.with_extension("partial");
-        for stale in [&downloads, &partial] {
-            if stale.exists() {
-                fs::remove_dir_all(stale)?;
-            }
-        }
-        let wheel = self.download(&downloads)?;
+        // Another process may fetch the same package: each works in a folder of its own, and the first one wins.
+        let work = cache().join(format!("{}-{}.{}", self.package, self.release, std::process::id()));
+        let wheel = self.download(&work.join("wheel"))?;
         self.verify(&wheel)?;
-        unzip(&wheel, &partial)?;
-        fs::rename(&partial, &folder)?;
-        fs::remove_dir_all(&downloads)?;
+        unzip(&wheel, &work.join("unpacked"))?;
+        let moved = fs::rename(work.join("unpacked"), &folder);
+        fs::remove_dir_all(&work)?;
+        ensure!(moved.is_ok() || folder.is_dir(), "{} cannot be made: {moved:?}", folder.display());
         Ok(folder)
     }
 
@@ -139,13 +138,11 @@ fn unzip(wheel: &Path, into: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The first file called `name` below `folder`.
-pub(crate) fn find(folder: &Path, name: &str) -> Option<PathBuf> {
+/// The first file below `folder` whose name is `wanted`.
+pub(crate) fn find(folder: &Path, wanted: impl Fn(&str) -> bool + Copy) -> Option<PathBuf> {
     let mut entries: Vec<_> = fs::read_dir(folder).ok()?.filter_map(Result::ok).map(|entry| entry.path()).collect();
     entries.sort();
-    if let Some(file) = entries.iter().find(|path| path.is_file() && path.file_name().is_some_and(|file| file == name))
-    {
-        return Some(file.clone());
-    }
-    entries.iter().filter(|path| path.is_dir()).find_map(|path| find(path, name))
+    let (folders, files): (Vec<_>, Vec<_>) = entries.into_iter().partition(|path| path.is_dir());
+    let file = files.into_iter().find(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(wanted));
+    file.or_else(|| folders.iter().find_map(|folder| find(folder, wanted)))
 }

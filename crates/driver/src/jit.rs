@@ -70,7 +70,8 @@ fn version_advice(driver: &Driver, ptx: &str, error: &CallError) -> Option<Cow<'
         return None;
     }
     let version = ptx.lines().find_map(|line| line.trim().strip_prefix(".version"))?;
-    let (major, minor) = version.trim().split_once('.')?;
+    let number = version.split_whitespace().next()?;
+    let (major, minor) = number.split_once('.')?;
     let needed = cuda_of_ptx(major.parse().ok()?, minor.parse().ok()?)?;
     let found = driver.version();
     Some(Cow::Owned(format!(

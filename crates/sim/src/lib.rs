@@ -1,1 +1,43 @@
 //! The CUDA driver on the CPU: the same ABI, real kernels, faults on request.
+//!
+//! A [`Simulator`] is a CUDA driver that needs no GPU. [`Simulator::api`] is its table of functions, the same that a loaded
+//! `libcuda` gives, so that everything built on `curium-sys` runs on it: contexts, asynchronous streams, events, memory and
+//! modules behave as on hardware, down to the codes of errors.
+//!
+//! It is a driver and not a mock: work is queued and runs later on other threads, in an order between independent streams
+//! that the seed decides, so that a missing synchronisation shows; fresh device memory holds a pattern and not zeros; host
+//! code cannot touch device memory; sizes are checked to the byte.
+//!
+//! It is honest: its devices are named as simulated, and a function that it does not implement returns
+//! `CUDA_ERROR_NOT_SUPPORTED` and is counted ([`Simulator::unsupported_calls`]).
+//!
+//! ```
+//! use curium_sim::{Config, Simulator};
+//! use curium_sys::CUresult;
+//!
+//! let simulator = Simulator::new(Config::new())?;
+//! let api = simulator.api();
+//! let init = api.cuInit.expect("every driver has `cuInit`");
+//! // SAFETY: 0 is the argument that `cuInit` wants.
+//! assert_eq!(unsafe { init(0) }, CUresult::CUDA_SUCCESS);
+//! # Ok::<(), curium_sim::Error>(())
+//! ```
+
+mod argument;
+mod config;
+mod driver;
+mod entry;
+pub mod exec;
+mod fault;
+mod handle;
+mod live;
+mod memory;
+pub mod ptx;
+mod schedule;
+mod simulator;
+mod slot;
+
+pub use self::config::{Config, DeviceModel};
+pub use self::fault::{Fault, FaultPlan};
+pub use self::live::LiveHandles;
+pub use self::simulator::{Error, Simulator};

@@ -1,13 +1,14 @@
 //! What `cargo xtask bindings generate` writes.
 
 pub(crate) mod functions;
+mod removed;
 
 #[expect(
     missing_docs,
     non_camel_case_types,
     non_snake_case,
     non_upper_case_globals,
-    clippy::allow_attributes_without_reason,
+    clippy::identity_op,
     clippy::multiple_unsafe_ops_per_block,
     clippy::undocumented_unsafe_blocks,
     unsafe_code,

@@ -1,73 +1,75 @@
 //! A `cuda.h` as bindgen reads it.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context as _, Result};
 use bindgen::{EnumVariation, Formatter, RustEdition, RustTarget};
 
+use super::surface::Surface;
 use crate::package::Pins;
 
 /// The declarations of one `cuda.h` in Rust.
 pub(crate) struct Header {
-    /// The generated file: types, constants, layout assertions and one `extern` block per function.
-    pub(crate) file: syn::File,
+    /// bindgen's output: types, constants, layout assertions and the functions.
+    pub(crate) text: String,
+    /// What it says about the ABI.
+    pub(crate) surface: Surface,
+}
+
+/// Says that bindgen finds libclang.
+pub(crate) struct Clang(());
+
+impl Clang {
+    /// Points bindgen at the pinned libclang, unless `LIBCLANG_PATH` chooses another. The program has no second thread yet.
+    pub(crate) fn pinned() -> Result<Self> {
+        if std::env::var_os("LIBCLANG_PATH").is_some() {
+            return Ok(Self(()));
+        }
+        let folder = Pins::read()?.libclang.unpacked()?;
+        let library = crate::package::find(&folder, |name| name == "libclang.so")
+            .context("the libclang package holds no libclang.so")?;
+        let folder = library.parent().context("libclang.so lies in no folder")?;
+        // SAFETY: commands call this first, before they start a thread that could read the environment.
+        unsafe { std::env::set_var("LIBCLANG_PATH", folder) };
+        Ok(Self(()))
+    }
 }
 
 impl Header {
-    /// Parses `path` with every symbol that CUDA ever exported declared.
-    ///
-    /// The result depends on the header alone: its few system headers are replaced by ours.
-    pub(crate) fn parse(path: &Path) -> Result<Self> {
-        use_pinned_libclang()?;
-        let text = bindgen::Builder::default()
-            .header(path.to_str().context("the header's path is not UTF-8")?)
-            .clang_args(["-nostdinc", "-D__CUDA_API_VERSION_INTERNAL", "--target=x86_64-unknown-linux-gnu"])
-            .clang_arg(format!("-isystem{}", crate::root().join("xtask/include").display()))
-            .allowlist_item("(cu|CU|CUDA)[A-Za-z_0-9]*")
-            .blocklist_function(".*_pt[ds][sz]")
-            .default_enum_style(EnumVariation::NewType { is_bitfield: false, is_global: false })
-            .prepend_enum_name(false)
-            .generate_comments(false)
-            .layout_tests(true)
-            .derive_default(true)
-            .use_core()
-            .merge_extern_blocks(true)
-            .rust_target(RustTarget::stable(85, 0).map_err(|error| anyhow::anyhow!("{error}"))?)
-            .rust_edition(RustEdition::Edition2024)
-            .disable_header_comment()
-            .formatter(Formatter::None)
-            .generate()
-            .with_context(|| path.display().to_string())?
-            .to_string();
-        let file = syn::parse_file(&text).with_context(|| format!("bindgen's output for {}", path.display()))?;
-        Ok(Self { file })
+    /// Parses the header at `path`.
+    pub(crate) fn parse(clang: &Clang, path: &Path) -> Result<Self> {
+        Self::read(declarations(clang, path)?).with_context(|| path.display().to_string())
     }
 
-    /// The functions, by name.
-    pub(crate) fn functions(&self) -> BTreeMap<String, syn::Signature> {
-        let blocks = self.file.items.iter().filter_map(|item| match item {
-            syn::Item::ForeignMod(block) => Some(block),
-            _ => None,
-        });
-        let items = blocks.flat_map(|block| &block.items);
-        items
-            .filter_map(|item| match item {
-                syn::ForeignItem::Fn(function) => Some((function.sig.ident.to_string(), function.sig.clone())),
-                _ => None,
-            })
-            .collect()
+    /// Reads what [`declarations`] gave for a header.
+    pub(crate) fn read(text: String) -> Result<Self> {
+        let surface = Surface::read(&syn::parse_file(&text).context("bindgen's output")?)?;
+        Ok(Self { text, surface })
     }
 }
 
-/// Points bindgen at the pinned libclang unless the user chose one.
-fn use_pinned_libclang() -> Result<()> {
-    if std::env::var_os("LIBCLANG_PATH").is_some() {
-        return Ok(());
-    }
-    let folder = Pins::read()?.libclang.unpacked()?;
-    let library = crate::package::find(&folder, "libclang.so").context("the libclang package holds no libclang.so")?;
-    // SAFETY: this program has started no thread that reads the environment.
-    unsafe { std::env::set_var("LIBCLANG_PATH", library.parent().context("libclang.so lies in no folder")?) };
-    Ok(())
+/// The header at `path` in Rust, with every symbol that CUDA ever exported declared.
+///
+/// The result depends on the header alone: its few system headers are replaced by ours.
+pub(crate) fn declarations(_clang: &Clang, path: &Path) -> Result<String> {
+    let bindings = bindgen::Builder::default()
+        .header(path.to_str().context("the header's path is not UTF-8")?)
+        .clang_args(["-nostdinc", "-D__CUDA_API_VERSION_INTERNAL", "--target=x86_64-unknown-linux-gnu"])
+        .clang_arg(format!("-isystem{}", crate::root().join("xtask/include").display()))
+        .allowlist_item("(cu|CU|CUDA)[A-Za-z_0-9]*")
+        .blocklist_function(".*_pt[ds][sz]")
+        .default_enum_style(EnumVariation::NewType { is_bitfield: false, is_global: false })
+        .prepend_enum_name(false)
+        .generate_comments(false)
+        .layout_tests(true)
+        .derive_default(true)
+        .use_core()
+        .merge_extern_blocks(true)
+        .rust_target(RustTarget::stable(85, 0).map_err(|error| anyhow::anyhow!("{error}"))?)
+        .rust_edition(RustEdition::Edition2024)
+        .disable_header_comment()
+        .formatter(Formatter::None)
+        .generate()
+        .with_context(|| path.display().to_string())?;
+    Ok(bindings.to_string())
 }

@@ -198,7 +198,6 @@ pub type CUgreenCtx = *mut CUgreenCtx_st;
 pub struct CUuuid_st {
     pub bytes: [::core::ffi::c_char; 16usize],
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUuuid_st"][::core::mem::size_of::<CUuuid_st>() - 16usize];
     ["Alignment of CUuuid_st"][::core::mem::align_of::<CUuuid_st>() - 1usize];
@@ -210,7 +209,6 @@ pub type CUuuid = CUuuid_st;
 pub struct CUmemFabricHandle_st {
     pub data: [::core::ffi::c_uchar; 64usize],
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUmemFabricHandle_st"][::core::mem::size_of::<CUmemFabricHandle_st>() - 64usize];
     ["Alignment of CUmemFabricHandle_st"][::core::mem::align_of::<CUmemFabricHandle_st>() - 1usize];
@@ -232,7 +230,6 @@ pub type CUmemFabricHandle = CUmemFabricHandle_v1;
 pub struct CUipcEventHandle_st {
     pub reserved: [::core::ffi::c_char; 64usize],
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUipcEventHandle_st"][::core::mem::size_of::<CUipcEventHandle_st>() - 64usize];
     ["Alignment of CUipcEventHandle_st"][::core::mem::align_of::<CUipcEventHandle_st>() - 1usize];
@@ -254,7 +251,6 @@ pub type CUipcEventHandle = CUipcEventHandle_v1;
 pub struct CUipcMemHandle_st {
     pub reserved: [::core::ffi::c_char; 64usize],
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUipcMemHandle_st"][::core::mem::size_of::<CUipcMemHandle_st>() - 64usize];
     ["Alignment of CUipcMemHandle_st"][::core::mem::align_of::<CUipcMemHandle_st>() - 1usize];
@@ -478,7 +474,6 @@ pub union CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st__bindge
     pub value: cuuint32_t,
     pub value64: cuuint64_t,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st__bindgen_ty_1"][::core::mem::size_of::<
         CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st__bindgen_ty_1,
@@ -506,7 +501,6 @@ impl Default for CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st_
         }
     }
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st"]
         [::core::mem::size_of::<CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st>() - 40usize];
@@ -545,7 +539,6 @@ pub union CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st__bindg
     pub value: cuuint32_t,
     pub value64: cuuint64_t,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st__bindgen_ty_1"][::core::mem::size_of::<
         CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st__bindgen_ty_1,
@@ -573,7 +566,6 @@ impl Default for CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st
         }
     }
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st"]
         [::core::mem::size_of::<CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st>() - 40usize];
@@ -603,7 +595,6 @@ pub struct CUstreamBatchMemOpParams_union_CUstreamMemOpFlushRemoteWritesParams_s
     pub operation: CUstreamBatchMemOpType,
     pub flags: ::core::ffi::c_uint,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUstreamBatchMemOpParams_union_CUstreamMemOpFlushRemoteWritesParams_st"]
         [::core::mem::size_of::<CUstreamBatchMemOpParams_union_CUstreamMemOpFlushRemoteWritesParams_st>() - 8usize];
@@ -633,7 +624,6 @@ pub struct CUstreamBatchMemOpParams_union_CUstreamMemOpMemoryBarrierParams_st {
     pub operation: CUstreamBatchMemOpType,
     pub flags: ::core::ffi::c_uint,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUstreamBatchMemOpParams_union_CUstreamMemOpMemoryBarrierParams_st"]
         [::core::mem::size_of::<CUstreamBatchMemOpParams_union_CUstreamMemOpMemoryBarrierParams_st>() - 8usize];
@@ -666,7 +656,6 @@ pub struct CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st 
     pub value: cuuint64_t,
     pub alias: CUdeviceptr,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st"]
         [::core::mem::size_of::<CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st>() - 40usize];
@@ -708,7 +697,6 @@ impl Default for CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionPara
         }
     }
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUstreamBatchMemOpParams_union"][::core::mem::size_of::<CUstreamBatchMemOpParams_union>() - 48usize];
     ["Alignment of CUstreamBatchMemOpParams_union"][::core::mem::align_of::<CUstreamBatchMemOpParams_union>() - 8usize];
@@ -746,7 +734,6 @@ pub struct CUDA_BATCH_MEM_OP_NODE_PARAMS_v1_st {
     pub paramArray: *mut CUstreamBatchMemOpParams,
     pub flags: ::core::ffi::c_uint,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_BATCH_MEM_OP_NODE_PARAMS_v1_st"]
         [::core::mem::size_of::<CUDA_BATCH_MEM_OP_NODE_PARAMS_v1_st>() - 32usize];
@@ -780,7 +767,6 @@ pub struct CUDA_BATCH_MEM_OP_NODE_PARAMS_v2_st {
     pub paramArray: *mut CUstreamBatchMemOpParams,
     pub flags: ::core::ffi::c_uint,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_BATCH_MEM_OP_NODE_PARAMS_v2_st"]
         [::core::mem::size_of::<CUDA_BATCH_MEM_OP_NODE_PARAMS_v2_st>() - 32usize];
@@ -846,7 +832,6 @@ pub union CUasyncNotificationInfo_st__bindgen_ty_1 {
 pub struct CUasyncNotificationInfo_st__bindgen_ty_1__bindgen_ty_1 {
     pub bytesOverBudget: ::core::ffi::c_ulonglong,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUasyncNotificationInfo_st__bindgen_ty_1__bindgen_ty_1"]
         [::core::mem::size_of::<CUasyncNotificationInfo_st__bindgen_ty_1__bindgen_ty_1>() - 8usize];
@@ -855,7 +840,6 @@ const _: () = {
     ["Offset of field: CUasyncNotificationInfo_st__bindgen_ty_1__bindgen_ty_1::bytesOverBudget"]
         [::core::mem::offset_of!(CUasyncNotificationInfo_st__bindgen_ty_1__bindgen_ty_1, bytesOverBudget) - 0usize];
 };
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUasyncNotificationInfo_st__bindgen_ty_1"]
         [::core::mem::size_of::<CUasyncNotificationInfo_st__bindgen_ty_1>() - 8usize];
@@ -873,7 +857,6 @@ impl Default for CUasyncNotificationInfo_st__bindgen_ty_1 {
         }
     }
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUasyncNotificationInfo_st"][::core::mem::size_of::<CUasyncNotificationInfo_st>() - 16usize];
     ["Alignment of CUasyncNotificationInfo_st"][::core::mem::align_of::<CUasyncNotificationInfo_st>() - 8usize];
@@ -1237,7 +1220,6 @@ pub struct CUdevprop_st {
     pub clockRate: ::core::ffi::c_int,
     pub textureAlign: ::core::ffi::c_int,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUdevprop_st"][::core::mem::size_of::<CUdevprop_st>() - 56usize];
     ["Alignment of CUdevprop_st"][::core::mem::align_of::<CUdevprop_st>() - 4usize];
@@ -1592,7 +1574,6 @@ pub struct CUaccessPolicyWindow_st {
     pub hitProp: CUaccessProperty,
     pub missProp: CUaccessProperty,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUaccessPolicyWindow_st"][::core::mem::size_of::<CUaccessPolicyWindow_st>() - 32usize];
     ["Alignment of CUaccessPolicyWindow_st"][::core::mem::align_of::<CUaccessPolicyWindow_st>() - 8usize];
@@ -1632,7 +1613,6 @@ pub struct CUDA_KERNEL_NODE_PARAMS_st {
     pub kernelParams: *mut *mut ::core::ffi::c_void,
     pub extra: *mut *mut ::core::ffi::c_void,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_KERNEL_NODE_PARAMS_st"][::core::mem::size_of::<CUDA_KERNEL_NODE_PARAMS_st>() - 56usize];
     ["Alignment of CUDA_KERNEL_NODE_PARAMS_st"][::core::mem::align_of::<CUDA_KERNEL_NODE_PARAMS_st>() - 8usize];
@@ -1683,7 +1663,6 @@ pub struct CUDA_KERNEL_NODE_PARAMS_v2_st {
     pub kern: CUkernel,
     pub ctx: CUcontext,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_KERNEL_NODE_PARAMS_v2_st"][::core::mem::size_of::<CUDA_KERNEL_NODE_PARAMS_v2_st>() - 72usize];
     ["Alignment of CUDA_KERNEL_NODE_PARAMS_v2_st"][::core::mem::align_of::<CUDA_KERNEL_NODE_PARAMS_v2_st>() - 8usize];
@@ -1739,7 +1718,6 @@ pub struct CUDA_KERNEL_NODE_PARAMS_v3_st {
     pub kern: CUkernel,
     pub ctx: CUcontext,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_KERNEL_NODE_PARAMS_v3_st"][::core::mem::size_of::<CUDA_KERNEL_NODE_PARAMS_v3_st>() - 72usize];
     ["Alignment of CUDA_KERNEL_NODE_PARAMS_v3_st"][::core::mem::align_of::<CUDA_KERNEL_NODE_PARAMS_v3_st>() - 8usize];
@@ -1788,7 +1766,6 @@ pub struct CUDA_MEMSET_NODE_PARAMS_st {
     pub width: usize,
     pub height: usize,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_MEMSET_NODE_PARAMS_st"][::core::mem::size_of::<CUDA_MEMSET_NODE_PARAMS_st>() - 40usize];
     ["Alignment of CUDA_MEMSET_NODE_PARAMS_st"][::core::mem::align_of::<CUDA_MEMSET_NODE_PARAMS_st>() - 8usize];
@@ -1818,7 +1795,6 @@ pub struct CUDA_MEMSET_NODE_PARAMS_v2_st {
     pub height: usize,
     pub ctx: CUcontext,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_MEMSET_NODE_PARAMS_v2_st"][::core::mem::size_of::<CUDA_MEMSET_NODE_PARAMS_v2_st>() - 48usize];
     ["Alignment of CUDA_MEMSET_NODE_PARAMS_v2_st"][::core::mem::align_of::<CUDA_MEMSET_NODE_PARAMS_v2_st>() - 8usize];
@@ -1853,7 +1829,6 @@ pub struct CUDA_HOST_NODE_PARAMS_st {
     pub fn_: CUhostFn,
     pub userData: *mut ::core::ffi::c_void,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_HOST_NODE_PARAMS_st"][::core::mem::size_of::<CUDA_HOST_NODE_PARAMS_st>() - 16usize];
     ["Alignment of CUDA_HOST_NODE_PARAMS_st"][::core::mem::align_of::<CUDA_HOST_NODE_PARAMS_st>() - 8usize];
@@ -1886,7 +1861,6 @@ pub union CUDA_HOST_NODE_PARAMS_v2_st__bindgen_ty_1 {
     pub ctx: CUcontext,
     pub gCtx: CUgreenCtx,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_HOST_NODE_PARAMS_v2_st__bindgen_ty_1"]
         [::core::mem::size_of::<CUDA_HOST_NODE_PARAMS_v2_st__bindgen_ty_1>() - 8usize];
@@ -1906,7 +1880,6 @@ impl Default for CUDA_HOST_NODE_PARAMS_v2_st__bindgen_ty_1 {
         }
     }
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_HOST_NODE_PARAMS_v2_st"][::core::mem::size_of::<CUDA_HOST_NODE_PARAMS_v2_st>() - 32usize];
     ["Alignment of CUDA_HOST_NODE_PARAMS_v2_st"][::core::mem::align_of::<CUDA_HOST_NODE_PARAMS_v2_st>() - 8usize];
@@ -1945,7 +1918,6 @@ pub struct CUDA_CONDITIONAL_NODE_PARAMS {
     pub phGraph_out: *mut CUgraph,
     pub ctx: CUcontext,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_CONDITIONAL_NODE_PARAMS"][::core::mem::size_of::<CUDA_CONDITIONAL_NODE_PARAMS>() - 32usize];
     ["Alignment of CUDA_CONDITIONAL_NODE_PARAMS"][::core::mem::align_of::<CUDA_CONDITIONAL_NODE_PARAMS>() - 8usize];
@@ -2009,7 +1981,6 @@ pub struct CUgraphEdgeData_st {
     pub type_: ::core::ffi::c_uchar,
     pub reserved: [::core::ffi::c_uchar; 5usize],
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUgraphEdgeData_st"][::core::mem::size_of::<CUgraphEdgeData_st>() - 8usize];
     ["Alignment of CUgraphEdgeData_st"][::core::mem::align_of::<CUgraphEdgeData_st>() - 1usize];
@@ -2043,7 +2014,6 @@ pub struct CUDA_GRAPH_INSTANTIATE_PARAMS_st {
     pub hErrNode_out: CUgraphNode,
     pub result_out: CUgraphInstantiateResult,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_GRAPH_INSTANTIATE_PARAMS_st"][::core::mem::size_of::<CUDA_GRAPH_INSTANTIATE_PARAMS_st>() - 32usize];
     ["Alignment of CUDA_GRAPH_INSTANTIATE_PARAMS_st"]
@@ -2103,7 +2073,6 @@ pub struct CUlaunchMemSyncDomainMap_st {
     pub default_: ::core::ffi::c_uchar,
     pub remote: ::core::ffi::c_uchar,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUlaunchMemSyncDomainMap_st"][::core::mem::size_of::<CUlaunchMemSyncDomainMap_st>() - 2usize];
     ["Alignment of CUlaunchMemSyncDomainMap_st"][::core::mem::align_of::<CUlaunchMemSyncDomainMap_st>() - 1usize];
@@ -2195,7 +2164,6 @@ pub struct CUlaunchAttributeValue_union__bindgen_ty_1 {
     pub y: ::core::ffi::c_uint,
     pub z: ::core::ffi::c_uint,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUlaunchAttributeValue_union__bindgen_ty_1"]
         [::core::mem::size_of::<CUlaunchAttributeValue_union__bindgen_ty_1>() - 12usize];
@@ -2215,7 +2183,6 @@ pub struct CUlaunchAttributeValue_union__bindgen_ty_2 {
     pub flags: ::core::ffi::c_int,
     pub triggerAtBlockStart: ::core::ffi::c_int,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUlaunchAttributeValue_union__bindgen_ty_2"]
         [::core::mem::size_of::<CUlaunchAttributeValue_union__bindgen_ty_2>() - 16usize];
@@ -2243,7 +2210,6 @@ pub struct CUlaunchAttributeValue_union__bindgen_ty_3 {
     pub event: CUevent,
     pub flags: ::core::ffi::c_int,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUlaunchAttributeValue_union__bindgen_ty_3"]
         [::core::mem::size_of::<CUlaunchAttributeValue_union__bindgen_ty_3>() - 16usize];
@@ -2270,7 +2236,6 @@ pub struct CUlaunchAttributeValue_union__bindgen_ty_4 {
     pub y: ::core::ffi::c_uint,
     pub z: ::core::ffi::c_uint,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUlaunchAttributeValue_union__bindgen_ty_4"]
         [::core::mem::size_of::<CUlaunchAttributeValue_union__bindgen_ty_4>() - 12usize];
@@ -2289,7 +2254,6 @@ pub struct CUlaunchAttributeValue_union__bindgen_ty_5 {
     pub deviceUpdatable: ::core::ffi::c_int,
     pub devNode: CUgraphDeviceNode,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUlaunchAttributeValue_union__bindgen_ty_5"]
         [::core::mem::size_of::<CUlaunchAttributeValue_union__bindgen_ty_5>() - 16usize];
@@ -2309,7 +2273,6 @@ impl Default for CUlaunchAttributeValue_union__bindgen_ty_5 {
         }
     }
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUlaunchAttributeValue_union"][::core::mem::size_of::<CUlaunchAttributeValue_union>() - 64usize];
     ["Alignment of CUlaunchAttributeValue_union"][::core::mem::align_of::<CUlaunchAttributeValue_union>() - 8usize];
@@ -2367,7 +2330,6 @@ pub struct CUlaunchAttribute_st {
     pub pad: [::core::ffi::c_char; 4usize],
     pub value: CUlaunchAttributeValue,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUlaunchAttribute_st"][::core::mem::size_of::<CUlaunchAttribute_st>() - 72usize];
     ["Alignment of CUlaunchAttribute_st"][::core::mem::align_of::<CUlaunchAttribute_st>() - 8usize];
@@ -2399,7 +2361,6 @@ pub struct CUlaunchConfig_st {
     pub attrs: *mut CUlaunchAttribute,
     pub numAttrs: ::core::ffi::c_uint,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUlaunchConfig_st"][::core::mem::size_of::<CUlaunchConfig_st>() - 56usize];
     ["Alignment of CUlaunchConfig_st"][::core::mem::align_of::<CUlaunchConfig_st>() - 8usize];
@@ -2483,7 +2444,6 @@ pub use self::CUexecAffinityType_enum as CUexecAffinityType;
 pub struct CUexecAffinitySmCount_st {
     pub val: ::core::ffi::c_uint,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUexecAffinitySmCount_st"][::core::mem::size_of::<CUexecAffinitySmCount_st>() - 4usize];
     ["Alignment of CUexecAffinitySmCount_st"][::core::mem::align_of::<CUexecAffinitySmCount_st>() - 4usize];
@@ -2502,7 +2462,6 @@ pub struct CUexecAffinityParam_st {
 pub union CUexecAffinityParam_st__bindgen_ty_1 {
     pub smCount: CUexecAffinitySmCount,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUexecAffinityParam_st__bindgen_ty_1"]
         [::core::mem::size_of::<CUexecAffinityParam_st__bindgen_ty_1>() - 4usize];
@@ -2520,7 +2479,6 @@ impl Default for CUexecAffinityParam_st__bindgen_ty_1 {
         }
     }
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUexecAffinityParam_st"][::core::mem::size_of::<CUexecAffinityParam_st>() - 8usize];
     ["Alignment of CUexecAffinityParam_st"][::core::mem::align_of::<CUexecAffinityParam_st>() - 4usize];
@@ -2552,7 +2510,6 @@ pub struct CUctxCigParam_st {
     pub sharedDataType: CUcigDataType,
     pub sharedData: *mut ::core::ffi::c_void,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUctxCigParam_st"][::core::mem::size_of::<CUctxCigParam_st>() - 16usize];
     ["Alignment of CUctxCigParam_st"][::core::mem::align_of::<CUctxCigParam_st>() - 8usize];
@@ -2577,7 +2534,6 @@ pub struct CUctxCreateParams_st {
     pub numExecAffinityParams: ::core::ffi::c_int,
     pub cigParams: *mut CUctxCigParam,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUctxCreateParams_st"][::core::mem::size_of::<CUctxCreateParams_st>() - 24usize];
     ["Alignment of CUctxCreateParams_st"][::core::mem::align_of::<CUctxCreateParams_st>() - 8usize];
@@ -2613,7 +2569,6 @@ pub struct CUstreamCigParam_st {
     pub streamSharedDataType: CUstreamCigDataType,
     pub streamSharedData: *mut ::core::ffi::c_void,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUstreamCigParam_st"][::core::mem::size_of::<CUstreamCigParam_st>() - 16usize];
     ["Alignment of CUstreamCigParam_st"][::core::mem::align_of::<CUstreamCigParam_st>() - 8usize];
@@ -2637,7 +2592,6 @@ pub type CUstreamCigParam = CUstreamCigParam_st;
 pub struct CUstreamCigCaptureParams_st {
     pub streamCigParams: *mut CUstreamCigParam,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUstreamCigCaptureParams_st"][::core::mem::size_of::<CUstreamCigCaptureParams_st>() - 8usize];
     ["Alignment of CUstreamCigCaptureParams_st"][::core::mem::align_of::<CUstreamCigCaptureParams_st>() - 8usize];
@@ -2671,7 +2625,6 @@ pub struct CUlibraryHostUniversalFunctionAndDataTable_st {
     pub dataTable: *mut ::core::ffi::c_void,
     pub dataWindowSize: usize,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUlibraryHostUniversalFunctionAndDataTable_st"]
         [::core::mem::size_of::<CUlibraryHostUniversalFunctionAndDataTable_st>() - 32usize];
@@ -2848,7 +2801,6 @@ pub struct CUDA_MEMCPY2D_st {
     pub WidthInBytes: usize,
     pub Height: usize,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_MEMCPY2D_st"][::core::mem::size_of::<CUDA_MEMCPY2D_st>() - 128usize];
     ["Alignment of CUDA_MEMCPY2D_st"][::core::mem::align_of::<CUDA_MEMCPY2D_st>() - 8usize];
@@ -2913,7 +2865,6 @@ pub struct CUDA_MEMCPY3D_st {
     pub Height: usize,
     pub Depth: usize,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_MEMCPY3D_st"][::core::mem::size_of::<CUDA_MEMCPY3D_st>() - 200usize];
     ["Alignment of CUDA_MEMCPY3D_st"][::core::mem::align_of::<CUDA_MEMCPY3D_st>() - 8usize];
@@ -2987,7 +2938,6 @@ pub struct CUDA_MEMCPY3D_PEER_st {
     pub Height: usize,
     pub Depth: usize,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_MEMCPY3D_PEER_st"][::core::mem::size_of::<CUDA_MEMCPY3D_PEER_st>() - 200usize];
     ["Alignment of CUDA_MEMCPY3D_PEER_st"][::core::mem::align_of::<CUDA_MEMCPY3D_PEER_st>() - 8usize];
@@ -3056,7 +3006,6 @@ pub struct CUDA_MEMCPY_NODE_PARAMS_st {
     pub copyCtx: CUcontext,
     pub copyParams: CUDA_MEMCPY3D,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_MEMCPY_NODE_PARAMS_st"][::core::mem::size_of::<CUDA_MEMCPY_NODE_PARAMS_st>() - 216usize];
     ["Alignment of CUDA_MEMCPY_NODE_PARAMS_st"][::core::mem::align_of::<CUDA_MEMCPY_NODE_PARAMS_st>() - 8usize];
@@ -3087,7 +3036,6 @@ pub struct CUDA_ARRAY_DESCRIPTOR_st {
     pub Format: CUarray_format,
     pub NumChannels: ::core::ffi::c_uint,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_ARRAY_DESCRIPTOR_st"][::core::mem::size_of::<CUDA_ARRAY_DESCRIPTOR_st>() - 24usize];
     ["Alignment of CUDA_ARRAY_DESCRIPTOR_st"][::core::mem::align_of::<CUDA_ARRAY_DESCRIPTOR_st>() - 8usize];
@@ -3121,7 +3069,6 @@ pub struct CUDA_ARRAY3D_DESCRIPTOR_st {
     pub NumChannels: ::core::ffi::c_uint,
     pub Flags: ::core::ffi::c_uint,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_ARRAY3D_DESCRIPTOR_st"][::core::mem::size_of::<CUDA_ARRAY3D_DESCRIPTOR_st>() - 40usize];
     ["Alignment of CUDA_ARRAY3D_DESCRIPTOR_st"][::core::mem::align_of::<CUDA_ARRAY3D_DESCRIPTOR_st>() - 8usize];
@@ -3165,7 +3112,6 @@ pub struct CUDA_ARRAY_SPARSE_PROPERTIES_st__bindgen_ty_1 {
     pub height: ::core::ffi::c_uint,
     pub depth: ::core::ffi::c_uint,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_ARRAY_SPARSE_PROPERTIES_st__bindgen_ty_1"]
         [::core::mem::size_of::<CUDA_ARRAY_SPARSE_PROPERTIES_st__bindgen_ty_1>() - 12usize];
@@ -3178,7 +3124,6 @@ const _: () = {
     ["Offset of field: CUDA_ARRAY_SPARSE_PROPERTIES_st__bindgen_ty_1::depth"]
         [::core::mem::offset_of!(CUDA_ARRAY_SPARSE_PROPERTIES_st__bindgen_ty_1, depth) - 8usize];
 };
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_ARRAY_SPARSE_PROPERTIES_st"][::core::mem::size_of::<CUDA_ARRAY_SPARSE_PROPERTIES_st>() - 48usize];
     ["Alignment of CUDA_ARRAY_SPARSE_PROPERTIES_st"]
@@ -3203,7 +3148,6 @@ pub struct CUDA_ARRAY_MEMORY_REQUIREMENTS_st {
     pub alignment: usize,
     pub reserved: [::core::ffi::c_uint; 4usize],
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_ARRAY_MEMORY_REQUIREMENTS_st"]
         [::core::mem::size_of::<CUDA_ARRAY_MEMORY_REQUIREMENTS_st>() - 32usize];
@@ -3239,7 +3183,6 @@ pub union CUDA_RESOURCE_DESC_st__bindgen_ty_1 {
 pub struct CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_1 {
     pub hArray: CUarray,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_1"]
         [::core::mem::size_of::<CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_1>() - 8usize];
@@ -3262,7 +3205,6 @@ impl Default for CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_1 {
 pub struct CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_2 {
     pub hMipmappedArray: CUmipmappedArray,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_2"]
         [::core::mem::size_of::<CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_2>() - 8usize];
@@ -3288,7 +3230,6 @@ pub struct CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_3 {
     pub numChannels: ::core::ffi::c_uint,
     pub sizeInBytes: usize,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_3"]
         [::core::mem::size_of::<CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_3>() - 24usize];
@@ -3322,7 +3263,6 @@ pub struct CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_4 {
     pub height: usize,
     pub pitchInBytes: usize,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_4"]
         [::core::mem::size_of::<CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_4>() - 40usize];
@@ -3355,7 +3295,6 @@ impl Default for CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_4 {
 pub struct CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_5 {
     pub reserved: [::core::ffi::c_int; 32usize],
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_5"]
         [::core::mem::size_of::<CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_5>() - 128usize];
@@ -3364,7 +3303,6 @@ const _: () = {
     ["Offset of field: CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_5::reserved"]
         [::core::mem::offset_of!(CUDA_RESOURCE_DESC_st__bindgen_ty_1__bindgen_ty_5, reserved) - 0usize];
 };
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_RESOURCE_DESC_st__bindgen_ty_1"]
         [::core::mem::size_of::<CUDA_RESOURCE_DESC_st__bindgen_ty_1>() - 128usize];
@@ -3390,7 +3328,6 @@ impl Default for CUDA_RESOURCE_DESC_st__bindgen_ty_1 {
         }
     }
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_RESOURCE_DESC_st"][::core::mem::size_of::<CUDA_RESOURCE_DESC_st>() - 144usize];
     ["Alignment of CUDA_RESOURCE_DESC_st"][::core::mem::align_of::<CUDA_RESOURCE_DESC_st>() - 8usize];
@@ -3424,7 +3361,6 @@ pub struct CUDA_TEXTURE_DESC_st {
     pub borderColor: [f32; 4usize],
     pub reserved: [::core::ffi::c_int; 12usize],
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_TEXTURE_DESC_st"][::core::mem::size_of::<CUDA_TEXTURE_DESC_st>() - 104usize];
     ["Alignment of CUDA_TEXTURE_DESC_st"][::core::mem::align_of::<CUDA_TEXTURE_DESC_st>() - 4usize];
@@ -3513,7 +3449,6 @@ pub struct CUDA_RESOURCE_VIEW_DESC_st {
     pub lastLayer: ::core::ffi::c_uint,
     pub reserved: [::core::ffi::c_uint; 16usize],
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_RESOURCE_VIEW_DESC_st"][::core::mem::size_of::<CUDA_RESOURCE_VIEW_DESC_st>() - 112usize];
     ["Alignment of CUDA_RESOURCE_VIEW_DESC_st"][::core::mem::align_of::<CUDA_RESOURCE_VIEW_DESC_st>() - 8usize];
@@ -3553,7 +3488,6 @@ pub type CUDA_RESOURCE_VIEW_DESC = CUDA_RESOURCE_VIEW_DESC_v1;
 pub struct CUtensorMap_st {
     pub opaque: [cuuint64_t; 16usize],
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUtensorMap_st"][::core::mem::size_of::<CUtensorMap_st>() - 128usize];
     ["Alignment of CUtensorMap_st"][::core::mem::align_of::<CUtensorMap_st>() - 128usize];
@@ -3655,7 +3589,6 @@ pub struct CUDA_POINTER_ATTRIBUTE_P2P_TOKENS_st {
     pub p2pToken: ::core::ffi::c_ulonglong,
     pub vaSpaceToken: ::core::ffi::c_uint,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_POINTER_ATTRIBUTE_P2P_TOKENS_st"]
         [::core::mem::size_of::<CUDA_POINTER_ATTRIBUTE_P2P_TOKENS_st>() - 16usize];
@@ -3694,7 +3627,6 @@ pub struct CUDA_LAUNCH_PARAMS_st {
     pub hStream: CUstream,
     pub kernelParams: *mut *mut ::core::ffi::c_void,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_LAUNCH_PARAMS_st"][::core::mem::size_of::<CUDA_LAUNCH_PARAMS_st>() - 56usize];
     ["Alignment of CUDA_LAUNCH_PARAMS_st"][::core::mem::align_of::<CUDA_LAUNCH_PARAMS_st>() - 8usize];
@@ -3776,7 +3708,6 @@ pub struct CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st__bindgen_ty_1__bindgen_ty_1 {
     pub handle: *mut ::core::ffi::c_void,
     pub name: *const ::core::ffi::c_void,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st__bindgen_ty_1__bindgen_ty_1"]
         [::core::mem::size_of::<CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st__bindgen_ty_1__bindgen_ty_1>() - 16usize];
@@ -3796,7 +3727,6 @@ impl Default for CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st__bindgen_ty_1__bindgen_ty_1
         }
     }
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st__bindgen_ty_1"]
         [::core::mem::size_of::<CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st__bindgen_ty_1>() - 16usize];
@@ -3818,7 +3748,6 @@ impl Default for CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st__bindgen_ty_1 {
         }
     }
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st"]
         [::core::mem::size_of::<CUDA_EXTERNAL_MEMORY_HANDLE_DESC_st>() - 104usize];
@@ -3854,7 +3783,6 @@ pub struct CUDA_EXTERNAL_MEMORY_BUFFER_DESC_st {
     pub flags: ::core::ffi::c_uint,
     pub reserved: [::core::ffi::c_uint; 16usize],
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_EXTERNAL_MEMORY_BUFFER_DESC_st"]
         [::core::mem::size_of::<CUDA_EXTERNAL_MEMORY_BUFFER_DESC_st>() - 88usize];
@@ -3879,7 +3807,6 @@ pub struct CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_st {
     pub numLevels: ::core::ffi::c_uint,
     pub reserved: [::core::ffi::c_uint; 16usize],
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_st"]
         [::core::mem::size_of::<CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC_st>() - 120usize];
@@ -3952,7 +3879,6 @@ pub struct CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1__bindgen_ty_1 {
     pub handle: *mut ::core::ffi::c_void,
     pub name: *const ::core::ffi::c_void,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1__bindgen_ty_1"]
         [::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1__bindgen_ty_1>() - 16usize];
@@ -3972,7 +3898,6 @@ impl Default for CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1__bindgen_t
         }
     }
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1"]
         [::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1>() - 16usize];
@@ -3994,7 +3919,6 @@ impl Default for CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st__bindgen_ty_1 {
         }
     }
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st"]
         [::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC_st>() - 96usize];
@@ -4040,7 +3964,6 @@ pub struct CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1 {
 pub struct CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_1 {
     pub value: ::core::ffi::c_ulonglong,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_1"]
         [::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_1>() - 8usize];
@@ -4055,7 +3978,6 @@ pub union CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_2 {
     pub fence: *mut ::core::ffi::c_void,
     pub reserved: ::core::ffi::c_ulonglong,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_2"]
         [::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_2>() - 8usize];
@@ -4082,7 +4004,6 @@ impl Default for CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen
 pub struct CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_3 {
     pub key: ::core::ffi::c_ulonglong,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_3"]
         [::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_3>() - 8usize];
@@ -4091,7 +4012,6 @@ const _: () = {
     ["Offset of field: CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_3::key"]
         [::core::mem::offset_of!(CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1__bindgen_ty_3, key) - 0usize];
 };
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1"]
         [::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1>() - 72usize];
@@ -4115,7 +4035,6 @@ impl Default for CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st__bindgen_ty_1 {
         }
     }
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st"]
         [::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS_st>() - 144usize];
@@ -4159,7 +4078,6 @@ pub struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1 {
 pub struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_1 {
     pub value: ::core::ffi::c_ulonglong,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_1"]
         [::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_1>() - 8usize];
@@ -4174,7 +4092,6 @@ pub union CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_2 {
     pub fence: *mut ::core::ffi::c_void,
     pub reserved: ::core::ffi::c_ulonglong,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_2"]
         [::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_2>() - 8usize];
@@ -4202,7 +4119,6 @@ pub struct CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_3 {
     pub key: ::core::ffi::c_ulonglong,
     pub timeoutMs: ::core::ffi::c_uint,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_3"]
         [::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1__bindgen_ty_3>() - 16usize];
@@ -4215,7 +4131,6 @@ const _: () = {
         timeoutMs
     ) - 8usize];
 };
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1"]
         [::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1>() - 72usize];
@@ -4239,7 +4154,6 @@ impl Default for CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st__bindgen_ty_1 {
         }
     }
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st"]
         [::core::mem::size_of::<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS_st>() - 144usize];
@@ -4270,7 +4184,6 @@ pub struct CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_st {
     pub paramsArray: *const CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS,
     pub numExtSems: ::core::ffi::c_uint,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_st"]
         [::core::mem::size_of::<CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_st>() - 24usize];
@@ -4308,7 +4221,6 @@ pub union CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2_st__bindgen_ty_1 {
     pub ctx: CUcontext,
     pub gCtx: CUgreenCtx,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2_st__bindgen_ty_1"]
         [::core::mem::size_of::<CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2_st__bindgen_ty_1>() - 8usize];
@@ -4328,7 +4240,6 @@ impl Default for CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2_st__bindgen_ty_1 {
         }
     }
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2_st"]
         [::core::mem::size_of::<CUDA_EXT_SEM_SIGNAL_NODE_PARAMS_v2_st>() - 32usize];
@@ -4358,7 +4269,6 @@ pub struct CUDA_EXT_SEM_WAIT_NODE_PARAMS_st {
     pub paramsArray: *const CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
     pub numExtSems: ::core::ffi::c_uint,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_EXT_SEM_WAIT_NODE_PARAMS_st"][::core::mem::size_of::<CUDA_EXT_SEM_WAIT_NODE_PARAMS_st>() - 24usize];
     ["Alignment of CUDA_EXT_SEM_WAIT_NODE_PARAMS_st"]
@@ -4395,7 +4305,6 @@ pub union CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2_st__bindgen_ty_1 {
     pub ctx: CUcontext,
     pub gCtx: CUgreenCtx,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2_st__bindgen_ty_1"]
         [::core::mem::size_of::<CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2_st__bindgen_ty_1>() - 8usize];
@@ -4415,7 +4324,6 @@ impl Default for CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2_st__bindgen_ty_1 {
         }
     }
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2_st"]
         [::core::mem::size_of::<CUDA_EXT_SEM_WAIT_NODE_PARAMS_v2_st>() - 32usize];
@@ -4559,7 +4467,6 @@ pub union CUarrayMapInfo_st__bindgen_ty_1 {
     pub mipmap: CUmipmappedArray,
     pub array: CUarray,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUarrayMapInfo_st__bindgen_ty_1"][::core::mem::size_of::<CUarrayMapInfo_st__bindgen_ty_1>() - 8usize];
     ["Alignment of CUarrayMapInfo_st__bindgen_ty_1"]
@@ -4596,7 +4503,6 @@ pub struct CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_1 {
     pub extentHeight: ::core::ffi::c_uint,
     pub extentDepth: ::core::ffi::c_uint,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_1"]
         [::core::mem::size_of::<CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_1>() - 32usize];
@@ -4626,7 +4532,6 @@ pub struct CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_2 {
     pub offset: ::core::ffi::c_ulonglong,
     pub size: ::core::ffi::c_ulonglong,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_2"]
         [::core::mem::size_of::<CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_2>() - 24usize];
@@ -4639,7 +4544,6 @@ const _: () = {
     ["Offset of field: CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_2::size"]
         [::core::mem::offset_of!(CUarrayMapInfo_st__bindgen_ty_2__bindgen_ty_2, size) - 16usize];
 };
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUarrayMapInfo_st__bindgen_ty_2"][::core::mem::size_of::<CUarrayMapInfo_st__bindgen_ty_2>() - 32usize];
     ["Alignment of CUarrayMapInfo_st__bindgen_ty_2"]
@@ -4663,7 +4567,6 @@ impl Default for CUarrayMapInfo_st__bindgen_ty_2 {
 pub union CUarrayMapInfo_st__bindgen_ty_3 {
     pub memHandle: CUmemGenericAllocationHandle,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUarrayMapInfo_st__bindgen_ty_3"][::core::mem::size_of::<CUarrayMapInfo_st__bindgen_ty_3>() - 8usize];
     ["Alignment of CUarrayMapInfo_st__bindgen_ty_3"]
@@ -4680,7 +4583,6 @@ impl Default for CUarrayMapInfo_st__bindgen_ty_3 {
         }
     }
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUarrayMapInfo_st"][::core::mem::size_of::<CUarrayMapInfo_st>() - 96usize];
     ["Alignment of CUarrayMapInfo_st"][::core::mem::align_of::<CUarrayMapInfo_st>() - 8usize];
@@ -4731,7 +4633,6 @@ pub struct CUmemLocation_st__bindgen_ty_1__bindgen_ty_1 {
     pub deviceId: ::core::ffi::c_uchar,
     pub localityDomainId: ::core::ffi::c_uchar,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUmemLocation_st__bindgen_ty_1__bindgen_ty_1"]
         [::core::mem::size_of::<CUmemLocation_st__bindgen_ty_1__bindgen_ty_1>() - 2usize];
@@ -4742,7 +4643,6 @@ const _: () = {
     ["Offset of field: CUmemLocation_st__bindgen_ty_1__bindgen_ty_1::localityDomainId"]
         [::core::mem::offset_of!(CUmemLocation_st__bindgen_ty_1__bindgen_ty_1, localityDomainId) - 1usize];
 };
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUmemLocation_st__bindgen_ty_1"][::core::mem::size_of::<CUmemLocation_st__bindgen_ty_1>() - 4usize];
     ["Alignment of CUmemLocation_st__bindgen_ty_1"][::core::mem::align_of::<CUmemLocation_st__bindgen_ty_1>() - 4usize];
@@ -4760,7 +4660,6 @@ impl Default for CUmemLocation_st__bindgen_ty_1 {
         }
     }
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUmemLocation_st"][::core::mem::size_of::<CUmemLocation_st>() - 8usize];
     ["Alignment of CUmemLocation_st"][::core::mem::align_of::<CUmemLocation_st>() - 4usize];
@@ -4802,7 +4701,6 @@ pub struct CUmemAllocationProp_st__bindgen_ty_1 {
     pub usage: ::core::ffi::c_ushort,
     pub reserved: [::core::ffi::c_uchar; 4usize],
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUmemAllocationProp_st__bindgen_ty_1"]
         [::core::mem::size_of::<CUmemAllocationProp_st__bindgen_ty_1>() - 8usize];
@@ -4817,7 +4715,6 @@ const _: () = {
     ["Offset of field: CUmemAllocationProp_st__bindgen_ty_1::reserved"]
         [::core::mem::offset_of!(CUmemAllocationProp_st__bindgen_ty_1, reserved) - 4usize];
 };
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUmemAllocationProp_st"][::core::mem::size_of::<CUmemAllocationProp_st>() - 32usize];
     ["Alignment of CUmemAllocationProp_st"][::core::mem::align_of::<CUmemAllocationProp_st>() - 8usize];
@@ -4860,7 +4757,6 @@ pub struct CUmulticastObjectProp_st {
     pub handleTypes: ::core::ffi::c_ulonglong,
     pub flags: ::core::ffi::c_ulonglong,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUmulticastObjectProp_st"][::core::mem::size_of::<CUmulticastObjectProp_st>() - 32usize];
     ["Alignment of CUmulticastObjectProp_st"][::core::mem::align_of::<CUmulticastObjectProp_st>() - 8usize];
@@ -4881,7 +4777,6 @@ pub struct CUmemAccessDesc_st {
     pub location: CUmemLocation,
     pub flags: CUmemAccess_flags,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUmemAccessDesc_st"][::core::mem::size_of::<CUmemAccessDesc_st>() - 12usize];
     ["Alignment of CUmemAccessDesc_st"][::core::mem::align_of::<CUmemAccessDesc_st>() - 4usize];
@@ -4927,7 +4822,6 @@ pub struct CUgraphExecUpdateResultInfo_st {
     pub errorNode: CUgraphNode,
     pub errorFromNode: CUgraphNode,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUgraphExecUpdateResultInfo_st"][::core::mem::size_of::<CUgraphExecUpdateResultInfo_st>() - 24usize];
     ["Alignment of CUgraphExecUpdateResultInfo_st"][::core::mem::align_of::<CUgraphExecUpdateResultInfo_st>() - 8usize];
@@ -4982,7 +4876,6 @@ pub struct CUmemPoolProps_st {
     pub gpuDirectRDMACapable: ::core::ffi::c_uchar,
     pub reserved: [::core::ffi::c_uchar; 53usize],
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUmemPoolProps_st"][::core::mem::size_of::<CUmemPoolProps_st>() - 88usize];
     ["Alignment of CUmemPoolProps_st"][::core::mem::align_of::<CUmemPoolProps_st>() - 8usize];
@@ -5014,7 +4907,6 @@ pub type CUmemPoolProps = CUmemPoolProps_v1;
 pub struct CUmemPoolPtrExportData_st {
     pub reserved: [::core::ffi::c_uchar; 64usize],
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUmemPoolPtrExportData_st"][::core::mem::size_of::<CUmemPoolPtrExportData_st>() - 64usize];
     ["Alignment of CUmemPoolPtrExportData_st"][::core::mem::align_of::<CUmemPoolPtrExportData_st>() - 1usize];
@@ -5059,7 +4951,6 @@ pub struct CUmemcpyAttributes_st {
     pub dstLocHint: CUmemLocation,
     pub flags: ::core::ffi::c_uint,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUmemcpyAttributes_st"][::core::mem::size_of::<CUmemcpyAttributes_st>() - 24usize];
     ["Alignment of CUmemcpyAttributes_st"][::core::mem::align_of::<CUmemcpyAttributes_st>() - 4usize];
@@ -5098,7 +4989,6 @@ pub struct CUoffset3D_st {
     pub y: usize,
     pub z: usize,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUoffset3D_st"][::core::mem::size_of::<CUoffset3D_st>() - 24usize];
     ["Alignment of CUoffset3D_st"][::core::mem::align_of::<CUoffset3D_st>() - 8usize];
@@ -5115,7 +5005,6 @@ pub struct CUextent3D_st {
     pub height: usize,
     pub depth: usize,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUextent3D_st"][::core::mem::size_of::<CUextent3D_st>() - 24usize];
     ["Alignment of CUextent3D_st"][::core::mem::align_of::<CUextent3D_st>() - 8usize];
@@ -5145,7 +5034,6 @@ pub struct CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1 {
     pub layerHeight: usize,
     pub locHint: CUmemLocation,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1"]
         [::core::mem::size_of::<CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1>() - 32usize];
@@ -5175,7 +5063,6 @@ pub struct CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_2 {
     pub array: CUarray,
     pub offset: CUoffset3D,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_2"]
         [::core::mem::size_of::<CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_2>() - 32usize];
@@ -5195,7 +5082,6 @@ impl Default for CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_2 {
         }
     }
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUmemcpy3DOperand_st__bindgen_ty_1"]
         [::core::mem::size_of::<CUmemcpy3DOperand_st__bindgen_ty_1>() - 32usize];
@@ -5215,7 +5101,6 @@ impl Default for CUmemcpy3DOperand_st__bindgen_ty_1 {
         }
     }
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUmemcpy3DOperand_st"][::core::mem::size_of::<CUmemcpy3DOperand_st>() - 40usize];
     ["Alignment of CUmemcpy3DOperand_st"][::core::mem::align_of::<CUmemcpy3DOperand_st>() - 8usize];
@@ -5242,7 +5127,6 @@ pub struct CUDA_MEMCPY3D_BATCH_OP_st {
     pub srcAccessOrder: CUmemcpySrcAccessOrder,
     pub flags: ::core::ffi::c_uint,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_MEMCPY3D_BATCH_OP_st"][::core::mem::size_of::<CUDA_MEMCPY3D_BATCH_OP_st>() - 112usize];
     ["Alignment of CUDA_MEMCPY3D_BATCH_OP_st"][::core::mem::align_of::<CUDA_MEMCPY3D_BATCH_OP_st>() - 8usize];
@@ -5277,7 +5161,6 @@ pub struct CUDA_MEM_ALLOC_NODE_PARAMS_v1_st {
     pub bytesize: usize,
     pub dptr: CUdeviceptr,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_MEM_ALLOC_NODE_PARAMS_v1_st"][::core::mem::size_of::<CUDA_MEM_ALLOC_NODE_PARAMS_v1_st>() - 120usize];
     ["Alignment of CUDA_MEM_ALLOC_NODE_PARAMS_v1_st"]
@@ -5313,7 +5196,6 @@ pub struct CUDA_MEM_ALLOC_NODE_PARAMS_v2_st {
     pub bytesize: usize,
     pub dptr: CUdeviceptr,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_MEM_ALLOC_NODE_PARAMS_v2_st"][::core::mem::size_of::<CUDA_MEM_ALLOC_NODE_PARAMS_v2_st>() - 120usize];
     ["Alignment of CUDA_MEM_ALLOC_NODE_PARAMS_v2_st"]
@@ -5344,7 +5226,6 @@ pub type CUDA_MEM_ALLOC_NODE_PARAMS_v2 = CUDA_MEM_ALLOC_NODE_PARAMS_v2_st;
 pub struct CUDA_MEM_FREE_NODE_PARAMS_st {
     pub dptr: CUdeviceptr,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_MEM_FREE_NODE_PARAMS_st"][::core::mem::size_of::<CUDA_MEM_FREE_NODE_PARAMS_st>() - 8usize];
     ["Alignment of CUDA_MEM_FREE_NODE_PARAMS_st"][::core::mem::align_of::<CUDA_MEM_FREE_NODE_PARAMS_st>() - 8usize];
@@ -5380,7 +5261,6 @@ pub struct CUDA_CHILD_GRAPH_NODE_PARAMS_st {
     pub graph: CUgraph,
     pub ownership: CUgraphChildGraphNodeOwnership,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_CHILD_GRAPH_NODE_PARAMS_st"][::core::mem::size_of::<CUDA_CHILD_GRAPH_NODE_PARAMS_st>() - 16usize];
     ["Alignment of CUDA_CHILD_GRAPH_NODE_PARAMS_st"]
@@ -5412,7 +5292,6 @@ pub union CUDA_EVENT_RECORD_NODE_PARAMS_st__bindgen_ty_1 {
     pub ctx: CUcontext,
     pub gCtx: CUgreenCtx,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_EVENT_RECORD_NODE_PARAMS_st__bindgen_ty_1"]
         [::core::mem::size_of::<CUDA_EVENT_RECORD_NODE_PARAMS_st__bindgen_ty_1>() - 8usize];
@@ -5432,7 +5311,6 @@ impl Default for CUDA_EVENT_RECORD_NODE_PARAMS_st__bindgen_ty_1 {
         }
     }
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_EVENT_RECORD_NODE_PARAMS_st"][::core::mem::size_of::<CUDA_EVENT_RECORD_NODE_PARAMS_st>() - 16usize];
     ["Alignment of CUDA_EVENT_RECORD_NODE_PARAMS_st"]
@@ -5455,7 +5333,6 @@ pub type CUDA_EVENT_RECORD_NODE_PARAMS = CUDA_EVENT_RECORD_NODE_PARAMS_st;
 pub struct CUDA_EVENT_WAIT_NODE_PARAMS_st {
     pub event: CUevent,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_EVENT_WAIT_NODE_PARAMS_st"][::core::mem::size_of::<CUDA_EVENT_WAIT_NODE_PARAMS_st>() - 8usize];
     ["Alignment of CUDA_EVENT_WAIT_NODE_PARAMS_st"][::core::mem::align_of::<CUDA_EVENT_WAIT_NODE_PARAMS_st>() - 8usize];
@@ -5490,7 +5367,6 @@ pub union CUDA_MEMCPY_BATCH_NODE_PARAMS_V1_st__bindgen_ty_1 {
     pub ctx: CUcontext,
     pub gCtx: CUgreenCtx,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_MEMCPY_BATCH_NODE_PARAMS_V1_st__bindgen_ty_1"]
         [::core::mem::size_of::<CUDA_MEMCPY_BATCH_NODE_PARAMS_V1_st__bindgen_ty_1>() - 8usize];
@@ -5510,7 +5386,6 @@ impl Default for CUDA_MEMCPY_BATCH_NODE_PARAMS_V1_st__bindgen_ty_1 {
         }
     }
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_MEMCPY_BATCH_NODE_PARAMS_V1_st"]
         [::core::mem::size_of::<CUDA_MEMCPY_BATCH_NODE_PARAMS_V1_st>() - 64usize];
@@ -5558,7 +5433,6 @@ pub union CUDA_FABRIC_CPY_BATCH_NODE_PARAMS_V1_st__bindgen_ty_1 {
     pub ctx: CUcontext,
     pub gCtx: CUgreenCtx,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_FABRIC_CPY_BATCH_NODE_PARAMS_V1_st__bindgen_ty_1"]
         [::core::mem::size_of::<CUDA_FABRIC_CPY_BATCH_NODE_PARAMS_V1_st__bindgen_ty_1>() - 8usize];
@@ -5578,7 +5452,6 @@ impl Default for CUDA_FABRIC_CPY_BATCH_NODE_PARAMS_V1_st__bindgen_ty_1 {
         }
     }
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_FABRIC_CPY_BATCH_NODE_PARAMS_V1_st"]
         [::core::mem::size_of::<CUDA_FABRIC_CPY_BATCH_NODE_PARAMS_V1_st>() - 32usize];
@@ -5631,7 +5504,6 @@ pub union CUgraphNodeParams_st__bindgen_ty_1 {
     pub fabricCpyBatch: CUDA_FABRIC_CPY_BATCH_NODE_PARAMS_V1,
     pub asBytes: [::core::ffi::c_char; 232usize],
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUgraphNodeParams_st__bindgen_ty_1"]
         [::core::mem::size_of::<CUgraphNodeParams_st__bindgen_ty_1>() - 232usize];
@@ -5681,7 +5553,6 @@ impl Default for CUgraphNodeParams_st__bindgen_ty_1 {
         }
     }
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUgraphNodeParams_st"][::core::mem::size_of::<CUgraphNodeParams_st>() - 256usize];
     ["Alignment of CUgraphNodeParams_st"][::core::mem::align_of::<CUgraphNodeParams_st>() - 8usize];
@@ -5828,7 +5699,6 @@ pub struct CUcheckpointCustomStoragePerDeviceData_st {
     pub size: usize,
     pub stream: CUstream,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUcheckpointCustomStoragePerDeviceData_st"]
         [::core::mem::size_of::<CUcheckpointCustomStoragePerDeviceData_st>() - 24usize];
@@ -5864,7 +5734,6 @@ pub struct CUcheckpointCustomStorageInfo_st {
     pub perDeviceData: *mut CUcheckpointCustomStoragePerDeviceData,
     pub deviceCount: ::core::ffi::c_uint,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUcheckpointCustomStorageInfo_st"][::core::mem::size_of::<CUcheckpointCustomStorageInfo_st>() - 24usize];
     ["Alignment of CUcheckpointCustomStorageInfo_st"]
@@ -5893,7 +5762,6 @@ pub struct CUcheckpointLockArgs_st {
     pub reserved0: ::core::ffi::c_uint,
     pub reserved1: [cuuint64_t; 7usize],
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUcheckpointLockArgs_st"][::core::mem::size_of::<CUcheckpointLockArgs_st>() - 64usize];
     ["Alignment of CUcheckpointLockArgs_st"][::core::mem::align_of::<CUcheckpointLockArgs_st>() - 8usize];
@@ -5911,7 +5779,6 @@ pub struct CUcheckpointCheckpointArgs_st {
     pub customStorageInfo_out: *mut *mut CUcheckpointCustomStorageInfo,
     pub reserved: [::core::ffi::c_char; 56usize],
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUcheckpointCheckpointArgs_st"][::core::mem::size_of::<CUcheckpointCheckpointArgs_st>() - 64usize];
     ["Alignment of CUcheckpointCheckpointArgs_st"][::core::mem::align_of::<CUcheckpointCheckpointArgs_st>() - 8usize];
@@ -5936,7 +5803,6 @@ pub struct CUcheckpointGpuPair_st {
     pub oldUuid: CUuuid,
     pub newUuid: CUuuid,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUcheckpointGpuPair_st"][::core::mem::size_of::<CUcheckpointGpuPair_st>() - 32usize];
     ["Alignment of CUcheckpointGpuPair_st"][::core::mem::align_of::<CUcheckpointGpuPair_st>() - 1usize];
@@ -5955,7 +5821,6 @@ pub struct CUcheckpointRestoreArgs_st {
     pub customStorageInfo_out: *mut *mut CUcheckpointCustomStorageInfo,
     pub reserved: [::core::ffi::c_char; 40usize],
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUcheckpointRestoreArgs_st"][::core::mem::size_of::<CUcheckpointRestoreArgs_st>() - 64usize];
     ["Alignment of CUcheckpointRestoreArgs_st"][::core::mem::align_of::<CUcheckpointRestoreArgs_st>() - 8usize];
@@ -5985,7 +5850,6 @@ pub type CUcheckpointRestoreArgs = CUcheckpointRestoreArgs_st;
 pub struct CUcheckpointUnlockArgs_st {
     pub reserved: [cuuint64_t; 8usize],
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUcheckpointUnlockArgs_st"][::core::mem::size_of::<CUcheckpointUnlockArgs_st>() - 64usize];
     ["Alignment of CUcheckpointUnlockArgs_st"][::core::mem::align_of::<CUcheckpointUnlockArgs_st>() - 8usize];
@@ -6022,7 +5886,6 @@ pub struct CUmemDecompressParams_st {
     pub algo: CUmemDecompressAlgorithm,
     pub padding: [::core::ffi::c_uchar; 20usize],
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUmemDecompressParams_st"][::core::mem::size_of::<CUmemDecompressParams_st>() - 64usize];
     ["Alignment of CUmemDecompressParams_st"][::core::mem::align_of::<CUmemDecompressParams_st>() - 8usize];
@@ -6067,7 +5930,6 @@ pub struct CUcliqueInfo_st {
     pub type_: CUcliqueType,
     pub id: ::core::ffi::c_uint,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUcliqueInfo_st"][::core::mem::size_of::<CUcliqueInfo_st>() - 8usize];
     ["Alignment of CUcliqueInfo_st"][::core::mem::align_of::<CUcliqueInfo_st>() - 4usize];
@@ -6100,7 +5962,6 @@ pub use self::CUlogicalEndpointIpcHandleType_enum as CUlogicalEndpointIpcHandleT
 pub struct CUlogicalEndpointFabricHandle_st {
     pub data: [::core::ffi::c_uchar; 64usize],
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUlogicalEndpointFabricHandle_st"][::core::mem::size_of::<CUlogicalEndpointFabricHandle_st>() - 64usize];
     ["Alignment of CUlogicalEndpointFabricHandle_st"]
@@ -6155,7 +6016,6 @@ pub union CUlogicalEndpointProp_struct__bindgen_ty_1 {
 pub struct CUlogicalEndpointProp_struct__bindgen_ty_1__bindgen_ty_1 {
     pub device: CUdevice,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUlogicalEndpointProp_struct__bindgen_ty_1__bindgen_ty_1"]
         [::core::mem::size_of::<CUlogicalEndpointProp_struct__bindgen_ty_1__bindgen_ty_1>() - 4usize];
@@ -6169,7 +6029,6 @@ const _: () = {
 pub struct CUlogicalEndpointProp_struct__bindgen_ty_1__bindgen_ty_2 {
     pub numDevices: ::core::ffi::c_uint,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUlogicalEndpointProp_struct__bindgen_ty_1__bindgen_ty_2"]
         [::core::mem::size_of::<CUlogicalEndpointProp_struct__bindgen_ty_1__bindgen_ty_2>() - 4usize];
@@ -6178,7 +6037,6 @@ const _: () = {
     ["Offset of field: CUlogicalEndpointProp_struct__bindgen_ty_1__bindgen_ty_2::numDevices"]
         [::core::mem::offset_of!(CUlogicalEndpointProp_struct__bindgen_ty_1__bindgen_ty_2, numDevices) - 0usize];
 };
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUlogicalEndpointProp_struct__bindgen_ty_1"]
         [::core::mem::size_of::<CUlogicalEndpointProp_struct__bindgen_ty_1>() - 4usize];
@@ -6198,7 +6056,6 @@ impl Default for CUlogicalEndpointProp_struct__bindgen_ty_1 {
         }
     }
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUlogicalEndpointProp_struct"][::core::mem::size_of::<CUlogicalEndpointProp_struct>() - 24usize];
     ["Alignment of CUlogicalEndpointProp_struct"][::core::mem::align_of::<CUlogicalEndpointProp_struct>() - 8usize];
@@ -6249,7 +6106,6 @@ pub struct CUfabricCpyOperand_st__bindgen_ty_1__bindgen_ty_1 {
     pub ptr: CUdeviceptr,
     pub locHint: CUmemLocation,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUfabricCpyOperand_st__bindgen_ty_1__bindgen_ty_1"]
         [::core::mem::size_of::<CUfabricCpyOperand_st__bindgen_ty_1__bindgen_ty_1>() - 16usize];
@@ -6275,7 +6131,6 @@ pub struct CUfabricCpyOperand_st__bindgen_ty_1__bindgen_ty_2 {
     pub id: CUlogicalEndpointId,
     pub offset: cuuint64_t,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUfabricCpyOperand_st__bindgen_ty_1__bindgen_ty_2"]
         [::core::mem::size_of::<CUfabricCpyOperand_st__bindgen_ty_1__bindgen_ty_2>() - 16usize];
@@ -6286,7 +6141,6 @@ const _: () = {
     ["Offset of field: CUfabricCpyOperand_st__bindgen_ty_1__bindgen_ty_2::offset"]
         [::core::mem::offset_of!(CUfabricCpyOperand_st__bindgen_ty_1__bindgen_ty_2, offset) - 8usize];
 };
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUfabricCpyOperand_st__bindgen_ty_1"]
         [::core::mem::size_of::<CUfabricCpyOperand_st__bindgen_ty_1>() - 16usize];
@@ -6306,7 +6160,6 @@ impl Default for CUfabricCpyOperand_st__bindgen_ty_1 {
         }
     }
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUfabricCpyOperand_st"][::core::mem::size_of::<CUfabricCpyOperand_st>() - 24usize];
     ["Alignment of CUfabricCpyOperand_st"][::core::mem::align_of::<CUfabricCpyOperand_st>() - 8usize];
@@ -6331,7 +6184,6 @@ pub struct CUDA_FABRIC_COPY_BATCH_OP_st {
     pub size: usize,
     pub flags: ::core::ffi::c_uint,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_FABRIC_COPY_BATCH_OP_st"][::core::mem::size_of::<CUDA_FABRIC_COPY_BATCH_OP_st>() - 64usize];
     ["Alignment of CUDA_FABRIC_COPY_BATCH_OP_st"][::core::mem::align_of::<CUDA_FABRIC_COPY_BATCH_OP_st>() - 8usize];
@@ -6471,7 +6323,6 @@ pub struct CUdevSmResource_st {
     pub flags: ::core::ffi::c_uint,
     pub localityDomainId: ::core::ffi::c_uint,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUdevSmResource_st"][::core::mem::size_of::<CUdevSmResource_st>() - 20usize];
     ["Alignment of CUdevSmResource_st"][::core::mem::align_of::<CUdevSmResource_st>() - 4usize];
@@ -6499,7 +6350,6 @@ pub struct CUdevWorkqueueConfigResource_st {
     pub wqConcurrencyLimit: ::core::ffi::c_uint,
     pub sharingScope: CUdevWorkqueueConfigScope,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUdevWorkqueueConfigResource_st"][::core::mem::size_of::<CUdevWorkqueueConfigResource_st>() - 12usize];
     ["Alignment of CUdevWorkqueueConfigResource_st"]
@@ -6526,7 +6376,6 @@ pub type CUdevWorkqueueConfigResource = CUdevWorkqueueConfigResource_st;
 pub struct CUdevWorkqueueResource_st {
     pub reserved: [::core::ffi::c_uchar; 40usize],
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUdevWorkqueueResource_st"][::core::mem::size_of::<CUdevWorkqueueResource_st>() - 40usize];
     ["Alignment of CUdevWorkqueueResource_st"][::core::mem::align_of::<CUdevWorkqueueResource_st>() - 1usize];
@@ -6553,7 +6402,6 @@ pub struct CU_DEV_SM_RESOURCE_GROUP_PARAMS_st {
     pub localityDomainId: ::core::ffi::c_uint,
     pub reserved: [::core::ffi::c_uint; 11usize],
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CU_DEV_SM_RESOURCE_GROUP_PARAMS_st"]
         [::core::mem::size_of::<CU_DEV_SM_RESOURCE_GROUP_PARAMS_st>() - 64usize];
@@ -6589,7 +6437,6 @@ pub union CUdevResource_st__bindgen_ty_1 {
     pub wq: CUdevWorkqueueResource,
     pub _oversize: [::core::ffi::c_uchar; 40usize],
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUdevResource_st__bindgen_ty_1"][::core::mem::size_of::<CUdevResource_st__bindgen_ty_1>() - 40usize];
     ["Alignment of CUdevResource_st__bindgen_ty_1"][::core::mem::align_of::<CUdevResource_st__bindgen_ty_1>() - 4usize];
@@ -6611,7 +6458,6 @@ impl Default for CUdevResource_st__bindgen_ty_1 {
         }
     }
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUdevResource_st"][::core::mem::size_of::<CUdevResource_st>() - 144usize];
     ["Alignment of CUdevResource_st"][::core::mem::align_of::<CUdevResource_st>() - 8usize];
@@ -6676,7 +6522,6 @@ pub struct CUDA_MEMCPY2D_v1_st {
     pub WidthInBytes: ::core::ffi::c_uint,
     pub Height: ::core::ffi::c_uint,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_MEMCPY2D_v1_st"][::core::mem::size_of::<CUDA_MEMCPY2D_v1_st>() - 96usize];
     ["Alignment of CUDA_MEMCPY2D_v1_st"][::core::mem::align_of::<CUDA_MEMCPY2D_v1_st>() - 8usize];
@@ -6747,7 +6592,6 @@ pub struct CUDA_MEMCPY3D_v1_st {
     pub Height: ::core::ffi::c_uint,
     pub Depth: ::core::ffi::c_uint,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_MEMCPY3D_v1_st"][::core::mem::size_of::<CUDA_MEMCPY3D_v1_st>() - 144usize];
     ["Alignment of CUDA_MEMCPY3D_v1_st"][::core::mem::align_of::<CUDA_MEMCPY3D_v1_st>() - 8usize];
@@ -6810,7 +6654,6 @@ pub struct CUDA_ARRAY_DESCRIPTOR_v1_st {
     pub Format: CUarray_format,
     pub NumChannels: ::core::ffi::c_uint,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_ARRAY_DESCRIPTOR_v1_st"][::core::mem::size_of::<CUDA_ARRAY_DESCRIPTOR_v1_st>() - 16usize];
     ["Alignment of CUDA_ARRAY_DESCRIPTOR_v1_st"][::core::mem::align_of::<CUDA_ARRAY_DESCRIPTOR_v1_st>() - 4usize];
@@ -6843,7 +6686,6 @@ pub struct CUDA_ARRAY3D_DESCRIPTOR_v1_st {
     pub NumChannels: ::core::ffi::c_uint,
     pub Flags: ::core::ffi::c_uint,
 }
-#[allow(clippy::unnecessary_operation, clippy::identity_op)]
 const _: () = {
     ["Size of CUDA_ARRAY3D_DESCRIPTOR_v1_st"][::core::mem::size_of::<CUDA_ARRAY3D_DESCRIPTOR_v1_st>() - 24usize];
     ["Alignment of CUDA_ARRAY3D_DESCRIPTOR_v1_st"][::core::mem::align_of::<CUDA_ARRAY3D_DESCRIPTOR_v1_st>() - 4usize];

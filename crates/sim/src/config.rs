@@ -1,0 +1,136 @@
+//! What a simulator pretends to be.
+
+use std::num::NonZero;
+use std::thread;
+
+use curium_sys::{CudaVersion, Function};
+
+use crate::fault::FaultPlan;
+
+/// The settings of a [`Simulator`](crate::Simulator).
+///
+/// ```
+/// use curium_sim::Config;
+/// use curium_sys::{CudaVersion, Function};
+///
+/// let config = Config::new()
+///     .with_devices(2)
+///     .with_memory_budget(1 << 30)
+///     .with_driver_version(CudaVersion::new(12, 4))
+///     .without(Function::cuMemAllocAsync);
+/// # let _ = config;
+/// ```
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Config {
+    /// How many devices there are. Default: 1.
+    pub devices: u32,
+    /// What each device is. Default: [`DeviceModel::H100`].
+    pub device_model: DeviceModel,
+    /// The bytes of memory on each device. Default: those of the device model.
+    pub memory_budget: u64,
+    /// The CUDA version of the driver; functions that came later are missing. Default: 13.0.
+    pub driver_version: CudaVersion,
+    /// Decides the order between independent streams.
+    pub seed: u64,
+    /// How many threads run the work of the streams, and how many run the blocks of a kernel. With one, the same calls by
+    /// one host thread with the same seed run in the same order. Default: the number of processors.
+    pub workers: u32,
+    /// Calls that fail on request.
+    pub faults: FaultPlan,
+    /// Functions that are missing, whatever the driver's version.
+    pub missing: Vec<Function>,
+}
+
+/// The hardware that a simulated device has the figures of.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum DeviceModel {
+    /// A data-centre GPU of compute capability 9.0: 132 multiprocessors and 79 GiB.
+    #[default]
+    H100,
+}
+
+impl Config {
+    /// The default settings.
+    #[must_use]
+    pub fn new() -> Self {
+        Self {
+            devices: 1,
+            device_model: DeviceModel::H100,
+            memory_budget: DeviceModel::H100.memory(),
+            driver_version: CudaVersion::new(13, 0),
+            seed: 0,
+            workers: thread::available_parallelism().map_or(1, NonZero::get).min(64) as u32,
+            faults: FaultPlan::new(),
+            missing: Vec::new(),
+        }
+    }
+
+    /// With this many devices; with none, `cuInit` returns `CUDA_ERROR_NO_DEVICE`.
+    #[must_use]
+    pub const fn with_devices(mut self, devices: u32) -> Self {
+        self.devices = devices;
+        self
+    }
+
+    /// With devices of this model.
+    #[must_use]
+    pub const fn with_device_model(mut self, model: DeviceModel) -> Self {
+        self.device_model = model;
+        self
+    }
+
+    /// With this many bytes of memory on each device.
+    #[must_use]
+    pub const fn with_memory_budget(mut self, bytes: u64) -> Self {
+        self.memory_budget = bytes;
+        self
+    }
+
+    /// With a driver for this CUDA version.
+    #[must_use]
+    pub const fn with_driver_version(mut self, version: CudaVersion) -> Self {
+        self.driver_version = version;
+        self
+    }
+
+    /// With this seed for the order between independent streams.
+    #[must_use]
+    pub const fn with_seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// With this many worker threads, at least one.
+    #[must_use]
+    pub const fn with_workers(mut self, workers: u32) -> Self {
+        self.workers = if workers == 0 { 1 } else { workers };
+        self
+    }
+
+    /// With these faults from the start.
+    #[must_use]
+    pub fn with_faults(mut self, faults: FaultPlan) -> Self {
+        self.faults = faults;
+        self
+    }
+
+    /// Without `function`, as on an older driver.
+    #[must_use]
+    pub fn without(mut self, function: Function) -> Self {
+        self.missing.push(function);
+        self
+    }
+
+    /// Whether a driver with these settings has `function`.
+    pub(crate) fn has(&self, function: Function) -> bool {
+        function.since() <= self.driver_version && !self.missing.contains(&function)
+    }
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self::new()
+    }
+}

@@ -1,0 +1,223 @@
+//! The driver: one file per CUDA object, each with the C functions of that object as methods under their C names.
+//!
+//! A method receives the arguments of C as they came and returns `Ok` or the code. Handles and null pointers are checked in
+//! it; what every call has in common happens in [`Driver::admit`].
+
+mod context;
+mod copy;
+mod device;
+mod device_memory;
+mod error;
+mod event;
+mod host_function;
+mod host_memory;
+mod memset;
+mod pointer;
+mod pool;
+mod state;
+mod stream;
+mod symbol;
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
+use std::thread::JoinHandle;
+use std::{array, fmt};
+
+use curium_sys::{CUresult, Function};
+
+pub(crate) use self::context::Context;
+pub(crate) use self::event::Event;
+pub(crate) use self::host_function::HostFunction;
+pub(crate) use self::state::State;
+pub(crate) use self::stream::Stream;
+use crate::Error;
+use crate::argument::Pointer;
+use crate::config::Config;
+use crate::fault::{Fault, PendingFaults};
+use crate::live::LiveHandles;
+use crate::memory::Memory;
+
+/// What a C function returns: `Err` is every code but success.
+pub(crate) type Result<T = ()> = std::result::Result<T, CUresult>;
+
+/// One driver with all that it holds.
+pub(crate) struct Driver {
+    config: Config,
+    slot: usize,
+    /// Tells this driver from others that had the same slot.
+    serial: u64,
+    /// The way from a call to what the worker threads share.
+    shared: Weak<Self>,
+    initialized: AtomicBool,
+    counts: [Counts; Function::COUNT],
+    faults: Mutex<PendingFaults>,
+    /// Whether a fault may be pending: most drivers never have one.
+    faulty: AtomicBool,
+    state: Mutex<State>,
+    /// Signalled when work is queued, granted or completed.
+    changed: Condvar,
+    memory: Memory,
+    threads: Mutex<Vec<JoinHandle<()>>>,
+    /// Stops kernels when the driver ends.
+    cancelled: AtomicBool,
+}
+
+#[derive(Default)]
+struct Counts {
+    calls: AtomicU64,
+    unsupported: AtomicU64,
+}
+
+/// The functions that work before `cuInit`.
+const BEFORE_INIT: [Function; 6] = [
+    Function::cuInit,
+    Function::cuDriverGetVersion,
+    Function::cuGetErrorName,
+    Function::cuGetErrorString,
+    Function::cuGetProcAddress,
+    Function::cuGetProcAddress_v2,
+];
+
+impl Driver {
+    pub(crate) fn new(config: Config, slot: usize) -> std::result::Result<Arc<Self>, Error> {
+        static SERIAL: AtomicU64 = AtomicU64::new(1);
+        let memory = Memory::new(&config)?;
+        Ok(Arc::new_cyclic(|shared| Self {
+            slot,
+            serial: SERIAL.fetch_add(1, Ordering::Relaxed),
+            shared: Weak::clone(shared),
+            initialized: AtomicBool::new(false),
+            counts: array::from_fn(|_| Counts::default()),
+            faults: Mutex::new(PendingFaults::new(&config.faults)),
+            faulty: AtomicBool::new(true),
+            state: Mutex::new(State::new(&config)),
+            changed: Condvar::new(),
+            memory,
+            threads: Mutex::new(Vec::new()),
+            cancelled: AtomicBool::new(false),
+            config,
+        }))
+    }
+
+    pub(crate) fn config(&self) -> &Config {
+        &self.config
+    }
+
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+
+    /// This driver as its threads share it.
+    pub(crate) fn shared(&self) -> Option<Arc<Self>> {
+        self.shared.upgrade()
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn changed(&self) -> &Condvar {
+        &self.changed
+    }
+
+    pub(crate) fn cancelled(&self) -> &AtomicBool {
+        &self.cancelled
+    }
+
+    /// What every call does first: it is counted, meets its fault, and may come too early or from the wrong thread.
+    pub(crate) fn admit(&self, function: Function) -> Result {
+        self.counts[function.index()].calls.fetch_add(1, Ordering::Relaxed);
+        if let Some(code) = self.fault(function) {
+            return Err(code);
+        }
+        if host_function::is_running_here() {
+            return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
+        }
+        if !self.initialized.load(Ordering::Acquire) && !BEFORE_INIT.contains(&function) {
+            return Err(CUresult::CUDA_ERROR_NOT_INITIALIZED);
+        }
+        Ok(())
+    }
+
+    fn fault(&self, function: Function) -> Option<CUresult> {
+        if self.faulty.load(Ordering::Acquire) { self.faults().meet(function) } else { None }
+    }
+
+    pub(crate) fn count_unsupported(&self, function: Function) {
+        self.counts[function.index()].unsupported.fetch_add(1, Ordering::Relaxed);
+    }
+
+    pub(crate) fn calls(&self, function: Function) -> u64 {
+        self.counts[function.index()].calls.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn unsupported_calls(&self) -> Vec<(Function, u64)> {
+        let counted = Function::all().map(|function| (function, &self.counts[function.index()].unsupported));
+        counted.map(|(function, calls)| (function, calls.load(Ordering::Relaxed))).filter(|(_, n)| *n > 0).collect()
+    }
+
+    pub(crate) fn inject(&self, fault: Fault) {
+        self.faults().add(fault);
+        self.faulty.store(true, Ordering::Release);
+    }
+
+    pub(crate) fn clear_faults(&self) {
+        self.faults().clear();
+        self.faulty.store(false, Ordering::Release);
+    }
+
+    fn faults(&self) -> MutexGuard<'_, PendingFaults> {
+        self.faults.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn reset_errors(&self) {
+        self.lock().clear_sticky();
+    }
+
+    pub(crate) fn live_handles(&self) -> LiveHandles {
+        let mut live = LiveHandles::default();
+        self.lock().count_live(&mut live);
+        self.memory.count_live(&mut live);
+        live
+    }
+
+    pub(crate) fn adopt_thread(&self, thread: JoinHandle<()>) {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner).push(thread);
+    }
+
+    /// Ends the driver: queued work is dropped, and running work is waited for.
+    pub(crate) fn shut_down(&self) {
+        self.cancelled.store(true, Ordering::Release);
+        self.lock().schedule.close();
+        self.changed.notify_all();
+        let threads = std::mem::take(&mut *self.threads.lock().unwrap_or_else(PoisonError::into_inner));
+        for thread in threads {
+            // A thread of ours reports its panics where they happen.
+            thread.join().unwrap_or_default();
+        }
+    }
+}
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuInit(&self, flags: u32) -> Result {
+        if flags != 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        if self.config.devices == 0 {
+            return Err(CUresult::CUDA_ERROR_NO_DEVICE);
+        }
+        self.initialized.store(true, Ordering::Release);
+        Ok(())
+    }
+
+    pub(crate) fn cuDriverGetVersion(&self, version: Pointer<i32>) -> Result {
+        version.write(self.config.driver_version.as_raw().cast_signed())
+    }
+}
+
+impl fmt::Debug for Driver {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.debug_struct("Driver").field("slot", &self.slot).field("config", &self.config).finish_non_exhaustive()
+    }
+}

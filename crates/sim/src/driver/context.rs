@@ -1,0 +1,198 @@
+//! Contexts.
+
+mod create;
+mod limits;
+mod primary;
+mod stack;
+
+use std::collections::HashMap;
+use std::sync::MutexGuard;
+
+use curium_sys::{CUcontext, CUctx_st, CUdevice, CUevent_st, CUresult};
+
+pub(crate) use self::limits::Limits;
+use crate::argument::Pointer;
+use crate::driver::{Driver, Result, State, Stream};
+use crate::handle::{Id, Kind, Object};
+use crate::schedule::Ticket;
+
+/// What owns streams, events, modules and memory on a device.
+pub(crate) struct Context {
+    pub(crate) device: usize,
+    flags: u32,
+    is_primary: bool,
+    /// How often a primary context is retained; 1 for a created one.
+    retained: u32,
+    pub(crate) number: u64,
+    pub(crate) legacy: Id<Stream>,
+    /// The default streams of threads.
+    pub(crate) per_thread: HashMap<u64, Id<Stream>>,
+    /// The legacy default stream waits for these too.
+    pub(crate) tails_of_destroyed_streams: Vec<Ticket>,
+    limits: Limits,
+}
+
+impl Object for Context {
+    type Raw = CUctx_st;
+    const KIND: Kind = Kind::Context;
+}
+
+/// The version of the interface that `cuCtxGetApiVersion` reports for contexts of `cuCtxCreate_v2` and later.
+const API_VERSION: u32 = 3020;
+
+impl Context {
+    pub(crate) fn new(device: usize, flags: u32, is_primary: bool, number: u64) -> Self {
+        Self {
+            device,
+            flags,
+            is_primary,
+            retained: 1,
+            number,
+            legacy: Id::from_number(0),
+            per_thread: HashMap::new(),
+            tails_of_destroyed_streams: Vec::new(),
+            limits: Limits::default(),
+        }
+    }
+
+    /// Whether the context exists; a primary context keeps its handle after the last release.
+    pub(crate) fn is_active(&self) -> bool {
+        self.retained > 0
+    }
+}
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuCtxGetDevice(&self, device: Pointer<CUdevice>) -> Result {
+        let place = device.required()?;
+        let current = self.current()?;
+        place.write(self.lock().context(current)?.device as CUdevice)
+    }
+
+    pub(crate) fn cuCtxGetDevice_v2(&self, device: Pointer<CUdevice>, context: Pointer<CUctx_st>) -> Result {
+        let place = device.required()?;
+        let context = self.given_or_current(context)?;
+        place.write(self.lock().context(context)?.device as CUdevice)
+    }
+
+    pub(crate) fn cuCtxGetFlags(&self, flags: Pointer<u32>) -> Result {
+        let place = flags.required()?;
+        let (state, current) = self.enter_current()?;
+        place.write(state.usable(current)?.flags)
+    }
+
+    pub(crate) fn cuCtxSetFlags(&self, flags: u32) -> Result {
+        let (mut state, current) = self.enter_current()?;
+        state.usable_mut(current)?.flags = create::checked_flags(flags)?;
+        Ok(())
+    }
+
+    pub(crate) fn cuCtxGetId(&self, context: Pointer<CUctx_st>, id: Pointer<u64>) -> Result {
+        let place = id.required()?;
+        let context = self.given_or_current(context)?;
+        place.write(self.lock().usable(context)?.number)
+    }
+
+    pub(crate) fn cuCtxGetApiVersion(&self, context: Pointer<CUctx_st>, version: Pointer<u32>) -> Result {
+        let place = version.required()?;
+        let context = self.given_or_current(context)?;
+        self.lock().usable(context)?;
+        place.write(API_VERSION)
+    }
+
+    pub(crate) fn cuCtxGetStreamPriorityRange(&self, least: Pointer<i32>, greatest: Pointer<i32>) -> Result {
+        self.require_current()?;
+        least.write_if_asked(Limits::STREAM_PRIORITIES.0);
+        greatest.write_if_asked(Limits::STREAM_PRIORITIES.1);
+        Ok(())
+    }
+
+    pub(crate) fn cuCtxSynchronize(&self) -> Result {
+        let (state, current) = self.enter_current()?;
+        self.synchronize_context(state, current)
+    }
+
+    pub(crate) fn cuCtxSynchronize_v2(&self, context: Pointer<CUctx_st>) -> Result {
+        let context = self.given_or_current(context)?;
+        let state = self.lock();
+        state.usable(context)?;
+        self.synchronize_context(state, context)
+    }
+
+    /// Records an event behind all work of a context: work of the legacy stream that waits for non-blocking streams too.
+    pub(crate) fn cuCtxRecordEvent(&self, context: Pointer<CUctx_st>, event: Pointer<CUevent_st>) -> Result {
+        let context = self.given_or_current(context)?;
+        let mut state = self.lock();
+        let stream = state.usable(context)?.legacy;
+        let pending = state.schedule.pending(|place| place.context == context);
+        self.record_after(&mut state, event, stream, &pending)
+    }
+
+    /// Lets all later work of a context wait for an event.
+    pub(crate) fn cuCtxWaitEvent(&self, context: Pointer<CUctx_st>, event: Pointer<CUevent_st>) -> Result {
+        let context = self.given_or_current(context)?;
+        let mut state = self.lock();
+        state.usable(context)?;
+        let ticket = state.event(event)?.1.ticket;
+        let streams = state.streams.iter().filter(|(_, stream)| stream.context == context);
+        for stream in streams.map(|(id, _)| id).collect::<Vec<_>>() {
+            self.wait_in_stream(&mut state, stream, ticket);
+        }
+        Ok(())
+    }
+}
+
+impl Driver {
+    /// The current context's handle, whatever has become of the context.
+    pub(crate) fn current(&self) -> Result<Id<Context>> {
+        self.top().ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)
+    }
+
+    /// The locked state with the current context, which works.
+    pub(crate) fn enter_current(&self) -> Result<(MutexGuard<'_, State>, Id<Context>)> {
+        let current = self.current()?;
+        let state = self.lock();
+        state.usable(current)?;
+        Ok((state, current))
+    }
+
+    /// That there is a current context, which works.
+    pub(crate) fn require_current(&self) -> Result {
+        self.enter_current().map(|_| ())
+    }
+
+    /// The context of a handle, the current one for a null handle.
+    fn given_or_current(&self, context: Pointer<CUctx_st>) -> Result<Id<Context>> {
+        if context.is_null() { self.current() } else { Ok(Id::from(context)) }
+    }
+
+    fn synchronize_context(&self, state: MutexGuard<'_, State>, context: Id<Context>) -> Result {
+        let pending = state.schedule.pending(|place| place.context == context);
+        let mut state = self.wait(state, &pending)?;
+        state.usable_mut(context)?.tails_of_destroyed_streams.clear();
+        drop(state);
+        self.memory().trim_pools();
+        Ok(())
+    }
+
+    /// Ends what belongs to a context that has ended.
+    fn end_objects(&self, state: &mut State, context: Id<Context>) {
+        state.lose_objects(context);
+        self.memory().free_all_of(context);
+    }
+
+    /// Waits for all work of a device, whatever has become of it.
+    pub(crate) fn wait_for_device<'a>(
+        &'a self,
+        state: MutexGuard<'a, State>,
+        device: usize,
+    ) -> Result<MutexGuard<'a, State>> {
+        let pending = state.schedule.pending(|place| place.device == device);
+        self.wait(state, &pending)
+    }
+
+    /// The handle of the current context for C, null if there is none.
+    fn current_raw(&self) -> CUcontext {
+        self.top().map_or(std::ptr::null_mut(), Id::as_raw)
+    }
+}

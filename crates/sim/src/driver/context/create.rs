@@ -1,0 +1,83 @@
+//! Created contexts.
+
+use curium_sys::{CUcontext, CUctx_st, CUctxCreateParams, CUdevice, CUexecAffinityParam, CUresult};
+
+use crate::argument::Pointer;
+use crate::driver::{Driver, Result};
+use crate::handle::Id;
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuCtxCreate_v2(&self, context: Pointer<CUcontext>, flags: u32, device: CUdevice) -> Result {
+        let place = context.required()?;
+        let flags = checked_flags(flags)?;
+        let device = self.device(device)?;
+        let mut state = self.lock();
+        state.healthy(device)?;
+        let id = state.new_context(device, flags, false);
+        drop(state);
+        self.push(id);
+        place.write(id.as_raw())
+    }
+
+    pub(crate) fn cuCtxCreate_v3(
+        &self,
+        context: Pointer<CUcontext>,
+        _affinities: Pointer<CUexecAffinityParam>,
+        count: i32,
+        flags: u32,
+        device: CUdevice,
+    ) -> Result {
+        if count != 0 {
+            return Err(CUresult::CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
+        }
+        self.cuCtxCreate_v2(context, flags, device)
+    }
+
+    pub(crate) fn cuCtxCreate_v4(
+        &self,
+        context: Pointer<CUcontext>,
+        parameters: Pointer<CUctxCreateParams>,
+        flags: u32,
+        device: CUdevice,
+    ) -> Result {
+        if !parameters.is_null() {
+            let parameters = parameters.read()?;
+            if parameters.numExecAffinityParams != 0 {
+                return Err(CUresult::CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
+            }
+            if !parameters.cigParams.is_null() {
+                return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+            }
+        }
+        self.cuCtxCreate_v2(context, flags, device)
+    }
+
+    pub(crate) fn cuCtxDestroy_v2(&self, context: Pointer<CUctx_st>) -> Result {
+        let id = Id::from(context);
+        let state = self.lock();
+        if state.usable(id)?.is_primary {
+            return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
+        }
+        let pending = state.schedule.pending(|place| place.context == id);
+        let mut state = self.wait(state, &pending)?;
+        state.contexts.remove(id);
+        self.end_objects(&mut state, id);
+        drop(state);
+        if self.top() == Some(id) {
+            self.pop();
+        }
+        Ok(())
+    }
+}
+
+/// The flags of a context, if all of them are known.
+pub(super) fn checked_flags(flags: u32) -> Result<u32> {
+    const ALL: u32 = 0xff;
+    let scheduling = flags & 7;
+    if flags & !ALL == 0 && matches!(scheduling, 0 | 1 | 2 | 4) {
+        Ok(flags)
+    } else {
+        Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+    }
+}

@@ -1,0 +1,116 @@
+//! Primary contexts: one per device, retained and released.
+
+use std::sync::MutexGuard;
+
+use curium_sys::{CUcontext, CUdevice, CUresult};
+
+use crate::argument::Pointer;
+use crate::driver::context::create::checked_flags;
+use crate::driver::{Context, Driver, Result, State};
+use crate::handle::Id;
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuDevicePrimaryCtxRetain(&self, context: Pointer<CUcontext>, device: CUdevice) -> Result {
+        let place = context.required()?;
+        let device = self.device(device)?;
+        let mut state = self.lock();
+        state.healthy(device)?;
+        place.write(state.retain_primary(device).as_raw())
+    }
+
+    pub(crate) fn cuDevicePrimaryCtxRelease_v2(&self, device: CUdevice) -> Result {
+        let device = self.device(device)?;
+        let state = self.lock();
+        let (id, retained) = state.primary(device).ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?;
+        self.leave_primary(state, id, retained - 1)
+    }
+
+    pub(crate) fn cuDevicePrimaryCtxReset_v2(&self, device: CUdevice) -> Result {
+        let device = self.device(device)?;
+        let state = self.lock();
+        match state.primary(device) {
+            Some((id, _)) => self.leave_primary(state, id, 0),
+            None => Ok(()),
+        }
+    }
+
+    pub(crate) fn cuDevicePrimaryCtxGetState(
+        &self,
+        device: CUdevice,
+        flags: Pointer<u32>,
+        active: Pointer<i32>,
+    ) -> Result {
+        let device = self.device(device)?;
+        let state = self.lock();
+        active.required()?;
+        flags.write(state.devices[device].primary_flags)?;
+        active.write(i32::from(state.primary(device).is_some()))
+    }
+
+    pub(crate) fn cuDevicePrimaryCtxSetFlags_v2(&self, device: CUdevice, flags: u32) -> Result {
+        let device = self.device(device)?;
+        let flags = checked_flags(flags)?;
+        let mut state = self.lock();
+        state.devices[device].primary_flags = flags;
+        if let Some((id, _)) = state.primary(device)
+            && let Some(context) = state.contexts.get_mut(id)
+        {
+            context.flags = flags;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn cuDevicePrimaryCtxRelease(&self, device: CUdevice) -> Result {
+        self.cuDevicePrimaryCtxRelease_v2(device)
+    }
+
+    pub(crate) fn cuDevicePrimaryCtxReset(&self, device: CUdevice) -> Result {
+        self.cuDevicePrimaryCtxReset_v2(device)
+    }
+
+    pub(crate) fn cuDevicePrimaryCtxSetFlags(&self, device: CUdevice, flags: u32) -> Result {
+        self.cuDevicePrimaryCtxSetFlags_v2(device, flags)
+    }
+
+    /// Sets how often the primary context is retained; with 0 it ends, after its work.
+    fn leave_primary<'a>(&'a self, mut state: MutexGuard<'a, State>, id: Id<Context>, retained: u32) -> Result {
+        if retained == 0 {
+            let pending = state.schedule.pending(|place| place.context == id);
+            state = self.wait(state, &pending)?;
+            self.end_objects(&mut state, id);
+        }
+        if let Some(context) = state.contexts.get_mut(id) {
+            context.retained = retained;
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    /// The active primary context of a device, with how often it is retained.
+    fn primary(&self, device: usize) -> Option<(Id<Context>, u32)> {
+        let id = self.devices[device].primary?;
+        self.contexts.get(id).filter(|context| context.is_active()).map(|context| (id, context.retained))
+    }
+
+    /// Retains the primary context of a device, which has the same handle each time.
+    fn retain_primary(&mut self, device: usize) -> Id<Context> {
+        let flags = self.devices[device].primary_flags;
+        let Some(id) = self.devices[device].primary else {
+            let id = self.new_context(device, flags, true);
+            self.devices[device].primary = Some(id);
+            return id;
+        };
+        let number = self.next_number();
+        if let Some(context) = self.contexts.get_mut(id) {
+            if context.is_active() {
+                context.retained += 1;
+            } else {
+                *context = Context::new(device, flags, true, number);
+                self.give_streams(id);
+            }
+        }
+        id
+    }
+}

@@ -1,0 +1,162 @@
+//! Copies.
+
+use std::ffi::c_void;
+
+use curium_sys::{CUdeviceptr, CUresult, CUstream_st};
+
+use crate::argument::{ConstPointer, Pointer};
+use crate::driver::{Driver, Result};
+use crate::memory::{End, HostPtr};
+use crate::schedule::Work;
+
+/// Up to this many bytes, pageable memory is read when an asynchronous copy is queued; larger copies are waited for.
+const STAGED_BYTES: usize = 64 << 10;
+
+/// Whether the caller waits for a copy.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Wait {
+    Until,
+    Never,
+}
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuMemcpyHtoD_v2(&self, to: CUdeviceptr, from: ConstPointer<c_void>, size: usize) -> Result {
+        self.require_current()?;
+        let ends = (self.device_end(to, size)?, host_end(from.as_ptr().cast_mut(), size)?);
+        self.transfer(legacy(), ends, size, Wait::Until)
+    }
+
+    pub(crate) fn cuMemcpyDtoH_v2(&self, to: Pointer<c_void>, from: CUdeviceptr, size: usize) -> Result {
+        self.require_current()?;
+        let ends = (host_end(to.as_ptr(), size)?, self.device_end(from, size)?);
+        self.transfer(legacy(), ends, size, Wait::Until)
+    }
+
+    /// As on hardware, the host does not wait for a copy on the device.
+    pub(crate) fn cuMemcpyDtoD_v2(&self, to: CUdeviceptr, from: CUdeviceptr, size: usize) -> Result {
+        self.require_current()?;
+        let ends = (self.device_end(to, size)?, self.device_end(from, size)?);
+        self.transfer(legacy(), ends, size, Wait::Never)
+    }
+
+    pub(crate) fn cuMemcpy(&self, to: CUdeviceptr, from: CUdeviceptr, size: usize) -> Result {
+        self.require_current()?;
+        let wait = if self.is_pageable(to) || self.is_pageable(from) { Wait::Until } else { Wait::Never };
+        let ends = (self.unified_end(to, size)?, self.unified_end(from, size)?);
+        self.transfer(legacy(), ends, size, wait)
+    }
+
+    pub(crate) fn cuMemcpyHtoDAsync_v2(
+        &self,
+        to: CUdeviceptr,
+        from: ConstPointer<c_void>,
+        size: usize,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
+        let ends = (self.device_end(to, size)?, host_end(from.as_ptr().cast_mut(), size)?);
+        self.transfer_async(stream, ends, size)
+    }
+
+    pub(crate) fn cuMemcpyDtoHAsync_v2(
+        &self,
+        to: Pointer<c_void>,
+        from: CUdeviceptr,
+        size: usize,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
+        let ends = (host_end(to.as_ptr(), size)?, self.device_end(from, size)?);
+        self.transfer_async(stream, ends, size)
+    }
+
+    pub(crate) fn cuMemcpyDtoDAsync_v2(
+        &self,
+        to: CUdeviceptr,
+        from: CUdeviceptr,
+        size: usize,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
+        let ends = (self.device_end(to, size)?, self.device_end(from, size)?);
+        self.transfer(stream, ends, size, Wait::Never)
+    }
+
+    pub(crate) fn cuMemcpyAsync(
+        &self,
+        to: CUdeviceptr,
+        from: CUdeviceptr,
+        size: usize,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
+        let ends = (self.unified_end(to, size)?, self.unified_end(from, size)?);
+        self.transfer_async(stream, ends, size)
+    }
+}
+
+impl Driver {
+    /// Queues a copy that the caller did not ask to wait for, and waits where the driver does: for pageable memory.
+    fn transfer_async(&self, stream: Pointer<CUstream_st>, (to, from): (End, End), size: usize) -> Result {
+        let is_pageable = |end: &End| matches!(end, End::Host(host) if !self.is_known(*host));
+        if is_pageable(&to) {
+            return self.transfer(stream, (to, from), size, Wait::Until);
+        }
+        match from {
+            End::Host(host) if is_pageable(&from) && size <= STAGED_BYTES => {
+                let mut staged = vec![0; size].into_boxed_slice();
+                // SAFETY: the caller of the copy vouched that `size` bytes at `host` can be read now.
+                unsafe { std::ptr::copy_nonoverlapping(host.0.cast_const(), staged.as_mut_ptr(), size) };
+                self.transfer(stream, (to, End::Staged(staged)), size, Wait::Never)
+            }
+            End::Host(_) if is_pageable(&from) => self.transfer(stream, (to, from), size, Wait::Until),
+            _ => self.transfer(stream, (to, from), size, Wait::Never),
+        }
+    }
+
+    fn transfer(&self, stream: Pointer<CUstream_st>, (to, from): (End, End), size: usize, wait: Wait) -> Result {
+        let mut state = self.lock();
+        let stream = self.stream(&mut state, stream)?;
+        if size == 0 {
+            return Ok(());
+        }
+        let work = Work::Device(Box::new(move |driver| driver.memory().copy(&to, &from, size)));
+        if wait == Wait::Until {
+            return self.queue_and_wait(state, stream, work);
+        }
+        self.queue(&mut state, stream, work);
+        Ok(())
+    }
+
+    /// An end of a copy in an allocation that has room for it.
+    pub(crate) fn device_end(&self, address: CUdeviceptr, size: usize) -> Result<End> {
+        let fits = size == 0 || self.memory().contains(address, size as u64);
+        if fits { Ok(End::Device(address)) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+    }
+
+    /// An end of a copy that is device memory or host memory, as its address says.
+    fn unified_end(&self, address: CUdeviceptr, size: usize) -> Result<End> {
+        if self.is_pageable(address) {
+            return host_end(HostPtr::from_exposed(address).0.cast(), size);
+        }
+        self.device_end(address, size)
+    }
+
+    /// Whether an address is in host memory that the device does not know.
+    fn is_pageable(&self, address: CUdeviceptr) -> bool {
+        self.memory().find(address).is_none() && !self.memory().is_device_address(address)
+    }
+
+    fn is_known(&self, host: HostPtr) -> bool {
+        self.memory().find(host.0.addr() as u64).is_some()
+    }
+}
+
+fn host_end(memory: *mut c_void, size: usize) -> Result<End> {
+    if memory.is_null() && size != 0 {
+        return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+    }
+    Ok(End::Host(HostPtr(memory.cast())))
+}
+
+/// The handle of the default stream that synchronous calls use.
+pub(crate) fn legacy() -> Pointer<CUstream_st> {
+    Pointer::null()
+}

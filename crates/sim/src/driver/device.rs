@@ -1,0 +1,118 @@
+//! Devices.
+
+mod model;
+
+use std::ffi::c_char;
+
+use curium_sys::{CUdevice, CUdevice_attribute, CUresult, CUuuid};
+
+use crate::argument::{ConstPointer, Pointer};
+use crate::driver::{Driver, Result};
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuDeviceGet(&self, device: Pointer<CUdevice>, ordinal: i32) -> Result {
+        let place = device.required()?;
+        self.device(ordinal)?;
+        place.write(ordinal)
+    }
+
+    pub(crate) fn cuDeviceGetCount(&self, count: Pointer<i32>) -> Result {
+        count.write(self.config().devices.cast_signed())
+    }
+
+    pub(crate) fn cuDeviceGetName(&self, name: Pointer<c_char>, length: i32, device: CUdevice) -> Result {
+        self.device(device)?;
+        name.write_text(self.config().device_model.name(), length)
+    }
+
+    pub(crate) fn cuDeviceGetUuid(&self, uuid: Pointer<CUuuid>, device: CUdevice) -> Result {
+        self.cuDeviceGetUuid_v2(uuid, device)
+    }
+
+    pub(crate) fn cuDeviceGetUuid_v2(&self, uuid: Pointer<CUuuid>, device: CUdevice) -> Result {
+        let index = self.device(device)?;
+        let mut bytes = *b"curium simulator";
+        // Sixteen devices and more still differ.
+        bytes[15] = b'0'.wrapping_add(index as u8);
+        uuid.write(CUuuid { bytes: bytes.map(|byte| byte as c_char) })
+    }
+
+    pub(crate) fn cuDeviceGetLuid(&self, _luid: Pointer<c_char>, _mask: Pointer<u32>, device: CUdevice) -> Result {
+        self.device(device)?;
+        Err(CUresult::CUDA_ERROR_NOT_SUPPORTED)
+    }
+
+    pub(crate) fn cuDeviceGetAttribute(
+        &self,
+        value: Pointer<i32>,
+        attribute: CUdevice_attribute,
+        device: CUdevice,
+    ) -> Result {
+        let place = value.required()?;
+        let index = self.device(device)?;
+        if attribute == CUdevice_attribute::CU_DEVICE_ATTRIBUTE_PCI_BUS_ID {
+            return place.write(bus_of(index).into());
+        }
+        place.write(self.config().device_model.attribute(attribute).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?)
+    }
+
+    pub(crate) fn cuDeviceTotalMem_v2(&self, bytes: Pointer<usize>, device: CUdevice) -> Result {
+        self.device(device)?;
+        bytes.write(self.config().memory_budget as usize)
+    }
+
+    pub(crate) fn cuDeviceComputeCapability(
+        &self,
+        major: Pointer<i32>,
+        minor: Pointer<i32>,
+        device: CUdevice,
+    ) -> Result {
+        minor.required()?;
+        self.cuDeviceGetAttribute(major, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, device)?;
+        self.cuDeviceGetAttribute(minor, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, device)
+    }
+
+    pub(crate) fn cuDeviceGetPCIBusId(&self, id: Pointer<c_char>, length: i32, device: CUdevice) -> Result {
+        let index = self.device(device)?;
+        id.write_text(&pci_bus_id(index), length)
+    }
+
+    pub(crate) fn cuDeviceGetByPCIBusId(&self, device: Pointer<CUdevice>, id: ConstPointer<c_char>) -> Result {
+        let place = device.required()?;
+        let id = id.text()?;
+        let matches = |index: &u32| id.to_bytes().eq_ignore_ascii_case(pci_bus_id(*index as usize).as_bytes());
+        let found = (0..self.config().devices).find(matches);
+        place.write(found.ok_or(CUresult::CUDA_ERROR_INVALID_DEVICE)?.cast_signed())
+    }
+
+    /// Devices have no access to each other's memory.
+    pub(crate) fn cuDeviceCanAccessPeer(&self, access: Pointer<i32>, device: CUdevice, peer: CUdevice) -> Result {
+        let place = access.required()?;
+        self.device(device)?;
+        self.device(peer)?;
+        place.write(0)
+    }
+}
+
+impl Driver {
+    /// The index of the device with this ordinal.
+    pub(crate) fn device(&self, ordinal: CUdevice) -> Result<usize> {
+        let index = u32::try_from(ordinal).ok().filter(|index| *index < self.config().devices);
+        index.map(|index| index as usize).ok_or(CUresult::CUDA_ERROR_INVALID_DEVICE)
+    }
+
+    /// An attribute of the hardware that every model has.
+    pub(crate) fn figure(&self, attribute: CUdevice_attribute) -> u32 {
+        self.config().device_model.figure(attribute)
+    }
+}
+
+/// The PCI bus of a device: one each.
+fn bus_of(index: usize) -> u8 {
+    (index as u8).wrapping_add(1)
+}
+
+fn pci_bus_id(index: usize) -> String {
+    format!("0000:{:02X}:00.0", bus_of(index))
+}

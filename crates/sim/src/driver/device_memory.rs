@@ -1,0 +1,85 @@
+//! Device memory.
+
+use curium_sys::{CUdeviceptr, CUresult};
+
+use crate::argument::Pointer;
+use crate::driver::{Driver, Result};
+use crate::memory::{Owner, Purpose};
+
+/// Rows of pitched memory start at multiples of this.
+const PITCH: u64 = 512;
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuMemAlloc_v2(&self, address: Pointer<CUdeviceptr>, size: usize) -> Result {
+        let place = address.required()?;
+        let owner = self.current_owner()?;
+        if size == 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        place.write(self.memory().allocate_on_device(size as u64, owner, Purpose::Device)?)
+    }
+
+    pub(crate) fn cuMemAllocPitch_v2(
+        &self,
+        address: Pointer<CUdeviceptr>,
+        pitch: Pointer<usize>,
+        width: usize,
+        height: usize,
+        element: u32,
+    ) -> Result {
+        let place = pitch.required()?;
+        if !matches!(element, 4 | 8 | 16) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let row = (width as u64).checked_next_multiple_of(PITCH);
+        let size = row.and_then(|row| row.checked_mul(height as u64)).ok_or(CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
+        self.cuMemAlloc_v2(address, size as usize)?;
+        place.write(width.next_multiple_of(PITCH as usize))
+    }
+
+    /// Waits for the device, as on hardware.
+    pub(crate) fn cuMemFree_v2(&self, address: CUdeviceptr) -> Result {
+        if address == 0 {
+            return Ok(());
+        }
+        let found = self.memory().find(address).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let state = self.lock();
+        state.healthy(found.owner.device)?;
+        let may = |purpose: &Purpose| matches!(purpose, Purpose::Device | Purpose::Pool(_) | Purpose::Managed);
+        self.memory().condemn(address, may)?;
+        let state = self.wait_for_device(state, found.owner.device)?;
+        state.healthy(found.owner.device)?;
+        self.memory().free(address);
+        Ok(())
+    }
+
+    pub(crate) fn cuMemGetInfo_v2(&self, free: Pointer<usize>, total: Pointer<usize>) -> Result {
+        let device = self.current_owner()?.device;
+        free.write_if_asked(self.memory().free_bytes(device) as usize);
+        total.write_if_asked(self.config().memory_budget as usize);
+        Ok(())
+    }
+
+    pub(crate) fn cuMemGetAddressRange_v2(
+        &self,
+        base: Pointer<CUdeviceptr>,
+        size: Pointer<usize>,
+        address: CUdeviceptr,
+    ) -> Result {
+        self.current_owner()?;
+        let found = self.memory().find(address).filter(|found| !found.is_condemned);
+        let found = found.ok_or(CUresult::CUDA_ERROR_NOT_FOUND)?;
+        base.write_if_asked(found.base);
+        size.write_if_asked(found.size as usize);
+        Ok(())
+    }
+}
+
+impl Driver {
+    /// The current context, which works, as an owner of memory.
+    pub(crate) fn current_owner(&self) -> Result<Owner> {
+        let (state, context) = self.enter_current()?;
+        Ok(Owner { context, device: state.usable(context)?.device })
+    }
+}

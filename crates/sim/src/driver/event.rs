@@ -1,0 +1,183 @@
+//! Events.
+
+use std::time::Instant;
+
+use curium_sys::{CUevent, CUevent_st, CUresult, CUstream_st};
+
+use crate::argument::Pointer;
+use crate::driver::{Context, Driver, Result, State, Stream};
+use crate::handle::{Fate, Id, Kind, Object};
+use crate::schedule::{Ticket, Work};
+
+/// A point in the work of a stream.
+pub(crate) struct Event {
+    pub(crate) context: Id<Context>,
+    flags: u32,
+    /// The last record.
+    pub(crate) ticket: Option<Ticket>,
+    /// How often the event was recorded.
+    records: u64,
+    /// When the last record completed.
+    time: Option<Instant>,
+}
+
+impl Object for Event {
+    type Raw = CUevent_st;
+    const KIND: Kind = Kind::Event;
+}
+
+const DISABLE_TIMING: u32 = 2;
+const INTERPROCESS: u32 = 4;
+const ALL_FLAGS: u32 = 7;
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuEventCreate(&self, event: Pointer<CUevent>, flags: u32) -> Result {
+        let place = event.required()?;
+        let (mut state, context) = self.enter_current()?;
+        if flags & !ALL_FLAGS != 0 || flags & (INTERPROCESS | DISABLE_TIMING) == INTERPROCESS {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let event = Event { context, flags, ticket: None, records: 0, time: None };
+        place.write(state.events.insert(event).as_raw())
+    }
+
+    pub(crate) fn cuEventDestroy_v2(&self, event: Pointer<CUevent_st>) -> Result {
+        let mut state = self.lock();
+        let id = state.event(event)?.0;
+        state.events.remove(id);
+        Ok(())
+    }
+
+    pub(crate) fn cuEventRecord(&self, event: Pointer<CUevent_st>, stream: Pointer<CUstream_st>) -> Result {
+        let mut state = self.lock();
+        state.event(event)?;
+        let stream = self.stream(&mut state, stream)?;
+        self.record_after(&mut state, event, stream, &[])
+    }
+
+    pub(crate) fn cuEventRecordWithFlags(
+        &self,
+        event: Pointer<CUevent_st>,
+        stream: Pointer<CUstream_st>,
+        flags: u32,
+    ) -> Result {
+        if flags > 1 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        self.cuEventRecord(event, stream)
+    }
+
+    pub(crate) fn cuEventQuery(&self, event: Pointer<CUevent_st>) -> Result {
+        let mut state = self.lock();
+        let ticket = state.event(event)?.1.ticket;
+        if ticket.is_none_or(|ticket| !state.schedule.is_pending(ticket)) {
+            return Ok(());
+        }
+        state.schedule.grant();
+        self.changed().notify_all();
+        Err(CUresult::CUDA_ERROR_NOT_READY)
+    }
+
+    pub(crate) fn cuEventSynchronize(&self, event: Pointer<CUevent_st>) -> Result {
+        let state = self.lock();
+        let (_, Event { context, ticket, .. }) = state.event(event)?;
+        let (context, ticket) = (*context, *ticket);
+        let state = self.wait(state, ticket.as_slice())?;
+        state.usable(context).map(|_| ())
+    }
+
+    pub(crate) fn cuEventElapsedTime(
+        &self,
+        milliseconds: Pointer<f32>,
+        start: Pointer<CUevent_st>,
+        end: Pointer<CUevent_st>,
+    ) -> Result {
+        let place = milliseconds.required()?;
+        let state = self.lock();
+        let (_, start) = state.event(start)?;
+        let (_, end) = state.event(end)?;
+        let is_timed = |event: &Event| event.flags & DISABLE_TIMING == 0 && event.ticket.is_some();
+        if start.context != end.context || !is_timed(start) || !is_timed(end) {
+            return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
+        }
+        match (start.time, end.time) {
+            (Some(start), Some(end)) => place.write(milliseconds_between(start, end)),
+            _ => Err(CUresult::CUDA_ERROR_NOT_READY),
+        }
+    }
+
+    pub(crate) fn cuEventElapsedTime_v2(
+        &self,
+        milliseconds: Pointer<f32>,
+        start: Pointer<CUevent_st>,
+        end: Pointer<CUevent_st>,
+    ) -> Result {
+        self.cuEventElapsedTime(milliseconds, start, end)
+    }
+}
+
+impl Driver {
+    /// Queues a record of an event in a stream of the same context, which waits for more than the stream.
+    pub(crate) fn record_after(
+        &self,
+        state: &mut State,
+        event: Pointer<CUevent_st>,
+        stream: Id<Stream>,
+        extra: &[Ticket],
+    ) -> Result {
+        let (id, context) = state.event(event).map(|(id, event)| (id, event.context))?;
+        if self.stream_context(state, stream)? != context {
+            return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
+        }
+        let event = state.events.get_mut(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        event.records += 1;
+        event.time = None;
+        let record = event.records;
+        let stamp = Work::Device(Box::new(move |driver| driver.stamp(id, record)));
+        let ticket = self.queue_after(state, stream, extra, stamp);
+        if let Some(event) = state.events.get_mut(id) {
+            event.ticket = ticket;
+        }
+        Ok(())
+    }
+
+    /// Lets later work of a stream wait for a record, if it is pending.
+    pub(crate) fn wait_in_stream(&self, state: &mut State, stream: Id<Stream>, record: Option<Ticket>) {
+        if let Some(ticket) = record.filter(|ticket| state.schedule.is_pending(*ticket)) {
+            self.queue_after(state, stream, &[ticket], Work::Device(Box::new(|_| Ok(()))));
+        }
+    }
+
+    /// Notes when a record of an event ran, if it is the last one.
+    fn stamp(&self, id: Id<Event>, record: u64) -> Result {
+        let now = Instant::now();
+        if let Some(event) = self.lock().events.get_mut(id).filter(|event| event.records == record) {
+            event.time = Some(now);
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    /// A live event of a context that works.
+    pub(crate) fn event(&self, raw: Pointer<CUevent_st>) -> Result<(Id<Event>, &Event)> {
+        let id = Id::from(raw);
+        match self.events.get(id) {
+            Some(event) => {
+                self.usable(event.context)?;
+                Ok((id, event))
+            }
+            None if self.events.fate(id) == Fate::Unknown => Err(CUresult::CUDA_ERROR_INVALID_HANDLE),
+            None => Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED),
+        }
+    }
+}
+
+/// The time from `start` to `end`, negative if `end` was earlier.
+fn milliseconds_between(start: Instant, end: Instant) -> f32 {
+    match end.checked_duration_since(start) {
+        Some(after) => after.as_secs_f32() * 1e3,
+        None => -start.duration_since(end).as_secs_f32() * 1e3,
+    }
+}

@@ -1,0 +1,78 @@
+//! Functions of the host that run in stream order.
+
+use std::cell::Cell;
+use std::ffi::c_void;
+
+use curium_sys::{CUhostFn, CUresult, CUstream, CUstream_st, CUstreamCallback};
+
+use crate::argument::Pointer;
+use crate::driver::{Driver, Result};
+use crate::schedule::Work;
+
+/// A function of the host with its argument.
+pub(crate) struct HostFunction {
+    callee: Callee,
+    data: *mut c_void,
+}
+
+enum Callee {
+    Function(unsafe extern "C" fn(*mut c_void)),
+    Callback(unsafe extern "C" fn(CUstream, CUresult, *mut c_void), CUstream),
+}
+
+// SAFETY: whoever queues a host function lets the driver call it with its argument on another thread: that is its contract.
+unsafe impl Send for HostFunction {}
+
+thread_local! {
+    static RUNNING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Whether the calling thread is in a host function, where calls of the driver are not permitted.
+pub(crate) fn is_running_here() -> bool {
+    RUNNING.try_with(Cell::get).unwrap_or(false)
+}
+
+impl HostFunction {
+    pub(crate) fn call(&self) {
+        RUNNING.set(true);
+        match self.callee {
+            // SAFETY: whoever queued the function vouched that it can be called with this argument.
+            Callee::Function(function) => unsafe { function(self.data) },
+            // SAFETY: whoever queued the callback vouched that it can be called with this argument.
+            Callee::Callback(callback, stream) => unsafe { callback(stream, CUresult::CUDA_SUCCESS, self.data) },
+        }
+        RUNNING.set(false);
+    }
+}
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuLaunchHostFunc(
+        &self,
+        stream: Pointer<CUstream_st>,
+        function: CUhostFn,
+        data: Pointer<c_void>,
+    ) -> Result {
+        let function = function.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        self.queue_host_function(stream, HostFunction { callee: Callee::Function(function), data: data.as_ptr() })
+    }
+
+    pub(crate) fn cuStreamAddCallback(
+        &self,
+        stream: Pointer<CUstream_st>,
+        callback: CUstreamCallback,
+        data: Pointer<c_void>,
+        flags: u32,
+    ) -> Result {
+        let callback = callback.filter(|_| flags == 0).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let callee = Callee::Callback(callback, stream.as_ptr());
+        self.queue_host_function(stream, HostFunction { callee, data: data.as_ptr() })
+    }
+
+    fn queue_host_function(&self, stream: Pointer<CUstream_st>, function: HostFunction) -> Result {
+        let mut state = self.lock();
+        let stream = self.stream(&mut state, stream)?;
+        self.queue(&mut state, stream, Work::Host(function));
+        Ok(())
+    }
+}

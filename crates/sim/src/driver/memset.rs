@@ -1,0 +1,79 @@
+//! Filling memory.
+
+use curium_sys::{CUdeviceptr, CUresult, CUstream_st};
+
+use crate::argument::Pointer;
+use crate::driver::copy::legacy;
+use crate::driver::{Driver, Result};
+use crate::memory::Fill;
+use crate::schedule::Work;
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuMemsetD8_v2(&self, address: CUdeviceptr, value: u8, count: usize) -> Result {
+        self.fill_now(address, Fill { value: value.into(), width: 1, count })
+    }
+
+    pub(crate) fn cuMemsetD16_v2(&self, address: CUdeviceptr, value: u16, count: usize) -> Result {
+        self.fill_now(address, Fill { value: value.into(), width: 2, count })
+    }
+
+    pub(crate) fn cuMemsetD32_v2(&self, address: CUdeviceptr, value: u32, count: usize) -> Result {
+        self.fill_now(address, Fill { value, width: 4, count })
+    }
+
+    pub(crate) fn cuMemsetD8Async(
+        &self,
+        address: CUdeviceptr,
+        value: u8,
+        count: usize,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
+        self.fill_async(address, Fill { value: value.into(), width: 1, count }, stream)
+    }
+
+    pub(crate) fn cuMemsetD16Async(
+        &self,
+        address: CUdeviceptr,
+        value: u16,
+        count: usize,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
+        self.fill_async(address, Fill { value: value.into(), width: 2, count }, stream)
+    }
+
+    pub(crate) fn cuMemsetD32Async(
+        &self,
+        address: CUdeviceptr,
+        value: u32,
+        count: usize,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
+        self.fill_async(address, Fill { value, width: 4, count }, stream)
+    }
+}
+
+impl Driver {
+    /// Fills in the default stream. The host waits only if it could see the memory.
+    fn fill_now(&self, address: CUdeviceptr, fill: Fill) -> Result {
+        self.require_current()?;
+        self.fill_async(address, fill, legacy())?;
+        let is_on_host = self.memory().find(address).is_some_and(|found| found.purpose.is_on_host());
+        if is_on_host { self.cuStreamSynchronize(legacy()) } else { Ok(()) }
+    }
+
+    fn fill_async(&self, address: CUdeviceptr, fill: Fill, stream: Pointer<CUstream_st>) -> Result {
+        let size = fill.count.checked_mul(fill.width).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let mut state = self.lock();
+        let stream = self.stream(&mut state, stream)?;
+        if !address.is_multiple_of(fill.width as u64) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        self.device_end(address, size)?;
+        if size != 0 {
+            let work = Work::Device(Box::new(move |driver| driver.memory().fill(address, fill)));
+            self.queue(&mut state, stream, work);
+        }
+        Ok(())
+    }
+}

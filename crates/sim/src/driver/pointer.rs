@@ -1,0 +1,110 @@
+//! What is known of an address.
+
+use std::ffi::c_void;
+
+use curium_sys::{CUcontext, CUdeviceptr, CUmemoryPool, CUmemorytype, CUpointer_attribute, CUresult};
+
+use crate::argument::{Pointer, elements};
+use crate::driver::{Driver, Result};
+use crate::memory::{Allocation, Purpose};
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuPointerGetAttribute(
+        &self,
+        value: Pointer<c_void>,
+        attribute: CUpointer_attribute,
+        address: CUdeviceptr,
+    ) -> Result {
+        let value = value.required()?;
+        let found = self.allocation_at(address).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        put(value, attribute, Some(&found), address)
+    }
+
+    /// For an address that nothing is known of, the values are zeros.
+    pub(crate) fn cuPointerGetAttributes(
+        &self,
+        count: u32,
+        attributes: Pointer<CUpointer_attribute>,
+        values: Pointer<*mut c_void>,
+        address: CUdeviceptr,
+    ) -> Result {
+        // SAFETY: the caller passes `count` attributes.
+        let attributes = unsafe { elements(attributes.as_ptr().cast_const(), count as usize) }?;
+        // SAFETY: the caller passes `count` places for values.
+        let values = unsafe { elements(values.as_ptr().cast_const(), count as usize) }?;
+        let found = self.allocation_at(address);
+        for (attribute, value) in attributes.iter().zip(values) {
+            // SAFETY: each place is for a value of its attribute's type.
+            let value = unsafe { Pointer::from_raw(*value) };
+            put(value.required()?, *attribute, found.as_ref(), address)?;
+        }
+        Ok(())
+    }
+}
+
+impl Driver {
+    fn allocation_at(&self, address: CUdeviceptr) -> Option<Allocation> {
+        self.memory().find(address).filter(|found| !found.is_condemned)
+    }
+}
+
+/// Writes the value of one attribute, in the type that it has.
+fn put(
+    value: Pointer<c_void>,
+    attribute: CUpointer_attribute,
+    found: Option<&Allocation>,
+    address: CUdeviceptr,
+) -> Result {
+    use CUpointer_attribute as Attribute;
+
+    let is_on_host = found.is_some_and(|found| found.purpose.is_on_host());
+    let is_managed = found.is_some_and(|found| found.purpose == Purpose::Managed);
+    match attribute {
+        Attribute::CU_POINTER_ATTRIBUTE_CONTEXT => {
+            let context: CUcontext = found.map_or(std::ptr::null_mut(), |found| found.owner.context.as_raw());
+            put_as(value, context)
+        }
+        Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE => put_as(value, memory_type(found)),
+        Attribute::CU_POINTER_ATTRIBUTE_DEVICE_POINTER => put_as(value, found.map_or(0, |_| address)),
+        Attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER if found.is_some() && !is_on_host => {
+            Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+        }
+        Attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER => put_as(value, found.map_or(0, |_| address)),
+        Attribute::CU_POINTER_ATTRIBUTE_BUFFER_ID => put_as(value, found.map_or(0, |found| found.id)),
+        Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED => put_as(value, u32::from(is_managed)),
+        Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL => {
+            put_as(value, found.map_or(0, |found| found.owner.device as i32))
+        }
+        Attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR => put_as(value, found.map_or(0, |found| found.base)),
+        Attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE => put_as(value, found.map_or(0, |found| found.size as usize)),
+        Attribute::CU_POINTER_ATTRIBUTE_MAPPED => put_as(value, u32::from(found.is_some())),
+        Attribute::CU_POINTER_ATTRIBUTE_ACCESS_FLAGS => put_as(value, if found.is_some() { 3_u32 } else { 0 }),
+        Attribute::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE => put_as(value, pool_of(found)),
+        Attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
+        | Attribute::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE
+        | Attribute::CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE => put_as(value, 0_u32),
+        Attribute::CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES => put_as(value, 0_u64),
+        _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+    }
+}
+
+fn put_as<T>(value: Pointer<c_void>, of: T) -> Result {
+    // SAFETY: the caller of the C function passes a place for the attribute's type, which `T` is.
+    unsafe { value.cast::<T>() }.write(of)
+}
+
+fn memory_type(found: Option<&Allocation>) -> u32 {
+    match found.map(|found| found.purpose) {
+        None => 0,
+        Some(Purpose::Pinned { .. } | Purpose::Registered { .. }) => CUmemorytype::CU_MEMORYTYPE_HOST.0,
+        Some(_) => CUmemorytype::CU_MEMORYTYPE_DEVICE.0,
+    }
+}
+
+fn pool_of(found: Option<&Allocation>) -> CUmemoryPool {
+    match found.map(|found| found.purpose) {
+        Some(Purpose::Pool(pool)) => pool.as_raw(),
+        _ => std::ptr::null_mut(),
+    }
+}

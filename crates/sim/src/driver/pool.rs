@@ -1,0 +1,205 @@
+//! Memory pools, and allocation in stream order.
+
+use std::ffi::c_void;
+
+use curium_sys::{
+    CUdevice, CUdeviceptr, CUmemAllocationType, CUmemLocationType, CUmemPool_attribute, CUmemPoolHandle_st,
+    CUmemPoolProps, CUmemoryPool, CUresult, CUstream_st,
+};
+
+use crate::argument::{ConstPointer, Pointer};
+use crate::driver::{Driver, Result, State, Stream};
+use crate::handle::Id;
+use crate::memory::{Owner, Pool, Purpose};
+use crate::schedule::Work;
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuMemAllocAsync(
+        &self,
+        address: Pointer<CUdeviceptr>,
+        size: usize,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
+        let mut state = self.lock();
+        let stream = self.stream(&mut state, stream)?;
+        let owner = self.owner_of(&state, stream)?;
+        let pool = self.memory().read().current_pools[owner.device];
+        self.allocate_from(pool, address, size, owner)
+    }
+
+    pub(crate) fn cuMemAllocFromPoolAsync(
+        &self,
+        address: Pointer<CUdeviceptr>,
+        size: usize,
+        pool: Pointer<CUmemPoolHandle_st>,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
+        let mut state = self.lock();
+        let stream = self.stream(&mut state, stream)?;
+        let owner = self.owner_of(&state, stream)?;
+        self.allocate_from(self.pool(pool)?, address, size, owner)
+    }
+
+    pub(crate) fn cuMemFreeAsync(&self, address: CUdeviceptr, stream: Pointer<CUstream_st>) -> Result {
+        let mut state = self.lock();
+        let stream = self.stream(&mut state, stream)?;
+        if address == 0 {
+            return Ok(());
+        }
+        self.memory().condemn(address, |purpose| matches!(purpose, Purpose::Device | Purpose::Pool(_)))?;
+        let free = move |driver: &Self| {
+            driver.memory().free(address);
+            Ok(())
+        };
+        self.queue(&mut state, stream, Work::Device(Box::new(free)));
+        Ok(())
+    }
+
+    pub(crate) fn cuDeviceGetDefaultMemPool(&self, pool: Pointer<CUmemoryPool>, device: CUdevice) -> Result {
+        let device = self.device(device)?;
+        pool.write(self.memory().read().default_pools[device].as_raw())
+    }
+
+    pub(crate) fn cuDeviceGetMemPool(&self, pool: Pointer<CUmemoryPool>, device: CUdevice) -> Result {
+        let device = self.device(device)?;
+        pool.write(self.memory().read().current_pools[device].as_raw())
+    }
+
+    pub(crate) fn cuDeviceSetMemPool(&self, device: CUdevice, pool: Pointer<CUmemPoolHandle_st>) -> Result {
+        let device = self.device(device)?;
+        let id = self.pool(pool)?;
+        let mut records = self.memory().write();
+        if records.pools.get(id).is_none_or(|pool| pool.device != device) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        records.current_pools[device] = id;
+        Ok(())
+    }
+
+    pub(crate) fn cuMemPoolCreate(
+        &self,
+        pool: Pointer<CUmemoryPool>,
+        properties: ConstPointer<CUmemPoolProps>,
+    ) -> Result {
+        let place = pool.required()?;
+        let properties = properties.read()?;
+        let is_on_device = properties.location.type_ == CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+        if properties.allocType != CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED || !is_on_device {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        // SAFETY: the union's first member is a number, for which any bytes are valid.
+        let device = self.device(unsafe { properties.location.__bindgen_anon_1.id })?;
+        if properties.handleTypes.0 != 0 {
+            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+        }
+        let pool = Pool::new(device, false, properties.maxSize as u64);
+        place.write(self.memory().write().pools.insert(pool).as_raw())
+    }
+
+    /// Memory that is still allocated from the pool stays valid.
+    pub(crate) fn cuMemPoolDestroy(&self, pool: Pointer<CUmemPoolHandle_st>) -> Result {
+        let id = self.pool(pool)?;
+        let mut records = self.memory().write();
+        if records.default_pools.contains(&id) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        records.retire_pool(id);
+        Ok(())
+    }
+
+    pub(crate) fn cuMemPoolTrimTo(&self, pool: Pointer<CUmemPoolHandle_st>, keep: usize) -> Result {
+        let id = self.pool(pool)?;
+        if let Some(pool) = self.memory().write().pools.get_mut(id) {
+            pool.trim(keep as u64);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn cuMemPoolGetAttribute(
+        &self,
+        pool: Pointer<CUmemPoolHandle_st>,
+        attribute: CUmemPool_attribute,
+        value: Pointer<c_void>,
+    ) -> Result {
+        let id = self.pool(pool)?;
+        value.required()?;
+        let records = self.memory().read();
+        let pool = records.pools.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        if let Some(flag) = reuse_flag(attribute) {
+            // SAFETY: for these attributes the caller passes a place for an `int`.
+            return unsafe { value.cast::<i32>() }.write(pool.reuse[flag]);
+        }
+        let number = match attribute {
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => pool.threshold,
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT => pool.reserved,
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH => pool.reserved_high,
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT => pool.used,
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH => pool.used_high,
+            _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        };
+        // SAFETY: for these attributes the caller passes a place for a `cuuint64_t`.
+        unsafe { value.cast::<u64>() }.write(number)
+    }
+
+    pub(crate) fn cuMemPoolSetAttribute(
+        &self,
+        pool: Pointer<CUmemPoolHandle_st>,
+        attribute: CUmemPool_attribute,
+        value: Pointer<c_void>,
+    ) -> Result {
+        let id = self.pool(pool)?;
+        let mut records = self.memory().write();
+        let pool = records.pools.get_mut(id).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        if let Some(flag) = reuse_flag(attribute) {
+            // SAFETY: for these attributes the caller passes an `int`.
+            pool.reuse[flag] = i32::from(unsafe { value.cast::<i32>() }.read()? != 0);
+            return Ok(());
+        }
+        // SAFETY: for the other attributes that can be set the caller passes a `cuuint64_t`.
+        let read = || unsafe { value.cast::<u64>() }.read();
+        match attribute {
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => pool.threshold = read()?,
+            // The high marks can only be reset.
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH if read()? == 0 => {
+                pool.reserved_high = pool.reserved
+            }
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH if read()? == 0 => pool.used_high = pool.used,
+            _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        }
+        Ok(())
+    }
+}
+
+impl Driver {
+    fn pool(&self, raw: Pointer<CUmemPoolHandle_st>) -> Result<Id<Pool>> {
+        let id = Id::from(raw);
+        let is_live = self.memory().read().pools.get(id).is_some_and(|pool| !pool.is_retired);
+        if is_live { Ok(id) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+    }
+
+    /// The context of a stream as an owner of memory.
+    fn owner_of(&self, state: &State, stream: Id<Stream>) -> Result<Owner> {
+        let context = self.stream_context(state, stream)?;
+        Ok(Owner { context, device: state.usable(context)?.device })
+    }
+
+    /// The memory is there at once; its use in stream order is up to the caller.
+    fn allocate_from(&self, pool: Id<Pool>, address: Pointer<CUdeviceptr>, size: usize, owner: Owner) -> Result {
+        let place = address.required()?;
+        if size == 0 {
+            return place.write(0);
+        }
+        place.write(self.memory().allocate_on_device(size as u64, owner, Purpose::Pool(pool))?)
+    }
+}
+
+/// The position of a flag on reuse among the three.
+fn reuse_flag(attribute: CUmemPool_attribute) -> Option<usize> {
+    match attribute {
+        CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES => Some(0),
+        CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC => Some(1),
+        CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES => Some(2),
+        _ => None,
+    }
+}

@@ -1,0 +1,162 @@
+//! Everything of a driver that calls change, behind one lock.
+
+use std::collections::HashMap;
+
+use curium_sys::CUresult;
+
+use crate::config::Config;
+use crate::driver::stream::Class;
+use crate::driver::{Context, Event, Result, Stream};
+use crate::handle::{Fate, Id, Table};
+use crate::live::LiveHandles;
+use crate::schedule::{Schedule, Ticket};
+
+/// The objects of a driver and their queued work.
+pub(crate) struct State {
+    pub(crate) devices: Vec<DeviceState>,
+    pub(crate) contexts: Table<Context>,
+    pub(crate) streams: Table<Stream>,
+    pub(crate) events: Table<Event>,
+    pub(crate) schedule: Schedule,
+    pub(crate) workers_started: bool,
+    /// The number of the last context or stream: `cuCtxGetId` and `cuStreamGetId` never repeat.
+    last_number: u64,
+}
+
+/// What changes on a device.
+#[derive(Default)]
+pub(crate) struct DeviceState {
+    /// The primary context, from its first retain on, whether it is active or not.
+    pub(crate) primary: Option<Id<Context>>,
+    /// The flags that the next activation of the primary context takes.
+    pub(crate) primary_flags: u32,
+    /// The code of the fault after which the device does no more work.
+    sticky: Option<CUresult>,
+}
+
+impl State {
+    pub(crate) fn new(config: &Config) -> Self {
+        Self {
+            devices: (0..config.devices).map(|_| DeviceState::default()).collect(),
+            contexts: Table::new(),
+            streams: Table::new(),
+            events: Table::new(),
+            schedule: Schedule::new(config.seed, config.workers),
+            workers_started: false,
+            last_number: 0,
+        }
+    }
+
+    pub(crate) fn next_number(&mut self) -> u64 {
+        self.last_number += 1;
+        self.last_number
+    }
+
+    /// A context that was not destroyed.
+    pub(crate) fn context(&self, id: Id<Context>) -> Result<&Context> {
+        match self.contexts.get(id) {
+            Some(context) if context.is_active() => Ok(context),
+            Some(_) => Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED),
+            None if self.contexts.fate(id) == Fate::Unknown => Err(CUresult::CUDA_ERROR_INVALID_CONTEXT),
+            None => Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED),
+        }
+    }
+
+    /// A context that was not destroyed and whose device has not failed.
+    pub(crate) fn usable(&self, id: Id<Context>) -> Result<&Context> {
+        let context = self.context(id)?;
+        self.healthy(context.device)?;
+        Ok(context)
+    }
+
+    pub(crate) fn usable_mut(&mut self, id: Id<Context>) -> Result<&mut Context> {
+        self.usable(id)?;
+        self.contexts.get_mut(id).ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)
+    }
+
+    /// That the device has not failed.
+    pub(crate) fn healthy(&self, device: usize) -> Result {
+        self.sticky(device).map_or(Ok(()), Err)
+    }
+
+    /// The code of the fault after which the device does no more work.
+    pub(crate) fn sticky(&self, device: usize) -> Option<CUresult> {
+        self.devices.get(device).and_then(|device| device.sticky)
+    }
+
+    /// Makes a fault stick; the first one stays.
+    pub(crate) fn fail(&mut self, device: usize, code: CUresult) {
+        if let Some(device) = self.devices.get_mut(device) {
+            device.sticky = device.sticky.or(Some(code));
+        }
+    }
+
+    pub(crate) fn clear_sticky(&mut self) {
+        self.devices.iter_mut().for_each(|device| device.sticky = None);
+    }
+
+    /// What new work in a stream waits for.
+    pub(crate) fn predecessors(&self, id: Id<Stream>) -> Vec<Ticket> {
+        let Some(stream) = self.streams.get(id) else { return Vec::new() };
+        let mut tickets: Vec<Ticket> = stream.tail.into_iter().collect();
+        let context = self.contexts.get(stream.context);
+        match stream.class {
+            Class::NonBlocking => {}
+            Class::Blocking => {
+                let legacy = context.and_then(|context| self.streams.get(context.legacy));
+                tickets.extend(legacy.and_then(|legacy| legacy.tail));
+            }
+            Class::Legacy => {
+                let blocking = |other: &Stream| other.class == Class::Blocking && other.context == stream.context;
+                let others = self.streams.iter().filter(|(_, other)| blocking(other));
+                tickets.extend(others.filter_map(|(_, other)| other.tail));
+                tickets.extend(context.into_iter().flat_map(|context| &context.tails_of_destroyed_streams));
+            }
+        }
+        tickets.retain(|ticket| self.schedule.is_pending(*ticket));
+        tickets.sort_unstable();
+        tickets
+    }
+
+    /// Ends the objects of a context that has ended.
+    pub(crate) fn lose_objects(&mut self, context: Id<Context>) {
+        self.streams.lose(|stream| stream.context == context);
+        self.events.lose(|event| event.context == context);
+    }
+
+    pub(crate) fn count_live(&self, live: &mut LiveHandles) {
+        live.contexts = self.contexts.iter().filter(|(_, context)| context.is_active()).count() as u64;
+        live.streams = self.streams.iter().filter(|(_, stream)| stream.is_created).count() as u64;
+        live.events = self.events.iter().count() as u64;
+    }
+
+    /// The per-thread default stream of a thread in a context, made when it is first used.
+    pub(crate) fn per_thread_stream(&mut self, context: Id<Context>, thread: u64) -> Result<Id<Stream>> {
+        if let Some(stream) = self.usable(context)?.per_thread.get(&thread) {
+            return Ok(*stream);
+        }
+        let number = self.next_number();
+        let stream = self.streams.insert(Stream::default_of(context, Class::Blocking, number));
+        self.usable_mut(context)?.per_thread.insert(thread, stream);
+        Ok(stream)
+    }
+
+    /// A new context, current nowhere.
+    pub(crate) fn new_context(&mut self, device: usize, flags: u32, is_primary: bool) -> Id<Context> {
+        let number = self.next_number();
+        let context = Context::new(device, flags, is_primary, number);
+        let id = self.contexts.insert(context);
+        self.give_streams(id);
+        id
+    }
+
+    /// Gives a context that has become active its default streams.
+    pub(crate) fn give_streams(&mut self, id: Id<Context>) {
+        let number = self.next_number();
+        let legacy = self.streams.insert(Stream::default_of(id, Class::Legacy, number));
+        if let Some(context) = self.contexts.get_mut(id) {
+            context.legacy = legacy;
+            context.per_thread = HashMap::new();
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Streams.
+
+use std::sync::MutexGuard;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use curium_sys::{
+    CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, CUcontext, CUdevice, CUevent_st, CUresult, CUstream, CUstream_st,
+    CUstreamCaptureStatus,
+};
+
+use crate::argument::Pointer;
+use crate::driver::{Context, Driver, Result, State, context};
+use crate::handle::{Fate, Id, Kind, Object};
+use crate::schedule::{Place, Ticket, Work};
+
+/// A queue of work that runs in order.
+pub(crate) struct Stream {
+    pub(crate) context: Id<Context>,
+    pub(crate) class: Class,
+    /// Whether a caller created it; default streams belong to their context.
+    pub(crate) is_created: bool,
+    pub(crate) priority: i32,
+    pub(crate) number: u64,
+    /// The last work in the queue.
+    pub(crate) tail: Option<Ticket>,
+}
+
+/// How a stream and the legacy default stream wait for each other.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Class {
+    /// The legacy default stream of a context.
+    Legacy,
+    Blocking,
+    NonBlocking,
+}
+
+impl Object for Stream {
+    type Raw = CUstream_st;
+    const KIND: Kind = Kind::Stream;
+}
+
+const NON_BLOCKING: u32 = 1;
+const LEAST_PRIORITY: i32 = 0;
+const GREATEST_PRIORITY: i32 = -5;
+
+impl Stream {
+    pub(crate) fn default_of(context: Id<Context>, class: Class, number: u64) -> Self {
+        Self { context, class, is_created: false, priority: LEAST_PRIORITY, number, tail: None }
+    }
+}
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuStreamCreate(&self, stream: Pointer<CUstream>, flags: u32) -> Result {
+        self.cuStreamCreateWithPriority(stream, flags, LEAST_PRIORITY)
+    }
+
+    pub(crate) fn cuStreamCreateWithPriority(&self, stream: Pointer<CUstream>, flags: u32, priority: i32) -> Result {
+        let place = stream.required()?;
+        let (mut state, context) = self.enter_current()?;
+        if flags & !NON_BLOCKING != 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let class = if flags == NON_BLOCKING { Class::NonBlocking } else { Class::Blocking };
+        let priority = priority.clamp(GREATEST_PRIORITY, LEAST_PRIORITY);
+        let number = state.next_number();
+        let stream = Stream { context, class, is_created: true, priority, number, tail: None };
+        place.write(state.streams.insert(stream).as_raw())
+    }
+
+    pub(crate) fn cuStreamDestroy_v2(&self, stream: Pointer<CUstream_st>) -> Result {
+        let mut state = self.lock();
+        let id = created(stream)?;
+        let context = self.stream_context(&state, id)?;
+        state.usable(context)?;
+        // Default streams have handles of their own in the table, which no caller ever saw.
+        let stream = state.streams.remove(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        if stream.class == Class::Blocking {
+            state.usable_mut(context)?.tails_of_destroyed_streams.extend(stream.tail);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn cuStreamSynchronize(&self, stream: Pointer<CUstream_st>) -> Result {
+        let mut state = self.lock();
+        let id = self.stream(&mut state, stream)?;
+        let context = self.stream_context(&state, id)?;
+        let tickets = state.unfinished(id);
+        let state = self.wait(state, &tickets)?;
+        self.memory().trim_pools();
+        state.usable(context).map(|_| ())
+    }
+
+    pub(crate) fn cuStreamQuery(&self, stream: Pointer<CUstream_st>) -> Result {
+        let mut state = self.lock();
+        let id = self.stream(&mut state, stream)?;
+        if state.unfinished(id).is_empty() {
+            return Ok(());
+        }
+        state.schedule.grant();
+        self.changed().notify_all();
+        Err(CUresult::CUDA_ERROR_NOT_READY)
+    }
+
+    pub(crate) fn cuStreamWaitEvent(
+        &self,
+        stream: Pointer<CUstream_st>,
+        event: Pointer<CUevent_st>,
+        flags: u32,
+    ) -> Result {
+        let mut state = self.lock();
+        let id = self.stream(&mut state, stream)?;
+        let ticket = state.event(event)?.1.ticket;
+        if flags > 1 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        self.wait_in_stream(&mut state, id, ticket);
+        Ok(())
+    }
+
+    pub(crate) fn cuStreamGetFlags(&self, stream: Pointer<CUstream_st>, flags: Pointer<u32>) -> Result {
+        let state = self.stream_of(stream)?;
+        flags.write(if state.1.class == Class::NonBlocking { NON_BLOCKING } else { 0 })
+    }
+
+    pub(crate) fn cuStreamGetPriority(&self, stream: Pointer<CUstream_st>, priority: Pointer<i32>) -> Result {
+        priority.write(self.stream_of(stream)?.1.priority)
+    }
+
+    pub(crate) fn cuStreamGetCtx(&self, stream: Pointer<CUstream_st>, context: Pointer<CUcontext>) -> Result {
+        context.write(self.stream_of(stream)?.1.context.as_raw())
+    }
+
+    pub(crate) fn cuStreamGetDevice(&self, stream: Pointer<CUstream_st>, device: Pointer<CUdevice>) -> Result {
+        let context = self.stream_of(stream)?.1.context;
+        device.write(self.lock().usable(context)?.device as CUdevice)
+    }
+
+    pub(crate) fn cuStreamGetId(&self, stream: Pointer<CUstream_st>, id: Pointer<u64>) -> Result {
+        id.write(self.stream_of(stream)?.1.number)
+    }
+
+    pub(crate) fn cuStreamIsCapturing(
+        &self,
+        stream: Pointer<CUstream_st>,
+        status: Pointer<CUstreamCaptureStatus>,
+    ) -> Result {
+        self.stream_of(stream)?;
+        status.write(CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+    }
+}
+
+impl Driver {
+    /// The stream that a handle stands for: a created one, or a default stream of the current context.
+    pub(crate) fn stream(&self, state: &mut State, raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
+        let per_thread = raw.as_ptr() == CU_STREAM_PER_THREAD;
+        if raw.is_null() || raw.as_ptr() == CU_STREAM_LEGACY || per_thread {
+            let context = self.current()?;
+            let legacy = state.usable(context)?.legacy;
+            return if per_thread { state.per_thread_stream(context, this_thread()) } else { Ok(legacy) };
+        }
+        let id = created(raw)?;
+        let context = self.stream_context(state, id)?;
+        state.usable(context)?;
+        Ok(id)
+    }
+
+    /// What there is to know of the stream that a handle stands for.
+    fn stream_of(&self, raw: Pointer<CUstream_st>) -> Result<(Id<Stream>, Stream)> {
+        let mut state = self.lock();
+        let id = self.stream(&mut state, raw)?;
+        let stream = state.streams.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        Ok((id, Stream { ..*stream }))
+    }
+
+    /// The context of a live stream.
+    pub(crate) fn stream_context(&self, state: &State, id: Id<Stream>) -> Result<Id<Context>> {
+        match state.streams.get(id) {
+            Some(stream) => Ok(stream.context),
+            None if state.streams.fate(id) == Fate::Lost => Err(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED),
+            None => Err(CUresult::CUDA_ERROR_INVALID_HANDLE),
+        }
+    }
+
+    /// Queues work in a stream.
+    pub(crate) fn queue(&self, state: &mut State, stream: Id<Stream>, work: Work) -> Option<Ticket> {
+        self.queue_after(state, stream, &[], work)
+    }
+
+    /// Queues work in a stream that waits for more than the stream.
+    pub(crate) fn queue_after(
+        &self,
+        state: &mut State,
+        stream: Id<Stream>,
+        extra: &[Ticket],
+        work: Work,
+    ) -> Option<Ticket> {
+        let context = state.streams.get(stream)?.context;
+        let place = Place { device: state.contexts.get(context)?.device, context };
+        let mut after = state.predecessors(stream);
+        after.extend(extra);
+        let ticket = state.schedule.submit(place, &after, work);
+        state.streams.get_mut(stream)?.tail = Some(ticket);
+        self.wake_workers(state);
+        Some(ticket)
+    }
+
+    /// Queues work in a stream and waits for it; fails if the device does.
+    pub(crate) fn queue_and_wait(&self, mut state: MutexGuard<'_, State>, stream: Id<Stream>, work: Work) -> Result {
+        let context = self.stream_context(&state, stream)?;
+        let ticket = self.queue(&mut state, stream, work);
+        let state = self.wait(state, ticket.as_slice())?;
+        state.usable(context).map(|_| ())
+    }
+}
+
+impl State {
+    /// The work that a caller who waits for a stream waits for.
+    pub(crate) fn unfinished(&self, id: Id<Stream>) -> Vec<Ticket> {
+        match self.streams.get(id) {
+            Some(stream) if stream.class == Class::Legacy => self.predecessors(id),
+            Some(stream) => stream.tail.into_iter().filter(|tail| self.schedule.is_pending(*tail)).collect(),
+            None => Vec::new(),
+        }
+    }
+}
+
+impl context::Limits {
+    /// The priorities that streams can have: the least and the greatest.
+    pub(crate) const STREAM_PRIORITIES: (i32, i32) = (LEAST_PRIORITY, GREATEST_PRIORITY);
+}
+
+/// The handle of a stream that is none of the default ones.
+fn created(raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
+    let id = Id::from(raw);
+    if id.is_well_formed() { Ok(id) } else { Err(CUresult::CUDA_ERROR_INVALID_HANDLE) }
+}
+
+/// A number for the calling thread that no other thread has.
+fn this_thread() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(1);
+    thread_local! {
+        static NUMBER: u64 = NEXT.fetch_add(1, Ordering::Relaxed);
+    }
+    // The number has no destructor, so it is there for as long as the thread.
+    NUMBER.with(|number| *number)
+}

@@ -1,0 +1,85 @@
+//! Finding the functions of the driver by name and version.
+
+use std::ffi::{c_char, c_void};
+use std::ptr;
+
+use curium_sys::{CUdriverProcAddressQueryResult, CUresult, CUuuid, CudaVersion, Function};
+
+use crate::argument::{ConstPointer, Pointer};
+use crate::driver::{Driver, Result};
+use crate::entry;
+
+/// What a look-up by name and version found.
+enum Lookup {
+    Found(Function),
+    /// There is a function of this name, but every version of it is newer than the version asked for.
+    TooNew,
+    Unknown,
+}
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuGetProcAddress(
+        &self,
+        symbol: ConstPointer<c_char>,
+        address: Pointer<*mut c_void>,
+        version: i32,
+        _flags: u64,
+    ) -> Result {
+        match self.look_up(symbol, address, version)? {
+            Lookup::Found(_) => Ok(()),
+            Lookup::TooNew | Lookup::Unknown => Err(CUresult::CUDA_ERROR_NOT_FOUND),
+        }
+    }
+
+    pub(crate) fn cuGetProcAddress_v2(
+        &self,
+        symbol: ConstPointer<c_char>,
+        address: Pointer<*mut c_void>,
+        version: i32,
+        flags: u64,
+        status: Pointer<CUdriverProcAddressQueryResult>,
+    ) -> Result {
+        if status.is_null() {
+            return self.cuGetProcAddress(symbol, address, version, flags);
+        }
+        status.write(match self.look_up(symbol, address, version)? {
+            Lookup::Found(_) => CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS,
+            Lookup::TooNew => CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT,
+            Lookup::Unknown => CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND,
+        })
+    }
+
+    /// The private tables are for NVIDIA's own libraries; there is none here.
+    pub(crate) fn cuGetExportTable(&self, table: Pointer<*const c_void>, _id: ConstPointer<CUuuid>) -> Result {
+        table.write_if_asked(ptr::null());
+        Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+    }
+
+    /// Looks a function up by its unversioned name and writes its address, or null.
+    fn look_up(&self, symbol: ConstPointer<c_char>, address: Pointer<*mut c_void>, version: i32) -> Result<Lookup> {
+        let name = symbol.text()?;
+        let address = address.required()?;
+        let version = CudaVersion::from_raw(version.try_into().unwrap_or_default());
+        if version > self.config().driver_version {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let lookup = self.newest(name.to_str().unwrap_or_default(), version);
+        address.write(match lookup {
+            Lookup::Found(function) => entry::api(self.slot).address(function).cast_mut(),
+            Lookup::TooNew | Lookup::Unknown => ptr::null_mut(),
+        })?;
+        Ok(lookup)
+    }
+
+    /// The newest function of this base name that `version` has.
+    fn newest(&self, name: &str, version: CudaVersion) -> Lookup {
+        let named = || Function::all().filter(|function| function.base_name() == name && self.config().has(*function));
+        let newest = named().filter(|function| function.since() <= version).max_by_key(|function| function.since());
+        match newest {
+            Some(function) => Lookup::Found(function),
+            None if named().next().is_some() => Lookup::TooNew,
+            None => Lookup::Unknown,
+        }
+    }
+}

@@ -1,0 +1,121 @@
+//! The functions of the C interface, made from the one generated list.
+//!
+//! A function that the driver implements is an inherent method of [`Driver`] under its C name. [`Unsupported`] has a method
+//! of every name, which method resolution takes only where there is no inherent one: a counted `CUDA_ERROR_NOT_SUPPORTED`.
+//!
+//! C functions know no `self`, so each has one instance per slot, and the slot leads to the driver. The instances are a
+//! jump each: what they call is not generic.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use curium_sys::{Api, CUresult, Function};
+
+use crate::argument::Argument;
+use crate::driver::{Driver, Result};
+use crate::slot;
+
+/// Runs one call of a function by a C caller.
+fn enter(slot: usize, function: Function, body: &mut dyn FnMut(&Driver) -> Result) -> CUresult {
+    let Some(driver) = slot::driver(slot) else { return CUresult::CUDA_ERROR_DEINITIALIZED };
+    let outcome = catch_unwind(AssertUnwindSafe(|| {
+        driver.admit(function)?;
+        body(&driver)
+    }));
+    match outcome {
+        Ok(Ok(())) => CUresult::CUDA_SUCCESS,
+        Ok(Err(code)) => code,
+        Err(_) => report_panic(function),
+    }
+}
+
+/// The panic hook has printed the message; this says which call it was.
+#[expect(clippy::print_stderr, reason = "a panic is a bug of the simulator, and C has no other channel for it")]
+fn report_panic(function: Function) -> CUresult {
+    eprintln!("curium-sim: the panic above happened in {function}, which returns CUDA_ERROR_UNKNOWN");
+    CUresult::CUDA_ERROR_UNKNOWN
+}
+
+macro_rules! define {
+    ($(fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) -> $result:ty = $since:literal;)*) => {
+        /// What the driver says to a function that it does not implement.
+        #[expect(dead_code, reason = "the driver's own methods hide those of the functions that it implements")]
+        trait Unsupported {
+            fn refuse(&self, function: Function) -> Result;
+
+            $(
+                fn $name(&self, $($parameter: <$ty as Argument>::Received),*) -> Result {
+                    let _ = ($($parameter,)*);
+                    self.refuse(Function::$name)
+                }
+            )*
+        }
+
+        impl Unsupported for Driver {
+            fn refuse(&self, function: Function) -> Result {
+                self.count_unsupported(function);
+                Err(CUresult::CUDA_ERROR_NOT_SUPPORTED)
+            }
+        }
+
+        /// Each function for any slot.
+        pub(crate) mod any_slot {
+            use super::*;
+
+            $(
+                /// # Safety
+                ///
+                /// The contract of the C function.
+                pub(crate) unsafe fn $name(slot: usize, $($parameter: $ty),*) -> CUresult {
+                    // SAFETY: the caller upholds the contract of the C function for its arguments, of which these are.
+                    $(let $parameter = || unsafe { Argument::receive($parameter) };)*
+                    enter(slot, Function::$name, &mut |driver| driver.$name($($parameter()),*))
+                }
+            )*
+        }
+
+        /// Each function with the slot built in.
+        mod one_slot {
+            use super::*;
+
+            $(
+                pub(super) unsafe extern "C" fn $name<const SLOT: usize>($($parameter: $ty),*) -> $result {
+                    // SAFETY: the caller upholds the contract of the C function.
+                    unsafe { any_slot::$name(SLOT, $($parameter),*) }
+                }
+            )*
+        }
+
+        fn table<const SLOT: usize>() -> Api {
+            let mut api = Api::empty();
+            $(api.$name = Some(one_slot::$name::<SLOT>);)*
+            api
+        }
+    };
+}
+
+curium_sys::for_each_function!(define);
+
+/// The tables of the slots.
+static TABLES: [fn() -> Api; slot::COUNT] = [
+    table::<0>,
+    table::<1>,
+    table::<2>,
+    table::<3>,
+    table::<4>,
+    table::<5>,
+    table::<6>,
+    table::<7>,
+    table::<8>,
+    table::<9>,
+    table::<10>,
+    table::<11>,
+    table::<12>,
+    table::<13>,
+    table::<14>,
+    table::<15>,
+];
+
+/// Every function of the driver in `slot`.
+pub(crate) fn api(slot: usize) -> Api {
+    TABLES[slot]()
+}

@@ -1,0 +1,376 @@
+//! Loads, stores and atomics: addresses to places, and the values between registers and memory.
+
+use super::fault::{Access, FaultKind, Trap};
+use super::frame::InFile;
+use super::handler::operation;
+use super::lane::{FULL, LANES, Lanes};
+use super::memory::{HostBytes, Word};
+use super::op::{Control, Handler, Op, Space};
+use super::unit::Unit;
+
+/// Where shared memory begins in the generic address space.
+pub(crate) const SHARED_WINDOW: u64 = 1 << 48;
+/// Where each thread's local memory begins in the generic address space.
+pub(crate) const LOCAL_WINDOW: u64 = 1 << 49;
+/// Where kernel parameters begin in the generic address space.
+pub(crate) const PARAM_WINDOW: u64 = 1 << 50;
+/// Where functions have their addresses; none of it is memory.
+pub(crate) const FUNCTION_WINDOW: u64 = 1 << 51;
+
+const WINDOW_SIZE: u64 = 1 << 32;
+
+/// The space and the offset in it that a generic address names.
+#[inline(always)]
+pub(crate) fn resolve(address: u64) -> (Space, u64) {
+    if address < SHARED_WINDOW {
+        return (Space::Global, address);
+    }
+    for (window, space) in [
+        (SHARED_WINDOW, Space::Shared),
+        (LOCAL_WINDOW, Space::Local),
+        (PARAM_WINDOW, Space::Param),
+    ] {
+        if address.wrapping_sub(window) < WINDOW_SIZE {
+            return (space, address - window);
+        }
+    }
+    (Space::Global, address)
+}
+
+/// Where one lane's access goes, found to be in bounds and aligned.
+#[derive(Clone, Copy)]
+enum Place {
+    Host(HostBytes),
+    Local(u64),
+    Param(u64),
+}
+
+/// How a value in memory becomes the value of a register.
+pub(crate) trait Load: 'static {
+    /// What memory holds.
+    type Word: Word;
+    /// The bits with the type's extension.
+    fn extend(word: Self::Word) -> u64;
+}
+
+macro_rules! loads {
+    ($($ty:ty: $word:ty as $wide:ty),*) => {$(
+        impl Load for $ty {
+            type Word = $word;
+            #[inline(always)]
+            fn extend(word: $word) -> u64 {
+                word as $ty as $wide as u64
+            }
+        }
+    )*};
+}
+
+loads!(u8: u8 as u64, u16: u16 as u64, u32: u32 as u64, u64: u64 as u64, i8: u8 as i64, i16: u16 as i64, i32: u32 as i64);
+
+/// `d = [a + imm]`.
+pub(crate) fn load<T: Load, D: InFile>() -> Handler {
+    run_load::<T, D>
+}
+
+/// `d = [imm]` in the kernel's parameters, the same in every lane.
+pub(crate) fn load_param<T: Load, D: InFile>() -> Handler {
+    run_load_param::<T, D>
+}
+
+/// `[a + imm] = b`.
+pub(crate) fn store<T: Word, S: InFile>() -> Handler {
+    run_store::<T, S>
+}
+
+/// `d = [a + imm]; [a + imm] = f(d, b)`, atomically.
+pub(crate) fn atomic<T, R, F>(_operation: F) -> Handler
+where
+    T: Word,
+    R: InFile,
+    F: Fn(T, T, T) -> T + Copy + 'static,
+{
+    run_atomic::<T, R, F>
+}
+
+fn run_load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
+    if op.space == Space::Frame {
+        return load_frame::<T, D>(unit, op);
+    }
+    let addresses = addresses(unit, op);
+    if let Some(bytes) = contiguous::<T::Word>(unit, op, &addresses) {
+        let row = unit.frame.row_mut::<D>(op.d);
+        for lane in 0..LANES {
+            row.0[lane] = D::truncate(T::extend(bytes.load(lane)));
+        }
+        return Control::Next;
+    }
+    for lane in Lanes(unit.active) {
+        let value = match place(unit, op, lane, addresses[lane], T::Word::SIZE, false) {
+            Ok(place) => read::<T::Word>(unit, place, lane),
+            Err(trap) => return unit.fault(trap),
+        };
+        unit.frame.row_mut::<D>(op.d).0[lane] = D::truncate(T::extend(value));
+    }
+    Control::Next
+}
+
+fn run_load_param<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let Some(bits) = param(unit, op.imm, T::Word::SIZE) else {
+        let leader = unit.leader();
+        return unit.fault(trap(
+            FaultKind::IllegalAddress,
+            leader,
+            op.imm,
+            T::Word::SIZE,
+            false,
+        ));
+    };
+    let value = D::truncate(T::extend(T::Word::truncate(bits)));
+    let active = unit.active;
+    unit.frame.row_mut::<D>(op.d).merge(&[value; LANES], active);
+    Control::Next
+}
+
+fn run_store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
+    if op.space == Space::Frame {
+        return store_frame::<T, S>(unit, op);
+    }
+    let addresses = addresses(unit, op);
+    if let Some(bytes) = contiguous::<T>(unit, op, &addresses) {
+        let row = unit.frame.row::<S>(op.b);
+        for (lane, value) in row.iter().enumerate() {
+            bytes.store(lane, T::truncate(value.extend()));
+        }
+        return Control::Next;
+    }
+    for lane in Lanes(unit.active) {
+        let value = T::truncate(unit.frame.row::<S>(op.b)[lane].extend());
+        match place(unit, op, lane, addresses[lane], T::SIZE, true) {
+            Ok(place) => write(unit, place, lane, value),
+            Err(trap) => return unit.fault(trap),
+        }
+    }
+    Control::Next
+}
+
+fn run_atomic<T, R, F>(unit: &mut Unit<'_>, op: &Op) -> Control
+where
+    T: Word,
+    R: InFile,
+    F: Fn(T, T, T) -> T + Copy + 'static,
+{
+    let f = operation::<F>();
+    let addresses = addresses(unit, op);
+    for lane in Lanes(unit.active) {
+        let place = match place(unit, op, lane, addresses[lane], T::SIZE, true) {
+            Ok(place) => place,
+            Err(trap) => return unit.fault(trap),
+        };
+        let b = T::truncate(unit.frame.row::<R>(op.b)[lane].extend());
+        let c = T::truncate(unit.frame.row::<R>(op.c)[lane].extend());
+        let old = match place {
+            Place::Host(bytes) => bytes.update(|old| f(old, b, c)),
+            _ => {
+                let old = read::<T>(unit, place, lane);
+                write(unit, place, lane, f(old, b, c));
+                old
+            }
+        };
+        unit.frame.row_mut::<R>(op.d).0[lane] = R::truncate(old.extend());
+    }
+    Control::Next
+}
+
+/// Loads from the same offset of every thread's local memory: whole rows at a time.
+fn load_frame<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let offset = unit.frame.local.wrapping_add(op.imm);
+    if let Err(trap) = frame_bounds::<T::Word>(unit, op, offset, false) {
+        return unit.fault(trap);
+    }
+    let words = &unit.warp.local[(offset >> 3) as usize].0;
+    let shift = (offset & 7) * 8;
+    let mut result = [D::default(); LANES];
+    for lane in 0..LANES {
+        result[lane] = D::truncate(T::extend(T::Word::truncate(words[lane] >> shift)));
+    }
+    unit.frame.row_mut::<D>(op.d).merge(&result, unit.active);
+    Control::Next
+}
+
+/// Stores to the same offset of every thread's local memory.
+fn store_frame<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let offset = unit.frame.local.wrapping_add(op.imm);
+    if let Err(trap) = frame_bounds::<T>(unit, op, offset, true) {
+        return unit.fault(trap);
+    }
+    let values = unit.frame.row::<S>(op.b);
+    let row = &mut unit.warp.local[(offset >> 3) as usize];
+    let mut result = row.0;
+    for lane in 0..LANES {
+        let value = T::truncate(values[lane].extend());
+        result[lane] = insert::<T>(result[lane], offset, value);
+    }
+    row.merge(&result, unit.active);
+    Control::Next
+}
+
+/// Checks an access at the same local offset in every lane.
+fn frame_bounds<T: Word>(unit: &Unit<'_>, op: &Op, offset: u64, write: bool) -> Result<(), Trap> {
+    let kind = if offset & u64::from(op.align_mask) != 0 {
+        FaultKind::MisalignedAddress
+    } else if local_in_bounds(unit, offset, T::SIZE) {
+        return Ok(());
+    } else {
+        FaultKind::IllegalAddress
+    };
+    Err(trap(kind, unit.leader(), offset, T::SIZE, write))
+}
+
+fn local_in_bounds(unit: &Unit<'_>, offset: u64, bytes: u64) -> bool {
+    let size = unit.warp.local.len() as u64 * 8;
+    offset < size && size - offset >= bytes
+}
+
+/// The lanes' addresses.
+#[inline(always)]
+fn addresses(unit: &Unit<'_>, op: &Op) -> [u64; LANES] {
+    let mut result = [0; LANES];
+    if op.narrow_address {
+        let row = unit.frame.row::<u32>(op.a);
+        for lane in 0..LANES {
+            // A 32-bit address wraps at 32 bits, as a negative offset needs.
+            result[lane] = u64::from(row[lane].wrapping_add(op.imm as u32));
+        }
+    } else {
+        let row = unit.frame.row::<u64>(op.a);
+        for lane in 0..LANES {
+            result[lane] = row[lane].wrapping_add(op.imm);
+        }
+    }
+    result
+}
+
+/// The host memory of a full warp's access to consecutive values, the common case.
+#[inline(always)]
+fn contiguous<T: Word>(
+    unit: &mut Unit<'_>,
+    op: &Op,
+    addresses: &[u64; LANES],
+) -> Option<HostBytes> {
+    let first = addresses[0];
+    if unit.active != FULL || first & u64::from(op.align_mask) != 0 || first & (T::SIZE - 1) != 0 {
+        return None;
+    }
+    let mut off = 0;
+    for (lane, address) in addresses.iter().enumerate() {
+        off |= address ^ first.wrapping_add(lane as u64 * T::SIZE);
+    }
+    let stride_mask = u64::from(op.align_mask) & !(T::SIZE - 1);
+    if off != 0 || stride_mask != 0 {
+        return None;
+    }
+    let bytes = LANES as u64 * T::SIZE;
+    match op.space {
+        Space::Global => unit.cache.place(unit.launch.memory, first, bytes),
+        Space::Shared => unit.block.shared.place(first, bytes),
+        Space::Generic => match resolve(first) {
+            (Space::Global, address) => unit.cache.place(unit.launch.memory, address, bytes),
+            (Space::Shared, offset) => unit.block.shared.place(offset, bytes),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Checks one lane's access and finds where it goes.
+#[inline(always)]
+fn place(
+    unit: &mut Unit<'_>,
+    op: &Op,
+    lane: usize,
+    address: u64,
+    bytes: u64,
+    write: bool,
+) -> Result<Place, Trap> {
+    // A vector's elements are accessed one by one; `e` is the element's offset in the vector.
+    if address.wrapping_sub(u64::from(op.e)) & u64::from(op.align_mask) != 0 {
+        return Err(trap(
+            FaultKind::MisalignedAddress,
+            lane,
+            address,
+            bytes,
+            write,
+        ));
+    }
+    let (space, offset) = match op.space {
+        Space::Generic => resolve(address),
+        space => (space, address),
+    };
+    let found = match space {
+        Space::Shared => unit.block.shared.place(offset, bytes).map(Place::Host),
+        Space::Local => local_in_bounds(unit, offset, bytes).then_some(Place::Local(offset)),
+        Space::Param if write => None,
+        Space::Param => param(unit, offset, bytes).map(Place::Param),
+        _ => unit
+            .cache
+            .place(unit.launch.memory, offset, bytes)
+            .map(Place::Host),
+    };
+    found.ok_or_else(|| trap(FaultKind::IllegalAddress, lane, address, bytes, write))
+}
+
+#[inline(always)]
+fn read<T: Word>(unit: &Unit<'_>, place: Place, lane: usize) -> T {
+    match place {
+        Place::Host(bytes) => bytes.load(0),
+        Place::Local(offset) => {
+            let word = unit.warp.local[(offset >> 3) as usize].0[lane];
+            T::truncate(word >> ((offset & 7) * 8))
+        }
+        Place::Param(bits) => T::truncate(bits),
+    }
+}
+
+#[inline(always)]
+fn write<T: Word>(unit: &mut Unit<'_>, place: Place, lane: usize, value: T) {
+    match place {
+        Place::Host(bytes) => bytes.store(0, value),
+        Place::Local(offset) => {
+            let word = &mut unit.warp.local[(offset >> 3) as usize].0[lane];
+            *word = insert(*word, offset, value);
+        }
+        // `place` lets nothing write to parameters.
+        Place::Param(_) => {}
+    }
+}
+
+/// Replaces the value at `offset` modulo eight in a word of local memory.
+#[inline(always)]
+fn insert<T: Word>(word: u64, offset: u64, value: T) -> u64 {
+    let shift = (offset & 7) * 8;
+    let mask = (u64::MAX >> (64 - 8 * T::SIZE)) << shift;
+    (word & !mask) | (value.extend() << shift)
+}
+
+/// Up to eight bytes of the kernel's parameters, if they are in bounds.
+fn param(unit: &Unit<'_>, offset: u64, bytes: u64) -> Option<u64> {
+    let start = usize::try_from(offset).ok()?;
+    let end = start.checked_add(bytes as usize)?;
+    let source = unit.launch.params.get(start..end)?;
+    let mut buffer = [0; 8];
+    buffer[..source.len()].copy_from_slice(source);
+    Some(u64::from_le_bytes(buffer))
+}
+
+#[cold]
+fn trap(kind: FaultKind, lane: usize, address: u64, bytes: u64, write: bool) -> Trap {
+    Trap {
+        kind,
+        lane,
+        access: Some(Access {
+            address,
+            size: bytes as u32,
+            write,
+        }),
+    }
+}

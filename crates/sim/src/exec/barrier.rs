@@ -1,0 +1,116 @@
+//! A barrier of a block: threads arrive, and when all have, a new phase begins.
+
+use super::frame::Frame;
+use super::op::Op;
+use super::unit::Wait;
+
+/// One of a block's sixteen barriers.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Barrier {
+    arrived: u32,
+    /// Threads that the phase waits for; 0 for all that live.
+    expected: u32,
+    votes: u32,
+    phase: u32,
+    /// Results of the last two phases: a fragment may pick up its result when the next phase is on.
+    results: [Tally; 2],
+}
+
+/// How the threads of a phase voted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Tally {
+    votes: u32,
+    threads: u32,
+}
+
+/// What `bar.red` computes; `Op::e` of a barrier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub(crate) enum Reduction {
+    /// Nothing: `bar.sync`, `bar.arrive`.
+    None,
+    /// The number of true predicates.
+    Count,
+    /// Whether all are true.
+    All,
+    /// Whether one is true.
+    Any,
+}
+
+impl Barrier {
+    /// Counts `threads` of the block's `live` threads in, and returns the phase that they wait for.
+    pub(crate) fn arrive(&mut self, wait: Wait, threads: u32, live: u32) -> u32 {
+        let phase = self.phase;
+        self.arrived += threads;
+        self.votes += wait.votes.count_ones();
+        self.expected = wait.count;
+        self.settle(live);
+        phase
+    }
+
+    /// Begins a new phase if nobody is missing.
+    pub(crate) fn settle(&mut self, live: u32) {
+        let expected = if self.expected == 0 {
+            live
+        } else {
+            self.expected
+        };
+        if self.arrived == 0 || self.arrived < expected {
+            return;
+        }
+        self.results[(self.phase & 1) as usize] = Tally {
+            votes: self.votes,
+            threads: self.arrived,
+        };
+        self.phase = self.phase.wrapping_add(1);
+        (self.arrived, self.votes, self.expected) = (0, 0, 0);
+    }
+
+    /// The result of a phase, once it is over.
+    pub(crate) fn result(&self, phase: u32) -> Option<Tally> {
+        (phase != self.phase).then(|| self.results[(phase & 1) as usize])
+    }
+}
+
+impl Tally {
+    /// Writes the result of a reduction to its destination.
+    pub(crate) fn deliver(self, frame: &mut Frame, op: &Op, lanes: u32) {
+        let truth = |holds: bool| if holds { u32::MAX } else { 0 };
+        if op.e == Reduction::Count as u32 {
+            frame.row_mut::<u32>(op.d).merge(&[self.votes; 32], lanes);
+        } else if op.e == Reduction::All as u32 {
+            frame.set_predicate(op.d, truth(self.votes == self.threads), lanes);
+        } else if op.e == Reduction::Any as u32 {
+            frame.set_predicate(op.d, truth(self.votes != 0), lanes);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn exited_threads_are_not_waited_for() {
+        let mut barrier = Barrier::default();
+        let phase = barrier.arrive(Wait::default(), 32, 64);
+        assert_eq!(barrier.result(phase), None);
+        barrier.settle(32);
+        assert!(barrier.result(phase).is_some());
+    }
+
+    #[test]
+    fn a_count_releases_before_all_threads_have_come() {
+        let mut barrier = Barrier::default();
+        let wait = Wait {
+            count: 64,
+            votes: 0b11,
+            ..Wait::default()
+        };
+        let phase = barrier.arrive(wait, 32, 1024);
+        assert_eq!(barrier.result(phase), None);
+        assert_eq!(barrier.arrive(wait, 32, 1024), phase);
+        let tally = barrier.result(phase).expect("the phase is over");
+        assert_eq!((tally.votes, tally.threads), (4, 64));
+    }
+}

@@ -1,0 +1,163 @@
+//! A block: warps that share memory and barriers, resumable at any turn.
+
+use super::barrier::Barrier;
+use super::fault::{FaultKind, Trap};
+use super::lane::LANES;
+use super::memory::SharedMemory;
+use super::unit::Wait;
+use super::warp::{Failure, Progress, Warp};
+use super::worker::Worker;
+
+/// Turns of its warps after which a block lets another one run.
+const PATIENCE: u32 = 64;
+
+/// A running block.
+#[derive(Debug)]
+pub(crate) struct Block {
+    pub(crate) state: BlockState,
+    warps: Vec<Warp>,
+    /// Which warp goes first; the schedule's seed decides.
+    first: usize,
+}
+
+/// What the warps of a block share.
+#[derive(Debug)]
+pub(crate) struct BlockState {
+    /// Index in the grid.
+    pub(crate) index: [u32; 3],
+    /// Index in the grid as one number.
+    pub(crate) number: u64,
+    pub(crate) shared: SharedMemory,
+    pub(crate) barriers: [Barrier; 16],
+    /// Threads that have not ended.
+    live: u32,
+}
+
+impl Block {
+    /// A block without threads, with the shared memory of the launch.
+    pub(crate) fn new(worker: &Worker<'_>) -> Self {
+        Self {
+            state: BlockState {
+                index: [0; 3],
+                number: 0,
+                shared: SharedMemory::new(u64::from(worker.launch.shared_size)),
+                barriers: [Barrier::default(); 16],
+                live: 0,
+            },
+            warps: Vec::new(),
+            first: 0,
+        }
+    }
+
+    /// Becomes the block of that number, with all threads at the start of the kernel.
+    pub(crate) fn start(&mut self, number: u64, first: u64, worker: &Worker<'_>) {
+        let [x, y, _] = worker.launch.grid.map(u64::from);
+        self.state.index = [
+            (number % x) as u32,
+            (number / x % y) as u32,
+            (number / x / y) as u32,
+        ];
+        self.state.number = number;
+        self.state.shared.clear();
+        self.state.barriers = [Barrier::default(); 16];
+        let threads = worker.launch.block.iter().product::<u32>();
+        self.state.live = threads;
+        let count = threads.div_ceil(LANES as u32);
+        self.warps.resize_with(count as usize, Warp::default);
+        self.first = (first % u64::from(count)) as usize;
+        for (index, warp) in self.warps.iter_mut().enumerate() {
+            let index = index as u32;
+            let lanes = (threads - index * 32).min(32);
+            warp.state.index = index;
+            warp.state.thread = thread_indices(index * 32, worker.launch.block);
+            warp.start(
+                worker.launch.kernel.function,
+                u32::MAX >> (32 - lanes),
+                worker,
+            );
+        }
+    }
+
+    /// Runs until the threads have ended or the block has had its turn.
+    pub(crate) fn run(&mut self, worker: &mut Worker<'_>) -> Result<Progress, (usize, Failure)> {
+        for _ in 0..PATIENCE {
+            let before = worker.executed();
+            let mut paused = false;
+            for turn in 0..self.warps.len() {
+                let index = (self.first + turn) % self.warps.len();
+                let progress = self.warps[index]
+                    .run(&mut self.state, worker)
+                    .map_err(|failure| (index, failure))?;
+                paused |= progress == Progress::Paused;
+            }
+            if self.state.live == 0 {
+                return Ok(Progress::Done);
+            }
+            if !paused && worker.executed() == before {
+                return Err(self.deadlock(worker));
+            }
+            if paused && worker.is_stopped() {
+                break;
+            }
+        }
+        Ok(Progress::Paused)
+    }
+
+    /// The thread index of a warp's lane.
+    pub(crate) fn thread(&self, warp: usize, lane: usize) -> [u32; 3] {
+        self.warps[warp].state.thread.map(|axis| axis[lane % LANES])
+    }
+
+    fn deadlock(&self, worker: &Worker<'_>) -> (usize, Failure) {
+        let waiting = self.warps.iter().map(Warp::first_waiting).enumerate();
+        let first = waiting
+            .filter_map(|(warp, place)| Some((warp, place?)))
+            .next();
+        let (warp, (lane, function, pc)) = first.unwrap_or_default();
+        let failure = Failure {
+            trap: Trap::new(FaultKind::Deadlock, lane),
+            function,
+            line: worker.code(function)[pc as usize].line,
+        };
+        (warp, failure)
+    }
+}
+
+impl BlockState {
+    /// Counts threads in at a barrier, and returns the phase that they wait for.
+    pub(crate) fn arrive(&mut self, wait: Wait, threads: u32) -> u32 {
+        self.barriers[wait.barrier].arrive(wait, threads, self.live)
+    }
+
+    /// Counts threads out; those that wait need not wait for them.
+    pub(crate) fn exit(&mut self, threads: u32) {
+        self.live -= threads;
+        for barrier in &mut self.barriers {
+            barrier.settle(self.live);
+        }
+    }
+}
+
+/// The thread indices of the warp that begins with thread number `first`.
+fn thread_indices(first: u32, block: [u32; 3]) -> [[u32; LANES]; 3] {
+    let mut indices = [[0; LANES]; 3];
+    for lane in 0..LANES {
+        let number = first + lane as u32;
+        indices[0][lane] = number % block[0];
+        indices[1][lane] = number / block[0] % block[1];
+        indices[2][lane] = number / block[0] / block[1];
+    }
+    indices
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_are_numbered_x_first() {
+        let [x, y, z] = thread_indices(32, [5, 3, 4]);
+        assert_eq!((x[0], y[0], z[0]), (2, 0, 2));
+        assert_eq!((x[13], y[13], z[13]), (0, 0, 3));
+    }
+}

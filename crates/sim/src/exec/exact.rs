@@ -1,0 +1,317 @@
+//! Floating-point arithmetic that is exact and then rounded once, in any direction.
+//!
+//! An exact result is a sign, a power of two and a wide integer, with a bit that says whether
+//! something below the integer was cut off. Rounding it to a format gives what IEEE 754 asks for in
+//! each of the four directions, subnormal and overflowing results included. This is the path for
+//! directed rounding and for the narrow formats; rounding to nearest in f32 and f64 is the host's.
+
+/// The direction of rounding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Rounding {
+    /// To the nearest, ties to even: `.rn`.
+    Nearest,
+    /// Towards zero: `.rz`.
+    Zero,
+    /// Towards minus infinity: `.rm`.
+    Down,
+    /// Towards plus infinity: `.rp`.
+    Up,
+}
+
+/// A binary format of IEEE 754's kind.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Format {
+    /// Bits of the significand, with the hidden one.
+    precision: u32,
+    /// Bits of the exponent field.
+    exponent_bits: u32,
+}
+
+/// Half precision.
+pub(crate) const F16: Format = Format {
+    precision: 11,
+    exponent_bits: 5,
+};
+/// The upper half of single precision.
+pub(crate) const BF16: Format = Format {
+    precision: 8,
+    exponent_bits: 8,
+};
+/// Single precision.
+pub(crate) const F32: Format = Format {
+    precision: 24,
+    exponent_bits: 8,
+};
+/// Double precision.
+pub(crate) const F64: Format = Format {
+    precision: 53,
+    exponent_bits: 11,
+};
+
+impl Format {
+    const fn bias(self) -> i32 {
+        (1 << (self.exponent_bits - 1)) - 1
+    }
+
+    /// The exponent of the least bit of a subnormal number.
+    const fn least(self) -> i32 {
+        2 - self.bias() - self.precision as i32
+    }
+
+    const fn infinity(self) -> u64 {
+        ((1 << self.exponent_bits) - 1) << (self.precision - 1)
+    }
+
+    const fn sign(self) -> u64 {
+        1 << (self.precision - 1 + self.exponent_bits)
+    }
+
+    /// The largest finite number.
+    const fn max(self) -> u64 {
+        self.infinity() - 1
+    }
+}
+
+/// A finite number: `±significand × 2^exponent`, plus less than one unit if `sticky`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Exact {
+    pub(crate) negative: bool,
+    pub(crate) significand: u128,
+    pub(crate) exponent: i32,
+    pub(crate) sticky: bool,
+}
+
+impl Exact {
+    /// The value of a finite f64.
+    pub(crate) fn from_f64(value: f64) -> Self {
+        let bits = value.to_bits();
+        let field = ((bits >> 52) & 0x7ff) as i32;
+        let fraction = bits & ((1 << 52) - 1);
+        let (significand, exponent) = if field == 0 {
+            (fraction, F64.least())
+        } else {
+            (fraction | 1 << 52, F64.least() + field - 1)
+        };
+        Self {
+            negative: value.is_sign_negative(),
+            significand: u128::from(significand),
+            exponent,
+            sticky: false,
+        }
+    }
+
+    /// An integer's value.
+    pub(crate) fn from_integer(negative: bool, magnitude: u64) -> Self {
+        Self {
+            negative,
+            significand: u128::from(magnitude),
+            exponent: 0,
+            sticky: false,
+        }
+    }
+
+    fn is_zero(&self) -> bool {
+        self.significand == 0 && !self.sticky
+    }
+
+    /// Moves the leading one to bit 125, so that two aligned numbers add without overflow.
+    fn normalized(mut self) -> Self {
+        let shift = self.significand.leading_zeros() as i32 - 2;
+        if self.significand == 0 {
+            return self;
+        }
+        if shift >= 0 {
+            self.significand <<= shift;
+        } else {
+            self.sticky |= self.significand & ((1 << -shift) - 1) != 0;
+            self.significand >>= -shift;
+        }
+        self.exponent -= shift;
+        self
+    }
+
+    /// The product, exact for operands of up to 64 bits.
+    pub(crate) fn product(self, other: Self) -> Self {
+        Self {
+            negative: self.negative != other.negative,
+            significand: self.significand * other.significand,
+            exponent: self.exponent + other.exponent,
+            sticky: false,
+        }
+    }
+
+    /// The sum. An exact zero from operands of unlike sign is negative when rounding down.
+    pub(crate) fn sum(self, other: Self, rounding: Rounding) -> Self {
+        if self.is_zero() && other.is_zero() {
+            let negative = if self.negative == other.negative {
+                self.negative
+            } else {
+                rounding == Rounding::Down
+            };
+            return Self { negative, ..self };
+        }
+        if self.is_zero() {
+            return other;
+        }
+        if other.is_zero() {
+            return self;
+        }
+        let (a, b) = (self.normalized(), other.normalized());
+        let (big, small) = if (a.exponent, a.significand) >= (b.exponent, b.significand) {
+            (a, b)
+        } else {
+            (b, a)
+        };
+        let distance = (big.exponent - small.exponent) as u32;
+        let (shifted, lost) = if distance > 127 {
+            (0, true)
+        } else {
+            let cut = small.significand & ((1 << distance) - 1) != 0;
+            (small.significand >> distance, cut)
+        };
+        if big.negative == small.negative {
+            return Self {
+                significand: big.significand + shifted,
+                sticky: lost,
+                ..big
+            };
+        }
+        // What was cut off makes the difference smaller: borrow one unit and keep the rest.
+        let significand = big.significand - shifted - u128::from(lost);
+        let exact_zero = significand == 0 && !lost;
+        Self {
+            negative: if exact_zero {
+                rounding == Rounding::Down
+            } else {
+                big.negative
+            },
+            significand,
+            sticky: lost,
+            ..big
+        }
+    }
+
+    /// The quotient by a number that is not zero.
+    pub(crate) fn quotient(self, other: Self) -> Self {
+        let (a, b) = (self.normalized(), other);
+        Self {
+            negative: self.negative != other.negative,
+            significand: a.significand / b.significand,
+            exponent: a.exponent - b.exponent,
+            sticky: !a.significand.is_multiple_of(b.significand),
+        }
+    }
+
+    /// The square root of a number that is not negative.
+    pub(crate) fn square_root(self) -> Self {
+        let mut a = self.normalized();
+        if a.exponent & 1 != 0 {
+            a.significand <<= 1;
+            a.exponent -= 1;
+        }
+        let root = a.significand.isqrt();
+        Self {
+            negative: self.negative,
+            significand: root,
+            exponent: a.exponent / 2,
+            sticky: root * root != a.significand,
+        }
+    }
+
+    /// The bits of the number of a format that rounding gives.
+    pub(crate) fn round(self, format: Format, rounding: Rounding) -> u64 {
+        let sign = if self.negative { format.sign() } else { 0 };
+        if self.is_zero() {
+            return sign;
+        }
+        let length = 128 - self.significand.leading_zeros() as i32;
+        let lowest = (self.exponent + length - format.precision as i32).max(format.least());
+        let (kept, half, rest) = self.split_at(lowest - self.exponent);
+        let up = match rounding {
+            Rounding::Nearest => half && (rest || kept & 1 == 1),
+            Rounding::Zero => false,
+            Rounding::Down => self.negative && (half || rest),
+            Rounding::Up => !self.negative && (half || rest),
+        };
+        let rounded = kept + u64::from(up);
+        // The hidden bit adds one to the exponent field, and so does a carry out of the fraction.
+        let field = (lowest - format.least()) as u64;
+        let bits = (field << (format.precision - 1)) + rounded;
+        if bits < format.infinity() {
+            return sign | bits;
+        }
+        let away = match rounding {
+            Rounding::Nearest => true,
+            Rounding::Zero => false,
+            Rounding::Down => self.negative,
+            Rounding::Up => !self.negative,
+        };
+        sign | if away {
+            format.infinity()
+        } else {
+            format.max()
+        }
+    }
+
+    /// The bits above a cut, the bit just below it, and whether anything is below that.
+    fn split_at(&self, cut: i32) -> (u64, bool, bool) {
+        match cut {
+            ..=0 => ((self.significand << -cut) as u64, false, self.sticky),
+            1..=127 => {
+                let half = self.significand >> (cut - 1) & 1 == 1;
+                let rest = self.significand & ((1 << (cut - 1)) - 1) != 0;
+                ((self.significand >> cut) as u64, half, rest || self.sticky)
+            }
+            128 => {
+                let half = self.significand >> 127 == 1;
+                (0, half, self.significand << 1 != 0 || self.sticky)
+            }
+            _ => (0, false, true),
+        }
+    }
+}
+
+/// The f64 value of a number in a narrower format, which it always has exactly.
+///
+/// A NaN keeps its payload.
+pub(crate) fn widen(bits: u64, format: Format) -> f64 {
+    let fraction_bits = format.precision - 1;
+    let fraction = bits & ((1 << fraction_bits) - 1);
+    let field = (bits >> fraction_bits) & ((1 << format.exponent_bits) - 1);
+    let sign = if bits & format.sign() != 0 {
+        1u64 << 63
+    } else {
+        0
+    };
+    if field == (1 << format.exponent_bits) - 1 {
+        let payload = fraction << (52 - fraction_bits);
+        return f64::from_bits(sign | 0x7ff << 52 | payload);
+    }
+    let (significand, exponent) = if field == 0 {
+        (fraction, format.least())
+    } else {
+        (
+            fraction | 1 << fraction_bits,
+            format.least() + field as i32 - 1,
+        )
+    };
+    let exact = Exact {
+        negative: sign != 0,
+        significand: u128::from(significand),
+        exponent,
+        sticky: false,
+    };
+    f64::from_bits(exact.round(F64, Rounding::Nearest))
+}
+
+/// Rounds a number that is not NaN to a format.
+pub(crate) fn narrow(value: f64, format: Format, rounding: Rounding) -> u64 {
+    if value.is_infinite() {
+        let sign = if value < 0.0 { format.sign() } else { 0 };
+        return sign | format.infinity();
+    }
+    Exact::from_f64(value).round(format, rounding)
+}
+
+#[cfg(test)]
+mod tests;

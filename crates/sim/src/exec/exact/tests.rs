@@ -1,0 +1,295 @@
+//! Checks rounding against the host, and against integers wide enough to be exact.
+
+use super::*;
+
+/// Edge values, and a reproducible spread of others.
+fn samples() -> Vec<f64> {
+    let mut values: Vec<f64> = [
+        0u64,
+        1,
+        2,
+        0x000f_ffff_ffff_ffff,
+        0x0010_0000_0000_0000,
+        0x3ff0_0000_0000_0000,
+        0x3ff0_0000_0000_0001,
+        0x3fef_ffff_ffff_ffff,
+        0x4340_0000_0000_0001,
+        0x7fef_ffff_ffff_ffff,
+        0x3690_0000_0000_0000,
+        0x36a0_0000_0000_0001,
+        0x47ef_ffff_e000_0000,
+        0x47ef_ffff_f000_0000,
+    ]
+    .iter()
+    .flat_map(|&bits| [f64::from_bits(bits), -f64::from_bits(bits)])
+    .collect();
+    let mut state = 0x1234_5678_9abc_def1u64;
+    for _ in 0..60 {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        let value = f64::from_bits(state);
+        if value.is_finite() {
+            values.push(value);
+        }
+        // Close exponents, where cancellation and ties are.
+        values.push(f64::from_bits(state >> 12 & !0x3ff | 0x3ff0_0000_0000_0000));
+    }
+    values
+}
+
+/// A signed fixed-point number of 4,352 bits whose unit is 2^-2148: every sum and product of
+/// two f64 is one, exactly.
+#[derive(Clone, PartialEq, Eq)]
+struct Fixed {
+    negative: bool,
+    limbs: [u64; 68],
+}
+
+impl Fixed {
+    fn new(negative: bool, significand: u128, exponent: i32) -> Self {
+        let mut limbs = [0; 68];
+        let shift = (exponent + 2148) as usize;
+        let (limb, bit) = (shift / 64, shift % 64);
+        let low = significand as u64;
+        let high = (significand >> 64) as u64;
+        let spread = |word: u64| u128::from(word) << bit;
+        limbs[limb] |= spread(low) as u64;
+        limbs[limb + 1] |= (spread(low) >> 64) as u64 | spread(high) as u64;
+        limbs[limb + 2] |= (spread(high) >> 64) as u64;
+        Self { negative, limbs }
+    }
+
+    fn of(value: f64) -> Self {
+        let bits = value.to_bits();
+        let field = (bits >> 52 & 0x7ff) as i32;
+        let fraction = u128::from(bits & ((1 << 52) - 1));
+        let hidden = u128::from(field != 0) << 52;
+        Self::new(bits >> 63 == 1, fraction | hidden, field.max(1) - 1075)
+    }
+
+    fn product(a: f64, b: f64) -> Self {
+        let parts = |value: f64| {
+            let bits = value.to_bits();
+            let field = (bits >> 52 & 0x7ff) as i32;
+            let hidden = u128::from(field != 0) << 52;
+            (
+                u128::from(bits & ((1 << 52) - 1)) | hidden,
+                field.max(1) - 1075,
+            )
+        };
+        let ((ma, ea), (mb, eb)) = (parts(a), parts(b));
+        let negative = a.is_sign_negative() != b.is_sign_negative();
+        Self::new(negative, ma * mb, ea + eb + 0)
+    }
+
+    fn magnitude_cmp(&self, other: &Self) -> std::cmp::Ordering {
+        self.limbs.iter().rev().cmp(other.limbs.iter().rev())
+    }
+
+    fn plus(&self, other: &Self) -> Self {
+        let mut limbs = [0; 68];
+        if self.negative == other.negative {
+            let mut carry = false;
+            for (index, limb) in limbs.iter_mut().enumerate() {
+                let (sum, first) = self.limbs[index].overflowing_add(other.limbs[index]);
+                let (sum, second) = sum.overflowing_add(u64::from(carry));
+                (*limb, carry) = (sum, first || second);
+            }
+            return Self {
+                negative: self.negative,
+                limbs,
+            };
+        }
+        let (big, small) = if self.magnitude_cmp(other).is_ge() {
+            (self, other)
+        } else {
+            (other, self)
+        };
+        let mut borrow = false;
+        for (index, limb) in limbs.iter_mut().enumerate() {
+            let (difference, first) = big.limbs[index].overflowing_sub(small.limbs[index]);
+            let (difference, second) = difference.overflowing_sub(u64::from(borrow));
+            (*limb, borrow) = (difference, first || second);
+        }
+        Self {
+            negative: big.negative,
+            limbs,
+        }
+    }
+
+    fn is_zero(&self) -> bool {
+        self.limbs.iter().all(|&limb| limb == 0)
+    }
+
+    fn cmp(&self, other: &Self) -> std::cmp::Ordering {
+        let flipped = Self {
+            negative: !other.negative,
+            ..other.clone()
+        };
+        let difference = self.plus(&flipped);
+        match (difference.is_zero(), difference.negative) {
+            (true, _) => std::cmp::Ordering::Equal,
+            (_, true) => std::cmp::Ordering::Less,
+            (_, false) => std::cmp::Ordering::Greater,
+        }
+    }
+}
+
+/// Whether `result` is what rounding `exact` in that direction gives, by the definition: no number
+/// of the format lies between them.
+fn is_rounded(exact: &Fixed, result: f64, rounding: Rounding) -> bool {
+    let rounding = match (rounding, exact.negative) {
+        (Rounding::Zero, false) => Rounding::Down,
+        (Rounding::Zero, true) => Rounding::Up,
+        (other, _) => other,
+    };
+    let below = |value: f64| {
+        value == f64::NEG_INFINITY || (value.is_finite() && Fixed::of(value).cmp(exact).is_le())
+    };
+    let above = |value: f64| {
+        value == f64::INFINITY || (value.is_finite() && Fixed::of(value).cmp(exact).is_ge())
+    };
+    match rounding {
+        Rounding::Down => below(result) && !below(result.next_up()),
+        _ => above(result) && !above(result.next_down()),
+    }
+}
+
+const DIRECTED: [Rounding; 3] = [Rounding::Zero, Rounding::Down, Rounding::Up];
+
+#[test]
+fn directed_sums_products_and_fused_sums_are_exact_in_f64() {
+    let values = samples();
+    for (index, &a) in values.iter().enumerate() {
+        for (step, &b) in values.iter().enumerate() {
+            let c = values[(index * 7 + step * 3) % values.len()];
+            let (x, y, z) = (Exact::from_f64(a), Exact::from_f64(b), Exact::from_f64(c));
+            for rounding in DIRECTED {
+                let results = [
+                    (x.sum(y, rounding), Fixed::of(a).plus(&Fixed::of(b))),
+                    (x.product(y), Fixed::product(a, b)),
+                    (
+                        x.product(y).sum(z, rounding),
+                        Fixed::product(a, b).plus(&Fixed::of(c)),
+                    ),
+                ];
+                for (ours, exact) in results {
+                    let result = f64::from_bits(ours.round(F64, rounding));
+                    if exact.is_zero() {
+                        assert_eq!(result, 0.0, "{a:e} {b:e} {c:e}");
+                    } else {
+                        assert!(
+                            is_rounded(&exact, result, rounding),
+                            "{a:e} {b:e} {c:e} {rounding:?} {result:e}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn nearest_results_agree_with_the_host_in_f64_and_f32() {
+    let values = samples();
+    let round = |exact: Exact| f64::from_bits(exact.round(F64, Rounding::Nearest));
+    for &a in &values {
+        assert_eq!(
+            (a.abs()).sqrt().to_bits(),
+            round(Exact::from_f64(a.abs()).square_root()).to_bits()
+        );
+        assert_eq!(
+            u64::from((a as f32).to_bits()),
+            Exact::from_f64(a).round(F32, Rounding::Nearest)
+        );
+        for &b in &values {
+            let (x, y) = (Exact::from_f64(a), Exact::from_f64(b));
+            assert_eq!(
+                (a + b).to_bits(),
+                round(x.sum(y, Rounding::Nearest)).to_bits(),
+                "{a:e} + {b:e}"
+            );
+            assert_eq!(
+                (a * b).to_bits(),
+                round(x.product(y)).to_bits(),
+                "{a:e} * {b:e}"
+            );
+            if b != 0.0 {
+                assert_eq!(
+                    (a / b).to_bits(),
+                    round(x.quotient(y)).to_bits(),
+                    "{a:e} / {b:e}"
+                );
+            }
+            let fused = round(x.product(y).sum(Exact::from_f64(a), Rounding::Nearest));
+            assert_eq!(
+                a.mul_add(b, a).to_bits(),
+                fused.to_bits(),
+                "{a:e} * {b:e} + {a:e}"
+            );
+        }
+    }
+}
+
+#[test]
+fn directed_quotients_and_roots_bracket_the_exact_value() {
+    // q <= a / b < next_up(q) is q * b <= a < next_up(q) * b for positive b.
+    let values: Vec<f64> = samples()
+        .into_iter()
+        .filter(|&v| v > 1e-150 && v < 1e150)
+        .collect();
+    for &a in &values {
+        let exact = Exact::from_f64(a);
+        let root = f64::from_bits(exact.square_root().round(F64, Rounding::Down));
+        assert!(Fixed::product(root, root).cmp(&Fixed::of(a)).is_le());
+        assert!(
+            Fixed::product(root.next_up(), root.next_up())
+                .cmp(&Fixed::of(a))
+                .is_gt()
+        );
+        for &b in &values {
+            let quotient = exact.quotient(Exact::from_f64(b));
+            let down = f64::from_bits(quotient.round(F64, Rounding::Down));
+            let up = f64::from_bits(quotient.round(F64, Rounding::Up));
+            assert!(
+                Fixed::product(down, b).cmp(&Fixed::of(a)).is_le(),
+                "{a:e} / {b:e}"
+            );
+            assert!(
+                Fixed::product(up, b).cmp(&Fixed::of(a)).is_ge(),
+                "{a:e} / {b:e}"
+            );
+            assert!(up == down || up == down.next_up());
+        }
+    }
+}
+
+#[test]
+fn narrow_formats_survive_a_round_trip_of_every_bit_pattern() {
+    for format in [F16, BF16] {
+        for bits in 0..=u64::from(u16::MAX) {
+            let value = widen(bits, format);
+            if !value.is_nan() {
+                assert_eq!(narrow(value, format, Rounding::Nearest), bits);
+            }
+        }
+    }
+}
+
+#[test]
+fn overflow_and_underflow_go_where_the_direction_says() {
+    let huge = Exact::from_f64(1e300);
+    let tiny = Exact::from_f64(-1e-300);
+    assert_eq!(huge.round(F32, Rounding::Zero), 0x7f7f_ffff);
+    assert_eq!(huge.round(F32, Rounding::Down), 0x7f7f_ffff);
+    assert_eq!(huge.round(F32, Rounding::Up), 0x7f80_0000);
+    assert_eq!(tiny.round(F32, Rounding::Down), 0x8000_0001);
+    assert_eq!(tiny.round(F32, Rounding::Up), 0x8000_0000);
+    let (one, minus) = (Exact::from_f64(1.0), Exact::from_f64(-1.0));
+    assert_eq!(
+        one.sum(minus, Rounding::Down).round(F32, Rounding::Down),
+        0x8000_0000
+    );
+    assert_eq!(one.sum(minus, Rounding::Up).round(F32, Rounding::Up), 0);
+}

@@ -1,0 +1,474 @@
+//! Floating-point instructions on one lane, as the hardware computes them.
+//!
+//! Rounding to nearest is the host's arithmetic. Everything else goes through [`exact`](super::exact)
+//! with a [`Mode`] operand, a constant row like any other immediate.
+
+use super::exact::{self, BF16, Exact, F16, F32, F64, Format, Rounding};
+use super::lane::Lane;
+
+/// A half-precision number, by its bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Half(pub(crate) u16);
+
+/// A bfloat16 number, by its bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bfloat(pub(crate) u16);
+
+/// A floating-point type of the simulated device.
+pub(crate) trait Real: Lane {
+    /// How its bits are read.
+    const FORMAT: Format;
+    /// The value; exact.
+    fn to_f64(self) -> f64;
+    /// The number with these bits.
+    fn of_bits(bits: u64) -> Self;
+    /// The bits, with zeros above them.
+    fn bits(self) -> u64;
+    /// The NaN that arithmetic on these operands gives.
+    fn nan(operands: &[Self]) -> Self;
+}
+
+impl Real for f32 {
+    const FORMAT: Format = F32;
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        f64::from(self)
+    }
+    #[inline(always)]
+    fn of_bits(bits: u64) -> Self {
+        Self::from_bits(bits as u32)
+    }
+    #[inline(always)]
+    fn bits(self) -> u64 {
+        u64::from(self.to_bits())
+    }
+    #[inline(always)]
+    fn nan(_operands: &[Self]) -> Self {
+        Self::from_bits(0x7fff_ffff)
+    }
+}
+
+impl Real for f64 {
+    const FORMAT: Format = F64;
+    #[inline(always)]
+    fn to_f64(self) -> f64 {
+        self
+    }
+    #[inline(always)]
+    fn of_bits(bits: u64) -> Self {
+        Self::from_bits(bits)
+    }
+    #[inline(always)]
+    fn bits(self) -> u64 {
+        self.to_bits()
+    }
+    /// The payload of the first NaN, quieted; without one, the default NaN.
+    #[inline(always)]
+    fn nan(operands: &[Self]) -> Self {
+        let mut bits = operands.iter().map(|operand| operand.to_bits());
+        let first = bits.find(|bits| bits & (u64::MAX >> 1) > 0x7ff << 52);
+        Self::from_bits(first.map_or(0xfff8 << 48, |bits| bits | 1 << 51))
+    }
+}
+
+macro_rules! narrow_reals {
+    ($($ty:ident $format:ident),*) => {$(
+        impl Lane for $ty {
+            type Raw = u32;
+            #[inline(always)]
+            fn from_raw(raw: u32) -> Self {
+                Self(raw as u16)
+            }
+            #[inline(always)]
+            fn into_raw(self) -> u32 {
+                u32::from(self.0)
+            }
+        }
+
+        impl Real for $ty {
+            const FORMAT: Format = $format;
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                exact::widen(u64::from(self.0), $format)
+            }
+            #[inline(always)]
+            fn of_bits(bits: u64) -> Self {
+                Self(bits as u16)
+            }
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                u64::from(self.0)
+            }
+            #[inline(always)]
+            fn nan(_operands: &[Self]) -> Self {
+                Self(0x7fff)
+            }
+        }
+    )*};
+}
+
+narrow_reals!(Half F16, Bfloat BF16);
+
+/// How an instruction rounds and what it does to its operands and result.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Mode(u32);
+
+impl Mode {
+    const FLUSH: u32 = 4;
+    const SATURATE: u32 = 8;
+
+    /// A mode, as the value of a constant row.
+    pub(crate) fn new(rounding: Rounding, flush: bool, saturate: bool) -> Self {
+        let flush = if flush { Self::FLUSH } else { 0 };
+        let saturate = if saturate { Self::SATURATE } else { 0 };
+        Self(rounding as u32 | flush | saturate)
+    }
+
+    /// The value of the constant row.
+    pub(crate) fn bits(self) -> u32 {
+        self.0
+    }
+
+    fn rounding(self) -> Rounding {
+        match self.0 & 3 {
+            0 => Rounding::Nearest,
+            1 => Rounding::Zero,
+            2 => Rounding::Down,
+            _ => Rounding::Up,
+        }
+    }
+
+    /// An operand, flushed if the mode asks for it.
+    fn input<T: Real>(self, value: T) -> T {
+        if self.0 & Self::FLUSH == 0 {
+            return value;
+        }
+        flush_any(value)
+    }
+
+    /// A result, flushed and saturated if the mode asks for it.
+    fn output<T: Real>(self, value: T) -> T {
+        let value = self.input(value);
+        if self.0 & Self::SATURATE == 0 {
+            return value;
+        }
+        saturate(value)
+    }
+
+    fn round<T: Real>(self, exact: Exact) -> T {
+        T::of_bits(exact.round(T::FORMAT, self.rounding()))
+    }
+}
+
+impl Lane for Mode {
+    type Raw = u32;
+    #[inline(always)]
+    fn from_raw(raw: u32) -> Self {
+        Self(raw)
+    }
+    #[inline(always)]
+    fn into_raw(self) -> u32 {
+        self.0
+    }
+}
+
+/// Clamps to [0, 1]; NaN and -0 become +0.
+pub(crate) fn saturate<T: Real>(value: T) -> T {
+    let number = value.to_f64();
+    if number >= 1.0 {
+        T::of_bits(exact::narrow(1.0, T::FORMAT, Rounding::Nearest))
+    } else if number > 0.0 {
+        value
+    } else {
+        T::of_bits(0)
+    }
+}
+
+/// `a + b` in any mode.
+pub(crate) fn add<T: Real>(a: T, b: T, mode: Mode) -> T {
+    let (a, b) = (mode.input(a), mode.input(b));
+    let (x, y) = (a.to_f64(), b.to_f64());
+    let result = if x.is_finite() && y.is_finite() {
+        mode.round(Exact::from_f64(x).sum(Exact::from_f64(y), mode.rounding()))
+    } else {
+        special(x + y, &[a, b])
+    };
+    mode.output(result)
+}
+
+/// `a - b` in any mode.
+pub(crate) fn sub<T: Real>(a: T, b: T, mode: Mode) -> T {
+    let (a, b) = (mode.input(a), mode.input(b));
+    let (x, y) = (a.to_f64(), b.to_f64());
+    let result = if x.is_finite() && y.is_finite() {
+        mode.round(Exact::from_f64(x).sum(Exact::from_f64(-y), mode.rounding()))
+    } else {
+        special(x - y, &[a, b])
+    };
+    mode.output(result)
+}
+
+/// `a * b` in any mode.
+pub(crate) fn mul<T: Real>(a: T, b: T, mode: Mode) -> T {
+    let (a, b) = (mode.input(a), mode.input(b));
+    let (x, y) = (a.to_f64(), b.to_f64());
+    let result = if x.is_finite() && y.is_finite() {
+        mode.round(Exact::from_f64(x).product(Exact::from_f64(y)))
+    } else {
+        special(x * y, &[a, b])
+    };
+    mode.output(result)
+}
+
+/// `a * b + c`, rounded once, in any mode.
+pub(crate) fn fma<T: Real>(a: T, b: T, c: T, mode: Mode) -> T {
+    let (a, b, c) = (mode.input(a), mode.input(b), mode.input(c));
+    let (x, y, z) = (a.to_f64(), b.to_f64(), c.to_f64());
+    let result = if x.is_finite() && y.is_finite() && z.is_finite() {
+        let product = Exact::from_f64(x).product(Exact::from_f64(y));
+        mode.round(product.sum(Exact::from_f64(z), mode.rounding()))
+    } else {
+        // The product must not overflow on its own: only its class matters here.
+        let class = if x.is_finite() && y.is_finite() {
+            z
+        } else {
+            x * y + z
+        };
+        special(class, &[a, b, c])
+    };
+    mode.output(result)
+}
+
+/// `a / b` in any mode.
+pub(crate) fn div<T: Real>(a: T, b: T, mode: Mode) -> T {
+    let (a, b) = (mode.input(a), mode.input(b));
+    let (x, y) = (a.to_f64(), b.to_f64());
+    let result = if x.is_finite() && y.is_finite() && y != 0.0 {
+        mode.round(Exact::from_f64(x).quotient(Exact::from_f64(y)))
+    } else {
+        special(x / y, &[a, b])
+    };
+    mode.output(result)
+}
+
+/// `1 / a` in any mode.
+pub(crate) fn rcp<T: Real>(a: T, mode: Mode) -> T {
+    div(
+        T::of_bits(exact::narrow(1.0, T::FORMAT, Rounding::Nearest)),
+        a,
+        mode,
+    )
+}
+
+/// The square root in any mode.
+pub(crate) fn sqrt<T: Real>(a: T, mode: Mode) -> T {
+    let a = mode.input(a);
+    let x = a.to_f64();
+    let result = if x.is_finite() && x > 0.0 {
+        mode.round(Exact::from_f64(x).square_root())
+    } else {
+        special(x.sqrt(), &[a])
+    };
+    mode.output(result)
+}
+
+/// A result that is infinite, zero or NaN, from operands of which one is special.
+fn special<T: Real>(class: f64, operands: &[T]) -> T {
+    if class.is_nan() {
+        T::nan(operands)
+    } else {
+        T::of_bits(exact::narrow(class, T::FORMAT, Rounding::Nearest))
+    }
+}
+
+/// A subnormal number becomes a zero of its sign.
+#[inline(always)]
+pub(crate) fn flush(value: f32) -> f32 {
+    let bits = value.to_bits();
+    f32::from_bits(if bits & 0x7f80_0000 == 0 {
+        bits & 0x8000_0000
+    } else {
+        bits
+    })
+}
+
+/// [`flush`] for f32, which is the only type that has it; others stay.
+fn flush_any<T: Real>(value: T) -> T {
+    if T::FORMAT == F32 {
+        T::of_bits(flush(f32::from_bits(value.bits() as u32)).bits())
+    } else {
+        value
+    }
+}
+
+/// The result of an f32 instruction: any NaN is the one NaN.
+///
+/// The test is on the bits: the compiler may drop one on the value, because to it all NaNs are alike.
+#[inline(always)]
+pub(crate) fn canonical(value: f32) -> f32 {
+    let bits = value.to_bits();
+    f32::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 {
+        0x7fff_ffff
+    } else {
+        bits
+    })
+}
+
+/// The result of an f64 instruction: a NaN comes from the operands.
+#[inline(always)]
+pub(crate) fn inherit<const N: usize>(value: f64, operands: [f64; N]) -> f64 {
+    if value.to_bits() & (u64::MAX >> 1) > 0x7ff << 52 {
+        f64::nan(&operands)
+    } else {
+        value
+    }
+}
+
+/// The smaller; -0 is below +0, and a number wins against NaN.
+#[inline(always)]
+pub(crate) fn min<T: Real>(a: T, b: T) -> T {
+    pick(a, b, |order| order.is_le())
+}
+
+/// The larger; +0 is above -0, and a number wins against NaN.
+#[inline(always)]
+pub(crate) fn max<T: Real>(a: T, b: T) -> T {
+    pick(a, b, |order| order.is_ge())
+}
+
+/// The smaller, or NaN if one is.
+#[inline(always)]
+pub(crate) fn min_nan<T: Real>(a: T, b: T) -> T {
+    if a.to_f64().is_nan() || b.to_f64().is_nan() {
+        return T::nan(&[a, b]);
+    }
+    min(a, b)
+}
+
+/// The larger, or NaN if one is.
+#[inline(always)]
+pub(crate) fn max_nan<T: Real>(a: T, b: T) -> T {
+    if a.to_f64().is_nan() || b.to_f64().is_nan() {
+        return T::nan(&[a, b]);
+    }
+    max(a, b)
+}
+
+#[inline(always)]
+fn pick<T: Real>(a: T, b: T, first: impl Fn(std::cmp::Ordering) -> bool) -> T {
+    let (x, y) = (a.to_f64(), b.to_f64());
+    match (x.is_nan(), y.is_nan()) {
+        (true, true) => T::nan(&[a, b]),
+        (true, false) => b,
+        (false, true) => a,
+        // Numbers without NaN: the total order tells -0 from +0.
+        (false, false) if first(x.total_cmp(&y)) => a,
+        _ => b,
+    }
+}
+
+/// The magnitude; an f32 NaN becomes the one NaN.
+#[inline(always)]
+pub(crate) fn abs32(value: f32) -> f32 {
+    canonical(value.abs())
+}
+
+/// The negative; an f32 NaN becomes the one NaN.
+#[inline(always)]
+pub(crate) fn neg32(value: f32) -> f32 {
+    canonical(-value)
+}
+
+/// The negative; an f64 NaN stays what it is.
+#[inline(always)]
+pub(crate) fn neg64(value: f64) -> f64 {
+    if value.is_nan() { value } else { -value }
+}
+
+/// An approximate f32 function, by way of f64.
+#[inline(always)]
+pub(crate) fn approximate(value: f32, f: impl Fn(f64) -> f64) -> f32 {
+    canonical(f(f64::from(value)) as f32)
+}
+
+/// The coarse f64 reciprocal and its kin: the upper half of the result, with subnormals flushed.
+pub(crate) fn coarse(value: f64, f: impl Fn(f64) -> f64) -> f64 {
+    let flush = |value: f64| {
+        if value.is_subnormal() {
+            0.0f64.copysign(value)
+        } else {
+            value
+        }
+    };
+    let result = flush(inherit(f(flush(value)), [value]));
+    f64::from_bits(result.to_bits() & !0xffff_ffff)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEAREST: Mode = Mode(0);
+
+    fn mode(rounding: Rounding) -> Mode {
+        Mode::new(rounding, false, false)
+    }
+
+    #[test]
+    fn single_nans_are_canonical_and_double_nans_keep_their_payload() {
+        let nan = f32::from_bits(0xffc0_1234);
+        assert_eq!(add(nan, 1.0, NEAREST).to_bits(), 0x7fff_ffff);
+        assert_eq!(abs32(nan).to_bits(), 0x7fff_ffff);
+        assert_eq!(neg32(nan).to_bits(), 0x7fff_ffff);
+        let nan = f64::from_bits(0x7ff0_0000_0000_1234);
+        assert_eq!(mul(2.0, nan, NEAREST).to_bits(), 0x7ff8_0000_0000_1234);
+        assert_eq!(neg64(nan).to_bits(), nan.to_bits());
+        assert_eq!(
+            add(f64::INFINITY, f64::NEG_INFINITY, NEAREST).to_bits(),
+            0xfff8 << 48
+        );
+        assert_eq!(add(Half(0x7c00), Half(0xfc00), NEAREST), Half(0x7fff));
+    }
+
+    #[test]
+    fn min_and_max_order_zeros_and_prefer_numbers() {
+        assert_eq!(min(0.0f32, -0.0).to_bits(), (-0.0f32).to_bits());
+        assert_eq!(max(-0.0f32, 0.0).to_bits(), 0);
+        assert_eq!(min(f32::NAN, 3.0), 3.0);
+        assert_eq!(max(3.0f64, f64::NAN), 3.0);
+        assert_eq!(min(f32::NAN, f32::NAN).to_bits(), 0x7fff_ffff);
+        assert_eq!(max_nan(3.0f32, f32::NAN).to_bits(), 0x7fff_ffff);
+    }
+
+    #[test]
+    fn saturation_clamps_and_drops_nan_and_negative_zero() {
+        let mode = Mode::new(Rounding::Nearest, false, true);
+        assert_eq!(add(0.75f32, 0.75, mode), 1.0);
+        assert_eq!(add(-0.0f32, -0.0, mode).to_bits(), 0);
+        assert_eq!(add(f32::NAN, 0.5, mode).to_bits(), 0);
+        assert_eq!(mul(-1.0f32, 0.5, mode).to_bits(), 0);
+    }
+
+    #[test]
+    fn flushing_keeps_the_sign() {
+        let tiny = -f32::from_bits(1);
+        assert_eq!(flush(tiny).to_bits(), 0x8000_0000);
+        assert_eq!(flush(f32::from_bits(0x0080_0000)), f32::MIN_POSITIVE);
+        let mode = Mode::new(Rounding::Nearest, true, false);
+        assert_eq!(mul(f32::MIN_POSITIVE, 0.5, mode).to_bits(), 0);
+    }
+
+    #[test]
+    fn directed_results_differ_by_one_step() {
+        let third = |rounding| div(1.0f32, 3.0, mode(rounding)).to_bits();
+        assert_eq!(third(Rounding::Up), third(Rounding::Zero) + 1);
+        assert_eq!(third(Rounding::Zero), third(Rounding::Down));
+        let root = |rounding| sqrt(2.0f64, mode(rounding)).to_bits();
+        assert_eq!(root(Rounding::Up), root(Rounding::Zero) + 1);
+        assert_eq!(
+            fma(f32::MAX, 2.0, f32::NEG_INFINITY, NEAREST),
+            f32::NEG_INFINITY
+        );
+        assert_eq!(div(1.0f32, 0.0, mode(Rounding::Zero)), f32::INFINITY);
+    }
+}

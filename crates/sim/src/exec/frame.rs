@@ -1,0 +1,156 @@
+//! The registers of one activation of a function by the lanes of one warp.
+//!
+//! Registers live in two files, one of 32-bit and one of 64-bit rows, because a row of uniform
+//! width is what the compiler vectorises without shuffles, and because two `Vec`s of typed rows
+//! need no casts. Which file a register lives in is known when it is declared. A predicate is
+//! one bit per lane, so a guard or a branch costs one `and`. Constants are rows too, so an immediate
+//! operand costs what a register costs.
+
+use super::lane::{FULL, Lane, Raw, Row};
+
+/// Registers, predicates and linkage of one activation.
+#[derive(Debug, Default)]
+pub(crate) struct Frame {
+    words: Vec<Row<u32>>,
+    doubles: Vec<Row<u64>>,
+    predicates: Vec<u32>,
+    /// Index of the function in the program.
+    pub(crate) function: u32,
+    /// Offset of the function's variables in each thread's local memory.
+    pub(crate) local: u64,
+    /// Lanes that have entered and not left.
+    pub(crate) lanes: u32,
+    /// Who called; `None` in the kernel.
+    pub(crate) caller: Option<Caller>,
+}
+
+/// Where a function returns to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Caller {
+    /// The calling activation.
+    pub(crate) frame: u32,
+    /// Index of the call instruction.
+    pub(crate) pc: u32,
+}
+
+/// The register files of a function: what each row holds at first.
+///
+/// Constants are rows that nothing writes. Registers start at zero, so that a read of one that was
+/// never written gives the same result in every run.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Layout {
+    /// The 32-bit file.
+    pub(crate) words: Vec<u32>,
+    /// The 64-bit file.
+    pub(crate) doubles: Vec<u64>,
+    /// Predicates; number 0 is always true.
+    pub(crate) predicates: usize,
+}
+
+impl Frame {
+    /// Makes this frame a fresh activation, keeping its storage.
+    pub(crate) fn reset(&mut self, layout: &Layout) {
+        reset_file(&mut self.words, &layout.words);
+        reset_file(&mut self.doubles, &layout.doubles);
+        self.predicates.clear();
+        self.predicates.resize(layout.predicates.max(1), 0);
+        self.predicates[0] = FULL;
+    }
+
+    /// The row of a typed register.
+    #[inline(always)]
+    pub(crate) fn row<T: InFile>(&self, index: u32) -> &[T; 32] {
+        &T::file(self)[index as usize].0
+    }
+
+    /// The row of a typed register, to write.
+    #[inline(always)]
+    pub(crate) fn row_mut<T: InFile>(&mut self, index: u32) -> &mut Row<T> {
+        &mut T::file_mut(self)[index as usize]
+    }
+
+    /// One lane of a register.
+    #[inline(always)]
+    pub(crate) fn get<T: Lane<Raw: InFile>>(&self, index: u32, lane: usize) -> T {
+        T::from_raw(self.row::<T::Raw>(index)[lane])
+    }
+
+    /// Writes one lane of a register.
+    #[inline(always)]
+    pub(crate) fn set<T: Lane<Raw: InFile>>(&mut self, index: u32, lane: usize, value: T) {
+        self.row_mut::<T::Raw>(index).0[lane] = value.into_raw();
+    }
+
+    /// The lanes in which a predicate is true.
+    #[inline(always)]
+    pub(crate) fn predicate(&self, index: u32) -> u32 {
+        self.predicates[index as usize]
+    }
+
+    /// Sets a predicate in the lanes of `mask`.
+    #[inline(always)]
+    pub(crate) fn set_predicate(&mut self, index: u32, value: u32, mask: u32) {
+        let old = &mut self.predicates[index as usize];
+        *old = (*old & !mask) | (value & mask);
+    }
+}
+
+/// A register width, and the file that holds it.
+pub(crate) trait InFile: Raw {
+    /// The rows of this width.
+    fn file(frame: &Frame) -> &[Row<Self>];
+    /// The rows of this width, to write.
+    fn file_mut(frame: &mut Frame) -> &mut [Row<Self>];
+}
+
+impl InFile for u32 {
+    #[inline(always)]
+    fn file(frame: &Frame) -> &[Row<Self>] {
+        &frame.words
+    }
+    #[inline(always)]
+    fn file_mut(frame: &mut Frame) -> &mut [Row<Self>] {
+        &mut frame.words
+    }
+}
+
+impl InFile for u64 {
+    #[inline(always)]
+    fn file(frame: &Frame) -> &[Row<Self>] {
+        &frame.doubles
+    }
+    #[inline(always)]
+    fn file_mut(frame: &mut Frame) -> &mut [Row<Self>] {
+        &mut frame.doubles
+    }
+}
+
+fn reset_file<T: Raw>(file: &mut Vec<Row<T>>, initial: &[T]) {
+    file.clear();
+    file.extend(initial.iter().map(|&value| Row::splat(value)));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reset_restores_constants_and_zeroes_registers() {
+        let layout = Layout {
+            words: vec![5, 0],
+            doubles: vec![9],
+            predicates: 2,
+        };
+        let mut frame = Frame::default();
+        frame.reset(&layout);
+        frame.set::<i32>(1, 3, -1);
+        frame.set_predicate(1, FULL, 0b1000);
+        assert_eq!(frame.get::<u32>(0, 31), 5);
+        assert_eq!(frame.get::<u64>(0, 31), 9);
+        assert_eq!(frame.get::<i32>(1, 3), -1);
+        assert_eq!(frame.predicate(1), 0b1000);
+        frame.reset(&layout);
+        assert_eq!((frame.get::<u32>(1, 3), frame.predicate(1)), (0, 0));
+        assert_eq!(frame.predicate(0), FULL);
+    }
+}

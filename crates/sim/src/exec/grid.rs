@@ -1,0 +1,343 @@
+//! A launch: checked, prepared, and spread over worker threads.
+
+use std::fmt;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread;
+use std::time::Instant;
+
+use super::fault::{Fault, FaultKind};
+use super::frame::Layout;
+use super::memory::Memory;
+use super::program::{Kernel, Late, Program};
+use super::worker::Worker;
+
+/// A kernel, its arguments and where they run.
+#[derive(Clone, Copy)]
+pub struct Launch<'a> {
+    /// The program that holds the kernel.
+    pub program: &'a Program,
+    /// The kernel; one of the program's.
+    pub kernel: &'a Kernel,
+    /// Blocks in each direction.
+    pub grid: [u32; 3],
+    /// Threads of a block in each direction.
+    pub block: [u32; 3],
+    /// Bytes of shared memory besides what the kernel declares.
+    pub dynamic_shared: u32,
+    /// The parameters, laid out as [`Kernel::params`] says.
+    pub params: &'a [u8],
+    /// Device addresses of [`Program::globals`].
+    pub globals: &'a [u64],
+    /// Device memory.
+    pub memory: &'a dyn Memory,
+    /// The device that is simulated.
+    pub device: &'a DeviceModel,
+    /// Host threads to use; at least one runs.
+    pub workers: usize,
+    /// The order of blocks.
+    pub schedule: Schedule,
+    /// Set by another thread to end the launch early.
+    pub cancel: &'a AtomicBool,
+}
+
+/// What kernels can ask about the device.
+#[derive(Clone, Debug)]
+pub struct DeviceModel {
+    /// Multiprocessors; `%nsmid`.
+    pub multiprocessors: u32,
+    /// Ticks of `%clock64` in a millisecond.
+    pub clock_khz: u32,
+    /// Threads in the largest block.
+    pub max_threads_per_block: u32,
+    /// Bytes of shared memory that a block may have.
+    pub max_shared_per_block: u32,
+}
+
+impl Default for DeviceModel {
+    fn default() -> Self {
+        Self {
+            multiprocessors: 132,
+            clock_khz: 1_980_000,
+            max_threads_per_block: 1024,
+            max_shared_per_block: 227 << 10,
+        }
+    }
+}
+
+/// The order in which blocks begin.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Schedule {
+    /// By their number.
+    #[default]
+    InOrder,
+    /// In an order that the seed decides, and the warps of each block too.
+    Shuffled(u64),
+}
+
+/// What a launch did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Statistics {
+    /// Instructions that warps executed.
+    pub warp_instructions: u64,
+    /// The same, counted for every thread that went through them.
+    pub thread_instructions: u64,
+    /// Blocks that ran.
+    pub blocks: u64,
+}
+
+/// A launch with its addresses resolved.
+pub(crate) struct Prepared<'a> {
+    pub(crate) program: &'a Program,
+    pub(crate) kernel: &'a Kernel,
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) dynamic_shared: u32,
+    pub(crate) shared_size: u32,
+    pub(crate) params: &'a [u8],
+    pub(crate) memory: &'a dyn Memory,
+    pub(crate) device: &'a DeviceModel,
+    /// Register files of every function.
+    pub(crate) layouts: Vec<Layout>,
+    pub(crate) started: Instant,
+    pub(crate) failed: AtomicBool,
+    pub(crate) cancel: &'a AtomicBool,
+    order: Order,
+    next: AtomicU64,
+}
+
+/// Runs a kernel and waits for it.
+///
+/// # Errors
+///
+/// The first fault of a thread; an argument that the kernel or the device does not allow; or
+/// [`FaultKind::Cancelled`].
+pub fn run(launch: &Launch<'_>) -> Result<Statistics, Fault> {
+    let prepared = Prepared::new(launch)?;
+    let blocks = prepared.order.blocks;
+    let workers = (launch.workers.max(1) as u64).min(blocks) as usize;
+    let total = Mutex::new((Statistics::default(), None));
+    let work = || {
+        let result = Worker::new(&prepared).run();
+        let mut total = total
+            .lock()
+            .unwrap_or_else(|poisoned| poisoned.into_inner());
+        match result {
+            Ok(done) => total.0.add(&done),
+            Err(fault) => {
+                prepared.failed.store(true, Ordering::Relaxed);
+                total.1.get_or_insert(fault);
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 1..workers {
+            scope.spawn(work);
+        }
+        work();
+    });
+    let (statistics, fault) = total
+        .into_inner()
+        .unwrap_or_else(|poisoned| poisoned.into_inner());
+    match fault {
+        Some(fault) => Err(fault),
+        None if statistics.blocks < blocks => Err(prepared.launch_fault(FaultKind::Cancelled)),
+        None => Ok(statistics),
+    }
+}
+
+impl<'a> Prepared<'a> {
+    fn new(launch: &Launch<'a>) -> Result<Self, Fault> {
+        let shared_size = launch
+            .kernel
+            .static_shared
+            .saturating_add(launch.dynamic_shared);
+        let mut prepared = Self {
+            program: launch.program,
+            kernel: launch.kernel,
+            grid: launch.grid,
+            block: launch.block,
+            dynamic_shared: launch.dynamic_shared,
+            shared_size,
+            params: launch.params,
+            memory: launch.memory,
+            device: launch.device,
+            layouts: Vec::new(),
+            started: Instant::now(),
+            failed: AtomicBool::new(false),
+            cancel: launch.cancel,
+            order: Order::new(launch.grid, launch.schedule),
+            next: AtomicU64::new(0),
+        };
+        if let Some(reason) = prepared.refusal(launch) {
+            return Err(prepared.launch_fault(FaultKind::InvalidLaunch(reason)));
+        }
+        prepared.layouts = layouts(launch);
+        Ok(prepared)
+    }
+
+    /// Why the launch cannot be run, if it cannot.
+    fn refusal(&self, launch: &Launch<'_>) -> Option<&'static str> {
+        let threads = launch.block.iter().map(|&n| u64::from(n)).product::<u64>();
+        let limit = launch.device.max_threads_per_block;
+        let limit = limit.min(launch.kernel.max_threads_per_block.unwrap_or(limit));
+        let same = launch.program.kernel(&launch.kernel.name);
+        let refusals = [
+            (
+                launch.grid.contains(&0) || launch.block.contains(&0),
+                "grid or block is empty",
+            ),
+            (
+                threads > u64::from(limit),
+                "block has more threads than the kernel allows",
+            ),
+            (
+                launch
+                    .kernel
+                    .required_block
+                    .is_some_and(|block| block != launch.block),
+                "block differs from the kernel's .reqntid",
+            ),
+            (
+                self.shared_size > launch.device.max_shared_per_block,
+                "block needs more shared memory than the device has",
+            ),
+            (
+                launch.params.len() < launch.kernel.param_size,
+                "parameter buffer is too small",
+            ),
+            (
+                launch.globals.len() != launch.program.globals.len(),
+                "number of global addresses differs from the number of globals",
+            ),
+            (
+                same.is_none_or(|kernel| kernel.function != launch.kernel.function),
+                "kernel belongs to another program",
+            ),
+        ];
+        refusals
+            .iter()
+            .find(|refusal| refusal.0)
+            .map(|refusal| refusal.1)
+    }
+
+    /// The next block to begin, and which of its warps goes first.
+    pub(crate) fn next_block(&self) -> Option<(u64, u64)> {
+        let position = self.next.fetch_add(1, Ordering::Relaxed);
+        (position < self.order.blocks).then(|| self.order.at(position))
+    }
+}
+
+impl fmt::Debug for Prepared<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Prepared")
+            .field("kernel", &self.kernel.name)
+            .field("grid", &self.grid)
+            .field("block", &self.block)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Statistics {
+    fn add(&mut self, other: &Self) {
+        self.warp_instructions += other.warp_instructions;
+        self.thread_instructions += other.thread_instructions;
+        self.blocks += other.blocks;
+    }
+}
+
+/// A permutation of block numbers: multiplication by a number that shares no factor with their
+/// count, plus an offset.
+#[derive(Clone, Copy, Debug)]
+struct Order {
+    blocks: u64,
+    factor: u64,
+    offset: u64,
+}
+
+impl Order {
+    fn new(grid: [u32; 3], schedule: Schedule) -> Self {
+        let product = grid
+            .iter()
+            .try_fold(1u64, |n, &d| n.checked_mul(u64::from(d)));
+        let blocks = product.unwrap_or(u64::MAX).max(1);
+        let Schedule::Shuffled(seed) = schedule else {
+            return Self {
+                blocks,
+                factor: 1,
+                offset: 0,
+            };
+        };
+        let mut factor = mix(seed) % blocks;
+        while greatest_common_divisor(factor, blocks) != 1 {
+            factor += 1;
+        }
+        Self {
+            blocks,
+            factor,
+            offset: mix(seed ^ u64::MAX) % blocks,
+        }
+    }
+
+    /// The block at a position, and a number that picks its first warp.
+    fn at(&self, position: u64) -> (u64, u64) {
+        if self.factor == 1 && self.offset == 0 {
+            return (position, 0);
+        }
+        let product = u128::from(position) * u128::from(self.factor) + u128::from(self.offset);
+        let block = (product % u128::from(self.blocks)) as u64;
+        (block, mix(block ^ self.factor))
+    }
+}
+
+fn greatest_common_divisor(mut a: u64, mut b: u64) -> u64 {
+    while b != 0 {
+        (a, b) = (b, a % b);
+    }
+    a
+}
+
+/// Scrambles a number; a bijection.
+fn mix(seed: u64) -> u64 {
+    let mut x = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
+    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+/// The register files of every function, with the addresses of this launch in their constants.
+fn layouts(launch: &Launch<'_>) -> Vec<Layout> {
+    let functions = launch.program.functions.iter();
+    functions
+        .map(|function| {
+            let mut layout = function.layout.clone();
+            for patch in &function.patches {
+                layout.doubles[patch.row as usize] = match patch.value {
+                    Late::Global(index, offset) => {
+                        launch.globals[index].wrapping_add_signed(offset)
+                    }
+                    Late::DynamicShared(offset) => {
+                        u64::from(launch.kernel.static_shared).wrapping_add_signed(offset)
+                    }
+                };
+            }
+            layout
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_shuffled_order_visits_every_block_once() {
+        for seed in 0..20 {
+            let order = Order::new([7, 3, 2], Schedule::Shuffled(seed));
+            let mut seen: Vec<_> = (0..42).map(|position| order.at(position).0).collect();
+            seen.sort_unstable();
+            assert_eq!(seen, (0..42).collect::<Vec<_>>());
+        }
+    }
+}

@@ -1,0 +1,280 @@
+//! Generic handlers: one per arity, for any operation on typed lanes.
+//!
+//! An operation is a closure without captures. Its type alone identifies it, so each pair of
+//! arity and operation becomes a function of its own, in which the loop over lanes is vectorised.
+//! On x86-64 each exists twice: for the baseline, and for AVX2 with FMA, where a fused
+//! multiply-add is an instruction and not a call.
+
+use std::ptr::NonNull;
+use std::sync::OnceLock;
+
+use super::frame::InFile;
+use super::lane::{LANES, Lane};
+use super::op::{Control, Handler, Op};
+use super::unit::Unit;
+
+/// Whether the processor can run the handlers compiled for AVX2 and FMA.
+fn wide_vectors() -> bool {
+    static WIDE: OnceLock<bool> = OnceLock::new();
+    *WIDE.get_or_init(|| {
+        #[cfg(target_arch = "x86_64")]
+        {
+            std::arch::is_x86_feature_detected!("avx2")
+                && std::arch::is_x86_feature_detected!("fma")
+        }
+        #[cfg(not(target_arch = "x86_64"))]
+        {
+            false
+        }
+    })
+}
+
+/// Defines a function that returns the handler of an operation, for the processor at hand.
+macro_rules! versions {
+    ($(#[$doc:meta])* $pick:ident = $body:ident [$($generic:ident),+] where $($bounds:tt)+) => {
+        $(#[$doc])*
+        pub(crate) fn $pick<$($generic),+>(_operation: F) -> Handler
+        where
+            $($bounds)+
+        {
+            fn base<$($generic),+>(unit: &mut Unit<'_>, op: &Op) -> Control
+            where
+                $($bounds)+
+            {
+                $body::<$($generic),+>(unit, op)
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            #[target_feature(enable = "avx2,fma")]
+            fn wide<$($generic),+>(unit: &mut Unit<'_>, op: &Op) -> Control
+            where
+                $($bounds)+
+            {
+                $body::<$($generic),+>(unit, op)
+            }
+
+            #[cfg(target_arch = "x86_64")]
+            if wide_vectors() {
+                return wide::<$($generic),+>;
+            }
+            base::<$($generic),+>
+        }
+    };
+}
+
+versions! {
+    /// `d = f(a)`.
+    unary = run_unary [A, D, F]
+    where
+        A: Lane<Raw: InFile>, D: Lane<Raw: InFile>, F: Fn(A) -> D + Copy + 'static
+}
+
+versions! {
+    /// `d = f(a, b)`.
+    binary = run_binary [A, B, D, F]
+    where
+        A: Lane<Raw: InFile>, B: Lane<Raw: InFile>, D: Lane<Raw: InFile>,
+        F: Fn(A, B) -> D + Copy + 'static
+}
+
+versions! {
+    /// `d = f(a, b, c)`.
+    ternary = run_ternary [A, B, C, D, F]
+    where
+        A: Lane<Raw: InFile>, B: Lane<Raw: InFile>, C: Lane<Raw: InFile>,
+        D: Lane<Raw: InFile>, F: Fn(A, B, C) -> D + Copy + 'static
+}
+
+versions! {
+    /// `d = f(a, b, c, e)`.
+    quaternary = run_quaternary [A, B, C, E, D, F]
+    where
+        A: Lane<Raw: InFile>, B: Lane<Raw: InFile>, C: Lane<Raw: InFile>,
+        E: Lane<Raw: InFile>, D: Lane<Raw: InFile>,
+        F: Fn(A, B, C, E) -> D + Copy + 'static
+}
+
+versions! {
+    /// `d|e = f(a, b)` on predicates, combined with predicate `c` as `imm` says.
+    compare = run_compare [A, F]
+    where
+        A: Lane<Raw: InFile>, F: Fn(A, A) -> bool + Copy + 'static
+}
+
+/// `d = c ? a : b` with a predicate `c`.
+pub(crate) fn select<R: InFile>() -> Handler {
+    fn run<R: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
+        let chosen = unit.frame.predicate(op.c) ^ op.e;
+        let (a, b) = (*unit.frame.row::<R>(op.a), unit.frame.row::<R>(op.b));
+        let mut result = *b;
+        for lane in 0..LANES {
+            result[lane] = if chosen & (1 << lane) != 0 {
+                a[lane]
+            } else {
+                b[lane]
+            };
+        }
+        unit.frame.row_mut::<R>(op.d).merge(&result, unit.active);
+        Control::Next
+    }
+    run::<R>
+}
+
+/// How `setp` combines its comparison with a predicate: `Op::imm` of [`compare`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u64)]
+pub(crate) enum Combine {
+    /// Not at all.
+    None,
+    /// Both.
+    And,
+    /// Either.
+    Or,
+    /// Exactly one.
+    Xor,
+}
+
+impl Combine {
+    /// The flag in `Op::imm` that negates the predicate operand.
+    pub(crate) const NEGATE: u64 = 4;
+}
+
+/// `Op::e` of [`compare`] when there is no second destination.
+pub(crate) const NO_REGISTER: u32 = u32::MAX;
+
+/// Makes a value of an operation's type.
+///
+/// Only for types of which the maker of the handler was given a value.
+#[inline(always)]
+pub(crate) fn operation<F: Copy>() -> F {
+    const { assert!(size_of::<F>() == 0, "an operation must not capture") };
+    // SAFETY: `F` has no bytes, so any aligned pointer can be read; a value of it exists, because
+    // the functions that make handlers took one, and `F` is `Copy`.
+    unsafe { NonNull::<F>::dangling().read() }
+}
+
+#[inline(always)]
+fn run_unary<A, D, F>(unit: &mut Unit<'_>, op: &Op) -> Control
+where
+    A: Lane<Raw: InFile>,
+    D: Lane<Raw: InFile>,
+    F: Fn(A) -> D + Copy + 'static,
+{
+    let f = operation::<F>();
+    let a = unit.frame.row::<A::Raw>(op.a);
+    let mut result = [D::Raw::default(); LANES];
+    for lane in 0..LANES {
+        result[lane] = f(A::from_raw(a[lane])).into_raw();
+    }
+    write::<D>(unit, op.d, &result);
+    Control::Next
+}
+
+#[inline(always)]
+fn run_binary<A, B, D, F>(unit: &mut Unit<'_>, op: &Op) -> Control
+where
+    A: Lane<Raw: InFile>,
+    B: Lane<Raw: InFile>,
+    D: Lane<Raw: InFile>,
+    F: Fn(A, B) -> D + Copy + 'static,
+{
+    let f = operation::<F>();
+    let a = unit.frame.row::<A::Raw>(op.a);
+    let b = unit.frame.row::<B::Raw>(op.b);
+    let mut result = [D::Raw::default(); LANES];
+    for lane in 0..LANES {
+        result[lane] = f(A::from_raw(a[lane]), B::from_raw(b[lane])).into_raw();
+    }
+    write::<D>(unit, op.d, &result);
+    Control::Next
+}
+
+#[inline(always)]
+fn run_ternary<A, B, C, D, F>(unit: &mut Unit<'_>, op: &Op) -> Control
+where
+    A: Lane<Raw: InFile>,
+    B: Lane<Raw: InFile>,
+    C: Lane<Raw: InFile>,
+    D: Lane<Raw: InFile>,
+    F: Fn(A, B, C) -> D + Copy + 'static,
+{
+    let f = operation::<F>();
+    let a = unit.frame.row::<A::Raw>(op.a);
+    let b = unit.frame.row::<B::Raw>(op.b);
+    let c = unit.frame.row::<C::Raw>(op.c);
+    let mut result = [D::Raw::default(); LANES];
+    for lane in 0..LANES {
+        let (a, b, c) = (a[lane], b[lane], c[lane]);
+        result[lane] = f(A::from_raw(a), B::from_raw(b), C::from_raw(c)).into_raw();
+    }
+    write::<D>(unit, op.d, &result);
+    Control::Next
+}
+
+#[inline(always)]
+fn run_quaternary<A, B, C, E, D, F>(unit: &mut Unit<'_>, op: &Op) -> Control
+where
+    A: Lane<Raw: InFile>,
+    B: Lane<Raw: InFile>,
+    C: Lane<Raw: InFile>,
+    E: Lane<Raw: InFile>,
+    D: Lane<Raw: InFile>,
+    F: Fn(A, B, C, E) -> D + Copy + 'static,
+{
+    let f = operation::<F>();
+    let a = unit.frame.row::<A::Raw>(op.a);
+    let b = unit.frame.row::<B::Raw>(op.b);
+    let c = unit.frame.row::<C::Raw>(op.c);
+    let e = unit.frame.row::<E::Raw>(op.e);
+    let mut result = [D::Raw::default(); LANES];
+    for lane in 0..LANES {
+        let (a, b) = (A::from_raw(a[lane]), B::from_raw(b[lane]));
+        result[lane] = f(a, b, C::from_raw(c[lane]), E::from_raw(e[lane])).into_raw();
+    }
+    write::<D>(unit, op.d, &result);
+    Control::Next
+}
+
+#[inline(always)]
+fn run_compare<A, F>(unit: &mut Unit<'_>, op: &Op) -> Control
+where
+    A: Lane<Raw: InFile>,
+    F: Fn(A, A) -> bool + Copy + 'static,
+{
+    let f = operation::<F>();
+    let a = unit.frame.row::<A::Raw>(op.a);
+    let b = unit.frame.row::<A::Raw>(op.b);
+    let mut bits = [0u32; LANES];
+    for lane in 0..LANES {
+        bits[lane] = u32::from(f(A::from_raw(a[lane]), A::from_raw(b[lane]))) << lane;
+    }
+    let holds = bits.iter().fold(0, |mask, bit| mask | bit);
+    let (first, second) = combine(unit, op, holds);
+    unit.frame.set_predicate(op.d, first, unit.active);
+    if op.e != NO_REGISTER {
+        unit.frame.set_predicate(op.e, second, unit.active);
+    }
+    Control::Next
+}
+
+/// Applies the boolean operator of `setp` to the comparison and to its complement.
+#[inline(always)]
+fn combine(unit: &Unit<'_>, op: &Op, holds: u32) -> (u32, u32) {
+    if op.imm == 0 {
+        return (holds, !holds);
+    }
+    let mut other = unit.frame.predicate(op.c);
+    if op.imm & Combine::NEGATE != 0 {
+        other = !other;
+    }
+    match op.imm & 3 {
+        1 => (holds & other, !holds & other),
+        2 => (holds | other, !holds | other),
+        _ => (holds ^ other, !holds ^ other),
+    }
+}
+
+#[inline(always)]
+fn write<D: Lane<Raw: InFile>>(unit: &mut Unit<'_>, d: u32, result: &[D::Raw; LANES]) {
+    unit.frame.row_mut::<D::Raw>(d).merge(result, unit.active);
+}

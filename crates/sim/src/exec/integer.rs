@@ -1,0 +1,188 @@
+//! Integer instructions on one lane, where the host's operators differ from the device's.
+
+use super::lane::Lane;
+
+/// An integer type of the simulated device.
+pub(crate) trait Integer: Lane {
+    /// The quotient; all ones when dividing by zero.
+    fn quotient(self, other: Self) -> Self;
+    /// The remainder; all ones when dividing by zero.
+    fn remainder(self, other: Self) -> Self;
+    /// The upper half of the product.
+    fn high_product(self, other: Self) -> Self;
+    /// Shifted left; zero once every bit has left.
+    fn shift_left(self, count: u32) -> Self;
+    /// Shifted right; zero or the sign once every bit has left.
+    fn shift_right(self, count: u32) -> Self;
+    /// `a * b + c`, the low half.
+    fn multiply_add(self, b: Self, c: Self) -> Self;
+    /// `a * b + c`, with the upper half of the product.
+    fn high_multiply_add(self, b: Self, c: Self) -> Self;
+    /// The distance to another number, plus a third.
+    fn sum_of_difference(self, other: Self, c: Self) -> Self;
+}
+
+macro_rules! integers {
+    ($($ty:ty, $wide:ty, $beyond:expr);*) => {$(
+        impl Integer for $ty {
+            #[inline(always)]
+            fn quotient(self, other: Self) -> Self {
+                if other == 0 { !0 } else { self.wrapping_div(other) }
+            }
+            #[inline(always)]
+            fn remainder(self, other: Self) -> Self {
+                if other == 0 { !0 } else { self.wrapping_rem(other) }
+            }
+            #[inline(always)]
+            fn high_product(self, other: Self) -> Self {
+                ((<$wide>::from(self) * <$wide>::from(other)) >> Self::BITS) as Self
+            }
+            #[inline(always)]
+            fn shift_left(self, count: u32) -> Self {
+                if count < Self::BITS { self << count } else { 0 }
+            }
+            #[inline(always)]
+            fn shift_right(self, count: u32) -> Self {
+                // The sign fills a signed shift: shifting by one less than the width is enough.
+                let beyond: fn(Self) -> Self = $beyond;
+                if count < Self::BITS { self >> count } else { beyond(self) }
+            }
+            #[inline(always)]
+            fn multiply_add(self, b: Self, c: Self) -> Self {
+                self.wrapping_mul(b).wrapping_add(c)
+            }
+            #[inline(always)]
+            fn high_multiply_add(self, b: Self, c: Self) -> Self {
+                self.high_product(b).wrapping_add(c)
+            }
+            #[inline(always)]
+            fn sum_of_difference(self, other: Self, c: Self) -> Self {
+                (self.abs_diff(other) as Self).wrapping_add(c)
+            }
+        }
+    )*};
+}
+
+integers!(
+    u16, u32, |_| 0;
+    u32, u64, |_| 0;
+    u64, u128, |_| 0;
+    i16, i32, |a| a >> 15;
+    i32, i64, |a| a >> 31;
+    i64, i128, |a| a >> 63
+);
+
+/// Inserts the low `length` bits of `a` into `b` at `position`.
+#[inline(always)]
+pub(crate) fn insert_bits(a: u64, b: u64, position: u32, length: u32, width: u32) -> u64 {
+    if position >= width {
+        return b;
+    }
+    let mask = if length >= 64 {
+        u64::MAX
+    } else {
+        (1u64 << length) - 1
+    };
+    let mask = mask << position;
+    b & !mask | a << position & mask
+}
+
+/// Takes `length` bits of `a` from `position`, with the sign of the highest if `signed`.
+#[inline(always)]
+pub(crate) fn extract_bits(a: u64, position: u32, length: u32, width: u32, signed: bool) -> u64 {
+    if length == 0 {
+        return 0;
+    }
+    // The sign is that of the highest bit that exists.
+    let top = position.saturating_add(length - 1).min(width - 1);
+    let sign = if signed && a >> top & 1 == 1 {
+        u64::MAX
+    } else {
+        0
+    };
+    let field = if position >= width { 0 } else { a >> position };
+    let kept = length.min(width.saturating_sub(position));
+    if kept >= 64 {
+        return field;
+    }
+    let mask = (1u64 << kept) - 1;
+    field & mask | sign & !mask
+}
+
+/// `lop3`: for each bit, the entry of a truth table of three inputs.
+#[inline(always)]
+pub(crate) fn table_logic(a: u32, b: u32, c: u32, table: u32) -> u32 {
+    (0..8u32)
+        .filter(|&row| table >> row & 1 == 1)
+        .fold(0, |result, row| {
+            let term = |input: u32, bit: u32| if row >> bit & 1 == 1 { input } else { !input };
+            result | term(a, 2) & term(b, 1) & term(c, 0)
+        })
+}
+
+/// `prmt` in its general form: each selector nibble picks a byte of `b:a`, or its sign.
+#[inline(always)]
+pub(crate) fn permute_bytes(a: u32, b: u32, selector: u32) -> u32 {
+    let bytes = u64::from(b) << 32 | u64::from(a);
+    (0..4).fold(0, |result, index| {
+        let choice = selector >> (4 * index) & 0xf;
+        let byte = (bytes >> (8 * (choice & 7)) & 0xff) as u32;
+        let byte = match (choice & 8 != 0, byte & 0x80 != 0) {
+            (false, _) => byte,
+            (true, true) => 0xff,
+            (true, false) => 0,
+        };
+        result | byte << (8 * index)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn division_by_zero_gives_all_ones_and_overflow_wraps() {
+        assert_eq!(7u32.quotient(0), u32::MAX);
+        assert_eq!(7i64.quotient(0), -1);
+        assert_eq!(7u16.remainder(0), u16::MAX);
+        assert_eq!(i32::MIN.quotient(-1), i32::MIN);
+        assert_eq!(i32::MIN.remainder(-1), 0);
+    }
+
+    #[test]
+    fn shifts_past_the_width_clamp() {
+        assert_eq!(1u32.shift_left(32), 0);
+        assert_eq!(1u64.shift_left(u32::MAX), 0);
+        assert_eq!((-8i32).shift_right(99), -1);
+        assert_eq!(0x8000u16.shift_right(16), 0);
+        assert_eq!((-8i16).shift_right(2), -2);
+    }
+
+    #[test]
+    fn high_products_are_exact_at_the_extremes() {
+        assert_eq!(u64::MAX.high_product(u64::MAX), u64::MAX - 1);
+        assert_eq!(i64::MIN.high_product(i64::MIN), 1 << 62);
+        assert_eq!(i16::MIN.high_product(2), -1);
+    }
+
+    #[test]
+    fn bit_fields_end_at_the_width() {
+        assert_eq!(insert_bits(0xff, 0, 28, 8, 32) as u32, 0xf000_0000);
+        assert_eq!(insert_bits(1, 5, 40, 3, 32), 5);
+        assert_eq!(extract_bits(0xf000_0000, 28, 8, 32, true), u64::MAX);
+        assert_eq!(extract_bits(0xf000_0000, 28, 8, 32, false), 0xf);
+        assert_eq!(extract_bits(0x8000_0000, 40, 4, 32, true), u64::MAX);
+        assert_eq!(extract_bits(5, 0, 0, 32, true), 0);
+    }
+
+    #[test]
+    fn tables_and_permutations_follow_their_selectors() {
+        assert_eq!(table_logic(0xf0, 0xcc, 0xaa, 0x80), 0x80);
+        assert_eq!(
+            table_logic(0xf0f0, 0xcccc, 0xaaaa, 0x96),
+            0xf0f0 ^ 0xcccc ^ 0xaaaa
+        );
+        assert_eq!(permute_bytes(0x8081_8283, 0x0405_0607, 0x0123), 0x8382_8180);
+        assert_eq!(permute_bytes(0x0000_0080, 0, 0x0008), 0x8080_80ff);
+    }
+}

@@ -1,0 +1,159 @@
+//! Lanes: the thirty-two values of a register, and how typed values sit in them.
+
+/// Threads in a warp.
+pub(crate) const LANES: usize = 32;
+/// The mask in which every lane takes part.
+pub(crate) const FULL: u32 = u32::MAX;
+
+/// One register of a warp: one value per lane.
+///
+/// The alignment keeps a vector load of a row from straddling cache lines.
+#[derive(Clone, Copy, Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Row<T>(pub(crate) [T; LANES]);
+
+impl<T: Copy> Row<T> {
+    /// A row with the same value in every lane.
+    pub(crate) fn splat(value: T) -> Self {
+        Self([value; LANES])
+    }
+
+    /// Replaces the values of the lanes in `mask`.
+    #[inline(always)]
+    pub(crate) fn merge(&mut self, values: &[T; LANES], mask: u32) {
+        if mask == FULL {
+            self.0 = *values;
+        } else {
+            for lane in 0..LANES {
+                self.0[lane] = if mask & (1 << lane) != 0 {
+                    values[lane]
+                } else {
+                    self.0[lane]
+                };
+            }
+        }
+    }
+}
+
+/// The lanes of a mask, lowest first.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Lanes(pub(crate) u32);
+
+impl Iterator for Lanes {
+    type Item = usize;
+
+    #[inline(always)]
+    fn next(&mut self) -> Option<usize> {
+        if self.0 == 0 {
+            return None;
+        }
+        let lane = self.0.trailing_zeros() as usize;
+        self.0 &= self.0 - 1;
+        Some(lane)
+    }
+}
+
+/// What a register holds: 32 or 64 bits without a type.
+pub(crate) trait Raw: Copy + Default + Send + Sync + 'static {
+    /// Keeps the low bits of a 64-bit value.
+    fn truncate(bits: u64) -> Self;
+    /// The value with zeros above it.
+    fn extend(self) -> u64;
+}
+
+impl Raw for u32 {
+    #[inline(always)]
+    fn truncate(bits: u64) -> Self {
+        bits as u32
+    }
+    #[inline(always)]
+    fn extend(self) -> u64 {
+        u64::from(self)
+    }
+}
+
+impl Raw for u64 {
+    #[inline(always)]
+    fn truncate(bits: u64) -> Self {
+        bits
+    }
+    #[inline(always)]
+    fn extend(self) -> u64 {
+        self
+    }
+}
+
+/// A typed view of one lane of a register.
+///
+/// Types narrower than the register read its low bits, and write with the extension that PTX asks
+/// for: sign for signed integers, zero for the rest.
+pub(crate) trait Lane: Copy + 'static {
+    /// The register that holds the type.
+    type Raw: Raw;
+    /// Reads the value from a register's lane.
+    fn from_raw(raw: Self::Raw) -> Self;
+    /// The register's lane with this value.
+    fn into_raw(self) -> Self::Raw;
+}
+
+macro_rules! integer_lanes {
+    ($($ty:ty => $raw:ty),*) => {$(
+        impl Lane for $ty {
+            type Raw = $raw;
+            #[inline(always)]
+            fn from_raw(raw: $raw) -> Self {
+                raw as $ty
+            }
+            #[inline(always)]
+            fn into_raw(self) -> $raw {
+                self as $raw
+            }
+        }
+    )*};
+}
+
+integer_lanes!(u8 => u32, i8 => u32, u16 => u32, i16 => u32, u32 => u32, i32 => u32, u64 => u64, i64 => u64);
+
+impl Lane for f32 {
+    type Raw = u32;
+    #[inline(always)]
+    fn from_raw(raw: u32) -> Self {
+        Self::from_bits(raw)
+    }
+    #[inline(always)]
+    fn into_raw(self) -> u32 {
+        self.to_bits()
+    }
+}
+
+impl Lane for f64 {
+    type Raw = u64;
+    #[inline(always)]
+    fn from_raw(raw: u64) -> Self {
+        Self::from_bits(raw)
+    }
+    #[inline(always)]
+    fn into_raw(self) -> u64 {
+        self.to_bits()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn narrow_signed_values_extend_their_sign_into_the_register() {
+        assert_eq!((-1i8).into_raw(), u32::MAX);
+        assert_eq!(0xffu8.into_raw(), 0xff);
+        assert_eq!(i16::from_raw(0x0001_8000), i16::MIN);
+    }
+
+    #[test]
+    fn merge_touches_only_the_masked_lanes() {
+        let mut row = Row::splat(7u32);
+        row.merge(&[1; LANES], 0x8000_0001);
+        assert_eq!((row.0[0], row.0[1], row.0[31]), (1, 7, 1));
+        assert_eq!(Lanes(0x8000_0001).collect::<Vec<_>>(), [0, 31]);
+    }
+}

@@ -1,0 +1,78 @@
+//! Why a module cannot be executed.
+
+use std::fmt;
+
+use crate::ptx::{Instruction, ScalarType, Span};
+
+/// A refusal of a module: the place and what is not supported there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LowerError {
+    /// Line in the PTX source, from 1.
+    pub line: u32,
+    /// Character in the line, from 1.
+    pub column: u32,
+    /// What is not supported, by its name.
+    pub message: String,
+}
+
+/// A refusal whose place the caller knows.
+#[derive(Debug)]
+pub(super) struct Refusal(pub(super) String);
+
+/// The result of lowering a part of an instruction.
+pub(super) type Lowered<T = ()> = Result<T, Refusal>;
+
+impl LowerError {
+    pub(super) fn new(span: Span, refusal: Refusal) -> Self {
+        Self {
+            line: span.line,
+            column: span.column,
+            message: refusal.0,
+        }
+    }
+}
+
+impl Refusal {
+    /// An instruction that is not supported.
+    pub(super) fn instruction(instruction: &Instruction) -> Self {
+        Self(format!(
+            "instruction `{}` is not supported",
+            instruction.opcode
+        ))
+    }
+
+    /// A form of a supported instruction that is not.
+    pub(super) fn form(instruction: &Instruction) -> Self {
+        let opcode = instruction.opcode;
+        let modifiers = &instruction.modifiers;
+        Self(format!(
+            "this form of `{opcode}` is not supported: {modifiers:?}"
+        ))
+    }
+
+    /// A type that the instruction does not support.
+    pub(super) fn scalar(instruction: &Instruction, scalar: ScalarType) -> Self {
+        let opcode = instruction.opcode;
+        Self(format!(
+            "`{opcode}` of type .{} is not supported",
+            scalar.name()
+        ))
+    }
+
+    /// An operand of the wrong kind.
+    pub(super) fn operand(expected: &str) -> Self {
+        Self(format!("expected {expected} as an operand"))
+    }
+}
+
+impl fmt::Display for LowerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "line {}, column {}: {}",
+            self.line, self.column, self.message
+        )
+    }
+}
+
+impl std::error::Error for LowerError {}

@@ -1,0 +1,280 @@
+//! Floating-point arithmetic: the host's where it rounds to nearest, exact otherwise.
+
+use super::error::{Lowered, Refusal};
+use super::function::Lowerer;
+use crate::exec::exact::Rounding;
+use crate::exec::float::{
+    self, Bfloat, Half, Mode, Real, abs32, approximate, canonical, coarse, flush, inherit, neg32,
+    neg64,
+};
+use crate::exec::handler::{binary, quaternary, ternary, unary};
+use crate::exec::op::Handler;
+use crate::ptx::{Instruction, Modifier, Opcode, Operand, Rounding as Written, ScalarType};
+
+/// A handler, and the mode that follows its sources as one more operand if it wants one.
+type Choice = (Handler, Option<Mode>);
+
+impl Lowerer<'_> {
+    /// An instruction on floating-point numbers.
+    pub(super) fn float(&mut self, instruction: &Instruction) -> Lowered {
+        let Some(scalar) = instruction.types().next() else {
+            return Err(Refusal::form(instruction));
+        };
+        let (run, mode) = choose(instruction, scalar).ok_or_else(|| refuse(instruction, scalar))?;
+        let [destination, sources @ ..] = &instruction.operands[..] else {
+            return Err(Refusal::form(instruction));
+        };
+        let mut rows = Vec::new();
+        for source in sources {
+            rows.push(match source {
+                // Immediates of f16 are bits; the type of the register says how many.
+                Operand::Double(_) if scalar.bits() == 16 => {
+                    return Err(Refusal::operand("a register or the bits of a half"));
+                }
+                other => self.source(other, scalar)?,
+            });
+        }
+        if let Some(mode) = mode {
+            rows.push(self.word(mode.bits()));
+        }
+        rows.resize(4, 0);
+        let d = self.destination(destination, scalar)?;
+        self.emit(run, d, [rows[0], rows[1], rows[2]]).e = rows[3];
+        Ok(())
+    }
+}
+
+fn refuse(instruction: &Instruction, scalar: ScalarType) -> Refusal {
+    use Opcode as O;
+    let known = matches!(
+        instruction.opcode,
+        O::Add
+            | O::Sub
+            | O::Mul
+            | O::Mad
+            | O::Fma
+            | O::Div
+            | O::Min
+            | O::Max
+            | O::Abs
+            | O::Neg
+            | O::Rcp
+            | O::Sqrt
+            | O::Rsqrt
+            | O::Ex2
+            | O::Lg2
+            | O::Sin
+            | O::Cos
+            | O::Tanh
+            | O::Copysign
+    );
+    if known {
+        Refusal::scalar(instruction, scalar)
+    } else {
+        Refusal::instruction(instruction)
+    }
+}
+
+fn choose(instruction: &Instruction, scalar: ScalarType) -> Option<Choice> {
+    match scalar {
+        ScalarType::F32 => single(instruction),
+        ScalarType::F64 => double(instruction),
+        ScalarType::F16 => narrow::<Half>(instruction),
+        ScalarType::Bf16 => narrow::<Bfloat>(instruction),
+        _ => None,
+    }
+}
+
+/// The direction that an instruction names; to nearest if it names none.
+fn rounding(instruction: &Instruction) -> Option<Rounding> {
+    let written = instruction
+        .modifiers
+        .iter()
+        .find_map(|modifier| match modifier {
+            Modifier::Round(rounding) => Some(*rounding),
+            _ => None,
+        });
+    Some(match written {
+        None | Some(Written::NearestEven) => Rounding::Nearest,
+        Some(Written::Zero) => Rounding::Zero,
+        Some(Written::Down) => Rounding::Down,
+        Some(Written::Up) => Rounding::Up,
+        Some(_) => return None,
+    })
+}
+
+fn mode(instruction: &Instruction) -> Option<Mode> {
+    let flush = instruction.has(Modifier::FlushToZero);
+    let saturate = instruction.has(Modifier::Saturate);
+    Some(Mode::new(rounding(instruction)?, flush, saturate))
+}
+
+fn plain(handler: Handler) -> Option<Choice> {
+    Some((handler, None))
+}
+
+fn single(instruction: &Instruction) -> Option<Choice> {
+    use Opcode as O;
+    let flushes = instruction.has(Modifier::FlushToZero);
+    let usual = rounding(instruction)? == Rounding::Nearest && !instruction.has(Modifier::Saturate);
+    match (instruction.opcode, usual, flushes) {
+        (O::Add, true, false) => plain(binary(|a: f32, b: f32| canonical(a + b))),
+        (O::Add, true, true) => plain(binary(|a: f32, b: f32| {
+            flush(canonical(flush(a) + flush(b)))
+        })),
+        (O::Sub, true, false) => plain(binary(|a: f32, b: f32| canonical(a - b))),
+        (O::Sub, true, true) => plain(binary(|a: f32, b: f32| {
+            flush(canonical(flush(a) - flush(b)))
+        })),
+        (O::Mul, true, false) => plain(binary(|a: f32, b: f32| canonical(a * b))),
+        (O::Mul, true, true) => plain(binary(|a: f32, b: f32| {
+            flush(canonical(flush(a) * flush(b)))
+        })),
+        (O::Fma | O::Mad, true, false) => {
+            plain(ternary(|a: f32, b: f32, c: f32| canonical(a.mul_add(b, c))))
+        }
+        (O::Fma | O::Mad, true, true) => plain(ternary(|a: f32, b: f32, c: f32| {
+            flush(canonical(flush(a).mul_add(flush(b), flush(c))))
+        })),
+        (O::Div, true, false) => plain(binary(|a: f32, b: f32| canonical(a / b))),
+        (O::Div, true, true) => plain(binary(|a: f32, b: f32| {
+            flush(canonical(flush(a) / flush(b)))
+        })),
+        (O::Rcp, true, false) => plain(unary(|a: f32| canonical(1.0 / a))),
+        (O::Rcp, true, true) => plain(unary(|a: f32| flush(canonical(1.0 / flush(a))))),
+        (O::Sqrt, true, false) => plain(unary(|a: f32| canonical(a.sqrt()))),
+        (O::Sqrt, true, true) => plain(unary(|a: f32| flush(canonical(flush(a).sqrt())))),
+        (O::Add | O::Sub | O::Mul | O::Fma | O::Mad | O::Div | O::Rcp | O::Sqrt, ..) => {
+            general::<f32>(instruction)
+        }
+        _ => single_function(instruction, flushes),
+    }
+}
+
+/// Functions of f32 that are not IEEE's, and those that do not round.
+fn single_function(instruction: &Instruction, flushes: bool) -> Option<Choice> {
+    use Opcode as O;
+    if let O::Min | O::Max = instruction.opcode {
+        return extremum::<f32>(instruction, flushes);
+    }
+    plain(match (instruction.opcode, flushes) {
+        (O::Abs, false) => unary(abs32),
+        (O::Abs, true) => unary(|a: f32| flush(abs32(a))),
+        (O::Neg, false) => unary(neg32),
+        (O::Neg, true) => unary(|a: f32| flush(neg32(a))),
+        (O::Copysign, _) => binary(|a: f32, b: f32| b.copysign(a)),
+        (O::Rsqrt, false) => unary(|a: f32| approximate(a, inverse_root)),
+        (O::Rsqrt, true) => unary(|a: f32| flush(approximate(flush(a), inverse_root))),
+        (O::Ex2, false) => unary(|a: f32| approximate(a, f64::exp2)),
+        (O::Ex2, true) => unary(|a: f32| flush(approximate(flush(a), f64::exp2))),
+        (O::Lg2, false) => unary(|a: f32| approximate(a, f64::log2)),
+        (O::Lg2, true) => unary(|a: f32| flush(approximate(flush(a), f64::log2))),
+        (O::Sin, false) => unary(|a: f32| approximate(a, f64::sin)),
+        (O::Sin, true) => unary(|a: f32| flush(approximate(flush(a), f64::sin))),
+        (O::Cos, false) => unary(|a: f32| approximate(a, f64::cos)),
+        (O::Cos, true) => unary(|a: f32| flush(approximate(flush(a), f64::cos))),
+        (O::Tanh, _) => unary(|a: f32| approximate(a, f64::tanh)),
+        _ => return None,
+    })
+}
+
+fn double(instruction: &Instruction) -> Option<Choice> {
+    use Opcode as O;
+    let approximate = instruction.has(Modifier::Approximate);
+    let usual = rounding(instruction)? == Rounding::Nearest && !approximate;
+    if instruction.has(Modifier::Saturate) {
+        return None;
+    }
+    match (instruction.opcode, usual) {
+        (O::Add, true) => plain(binary(|a: f64, b: f64| inherit(a + b, [a, b]))),
+        (O::Sub, true) => plain(binary(|a: f64, b: f64| inherit(a - b, [a, b]))),
+        (O::Mul, true) => plain(binary(|a: f64, b: f64| inherit(a * b, [a, b]))),
+        (O::Fma | O::Mad, true) => plain(ternary(|a: f64, b: f64, c: f64| {
+            inherit(a.mul_add(b, c), [a, b, c])
+        })),
+        (O::Div, true) => plain(binary(|a: f64, b: f64| inherit(a / b, [a, b]))),
+        (O::Rcp, true) => plain(unary(|a: f64| inherit(1.0 / a, [a]))),
+        (O::Sqrt, true) => plain(unary(|a: f64| inherit(a.sqrt(), [a]))),
+        (O::Rcp, false) if approximate => plain(unary(|a: f64| coarse(a, |a| 1.0 / a))),
+        (O::Rsqrt, _) => plain(unary(|a: f64| coarse(a, inverse_root))),
+        (O::Add | O::Sub | O::Mul | O::Fma | O::Mad | O::Div | O::Rcp | O::Sqrt, _) => {
+            general::<f64>(instruction)
+        }
+        (O::Min | O::Max, _) => extremum::<f64>(instruction, false),
+        (O::Abs, _) => plain(unary(|a: f64| a.abs())),
+        (O::Neg, _) => plain(unary(neg64)),
+        (O::Copysign, _) => plain(binary(|a: f64, b: f64| b.copysign(a))),
+        _ => None,
+    }
+}
+
+/// The 16-bit formats: computed exactly and rounded once.
+fn narrow<T: Real<Raw = u32>>(instruction: &Instruction) -> Option<Choice> {
+    use Opcode as O;
+    match instruction.opcode {
+        O::Add | O::Sub | O::Mul | O::Fma => general::<T>(instruction),
+        O::Min | O::Max => extremum::<T>(instruction, false),
+        O::Abs => plain(unary(|a: T| {
+            if a.to_f64().is_nan() {
+                T::nan(&[a])
+            } else {
+                T::of_bits(a.bits() & 0x7fff)
+            }
+        })),
+        O::Neg => plain(unary(|a: T| {
+            if a.to_f64().is_nan() {
+                T::nan(&[a])
+            } else {
+                T::of_bits(a.bits() ^ 0x8000)
+            }
+        })),
+        _ => None,
+    }
+}
+
+/// Any rounding, flushing and saturation, by the mode operand.
+fn general<T: Real<Raw: crate::exec::frame::InFile>>(instruction: &Instruction) -> Option<Choice> {
+    use Opcode as O;
+    let run = match instruction.opcode {
+        O::Add => ternary(|a: T, b: T, mode: Mode| float::add(a, b, mode)),
+        O::Sub => ternary(|a: T, b: T, mode: Mode| float::sub(a, b, mode)),
+        O::Mul => ternary(|a: T, b: T, mode: Mode| float::mul(a, b, mode)),
+        O::Fma | O::Mad => quaternary(|a: T, b: T, c: T, mode: Mode| float::fma(a, b, c, mode)),
+        O::Div => ternary(|a: T, b: T, mode: Mode| float::div(a, b, mode)),
+        O::Rcp => binary(|a: T, mode: Mode| float::rcp(a, mode)),
+        O::Sqrt => binary(|a: T, mode: Mode| float::sqrt(a, mode)),
+        _ => return None,
+    };
+    Some((run, Some(mode(instruction)?)))
+}
+
+fn extremum<T: Real<Raw: crate::exec::frame::InFile>>(
+    instruction: &Instruction,
+    flushes: bool,
+) -> Option<Choice> {
+    let least = instruction.opcode == Opcode::Min;
+    let allowed = instruction.modifiers.iter().all(|modifier| {
+        matches!(
+            modifier,
+            Modifier::Type(_) | Modifier::Nan | Modifier::FlushToZero
+        )
+    });
+    if !allowed || instruction.operands.len() != 3 {
+        return None;
+    }
+    plain(match (least, instruction.has(Modifier::Nan), flushes) {
+        (true, false, false) => binary(|a: T, b: T| float::min(a, b)),
+        (true, true, false) => binary(|a: T, b: T| float::min_nan(a, b)),
+        (false, false, false) => binary(|a: T, b: T| float::max(a, b)),
+        (false, true, false) => binary(|a: T, b: T| float::max_nan(a, b)),
+        // Only f32 flushes.
+        (true, false, true) => binary(|a: f32, b: f32| float::min(flush(a), flush(b))),
+        (true, true, true) => binary(|a: f32, b: f32| float::min_nan(flush(a), flush(b))),
+        (false, false, true) => binary(|a: f32, b: f32| float::max(flush(a), flush(b))),
+        (false, true, true) => binary(|a: f32, b: f32| float::max_nan(flush(a), flush(b))),
+    })
+}
+
+fn inverse_root(value: f64) -> f64 {
+    1.0 / value.sqrt()
+}

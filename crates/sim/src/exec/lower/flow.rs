@@ -1,0 +1,198 @@
+//! Branches, ends of threads, and barriers.
+
+use super::error::{Lowered, Refusal};
+use super::function::{Fixup, Lowerer};
+use crate::exec::barrier::Reduction;
+use crate::exec::fault::{FaultKind, Trap};
+use crate::exec::op::{Control, Handler, Op};
+use crate::exec::unit::{Unit, Wait};
+use crate::ptx::{Instruction, Modifier, Opcode, Operand, Operation, Parameter, ScalarType};
+
+/// `Op::c` of a barrier that counts every thread of the block.
+const EVERYONE: u32 = u32::MAX;
+/// Bits of `Op::imm` of a barrier.
+const ARRIVE_ONLY: u64 = 1 << 32;
+const HAS_VOTE: u64 = 1 << 33;
+const NEGATED_VOTE: u64 = 1 << 34;
+
+impl Lowerer<'_> {
+    /// An instruction that does not simply go on to the next.
+    pub(super) fn flow(&mut self, instruction: &Instruction) -> Lowered {
+        match instruction.opcode {
+            Opcode::Bra => {
+                let [Operand::Label(label)] = instruction.operands[..] else {
+                    return Err(Refusal::form(instruction));
+                };
+                self.fixups.push(Fixup::Branch(self.out.code.len(), label));
+                self.push(Op::new(|_, _| Control::Branch));
+                Ok(())
+            }
+            Opcode::Brx => {
+                let [ref index, Operand::BranchTargets(list)] = instruction.operands[..] else {
+                    return Err(Refusal::form(instruction));
+                };
+                let a = self.source(index, ScalarType::U32)?;
+                let op = self.diverging(|_, _| Control::BranchIndexed);
+                (op.a, op.imm) = (a, u64::from(list.0));
+                Ok(())
+            }
+            Opcode::Ret => {
+                self.store_register_results()?;
+                self.diverging(|_, _| Control::Return);
+                Ok(())
+            }
+            Opcode::Exit => {
+                self.diverging(|_, _| Control::Exit);
+                Ok(())
+            }
+            Opcode::Trap | Opcode::Brkpt => {
+                self.push(Op::new(run_trap));
+                Ok(())
+            }
+            _ if has_keyword(instruction, "warp") => self.warp_barrier(instruction),
+            _ => self.barrier(instruction),
+        }
+    }
+
+    /// Appends an instruction that all lanes of its fragment execute, or none.
+    pub(super) fn diverging(&mut self, run: Handler) -> &mut Op {
+        let op = self.push(Op::new(run));
+        op.splits = true;
+        op
+    }
+
+    /// What happens after the last instruction: the function returns.
+    pub(super) fn end_function(&mut self) {
+        self.diverging(|_, _| Control::Return);
+    }
+
+    /// Fetches parameters that are registers from where the caller put them.
+    pub(super) fn load_register_parameters(&mut self) -> Lowered {
+        for parameter in &self.function.parameters {
+            if let Parameter::Register(register) = parameter
+                && let Some(&home) = self.register_homes.get(register)
+            {
+                let slot = self.slot(*register);
+                self.copy_from_frame(slot, home)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn store_register_results(&mut self) -> Lowered {
+        for parameter in &self.function.returns {
+            if let Parameter::Register(register) = parameter
+                && let Some(&home) = self.register_homes.get(register)
+            {
+                let slot = self.slot(*register);
+                self.copy_to_frame(slot, home)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn barrier(&mut self, instruction: &Instruction) -> Lowered {
+        let has = |name: &str| has_keyword(instruction, name);
+        if has("cluster") || instruction.has(Modifier::Scope(crate::ptx::Scope::Cluster)) {
+            return Err(Refusal("cluster barriers are not supported".into()));
+        }
+        let reduces = has("red");
+        let (destination, operands) = match &instruction.operands[..] {
+            [destination, rest @ ..] if reduces => (Some(destination), rest),
+            all => (None, all),
+        };
+        let (vote, operands) = match operands {
+            [rest @ .., vote] if reduces => (Some(vote), rest),
+            all => (None, all),
+        };
+        let a = match operands.first() {
+            Some(number) => self.source(number, ScalarType::U32)?,
+            None => self.word(0),
+        };
+        let c = match operands.get(1) {
+            Some(count) => self.source(count, ScalarType::U32)?,
+            None => EVERYONE,
+        };
+        let (d, reduction) = match destination {
+            None => (0, Reduction::None),
+            Some(destination) => self.reduction(instruction, destination)?,
+        };
+        let (b, vote) = match vote {
+            None => (0, 0),
+            Some(vote) => {
+                let (predicate, negate) = self.predicate_source(vote)?;
+                let negated = if negate == 0 { 0 } else { NEGATED_VOTE };
+                (predicate, HAS_VOTE | negated)
+            }
+        };
+        let arrive = if has("arrive") { ARRIVE_ONLY } else { 0 };
+        let op = self.diverging(run_barrier);
+        (op.a, op.b, op.c, op.d, op.e) = (a, b, c, d, reduction as u32);
+        op.imm = arrive | vote;
+        Ok(())
+    }
+
+    fn reduction(
+        &mut self,
+        instruction: &Instruction,
+        destination: &Operand,
+    ) -> Lowered<(u32, Reduction)> {
+        let has = |operation| instruction.has(Modifier::Operation(operation));
+        if has(Operation::PopulationCount) {
+            return Ok((
+                self.destination(destination, ScalarType::U32)?,
+                Reduction::Count,
+            ));
+        }
+        let Operand::Register(register) = destination else {
+            return Err(Refusal::operand("a predicate"));
+        };
+        let reduction = if has(Operation::And) {
+            Reduction::All
+        } else {
+            Reduction::Any
+        };
+        Ok((self.predicate_register(*register)?, reduction))
+    }
+}
+
+/// Whether an instruction has a suffix of that name.
+pub(super) fn has_keyword(instruction: &Instruction, name: &str) -> bool {
+    let mut modifiers = instruction.modifiers.iter();
+    modifiers.any(|modifier| matches!(modifier, Modifier::Keyword(word) if word.name() == name))
+}
+
+fn run_trap(unit: &mut Unit<'_>, _op: &Op) -> Control {
+    let trap = Trap::new(FaultKind::Trap, unit.leader());
+    unit.fault(trap)
+}
+
+fn run_barrier(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let leader = unit.leader();
+    let barrier = unit.frame.row::<u32>(op.a)[leader] as usize;
+    let count = match op.c {
+        EVERYONE => 0,
+        row => unit.frame.row::<u32>(row)[leader],
+    };
+    if barrier >= unit.block.barriers.len() {
+        let trap = Trap::new(FaultKind::Trap, leader);
+        return unit.fault(trap);
+    }
+    let negate = if op.imm & NEGATED_VOTE != 0 {
+        u32::MAX
+    } else {
+        0
+    };
+    let votes = if op.imm & HAS_VOTE != 0 {
+        (unit.frame.predicate(op.b) ^ negate) & unit.active
+    } else {
+        0
+    };
+    unit.wait = Wait {
+        barrier,
+        count,
+        votes,
+        arrive_only: op.imm & ARRIVE_ONLY != 0,
+    };
+    Control::Wait
+}

@@ -1,0 +1,514 @@
+//! A function being lowered: its registers, constants and code so far.
+
+use std::collections::HashMap;
+
+use super::error::{LowerError, Lowered, Refusal};
+use super::module::{Context, Place};
+use crate::exec::frame::InFile;
+use crate::exec::handler::unary;
+use crate::exec::op::{Handler, Op};
+use crate::exec::program::{self, Late, Patch};
+use crate::ptx::{
+    Function, FunctionKind, Instruction, LabelId, LocalId, Operand, Parameter, RegisterId,
+    ScalarClass, ScalarType, Space, Symbol,
+};
+
+/// Where a PTX register lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Slot {
+    /// A row of the 32-bit file.
+    Word(u32),
+    /// A row of the 64-bit file.
+    Double(u32),
+    /// A predicate.
+    Predicate(u32),
+}
+
+/// Where a variable of the function is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Home {
+    /// At an offset of the frame's local memory.
+    Frame(u64),
+    /// At an offset of the kernel's parameters.
+    Param(u64),
+    /// At an offset of shared memory.
+    Shared(u64),
+    /// Where the kernel's own shared memory ends.
+    DynamicShared,
+}
+
+/// A branch whose target is not known yet.
+pub(super) enum Fixup {
+    /// The instruction at this index jumps to a label.
+    Branch(usize, LabelId),
+}
+
+/// Lowers one function.
+pub(super) struct Lowerer<'m> {
+    pub(super) context: &'m Context<'m>,
+    pub(super) function: &'m Function,
+    pub(super) out: program::Function,
+    slots: Vec<Slot>,
+    homes: HashMap<LocalId, Home>,
+    words: HashMap<u32, u32>,
+    doubles: HashMap<u64, u32>,
+    late: HashMap<Late, u32>,
+    local_size: u64,
+    /// Local memory of register parameters and results.
+    pub(super) register_homes: HashMap<RegisterId, u64>,
+    guard: (u32, u32),
+    line: u32,
+    /// What follows the instruction: results that go to a register of another width.
+    pending: Vec<Op>,
+    pub(super) fixups: Vec<Fixup>,
+    /// Index in the code of each instruction of the source.
+    starts: Vec<u32>,
+}
+
+impl<'m> Lowerer<'m> {
+    /// A lowerer for a function; nothing is lowered yet.
+    pub(super) fn new(context: &'m Context<'m>, function: &'m Function) -> Self {
+        let mut lowerer = Self {
+            context,
+            function,
+            out: program::Function {
+                name: context.module.text(function.name).to_owned(),
+                ..program::Function::default()
+            },
+            slots: Vec::new(),
+            homes: HashMap::new(),
+            words: HashMap::new(),
+            doubles: HashMap::new(),
+            late: HashMap::new(),
+            local_size: 0,
+            register_homes: HashMap::new(),
+            guard: (0, 0),
+            line: 0,
+            pending: Vec::new(),
+            fixups: Vec::new(),
+            starts: Vec::new(),
+        };
+        // Predicate 0 is always true.
+        lowerer.out.layout.predicates = 1;
+        for register in &function.registers {
+            let slot = lowerer.new_slot(register.scalar);
+            for _ in 1..register.vector {
+                lowerer.new_slot(register.scalar);
+            }
+            lowerer.slots.push(slot);
+        }
+        lowerer
+    }
+
+    /// Gives every variable its place; returns the end of the function's shared memory.
+    pub(super) fn place_variables(&mut self, shared_base: u64) -> Lowered<u64> {
+        let function = self.function;
+        self.place_parameters();
+        let mut shared = shared_base;
+        for (index, variable) in function.variables.iter().enumerate() {
+            let id = LocalId(index as u32);
+            if self.homes.contains_key(&id) {
+                continue;
+            }
+            let home = match variable.space {
+                Space::Local | Space::Param | Space::ParamFunction => {
+                    Home::Frame(self.new_local(variable.size, variable.align))
+                }
+                Space::Shared | Space::SharedCta if variable.size == 0 => Home::DynamicShared,
+                Space::Shared | Space::SharedCta => {
+                    let offset = shared.next_multiple_of(variable.align.max(1));
+                    shared = offset + variable.size;
+                    Home::Shared(offset)
+                }
+                space => {
+                    let name = space.name();
+                    return Err(Refusal(format!(
+                        "a variable in .{name} of a function is not supported"
+                    )));
+                }
+            };
+            self.homes.insert(id, home);
+        }
+        Ok(shared)
+    }
+
+    fn place_parameters(&mut self) {
+        let function = self.function;
+        if function.kind == FunctionKind::Entry {
+            let mut end = 0u64;
+            for parameter in &function.parameters {
+                if let Parameter::Variable(id) = parameter {
+                    let variable = &function.variables[id.0 as usize];
+                    let offset = end.next_multiple_of(variable.align.max(1));
+                    end = offset + variable.size;
+                    self.homes.insert(*id, Home::Param(offset));
+                }
+            }
+            return;
+        }
+        self.out.params = function
+            .parameters
+            .iter()
+            .map(|it| self.place_formal(*it))
+            .collect();
+        self.out.returns = function
+            .returns
+            .iter()
+            .map(|it| self.place_formal(*it))
+            .collect();
+    }
+
+    fn place_formal(&mut self, parameter: Parameter) -> (u64, u64) {
+        match parameter {
+            Parameter::Variable(id) => {
+                let variable = &self.function.variables[id.0 as usize];
+                let offset = self.new_local(variable.size, variable.align);
+                self.homes.insert(id, Home::Frame(offset));
+                (offset, variable.size)
+            }
+            Parameter::Register(id) => {
+                let offset = self.new_local(8, 8);
+                self.register_homes.insert(id, offset);
+                (offset, 8)
+            }
+        }
+    }
+
+    /// Reserves local memory. Calls copy whole words, so each variable has its own.
+    pub(super) fn new_local(&mut self, size: u64, align: u64) -> u64 {
+        let offset = self.local_size.next_multiple_of(align.max(8));
+        self.local_size = offset + size.next_multiple_of(8);
+        offset
+    }
+
+    /// Bytes of local memory of an activation.
+    pub(super) fn local_size(&self) -> u64 {
+        self.local_size.next_multiple_of(16)
+    }
+
+    /// Where a kernel's parameter is in the parameter buffer.
+    pub(super) fn param_offset(&self, id: LocalId) -> Option<u64> {
+        match self.homes.get(&id) {
+            Some(Home::Param(offset)) => Some(*offset),
+            _ => None,
+        }
+    }
+
+    /// Where a variable of the function is.
+    pub(super) fn home(&self, id: LocalId) -> Home {
+        self.homes[&id]
+    }
+
+    /// Lowers the body.
+    pub(super) fn lower(mut self) -> Result<program::Function, LowerError> {
+        let function = self.function;
+        let place = |refusal| LowerError::new(function.span, refusal);
+        self.load_register_parameters().map_err(place)?;
+        for instruction in function.body.iter().flatten() {
+            self.starts.push(self.out.code.len() as u32);
+            self.line = instruction.span.line;
+            self.guard = self.guard_of(instruction).map_err(place)?;
+            self.instruction(instruction)
+                .map_err(|refusal| LowerError::new(instruction.span, refusal))?;
+            let pending = std::mem::take(&mut self.pending);
+            self.out.code.extend(pending);
+        }
+        self.starts.push(self.out.code.len() as u32);
+        self.guard = (0, 0);
+        self.end_function();
+        self.resolve_branches();
+        self.out.local_size = self.local_size();
+        Ok(self.out)
+    }
+
+    fn guard_of(&self, instruction: &Instruction) -> Lowered<(u32, u32)> {
+        let Some(guard) = instruction.predicate else {
+            return Ok((0, 0));
+        };
+        let negate = if guard.negated { u32::MAX } else { 0 };
+        Ok((self.predicate_register(guard.register)?, negate))
+    }
+
+    fn resolve_branches(&mut self) {
+        for fixup in std::mem::take(&mut self.fixups) {
+            let Fixup::Branch(op, label) = fixup;
+            self.out.code[op].imm = u64::from(self.label_target(label));
+        }
+        let lists = self.function.branch_targets.iter();
+        self.out.branch_tables = lists
+            .map(|list| {
+                list.labels
+                    .iter()
+                    .map(|&label| self.label_target(label))
+                    .collect()
+            })
+            .collect();
+    }
+
+    fn label_target(&self, label: LabelId) -> u32 {
+        let label = &self.function.labels[label.0 as usize];
+        self.starts[label.instruction as usize]
+    }
+
+    /// Appends an instruction under the current guard.
+    pub(super) fn push(&mut self, op: Op) -> &mut Op {
+        let (guard, negate) = self.guard;
+        self.out.code.push(Op {
+            guard,
+            negate,
+            line: self.line,
+            ..op
+        });
+        let last = self.out.code.len() - 1;
+        &mut self.out.code[last]
+    }
+
+    /// Appends an instruction with up to three sources.
+    pub(super) fn emit(&mut self, run: Handler, d: u32, sources: [u32; 3]) -> &mut Op {
+        let [a, b, c] = sources;
+        self.push(Op {
+            d,
+            a,
+            b,
+            c,
+            ..Op::new(run)
+        })
+    }
+
+    /// Where a register lives.
+    pub(super) fn slot(&self, register: RegisterId) -> Slot {
+        self.slots[register.0 as usize]
+    }
+
+    /// Where an element of a vector register lives.
+    pub(super) fn element(&self, register: RegisterId, index: u8) -> Slot {
+        match self.slot(register) {
+            Slot::Word(row) => Slot::Word(row + u32::from(index)),
+            Slot::Double(row) => Slot::Double(row + u32::from(index)),
+            Slot::Predicate(number) => Slot::Predicate(number + u32::from(index)),
+        }
+    }
+
+    /// The number of a predicate register.
+    pub(super) fn predicate_register(&self, register: RegisterId) -> Lowered<u32> {
+        match self.slot(register) {
+            Slot::Predicate(number) => Ok(number),
+            _ => Err(Refusal::operand("a predicate")),
+        }
+    }
+
+    /// A fresh slot for a type.
+    pub(super) fn new_slot(&mut self, scalar: ScalarType) -> Slot {
+        match scalar.bits() {
+            1 => {
+                self.out.layout.predicates += 1;
+                Slot::Predicate(self.out.layout.predicates as u32 - 1)
+            }
+            64.. => Slot::Double(self.new_double()),
+            _ => Slot::Word(self.new_word()),
+        }
+    }
+
+    /// A fresh row of the 32-bit file.
+    pub(super) fn new_word(&mut self) -> u32 {
+        self.out.layout.words.push(0);
+        self.out.layout.words.len() as u32 - 1
+    }
+
+    /// A fresh row of the 64-bit file.
+    pub(super) fn new_double(&mut self) -> u32 {
+        self.out.layout.doubles.push(0);
+        self.out.layout.doubles.len() as u32 - 1
+    }
+
+    /// A row that holds a 32-bit constant.
+    pub(super) fn word(&mut self, value: u32) -> u32 {
+        if let Some(&row) = self.words.get(&value) {
+            return row;
+        }
+        self.out.layout.words.push(value);
+        let row = self.out.layout.words.len() as u32 - 1;
+        self.words.insert(value, row);
+        row
+    }
+
+    /// A row that holds a 64-bit constant.
+    pub(super) fn double(&mut self, value: u64) -> u32 {
+        if let Some(&row) = self.doubles.get(&value) {
+            return row;
+        }
+        self.out.layout.doubles.push(value);
+        let row = self.out.layout.doubles.len() as u32 - 1;
+        self.doubles.insert(value, row);
+        row
+    }
+
+    /// A 64-bit row that the launch fills in.
+    pub(super) fn late(&mut self, value: Late) -> u32 {
+        if let Some(&row) = self.late.get(&value) {
+            return row;
+        }
+        let row = self.new_double();
+        self.out.patches.push(Patch { row, value });
+        self.late.insert(value, row);
+        row
+    }
+
+    /// The row that holds a source operand of a type, in the file of the type's width.
+    pub(super) fn source(&mut self, operand: &Operand, scalar: ScalarType) -> Lowered<u32> {
+        let double = scalar.bits() == 64;
+        let bits = match operand {
+            Operand::Register(register) => return self.source_slot(self.slot(*register), double),
+            Operand::Element(register, index) => {
+                return self.source_slot(self.element(*register, *index), double);
+            }
+            Operand::Special(register) => {
+                let slot = self.special(*register);
+                return self.source_slot(slot, double);
+            }
+            Operand::Symbol(symbol, offset) => {
+                let row = self.symbol_address(*symbol, *offset)?;
+                return self.source_slot(Slot::Double(row), double);
+            }
+            Operand::Integer(integer) => integer.bits,
+            Operand::Single(bits) if double => f64::from(f32::from_bits(*bits)).to_bits(),
+            Operand::Single(bits) => u64::from(*bits),
+            Operand::Double(bits) if !double && scalar.class() == ScalarClass::Float => {
+                u64::from((f64::from_bits(*bits) as f32).to_bits())
+            }
+            Operand::Double(bits) => *bits,
+            _ => return Err(Refusal::operand("a register or an immediate")),
+        };
+        Ok(if double {
+            self.double(bits)
+        } else {
+            self.word(bits as u32)
+        })
+    }
+
+    /// The row of a slot in the file of a width, converted if it is in the other.
+    pub(super) fn source_slot(&mut self, slot: Slot, double: bool) -> Lowered<u32> {
+        match (slot, double) {
+            (Slot::Word(row), false) | (Slot::Double(row), true) => Ok(row),
+            (Slot::Word(row), true) => {
+                let wide = self.new_double();
+                self.emit(unary(|a: u32| u64::from(a)), wide, [row, 0, 0]);
+                Ok(wide)
+            }
+            (Slot::Double(row), false) => {
+                let narrow = self.new_word();
+                self.emit(unary(|a: u64| a as u32), narrow, [row, 0, 0]);
+                Ok(narrow)
+            }
+            (Slot::Predicate(_), _) => Err(Refusal::operand("a register that is not a predicate")),
+        }
+    }
+
+    /// The row to write a result of a type to, in the file of the type's width.
+    pub(super) fn destination(&mut self, operand: &Operand, scalar: ScalarType) -> Lowered<u32> {
+        let slot = match operand {
+            Operand::Register(register) => self.slot(*register),
+            Operand::Element(register, index) => self.element(*register, *index),
+            Operand::Sink => self.new_slot(scalar),
+            _ => return Err(Refusal::operand("a destination register")),
+        };
+        self.destination_slot(slot, scalar)
+    }
+
+    /// The row to write a result to that ends in a slot.
+    pub(super) fn destination_slot(&mut self, slot: Slot, scalar: ScalarType) -> Lowered<u32> {
+        match (slot, scalar.bits() == 64) {
+            (Slot::Word(row), false) | (Slot::Double(row), true) => Ok(row),
+            (Slot::Double(row), false) => {
+                let narrow = self.new_word();
+                let widen = if scalar.class() == ScalarClass::Signed {
+                    unary(|a: i32| i64::from(a))
+                } else {
+                    unary(|a: u32| u64::from(a))
+                };
+                self.after(widen, row, narrow);
+                Ok(narrow)
+            }
+            (Slot::Word(row), true) => {
+                let wide = self.new_double();
+                self.after(unary(|a: u64| a as u32), row, wide);
+                Ok(wide)
+            }
+            (Slot::Predicate(_), _) => Err(Refusal::operand("a register that is not a predicate")),
+        }
+    }
+
+    /// Queues a move that follows the instruction.
+    fn after(&mut self, run: Handler, d: u32, a: u32) {
+        let (guard, negate) = self.guard;
+        let line = self.line;
+        self.pending.push(Op {
+            d,
+            a,
+            guard,
+            negate,
+            line,
+            ..Op::new(run)
+        });
+    }
+
+    /// The number of a predicate source, with a mask that negates it.
+    pub(super) fn predicate_source(&mut self, operand: &Operand) -> Lowered<(u32, u32)> {
+        match operand {
+            Operand::Register(register) => Ok((self.predicate_register(*register)?, 0)),
+            Operand::Not(register) => Ok((self.predicate_register(*register)?, u32::MAX)),
+            // Predicate 0 is true; an immediate is it or its negation.
+            Operand::Integer(integer) => Ok((0, if integer.bits == 0 { u32::MAX } else { 0 })),
+            _ => Err(Refusal::operand("a predicate")),
+        }
+    }
+
+    /// The number of a predicate destination.
+    pub(super) fn predicate_destination(&mut self, register: Option<RegisterId>) -> Lowered<u32> {
+        match register {
+            Some(register) => self.predicate_register(register),
+            None => match self.new_slot(ScalarType::Pred) {
+                Slot::Predicate(number) => Ok(number),
+                _ => Err(Refusal::operand("a predicate")),
+            },
+        }
+    }
+
+    /// A 64-bit row with the address of a symbol in its own space.
+    pub(super) fn symbol_address(&mut self, symbol: Symbol, offset: i64) -> Lowered<u32> {
+        let home = match symbol {
+            Symbol::Function(function) => {
+                return Ok(self.double(self.context.function_address(function)));
+            }
+            Symbol::Global(id) => match self.context.variable_place(id)? {
+                Place::Device(index) => return Ok(self.late(Late::Global(index, offset))),
+                Place::Shared(base) => Home::Shared(base),
+                Place::DynamicShared => Home::DynamicShared,
+            },
+            Symbol::Local(id) => self.home(id),
+        };
+        Ok(match home {
+            Home::Param(base) | Home::Shared(base) => self.double(base.wrapping_add_signed(offset)),
+            Home::DynamicShared => self.late(Late::DynamicShared(offset)),
+            Home::Frame(base) => self.frame_address(base.wrapping_add_signed(offset)),
+        })
+    }
+}
+
+/// Picks by the width of a slot's file.
+pub(super) fn by_file<T>(
+    slot: Slot,
+    word: impl FnOnce(u32) -> T,
+    double: impl FnOnce(u32) -> T,
+) -> Lowered<T> {
+    match slot {
+        Slot::Word(row) => Ok(word(row)),
+        Slot::Double(row) => Ok(double(row)),
+        Slot::Predicate(_) => Err(Refusal::operand("a register that is not a predicate")),
+    }
+}
+
+/// A copy between rows of one width.
+pub(super) fn copy<R: InFile + crate::exec::lane::Lane<Raw = R>>() -> Handler {
+    unary(|a: R| a)
+}

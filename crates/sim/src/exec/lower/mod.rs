@@ -1,0 +1,17 @@
+//! From a parsed module to a program: places variables, then decodes each function.
+
+mod address;
+mod call;
+mod convert;
+mod error;
+mod float;
+mod flow;
+mod function;
+mod integer;
+mod module;
+mod moves;
+mod select;
+mod warp;
+
+pub use error::LowerError;
+pub use module::lower;

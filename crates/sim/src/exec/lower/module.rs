@@ -1,0 +1,278 @@
+//! Module scope: where variables are, what kernels need.
+
+use std::collections::HashMap;
+
+use super::error::{LowerError, Lowered, Refusal};
+use super::function::Lowerer;
+use crate::exec::access::SHARED_WINDOW;
+use crate::exec::program::{Address, Global, Kernel, Param, Program, Relocation, function_address};
+use crate::ptx::{
+    Constant, Function, FunctionId, FunctionKind, GlobalId, Linkage, Module, Opcode, Operand,
+    Parameter, ScalarType, Space, Symbol, Variable,
+};
+
+/// Where a module variable is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Place {
+    /// Among the program's globals.
+    Device(usize),
+    /// At an offset of the block's shared memory.
+    Shared(u64),
+    /// Where the kernel's own shared memory ends.
+    DynamicShared,
+}
+
+/// What lowering a function needs to know about its module.
+pub(super) struct Context<'m> {
+    pub(super) module: &'m Module,
+    /// Where each module variable is; textures and the like are nowhere.
+    places: Vec<Option<Place>>,
+    /// What an alias stands for.
+    aliases: HashMap<FunctionId, FunctionId>,
+    /// Bytes of the shared variables at module scope.
+    shared_end: u64,
+}
+
+/// Turns a module into a program.
+///
+/// # Errors
+///
+/// The first instruction or declaration that the executor does not support, by name.
+pub fn lower(module: &Module) -> Result<Program, LowerError> {
+    let mut program = Program::default();
+    let context = Context::new(module, &mut program)?;
+    for (index, function) in module.functions.iter().enumerate() {
+        let mut lowerer = Lowerer::new(&context, function);
+        let shared_base = if function.kind == FunctionKind::Entry && !uses_shared(module, function)
+        {
+            0
+        } else {
+            context.shared_end
+        };
+        let shared = lowerer
+            .place_variables(shared_base)
+            .map_err(|refusal| LowerError::new(function.span, refusal))?;
+        if function.kind == FunctionKind::Entry && function.body.is_some() {
+            let name = module.text(function.name).to_owned();
+            program.by_name.insert(name, program.kernels.len());
+            program
+                .kernels
+                .push(kernel(module, function, index as u32, shared, &lowerer));
+        }
+        program.functions.push(lowerer.lower()?);
+    }
+    Ok(program)
+}
+
+impl<'m> Context<'m> {
+    fn new(module: &'m Module, program: &mut Program) -> Result<Self, LowerError> {
+        let mut context = Self {
+            module,
+            places: Vec::new(),
+            aliases: module
+                .aliases
+                .iter()
+                .map(|it| (it.alias, it.aliasee))
+                .collect(),
+            shared_end: 0,
+        };
+        for variable in &module.variables {
+            let place = context
+                .place(variable, program)
+                .map_err(|refusal| LowerError::new(variable.span, refusal))?;
+            context.places.push(place);
+        }
+        for (index, variable) in module.variables.iter().enumerate() {
+            if let Some(Place::Device(global)) = context.places[index] {
+                context
+                    .initialise(variable, &mut program.globals[global])
+                    .map_err(|refusal| LowerError::new(variable.span, refusal))?;
+            }
+        }
+        Ok(context)
+    }
+
+    fn place(&mut self, variable: &Variable, program: &mut Program) -> Lowered<Option<Place>> {
+        match variable.space {
+            Space::Global | Space::Const => {
+                let opaque = matches!(
+                    variable.scalar,
+                    ScalarType::TextureReference
+                        | ScalarType::SamplerReference
+                        | ScalarType::SurfaceReference
+                );
+                if opaque {
+                    return Ok(None);
+                }
+                program.globals.push(Global {
+                    name: self.module.text(variable.name).to_owned(),
+                    size: variable.size,
+                    align: variable.align,
+                    constant: variable.space == Space::Const,
+                    managed: variable.is_managed,
+                    visible: variable.linkage != Linkage::Internal,
+                    ..Global::default()
+                });
+                Ok(Some(Place::Device(program.globals.len() - 1)))
+            }
+            Space::Shared | Space::SharedCta | Space::SharedCluster => {
+                if variable.is_unsized || variable.size == 0 {
+                    return Ok(Some(Place::DynamicShared));
+                }
+                let offset = self.shared_end.next_multiple_of(variable.align.max(1));
+                self.shared_end = offset + variable.size;
+                Ok(Some(Place::Shared(offset)))
+            }
+            space => Err(Refusal(format!(
+                "a variable in .{} at module scope is not supported",
+                space.name()
+            ))),
+        }
+    }
+
+    /// The initial contents of a variable, and what in them is an address.
+    fn initialise(&self, variable: &Variable, global: &mut Global) -> Lowered {
+        global.init = vec![0; variable.size as usize];
+        let size = variable.scalar.bytes() as usize;
+        for initial in &variable.initial {
+            let bits = match initial.value {
+                Constant::Integer(integer) => integer.bits,
+                Constant::Single(bits) if size == 8 => f64::from(f32::from_bits(bits)).to_bits(),
+                Constant::Single(bits) => u64::from(bits),
+                Constant::Double(bits) if size == 4 => {
+                    u64::from((f64::from_bits(bits) as f32).to_bits())
+                }
+                Constant::Double(bits) => bits,
+                Constant::Address { mask: Some(_), .. } => {
+                    return Err(Refusal(
+                        "a masked address in an initialiser is not supported".into(),
+                    ));
+                }
+                Constant::Address {
+                    symbol,
+                    offset,
+                    generic,
+                    ..
+                } => {
+                    global.relocations.push(Relocation {
+                        offset: initial.offset,
+                        size: size as u8,
+                        target: self.address(symbol, offset, generic)?,
+                    });
+                    continue;
+                }
+            };
+            let start = initial.offset as usize;
+            let target = global.init.get_mut(start..start + size);
+            let target =
+                target.ok_or_else(|| Refusal("an initial value is past its variable".into()))?;
+            target.copy_from_slice(&bits.to_le_bytes()[..size]);
+        }
+        Ok(())
+    }
+
+    fn address(&self, symbol: Symbol, offset: i64, generic: bool) -> Lowered<Address> {
+        Ok(match symbol {
+            Symbol::Function(function) => Address::Absolute(self.function_address(function)),
+            Symbol::Global(id) => match self.variable_place(id)? {
+                Place::Device(index) => Address::Global(index, offset),
+                Place::Shared(base) => {
+                    let window = if generic { SHARED_WINDOW } else { 0 };
+                    Address::Absolute((window + base).wrapping_add_signed(offset))
+                }
+                Place::DynamicShared => {
+                    return Err(Refusal(
+                        "the address of dynamic shared memory is not a constant".into(),
+                    ));
+                }
+            },
+            Symbol::Local(_) => return Err(Refusal::operand("a module variable")),
+        })
+    }
+
+    /// Where a module variable is.
+    pub(super) fn variable_place(&self, id: GlobalId) -> Lowered<Place> {
+        self.places[id.0 as usize]
+            .ok_or_else(|| Refusal("textures, samplers and surfaces are not supported".into()))
+    }
+
+    /// The address of a function.
+    pub(super) fn function_address(&self, function: FunctionId) -> u64 {
+        function_address(self.resolve_alias(function).0)
+    }
+
+    /// The function that a name stands for.
+    pub(super) fn resolve_alias(&self, function: FunctionId) -> FunctionId {
+        self.aliases.get(&function).copied().unwrap_or(function)
+    }
+}
+
+/// Whether a kernel may reach shared variables at module scope: by name, or through a call.
+fn uses_shared(module: &Module, function: &Function) -> bool {
+    let named = |symbol: Symbol| match symbol {
+        Symbol::Global(id) => {
+            let space = module.variable(id).space;
+            matches!(
+                space,
+                Space::Shared | Space::SharedCta | Space::SharedCluster
+            ) && !module.variable(id).is_unsized
+        }
+        _ => false,
+    };
+    let body = function.body.iter().flatten();
+    body.into_iter().any(|instruction| {
+        instruction.opcode == Opcode::Call
+            || instruction.operands.iter().any(|operand| match operand {
+                Operand::Symbol(symbol, _) => named(*symbol),
+                Operand::Address(address) => match address.base {
+                    crate::ptx::Base::Symbol(symbol) => named(symbol),
+                    _ => false,
+                },
+                _ => false,
+            })
+    })
+}
+
+fn kernel(
+    module: &Module,
+    function: &Function,
+    index: u32,
+    shared: u64,
+    lowerer: &Lowerer<'_>,
+) -> Kernel {
+    let params: Vec<Param> = function
+        .parameters
+        .iter()
+        .filter_map(|parameter| match parameter {
+            Parameter::Variable(id) => Some(*id),
+            Parameter::Register(_) => None,
+        })
+        .map(|id| {
+            let variable = &function.variables[id.0 as usize];
+            Param {
+                offset: lowerer.param_offset(id).unwrap_or(0) as usize,
+                size: variable.size as usize,
+                align: variable.align as usize,
+            }
+        })
+        .collect();
+    let performance = &function.performance;
+    let bits = function.registers.iter();
+    let bits =
+        bits.map(|register| register.scalar.bits().div_ceil(32) * u32::from(register.vector));
+    Kernel {
+        name: module.text(function.name).to_owned(),
+        param_size: params.last().map_or(0, |param| param.offset + param.size),
+        params,
+        // Dynamic shared memory follows, at the alignment that hardware gives it.
+        static_shared: (shared.next_multiple_of(16)) as u32,
+        local_size: lowerer.local_size() as u32,
+        registers: bits.sum(),
+        max_threads_per_block: performance
+            .required_threads
+            .or(performance.max_threads)
+            .map(|block| block.iter().product()),
+        required_block: performance.required_threads,
+        function: index,
+    }
+}

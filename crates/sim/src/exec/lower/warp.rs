@@ -1,0 +1,332 @@
+//! Instructions in which the lanes of a warp see one another.
+
+use super::error::{Lowered, Refusal};
+use super::function::Lowerer;
+use crate::exec::handler::NO_REGISTER;
+use crate::exec::lane::Lanes;
+use crate::exec::op::{Control, Handler, Op};
+use crate::exec::unit::Unit;
+use crate::ptx::{
+    Instruction, Modifier, Opcode, Operand, Operation, ScalarType, ShuffleMode, VoteMode,
+};
+
+impl Lowerer<'_> {
+    /// `shfl`, `vote`, `activemask`, `match`, `redux`.
+    pub(super) fn warp_wide(&mut self, instruction: &Instruction) -> Lowered {
+        match instruction.opcode {
+            Opcode::Activemask => {
+                let [destination] = &instruction.operands[..] else {
+                    return Err(Refusal::form(instruction));
+                };
+                let d = self.destination(destination, ScalarType::B32)?;
+                self.emit(run_active_mask, d, [0; 3]);
+                Ok(())
+            }
+            Opcode::Shfl => self.shuffle(instruction),
+            Opcode::Vote => self.vote(instruction),
+            Opcode::Redux => self.reduce(instruction),
+            _ => self.matching(instruction),
+        }
+    }
+
+    /// `bar.warp.sync`.
+    pub(super) fn warp_barrier(&mut self, instruction: &Instruction) -> Lowered {
+        let [mask] = &instruction.operands[..] else {
+            return Err(Refusal::form(instruction));
+        };
+        let mask = self.source(mask, ScalarType::B32)?;
+        self.diverging(run_warp_barrier).imm = u64::from(mask);
+        Ok(())
+    }
+
+    fn shuffle(&mut self, instruction: &Instruction) -> Lowered {
+        let [destination, value, lane, clamp, members @ ..] = &instruction.operands[..] else {
+            return Err(Refusal::form(instruction));
+        };
+        let mode = instruction
+            .modifiers
+            .iter()
+            .find_map(|modifier| match modifier {
+                Modifier::Shuffle(mode) => Some(*mode),
+                _ => None,
+            });
+        let run: Handler = match mode {
+            Some(ShuffleMode::Up) => run_shuffle::<0>,
+            Some(ShuffleMode::Down) => run_shuffle::<1>,
+            Some(ShuffleMode::Butterfly) => run_shuffle::<2>,
+            Some(ShuffleMode::Index) => run_shuffle::<3>,
+            _ => return Err(Refusal::form(instruction)),
+        };
+        let a = self.source(value, ScalarType::B32)?;
+        let b = self.source(lane, ScalarType::B32)?;
+        let c = self.source(clamp, ScalarType::B32)?;
+        let members = self.members(members.first())?;
+        let sink = Operand::Sink;
+        let (register, valid) = match destination {
+            Operand::Pair(register, valid) => (register.map(Operand::Register), *valid),
+            other => (Some(other.clone()), None),
+        };
+        let d = self.destination(register.as_ref().unwrap_or(&sink), ScalarType::B32)?;
+        let e = match valid {
+            Some(register) => self.predicate_register(register)?,
+            None => NO_REGISTER,
+        };
+        let op = self.diverging(run);
+        (op.a, op.b, op.c, op.d, op.e, op.imm) = (a, b, c, d, e, members);
+        Ok(())
+    }
+
+    fn vote(&mut self, instruction: &Instruction) -> Lowered {
+        let [destination, source, members @ ..] = &instruction.operands[..] else {
+            return Err(Refusal::form(instruction));
+        };
+        let mode = instruction
+            .modifiers
+            .iter()
+            .find_map(|modifier| match modifier {
+                Modifier::Vote(mode) => Some(*mode),
+                _ => None,
+            });
+        let (a, negate) = self.predicate_source(source)?;
+        let members = self.members(members.first())?;
+        let (run, d): (Handler, u32) = match (mode, destination) {
+            (Some(VoteMode::Ballot), register) => {
+                (run_ballot, self.destination(register, ScalarType::B32)?)
+            }
+            (mode, Operand::Register(register)) => {
+                let run: Handler = match mode {
+                    Some(VoteMode::All) => run_vote::<0>,
+                    Some(VoteMode::Any) => run_vote::<1>,
+                    _ => run_vote::<2>,
+                };
+                (run, self.predicate_register(*register)?)
+            }
+            _ => return Err(Refusal::operand("a predicate")),
+        };
+        let op = self.diverging(run);
+        (op.a, op.b, op.d, op.imm) = (a, negate, d, members);
+        Ok(())
+    }
+
+    fn reduce(&mut self, instruction: &Instruction) -> Lowered {
+        let ([destination, source, members], Some(scalar)) =
+            (&instruction.operands[..], instruction.types().next())
+        else {
+            return Err(Refusal::form(instruction));
+        };
+        let operation = instruction
+            .modifiers
+            .iter()
+            .find_map(|modifier| match modifier {
+                Modifier::Operation(operation) => Some(*operation),
+                _ => None,
+            });
+        let run: Handler = match (operation, scalar) {
+            (Some(Operation::Add), ScalarType::U32 | ScalarType::S32) => run_reduce::<0>,
+            (Some(Operation::Min), ScalarType::U32) => run_reduce::<1>,
+            (Some(Operation::Max), ScalarType::U32) => run_reduce::<2>,
+            (Some(Operation::Min), ScalarType::S32) => run_reduce::<3>,
+            (Some(Operation::Max), ScalarType::S32) => run_reduce::<4>,
+            (Some(Operation::And), ScalarType::B32) => run_reduce::<5>,
+            (Some(Operation::Or), ScalarType::B32) => run_reduce::<6>,
+            (Some(Operation::Xor), ScalarType::B32) => run_reduce::<7>,
+            _ => return Err(Refusal::form(instruction)),
+        };
+        let a = self.source(source, ScalarType::B32)?;
+        let members = self.members(Some(members))?;
+        let d = self.destination(destination, ScalarType::B32)?;
+        let op = self.diverging(run);
+        (op.a, op.d, op.imm) = (a, d, members);
+        Ok(())
+    }
+
+    fn matching(&mut self, instruction: &Instruction) -> Lowered {
+        let ([destination, source, members], Some(scalar)) =
+            (&instruction.operands[..], instruction.types().next())
+        else {
+            return Err(Refusal::form(instruction));
+        };
+        let wide = scalar.bits() == 64;
+        let all = instruction.has(Modifier::Vote(VoteMode::All));
+        let a = self.source(source, scalar)?;
+        let members = self.members(Some(members))?;
+        let sink = Operand::Sink;
+        let (register, agrees) = match destination {
+            Operand::Pair(register, agrees) => (register.map(Operand::Register), *agrees),
+            other => (Some(other.clone()), None),
+        };
+        let d = self.destination(register.as_ref().unwrap_or(&sink), ScalarType::B32)?;
+        let e = match agrees {
+            Some(register) => self.predicate_register(register)?,
+            None => NO_REGISTER,
+        };
+        let run: Handler = match (all, wide) {
+            (false, false) => run_match_any::<false>,
+            (false, true) => run_match_any::<true>,
+            (true, false) => run_match_all::<false>,
+            (true, true) => run_match_all::<true>,
+        };
+        let op = self.diverging(run);
+        (op.a, op.d, op.e, op.imm) = (a, d, e, members);
+        Ok(())
+    }
+
+    /// The row of a member mask; the lanes at hand if there is none.
+    fn members(&mut self, operand: Option<&Operand>) -> Lowered<u64> {
+        Ok(match operand {
+            Some(operand) => u64::from(self.source(operand, ScalarType::B32)?),
+            None => u64::from(NO_REGISTER),
+        })
+    }
+}
+
+/// Waits for the lanes that the member mask names; false if some are not here yet.
+fn gathered(unit: &mut Unit<'_>, op: &Op) -> bool {
+    if op.imm == u64::from(NO_REGISTER) {
+        return true;
+    }
+    let members = unit.frame.row::<u32>(op.imm as u32)[unit.leader()];
+    unit.needed = members;
+    members & unit.warp.live & !unit.active == 0
+}
+
+fn run_active_mask(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let active = unit.active;
+    unit.frame.row_mut::<u32>(op.d).merge(&[active; 32], active);
+    Control::Next
+}
+
+fn run_warp_barrier(unit: &mut Unit<'_>, op: &Op) -> Control {
+    if gathered(unit, op) {
+        Control::Next
+    } else {
+        Control::Gather
+    }
+}
+
+/// `shfl`: up, down, butterfly, index.
+fn run_shuffle<const MODE: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
+    if !gathered(unit, op) {
+        return Control::Converge;
+    }
+    let active = unit.active;
+    let values = *unit.frame.row::<u32>(op.a);
+    let operands = unit.frame.row::<u32>(op.b);
+    let clamps = unit.frame.row::<u32>(op.c);
+    let mut result = [0; 32];
+    let mut valid = 0;
+    for lane in 0..32u32 {
+        let operand = operands[lane as usize] & 31;
+        let clamp = clamps[lane as usize];
+        let segment = clamp >> 8 & 31;
+        let low = lane & segment;
+        let high = low | clamp & 31 & !segment;
+        let (source, inside) = match MODE {
+            0 => (
+                lane.wrapping_sub(operand),
+                lane.wrapping_sub(operand).cast_signed() >= high.cast_signed(),
+            ),
+            1 => (lane + operand, lane + operand <= high),
+            2 => (lane ^ operand, lane ^ operand <= high),
+            _ => (low | operand & !segment, low | operand & !segment <= high),
+        };
+        let source = if inside { source } else { lane };
+        result[lane as usize] = values[(source & 31) as usize];
+        valid |= u32::from(inside) << lane;
+    }
+    unit.frame.row_mut::<u32>(op.d).merge(&result, active);
+    if op.e != NO_REGISTER {
+        unit.frame.set_predicate(op.e, valid, active);
+    }
+    Control::Next
+}
+
+/// `vote`: all, any, uniform.
+fn run_vote<const MODE: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
+    if !gathered(unit, op) {
+        return Control::Converge;
+    }
+    let active = unit.active;
+    let votes = (unit.frame.predicate(op.a) ^ op.b) & active;
+    let holds = match MODE {
+        0 => votes == active,
+        1 => votes != 0,
+        _ => votes == active || votes == 0,
+    };
+    let value = if holds { u32::MAX } else { 0 };
+    unit.frame.set_predicate(op.d, value, active);
+    Control::Next
+}
+
+fn run_ballot(unit: &mut Unit<'_>, op: &Op) -> Control {
+    if !gathered(unit, op) {
+        return Control::Converge;
+    }
+    let active = unit.active;
+    let votes = (unit.frame.predicate(op.a) ^ op.b) & active;
+    unit.frame.row_mut::<u32>(op.d).merge(&[votes; 32], active);
+    Control::Next
+}
+
+fn run_reduce<const OPERATION: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
+    if !gathered(unit, op) {
+        return Control::Converge;
+    }
+    let active = unit.active;
+    let row = unit.frame.row::<u32>(op.a);
+    let values = Lanes(active).map(|lane| row[lane]);
+    let result = values.reduce(|a, b| match OPERATION {
+        0 => a.wrapping_add(b),
+        1 => a.min(b),
+        2 => a.max(b),
+        3 => a.cast_signed().min(b.cast_signed()).cast_unsigned(),
+        4 => a.cast_signed().max(b.cast_signed()).cast_unsigned(),
+        5 => a & b,
+        6 => a | b,
+        _ => a ^ b,
+    });
+    unit.frame
+        .row_mut::<u32>(op.d)
+        .merge(&[result.unwrap_or(0); 32], active);
+    Control::Next
+}
+
+fn values<const WIDE: bool>(unit: &Unit<'_>, row: u32) -> [u64; 32] {
+    if WIDE {
+        *unit.frame.row::<u64>(row)
+    } else {
+        unit.frame.row::<u32>(row).map(u64::from)
+    }
+}
+
+fn run_match_any<const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
+    if !gathered(unit, op) {
+        return Control::Converge;
+    }
+    let active = unit.active;
+    let values = values::<WIDE>(unit, op.a);
+    let mut result = [0; 32];
+    for lane in Lanes(active) {
+        let same = Lanes(active).filter(|&other| values[other] == values[lane]);
+        result[lane] = same.fold(0, |mask, other| mask | 1 << other);
+    }
+    unit.frame.row_mut::<u32>(op.d).merge(&result, active);
+    Control::Next
+}
+
+fn run_match_all<const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
+    if !gathered(unit, op) {
+        return Control::Converge;
+    }
+    let active = unit.active;
+    let values = values::<WIDE>(unit, op.a);
+    let first = values[unit.leader()];
+    let agree = Lanes(active).all(|lane| values[lane] == first);
+    let result = if agree { active } else { 0 };
+    unit.frame.row_mut::<u32>(op.d).merge(&[result; 32], active);
+    if op.e != NO_REGISTER {
+        let value = if agree { u32::MAX } else { 0 };
+        unit.frame.set_predicate(op.e, value, active);
+    }
+    Control::Next
+}

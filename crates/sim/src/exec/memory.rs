@@ -1,0 +1,338 @@
+//! Host memory behind device addresses, and the only raw accesses of the executor.
+//!
+//! Kernels race: that is their right, and it must not be undefined behaviour here. So every
+//! access, plain loads and stores too, is an atomic of its width with relaxed ordering, which on
+//! the hosts we know costs what a plain access costs.
+
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+/// A run of device addresses and the host memory behind it.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment {
+    /// First device address.
+    pub base: u64,
+    /// Length in bytes.
+    pub size: u64,
+    /// The host memory; same residue modulo 16 as `base`.
+    pub host: *mut u8,
+}
+
+/// The device memory that a launch can reach.
+///
+/// # Safety
+///
+/// For every segment that [`segment`](Self::segment) returns, and until the launch is over:
+/// - `host` is valid for reads and writes of `size` bytes from any thread;
+/// - `host` and `base` are congruent modulo 16;
+/// - other accesses to those bytes are atomic, or ordered before or after the launch.
+pub unsafe trait Memory: Sync {
+    /// The allocation that holds `address`, if there is one.
+    ///
+    /// The executor keeps the answer for the rest of the launch.
+    fn segment(&self, address: u64) -> Option<Segment>;
+}
+
+/// The last segments that a worker touched.
+#[derive(Debug, Default)]
+pub(crate) struct SegmentCache {
+    entries: [Segment; 4],
+    next: usize,
+}
+
+impl Default for Segment {
+    fn default() -> Self {
+        Self {
+            base: 0,
+            size: 0,
+            host: std::ptr::null_mut(),
+        }
+    }
+}
+
+impl Segment {
+    /// The host memory of `bytes` bytes at `address`, if all of them are in the segment.
+    #[inline(always)]
+    pub(crate) fn place(&self, address: u64, bytes: u64) -> Option<HostBytes> {
+        let offset = address.wrapping_sub(self.base);
+        if offset > self.size || self.size - offset < bytes {
+            return None;
+        }
+        Some(HostBytes {
+            start: self.host.wrapping_add(offset as usize),
+            len: bytes,
+        })
+    }
+}
+
+impl SegmentCache {
+    /// The host memory of `bytes` bytes at `address`, asking `memory` only if it is news.
+    #[inline(always)]
+    pub(crate) fn place(
+        &mut self,
+        memory: &dyn Memory,
+        address: u64,
+        bytes: u64,
+    ) -> Option<HostBytes> {
+        for entry in &self.entries {
+            if let Some(place) = entry.place(address, bytes) {
+                return Some(place);
+            }
+        }
+        self.fetch(memory, address)?.place(address, bytes)
+    }
+
+    #[cold]
+    fn fetch(&mut self, memory: &dyn Memory, address: u64) -> Option<Segment> {
+        let segment = memory.segment(address)?;
+        self.entries[self.next] = segment;
+        self.next = (self.next + 1) % self.entries.len();
+        Some(segment)
+    }
+}
+
+/// Bytes of a segment that were found to be in bounds.
+///
+/// Made by [`Segment::place`] only. The segment's provider vouches that the bytes are valid until
+/// the launch is over, and no handler keeps one longer than its instruction.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HostBytes {
+    start: *mut u8,
+    len: u64,
+}
+
+impl HostBytes {
+    /// Reads the `index`-th value of these bytes. The address must be aligned.
+    #[inline(always)]
+    pub(crate) fn load<T: Word>(self, index: usize) -> T {
+        // SAFETY: `word` returned an aligned pointer into bytes that the segment's provider keeps
+        // valid, and every access of the launch is atomic.
+        unsafe { T::load(self.word::<T>(index)) }
+    }
+
+    /// Writes the `index`-th value of these bytes. The address must be aligned.
+    #[inline(always)]
+    pub(crate) fn store<T: Word>(self, index: usize, value: T) {
+        // SAFETY: as for `load`.
+        unsafe { T::store(self.word::<T>(index), value) }
+    }
+
+    /// Replaces the first value by `change` of it, atomically, and returns what was there.
+    #[inline(always)]
+    pub(crate) fn update<T: Word>(self, change: impl Fn(T) -> T) -> T {
+        // SAFETY: as for `load`.
+        unsafe { T::update(self.word::<T>(0), change) }
+    }
+
+    #[inline(always)]
+    fn word<T: Word>(self, index: usize) -> *mut T {
+        let pointer = self.start.cast::<T>().wrapping_add(index);
+        assert!(
+            (index as u64 + 1) * T::SIZE <= self.len && pointer.is_aligned(),
+            "an access was not checked before it was made"
+        );
+        pointer
+    }
+}
+
+/// An unsigned integer that memory holds and the host can access atomically.
+pub(crate) trait Word: Copy + PartialEq + 'static {
+    /// Length in bytes.
+    const SIZE: u64;
+    /// Keeps the low bits.
+    fn truncate(bits: u64) -> Self;
+    /// The value with zeros above it.
+    fn extend(self) -> u64;
+    /// Reads atomically.
+    ///
+    /// # Safety
+    ///
+    /// `pointer` is aligned and valid for reads, and concurrent accesses are atomic.
+    unsafe fn load(pointer: *mut Self) -> Self;
+    /// Writes atomically.
+    ///
+    /// # Safety
+    ///
+    /// `pointer` is aligned and valid for writes, and concurrent accesses are atomic.
+    unsafe fn store(pointer: *mut Self, value: Self);
+    /// Changes atomically and returns the value before.
+    ///
+    /// # Safety
+    ///
+    /// `pointer` is aligned and valid for reads and writes, and concurrent accesses are atomic.
+    unsafe fn update(pointer: *mut Self, change: impl Fn(Self) -> Self) -> Self;
+}
+
+macro_rules! words {
+    ($($ty:ty: $atomic:ty),*) => {$(
+        impl Word for $ty {
+            const SIZE: u64 = size_of::<$ty>() as u64;
+
+            #[inline(always)]
+            fn truncate(bits: u64) -> Self {
+                bits as $ty
+            }
+
+            #[inline(always)]
+            fn extend(self) -> u64 {
+                u64::from(self)
+            }
+
+            #[inline(always)]
+            unsafe fn load(pointer: *mut Self) -> Self {
+                // SAFETY: the caller upholds the same contract.
+                unsafe { <$atomic>::from_ptr(pointer) }.load(Ordering::Relaxed)
+            }
+
+            #[inline(always)]
+            unsafe fn store(pointer: *mut Self, value: Self) {
+                // SAFETY: the caller upholds the same contract.
+                unsafe { <$atomic>::from_ptr(pointer) }.store(value, Ordering::Relaxed);
+            }
+
+            #[inline(always)]
+            unsafe fn update(pointer: *mut Self, change: impl Fn(Self) -> Self) -> Self {
+                // SAFETY: the caller upholds the same contract.
+                let atomic = unsafe { <$atomic>::from_ptr(pointer) };
+                let mut old = atomic.load(Ordering::Relaxed);
+                loop {
+                    match atomic.compare_exchange_weak(
+                        old,
+                        change(old),
+                        Ordering::SeqCst,
+                        Ordering::Relaxed,
+                    ) {
+                        Ok(_) => return old,
+                        Err(now) => old = now,
+                    }
+                }
+            }
+        }
+    )*};
+}
+
+words!(u8: AtomicU8, u16: AtomicU16, u32: AtomicU32, u64: AtomicU64);
+
+/// A block's shared memory.
+#[derive(Debug)]
+pub(crate) struct SharedMemory {
+    lines: Vec<Line>,
+    size: u64,
+}
+
+/// Shared memory's unit of alignment: what `.align` may ask for at most.
+#[derive(Debug, Default)]
+#[repr(align(128))]
+struct Line([AtomicU64; 16]);
+
+impl SharedMemory {
+    /// Zeroed shared memory of `size` bytes.
+    pub(crate) fn new(size: u64) -> Self {
+        let lines = size.div_ceil(128) as usize;
+        Self {
+            lines: std::iter::repeat_with(Line::default).take(lines).collect(),
+            size,
+        }
+    }
+
+    /// Clears the memory for the next block.
+    pub(crate) fn clear(&mut self) {
+        for word in self.lines.iter_mut().flat_map(|line| &mut line.0) {
+            *word.get_mut() = 0;
+        }
+    }
+
+    /// The host memory of `bytes` bytes at `offset`, if they are in bounds.
+    #[inline(always)]
+    pub(crate) fn place(&self, offset: u64, bytes: u64) -> Option<HostBytes> {
+        let segment = Segment {
+            base: 0,
+            size: self.size,
+            // Atomics may be written through a shared reference, so the cast adds no right.
+            host: self.lines.as_ptr().cast_mut().cast(),
+        };
+        segment.place(offset, bytes)
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+
+    /// Device memory for tests: one allocation, at a device address of its own.
+    #[derive(Debug)]
+    pub(crate) struct Arena {
+        pub(crate) base: u64,
+        words: Vec<Line>,
+        size: u64,
+    }
+
+    impl Arena {
+        /// Zeroed memory of `size` bytes at `base`, which is a multiple of 128.
+        pub(crate) fn new(base: u64, size: u64) -> Self {
+            let shared = SharedMemory::new(size);
+            Self {
+                base,
+                words: shared.lines,
+                size,
+            }
+        }
+
+        fn all(&self) -> Segment {
+            Segment {
+                base: self.base,
+                size: self.size,
+                host: self.words.as_ptr().cast_mut().cast(),
+            }
+        }
+
+        /// Writes values at a byte offset.
+        pub(crate) fn write<T: Word>(&self, offset: u64, values: &[T]) {
+            let bytes = values.len() as u64 * T::SIZE;
+            let place = self
+                .all()
+                .place(self.base + offset, bytes)
+                .expect("in bounds");
+            for (index, &value) in values.iter().enumerate() {
+                place.store(index, value);
+            }
+        }
+
+        /// Reads values at a byte offset.
+        pub(crate) fn read<T: Word>(&self, offset: u64, count: usize) -> Vec<T> {
+            let bytes = count as u64 * T::SIZE;
+            let place = self
+                .all()
+                .place(self.base + offset, bytes)
+                .expect("in bounds");
+            (0..count).map(|index| place.load(index)).collect()
+        }
+    }
+
+    // SAFETY: the one segment is memory that the arena owns and frees when dropped; it is made of
+    // atomics; `base` and the lines are multiples of 16.
+    unsafe impl Memory for Arena {
+        fn segment(&self, address: u64) -> Option<Segment> {
+            let all = self.all();
+            all.place(address, 1).map(|_| all)
+        }
+    }
+
+    #[test]
+    fn place_rejects_ranges_that_cross_an_end() {
+        let arena = Arena::new(0x1000, 16);
+        let segment = arena.segment(0x100f).expect("the last byte is inside");
+        assert!(segment.place(0x100c, 4).is_some());
+        assert!(segment.place(0x100d, 4).is_none());
+        assert!(segment.place(0xfff, 1).is_none());
+        assert!(segment.place(u64::MAX, 2).is_none());
+        assert!(arena.segment(0x1010).is_none());
+    }
+
+    #[test]
+    #[should_panic(expected = "not checked")]
+    fn an_index_past_the_checked_bytes_panics() {
+        let shared = SharedMemory::new(64);
+        let place = shared.place(0, 8).expect("in bounds");
+        let _: u32 = place.load(2);
+    }
+}

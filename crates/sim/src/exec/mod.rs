@@ -1,0 +1,38 @@
+//! The executor: a lowered program, and a launch of one of its kernels on host threads.
+//!
+//! [`lower`] turns a parsed module into a [`Program`]: for each function a flat list of decoded
+//! instructions, each a handler and the rows of its operands. [`run`] executes a kernel: blocks
+//! are handed to worker threads, a block is a loop over resumable warps, and a warp executes each
+//! instruction for all lanes that are at it.
+//!
+//! The generic address space has device memory below 2^47, and windows above it for shared, local
+//! and parameter memory and for functions. Every access is checked for bounds and alignment.
+
+mod access;
+mod barrier;
+mod block;
+mod convert;
+mod exact;
+mod fault;
+mod float;
+mod frame;
+mod grid;
+mod handler;
+mod integer;
+mod lane;
+mod lower;
+mod memory;
+mod op;
+mod program;
+mod unit;
+mod warp;
+mod worker;
+
+pub use fault::{Access, Fault, FaultKind};
+pub use grid::{DeviceModel, Launch, Schedule, Statistics, run};
+pub use lower::{LowerError, lower};
+pub use memory::{Memory, Segment};
+pub use program::{Address, Global, Kernel, Param, Program, Relocation};
+
+#[cfg(test)]
+mod tests;

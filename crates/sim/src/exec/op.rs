@@ -1,0 +1,106 @@
+//! One decoded instruction.
+
+use super::unit::Unit;
+
+/// Executes one instruction for the active lanes of a unit.
+///
+/// # Safety
+///
+/// The processor has the features that the handler was compiled for; `wide` says which.
+pub(crate) type Handler = unsafe fn(&mut Unit<'_>, &Op) -> Control;
+
+/// A decoded instruction: what to run and where its operands are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Op {
+    pub(crate) run: Handler,
+    /// An immediate whose meaning is the handler's: an offset, a target, a selector.
+    pub(crate) imm: u64,
+    /// Destination register.
+    pub(crate) d: u32,
+    /// First source.
+    pub(crate) a: u32,
+    /// Second source.
+    pub(crate) b: u32,
+    /// Third source.
+    pub(crate) c: u32,
+    /// Second destination, or a small number of the handler's own.
+    pub(crate) e: u32,
+    /// Predicate that guards the instruction; 0 is always true.
+    pub(crate) guard: u32,
+    /// All ones if the guard is negated.
+    pub(crate) negate: u32,
+    /// Line of the instruction in the PTX source.
+    pub(crate) line: u32,
+    /// State space, for memory instructions.
+    pub(crate) space: Space,
+    /// Whether lanes whose guard is false must leave the fragment before it runs.
+    pub(crate) splits: bool,
+    /// Whether the address operand is a 32-bit register.
+    pub(crate) narrow_address: bool,
+    /// Bytes to which the address must be aligned, less one.
+    pub(crate) align_mask: u8,
+}
+
+impl Op {
+    /// An instruction without operands.
+    pub(crate) fn new(run: Handler) -> Self {
+        Self {
+            run,
+            imm: 0,
+            d: 0,
+            a: 0,
+            b: 0,
+            c: 0,
+            e: 0,
+            guard: 0,
+            negate: 0,
+            line: 0,
+            space: Space::Generic,
+            splits: false,
+            narrow_address: false,
+            align_mask: 0,
+        }
+    }
+}
+
+/// What a fragment does after an instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Control {
+    /// Goes to the next instruction.
+    Next,
+    /// Jumps to `imm` in the lanes that are active.
+    Branch,
+    /// Jumps to a target of each lane's own, from the table `imm`, by the index in `a`.
+    BranchIndexed,
+    /// Calls by the call site `imm`.
+    Call,
+    /// Returns to the caller; ends the threads of a kernel.
+    Return,
+    /// Ends the threads.
+    Exit,
+    /// Waits at a barrier; see `Unit::wait`.
+    Wait,
+    /// Waits until the lanes in `Unit::needed` are here.
+    Converge,
+    /// The same, but the lanes may come from other instructions too.
+    Gather,
+    /// Stops the launch; see `Unit::trap`.
+    Fault,
+}
+
+/// A PTX state space, as an access sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Space {
+    /// Any window, by the address.
+    Generic,
+    /// Device memory; constants too.
+    Global,
+    /// The block's shared memory.
+    Shared,
+    /// The thread's local memory, by address.
+    Local,
+    /// The thread's local memory, by offset from the frame: no register in the address.
+    Frame,
+    /// The kernel's parameters.
+    Param,
+}

@@ -1,0 +1,194 @@
+//! A lowered module: what a launch needs to know, and the code.
+
+use std::collections::HashMap;
+
+use super::access::FUNCTION_WINDOW;
+use super::frame::Layout;
+use super::op::Op;
+
+/// Bytes between the addresses of functions.
+const FUNCTION_STRIDE: u64 = 16;
+
+/// A module that can be executed.
+#[derive(Clone, Debug, Default)]
+pub struct Program {
+    pub(crate) kernels: Vec<Kernel>,
+    pub(crate) by_name: HashMap<String, usize>,
+    pub(crate) globals: Vec<Global>,
+    pub(crate) functions: Vec<Function>,
+}
+
+impl Program {
+    /// The kernels, in the order of the source.
+    #[must_use]
+    pub fn kernels(&self) -> &[Kernel] {
+        &self.kernels
+    }
+
+    /// The kernel of that name.
+    #[must_use]
+    pub fn kernel(&self, name: &str) -> Option<&Kernel> {
+        self.by_name.get(name).map(|&index| &self.kernels[index])
+    }
+
+    /// The variables that need device memory, in the order of
+    /// [`Launch::globals`](super::Launch::globals).
+    #[must_use]
+    pub fn globals(&self) -> &[Global] {
+        &self.globals
+    }
+
+    /// The function at an address, and its index.
+    pub(crate) fn function_at(&self, address: u64) -> Option<(u32, &Function)> {
+        let offset = address.checked_sub(FUNCTION_WINDOW)?;
+        let index = u32::try_from(offset / FUNCTION_STRIDE).ok()?;
+        let function = self.functions.get(index as usize)?;
+        (offset % FUNCTION_STRIDE == 0).then_some((index, function))
+    }
+}
+
+/// A kernel: its interface and what it needs.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Kernel {
+    /// The name.
+    pub name: String,
+    /// The parameters, in order.
+    pub params: Vec<Param>,
+    /// Bytes of all parameters.
+    pub param_size: usize,
+    /// Bytes of shared memory that the kernel declares.
+    pub static_shared: u32,
+    /// Bytes of local memory per thread, without those of the functions that it calls.
+    pub local_size: u32,
+    /// Registers of 32 bits that the source declares; hardware would allocate fewer.
+    pub registers: u32,
+    /// Threads in the largest block that the kernel allows; `None` if it sets no limit.
+    pub max_threads_per_block: Option<u32>,
+    /// The block that the kernel insists on.
+    pub required_block: Option<[u32; 3]>,
+    /// Index of the kernel's function.
+    pub(crate) function: u32,
+}
+
+/// A kernel parameter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Param {
+    /// Offset in the parameter buffer, in bytes.
+    pub offset: usize,
+    /// Size in bytes.
+    pub size: usize,
+    /// Alignment in bytes.
+    pub align: usize,
+}
+
+/// A variable in `.global` or `.const` memory.
+#[derive(Clone, Debug, Default)]
+#[non_exhaustive]
+pub struct Global {
+    /// The name.
+    pub name: String,
+    /// Size in bytes.
+    pub size: u64,
+    /// Alignment in bytes.
+    pub align: u64,
+    /// Initial contents; as long as `size`.
+    pub init: Vec<u8>,
+    /// Addresses to add to the initial contents once they are known.
+    pub relocations: Vec<Relocation>,
+    /// Whether kernels cannot write it.
+    pub constant: bool,
+    /// Whether host and device share it.
+    pub managed: bool,
+    /// Whether other modules can see it.
+    pub visible: bool,
+}
+
+/// An address inside the initial contents of a [`Global`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Relocation {
+    /// Where it goes, in bytes from the start of the variable.
+    pub offset: u64,
+    /// Bytes that it takes: 4 or 8.
+    pub size: u8,
+    /// What it is the address of.
+    pub target: Address,
+}
+
+/// An address that is known when the program has been placed in memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Address {
+    /// A variable, by its index in [`Program::globals`], plus bytes.
+    Global(usize, i64),
+    /// A number.
+    Absolute(u64),
+}
+
+impl Address {
+    /// The address, given where the globals are.
+    #[must_use]
+    pub fn resolve(self, globals: &[u64]) -> u64 {
+        match self {
+            Self::Global(index, offset) => globals[index].wrapping_add_signed(offset),
+            Self::Absolute(address) => address,
+        }
+    }
+}
+
+/// The address of a function, by its index.
+pub(crate) fn function_address(index: u32) -> u64 {
+    FUNCTION_WINDOW + u64::from(index) * FUNCTION_STRIDE
+}
+
+/// The code of a function.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Function {
+    pub(crate) name: String,
+    pub(crate) code: Vec<Op>,
+    /// Register files; the constants that are addresses are zero until the launch.
+    pub(crate) layout: Layout,
+    /// Constants that the launch fills in.
+    pub(crate) patches: Vec<Patch>,
+    /// Bytes of local memory of an activation, a multiple of 16.
+    pub(crate) local_size: u64,
+    pub(crate) calls: Vec<CallSite>,
+    pub(crate) branch_tables: Vec<Vec<u32>>,
+    /// Offsets in local memory and sizes of the parameters.
+    pub(crate) params: Vec<(u64, u64)>,
+    /// Offsets in local memory and sizes of the results.
+    pub(crate) returns: Vec<(u64, u64)>,
+}
+
+/// A constant that is known at launch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Patch {
+    /// The row, in the 64-bit file.
+    pub(crate) row: u32,
+    pub(crate) value: Late,
+}
+
+/// An address that only the launch knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Late {
+    /// A variable, by its index among the globals, plus bytes.
+    Global(usize, i64),
+    /// Dynamic shared memory, plus bytes.
+    DynamicShared(i64),
+}
+
+/// A call: who, and what is copied. Offsets are in the caller's local memory.
+#[derive(Clone, Debug)]
+pub(crate) struct CallSite {
+    pub(crate) callee: Callee,
+    pub(crate) arguments: Vec<u64>,
+    pub(crate) results: Vec<u64>,
+}
+
+/// What a call site calls.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Callee {
+    /// A function.
+    Direct(u32),
+    /// The function whose address is in a 64-bit register.
+    Indirect(u32),
+}

@@ -1,0 +1,155 @@
+//! Functions: parameters, recursion, function pointers.
+
+use super::super::FaultKind;
+use super::{Bench, kernel};
+
+const FACTORIAL: &str = "
+.func (.param .b64 out) factorial(.param .b32 n)
+{
+    .reg .pred %p;
+    .reg .b32 %r<4>;
+    .reg .b64 %d<6>;
+    ld.param.u32 %r1, [n];
+    setp.gt.u32 %p, %r1, 1;
+    @%p bra MORE;
+    mov.u64 %d1, 1;
+    st.param.b64 [out], %d1;
+    ret;
+MORE:
+    sub.u32 %r2, %r1, 1;
+    {
+        .param .b32 arg;
+        .param .b64 result;
+        st.param.b32 [arg], %r2;
+        call.uni (result), factorial, (arg);
+        ld.param.b64 %d2, [result];
+    }
+    cvt.u64.u32 %d3, %r1;
+    mul.lo.u64 %d4, %d2, %d3;
+    st.param.b64 [out], %d4;
+    ret;
+}
+";
+
+#[test]
+fn recursion_to_a_depth_per_lane_returns_to_each_caller() {
+    let body = kernel(
+        "
+    and.b32 %r2, %t, 15;
+    {
+        .param .b32 arg;
+        .param .b64 result;
+        st.param.b32 [arg], %r2;
+        call.uni (result), factorial, (arg);
+        ld.param.b64 %d2, [result];
+    }
+    st.global.u64 [%at], %d2;",
+    );
+    let bench = Bench::new(&format!("{FACTORIAL}{body}"), 4096);
+    let expected: Vec<u64> = (0..32u64).map(|tid| (1..=tid & 15).product()).collect();
+    assert_eq!(bench.results::<u64>(32), expected);
+}
+
+#[test]
+fn function_pointers_call_a_different_function_in_each_lane() {
+    let functions = "
+.func (.reg .u32 out) twice(.reg .u32 x)
+{
+    add.u32 out, x, x;
+    ret;
+}
+.func (.reg .u32 out) square(.reg .u32 x)
+{
+    mul.lo.u32 out, x, x;
+    ret;
+}
+.global .align 8 .u64 table[2] = { twice, square };
+";
+    let body = kernel(
+        "
+    and.b32 %r2, %t, 1;
+    mov.u64 %d2, table;
+    mad.wide.u32 %d3, %r2, 8, %d2;
+    ld.global.u64 %d4, [%d3];
+    proto: .callprototype (.reg .u32 _) _ (.reg .u32 _);
+    call (%r3), %d4, (%t), proto;
+    st.global.u32 [%at4], %r3;",
+    );
+    let bench = Bench::new(&format!("{functions}{body}"), 4096);
+    let expected: Vec<u32> = (0..32)
+        .map(|tid| if tid % 2 == 0 { tid + tid } else { tid * tid })
+        .collect();
+    assert_eq!(bench.results::<u32>(32), expected);
+}
+
+#[test]
+fn structures_are_passed_by_value_and_local_addresses_by_pointer() {
+    let function = "
+.func (.param .align 8 .b8 out[16]) swap(.param .align 8 .b8 in[16], .param .b64 pointer)
+{
+    .reg .b64 %d<4>;
+    .reg .b32 %r<2>;
+    ld.param.b64 %d1, [in];
+    ld.param.b64 %d2, [in+8];
+    st.param.b64 [out], %d2;
+    st.param.b64 [out+8], %d1;
+    ld.param.b64 %d3, [pointer];
+    ld.u32 %r1, [%d3];
+    add.u32 %r1, %r1, 1;
+    st.u32 [%d3], %r1;
+    ret;
+}
+";
+    let body = kernel(
+        "
+    .local .align 4 .b32 cell;
+    st.local.u32 [cell], %t;
+    mov.u64 %d9, cell;
+    cvta.local.u64 %d8, %d9;
+    {
+        .param .align 8 .b8 a[16];
+        .param .b64 b;
+        .param .align 8 .b8 c[16];
+        st.param.b64 [a], 3;
+        st.param.b64 [a+8], 40;
+        st.param.b64 [b], %d8;
+        call (c), swap, (a, b);
+        ld.param.b64 %d2, [c];
+        ld.param.b64 %d3, [c+8];
+    }
+    mad.lo.u64 %d2, %d2, 1000, %d3;
+    ld.local.u32 %r2, [%d9];
+    cvt.u64.u32 %d4, %r2;
+    mad.lo.u64 %d2, %d2, 1000, %d4;
+    st.global.u64 [%at], %d2;",
+    );
+    let bench = Bench::new(&format!("{function}{body}"), 4096);
+    let expected: Vec<u64> = (0..32).map(|tid| 40_003_001 + tid).collect();
+    assert_eq!(bench.results::<u64>(32), expected);
+}
+
+#[test]
+fn endless_recursion_is_a_stack_fault() {
+    let body = kernel("call endless, ();");
+    let bench = Bench::new(
+        &format!(".func endless() {{ .local .b8 room[64]; call endless, (); ret; }}\n{body}"),
+        4096,
+    );
+    let fault = bench.launch(1, 1).expect_err("the stack ends");
+    assert_eq!(fault.kind, FaultKind::HardwareStackError);
+    assert_eq!(fault.function, "endless");
+}
+
+#[test]
+fn a_bad_function_pointer_is_a_fault() {
+    let body = kernel(
+        "
+    mov.u64 %d1, 4096;
+    proto: .callprototype _ ();
+    call %d1, (), proto;",
+    );
+    let fault = Bench::new(&body, 4096)
+        .launch(1, 1)
+        .expect_err("no function is there");
+    assert_eq!(fault.kind, FaultKind::InvalidProgramCounter);
+}

@@ -1,0 +1,106 @@
+//! What stops a launch, and what is refused before.
+
+use super::super::{FaultKind, lower};
+use super::{BASE, Bench};
+use crate::ptx;
+
+#[test]
+fn an_illegal_address_names_block_thread_line_and_access() {
+    let bench = Bench::body(
+        "
+    setp.ne.u32 %p1, %i, 70;
+    @%p1 bra OUT;
+    st.global.u32 [%p+4094], %t;
+OUT:",
+        4096,
+    );
+    let fault = bench.launch(3, 32).expect_err("misaligned");
+    assert_eq!(fault.kind, FaultKind::MisalignedAddress);
+    let bench = Bench::body(
+        "
+    setp.ne.u32 %p1, %i, 70;
+    @%p1 bra OUT;
+    st.global.u64 [%p+4096], 1;
+OUT:",
+        4096,
+    );
+    let fault = bench.launch(3, 32).expect_err("one past the end");
+    assert_eq!(fault.kind, FaultKind::IllegalAddress);
+    assert_eq!((fault.block, fault.thread), ([2, 0, 0], [6, 0, 0]));
+    let access = fault.access.expect("an access failed");
+    assert_eq!(
+        (access.address, access.size, access.write),
+        (BASE + 4096, 8, true)
+    );
+    assert_eq!(fault.line, 22);
+    assert_eq!(
+        fault.to_string(),
+        "kernel `main`: illegal address: write of 8 bytes at 0x7f0000001000, \
+         block (2, 0, 0), thread (6, 0, 0), PTX line 22"
+    );
+}
+
+#[test]
+fn accesses_outside_every_space_are_illegal() {
+    for access in [
+        "ld.global.u32 %r2, [%p+4096];",
+        "ld.global.u32 %r2, [%p+-4];",
+        "ld.u32 %r2, [0];",
+        "ld.shared.u32 %r2, [8];",
+        "ld.local.u32 %r2, [64];",
+        "mov.u64 %d1, 0xffffffffffffff00; ld.u32 %r2, [%d1];",
+        "mov.u64 %d1, 0x1000000000000; ld.u32 %r2, [%d1];",
+        "st.global.u32 [%p+4096], 0;",
+        "atom.global.add.u32 %r2, [%p+4096], 1;",
+        // The first bytes are inside, the last are not.
+        "mov.u32 %r3, 0; @%q bra SKIP; ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%p+4096]; SKIP:",
+    ] {
+        let fault = Bench::body(access, 4096).launch(1, 1).expect_err(access);
+        assert_eq!(fault.kind, FaultKind::IllegalAddress, "{access}");
+    }
+}
+
+#[test]
+fn vectors_are_aligned_as_a_whole() {
+    let fault = Bench::body("ld.global.v2.u32 {%r2, %r3}, [%p+4];", 4096)
+        .launch(1, 32)
+        .expect_err("8 bytes at an odd multiple of 4");
+    assert_eq!(fault.kind, FaultKind::MisalignedAddress);
+    Bench::body("ld.global.v2.u32 {%r2, %r3}, [%p+8];", 4096)
+        .launch(1, 32)
+        .expect("aligned");
+}
+
+#[test]
+fn trap_reports_the_lowest_thread_that_reached_it() {
+    let fault = Bench::body("setp.gt.u32 %p1, %t, 9; @%p1 trap;", 4096)
+        .launch(1, 32)
+        .expect_err("a trap");
+    assert_eq!((fault.kind, fault.thread), (FaultKind::Trap, [10, 0, 0]));
+}
+
+#[test]
+fn launches_that_do_not_fit_are_refused() {
+    let bench = Bench::body("", 4096);
+    let refuse = |grid, block, params: &[u8]| {
+        let fault = bench.launch_with(grid, block, params).expect_err("refused");
+        matches!(fault.kind, FaultKind::InvalidLaunch(_))
+    };
+    let params = BASE.to_le_bytes();
+    assert!(refuse([0, 1, 1], [1, 1, 1], &params));
+    assert!(refuse([1, 1, 1], [1025, 1, 1], &params));
+    assert!(refuse([1, 1, 1], [1, 1, 1], &params[..7]));
+}
+
+#[test]
+fn unsupported_instructions_are_refused_by_name_and_place() {
+    let text = ".version 8.0\n.target sm_90\n.address_size 64\n.entry k()\n{\n    \
+                .reg .b32 %r<9>;\n    griddepcontrol.wait;\n    ret;\n}";
+    let module = ptx::parse(text).expect("it parses");
+    let error = lower(&module).expect_err("it is not supported");
+    assert_eq!((error.line, error.column), (7, 5));
+    assert_eq!(
+        error.to_string(),
+        "line 7, column 5: instruction `griddepcontrol` is not supported"
+    );
+}

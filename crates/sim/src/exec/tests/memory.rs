@@ -1,0 +1,185 @@
+//! State spaces, vectors, widths and initial values.
+
+use super::{Bench, kernel};
+
+#[test]
+fn vectors_load_and_store_in_order_and_may_overwrite_their_address() {
+    let bench = Bench::body(
+        "
+    ld.global.v2.u64 {%p, %d2}, [%p];
+    add.u64 %d3, %p, %d2;
+    ld.global.v4.u16 {%h1, %h2, %h3, %h4}, [%d2];
+    mov.b64 %d4, {%h4, %h3, %h2, %h1};
+    st.global.v2.b64 [%d2+16], {%d3, %d4};",
+        4096,
+    );
+    bench.memory.write(0, &[5u64, super::BASE + 64]);
+    bench.memory.write(64, &[1u16, 2, 3, 4]);
+    bench.launch(1, 1).expect("no fault");
+    let stored = bench.memory.read::<u64>(80, 2);
+    assert_eq!(stored, [super::BASE + 69, 0x0001_0002_0003_0004]);
+}
+
+#[test]
+fn narrow_loads_extend_by_their_type_into_wider_registers() {
+    let bench = Bench::body(
+        "
+    ld.global.s8 %r2, [%p];
+    ld.global.u8 %r3, [%p];
+    ld.global.s16 %d2, [%p];
+    ld.global.u16 %d3, [%p];
+    st.global.u32 [%p+8], %r2;
+    st.global.u32 [%p+12], %r3;
+    st.global.u64 [%p+16], %d2;
+    st.global.u64 [%p+24], %d3;
+    st.global.u8 [%p+32], %d2;",
+        4096,
+    );
+    bench.memory.write(0, &[0x80feu16]);
+    bench.launch(1, 1).expect("no fault");
+    assert_eq!(bench.memory.read::<u32>(8, 2), [0xffff_fffe, 0xfe]);
+    assert_eq!(
+        bench.memory.read::<u64>(16, 3),
+        [0xffff_ffff_ffff_80fe, 0x80fe, 0xfe]
+    );
+}
+
+#[test]
+fn module_variables_hold_their_initial_values_and_each_others_addresses() {
+    let variables = "
+.const .align 4 .f32 weights[3] = { 0f3F800000, 2.5, -1.0 };
+.global .align 2 .u16 bytes[4] = { 1, 2, 0xffff };
+.global .align 8 .u64 link[2] = { bytes+4, generic(weights) };
+";
+    let body = kernel(
+        "
+    ld.const.f32 %f1, [weights+4];
+    ld.global.u64 %d1, [link];
+    ld.global.u16 %r2, [%d1];
+    ld.global.u64 %d2, [link+8];
+    ld.f32 %f2, [%d2+8];
+    st.global.f32 [%p], %f1;
+    st.global.u32 [%p+4], %r2;
+    st.global.f32 [%p+8], %f2;",
+    );
+    let bench = Bench::new(&format!("{variables}{body}"), 4096);
+    assert!(bench.program.globals()[0].constant);
+    bench.launch(1, 1).expect("no fault");
+    let expected = [2.5f32.to_bits(), 0xffff, (-1.0f32).to_bits()];
+    assert_eq!(bench.memory.read::<u32>(0, 3), expected);
+}
+
+#[test]
+fn local_memory_is_private_and_reachable_by_generic_addresses() {
+    let bench = Bench::body(
+        "
+    .local .align 8 .b8 depot[64];
+    mov.u64 %d1, depot;
+    cvta.local.u64 %d2, %d1;
+    and.b32 %r2, %t, 7;
+    mul.wide.u32 %d3, %r2, 8;
+    add.u64 %d4, %d2, %d3;
+    cvt.u64.u32 %d5, %t;
+    st.u64 [%d4], %d5;
+    cvta.to.local.u64 %d6, %d4;
+    ld.local.u32 %r3, [%d6];
+    ld.local.u32 %r4, [depot+8];
+    mad.lo.u32 %r3, %r4, 100, %r3;
+    st.global.u32 [%at4], %r3;",
+        4096,
+    );
+    let expected: Vec<u32> = (0..32u32)
+        .map(|tid| if tid % 8 == 1 { tid * 101 } else { tid })
+        .collect();
+    assert_eq!(bench.results::<u32>(32), expected);
+}
+
+#[test]
+fn dynamic_shared_memory_follows_what_the_kernel_declares() {
+    let body = kernel(
+        "
+    .shared .align 4 .b8 fixed[100];
+    mov.u32 %r2, pool;
+    st.shared.u32 [pool+4], %r2;
+    st.shared.u8 [fixed+99], 7;
+    ld.shared.u32 %r3, [pool+4];
+    mov.u32 %r4, %dynamic_smem_size;
+    mov.u32 %r5, %total_smem_size;
+    st.global.v4.u32 [%p], {%r2, %r3, %r4, %r5};",
+    );
+    let mut bench = Bench::new(
+        &format!(".extern .shared .align 16 .b8 pool[];\n{body}"),
+        4096,
+    );
+    bench.dynamic_shared = 8;
+    bench.launch(1, 1).expect("no fault");
+    assert_eq!(bench.memory.read::<u32>(0, 4), [112, 112, 8, 120]);
+    bench.dynamic_shared = 4;
+    bench.launch(1, 1).expect_err("the store is past the end");
+}
+
+#[test]
+fn parameters_are_laid_out_by_alignment_and_readable_by_pointer() {
+    let bench = Bench::new(
+        "
+.visible .entry main(.param .u64 p, .param .u8 small, .param .align 8 .b8 pair[16])
+{
+    .reg .b32 %r<4>;
+    .reg .b64 %d<8>;
+    ld.param.u64 %d1, [p];
+    ld.param.u8 %r1, [small];
+    ld.param.v2.u64 {%d2, %d3}, [pair];
+    mov.b64 %d4, pair;
+    cvta.param.u64 %d5, %d4;
+    ld.u64 %d6, [%d5+8];
+    st.global.u32 [%d1], %r1;
+    st.global.u64 [%d1+8], %d2;
+    st.global.u64 [%d1+16], %d6;
+    ret;
+}",
+        128,
+    );
+    let kernel = bench.program.kernel("main").expect("it is there");
+    let layout: Vec<_> = kernel.params.iter().map(|p| (p.offset, p.size)).collect();
+    assert_eq!(
+        (layout, kernel.param_size),
+        (vec![(0, 8), (8, 1), (16, 16)], 32)
+    );
+    let mut params = super::BASE.to_le_bytes().to_vec();
+    params.extend(200u64.to_le_bytes());
+    params.extend(11u64.to_le_bytes());
+    params.extend(12u64.to_le_bytes());
+    bench
+        .launch_with([1, 1, 1], [1, 1, 1], &params)
+        .expect("no fault");
+    assert_eq!(bench.memory.read::<u64>(0, 3), [200, 11, 12]);
+}
+
+#[test]
+fn special_registers_tell_each_thread_where_it_is() {
+    let bench = Bench::body(
+        "
+    mov.u32 %r2, %ctaid.x;
+    mov.u32 %r3, %nctaid.x;
+    mov.u32 %r4, %laneid;
+    mov.u32 %r5, %warpid;
+    mov.u32 %r6, %lanemask_lt;
+    popc.b32 %r6, %r6;
+    mad.lo.u32 %r2, %r2, 10, %r3;
+    mad.lo.u32 %r2, %r2, 100, %r4;
+    mad.lo.u32 %r2, %r2, 10, %r5;
+    mad.lo.u32 %r2, %r2, 100, %r6;
+    st.global.u32 [%at4], %r2;",
+        4096,
+    );
+    bench.launch(3, 64).expect("no fault");
+    let seen = bench.memory.read::<u32>(0, 192);
+    for (index, &value) in seen.iter().enumerate() {
+        let (block, thread) = (index as u32 / 64, index as u32 % 64);
+        let (lane, warp) = (thread % 32, thread / 32);
+        assert_eq!(
+            value,
+            (((block * 10 + 3) * 100 + lane) * 10 + warp) * 100 + lane
+        );
+    }
+}

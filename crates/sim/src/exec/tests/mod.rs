@@ -1,0 +1,132 @@
+//! Whole programs, from PTX text to memory.
+
+mod arithmetic;
+mod atomics;
+mod calls;
+mod divergence;
+mod faults;
+mod kernels;
+mod memory;
+mod warps;
+
+use std::sync::atomic::AtomicBool;
+
+use super::memory::Word;
+use super::memory::tests::Arena;
+use super::{DeviceModel, Fault, Launch, Program, Schedule, Statistics, lower, run};
+use crate::ptx;
+
+/// Where the tests' device memory is.
+pub(super) const BASE: u64 = 0x7f00_0000_0000;
+
+/// A program with device memory, ready to launch.
+pub(super) struct Bench {
+    pub(super) program: Program,
+    pub(super) memory: Arena,
+    globals: Vec<u64>,
+    pub(super) schedule: Schedule,
+    pub(super) workers: usize,
+    pub(super) dynamic_shared: u32,
+}
+
+impl Bench {
+    /// Compiles a program whose header is added here, with `bytes` of memory for arguments.
+    pub(super) fn new(body: &str, bytes: u64) -> Self {
+        let text = format!(".version 8.0\n.target sm_90\n.address_size 64\n{body}");
+        let module = ptx::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let program = lower(&module).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        let mut end = bytes.next_multiple_of(128);
+        let mut globals = Vec::new();
+        for global in program.globals() {
+            end = end.next_multiple_of(global.align.max(128));
+            globals.push(BASE + end);
+            end += global.size;
+        }
+        let memory = Arena::new(BASE, end);
+        for (global, address) in program.globals().iter().zip(&globals) {
+            memory.write(address - BASE, &global.init);
+            for relocation in &global.relocations {
+                let value = relocation.target.resolve(&globals);
+                memory.write(address - BASE + relocation.offset, &[value]);
+            }
+        }
+        Self {
+            program,
+            memory,
+            globals,
+            schedule: Schedule::InOrder,
+            workers: 1,
+            dynamic_shared: 0,
+        }
+    }
+
+    /// A program of one kernel `main` with one pointer parameter `p`, which is in `%p`.
+    pub(super) fn body(body: &str, bytes: u64) -> Self {
+        Self::new(&kernel(body), bytes)
+    }
+
+    /// Runs `main` on `grid` blocks of `block` threads.
+    pub(super) fn launch(&self, grid: u32, block: u32) -> Result<Statistics, Fault> {
+        self.launch_with([grid, 1, 1], [block, 1, 1], &BASE.to_le_bytes())
+    }
+
+    /// Runs `main` with parameters of its own.
+    pub(super) fn launch_with(
+        &self,
+        grid: [u32; 3],
+        block: [u32; 3],
+        params: &[u8],
+    ) -> Result<Statistics, Fault> {
+        run(&Launch {
+            program: &self.program,
+            kernel: self
+                .program
+                .kernel("main")
+                .expect("the program has a kernel `main`"),
+            grid,
+            block,
+            dynamic_shared: self.dynamic_shared,
+            params,
+            globals: &self.globals,
+            memory: &self.memory,
+            device: &DeviceModel::default(),
+            workers: self.workers,
+            schedule: self.schedule,
+            cancel: &AtomicBool::new(false),
+        })
+    }
+
+    /// Runs `main` on one block, and reads what it left in memory.
+    pub(super) fn results<T: Word>(&self, threads: u32) -> Vec<T> {
+        self.launch(1, threads)
+            .unwrap_or_else(|fault| panic!("{fault}"));
+        self.memory.read(0, threads as usize)
+    }
+}
+
+/// A kernel `main` around a body, with registers of every type and the usual indices.
+///
+/// `%p` is the parameter; `%t` the index in the block, `%i` in the grid; `%at` the address of the
+/// thread's own 8 bytes and `%at4` of its own 4.
+pub(super) fn kernel(body: &str) -> String {
+    format!(
+        ".visible .entry main(.param .u64 p)
+{{
+    .reg .pred %p<16>, %q;
+    .reg .b16 %h<16>;
+    .reg .b32 %r<64>, %t, %i;
+    .reg .b64 %d<64>, %p, %at, %at4;
+    .reg .f32 %f<32>;
+    .reg .f64 %e<32>;
+    ld.param.u64 %p, [p];
+    mov.u32 %t, %tid.x;
+    mov.u32 %r0, %ctaid.x;
+    mov.u32 %r1, %ntid.x;
+    mad.lo.u32 %i, %r0, %r1, %t;
+    mad.wide.u32 %at, %i, 8, %p;
+    mad.wide.u32 %at4, %i, 4, %p;
+{body}
+    ret;
+}}"
+    )
+}

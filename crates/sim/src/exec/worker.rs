@@ -1,0 +1,139 @@
+//! A worker: a host thread that runs blocks until none is left.
+
+use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
+
+use super::block::{Block, BlockState};
+use super::fault::{Fault, FaultKind};
+use super::frame::Frame;
+use super::grid::{Prepared, Statistics};
+use super::memory::SegmentCache;
+use super::op::Op;
+use super::program::Function;
+use super::unit::{Unit, Wait};
+use super::warp::{Failure, Progress, WarpState};
+
+/// Blocks that a worker may have under way when they wait for one another.
+const RESIDENT: usize = 1024;
+
+/// The state of one host thread.
+#[derive(Debug)]
+pub(crate) struct Worker<'l> {
+    pub(crate) launch: &'l Prepared<'l>,
+    cache: SegmentCache,
+    statistics: Statistics,
+}
+
+impl<'l> Worker<'l> {
+    /// A worker that has done nothing.
+    pub(crate) fn new(launch: &'l Prepared<'l>) -> Self {
+        Self {
+            launch,
+            cache: SegmentCache::default(),
+            statistics: Statistics::default(),
+        }
+    }
+
+    /// Runs blocks until none is left or the launch is stopped.
+    pub(crate) fn run(mut self) -> Result<Statistics, Fault> {
+        let mut resident: VecDeque<Block> = VecDeque::new();
+        let mut spare = Vec::new();
+        loop {
+            if self.is_stopped() {
+                return Ok(self.statistics);
+            }
+            // Blocks that pause may wait for blocks that have not begun, so begin one.
+            if resident.len() < RESIDENT
+                && let Some((number, first)) = self.launch.next_block()
+            {
+                let mut block = spare.pop().unwrap_or_else(|| Block::new(&self));
+                block.start(number, first, &self);
+                resident.push_front(block);
+            }
+            let Some(mut block) = resident.pop_front() else {
+                return Ok(self.statistics);
+            };
+            match block.run(&mut self) {
+                Ok(Progress::Done) => {
+                    self.statistics.blocks += 1;
+                    spare.push(block);
+                }
+                Ok(_) => resident.push_back(block),
+                Err((warp, failure)) => return Err(self.report(&block, warp, failure)),
+            }
+        }
+    }
+
+    /// A function of the program.
+    pub(crate) fn function(&self, index: u32) -> &'l Function {
+        &self.launch.program.functions[index as usize]
+    }
+
+    /// The code of a function.
+    pub(crate) fn code(&self, index: u32) -> &'l [Op] {
+        &self.function(index).code
+    }
+
+    /// Warp instructions executed so far.
+    pub(crate) fn executed(&self) -> u64 {
+        self.statistics.warp_instructions
+    }
+
+    /// Counts instructions that the lanes of `mask` went through.
+    pub(crate) fn count(&mut self, instructions: u64, mask: u32) {
+        self.statistics.warp_instructions += instructions;
+        self.statistics.thread_instructions += instructions * u64::from(mask.count_ones());
+    }
+
+    /// Whether somebody wants the launch to end.
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.launch.failed.load(Ordering::Relaxed) || self.launch.cancel.load(Ordering::Relaxed)
+    }
+
+    /// What handlers work on.
+    pub(crate) fn unit<'r>(
+        &'r mut self,
+        frame: &'r mut Frame,
+        warp: &'r mut WarpState,
+        block: &'r mut BlockState,
+    ) -> Unit<'r> {
+        Unit {
+            frame,
+            warp,
+            block,
+            launch: self.launch,
+            cache: &mut self.cache,
+            active: 0,
+            needed: 0,
+            wait: Wait::default(),
+            trap: None,
+        }
+    }
+
+    fn report(&self, block: &Block, warp: usize, failure: Failure) -> Fault {
+        Fault {
+            kind: failure.trap.kind,
+            kernel: self.launch.kernel.name.clone(),
+            function: self.function(failure.function).name.clone(),
+            block: block.state.index,
+            thread: block.thread(warp, failure.trap.lane),
+            line: failure.line,
+            access: failure.trap.access,
+        }
+    }
+}
+
+impl Prepared<'_> {
+    /// A fault that no instruction is to blame for.
+    pub(crate) fn launch_fault(&self, kind: FaultKind) -> Fault {
+        Fault {
+            kind,
+            kernel: self.kernel.name.clone(),
+            function: String::new(),
+            block: [0; 3],
+            thread: [0; 3],
+            line: 0,
+            access: None,
+        }
+    }
+}

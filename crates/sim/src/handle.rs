@@ -1,0 +1,221 @@
+//! Handles: addresses that are never reused, so that a stale one is told from a live one.
+
+use std::collections::{HashMap, HashSet};
+use std::hash::{Hash, Hasher};
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::{fmt, ptr};
+
+use crate::argument::Pointer;
+
+/// The kind of object that a handle stands for; part of the handle.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(u8)]
+pub(crate) enum Kind {
+    Context = 1,
+    Stream,
+    Event,
+    Module,
+    Function,
+    Library,
+    Kernel,
+    Pool,
+}
+
+/// What the driver keeps behind a handle.
+pub(crate) trait Object {
+    /// The opaque type that C points to.
+    type Raw;
+    const KIND: Kind;
+}
+
+/// The handle of a `T`, live or not.
+pub(crate) struct Id<T>(u64, PhantomData<fn() -> T>);
+
+/// The live objects of one kind.
+pub(crate) struct Table<T> {
+    live: HashMap<Id<T>, T>,
+    /// Objects that ended with their context and were not destroyed by their owner.
+    lost: HashSet<Id<T>>,
+    /// One more than the last serial number that this table issued, and the first.
+    issued: std::ops::Range<u64>,
+}
+
+/// What a handle that is not live has been.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Fate {
+    /// No object of this kind ever had this handle.
+    Unknown,
+    /// The object was destroyed.
+    Destroyed,
+    /// The object ended with its context.
+    Lost,
+}
+
+/// The number of the next handle in this process, whatever its kind and simulator.
+static NEXT: AtomicU64 = AtomicU64::new(0x4_0000);
+
+/// Handles are serial numbers shifted by this, with the kind in the bits above the alignment of real handles.
+const SERIAL_SHIFT: u32 = 8;
+const KIND_SHIFT: u32 = 4;
+
+impl<T: Object> Id<T> {
+    fn issue() -> Self {
+        let serial = NEXT.fetch_add(1, Ordering::Relaxed);
+        Self(serial << SERIAL_SHIFT | u64::from(T::KIND as u8) << KIND_SHIFT, PhantomData)
+    }
+
+    /// Whether the value has the form of a handle of this kind.
+    pub(crate) fn is_well_formed(self) -> bool {
+        self.0 & ((1 << SERIAL_SHIFT) - 1) == u64::from(T::KIND as u8) << KIND_SHIFT
+    }
+
+    /// The handle as C knows it: an address that points to nothing.
+    pub(crate) fn as_raw(self) -> *mut T::Raw {
+        ptr::without_provenance_mut(self.0 as usize)
+    }
+
+    fn serial(self) -> u64 {
+        self.0 >> SERIAL_SHIFT
+    }
+}
+
+impl<T> Id<T> {
+    /// The handle as a number.
+    pub(crate) fn number(self) -> u64 {
+        self.0
+    }
+
+    /// The handle that a number stands for.
+    pub(crate) fn from_number(number: u64) -> Self {
+        Self(number, PhantomData)
+    }
+}
+
+impl<T: Object> From<Pointer<T::Raw>> for Id<T> {
+    fn from(pointer: Pointer<T::Raw>) -> Self {
+        Self(pointer.address(), PhantomData)
+    }
+}
+
+impl<T: Object> Table<T> {
+    pub(crate) fn new() -> Self {
+        Self { live: HashMap::new(), lost: HashSet::new(), issued: 0..0 }
+    }
+
+    /// Takes an object in and gives it a handle.
+    pub(crate) fn insert(&mut self, object: T) -> Id<T> {
+        let id = Id::issue();
+        if self.issued.end == 0 {
+            self.issued.start = id.serial();
+        }
+        self.issued.end = id.serial() + 1;
+        self.live.insert(id, object);
+        id
+    }
+
+    pub(crate) fn get(&self, id: Id<T>) -> Option<&T> {
+        self.live.get(&id)
+    }
+
+    pub(crate) fn get_mut(&mut self, id: Id<T>) -> Option<&mut T> {
+        self.live.get_mut(&id)
+    }
+
+    pub(crate) fn contains(&self, id: Id<T>) -> bool {
+        self.live.contains_key(&id)
+    }
+
+    /// Destroys an object at its owner's wish.
+    pub(crate) fn remove(&mut self, id: Id<T>) -> Option<T> {
+        self.live.remove(&id)
+    }
+
+    /// Ends every object that `belongs` to something that has ended, and returns them.
+    pub(crate) fn lose(&mut self, mut belongs: impl FnMut(&T) -> bool) -> Vec<T> {
+        let ids: Vec<Id<T>> = self.live.iter().filter(|(_, object)| belongs(object)).map(|(id, _)| *id).collect();
+        self.lost.extend(&ids);
+        ids.iter().filter_map(|id| self.live.remove(id)).collect()
+    }
+
+    /// What a handle that is not live has been.
+    pub(crate) fn fate(&self, id: Id<T>) -> Fate {
+        if self.lost.contains(&id) {
+            Fate::Lost
+        } else if id.is_well_formed() && self.issued.contains(&id.serial()) {
+            Fate::Destroyed
+        } else {
+            Fate::Unknown
+        }
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (Id<T>, &T)> {
+        self.live.iter().map(|(id, object)| (*id, object))
+    }
+
+    pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (Id<T>, &mut T)> {
+        self.live.iter_mut().map(|(id, object)| (*id, object))
+    }
+}
+
+impl<T> Clone for Id<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Id<T> {}
+
+impl<T> PartialEq for Id<T> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0 == other.0
+    }
+}
+
+impl<T> Eq for Id<T> {}
+
+impl<T> Hash for Id<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+impl<T> fmt::Debug for Id<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:#x}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Thing(u32);
+
+    impl Object for Thing {
+        type Raw = u8;
+        const KIND: Kind = Kind::Event;
+    }
+
+    #[test]
+    fn handle_tells_live_destroyed_lost_and_unknown_apart() {
+        let mut table = Table::new();
+        let kept = table.insert(Thing(1));
+        let destroyed = table.insert(Thing(2));
+        let lost = table.insert(Thing(3));
+        table.remove(destroyed);
+        assert_eq!(table.lose(|thing| thing.0 == 3).len(), 1);
+        assert!(table.contains(kept));
+        assert_eq!(table.fate(destroyed), Fate::Destroyed);
+        assert_eq!(table.fate(lost), Fate::Lost);
+        assert_eq!(table.fate(Id::from_number(0x1234)), Fate::Unknown);
+    }
+
+    #[test]
+    fn handles_are_never_reused() {
+        let mut table = Table::new();
+        let first = table.insert(Thing(1));
+        table.remove(first);
+        assert_ne!(table.insert(Thing(1)), first);
+    }
+}

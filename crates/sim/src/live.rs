@@ -1,0 +1,85 @@
+//! What has been created and not yet destroyed.
+
+use std::fmt;
+
+/// The objects of a simulator that are live, by kind: what a test looks at to find leaks.
+///
+/// Primary contexts count while they are retained. Default streams, default pools and what belongs to a module or library
+/// do not count.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct LiveHandles {
+    /// Contexts, primary ones included.
+    pub contexts: u64,
+    /// Streams.
+    pub streams: u64,
+    /// Events.
+    pub events: u64,
+    /// Modules.
+    pub modules: u64,
+    /// Libraries.
+    pub libraries: u64,
+    /// Memory pools.
+    pub pools: u64,
+    /// Allocations of device memory.
+    pub device_allocations: u64,
+    /// Allocations of pinned host memory.
+    pub host_allocations: u64,
+    /// Allocations of managed memory.
+    pub managed_allocations: u64,
+    /// Ranges of host memory that are registered.
+    pub registrations: u64,
+}
+
+impl LiveHandles {
+    /// How many there are of all kinds together.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.counts().iter().map(|(_, count)| count).sum()
+    }
+
+    /// Whether nothing is live.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.total() == 0
+    }
+
+    fn counts(&self) -> [(&'static str, u64); 10] {
+        [
+            ("contexts", self.contexts),
+            ("streams", self.streams),
+            ("events", self.events),
+            ("modules", self.modules),
+            ("libraries", self.libraries),
+            ("pools", self.pools),
+            ("device allocations", self.device_allocations),
+            ("host allocations", self.host_allocations),
+            ("managed allocations", self.managed_allocations),
+            ("registrations", self.registrations),
+        ]
+    }
+}
+
+impl fmt::Display for LiveHandles {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return formatter.write_str("nothing is live");
+        }
+        let live = self.counts().into_iter().filter(|(_, count)| *count > 0);
+        let parts: Vec<String> = live.map(|(kind, count)| format!("{kind}: {count}")).collect();
+        write!(formatter, "live {}", parts.join(", "))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn display_names_only_what_is_live() {
+        let live = LiveHandles { streams: 2, device_allocations: 1, ..LiveHandles::default() };
+        assert_eq!(live.to_string(), "live streams: 2, device allocations: 1");
+        assert_eq!((live.total(), live.is_empty()), (3, false));
+        assert_eq!(LiveHandles::default().to_string(), "nothing is live");
+    }
+}

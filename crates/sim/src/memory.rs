@@ -1,0 +1,269 @@
+//! The memory of a driver: what is allocated where, and for whom.
+//!
+//! Device memory has addresses that host code cannot touch ([`Space`]). Pinned and managed memory lies in host memory under
+//! its own address, as unified addressing has it. Every use of an address is checked against the bytes that were asked for.
+
+mod allocation;
+mod heap;
+mod pool;
+mod ranges;
+#[cfg(all(target_os = "linux", not(miri)))]
+mod reserved;
+mod transfer;
+
+use std::collections::BTreeMap;
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+
+use curium_sys::CUresult;
+
+pub(crate) use self::allocation::{Allocation, HostPtr, Owner, Purpose};
+pub(crate) use self::heap::Heap;
+pub(crate) use self::pool::Pool;
+#[cfg(all(target_os = "linux", not(miri)))]
+use self::reserved::Reserved as Space;
+pub(crate) use self::transfer::{End, Fill};
+use crate::Error;
+use crate::config::Config;
+use crate::driver::{Context, Result};
+use crate::handle::{Id, Table};
+use crate::live::LiveHandles;
+
+/// Where device memory comes from, on systems where nothing is reserved for it.
+#[cfg(not(all(target_os = "linux", not(miri))))]
+type Space = Heap;
+
+/// Fresh memory is filled with this: as a number of any type it is large and odd, and never zero.
+pub(crate) const POISON: u8 = 0xFD;
+
+/// Of an allocation, only this much is filled with [`POISON`]: filling gigabytes would take seconds.
+const POISONED_BYTES: usize = 256 << 20;
+
+/// Addresses of device memory are multiples of this, and at least this much lies between two allocations.
+const ALIGNMENT: u64 = 512;
+
+/// All memory of one driver.
+pub(crate) struct Memory {
+    records: RwLock<Records>,
+    space: Space,
+    heap: Heap,
+    budget: u64,
+}
+
+/// What is allocated.
+pub(crate) struct Records {
+    allocations: BTreeMap<u64, Allocation>,
+    pub(crate) pools: Table<Pool>,
+    /// The default pool of each device.
+    pub(crate) default_pools: Vec<Id<Pool>>,
+    /// The pool that each device allocates from unless another is named.
+    pub(crate) current_pools: Vec<Id<Pool>>,
+    /// The bytes that are allocated on each device outside of pools.
+    used: Vec<u64>,
+    last_id: u64,
+}
+
+impl Memory {
+    pub(crate) fn new(config: &Config) -> std::result::Result<Self, Error> {
+        let mut pools = Table::new();
+        let devices = 0..config.devices as usize;
+        let default_pools: Vec<_> = devices.map(|device| pools.insert(Pool::new(device, true, 0))).collect();
+        let records = Records {
+            allocations: BTreeMap::new(),
+            pools,
+            current_pools: default_pools.clone(),
+            default_pools,
+            used: vec![0; config.devices as usize],
+            last_id: 0,
+        };
+        // Twice the budget, so that addresses of freed memory are not soon used again.
+        let addresses = config.memory_budget.saturating_mul(u64::from(config.devices)).saturating_mul(2);
+        Ok(Self {
+            records: RwLock::new(records),
+            space: Space::new(addresses)?,
+            heap: Heap::new(0)?,
+            budget: config.memory_budget,
+        })
+    }
+
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, Records> {
+        self.records.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn write(&self) -> RwLockWriteGuard<'_, Records> {
+        self.records.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Allocates device memory, filled with [`POISON`], and returns its address.
+    pub(crate) fn allocate_on_device(&self, size: u64, owner: Owner, purpose: Purpose) -> Result<u64> {
+        let mut records = self.write();
+        records.charge(&owner, &purpose, size, self.budget)?;
+        let Some((base, host)) = self.space.allocate(size) else {
+            records.discharge(&owner, &purpose, size);
+            return Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+        };
+        records.insert(base, size, host, owner, purpose);
+        Ok(base)
+    }
+
+    /// Allocates memory of the host, filled with [`POISON`], and returns where it is.
+    pub(crate) fn allocate_on_host(&self, size: u64, owner: Owner, purpose: Purpose) -> Result<HostPtr> {
+        let (base, host) = self.heap.allocate(size).ok_or(CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
+        self.write().insert(base, size, host, owner, purpose);
+        Ok(host)
+    }
+
+    /// Records memory that belongs to the caller as known to the device.
+    pub(crate) fn register(&self, host: HostPtr, size: u64, owner: Owner, flags: u32) -> Result {
+        let mut records = self.write();
+        let base = host.expose();
+        let end = base.checked_add(size).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let overlaps = records.allocations.range(..end).next_back().is_some_and(|(_, before)| before.end() > base);
+        if overlaps {
+            return Err(CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED);
+        }
+        records.insert(base, size, host, owner, Purpose::Registered { flags });
+        Ok(())
+    }
+
+    /// The allocation that `address` lies in.
+    pub(crate) fn find(&self, address: u64) -> Option<Allocation> {
+        self.read().find(address).cloned()
+    }
+
+    /// Whether `size` bytes from `address` on lie in one allocation.
+    pub(crate) fn contains(&self, address: u64, size: u64) -> bool {
+        self.read().find(address).is_some_and(|allocation| allocation.contains(address, size))
+    }
+
+    /// Whether `address` is one that only device memory can have.
+    pub(crate) fn is_device_address(&self, address: u64) -> bool {
+        self.space.owns(address)
+    }
+
+    /// Takes an allocation out of the caller's hands, if it starts at `address` and may be freed in this way; what is queued
+    /// can still use it until [`Self::free`].
+    pub(crate) fn condemn(&self, address: u64, may: impl Fn(&Purpose) -> bool) -> Result<Allocation> {
+        let mut records = self.write();
+        let allocation =
+            records.allocations.get_mut(&address).filter(|found| may(&found.purpose) && !found.is_condemned);
+        let allocation = allocation.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        allocation.is_condemned = true;
+        Ok(allocation.clone())
+    }
+
+    /// Frees an allocation that was condemned.
+    pub(crate) fn free(&self, address: u64) {
+        let mut records = self.write();
+        if let Some(allocation) = records.allocations.remove(&address) {
+            records.discharge(&allocation.owner, &allocation.purpose, allocation.size);
+            self.give_back(&allocation);
+        }
+    }
+
+    /// Frees everything that belongs to a context.
+    pub(crate) fn free_all_of(&self, context: Id<Context>) {
+        let owned = |allocation: &&Allocation| allocation.owner.context == context;
+        let addresses: Vec<u64> = self.read().allocations.values().filter(owned).map(|found| found.base).collect();
+        addresses.into_iter().for_each(|address| self.free(address));
+    }
+
+    /// Lets every pool give its unused memory back to its device, down to its threshold.
+    pub(crate) fn trim_pools(&self) {
+        self.write().pools.iter_mut().for_each(|(_, pool)| pool.trim(pool.threshold));
+    }
+
+    /// The free bytes of a device.
+    pub(crate) fn free_bytes(&self, device: usize) -> u64 {
+        self.budget.saturating_sub(self.read().taken(device))
+    }
+
+    pub(crate) fn count_live(&self, live: &mut LiveHandles) {
+        let records = self.read();
+        for allocation in records.allocations.values().filter(|allocation| !allocation.is_condemned) {
+            match allocation.purpose {
+                Purpose::Device | Purpose::Pool(_) => live.device_allocations += 1,
+                Purpose::Module => {}
+                Purpose::Pinned { .. } => live.host_allocations += 1,
+                Purpose::Managed => live.managed_allocations += 1,
+                Purpose::Registered { .. } => live.registrations += 1,
+            }
+        }
+        live.pools = records.pools.iter().filter(|(_, pool)| !pool.is_default && !pool.is_retired).count() as u64;
+    }
+
+    fn give_back(&self, allocation: &Allocation) {
+        match allocation.purpose {
+            Purpose::Device | Purpose::Pool(_) | Purpose::Module => {
+                self.space.release(allocation.base, allocation.size, allocation.host);
+            }
+            Purpose::Pinned { .. } | Purpose::Managed => {
+                self.heap.release(allocation.base, allocation.size, allocation.host);
+            }
+            Purpose::Registered { .. } => {}
+        }
+    }
+}
+
+impl Records {
+    /// The allocation that `address` lies in.
+    pub(crate) fn find(&self, address: u64) -> Option<&Allocation> {
+        let (_, allocation) = self.allocations.range(..=address).next_back()?;
+        (address < allocation.end()).then_some(allocation)
+    }
+
+    fn insert(&mut self, base: u64, size: u64, host: HostPtr, owner: Owner, purpose: Purpose) {
+        self.last_id += 1;
+        let allocation = Allocation { base, size, host, owner, purpose, id: self.last_id, is_condemned: false };
+        self.allocations.insert(base, allocation);
+    }
+
+    /// Destroys a pool, or has it live on until what was allocated from it is freed. Devices fall back to their default pool.
+    pub(crate) fn retire_pool(&mut self, id: Id<Pool>) {
+        for (current, default) in self.current_pools.iter_mut().zip(&self.default_pools) {
+            if *current == id {
+                *current = *default;
+            }
+        }
+        if let Some(pool) = self.pools.get_mut(id) {
+            pool.is_retired = true;
+            pool.trim(0);
+        }
+        self.drop_if_unused(id);
+    }
+
+    fn drop_if_unused(&mut self, id: Id<Pool>) {
+        if self.pools.get(id).is_some_and(|pool| pool.is_retired && pool.used == 0) {
+            self.pools.remove(id);
+        }
+    }
+
+    /// The bytes of a device that are allocated or reserved by pools.
+    fn taken(&self, device: usize) -> u64 {
+        let reserved = self.pools.iter().filter(|(_, pool)| pool.device == device).map(|(_, pool)| pool.reserved);
+        self.used[device] + reserved.sum::<u64>()
+    }
+
+    /// Accounts for device memory, if the budget allows it.
+    fn charge(&mut self, owner: &Owner, purpose: &Purpose, size: u64, budget: u64) -> Result {
+        let left = budget.saturating_sub(self.taken(owner.device));
+        if let Purpose::Pool(pool) = purpose {
+            return self.pools.get_mut(*pool).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?.charge(size, left);
+        }
+        let charged = size.checked_next_multiple_of(ALIGNMENT).filter(|charged| *charged <= left);
+        self.used[owner.device] += charged.ok_or(CUresult::CUDA_ERROR_OUT_OF_MEMORY)?;
+        Ok(())
+    }
+
+    fn discharge(&mut self, owner: &Owner, purpose: &Purpose, size: u64) {
+        match purpose {
+            Purpose::Pool(pool) => {
+                if let Some(pool) = self.pools.get_mut(*pool) {
+                    pool.used -= size;
+                }
+                self.drop_if_unused(*pool);
+            }
+            Purpose::Device | Purpose::Module => self.used[owner.device] -= size.next_multiple_of(ALIGNMENT),
+            Purpose::Pinned { .. } | Purpose::Managed | Purpose::Registered { .. } => {}
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! One allocation.
+
+use std::ptr;
+
+use crate::driver::Context;
+use crate::handle::Id;
+use crate::memory::{POISON, POISONED_BYTES, Pool};
+
+/// Memory that was asked for, and where it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Allocation {
+    pub(crate) base: u64,
+    /// The bytes that were asked for.
+    pub(crate) size: u64,
+    /// Where the simulator reads and writes the bytes.
+    pub(crate) host: HostPtr,
+    pub(crate) owner: Owner,
+    pub(crate) purpose: Purpose,
+    /// Never repeats: `CU_POINTER_ATTRIBUTE_BUFFER_ID`.
+    pub(crate) id: u64,
+    /// Whether it was freed, and only work that was queued before may still use it.
+    pub(crate) is_condemned: bool,
+}
+
+/// Whom an allocation belongs to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Owner {
+    pub(crate) context: Id<Context>,
+    pub(crate) device: usize,
+}
+
+/// What an allocation is for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Purpose {
+    Device,
+    /// Device memory that was allocated in stream order.
+    Pool(Id<Pool>),
+    /// The variables of a module.
+    Module,
+    Pinned {
+        flags: u32,
+    },
+    Managed,
+    /// Memory of the caller that the device knows.
+    Registered {
+        flags: u32,
+    },
+}
+
+impl Purpose {
+    /// Whether host code can read the memory at its address.
+    pub(crate) fn is_on_host(self) -> bool {
+        matches!(self, Self::Pinned { .. } | Self::Managed | Self::Registered { .. })
+    }
+}
+
+impl Allocation {
+    pub(crate) fn end(&self) -> u64 {
+        self.base + self.size
+    }
+
+    /// Whether `size` bytes from `address` on lie in it.
+    pub(crate) fn contains(&self, address: u64, size: u64) -> bool {
+        address >= self.base && address.checked_add(size).is_some_and(|end| end <= self.end())
+    }
+
+    /// Where the simulator finds the byte at `address`.
+    pub(crate) fn host_at(&self, address: u64) -> HostPtr {
+        HostPtr(self.host.0.wrapping_add((address - self.base) as usize))
+    }
+}
+
+/// A place in host memory that work on other threads will use.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HostPtr(pub(crate) *mut u8);
+
+// SAFETY: whoever passes memory to an asynchronous function of the driver keeps it valid, and lets the driver use it on other
+// threads, until the work has completed: that is the contract of those functions. Memory of our own is freed after its work.
+unsafe impl Send for HostPtr {}
+
+// SAFETY: as above; the pointer itself is never changed.
+unsafe impl Sync for HostPtr {}
+
+impl HostPtr {
+    /// The address, from which a pointer may be made again.
+    pub(crate) fn expose(self) -> u64 {
+        self.0.expose_provenance() as u64
+    }
+
+    /// The place that an exposed address stands for.
+    pub(crate) fn from_exposed(address: u64) -> Self {
+        Self(ptr::with_exposed_provenance_mut(address as usize))
+    }
+
+    /// Fills fresh memory so that its use shows.
+    ///
+    /// # Safety
+    ///
+    /// `size` bytes from here on may be written, and nobody else uses them.
+    pub(crate) unsafe fn poison(self, size: usize) {
+        // SAFETY: the caller vouches for the bytes.
+        unsafe { ptr::write_bytes(self.0, POISON, size.min(POISONED_BYTES)) };
+    }
+}

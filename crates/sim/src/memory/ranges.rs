@@ -1,0 +1,115 @@
+//! Free ranges of a row of addresses.
+
+use std::collections::BTreeMap;
+
+/// Hands out ranges, going forward and around, so that a range that was given back is used again as late as possible.
+#[derive(Debug)]
+pub(crate) struct Ranges {
+    /// Start to end of each free range; no two touch.
+    free: BTreeMap<u64, u64>,
+    /// Where the last range that was handed out ends.
+    cursor: u64,
+}
+
+impl Ranges {
+    /// All of `0..end`, free.
+    pub(crate) fn new(end: u64) -> Self {
+        Self { free: BTreeMap::from([(0, end)]), cursor: 0 }
+    }
+
+    /// A free range of `size`: its start.
+    pub(crate) fn take(&mut self, size: u64) -> Option<u64> {
+        self.split_at_cursor();
+        let fits = |(start, end): (&u64, &u64)| (end - start >= size).then_some(*start);
+        let found = self.free.range(self.cursor..).find_map(fits);
+        // Only if nothing fits ahead, addresses are used again.
+        let start = found.or_else(|| {
+            self.merge();
+            self.free.iter().find_map(fits)
+        })?;
+        let end = self.free.remove(&start)?;
+        if end > start + size {
+            self.free.insert(start + size, end);
+        }
+        self.cursor = start + size;
+        Some(start)
+    }
+
+    /// Gives a range back that was taken.
+    pub(crate) fn give_back(&mut self, start: u64, size: u64) {
+        self.free.insert(start, start + size);
+    }
+
+    /// Cuts the free range that the cursor lies in, so that what is ahead is found by its start.
+    fn split_at_cursor(&mut self) {
+        let cursor = self.cursor;
+        if let Some((_, end)) = self.free.range_mut(..cursor).next_back()
+            && *end > cursor
+        {
+            let ahead = std::mem::replace(end, cursor);
+            self.free.insert(cursor, ahead);
+        }
+    }
+
+    /// Joins ranges that touch.
+    fn merge(&mut self) {
+        let mut merged: BTreeMap<u64, u64> = BTreeMap::new();
+        for (start, end) in std::mem::take(&mut self.free) {
+            match merged.last_entry() {
+                Some(mut last) if *last.get() == start => *last.get_mut() = end,
+                _ => {
+                    merged.insert(start, end);
+                }
+            }
+        }
+        self.free = merged;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn range_that_was_given_back_is_used_again_only_after_all_others() {
+        let mut ranges = Ranges::new(4);
+        assert_eq!(ranges.take(1), Some(0));
+        ranges.give_back(0, 1);
+        assert_eq!((ranges.take(1), ranges.take(1), ranges.take(1)), (Some(1), Some(2), Some(3)));
+        assert_eq!(ranges.take(1), Some(0));
+        assert_eq!(ranges.take(1), None);
+    }
+
+    #[test]
+    fn neighbours_that_were_given_back_serve_a_larger_request() {
+        let mut ranges = Ranges::new(6);
+        for start in 0..6 {
+            assert_eq!(ranges.take(1), Some(start));
+        }
+        ranges.give_back(3, 1);
+        ranges.give_back(1, 1);
+        ranges.give_back(2, 1);
+        assert_eq!(ranges.take(4), None);
+        assert_eq!(ranges.take(3), Some(1));
+    }
+
+    #[test]
+    fn ranges_taken_never_overlap() {
+        let mut ranges = Ranges::new(1 << 12);
+        let mut held: Vec<(u64, u64)> = Vec::new();
+        for step in 0..10_000_u64 {
+            let size = 1 + step * 7919 % 97;
+            match ranges.take(size) {
+                Some(start) => {
+                    assert!(start + size <= 1 << 12);
+                    assert!(held.iter().all(|(other, length)| start + size <= *other || other + length <= start));
+                    held.push((start, size));
+                }
+                None => {
+                    let (start, size) = held.swap_remove((step % held.len() as u64) as usize);
+                    ranges.give_back(start, size);
+                }
+            }
+        }
+    }
+}

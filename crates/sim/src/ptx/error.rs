@@ -1,0 +1,117 @@
+//! Why a PTX text was refused, and where.
+
+use std::fmt;
+
+/// A place in the source, counted in lines and characters from 1.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Span {
+    /// The line.
+    pub line: u32,
+    /// The character in the line.
+    pub column: u32,
+}
+
+/// The class of an [`Error`]; a driver maps it to a status code.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// The text is not valid PTX, or names something that does not exist.
+    Syntax,
+    /// `.version` is newer than [`MAX_VERSION`](super::MAX_VERSION).
+    UnsupportedVersion,
+    /// `.target` names no architecture that the front end knows.
+    UnsupportedTarget,
+    /// `.address_size` is 32 or absent.
+    UnsupportedAddressSize,
+    /// The text exceeds a limit of the front end, such as the depth of nesting.
+    Limit,
+}
+
+/// A refusal of a PTX text: the place, what was found there and what was expected.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Error {
+    kind: ErrorKind,
+    span: Span,
+    expected: String,
+    found: String,
+}
+
+impl Error {
+    /// An error of any kind. `found` is the token as the message quotes it.
+    pub(super) fn new(
+        kind: ErrorKind,
+        span: Span,
+        expected: impl Into<String>,
+        found: impl Into<String>,
+    ) -> Self {
+        Self {
+            kind,
+            span,
+            expected: expected.into(),
+            found: found.into(),
+        }
+    }
+
+    /// A [`ErrorKind::Syntax`] error.
+    pub(super) fn syntax(
+        span: Span,
+        expected: impl Into<String>,
+        found: impl Into<String>,
+    ) -> Self {
+        Self::new(ErrorKind::Syntax, span, expected, found)
+    }
+
+    /// The class of the error.
+    #[must_use]
+    pub const fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    /// Where it is.
+    #[must_use]
+    pub const fn span(&self) -> Span {
+        self.span
+    }
+
+    /// The line, from 1.
+    #[must_use]
+    pub const fn line(&self) -> u32 {
+        self.span.line
+    }
+
+    /// The column in characters, from 1.
+    #[must_use]
+    pub const fn column(&self) -> u32 {
+        self.span.column
+    }
+
+    /// What would have been accepted.
+    #[must_use]
+    pub fn expected(&self) -> &str {
+        &self.expected
+    }
+
+    /// What was there instead, shortened if it is long.
+    #[must_use]
+    pub fn found(&self) -> &str {
+        &self.found
+    }
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            span,
+            expected,
+            found,
+            ..
+        } = self;
+        write!(
+            f,
+            "line {}, column {}: expected {expected}, found {found}",
+            span.line, span.column
+        )
+    }
+}
+
+impl std::error::Error for Error {}

@@ -1,0 +1,67 @@
+//! The PTX front end: text in, a typed and resolved [`Module`] out.
+//!
+//! [`parse`] reads what compilers emit and people write, resolves every name to an id, and checks the forms of the
+//! instructions that the simulator executes. Whatever the input, it returns in time and memory proportional to the
+//! length of the text: nesting is limited, register ranges are kept as ranges, and nothing panics.
+//!
+//! A module is flat. Scopes are gone after parsing: each register, variable and label has an id that is unique within
+//! its function, and a function's body is one list of instructions into which its labels point.
+
+mod ast;
+mod error;
+mod keyword;
+mod lexer;
+mod modifier;
+mod name;
+mod opcode;
+mod operand;
+mod parser;
+mod scalar;
+mod scope;
+mod special;
+mod spelling;
+#[cfg(test)]
+mod tests;
+mod validate;
+mod variable;
+
+pub use ast::{
+    Alias, BranchTargets, BranchTargetsId, CallTargets, CallTargetsId, Function, FunctionId,
+    FunctionKind, Instruction, Label, LabelId, Linkage, Location, Module, Parameter, Performance,
+    Predicate, Prototype, PrototypeId, PrototypeParameter, Register, SourceFile, Target,
+    TargetVariant, Texturing, Version,
+};
+pub use error::{Error, ErrorKind, Span};
+pub use keyword::Keyword;
+pub use modifier::{
+    CacheLevel, CacheOperator, Compare, Eviction, Modifier, Operation, Rounding, Scope, Semantics,
+    Shape, ShuffleMode, Space, VoteMode,
+};
+pub use name::{Name, Names};
+pub use opcode::Opcode;
+pub use operand::{
+    Address, Base, Call, CallSignature, Callee, GlobalId, Integer, LocalId, Operand, RegisterId,
+    Selector, Symbol, Tensor,
+};
+pub use scalar::{ScalarClass, ScalarType};
+pub use special::SpecialRegister;
+pub use variable::{Constant, InitialValue, PointerAttribute, Variable};
+
+/// The newest PTX ISA version that the front end reads.
+pub const MAX_VERSION: Version = Version { major: 9, minor: 3 };
+
+/// Parses, resolves and validates a PTX module.
+///
+/// # Errors
+/// The first thing that is wrong, with its line and column.
+pub fn parse(source: &str) -> Result<Module, Error> {
+    parse_for(source, MAX_VERSION)
+}
+
+/// [`parse`] for a driver that reads PTX up to version `newest` only.
+///
+/// # Errors
+/// As [`parse`]; a newer `.version` is [`ErrorKind::UnsupportedVersion`].
+pub fn parse_for(source: &str, newest: Version) -> Result<Module, Error> {
+    parser::parse(source, newest)
+}

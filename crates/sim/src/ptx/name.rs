@@ -1,0 +1,63 @@
+//! Interned names.
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+/// A name in a module, as a small id; [`Names::text`] gives its spelling.
+///
+/// Equal names of one module have equal ids.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Name(pub(super) u32);
+
+/// The names of a module, each stored once.
+#[derive(Clone, Default, Debug)]
+pub struct Names {
+    ids: HashMap<Box<str>, Name>,
+    text: String,
+    ranges: Vec<Range<usize>>,
+}
+
+impl Names {
+    /// The spelling of `name`.
+    ///
+    /// # Panics
+    /// If `name` belongs to another module and this one has fewer names.
+    #[must_use]
+    pub fn text(&self, name: Name) -> &str {
+        &self.text[self.ranges[name.0 as usize].clone()]
+    }
+
+    /// The id of `text`, if the module mentions it.
+    #[must_use]
+    pub fn find(&self, text: &str) -> Option<Name> {
+        self.ids.get(text).copied()
+    }
+
+    /// The number of distinct names.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.ranges.len()
+    }
+
+    /// Whether there are no names.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.ranges.is_empty()
+    }
+
+    /// The id of `text`, made if it is new. The source is shorter than 4 GiB, so an id always fits.
+    pub(super) fn intern(&mut self, text: &str) -> Name {
+        if let Some(&name) = self.ids.get(text) {
+            return name;
+        }
+        let name = Name(
+            u32::try_from(self.ranges.len())
+                .expect("a source below 4 GiB has fewer than 2^32 names"),
+        );
+        let start = self.text.len();
+        self.text.push_str(text);
+        self.ranges.push(start..self.text.len());
+        self.ids.insert(text.into(), name);
+        name
+    }
+}

@@ -1,0 +1,187 @@
+//! Operands, with every name resolved to an id.
+
+use super::ast::{BranchTargetsId, CallTargetsId, FunctionId, LabelId, PrototypeId};
+use super::special::SpecialRegister;
+
+/// A register of a function: an index into [`Function::registers`](super::Function::registers).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct RegisterId(pub u32);
+
+/// A module variable: an index into [`Module::variables`](super::Module::variables).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct GlobalId(pub u32);
+
+/// A variable or parameter of a function: an index into [`Function::variables`](super::Function::variables).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LocalId(pub u32);
+
+/// Something with an address.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Symbol {
+    /// A module variable.
+    Global(GlobalId),
+    /// A variable or parameter of the function.
+    Local(LocalId),
+    /// A function.
+    Function(FunctionId),
+}
+
+/// An integer literal or constant expression: 64 bits, and whether it was negative as written.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Integer {
+    /// The value in two's complement. Narrower types take its low bits.
+    pub bits: u64,
+    /// Whether `bits` is to be read as a negative number.
+    pub negative: bool,
+}
+
+impl Integer {
+    /// The mathematical value.
+    #[must_use]
+    pub const fn value(self) -> i128 {
+        if self.negative {
+            self.bits.cast_signed() as i128
+        } else {
+            self.bits as i128
+        }
+    }
+}
+
+/// An operand of an [`Instruction`](super::Instruction).
+#[derive(Clone, PartialEq, Debug)]
+pub enum Operand {
+    /// `%r1`
+    Register(RegisterId),
+    /// `%v.x`: one element of a vector register, counted from 0 (`.x`/`.r`, `.y`/`.g`, `.z`/`.b`, `.w`/`.a`).
+    Element(RegisterId, u8),
+    /// `%r1.b3210` or `%r1.h10`: bytes or halves of a register, for the video instructions.
+    Select(RegisterId, Selector),
+    /// `!%p1`
+    Not(RegisterId),
+    /// `%p1|%p2` or `%r1|%p1`, where either may be the sink `_`.
+    Pair(Option<RegisterId>, Option<RegisterId>),
+    /// An integer immediate.
+    Integer(Integer),
+    /// The bits of an f32 immediate, written `0f3F800000`.
+    Single(u32),
+    /// The bits of an f64 immediate, written `0d3FF0000000000000` or `1.0`.
+    Double(u64),
+    /// `%tid.x`
+    Special(SpecialRegister),
+    /// `[base+offset]`
+    Address(Address),
+    /// `[handle, {x, y}]`: texture, surface and tensor accesses.
+    Tensor(Box<Tensor>),
+    /// `{a, b, …}`; elements are registers, immediates or [`Operand::Sink`].
+    Vector(Box<[Operand]>),
+    /// The target of a branch.
+    Label(LabelId),
+    /// The list that a `brx.idx` selects from.
+    BranchTargets(BranchTargetsId),
+    /// The address of a variable or function, plus an offset in bytes.
+    Symbol(Symbol, i64),
+    /// `_`: the result is discarded.
+    Sink,
+    /// All of a `call` after its modifiers; its only operand.
+    Call(Box<Call>),
+}
+
+/// A memory operand `[base+offset]`; the offset is in bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Address {
+    /// What the offset is added to.
+    pub base: Base,
+    /// The offset in bytes.
+    pub offset: i64,
+}
+
+/// The base of an [`Address`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Base {
+    /// The value of a register.
+    Register(RegisterId),
+    /// The address of a variable or function.
+    Symbol(Symbol),
+    /// Nothing: the offset is the address.
+    Absolute,
+}
+
+/// A memory operand with coordinates, `[handle, sampler, {x, y}]`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Tensor {
+    /// The texture, surface or tensor map.
+    pub handle: Address,
+    /// The sampler, if it is named apart.
+    pub sampler: Option<Address>,
+    /// The coordinates.
+    pub coordinates: Box<[Operand]>,
+}
+
+/// A call: `call (returns), callee, (arguments), signature`.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Call {
+    /// Where results go: `.param` variables ([`Operand::Symbol`]), registers or sinks.
+    pub returns: Box<[Operand]>,
+    /// What is called.
+    pub callee: Callee,
+    /// What is passed: `.param` variables ([`Operand::Symbol`]), registers or immediates.
+    pub arguments: Box<[Operand]>,
+}
+
+/// What a [`Call`] calls.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Callee {
+    /// A function by name.
+    Direct(FunctionId),
+    /// A function whose address is in a register.
+    Indirect(RegisterId, CallSignature),
+}
+
+/// How the signature of an indirect call is given.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum CallSignature {
+    /// By a `.callprototype`.
+    Prototype(PrototypeId),
+    /// By a list of the functions that it may reach.
+    Targets(CallTargetsId),
+}
+
+/// The bytes or halves that a video instruction picks from a register, or from two of them.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Selector {
+    /// Whether halves are picked, else bytes.
+    pub halves: bool,
+    /// The indices as written, the most significant first; `count` of them count.
+    pub indices: [u8; 4],
+    /// How many are picked.
+    pub count: u8,
+}
+
+impl Selector {
+    /// `b3`, `b7610`, `h1`, `h32`.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let (kind, digits) = text.split_at_checked(1)?;
+        let halves = match kind {
+            "b" => false,
+            "h" => true,
+            _ => return None,
+        };
+        let largest = if halves { b'3' } else { b'7' };
+        let fits = matches!(digits.len(), 1 | 2 | 4)
+            && digits
+                .bytes()
+                .all(|digit| (b'0'..=largest).contains(&digit));
+        if !fits {
+            return None;
+        }
+        let mut indices = [0; 4];
+        for (index, digit) in indices.iter_mut().zip(digits.bytes()) {
+            *index = digit - b'0';
+        }
+        Some(Self {
+            halves,
+            indices,
+            count: u8::try_from(digits.len()).ok()?,
+        })
+    }
+}

@@ -1,0 +1,99 @@
+//! Instructions.
+
+use super::Parser;
+use crate::ptx::ast::{Instruction, Predicate};
+use crate::ptx::error::{Error, Span};
+use crate::ptx::lexer::TokenKind;
+use crate::ptx::modifier::Modifier;
+use crate::ptx::opcode::Opcode;
+use crate::ptx::operand::{Operand, RegisterId};
+use crate::ptx::scalar::ScalarType;
+use crate::ptx::scope::Binding;
+use crate::ptx::validate;
+
+impl Parser<'_> {
+    /// An instruction with its guard and its semicolon, validated.
+    pub(super) fn instruction(&mut self) -> Result<Instruction, Error> {
+        let predicate = if self.accept("@") {
+            Some(self.guard()?)
+        } else {
+            None
+        };
+        let token = self.word("an instruction")?;
+        let opcode = Opcode::from_name(token.text)
+            .ok_or_else(|| Self::unexpected_at(&token, "an instruction"))?;
+        let modifiers = self.modifiers(opcode)?;
+        let mut spans = Vec::new();
+        let operands = self.operands(opcode, &mut spans)?;
+        let end = self.expect(";")?;
+        let instruction = Instruction {
+            predicate,
+            opcode,
+            modifiers,
+            operands,
+            span: token.span,
+        };
+        validate::Context {
+            module: &self.module,
+            function: &self.function,
+            signatures: &self.signatures,
+            instruction: &instruction,
+            spans: &spans,
+            end: end.span,
+        }
+        .check()?;
+        Ok(instruction)
+    }
+
+    /// The rest of `@p` or `@!p`.
+    fn guard(&mut self) -> Result<Predicate, Error> {
+        let negated = self.accept("!");
+        let register = self.predicate_register()?;
+        Ok(Predicate { register, negated })
+    }
+
+    /// A register of type `.pred`.
+    pub(super) fn predicate_register(&mut self) -> Result<RegisterId, Error> {
+        let token = self.word("a predicate register")?;
+        match self.resolve(&token) {
+            Some(Binding::Register(id))
+                if self.function.registers[id.0 as usize].scalar == ScalarType::Pred =>
+            {
+                Ok(id)
+            }
+            _ => Err(Self::unexpected_at(&token, "a predicate register")),
+        }
+    }
+
+    fn modifiers(&mut self, opcode: Opcode) -> Result<Vec<Modifier>, Error> {
+        let mut modifiers = Vec::with_capacity(4);
+        while self.peek().kind == TokenKind::Dot {
+            let token = self.peek();
+            match Modifier::parse(token.text, opcode) {
+                Some(modifier) => modifiers.push(modifier),
+                None => return Err(self.unexpected(&format!("a suffix of '{opcode}'"))),
+            }
+            self.advance();
+        }
+        Ok(modifiers)
+    }
+
+    /// The operands up to the semicolon, and where each stands.
+    fn operands(&mut self, opcode: Opcode, spans: &mut Vec<Span>) -> Result<Vec<Operand>, Error> {
+        if self.peek().is(";") {
+            return Ok(Vec::new());
+        }
+        if opcode == Opcode::Call {
+            spans.push(self.peek().span);
+            return Ok(vec![self.call()?]);
+        }
+        let mut operands = Vec::with_capacity(4);
+        loop {
+            spans.push(self.peek().span);
+            operands.push(self.operand()?);
+            if !self.accept(",") {
+                return Ok(operands);
+            }
+        }
+    }
+}

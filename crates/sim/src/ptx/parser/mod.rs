@@ -1,0 +1,200 @@
+//! From tokens to a [`Module`]. Each file of this folder adds the methods for one part of the grammar.
+
+mod body;
+mod call;
+mod declaration;
+mod expression;
+mod function;
+mod header;
+mod initializer;
+mod instruction;
+mod module;
+mod operand;
+
+use std::collections::HashMap;
+
+use super::ast::{Function, FunctionId, Module, Version};
+use super::error::{Error, ErrorKind, Span};
+use super::lexer::{Token, TokenKind, tokens};
+use super::name::Name;
+use super::operand::Symbol;
+use super::scope::Scopes;
+use super::validate::Signature;
+
+/// The deepest nesting of scopes, initialisers and constant expressions.
+const MAX_DEPTH: usize = 64;
+
+/// Parses `source`, which may be of version `newest` at most.
+pub(super) fn parse(source: &str, newest: Version) -> Result<Module, Error> {
+    if u32::try_from(source.len()).is_err() {
+        return Err(Error::new(
+            ErrorKind::Limit,
+            Span { line: 1, column: 1 },
+            "a text shorter than 4 GiB",
+            format!("{} bytes", source.len()),
+        ));
+    }
+    let mut parser = Parser::new(source, newest)?;
+    parser.module_items()?;
+    Ok(parser.module)
+}
+
+/// The state of a parse.
+struct Parser<'a> {
+    tokens: Vec<Token<'a>>,
+    position: usize,
+    module: Module,
+    /// The names in module scope.
+    symbols: HashMap<Name, Symbol>,
+    /// What each function takes and returns, by [`FunctionId`].
+    signatures: Vec<Signature>,
+    /// The function that is being read.
+    function: Function,
+    /// Its open scopes.
+    scopes: Scopes,
+    /// The depth of the initialiser or expression that is being read.
+    depth: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn new(source: &'a str, newest: Version) -> Result<Self, Error> {
+        let mut parser = Self {
+            tokens: tokens(source),
+            position: 0,
+            module: header::empty_module(),
+            symbols: HashMap::new(),
+            signatures: Vec::new(),
+            function: function::empty_function(),
+            scopes: Scopes::default(),
+            depth: 0,
+        };
+        parser.header(newest)?;
+        Ok(parser)
+    }
+
+    /// The next token; at the end, the end again.
+    fn peek(&self) -> Token<'a> {
+        self.peek_at(0)
+    }
+
+    fn peek_at(&self, ahead: usize) -> Token<'a> {
+        let last = self.tokens.len() - 1;
+        self.tokens[(self.position + ahead).min(last)]
+    }
+
+    fn advance(&mut self) -> Token<'a> {
+        let token = self.peek();
+        self.position += 1;
+        token
+    }
+
+    /// Takes the next token if it is `symbol`.
+    fn accept(&mut self, symbol: &str) -> bool {
+        let found = self.peek().is(symbol);
+        self.position += usize::from(found);
+        found
+    }
+
+    /// Takes the next token if it is `.word`.
+    fn accept_dot(&mut self, word: &str) -> bool {
+        let found = self.peek().is_dot(word);
+        self.position += usize::from(found);
+        found
+    }
+
+    fn expect(&mut self, symbol: &str) -> Result<Token<'a>, Error> {
+        if self.peek().is(symbol) {
+            Ok(self.advance())
+        } else {
+            Err(self.unexpected(&format!("'{symbol}'")))
+        }
+    }
+
+    /// Takes a word; `what` says in an error what it would have been.
+    fn word(&mut self, what: &str) -> Result<Token<'a>, Error> {
+        if self.peek().kind == TokenKind::Word {
+            Ok(self.advance())
+        } else {
+            Err(self.unexpected(what))
+        }
+    }
+
+    /// Takes a string.
+    fn string(&mut self) -> Result<&'a str, Error> {
+        if self.peek().kind == TokenKind::Text {
+            Ok(self.advance().text)
+        } else {
+            Err(self.unexpected("a string"))
+        }
+    }
+
+    /// Takes an unsigned integer of 32 bits.
+    fn u32(&mut self, what: &str) -> Result<u32, Error> {
+        let token = self.peek();
+        match token.kind {
+            TokenKind::Integer(value, _) => {
+                let value = u32::try_from(value)
+                    .map_err(|_| self.unexpected(&format!("{what} below 2^32")))?;
+                self.advance();
+                Ok(value)
+            }
+            _ => Err(self.unexpected(what)),
+        }
+    }
+
+    /// The error that the next token is not what was expected; a broken token says what is wrong with itself.
+    fn unexpected(&self, expected: &str) -> Error {
+        Self::unexpected_at(&self.peek(), expected)
+    }
+
+    fn unexpected_at(token: &Token<'_>, expected: &str) -> Error {
+        match token.kind {
+            TokenKind::Invalid(expected) => Error::syntax(token.span, expected, token.quote()),
+            _ => Error::syntax(token.span, expected, token.quote()),
+        }
+    }
+
+    fn limit_at(token: &Token<'_>, expected: impl Into<String>) -> Error {
+        Error::new(ErrorKind::Limit, token.span, expected, token.quote())
+    }
+
+    fn intern(&mut self, text: &str) -> Name {
+        self.module.names.intern(text)
+    }
+
+    /// Runs `read` one level deeper, if the limit allows.
+    fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
+        if self.depth == MAX_DEPTH {
+            return Err(Self::limit_at(
+                &self.peek(),
+                format!("at most {MAX_DEPTH} levels of nesting"),
+            ));
+        }
+        self.depth += 1;
+        let result = read(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Moves behind the `}` that closes the `{` just taken.
+    fn skip_braces(&mut self) -> Result<(), Error> {
+        let mut open = 1usize;
+        while open > 0 {
+            let token = self.peek();
+            if token.kind == TokenKind::End {
+                return Err(self.unexpected("'}'"));
+            }
+            open = open + usize::from(token.is("{")) - usize::from(token.is("}"));
+            self.advance();
+        }
+        Ok(())
+    }
+
+    /// The function that `name` stands for in module scope.
+    fn function_named(&self, name: Name) -> Option<FunctionId> {
+        match self.symbols.get(&name) {
+            Some(Symbol::Function(id)) => Some(*id),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Which names mean what, scope by scope, within a function.
+
+use std::collections::HashMap;
+
+use super::ast::{BranchTargetsId, CallTargetsId, LabelId, PrototypeId, Register};
+use super::name::{Name, Names};
+use super::operand::{LocalId, RegisterId};
+use super::scalar::ScalarType;
+
+/// What a name stands for in a function.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Binding {
+    Register(RegisterId),
+    Variable(LocalId),
+    Label(LabelId),
+    BranchTargets(BranchTargetsId),
+    CallTargets(CallTargetsId),
+    Prototype(PrototypeId),
+}
+
+/// A binding and the depth of the scope that it belongs to.
+type Bound = Option<(Binding, usize)>;
+
+/// The open scopes of a function.
+///
+/// The bindings in force are one table by name. Each scope remembers what its own bindings replaced, and closing it puts
+/// that back, so a look-up is an index whatever the depth. Ranges such as `%r<42>` become registers as they are mentioned.
+#[derive(Default)]
+pub(super) struct Scopes {
+    /// What is in force, by name.
+    bindings: Vec<Bound>,
+    /// For each open scope, what its bindings replaced.
+    replaced: Vec<Vec<(Name, Bound)>>,
+    /// The ranges in force by prefix, outermost first.
+    ranges: HashMap<Name, Vec<Range>>,
+    /// The prefixes in the order of declaration, with their depths.
+    range_order: Vec<(Name, usize)>,
+}
+
+/// A range of registers, `prefix<count>`.
+#[derive(Clone, Copy)]
+struct Range {
+    count: u32,
+    scalar: ScalarType,
+    vector: u8,
+    depth: usize,
+}
+
+impl Scopes {
+    /// The number of open scopes.
+    pub(super) fn depth(&self) -> usize {
+        self.replaced.len()
+    }
+
+    /// Opens a scope.
+    pub(super) fn open(&mut self) {
+        self.replaced.push(Vec::new());
+    }
+
+    /// Closes the innermost scope.
+    pub(super) fn close(&mut self) {
+        let depth = self.depth();
+        for (name, before) in self.replaced.pop().into_iter().flatten().rev() {
+            self.bindings[name.0 as usize] = before;
+        }
+        while let Some(&(prefix, _)) = self.range_order.last().filter(|range| range.1 == depth) {
+            self.range_order.pop();
+            self.ranges.get_mut(&prefix).and_then(Vec::pop);
+        }
+    }
+
+    /// Binds `name` in the innermost scope; `false` if that scope binds it already.
+    pub(super) fn bind(&mut self, name: Name, binding: Binding) -> bool {
+        let depth = self.depth();
+        if matches!(self.bound(name), Some((_, at)) if at == depth) {
+            return false;
+        }
+        self.bind_at(name, binding, depth);
+        true
+    }
+
+    /// Declares the registers `prefix0` to `prefix<count-1>` in the innermost scope; `false` if it has that prefix already.
+    pub(super) fn declare_range(
+        &mut self,
+        prefix: Name,
+        count: u32,
+        scalar: ScalarType,
+        vector: u8,
+    ) -> bool {
+        let depth = self.depth();
+        let ranges = self.ranges.entry(prefix).or_default();
+        if ranges.last().is_some_and(|range| range.depth == depth) {
+            return false;
+        }
+        ranges.push(Range {
+            count,
+            scalar,
+            vector,
+            depth,
+        });
+        self.range_order.push((prefix, depth));
+        true
+    }
+
+    /// What `name` means here. A register of a range that was not mentioned before is added to `registers`.
+    pub(super) fn resolve(
+        &mut self,
+        name: Name,
+        names: &Names,
+        registers: &mut Vec<Register>,
+    ) -> Option<Binding> {
+        let bound = self.bound(name);
+        let deepest_range = self.range_order.last().map_or(0, |range| range.1);
+        match bound {
+            Some((binding, depth)) if depth >= deepest_range => return Some(binding),
+            _ => {}
+        }
+        let range = self.range_of(names.text(name), names);
+        match (bound, range) {
+            (Some((binding, depth)), Some(range)) if depth >= range.depth => Some(binding),
+            (_, Some(range)) => {
+                let id = RegisterId(u32::try_from(registers.len()).ok()?);
+                registers.push(Register {
+                    name,
+                    scalar: range.scalar,
+                    vector: range.vector,
+                });
+                // It belongs to the scope of its range, which may be an outer one.
+                self.bind_at(name, Binding::Register(id), range.depth);
+                Some(Binding::Register(id))
+            }
+            (bound, None) => bound.map(|(binding, _)| binding),
+        }
+    }
+
+    fn bound(&self, name: Name) -> Bound {
+        self.bindings.get(name.0 as usize).copied().flatten()
+    }
+
+    fn bind_at(&mut self, name: Name, binding: Binding, depth: usize) {
+        let index = name.0 as usize;
+        if index >= self.bindings.len() {
+            self.bindings.resize(index + 1, None);
+        }
+        let before = self.bindings[index].replace((binding, depth));
+        self.replaced[depth - 1].push((name, before));
+    }
+
+    /// The innermost range that `text` belongs to. Its prefix may itself end in digits.
+    fn range_of(&self, text: &str, names: &Names) -> Option<Range> {
+        const MOST_DIGITS: usize = 10;
+        let digits = text
+            .bytes()
+            .rev()
+            .take(MOST_DIGITS)
+            .take_while(u8::is_ascii_digit)
+            .count();
+        let candidates = (1..=digits).filter_map(|count| {
+            let (prefix, index) = text.split_at(text.len() - count);
+            if index.len() > 1 && index.starts_with('0') {
+                return None;
+            }
+            let index: u32 = index.parse().ok()?;
+            let ranges = self.ranges.get(&names.find(prefix)?)?;
+            ranges
+                .iter()
+                .rev()
+                .find(|range| index < range.count)
+                .copied()
+        });
+        candidates.max_by_key(|range| range.depth)
+    }
+}

@@ -1,0 +1,101 @@
+//! Special registers.
+
+macro_rules! special_registers {
+    ($($variant:ident $text:literal $bits:literal,)*) => {
+        /// A read-only register that the hardware fills.
+        #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+        #[non_exhaustive]
+        pub enum SpecialRegister {
+            $(#[doc = concat!("`", $text, "`")] $variant,)*
+            /// `%envreg0` to `%envreg31`
+            Environment(u8),
+            /// `%pm0` to `%pm7`
+            PerformanceCounter(u8),
+            /// `%pm0_64` to `%pm7_64`
+            PerformanceCounter64(u8),
+            /// `%reserved_smem_offset_0`, `%reserved_smem_offset_1`
+            ReservedSharedOffset(u8),
+        }
+
+        impl SpecialRegister {
+            /// The width in bits; 1 for a predicate.
+            #[must_use]
+            pub const fn bits(self) -> u32 {
+                match self {
+                    $(Self::$variant => $bits,)*
+                    Self::PerformanceCounter64(_) => 64,
+                    Self::Environment(_) | Self::PerformanceCounter(_) | Self::ReservedSharedOffset(_) => 32,
+                }
+            }
+
+            /// The register spelled `text`, with its component if it has one.
+            #[must_use]
+            pub fn from_name(text: &str) -> Option<Self> {
+                Some(match text {
+                    $($text => Self::$variant,)*
+                    _ => return Self::from_indexed_name(text),
+                })
+            }
+        }
+    };
+}
+
+special_registers! {
+    TidX "%tid.x" 32, TidY "%tid.y" 32, TidZ "%tid.z" 32,
+    NtidX "%ntid.x" 32, NtidY "%ntid.y" 32, NtidZ "%ntid.z" 32,
+    CtaidX "%ctaid.x" 32, CtaidY "%ctaid.y" 32, CtaidZ "%ctaid.z" 32,
+    NctaidX "%nctaid.x" 32, NctaidY "%nctaid.y" 32, NctaidZ "%nctaid.z" 32,
+    ClusteridX "%clusterid.x" 32, ClusteridY "%clusterid.y" 32, ClusteridZ "%clusterid.z" 32,
+    NclusteridX "%nclusterid.x" 32, NclusteridY "%nclusterid.y" 32, NclusteridZ "%nclusterid.z" 32,
+    ClusterCtaidX "%cluster_ctaid.x" 32, ClusterCtaidY "%cluster_ctaid.y" 32, ClusterCtaidZ "%cluster_ctaid.z" 32,
+    ClusterNctaidX "%cluster_nctaid.x" 32, ClusterNctaidY "%cluster_nctaid.y" 32, ClusterNctaidZ "%cluster_nctaid.z" 32,
+    ClusterCtarank "%cluster_ctarank" 32, ClusterNctarank "%cluster_nctarank" 32,
+    IsExplicitCluster "%is_explicit_cluster" 1,
+    Laneid "%laneid" 32, Warpid "%warpid" 32, Nwarpid "%nwarpid" 32,
+    Smid "%smid" 32, Nsmid "%nsmid" 32, Gridid "%gridid" 64,
+    LanemaskEq "%lanemask_eq" 32, LanemaskLe "%lanemask_le" 32, LanemaskLt "%lanemask_lt" 32,
+    LanemaskGe "%lanemask_ge" 32, LanemaskGt "%lanemask_gt" 32,
+    Clock "%clock" 32, ClockHi "%clock_hi" 32, Clock64 "%clock64" 64,
+    Globaltimer "%globaltimer" 64, GlobaltimerLo "%globaltimer_lo" 32, GlobaltimerHi "%globaltimer_hi" 32,
+    TotalSmemSize "%total_smem_size" 32, DynamicSmemSize "%dynamic_smem_size" 32, AggrSmemSize "%aggr_smem_size" 32,
+    ReservedSmemOffsetBegin "%reserved_smem_offset_begin" 32, ReservedSmemOffsetEnd "%reserved_smem_offset_end" 32,
+    ReservedSmemOffsetCap "%reserved_smem_offset_cap" 32,
+    CurrentGraphExec "%current_graph_exec" 64,
+}
+
+impl SpecialRegister {
+    fn from_indexed_name(text: &str) -> Option<Self> {
+        let index = |prefix, suffix, count: u8| -> Option<u8> {
+            let digits = text.strip_prefix(prefix)?.strip_suffix(suffix)?;
+            let index: u8 = digits.parse().ok()?;
+            (index < count && (digits.len() == 1 || !digits.starts_with(['0', '+'])))
+                .then_some(index)
+        };
+        index("%envreg", "", 32)
+            .map(Self::Environment)
+            .or_else(|| index("%pm", "_64", 8).map(Self::PerformanceCounter64))
+            .or_else(|| index("%pm", "", 8).map(Self::PerformanceCounter))
+            .or_else(|| index("%reserved_smem_offset_", "", 2).map(Self::ReservedSharedOffset))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::SpecialRegister;
+
+    #[test]
+    fn indexed_registers_are_found_within_their_range_only() {
+        assert_eq!(
+            SpecialRegister::from_name("%envreg31"),
+            Some(SpecialRegister::Environment(31))
+        );
+        assert_eq!(SpecialRegister::from_name("%envreg32"), None);
+        assert_eq!(SpecialRegister::from_name("%envreg01"), None);
+        assert_eq!(
+            SpecialRegister::from_name("%pm7_64"),
+            Some(SpecialRegister::PerformanceCounter64(7))
+        );
+        assert_eq!(SpecialRegister::from_name("%pm8"), None);
+        assert_eq!(SpecialRegister::from_name("%tid"), None);
+    }
+}

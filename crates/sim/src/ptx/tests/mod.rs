@@ -1,0 +1,81 @@
+//! Tests of the front end, by subject.
+
+mod body;
+mod constants;
+mod errors;
+mod functions;
+mod header;
+mod instructions;
+mod mutation;
+mod names;
+mod validation;
+mod variables;
+
+use super::{Function, Instruction, Module, Operand, parse};
+
+/// The three lines that begin every module here; what follows starts on line 4.
+pub(super) const HEADER: &str = ".version 8.7\n.target sm_90\n.address_size 64\n";
+
+/// A kernel in the style of compilers: parameters, guards, a loop, shared memory, a call and vectors.
+pub(super) const KERNELS: &str = include_str!("kernels.ptx");
+
+/// Parses `items` after the header.
+fn module(items: &str) -> Module {
+    let source = format!("{HEADER}{items}");
+    parse(&source).unwrap_or_else(|error| panic!("{error}\n{source}"))
+}
+
+/// Parses a device function with that body; its first line is line 5, and registers of each type are declared there.
+fn body(text: &str) -> Module {
+    module(&with_body(text))
+}
+
+fn with_body(text: &str) -> String {
+    format!(
+        ".func f() {{\n.reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; .reg .b64 %d<9>; \
+         .reg .f32 %f<9>; .reg .f64 %e<9>;\n{text}\n}}\n"
+    )
+}
+
+/// The only instruction of a body.
+fn instruction(text: &str) -> Instruction {
+    let module = body(text);
+    let instructions = module.functions[0]
+        .body
+        .as_ref()
+        .expect("a definition has a body");
+    assert_eq!(instructions.len(), 1, "{text}");
+    instructions[0].clone()
+}
+
+/// The operands of the only instruction of a body.
+fn operands(text: &str) -> Vec<Operand> {
+    instruction(text).operands
+}
+
+/// What is said about `items` after the header.
+fn refused(items: &str) -> String {
+    match parse(&format!("{HEADER}{items}")) {
+        Ok(_) => panic!("this was accepted:\n{items}"),
+        Err(error) => error.to_string(),
+    }
+}
+
+/// What is said about a body, whose text starts at line 6.
+fn refused_body(text: &str) -> String {
+    refused(&with_body(text))
+}
+
+/// The name of the type of a function's register.
+fn register_named<'m>(
+    module: &'m Module,
+    function: &'m Function,
+    name: &str,
+) -> Vec<&'m super::Register> {
+    let name = module.names.find(name).expect("the name is in the module");
+    function
+        .registers
+        .iter()
+        .filter(|register| register.name == name)
+        .collect()
+}

@@ -1,0 +1,121 @@
+//! Damaged texts: whatever is done to them, an answer comes, and soon.
+
+use std::time::{Duration, Instant};
+
+use super::KERNELS;
+use crate::ptx::parse;
+
+/// A small deterministic generator (an xorshift), so that a failure repeats.
+struct Random(u64);
+
+impl Random {
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        usize::try_from(self.0 % bound as u64).expect("below the bound")
+    }
+}
+
+/// The sample is parsed in far less; the rest is for slow machines.
+const LONGEST: Duration = Duration::from_secs(2);
+
+fn try_parse(source: &str) {
+    let start = Instant::now();
+    if let Err(error) = parse(source) {
+        assert!(error.line() >= 1 && error.column() >= 1);
+        let lines = u32::try_from(source.lines().count()).expect("a short text") + 1;
+        assert!(error.line() <= lines, "{error} lies beyond the text");
+    }
+    assert!(start.elapsed() < LONGEST, "this took too long:\n{source}");
+}
+
+#[test]
+fn truncated_texts_are_answered() {
+    for end in (0..KERNELS.len()).filter(|end| KERNELS.is_char_boundary(*end)) {
+        try_parse(&KERNELS[..end]);
+    }
+}
+
+#[test]
+fn texts_with_flipped_bytes_are_answered() {
+    let mut random = Random(0x9E37_79B9_7F4A_7C15);
+    for _ in 0..4000 {
+        let mut bytes = KERNELS.as_bytes().to_vec();
+        for _ in 0..=random.below(4) {
+            let place = random.below(bytes.len());
+            bytes[place] ^= 1 << random.below(8);
+        }
+        try_parse(&String::from_utf8_lossy(&bytes));
+    }
+}
+
+#[test]
+fn texts_with_moved_pieces_are_answered() {
+    let mut random = Random(42);
+    for _ in 0..2000 {
+        let mut bytes = KERNELS.as_bytes().to_vec();
+        let from = random.below(bytes.len() - 30);
+        let piece: Vec<u8> = bytes[from..from + random.below(30)].to_vec();
+        let to = random.below(bytes.len());
+        bytes.splice(to..to, piece);
+        try_parse(&String::from_utf8_lossy(&bytes));
+    }
+}
+
+#[test]
+fn repetitive_texts_are_answered_in_proportion_to_their_length() {
+    let header = ".version 8.7\n.target sm_90\n.address_size 64\n";
+    for piece in [
+        "{",
+        "[",
+        "(",
+        "@",
+        "%",
+        "\"",
+        "/*",
+        ".",
+        ":",
+        "a:",
+        "{a:",
+        "- ",
+        ".func f(){",
+        "1+",
+        "a?",
+        "::",
+        "\u{1F600}",
+    ] {
+        for prefix in [
+            "",
+            ".func f() { ",
+            ".global .u32 a = ",
+            ".func f() { .reg .b32 %r<9>; mov.u32 %r1, ",
+        ] {
+            try_parse(&format!("{header}{prefix}{}", piece.repeat(20_000)));
+        }
+    }
+}
+
+#[test]
+fn ten_thousand_lines_take_milliseconds() {
+    let mut source = String::from(
+        ".version 8.7\n.target sm_90\n.address_size 64\n.entry k() {\n.reg .b32 %r<10000>;\n",
+    );
+    for line in 1..10_000 {
+        source.push_str(&format!(
+            "\tmad.lo.s32 \t%r{line}, %r{}, %r{}, {line};\n",
+            line - 1,
+            line / 2
+        ));
+    }
+    source.push_str("ret;\n}\n");
+    let best = (0..5)
+        .map(|_| {
+            let start = Instant::now();
+            parse(&source).expect("valid");
+            start.elapsed()
+        })
+        .min();
+    // The goal is 50 ms in release; a busy machine gets some room.
+    assert!(best < Some(Duration::from_millis(250)), "{best:?}");
+}

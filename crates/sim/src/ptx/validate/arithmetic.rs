@@ -1,0 +1,221 @@
+//! Arithmetic, logic and comparison.
+
+use super::{Context, Width, sets};
+use crate::ptx::error::Error;
+use crate::ptx::modifier::{Compare, Modifier, Operation};
+use crate::ptx::opcode::Opcode;
+use crate::ptx::operand::Operand;
+use crate::ptx::scalar::{ScalarClass, ScalarType};
+
+impl Context<'_> {
+    /// `add`, `sub`, `min`, `max`; a second type is that of the narrower operand of a mixed-precision sum.
+    pub(super) fn sum(&self) -> Result<(), Error> {
+        let scalar = self.scalar(sets::NUMBERS)?;
+        if let Some(narrow) = self.instruction.types().nth(1) {
+            self.count(3..=3)?;
+            self.destination(0, scalar, Width::Exact)?;
+            self.source(1, narrow, Width::Exact)?;
+            return self.source(2, scalar, Width::Exact);
+        }
+        let extreme = matches!(self.instruction.opcode, Opcode::Min | Opcode::Max);
+        let most = if extreme && scalar == ScalarType::F32 {
+            3
+        } else {
+            2
+        };
+        self.uniform(scalar, 2..=most)
+    }
+
+    /// `mul` and `mad`.
+    pub(super) fn product(&self) -> Result<(), Error> {
+        let scalar = self.scalar(sets::PRODUCTS)?;
+        let is_mad = self.instruction.opcode == Opcode::Mad;
+        let sources = if is_mad { 3 } else { 2 };
+        let half = [Modifier::Lo, Modifier::Hi, Modifier::Wide]
+            .into_iter()
+            .find(|half| self.has(*half));
+        if scalar.class() == ScalarClass::Float {
+            if half.is_some() {
+                return Err(self.lacks("no '.lo', '.hi' or '.wide' with a floating-point type"));
+            }
+            if is_mad && !self.has_rounding() {
+                return Err(self.lacks("a rounding such as '.rn'"));
+            }
+            return self.uniform(scalar, sources..=sources);
+        }
+        let Some(half) = half else {
+            return Err(self.lacks("'.lo', '.hi' or '.wide' with an integer type"));
+        };
+        if half != Modifier::Wide {
+            return self.uniform(scalar, sources..=sources);
+        }
+        let wide = match scalar {
+            ScalarType::U16 => ScalarType::U32,
+            ScalarType::S16 => ScalarType::S32,
+            ScalarType::U32 => ScalarType::U64,
+            ScalarType::S32 => ScalarType::S64,
+            _ => return Err(self.lacks("a type of 16 or 32 bits with '.wide'")),
+        };
+        self.count(sources + 1..=sources + 1)?;
+        self.destination(0, wide, Width::Exact)?;
+        self.source(1, scalar, Width::Exact)?;
+        self.source(2, scalar, Width::Exact)?;
+        if is_mad {
+            self.source(3, wide, Width::Exact)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// `fma`; a second type is that of the narrower factors.
+    pub(super) fn fused(&self) -> Result<(), Error> {
+        let scalar = self.scalar(sets::FLOATS)?;
+        if !self.has_rounding() {
+            return Err(self.lacks("a rounding such as '.rn'"));
+        }
+        let factor = self.instruction.types().nth(1).unwrap_or(scalar);
+        self.count(4..=4)?;
+        self.destination(0, scalar, Width::Exact)?;
+        self.source(1, factor, Width::Exact)?;
+        self.source(2, factor, Width::Exact)?;
+        self.source(3, scalar, Width::Exact)
+    }
+
+    /// `div`
+    pub(super) fn quotient(&self) -> Result<(), Error> {
+        let scalar = self.scalar(sets::PRODUCTS)?;
+        let approximate = self.has(Modifier::Approximate) || self.has(Modifier::FullRange);
+        if scalar == ScalarType::F32 && !approximate && !self.has_rounding() {
+            return Err(self.lacks("a rounding such as '.rn', '.approx' or '.full'"));
+        }
+        if scalar == ScalarType::F64 && !self.has_rounding() {
+            return Err(self.lacks("a rounding such as '.rn'"));
+        }
+        self.uniform(scalar, 2..=2)
+    }
+
+    /// `neg`, `abs`, `not`
+    pub(super) fn unary(&self) -> Result<(), Error> {
+        let allowed = if self.instruction.opcode == Opcode::Not {
+            sets::LOGIC
+        } else {
+            sets::SIGNED
+        };
+        let scalar = self.scalar(allowed)?;
+        self.uniform(scalar, 1..=1)
+    }
+
+    /// `ex2`, `sqrt`, `rcp`
+    pub(super) fn function_of_one(&self) -> Result<(), Error> {
+        let is_exponent = self.instruction.opcode == Opcode::Ex2;
+        let scalar = self.scalar(if is_exponent {
+            sets::EXPONENTS
+        } else {
+            sets::ROOTS
+        })?;
+        if !self.has(Modifier::Approximate) {
+            if is_exponent {
+                return Err(self.lacks("'.approx'"));
+            }
+            if !self.has_rounding() {
+                return Err(self.lacks("a rounding such as '.rn', or '.approx'"));
+            }
+        }
+        self.uniform(scalar, 1..=1)
+    }
+
+    /// `and`, `or`, `xor`
+    pub(super) fn logic(&self) -> Result<(), Error> {
+        let scalar = self.scalar(sets::LOGIC)?;
+        self.uniform(scalar, 2..=2)
+    }
+
+    /// `shl`, `shr`: the amount is of 32 bits whatever the type.
+    pub(super) fn shift(&self) -> Result<(), Error> {
+        let allowed = if self.instruction.opcode == Opcode::Shl {
+            sets::BITS
+        } else {
+            sets::SHIFTED
+        };
+        let scalar = self.scalar(allowed)?;
+        self.count(3..=3)?;
+        self.destination(0, scalar, Width::Exact)?;
+        self.source(1, scalar, Width::Exact)?;
+        self.source(2, ScalarType::U32, Width::Exact)
+    }
+
+    /// `setp`
+    pub(super) fn compare(&self) -> Result<(), Error> {
+        let scalar = self.scalar(sets::COMPARED)?;
+        self.comparison(scalar)?;
+        let combines = self.instruction.modifiers.iter().any(|modifier| {
+            matches!(
+                modifier,
+                Modifier::Operation(Operation::And | Operation::Or | Operation::Xor)
+            )
+        });
+        let count = if combines { 4 } else { 3 };
+        self.count(count..=count)?;
+        match self.operand(0) {
+            Operand::Pair(first, second) => {
+                let is_predicate = |id| self.register(id) == ScalarType::Pred;
+                if !first.iter().chain(second).all(|id| is_predicate(*id)) {
+                    return Err(self.wrong(0, "a pair of predicate registers"));
+                }
+            }
+            _ => self.destination(0, ScalarType::Pred, Width::Exact)?,
+        }
+        self.source(1, scalar, Width::Exact)?;
+        self.source(2, scalar, Width::Exact)?;
+        if combines {
+            self.source(3, ScalarType::Pred, Width::Exact)
+        } else {
+            Ok(())
+        }
+    }
+
+    /// Checks that there is a comparison, and that it suits the type.
+    fn comparison(&self, scalar: ScalarType) -> Result<(), Error> {
+        use Compare as C;
+        let comparison = self
+            .instruction
+            .modifiers
+            .iter()
+            .find_map(|modifier| match modifier {
+                Modifier::Compare(compare) => Some(*compare),
+                _ => None,
+            });
+        let Some(comparison) = comparison else {
+            return Err(self.lacks("a comparison such as '.lt'"));
+        };
+        let suits = match comparison {
+            C::Equal | C::NotEqual => true,
+            C::Less | C::LessEqual | C::Greater | C::GreaterEqual => {
+                scalar.class() != ScalarClass::Bits
+            }
+            C::Lower | C::LowerSame | C::Higher | C::HigherSame => {
+                scalar.class() == ScalarClass::Unsigned
+            }
+            _ => scalar.class() == ScalarClass::Float,
+        };
+        if suits {
+            return Ok(());
+        }
+        let expected = format!("a comparison that .{} has", scalar.name());
+        Err(Error::syntax(
+            self.instruction.span,
+            expected,
+            format!("'.{}'", comparison.name()),
+        ))
+    }
+
+    /// `selp`
+    pub(super) fn select(&self) -> Result<(), Error> {
+        let scalar = self.scalar(sets::SELECTED)?;
+        self.count(4..=4)?;
+        self.destination(0, scalar, Width::Exact)?;
+        self.source(1, scalar, Width::Exact)?;
+        self.source(2, scalar, Width::Exact)?;
+        self.source(3, ScalarType::Pred, Width::Exact)
+    }
+}

@@ -1,0 +1,157 @@
+//! Branches, barriers and calls.
+
+use super::{Context, Signature, Width};
+use crate::ptx::ast::PrototypeParameter;
+use crate::ptx::error::Error;
+use crate::ptx::keyword::Keyword;
+use crate::ptx::modifier::{Modifier, Operation, Space};
+use crate::ptx::operand::{Call, CallSignature, Callee, Operand, Symbol};
+use crate::ptx::scalar::ScalarType;
+
+impl Context<'_> {
+    /// `bra`
+    pub(super) fn branch(&self) -> Result<(), Error> {
+        self.count(1..=1)?;
+        match self.operand(0) {
+            Operand::Label(_) => Ok(()),
+            _ => Err(self.wrong(0, "a label of this function")),
+        }
+    }
+
+    /// `bar`
+    pub(super) fn barrier(&self) -> Result<(), Error> {
+        let has = |keyword| self.has(Modifier::Keyword(keyword));
+        if has(Keyword::Warp) {
+            self.count(1..=1)?;
+            return self.source(0, ScalarType::B32, Width::Exact);
+        }
+        if has(Keyword::Red) {
+            return self.barrier_reduction();
+        }
+        let least = if has(Keyword::Sync) {
+            1
+        } else if has(Keyword::Arrive) {
+            2
+        } else {
+            return Err(self.lacks("'.sync', '.arrive', '.red' or '.warp.sync'"));
+        };
+        self.count(least..=2)?;
+        (0..self.spans.len())
+            .try_for_each(|index| self.source(index, ScalarType::U32, Width::Exact))
+    }
+
+    fn barrier_reduction(&self) -> Result<(), Error> {
+        let counts = self.has(Modifier::Operation(Operation::PopulationCount));
+        let scalar = self.scalar(if counts {
+            &[ScalarType::U32]
+        } else {
+            &[ScalarType::Pred]
+        })?;
+        self.count(3..=4)?;
+        self.destination(0, scalar, Width::Exact)?;
+        let last = self.spans.len() - 1;
+        (1..last).try_for_each(|index| self.source(index, ScalarType::U32, Width::Exact))?;
+        self.source(last, ScalarType::Pred, Width::Exact)
+    }
+
+    /// `call`
+    pub(super) fn call(&self) -> Result<(), Error> {
+        self.count(1..=1)?;
+        let Operand::Call(call) = self.operand(0) else {
+            return Err(self.wrong(0, "the name of a function or a register"));
+        };
+        match call.callee {
+            Callee::Direct(id) => self.call_fits(call, &self.signatures[id.0 as usize]),
+            Callee::Indirect(register, signature) => {
+                if self.register(register).bits() != 64
+                    || !self.register(register).is_integer_like()
+                {
+                    let found = self.describe(&Operand::Register(register));
+                    return Err(Error::syntax(
+                        self.spans[0],
+                        "a 64-bit register that holds a function",
+                        found,
+                    ));
+                }
+                self.indirect_call(call, signature)
+            }
+        }
+    }
+
+    fn indirect_call(&self, call: &Call, signature: CallSignature) -> Result<(), Error> {
+        match signature {
+            CallSignature::Prototype(id) => {
+                let prototype = &self.function.prototypes[id.0 as usize];
+                self.arguments(&call.returns, &prototype.returns, "result")?;
+                self.arguments(&call.arguments, &prototype.parameters, "argument")
+            }
+            CallSignature::Targets(id) => {
+                let targets = &self.function.call_targets[id.0 as usize].functions;
+                targets.iter().try_for_each(|target| {
+                    self.call_fits(call, &self.signatures[target.0 as usize])
+                })
+            }
+        }
+    }
+
+    fn call_fits(&self, call: &Call, signature: &Signature) -> Result<(), Error> {
+        self.arguments(&call.returns, &signature.returns, "result")?;
+        self.arguments(&call.arguments, &signature.parameters, "argument")
+    }
+
+    fn arguments(
+        &self,
+        given: &[Operand],
+        wanted: &[PrototypeParameter],
+        what: &str,
+    ) -> Result<(), Error> {
+        let error = |expected, found| Error::syntax(self.spans[0], expected, found);
+        if given.len() != wanted.len() {
+            let plural = if wanted.len() == 1 { "" } else { "s" };
+            return Err(error(
+                format!("{} {what}{plural}", wanted.len()),
+                format!("{}", given.len()),
+            ));
+        }
+        for (index, (operand, parameter)) in given.iter().zip(wanted).enumerate() {
+            if !self.argument_fits(operand, parameter) {
+                let expected = format!("{what} {} of {} bytes", index + 1, parameter.size);
+                return Err(error(expected, self.describe_argument(operand)));
+            }
+        }
+        Ok(())
+    }
+
+    fn argument_fits(&self, operand: &Operand, parameter: &PrototypeParameter) -> bool {
+        match operand {
+            Operand::Symbol(Symbol::Local(id), 0) => {
+                let variable = &self.function.variables[id.0 as usize];
+                // The size of an unsized parameter is the caller's affair.
+                variable.space == Space::Param
+                    && (parameter.size == 0 || variable.size == parameter.size)
+            }
+            Operand::Register(id) => {
+                let register = &self.function.registers[id.0 as usize];
+                register.scalar.bytes() * u64::from(register.vector) == parameter.size
+            }
+            Operand::Sink => true,
+            Operand::Integer(_) | Operand::Single(_) | Operand::Double(_) => parameter.size <= 8,
+            _ => false,
+        }
+    }
+
+    fn describe_argument(&self, operand: &Operand) -> String {
+        match operand {
+            Operand::Symbol(Symbol::Local(id), _) => {
+                let variable = &self.function.variables[id.0 as usize];
+                let space = variable.space.name();
+                format!(
+                    "'{}' of {} bytes in .{space}",
+                    self.module.text(variable.name),
+                    variable.size
+                )
+            }
+            _ => self.describe(operand),
+        }
+    }
+}

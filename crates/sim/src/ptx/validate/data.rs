@@ -1,0 +1,176 @@
+//! Moves, conversions and shuffles.
+
+use super::{Context, Width, sets};
+use crate::ptx::error::Error;
+use crate::ptx::keyword::Keyword;
+use crate::ptx::modifier::{Modifier, Space};
+use crate::ptx::operand::{Operand, Symbol};
+use crate::ptx::scalar::{ScalarClass, ScalarType};
+use crate::ptx::special::SpecialRegister;
+
+/// From this architecture on, a shuffle names its lanes.
+const SYNC_ARCHITECTURE: u32 = 70;
+
+impl Context<'_> {
+    /// `mov`: between registers, from immediates, special registers and addresses, and packing.
+    pub(super) fn mov(&self) -> Result<(), Error> {
+        let scalar = self.scalar(sets::MOVED)?;
+        self.count(2..=2)?;
+        match (self.operand(0), self.operand(1)) {
+            (Operand::Vector(_), _) => {
+                self.pack(0, scalar)?;
+                self.source(1, scalar, Width::Exact)
+            }
+            (_, Operand::Vector(_)) => {
+                self.destination(0, scalar, Width::Exact)?;
+                self.pack(1, scalar)
+            }
+            (_, source) => {
+                self.destination(0, scalar, Width::Exact)?;
+                match source {
+                    Operand::Special(register) if special_fits(*register, scalar) => Ok(()),
+                    Operand::Symbol(symbol, _) if self.address_fits(*symbol, scalar) => Ok(()),
+                    Operand::Special(register) => {
+                        let expected =
+                            format!("a special register that .{} can hold", scalar.name());
+                        let found = format!("one of {} bits", register.bits());
+                        Err(Error::syntax(self.spans[1], expected, found))
+                    }
+                    _ => self.source(1, scalar, Width::Exact),
+                }
+            }
+        }
+    }
+
+    /// Checks a vector whose elements fill a value of type `scalar`.
+    fn pack(&self, index: usize, scalar: ScalarType) -> Result<(), Error> {
+        let expected = || format!("2 or 4 elements that fill .{}", scalar.name());
+        let Operand::Vector(elements) = self.operand(index) else {
+            return Err(self.wrong(index, expected()));
+        };
+        let count = u32::try_from(elements.len()).unwrap_or(u32::MAX);
+        let fits = matches!(count, 2 | 4)
+            && scalar.class() == ScalarClass::Bits
+            && elements.iter().all(|element| match element {
+                Operand::Register(id) => {
+                    self.register(*id) != ScalarType::Pred
+                        && self.register(*id).bits() * count == scalar.bits()
+                }
+                Operand::Element(id, _) => self.register(*id).bits() * count == scalar.bits(),
+                Operand::Integer(_) => index > 0,
+                Operand::Single(_) => index > 0 && count * 32 == scalar.bits(),
+                Operand::Double(_) => index > 0 && count * 64 == scalar.bits(),
+                Operand::Sink => index == 0,
+                _ => false,
+            });
+        if fits {
+            Ok(())
+        } else {
+            Err(self.wrong(index, expected()))
+        }
+    }
+
+    /// Whether an address fits the type: 64 bits, or 32 for the small spaces.
+    fn address_fits(&self, symbol: Symbol, scalar: ScalarType) -> bool {
+        let space = match symbol {
+            Symbol::Global(id) => self.module.variable(id).space,
+            Symbol::Local(id) => self.function.variables[id.0 as usize].space,
+            Symbol::Function(_) => Space::Global,
+        };
+        let small = matches!(
+            space,
+            Space::Shared | Space::Local | Space::Param | Space::Const
+        );
+        scalar.is_integer_like() && (scalar.bits() == 64 || small && scalar.bits() == 32)
+    }
+
+    /// `cvta`
+    pub(super) fn convert_address(&self) -> Result<(), Error> {
+        let scalar = self.scalar(&[ScalarType::U64])?;
+        if !self
+            .instruction
+            .modifiers
+            .iter()
+            .any(|modifier| matches!(modifier, Modifier::Space(_)))
+        {
+            return Err(self.lacks("a space such as '.global'"));
+        }
+        self.count(2..=2)?;
+        self.destination(0, scalar, Width::Exact)?;
+        match self.operand(1) {
+            Operand::Symbol(..) if !self.has(Modifier::Keyword(Keyword::To)) => Ok(()),
+            _ => self.source(1, scalar, Width::Exact),
+        }
+    }
+
+    /// `cvt`
+    pub(super) fn convert(&self) -> Result<(), Error> {
+        let mut types = self.instruction.types();
+        let (Some(to), Some(from)) = (types.next(), types.next()) else {
+            return Err(self.lacks("two types: of the result and of the source"));
+        };
+        if types.next().is_some()
+            || !sets::CONVERTED.contains(&to)
+            || !sets::CONVERTED.contains(&from)
+        {
+            // Packing conversions take several sources.
+            self.count(2..=7)?;
+            return self.destination(0, to, Width::Relaxed);
+        }
+        self.conversion_rounding(to, from)?;
+        self.count(2..=3)?;
+        self.destination(0, to, Width::Relaxed)?;
+        self.source(1, from, Width::Relaxed)
+    }
+
+    /// Checks that a conversion that can be inexact says how it rounds.
+    fn conversion_rounding(&self, to: ScalarType, from: ScalarType) -> Result<(), Error> {
+        let is_float = |scalar: ScalarType| scalar.class() == ScalarClass::Float;
+        let inexact = match (is_float(to), is_float(from)) {
+            (true, true) => to.bits() < from.bits(),
+            (false, false) => false,
+            _ => true,
+        };
+        if inexact && !self.has_rounding() {
+            let example = if is_float(to) { "'.rn'" } else { "'.rzi'" };
+            return Err(self.lacks(format!("a rounding such as {example}")));
+        }
+        Ok(())
+    }
+
+    /// `shfl`
+    pub(super) fn shuffle(&self) -> Result<(), Error> {
+        let scalar = self.scalar(&[ScalarType::B32])?;
+        if !self
+            .instruction
+            .modifiers
+            .iter()
+            .any(|modifier| matches!(modifier, Modifier::Shuffle(_)))
+        {
+            return Err(self.lacks("'.up', '.down', '.bfly' or '.idx'"));
+        }
+        let is_sync = self.has(Modifier::Keyword(Keyword::Sync));
+        if !is_sync && self.module.target.architecture >= SYNC_ARCHITECTURE {
+            return Err(self.lacks("'.sync' from sm_70 on"));
+        }
+        let count = if is_sync { 5 } else { 4 };
+        self.count(count..=count)?;
+        match self.operand(0) {
+            Operand::Pair(Some(id), _) if self.register_fits(*id, scalar, Width::Exact) => {}
+            _ => self.destination(0, scalar, Width::Exact)?,
+        }
+        self.source(1, scalar, Width::Exact)?;
+        (2..count).try_for_each(|index| self.source(index, ScalarType::B32, Width::Exact))
+    }
+}
+
+/// Whether a special register can be read as `scalar`: `.u16` takes the low half, and the grid's id was once of 32 bits.
+fn special_fits(register: SpecialRegister, scalar: ScalarType) -> bool {
+    if register.bits() == 1 {
+        return scalar == ScalarType::Pred;
+    }
+    let widths = scalar.bits() == register.bits()
+        || scalar.bits() == 16 && register.bits() == 32
+        || scalar.bits() == 32 && register == SpecialRegister::Gridid;
+    scalar.is_integer_like() && widths
+}

@@ -1,0 +1,161 @@
+//! Loads, stores and atomics.
+
+use super::{Context, Width, sets};
+use crate::ptx::error::Error;
+use crate::ptx::keyword::Keyword;
+use crate::ptx::modifier::{Modifier, Operation, Space};
+use crate::ptx::operand::{Address, Base, Operand};
+use crate::ptx::scalar::{ScalarClass, ScalarType};
+
+impl Context<'_> {
+    /// `ld`
+    pub(super) fn load(&self) -> Result<(), Error> {
+        let scalar = self.scalar(sets::STORED)?;
+        let hint = usize::from(self.has(Modifier::CacheHint));
+        self.count(2 + hint..=2 + hint)?;
+        self.elements(0, scalar, Width::Relaxed)?;
+        self.address(1)?;
+        self.cache_policy(2)
+    }
+
+    /// `st`
+    pub(super) fn store(&self) -> Result<(), Error> {
+        let is_bulk = [Keyword::Async, Keyword::Bulk]
+            .into_iter()
+            .any(|keyword| self.has(Modifier::Keyword(keyword)));
+        if is_bulk {
+            return Ok(());
+        }
+        let scalar = self.scalar(sets::STORED)?;
+        let hint = usize::from(self.has(Modifier::CacheHint));
+        self.count(2 + hint..=2 + hint)?;
+        self.address(0)?;
+        self.elements(1, scalar, Width::Relaxed)?;
+        self.cache_policy(2)
+    }
+
+    /// `atom`
+    pub(super) fn atomic(&self) -> Result<(), Error> {
+        let operation = self
+            .instruction
+            .modifiers
+            .iter()
+            .find_map(|modifier| match modifier {
+                Modifier::Operation(operation) => Some(*operation),
+                _ => None,
+            });
+        let (allowed, sources) = match operation {
+            Some(Operation::And | Operation::Or | Operation::Xor) => (sets::ATOMIC_LOGIC, 1),
+            Some(Operation::Add) => (sets::ATOMIC_SUMS, 1),
+            Some(Operation::Min | Operation::Max) if self.vector() > 1 => (sets::FLOATS, 1),
+            Some(Operation::Min | Operation::Max) => (sets::ATOMIC_EXTREMES, 1),
+            Some(Operation::Increment | Operation::Decrement) => (sets::ATOMIC_COUNTERS, 1),
+            Some(Operation::Exchange) => (sets::ATOMIC_EXCHANGES, 1),
+            Some(Operation::CompareAndSwap) => (sets::ATOMIC_SWAPS, 2),
+            _ => return Err(self.lacks("an operation such as '.add'")),
+        };
+        let scalar = self.scalar(allowed)?;
+        let count = 2 + sources + usize::from(self.has(Modifier::CacheHint));
+        self.count(count..=count)?;
+        if !matches!(self.operand(0), Operand::Sink) {
+            self.elements(0, scalar, Width::Exact)?;
+        }
+        self.address(1)?;
+        (2..2 + sources).try_for_each(|index| self.elements(index, scalar, Width::Exact))?;
+        self.cache_policy(2 + sources)
+    }
+
+    /// The number of elements that the instruction moves.
+    fn vector(&self) -> usize {
+        let vector = self
+            .instruction
+            .modifiers
+            .iter()
+            .find_map(|modifier| match modifier {
+                Modifier::Vector(count) => Some(usize::from(*count)),
+                _ => None,
+            });
+        vector.unwrap_or(1)
+    }
+
+    /// Checks what is moved: as many elements as the instruction says.
+    fn elements(&self, index: usize, scalar: ScalarType, width: Width) -> Result<(), Error> {
+        let is_written = index == 0;
+        let vector = self.vector();
+        if vector == 1 {
+            return if is_written {
+                self.destination(index, scalar, width)
+            } else {
+                self.source(index, scalar, width)
+            };
+        }
+        let expected = || format!("a vector of {vector} registers for .{}", scalar.name());
+        match self.operand(index) {
+            Operand::Vector(elements) if elements.len() == vector => {
+                // In a vector only the widths count: `ld.v2.u32` may fill registers of type .f32.
+                let wide_enough = |id| self.register(id).bits() >= scalar.bits();
+                let fits = elements.iter().all(|element| match element {
+                    Operand::Sink => is_written,
+                    Operand::Register(id) => {
+                        self.register(*id) != ScalarType::Pred && wide_enough(*id)
+                    }
+                    Operand::Element(id, _) => wide_enough(*id),
+                    _ => !is_written && self.value_fits(element, scalar, width),
+                });
+                if fits {
+                    Ok(())
+                } else {
+                    Err(self.wrong(index, expected()))
+                }
+            }
+            Operand::Register(id) => {
+                let register = &self.function.registers[id.0 as usize];
+                let fits = usize::from(register.vector) == vector
+                    && register.scalar.bits() >= scalar.bits();
+                if fits {
+                    Ok(())
+                } else {
+                    Err(self.wrong(index, expected()))
+                }
+            }
+            _ => Err(self.wrong(index, expected())),
+        }
+    }
+
+    /// Checks a memory operand.
+    fn address(&self, index: usize) -> Result<(), Error> {
+        let Operand::Address(Address { base, .. }) = self.operand(index) else {
+            return Err(self.wrong(index, "an address in brackets"));
+        };
+        let Base::Register(id) = base else {
+            return Ok(());
+        };
+        let register = self.register(*id);
+        let is_small = self.instruction.modifiers.iter().any(|modifier| {
+            let Modifier::Space(space) = modifier else {
+                return false;
+            };
+            !matches!(space, Space::Global)
+        });
+        let is_integer = register.is_integer_like() && register.class() != ScalarClass::Predicate;
+        if is_integer && (register.bits() == 64 || is_small && register.bits() == 32) {
+            return Ok(());
+        }
+        let widths = if is_small { "32 or 64" } else { "64" };
+        let found = self.describe(&Operand::Register(*id));
+        Err(Error::syntax(
+            self.spans[index],
+            format!("an address in a register of {widths} bits"),
+            found,
+        ))
+    }
+
+    /// Checks the cache policy behind the other operands, if there is one.
+    fn cache_policy(&self, index: usize) -> Result<(), Error> {
+        if self.has(Modifier::CacheHint) {
+            self.source(index, ScalarType::B64, Width::Exact)
+        } else {
+            Ok(())
+        }
+    }
+}

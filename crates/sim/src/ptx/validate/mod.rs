@@ -1,0 +1,302 @@
+//! Whether an instruction has a form that exists.
+//!
+//! The forms of the instructions that every compiler emits are checked: the operands' number and kinds, the suffixes that
+//! must be there, and the width of each register against the instruction's type. Other opcodes pass; what the simulator
+//! does not execute is refused when a module is lowered.
+
+mod arithmetic;
+mod control;
+mod data;
+mod memory;
+mod sets;
+
+use std::ops::RangeInclusive;
+
+use super::ast::{Function, Instruction, Module, PrototypeParameter};
+use super::error::{Error, Span};
+use super::modifier::Modifier;
+use super::opcode::Opcode;
+use super::operand::{Operand, RegisterId};
+use super::scalar::{ScalarClass, ScalarType};
+
+/// What a function takes and returns.
+#[derive(Clone, Default, Debug)]
+pub(super) struct Signature {
+    pub(super) returns: Vec<PrototypeParameter>,
+    pub(super) parameters: Vec<PrototypeParameter>,
+}
+
+impl Signature {
+    /// Whether `other` may declare the same function.
+    pub(super) fn accepts(&self, other: &Self) -> bool {
+        let same = |a: &[PrototypeParameter], b: &[PrototypeParameter]| {
+            a.len() == b.len()
+                && a.iter()
+                    .zip(b)
+                    .all(|(a, b)| a.is_register == b.is_register && a.size == b.size)
+        };
+        same(&self.returns, &other.returns) && same(&self.parameters, &other.parameters)
+    }
+}
+
+/// An instruction and what its operands refer to.
+pub(super) struct Context<'p> {
+    pub(super) module: &'p Module,
+    pub(super) function: &'p Function,
+    pub(super) signatures: &'p [Signature],
+    pub(super) instruction: &'p Instruction,
+    /// Where each operand stands.
+    pub(super) spans: &'p [Span],
+    /// Where the semicolon stands.
+    pub(super) end: Span,
+}
+
+/// How the width of a register relates to the type of the instruction.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Width {
+    /// They are equal.
+    Exact,
+    /// The register may be wider: `ld`, `st` and `cvt` extend or truncate.
+    Relaxed,
+}
+
+impl Context<'_> {
+    /// Checks the instruction.
+    pub(super) fn check(&self) -> Result<(), Error> {
+        use Opcode as O;
+        match self.instruction.opcode {
+            O::Add | O::Sub | O::Min | O::Max => self.sum(),
+            O::Mul | O::Mad => self.product(),
+            O::Fma => self.fused(),
+            O::Div => self.quotient(),
+            O::Neg | O::Abs | O::Not => self.unary(),
+            O::Ex2 | O::Sqrt | O::Rcp => self.function_of_one(),
+            O::And | O::Or | O::Xor => self.logic(),
+            O::Shl | O::Shr => self.shift(),
+            O::Setp => self.compare(),
+            O::Selp => self.select(),
+            O::Mov => self.mov(),
+            O::Cvt => self.convert(),
+            O::Cvta => self.convert_address(),
+            O::Shfl => self.shuffle(),
+            O::Ld => self.load(),
+            O::St => self.store(),
+            O::Atom => self.atomic(),
+            O::Bra => self.branch(),
+            O::Bar => self.barrier(),
+            O::Ret => self.count(0..=0),
+            O::Call => self.call(),
+            _ => Ok(()),
+        }
+    }
+
+    fn operand(&self, index: usize) -> &Operand {
+        &self.instruction.operands[index]
+    }
+
+    fn has(&self, modifier: Modifier) -> bool {
+        self.instruction.has(modifier)
+    }
+
+    fn has_rounding(&self) -> bool {
+        self.instruction
+            .modifiers
+            .iter()
+            .any(|modifier| matches!(modifier, Modifier::Round(_)))
+    }
+
+    /// The error that the instruction as a whole lacks something.
+    fn lacks(&self, expected: impl Into<String>) -> Error {
+        Error::syntax(
+            self.instruction.span,
+            expected,
+            format!("'{}'", self.instruction.opcode),
+        )
+    }
+
+    /// The error that an operand is not what was expected.
+    fn wrong(&self, index: usize, expected: impl Into<String>) -> Error {
+        Error::syntax(
+            self.spans[index],
+            expected,
+            self.describe(self.operand(index)),
+        )
+    }
+
+    /// Checks the number of operands.
+    fn count(&self, expected: RangeInclusive<usize>) -> Result<(), Error> {
+        let count = self.spans.len();
+        let (least, most) = (*expected.start(), *expected.end());
+        let range = if least == most {
+            least.to_string()
+        } else {
+            format!("{least} to {most}")
+        };
+        let plural = if most == 1 { "" } else { "s" };
+        let message = format!("{range} operand{plural} for '{}'", self.instruction.opcode);
+        if count < least {
+            return Err(Error::syntax(
+                self.end,
+                message,
+                format!("';' after {count}"),
+            ));
+        }
+        if count > most {
+            return Err(self.wrong(most, message));
+        }
+        Ok(())
+    }
+
+    /// The instruction's first type, which must be of `allowed`.
+    fn scalar(&self, allowed: &[ScalarType]) -> Result<ScalarType, Error> {
+        let scalar = self.instruction.types().next();
+        self.member(scalar, allowed)
+    }
+
+    /// Checks a type of the instruction.
+    fn member(
+        &self,
+        scalar: Option<ScalarType>,
+        allowed: &[ScalarType],
+    ) -> Result<ScalarType, Error> {
+        if let Some(scalar) = scalar.filter(|scalar| allowed.contains(scalar)) {
+            return Ok(scalar);
+        }
+        let names: Vec<String> = allowed
+            .iter()
+            .map(|scalar| format!(".{}", scalar.name()))
+            .collect();
+        let opcode = self.instruction.opcode;
+        let found = scalar.map_or_else(
+            || format!("'{opcode}' without one"),
+            |scalar| format!("'.{}'", scalar.name()),
+        );
+        Err(Error::syntax(
+            self.instruction.span,
+            format!("a type of '{opcode}': {}", names.join(" ")),
+            found,
+        ))
+    }
+
+    fn register(&self, id: RegisterId) -> ScalarType {
+        self.function.registers[id.0 as usize].scalar
+    }
+
+    /// Whether a register can hold a value of type `scalar`.
+    fn register_fits(&self, id: RegisterId, scalar: ScalarType, width: Width) -> bool {
+        let register = &self.function.registers[id.0 as usize];
+        let (held, wanted) = (register.scalar, scalar);
+        let is_float = |it: ScalarType| it.class() == ScalarClass::Float;
+        let is_integer =
+            |it: ScalarType| matches!(it.class(), ScalarClass::Signed | ScalarClass::Unsigned);
+        let classes = if held == ScalarType::Pred || wanted == ScalarType::Pred {
+            held == wanted
+        } else {
+            !(is_float(held) && is_integer(wanted) || is_integer(held) && is_float(wanted))
+        };
+        let is_typed_float = is_float(held) && is_float(wanted);
+        let widths = match width {
+            Width::Relaxed if !is_typed_float => held.bits() >= wanted.bits(),
+            _ => held.bits() == wanted.bits(),
+        };
+        register.vector == 1 && classes && widths
+    }
+
+    /// Checks an operand that is written.
+    fn destination(&self, index: usize, scalar: ScalarType, width: Width) -> Result<(), Error> {
+        match self.operand(index) {
+            Operand::Register(id) if self.register_fits(*id, scalar, width) => Ok(()),
+            Operand::Element(id, _) if self.register(*id).bits() == scalar.bits() => Ok(()),
+            _ => Err(self.wrong(index, register_of(scalar, width))),
+        }
+    }
+
+    /// Checks an operand that is read: a register or an immediate.
+    fn source(&self, index: usize, scalar: ScalarType, width: Width) -> Result<(), Error> {
+        if self.value_fits(self.operand(index), scalar, width) {
+            return Ok(());
+        }
+        Err(self.wrong(
+            index,
+            format!(
+                "{} or an immediate of type .{}",
+                register_of(scalar, width),
+                scalar.name()
+            ),
+        ))
+    }
+
+    /// Whether a register or immediate can be read as `scalar`.
+    fn value_fits(&self, operand: &Operand, scalar: ScalarType, width: Width) -> bool {
+        match operand {
+            Operand::Register(id) => self.register_fits(*id, scalar, width),
+            Operand::Element(id, _) => self.register(*id).bits() == scalar.bits(),
+            Operand::Not(_) => scalar == ScalarType::Pred,
+            Operand::Integer(_) => scalar.class() != ScalarClass::Float,
+            Operand::Single(_) => {
+                matches!(scalar, ScalarType::F32 | ScalarType::F64 | ScalarType::B32)
+            }
+            Operand::Double(_) => {
+                matches!(scalar, ScalarType::F32 | ScalarType::F64 | ScalarType::B64)
+            }
+            _ => false,
+        }
+    }
+
+    /// Checks a destination and sources of one type; the instruction has these operands only.
+    fn uniform(&self, scalar: ScalarType, sources: RangeInclusive<usize>) -> Result<(), Error> {
+        self.count(sources.start() + 1..=sources.end() + 1)?;
+        self.destination(0, scalar, Width::Exact)?;
+        (1..self.spans.len()).try_for_each(|index| self.source(index, scalar, Width::Exact))
+    }
+
+    /// An operand as an error message quotes it.
+    fn describe(&self, operand: &Operand) -> String {
+        let register = |id: &RegisterId| {
+            let register = &self.function.registers[id.0 as usize];
+            let vector = if register.vector > 1 {
+                format!(".v{} ", register.vector)
+            } else {
+                String::new()
+            };
+            format!(
+                "'{}' of type {vector}.{}",
+                self.module.text(register.name),
+                register.scalar.name()
+            )
+        };
+        match operand {
+            Operand::Register(id) => register(id),
+            Operand::Element(id, _) => format!("an element of {}", register(id)),
+            Operand::Select(id, _) => format!("a part of {}", register(id)),
+            Operand::Not(id) => format!("the negation of {}", register(id)),
+            Operand::Pair(..) => "a pair 'a|b'".into(),
+            Operand::Integer(integer) => format!("the integer {}", integer.value()),
+            Operand::Single(bits) => format!("the f32 {}", f32::from_bits(*bits)),
+            Operand::Double(bits) => format!("the f64 {}", f64::from_bits(*bits)),
+            Operand::Special(_) => "a special register".into(),
+            Operand::Address(_) | Operand::Tensor(_) => "an address in brackets".into(),
+            Operand::Vector(elements) => format!("a vector of {}", elements.len()),
+            Operand::Label(id) => format!(
+                "the label '{}'",
+                self.module.text(self.function.labels[id.0 as usize].name)
+            ),
+            Operand::BranchTargets(_) => "a list of branch targets".into(),
+            Operand::Symbol(..) => "the address of a variable or function".into(),
+            Operand::Sink => "'_'".into(),
+            Operand::Call(_) => "a call".into(),
+        }
+    }
+}
+
+fn register_of(scalar: ScalarType, width: Width) -> String {
+    match width {
+        _ if scalar == ScalarType::Pred => "a predicate register".into(),
+        Width::Exact => format!("a {}-bit register for .{}", scalar.bits(), scalar.name()),
+        Width::Relaxed => format!(
+            "a register for .{} of at least {} bits",
+            scalar.name(),
+            scalar.bits()
+        ),
+    }
+}

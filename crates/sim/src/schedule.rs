@@ -1,0 +1,288 @@
+//! The order of work: what waits for what, and what runs next.
+//!
+//! Work is queued as a graph of tickets. A stream's work waits for the work before it in the stream, and for what the rules of
+//! the default streams and of events add. Of the work that is ready, the seed chooses what runs next.
+//!
+//! To make an order repeatable, queued work is held back until somebody asks for its result: a wait lets work run until what
+//! it waits for is done, a query lets one piece of work run, and only after [`PATIENCE`] does work run on its own.
+
+mod random;
+mod worker;
+
+use std::collections::{HashMap, VecDeque};
+use std::time::{Duration, Instant};
+
+use self::random::Random;
+use crate::driver::{Context, Driver, HostFunction, Result};
+use crate::handle::Id;
+
+/// How long queued work waits for somebody to ask for its result.
+const PATIENCE: Duration = Duration::from_millis(10);
+
+/// How long a single worker waits for a host function before it goes on with other streams.
+const HOST_FUNCTION_GRACE: Duration = Duration::from_millis(10);
+
+/// One piece of queued work.
+#[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
+pub(crate) struct Ticket(u64);
+
+/// What is to be done.
+pub(crate) enum Work {
+    /// On a worker; an error is a fault of the device.
+    Device(Box<dyn FnOnce(&Driver) -> Result + Send>),
+    /// On the thread of host functions.
+    Host(HostFunction),
+}
+
+/// Where work belongs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    pub(crate) device: usize,
+    pub(crate) context: Id<Context>,
+}
+
+/// What a worker is to do.
+pub(crate) enum Next {
+    Run(Ticket, Place, Work),
+    /// Nothing to run before somebody changes the schedule, or this much time has passed.
+    Wait(Option<Duration>),
+    Stop,
+}
+
+struct Node {
+    place: Place,
+    work: Option<Work>,
+    unmet: usize,
+    dependents: Vec<Ticket>,
+    submitted: Instant,
+}
+
+/// All work that has not completed.
+pub(crate) struct Schedule {
+    nodes: HashMap<Ticket, Node>,
+    /// Work that waits for nothing, in the order in which it became ready.
+    ready: Vec<Ticket>,
+    host_functions: VecDeque<(Ticket, Place, HostFunction)>,
+    /// Tickets that somebody waits for.
+    goals: Vec<Ticket>,
+    /// How many pieces of work may run because of queries.
+    grants: usize,
+    /// The host function that a single worker waits for.
+    held: Option<(Ticket, Instant)>,
+    single_worker: bool,
+    random: Random,
+    last: u64,
+    closed: bool,
+}
+
+impl Schedule {
+    pub(crate) fn new(seed: u64, workers: u32) -> Self {
+        Self {
+            nodes: HashMap::new(),
+            ready: Vec::new(),
+            host_functions: VecDeque::new(),
+            goals: Vec::new(),
+            grants: 0,
+            held: None,
+            single_worker: workers <= 1,
+            random: Random::new(seed),
+            last: 0,
+            closed: false,
+        }
+    }
+
+    /// Queues work that waits for those of `after` that have not completed.
+    pub(crate) fn submit(&mut self, place: Place, after: &[Ticket], work: Work) -> Ticket {
+        self.last += 1;
+        let ticket = Ticket(self.last);
+        let mut unmet = 0;
+        for before in after {
+            if let Some(node) = self.nodes.get_mut(before).filter(|node| !node.dependents.contains(&ticket)) {
+                node.dependents.push(ticket);
+                unmet += 1;
+            }
+        }
+        if unmet == 0 {
+            self.ready.push(ticket);
+        }
+        let node = Node { place, work: Some(work), unmet, dependents: Vec::new(), submitted: Instant::now() };
+        self.nodes.insert(ticket, node);
+        ticket
+    }
+
+    pub(crate) fn is_pending(&self, ticket: Ticket) -> bool {
+        self.nodes.contains_key(&ticket)
+    }
+
+    /// The work that has not completed and belongs to a place.
+    pub(crate) fn pending(&self, belongs: impl Fn(&Place) -> bool) -> Vec<Ticket> {
+        self.nodes.iter().filter(|(_, node)| belongs(&node.place)).map(|(ticket, _)| *ticket).collect()
+    }
+
+    /// Lets work run until all of `tickets` have completed.
+    pub(crate) fn demand(&mut self, tickets: &[Ticket]) {
+        self.goals.extend(tickets.iter().filter(|ticket| self.nodes.contains_key(ticket)));
+    }
+
+    /// Lets one piece of work run.
+    pub(crate) fn grant(&mut self) {
+        self.grants = 1;
+    }
+
+    /// Drops the queued work and lets nothing run any more.
+    pub(crate) fn close(&mut self) {
+        self.closed = true;
+        self.ready.clear();
+        self.host_functions.clear();
+        self.goals.clear();
+        self.nodes.clear();
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// What a worker is to do now.
+    fn next(&mut self, now: Instant) -> Next {
+        if self.closed {
+            return Next::Stop;
+        }
+        if let Some(wait) = self.wait_for_host_function(now) {
+            return Next::Wait(Some(wait));
+        }
+        if let Some(wait) = self.hold_back(now) {
+            return Next::Wait(wait);
+        }
+        self.grants = self.grants.saturating_sub(1);
+        let chosen = self.random.below(self.ready.len());
+        let ticket = self.ready.remove(chosen);
+        match self.nodes.get_mut(&ticket).and_then(|node| Some((node.place, node.work.take()?))) {
+            Some((place, work)) => {
+                self.held = matches!(work, Work::Host(_)).then_some((ticket, now + HOST_FUNCTION_GRACE));
+                Next::Run(ticket, place, work)
+            }
+            None => Next::Wait(Some(Duration::ZERO)),
+        }
+    }
+
+    /// How long the only worker still waits for the host function that it started.
+    fn wait_for_host_function(&self, now: Instant) -> Option<Duration> {
+        let (ticket, until) = self.held.filter(|_| self.single_worker)?;
+        let left = until.checked_duration_since(now).filter(|left| !left.is_zero())?;
+        self.is_pending(ticket).then_some(left)
+    }
+
+    /// For how long nothing may run yet; `None` if something may.
+    fn hold_back(&self, now: Instant) -> Option<Option<Duration>> {
+        let Some(oldest) =
+            self.ready.iter().filter_map(|ticket| self.nodes.get(ticket)).map(|node| node.submitted).min()
+        else {
+            return Some(None);
+        };
+        if !self.goals.is_empty() || self.grants > 0 {
+            return None;
+        }
+        let left = PATIENCE.checked_sub(now.duration_since(oldest)).filter(|left| !left.is_zero());
+        left.map(Some)
+    }
+
+    fn queue_host_function(&mut self, ticket: Ticket, place: Place, function: HostFunction) {
+        self.host_functions.push_back((ticket, place, function));
+    }
+
+    fn next_host_function(&mut self) -> Option<(Ticket, Place, HostFunction)> {
+        self.host_functions.pop_front()
+    }
+
+    /// Marks work as done, so that what waits for it can run.
+    fn complete(&mut self, ticket: Ticket) {
+        self.goals.retain(|goal| *goal != ticket);
+        let Some(node) = self.nodes.remove(&ticket) else { return };
+        for dependent in node.dependents {
+            if let Some(waiting) = self.nodes.get_mut(&dependent) {
+                waiting.unmet -= 1;
+                if waiting.unmet == 0 {
+                    self.ready.push(dependent);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const PLACE: fn() -> Place = || Place { device: 0, context: Id::from_number(0) };
+
+    fn nothing() -> Work {
+        Work::Device(Box::new(|_| Ok(())))
+    }
+
+    /// Runs everything as the only worker and returns the order.
+    fn order(schedule: &mut Schedule) -> Vec<u64> {
+        let mut order = Vec::new();
+        while let Next::Run(ticket, _, _) = schedule.next(Instant::now()) {
+            order.push(ticket.0);
+            schedule.complete(ticket);
+        }
+        order
+    }
+
+    fn three_streams(seed: u64) -> Vec<u64> {
+        let mut schedule = Schedule::new(seed, 1);
+        let mut tails = [None; 3];
+        for n in 0..30 {
+            let tail = &mut tails[n % 3];
+            let after: Vec<Ticket> = tail.iter().copied().collect();
+            *tail = Some(schedule.submit(PLACE(), &after, nothing()));
+        }
+        schedule.demand(&tails.into_iter().flatten().collect::<Vec<_>>());
+        order(&mut schedule)
+    }
+
+    #[test]
+    fn same_seed_gives_the_same_order_and_another_seed_another() {
+        assert_eq!(three_streams(7), three_streams(7));
+        assert_ne!(three_streams(7), three_streams(8));
+    }
+
+    #[test]
+    fn work_runs_after_what_it_waits_for() {
+        for seed in 0..50 {
+            let order = three_streams(seed);
+            let position = |n: u64| order.iter().position(|ticket| *ticket == n).expect("everything ran");
+            assert!((1..=27).all(|n| position(n) < position(n + 3)), "{order:?}");
+        }
+    }
+
+    #[test]
+    fn work_is_held_back_until_somebody_asks_or_loses_patience() {
+        let mut schedule = Schedule::new(0, 1);
+        let ticket = schedule.submit(PLACE(), &[], nothing());
+        let now = schedule.nodes[&ticket].submitted;
+        assert!(matches!(schedule.next(now), Next::Wait(Some(PATIENCE))));
+        assert!(matches!(schedule.next(now + PATIENCE), Next::Run(..)));
+    }
+
+    #[test]
+    fn grant_lets_one_piece_of_work_run() {
+        let mut schedule = Schedule::new(0, 1);
+        let first = schedule.submit(PLACE(), &[], nothing());
+        schedule.submit(PLACE(), &[first], nothing());
+        let now = schedule.nodes[&first].submitted;
+        schedule.grant();
+        assert!(matches!(schedule.next(now), Next::Run(..)));
+        schedule.complete(first);
+        assert!(matches!(schedule.next(now), Next::Wait(Some(_))));
+    }
+
+    #[test]
+    fn closed_schedule_drops_its_work() {
+        let mut schedule = Schedule::new(0, 1);
+        let ticket = schedule.submit(PLACE(), &[], nothing());
+        schedule.close();
+        assert!(!schedule.is_pending(ticket));
+        assert!(matches!(schedule.next(Instant::now()), Next::Stop));
+    }
+}

@@ -1,0 +1,114 @@
+//! The threads that run queued work.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use curium_sys::CUresult;
+
+use crate::driver::{Driver, HostFunction, Result, State};
+use crate::schedule::{Next, Place, Ticket, Work};
+
+impl Driver {
+    /// Wakes the workers, and starts them if these are the first.
+    pub(crate) fn wake_workers(&self, state: &mut State) {
+        if !state.workers_started {
+            state.workers_started = true;
+            self.start_workers();
+        }
+        self.changed().notify_all();
+    }
+
+    /// Waits until none of `tickets` is pending, or the driver ends.
+    pub(crate) fn wait<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        tickets: &[Ticket],
+    ) -> Result<MutexGuard<'a, State>> {
+        state.schedule.demand(tickets);
+        self.changed().notify_all();
+        while tickets.iter().any(|ticket| state.schedule.is_pending(*ticket)) {
+            state = self.changed().wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+        if state.schedule.is_closed() { Err(CUresult::CUDA_ERROR_DEINITIALIZED) } else { Ok(state) }
+    }
+
+    fn start_workers(&self) {
+        // The driver is alive: this is a call of one of its functions.
+        let Some(driver) = self.shared() else { return };
+        for _ in 0..self.config().workers.max(1) {
+            let driver = Arc::clone(&driver);
+            self.adopt_thread(thread::spawn(move || driver.work()));
+        }
+        self.adopt_thread(thread::spawn(move || driver.call_host_functions()));
+    }
+
+    /// What a worker does until the driver ends.
+    fn work(&self) {
+        let mut state = self.lock();
+        loop {
+            match state.schedule.next(Instant::now()) {
+                Next::Stop => return,
+                Next::Wait(None) => state = self.changed().wait(state).unwrap_or_else(PoisonError::into_inner),
+                Next::Wait(Some(time)) => {
+                    state = self.changed().wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0;
+                }
+                Next::Run(ticket, place, Work::Host(function)) => {
+                    state.schedule.queue_host_function(ticket, place, function);
+                    self.changed().notify_all();
+                }
+                Next::Run(ticket, place, Work::Device(work)) => state = self.run(state, ticket, place, work),
+            }
+        }
+    }
+
+    /// Runs one piece of work, unless its device has failed, and completes it.
+    fn run<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        ticket: Ticket,
+        place: Place,
+        work: Box<dyn FnOnce(&Self) -> Result + Send>,
+    ) -> MutexGuard<'a, State> {
+        if state.sticky(place.device).is_none() {
+            drop(state);
+            let outcome = catch_unwind(AssertUnwindSafe(|| work(self)));
+            state = self.lock();
+            if let Err(code) = outcome.unwrap_or(Err(CUresult::CUDA_ERROR_UNKNOWN)) {
+                state.fail(place.device, code);
+            }
+        }
+        state.schedule.complete(ticket);
+        self.changed().notify_all();
+        state
+    }
+
+    /// What the thread of host functions does until the driver ends.
+    fn call_host_functions(&self) {
+        let mut state = self.lock();
+        while !state.schedule.is_closed() {
+            match state.schedule.next_host_function() {
+                Some((ticket, place, function)) => state = self.call_host_function(state, ticket, place, &function),
+                None => state = self.changed().wait(state).unwrap_or_else(PoisonError::into_inner),
+            }
+        }
+    }
+
+    fn call_host_function<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        ticket: Ticket,
+        place: Place,
+        function: &HostFunction,
+    ) -> MutexGuard<'a, State> {
+        if state.sticky(place.device).is_none() {
+            drop(state);
+            function.call();
+            state = self.lock();
+        }
+        state.schedule.complete(ticket);
+        self.changed().notify_all();
+        state
+    }
+}

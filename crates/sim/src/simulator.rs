@@ -1,0 +1,116 @@
+//! A simulated driver in this process.
+
+use std::io;
+use std::sync::Arc;
+
+use curium_sys::{Api, Function};
+use thiserror::Error;
+
+use crate::config::Config;
+use crate::driver::Driver;
+use crate::fault::Fault;
+use crate::live::LiveHandles;
+use crate::{entry, slot};
+
+/// A CUDA driver on the CPU.
+///
+/// Each simulator is a driver of its own, as if in a process of its own: no handle, context or error of one is known to
+/// another. Up to 15 can live at once.
+///
+/// Dropping it ends the driver. Work that is running is waited for (kernels are cancelled), work that is queued is dropped,
+/// and the functions of its [`Api`] return `CUDA_ERROR_DEINITIALIZED`, until a later simulator takes its place in turn.
+#[derive(Debug)]
+pub struct Simulator {
+    slot: usize,
+    driver: Arc<Driver>,
+}
+
+/// A simulator could not be made.
+#[derive(Debug, Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Too many simulators are live.
+    #[error("15 simulators are live, and none of them was dropped within 60 seconds")]
+    NoFreeSlot,
+    /// The system gave no addresses for device memory.
+    #[error("the system gave no addresses for {bytes} bytes of device memory")]
+    NoAddressSpace {
+        /// How many bytes of addresses were asked for.
+        bytes: u64,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+impl Simulator {
+    /// A driver with these settings. `cuInit` is left to the caller, as with any driver.
+    ///
+    /// If 15 simulators are live, this waits up to 60 seconds for one of them to be dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`Error`] if no simulator was dropped in time, or if the system does not give the addresses that device memory needs.
+    pub fn new(config: Config) -> Result<Self, Error> {
+        let slot = slot::take().ok_or(Error::NoFreeSlot)?;
+        match Driver::new(config, slot) {
+            Ok(driver) => {
+                slot::fill(slot, Arc::clone(&driver));
+                Ok(Self { slot, driver })
+            }
+            Err(error) => {
+                slot::give_back(slot);
+                Err(error)
+            }
+        }
+    }
+
+    /// The functions of this driver; those that the settings leave out are `None`.
+    #[must_use]
+    pub fn api(&self) -> Api {
+        let mut api = entry::api(self.slot);
+        let missing = Function::all().filter(|function| !self.driver.config().has(*function));
+        missing.for_each(|function| api.remove(function));
+        api
+    }
+
+    /// What has been created and not yet destroyed.
+    #[must_use]
+    pub fn live_handles(&self) -> LiveHandles {
+        self.driver.live_handles()
+    }
+
+    /// How often `function` was called.
+    #[must_use]
+    pub fn calls(&self, function: Function) -> u64 {
+        self.driver.calls(function)
+    }
+
+    /// The functions that were called and are not implemented, with how often they were called.
+    #[must_use]
+    pub fn unsupported_calls(&self) -> Vec<(Function, u64)> {
+        self.driver.unsupported_calls()
+    }
+
+    /// Adds a fault; its calls are counted from now.
+    pub fn inject(&self, fault: Fault) {
+        self.driver.inject(fault);
+    }
+
+    /// Removes all faults.
+    pub fn clear_faults(&self) {
+        self.driver.clear_faults();
+    }
+
+    /// Clears sticky errors of all devices. For tests only: with a real driver, only the end of the process does it.
+    pub fn reset_errors(&self) {
+        self.driver.reset_errors();
+    }
+}
+
+impl Drop for Simulator {
+    fn drop(&mut self) {
+        slot::empty(self.slot);
+        self.driver.shut_down();
+        slot::give_back(self.slot);
+    }
+}

@@ -1,0 +1,90 @@
+//! The slots that simulators live in: the only thing that is global.
+
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::{Duration, Instant};
+
+use crate::driver::Driver;
+
+/// How many drivers can live at once, the exported one included.
+pub(crate) const COUNT: usize = 16;
+
+/// The slot of the exported library.
+pub(crate) const EXPORTED: usize = 0;
+
+/// How long a new simulator waits for a slot.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+
+static DRIVERS: [RwLock<Option<Arc<Driver>>>; COUNT] = [const { RwLock::new(None) }; COUNT];
+static FREE: Mutex<Slots> = Mutex::new(Slots { taken: [false; COUNT], last: EXPORTED });
+static FREED: Condvar = Condvar::new();
+
+struct Slots {
+    taken: [bool; COUNT],
+    /// Slots are taken in turn, so that the functions of a simulator that has ended go nowhere for as long as possible.
+    last: usize,
+}
+
+/// The driver in `slot`.
+pub(crate) fn driver(slot: usize) -> Option<Arc<Driver>> {
+    DRIVERS[slot].read().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Takes a free slot, and waits for one if there is none.
+pub(crate) fn take() -> Option<usize> {
+    let deadline = Instant::now() + PATIENCE;
+    let mut slots = lock();
+    loop {
+        if let Some(slot) = slots.take_next() {
+            return Some(slot);
+        }
+        let left = deadline.checked_duration_since(Instant::now())?;
+        slots = FREED.wait_timeout(slots, left).unwrap_or_else(PoisonError::into_inner).0;
+    }
+}
+
+/// Puts a driver into a slot that was taken for it.
+pub(crate) fn fill(slot: usize, driver: Arc<Driver>) {
+    *DRIVERS[slot].write().unwrap_or_else(PoisonError::into_inner) = Some(driver);
+}
+
+/// Takes the driver out of its slot, which stays taken.
+pub(crate) fn empty(slot: usize) -> Option<Arc<Driver>> {
+    DRIVERS[slot].write().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+/// Lets another simulator take the slot.
+pub(crate) fn give_back(slot: usize) {
+    lock().taken[slot] = false;
+    FREED.notify_one();
+}
+
+fn lock() -> MutexGuard<'static, Slots> {
+    FREE.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Slots {
+    fn take_next(&mut self) -> Option<usize> {
+        let in_turn = (1..COUNT).map(|step| 1 + (self.last + step - 1) % (COUNT - 1));
+        let slot = in_turn.into_iter().find(|slot| !self.taken[*slot])?;
+        self.taken[slot] = true;
+        self.last = slot;
+        Some(slot)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slots_are_taken_in_turn_and_never_the_exported_one() {
+        let mut slots = Slots { taken: [false; COUNT], last: EXPORTED };
+        let first: Vec<_> = (1..COUNT).filter_map(|_| slots.take_next()).collect();
+        assert_eq!(first, (1..COUNT).collect::<Vec<_>>());
+        assert_eq!(slots.take_next(), None);
+        (slots.taken[3], slots.taken[9]) = (false, false);
+        slots.last = 5;
+        assert_eq!(slots.take_next(), Some(9));
+        assert_eq!(slots.take_next(), Some(3));
+    }
+}

@@ -1,0 +1,4 @@
+//! The simulated driver through its functions, object by object.
+
+mod memory;
+mod support;

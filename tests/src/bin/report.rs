@@ -1,0 +1,46 @@
+//! Loads this machine's driver, runs a kernel on its first device, and says what it found: what a test starts with other settings
+//! of its environment.
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this program's output is what the tests read")]
+
+use std::process::ExitCode;
+
+use curium_driver::{Driver, LaunchConfig, Library, Module, Result};
+use curium_memory::DeviceBuffer;
+use curium_tests::kernels;
+
+fn main() -> ExitCode {
+    match report() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn report() -> Result<()> {
+    let driver = Driver::load()?;
+    println!("driver: CUDA {}", driver.version());
+    for function in driver.api().absent() {
+        println!("missing: {}", driver.missing(function));
+    }
+    let device = driver.device(0)?;
+    println!("device: {}", device.name()?);
+    println!("saxpy: {:?}", saxpy(&driver)?);
+    Ok(())
+}
+
+/// `2 × [1, 2, 3] + [10, 20, 30]`, computed by a kernel of a library, or of a module where the driver is too old for those.
+fn saxpy(driver: &Driver) -> Result<Vec<f32>> {
+    let stream = driver.device(0)?.primary_context()?.stream()?;
+    let saxpy = match Library::from_ptx(driver, kernels::SAXPY) {
+        Ok(library) => library.kernel::<(f32, &[f32], &mut [f32], u32)>("saxpy")?,
+        Err(error) if error.code().is_none() => Module::from_ptx(stream.context(), kernels::SAXPY)?.kernel("saxpy")?,
+        Err(error) => return Err(error),
+    };
+    let x = DeviceBuffer::from_slice(&stream, &[1.0, 2.0, 3.0])?;
+    let mut y = DeviceBuffer::from_slice(&stream, &[10.0, 20.0, 30.0])?;
+    // SAFETY: `saxpy` reads x, writes y, and guards its index with the length of both.
+    unsafe { saxpy.launch(&stream, LaunchConfig::for_elements(3), (2.0, &x, &mut y, 3)) }?;
+    y.to_vec()
+}

@@ -1,0 +1,111 @@
+//! The calling thread's stack of current contexts, as the driver sees it.
+
+use std::ptr;
+
+use curium_driver::{Device, Driver, Result, call};
+use curium_sys::CUcontext;
+
+/// Contexts that a test made current on its thread, to see that an operation leaves them so.
+pub struct ContextStack<'a> {
+    driver: &'a Driver,
+    pushed: Vec<CUcontext>,
+}
+
+/// A context made by `cuCtxCreate_v2`: one that is not a device's primary context.
+pub struct CreatedContext {
+    driver: Driver,
+    raw: CUcontext,
+}
+
+impl<'a> ContextStack<'a> {
+    /// Makes `contexts` current one after the other on a thread where none is; the last is the current one then.
+    ///
+    /// # Panics
+    ///
+    /// If one is current already, or the driver refuses.
+    #[must_use]
+    pub fn push(driver: &'a Driver, contexts: &[CUcontext]) -> Self {
+        assert!(current(driver).is_null(), "a context is current on this thread already");
+        for context in contexts {
+            // SAFETY: the tests pass live contexts of this driver.
+            unsafe { call!(driver, cuCtxPushCurrent_v2(*context)) }.expect("a live context can be pushed");
+        }
+        Self { driver, pushed: contexts.to_vec() }
+    }
+
+    /// Takes the contexts off again.
+    ///
+    /// # Panics
+    ///
+    /// If the stack is not as it was when they were pushed.
+    #[track_caller]
+    pub fn assert_unchanged(self) {
+        let Self { driver, pushed } = self;
+        for (depth, expected) in pushed.into_iter().rev().enumerate() {
+            assert_eq!(current(driver), expected, "the context {depth} below the top of the stack");
+            pop(driver);
+        }
+        let rest = current(driver);
+        assert!(rest.is_null(), "a context was left on the stack: {rest:?}");
+    }
+
+    /// Takes all contexts off, whatever they are.
+    ///
+    /// # Panics
+    ///
+    /// If the driver refuses.
+    pub fn clear(self) {
+        while !current(self.driver).is_null() {
+            pop(self.driver);
+        }
+    }
+}
+
+impl CreatedContext {
+    /// Creates a context on `device` that is current nowhere.
+    ///
+    /// # Panics
+    ///
+    /// If the driver refuses.
+    #[must_use]
+    pub fn new(device: &Device) -> Self {
+        let driver = device.driver().clone();
+        let mut raw = ptr::null_mut();
+        // SAFETY: `raw` is a valid place for the answer, and the device belongs to this driver.
+        unsafe { call!(&driver, cuCtxCreate_v2(&raw mut raw, 0, device.as_raw())) }.expect("a context can be created");
+        pop(&driver);
+        Self { driver, raw }
+    }
+
+    /// The driver's handle.
+    #[must_use]
+    pub fn as_raw(&self) -> CUcontext {
+        self.raw
+    }
+}
+
+impl Drop for CreatedContext {
+    fn drop(&mut self) {
+        // SAFETY: the context is live, and nothing was made in it.
+        let destroyed = unsafe { call!(&self.driver, cuCtxDestroy_v2(self.raw)) };
+        if !std::thread::panicking() {
+            destroyed.expect("a created context can be destroyed");
+        }
+    }
+}
+
+fn current(driver: &Driver) -> CUcontext {
+    let mut context = ptr::null_mut();
+    // SAFETY: `context` is a valid place for the answer.
+    unsafe { call!(driver, cuCtxGetCurrent(&raw mut context)) }.expect("the current context can be asked for");
+    context
+}
+
+fn pop(driver: &Driver) {
+    let popped: Result<()> = {
+        let mut context = ptr::null_mut();
+        // SAFETY: `context` is a valid place for the answer.
+        unsafe { call!(driver, cuCtxPopCurrent_v2(&raw mut context)) }
+    };
+    popped.expect("the current context can be popped");
+}

@@ -1,0 +1,22 @@
+//! The test kernels, compiled to PTX.
+
+/// `saxpy(f32, &[f32], &mut [f32], u32)`.
+pub const SAXPY: &str = include_str!("../kernels/saxpy.ptx");
+/// `vector_add(&[f32], &[f32], &mut [f32], u32)`.
+pub const VECTOR_ADD: &str = include_str!("../kernels/vector_add.ptx");
+/// `mandelbrot(&mut [u32], u32, u32, f64, f64, f64, u32)`.
+pub const MANDELBROT: &str = include_str!("../kernels/mandelbrot.ptx");
+/// `reduce_sum_u32`, `reduce_sum_f32`, `reduce_max_i32`: each `(&[T], &mut [T], u32)`.
+pub const REDUCE: &str = include_str!("../kernels/reduce.ptx");
+/// `matmul(&[f32], &[f32], &mut [f32], u32, u32, u32)`.
+pub const MATMUL: &str = include_str!("../kernels/matmul.ptx");
+/// `histogram(&[u8], &mut [u32], u32)`.
+pub const HISTOGRAM: &str = include_str!("../kernels/histogram.ptx");
+/// `fill(&mut [u32], u32, u32)`, `fill_index(&mut [u32], u32)`.
+pub const FILL: &str = include_str!("../kernels/fill.ptx");
+/// `params(u8, u16, u32, u64, f32, f64, &mut [u64], [u32; 3])`.
+pub const PARAMS: &str = include_str!("../kernels/params.ptx");
+/// `spin(flag, u64, &mut [u64])`.
+pub const SPIN: &str = include_str!("../kernels/spin.ptx");
+/// `write_at(&mut [u32], u64, u32)`, `read_at(&[u32], u64, &mut [u32])`, `write_misaligned(&mut [u8], u32)`, `trap(u32)`.
+pub const FAULTS: &str = include_str!("../kernels/faults.ptx");

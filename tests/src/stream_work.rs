@@ -1,0 +1,56 @@
+//! Work on buffers as a kernel does it, without a kernel: on any stream, tracked like an argument of a launch.
+
+use curium_driver::{Argument, Result, Stream, call};
+use curium_memory::DeviceBuffer;
+
+/// Sets every element of `buffer` to `value` on `stream`.
+///
+/// # Errors
+///
+/// Whatever the driver returns.
+pub fn fill(stream: &Stream, mut buffer: &mut DeviceBuffer<u32>, value: u32) -> Result<()> {
+    let len = buffer.len();
+    let pointer = Argument::<&mut [u32]>::bind(&mut buffer, stream)?;
+    // SAFETY: the buffer is live with this many words, and `bind` had the stream wait for whatever uses it.
+    unsafe { call!(stream.driver(), cuMemsetD32Async(pointer, value, len, stream.as_raw())) }?;
+    Argument::<&mut [u32]>::launched(&mut buffer, stream);
+    Ok(())
+}
+
+/// Copies `source` to `target`, which is as long, on `stream`.
+///
+/// # Errors
+///
+/// Whatever the driver returns.
+pub fn copy(stream: &Stream, mut target: &mut DeviceBuffer<u32>, mut source: &DeviceBuffer<u32>) -> Result<()> {
+    let bytes = source.byte_len();
+    assert_eq!(target.byte_len(), bytes, "both sides of a copy are of one length");
+    let to = Argument::<&mut [u32]>::bind(&mut target, stream)?;
+    let from = Argument::<&[u32]>::bind(&mut source, stream)?;
+    // SAFETY: both buffers are live with this many bytes, and `bind` had the stream wait for whatever uses them.
+    unsafe { call!(stream.driver(), cuMemcpyDtoDAsync_v2(to, from, bytes, stream.as_raw())) }?;
+    Argument::<&mut [u32]>::launched(&mut target, stream);
+    Argument::<&[u32]>::launched(&mut source, stream);
+    Ok(())
+}
+
+/// Copies `source` to `target`, which is as long, on `stream`, and waits for nothing: what a program does that passes raw
+/// addresses and forgets to synchronise.
+///
+/// # Safety
+///
+/// Both buffers outlive the work on `stream`. What the copy reads is not determined.
+///
+/// # Errors
+///
+/// Whatever the driver returns.
+pub unsafe fn copy_without_waiting(
+    stream: &Stream,
+    target: &DeviceBuffer<u32>,
+    source: &DeviceBuffer<u32>,
+) -> Result<()> {
+    let (to, from, bytes) = (target.as_pointer().as_raw(), source.as_pointer().as_raw(), source.byte_len());
+    assert_eq!(target.byte_len(), bytes, "both sides of a copy are of one length");
+    // SAFETY: both buffers have this many bytes, and the caller keeps them.
+    unsafe { call!(stream.driver(), cuMemcpyDtoDAsync_v2(to, from, bytes, stream.as_raw())) }
+}

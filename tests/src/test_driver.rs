@@ -1,0 +1,128 @@
+//! The driver that a test runs on.
+
+use std::thread;
+use std::time::{Duration, Instant};
+
+use curium_driver::{Context, Device, Driver, Function, Stream};
+use curium_sim::{Config, Simulator};
+
+/// The driver of one test: a simulator of its own, or this machine's driver.
+pub struct TestDriver {
+    driver: Driver,
+    simulator: Option<Simulator>,
+}
+
+/// How long work that nobody waited for may take to end before what it holds counts as leaked.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Whether the tests run on this machine's driver, as `CURIUM_TEST_DRIVER=cuda` asks.
+///
+/// # Panics
+///
+/// If the variable names another driver.
+#[must_use]
+pub fn uses_cuda() -> bool {
+    match std::env::var("CURIUM_TEST_DRIVER").as_deref() {
+        Ok("cuda") => true,
+        Ok("sim") | Err(_) => false,
+        Ok(other) => panic!("CURIUM_TEST_DRIVER is {other:?}; it may be \"cuda\" or \"sim\""),
+    }
+}
+
+/// Runs a test that holds on every driver.
+pub fn on_driver(test: impl FnOnce(&TestDriver)) {
+    if uses_cuda() {
+        let driver = Driver::load().expect("CURIUM_TEST_DRIVER=cuda needs a driver");
+        test(&TestDriver { driver, simulator: None });
+    } else {
+        simulate(Config::new(), test);
+    }
+}
+
+/// Runs a test that needs a driver set up in a certain way, or its faults and counts: on the simulator only.
+pub fn on_simulator(config: Config, test: impl FnOnce(&TestDriver, &Simulator)) {
+    if uses_cuda() {
+        return;
+    }
+    simulate(config, |driver| test(driver, driver.simulator().expect("this driver is a simulator")));
+}
+
+fn simulate(config: Config, test: impl FnOnce(&TestDriver)) {
+    let simulator = Simulator::new(config).expect("a simulator can be made");
+    // SAFETY: the simulator implements the driver's functions; it ends after the test, which keeps nothing.
+    let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initialises");
+    let driver = TestDriver { driver, simulator: Some(simulator) };
+    test(&driver);
+    driver.assert_clean();
+}
+
+impl TestDriver {
+    /// The driver.
+    #[must_use]
+    pub fn driver(&self) -> &Driver {
+        &self.driver
+    }
+
+    /// The simulator, if the driver is one.
+    #[must_use]
+    pub fn simulator(&self) -> Option<&Simulator> {
+        self.simulator.as_ref()
+    }
+
+    /// The first device.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    #[must_use]
+    pub fn device(&self) -> Device {
+        self.driver.device(0).expect("there is a device")
+    }
+
+    /// The primary context of the first device.
+    ///
+    /// # Panics
+    ///
+    /// If the driver refuses.
+    #[must_use]
+    pub fn context(&self) -> Context {
+        self.device().primary_context().expect("the device has a primary context")
+    }
+
+    /// A stream of the primary context.
+    ///
+    /// # Panics
+    ///
+    /// If the driver refuses.
+    #[must_use]
+    pub fn stream(&self) -> Stream {
+        self.context().stream().expect("the context gives a stream")
+    }
+
+    /// Asserts how often `operation` calls `function`, where the driver counts calls.
+    ///
+    /// # Panics
+    ///
+    /// If the count is another.
+    #[track_caller]
+    pub fn assert_calls<T>(&self, function: Function, expected: u64, operation: impl FnOnce() -> T) -> T {
+        let count = || self.simulator().map(|simulator| simulator.calls(function));
+        let before = count();
+        let value = operation();
+        if let (Some(before), Some(after)) = (before, count()) {
+            assert_eq!(after - before, expected, "calls of {function}");
+        }
+        value
+    }
+
+    /// Asserts that nothing is live on the simulator and that it supported every call.
+    fn assert_clean(&self) {
+        let Some(simulator) = self.simulator() else { return };
+        let deadline = Instant::now() + PATIENCE;
+        while !simulator.live_handles().is_empty() && Instant::now() < deadline {
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert!(simulator.live_handles().is_empty(), "the test leaks: {}", simulator.live_handles());
+        assert_eq!(simulator.unsupported_calls(), [], "the simulator does not support calls of this test");
+    }
+}

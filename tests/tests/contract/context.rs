@@ -1,0 +1,120 @@
+//! [`Context`](curium_driver::Context): the primary context, and how it ends.
+
+use curium_driver::{Error, Event, EventFlags, Function};
+use curium_memory::DeviceBuffer;
+use curium_sim::{Config, Fault};
+use curium_sys::CUresult;
+use curium_tests::{Gate, on_driver, on_simulator};
+
+#[test]
+fn primary_context_is_one_for_all_retentions() {
+    on_driver(|test| {
+        let (first, second) = (test.context(), test.context());
+        assert_eq!(first.as_raw(), second.as_raw());
+        assert_eq!(first, first.clone());
+        assert_eq!(first.device().as_raw(), test.device().as_raw());
+        drop(first);
+        second.synchronize().expect("the other retention keeps the context");
+    });
+}
+
+#[test]
+fn context_lives_until_its_last_retention_ends() {
+    on_simulator(Config::new(), |test, simulator| {
+        let (first, second) = (test.context(), test.context());
+        drop(first);
+        assert_eq!(simulator.live_handles().contexts, 1);
+        drop(second);
+        assert_eq!(simulator.live_handles().contexts, 0);
+        assert_eq!(simulator.calls(Function::cuDevicePrimaryCtxRelease_v2), 2);
+    });
+}
+
+#[test]
+fn context_is_retained_once_however_many_clones_there_are() {
+    on_driver(|test| {
+        test.assert_calls(Function::cuDevicePrimaryCtxRelease_v2, 1, || {
+            let clones: Vec<_> = std::iter::repeat_n(test.context(), 8).collect();
+            drop(clones);
+        });
+    });
+}
+
+#[test]
+fn context_synchronize_waits_for_every_stream() {
+    on_driver(|test| {
+        let context = test.context();
+        let stream = context.stream().expect("a context gives a stream");
+        let event = Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be made");
+        let gate = Gate::on(&stream);
+        event.record(&stream).expect("an event can be recorded");
+        assert!(!event.is_finished().expect("an event can be asked"));
+        gate.open();
+        context.synchronize().expect("the context works");
+        assert!(event.is_finished().expect("an event can be asked"), "synchronize returned before the work was done");
+    });
+}
+
+#[test]
+fn context_synchronize_with_nothing_to_do_returns() {
+    on_driver(|test| test.context().synchronize().expect("the context works"));
+}
+
+#[test]
+fn context_memory_shrinks_by_what_is_allocated() {
+    on_simulator(Config::new().with_memory_budget(1 << 24), |test, _| {
+        let context = test.context();
+        let stream = context.stream().expect("a context gives a stream");
+        let before = context.memory_info().expect("a context reports memory");
+        assert_eq!(before.total, 1 << 24);
+        let buffer = DeviceBuffer::<u8>::zeroed(&stream, 1 << 20).expect("memory suffices");
+        let after = context.memory_info().expect("a context reports memory");
+        assert!(before.free - after.free >= 1 << 20, "{before:?} {after:?}");
+        drop(buffer);
+    });
+}
+
+#[test]
+fn context_in_use_is_given_back_by_close() {
+    on_driver(|test| {
+        let context = test.context();
+        let stream = context.stream().expect("a context gives a stream");
+        let (context, error) = context.close().expect_err("the stream keeps the context");
+        assert!(matches!(error, Error::Argument(_)), "{error}");
+        assert_eq!(error.to_string(), "Context::close: the context is still in use");
+        drop(stream);
+        context.close().map_err(|(_, error)| error).expect("nothing keeps the context any more");
+    });
+}
+
+#[test]
+fn context_that_the_driver_does_not_release_is_given_back_by_close() {
+    on_simulator(Config::new(), |test, simulator| {
+        let context = test.context();
+        simulator
+            .inject(Fault::on(Function::cuDevicePrimaryCtxRelease_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+        let (context, error) = context.close().expect_err("the driver refuses once");
+        assert_eq!(error.function(), Some(Function::cuDevicePrimaryCtxRelease_v2));
+        context.synchronize().expect("the context is still there");
+        context.close().map_err(|(_, error)| error).expect("the driver refused once only");
+    });
+}
+
+#[test]
+fn context_is_used_from_many_threads_at_once() {
+    on_driver(|test| {
+        let context = test.context();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..8 {
+                        let stream = context.stream().expect("a context gives a stream");
+                        let event = Event::new(&context, EventFlags::empty()).expect("an event can be made");
+                        event.record(&stream).expect("an event can be recorded");
+                        event.synchronize().expect("an event can be waited for");
+                    }
+                });
+            }
+        });
+    });
+}

@@ -1,0 +1,130 @@
+//! [`Driver`]: opening it, and what it says of itself.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use curium_driver::{CudaVersion, Driver, Error, ErrorClass, Function};
+use curium_sim::{Config, Fault, FaultPlan, Simulator};
+use curium_sys::{Api, CUresult};
+use curium_tests::{on_driver, on_simulator};
+
+#[test]
+fn driver_version_is_one_that_curium_works_with() {
+    on_driver(|test| {
+        let version = test.driver().version();
+        assert!(version >= CudaVersion::OLDEST_SUPPORTED, "{version}");
+        assert_eq!(format!("{:?}", test.driver()), format!("Driver(CUDA {version})"));
+    });
+}
+
+#[test]
+fn driver_version_is_that_of_the_driver() {
+    on_simulator(Config::new().with_driver_version(CudaVersion::new(12, 4)), |test, _| {
+        assert_eq!(test.driver().version(), CudaVersion::new(12, 4));
+    });
+}
+
+#[test]
+fn functions_newer_than_the_driver_are_absent_and_named_with_the_version_they_need() {
+    on_driver(|test| {
+        let version = test.driver().version();
+        for function in test.driver().api().absent() {
+            let missing = test.driver().missing(function);
+            assert_eq!(missing.function(), Some(function));
+            assert_eq!(missing.class(), ErrorClass::System);
+            let since = function.since();
+            assert!(missing.to_string().contains(&since.to_string()), "{missing}");
+            assert!(missing.to_string().contains(&version.to_string()), "{missing}");
+        }
+        let newer = Function::all().filter(|function| function.since() > version);
+        assert_eq!(newer.filter(|function| test.driver().has(*function)).count(), 0);
+    });
+}
+
+#[test]
+fn devices_are_as_many_as_counted() {
+    on_driver(|test| {
+        let count = test.driver().device_count().expect("devices can be counted");
+        let devices = test.driver().devices().expect("devices can be listed");
+        assert_eq!(devices.len(), count);
+        assert!(count >= 1);
+    });
+}
+
+#[test]
+fn several_devices_are_told_apart() {
+    on_simulator(Config::new().with_devices(3), |test, _| {
+        let devices = test.driver().devices().expect("devices can be listed");
+        let ordinals: Vec<_> = devices.iter().map(curium_driver::Device::as_raw).collect();
+        assert_eq!(ordinals, [0, 1, 2]);
+        let uuids: Vec<_> = devices.iter().map(|device| device.uuid().expect("a device has a UUID")).collect();
+        assert!(uuids[0] != uuids[1] && uuids[1] != uuids[2]);
+    });
+}
+
+#[test]
+fn device_past_the_last_is_an_error_that_names_both() {
+    on_driver(|test| {
+        let count = test.driver().device_count().expect("devices can be counted");
+        for ordinal in [count, i32::MAX as usize, usize::MAX] {
+            let error = test.driver().device(ordinal).expect_err("there are not that many devices");
+            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE));
+            let text = error.to_string();
+            assert!(text.contains(&format!("device {ordinal} of {count}")), "{text}");
+        }
+    });
+}
+
+#[test]
+fn driver_without_device_fails_to_open_and_says_what_to_look_at() {
+    let simulator = Simulator::new(Config::new().with_devices(0)).expect("a simulator can be made");
+    // SAFETY: the simulator implements the driver's functions, and outlives this call.
+    let error = unsafe { Driver::from_api(simulator.api()) }.expect_err("there is no device");
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NO_DEVICE));
+    assert_eq!(error.function(), Some(Function::cuInit));
+    let Error::Call(error) = error else { panic!("{error}") };
+    assert!(error.hint.is_some(), "{error}");
+}
+
+#[test]
+fn driver_that_fails_to_initialise_is_an_error() {
+    for function in [Function::cuInit, Function::cuDriverGetVersion] {
+        let plan = FaultPlan::new().with(Fault::on(function).always().returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
+        let simulator = Simulator::new(Config::new().with_faults(plan)).expect("a simulator can be made");
+        // SAFETY: the simulator implements the driver's functions, and outlives this call.
+        let error = unsafe { Driver::from_api(simulator.api()) }.expect_err("initialising fails");
+        assert_eq!((error.function(), error.class()), (Some(function), ErrorClass::System));
+    }
+}
+
+#[test]
+fn empty_table_is_an_error_that_names_the_function_missing() {
+    // SAFETY: there is no function in the table that could mean something else.
+    let error = unsafe { Driver::from_api(Api::empty()) }.expect_err("a driver needs functions");
+    assert!(matches!(error, Error::Missing(_)), "{error}");
+    assert_eq!(error.function(), Some(Function::cuDriverGetVersion));
+    assert!(!error.to_string().contains("CUDA 0.0"), "{error}");
+}
+
+#[test]
+fn owner_is_kept_until_the_last_handle_is_gone() {
+    struct Owner(Arc<AtomicBool>, Simulator);
+    impl Drop for Owner {
+        fn drop(&mut self) {
+            assert!(self.1.live_handles().is_empty(), "the owner went before a handle: {}", self.1.live_handles());
+            self.0.store(true, Ordering::SeqCst);
+        }
+    }
+    let gone = Arc::new(AtomicBool::new(false));
+    let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
+    let api = simulator.api();
+    let owner = Owner(Arc::clone(&gone), simulator);
+    // SAFETY: the functions stay callable for as long as the simulator, which the driver owns.
+    let driver = unsafe { Driver::from_api_with_owner(api, owner) }.expect("the simulator initialises");
+    let stream = driver.device(0).and_then(|device| device.primary_context()?.stream()).expect("a stream can be made");
+    drop(driver);
+    assert!(!gone.load(Ordering::SeqCst), "a stream keeps the driver");
+    stream.synchronize().expect("the stream works without other handles");
+    drop(stream);
+    assert!(gone.load(Ordering::SeqCst), "nothing keeps the driver any more");
+}

@@ -1,0 +1,126 @@
+//! [`Error`]: what an error says.
+
+use curium_driver::{CallError, Error, ErrorClass, Function};
+use curium_memory::DeviceBuffer;
+use curium_sim::{Config, Fault, Simulator};
+use curium_sys::CUresult;
+use curium_tests::{TestDriver, on_simulator};
+
+/// The error of a call that returns `code`.
+fn failed(test: &TestDriver, simulator: &Simulator, code: u32) -> Error {
+    let stream = test.stream();
+    simulator.inject(Fault::on(Function::cuStreamSynchronize).returns(CUresult(code)));
+    stream.synchronize().expect_err("the call fails")
+}
+
+#[test]
+fn error_names_call_code_and_sentence() {
+    on_simulator(Config::new(), |test, simulator| {
+        let error = failed(test, simulator, CUresult::CUDA_ERROR_INVALID_VALUE.0);
+        let text = error.to_string();
+        assert!(text.starts_with("cuStreamSynchronize failed with CUDA_ERROR_INVALID_VALUE (1): "), "{text}");
+        assert!(!text.ends_with('.') && !text.contains('\n'), "{text}");
+        assert_eq!(error.class(), ErrorClass::Usage);
+        let Error::Call(call) = error else { panic!("{text}") };
+        let CallError { function, code, subject, log, .. } = &*call;
+        assert_eq!((*function, *code), (Function::cuStreamSynchronize, CUresult::CUDA_ERROR_INVALID_VALUE));
+        assert_eq!((&**subject, log), ("", &None));
+    });
+}
+
+#[test]
+fn error_of_an_allocation_names_what_was_asked_for() {
+    on_simulator(Config::new(), |test, simulator| {
+        let stream = test.stream();
+        simulator.inject(Fault::on(Function::cuMemAllocAsync).returns(CUresult::CUDA_ERROR_NOT_SUPPORTED));
+        let error = DeviceBuffer::<u16>::zeroed(&stream, 500).expect_err("the call fails");
+        let text = error.to_string();
+        assert!(text.starts_with("cuMemAllocAsync (1000 bytes) failed with CUDA_ERROR_NOT_SUPPORTED (801)"), "{text}");
+        assert_eq!(error.class(), ErrorClass::System);
+    });
+}
+
+#[test]
+fn error_of_a_newer_driver_is_no_undefined_behaviour() {
+    on_simulator(Config::new(), |test, simulator| {
+        let error = failed(test, simulator, 123_456);
+        assert_eq!(error.code(), Some(CUresult(123_456)));
+        assert_eq!(error.class(), ErrorClass::Unknown);
+        assert_eq!(error.to_string(), "cuStreamSynchronize failed with an unknown code (123456)");
+    });
+}
+
+#[test]
+fn errors_are_sticky_exactly_if_the_context_is_lost() {
+    on_simulator(Config::new(), |test, simulator| {
+        for code in [700, 714, 715, 716, 717, 718, 719, 702, 710] {
+            let error = failed(test, simulator, code);
+            assert!(error.is_sticky(), "{error}");
+            assert!(error.to_string().contains("the context is lost"), "{error}");
+        }
+        for code in [1, 2, 100, 200, 201, 218, 400, 709, 720, 801, 900, 999] {
+            let error = failed(test, simulator, code);
+            assert!(!error.is_sticky(), "{error}");
+            assert!(!error.to_string().contains("the context is lost"), "{error}");
+        }
+    });
+}
+
+#[test]
+fn not_ready_is_an_answer_and_no_error() {
+    on_simulator(Config::new(), |test, simulator| {
+        let stream = test.stream();
+        simulator.inject(Fault::on(Function::cuStreamQuery).returns(CUresult::CUDA_ERROR_NOT_READY));
+        assert!(!stream.is_finished().expect("there is work left"));
+        simulator.inject(Fault::on(Function::cuStreamQuery).returns(CUresult::CUDA_ERROR_INVALID_HANDLE));
+        stream.is_finished().expect_err("this is an error");
+    });
+}
+
+#[test]
+fn errors_travel_between_threads() {
+    const fn is_portable<T: Send + Sync + std::error::Error + 'static>() {}
+    const { is_portable::<Error>() };
+    on_simulator(Config::new(), |test, simulator| {
+        let error = failed(test, simulator, 2);
+        let text = std::thread::spawn(move || error.to_string()).join().expect("the thread does not panic");
+        assert!(text.contains("CUDA_ERROR_OUT_OF_MEMORY"), "{text}");
+    });
+}
+
+#[test]
+fn missing_function_is_an_error_that_names_it_and_nothing_leaks() {
+    on_simulator(Config::new().without(Function::cuMemAllocAsync), |test, _| {
+        let error = DeviceBuffer::<u8>::zeroed(&test.stream(), 8).expect_err("the driver lacks the function");
+        assert!(matches!(error, Error::Missing(_)), "{error}");
+        assert_eq!(error.function(), Some(Function::cuMemAllocAsync));
+        assert_eq!(error.to_string(), "the driver for CUDA 13.0 lacks cuMemAllocAsync, which CUDA 11.2 introduced");
+        assert_eq!(error.code(), None);
+    });
+}
+
+#[test]
+fn handles_of_different_drivers_are_refused_before_either_is_called() {
+    on_simulator(Config::new(), |first, _| {
+        on_simulator(Config::new(), |second, simulator| {
+            use curium_driver::{Event, EventFlags};
+            let event = Event::new(&first.context(), EventFlags::empty()).expect("an event can be made");
+            let (own, foreign) = (first.stream(), second.stream());
+            let mut target = DeviceBuffer::from_slice(&foreign, &[1_u32; 4]).expect("memory suffices");
+            let source = DeviceBuffer::from_slice(&own, &[2_u32; 4]).expect("memory suffices");
+            let total = || Function::all().map(|function| simulator.calls(function)).sum::<u64>();
+            let before = total();
+            for error in [
+                event.record(&foreign).expect_err("the stream is foreign"),
+                foreign.wait_event(&event).expect_err("the event is foreign"),
+                target.copy_from_buffer(&source).expect_err("the source is foreign"),
+                curium_tests::stream_work::fill(&own, &mut target, 1).expect_err("the buffer is foreign"),
+            ] {
+                assert!(matches!(error, Error::Argument(_)), "{error}");
+                assert!(error.to_string().contains("different drivers"), "{error}");
+            }
+            assert_eq!(total(), before);
+            assert_eq!(target.to_vec().expect("the buffer is as it was"), [1; 4]);
+        });
+    });
+}

@@ -1,0 +1,175 @@
+//! [`Event`]: points in streams, their times, and how an event ends.
+
+use std::time::Duration;
+
+use curium_driver::{Event, EventFlags, Function, Result};
+use curium_sim::{Config, Fault};
+use curium_sys::CUresult;
+use curium_tests::{Gate, TestDriver, on_driver, on_simulator};
+
+fn event(test: &TestDriver, flags: EventFlags) -> Event {
+    Event::new(&test.context(), flags).expect("an event can be made")
+}
+
+fn code<T>(result: Result<T>) -> Option<CUresult> {
+    result.err().and_then(|error| error.code())
+}
+
+#[test]
+fn event_never_recorded_counts_as_finished_but_has_no_time() {
+    on_driver(|test| {
+        let (begin, end) = (event(test, EventFlags::empty()), event(test, EventFlags::empty()));
+        assert!(begin.is_finished().expect("an event can be asked"));
+        begin.synchronize().expect("there is nothing to wait for");
+        assert_eq!(code(end.milliseconds_since(&begin)), Some(CUresult::CUDA_ERROR_INVALID_HANDLE));
+    });
+}
+
+#[test]
+fn event_is_finished_when_the_work_before_it_is_done() {
+    on_driver(|test| {
+        let (stream, event) = (test.stream(), event(test, EventFlags::empty()));
+        let gate = Gate::on(&stream);
+        event.record(&stream).expect("an event can be recorded");
+        assert!(!event.is_finished().expect("an event can be asked"));
+        gate.open();
+        event.synchronize().expect("an event can be waited for");
+        assert!(event.is_finished().expect("an event can be asked"));
+    });
+}
+
+#[test]
+fn event_recorded_again_stands_for_the_later_point() {
+    on_driver(|test| {
+        let (stream, event) = (test.stream(), event(test, EventFlags::DISABLE_TIMING));
+        event.record(&stream).expect("an event can be recorded");
+        event.synchronize().expect("an event can be waited for");
+        let gate = Gate::on(&stream);
+        event.record(&stream).expect("an event can be recorded again");
+        assert!(!event.is_finished().expect("an event can be asked"));
+        gate.open();
+        stream.synchronize().expect("a stream can be waited for");
+    });
+}
+
+#[test]
+fn time_between_events_is_that_of_the_work_between_them() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let (begin, end) = (event(test, EventFlags::empty()), event(test, EventFlags::BLOCKING_SYNC));
+        begin.record(&stream).expect("an event can be recorded");
+        begin.synchronize().expect("an event can be waited for");
+        let gate = Gate::on(&stream);
+        end.record(&stream).expect("an event can be recorded");
+        std::thread::sleep(Duration::from_millis(20));
+        assert_eq!(code(end.milliseconds_since(&begin)), Some(CUresult::CUDA_ERROR_NOT_READY));
+        gate.open();
+        end.synchronize().expect("an event can be waited for");
+        let elapsed = end.elapsed_since(&begin).expect("both were reached");
+        assert!(elapsed >= Duration::from_millis(19), "{elapsed:?}");
+        assert!(elapsed < Duration::from_secs(60), "{elapsed:?}");
+        assert!(begin.milliseconds_since(&end).expect("both were reached") < 0.0);
+        assert_eq!(begin.elapsed_since(&end).expect("both were reached"), Duration::ZERO);
+    });
+}
+
+#[test]
+fn event_without_timing_has_no_time() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let (begin, end) = (event(test, EventFlags::DISABLE_TIMING), event(test, EventFlags::empty()));
+        begin.record(&stream).expect("an event can be recorded");
+        end.record(&stream).expect("an event can be recorded");
+        stream.synchronize().expect("a stream can be waited for");
+        assert_eq!(code(end.milliseconds_since(&begin)), Some(CUresult::CUDA_ERROR_INVALID_HANDLE));
+    });
+}
+
+#[test]
+fn event_with_unknown_flags_is_an_error() {
+    on_driver(|test| {
+        let error =
+            Event::new(&test.context(), EventFlags::from_bits_retain(0x100)).expect_err("there is no such flag");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+        assert_eq!(error.function(), Some(Function::cuEventCreate));
+    });
+}
+
+#[test]
+fn event_is_not_recorded_on_a_stream_of_another_context() {
+    on_simulator(Config::new().with_devices(2), |test, _| {
+        let event = event(test, EventFlags::empty());
+        let other = test.driver().device(1).and_then(|device| device.primary_context()?.stream());
+        let other = other.expect("the other device gives a stream");
+        assert_eq!(code(event.record(&other)), Some(CUresult::CUDA_ERROR_INVALID_HANDLE));
+        other.wait_event(&event).expect("but a stream may wait for an event of any context");
+    });
+}
+
+#[test]
+fn event_dropped_while_pending_is_destroyed_once() {
+    on_driver(|test| {
+        let (stream, event) = (test.stream(), event(test, EventFlags::empty()));
+        let gate = Gate::on(&stream);
+        event.record(&stream).expect("an event can be recorded");
+        test.assert_calls(Function::cuEventDestroy_v2, 1, || drop(event));
+        gate.open();
+        test.assert_calls(Function::cuEventDestroy_v2, 0, || {
+            stream.synchronize().expect("the record completes without its event");
+        });
+    });
+}
+
+#[test]
+fn stream_waits_for_an_event_that_is_dropped_meanwhile() {
+    on_driver(|test| {
+        let (first, second, event) = (test.stream(), test.stream(), event(test, EventFlags::DISABLE_TIMING));
+        let gate = Gate::on(&first);
+        event.record(&first).expect("an event can be recorded");
+        second.wait_event(&event).expect("a stream can wait");
+        drop(event);
+        assert!(!second.is_finished().expect("a stream can be asked"), "the wait ended with its event");
+        gate.open();
+        second.synchronize().expect("a stream can be waited for");
+    });
+}
+
+#[test]
+fn event_outlives_stream_and_context_handles() {
+    on_driver(|test| {
+        let event = {
+            let context = test.context();
+            let stream = context.stream().expect("a context gives a stream");
+            let event = Event::new(&context, EventFlags::empty()).expect("an event can be made");
+            event.record(&stream).expect("an event can be recorded");
+            event
+        };
+        event.synchronize().expect("the event works without other handles");
+        assert!(event.is_finished().expect("an event can be asked"));
+        event.context().synchronize().expect("the event keeps its context");
+    });
+}
+
+#[test]
+fn closed_event_is_destroyed_once() {
+    on_driver(|test| {
+        let event = event(test, EventFlags::empty());
+        test.assert_calls(Function::cuEventDestroy_v2, 1, || {
+            event.close().map_err(|(_, error)| error).expect("the driver destroys the event");
+        });
+    });
+}
+
+#[test]
+fn event_that_the_driver_does_not_destroy_is_given_back_by_close() {
+    on_simulator(Config::new(), |test, simulator| {
+        let event = event(test, EventFlags::empty());
+        simulator.inject(Fault::on(Function::cuEventDestroy_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+        let (event, error) = event.close().expect_err("the driver refuses once");
+        assert_eq!(error.function(), Some(Function::cuEventDestroy_v2));
+        assert_eq!(simulator.live_handles().events, 1);
+        event.synchronize().expect("the event is still there");
+        drop(event);
+        assert_eq!(simulator.live_handles().events, 0);
+    });
+}

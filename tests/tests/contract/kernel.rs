@@ -1,0 +1,276 @@
+//! [`Kernel`](curium_driver::Kernel): look-up, launch configurations and arguments.
+#![cfg(not(miri))]
+
+use curium_driver::{ByValue, CudaVersion, Dimensions, Error, Function, LaunchConfig, Library};
+use curium_memory::DeviceBuffer;
+use curium_sim::Config;
+use curium_sys::{CUdevice_attribute, CUresult};
+use curium_tests::{TestDriver, kernels, on_driver, on_simulator};
+
+type Fill<'a> = (&'a mut [u32], u32, u32);
+
+fn library(test: &TestDriver, ptx: &str) -> Library {
+    Library::from_ptx(test.driver(), ptx).expect("the PTX is right")
+}
+
+#[test]
+fn kernel_with_its_own_signature_is_found() {
+    on_driver(|test| {
+        let kernel = library(test, kernels::SAXPY).kernel::<(f32, &[f32], &mut [f32], u32)>("saxpy");
+        let kernel = kernel.expect("the library has the kernel");
+        assert_eq!(kernel.name(), "saxpy");
+        assert!(!kernel.as_raw().is_null());
+        assert!(format!("{:?}", kernel.clone()).starts_with("Kernel(saxpy "));
+    });
+}
+
+#[test]
+fn kernel_with_wrong_number_of_parameters_is_an_error_at_look_up() {
+    on_driver(|test| {
+        let library = library(test, kernels::SAXPY);
+        let fewer = library.kernel::<(f32, &[f32], &mut [f32])>("saxpy").map(drop);
+        let more = library.kernel::<(f32, &[f32], &mut [f32], u32, u32)>("saxpy").map(drop);
+        let none = library.kernel::<()>("saxpy").map(drop);
+        for (result, declared) in [(fewer, 3), (more, 5), (none, 0)] {
+            let error = result.expect_err("saxpy has four parameters");
+            assert!(matches!(error, Error::Argument(_)), "{error}");
+            let text = format!("kernel `saxpy` has 4 parameters, but {declared} are declared");
+            assert!(error.to_string().contains(&text), "{error}");
+        }
+    });
+}
+
+#[test]
+fn kernel_with_parameter_of_wrong_size_is_an_error_at_look_up() {
+    on_driver(|test| {
+        let error = library(test, kernels::SAXPY).kernel::<(f64, &[f32], &mut [f32], u32)>("saxpy");
+        let error = error.map(drop).expect_err("the first parameter has four bytes");
+        let text = "parameter 0 of kernel `saxpy` has 4 bytes, but a type of 8 bytes is declared";
+        assert!(error.to_string().contains(text), "{error}");
+        let error = library(test, kernels::SAXPY).kernel::<(f32, &[f32], &mut [f32], u64)>("saxpy");
+        let error = error.map(drop).expect_err("the last parameter has four bytes");
+        assert!(error.to_string().contains("parameter 3 of kernel `saxpy`"), "{error}");
+    });
+}
+
+#[test]
+fn kernel_without_parameters_is_told_from_one_with_some() {
+    on_driver(|test| {
+        let ptx = ".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry nothing() { ret; }\n";
+        let library = library(test, ptx);
+        let nothing = library.kernel::<()>("nothing").expect("the kernel has no parameters");
+        let error = library.kernel::<(u32,)>("nothing").map(drop).expect_err("the kernel has no parameters");
+        assert!(error.to_string().contains("has 0 parameters, but 1 are declared"), "{error}");
+        let stream = test.stream();
+        // SAFETY: the kernel touches no memory.
+        unsafe { nothing.launch(&stream, LaunchConfig::new((2, 3, 4), (5, 6)), ()) }.expect("it launches");
+        stream.synchronize().expect("it runs");
+    });
+}
+
+#[test]
+fn kernel_that_is_absent_is_an_error_that_names_it() {
+    on_driver(|test| {
+        let library = library(test, kernels::FILL);
+        let error = library.kernel::<Fill>("absent").map(drop).expect_err("there is no such kernel");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_FOUND));
+        assert_eq!(error.function(), Some(Function::cuLibraryGetKernel));
+        assert!(error.to_string().contains("kernel `absent`"), "{error}");
+        let error = library.kernel::<Fill>("fi\0ll").map(drop).expect_err("a name has no NUL");
+        assert!(matches!(error, Error::Argument(_)), "{error}");
+        library.kernel::<Fill>("").map(drop).expect_err("a name is not empty");
+    });
+}
+
+#[test]
+fn kernel_keeps_its_library() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let fill = library(test, kernels::FILL).kernel::<Fill>("fill").expect("the library has the kernel");
+        let mut buffer = DeviceBuffer::zeroed(&stream, 10).expect("memory suffices");
+        // SAFETY: `fill` writes the first 10 words, which the buffer has.
+        unsafe { fill.launch(&stream, LaunchConfig::new(1, 32), (&mut buffer, 5, 10)) }.expect("it launches");
+        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5; 10]);
+    });
+}
+
+#[test]
+fn kernel_declared_safe_is_launched_by_safe_code() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let ptx = ".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry nothing(.param .u32 n) { ret; }\n";
+        let nothing = library(test, ptx).kernel::<(u32,)>("nothing").expect("the library has the kernel");
+        // SAFETY: the kernel touches no memory.
+        let nothing = unsafe { nothing.declare_safe() };
+        nothing.clone().launch(&stream, LaunchConfig::new(1, 1), (7,)).expect("it launches");
+        assert_eq!(nothing.name(), "nothing");
+        stream.synchronize().expect("it runs");
+    });
+}
+
+#[test]
+fn launch_with_a_dimension_of_zero_is_an_error_before_the_driver_is_called() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let fill = library(test, kernels::FILL).kernel::<Fill>("fill").expect("the library has the kernel");
+        let mut buffer = DeviceBuffer::zeroed(&stream, 1).expect("memory suffices");
+        test.assert_calls(Function::cuLaunchKernel, 0, || {
+            for dimension in 0..6 {
+                let mut sizes = [1_u32; 6];
+                sizes[dimension] = 0;
+                let [a, b, c, d, e, f] = sizes;
+                let config = LaunchConfig::new((a, b, c), (d, e, f));
+                // SAFETY: `fill` writes one word, which the buffer has.
+                let result = unsafe { fill.launch(&stream, config, (&mut buffer, 5, 1)) };
+                let error = result.expect_err("nothing can be launched so");
+                assert!(matches!(error, Error::Argument(_)), "{error}");
+                assert!(error.to_string().contains("a dimension is zero"), "{error}");
+            }
+        });
+    });
+}
+
+#[test]
+fn launch_beyond_a_limit_is_an_error_that_names_the_limit_and_what_was_asked_for() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let fill = library(test, kernels::FILL).kernel::<Fill>("fill").expect("the library has the kernel");
+        let mut buffer = DeviceBuffer::zeroed(&stream, 1).expect("memory suffices");
+        let limit = |attribute| test.device().attribute(attribute).expect("the limit is known") as u32;
+        let threads = limit(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+        let shared = limit(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+        let rows = limit(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y);
+        for (config, text) in [
+            (LaunchConfig::new(1, threads + 1), format!("{threads} threads in a block, and {} are", threads + 1)),
+            (LaunchConfig::new(1, (threads, 2)), format!("{threads} threads in a block, and {} are", threads * 2)),
+            (LaunchConfig::new((1, rows + 1), 1), format!("{rows} blocks along y, and {} are", rows + 1)),
+            (LaunchConfig::new(1, 1).with_shared_bytes(shared + 1), format!("{shared} bytes of shared memory")),
+        ] {
+            // SAFETY: `fill` writes one word, which the buffer has.
+            let error =
+                unsafe { fill.launch(&stream, config, (&mut buffer, 5, 1)) }.expect_err("the limit is exceeded");
+            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE), "{error}");
+            assert_eq!(error.function(), Some(Function::cuLaunchKernel));
+            let message = error.to_string();
+            assert!(message.contains("kernel `fill`") && message.contains(&text), "{message}");
+        }
+        // SAFETY: `fill` writes one word, which the buffer has.
+        unsafe { fill.launch(&stream, LaunchConfig::new(1, threads), (&mut buffer, 5, 1)) }.expect("the limit itself");
+        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5]);
+    });
+}
+
+#[test]
+fn launch_makes_one_call() {
+    on_simulator(Config::new(), |test, simulator| {
+        let stream = test.stream();
+        let fill = library(test, kernels::FILL).kernel::<Fill>("fill").expect("the library has the kernel");
+        let mut buffer = DeviceBuffer::zeroed(&stream, 64).expect("memory suffices");
+        let total = || Function::all().map(|function| simulator.calls(function)).sum::<u64>();
+        let before = total();
+        // SAFETY: `fill` writes the first 64 words, which the buffer has.
+        unsafe { fill.launch(&stream, LaunchConfig::for_elements(64), (&mut buffer, 5, 64)) }.expect("it launches");
+        assert_eq!(total() - before, 1);
+    });
+}
+
+#[test]
+fn kernel_on_an_older_driver_is_not_checked_but_runs() {
+    on_simulator(Config::new().with_driver_version(CudaVersion::new(12, 3)), |test, _| {
+        let stream = test.stream();
+        let library = library(test, kernels::FILL);
+        library.kernel::<(u8,)>("fill").expect("a driver before CUDA 12.4 cannot tell the parameters");
+        let fill = library.kernel::<Fill>("fill").expect("the library has the kernel");
+        let mut buffer = DeviceBuffer::zeroed(&stream, 10).expect("memory suffices");
+        // SAFETY: `fill` writes the first 10 words, which the buffer has.
+        unsafe { fill.launch(&stream, LaunchConfig::for_elements(10), (&mut buffer, 5, 10)) }.expect("it launches");
+        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5; 10]);
+    });
+}
+
+#[test]
+fn kernel_runs_on_a_stream_of_any_context_of_its_library() {
+    on_simulator(Config::new().with_devices(2), |test, _| {
+        let fill = library(test, kernels::FILL).kernel::<Fill>("fill").expect("the library has the kernel");
+        for device in test.driver().devices().expect("devices can be listed") {
+            let stream = device.primary_context().and_then(|context| context.stream()).expect("a stream can be made");
+            let mut buffer = DeviceBuffer::zeroed(&stream, 10).expect("memory suffices");
+            // SAFETY: `fill` writes the first 10 words, which the buffer has.
+            unsafe { fill.launch(&stream, LaunchConfig::for_elements(10), (&mut buffer, 5, 10)) }.expect("it launches");
+            assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5; 10]);
+        }
+    });
+}
+
+#[test]
+fn every_parameter_size_arrives_whole() {
+    #[derive(Clone, Copy)]
+    #[repr(C)]
+    struct Triple {
+        x: u32,
+        y: u32,
+        z: u32,
+    }
+    // SAFETY: `Triple` is `repr(C)`, and the kernel declares the same struct.
+    unsafe impl ByValue for Triple {}
+    type Params<'a> = (u8, u16, u32, u64, f32, f64, &'a mut [u64], Triple);
+
+    on_driver(|test| {
+        let stream = test.stream();
+        let params = library(test, kernels::PARAMS).kernel::<Params>("params").expect("the sizes are right");
+        let mut words = DeviceBuffer::zeroed(&stream, 10).expect("memory suffices");
+        let address = words.as_pointer().as_raw();
+        let triple = Triple { x: 0x0123_4567, y: u32::MAX, z: 1 << 31 };
+        let arguments = (0xab, 0xcdef, 0x1234_5678, u64::MAX - 1, -0.5, f64::MIN_POSITIVE, &mut words, triple);
+        // SAFETY: `params` writes 10 words, which the buffer has.
+        unsafe { params.launch(&stream, LaunchConfig::new(1, 1), arguments) }.expect("it launches");
+        let expected = [
+            0xab,
+            0xcdef,
+            0x1234_5678,
+            u64::MAX - 1,
+            u64::from((-0.5_f32).to_bits()),
+            f64::MIN_POSITIVE.to_bits(),
+            address,
+            0x0123_4567,
+            u64::from(u32::MAX),
+            1 << 31,
+        ];
+        assert_eq!(words.to_vec().expect("the buffer can be read"), expected);
+        let array =
+            library(test, kernels::PARAMS).kernel::<(u8, u16, u32, u64, f32, f64, &mut [u64], [u32; 3])>("params");
+        array.expect("an array of three numbers is as large as the struct");
+    });
+}
+
+#[test]
+fn arguments_are_copied_at_the_launch() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let fill = library(test, kernels::FILL).kernel::<Fill>("fill").expect("the library has the kernel");
+        let mut buffers: Vec<_> = (0..20).map(|_| DeviceBuffer::zeroed(&stream, 4).expect("memory suffices")).collect();
+        let gate = curium_tests::Gate::on(&stream);
+        for (value, buffer) in buffers.iter_mut().enumerate() {
+            // SAFETY: `fill` writes 4 words, which the buffer has.
+            unsafe { fill.launch(&stream, LaunchConfig::new(1, 4), (buffer, value as u32, 4)) }.expect("it launches");
+        }
+        gate.open();
+        for (value, buffer) in buffers.iter().enumerate() {
+            assert_eq!(buffer.to_vec().expect("the buffer can be read"), [value as u32; 4]);
+        }
+    });
+}
+
+#[test]
+fn launch_config_for_elements_has_a_thread_for_each() {
+    for count in [0, 1, 255, 256, 257, 1 << 20, u32::MAX] {
+        let LaunchConfig { grid, block, .. } = LaunchConfig::for_elements(count);
+        assert!(grid.total() * block.total() >= u128::from(count), "{count}");
+        assert!(grid.total() * block.total() < u128::from(count) + 512, "{count}");
+        assert!(grid.x > 0);
+    }
+    assert_eq!(Dimensions::from((2, 3)).total(), 6);
+    assert_eq!(Dimensions::from(u32::MAX).total(), u128::from(u32::MAX));
+    let config = LaunchConfig::new((2, 3, 4), 32).with_shared_bytes(64);
+    assert_eq!(config.to_string(), "2×3×4 blocks of 32×1×1 threads with 64 bytes of shared memory");
+}

@@ -1,0 +1,119 @@
+//! [`Library`]: loading code that belongs to no context.
+#![cfg(not(miri))]
+
+use curium_driver::{CudaVersion, Error, Function, Library};
+use curium_sim::{Config, Fault};
+use curium_sys::CUresult;
+use curium_tests::{kernels, on_driver, on_simulator};
+
+#[test]
+fn library_loads_from_whatever_names_the_driver() {
+    on_driver(|test| {
+        let (device, context, stream) = (test.device(), test.context(), test.stream());
+        for library in [
+            Library::from_ptx(test.driver(), kernels::FILL),
+            Library::from_ptx(&device, kernels::FILL),
+            Library::from_ptx(&context, kernels::FILL),
+            Library::from_ptx(&stream, kernels::FILL),
+        ] {
+            let library = library.expect("the PTX is right");
+            assert!(!library.as_raw().is_null());
+            library.kernel::<(&mut [u32], u32, u32)>("fill").expect("the library has the kernel");
+        }
+    });
+}
+
+#[test]
+fn library_needs_no_current_context() {
+    on_driver(|test| {
+        test.assert_calls(Function::cuCtxPushCurrent_v2, 0, || {
+            Library::from_ptx(test.driver(), kernels::SAXPY).expect("the PTX is right");
+        });
+    });
+}
+
+#[test]
+fn broken_ptx_is_an_error_with_the_compilers_log() {
+    on_driver(|test| {
+        let broken = kernels::FILL.replacen("st.global.u32", "st.nowhere.u32", 1);
+        assert_ne!(broken, kernels::FILL, "the test breaks the PTX");
+        let error = Library::from_ptx(test.driver(), &broken).expect_err("the PTX is broken");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_PTX));
+        assert_eq!(error.function(), Some(Function::cuLibraryLoadData));
+        let Error::Call(error) = error else { panic!("{error}") };
+        let log = error.log.as_deref().expect("the compiler says what is wrong");
+        let line = broken.lines().position(|line| line.contains("st.nowhere")).expect("the line is there") + 1;
+        assert!(log.contains(&format!("line {line}")), "{log}");
+        assert!(error.to_string().contains(log.trim_end()), "{error}");
+    });
+}
+
+#[test]
+fn ptx_that_is_too_new_is_an_error_that_names_both_versions() {
+    on_driver(|test| {
+        let driver = test.driver().version();
+        for directive in [".version 9.9", ".version 9.9 // by hand", ".version\t9.9"] {
+            let ptx = format!("{directive}\n.target sm_75\n.address_size 64\n.visible .entry nothing() {{ ret; }}\n");
+            let error = Library::from_ptx(test.driver(), &ptx).expect_err("no driver knows this version");
+            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION), "{error}");
+            let text = error.to_string();
+            assert!(text.contains("PTX 9.9 needs a driver for CUDA 13.9"), "{directive}: {text}");
+            assert!(text.contains(&format!("this one is for CUDA {driver}")), "{directive}: {text}");
+        }
+    });
+}
+
+#[test]
+fn text_that_is_no_ptx_is_an_error_before_the_driver_is_called() {
+    on_driver(|test| {
+        test.assert_calls(Function::cuLibraryLoadData, 0, || {
+            for (text, reason) in [
+                ("", "not with \"\""),
+                ("\u{7f}ELF\u{2}\u{1}", "PTX begins with a directive or a comment"),
+                ("__global__ void f() {}", "not with \"__global__ v\""),
+                (".version 7.8\0.target sm_75", "NUL at byte 12"),
+                (".version 7.8\n\0", "NUL at byte 13 of 14"),
+            ] {
+                let error = Library::from_ptx(test.driver(), text).expect_err("this is no PTX");
+                assert!(matches!(error, Error::Argument(_)), "{error}");
+                assert!(error.to_string().starts_with("Library::from_ptx: "), "{error}");
+                assert!(error.to_string().contains(reason), "{error}");
+            }
+        });
+    });
+}
+
+#[test]
+fn library_on_a_driver_without_libraries_is_an_error_that_names_the_version_needed() {
+    on_simulator(Config::new().with_driver_version(CudaVersion::new(11, 8)), |test, _| {
+        let error = Library::from_ptx(test.driver(), kernels::FILL).expect_err("CUDA 11.8 has no libraries");
+        assert!(matches!(error, Error::Missing(_)), "{error}");
+        assert_eq!(
+            error.to_string(),
+            "cuLibraryLoadData needs a driver for CUDA 12.0 or newer, and this one is for CUDA 11.8"
+        );
+    });
+}
+
+#[test]
+fn library_in_use_is_given_back_by_close() {
+    on_driver(|test| {
+        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
+        let kernel = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("the library has the kernel");
+        let (library, error) = library.close().expect_err("the kernel keeps the library");
+        assert!(matches!(error, Error::Argument(_)), "{error}");
+        drop(kernel);
+        library.close().map_err(|(_, error)| error).expect("nothing keeps the library any more");
+    });
+}
+
+#[test]
+fn library_that_the_driver_does_not_unload_is_given_back_by_close() {
+    on_simulator(Config::new(), |test, simulator| {
+        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
+        simulator.inject(Fault::on(Function::cuLibraryUnload).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+        let (library, error) = library.close().expect_err("the driver refuses once");
+        assert_eq!(error.function(), Some(Function::cuLibraryUnload));
+        library.kernel::<(&mut [u32], u32, u32)>("fill").expect("the library is still there");
+    });
+}

@@ -1,0 +1,20 @@
+//! What holds on every driver, one file per object: run on the simulator, and with `CURIUM_TEST_DRIVER=cuda` on this machine's.
+
+mod context;
+mod device;
+mod device_buffer;
+mod driver;
+mod error;
+mod event;
+mod fault;
+mod hazard;
+mod kernel;
+mod kernels;
+mod library;
+mod module;
+mod neutrality;
+mod operations;
+mod pinned_buffer;
+mod release;
+mod sticky;
+mod stream;

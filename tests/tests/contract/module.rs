@@ -1,0 +1,95 @@
+//! [`Module`]: loading code into a context.
+#![cfg(not(miri))]
+
+use curium_driver::{CudaVersion, Error, Function, LaunchConfig, Module};
+use curium_memory::DeviceBuffer;
+use curium_sim::{Config, Fault};
+use curium_sys::CUresult;
+use curium_tests::{kernels, on_driver, on_simulator};
+
+#[test]
+fn kernel_of_a_module_runs() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let module = Module::from_ptx(stream.context(), kernels::FILL).expect("the PTX is right");
+        assert_eq!(module.context(), stream.context());
+        assert!(!module.as_raw().is_null());
+        let fill = module.kernel::<(&mut [u32], u32, u32)>("fill").expect("the module has the kernel");
+        drop(module);
+        let mut buffer = DeviceBuffer::zeroed(&stream, 100).expect("memory suffices");
+        // SAFETY: `fill` writes the first 100 words, which the buffer has.
+        unsafe { fill.launch(&stream, LaunchConfig::for_elements(100), (&mut buffer, 9, 100)) }.expect("it launches");
+        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [9; 100]);
+    });
+}
+
+#[test]
+fn modules_work_on_the_oldest_driver() {
+    on_simulator(Config::new().with_driver_version(CudaVersion::new(11, 8)), |test, _| {
+        let module = Module::from_ptx(&test.context(), kernels::FILL).expect("CUDA 11.8 has modules");
+        module.kernel::<(&mut [u32], u32, u32)>("fill").expect("the module has the kernel");
+        let unchecked = module.kernel::<(u8,)>("fill");
+        unchecked.expect("a driver before CUDA 12.4 cannot tell the parameters");
+    });
+}
+
+#[test]
+fn broken_ptx_is_an_error_with_the_compilers_log() {
+    on_driver(|test| {
+        let broken = kernels::SAXPY.replacen("fma.rn.f32", "fma.xx.f32", 1);
+        assert_ne!(broken, kernels::SAXPY, "the test breaks the PTX");
+        let error = Module::from_ptx(&test.context(), &broken).expect_err("the PTX is broken");
+        assert_eq!(error.function(), Some(Function::cuModuleLoadDataEx));
+        let Error::Call(error) = error else { panic!("{error}") };
+        let log = error.log.as_deref().expect("the compiler says what is wrong");
+        let line = broken.lines().position(|line| line.contains("fma.xx")).expect("the line is there") + 1;
+        assert!(log.contains(&format!("line {line}")), "{log}");
+    });
+}
+
+#[test]
+fn missing_kernel_is_an_error_that_names_it() {
+    on_driver(|test| {
+        let module = Module::from_ptx(&test.context(), kernels::FILL).expect("the PTX is right");
+        let error = module.kernel::<()>("absent").expect_err("there is no such kernel");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_FOUND));
+        assert_eq!(error.function(), Some(Function::cuModuleGetFunction));
+        assert!(error.to_string().contains("kernel `absent`"), "{error}");
+    });
+}
+
+#[test]
+fn module_in_use_is_given_back_by_close() {
+    on_driver(|test| {
+        let module = Module::from_ptx(&test.context(), kernels::FILL).expect("the PTX is right");
+        let clone = module.clone();
+        let (module, error) = module.close().expect_err("the clone keeps the module");
+        assert!(matches!(error, Error::Argument(_)), "{error}");
+        drop(clone);
+        module.close().map_err(|(_, error)| error).expect("nothing keeps the module any more");
+    });
+}
+
+#[test]
+fn module_that_the_driver_does_not_unload_is_given_back_by_close() {
+    on_simulator(Config::new(), |test, simulator| {
+        for function in [Function::cuModuleUnload, Function::cuCtxGetCurrent, Function::cuCtxPushCurrent_v2] {
+            let module = Module::from_ptx(&test.context(), kernels::FILL).expect("the PTX is right");
+            simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+            let (module, error) = module.close().expect_err("the driver refuses once");
+            assert_eq!(error.function(), Some(function));
+            module.kernel::<(&mut [u32], u32, u32)>("fill").expect("the module is still there");
+        }
+    });
+}
+
+#[test]
+fn module_is_unloaded_once_though_its_context_cannot_be_left() {
+    on_simulator(Config::new(), |test, simulator| {
+        let module = Module::from_ptx(&test.context(), kernels::FILL).expect("the PTX is right");
+        simulator.inject(Fault::on(Function::cuCtxPopCurrent_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+        let before = simulator.calls(Function::cuModuleUnload);
+        drop(module);
+        assert_eq!(simulator.calls(Function::cuModuleUnload) - before, 1);
+    });
+}

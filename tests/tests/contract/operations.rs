@@ -1,0 +1,177 @@
+//! Every public operation of the driver and the memory layer that calls the driver, by name, for tests that hold for all of them.
+
+use std::any::Any;
+
+use curium_driver::{Context, Device, Driver, Event, EventFlags, Result, Stream, StreamOptions};
+use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags};
+use curium_sys::CUdevice_attribute;
+use curium_tests::{TestDriver, stream_work};
+
+/// What operations work on. Everything here is idle: nothing is pending on the streams.
+pub(crate) struct Fixture {
+    pub(crate) driver: Driver,
+    pub(crate) device: Device,
+    pub(crate) context: Context,
+    stream: Stream,
+    other: Stream,
+    event: Event,
+    later: Event,
+    buffer: DeviceBuffer<u32>,
+    target: DeviceBuffer<u32>,
+    #[cfg(not(miri))]
+    pub(crate) code: code::Code,
+}
+
+/// What an operation made, which is dropped only when the test wants it.
+pub(crate) type Made = Box<dyn Any>;
+
+/// A name and what is done.
+pub(crate) type Operation = (&'static str, fn(&mut Fixture) -> Result<Made>);
+
+const LEN: usize = 16;
+
+impl Fixture {
+    pub(crate) fn new(test: &TestDriver) -> Self {
+        Self::prepare(test).expect("the driver works")
+    }
+
+    fn prepare(test: &TestDriver) -> Result<Self> {
+        let device = test.device();
+        let context = device.primary_context()?;
+        let (stream, other) = (context.stream()?, context.stream()?);
+        let event = Event::new(&context, EventFlags::empty())?;
+        let later = Event::new(&context, EventFlags::empty())?;
+        event.record(&stream)?;
+        later.record(&stream)?;
+        let buffer = DeviceBuffer::from_slice(&stream, &[1; LEN])?;
+        let target = DeviceBuffer::from_slice(&other, &[2; LEN])?;
+        context.synchronize()?;
+        Ok(Self {
+            driver: test.driver().clone(),
+            #[cfg(not(miri))]
+            code: code::Code::new(&context)?,
+            device,
+            context,
+            stream,
+            other,
+            event,
+            later,
+            buffer,
+            target,
+        })
+    }
+}
+
+/// The operations that need no code.
+pub(crate) const OPERATIONS: &[Operation] = &[
+    ("Driver::device_count", |fixture| made(fixture.driver.device_count()?)),
+    ("Driver::device", |fixture| made(fixture.driver.device(0)?)),
+    ("Driver::devices", |fixture| made(fixture.driver.devices()?)),
+    ("Device::name", |fixture| made(fixture.device.name()?)),
+    ("Device::uuid", |fixture| made(fixture.device.uuid()?)),
+    ("Device::pci_bus_id", |fixture| made(fixture.device.pci_bus_id()?)),
+    ("Device::total_memory", |fixture| made(fixture.device.total_memory()?)),
+    ("Device::attribute", |fixture| made(fixture.device.attribute(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE)?)),
+    ("Device::compute_capability", |fixture| made(fixture.device.compute_capability()?)),
+    ("Device::primary_context", |fixture| made(fixture.device.primary_context()?)),
+    ("Context::stream", |fixture| made(fixture.context.stream()?)),
+    ("Context::synchronize", |fixture| made(fixture.context.synchronize()?)),
+    ("Context::memory_info", |fixture| made(fixture.context.memory_info()?)),
+    ("Context::close", |fixture| fixture.device.primary_context()?.close().map_err(|(_, error)| error).map(boxed)),
+    ("Stream::new", |fixture| made(Stream::new(&fixture.context, StreamOptions::new())?)),
+    ("Stream::synchronize", |fixture| made(fixture.stream.synchronize()?)),
+    ("Stream::is_finished", |fixture| made(fixture.stream.is_finished()?)),
+    ("Stream::wait_event", |fixture| made(fixture.other.wait_event(&fixture.event)?)),
+    ("Stream::close", |fixture| fixture.context.stream()?.close().map_err(|(_, error)| error).map(boxed)),
+    ("Event::new", |fixture| made(Event::new(&fixture.context, EventFlags::empty())?)),
+    ("Event::record", |fixture| made(fixture.event.record(&fixture.other)?)),
+    ("Event::is_finished", |fixture| made(fixture.event.is_finished()?)),
+    ("Event::synchronize", |fixture| made(fixture.event.synchronize()?)),
+    ("Event::milliseconds_since", |fixture| made(fixture.later.milliseconds_since(&fixture.event)?)),
+    ("Event::elapsed_since", |fixture| made(fixture.later.elapsed_since(&fixture.event)?)),
+    ("Event::close", |fixture| {
+        Event::new(&fixture.context, EventFlags::empty())?.close().map_err(|(_, error)| error).map(boxed)
+    }),
+    ("DeviceBuffer::uninit", |fixture| made(DeviceBuffer::<u32>::uninit(&fixture.stream, LEN)?)),
+    ("DeviceBuffer::zeroed", |fixture| made(DeviceBuffer::<u32>::zeroed(&fixture.stream, LEN)?)),
+    ("DeviceBuffer::from_slice", |fixture| made(DeviceBuffer::from_slice(&fixture.stream, &[3_u32; LEN])?)),
+    ("DeviceBuffer::copy_from_slice", |fixture| made(fixture.buffer.copy_from_slice(&[4; LEN])?)),
+    ("DeviceBuffer::copy_to_slice", |fixture| made(fixture.buffer.copy_to_slice(&mut [0; LEN])?)),
+    ("DeviceBuffer::to_vec", |fixture| made(fixture.buffer.to_vec()?)),
+    ("DeviceBuffer::copy_from_buffer", |fixture| made(fixture.target.copy_from_buffer(&fixture.buffer)?)),
+    ("Argument::bind", |fixture| made(stream_work::copy(&fixture.stream, &mut fixture.target, &fixture.buffer)?)),
+    ("DeviceBuffer::close", |fixture| {
+        let buffer = DeviceBuffer::<u32>::zeroed(&fixture.stream, LEN)?;
+        buffer.close().map_err(|(_, error)| error).map(boxed)
+    }),
+    ("PinnedBuffer::zeroed", |fixture| made(PinnedBuffer::<u32>::zeroed(&fixture.context, LEN, PinnedFlags::empty())?)),
+    ("PinnedBuffer::from_slice", |fixture| {
+        made(PinnedBuffer::from_slice(&fixture.context, &[5_u32; LEN], PinnedFlags::empty())?)
+    }),
+    ("PinnedBuffer::close", |fixture| {
+        let buffer = PinnedBuffer::<u32>::zeroed(&fixture.context, LEN, PinnedFlags::empty())?;
+        buffer.close().map_err(|(_, error)| error).map(boxed)
+    }),
+];
+
+/// All operations.
+pub(crate) fn all() -> Vec<Operation> {
+    #[cfg(not(miri))]
+    return [OPERATIONS, code::OPERATIONS].concat();
+    #[cfg(miri)]
+    return OPERATIONS.to_vec();
+}
+
+#[expect(clippy::unnecessary_wraps, reason = "the operations return it")]
+fn made<T: 'static>(value: T) -> Result<Made> {
+    Ok(boxed(value))
+}
+
+fn boxed<T: 'static>(value: T) -> Made {
+    Box::new(value)
+}
+
+#[cfg(not(miri))]
+mod code {
+    //! The operations on code, which Miri is too slow for.
+
+    use curium_driver::{Context, Kernel, LaunchConfig, Library, Module, Result};
+    use curium_tests::kernels;
+
+    use super::{Operation, boxed, made};
+
+    type Fill = (&'static mut [u32], u32, u32);
+
+    pub(crate) struct Code {
+        pub(crate) library: Library,
+        module: Module,
+        fill: Kernel<Fill>,
+    }
+
+    impl Code {
+        pub(super) fn new(context: &Context) -> Result<Self> {
+            let library = Library::from_ptx(context, kernels::FILL)?;
+            let fill = library.kernel("fill")?;
+            Ok(Self { library, module: Module::from_ptx(context, kernels::FILL)?, fill })
+        }
+    }
+
+    pub(super) const OPERATIONS: &[Operation] = &[
+        ("Library::from_ptx", |fixture| made(Library::from_ptx(&fixture.driver, kernels::FILL)?)),
+        ("Library::kernel", |fixture| made(fixture.code.library.kernel::<Fill>("fill")?)),
+        ("Library::close", |fixture| {
+            Library::from_ptx(&fixture.driver, kernels::FILL)?.close().map_err(|(_, error)| error).map(boxed)
+        }),
+        ("Module::from_ptx", |fixture| made(Module::from_ptx(&fixture.context, kernels::FILL)?)),
+        ("Module::kernel", |fixture| made(fixture.code.module.kernel::<Fill>("fill")?)),
+        ("Module::close", |fixture| {
+            Module::from_ptx(&fixture.context, kernels::FILL)?.close().map_err(|(_, error)| error).map(boxed)
+        }),
+        ("Kernel::launch", |fixture| {
+            let config = LaunchConfig::for_elements(super::LEN as u32);
+            let arguments = (&mut fixture.buffer, 6, super::LEN as u32);
+            // SAFETY: `fill` writes as many words as the buffer has.
+            made(unsafe { fixture.code.fill.launch(&fixture.other, config, arguments) }?)
+        }),
+    ];
+}

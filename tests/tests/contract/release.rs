@@ -1,0 +1,127 @@
+//! What happens when handles are dropped: nothing panics, and a failure is reported.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use curium_driver::{Driver, Event, EventFlags, Function, set_drop_observer};
+use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags};
+use curium_sim::{Config, Fault, Simulator};
+use curium_sys::CUresult;
+use curium_tests::uses_cuda;
+
+/// There is one observer in a process: these tests take turns.
+static TURN: Mutex<()> = Mutex::new(());
+
+/// What the observer was told of the failures of `function` while `action` ran.
+fn reported(function: Function, action: impl FnOnce()) -> Vec<String> {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let errors = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&errors);
+    set_drop_observer(Some(Arc::new(move |error| {
+        // Tests beside this one may drop handles, too; they fail with other codes.
+        if error.function() == Some(function) && error.code() == Some(CUresult::CUDA_ERROR_OPERATING_SYSTEM) {
+            sink.lock().unwrap_or_else(PoisonError::into_inner).push(error.to_string());
+        }
+    })));
+    action();
+    set_drop_observer(None);
+    let errors = errors.lock().unwrap_or_else(PoisonError::into_inner);
+    errors.clone()
+}
+
+/// Drops what `make` makes while `function` fails, and gives what the observer was told.
+fn drop_while_failing<T>(function: Function, make: impl FnOnce(&Driver) -> curium_driver::Result<T>) -> Vec<String> {
+    let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
+    // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
+    let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initialises");
+    let made = make(&driver).expect("the handle can be made");
+    simulator.inject(Fault::on(function).always().returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+    reported(function, || drop(made))
+}
+
+#[test]
+fn failed_drop_of_each_object_is_reported_once() {
+    if uses_cuda() {
+        return;
+    }
+    let context = |driver: &Driver| driver.device(0)?.primary_context();
+    let stream = |driver: &Driver| context(driver)?.stream();
+    let reports = [
+        drop_while_failing(Function::cuDevicePrimaryCtxRelease_v2, context),
+        drop_while_failing(Function::cuStreamDestroy_v2, stream),
+        drop_while_failing(Function::cuEventDestroy_v2, |driver| Event::new(&context(driver)?, EventFlags::empty())),
+        drop_while_failing(Function::cuMemFreeAsync, |driver| DeviceBuffer::<u8>::zeroed(&stream(driver)?, 8)),
+        drop_while_failing(Function::cuMemFreeHost, |driver| {
+            PinnedBuffer::<u8>::zeroed(&context(driver)?, 8, PinnedFlags::empty())
+        }),
+    ];
+    for report in reports {
+        assert_eq!(report.len(), 1, "{report:?}");
+        assert!(report[0].contains("CUDA_ERROR_OPERATING_SYSTEM (304)"), "{report:?}");
+    }
+}
+
+#[test]
+fn observer_that_panics_does_not_make_a_drop_panic() {
+    if uses_cuda() {
+        return;
+    }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
+    // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
+    let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initialises");
+    let stream = driver.device(0).and_then(|device| device.primary_context()?.stream()).expect("a stream can be made");
+    simulator.inject(Fault::on(Function::cuStreamDestroy_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+    set_drop_observer(Some(Arc::new(|error| {
+        assert_ne!(error.function(), Some(Function::cuStreamDestroy_v2), "this panic is part of the test");
+    })));
+    drop(stream);
+    set_drop_observer(None);
+}
+
+#[test]
+fn drop_after_the_driver_ended_is_silent() {
+    if uses_cuda() {
+        return;
+    }
+    let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
+    // SAFETY: the simulator implements the driver's functions; once it has ended, they say so.
+    let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initialises");
+    let stream = driver.device(0).and_then(|device| device.primary_context()?.stream()).expect("a stream can be made");
+    let buffer = DeviceBuffer::<u8>::zeroed(&stream, 8).expect("memory suffices");
+    // Taken first, so that no other simulator takes the place of this one meanwhile.
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    drop(simulator);
+    let error = stream.synchronize().expect_err("the driver has ended");
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_DEINITIALIZED));
+    let ended = Arc::new(Mutex::new(0));
+    let count = Arc::clone(&ended);
+    set_drop_observer(Some(Arc::new(move |error| {
+        if error.code() == Some(CUresult::CUDA_ERROR_DEINITIALIZED) {
+            *count.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        }
+    })));
+    drop((buffer, stream, driver));
+    set_drop_observer(None);
+    assert_eq!(*ended.lock().unwrap_or_else(PoisonError::into_inner), 0, "a driver that is gone is no news");
+}
+
+#[test]
+fn handles_dropped_in_any_order_leave_nothing() {
+    // Every order of four handles that depend on each other.
+    for order in 0..24 {
+        curium_tests::on_driver(|test| {
+            let context = test.context();
+            let stream = context.stream().expect("a context gives a stream");
+            let event = Event::new(&context, EventFlags::empty()).expect("an event can be made");
+            event.record(&stream).expect("an event can be recorded");
+            let buffer = DeviceBuffer::<u8>::zeroed(&stream, 8).expect("memory suffices");
+            let mut handles: Vec<Box<dyn std::any::Any>> =
+                vec![Box::new(context), Box::new(stream), Box::new(event), Box::new(buffer)];
+            let mut rest = order;
+            for remaining in (1..=4).rev() {
+                drop(handles.remove(rest % remaining));
+                rest /= remaining;
+            }
+        });
+    }
+}

@@ -1,0 +1,91 @@
+//! Errors that end a context: they are reported by the first wait and by everything after it, and nothing hangs or panics.
+//!
+//! On a real driver the rest of the process is useless then, so that each of these tests runs in a process of its own.
+#![cfg(not(miri))]
+
+use curium_driver::{Error, Kernel, LaunchConfig, Library, Signature};
+use curium_memory::DeviceBuffer;
+use curium_sys::CUresult;
+use curium_tests::{TestDriver, in_own_process, kernels, on_driver};
+
+fn faulty<S: Signature>(test: &TestDriver, name: &str) -> Kernel<S> {
+    let library = Library::from_ptx(test.driver(), kernels::FAULTS).expect("the PTX is right");
+    library.kernel(name).expect("the library has the kernel")
+}
+
+#[track_caller]
+fn assert_sticky(error: &Error, code: CUresult) {
+    assert_eq!(error.code(), Some(code), "{error}");
+    assert!(error.is_sticky(), "{error}");
+    assert!(error.to_string().contains("the context is lost"), "{error}");
+}
+
+/// What holds once a kernel of `code` was launched on `stream`, and nobody has waited for it.
+fn assert_context_is_lost(test: &TestDriver, buffer: DeviceBuffer<u32>, code: CUresult) {
+    let stream = buffer.stream().clone();
+    assert_sticky(&stream.synchronize().expect_err("the kernel fails"), code);
+    assert_sticky(&stream.synchronize().expect_err("the error stays"), code);
+    assert_sticky(&stream.context().synchronize().expect_err("the error stays"), code);
+    assert_sticky(&buffer.to_vec().expect_err("nothing can be read any more"), code);
+    assert_sticky(&DeviceBuffer::<u8>::zeroed(&stream, 8).expect_err("nothing can be allocated any more"), code);
+    assert_sticky(&test.context().synchronize().expect_err("retaining again does not help"), code);
+    let (buffer, error) = buffer.close().expect_err("nothing can be freed any more");
+    assert_sticky(&error, code);
+    test.device().name().expect("what touches no context works");
+    // The simulator can forget the error, and then everything is freed as usual.
+    if let Some(simulator) = test.simulator() {
+        simulator.reset_errors();
+    }
+    drop(buffer);
+}
+
+#[test]
+fn kernel_that_writes_out_of_bounds_ends_the_context() {
+    in_own_process("sticky::kernel_that_writes_out_of_bounds_ends_the_context", || {
+        on_driver(|test| {
+            let stream = test.stream();
+            let write_at = faulty::<(&mut [u32], u64, u32)>(test, "write_at");
+            let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
+            // SAFETY: the kernel writes out of bounds, which the device notices at this distance: no memory of ours is changed.
+            let launched = unsafe { write_at.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 1 << 42, 1)) };
+            launched.expect("the launch itself succeeds");
+            assert_context_is_lost(test, buffer, CUresult::CUDA_ERROR_ILLEGAL_ADDRESS);
+        });
+    });
+}
+
+#[test]
+fn kernel_that_writes_misaligned_ends_the_context() {
+    in_own_process("sticky::kernel_that_writes_misaligned_ends_the_context", || {
+        on_driver(|test| {
+            let stream = test.stream();
+            let write = faulty::<(&mut [u8], u32)>(test, "write_misaligned");
+            let mut bytes = DeviceBuffer::<u8>::zeroed(&stream, 8).expect("memory suffices");
+            let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
+            // SAFETY: the kernel writes within the buffer, but misaligned, which the device refuses.
+            unsafe { write.launch(&stream, LaunchConfig::new(1, 1), (&mut bytes, 1)) }.expect("the launch succeeds");
+            assert_sticky(
+                &stream.synchronize().expect_err("the kernel fails"),
+                CUresult::CUDA_ERROR_MISALIGNED_ADDRESS,
+            );
+            assert_context_is_lost(test, buffer, CUresult::CUDA_ERROR_MISALIGNED_ADDRESS);
+        });
+    });
+}
+
+#[test]
+fn kernel_that_traps_ends_the_context() {
+    in_own_process("sticky::kernel_that_traps_ends_the_context", || {
+        on_driver(|test| {
+            let stream = test.stream();
+            let trap = faulty::<(u32,)>(test, "trap");
+            let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
+            // SAFETY: the kernel touches no memory.
+            unsafe { trap.launch(&stream, LaunchConfig::new(1, 1), (0,)) }.expect("it launches");
+            stream.synchronize().expect("without its condition the kernel does nothing");
+            // SAFETY: the kernel touches no memory.
+            unsafe { trap.launch(&stream, LaunchConfig::new(1, 1), (1,)) }.expect("the launch itself succeeds");
+            assert_context_is_lost(test, buffer, CUresult::CUDA_ERROR_LAUNCH_FAILED);
+        });
+    });
+}

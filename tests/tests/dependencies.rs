@@ -1,0 +1,123 @@
+//! The direction of dependencies: which of our packages may use which, and how little the libraries pull in.
+
+use std::collections::BTreeSet;
+use std::process::Command;
+
+use curium_tests::uses_cuda;
+
+/// The packages that `package` depends on by `edges`, directly or through others as deep as `depth`, without itself.
+fn dependencies(package: &str, edges: &str, depth: &str) -> BTreeSet<String> {
+    let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+    let arguments = ["tree", "--offline", "--package", package, "--edges", edges, "--depth", depth, "--prefix", "none"];
+    let output = Command::new(cargo)
+        .args(arguments)
+        .args(["--format", "{p}", "--target", "all", "--all-features"])
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .output()
+        .expect("cargo can be started");
+    assert!(output.status.success(), "cargo tree failed: {}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).expect("cargo writes text");
+    let names = text.lines().filter_map(|line| line.split_whitespace().next()).map(str::to_owned);
+    names.filter(|name| name != package).collect()
+}
+
+/// Those of `names` that are ours.
+fn ours(names: BTreeSet<String>) -> Vec<String> {
+    names.into_iter().filter(|name| name == "curium" || name.starts_with("curium-")).collect()
+}
+
+/// The arrows that the design allows, each package with those that it may use directly.
+const ARROWS: [(&str, &[&str]); 9] = [
+    ("curium-sys", &[]),
+    ("curium-sim", &["curium-sys"]),
+    ("curium-driver", &["curium-sys"]),
+    ("curium-memory", &["curium-driver"]),
+    ("curium-nvrtc", &["curium-driver"]),
+    ("curium", &["curium-driver", "curium-memory", "curium-nvrtc"]),
+    ("curium-cli", &["curium", "curium-sim"]),
+    ("curium-tests", &["curium", "curium-driver", "curium-memory", "curium-nvrtc", "curium-sim", "curium-sys"]),
+    ("xtask", &[]),
+];
+
+#[test]
+fn packages_use_only_those_that_the_design_lets_them() {
+    if uses_cuda() {
+        return;
+    }
+    for (package, allowed) in ARROWS {
+        for used in ours(dependencies(package, "normal,build", "1")) {
+            assert!(allowed.contains(&used.as_str()), "{package} may not depend on {used}");
+        }
+    }
+}
+
+#[test]
+fn every_package_of_the_workspace_is_on_the_list() {
+    if uses_cuda() {
+        return;
+    }
+    let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../crates");
+    let folders = std::fs::read_dir(root).expect("the crates are there");
+    let manifests = folders.map(|folder| folder.expect("a folder can be read").path().join("Cargo.toml"));
+    for manifest in manifests.filter(|manifest| manifest.exists()) {
+        let text = std::fs::read_to_string(&manifest).expect("a manifest can be read");
+        let name = text.lines().find_map(|line| line.strip_prefix("name = ")).expect("a package has a name");
+        let name = name.trim_matches('"');
+        assert!(ARROWS.iter().any(|(package, _)| *package == name), "{name} is not on the list of this test");
+    }
+}
+
+#[test]
+fn libraries_use_the_simulator_in_tests_only() {
+    if uses_cuda() {
+        return;
+    }
+    for package in ["curium-sys", "curium-driver", "curium-memory", "curium-nvrtc", "curium"] {
+        let all = dependencies(package, "normal,build", "255");
+        assert!(!all.contains("curium-sim"), "{package} depends on the simulator");
+    }
+    let tests = ours(dependencies("curium-driver", "dev", "1"));
+    assert_eq!(tests, ["curium-sim"], "this test can tell what is used in tests only");
+}
+
+#[test]
+fn libraries_pull_in_no_more_packages_than_counted() {
+    if uses_cuda() {
+        return;
+    }
+    let allowed: BTreeSet<&str> = BTreeSet::from([
+        "bitflags",
+        "bytemuck",
+        "cfg-if",
+        "curium-driver",
+        "curium-sys",
+        "libc",
+        "libloading",
+        "lock_api",
+        "once_cell",
+        "parking_lot",
+        "parking_lot_core",
+        "pin-project-lite",
+        "proc-macro2",
+        "quote",
+        "redox_syscall",
+        "scopeguard",
+        "smallvec",
+        "syn",
+        "thiserror",
+        "thiserror-impl",
+        "tracing",
+        "tracing-core",
+        "unicode-ident",
+        "windows-link",
+    ]);
+    let found = dependencies("curium-memory", "normal,build", "255");
+    let new: Vec<_> = found.iter().filter(|name| !allowed.contains(name.as_str())).collect();
+    assert_eq!(
+        new,
+        Vec::<&String>::new(),
+        "a new dependency is a commit of its own, which adds it here with its reason"
+    );
+    let gone: Vec<_> = allowed.iter().filter(|name| !found.contains(**name)).collect();
+    assert_eq!(gone, Vec::<&&str>::new(), "these are no longer used: take them off the list");
+}

@@ -1,0 +1,270 @@
+//! The loader, on libraries of every kind: the simulator's `libcuda.so.1`, and what is no driver, or none that serves.
+#![cfg(all(target_os = "linux", not(miri)))]
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::sync::LazyLock;
+
+use curium_driver::{CudaVersion, Driver, Error, Function};
+use curium_sys::{Api, LoadError, Rejection};
+use curium_tests::uses_cuda;
+
+/// Where these tests build what they load.
+const FOLDER: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/load");
+
+/// The simulator as a shared library, built once.
+static SIMULATOR: LazyLock<PathBuf> = LazyLock::new(|| {
+    let target = Path::new(FOLDER).join("simulator");
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    cargo.args([
+        "rustc",
+        "--offline",
+        "--package",
+        "curium-sim",
+        "--lib",
+        "--features",
+        "export",
+        "--crate-type",
+        "cdylib",
+    ]);
+    cargo.arg("--target-dir").arg(&target).args(["--", "-C", "link-arg=-Wl,-soname,libcuda.so.1"]);
+    // What Cargo sets for a test would have it build everything again.
+    let own = std::env::vars_os().map(|(name, _)| name).filter(|name| is_cargos_own(&name.to_string_lossy()));
+    own.for_each(|name| drop(cargo.env_remove(name)));
+    run(cargo.current_dir(env!("CARGO_MANIFEST_DIR")));
+    let library = target.join("driver/libcuda.so.1");
+    std::fs::create_dir_all(target.join("driver")).expect("a folder can be made");
+    std::fs::copy(target.join("debug/libcurium_sim.so"), &library).expect("the library was built");
+    library
+});
+
+fn is_cargos_own(name: &str) -> bool {
+    name.starts_with("CARGO_") && name != "CARGO_HOME" || name == "CARGO" || name == "LD_LIBRARY_PATH"
+}
+
+fn run(command: &mut Command) {
+    let output = command.output().unwrap_or_else(|error| panic!("{command:?} cannot be started: {error}"));
+    assert!(output.status.success(), "{command:?} failed:\n{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A folder of its own for one test.
+fn folder(test: &str) -> PathBuf {
+    let folder = Path::new(FOLDER).join(test);
+    std::fs::create_dir_all(&folder).expect("a folder can be made");
+    folder
+}
+
+/// A shared library at `path` with this source.
+fn build(path: &Path, source: &str) {
+    let text = path.with_extension("rs");
+    std::fs::write(&text, source).expect("a file can be written");
+    let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
+    run(rustc.args(["--edition", "2024", "--crate-type", "cdylib", "-C", "opt-level=0", "-o"]).args([path, &text]));
+}
+
+/// A library that says to be the driver of `version` unless `code` is an error, and has no function but `cuInit`.
+fn build_driver(path: &Path, code: u32, version: i32) {
+    let source = format!(
+        "#[unsafe(no_mangle)] pub extern \"C\" fn cuInit(_: u32) -> u32 {{ {code} }}
+        #[unsafe(no_mangle)] pub unsafe extern \"C\" fn cuDriverGetVersion(version: *mut i32) -> u32 {{
+            if {code} == 0 {{ unsafe {{ version.write({version}) }} }}
+            {code}
+        }}"
+    );
+    build(path, &source);
+}
+
+fn load(path: &Path) -> Result<Api, LoadError> {
+    // SAFETY: the libraries of this file are the simulator, or have functions of the driver's signatures only.
+    unsafe { Api::load_from(path) }
+}
+
+/// Why `path` does not load, and the text of the error, which names the path and what to do.
+fn rejection(path: &Path) -> (Rejection, String) {
+    let error = load(path).expect_err("this does not serve as a driver");
+    let text = error.to_string();
+    assert!(text.starts_with("no CUDA driver could be loaded; tried\n  "), "{text}");
+    assert!(text.contains(&format!("\n  {}: ", path.display())), "{text}");
+    assert!(text.contains("\nto mend it: "), "{text}");
+    let [attempt] = *Box::<[_; 1]>::try_from(error.attempts).expect("one path was tried");
+    assert_eq!(attempt.path, path);
+    (attempt.rejection, text)
+}
+
+/// What the program that reports on its driver says, with these variables set and no others that name a driver.
+fn report(variables: &[(&str, &Path)]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_report"));
+    command.env_remove("CURIUM_DRIVER_PATH").env_remove("LD_LIBRARY_PATH");
+    command.envs(variables.iter().copied()).output().expect("the program can be started")
+}
+
+#[track_caller]
+fn assert_reports_saxpy(output: &Output) -> String {
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{}: {out}{err}", output.status);
+    assert!(out.contains("saxpy: [12.0, 24.0, 36.0]"), "{out}{err}");
+    out.into_owned()
+}
+
+#[track_caller]
+fn assert_reports_error(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.starts_with("error: "), "{text}");
+    text
+}
+
+#[test]
+fn absent_file_is_an_error_that_names_path_reason_and_remedy() {
+    let path = folder("absent").join("libcuda.so.1");
+    let (rejection, text) = rejection(&path);
+    assert!(matches!(rejection, Rejection::Unloadable { .. }), "{rejection:?}");
+    assert!(text.contains("No such file") && text.contains("install the NVIDIA driver"), "{text}");
+}
+
+#[test]
+fn file_that_is_no_library_is_an_error_that_says_so() {
+    let folder = folder("no_library");
+    for (name, bytes) in [("text", b"hello".as_slice()), ("empty", b""), ("header", b"\x7fELF\x02\x01\x01")] {
+        let path = folder.join(name);
+        std::fs::write(&path, bytes).expect("a file can be written");
+        let (rejection, text) = rejection(&path);
+        assert!(matches!(rejection, Rejection::Unloadable { .. }), "{rejection:?}");
+        assert!(text.contains(name), "{text}");
+    }
+}
+
+#[test]
+fn library_without_the_drivers_functions_is_an_error_that_says_so() {
+    let path = folder("no_symbols").join("libcuda.so.1");
+    build(&path, "#[unsafe(no_mangle)] pub extern \"C\" fn nothing() {}");
+    let (rejection, text) = rejection(&path);
+    assert!(matches!(rejection, Rejection::NotADriver), "{rejection:?}");
+    assert!(text.contains("has no cuInit"), "{text}");
+}
+
+#[test]
+fn stub_is_an_error_that_says_what_a_stub_is_and_where_it_comes_from() {
+    let path = folder("stub").join("libcuda.so");
+    build_driver(&path, 34, 0);
+    let (rejection, text) = rejection(&path);
+    assert!(matches!(rejection, Rejection::Stub), "{rejection:?}");
+    assert!(text.contains("stub library") && text.contains("`stubs` folder off the library search path"), "{text}");
+}
+
+#[test]
+fn driver_that_is_too_old_is_an_error_that_names_both_versions() {
+    let path = folder("old").join("libcuda.so.1");
+    build_driver(&path, 0, 11040);
+    let (rejection, text) = rejection(&path);
+    assert!(matches!(rejection, Rejection::TooOld { found } if found == CudaVersion::new(11, 4)), "{rejection:?}");
+    assert!(text.contains("CUDA 11.4, but CUDA 11.8 or newer is needed"), "{text}");
+    assert!(text.contains("to mend it: update the NVIDIA driver"), "{text}");
+}
+
+#[test]
+fn driver_that_does_not_say_its_version_is_an_error_with_its_code() {
+    let path = folder("no_version").join("libcuda.so.1");
+    build_driver(&path, 999, 0);
+    let (rejection, text) = rejection(&path);
+    assert!(matches!(rejection, Rejection::NoVersion { code: 999 }), "{rejection:?}");
+    assert!(text.contains("failed with code 999"), "{text}");
+}
+
+#[test]
+fn driver_without_some_functions_loads_and_names_them_when_they_are_needed() {
+    let path = folder("few").join("libcuda.so.1");
+    build_driver(&path, 0, 12040);
+    let api = load(&path).expect("the library has what a driver needs");
+    assert!(api.has(Function::cuInit) && !api.has(Function::cuDeviceGetCount));
+    assert_eq!(api.absent().count(), Function::COUNT - 2);
+    // SAFETY: the library's two functions are as CUDA has them.
+    let driver = unsafe { Driver::load_from(&path) }.expect("the library initialises");
+    let error = driver.device_count().expect_err("the library lacks the function");
+    assert!(matches!(error, Error::Missing(_)), "{error}");
+    assert_eq!(error.to_string(), "the driver for CUDA 12.4 lacks cuDeviceGetCount, which CUDA 2.0 introduced");
+    let newer = driver.missing(Function::cuCtxCreate_v4);
+    assert_eq!(
+        newer.to_string(),
+        "cuCtxCreate_v4 needs a driver for CUDA 12.5 or newer, and this one is for CUDA 12.4"
+    );
+}
+
+#[test]
+fn program_runs_a_kernel_on_the_library_that_a_variable_names() {
+    let out = assert_reports_saxpy(&report(&[("CURIUM_DRIVER_PATH", &SIMULATOR)]));
+    assert!(out.to_lowercase().contains("simulat"), "{out}");
+}
+
+#[test]
+fn program_runs_a_kernel_on_the_library_in_a_folder_that_a_variable_names() {
+    let folder = SIMULATOR.parent().expect("a file lies in a folder");
+    assert_reports_saxpy(&report(&[("CURIUM_DRIVER_PATH", folder)]));
+}
+
+#[test]
+fn program_runs_a_kernel_on_the_library_that_the_system_finds() {
+    let folder = SIMULATOR.parent().expect("a file lies in a folder");
+    assert_reports_saxpy(&report(&[("LD_LIBRARY_PATH", folder)]));
+    let empty = Path::new("");
+    assert_reports_saxpy(&report(&[("LD_LIBRARY_PATH", folder), ("CURIUM_DRIVER_PATH", empty)]));
+}
+
+#[test]
+fn library_that_a_variable_names_is_the_only_one_tried() {
+    let path = folder("only").join("absent.so");
+    let simulator = SIMULATOR.parent().expect("a file lies in a folder");
+    let text = assert_reports_error(&report(&[("CURIUM_DRIVER_PATH", &path), ("LD_LIBRARY_PATH", simulator)]));
+    assert_eq!(text.matches("\n  ").count(), 1, "{text}");
+    assert!(text.contains("absent.so"), "{text}");
+}
+
+#[test]
+fn folder_that_a_variable_names_is_tried_with_both_names() {
+    let folder = folder("both");
+    build_driver(&folder.join("libcuda.so"), 34, 0);
+    let text = assert_reports_error(&report(&[("CURIUM_DRIVER_PATH", &folder)]));
+    let (first, second) = (folder.join("libcuda.so.1"), folder.join("libcuda.so"));
+    let place = |path: &Path| text.find(&format!("\n  {}: ", path.display()));
+    assert!(place(&first).expect("the first is named") < place(&second).expect("the second is named"), "{text}");
+    assert!(text.contains("stub library"), "{text}");
+}
+
+#[test]
+fn machine_without_a_driver_is_an_error_that_lists_the_paths_tried() {
+    if uses_cuda() {
+        return;
+    }
+    let folder = folder("stub_only");
+    build_driver(&folder.join("libcuda.so.1"), 34, 0);
+    // The stub hides a driver that the system's loader would find, except under the other names.
+    std::fs::copy(folder.join("libcuda.so.1"), folder.join("libcuda.so")).expect("a file can be copied");
+    let text = assert_reports_error(&report(&[("LD_LIBRARY_PATH", &folder)]));
+    assert!(text.contains("\n  libcuda.so.1: the CUDA toolkit's stub library"), "{text}");
+    assert!(text.contains("\n  libcuda.so: "), "{text}");
+    assert!(text.contains("/usr/lib/wsl/lib/libcuda.so.1"), "{text}");
+}
+
+#[test]
+fn driver_lists_the_functions_of_newer_versions_as_missing() {
+    let output = report(&[("CURIUM_DRIVER_PATH", &SIMULATOR), ("CURIUM_SIM_DRIVER_VERSION", Path::new("13.0"))]);
+    let out = assert_reports_saxpy(&output);
+    assert!(out.contains("driver: CUDA 13.0\n"), "{out}");
+    let newer: Vec<_> = Function::all().filter(|function| function.since() > CudaVersion::new(13, 0)).collect();
+    assert!(newer.len() >= 50, "{}", newer.len());
+    for function in &newer {
+        let since = function.since();
+        let line =
+            format!("missing: {function} needs a driver for CUDA {since} or newer, and this one is for CUDA 13.0\n");
+        assert!(out.contains(&line), "{line}{out}");
+    }
+    assert_eq!(out.matches("missing: ").count(), newer.len(), "{out}");
+}
+
+#[test]
+fn program_runs_a_kernel_on_the_oldest_driver() {
+    let output = report(&[("CURIUM_DRIVER_PATH", &SIMULATOR), ("CURIUM_SIM_DRIVER_VERSION", Path::new("11.8"))]);
+    let out = assert_reports_saxpy(&output);
+    assert!(out.contains("driver: CUDA 11.8\n"), "{out}");
+    assert!(out.contains("missing: cuLibraryLoadData needs a driver for CUDA 12.0 or newer"), "{out}");
+}

@@ -1,0 +1,12 @@
+//! A buffer is not freed while it is an argument of something.
+
+use curium_driver::{LaunchConfig, SafeKernel, Stream};
+use curium_memory::DeviceBuffer;
+
+fn launch(stream: &Stream, kernel: &SafeKernel<(&[u32],)>, buffer: DeviceBuffer<u32>) {
+    let arguments = (&buffer,);
+    drop(buffer);
+    kernel.launch(stream, LaunchConfig::for_elements(8), arguments).unwrap();
+}
+
+fn main() {}

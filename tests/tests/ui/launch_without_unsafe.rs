@@ -1,0 +1,9 @@
+//! Only the author of a kernel knows what it does with its arguments.
+
+use curium_driver::{Kernel, LaunchConfig, Stream};
+
+fn launch(stream: &Stream, kernel: &Kernel<(u32,)>) {
+    kernel.launch(stream, LaunchConfig::for_elements(8), (8,)).unwrap();
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+//! A pinned buffer is not copied to while a slice of it is in use.
+
+use curium_memory::{DeviceBuffer, PinnedBuffer};
+
+fn copy(device: &DeviceBuffer<u32>, pinned: &mut PinnedBuffer<u32>) -> u32 {
+    let first = &pinned[0];
+    device.copy_to_slice(pinned).unwrap();
+    *first
+}
+
+fn main() {}

@@ -1,0 +1,11 @@
+//! A kernel may leave a zero behind.
+
+use std::num::NonZeroU32;
+
+use curium_memory::DeviceBuffer;
+
+fn read(buffer: &DeviceBuffer<NonZeroU32>, target: &mut [NonZeroU32]) {
+    buffer.copy_to_slice(target).unwrap();
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+//! Any bytes are no reference.
+
+use curium_memory::DeviceBuffer;
+
+fn read(buffer: &DeviceBuffer<&'static u32>) -> Vec<&'static u32> {
+    buffer.to_vec().unwrap()
+}
+
+fn main() {}

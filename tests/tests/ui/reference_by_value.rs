@@ -1,0 +1,9 @@
+//! A kernel is not given the address of a value on the host.
+
+use curium_driver::{LaunchConfig, SafeKernel, Stream};
+
+fn launch(stream: &Stream, kernel: &SafeKernel<(&[u32],)>, host: &[u32]) {
+    kernel.launch(stream, LaunchConfig::for_elements(8), (host,)).unwrap();
+}
+
+fn main() {}

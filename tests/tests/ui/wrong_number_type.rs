@@ -1,0 +1,9 @@
+//! A parameter of 32 bits is not given 64.
+
+use curium_driver::{Kernel, LaunchConfig, Stream};
+
+fn launch(stream: &Stream, kernel: &Kernel<(u32,)>, count: u64) {
+    unsafe { kernel.launch(stream, LaunchConfig::for_elements(8), (count,)) }.unwrap();
+}
+
+fn main() {}

@@ -1,0 +1,168 @@
+//! The differences between the ABI of one CUDA version and ours.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use quote::ToTokens;
+use serde::Deserialize;
+
+use super::structure::Structure;
+use super::surface::{Record, Surface};
+use crate::version::Version;
+
+/// What kind of fact differs.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Ord, PartialEq, PartialOrd)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Kind {
+    /// A function is missing or has another signature.
+    Function,
+    /// A struct or union is missing.
+    Record,
+    /// The size of a record.
+    Size,
+    /// The alignment of a record.
+    Alignment,
+    /// A field is missing, lies elsewhere or has another type; named `record::field`.
+    Field,
+    /// A constant is missing or has another value.
+    Constant,
+    /// The version that introduced a function.
+    Since,
+}
+
+/// One fact about a CUDA version that our bindings state otherwise.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Difference {
+    pub(crate) version: Version,
+    pub(crate) kind: Kind,
+    pub(crate) name: String,
+    /// What CUDA has and what we have.
+    pub(crate) detail: String,
+}
+
+/// Collects the differences of one version.
+struct Comparison<'a> {
+    version: Version,
+    theirs: &'a Surface,
+    ours: &'a Surface,
+    found: Vec<Difference>,
+}
+
+/// Every difference of `theirs`, CUDA `version`, from `ours`. What only we have is no difference.
+pub(crate) fn compare(
+    version: Version,
+    theirs: &Surface,
+    ours: &Surface,
+    since: &BTreeMap<String, Version>,
+) -> Vec<Difference> {
+    let mut comparison = Comparison { version, theirs, ours, found: Vec::new() };
+    comparison.functions();
+    comparison.records();
+    comparison.constants();
+    comparison.dates(since);
+    comparison.found
+}
+
+impl Comparison<'_> {
+    fn functions(&mut self) {
+        let structure = Structure::new(self.theirs, self.ours);
+        for (name, theirs) in &self.theirs.functions {
+            let found = text(theirs);
+            match self.ours.functions.get(name) {
+                None => self.report(Kind::Function, name, format!("CUDA has `{found}`, we lack it")),
+                Some(ours) if !structure.same_signature(theirs, ours) => {
+                    self.report(Kind::Function, name, format!("CUDA has `{found}`, we have `{}`", text(ours)));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn records(&mut self) {
+        for (name, theirs) in &self.theirs.records {
+            match self.ours.records.get(name) {
+                None => self.report(Kind::Record, name, "we lack it".to_owned()),
+                Some(ours) => self.layout(name, theirs, ours),
+            }
+        }
+    }
+
+    fn layout(&mut self, name: &str, theirs: &Record, ours: &Record) {
+        for (kind, theirs, ours) in
+            [(Kind::Size, theirs.size, ours.size), (Kind::Alignment, theirs.alignment, ours.alignment)]
+        {
+            if theirs != ours {
+                self.report(kind, name, format!("{theirs} bytes in CUDA, {ours} with us"));
+            }
+        }
+        let structure = Structure::new(self.theirs, self.ours);
+        for (field, theirs) in &theirs.fields {
+            let found = format!("`{}` at offset {}", text(&theirs.ty), theirs.offset);
+            let detail = match ours.fields.get(field) {
+                None => format!("CUDA has {found}, we lack it"),
+                Some(ours) if theirs.offset != ours.offset || !structure.same_type(&theirs.ty, &ours.ty) => {
+                    format!("CUDA has {found}, we have `{}` at offset {}", text(&ours.ty), ours.offset)
+                }
+                Some(_) => continue,
+            };
+            self.report(Kind::Field, &format!("{name}::{field}"), detail);
+        }
+    }
+
+    fn constants(&mut self) {
+        for (name, theirs) in &self.theirs.constants {
+            match self.ours.constants.get(name) {
+                None => self.report(Kind::Constant, name, format!("{} in CUDA, we lack it", theirs.value)),
+                Some(ours) if theirs.value != ours.value => {
+                    self.report(Kind::Constant, name, format!("{} in CUDA, {} with us", theirs.value, ours.value));
+                }
+                Some(_) => {}
+            }
+        }
+    }
+
+    fn dates(&mut self, since: &BTreeMap<String, Version>) {
+        for (name, since) in since {
+            let present = self.theirs.functions.contains_key(name);
+            if present && *since > self.version {
+                self.report(Kind::Since, name, format!("dated to {since}, but CUDA {} has it", self.version));
+            }
+            if !present && *since <= self.version {
+                self.report(Kind::Since, name, format!("dated to {since}, but CUDA {} lacks it", self.version));
+            }
+        }
+    }
+
+    fn report(&mut self, kind: Kind, name: &str, detail: String) {
+        self.found.push(Difference { version: self.version, kind, name: name.to_owned(), detail });
+    }
+}
+
+impl fmt::Display for Kind {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Function => "function",
+            Self::Record => "record",
+            Self::Size => "size",
+            Self::Alignment => "alignment",
+            Self::Field => "field",
+            Self::Constant => "constant",
+            Self::Since => "since",
+        })
+    }
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { version, kind, name, detail } = self;
+        write!(formatter, "CUDA {version}: {kind} {name}: {detail}")
+    }
+}
+
+/// Tokens as a person writes them.
+fn text(tokens: &impl ToTokens) -> String {
+    let text = tokens.to_token_stream().to_string();
+    [(" :: ", "::"), (":: ", "::"), (" : ", ": "), (" ,", ","), ("* mut ", "*mut "), ("* const ", "*const ")]
+        .iter()
+        .fold(text, |text, (from, to)| text.replace(from, to))
+}

@@ -1,0 +1,247 @@
+//! What a set of declarations says about the ABI: functions, the layout of structs and unions, constants.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use quote::ToTokens as _;
+
+use crate::version::Version;
+
+/// The ABI that one header, or our generated code, declares.
+#[derive(Clone, Default)]
+pub(crate) struct Surface {
+    /// Functions by the name of their symbol.
+    pub(crate) functions: BTreeMap<String, syn::Signature>,
+    /// Structs and unions whose layout is known, by their tag.
+    pub(crate) records: BTreeMap<String, Record>,
+    /// Enumerators and defines. C has one name space for both.
+    pub(crate) constants: BTreeMap<String, Constant>,
+    /// The integer type of each enum.
+    pub(crate) enums: BTreeMap<String, syn::Type>,
+    /// The target of each type alias.
+    pub(crate) aliases: BTreeMap<String, syn::Type>,
+}
+
+/// The layout of a struct or union.
+#[derive(Clone, Default)]
+pub(crate) struct Record {
+    pub(crate) size: u64,
+    pub(crate) alignment: u64,
+    pub(crate) fields: BTreeMap<String, Field>,
+}
+
+/// One field of a record.
+#[derive(Clone)]
+pub(crate) struct Field {
+    pub(crate) offset: u64,
+    pub(crate) ty: syn::Type,
+}
+
+/// An enumerator or a define.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Constant {
+    /// The value as a Rust expression.
+    pub(crate) value: String,
+    /// The enum that declares it, or the type of a define.
+    pub(crate) ty: String,
+}
+
+impl Surface {
+    /// Reads declarations in the form that bindgen writes.
+    pub(crate) fn read(file: &syn::File) -> Result<Self> {
+        let mut surface = Self::default();
+        let mut fields = BTreeMap::new();
+        for item in &file.items {
+            match item {
+                syn::Item::ForeignMod(block) => surface.add_functions(block),
+                syn::Item::Type(alias) => {
+                    surface.aliases.insert(alias.ident.to_string(), (*alias.ty).clone());
+                }
+                syn::Item::Struct(record) => surface.add_struct(record, &mut fields),
+                syn::Item::Union(record) => add_fields(&record.ident, &record.fields, &mut fields),
+                syn::Item::Impl(block) if block.trait_.is_none() => surface.add_enumerators(block),
+                syn::Item::Const(item) if item.ident != "_" => surface.add_define(item),
+                _ => {}
+            }
+        }
+        for item in &file.items {
+            if let syn::Item::Const(item) = item
+                && item.ident == "_"
+            {
+                surface.add_layout(item, &fields)?;
+            }
+        }
+        Ok(surface)
+    }
+
+    /// Reads our generated files in `folder`, with the version that each function is dated to.
+    pub(crate) fn read_generated(folder: &Path) -> Result<(Self, BTreeMap<String, Version>)> {
+        let mut surface = Self::default();
+        let mut since = BTreeMap::new();
+        for name in ["types.rs", "removed.rs"] {
+            let path = folder.join(name);
+            let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+            let file = syn::parse_file(&text).with_context(|| path.display().to_string())?;
+            let part = Self::read(&file)?;
+            surface.records.extend(part.records);
+            surface.constants.extend(part.constants);
+            surface.enums.extend(part.enums);
+            surface.aliases.extend(part.aliases);
+        }
+        let path = folder.join("functions.rs");
+        let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+        for line in text.lines().map(str::trim).filter(|line| line.starts_with("fn ")) {
+            let (signature, version) = read_function(line).with_context(|| format!("{}: {line}", path.display()))?;
+            since.insert(signature.ident.to_string(), version);
+            surface.functions.insert(signature.ident.to_string(), signature);
+        }
+        ensure!(!since.is_empty(), "{} lists no function", path.display());
+        Ok((surface, since))
+    }
+
+    /// The version that the header gives itself.
+    pub(crate) fn version(&self) -> Result<Version> {
+        let constant = self.constants.get("CUDA_VERSION").context("the header does not define CUDA_VERSION")?;
+        Ok(Version::from_raw(constant.value.parse().context("CUDA_VERSION is no number")?))
+    }
+
+    fn add_functions(&mut self, block: &syn::ItemForeignMod) {
+        for item in &block.items {
+            if let syn::ForeignItem::Fn(function) = item {
+                self.functions.insert(function.sig.ident.to_string(), function.sig.clone());
+            }
+        }
+    }
+
+    fn add_struct(&mut self, record: &syn::ItemStruct, fields: &mut BTreeMap<String, syn::Type>) {
+        match &record.fields {
+            syn::Fields::Named(named) => add_fields(&record.ident, named, fields),
+            syn::Fields::Unnamed(tuple) => {
+                let integer = tuple.unnamed.iter().map(|field| field.ty.clone());
+                self.enums.extend(integer.map(|integer| (record.ident.to_string(), integer)));
+            }
+            syn::Fields::Unit => {}
+        }
+    }
+
+    fn add_enumerators(&mut self, block: &syn::ItemImpl) {
+        let ty = block.self_ty.to_token_stream().to_string();
+        for item in &block.items {
+            if let syn::ImplItem::Const(item) = item
+                && let syn::Expr::Call(call) = &item.expr
+            {
+                let value = call.args.to_token_stream().to_string();
+                self.constants.insert(item.ident.to_string(), Constant { value, ty: ty.clone() });
+            }
+        }
+    }
+
+    fn add_define(&mut self, item: &syn::ItemConst) {
+        let value = item.expr.to_token_stream().to_string().replace("- ", "-");
+        let ty = item.ty.to_token_stream().to_string();
+        self.constants.insert(item.ident.to_string(), Constant { value, ty });
+    }
+
+    /// Reads one block of layout assertions, each of which is `["Size of X"][size_of::<X>() - 8usize];`.
+    fn add_layout(&mut self, item: &syn::ItemConst, fields: &BTreeMap<String, syn::Type>) -> Result<()> {
+        let syn::Expr::Block(block) = &*item.expr else { return Ok(()) };
+        for statement in &block.block.stmts {
+            let (label, value) = read_assertion(statement).with_context(|| statement.to_token_stream().to_string())?;
+            if let Some(name) = label.strip_prefix("Size of ") {
+                self.records.entry(name.to_owned()).or_default().size = value;
+            } else if let Some(name) = label.strip_prefix("Alignment of ") {
+                self.records.entry(name.to_owned()).or_default().alignment = value;
+            } else {
+                let path = label.strip_prefix("Offset of field: ").with_context(|| format!("unknown `{label}`"))?;
+                let ty = fields.get(path).with_context(|| format!("{path} is not declared"))?.clone();
+                let (name, field) = path.split_once("::").with_context(|| format!("{path} names no field"))?;
+                let record = self.records.entry(name.to_owned()).or_default();
+                record.fields.insert(field.to_owned(), Field { offset: value, ty });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn add_fields(name: &syn::Ident, named: &syn::FieldsNamed, fields: &mut BTreeMap<String, syn::Type>) {
+    for field in &named.named {
+        if let Some(ident) = &field.ident {
+            fields.insert(format!("{name}::{ident}"), field.ty.clone());
+        }
+    }
+}
+
+/// The label and the number of an assertion.
+fn read_assertion(statement: &syn::Stmt) -> Option<(String, u64)> {
+    let syn::Stmt::Expr(syn::Expr::Index(assertion), _) = statement else { return None };
+    let syn::Expr::Array(labels) = &*assertion.expr else { return None };
+    let syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(label), .. }) = labels.elems.first()? else { return None };
+    let syn::Expr::Binary(difference) = &*assertion.index else { return None };
+    let syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Int(number), .. }) = &*difference.right else { return None };
+    Some((label.value(), number.base10_parse().ok()?))
+}
+
+/// One line of the function list: `fn name(parameters) -> Type = since;`.
+fn read_function(line: &str) -> Result<(syn::Signature, Version)> {
+    let (signature, since) = line.trim_end_matches(';').rsplit_once(" = ").context("the line has no version")?;
+    let signature = syn::parse_str(&signature.replace("$crate::", ""))?;
+    Ok((signature, Version::from_raw(since.parse()?)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const DECLARATIONS: &str = r#"
+        pub const CU_SIZE: u32 = 64;
+        pub const CU_ANY: i32 = -1;
+        pub type CUkind = CUkind_enum;
+        #[repr(transparent)]
+        pub struct CUkind_enum(pub ::core::ffi::c_uint);
+        impl CUkind_enum { pub const CU_KIND_ONE: CUkind_enum = CUkind_enum(1); }
+        pub struct CUpair_st { pub kind: CUkind, pub value: u64 }
+        const _: () = {
+            ["Size of CUpair_st"][::core::mem::size_of::<CUpair_st>() - 16usize];
+            ["Alignment of CUpair_st"][::core::mem::align_of::<CUpair_st>() - 8usize];
+            ["Offset of field: CUpair_st::kind"][::core::mem::offset_of!(CUpair_st, kind) - 0usize];
+            ["Offset of field: CUpair_st::value"][::core::mem::offset_of!(CUpair_st, value) - 8usize];
+        };
+        unsafe extern "C" { pub fn cuPairGet(pair: *mut CUpair_st) -> CUkind; }
+    "#;
+
+    fn surface() -> Surface {
+        Surface::read(&syn::parse_file(DECLARATIONS).expect("it is Rust")).expect("it is bindgen's form")
+    }
+
+    #[test]
+    fn layout_is_read_from_the_assertions() {
+        let surface = surface();
+        let pair = &surface.records["CUpair_st"];
+        assert_eq!((pair.size, pair.alignment, pair.fields["value"].offset), (16, 8, 8));
+        assert_eq!(pair.fields["kind"].ty.to_token_stream().to_string(), "CUkind");
+    }
+
+    #[test]
+    fn enumerators_and_defines_are_constants() {
+        let constants = surface().constants;
+        assert_eq!(constants["CU_SIZE"].value, "64");
+        assert_eq!(constants["CU_ANY"].value, "-1");
+        assert_eq!(constants["CU_KIND_ONE"], Constant { value: "1".to_owned(), ty: "CUkind_enum".to_owned() });
+    }
+
+    #[test]
+    fn function_of_the_list_is_read_with_its_version() {
+        let line = "fn cuPairGet(pair: *mut $crate::CUpair_st) -> $crate::CUkind = 12040;";
+        let (signature, since) = read_function(line).expect("it is a line of the list");
+        assert_eq!(since, Version::from_raw(12040));
+        assert_eq!(signature.to_token_stream().to_string(), "fn cuPairGet (pair : * mut CUpair_st) -> CUkind");
+    }
+
+    #[test]
+    fn unknown_assertion_is_an_error() {
+        let text = r#"const _: () = { ["Colour of X"][::core::mem::size_of::<X>() - 1usize]; };"#;
+        let file = syn::parse_file(text).expect("it is Rust");
+        assert!(Surface::read(&file).is_err());
+    }
+}

@@ -1,0 +1,93 @@
+//! Files that a command writes: written, or compared with what is committed.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, bail};
+
+/// Writes `files`, and says what changed.
+pub(crate) fn write(files: &BTreeMap<PathBuf, String>) -> Result<()> {
+    for (path, text) in files {
+        if fs::read_to_string(path).is_ok_and(|found| found == *text) {
+            continue;
+        }
+        if let Some(folder) = path.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        fs::write(path, text).with_context(|| path.display().to_string())?;
+        println!("wrote {}", relative(path));
+    }
+    Ok(())
+}
+
+/// Fails unless each of `files` has exactly its text; names the first line that differs and `command`, which repairs it.
+pub(crate) fn check(files: &BTreeMap<PathBuf, String>, command: &str) -> Result<()> {
+    let differences: Vec<_> = files.iter().filter_map(|(path, text)| difference(path, text)).collect();
+    if differences.is_empty() {
+        return Ok(());
+    }
+    bail!("{}\nrun `{command}` and commit the result", differences.join("\n"));
+}
+
+/// What is wrong with the file at `path`, which must hold `text`.
+fn difference(path: &Path, text: &str) -> Option<String> {
+    let name = relative(path);
+    let found = match fs::read(path) {
+        Ok(found) => found,
+        Err(error) => return Some(format!("{name} cannot be read: {error}")),
+    };
+    if found == text.as_bytes() {
+        return None;
+    }
+    let same = found.iter().zip(text.as_bytes()).take_while(|(found, expected)| found == expected).count();
+    let line = 1 + text.as_bytes()[..same].iter().filter(|byte| **byte == b'\n').count();
+    Some(format!("{name} is stale: it differs from what is generated in line {line}"))
+}
+
+fn relative(path: &Path) -> String {
+    path.strip_prefix(crate::root()).unwrap_or(path).display().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn file(text: &str) -> (tempfile::TempDir, PathBuf) {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let path = folder.path().join("generated.rs");
+        fs::write(&path, text).expect("the folder is writable");
+        (folder, path)
+    }
+
+    #[test]
+    fn file_that_differs_by_one_byte_is_stale_and_the_message_ends_with_the_command() {
+        let (_folder, path) = file("one\ntwx\nthree\n");
+        let error = check(&BTreeMap::from([(path, "one\ntwo\nthree\n".to_owned())]), "cargo xtask mend");
+        let message = error.expect_err("a byte differs").to_string();
+        assert!(message.contains("generated.rs is stale") && message.contains("line 2"), "{message}");
+        assert!(message.ends_with("run `cargo xtask mend` and commit the result"), "{message}");
+    }
+
+    #[test]
+    fn file_without_its_last_byte_is_stale() {
+        let (_folder, path) = file("one");
+        check(&BTreeMap::from([(path, "one\n".to_owned())]), "mend").expect_err("a byte is missing");
+    }
+
+    #[test]
+    fn missing_file_is_an_error() {
+        let (folder, _) = file("");
+        let missing = folder.path().join("missing.rs");
+        let error = check(&BTreeMap::from([(missing, String::new())]), "mend").expect_err("there is no file");
+        assert!(error.to_string().contains("cannot be read"), "{error}");
+    }
+
+    #[test]
+    fn written_files_are_not_stale() {
+        let (folder, _) = file("");
+        let files = BTreeMap::from([(folder.path().join("new/file.rs"), "text\n".to_owned())]);
+        write(&files).expect("the folder is writable");
+        check(&files, "mend").expect("the file was just written");
+    }
+}
