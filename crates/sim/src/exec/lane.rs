@@ -25,11 +25,7 @@ impl<T: Copy> Row<T> {
             self.0 = *values;
         } else {
             for lane in 0..LANES {
-                self.0[lane] = if mask & (1 << lane) != 0 {
-                    values[lane]
-                } else {
-                    self.0[lane]
-                };
+                self.0[lane] = if mask & (1 << lane) != 0 { values[lane] } else { self.0[lane] };
             }
         }
     }

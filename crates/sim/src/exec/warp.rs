@@ -49,12 +49,7 @@ pub(crate) struct WarpState {
 
 impl Default for WarpState {
     fn default() -> Self {
-        Self {
-            index: 0,
-            thread: [[0; LANES]; 3],
-            local: Vec::new(),
-            live: 0,
-        }
+        Self { index: 0, thread: [[0; LANES]; 3], local: Vec::new(), live: 0 }
     }
 }
 
@@ -120,22 +115,11 @@ impl Warp {
         let words = worker.function(function).local_size / 8;
         self.state.local.clear();
         self.state.local.resize(words as usize, Row::splat(0));
-        self.fragments.push(Fragment {
-            pc: 0,
-            mask,
-            frame,
-            depth: 0,
-            turns: 0,
-            state: State::Ready,
-        });
+        self.fragments.push(Fragment { pc: 0, mask, frame, depth: 0, turns: 0, state: State::Ready });
     }
 
     /// Runs until the threads end, wait, or have had their turn.
-    pub(crate) fn run(
-        &mut self,
-        block: &mut BlockState,
-        worker: &mut Worker<'_>,
-    ) -> Result<Progress, Failure> {
+    pub(crate) fn run(&mut self, block: &mut BlockState, worker: &mut Worker<'_>) -> Result<Progress, Failure> {
         let mut fuel = WARP_FUEL;
         loop {
             self.wake(block, worker);
@@ -164,11 +148,7 @@ impl Warp {
     pub(crate) fn first_waiting(&self) -> Option<(usize, u32, u32)> {
         let fragment = self.fragments.first()?;
         let function = self.frames[fragment.frame as usize].function;
-        Some((
-            fragment.mask.trailing_zeros() as usize,
-            function,
-            fragment.pc,
-        ))
+        Some((fragment.mask.trailing_zeros() as usize, function, fragment.pc))
     }
 
     /// Ends the waits that are over, and merges fragments that have met.
@@ -176,10 +156,7 @@ impl Warp {
         for index in 0..self.fragments.len() {
             let fragment = self.fragments[index];
             match fragment.state {
-                State::Barrier {
-                    index: number,
-                    phase,
-                } => {
+                State::Barrier { index: number, phase } => {
                     let Some(votes) = block.barriers[number].result(phase) else {
                         continue;
                     };
@@ -192,9 +169,7 @@ impl Warp {
                 State::Converging { needed } if needed & self.state.live & !fragment.mask == 0 => {
                     self.fragments[index].state = State::Ready;
                 }
-                State::Gathering { needed }
-                    if needed & self.state.live & !self.gathered(needed) == 0 =>
-                {
+                State::Gathering { needed } if needed & self.state.live & !self.gathered(needed) == 0 => {
                     // All the lanes named are here: each group goes on from where it is.
                     for other in &mut self.fragments {
                         if other.state == (State::Gathering { needed }) {
@@ -213,10 +188,7 @@ impl Warp {
 
     /// The lanes that wait for the same lanes.
     fn gathered(&self, needed: u32) -> u32 {
-        let same = self
-            .fragments
-            .iter()
-            .filter(|it| it.state == State::Gathering { needed });
+        let same = self.fragments.iter().filter(|it| it.state == State::Gathering { needed });
         same.fold(0, |lanes, fragment| lanes | fragment.mask)
     }
 
@@ -271,12 +243,7 @@ impl Warp {
     ) -> Result<(), Failure> {
         let alone = self.fragments.len() == 1;
         let stop = self.meeting_point(index);
-        let Fragment {
-            mut pc,
-            mask,
-            frame,
-            ..
-        } = self.fragments[index];
+        let Fragment { mut pc, mask, frame, .. } = self.fragments[index];
         let frame = &mut self.frames[frame as usize];
         let function = frame.function;
         let code = worker.code(function);
@@ -325,21 +292,13 @@ impl Warp {
                 Err(trap.unwrap_or(Trap::new(FaultKind::Trap, active.trailing_zeros() as usize)))
             }
             Outcome::Control(Control::Wait, _) => Ok(self.arrive(index, wait, block)),
-            Outcome::Control(Control::Converge, _) => {
-                Ok(self.fragments[index].state = State::Converging { needed })
-            }
-            Outcome::Control(Control::Gather, _) => {
-                Ok(self.fragments[index].state = State::Gathering { needed })
-            }
+            Outcome::Control(Control::Converge, _) => Ok(self.fragments[index].state = State::Converging { needed }),
+            Outcome::Control(Control::Gather, _) => Ok(self.fragments[index].state = State::Gathering { needed }),
             Outcome::Control(control, active) => {
                 self.transfer(index, control, active, &code[pc as usize], block, worker)
             }
         };
-        settled.map_err(|trap| Failure {
-            trap,
-            function,
-            line: code[pc as usize].line,
-        })
+        settled.map_err(|trap| Failure { trap, function, line: code[pc as usize].line })
     }
 
     /// Counts a backward branch, and lets others go first after many.
@@ -367,10 +326,7 @@ impl Warp {
         if wait.arrive_only {
             fragment.pc += 1;
         } else {
-            fragment.state = State::Barrier {
-                index: wait.barrier,
-                phase,
-            };
+            fragment.state = State::Barrier { index: wait.barrier, phase };
         }
     }
 
@@ -426,13 +382,7 @@ impl Warp {
 
     /// Enters a function. Lanes that call another one stay behind, to call it in their turn.
     fn call(&mut self, index: usize, op: &Op, worker: &Worker<'_>) -> Result<(), Trap> {
-        let Fragment {
-            pc,
-            mask,
-            frame: caller,
-            depth,
-            ..
-        } = self.fragments[index];
+        let Fragment { pc, mask, frame: caller, depth, .. } = self.fragments[index];
         let from = &self.frames[caller as usize];
         let site = &worker.function(from.function).calls[op.imm as usize];
         let (callee, lanes) = callee(site, from, mask, worker)?;
@@ -493,9 +443,7 @@ impl Warp {
         let fragment = self.fragments.swap_remove(index);
         let mut frame = Some(fragment.frame);
         while let Some(index) = frame {
-            frame = self.frames[index as usize]
-                .caller
-                .map(|caller| caller.frame);
+            frame = self.frames[index as usize].caller.map(|caller| caller.frame);
             self.release(index, fragment.mask);
         }
         self.state.live &= !fragment.mask;
@@ -530,10 +478,7 @@ impl Fragment {
     /// Whether the lanes of both are at the same place and may go on together.
     fn meets(&self, other: &Self) -> bool {
         let at_barrier = |state| matches!(state, State::Barrier { .. });
-        self.pc == other.pc
-            && self.frame == other.frame
-            && !at_barrier(self.state)
-            && !at_barrier(other.state)
+        self.pc == other.pc && self.frame == other.frame && !at_barrier(self.state) && !at_barrier(other.state)
     }
 }
 
@@ -550,12 +495,7 @@ enum Outcome {
 }
 
 /// The function that the first lane calls, and the lanes that call the same.
-fn callee(
-    site: &CallSite,
-    frame: &Frame,
-    mask: u32,
-    worker: &Worker<'_>,
-) -> Result<(u32, u32), Trap> {
+fn callee(site: &CallSite, frame: &Frame, mask: u32, worker: &Worker<'_>) -> Result<(u32, u32), Trap> {
     let register = match site.callee {
         Callee::Direct(function) => return Ok((function, mask)),
         Callee::Indirect(register) => register,
@@ -567,8 +507,7 @@ fn callee(
     let Some((index, function)) = index else {
         return Err(Trap::new(FaultKind::InvalidProgramCounter, leader));
     };
-    if function.params.len() != site.arguments.len() || function.returns.len() != site.results.len()
-    {
+    if function.params.len() != site.arguments.len() || function.returns.len() != site.results.len() {
         return Err(Trap::new(FaultKind::InvalidProgramCounter, leader));
     }
     let same = Lanes(mask).filter(|&lane| row[lane] == address);

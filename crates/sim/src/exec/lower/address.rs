@@ -3,17 +3,15 @@
 use super::error::{Lowered, Refusal};
 use super::function::{Home, Lowerer, Slot};
 use super::module::Place;
-use crate::exec::access::{
-    LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, atomic, load, load_param, store,
-};
+use crate::exec::access::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, atomic, load, load_param, store};
 use crate::exec::float::{canonical, flush, inherit};
 use crate::exec::handler::{binary, unary};
 use crate::exec::op::{Control, Handler, Op, Space};
 use crate::exec::program::Late;
 use crate::exec::unit::Unit;
 use crate::ptx::{
-    Address, Base, FunctionKind, Instruction, Modifier, Operand, Operation, ScalarClass,
-    ScalarType, Semantics, Space as State, Symbol,
+    Address, Base, FunctionKind, Instruction, Modifier, Operand, Operation, ScalarClass, ScalarType, Semantics,
+    Space as State, Symbol,
 };
 
 /// The row of an address that needs no register: a parameter's.
@@ -39,10 +37,8 @@ impl Lowerer<'_> {
         let elements = elements(destination);
         let align = scalar.bytes() * elements.len() as u64;
         // An element that overwrites the address register goes last.
-        let (last, first): (Vec<_>, Vec<_>) = elements
-            .iter()
-            .enumerate()
-            .partition(|(_, element)| self.is_row(element, target));
+        let (last, first): (Vec<_>, Vec<_>) =
+            elements.iter().enumerate().partition(|(_, element)| self.is_row(element, target));
         for (index, element) in first.into_iter().chain(last) {
             let offset = index as u64 * scalar.bytes();
             let slot = match element {
@@ -53,8 +49,7 @@ impl Lowerer<'_> {
             };
             let (d, double) = row(slot)?;
             let uniform = target.row == NO_ROW;
-            let run = load_handler(scalar, double, uniform)
-                .ok_or_else(|| Refusal::scalar(instruction, scalar))?;
+            let run = load_handler(scalar, double, uniform).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
             self.access(run, target, offset, align).d = d;
         }
         self.fence_after(instruction);
@@ -81,16 +76,11 @@ impl Lowerer<'_> {
                 Operand::Element(register, part) => self.element(*register, *part),
                 other => {
                     let row = self.source(other, scalar)?;
-                    if scalar.bits() == 64 {
-                        Slot::Double(row)
-                    } else {
-                        Slot::Word(row)
-                    }
+                    if scalar.bits() == 64 { Slot::Double(row) } else { Slot::Word(row) }
                 }
             };
             let (b, double) = row(slot)?;
-            let run = store_handler(scalar, double)
-                .ok_or_else(|| Refusal::scalar(instruction, scalar))?;
+            let run = store_handler(scalar, double).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
             self.access(run, target, offset, align).b = b;
         }
         Ok(())
@@ -103,13 +93,10 @@ impl Lowerer<'_> {
             return Err(Refusal::form(instruction));
         };
         let scalar = scalar(instruction)?;
-        let operation = instruction
-            .modifiers
-            .iter()
-            .find_map(|modifier| match modifier {
-                Modifier::Operation(operation) => Some(*operation),
-                _ => None,
-            });
+        let operation = instruction.modifiers.iter().find_map(|modifier| match modifier {
+            Modifier::Operation(operation) => Some(*operation),
+            _ => None,
+        });
         let target = self.target(instruction, *address)?;
         let flushes = target.space == Space::Global;
         let run = operation
@@ -123,11 +110,7 @@ impl Lowerer<'_> {
             _ => b,
         };
         let sink = Operand::Sink;
-        let destination = if returns {
-            &instruction.operands[0]
-        } else {
-            &sink
-        };
+        let destination = if returns { &instruction.operands[0] } else { &sink };
         let d = self.destination(destination, scalar)?;
         let op = self.access(run, target, 0, scalar.bytes());
         (op.d, op.b, op.c) = (d, b, c);
@@ -182,29 +165,17 @@ impl Lowerer<'_> {
             Some(State::Global | State::Const) => Space::Global,
             Some(State::Shared | State::SharedCta | State::SharedCluster) => Space::Shared,
             Some(State::Local) => Space::Local,
-            Some(State::Param | State::ParamEntry) if self.function.kind == FunctionKind::Entry => {
-                Space::Param
-            }
+            Some(State::Param | State::ParamEntry) if self.function.kind == FunctionKind::Entry => Space::Param,
             Some(_) => Space::Local,
         };
         match address.base {
             Base::Register(register) => {
                 let (row, double) = row(self.slot(register))?;
-                Ok(Target {
-                    space,
-                    row,
-                    narrow: !double,
-                    offset,
-                })
+                Ok(Target { space, row, narrow: !double, offset })
             }
             Base::Absolute => {
                 let row = self.double(0);
-                Ok(Target {
-                    space,
-                    row,
-                    narrow: false,
-                    offset,
-                })
+                Ok(Target { space, row, narrow: false, offset })
             }
             Base::Symbol(symbol) => self.symbol_target(symbol, offset),
         }
@@ -219,12 +190,7 @@ impl Lowerer<'_> {
                 Place::DynamicShared => Home::DynamicShared,
                 Place::Device(index) => {
                     let row = self.late(Late::Global(index, 0));
-                    return Ok(Target {
-                        space: Space::Global,
-                        row,
-                        narrow: false,
-                        offset,
-                    });
+                    return Ok(Target { space: Space::Global, row, narrow: false, offset });
                 }
             },
             Symbol::Function(_) => return Err(Refusal::operand("an address of memory")),
@@ -235,12 +201,7 @@ impl Lowerer<'_> {
             Home::Shared(base) => (Space::Shared, self.double(base), offset),
             Home::DynamicShared => (Space::Shared, self.late(Late::DynamicShared(0)), offset),
         };
-        Ok(Target {
-            space,
-            row,
-            narrow: false,
-            offset,
-        })
+        Ok(Target { space, row, narrow: false, offset })
     }
 
     /// Appends an access to an element of a memory operand.
@@ -263,11 +224,7 @@ impl Lowerer<'_> {
             Operand::Element(register, part) => self.element(*register, *part),
             _ => return false,
         };
-        let address = if target.narrow {
-            Slot::Word(target.row)
-        } else {
-            Slot::Double(target.row)
-        };
+        let address = if target.narrow { Slot::Word(target.row) } else { Slot::Double(target.row) };
         slot == address
     }
 
@@ -292,9 +249,7 @@ fn run_fence(_unit: &mut Unit<'_>, _op: &Op) -> Control {
 fn run_frame_address(unit: &mut Unit<'_>, op: &Op) -> Control {
     let address = unit.frame.local.wrapping_add(op.imm);
     let active = unit.active;
-    unit.frame
-        .row_mut::<u64>(op.d)
-        .merge(&[address; 32], active);
+    unit.frame.row_mut::<u64>(op.d).merge(&[address; 32], active);
     Control::Next
 }
 
@@ -308,20 +263,14 @@ fn row(slot: Slot) -> Lowered<(u32, bool)> {
 
 /// The state space that an instruction names.
 fn state(instruction: &Instruction) -> Option<State> {
-    instruction
-        .modifiers
-        .iter()
-        .find_map(|modifier| match modifier {
-            Modifier::Space(space) => Some(*space),
-            _ => None,
-        })
+    instruction.modifiers.iter().find_map(|modifier| match modifier {
+        Modifier::Space(space) => Some(*space),
+        _ => None,
+    })
 }
 
 fn scalar(instruction: &Instruction) -> Lowered<ScalarType> {
-    instruction
-        .types()
-        .next()
-        .ok_or_else(|| Refusal::form(instruction))
+    instruction.types().next().ok_or_else(|| Refusal::form(instruction))
 }
 
 fn elements(operand: &Operand) -> &[Operand] {
@@ -333,11 +282,7 @@ fn elements(operand: &Operand) -> &[Operand] {
 
 /// A type whose register is as wide as a value of this one.
 fn register_type(scalar: ScalarType) -> ScalarType {
-    if scalar.bits() == 64 {
-        ScalarType::B64
-    } else {
-        ScalarType::B32
-    }
+    if scalar.bits() == 64 { ScalarType::B64 } else { ScalarType::B32 }
 }
 
 fn load_handler(scalar: ScalarType, double: bool, uniform: bool) -> Option<Handler> {
@@ -386,9 +331,7 @@ fn atomic_handler(operation: Operation, scalar: ScalarType, flushes: bool) -> Op
                 Operation::Or => atomic::<$word, $raw, _>(|old, b, _| old | b),
                 Operation::Xor => atomic::<$word, $raw, _>(|old, b, _| old ^ b),
                 Operation::Exchange => atomic::<$word, $raw, _>(|_, b, _| b),
-                Operation::CompareAndSwap => {
-                    atomic::<$word, $raw, _>(|old, b, c| if old == b { c } else { old })
-                }
+                Operation::CompareAndSwap => atomic::<$word, $raw, _>(|old, b, c| if old == b { c } else { old }),
                 Operation::Add => atomic::<$word, $raw, _>(|old, b, _| old.wrapping_add(b)),
                 _ => return integer_atomic(operation, scalar),
             }
@@ -417,18 +360,18 @@ fn integer_atomic(operation: Operation, scalar: ScalarType) -> Option<Handler> {
         (Operation::Max, ScalarType::U32) => atomic::<u32, u32, _>(|old, b, _| old.max(b)),
         (Operation::Min, ScalarType::U64) => atomic::<u64, u64, _>(|old, b, _| old.min(b)),
         (Operation::Max, ScalarType::U64) => atomic::<u64, u64, _>(|old, b, _| old.max(b)),
-        (Operation::Min, ScalarType::S32) => atomic::<u32, u32, _>(|old, b, _| {
-            old.cast_signed().min(b.cast_signed()).cast_unsigned()
-        }),
-        (Operation::Max, ScalarType::S32) => atomic::<u32, u32, _>(|old, b, _| {
-            old.cast_signed().max(b.cast_signed()).cast_unsigned()
-        }),
-        (Operation::Min, ScalarType::S64) => atomic::<u64, u64, _>(|old, b, _| {
-            old.cast_signed().min(b.cast_signed()).cast_unsigned()
-        }),
-        (Operation::Max, ScalarType::S64) => atomic::<u64, u64, _>(|old, b, _| {
-            old.cast_signed().max(b.cast_signed()).cast_unsigned()
-        }),
+        (Operation::Min, ScalarType::S32) => {
+            atomic::<u32, u32, _>(|old, b, _| old.cast_signed().min(b.cast_signed()).cast_unsigned())
+        }
+        (Operation::Max, ScalarType::S32) => {
+            atomic::<u32, u32, _>(|old, b, _| old.cast_signed().max(b.cast_signed()).cast_unsigned())
+        }
+        (Operation::Min, ScalarType::S64) => {
+            atomic::<u64, u64, _>(|old, b, _| old.cast_signed().min(b.cast_signed()).cast_unsigned())
+        }
+        (Operation::Max, ScalarType::S64) => {
+            atomic::<u64, u64, _>(|old, b, _| old.cast_signed().max(b.cast_signed()).cast_unsigned())
+        }
         (Operation::Increment, ScalarType::U32) => {
             atomic::<u32, u32, _>(|old, b, _| if old >= b { 0 } else { old + 1 })
         }
@@ -447,8 +390,6 @@ fn float_add(flushes: bool) -> Handler {
             flush(canonical(sum)).to_bits()
         })
     } else {
-        atomic::<u32, u32, _>(|old, b, _| {
-            canonical(f32::from_bits(old) + f32::from_bits(b)).to_bits()
-        })
+        atomic::<u32, u32, _>(|old, b, _| canonical(f32::from_bits(old) + f32::from_bits(b)).to_bits())
     }
 }

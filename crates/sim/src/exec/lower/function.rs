@@ -9,8 +9,8 @@ use crate::exec::handler::unary;
 use crate::exec::op::{Handler, Op};
 use crate::exec::program::{self, Late, Patch};
 use crate::ptx::{
-    Function, FunctionKind, Instruction, LabelId, LocalId, Operand, Parameter, RegisterId,
-    ScalarClass, ScalarType, Space, Symbol,
+    Function, FunctionKind, Instruction, LabelId, LocalId, Operand, Parameter, RegisterId, ScalarClass, ScalarType,
+    Space, Symbol,
 };
 
 /// Where a PTX register lives.
@@ -122,9 +122,7 @@ impl<'m> Lowerer<'m> {
                 }
                 space => {
                     let name = space.name();
-                    return Err(Refusal(format!(
-                        "a variable in .{name} of a function is not supported"
-                    )));
+                    return Err(Refusal(format!("a variable in .{name} of a function is not supported")));
                 }
             };
             self.homes.insert(id, home);
@@ -146,16 +144,8 @@ impl<'m> Lowerer<'m> {
             }
             return;
         }
-        self.out.params = function
-            .parameters
-            .iter()
-            .map(|it| self.place_formal(*it))
-            .collect();
-        self.out.returns = function
-            .returns
-            .iter()
-            .map(|it| self.place_formal(*it))
-            .collect();
+        self.out.params = function.parameters.iter().map(|it| self.place_formal(*it)).collect();
+        self.out.returns = function.returns.iter().map(|it| self.place_formal(*it)).collect();
     }
 
     fn place_formal(&mut self, parameter: Parameter) -> (u64, u64) {
@@ -208,8 +198,7 @@ impl<'m> Lowerer<'m> {
             self.starts.push(self.out.code.len() as u32);
             self.line = instruction.span.line;
             self.guard = self.guard_of(instruction).map_err(place)?;
-            self.instruction(instruction)
-                .map_err(|refusal| LowerError::new(instruction.span, refusal))?;
+            self.instruction(instruction).map_err(|refusal| LowerError::new(instruction.span, refusal))?;
             let pending = std::mem::take(&mut self.pending);
             self.out.code.extend(pending);
         }
@@ -235,14 +224,8 @@ impl<'m> Lowerer<'m> {
             self.out.code[op].imm = u64::from(self.label_target(label));
         }
         let lists = self.function.branch_targets.iter();
-        self.out.branch_tables = lists
-            .map(|list| {
-                list.labels
-                    .iter()
-                    .map(|&label| self.label_target(label))
-                    .collect()
-            })
-            .collect();
+        self.out.branch_tables =
+            lists.map(|list| list.labels.iter().map(|&label| self.label_target(label)).collect()).collect();
     }
 
     fn label_target(&self, label: LabelId) -> u32 {
@@ -253,12 +236,7 @@ impl<'m> Lowerer<'m> {
     /// Appends an instruction under the current guard.
     pub(super) fn push(&mut self, op: Op) -> &mut Op {
         let (guard, negate) = self.guard;
-        self.out.code.push(Op {
-            guard,
-            negate,
-            line: self.line,
-            ..op
-        });
+        self.out.code.push(Op { guard, negate, line: self.line, ..op });
         let last = self.out.code.len() - 1;
         &mut self.out.code[last]
     }
@@ -266,13 +244,7 @@ impl<'m> Lowerer<'m> {
     /// Appends an instruction with up to three sources.
     pub(super) fn emit(&mut self, run: Handler, d: u32, sources: [u32; 3]) -> &mut Op {
         let [a, b, c] = sources;
-        self.push(Op {
-            d,
-            a,
-            b,
-            c,
-            ..Op::new(run)
-        })
+        self.push(Op { d, a, b, c, ..Op::new(run) })
     }
 
     /// Where a register lives.
@@ -379,11 +351,7 @@ impl<'m> Lowerer<'m> {
             Operand::Double(bits) => *bits,
             _ => return Err(Refusal::operand("a register or an immediate")),
         };
-        Ok(if double {
-            self.double(bits)
-        } else {
-            self.word(bits as u32)
-        })
+        Ok(if double { self.double(bits) } else { self.word(bits as u32) })
     }
 
     /// The row of a slot in the file of a width, converted if it is in the other.
@@ -442,14 +410,7 @@ impl<'m> Lowerer<'m> {
     fn after(&mut self, run: Handler, d: u32, a: u32) {
         let (guard, negate) = self.guard;
         let line = self.line;
-        self.pending.push(Op {
-            d,
-            a,
-            guard,
-            negate,
-            line,
-            ..Op::new(run)
-        });
+        self.pending.push(Op { d, a, guard, negate, line, ..Op::new(run) });
     }
 
     /// The number of a predicate source, with a mask that negates it.
@@ -496,11 +457,7 @@ impl<'m> Lowerer<'m> {
 }
 
 /// Picks by the width of a slot's file.
-pub(super) fn by_file<T>(
-    slot: Slot,
-    word: impl FnOnce(u32) -> T,
-    double: impl FnOnce(u32) -> T,
-) -> Lowered<T> {
+pub(super) fn by_file<T>(slot: Slot, word: impl FnOnce(u32) -> T, double: impl FnOnce(u32) -> T) -> Lowered<T> {
     match slot {
         Slot::Word(row) => Ok(word(row)),
         Slot::Double(row) => Ok(double(row)),
