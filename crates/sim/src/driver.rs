@@ -15,8 +15,11 @@ mod host_memory;
 mod memset;
 mod pointer;
 mod pool;
+mod profiler;
 mod state;
 mod stream;
+mod stream_attribute;
+mod stream_memory_operation;
 mod symbol;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
