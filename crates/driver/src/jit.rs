@@ -1,8 +1,12 @@
 //! How the driver's compiler and linker are to work, and what they say.
 
 mod log;
+mod lto;
 mod options;
+mod symbol;
 
 pub(crate) use self::log::Compilation;
 pub use self::log::JitReport;
-pub use self::options::{HostSymbol, JitCacheMode, JitFallback, JitOptions, JitTarget, LtoOptions};
+pub use self::lto::LtoOptions;
+pub use self::options::{JitCacheMode, JitFallback, JitOptions, JitTarget};
+pub use self::symbol::HostSymbol;

@@ -1,27 +1,28 @@
 //! A kernel: a function that runs on the device, with the parameters that it takes.
 
 mod attribute;
+mod enqueue;
 mod function;
 mod look_up;
 mod occupancy;
 mod parameter;
+mod preference;
 
 use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use curium_sys::{CUfunc_st, CUfunction, CUgraphDeviceNode, CUlaunchConfig};
+use curium_sys::{CUfunc_st, CUfunction, CUgraphDeviceNode};
 
-pub use self::attribute::{Carveout, ClusterScheduling, SharedMemoryMode};
 pub use self::function::LoadState;
 pub(crate) use self::look_up::{Candidates, c_name, function_name, kernel_name};
 pub use self::occupancy::{OccupancyFlags, SuggestedSize};
 pub use self::parameter::KernelParameter;
-use crate::call;
+pub use self::preference::{Carveout, ClusterScheduling, SharedMemoryMode};
 use crate::handle::Handle;
 use crate::image::ptx::Entry;
-use crate::launch::{self, LaunchAttributes, LaunchConfig};
+use crate::launch::{LaunchAttributes, LaunchConfig};
 use crate::signature::{Arguments, Signature};
 use crate::{Context, Driver, Library, Module, Result, Stream};
 
@@ -273,113 +274,6 @@ impl<S> Kernel<S> {
 
     pub(crate) fn inner(&self) -> &Inner {
         &self.inner
-    }
-}
-
-impl Inner {
-    /// What is checked before every launch.
-    #[inline]
-    fn check(&self, stream: &Stream, config: LaunchConfig) -> Result<()> {
-        config.check()?;
-        self.driver.expect_same(stream.driver(), "Kernel::launch")
-    }
-
-    /// # Safety
-    ///
-    /// `values` holds the address of a value for each parameter, and the kernel may run with them.
-    #[inline]
-    unsafe fn enqueue(&self, stream: &Stream, config: LaunchConfig, values: *mut *mut c_void) -> Result<()> {
-        let LaunchConfig { grid, block, shared_bytes } = config;
-        let (kernel, stream_raw) = (self.raw.raw(), stream.as_raw());
-        let extra = std::ptr::null_mut();
-        // SAFETY: the kernel and the stream are live and belong to this driver; the caller vouches for `values`.
-        let result = unsafe {
-            call!(
-                stream.driver(),
-                cuLaunchKernel(
-                    kernel,
-                    grid.x,
-                    grid.y,
-                    grid.z,
-                    block.x,
-                    block.y,
-                    block.z,
-                    shared_bytes,
-                    stream_raw,
-                    values,
-                    extra
-                )
-            )
-        };
-        result.map_err(|error| launch::explain(error, self, stream, config))
-    }
-
-    /// # Safety
-    ///
-    /// As for [`Inner::enqueue`], and the kernel may run with these attributes.
-    unsafe fn enqueue_with(
-        &self,
-        stream: &Stream,
-        config: LaunchConfig,
-        attributes: &LaunchAttributes<'_>,
-        values: *mut *mut c_void,
-    ) -> Result<()> {
-        if attributes.is_empty() {
-            // SAFETY: the caller vouches for `values` and the kernel.
-            return unsafe { self.enqueue(stream, config, values) };
-        }
-        attributes.check(&self.driver)?;
-        let raw_config = attributes.launch_config(config, stream.as_raw());
-        // SAFETY: the events of the attributes are live and belong to this driver; the caller vouches for `values` and the kernel.
-        unsafe { self.enqueue_config(stream, config, &raw_config, values) }
-    }
-
-    /// # Safety
-    ///
-    /// As for [`Inner::enqueue`], and `raw_config` is `config` on this stream with attributes that are live.
-    unsafe fn enqueue_config(
-        &self,
-        stream: &Stream,
-        config: LaunchConfig,
-        raw_config: &CUlaunchConfig,
-        values: *mut *mut c_void,
-    ) -> Result<()> {
-        let (kernel, extra) = (self.raw.raw(), std::ptr::null_mut());
-        // SAFETY: the kernel and the stream are live and belong to this driver; the caller vouches for `values` and the attributes.
-        let result = unsafe { call!(stream.driver(), cuLaunchKernelEx(raw_config, kernel, values, extra)) };
-        result.map_err(|error| launch::explain(error, self, stream, config))
-    }
-
-    /// # Safety
-    ///
-    /// As for [`Inner::enqueue`].
-    unsafe fn enqueue_cooperative(
-        &self,
-        stream: &Stream,
-        config: LaunchConfig,
-        values: *mut *mut c_void,
-    ) -> Result<()> {
-        let LaunchConfig { grid, block, shared_bytes } = config;
-        let (kernel, stream_raw) = (self.raw.raw(), stream.as_raw());
-        // SAFETY: the kernel and the stream are live and belong to this driver; the caller vouches for `values`.
-        let result = unsafe {
-            call!(
-                stream.driver(),
-                cuLaunchCooperativeKernel(
-                    kernel,
-                    grid.x,
-                    grid.y,
-                    grid.z,
-                    block.x,
-                    block.y,
-                    block.z,
-                    shared_bytes,
-                    stream_raw,
-                    values
-                )
-            )
-        };
-        result.map_err(|error| launch::explain(error, self, stream, config))
     }
 }
 

@@ -5,10 +5,7 @@ mod explain;
 
 use std::fmt;
 
-pub use self::attribute::{
-    AccessPolicyWindow, AccessProperty, ClusterPortability, EventTrigger, LaunchAttributes, MemorySyncDomain,
-    SynchronizationPolicy,
-};
+pub use self::attribute::{ClusterPortability, EventTrigger, LaunchAttributes};
 pub(crate) use self::explain::explain;
 use crate::{Error, Result};
 

@@ -3,6 +3,7 @@
 //! A method receives the arguments of C as they came and returns `Ok` or the code. Handles and null pointers are checked in
 //! it; what every call has in common happens in [`Driver::admit`].
 
+mod capture_mode;
 mod context;
 mod copy;
 mod device;
@@ -21,8 +22,11 @@ mod module;
 mod occupancy;
 mod pointer;
 mod pool;
+mod profiler;
 mod state;
 mod stream;
+mod stream_attribute;
+mod stream_memory_operation;
 mod symbol;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

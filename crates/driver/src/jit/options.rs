@@ -1,10 +1,8 @@
 //! Options of the driver's compiler and linker.
 
-use std::ffi::{CStr, c_char, c_void};
-use std::fmt;
-
 use curium_sys::{CUjit_cacheMode, CUjit_fallback, CUjit_option, CUjit_target};
 
+use super::{HostSymbol, LtoOptions};
 use crate::ComputeCapability;
 
 /// How code is compiled, linked and loaded. The default leaves every choice to the driver.
@@ -84,38 +82,6 @@ pub enum JitCacheMode {
     /// In the L1 and the L2 cache.
     L1AndL2,
 }
-
-/// Options for intermediate code that compilers of CUDA 11 made. CUDA 12 moved link-time optimisation to nvJitLink.
-#[derive(Clone, Copy, Debug, Default)]
-#[non_exhaustive]
-pub struct LtoOptions<'a> {
-    /// Whether `f32` values too small for the normal form are zero.
-    pub flush_to_zero: Option<bool>,
-    /// Whether division of `f32` is exact.
-    pub precise_division: Option<bool>,
-    /// Whether the square root of `f32` is exact.
-    pub precise_square_root: Option<bool>,
-    /// Whether multiplications and additions are contracted.
-    pub fused_multiply_add: Option<bool>,
-    /// The kernels that are used: others may be removed.
-    pub referenced_kernels: &'a [&'a CStr],
-    /// The variables that are used: others may be removed.
-    pub referenced_variables: &'a [&'a CStr],
-    /// Whether variables that no code uses are removed.
-    pub remove_unused_variables: bool,
-}
-
-/// The address of a variable that code declares and does not define.
-#[derive(Clone, Copy)]
-pub struct HostSymbol<'a> {
-    name: &'a CStr,
-    address: *mut c_void,
-}
-
-// SAFETY: the address is a number here, which only the driver looks behind.
-unsafe impl Send for HostSymbol<'_> {}
-// SAFETY: as for `Send`.
-unsafe impl Sync for HostSymbol<'_> {}
 
 impl<'a> JitOptions<'a> {
     /// Every choice is the driver's.
@@ -350,98 +316,6 @@ impl JitCacheMode {
             Self::L2 => CUjit_cacheMode::CU_JIT_CACHE_OPTION_CG.0,
             Self::L1AndL2 => CUjit_cacheMode::CU_JIT_CACHE_OPTION_CA.0,
         }
-    }
-}
-
-impl<'a> LtoOptions<'a> {
-    /// Every choice is the compiler's.
-    #[must_use]
-    pub const fn new() -> Self {
-        Self {
-            flush_to_zero: None,
-            precise_division: None,
-            precise_square_root: None,
-            fused_multiply_add: None,
-            referenced_kernels: &[],
-            referenced_variables: &[],
-            remove_unused_variables: false,
-        }
-    }
-
-    /// The same with these kernels as the only ones that are used.
-    #[must_use]
-    pub const fn with_referenced_kernels(mut self, names: &'a [&'a CStr]) -> Self {
-        self.referenced_kernels = names;
-        self
-    }
-
-    /// The same with these variables as the only ones that are used.
-    #[must_use]
-    pub const fn with_referenced_variables(mut self, names: &'a [&'a CStr]) -> Self {
-        self.referenced_variables = names;
-        self
-    }
-
-    /// The same with or without small `f32` values as zero.
-    #[must_use]
-    pub const fn with_flush_to_zero(mut self, flush_to_zero: bool) -> Self {
-        self.flush_to_zero = Some(flush_to_zero);
-        self
-    }
-
-    /// The same with or without exact division of `f32`.
-    #[must_use]
-    pub const fn with_precise_division(mut self, precise_division: bool) -> Self {
-        self.precise_division = Some(precise_division);
-        self
-    }
-
-    /// The same with or without an exact square root of `f32`.
-    #[must_use]
-    pub const fn with_precise_square_root(mut self, precise_square_root: bool) -> Self {
-        self.precise_square_root = Some(precise_square_root);
-        self
-    }
-
-    /// The same with or without contraction of multiplications and additions.
-    #[must_use]
-    pub const fn with_fused_multiply_add(mut self, fused_multiply_add: bool) -> Self {
-        self.fused_multiply_add = Some(fused_multiply_add);
-        self
-    }
-
-    /// The same with or without removing variables that no code uses.
-    #[must_use]
-    pub const fn with_remove_unused_variables(mut self, remove_unused_variables: bool) -> Self {
-        self.remove_unused_variables = remove_unused_variables;
-        self
-    }
-}
-
-impl<'a> HostSymbol<'a> {
-    /// The variable `name` of the code is at `address`.
-    ///
-    /// # Safety
-    ///
-    /// - The device can reach `address`, and what is there has the size and the type that the code declares for `name`.
-    /// - It stays there for as long as code that was loaded with this symbol may run.
-    #[must_use]
-    pub const unsafe fn new(name: &'a CStr, address: *mut c_void) -> Self {
-        Self { name, address }
-    }
-
-    pub(super) const fn name(&self) -> *const c_char {
-        self.name.as_ptr()
-    }
-
-    pub(super) const fn address(&self) -> *mut c_void {
-        self.address
-    }
-}
-
-impl fmt::Debug for HostSymbol<'_> {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "HostSymbol({:?} at {:p})", self.name, self.address)
     }
 }
 

@@ -1,54 +1,10 @@
 //! What a kernel takes of a device, and how it prefers to be run.
 
-use curium_sys::{CUclusterSchedulingPolicy, CUfunction_attribute, CUshared_carveout, CUsharedMemoryMode};
+use curium_sys::CUfunction_attribute;
 
-use super::{Inner, Kernel, Owner};
+use super::{Carveout, ClusterScheduling, Inner, Kernel, Owner, SharedMemoryMode};
 use crate::call;
-use crate::{ComputeCapability, Device, Dimensions, Error, Result};
-
-/// How much of the memory that a multiprocessor has for both is shared memory, and how much is L1 cache.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[non_exhaustive]
-pub enum Carveout {
-    /// The driver decides.
-    Default,
-    /// This part of the largest amount of shared memory, in percent: 0 for as much cache as possible, 100 for as little.
-    Percent(u8),
-}
-
-/// How the clusters of a kernel are spread over the device.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[non_exhaustive]
-pub enum ClusterScheduling {
-    /// As the driver decides.
-    Default,
-    /// The blocks of a cluster are spread over the multiprocessors.
-    Spread,
-    /// The hardware balances the blocks of a cluster over the multiprocessors.
-    LoadBalancing,
-    /// Near the shared memory that the blocks of a cluster share, on devices of the Rubin generation. Since 13.3.
-    RubinSharedMemoryLocality,
-    /// A policy that Curium has no name for.
-    Unknown(u32),
-}
-
-/// How much shared memory a block may ask for.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[non_exhaustive]
-pub enum SharedMemoryMode {
-    /// As much as the kernel's own limit allows.
-    Default,
-    /// No more than every device of the family has.
-    RequirePortable,
-    /// As much as this device has.
-    AllowNonPortable,
-    /// More than one multiprocessor has.
-    AllowOversized,
-    /// More than one multiprocessor has, rather than less.
-    PreferOversized,
-    /// A mode that Curium has no name for.
-    Unknown(u32),
-}
+use crate::{CacheConfig, ComputeCapability, Device, Dimensions, Error, Result};
 
 macro_rules! attributes {
     ($($(#[$doc:meta])* $name:ident: $ty:ty = $attribute:ident as $convert:expr;)*) => {
@@ -220,6 +176,30 @@ impl<S> Kernel<S> {
         self.set_attribute(device, attribute, scheduling.as_raw().0.cast_signed())
     }
 
+    /// Sets what the memory of L1 cache and shared memory is preferred for while the kernel runs on `device`.
+    ///
+    /// CUDA: `cuKernelSetCacheConfig` or `cuFuncSetCacheConfig`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the kernel is bound to a context on another device.
+    #[doc(alias = "cuKernelSetCacheConfig")]
+    #[doc(alias = "cuFuncSetCacheConfig")]
+    pub fn set_cache_config(&self, device: &Device, config: CacheConfig) -> Result<()> {
+        let kernel = self.inner();
+        kernel.expect_device("Kernel::set_cache_config", device)?;
+        let (raw, driver, raw_config) = (kernel.raw.raw(), &kernel.driver, config.as_raw());
+        match kernel.owner {
+            // SAFETY: the kernel is live and one of a library, and the device is of its driver.
+            Owner::Library(_) => unsafe {
+                call!(driver, cuKernelSetCacheConfig(raw.cast(), raw_config, device.as_raw()))
+            },
+            // SAFETY: the function is live.
+            Owner::Module(_) | Owner::LibraryIn(..) => unsafe { call!(driver, cuFuncSetCacheConfig(raw, raw_config)) },
+        }
+        .map_err(|error| error.about(format!("{config:?} of kernel `{}`", kernel.name)))
+    }
+
     /// Sets how much shared memory a block may ask for.
     ///
     /// CUDA: `cuKernelSetAttribute` or `cuFuncSetAttribute`.
@@ -281,74 +261,6 @@ impl Inner {
         }
         let (own, device) = (own.as_raw(), device.as_raw());
         Err(Error::argument(operation, format!("kernel `{}` is on device {own}, not {device}", self.name)))
-    }
-}
-
-impl Carveout {
-    /// As much shared memory as possible.
-    pub const MAX_SHARED: Self = Self::Percent(100);
-    /// As much L1 cache as possible.
-    pub const MAX_L1: Self = Self::Percent(0);
-
-    fn from_raw(raw: i32) -> Self {
-        u8::try_from(raw).map_or(Self::Default, Self::Percent)
-    }
-
-    pub(crate) const fn as_raw(self) -> i32 {
-        match self {
-            Self::Default => CUshared_carveout::CU_SHAREDMEM_CARVEOUT_DEFAULT.0,
-            Self::Percent(percent) => percent as i32,
-        }
-    }
-}
-
-impl ClusterScheduling {
-    fn from_raw(raw: i32) -> Self {
-        match CUclusterSchedulingPolicy(raw.cast_unsigned()) {
-            CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_DEFAULT => Self::Default,
-            CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_SPREAD => Self::Spread,
-            CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING => Self::LoadBalancing,
-            CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_RUBIN_DSMEM_LOCALITY => {
-                Self::RubinSharedMemoryLocality
-            }
-            CUclusterSchedulingPolicy(other) => Self::Unknown(other),
-        }
-    }
-
-    pub(crate) const fn as_raw(self) -> CUclusterSchedulingPolicy {
-        match self {
-            Self::Default => CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_DEFAULT,
-            Self::Spread => CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_SPREAD,
-            Self::LoadBalancing => CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING,
-            Self::RubinSharedMemoryLocality => {
-                CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_RUBIN_DSMEM_LOCALITY
-            }
-            Self::Unknown(other) => CUclusterSchedulingPolicy(other),
-        }
-    }
-}
-
-impl SharedMemoryMode {
-    fn from_raw(raw: i32) -> Self {
-        match CUsharedMemoryMode(raw.cast_unsigned()) {
-            CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_DEFAULT => Self::Default,
-            CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_REQUIRE_PORTABLE => Self::RequirePortable,
-            CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_ALLOW_NON_PORTABLE => Self::AllowNonPortable,
-            CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_ALLOW_OVERSIZED_SHARED_MEMORY => Self::AllowOversized,
-            CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_PREFER_OVERSIZED_SHARED_MEMORY => Self::PreferOversized,
-            CUsharedMemoryMode(other) => Self::Unknown(other),
-        }
-    }
-
-    pub(crate) const fn as_raw(self) -> CUsharedMemoryMode {
-        match self {
-            Self::Default => CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_DEFAULT,
-            Self::RequirePortable => CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_REQUIRE_PORTABLE,
-            Self::AllowNonPortable => CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_ALLOW_NON_PORTABLE,
-            Self::AllowOversized => CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_ALLOW_OVERSIZED_SHARED_MEMORY,
-            Self::PreferOversized => CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_PREFER_OVERSIZED_SHARED_MEMORY,
-            Self::Unknown(other) => CUsharedMemoryMode(other),
-        }
     }
 }
 

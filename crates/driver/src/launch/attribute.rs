@@ -4,18 +4,19 @@ use std::ffi::c_int;
 use std::fmt;
 
 use curium_sys::{
-    CUaccessPolicyWindow, CUaccessProperty, CUgraphDeviceNode, CUlaunchAttribute, CUlaunchAttributeID,
-    CUlaunchAttributePortableClusterMode, CUlaunchAttributeValue,
-    CUlaunchAttributeValue_union__bindgen_ty_1 as ClusterDimension,
+    CUgraphDeviceNode, CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributePortableClusterMode,
+    CUlaunchAttributeValue, CUlaunchAttributeValue_union__bindgen_ty_1 as ClusterDimension,
     CUlaunchAttributeValue_union__bindgen_ty_2 as ProgrammaticEvent,
     CUlaunchAttributeValue_union__bindgen_ty_3 as CompletionEvent,
     CUlaunchAttributeValue_union__bindgen_ty_4 as PreferredClusterDimension,
-    CUlaunchAttributeValue_union__bindgen_ty_5 as DeviceUpdatable, CUlaunchConfig, CUlaunchMemSyncDomain,
-    CUlaunchMemSyncDomainMap, CUstream, CUsynchronizationPolicy,
+    CUlaunchAttributeValue_union__bindgen_ty_5 as DeviceUpdatable, CUlaunchConfig, CUlaunchMemSyncDomainMap, CUstream,
 };
 
 use super::{Dimensions, LaunchConfig};
-use crate::{Carveout, ClusterScheduling, DevicePointer, Driver, Event, Result, SharedMemoryMode};
+use crate::{
+    AccessPolicyWindow, Carveout, ClusterScheduling, Driver, Event, MemorySyncDomain, MemorySyncDomainMap, Result,
+    SharedMemoryMode, SynchronizationPolicy,
+};
 
 /// What a launch has beyond its size: clusters, a priority, when it may begin, and so on. Made once, it serves any number of launches.
 ///
@@ -41,58 +42,6 @@ unsafe impl Sync for LaunchAttributes<'_> {}
 
 /// As many attributes as a launch can have.
 const CAPACITY: usize = 17;
-
-/// A range of global memory, and how accesses to it use the L2 cache.
-#[derive(Clone, Copy, Debug, PartialEq)]
-#[non_exhaustive]
-pub struct AccessPolicyWindow {
-    /// The first address.
-    pub start: DevicePointer<u8>,
-    /// The size in bytes; no more than the device's limit.
-    pub bytes: usize,
-    /// The part of the accesses that are hits, from 0 to 1.
-    pub hit_ratio: f32,
-    /// How hits use the cache.
-    pub hit: AccessProperty,
-    /// How the other accesses use the cache: not as [`AccessProperty::Persisting`].
-    pub miss: AccessProperty,
-}
-
-/// How an access uses the L2 cache.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[non_exhaustive]
-pub enum AccessProperty {
-    /// As usual.
-    Normal,
-    /// What was read or written leaves the cache early.
-    Streaming,
-    /// What was read or written stays in the cache.
-    Persisting,
-}
-
-/// How a host thread waits for a kernel.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[non_exhaustive]
-pub enum SynchronizationPolicy {
-    /// As the context does.
-    Auto,
-    /// It spins.
-    Spin,
-    /// It spins, and yields to other threads.
-    Yield,
-    /// It sleeps.
-    BlockingSync,
-}
-
-/// What a memory fence of a kernel has to wait for. Kernels in different domains do not wait for each other's writes.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[non_exhaustive]
-pub enum MemorySyncDomain {
-    /// That of work on the device's own memory.
-    Default,
-    /// That of work on the memory of other devices.
-    Remote,
-}
 
 /// When an event of a programmatic launch is recorded.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -201,8 +150,9 @@ impl<'a> LaunchAttributes<'a> {
 
     /// The same with the numbers that the memory domains have, each below the device's count of domains. Since 12.0.
     #[must_use]
-    pub const fn with_memory_sync_domain_map(self, default: u8, remote: u8) -> Self {
-        let value = CUlaunchAttributeValue { memSyncDomainMap: CUlaunchMemSyncDomainMap { default_: default, remote } };
+    pub const fn with_memory_sync_domain_map(self, map: MemorySyncDomainMap) -> Self {
+        let map = CUlaunchMemSyncDomainMap { default_: map.default, remote: map.remote };
+        let value = CUlaunchAttributeValue { memSyncDomainMap: map };
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, value)
     }
 
@@ -335,71 +285,6 @@ impl fmt::Debug for LaunchAttributes<'_> {
     }
 }
 
-impl AccessPolicyWindow {
-    /// All accesses to `bytes` bytes from `start` on use the cache in this way, and others as usual.
-    #[must_use]
-    pub const fn new<T>(start: DevicePointer<T>, bytes: usize, hit: AccessProperty) -> Self {
-        Self { start: start.cast(), bytes, hit_ratio: 1.0, hit, miss: AccessProperty::Normal }
-    }
-
-    /// The same for this part of the accesses, from 0 to 1.
-    #[must_use]
-    pub const fn with_hit_ratio(mut self, hit_ratio: f32) -> Self {
-        self.hit_ratio = hit_ratio;
-        self
-    }
-
-    /// The same with this use of the cache by the other accesses.
-    #[must_use]
-    pub const fn with_miss(mut self, miss: AccessProperty) -> Self {
-        self.miss = miss;
-        self
-    }
-
-    /// The window as C reads it.
-    #[must_use]
-    pub const fn as_raw(self) -> CUaccessPolicyWindow {
-        CUaccessPolicyWindow {
-            // The driver takes the address as a number: the host cannot read it.
-            base_ptr: std::ptr::without_provenance_mut(self.start.as_raw() as usize),
-            num_bytes: self.bytes,
-            hitRatio: self.hit_ratio,
-            hitProp: self.hit.as_raw(),
-            missProp: self.miss.as_raw(),
-        }
-    }
-}
-
-impl AccessProperty {
-    const fn as_raw(self) -> CUaccessProperty {
-        match self {
-            Self::Normal => CUaccessProperty::CU_ACCESS_PROPERTY_NORMAL,
-            Self::Streaming => CUaccessProperty::CU_ACCESS_PROPERTY_STREAMING,
-            Self::Persisting => CUaccessProperty::CU_ACCESS_PROPERTY_PERSISTING,
-        }
-    }
-}
-
-impl SynchronizationPolicy {
-    const fn as_raw(self) -> CUsynchronizationPolicy {
-        match self {
-            Self::Auto => CUsynchronizationPolicy::CU_SYNC_POLICY_AUTO,
-            Self::Spin => CUsynchronizationPolicy::CU_SYNC_POLICY_SPIN,
-            Self::Yield => CUsynchronizationPolicy::CU_SYNC_POLICY_YIELD,
-            Self::BlockingSync => CUsynchronizationPolicy::CU_SYNC_POLICY_BLOCKING_SYNC,
-        }
-    }
-}
-
-impl MemorySyncDomain {
-    const fn as_raw(self) -> CUlaunchMemSyncDomain {
-        match self {
-            Self::Default => CUlaunchMemSyncDomain::CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT,
-            Self::Remote => CUlaunchMemSyncDomain::CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE,
-        }
-    }
-}
-
 impl ClusterPortability {
     const fn as_raw(self) -> CUlaunchAttributePortableClusterMode {
         match self {
@@ -417,6 +302,7 @@ impl ClusterPortability {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::DevicePointer;
 
     #[test]
     fn attribute_that_is_set_twice_has_its_last_value() {
@@ -432,7 +318,7 @@ mod tests {
 
     #[test]
     fn every_attribute_at_once_has_room() {
-        let window = AccessPolicyWindow::new(DevicePointer::<u32>::from_raw(64), 256, AccessProperty::Persisting);
+        let window = AccessPolicyWindow::persisting(DevicePointer::from_raw(64), 256);
         // All but the two that take an event and the one that makes a node, for which there is room left.
         let attributes = LaunchAttributes::new()
             .with_access_policy_window(window)
@@ -442,7 +328,7 @@ mod tests {
             .with_cluster_scheduling(ClusterScheduling::Spread)
             .with_programmatic_stream_serialization(true)
             .with_priority(0)
-            .with_memory_sync_domain_map(0, 1)
+            .with_memory_sync_domain_map(MemorySyncDomainMap { default: 0, remote: 1 })
             .with_memory_sync_domain(MemorySyncDomain::Remote)
             .with_preferred_cluster(4)
             .with_carveout(Carveout::MAX_L1)
