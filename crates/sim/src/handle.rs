@@ -20,6 +20,7 @@ pub(crate) enum Kind {
     Library,
     Kernel,
     Pool,
+    Link,
 }
 
 /// What the driver keeps behind a handle.

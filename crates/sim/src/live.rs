@@ -19,6 +19,8 @@ pub struct LiveHandles {
     pub modules: u64,
     /// Libraries.
     pub libraries: u64,
+    /// Links that were not destroyed.
+    pub links: u64,
     /// Memory pools.
     pub pools: u64,
     /// Allocations of device memory.
@@ -44,13 +46,14 @@ impl LiveHandles {
         self.total() == 0
     }
 
-    fn counts(&self) -> [(&'static str, u64); 10] {
+    fn counts(&self) -> [(&'static str, u64); 11] {
         [
             ("contexts", self.contexts),
             ("streams", self.streams),
             ("events", self.events),
             ("modules", self.modules),
             ("libraries", self.libraries),
+            ("links", self.links),
             ("pools", self.pools),
             ("device allocations", self.device_allocations),
             ("host allocations", self.host_allocations),
