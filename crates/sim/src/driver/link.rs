@@ -124,10 +124,12 @@ impl Driver {
 }
 
 impl Logs {
-    /// Writes the log of a refusal, and returns its code.
+    /// Writes the log of a refusal, and returns its code. What succeeds leaves the places as they are for what comes.
     fn report<T>(self, outcome: std::result::Result<T, Refusal>) -> Result<T> {
-        self.0.report(outcome.as_ref().err().map_or("", |refusal| &refusal.log));
-        outcome.map_err(|refusal| refusal.code)
+        outcome.map_err(|refusal| {
+            self.0.report(&refusal.log);
+            refusal.code
+        })
     }
 }
 

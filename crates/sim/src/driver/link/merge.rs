@@ -1,6 +1,6 @@
 //! Several texts of PTX as one: with one header, and without declarations of what another text defines.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 /// One statement on the level of a module.
 struct Statement<'a> {
@@ -11,24 +11,35 @@ struct Statement<'a> {
     is_header: bool,
 }
 
-/// The texts as one, in their order. The header is that of the first.
+/// The texts as one, in their order. The header is that of the first. What one text declares and another defines is a declaration
+/// ahead if it is a function, and the definition itself if it is a variable.
 pub(super) fn merge(texts: &[String]) -> String {
     let modules: Vec<Vec<Statement<'_>>> = texts.iter().map(|text| statements(text)).collect();
     let all = || modules.iter().flatten();
-    let defined: HashSet<&str> = all().filter(|statement| !statement.is_extern).filter_map(|s| s.name).collect();
-    let mut declared = HashSet::new();
+    let definitions = all().filter(|statement| !statement.is_extern);
+    let definitions: HashMap<&str, &str> = definitions.filter_map(|s| Some((s.name?, s.text))).collect();
+    let mut done = HashSet::new();
     let mut merged = String::new();
-    for (index, module) in modules.iter().enumerate() {
-        for statement in module {
-            let is_needless = statement.is_extern
-                && statement.name.is_some_and(|name| defined.contains(name) || !declared.insert(name));
-            if !is_needless && (index == 0 || !statement.is_header) {
-                merged.push_str(statement.text);
-                merged.push('\n');
-            }
+    for (index, statement) in
+        modules.iter().enumerate().flat_map(|(index, module)| module.iter().map(move |s| (index, s)))
+    {
+        let definition = statement.name.filter(|_| statement.is_extern).and_then(|name| definitions.get(name));
+        let text = match definition {
+            Some(_) if is_function(statement.text) => statement.text.replacen(".extern", ".visible", 1),
+            Some(definition) => (*definition).to_owned(),
+            None => statement.text.to_owned(),
+        };
+        let is_needed = if statement.is_header { index == 0 } else { done.insert(text.clone()) };
+        if is_needed {
+            merged.push_str(&text);
+            merged.push('\n');
         }
     }
     merged
+}
+
+fn is_function(statement: &str) -> bool {
+    statement.contains(".entry") || statement.contains(".func")
 }
 
 fn statements(text: &str) -> Vec<Statement<'_>> {
@@ -59,7 +70,6 @@ fn statement_end(text: &str) -> usize {
     if is_header(text) || text.starts_with(".file") {
         return line_end(text);
     }
-    let is_function = |text: &str| text.contains(".entry") || text.contains(".func");
     let mut depth = 0_usize;
     let mut position = 0;
     while let Some(character) = text[position..].chars().next() {
@@ -147,9 +157,11 @@ mod tests {
         .visible .func (.param .b32 r) twice (.param .b32 x)\n{ /* } */ ret; }\n";
 
     #[test]
-    fn declarations_of_what_another_text_defines_are_left_out() {
+    fn declarations_of_what_another_text_defines_become_its_own() {
         let merged = merge(&[CALLER.to_owned(), CALLEE.to_owned()]);
         assert!(!merged.contains(".extern"), "{merged}");
+        assert!(merged.contains(".visible .func (.param .b32 r) twice (.param .b32 x);"), "{merged}");
+        assert_eq!(merged.matches("offset = 7;").count(), 1, "{merged}");
         assert_eq!(merged.matches(".version").count(), 1, "{merged}");
         assert_eq!(merged.matches(".target").count(), 1, "{merged}");
         for kept in ["offset = 7;", "table[2] = { 1, 2 };", "twice (.param .b32 x)\n{ /* } */ ret; }", "{ { ret; } }"] {
