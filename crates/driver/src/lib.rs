@@ -41,10 +41,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(test)]
+mod bare;
 mod call;
 mod call_spans;
 mod capture_mode;
+mod checkpoint;
 mod context;
+#[cfg(unix)]
+mod core_dump;
 mod current;
 mod device;
 mod driver;
@@ -64,13 +69,18 @@ mod pointer;
 mod release;
 mod signature;
 mod stream;
+#[cfg(feature = "trace")]
+mod trace;
 mod watch;
 
 pub use curium_sys as sys;
 pub use curium_sys::{CudaVersion, Function};
 
 pub use self::call_spans::CallSpans;
+pub use self::checkpoint::{CheckpointProcess, Checkpointed, Locked, ProcessState, Running};
 pub use self::context::{Context, MemoryInfo};
+#[cfg(unix)]
+pub use self::core_dump::{CoreDump, CoreDumpFlags};
 pub use self::device::{ComputeCapability, Device};
 pub use self::driver::Driver;
 pub use self::error::{ArgumentError, CallError, Error, ErrorClass, PanicError, Result};
@@ -91,3 +101,5 @@ pub use self::stream::{
     AccessPolicyWindow, AccessProperty, AttachMode, MemoryOperation, MemorySyncDomain, MemorySyncDomainMap,
     PooledStream, Stream, StreamFlags, StreamOptions, StreamPool, SynchronizationPolicy, WaitCondition,
 };
+#[cfg(feature = "trace")]
+pub use self::trace::Trace;

@@ -15,7 +15,6 @@ mod host_memory;
 mod memset;
 mod pointer;
 mod pool;
-mod profiler;
 mod state;
 mod stream;
 mod stream_attribute;
