@@ -1,5 +1,8 @@
 //! Work on buffers as a kernel does it, without a kernel: on any stream, tracked like an argument of a launch.
 
+use std::thread;
+use std::time::Duration;
+
 use curium_driver::{Argument, Result, Stream, call};
 use curium_memory::DeviceBuffer;
 
@@ -22,6 +25,10 @@ pub fn fill(stream: &Stream, mut buffer: &mut DeviceBuffer<u32>, value: u32) -> 
 /// # Errors
 ///
 /// Whatever the driver returns.
+///
+/// # Panics
+///
+/// If the lengths differ.
 pub fn copy(stream: &Stream, mut target: &mut DeviceBuffer<u32>, mut source: &DeviceBuffer<u32>) -> Result<()> {
     let bytes = source.byte_len();
     assert_eq!(target.byte_len(), bytes, "both sides of a copy are of one length");
@@ -53,4 +60,15 @@ pub unsafe fn copy_without_waiting(
     assert_eq!(target.byte_len(), bytes, "both sides of a copy are of one length");
     // SAFETY: both buffers have this many bytes, and the caller keeps them.
     unsafe { call!(stream.driver(), cuMemcpyDtoDAsync_v2(to, from, bytes, stream.as_raw())) }
+}
+
+/// Whether the work on `stream` waits for something, given that it would be done at once if it did not.
+///
+/// # Panics
+///
+/// If the driver refuses to say.
+#[must_use]
+pub fn is_held_up(stream: &Stream) -> bool {
+    thread::sleep(Duration::from_millis(10));
+    !stream.is_finished().expect("a stream can be asked")
 }

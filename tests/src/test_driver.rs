@@ -1,5 +1,6 @@
 //! The driver that a test runs on.
 
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -30,8 +31,17 @@ pub fn uses_cuda() -> bool {
 }
 
 /// Runs a test that holds on every driver.
+///
+/// On this machine's driver the tests take turns: they share its context, where a call of one test that waits for the device keeps
+/// the others out of the driver, and those may hold up what it waits for.
+///
+/// # Panics
+///
+/// If the test fails, or leaves something behind on its simulator.
 pub fn on_driver(test: impl FnOnce(&TestDriver)) {
+    static TURN: Mutex<()> = Mutex::new(());
     if uses_cuda() {
+        let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
         let driver = Driver::load().expect("CURIUM_TEST_DRIVER=cuda needs a driver");
         test(&TestDriver { driver, simulator: None });
     } else {

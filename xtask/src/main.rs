@@ -1,14 +1,19 @@
 //! Generates and verifies what is derived from NVIDIA's headers and compilers.
-#![expect(clippy::print_stdout, reason = "this is a command-line program")]
+#![expect(clippy::print_stdout, clippy::print_stderr, reason = "this is a command-line program")]
 
 mod bindings;
+mod cargo;
+mod ci;
+mod gpu;
 mod kernels;
 mod nvrtc;
 mod package;
+mod sim;
 mod stale;
 mod version;
 
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::{Parser, Subcommand};
@@ -28,12 +33,31 @@ enum Command {
     Bindings(bindings::Command),
     /// Compile the test kernels to PTX.
     Kernels(kernels::Options),
+    /// Bundle tests, benchmarks and the program for a machine with a GPU and without Rust.
+    Gpu,
+    /// Build the simulated driver as `libcuda.so.1`.
+    Sim,
+    /// Run every check that a change must pass.
+    Ci(ci::Options),
 }
 
-fn main() -> Result<()> {
-    match Arguments::parse().command {
+fn main() -> ExitCode {
+    match run(Arguments::parse().command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(command: Command) -> Result<()> {
+    match command {
         Command::Bindings(command) => bindings::run(command),
         Command::Kernels(options) => kernels::run(&options),
+        Command::Gpu => gpu::run(),
+        Command::Sim => sim::run(),
+        Command::Ci(options) => ci::run(&options),
     }
 }
 

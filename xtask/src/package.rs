@@ -69,7 +69,10 @@ impl CudaVersion {
 impl Package {
     /// The folder of the unpacked package; fetches and verifies it on first use.
     pub(crate) fn unpacked(&self) -> Result<PathBuf> {
-        let folder = cache().join(format!("{}-{}-{}", self.package, self.release, &self.sha256[..12]));
+        let digest = self.sha256.get(..12).with_context(|| {
+            format!("the sha256 of {} {} in cuda-versions.toml is not 64 digits long", self.package, self.release)
+        })?;
+        let folder = cache().join(format!("{}-{}-{digest}", self.package, self.release));
         if folder.is_dir() {
             return Ok(folder);
         }
@@ -145,4 +148,31 @@ pub(crate) fn find(folder: &Path, wanted: impl Fn(&str) -> bool + Copy) -> Optio
     let (folders, files): (Vec<_>, Vec<_>) = entries.into_iter().partition(|path| path.is_dir());
     let file = files.into_iter().find(|path| path.file_name().and_then(|name| name.to_str()).is_some_and(wanted));
     file.or_else(|| folders.iter().find_map(|folder| find(folder, wanted)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pins_name_each_version_once_and_in_order() {
+        let pins = Pins::read().expect("the pins are valid");
+        let versions: Vec<_> = pins.cuda.iter().map(|cuda| cuda.version).collect();
+        assert!(versions.is_sorted_by(|earlier, later| earlier < later), "{versions:?}");
+    }
+
+    #[test]
+    fn package_with_another_checksum_is_refused() {
+        let wheel = tempfile::NamedTempFile::new().expect("a file can be made");
+        let package = Package { package: "a".to_owned(), release: "1".to_owned(), sha256: "0".repeat(64) };
+        let message = package.verify(wheel.path()).expect_err("no file has this checksum").to_string();
+        assert!(message.contains("has sha256 e3b0c44298fc1c14"), "{message}");
+    }
+
+    #[test]
+    fn package_without_a_checksum_is_an_error() {
+        let package = Package { package: "a".to_owned(), release: "1".to_owned(), sha256: String::new() };
+        let message = package.unpacked().expect_err("there is no checksum").to_string();
+        assert!(message.contains("not 64 digits long"), "{message}");
+    }
 }

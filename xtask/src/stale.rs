@@ -6,18 +6,17 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail};
 
-/// Writes `files`, and says what changed.
+/// Writes those of `files` that differ, and names them.
 pub(crate) fn write(files: &BTreeMap<PathBuf, String>) -> Result<()> {
-    for (path, text) in files {
-        if fs::read_to_string(path).is_ok_and(|found| found == *text) {
-            continue;
-        }
+    let stale: Vec<_> = files.iter().filter(|(path, text)| difference(path, text).is_some()).collect();
+    for (path, text) in &stale {
         if let Some(folder) = path.parent() {
             fs::create_dir_all(folder)?;
         }
         fs::write(path, text).with_context(|| path.display().to_string())?;
         println!("wrote {}", relative(path));
     }
+    println!("{} of {} files were up to date", files.len() - stale.len(), files.len());
     Ok(())
 }
 

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 
 fn xtask(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_xtask"));
-    command.args(arguments).env_remove("RUST_BACKTRACE").output().expect("the program runs")
+    command.args(arguments).output().expect("the program runs")
 }
 
 fn text(bytes: &[u8]) -> String {

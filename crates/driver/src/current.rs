@@ -39,6 +39,23 @@ impl<'a> Entered<'a> {
     }
 }
 
+/// Runs `operation` with a context current, whichever: the one that is current on this thread, or else a primary context for the
+/// moment, if possible one that is in use already, since creating one takes long.
+pub(crate) fn in_any_context<T>(driver: &Driver, operation: impl FnOnce() -> Result<T>) -> Result<T> {
+    let mut current = std::ptr::null_mut();
+    // SAFETY: `current` is a valid place for the answer.
+    unsafe { call!(driver, cuCtxGetCurrent(&raw mut current)) }?;
+    if !current.is_null() {
+        return operation();
+    }
+    for device in driver.devices()? {
+        if device.has_primary_context()? {
+            return device.primary_context()?.entered(|_| operation());
+        }
+    }
+    driver.device(0)?.primary_context()?.entered(|_| operation())
+}
+
 impl Drop for Entered<'_> {
     fn drop(&mut self) {
         if self.pushed {

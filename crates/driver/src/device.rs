@@ -164,6 +164,14 @@ impl Device {
     pub fn primary_context(&self) -> Result<Context> {
         Context::retain_primary(self)
     }
+
+    /// Whether anybody in this process has retained the primary context.
+    pub(crate) fn has_primary_context(&self) -> Result<bool> {
+        let (mut flags, mut active) = (0, 0);
+        // SAFETY: `flags` and `active` are valid places for the answers, and the device belongs to this driver.
+        unsafe { call!(&self.driver, cuDevicePrimaryCtxGetState(self.raw, &raw mut flags, &raw mut active)) }?;
+        Ok(active != 0)
+    }
 }
 
 impl AsRef<Driver> for Device {

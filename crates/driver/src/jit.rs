@@ -55,6 +55,11 @@ impl Log {
         self.values.as_mut_ptr()
     }
 
+    /// Whether the compiler wrote nothing.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.buffer.first().is_none_or(|byte| *byte == 0)
+    }
+
     /// Adds to `error` what the compiler wrote, and advice where the reason is the version of `ptx`.
     #[cold]
     pub(crate) fn explain(&self, driver: &Driver, ptx: &str, error: Error) -> Error {

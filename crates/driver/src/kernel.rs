@@ -8,6 +8,7 @@ use std::sync::Arc;
 use curium_sys::{CUfunc_st, CUfunction, CUresult};
 
 use crate::call;
+use crate::current::in_any_context;
 use crate::handle::Handle;
 use crate::launch::{self, LaunchConfig};
 use crate::signature::{Arguments, Signature};
@@ -92,13 +93,13 @@ impl<S: Signature> Kernel<S> {
     }
 
     fn check_signature(&self) -> Result<()> {
-        let mut found = Vec::new();
-        while let Some(size) = self.parameter_size(found.len())? {
-            found.push(size);
-        }
-        if found.is_empty() && !self.knows_parameters() {
+        if !self.knows_parameters() {
             return Ok(());
         }
+        let found = match self.owner {
+            Owner::Library(_) => in_any_context(self.driver(), || self.parameter_sizes())?,
+            Owner::Module(_) => self.parameter_sizes()?,
+        };
         compare_parameters(&self.name, &found, S::SIZES)
     }
 }
@@ -163,11 +164,17 @@ impl<S> Kernel<S> {
         }
     }
 
-    /// The size of parameter `index` in bytes; `None` past the last, and where the driver cannot tell.
-    fn parameter_size(&self, index: usize) -> Result<Option<usize>> {
-        if !self.knows_parameters() {
-            return Ok(None);
+    /// The size of each parameter in bytes. For a kernel of a library a context must be current.
+    fn parameter_sizes(&self) -> Result<Vec<usize>> {
+        let mut sizes = Vec::new();
+        while let Some(size) = self.parameter_size(sizes.len())? {
+            sizes.push(size);
         }
+        Ok(sizes)
+    }
+
+    /// The size of parameter `index` in bytes; `None` past the last.
+    fn parameter_size(&self, index: usize) -> Result<Option<usize>> {
         let (mut offset, mut size) = (0, 0);
         let (offset, place) = (&raw mut offset, &raw mut size);
         let driver = self.driver();

@@ -1,10 +1,10 @@
 //! A library: code that belongs to no context.
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_void};
 use std::fmt;
 use std::sync::Arc;
 
-use curium_sys::{CUkernel, CUlib_st, CUlibrary};
+use curium_sys::{CUkernel, CUlib_st, CUlibrary, CUresult};
 
 use crate::call;
 use crate::handle::Handle;
@@ -30,7 +30,8 @@ struct Shared {
 impl Library {
     /// Compiles and loads PTX text. A driver, a device, a context and a stream all name the driver.
     ///
-    /// CUDA: `cuLibraryLoadData`, since 12.0.
+    /// CUDA: `cuLibraryLoadData`, since 12.0. A driver may tell what its compiler found only when a kernel is looked up, which is why
+    /// `cuLibraryGetKernel` is called if the compiler wrote something.
     ///
     /// # Errors
     ///
@@ -49,7 +50,11 @@ impl Library {
             call!(driver, cuLibraryLoadData(&raw mut raw, image, options, values, count, no_options, no_values, 0))
         };
         result.map_err(|error| log.explain(driver, ptx, error))?;
-        Ok(Self { shared: Arc::new(Shared { raw: Handle::new(raw), driver: driver.clone() }) })
+        let library = Self { shared: Arc::new(Shared { raw: Handle::new(raw), driver: driver.clone() }) };
+        if !log.is_empty() {
+            library.check_compiled().map_err(|error| log.explain(driver, ptx, error))?;
+        }
+        Ok(library)
     }
 
     /// The driver's handle of this library. It is valid for as long as a clone of this library, or a kernel of it, exists.
@@ -60,6 +65,8 @@ impl Library {
 
     /// The kernel called `name`, with the parameters that `S` declares. See [`Kernel`] for how they are checked.
     ///
+    /// If no context is current on this thread, a primary context is for the moment, since the driver tells parameters only then.
+    ///
     /// CUDA: `cuLibraryGetKernel`, `cuKernelGetParamInfo`.
     ///
     /// # Errors
@@ -68,12 +75,25 @@ impl Library {
     #[doc(alias = "cuLibraryGetKernel")]
     pub fn kernel<S: Signature>(&self, name: &str) -> Result<Kernel<S>> {
         let text = c_name("Library::kernel", name)?;
-        let mut raw: CUkernel = std::ptr::null_mut();
-        // SAFETY: `raw` is a valid place for the answer, the library is live, and `text` ends in NUL.
-        let result =
-            unsafe { call!(&self.shared.driver, cuLibraryGetKernel(&raw mut raw, self.as_raw(), text.as_ptr())) };
-        result.map_err(|error| error.about(format!("kernel `{name}`")))?;
+        let result = self.look_up(&text);
+        let raw = result.map_err(|error| error.about(format!("kernel `{name}`")))?;
         Kernel::checked(raw.cast(), Owner::Library(self.clone()), name)
+    }
+
+    fn look_up(&self, name: &CStr) -> Result<CUkernel> {
+        let mut raw: CUkernel = std::ptr::null_mut();
+        // SAFETY: `raw` is a valid place for the answer, the library is live, and `name` ends in NUL.
+        unsafe { call!(&self.shared.driver, cuLibraryGetKernel(&raw mut raw, self.as_raw(), name.as_ptr())) }?;
+        Ok(raw)
+    }
+
+    /// What the driver's compiler found, by looking up a kernel that no code has.
+    #[cold]
+    fn check_compiled(&self) -> Result<()> {
+        match self.look_up(c"?") {
+            Err(error) if error.code() != Some(CUresult::CUDA_ERROR_NOT_FOUND) => Err(error),
+            _ => Ok(()),
+        }
     }
 
     /// Unloads the library, which [`Drop`] does as well, and says whether it succeeded.

@@ -83,6 +83,22 @@ impl<T> Pointer<T> {
         Ok(unsafe { place.0.read_unaligned() })
     }
 
+    /// Puts values into the places from here on.
+    ///
+    /// # Safety
+    ///
+    /// The caller of the C function passed room for all of them, or a null pointer.
+    pub(crate) unsafe fn write_all(self, values: impl Iterator<Item = T>) -> Result {
+        let first = self.required()?;
+        for (index, value) in values.enumerate() {
+            // SAFETY: the caller vouches for the room.
+            let place = unsafe { first.0.add(index) };
+            // SAFETY: as above.
+            unsafe { place.write(value) };
+        }
+        Ok(())
+    }
+
     /// The same place seen as another type.
     ///
     /// # Safety

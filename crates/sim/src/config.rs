@@ -1,10 +1,13 @@
 //! What a simulator pretends to be.
 
+mod environment;
+
 use std::num::NonZero;
 use std::thread;
 
 use curium_sys::{CudaVersion, Function};
 
+pub use self::environment::EnvironmentError;
 use crate::fault::FaultPlan;
 
 /// The settings of a [`Simulator`](crate::Simulator).

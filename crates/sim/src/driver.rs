@@ -10,9 +10,16 @@ mod device;
 mod device_memory;
 mod error;
 mod event;
+mod function;
 mod host_function;
 mod host_memory;
+mod image;
+mod kernel;
+mod launch;
+mod library;
 mod memset;
+mod module;
+mod occupancy;
 mod pointer;
 mod pool;
 mod state;
@@ -26,16 +33,21 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
 use std::{array, fmt};
 
-use curium_sys::{CUresult, Function};
+use curium_sys::CUresult;
 
 pub(crate) use self::context::Context;
 pub(crate) use self::event::Event;
+pub(crate) use self::function::Function;
 pub(crate) use self::host_function::HostFunction;
+pub(crate) use self::kernel::Kernel;
+pub(crate) use self::library::Library;
+pub(crate) use self::module::Module;
 pub(crate) use self::state::State;
 pub(crate) use self::stream::Stream;
 use crate::Error;
 use crate::argument::Pointer;
 use crate::config::Config;
+use crate::exec;
 use crate::fault::{Fault, PendingFaults};
 use crate::live::LiveHandles;
 use crate::memory::Memory;
@@ -52,7 +64,7 @@ pub(crate) struct Driver {
     /// The way from a call to what the worker threads share.
     shared: Weak<Self>,
     initialized: AtomicBool,
-    counts: [Counts; Function::COUNT],
+    counts: [Counts; curium_sys::Function::COUNT],
     faults: Mutex<PendingFaults>,
     /// Whether a fault may be pending: most drivers never have one.
     faulty: AtomicBool,
@@ -72,13 +84,13 @@ struct Counts {
 }
 
 /// The functions that work before `cuInit`.
-const BEFORE_INIT: [Function; 6] = [
-    Function::cuInit,
-    Function::cuDriverGetVersion,
-    Function::cuGetErrorName,
-    Function::cuGetErrorString,
-    Function::cuGetProcAddress,
-    Function::cuGetProcAddress_v2,
+const BEFORE_INIT: [curium_sys::Function; 6] = [
+    curium_sys::Function::cuInit,
+    curium_sys::Function::cuDriverGetVersion,
+    curium_sys::Function::cuGetErrorName,
+    curium_sys::Function::cuGetErrorString,
+    curium_sys::Function::cuGetProcAddress,
+    curium_sys::Function::cuGetProcAddress_v2,
 ];
 
 impl Driver {
@@ -128,7 +140,7 @@ impl Driver {
     }
 
     /// What every call does first: it is counted, meets its fault, and may come too early or from the wrong thread.
-    pub(crate) fn admit(&self, function: Function) -> Result {
+    pub(crate) fn admit(&self, function: curium_sys::Function) -> Result {
         self.counts[function.index()].calls.fetch_add(1, Ordering::Relaxed);
         if let Some(code) = self.fault(function) {
             return Err(code);
@@ -142,20 +154,21 @@ impl Driver {
         Ok(())
     }
 
-    fn fault(&self, function: Function) -> Option<CUresult> {
+    fn fault(&self, function: curium_sys::Function) -> Option<CUresult> {
         if self.faulty.load(Ordering::Acquire) { self.faults().meet(function) } else { None }
     }
 
-    pub(crate) fn count_unsupported(&self, function: Function) {
+    pub(crate) fn count_unsupported(&self, function: curium_sys::Function) {
         self.counts[function.index()].unsupported.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn calls(&self, function: Function) -> u64 {
+    pub(crate) fn calls(&self, function: curium_sys::Function) -> u64 {
         self.counts[function.index()].calls.load(Ordering::Relaxed)
     }
 
-    pub(crate) fn unsupported_calls(&self) -> Vec<(Function, u64)> {
-        let counted = Function::all().map(|function| (function, &self.counts[function.index()].unsupported));
+    pub(crate) fn unsupported_calls(&self) -> Vec<(curium_sys::Function, u64)> {
+        let counted =
+            curium_sys::Function::all().map(|function| (function, &self.counts[function.index()].unsupported));
         counted.map(|(function, calls)| (function, calls.load(Ordering::Relaxed))).filter(|(_, n)| *n > 0).collect()
     }
 
@@ -171,6 +184,10 @@ impl Driver {
 
     fn faults(&self) -> MutexGuard<'_, PendingFaults> {
         self.faults.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn kernel_faults(&self) -> Vec<exec::Fault> {
+        self.lock().kernel_faults.clone()
     }
 
     pub(crate) fn reset_errors(&self) {

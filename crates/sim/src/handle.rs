@@ -81,11 +81,6 @@ impl<T: Object> Id<T> {
 }
 
 impl<T> Id<T> {
-    /// The handle as a number.
-    pub(crate) fn number(self) -> u64 {
-        self.0
-    }
-
     /// The handle that a number stands for.
     pub(crate) fn from_number(number: u64) -> Self {
         Self(number, PhantomData)

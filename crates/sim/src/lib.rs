@@ -27,6 +27,8 @@ mod argument;
 mod config;
 mod driver;
 mod entry;
+#[cfg(feature = "export")]
+mod export;
 pub mod exec;
 mod fault;
 mod handle;
@@ -37,7 +39,7 @@ mod schedule;
 mod simulator;
 mod slot;
 
-pub use self::config::{Config, DeviceModel};
+pub use self::config::{Config, DeviceModel, EnvironmentError};
 pub use self::fault::{Fault, FaultPlan};
 pub use self::live::LiveHandles;
 pub use self::simulator::{Error, Simulator};

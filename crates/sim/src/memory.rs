@@ -25,6 +25,7 @@ pub(crate) use self::transfer::{End, Fill};
 use crate::Error;
 use crate::config::Config;
 use crate::driver::{Context, Result};
+use crate::exec::{self, Segment};
 use crate::handle::{Id, Table};
 use crate::live::LiveHandles;
 
@@ -182,7 +183,7 @@ impl Memory {
         for allocation in records.allocations.values().filter(|allocation| !allocation.is_condemned) {
             match allocation.purpose {
                 Purpose::Device | Purpose::Pool(_) => live.device_allocations += 1,
-                Purpose::Module => {}
+                Purpose::Module | Purpose::ManagedVariable => {}
                 Purpose::Pinned { .. } => live.host_allocations += 1,
                 Purpose::Managed => live.managed_allocations += 1,
                 Purpose::Registered { .. } => live.registrations += 1,
@@ -196,11 +197,30 @@ impl Memory {
             Purpose::Device | Purpose::Pool(_) | Purpose::Module => {
                 self.space.release(allocation.base, allocation.size, allocation.host);
             }
-            Purpose::Pinned { .. } | Purpose::Managed => {
+            Purpose::Pinned { .. } | Purpose::Managed | Purpose::ManagedVariable => {
                 self.heap.release(allocation.base, allocation.size, allocation.host);
             }
             Purpose::Registered { .. } => {}
         }
+    }
+}
+
+impl Drop for Memory {
+    /// Gives back what the program did not free.
+    fn drop(&mut self) {
+        let allocations = std::mem::take(&mut self.write().allocations);
+        allocations.values().for_each(|allocation| self.give_back(allocation));
+    }
+}
+
+// SAFETY: a segment is an allocation. Its bytes stay mapped until it is freed, which happens behind the work that was queued
+// before; of reserved memory even longer. Places in host memory are congruent to device addresses: both start at pages.
+// A kernel and a copy that race are a race of the program that queued them without an order.
+unsafe impl exec::Memory for Memory {
+    fn segment(&self, address: u64) -> Option<Segment> {
+        let records = self.read();
+        let found = records.find(address)?;
+        Some(Segment { base: found.base, size: found.size, host: found.host.0 })
     }
 }
 
@@ -263,7 +283,7 @@ impl Records {
                 self.drop_if_unused(*pool);
             }
             Purpose::Device | Purpose::Module => self.used[owner.device] -= size.next_multiple_of(ALIGNMENT),
-            Purpose::Pinned { .. } | Purpose::Managed | Purpose::Registered { .. } => {}
+            Purpose::Pinned { .. } | Purpose::Managed | Purpose::ManagedVariable | Purpose::Registered { .. } => {}
         }
     }
 }

@@ -10,7 +10,7 @@ use crate::config::Config;
 use crate::driver::Driver;
 use crate::fault::Fault;
 use crate::live::LiveHandles;
-use crate::{entry, slot};
+use crate::{entry, exec, slot};
 
 /// A CUDA driver on the CPU.
 ///
@@ -89,6 +89,12 @@ impl Simulator {
     #[must_use]
     pub fn unsupported_calls(&self) -> Vec<(Function, u64)> {
         self.driver.unsupported_calls()
+    }
+
+    /// What stopped kernels, oldest first: the kernel, the block, the thread, and the address if there was one.
+    #[must_use]
+    pub fn kernel_faults(&self) -> Vec<exec::Fault> {
+        self.driver.kernel_faults()
     }
 
     /// Adds a fault; its calls are counted from now.

@@ -3,7 +3,7 @@
 use curium_driver::{Event, EventFlags, Function, Stream};
 use curium_memory::DeviceBuffer;
 use curium_sim::{Config, Simulator};
-use curium_tests::stream_work::{copy, copy_without_waiting, fill};
+use curium_tests::stream_work::{copy, copy_without_waiting, fill, is_held_up};
 use curium_tests::{Gate, TestDriver, on_driver, on_simulator};
 
 const LEN: usize = if cfg!(miri) { 8 } else { 256 };
@@ -21,10 +21,6 @@ fn buffer(stream: &Stream, value: u32) -> DeviceBuffer<u32> {
 
 fn values(buffer: &DeviceBuffer<u32>) -> Vec<u32> {
     buffer.to_vec().expect("the buffer can be read")
-}
-
-fn finished(stream: &Stream) -> bool {
-    stream.is_finished().expect("a stream can be asked")
 }
 
 /// A small generator of numbers, the same for the same seed.
@@ -71,7 +67,7 @@ fn reader_on_another_stream_waits_for_the_writer() {
         let gate = Gate::on(&first);
         fill(&first, &mut source, 2).expect("the buffer can be filled");
         target.copy_from_buffer(&source).expect("the lengths are equal");
-        assert!(!finished(&second), "the reader did not wait");
+        assert!(is_held_up(&second), "the reader did not wait");
         gate.open();
         assert_eq!(values(&target), [2; LEN]);
     });
@@ -90,7 +86,7 @@ fn writer_waits_for_every_reader_on_every_stream() {
                 copy(reader, target, &source).expect("the buffer can be copied");
             }
             fill(&writer, &mut source, 2).expect("the buffer can be filled");
-            assert!(!finished(&writer), "the writer did not wait for reader {slow} of 3");
+            assert!(is_held_up(&writer), "the writer did not wait for reader {slow} of 3");
             gate.open();
             assert_eq!(targets.each_ref().map(values), [vec![1; LEN], vec![1; LEN], vec![1; LEN]]);
             assert_eq!(values(&source), [2; LEN]);
@@ -109,7 +105,7 @@ fn writer_waits_for_an_earlier_reader_though_a_later_one_is_done() {
         copy(&late, &mut second, &source).expect("the buffer can be copied");
         late.synchronize().expect("the late reader is held up by nobody");
         fill(&writer, &mut source, 2).expect("the buffer can be filled");
-        assert!(!finished(&writer), "the early reader was forgotten");
+        assert!(is_held_up(&writer), "the early reader was forgotten");
         gate.open();
         assert_eq!((values(&first), values(&second)), (vec![1; LEN], vec![1; LEN]));
     });
@@ -146,7 +142,7 @@ fn readers_do_not_wait_for_each_other() {
         copy(&slow, &mut first, &source).expect("the buffer can be copied");
         copy(&quick, &mut second, &source).expect("the buffer can be copied");
         quick.synchronize().expect("the quick reader is held up by nobody");
-        assert!(!finished(&slow));
+        assert!(is_held_up(&slow));
         gate.open();
         slow.synchronize().expect("the stream works");
     });
@@ -178,7 +174,7 @@ fn free_waits_for_every_reader() {
         copy(&slow, &mut second, &source).expect("the buffer can be copied");
         copy(&quick, &mut first, &source).expect("the buffer can be copied");
         drop(source);
-        assert!(!finished(&owner), "the memory was freed while a reader had yet to run");
+        assert!(is_held_up(&owner), "the memory was freed while a reader had yet to run");
         gate.open();
         owner.synchronize().expect("the stream works");
         assert_eq!((values(&first), values(&second)), (vec![1; LEN], vec![1; LEN]));
@@ -208,7 +204,7 @@ fn free_waits_for_a_writer_on_another_stream() {
         let gate = Gate::on(&writer);
         fill(&writer, &mut target, 2).expect("the buffer can be filled");
         drop(target);
-        assert!(!finished(&owner), "the memory was freed while a writer had yet to run");
+        assert!(is_held_up(&owner), "the memory was freed while a writer had yet to run");
         gate.open();
         owner.synchronize().expect("the stream works");
     });
@@ -339,7 +335,7 @@ fn buffer_of_another_device_is_waited_for_as_well() {
         fill(&first, &mut source, 2).expect("the buffer can be filled");
         let mut target = buffer(&second, 0);
         target.copy_from_buffer(&source).expect("the lengths are equal");
-        assert!(!finished(&second), "the reader did not wait");
+        assert!(is_held_up(&second), "the reader did not wait");
         gate.open();
         assert_eq!(values(&target), [2; LEN]);
     });

@@ -59,7 +59,7 @@ fn put(
     use CUpointer_attribute as Attribute;
 
     let is_on_host = found.is_some_and(|found| found.purpose.is_on_host());
-    let is_managed = found.is_some_and(|found| found.purpose == Purpose::Managed);
+    let is_managed = found.is_some_and(|found| matches!(found.purpose, Purpose::Managed | Purpose::ManagedVariable));
     match attribute {
         Attribute::CU_POINTER_ATTRIBUTE_CONTEXT => {
             let context: CUcontext = found.map_or(std::ptr::null_mut(), |found| found.owner.context.as_raw());

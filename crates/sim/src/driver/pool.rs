@@ -162,7 +162,7 @@ impl Driver {
             CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => pool.threshold = read()?,
             // The high marks can only be reset.
             CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH if read()? == 0 => {
-                pool.reserved_high = pool.reserved
+                pool.reserved_high = pool.reserved;
             }
             CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH if read()? == 0 => pool.used_high = pool.used,
             _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),

@@ -6,7 +6,8 @@ use curium_sys::CUresult;
 
 use crate::config::Config;
 use crate::driver::stream::Class;
-use crate::driver::{Context, Event, Result, Stream};
+use crate::driver::{Context, Event, Function, Kernel, Library, Module, Result, Stream};
+use crate::exec::Fault;
 use crate::handle::{Fate, Id, Table};
 use crate::live::LiveHandles;
 use crate::schedule::{Schedule, Ticket};
@@ -17,8 +18,14 @@ pub(crate) struct State {
     pub(crate) contexts: Table<Context>,
     pub(crate) streams: Table<Stream>,
     pub(crate) events: Table<Event>,
+    pub(crate) modules: Table<Module>,
+    pub(crate) functions: Table<Function>,
+    pub(crate) libraries: Table<Library>,
+    pub(crate) kernels: Table<Kernel>,
     pub(crate) schedule: Schedule,
     pub(crate) workers_started: bool,
+    /// What stopped kernels, oldest first.
+    pub(crate) kernel_faults: Vec<Fault>,
     /// The number of the last context or stream: `cuCtxGetId` and `cuStreamGetId` never repeat.
     last_number: u64,
 }
@@ -41,8 +48,13 @@ impl State {
             contexts: Table::new(),
             streams: Table::new(),
             events: Table::new(),
+            modules: Table::new(),
+            functions: Table::new(),
+            libraries: Table::new(),
+            kernels: Table::new(),
             schedule: Schedule::new(config.seed, config.workers),
             workers_started: false,
+            kernel_faults: Vec::new(),
             last_number: 0,
         }
     }
@@ -122,12 +134,19 @@ impl State {
     pub(crate) fn lose_objects(&mut self, context: Id<Context>) {
         self.streams.lose(|stream| stream.context == context);
         self.events.lose(|event| event.context == context);
+        for module in self.modules.lose(|module| module.context == context) {
+            for function in module.functions {
+                self.functions.remove(function);
+            }
+        }
     }
 
     pub(crate) fn count_live(&self, live: &mut LiveHandles) {
         live.contexts = self.contexts.iter().filter(|(_, context)| context.is_active()).count() as u64;
         live.streams = self.streams.iter().filter(|(_, stream)| stream.is_created).count() as u64;
         live.events = self.events.iter().count() as u64;
+        live.modules = self.modules.iter().filter(|(_, module)| module.library.is_none()).count() as u64;
+        live.libraries = self.libraries.iter().count() as u64;
     }
 
     /// The per-thread default stream of a thread in a context, made when it is first used.

@@ -8,8 +8,13 @@ use super::unit::Wait;
 use super::warp::{Failure, Progress, Warp};
 use super::worker::Worker;
 
-/// Turns of its warps after which a block lets another one run.
-const PATIENCE: u32 = 64;
+/// Rounds of its warps after which a block lets another one run.
+const ROUNDS: u32 = 4;
+/// Backward branches of a warp's first turn; turns grow, so that a short wait for another block ends
+/// soon and a long computation is seldom interrupted.
+const FIRST_TURN: u32 = 1 << 8;
+/// Backward branches of a warp's longest turn.
+const LONGEST_TURN: u32 = 1 << 16;
 
 /// A running block.
 #[derive(Debug)]
@@ -18,6 +23,8 @@ pub(crate) struct Block {
     warps: Vec<Warp>,
     /// Which warp goes first; the schedule's seed decides.
     first: usize,
+    /// Backward branches that a warp may take in a turn.
+    turn: u32,
 }
 
 /// What the warps of a block share.
@@ -46,18 +53,24 @@ impl Block {
             },
             warps: Vec::new(),
             first: 0,
+            turn: FIRST_TURN,
         }
     }
 
     /// Becomes the block of that number, with all threads at the start of the kernel.
     pub(crate) fn start(&mut self, number: u64, first: u64, worker: &Worker<'_>) {
         let [x, y, _] = worker.launch.grid.map(u64::from);
-        self.state.index = [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32];
+        self.state.index = [
+            (number % x) as u32,
+            (number / x % y) as u32,
+            (number / x / y) as u32,
+        ];
         self.state.number = number;
         self.state.shared.clear();
         self.state.barriers = [Barrier::default(); 16];
         let threads = worker.launch.block.iter().product::<u32>();
         self.state.live = threads;
+        self.turn = FIRST_TURN;
         let count = threads.div_ceil(LANES as u32);
         self.warps.resize_with(count as usize, Warp::default);
         self.first = (first % u64::from(count)) as usize;
@@ -66,18 +79,24 @@ impl Block {
             let lanes = (threads - index * 32).min(32);
             warp.state.index = index;
             warp.state.thread = thread_indices(index * 32, worker.launch.block);
-            warp.start(worker.launch.kernel.function, u32::MAX >> (32 - lanes), worker);
+            warp.start(
+                worker.launch.kernel.function,
+                u32::MAX >> (32 - lanes),
+                worker,
+            );
         }
     }
 
     /// Runs until the threads have ended or the block has had its turn.
     pub(crate) fn run(&mut self, worker: &mut Worker<'_>) -> Result<Progress, (usize, Failure)> {
-        for _ in 0..PATIENCE {
+        for _ in 0..ROUNDS {
             let before = worker.executed();
             let mut paused = false;
             for turn in 0..self.warps.len() {
                 let index = (self.first + turn) % self.warps.len();
-                let progress = self.warps[index].run(&mut self.state, worker).map_err(|failure| (index, failure))?;
+                let progress = self.warps[index]
+                    .run(self.turn, &mut self.state, worker)
+                    .map_err(|failure| (index, failure))?;
                 paused |= progress == Progress::Paused;
             }
             if self.state.live == 0 {
@@ -90,6 +109,7 @@ impl Block {
                 break;
             }
         }
+        self.turn = (self.turn * 2).min(LONGEST_TURN);
         Ok(Progress::Paused)
     }
 
@@ -100,7 +120,9 @@ impl Block {
 
     fn deadlock(&self, worker: &Worker<'_>) -> (usize, Failure) {
         let waiting = self.warps.iter().map(Warp::first_waiting).enumerate();
-        let first = waiting.filter_map(|(warp, place)| Some((warp, place?))).next();
+        let first = waiting
+            .filter_map(|(warp, place)| Some((warp, place?)))
+            .next();
         let (warp, (lane, function, pc)) = first.unwrap_or_default();
         let failure = Failure {
             trap: Trap::new(FaultKind::Deadlock, lane),
@@ -129,11 +151,12 @@ impl BlockState {
 /// The thread indices of the warp that begins with thread number `first`.
 fn thread_indices(first: u32, block: [u32; 3]) -> [[u32; LANES]; 3] {
     let mut indices = [[0; LANES]; 3];
-    for lane in 0..LANES {
+    let [x, y, z] = &mut indices;
+    for (lane, ((x, y), z)) in x.iter_mut().zip(y).zip(z).enumerate() {
         let number = first + lane as u32;
-        indices[0][lane] = number % block[0];
-        indices[1][lane] = number / block[0] % block[1];
-        indices[2][lane] = number / block[0] / block[1];
+        *x = number % block[0];
+        *y = number / block[0] % block[1];
+        *z = number / block[0] / block[1];
     }
     indices
 }

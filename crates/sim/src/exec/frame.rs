@@ -6,7 +6,7 @@
 //! one bit per lane, so a guard or a branch costs one `and`. Constants are rows too, so an immediate
 //! operand costs what a register costs.
 
-use super::lane::{FULL, Lane, Raw, Row};
+use super::lane::{FULL, Raw, Row};
 
 /// Registers, predicates and linkage of one activation.
 #[derive(Debug, Default)]
@@ -69,18 +69,6 @@ impl Frame {
         &mut T::file_mut(self)[index as usize]
     }
 
-    /// One lane of a register.
-    #[inline(always)]
-    pub(crate) fn get<T: Lane<Raw: InFile>>(&self, index: u32, lane: usize) -> T {
-        T::from_raw(self.row::<T::Raw>(index)[lane])
-    }
-
-    /// Writes one lane of a register.
-    #[inline(always)]
-    pub(crate) fn set<T: Lane<Raw: InFile>>(&mut self, index: u32, lane: usize, value: T) {
-        self.row_mut::<T::Raw>(index).0[lane] = value.into_raw();
-    }
-
     /// The lanes in which a predicate is true.
     #[inline(always)]
     pub(crate) fn predicate(&self, index: u32) -> u32 {
@@ -136,17 +124,21 @@ mod tests {
 
     #[test]
     fn reset_restores_constants_and_zeroes_registers() {
-        let layout = Layout { words: vec![5, 0], doubles: vec![9], predicates: 2 };
+        let layout = Layout {
+            words: vec![5, 0],
+            doubles: vec![9],
+            predicates: 2,
+        };
         let mut frame = Frame::default();
         frame.reset(&layout);
-        frame.set::<i32>(1, 3, -1);
+        frame.row_mut::<u32>(1).0[3] = 8;
         frame.set_predicate(1, FULL, 0b1000);
-        assert_eq!(frame.get::<u32>(0, 31), 5);
-        assert_eq!(frame.get::<u64>(0, 31), 9);
-        assert_eq!(frame.get::<i32>(1, 3), -1);
+        assert_eq!(frame.row::<u32>(0)[31], 5);
+        assert_eq!(frame.row::<u64>(0)[31], 9);
+        assert_eq!(frame.row::<u32>(1)[3], 8);
         assert_eq!(frame.predicate(1), 0b1000);
         frame.reset(&layout);
-        assert_eq!((frame.get::<u32>(1, 3), frame.predicate(1)), (0, 0));
+        assert_eq!((frame.row::<u32>(1)[3], frame.predicate(1)), (0, 0));
         assert_eq!(frame.predicate(0), FULL);
     }
 }

@@ -24,8 +24,8 @@ impl<T: Copy> Row<T> {
         if mask == FULL {
             self.0 = *values;
         } else {
-            for lane in 0..LANES {
-                self.0[lane] = if mask & (1 << lane) != 0 { values[lane] } else { self.0[lane] };
+            for (lane, (old, &new)) in self.0.iter_mut().zip(values).enumerate() {
+                *old = if mask & (1 << lane) != 0 { new } else { *old };
             }
         }
     }

@@ -24,6 +24,7 @@ mod lower;
 mod memory;
 mod op;
 mod program;
+mod transfer;
 mod unit;
 mod warp;
 mod worker;

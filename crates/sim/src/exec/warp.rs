@@ -9,28 +9,22 @@
 
 use super::block::BlockState;
 use super::fault::{FaultKind, Trap};
-use super::frame::{Caller, Frame};
-use super::lane::{LANES, Lanes, Row};
+use super::frame::Frame;
+use super::lane::{LANES, Row};
 use super::op::{Control, Op};
-use super::program::{CallSite, Callee};
 use super::unit::Wait;
 use super::worker::Worker;
 
 /// Backward branches that a fragment may take while others wait.
 const FRAGMENT_FUEL: u32 = 64;
-/// Backward branches that a warp may take before others have a turn.
-const WARP_FUEL: u32 = 1 << 14;
-/// Calls that may be open at once, so that recursion without variables ends too.
-const DEPTH_LIMIT: u32 = 10_000;
-/// Bytes of local memory that a thread may use.
-pub(crate) const LOCAL_LIMIT: u64 = 512 << 10;
 
 /// The threads of one warp and where they are.
 #[derive(Debug, Default)]
 pub(crate) struct Warp {
-    fragments: Vec<Fragment>,
-    frames: Vec<Frame>,
-    free: Vec<u32>,
+    pub(crate) fragments: Vec<Fragment>,
+    pub(crate) frames: Vec<Frame>,
+    /// Frames that nobody is in.
+    pub(crate) free: Vec<u32>,
     pub(crate) state: WarpState,
 }
 
@@ -49,24 +43,29 @@ pub(crate) struct WarpState {
 
 impl Default for WarpState {
     fn default() -> Self {
-        Self { index: 0, thread: [[0; LANES]; 3], local: Vec::new(), live: 0 }
+        Self {
+            index: 0,
+            thread: [[0; LANES]; 3],
+            local: Vec::new(),
+            live: 0,
+        }
     }
 }
 
 /// Lanes that are at the same place.
 #[derive(Clone, Copy, Debug)]
-struct Fragment {
-    pc: u32,
-    mask: u32,
-    frame: u32,
-    depth: u32,
+pub(crate) struct Fragment {
+    pub(crate) pc: u32,
+    pub(crate) mask: u32,
+    pub(crate) frame: u32,
+    pub(crate) depth: u32,
     /// Backward branches taken since it last rested.
     turns: u32,
     state: State,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+pub(crate) enum State {
     /// Can run.
     Ready,
     /// Can run, but has had its turn.
@@ -115,12 +114,24 @@ impl Warp {
         let words = worker.function(function).local_size / 8;
         self.state.local.clear();
         self.state.local.resize(words as usize, Row::splat(0));
-        self.fragments.push(Fragment { pc: 0, mask, frame, depth: 0, turns: 0, state: State::Ready });
+        self.fragments.push(Fragment {
+            pc: 0,
+            mask,
+            frame,
+            depth: 0,
+            turns: 0,
+            state: State::Ready,
+        });
     }
 
-    /// Runs until the threads end, wait, or have had their turn.
-    pub(crate) fn run(&mut self, block: &mut BlockState, worker: &mut Worker<'_>) -> Result<Progress, Failure> {
-        let mut fuel = WARP_FUEL;
+    /// Runs until the threads end, wait, or have taken `turn` backward branches.
+    pub(crate) fn run(
+        &mut self,
+        turn: u32,
+        block: &mut BlockState,
+        worker: &mut Worker<'_>,
+    ) -> Result<Progress, Failure> {
+        let mut fuel = turn;
         loop {
             self.wake(block, worker);
             if self.fragments.is_empty() {
@@ -148,7 +159,11 @@ impl Warp {
     pub(crate) fn first_waiting(&self) -> Option<(usize, u32, u32)> {
         let fragment = self.fragments.first()?;
         let function = self.frames[fragment.frame as usize].function;
-        Some((fragment.mask.trailing_zeros() as usize, function, fragment.pc))
+        Some((
+            fragment.mask.trailing_zeros() as usize,
+            function,
+            fragment.pc,
+        ))
     }
 
     /// Ends the waits that are over, and merges fragments that have met.
@@ -156,7 +171,10 @@ impl Warp {
         for index in 0..self.fragments.len() {
             let fragment = self.fragments[index];
             match fragment.state {
-                State::Barrier { index: number, phase } => {
+                State::Barrier {
+                    index: number,
+                    phase,
+                } => {
                     let Some(votes) = block.barriers[number].result(phase) else {
                         continue;
                     };
@@ -169,7 +187,9 @@ impl Warp {
                 State::Converging { needed } if needed & self.state.live & !fragment.mask == 0 => {
                     self.fragments[index].state = State::Ready;
                 }
-                State::Gathering { needed } if needed & self.state.live & !self.gathered(needed) == 0 => {
+                State::Gathering { needed }
+                    if needed & self.state.live & !self.gathered(needed) == 0 =>
+                {
                     // All the lanes named are here: each group goes on from where it is.
                     for other in &mut self.fragments {
                         if other.state == (State::Gathering { needed }) {
@@ -188,7 +208,10 @@ impl Warp {
 
     /// The lanes that wait for the same lanes.
     fn gathered(&self, needed: u32) -> u32 {
-        let same = self.fragments.iter().filter(|it| it.state == State::Gathering { needed });
+        let same = self
+            .fragments
+            .iter()
+            .filter(|it| it.state == State::Gathering { needed });
         same.fold(0, |lanes, fragment| lanes | fragment.mask)
     }
 
@@ -241,12 +264,37 @@ impl Warp {
         block: &mut BlockState,
         worker: &mut Worker<'_>,
     ) -> Result<(), Failure> {
+        let stop = self.follow(index, fuel, block, worker);
+        let fragment = &mut self.fragments[index];
+        fragment.pc = stop.pc;
+        let function = self.frames[fragment.frame as usize].function;
+        let op = &worker.code(function)[stop.pc as usize];
+        self.settle(index, &stop, op, block, worker)
+            .map_err(|trap| Failure {
+                trap,
+                function,
+                line: op.line,
+            })
+    }
+
+    /// Executes a fragment's instructions one after the other, as long as all its lanes stay together.
+    fn follow(
+        &mut self,
+        index: usize,
+        fuel: &mut u32,
+        block: &mut BlockState,
+        worker: &mut Worker<'_>,
+    ) -> Stop {
         let alone = self.fragments.len() == 1;
-        let stop = self.meeting_point(index);
-        let Fragment { mut pc, mask, frame, .. } = self.fragments[index];
+        let meeting = self.meeting_point(index);
+        let Fragment {
+            mut pc,
+            mask,
+            frame,
+            ..
+        } = self.fragments[index];
         let frame = &mut self.frames[frame as usize];
-        let function = frame.function;
-        let code = worker.code(function);
+        let code = worker.code(frame.function);
         let mut unit = worker.unit(frame, &mut self.state, block);
         let mut executed = 0u64;
         let outcome = loop {
@@ -264,9 +312,8 @@ impl Warp {
                 match unsafe { (op.run)(&mut unit, op) } {
                     Control::Next => pc += 1,
                     Control::Branch if active == mask => {
-                        let target = op.imm as u32;
-                        let back = target <= pc;
-                        pc = target;
+                        let back = op.imm as u32 <= pc;
+                        pc = op.imm as u32;
                         if back {
                             *fuel -= 1;
                             if !alone || *fuel == 0 {
@@ -277,32 +324,56 @@ impl Warp {
                     control => break Outcome::Control(control, active),
                 }
             }
-            if pc >= stop {
+            if pc >= meeting {
                 break Outcome::Met;
             }
         };
         let (needed, wait, trap) = (unit.needed, unit.wait, unit.trap);
         worker.count(executed, mask);
-        self.fragments[index].pc = pc;
-        let settled = match outcome {
-            Outcome::Met => Ok(()),
-            Outcome::Back => Ok(self.rest(index)),
-            Outcome::Split(active) => Ok(self.split(index, mask & !active, pc + 1)),
+        Stop {
+            outcome,
+            pc,
+            needed,
+            wait,
+            trap,
+        }
+    }
+
+    /// Carries out what the last instruction of a path asked for.
+    fn settle(
+        &mut self,
+        index: usize,
+        stop: &Stop,
+        op: &Op,
+        block: &mut BlockState,
+        worker: &Worker<'_>,
+    ) -> Result<(), Trap> {
+        let needed = stop.needed;
+        let mask = self.fragments[index].mask;
+        match stop.outcome {
+            Outcome::Met => {}
+            Outcome::Back => self.rest(index),
+            Outcome::Split(active) => self.split(index, mask & !active, stop.pc + 1),
             Outcome::Control(Control::Fault, active) => {
-                Err(trap.unwrap_or(Trap::new(FaultKind::Trap, active.trailing_zeros() as usize)))
+                let leader = active.trailing_zeros() as usize;
+                return Err(stop.trap.unwrap_or(Trap::new(FaultKind::Trap, leader)));
             }
-            Outcome::Control(Control::Wait, _) => Ok(self.arrive(index, wait, block)),
-            Outcome::Control(Control::Converge, _) => Ok(self.fragments[index].state = State::Converging { needed }),
-            Outcome::Control(Control::Gather, _) => Ok(self.fragments[index].state = State::Gathering { needed }),
+            Outcome::Control(Control::Wait, _) => self.arrive(index, stop.wait, block),
+            Outcome::Control(Control::Converge, _) => {
+                self.fragments[index].state = State::Converging { needed };
+            }
+            Outcome::Control(Control::Gather, _) => {
+                self.fragments[index].state = State::Gathering { needed };
+            }
             Outcome::Control(control, active) => {
-                self.transfer(index, control, active, &code[pc as usize], block, worker)
+                return self.transfer(index, control, active, op, block, worker);
             }
-        };
-        settled.map_err(|trap| Failure { trap, function, line: code[pc as usize].line })
+        }
+        Ok(())
     }
 
     /// Counts a backward branch, and lets others go first after many.
-    fn rest(&mut self, index: usize) {
+    pub(crate) fn rest(&mut self, index: usize) {
         let fragment = &mut self.fragments[index];
         fragment.turns += 1;
         if fragment.turns >= FRAGMENT_FUEL {
@@ -312,7 +383,7 @@ impl Warp {
     }
 
     /// Moves lanes out of a fragment into one of their own.
-    fn split(&mut self, index: usize, lanes: u32, pc: u32) {
+    pub(crate) fn split(&mut self, index: usize, lanes: u32, pc: u32) {
         let mut other = self.fragments[index];
         self.fragments[index].mask &= !lanes;
         other.mask = lanes;
@@ -326,150 +397,10 @@ impl Warp {
         if wait.arrive_only {
             fragment.pc += 1;
         } else {
-            fragment.state = State::Barrier { index: wait.barrier, phase };
-        }
-    }
-
-    /// Carries out what leads to other instructions than the next.
-    fn transfer(
-        &mut self,
-        index: usize,
-        control: Control,
-        active: u32,
-        op: &Op,
-        block: &mut BlockState,
-        worker: &Worker<'_>,
-    ) -> Result<(), Trap> {
-        match control {
-            Control::Branch => {
-                let back = op.imm as u32 <= self.fragments[index].pc;
-                self.split(index, active, op.imm as u32);
-                self.fragments[index].pc += 1;
-                if back {
-                    self.rest(self.fragments.len() - 1);
-                }
-                Ok(())
-            }
-            Control::BranchIndexed => self.branch_indexed(index, op, worker),
-            Control::Call => self.call(index, op, worker),
-            Control::Return => Ok(self.leave(index, block, worker)),
-            _ => Ok(self.exit(index, block)),
-        }
-    }
-
-    fn branch_indexed(&mut self, index: usize, op: &Op, worker: &Worker<'_>) -> Result<(), Trap> {
-        let Fragment { mask, frame, .. } = self.fragments[index];
-        let frame = &self.frames[frame as usize];
-        let table = &worker.function(frame.function).branch_tables[op.imm as usize];
-        let leader = mask.trailing_zeros() as usize;
-        let choice = frame.row::<u32>(op.a)[leader];
-        let Some(&target) = table.get(choice as usize) else {
-            return Err(Trap::new(FaultKind::InvalidProgramCounter, leader));
-        };
-        let row = frame.row::<u32>(op.a);
-        let same = Lanes(mask).filter(|&lane| row[lane] == choice);
-        let same = same.fold(0, |lanes, lane| lanes | 1 << lane);
-        let pc = self.fragments[index].pc;
-        if same != mask {
-            self.split(index, mask & !same, pc);
-        }
-        self.fragments[index].pc = target;
-        if target <= pc {
-            self.rest(index);
-        }
-        Ok(())
-    }
-
-    /// Enters a function. Lanes that call another one stay behind, to call it in their turn.
-    fn call(&mut self, index: usize, op: &Op, worker: &Worker<'_>) -> Result<(), Trap> {
-        let Fragment { pc, mask, frame: caller, depth, .. } = self.fragments[index];
-        let from = &self.frames[caller as usize];
-        let site = &worker.function(from.function).calls[op.imm as usize];
-        let (callee, lanes) = callee(site, from, mask, worker)?;
-        let function = worker.function(callee);
-        let caller_base = from.local;
-        let base = caller_base + worker.function(from.function).local_size;
-        if lanes != mask {
-            self.split(index, mask & !lanes, pc);
-        }
-        if base + function.local_size > LOCAL_LIMIT || depth >= DEPTH_LIMIT {
-            let lane = lanes.trailing_zeros() as usize;
-            return Err(Trap::new(FaultKind::HardwareStackError, lane));
-        }
-        let words = ((base + function.local_size) / 8) as usize;
-        if self.state.local.len() < words {
-            self.state.local.resize(words, Row::splat(0));
-        }
-        for (&source, &(target, size)) in site.arguments.iter().zip(&function.params) {
-            self.copy_local(caller_base + source, base + target, size, lanes);
-        }
-        let new = self.new_frame();
-        let frame = &mut self.frames[new as usize];
-        frame.reset(&worker.launch.layouts[callee as usize]);
-        frame.function = callee;
-        frame.local = base;
-        frame.lanes = lanes;
-        frame.caller = Some(Caller { frame: caller, pc });
-        let fragment = &mut self.fragments[index];
-        (fragment.frame, fragment.depth, fragment.pc) = (new, depth + 1, 0);
-        Ok(())
-    }
-
-    /// Returns to the caller; from a kernel, ends the threads.
-    fn leave(&mut self, index: usize, block: &mut BlockState, worker: &Worker<'_>) {
-        let Fragment { mask, frame, .. } = self.fragments[index];
-        let from = &self.frames[frame as usize];
-        let Some(caller) = from.caller else {
-            return self.exit(index, block);
-        };
-        let base = from.local;
-        let returns = &worker.function(from.function).returns;
-        let to = &self.frames[caller.frame as usize];
-        let caller_base = to.local;
-        let op = &worker.code(to.function)[caller.pc as usize];
-        let site = &worker.function(to.function).calls[op.imm as usize];
-        for (&target, &(source, size)) in site.results.iter().zip(returns) {
-            self.copy_local(base + source, caller_base + target, size, mask);
-        }
-        self.release(frame, mask);
-        let fragment = &mut self.fragments[index];
-        fragment.frame = caller.frame;
-        fragment.depth -= 1;
-        fragment.pc = caller.pc + 1;
-    }
-
-    /// Ends the threads of a fragment.
-    fn exit(&mut self, index: usize, block: &mut BlockState) {
-        let fragment = self.fragments.swap_remove(index);
-        let mut frame = Some(fragment.frame);
-        while let Some(index) = frame {
-            frame = self.frames[index as usize].caller.map(|caller| caller.frame);
-            self.release(index, fragment.mask);
-        }
-        self.state.live &= !fragment.mask;
-        block.exit(fragment.mask.count_ones());
-    }
-
-    fn release(&mut self, frame: u32, lanes: u32) {
-        let target = &mut self.frames[frame as usize];
-        target.lanes &= !lanes;
-        if target.lanes == 0 {
-            self.free.push(frame);
-        }
-    }
-
-    fn new_frame(&mut self) -> u32 {
-        self.free.pop().unwrap_or_else(|| {
-            self.frames.push(Frame::default());
-            self.frames.len() as u32 - 1
-        })
-    }
-
-    /// Copies between local variables, which are laid out in whole words.
-    fn copy_local(&mut self, source: u64, target: u64, size: u64, lanes: u32) {
-        for word in 0..size.div_ceil(8) {
-            let values = self.state.local[(source / 8 + word) as usize].0;
-            self.state.local[(target / 8 + word) as usize].merge(&values, lanes);
+            fragment.state = State::Barrier {
+                index: wait.barrier,
+                phase,
+            };
         }
     }
 }
@@ -478,11 +409,23 @@ impl Fragment {
     /// Whether the lanes of both are at the same place and may go on together.
     fn meets(&self, other: &Self) -> bool {
         let at_barrier = |state| matches!(state, State::Barrier { .. });
-        self.pc == other.pc && self.frame == other.frame && !at_barrier(self.state) && !at_barrier(other.state)
+        self.pc == other.pc
+            && self.frame == other.frame
+            && !at_barrier(self.state)
+            && !at_barrier(other.state)
     }
 }
 
-/// Why the inner loop stopped.
+/// Where a path ended, and what its last instruction left for the warp.
+struct Stop {
+    outcome: Outcome,
+    pc: u32,
+    needed: u32,
+    wait: Wait,
+    trap: Option<Trap>,
+}
+
+/// Why a path ended.
 enum Outcome {
     /// Another fragment may be at this instruction.
     Met,
@@ -492,24 +435,4 @@ enum Outcome {
     Split(u32),
     /// The instruction asks for more than the next one; with its active lanes.
     Control(Control, u32),
-}
-
-/// The function that the first lane calls, and the lanes that call the same.
-fn callee(site: &CallSite, frame: &Frame, mask: u32, worker: &Worker<'_>) -> Result<(u32, u32), Trap> {
-    let register = match site.callee {
-        Callee::Direct(function) => return Ok((function, mask)),
-        Callee::Indirect(register) => register,
-    };
-    let row = frame.row::<u64>(register);
-    let leader = mask.trailing_zeros() as usize;
-    let address = row[leader];
-    let index = worker.launch.program.function_at(address);
-    let Some((index, function)) = index else {
-        return Err(Trap::new(FaultKind::InvalidProgramCounter, leader));
-    };
-    if function.params.len() != site.arguments.len() || function.returns.len() != site.results.len() {
-        return Err(Trap::new(FaultKind::InvalidProgramCounter, leader));
-    }
-    let same = Lanes(mask).filter(|&lane| row[lane] == address);
-    Ok((index, same.fold(0, |lanes, lane| lanes | 1 << lane)))
 }

@@ -13,8 +13,8 @@ use super::program::Function;
 use super::unit::{Unit, Wait};
 use super::warp::{Failure, Progress, WarpState};
 
-/// Blocks that a worker may have under way when they wait for one another.
-const RESIDENT: usize = 1024;
+/// Threads that a multiprocessor holds at once.
+const THREADS_PER_MULTIPROCESSOR: u64 = 2048;
 
 /// The state of one host thread.
 #[derive(Debug)]
@@ -27,19 +27,24 @@ pub(crate) struct Worker<'l> {
 impl<'l> Worker<'l> {
     /// A worker that has done nothing.
     pub(crate) fn new(launch: &'l Prepared<'l>) -> Self {
-        Self { launch, cache: SegmentCache::default(), statistics: Statistics::default() }
+        Self {
+            launch,
+            cache: SegmentCache::default(),
+            statistics: Statistics::default(),
+        }
     }
 
     /// Runs blocks until none is left or the launch is stopped.
     pub(crate) fn run(mut self) -> Result<Statistics, Fault> {
         let mut resident: VecDeque<Block> = VecDeque::new();
         let mut spare = Vec::new();
+        let limit = self.resident_limit();
         loop {
             if self.is_stopped() {
                 return Ok(self.statistics);
             }
             // Blocks that pause may wait for blocks that have not begun, so begin one.
-            if resident.len() < RESIDENT
+            if resident.len() < limit
                 && let Some((number, first)) = self.launch.next_block()
             {
                 let mut block = spare.pop().unwrap_or_else(|| Block::new(&self));
@@ -58,6 +63,13 @@ impl<'l> Worker<'l> {
                 Err((warp, failure)) => return Err(self.report(&block, warp, failure)),
             }
         }
+    }
+
+    /// Blocks that may be under way at once: this worker's share of what the device would hold.
+    fn resident_limit(&self) -> usize {
+        let threads: u64 = self.launch.block.iter().map(|&n| u64::from(n)).product();
+        let device = u64::from(self.launch.device.multiprocessors) * THREADS_PER_MULTIPROCESSOR;
+        (device / threads).div_ceil(self.launch.workers).max(1) as usize
     }
 
     /// A function of the program.

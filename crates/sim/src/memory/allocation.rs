@@ -35,8 +35,10 @@ pub(crate) enum Purpose {
     Device,
     /// Device memory that was allocated in stream order.
     Pool(Id<Pool>),
-    /// The variables of a module.
+    /// A variable of a module.
     Module,
+    /// A variable of a module that the host shares.
+    ManagedVariable,
     Pinned {
         flags: u32,
     },
@@ -50,7 +52,7 @@ pub(crate) enum Purpose {
 impl Purpose {
     /// Whether host code can read the memory at its address.
     pub(crate) fn is_on_host(self) -> bool {
-        matches!(self, Self::Pinned { .. } | Self::Managed | Self::Registered { .. })
+        !matches!(self, Self::Device | Self::Pool(_) | Self::Module)
     }
 }
 

@@ -1,4 +1,11 @@
 //! The simulated driver through its functions, object by object.
 
+mod context;
+mod device;
+mod event;
+mod launch;
 mod memory;
+mod module;
+mod ptx;
+mod stream;
 mod support;

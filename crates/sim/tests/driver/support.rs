@@ -34,6 +34,11 @@ macro_rules! get {
         $crate::support::ok!($api, $name(&raw mut value $(, $argument)*));
         value
     }};
+    ($api:expr, $name:ident($first:expr, _)) => {{
+        let mut value = Default::default();
+        $crate::support::ok!($api, $name($first, &raw mut value));
+        value
+    }};
 }
 
 /// Calls a function that writes one handle, and returns the handle.

@@ -1,17 +1,17 @@
 //! Loads, stores, atomics and address conversions.
 
 use super::error::{Lowered, Refusal};
-use super::function::{Home, Lowerer, Slot};
+use super::function::{Lowerer, Slot};
 use super::module::Place;
-use crate::exec::access::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, atomic, load, load_param, store};
-use crate::exec::float::{canonical, flush, inherit};
+use super::variables::Home;
+use crate::exec::access::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, load, load_param, store};
 use crate::exec::handler::{binary, unary};
 use crate::exec::op::{Control, Handler, Op, Space};
 use crate::exec::program::Late;
 use crate::exec::unit::Unit;
 use crate::ptx::{
-    Address, Base, FunctionKind, Instruction, Modifier, Operand, Operation, ScalarClass, ScalarType, Semantics,
-    Space as State, Symbol,
+    Address, Base, FunctionKind, Instruction, Modifier, Operand, ScalarClass, ScalarType,
+    Semantics, Space as State, Symbol,
 };
 
 /// The row of an address that needs no register: a parameter's.
@@ -20,7 +20,7 @@ const NO_ROW: u32 = u32::MAX;
 /// A memory operand, decoded.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
-    space: Space,
+    pub(super) space: Space,
     row: u32,
     narrow: bool,
     offset: u64,
@@ -37,8 +37,10 @@ impl Lowerer<'_> {
         let elements = elements(destination);
         let align = scalar.bytes() * elements.len() as u64;
         // An element that overwrites the address register goes last.
-        let (last, first): (Vec<_>, Vec<_>) =
-            elements.iter().enumerate().partition(|(_, element)| self.is_row(element, target));
+        let (last, first): (Vec<_>, Vec<_>) = elements
+            .iter()
+            .enumerate()
+            .partition(|(_, element)| self.is_row(element, target));
         for (index, element) in first.into_iter().chain(last) {
             let offset = index as u64 * scalar.bytes();
             let slot = match element {
@@ -49,7 +51,8 @@ impl Lowerer<'_> {
             };
             let (d, double) = row(slot)?;
             let uniform = target.row == NO_ROW;
-            let run = load_handler(scalar, double, uniform).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
+            let run = load_handler(scalar, double, uniform)
+                .ok_or_else(|| Refusal::scalar(instruction, scalar))?;
             self.access(run, target, offset, align).d = d;
         }
         self.fence_after(instruction);
@@ -76,44 +79,18 @@ impl Lowerer<'_> {
                 Operand::Element(register, part) => self.element(*register, *part),
                 other => {
                     let row = self.source(other, scalar)?;
-                    if scalar.bits() == 64 { Slot::Double(row) } else { Slot::Word(row) }
+                    if scalar.bits() == 64 {
+                        Slot::Double(row)
+                    } else {
+                        Slot::Word(row)
+                    }
                 }
             };
             let (b, double) = row(slot)?;
-            let run = store_handler(scalar, double).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
+            let run = store_handler(scalar, double)
+                .ok_or_else(|| Refusal::scalar(instruction, scalar))?;
             self.access(run, target, offset, align).b = b;
         }
-        Ok(())
-    }
-
-    /// `atom` and `red`.
-    pub(super) fn atomic(&mut self, instruction: &Instruction, returns: bool) -> Lowered {
-        let skip = usize::from(returns);
-        let Some(Operand::Address(address)) = instruction.operands.get(skip) else {
-            return Err(Refusal::form(instruction));
-        };
-        let scalar = scalar(instruction)?;
-        let operation = instruction.modifiers.iter().find_map(|modifier| match modifier {
-            Modifier::Operation(operation) => Some(*operation),
-            _ => None,
-        });
-        let target = self.target(instruction, *address)?;
-        let flushes = target.space == Space::Global;
-        let run = operation
-            .and_then(|operation| atomic_handler(operation, scalar, flushes))
-            .ok_or_else(|| Refusal::form(instruction))?;
-        let operand = |index: usize| instruction.operands.get(skip + index);
-        let b = operand(1).ok_or_else(|| Refusal::form(instruction))?;
-        let b = self.source(b, scalar)?;
-        let c = match (operation, operand(2)) {
-            (Some(Operation::CompareAndSwap), Some(c)) => self.source(c, scalar)?,
-            _ => b,
-        };
-        let sink = Operand::Sink;
-        let destination = if returns { &instruction.operands[0] } else { &sink };
-        let d = self.destination(destination, scalar)?;
-        let op = self.access(run, target, 0, scalar.bytes());
-        (op.d, op.b, op.c) = (d, b, c);
         Ok(())
     }
 
@@ -158,24 +135,40 @@ impl Lowerer<'_> {
     }
 
     /// Decodes a memory operand.
-    fn target(&mut self, instruction: &Instruction, address: Address) -> Lowered<Target> {
+    pub(super) fn target(
+        &mut self,
+        instruction: &Instruction,
+        address: Address,
+    ) -> Lowered<Target> {
         let offset = address.offset as u64;
         let space = match state(instruction) {
             None => Space::Generic,
             Some(State::Global | State::Const) => Space::Global,
             Some(State::Shared | State::SharedCta | State::SharedCluster) => Space::Shared,
             Some(State::Local) => Space::Local,
-            Some(State::Param | State::ParamEntry) if self.function.kind == FunctionKind::Entry => Space::Param,
+            Some(State::Param | State::ParamEntry) if self.function.kind == FunctionKind::Entry => {
+                Space::Param
+            }
             Some(_) => Space::Local,
         };
         match address.base {
             Base::Register(register) => {
                 let (row, double) = row(self.slot(register))?;
-                Ok(Target { space, row, narrow: !double, offset })
+                Ok(Target {
+                    space,
+                    row,
+                    narrow: !double,
+                    offset,
+                })
             }
             Base::Absolute => {
                 let row = self.double(0);
-                Ok(Target { space, row, narrow: false, offset })
+                Ok(Target {
+                    space,
+                    row,
+                    narrow: false,
+                    offset,
+                })
             }
             Base::Symbol(symbol) => self.symbol_target(symbol, offset),
         }
@@ -190,7 +183,12 @@ impl Lowerer<'_> {
                 Place::DynamicShared => Home::DynamicShared,
                 Place::Device(index) => {
                     let row = self.late(Late::Global(index, 0));
-                    return Ok(Target { space: Space::Global, row, narrow: false, offset });
+                    return Ok(Target {
+                        space: Space::Global,
+                        row,
+                        narrow: false,
+                        offset,
+                    });
                 }
             },
             Symbol::Function(_) => return Err(Refusal::operand("an address of memory")),
@@ -201,11 +199,22 @@ impl Lowerer<'_> {
             Home::Shared(base) => (Space::Shared, self.double(base), offset),
             Home::DynamicShared => (Space::Shared, self.late(Late::DynamicShared(0)), offset),
         };
-        Ok(Target { space, row, narrow: false, offset })
+        Ok(Target {
+            space,
+            row,
+            narrow: false,
+            offset,
+        })
     }
 
     /// Appends an access to an element of a memory operand.
-    fn access(&mut self, run: Handler, target: Target, element: u64, align: u64) -> &mut Op {
+    pub(super) fn access(
+        &mut self,
+        run: Handler,
+        target: Target,
+        element: u64,
+        align: u64,
+    ) -> &mut Op {
         self.push(Op {
             imm: target.offset.wrapping_add(element),
             a: target.row,
@@ -224,7 +233,11 @@ impl Lowerer<'_> {
             Operand::Element(register, part) => self.element(*register, *part),
             _ => return false,
         };
-        let address = if target.narrow { Slot::Word(target.row) } else { Slot::Double(target.row) };
+        let address = if target.narrow {
+            Slot::Word(target.row)
+        } else {
+            Slot::Double(target.row)
+        };
         slot == address
     }
 
@@ -249,7 +262,9 @@ fn run_fence(_unit: &mut Unit<'_>, _op: &Op) -> Control {
 fn run_frame_address(unit: &mut Unit<'_>, op: &Op) -> Control {
     let address = unit.frame.local.wrapping_add(op.imm);
     let active = unit.active;
-    unit.frame.row_mut::<u64>(op.d).merge(&[address; 32], active);
+    unit.frame
+        .row_mut::<u64>(op.d)
+        .merge(&[address; 32], active);
     Control::Next
 }
 
@@ -263,14 +278,21 @@ fn row(slot: Slot) -> Lowered<(u32, bool)> {
 
 /// The state space that an instruction names.
 fn state(instruction: &Instruction) -> Option<State> {
-    instruction.modifiers.iter().find_map(|modifier| match modifier {
-        Modifier::Space(space) => Some(*space),
-        _ => None,
-    })
+    instruction
+        .modifiers
+        .iter()
+        .find_map(|modifier| match modifier {
+            Modifier::Space(space) => Some(*space),
+            _ => None,
+        })
 }
 
-fn scalar(instruction: &Instruction) -> Lowered<ScalarType> {
-    instruction.types().next().ok_or_else(|| Refusal::form(instruction))
+/// The first type of an instruction.
+pub(super) fn scalar(instruction: &Instruction) -> Lowered<ScalarType> {
+    instruction
+        .types()
+        .next()
+        .ok_or_else(|| Refusal::form(instruction))
 }
 
 fn elements(operand: &Operand) -> &[Operand] {
@@ -282,7 +304,11 @@ fn elements(operand: &Operand) -> &[Operand] {
 
 /// A type whose register is as wide as a value of this one.
 fn register_type(scalar: ScalarType) -> ScalarType {
-    if scalar.bits() == 64 { ScalarType::B64 } else { ScalarType::B32 }
+    if scalar.bits() == 64 {
+        ScalarType::B64
+    } else {
+        ScalarType::B32
+    }
 }
 
 fn load_handler(scalar: ScalarType, double: bool, uniform: bool) -> Option<Handler> {
@@ -321,75 +347,4 @@ fn store_handler(scalar: ScalarType, double: bool) -> Option<Handler> {
         (64, true) => store::<u64, u64>(),
         _ => return None,
     })
-}
-
-fn atomic_handler(operation: Operation, scalar: ScalarType, flushes: bool) -> Option<Handler> {
-    macro_rules! bits {
-        ($word:ty, $raw:ty) => {
-            match operation {
-                Operation::And => atomic::<$word, $raw, _>(|old, b, _| old & b),
-                Operation::Or => atomic::<$word, $raw, _>(|old, b, _| old | b),
-                Operation::Xor => atomic::<$word, $raw, _>(|old, b, _| old ^ b),
-                Operation::Exchange => atomic::<$word, $raw, _>(|_, b, _| b),
-                Operation::CompareAndSwap => atomic::<$word, $raw, _>(|old, b, c| if old == b { c } else { old }),
-                Operation::Add => atomic::<$word, $raw, _>(|old, b, _| old.wrapping_add(b)),
-                _ => return integer_atomic(operation, scalar),
-            }
-        };
-    }
-    Some(match (scalar, operation) {
-        (ScalarType::F32, Operation::Add) => float_add(flushes),
-        (ScalarType::F64, Operation::Add) => atomic::<u64, u64, _>(|old, b, _| {
-            let (x, y) = (f64::from_bits(old), f64::from_bits(b));
-            inherit(x + y, [x, y]).to_bits()
-        }),
-        _ if scalar.class() == ScalarClass::Float => return None,
-        _ => match scalar.bits() {
-            16 => bits!(u16, u32),
-            32 => bits!(u32, u32),
-            64 => bits!(u64, u64),
-            _ => return None,
-        },
-    })
-}
-
-/// The operations that depend on the sign, and those that wrap at a bound.
-fn integer_atomic(operation: Operation, scalar: ScalarType) -> Option<Handler> {
-    Some(match (operation, scalar) {
-        (Operation::Min, ScalarType::U32) => atomic::<u32, u32, _>(|old, b, _| old.min(b)),
-        (Operation::Max, ScalarType::U32) => atomic::<u32, u32, _>(|old, b, _| old.max(b)),
-        (Operation::Min, ScalarType::U64) => atomic::<u64, u64, _>(|old, b, _| old.min(b)),
-        (Operation::Max, ScalarType::U64) => atomic::<u64, u64, _>(|old, b, _| old.max(b)),
-        (Operation::Min, ScalarType::S32) => {
-            atomic::<u32, u32, _>(|old, b, _| old.cast_signed().min(b.cast_signed()).cast_unsigned())
-        }
-        (Operation::Max, ScalarType::S32) => {
-            atomic::<u32, u32, _>(|old, b, _| old.cast_signed().max(b.cast_signed()).cast_unsigned())
-        }
-        (Operation::Min, ScalarType::S64) => {
-            atomic::<u64, u64, _>(|old, b, _| old.cast_signed().min(b.cast_signed()).cast_unsigned())
-        }
-        (Operation::Max, ScalarType::S64) => {
-            atomic::<u64, u64, _>(|old, b, _| old.cast_signed().max(b.cast_signed()).cast_unsigned())
-        }
-        (Operation::Increment, ScalarType::U32) => {
-            atomic::<u32, u32, _>(|old, b, _| if old >= b { 0 } else { old + 1 })
-        }
-        (Operation::Decrement, ScalarType::U32) => {
-            atomic::<u32, u32, _>(|old, b, _| if old == 0 || old > b { b } else { old - 1 })
-        }
-        _ => return None,
-    })
-}
-
-/// Device memory flushes subnormals when it adds; shared memory does not.
-fn float_add(flushes: bool) -> Handler {
-    if flushes {
-        atomic::<u32, u32, _>(|old, b, _| {
-            let sum = flush(f32::from_bits(old)) + flush(f32::from_bits(b));
-            flush(canonical(sum)).to_bits()
-        })
-    } else {
-        atomic::<u32, u32, _>(|old, b, _| canonical(f32::from_bits(old) + f32::from_bits(b)).to_bits())
-    }
 }

@@ -3,14 +3,14 @@
 use std::collections::HashMap;
 
 use super::error::{LowerError, Lowered, Refusal};
-use super::module::{Context, Place};
+use super::module::Context;
+use super::variables::Home;
 use crate::exec::frame::InFile;
 use crate::exec::handler::unary;
 use crate::exec::op::{Handler, Op};
 use crate::exec::program::{self, Late, Patch};
 use crate::ptx::{
-    Function, FunctionKind, Instruction, LabelId, LocalId, Operand, Parameter, RegisterId, ScalarClass, ScalarType,
-    Space, Symbol,
+    Function, Instruction, LabelId, LocalId, Operand, RegisterId, ScalarClass, ScalarType,
 };
 
 /// Where a PTX register lives.
@@ -22,19 +22,6 @@ pub(super) enum Slot {
     Double(u32),
     /// A predicate.
     Predicate(u32),
-}
-
-/// Where a variable of the function is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Home {
-    /// At an offset of the frame's local memory.
-    Frame(u64),
-    /// At an offset of the kernel's parameters.
-    Param(u64),
-    /// At an offset of shared memory.
-    Shared(u64),
-    /// Where the kernel's own shared memory ends.
-    DynamicShared,
 }
 
 /// A branch whose target is not known yet.
@@ -49,11 +36,11 @@ pub(super) struct Lowerer<'m> {
     pub(super) function: &'m Function,
     pub(super) out: program::Function,
     slots: Vec<Slot>,
-    homes: HashMap<LocalId, Home>,
+    pub(super) homes: HashMap<LocalId, Home>,
     words: HashMap<u32, u32>,
     doubles: HashMap<u64, u32>,
     late: HashMap<Late, u32>,
-    local_size: u64,
+    pub(super) local_size: u64,
     /// Local memory of register parameters and results.
     pub(super) register_homes: HashMap<RegisterId, u64>,
     guard: (u32, u32),
@@ -100,95 +87,6 @@ impl<'m> Lowerer<'m> {
         lowerer
     }
 
-    /// Gives every variable its place; returns the end of the function's shared memory.
-    pub(super) fn place_variables(&mut self, shared_base: u64) -> Lowered<u64> {
-        let function = self.function;
-        self.place_parameters();
-        let mut shared = shared_base;
-        for (index, variable) in function.variables.iter().enumerate() {
-            let id = LocalId(index as u32);
-            if self.homes.contains_key(&id) {
-                continue;
-            }
-            let home = match variable.space {
-                Space::Local | Space::Param | Space::ParamFunction => {
-                    Home::Frame(self.new_local(variable.size, variable.align))
-                }
-                Space::Shared | Space::SharedCta if variable.size == 0 => Home::DynamicShared,
-                Space::Shared | Space::SharedCta => {
-                    let offset = shared.next_multiple_of(variable.align.max(1));
-                    shared = offset + variable.size;
-                    Home::Shared(offset)
-                }
-                space => {
-                    let name = space.name();
-                    return Err(Refusal(format!("a variable in .{name} of a function is not supported")));
-                }
-            };
-            self.homes.insert(id, home);
-        }
-        Ok(shared)
-    }
-
-    fn place_parameters(&mut self) {
-        let function = self.function;
-        if function.kind == FunctionKind::Entry {
-            let mut end = 0u64;
-            for parameter in &function.parameters {
-                if let Parameter::Variable(id) = parameter {
-                    let variable = &function.variables[id.0 as usize];
-                    let offset = end.next_multiple_of(variable.align.max(1));
-                    end = offset + variable.size;
-                    self.homes.insert(*id, Home::Param(offset));
-                }
-            }
-            return;
-        }
-        self.out.params = function.parameters.iter().map(|it| self.place_formal(*it)).collect();
-        self.out.returns = function.returns.iter().map(|it| self.place_formal(*it)).collect();
-    }
-
-    fn place_formal(&mut self, parameter: Parameter) -> (u64, u64) {
-        match parameter {
-            Parameter::Variable(id) => {
-                let variable = &self.function.variables[id.0 as usize];
-                let offset = self.new_local(variable.size, variable.align);
-                self.homes.insert(id, Home::Frame(offset));
-                (offset, variable.size)
-            }
-            Parameter::Register(id) => {
-                let offset = self.new_local(8, 8);
-                self.register_homes.insert(id, offset);
-                (offset, 8)
-            }
-        }
-    }
-
-    /// Reserves local memory. Calls copy whole words, so each variable has its own.
-    pub(super) fn new_local(&mut self, size: u64, align: u64) -> u64 {
-        let offset = self.local_size.next_multiple_of(align.max(8));
-        self.local_size = offset + size.next_multiple_of(8);
-        offset
-    }
-
-    /// Bytes of local memory of an activation.
-    pub(super) fn local_size(&self) -> u64 {
-        self.local_size.next_multiple_of(16)
-    }
-
-    /// Where a kernel's parameter is in the parameter buffer.
-    pub(super) fn param_offset(&self, id: LocalId) -> Option<u64> {
-        match self.homes.get(&id) {
-            Some(Home::Param(offset)) => Some(*offset),
-            _ => None,
-        }
-    }
-
-    /// Where a variable of the function is.
-    pub(super) fn home(&self, id: LocalId) -> Home {
-        self.homes[&id]
-    }
-
     /// Lowers the body.
     pub(super) fn lower(mut self) -> Result<program::Function, LowerError> {
         let function = self.function;
@@ -198,7 +96,8 @@ impl<'m> Lowerer<'m> {
             self.starts.push(self.out.code.len() as u32);
             self.line = instruction.span.line;
             self.guard = self.guard_of(instruction).map_err(place)?;
-            self.instruction(instruction).map_err(|refusal| LowerError::new(instruction.span, refusal))?;
+            self.instruction(instruction)
+                .map_err(|refusal| LowerError::new(instruction.span, refusal))?;
             let pending = std::mem::take(&mut self.pending);
             self.out.code.extend(pending);
         }
@@ -224,8 +123,14 @@ impl<'m> Lowerer<'m> {
             self.out.code[op].imm = u64::from(self.label_target(label));
         }
         let lists = self.function.branch_targets.iter();
-        self.out.branch_tables =
-            lists.map(|list| list.labels.iter().map(|&label| self.label_target(label)).collect()).collect();
+        self.out.branch_tables = lists
+            .map(|list| {
+                list.labels
+                    .iter()
+                    .map(|&label| self.label_target(label))
+                    .collect()
+            })
+            .collect();
     }
 
     fn label_target(&self, label: LabelId) -> u32 {
@@ -236,7 +141,12 @@ impl<'m> Lowerer<'m> {
     /// Appends an instruction under the current guard.
     pub(super) fn push(&mut self, op: Op) -> &mut Op {
         let (guard, negate) = self.guard;
-        self.out.code.push(Op { guard, negate, line: self.line, ..op });
+        self.out.code.push(Op {
+            guard,
+            negate,
+            line: self.line,
+            ..op
+        });
         let last = self.out.code.len() - 1;
         &mut self.out.code[last]
     }
@@ -244,7 +154,13 @@ impl<'m> Lowerer<'m> {
     /// Appends an instruction with up to three sources.
     pub(super) fn emit(&mut self, run: Handler, d: u32, sources: [u32; 3]) -> &mut Op {
         let [a, b, c] = sources;
-        self.push(Op { d, a, b, c, ..Op::new(run) })
+        self.push(Op {
+            d,
+            a,
+            b,
+            c,
+            ..Op::new(run)
+        })
     }
 
     /// Where a register lives.
@@ -351,7 +267,11 @@ impl<'m> Lowerer<'m> {
             Operand::Double(bits) => *bits,
             _ => return Err(Refusal::operand("a register or an immediate")),
         };
-        Ok(if double { self.double(bits) } else { self.word(bits as u32) })
+        Ok(if double {
+            self.double(bits)
+        } else {
+            self.word(bits as u32)
+        })
     }
 
     /// The row of a slot in the file of a width, converted if it is in the other.
@@ -410,7 +330,14 @@ impl<'m> Lowerer<'m> {
     fn after(&mut self, run: Handler, d: u32, a: u32) {
         let (guard, negate) = self.guard;
         let line = self.line;
-        self.pending.push(Op { d, a, guard, negate, line, ..Op::new(run) });
+        self.pending.push(Op {
+            d,
+            a,
+            guard,
+            negate,
+            line,
+            ..Op::new(run)
+        });
     }
 
     /// The number of a predicate source, with a mask that negates it.
@@ -433,35 +360,6 @@ impl<'m> Lowerer<'m> {
                 _ => Err(Refusal::operand("a predicate")),
             },
         }
-    }
-
-    /// A 64-bit row with the address of a symbol in its own space.
-    pub(super) fn symbol_address(&mut self, symbol: Symbol, offset: i64) -> Lowered<u32> {
-        let home = match symbol {
-            Symbol::Function(function) => {
-                return Ok(self.double(self.context.function_address(function)));
-            }
-            Symbol::Global(id) => match self.context.variable_place(id)? {
-                Place::Device(index) => return Ok(self.late(Late::Global(index, offset))),
-                Place::Shared(base) => Home::Shared(base),
-                Place::DynamicShared => Home::DynamicShared,
-            },
-            Symbol::Local(id) => self.home(id),
-        };
-        Ok(match home {
-            Home::Param(base) | Home::Shared(base) => self.double(base.wrapping_add_signed(offset)),
-            Home::DynamicShared => self.late(Late::DynamicShared(offset)),
-            Home::Frame(base) => self.frame_address(base.wrapping_add_signed(offset)),
-        })
-    }
-}
-
-/// Picks by the width of a slot's file.
-pub(super) fn by_file<T>(slot: Slot, word: impl FnOnce(u32) -> T, double: impl FnOnce(u32) -> T) -> Lowered<T> {
-    match slot {
-        Slot::Word(row) => Ok(word(row)),
-        Slot::Double(row) => Ok(double(row)),
-        Slot::Predicate(_) => Err(Refusal::operand("a register that is not a predicate")),
     }
 }
 

@@ -1,9 +1,10 @@
 //! Integer arithmetic, logic and bit fields.
 
+use super::bits::bits;
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::handler::{binary, quaternary, ternary, unary};
-use crate::exec::integer::{Integer, extract_bits, insert_bits, permute_bytes, table_logic};
+use crate::exec::handler::{binary, ternary, unary};
+use crate::exec::integer::Integer;
 use crate::exec::op::Handler;
 use crate::ptx::{Instruction, Modifier, Opcode, Operand, ScalarType};
 
@@ -108,24 +109,48 @@ fn shape(instruction: &Instruction, scalar: ScalarType) -> Option<Shape> {
     use Opcode as O;
     let t = scalar;
     let word = ScalarType::U32;
-    let same = |count: usize| Shape { destination: t, sources: vec![t; count] };
+    let same = |count: usize| Shape {
+        destination: t,
+        sources: vec![t; count],
+    };
     let wide = instruction.has(Modifier::Wide);
     Some(match instruction.opcode {
         O::Add | O::Sub | O::And | O::Or | O::Xor | O::Div | O::Rem | O::Min | O::Max => same(2),
-        O::Mul | O::Mul24 if wide => Shape { destination: widened(t)?, sources: vec![t, t] },
+        O::Mul | O::Mul24 if wide => Shape {
+            destination: widened(t)?,
+            sources: vec![t, t],
+        },
         O::Mul | O::Mul24 => same(2),
         O::Mad | O::Mad24 if wide => {
             let d = widened(t)?;
-            Shape { destination: d, sources: vec![t, t, d] }
+            Shape {
+                destination: d,
+                sources: vec![t, t, d],
+            }
         }
         O::Mad | O::Mad24 => same(3),
         O::Sad => same(3),
         O::Neg | O::Abs | O::Not | O::Cnot | O::Brev => same(1),
-        O::Shl | O::Shr => Shape { destination: t, sources: vec![t, word] },
-        O::Popc | O::Clz | O::Bfind => Shape { destination: word, sources: vec![t] },
-        O::Bfe => Shape { destination: t, sources: vec![t, word, word] },
-        O::Bfi => Shape { destination: t, sources: vec![t, t, word, word] },
-        O::Lop3 => Shape { destination: t, sources: vec![t, t, t, word] },
+        O::Shl | O::Shr => Shape {
+            destination: t,
+            sources: vec![t, word],
+        },
+        O::Popc | O::Clz | O::Bfind => Shape {
+            destination: word,
+            sources: vec![t],
+        },
+        O::Bfe => Shape {
+            destination: t,
+            sources: vec![t, word, word],
+        },
+        O::Bfi => Shape {
+            destination: t,
+            sources: vec![t, t, word, word],
+        },
+        O::Lop3 => Shape {
+            destination: t,
+            sources: vec![t, t, t, word],
+        },
         O::Prmt => same(3),
         O::Shf => same(3),
         O::Bmsk => same(2),
@@ -156,15 +181,20 @@ fn handler(instruction: &Instruction, scalar: ScalarType) -> Option<Handler> {
         O::Sub if has(Modifier::Saturate) => {
             (scalar == ScalarType::S32).then(|| binary(|a: i32, b: i32| a.saturating_sub(b)))
         }
-        O::Add => by_type!(scalar, T => binary(|a: T, b: T| a.wrapping_add(b))).or_else(|| packed(O::Add, scalar)),
+        O::Add => by_type!(scalar, T => binary(|a: T, b: T| a.wrapping_add(b)))
+            .or_else(|| packed(O::Add, scalar)),
         O::Sub => by_type!(scalar, T => binary(|a: T, b: T| a.wrapping_sub(b))),
         O::Mul | O::Mul24 => product(instruction, scalar),
         O::Mad | O::Mad24 => product_sum(instruction, scalar),
         O::Sad => by_type!(scalar, T => ternary(|a: T, b: T, c: T| a.sum_of_difference(b, c))),
         O::Div => by_type!(scalar, T => binary(|a: T, b: T| a.quotient(b))),
         O::Rem => by_type!(scalar, T => binary(|a: T, b: T| a.remainder(b))),
-        O::Min => by_type!(scalar, T => binary(|a: T, b: T| a.min(b))).or_else(|| packed(O::Min, scalar)),
-        O::Max => by_type!(scalar, T => binary(|a: T, b: T| a.max(b))).or_else(|| packed(O::Max, scalar)),
+        O::Min => {
+            by_type!(scalar, T => binary(|a: T, b: T| a.min(b))).or_else(|| packed(O::Min, scalar))
+        }
+        O::Max => {
+            by_type!(scalar, T => binary(|a: T, b: T| a.max(b))).or_else(|| packed(O::Max, scalar))
+        }
         O::Neg => match scalar {
             ScalarType::S16 => Some(unary(|a: i16| a.wrapping_neg())),
             ScalarType::S32 => Some(unary(|a: i32| a.wrapping_neg())),
@@ -238,10 +268,18 @@ fn product_sum(instruction: &Instruction, scalar: ScalarType) -> Option<Handler>
     }
     if instruction.has(Modifier::Wide) {
         return Some(match scalar {
-            ScalarType::U16 => ternary(|a: u16, b: u16, c: u32| (u32::from(a) * u32::from(b)).wrapping_add(c)),
-            ScalarType::S16 => ternary(|a: i16, b: i16, c: i32| (i32::from(a) * i32::from(b)).wrapping_add(c)),
-            ScalarType::U32 => ternary(|a: u32, b: u32, c: u64| (u64::from(a) * u64::from(b)).wrapping_add(c)),
-            ScalarType::S32 => ternary(|a: i32, b: i32, c: i64| (i64::from(a) * i64::from(b)).wrapping_add(c)),
+            ScalarType::U16 => {
+                ternary(|a: u16, b: u16, c: u32| (u32::from(a) * u32::from(b)).wrapping_add(c))
+            }
+            ScalarType::S16 => {
+                ternary(|a: i16, b: i16, c: i32| (i32::from(a) * i32::from(b)).wrapping_add(c))
+            }
+            ScalarType::U32 => {
+                ternary(|a: u32, b: u32, c: u64| (u64::from(a) * u64::from(b)).wrapping_add(c))
+            }
+            ScalarType::S32 => {
+                ternary(|a: i32, b: i32, c: i64| (i64::from(a) * i64::from(b)).wrapping_add(c))
+            }
             _ => return None,
         });
     }
@@ -270,93 +308,12 @@ fn product24(instruction: &Instruction, scalar: ScalarType, sum: bool) -> Option
         (ScalarType::U32, true, false) => binary(|a: u32, b: u32| (unsigned(a, b) >> 16) as u32),
         (ScalarType::S32, false, false) => binary(|a: i32, b: i32| signed(a, b) as i32),
         (ScalarType::S32, true, false) => binary(|a: i32, b: i32| (signed(a, b) >> 16) as i32),
-        (ScalarType::U32, false, true) => ternary(|a: u32, b: u32, c: u32| (unsigned(a, b) as u32).wrapping_add(c)),
-        (ScalarType::S32, false, true) => ternary(|a: i32, b: i32, c: i32| (signed(a, b) as i32).wrapping_add(c)),
+        (ScalarType::U32, false, true) => {
+            ternary(|a: u32, b: u32, c: u32| (unsigned(a, b) as u32).wrapping_add(c))
+        }
+        (ScalarType::S32, false, true) => {
+            ternary(|a: i32, b: i32, c: i32| (signed(a, b) as i32).wrapping_add(c))
+        }
         _ => return None,
-    })
-}
-
-/// Counting, reversing and moving bits.
-fn bits(instruction: &Instruction, scalar: ScalarType) -> Option<Handler> {
-    use Opcode as O;
-    let wide = scalar.bits() == 64;
-    let keyword = |name: &str| {
-        instruction.modifiers.iter().any(|modifier| matches!(modifier, Modifier::Keyword(word) if word.name() == name))
-    };
-    Some(match instruction.opcode {
-        O::Brev if wide => unary(|a: u64| a.reverse_bits()),
-        O::Brev => unary(|a: u32| a.reverse_bits()),
-        O::Popc if wide => unary(|a: u64| a.count_ones()),
-        O::Popc => unary(|a: u32| a.count_ones()),
-        O::Clz if wide => unary(|a: u64| a.leading_zeros()),
-        O::Clz => unary(|a: u32| a.leading_zeros()),
-        O::Bfind => return find_bit(scalar, keyword("shiftamt")),
-        // The 32-bit forms read the low byte of position and length.
-        O::Bfe => match scalar {
-            ScalarType::U32 => {
-                ternary(|a: u32, p: u32, n: u32| extract_bits(u64::from(a), p & 0xff, n & 0xff, 32, false) as u32)
-            }
-            ScalarType::S32 => {
-                ternary(|a: u32, p: u32, n: u32| extract_bits(u64::from(a), p & 0xff, n & 0xff, 32, true) as u32)
-            }
-            ScalarType::U64 => ternary(|a: u64, p: u32, n: u32| extract_bits(a, p, n, 64, false)),
-            ScalarType::S64 => ternary(|a: u64, p: u32, n: u32| extract_bits(a, p, n, 64, true)),
-            _ => return None,
-        },
-        O::Bfi if wide => quaternary(|a: u64, b: u64, p: u32, n: u32| insert_bits(a, b, p, n, 64)),
-        O::Bfi => quaternary(|a: u32, b: u32, p: u32, n: u32| {
-            insert_bits(u64::from(a), u64::from(b), p & 0xff, n & 0xff, 32) as u32
-        }),
-        O::Lop3 if !wide => quaternary(table_logic),
-        O::Prmt if instruction.modifiers.len() == 1 => ternary(permute_bytes),
-        O::Shf => funnel(instruction, keyword("wrap"), keyword("l"))?,
-        O::Bmsk if keyword("clamp") => binary(|p: u32, n: u32| {
-            let mask = if n >= 32 { u64::from(u32::MAX) } else { (1u64 << n) - 1 };
-            if p >= 32 { 0 } else { (mask << p) as u32 }
-        }),
-        O::Bmsk if keyword("wrap") => binary(|p: u32, n: u32| (((1u64 << (n & 31)) - 1) << (p & 31)) as u32),
-        _ => return None,
-    })
-}
-
-fn find_bit(scalar: ScalarType, shift: bool) -> Option<Handler> {
-    macro_rules! find {
-        ($t:ty, $magnitude:expr) => {
-            if shift {
-                unary(|a: $t| {
-                    let zeros = $magnitude(a).leading_zeros();
-                    if zeros == <$t>::BITS { u32::MAX } else { zeros }
-                })
-            } else {
-                unary(|a: $t| {
-                    let zeros = $magnitude(a).leading_zeros();
-                    (<$t>::BITS - 1).wrapping_sub(zeros)
-                })
-            }
-        };
-    }
-    Some(match scalar {
-        ScalarType::U32 => find!(u32, |a: u32| a),
-        ScalarType::U64 => find!(u64, |a: u64| a),
-        ScalarType::S32 => find!(i32, |a: i32| (a ^ (a >> 31)).cast_unsigned()),
-        ScalarType::S64 => find!(i64, |a: i64| (a ^ (a >> 63)).cast_unsigned()),
-        _ => return None,
-    })
-}
-
-/// `shf`: a shift of the 64 bits `b:a`.
-fn funnel(instruction: &Instruction, wrap: bool, left: bool) -> Option<Handler> {
-    #[inline(always)]
-    fn pair(a: u32, b: u32) -> u64 {
-        u64::from(b) << 32 | u64::from(a)
-    }
-    if instruction.types().next() != Some(ScalarType::B32) {
-        return None;
-    }
-    Some(match (left, wrap) {
-        (true, true) => ternary(|a: u32, b: u32, n: u32| (pair(a, b) << (n & 31) >> 32) as u32),
-        (true, false) => ternary(|a: u32, b: u32, n: u32| (pair(a, b) << n.min(32) >> 32) as u32),
-        (false, true) => ternary(|a: u32, b: u32, n: u32| (pair(a, b) >> (n & 31)) as u32),
-        (false, false) => ternary(|a: u32, b: u32, n: u32| (pair(a, b) >> n.min(32)) as u32),
     })
 }

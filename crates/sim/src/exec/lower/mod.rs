@@ -1,6 +1,8 @@
 //! From a parsed module to a program: places variables, then decodes each function.
 
 mod address;
+mod atomic;
+mod bits;
 mod call;
 mod convert;
 mod error;
@@ -11,6 +13,7 @@ mod integer;
 mod module;
 mod moves;
 mod select;
+mod variables;
 mod warp;
 
 pub use error::LowerError;

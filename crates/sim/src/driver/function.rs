@@ -1,0 +1,257 @@
+//! Functions: kernels of modules.
+
+use std::ffi::c_char;
+use std::sync::Arc;
+
+use curium_sys::{
+    CUdevice_attribute, CUfunc_cache, CUfunc_st, CUfunction_attribute, CUfunctionLoadingState, CUmodule, CUresult,
+};
+
+use crate::argument::Pointer;
+use crate::driver::image::Code;
+use crate::driver::{Driver, Module, Result, State, kernel};
+use crate::exec;
+use crate::handle::{Id, Kind, Object};
+
+/// A kernel of a module.
+pub(crate) struct Function {
+    pub(crate) module: Id<Module>,
+    /// Its position in the program.
+    pub(crate) index: usize,
+    pub(crate) settings: Settings,
+}
+
+impl Object for Function {
+    type Raw = CUfunc_st;
+    const KIND: Kind = Kind::Function;
+}
+
+/// What was set for a kernel; what was not set has its default.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Settings {
+    max_dynamic_shared: Option<u32>,
+    carveout: Option<i32>,
+    required_cluster: [i32; 3],
+    allows_large_clusters: bool,
+}
+
+/// A kernel with its settings, whichever handle led to it.
+#[derive(Clone)]
+pub(crate) struct Subject {
+    pub(crate) code: Arc<Code>,
+    pub(crate) index: usize,
+    pub(crate) settings: Settings,
+}
+
+/// Registers per thread that we claim at most. PTX declares far more than hardware allocates; with this many every block
+/// that the device can run fits.
+const MOST_REGISTERS: u32 = 64;
+const FEWEST_REGISTERS: u32 = 16;
+
+impl Function {
+    pub(crate) fn new(module: Id<Module>, index: usize) -> Self {
+        Self { module, index, settings: Settings::default() }
+    }
+}
+
+impl Settings {
+    /// These settings, and those of a library's kernel where these have none.
+    fn or(self, other: Self) -> Self {
+        Self {
+            max_dynamic_shared: self.max_dynamic_shared.or(other.max_dynamic_shared),
+            carveout: self.carveout.or(other.carveout),
+            ..self
+        }
+    }
+}
+
+impl Subject {
+    pub(crate) fn kernel(&self) -> Result<&exec::Kernel> {
+        self.code.kernel(self.index)
+    }
+
+    /// Writes where a parameter lies; an invalid value past the last one.
+    pub(crate) fn write_parameter(&self, index: usize, offset: Pointer<usize>, size: Pointer<usize>) -> Result {
+        let place = offset.required()?;
+        let parameter = self.kernel()?.params.get(index).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        size.write_if_asked(parameter.size);
+        place.write(parameter.offset)
+    }
+}
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuFuncGetAttribute(
+        &self,
+        value: Pointer<i32>,
+        attribute: CUfunction_attribute,
+        function: Pointer<CUfunc_st>,
+    ) -> Result {
+        let place = value.required()?;
+        let subject = self.lock().subject(function)?;
+        place.write(self.function_attribute(&subject, attribute)?)
+    }
+
+    pub(crate) fn cuFuncSetAttribute(
+        &self,
+        function: Pointer<CUfunc_st>,
+        attribute: CUfunction_attribute,
+        value: i32,
+    ) -> Result {
+        let mut state = self.lock();
+        let mut subject = state.subject(function)?;
+        self.set_function_attribute(&mut subject, attribute, value)?;
+        if let Some(function) = state.functions.get_mut(Id::from(function)) {
+            function.settings = subject.settings;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn cuFuncGetParamInfo(
+        &self,
+        function: Pointer<CUfunc_st>,
+        parameter: usize,
+        offset: Pointer<usize>,
+        size: Pointer<usize>,
+    ) -> Result {
+        self.lock().subject(function)?.write_parameter(parameter, offset, size)
+    }
+
+    pub(crate) fn cuFuncGetParamCount(&self, function: Pointer<CUfunc_st>, count: Pointer<usize>) -> Result {
+        let subject = self.lock().subject(function)?;
+        count.write(subject.kernel()?.params.len())
+    }
+
+    pub(crate) fn cuFuncGetName(&self, name: Pointer<*const c_char>, function: Pointer<CUfunc_st>) -> Result {
+        let place = name.required()?;
+        let subject = self.lock().subject(function)?;
+        // The module keeps the name for as long as the handle is valid.
+        place.write(subject.code.names[subject.index].as_ptr())
+    }
+
+    pub(crate) fn cuFuncGetModule(&self, module: Pointer<CUmodule>, function: Pointer<CUfunc_st>) -> Result {
+        let place = module.required()?;
+        let state = self.lock();
+        let function = state.functions.get(Id::from(function)).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        place.write(function.module.as_raw())
+    }
+
+    pub(crate) fn cuFuncLoad(&self, function: Pointer<CUfunc_st>) -> Result {
+        self.lock().subject(function).map(|_| ())
+    }
+
+    pub(crate) fn cuFuncIsLoaded(
+        &self,
+        loading: Pointer<CUfunctionLoadingState>,
+        function: Pointer<CUfunc_st>,
+    ) -> Result {
+        self.lock().subject(function)?;
+        loading.write(CUfunctionLoadingState::CU_FUNCTION_LOADING_STATE_LOADED)
+    }
+
+    /// The caches of the host are not configured by kernels.
+    pub(crate) fn cuFuncSetCacheConfig(&self, function: Pointer<CUfunc_st>, _config: CUfunc_cache) -> Result {
+        self.lock().subject(function).map(|_| ())
+    }
+}
+
+impl Driver {
+    pub(crate) fn function_attribute(&self, subject: &Subject, attribute: CUfunction_attribute) -> Result<i32> {
+        use CUfunction_attribute as Attribute;
+
+        let kernel = subject.kernel()?;
+        let settings = subject.settings;
+        let number = match attribute {
+            Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK => self.max_threads(kernel),
+            Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES => kernel.static_shared,
+            Attribute::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES => constant_bytes(&subject.code),
+            Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES => kernel.local_size,
+            Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS => registers(kernel),
+            Attribute::CU_FUNC_ATTRIBUTE_PTX_VERSION => subject.code.target,
+            Attribute::CU_FUNC_ATTRIBUTE_BINARY_VERSION => self.compute_capability(),
+            Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => self.max_dynamic_shared(subject)?,
+            Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => {
+                return Ok(settings.carveout.unwrap_or(-1));
+            }
+            Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH => return Ok(settings.required_cluster[0]),
+            Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_HEIGHT => return Ok(settings.required_cluster[1]),
+            Attribute::CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_DEPTH => return Ok(settings.required_cluster[2]),
+            Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED => u32::from(settings.allows_large_clusters),
+            Attribute::CU_FUNC_ATTRIBUTE_CACHE_MODE_CA
+            | Attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SIZE_MUST_BE_SET
+            | Attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE => 0,
+            _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        };
+        Ok(number.cast_signed())
+    }
+
+    pub(crate) fn set_function_attribute(
+        &self,
+        subject: &mut Subject,
+        attribute: CUfunction_attribute,
+        value: i32,
+    ) -> Result {
+        use CUfunction_attribute as Attribute;
+
+        let invalid = CUresult::CUDA_ERROR_INVALID_VALUE;
+        let static_shared = subject.kernel()?.static_shared;
+        let most = self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+        match attribute {
+            Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES => {
+                let bytes = u32::try_from(value).ok().filter(|bytes| *bytes <= most.saturating_sub(static_shared));
+                subject.settings.max_dynamic_shared = Some(bytes.ok_or(invalid)?);
+            }
+            Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT if (-1..=100).contains(&value) => {
+                subject.settings.carveout = Some(value);
+            }
+            Attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED => {
+                subject.settings.allows_large_clusters = value != 0;
+            }
+            _ => return Err(invalid),
+        }
+        Ok(())
+    }
+
+    /// The threads of the largest block that a kernel can be launched with.
+    pub(crate) fn max_threads(&self, kernel: &exec::Kernel) -> u32 {
+        let device = self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK);
+        kernel.max_threads_per_block.map_or(device, |threads| threads.min(device))
+    }
+
+    /// The most dynamic shared memory that a kernel can be launched with.
+    pub(crate) fn max_dynamic_shared(&self, subject: &Subject) -> Result<u32> {
+        let usual = self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+        let left = usual.saturating_sub(subject.kernel()?.static_shared);
+        Ok(subject.settings.max_dynamic_shared.unwrap_or(left))
+    }
+}
+
+impl State {
+    /// The kernel behind a handle of a function, or of a library's kernel in place of one.
+    pub(crate) fn subject(&self, raw: Pointer<CUfunc_st>) -> Result<Subject> {
+        let invalid = CUresult::CUDA_ERROR_INVALID_HANDLE;
+        if let Some(kernel) = self.kernels.get(Id::from_number(raw.address())) {
+            let code = self.libraries.get(kernel.library).ok_or(invalid)?.code.clone();
+            let settings = kernel.settings.get(&0).copied().unwrap_or_default();
+            return Ok(Subject { code, index: kernel.index, settings });
+        }
+        let function = self.functions.get(Id::from(raw)).ok_or(invalid)?;
+        let module = self.modules.get(function.module).ok_or(invalid)?;
+        let device = self.usable(module.context)?.device;
+        let of_library = module.library.and_then(|library| self.libraries.get(library));
+        let kernel = of_library.and_then(|library| self.kernels.get(library.kernels[function.index]));
+        let inherited = kernel.and_then(|kernel: &kernel::Kernel| kernel.settings.get(&device)).copied();
+        let settings = function.settings.or(inherited.unwrap_or_default());
+        Ok(Subject { code: Arc::clone(&module.code), index: function.index, settings })
+    }
+}
+
+/// The registers per thread that we claim.
+pub(crate) fn registers(kernel: &exec::Kernel) -> u32 {
+    kernel.registers.clamp(FEWEST_REGISTERS, MOST_REGISTERS)
+}
+
+fn constant_bytes(code: &Code) -> u32 {
+    let constants = code.program.globals().iter().filter(|global| global.constant);
+    constants.map(|global| global.size as u32).sum()
+}

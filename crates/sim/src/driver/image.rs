@@ -1,0 +1,157 @@
+//! Images of device code: PTX text becomes a program; what has no PTX is refused.
+
+mod jit;
+
+use std::ffi::{CStr, CString, c_void};
+use std::sync::Arc;
+
+use curium_sys::{CUdevice_attribute, CUresult, CudaVersion};
+
+pub(crate) use self::jit::JitOptions;
+use crate::argument::ConstPointer;
+use crate::driver::{Driver, Result};
+use crate::exec::{self, Kernel, Program};
+use crate::ptx::{self, ErrorKind, Module, TargetVariant, Version};
+
+/// The code of a module or library.
+#[derive(Debug)]
+pub(crate) struct Code {
+    pub(crate) program: Program,
+    /// The names of the kernels as C reads them, in the order of the program.
+    pub(crate) names: Vec<CString>,
+    /// The compute capability that the PTX was written for, times ten.
+    pub(crate) target: u32,
+}
+
+/// Why an image was refused, with what the log says.
+#[derive(Debug)]
+pub(crate) struct Refusal {
+    code: CUresult,
+    log: String,
+}
+
+/// How images of machine code begin: ELF, a fat binary, and the record that points to one.
+const BINARIES: [&[u8]; 3] = [b"\x7fELF", &[0x50, 0xed, 0x55, 0xba], &[0xb1, 0x43, 0x62, 0x46]];
+
+impl Code {
+    pub(crate) fn kernel(&self, index: usize) -> Result<&Kernel> {
+        self.program.kernels().get(index).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
+    }
+
+    /// The position of the kernel with this name.
+    pub(crate) fn find(&self, name: &CStr) -> Result<usize> {
+        if name.is_empty() {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let found = self.names.iter().position(|kernel| kernel.as_c_str() == name);
+        found.ok_or(CUresult::CUDA_ERROR_NOT_FOUND)
+    }
+
+    /// The position of the variable with this name.
+    pub(crate) fn find_global(&self, name: &CStr) -> Result<usize> {
+        let found = self.program.globals().iter().position(|global| global.name.as_bytes() == name.to_bytes());
+        found.ok_or(CUresult::CUDA_ERROR_NOT_FOUND)
+    }
+}
+
+impl Driver {
+    /// Compiles an image that a caller passed, and writes the logs that the options ask for.
+    pub(crate) fn compile_image(&self, image: ConstPointer<c_void>, options: &JitOptions) -> Result<Arc<Code>> {
+        if image.is_null() {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        // SAFETY: the caller of the C function passes PTX, which is NUL-terminated text, or a binary.
+        let compiled = unsafe { text_of(image.as_ptr().cast()) }.and_then(|text| self.compile(text));
+        options.report(compiled.as_ref().err().map_or("", |refusal| &refusal.log));
+        compiled.map(Arc::new).map_err(|refusal| refusal.code)
+    }
+
+    fn compile(&self, text: &str) -> std::result::Result<Code, Refusal> {
+        if !text.contains(".version") {
+            return Err(Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "the image is neither PTX nor a binary"));
+        }
+        let module = ptx::parse_for(text, newest_ptx(self.config().driver_version))
+            .map_err(|error| Refusal::from_ptx(&error))?;
+        self.check_target(&module)?;
+        let program = exec::lower(&module)
+            .map_err(|error| Refusal::at_line(CUresult::CUDA_ERROR_INVALID_PTX, error.line, &error.message))?;
+        let names = program.kernels().iter().map(|kernel| CString::new(kernel.name.as_str()).unwrap_or_default());
+        Ok(Code { names: names.collect(), target: module.target.architecture, program })
+    }
+
+    /// That the device can run code for the module's target.
+    fn check_target(&self, module: &Module) -> std::result::Result<(), Refusal> {
+        let device = self.compute_capability();
+        let target = module.target;
+        let fits = match target.variant {
+            TargetVariant::Baseline => target.architecture <= device,
+            TargetVariant::Family => target.architecture <= device && target.architecture / 10 == device / 10,
+            TargetVariant::Architecture => target.architecture == device,
+        };
+        if fits {
+            return Ok(());
+        }
+        let log = format!("the target sm_{} does not run on the device, which is sm_{device}", target.architecture);
+        Err(Refusal::new(CUresult::CUDA_ERROR_INVALID_PTX, &log))
+    }
+
+    /// The compute capability of the devices, times ten.
+    pub(crate) fn compute_capability(&self) -> u32 {
+        self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) * 10
+            + self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)
+    }
+}
+
+impl Refusal {
+    fn new(code: CUresult, log: &str) -> Self {
+        Self { code, log: log.to_owned() }
+    }
+
+    fn at_line(code: CUresult, line: u32, message: &str) -> Self {
+        Self::new(code, &format!("ptx input, line {line}; error   : {message}"))
+    }
+
+    fn from_ptx(error: &ptx::Error) -> Self {
+        let code = match error.kind() {
+            ErrorKind::UnsupportedVersion => CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
+            _ => CUresult::CUDA_ERROR_INVALID_PTX,
+        };
+        Self::at_line(code, error.line(), &error.to_string())
+    }
+}
+
+/// The text of an image, unless it is a binary.
+///
+/// # Safety
+///
+/// `image` points to NUL-terminated text, or to a binary that begins like one.
+unsafe fn text_of<'a>(image: *const u8) -> std::result::Result<&'a str, Refusal> {
+    for magic in BINARIES {
+        let begins_with = magic.iter().enumerate().all(|(index, byte)| {
+            // SAFETY: the bytes are compared one by one up to the first that differs, and no magic number holds a NUL: text
+            // is not read beyond its end, and a binary is longer than its magic number.
+            unsafe { image.wrapping_add(index).read() == *byte }
+        });
+        if begins_with {
+            let log = "the image holds machine code for NVIDIA hardware, and the simulator runs PTX only";
+            return Err(Refusal::new(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, log));
+        }
+    }
+    // SAFETY: what is no binary is NUL-terminated text, as the caller vouches.
+    let text = unsafe { CStr::from_ptr(image.cast()) };
+    let not_text = |_| Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "the image is neither PTX nor a binary");
+    text.to_str().map_err(not_text)
+}
+
+/// The newest PTX version that a driver of this CUDA version reads.
+fn newest_ptx(driver: CudaVersion) -> Version {
+    let (major, minor) = match (driver.major(), driver.minor()) {
+        (..=11, _) => (7, 8),
+        (12, minor @ 0..=5) => (8, minor),
+        (12, 6) => (8, 5),
+        (12, minor) => (8, minor.min(9) - 1),
+        (13, minor) => (9, minor),
+        _ => return ptx::MAX_VERSION,
+    };
+    Version { major, minor }.min(ptx::MAX_VERSION)
+}

@@ -1,0 +1,77 @@
+//! Options of loading: the buffers for logs.
+
+use std::ffi::{c_char, c_void};
+
+use curium_sys::{CUjit_option, CUresult};
+
+use crate::argument::Pointer;
+use crate::driver::Result;
+
+/// The options that a caller passed.
+#[derive(Clone, Copy)]
+pub(crate) struct JitOptions {
+    names: Pointer<CUjit_option>,
+    values: Pointer<*mut c_void>,
+    count: usize,
+}
+
+impl JitOptions {
+    /// The options that a caller passed for one call.
+    pub(crate) fn new(names: Pointer<CUjit_option>, values: Pointer<*mut c_void>, count: u32) -> Result<Self> {
+        let count = count as usize;
+        if count > 0 && (names.is_null() || values.is_null()) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let options = Self { names, values, count };
+        let known = |index| options.name(index).0 < CUjit_option::CU_JIT_NUM_OPTIONS.0;
+        if (0..count).all(known) { Ok(options) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+    }
+
+    pub(crate) fn none() -> Self {
+        Self { names: Pointer::null(), values: Pointer::null(), count: 0 }
+    }
+
+    /// Writes the log of errors, and an empty log of other news, into the buffers that the caller gave.
+    pub(crate) fn report(&self, errors: &str) {
+        let error_log = (CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES);
+        let info_log = (CUjit_option::CU_JIT_INFO_LOG_BUFFER, CUjit_option::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES);
+        self.fill(error_log, errors);
+        self.fill(info_log, "");
+    }
+
+    /// Writes a log, and how many bytes it has in place of how many it may have.
+    fn fill(&self, (buffer, size): (CUjit_option, CUjit_option), log: &str) {
+        let (Some(buffer), Some(size)) = (self.find(buffer), self.find(size)) else { return };
+        let capacity = self.value(size).addr();
+        // SAFETY: the value of this option is a buffer of as many bytes as the other option says.
+        let place: Pointer<c_char> = unsafe { Pointer::from_raw(self.value(buffer).cast()) };
+        let written = if place.is_null() || capacity == 0 {
+            0
+        } else {
+            // SAFETY: the buffer has `capacity` bytes, at least one.
+            unsafe { place.fill_with(log, capacity) }
+        };
+        // SAFETY: the index is below the number of options.
+        let size = unsafe { self.values.as_ptr().add(size) };
+        // SAFETY: the caller passed an array of values, in which sizes are replaced.
+        unsafe { size.write(std::ptr::without_provenance_mut(written)) };
+    }
+
+    fn find(&self, option: CUjit_option) -> Option<usize> {
+        (0..self.count).find(|index| self.name(*index) == option)
+    }
+
+    fn name(&self, index: usize) -> CUjit_option {
+        // SAFETY: the index is below the number of options, of which the caller passed an array.
+        let name = unsafe { self.names.as_ptr().add(index) };
+        // SAFETY: as above.
+        unsafe { name.read() }
+    }
+
+    fn value(&self, index: usize) -> *mut c_void {
+        // SAFETY: the index is below the number of options, of whose values the caller passed an array.
+        let value = unsafe { self.values.as_ptr().add(index) };
+        // SAFETY: as above.
+        unsafe { value.read() }
+    }
+}

@@ -1,0 +1,128 @@
+//! Kernels of libraries.
+
+use std::collections::HashMap;
+use std::ffi::c_char;
+
+use curium_sys::{CUdevice, CUfunc_cache, CUfunction, CUfunction_attribute, CUkern_st, CUlibrary, CUresult};
+
+use crate::argument::Pointer;
+use crate::driver::function::{Settings, Subject};
+use crate::driver::{Driver, Library, Result, State};
+use crate::handle::{Id, Kind, Object};
+
+/// A kernel of a library, in any context.
+pub(crate) struct Kernel {
+    pub(crate) library: Id<Library>,
+    /// Its position in the program.
+    pub(crate) index: usize,
+    /// What was set for each device.
+    pub(crate) settings: HashMap<usize, Settings>,
+}
+
+impl Object for Kernel {
+    type Raw = CUkern_st;
+    const KIND: Kind = Kind::Kernel;
+}
+
+impl Kernel {
+    pub(crate) fn new(library: Id<Library>, index: usize) -> Self {
+        Self { library, index, settings: HashMap::new() }
+    }
+}
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuKernelGetFunction(&self, function: Pointer<CUfunction>, kernel: Pointer<CUkern_st>) -> Result {
+        let place = function.required()?;
+        let (mut state, context) = self.enter_current()?;
+        let (library, index) = state.kernel(kernel).map(|(_, kernel)| (kernel.library, kernel.index))?;
+        let module = self.module_of(&mut state, library, context)?;
+        let module = state.modules.get(module).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        place.write(module.functions[index].as_raw())
+    }
+
+    pub(crate) fn cuKernelGetAttribute(
+        &self,
+        value: Pointer<i32>,
+        attribute: CUfunction_attribute,
+        kernel: Pointer<CUkern_st>,
+        device: CUdevice,
+    ) -> Result {
+        let place = value.required()?;
+        let device = self.device(device)?;
+        let state = self.lock();
+        let subject = state.subject_of_kernel(kernel, device)?;
+        place.write(self.function_attribute(&subject, attribute)?)
+    }
+
+    pub(crate) fn cuKernelSetAttribute(
+        &self,
+        attribute: CUfunction_attribute,
+        value: i32,
+        kernel: Pointer<CUkern_st>,
+        device: CUdevice,
+    ) -> Result {
+        let device = self.device(device)?;
+        let mut state = self.lock();
+        let mut subject = state.subject_of_kernel(kernel, device)?;
+        self.set_function_attribute(&mut subject, attribute, value)?;
+        let id = state.kernel(kernel)?.0;
+        if let Some(kernel) = state.kernels.get_mut(id) {
+            kernel.settings.insert(device, subject.settings);
+        }
+        Ok(())
+    }
+
+    pub(crate) fn cuKernelGetName(&self, name: Pointer<*const c_char>, kernel: Pointer<CUkern_st>) -> Result {
+        let place = name.required()?;
+        let state = self.lock();
+        let subject = state.subject_of_kernel(kernel, 0)?;
+        place.write(subject.code.names[subject.index].as_ptr())
+    }
+
+    pub(crate) fn cuKernelGetLibrary(&self, library: Pointer<CUlibrary>, kernel: Pointer<CUkern_st>) -> Result {
+        let place = library.required()?;
+        place.write(self.lock().kernel(kernel)?.1.library.as_raw())
+    }
+
+    pub(crate) fn cuKernelGetParamInfo(
+        &self,
+        kernel: Pointer<CUkern_st>,
+        parameter: usize,
+        offset: Pointer<usize>,
+        size: Pointer<usize>,
+    ) -> Result {
+        self.lock().subject_of_kernel(kernel, 0)?.write_parameter(parameter, offset, size)
+    }
+
+    pub(crate) fn cuKernelGetParamCount(&self, kernel: Pointer<CUkern_st>, count: Pointer<usize>) -> Result {
+        let subject = self.lock().subject_of_kernel(kernel, 0)?;
+        count.write(subject.kernel()?.params.len())
+    }
+
+    /// The caches of the host are not configured by kernels.
+    pub(crate) fn cuKernelSetCacheConfig(
+        &self,
+        kernel: Pointer<CUkern_st>,
+        _config: CUfunc_cache,
+        device: CUdevice,
+    ) -> Result {
+        self.device(device)?;
+        self.lock().kernel(kernel).map(|_| ())
+    }
+}
+
+impl State {
+    pub(crate) fn kernel(&self, raw: Pointer<CUkern_st>) -> Result<(Id<Kernel>, &Kernel)> {
+        let id = Id::from(raw);
+        let kernel = self.kernels.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        Ok((id, kernel))
+    }
+
+    fn subject_of_kernel(&self, raw: Pointer<CUkern_st>, device: usize) -> Result<Subject> {
+        let kernel = self.kernel(raw)?.1;
+        let library = self.libraries.get(kernel.library).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        let settings = kernel.settings.get(&device).copied().unwrap_or_default();
+        Ok(Subject { code: library.code.clone(), index: kernel.index, settings })
+    }
+}

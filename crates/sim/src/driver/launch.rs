@@ -1,0 +1,187 @@
+//! Launches of kernels.
+
+mod attribute;
+mod parameters;
+mod run;
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use curium_sys::{CUdevice_attribute, CUfunc_st, CUlaunchConfig, CUresult, CUstream_st};
+
+use self::parameters::Arguments;
+use crate::argument::{ConstPointer, Pointer};
+use crate::driver::function::Subject;
+use crate::driver::{Context, Driver, Result, State};
+use crate::handle::Id;
+use crate::schedule::Work;
+
+/// A launch with everything that it needs when its turn comes.
+struct Launch {
+    subject: Subject,
+    shape: Shape,
+    parameters: Box<[u8]>,
+    globals: Arc<[u64]>,
+}
+
+/// How a kernel is launched.
+#[derive(Clone, Copy, Debug)]
+struct Shape {
+    grid: [u32; 3],
+    block: [u32; 3],
+    dynamic_shared: u32,
+    /// Whether all blocks must run at once.
+    is_cooperative: bool,
+}
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    #[expect(clippy::too_many_arguments, reason = "this is C's signature")]
+    pub(crate) fn cuLaunchKernel(
+        &self,
+        function: Pointer<CUfunc_st>,
+        grid_x: u32,
+        grid_y: u32,
+        grid_z: u32,
+        block_x: u32,
+        block_y: u32,
+        block_z: u32,
+        dynamic_shared: u32,
+        stream: Pointer<CUstream_st>,
+        parameters: Pointer<*mut c_void>,
+        extra: Pointer<*mut c_void>,
+    ) -> Result {
+        let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
+        let shape = Shape { grid, block, dynamic_shared, is_cooperative: false };
+        self.launch(function, shape, stream, Arguments::new(parameters, extra)?)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "this is C's signature")]
+    pub(crate) fn cuLaunchCooperativeKernel(
+        &self,
+        function: Pointer<CUfunc_st>,
+        grid_x: u32,
+        grid_y: u32,
+        grid_z: u32,
+        block_x: u32,
+        block_y: u32,
+        block_z: u32,
+        dynamic_shared: u32,
+        stream: Pointer<CUstream_st>,
+        parameters: Pointer<*mut c_void>,
+    ) -> Result {
+        let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
+        let shape = Shape { grid, block, dynamic_shared, is_cooperative: true };
+        self.launch(function, shape, stream, Arguments::new(parameters, Pointer::null())?)
+    }
+
+    pub(crate) fn cuLaunchKernelEx(
+        &self,
+        config: ConstPointer<CUlaunchConfig>,
+        function: Pointer<CUfunc_st>,
+        parameters: Pointer<*mut c_void>,
+        extra: Pointer<*mut c_void>,
+    ) -> Result {
+        let config = config.read()?;
+        let mut shape = Shape {
+            grid: [config.gridDimX, config.gridDimY, config.gridDimZ],
+            block: [config.blockDimX, config.blockDimY, config.blockDimZ],
+            dynamic_shared: config.sharedMemBytes,
+            is_cooperative: false,
+        };
+        // SAFETY: the configuration holds `numAttrs` attributes.
+        unsafe { attribute::apply(&config, &mut shape) }?;
+        // SAFETY: the stream of a configuration is a handle, as if it were an argument.
+        let stream = unsafe { Pointer::from_raw(config.hStream) };
+        self.launch(function, shape, stream, Arguments::new(parameters, extra)?)
+    }
+}
+
+impl Driver {
+    /// Checks a launch, copies its parameters and queues it.
+    fn launch(
+        &self,
+        function: Pointer<CUfunc_st>,
+        shape: Shape,
+        stream: Pointer<CUstream_st>,
+        arguments: Arguments,
+    ) -> Result {
+        let mut state = self.lock();
+        if function.is_null() {
+            return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
+        }
+        let stream = self.stream(&mut state, stream)?;
+        let context = self.stream_context(&state, stream)?;
+        let (subject, globals) = self.subject_in(&mut state, function, context)?;
+        self.check_shape(&subject, &shape)?;
+        let parameters = arguments.collect(subject.kernel()?)?;
+        let launch = Launch { subject, shape, parameters, globals };
+        self.queue(&mut state, stream, Work::Device(Box::new(move |driver| launch.run(driver))));
+        Ok(())
+    }
+
+    /// The kernel behind a handle with the addresses of its variables in a context.
+    fn subject_in(
+        &self,
+        state: &mut State,
+        function: Pointer<CUfunc_st>,
+        context: Id<Context>,
+    ) -> Result<(Subject, Arc<[u64]>)> {
+        let invalid = CUresult::CUDA_ERROR_INVALID_HANDLE;
+        let library_kernel = state.kernels.get(Id::from_number(function.address()));
+        let module = match library_kernel.map(|kernel| kernel.library) {
+            Some(library) => self.module_of(state, library, context)?,
+            None => state.functions.get(Id::from(function)).ok_or(invalid)?.module,
+        };
+        let module = state.modules.get(module).filter(|module| module.context == context).ok_or(invalid)?;
+        Ok((state.subject(function)?, Arc::clone(&module.globals)))
+    }
+
+    /// That the device can run a kernel in this shape.
+    fn check_shape(&self, subject: &Subject, shape: &Shape) -> Result {
+        use CUdevice_attribute as Attribute;
+
+        let most_blocks = [
+            Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X,
+            Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y,
+            Attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z,
+        ];
+        let most_threads = [
+            Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X,
+            Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y,
+            Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z,
+        ];
+        let within = |sizes: [u32; 3], limits: [Attribute; 3]| {
+            sizes.iter().zip(limits).all(|(size, limit)| (1..=self.figure(limit)).contains(size))
+        };
+        let kernel = subject.kernel()?;
+        let threads: u64 = shape.block.iter().map(|size| u64::from(*size)).product();
+        let is_valid = within(shape.grid, most_blocks)
+            && within(shape.block, most_threads)
+            && threads <= u64::from(self.max_threads(kernel))
+            && kernel.required_block.is_none_or(|block| block == shape.block)
+            && shape.dynamic_shared <= self.max_dynamic_shared(subject)?;
+        if !is_valid {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        if shape.is_cooperative { self.check_cooperative(subject, shape) } else { Ok(()) }
+    }
+
+    /// That all blocks of a cooperative launch fit on the device at once.
+    fn check_cooperative(&self, subject: &Subject, shape: &Shape) -> Result {
+        let threads = shape.block.iter().product();
+        let per_multiprocessor = self.active_blocks(subject, threads, shape.dynamic_shared as usize)?;
+        let multiprocessors = self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+        if shape.blocks() > u64::from(per_multiprocessor * multiprocessors) {
+            return Err(CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE);
+        }
+        let is_simulated = shape.blocks() <= run::MOST_COOPERATIVE_BLOCKS;
+        if is_simulated { Ok(()) } else { Err(CUresult::CUDA_ERROR_NOT_SUPPORTED) }
+    }
+}
+
+impl Shape {
+    fn blocks(&self) -> u64 {
+        self.grid.iter().fold(1, |blocks, size| blocks.saturating_mul(u64::from(*size)))
+    }
+}

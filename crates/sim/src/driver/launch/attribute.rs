@@ -1,0 +1,51 @@
+//! Attributes of a launch.
+
+use curium_sys::{CUlaunchAttribute, CUlaunchAttributeID as Attribute, CUlaunchConfig, CUresult};
+
+use crate::argument::elements;
+use crate::driver::Result;
+use crate::driver::launch::Shape;
+
+/// Applies the attributes of a launch to its shape. Hints are taken and have no effect; what would change the result and is
+/// not simulated is refused.
+///
+/// # Safety
+///
+/// `config` holds as many attributes as it says.
+pub(super) unsafe fn apply(config: &CUlaunchConfig, shape: &mut Shape) -> Result {
+    // SAFETY: the caller vouches for the number.
+    for attribute in unsafe { elements(config.attrs.cast_const(), config.numAttrs as usize) }? {
+        match attribute.id {
+            Attribute::CU_LAUNCH_ATTRIBUTE_COOPERATIVE => {
+                // SAFETY: this attribute's value is an `int`, for which any bytes are valid.
+                shape.is_cooperative = unsafe { attribute.value.cooperative } != 0;
+            }
+            Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION => check_cluster(attribute)?,
+            Attribute::CU_LAUNCH_ATTRIBUTE_IGNORE
+            | Attribute::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW
+            | Attribute::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY
+            | Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE
+            | Attribute::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+            | Attribute::CU_LAUNCH_ATTRIBUTE_PRIORITY
+            | Attribute::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP
+            | Attribute::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN
+            | Attribute::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => {}
+            Attribute(number) if number < Attribute::CU_LAUNCH_ATTRIBUTE_MAX.0 => {
+                return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+            }
+            _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        }
+    }
+    Ok(())
+}
+
+/// Clusters of one block are no clusters; others are not simulated.
+fn check_cluster(attribute: &CUlaunchAttribute) -> Result {
+    // SAFETY: this attribute's value is three numbers, for which any bytes are valid.
+    let size = unsafe { attribute.value.clusterDim };
+    match [size.x, size.y, size.z] {
+        [1, 1, 1] => Ok(()),
+        [0, _, _] | [_, 0, _] | [_, _, 0] => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        _ => Err(CUresult::CUDA_ERROR_NOT_SUPPORTED),
+    }
+}

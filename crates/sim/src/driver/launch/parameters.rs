@@ -1,0 +1,90 @@
+//! The parameters of a launch, in either of the forms that C has for them.
+
+use std::ffi::c_void;
+
+use curium_sys::{CU_LAUNCH_PARAM_BUFFER_POINTER, CU_LAUNCH_PARAM_BUFFER_SIZE, CU_LAUNCH_PARAM_END, CUresult};
+
+use crate::argument::{Pointer, elements};
+use crate::driver::Result;
+use crate::exec::Kernel;
+
+/// What the caller of a launch passed.
+#[derive(Clone, Copy)]
+pub(super) enum Arguments {
+    Nothing,
+    /// An array of pointers, one per parameter.
+    Pointers(Pointer<*mut c_void>),
+    /// A list of keys and values that name a buffer.
+    Extra(Pointer<*mut c_void>),
+}
+
+/// More than the three keys of `extra` are an endless list.
+const MOST_KEYS: usize = 8;
+
+impl Arguments {
+    pub(super) fn new(parameters: Pointer<*mut c_void>, extra: Pointer<*mut c_void>) -> Result<Self> {
+        match (parameters.is_null(), extra.is_null()) {
+            (true, true) => Ok(Self::Nothing),
+            (false, true) => Ok(Self::Pointers(parameters)),
+            (true, false) => Ok(Self::Extra(extra)),
+            (false, false) => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        }
+    }
+
+    /// Copies the parameters as the kernel wants them.
+    pub(super) fn collect(self, kernel: &Kernel) -> Result<Box<[u8]>> {
+        let mut buffer = vec![0; kernel.param_size].into_boxed_slice();
+        match self {
+            _ if kernel.params.is_empty() => {}
+            Self::Nothing => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+            Self::Pointers(pointers) => {
+                // SAFETY: the caller of a launch passes as many pointers as the kernel has parameters.
+                let pointers = unsafe { elements(pointers.as_ptr().cast_const(), kernel.params.len()) }?;
+                for (parameter, pointer) in kernel.params.iter().zip(pointers) {
+                    // SAFETY: each points to a value of its parameter's size.
+                    let value = unsafe { elements(pointer.cast_const().cast(), parameter.size) }?;
+                    buffer[parameter.offset..][..parameter.size].copy_from_slice(value);
+                }
+            }
+            Self::Extra(extra) => {
+                // SAFETY: the list is one of `cuLaunchKernel`.
+                let given = unsafe { buffer_of(extra) }?;
+                let length = buffer.len();
+                buffer.copy_from_slice(given.get(..length).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?);
+            }
+        }
+        Ok(buffer)
+    }
+}
+
+/// The buffer that a list of keys and values names.
+///
+/// # Safety
+///
+/// The list is one of `cuLaunchKernel`: it ends with its end key, and the values are what their keys say.
+unsafe fn buffer_of<'a>(extra: Pointer<*mut c_void>) -> Result<&'a [u8]> {
+    let invalid = CUresult::CUDA_ERROR_INVALID_VALUE;
+    let mut entry = extra.as_ptr().cast_const();
+    let mut next = || {
+        // SAFETY: the caller vouches that the list goes on up to its end key, behind which nothing is read.
+        let value = unsafe { entry.read() };
+        entry = entry.wrapping_add(1);
+        value
+    };
+    let (mut start, mut size) = (None, None);
+    for _ in 0..MOST_KEYS {
+        match next() {
+            CU_LAUNCH_PARAM_END => {
+                // SAFETY: the caller vouches that the buffer is as long as the list says.
+                return unsafe { elements(start.ok_or(invalid)?, size.ok_or(invalid)?) };
+            }
+            CU_LAUNCH_PARAM_BUFFER_POINTER => start = Some(next().cast_const().cast()),
+            CU_LAUNCH_PARAM_BUFFER_SIZE => {
+                // SAFETY: the value of this key points to a `size_t`.
+                size = Some(unsafe { Pointer::from_raw(next().cast::<usize>()) }.read()?);
+            }
+            _ => return Err(invalid),
+        }
+    }
+    Err(invalid)
+}

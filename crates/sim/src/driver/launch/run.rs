@@ -1,0 +1,86 @@
+//! Running a launch when its turn has come.
+
+use curium_sys::{CUdevice_attribute, CUresult};
+
+use crate::driver::launch::Launch;
+use crate::driver::{Driver, Result};
+use crate::exec::{self, DeviceModel, Fault, FaultKind, Schedule};
+
+/// The blocks of a cooperative launch each get a thread, so that each can wait for all others. So many threads at most.
+pub(super) const MOST_COOPERATIVE_BLOCKS: u64 = 1024;
+
+impl Launch {
+    /// Runs the kernel; a fault of it is the code that sticks to the device.
+    pub(super) fn run(&self, driver: &Driver) -> Result {
+        let kernel = self.subject.kernel()?;
+        let workers = if self.shape.is_cooperative { self.shape.blocks() } else { driver.config().workers.into() };
+        let launch = exec::Launch {
+            program: &self.subject.code.program,
+            kernel,
+            grid: self.shape.grid,
+            block: self.shape.block,
+            dynamic_shared: self.shape.dynamic_shared,
+            params: &self.parameters,
+            globals: &self.globals,
+            memory: driver.memory(),
+            device: &driver.executor_model(),
+            workers: workers as usize,
+            schedule: driver.block_order(),
+            cancel: driver.cancelled(),
+        };
+        exec::run(&launch).map(|_| ()).map_err(|fault| {
+            let code = code_of(&fault);
+            driver.report_fault(fault);
+            code
+        })
+    }
+}
+
+impl Driver {
+    /// What kernels can ask about the device.
+    fn executor_model(&self) -> DeviceModel {
+        use CUdevice_attribute as Attribute;
+
+        DeviceModel {
+            multiprocessors: self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT),
+            clock_khz: self.figure(Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE),
+            max_threads_per_block: self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
+            max_shared_per_block: self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN),
+        }
+    }
+
+    /// The order of blocks: as written for seed 0, shuffled for others.
+    fn block_order(&self) -> Schedule {
+        match self.config().seed {
+            0 => Schedule::InOrder,
+            seed => Schedule::Shuffled(seed),
+        }
+    }
+
+    /// Says on stderr what stopped a kernel, and keeps it for whoever asks.
+    #[expect(
+        clippy::print_stderr,
+        reason = "a code cannot say which thread did what, and C has no other channel for it"
+    )]
+    fn report_fault(&self, fault: Fault) {
+        if fault.kind != FaultKind::Cancelled {
+            eprintln!("curium-sim: {fault}");
+        }
+        self.lock().kernel_faults.push(fault);
+    }
+}
+
+/// The code that hardware gives for a fault.
+fn code_of(fault: &Fault) -> CUresult {
+    match fault.kind {
+        FaultKind::IllegalAddress => CUresult::CUDA_ERROR_ILLEGAL_ADDRESS,
+        FaultKind::MisalignedAddress => CUresult::CUDA_ERROR_MISALIGNED_ADDRESS,
+        FaultKind::Trap => CUresult::CUDA_ERROR_LAUNCH_FAILED,
+        FaultKind::Assert => CUresult::CUDA_ERROR_ASSERT,
+        FaultKind::HardwareStackError => CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR,
+        FaultKind::InvalidProgramCounter => CUresult::CUDA_ERROR_INVALID_PC,
+        FaultKind::Deadlock => CUresult::CUDA_ERROR_LAUNCH_TIMEOUT,
+        FaultKind::InvalidLaunch(_) => CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
+        FaultKind::Cancelled => CUresult::CUDA_ERROR_DEINITIALIZED,
+    }
+}

@@ -1,0 +1,112 @@
+//! Occupancy: how many blocks of a kernel a multiprocessor holds.
+
+use curium_sys::{CUdevice_attribute as Attribute, CUfunc_st, CUoccupancyB2DSize, CUresult};
+
+use crate::argument::Pointer;
+use crate::driver::function::{Subject, registers};
+use crate::driver::{Driver, Result};
+
+/// Registers are allocated to warps in steps of this, and shared memory to blocks.
+const REGISTER_STEP: u32 = 256;
+const SHARED_STEP: u32 = 128;
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuOccupancyMaxActiveBlocksPerMultiprocessor(
+        &self,
+        blocks: Pointer<i32>,
+        function: Pointer<CUfunc_st>,
+        block: i32,
+        dynamic_shared: usize,
+    ) -> Result {
+        let place = blocks.required()?;
+        let (state, _) = self.enter_current()?;
+        let subject = state.subject(function)?;
+        let block = u32::try_from(block).ok().filter(|block| *block > 0).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        place.write(self.active_blocks(&subject, block, dynamic_shared)?.cast_signed())
+    }
+
+    pub(crate) fn cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+        &self,
+        blocks: Pointer<i32>,
+        function: Pointer<CUfunc_st>,
+        block: i32,
+        dynamic_shared: usize,
+        flags: u32,
+    ) -> Result {
+        check_flags(flags)?;
+        self.cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, block, dynamic_shared)
+    }
+
+    pub(crate) fn cuOccupancyMaxPotentialBlockSize(
+        &self,
+        grid: Pointer<i32>,
+        block: Pointer<i32>,
+        function: Pointer<CUfunc_st>,
+        shared_of_block: CUoccupancyB2DSize,
+        dynamic_shared: usize,
+        limit: i32,
+    ) -> Result {
+        let (grid, block) = (grid.required()?, block.required()?);
+        let (state, _) = self.enter_current()?;
+        let subject = state.subject(function)?;
+        // The function of the caller runs without our lock.
+        drop(state);
+        let warp = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE);
+        let most = self.max_threads(subject.kernel()?);
+        let most = u32::try_from(limit).ok().filter(|limit| *limit > 0).map_or(most, |limit| most.min(limit));
+        let mut best = (0, 0);
+        for threads in (1..=most / warp).rev().map(|warps| warps * warp).chain((most < warp).then_some(most)) {
+            // SAFETY: the caller passes a function that takes any number of threads.
+            let shared = shared_of_block.map_or(dynamic_shared, |shared| unsafe { shared(threads.cast_signed()) });
+            let blocks = self.active_blocks(&subject, threads, shared)?;
+            if blocks * threads > best.0 * best.1 {
+                best = (blocks, threads);
+            }
+        }
+        block.write(best.1.cast_signed())?;
+        grid.write((best.0 * self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)).cast_signed())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "this is C's signature")]
+    pub(crate) fn cuOccupancyMaxPotentialBlockSizeWithFlags(
+        &self,
+        grid: Pointer<i32>,
+        block: Pointer<i32>,
+        function: Pointer<CUfunc_st>,
+        shared_of_block: CUoccupancyB2DSize,
+        dynamic_shared: usize,
+        limit: i32,
+        flags: u32,
+    ) -> Result {
+        check_flags(flags)?;
+        self.cuOccupancyMaxPotentialBlockSize(grid, block, function, shared_of_block, dynamic_shared, limit)
+    }
+}
+
+impl Driver {
+    /// The blocks of a size that a multiprocessor holds at once.
+    pub(crate) fn active_blocks(&self, subject: &Subject, block: u32, dynamic_shared: usize) -> Result<u32> {
+        let kernel = subject.kernel()?;
+        let dynamic_shared = u32::try_from(dynamic_shared).unwrap_or(u32::MAX);
+        if block > self.max_threads(kernel) || dynamic_shared > self.max_dynamic_shared(subject)? {
+            return Ok(0);
+        }
+        let warp_size = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE);
+        let warps = block.div_ceil(warp_size);
+        let by_threads =
+            self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) / (warps * warp_size);
+        let per_warp = (registers(kernel) * warp_size).next_multiple_of(REGISTER_STEP);
+        let by_registers =
+            self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_REGISTERS_PER_MULTIPROCESSOR) / (per_warp * warps);
+        let reserved = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
+        let shared = (kernel.static_shared + dynamic_shared + reserved).next_multiple_of(SHARED_STEP);
+        let by_shared = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) / shared;
+        let by_blocks = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
+        Ok(by_threads.min(by_registers).min(by_shared).min(by_blocks))
+    }
+}
+
+fn check_flags(flags: u32) -> Result {
+    if flags > 1 { Err(CUresult::CUDA_ERROR_INVALID_VALUE) } else { Ok(()) }
+}

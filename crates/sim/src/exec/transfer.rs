@@ -1,0 +1,200 @@
+//! How fragments of a warp leave a straight path: branches, calls, returns, and the end.
+
+use super::block::BlockState;
+use super::fault::{FaultKind, Trap};
+use super::frame::{Caller, Frame};
+use super::lane::{Lanes, Row};
+use super::op::{Control, Op};
+use super::program::{CallSite, Callee};
+use super::warp::{Fragment, Warp};
+use super::worker::Worker;
+
+/// Calls that may be open at once, so that recursion without variables ends too.
+const DEPTH_LIMIT: u32 = 10_000;
+/// Bytes of local memory that a thread may use.
+const LOCAL_LIMIT: u64 = 512 << 10;
+
+impl Warp {
+    /// Carries out what leads to other instructions than the next.
+    pub(crate) fn transfer(
+        &mut self,
+        index: usize,
+        control: Control,
+        active: u32,
+        op: &Op,
+        block: &mut BlockState,
+        worker: &Worker<'_>,
+    ) -> Result<(), Trap> {
+        match control {
+            Control::Branch => {
+                let back = op.imm as u32 <= self.fragments[index].pc;
+                self.split(index, active, op.imm as u32);
+                self.fragments[index].pc += 1;
+                if back {
+                    self.rest(self.fragments.len() - 1);
+                }
+                Ok(())
+            }
+            Control::BranchIndexed => self.branch_indexed(index, op, worker),
+            Control::Call => self.call(index, op, worker),
+            Control::Return => {
+                self.leave(index, block, worker);
+                Ok(())
+            }
+            _ => {
+                self.exit(index, block);
+                Ok(())
+            }
+        }
+    }
+
+    fn branch_indexed(&mut self, index: usize, op: &Op, worker: &Worker<'_>) -> Result<(), Trap> {
+        let Fragment { mask, frame, .. } = self.fragments[index];
+        let frame = &self.frames[frame as usize];
+        let table = &worker.function(frame.function).branch_tables[op.imm as usize];
+        let leader = mask.trailing_zeros() as usize;
+        let choice = frame.row::<u32>(op.a)[leader];
+        let Some(&target) = table.get(choice as usize) else {
+            return Err(Trap::new(FaultKind::InvalidProgramCounter, leader));
+        };
+        let row = frame.row::<u32>(op.a);
+        let same = Lanes(mask).filter(|&lane| row[lane] == choice);
+        let same = same.fold(0, |lanes, lane| lanes | 1 << lane);
+        let pc = self.fragments[index].pc;
+        if same != mask {
+            self.split(index, mask & !same, pc);
+        }
+        self.fragments[index].pc = target;
+        if target <= pc {
+            self.rest(index);
+        }
+        Ok(())
+    }
+
+    /// Enters a function. Lanes that call another one stay behind, to call it in their turn.
+    fn call(&mut self, index: usize, op: &Op, worker: &Worker<'_>) -> Result<(), Trap> {
+        let Fragment {
+            pc,
+            mask,
+            frame: caller,
+            depth,
+            ..
+        } = self.fragments[index];
+        let from = &self.frames[caller as usize];
+        let site = &worker.function(from.function).calls[op.imm as usize];
+        let (callee, lanes) = callee(site, from, mask, worker)?;
+        let function = worker.function(callee);
+        let caller_base = from.local;
+        let base = caller_base + worker.function(from.function).local_size;
+        if lanes != mask {
+            self.split(index, mask & !lanes, pc);
+        }
+        if base + function.local_size > LOCAL_LIMIT || depth >= DEPTH_LIMIT {
+            let lane = lanes.trailing_zeros() as usize;
+            return Err(Trap::new(FaultKind::HardwareStackError, lane));
+        }
+        let words = ((base + function.local_size) / 8) as usize;
+        if self.state.local.len() < words {
+            self.state.local.resize(words, Row::splat(0));
+        }
+        for (&source, &(target, size)) in site.arguments.iter().zip(&function.params) {
+            self.copy_local(caller_base + source, base + target, size, lanes);
+        }
+        let new = self.new_frame();
+        let frame = &mut self.frames[new as usize];
+        frame.reset(&worker.launch.layouts[callee as usize]);
+        frame.function = callee;
+        frame.local = base;
+        frame.lanes = lanes;
+        frame.caller = Some(Caller { frame: caller, pc });
+        let fragment = &mut self.fragments[index];
+        (fragment.frame, fragment.depth, fragment.pc) = (new, depth + 1, 0);
+        Ok(())
+    }
+
+    /// Returns to the caller; from a kernel, ends the threads.
+    fn leave(&mut self, index: usize, block: &mut BlockState, worker: &Worker<'_>) {
+        let Fragment { mask, frame, .. } = self.fragments[index];
+        let from = &self.frames[frame as usize];
+        let Some(caller) = from.caller else {
+            return self.exit(index, block);
+        };
+        let base = from.local;
+        let returns = &worker.function(from.function).returns;
+        let to = &self.frames[caller.frame as usize];
+        let caller_base = to.local;
+        let op = &worker.code(to.function)[caller.pc as usize];
+        let site = &worker.function(to.function).calls[op.imm as usize];
+        for (&target, &(source, size)) in site.results.iter().zip(returns) {
+            self.copy_local(base + source, caller_base + target, size, mask);
+        }
+        self.release(frame, mask);
+        let fragment = &mut self.fragments[index];
+        fragment.frame = caller.frame;
+        fragment.depth -= 1;
+        fragment.pc = caller.pc + 1;
+    }
+
+    /// Ends the threads of a fragment.
+    fn exit(&mut self, index: usize, block: &mut BlockState) {
+        let fragment = self.fragments.swap_remove(index);
+        let mut frame = Some(fragment.frame);
+        while let Some(index) = frame {
+            frame = self.frames[index as usize]
+                .caller
+                .map(|caller| caller.frame);
+            self.release(index, fragment.mask);
+        }
+        self.state.live &= !fragment.mask;
+        block.exit(fragment.mask.count_ones());
+    }
+
+    fn release(&mut self, frame: u32, lanes: u32) {
+        let target = &mut self.frames[frame as usize];
+        target.lanes &= !lanes;
+        if target.lanes == 0 {
+            self.free.push(frame);
+        }
+    }
+
+    pub(crate) fn new_frame(&mut self) -> u32 {
+        self.free.pop().unwrap_or_else(|| {
+            self.frames.push(Frame::default());
+            self.frames.len() as u32 - 1
+        })
+    }
+
+    /// Copies between local variables, which are laid out in whole words.
+    fn copy_local(&mut self, source: u64, target: u64, size: u64, lanes: u32) {
+        for word in 0..size.div_ceil(8) {
+            let values = self.state.local[(source / 8 + word) as usize].0;
+            self.state.local[(target / 8 + word) as usize].merge(&values, lanes);
+        }
+    }
+}
+
+/// The function that the first lane calls, and the lanes that call the same.
+fn callee(
+    site: &CallSite,
+    frame: &Frame,
+    mask: u32,
+    worker: &Worker<'_>,
+) -> Result<(u32, u32), Trap> {
+    let register = match site.callee {
+        Callee::Direct(function) => return Ok((function, mask)),
+        Callee::Indirect(register) => register,
+    };
+    let row = frame.row::<u64>(register);
+    let leader = mask.trailing_zeros() as usize;
+    let address = row[leader];
+    let index = worker.launch.program.function_at(address);
+    let Some((index, function)) = index else {
+        return Err(Trap::new(FaultKind::InvalidProgramCounter, leader));
+    };
+    if function.params.len() != site.arguments.len() || function.returns.len() != site.results.len()
+    {
+        return Err(Trap::new(FaultKind::InvalidProgramCounter, leader));
+    }
+    let same = Lanes(mask).filter(|&lane| row[lane] == address);
+    Ok((index, same.fold(0, |lanes, lane| lanes | 1 << lane)))
+}

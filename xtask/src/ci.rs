@@ -1,0 +1,197 @@
+//! `cargo xtask ci`: every check that a change must pass, with a summary.
+
+mod tree;
+
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result, bail, ensure};
+use comfy_table::{CellAlignment, Table, presets};
+
+use crate::cargo::cargo;
+use crate::version::Version;
+
+/// The packages that Miri interprets: everything that holds memory or handles.
+const MIRI: &[&str] = &["miri", "test", "-p", "curium-sys", "-p", "curium-driver", "-p", "curium-memory", "--lib"];
+
+/// The loader asks for files, and the simulated driver hands out addresses as numbers, as a real one does.
+const MIRI_FLAGS: &str = "-Zmiri-disable-isolation -Zmiri-permissive-provenance";
+
+/// Tests of safe code that compare every function with every other: minutes when interpreted, and nothing for Miri to see.
+const TOO_LONG_FOR_MIRI: &[&str] = &[
+    "function::tests::every_function_is_found_by_its_own_name_and_index",
+    "function::tests::later_abi_versions_of_a_function_are_newer",
+];
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Run this step only (repeatable).
+    #[arg(long = "step", value_name = "NAME")]
+    steps: Vec<String>,
+    /// Leave this step out (repeatable).
+    #[arg(long, value_name = "NAME", conflicts_with = "steps")]
+    skip: Vec<String>,
+    /// Compare the bindings with this CUDA version only (repeatable).
+    #[arg(long, value_name = "VERSION")]
+    cuda: Vec<Version>,
+}
+
+/// One check.
+struct Step {
+    name: &'static str,
+    run: fn(&Options) -> Result<Outcome>,
+}
+
+/// How a step that did not fail ended.
+enum Outcome {
+    Passed,
+    Skipped(&'static str),
+}
+
+/// The steps in their order: what fails fastest and most often comes first, after the tests.
+const STEPS: &[Step] = &[
+    Step { name: "test", run: |_| run_all(cargo().arg("test")) },
+    Step { name: "fmt", run: |_| run_all(cargo().args(["fmt", "--all", "--check"])) },
+    Step { name: "paths", run: |_| tree::names_no_machine().map(|()| Outcome::Passed) },
+    Step { name: "length", run: |_| tree::files_are_short().map(|()| Outcome::Passed) },
+    Step { name: "safety", run: |_| tree::proofs_are_done().map(|()| Outcome::Passed) },
+    Step { name: "clippy", run: |_| run_all(cargo().args(CLIPPY)) },
+    Step { name: "no-std", run: |_| run_all(cargo().args(["build", "-p", "curium-sys", "--no-default-features"])) },
+    Step { name: "doc", run: doc },
+    Step { name: "kernels", run: |_| run_all(xtask()?.args(["kernels", "--check"])) },
+    Step { name: "bindings", run: bindings },
+    Step { name: "xtask", run: |_| run_all(cargo().args(["test", "-p", "xtask"])) },
+    Step { name: "miri", run: miri },
+];
+
+const CLIPPY: &[&str] = &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
+
+/// Runs the chosen steps, all of them even if one fails.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let mut table = Table::new();
+    table.load_preset(presets::NOTHING).set_header(["step", "result", "time"]);
+    let mut failed = Vec::new();
+    for step in chosen(options)? {
+        println!("\n== {}", step.name);
+        let start = Instant::now();
+        let outcome = (step.run)(options);
+        table.add_row([step.name.to_owned(), describe(&outcome), seconds(start.elapsed())]);
+        if let Err(error) = outcome {
+            println!("{error:#}");
+            failed.push(step.name);
+        }
+    }
+    if let Some(time) = table.column_mut(2) {
+        time.set_cell_alignment(CellAlignment::Right);
+    }
+    println!("\n{table}");
+    ensure!(failed.is_empty(), "failed: {}", failed.join(", "));
+    Ok(())
+}
+
+fn chosen(options: &Options) -> Result<Vec<&'static Step>> {
+    let known: Vec<_> = STEPS.iter().map(|step| step.name).collect();
+    if let Some(unknown) = options.steps.iter().chain(&options.skip).find(|name| !known.contains(&name.as_str())) {
+        bail!("there is no step `{unknown}`; the steps are {}", known.join(", "));
+    }
+    let named = |names: &[String], step: &Step| names.iter().any(|name| name == step.name);
+    let chosen = STEPS.iter().filter(|step| options.steps.is_empty() || named(&options.steps, step));
+    Ok(chosen.filter(|step| !named(&options.skip, step)).collect())
+}
+
+fn describe(outcome: &Result<Outcome>) -> String {
+    match outcome {
+        Ok(Outcome::Passed) => "passed".to_owned(),
+        Ok(Outcome::Skipped(reason)) => format!("skipped: {reason}"),
+        Err(_) => "FAILED".to_owned(),
+    }
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{:.1} s", time.as_secs_f64())
+}
+
+fn doc(_options: &Options) -> Result<Outcome> {
+    // Programs are left out: the program and the crate called curium would share a page.
+    run_all(cargo().env("RUSTDOCFLAGS", "-D warnings").args([
+        "doc",
+        "--workspace",
+        "--exclude",
+        "xtask",
+        "--no-deps",
+        "--lib",
+    ]))
+}
+
+fn bindings(options: &Options) -> Result<Outcome> {
+    let versions = options.cuda.iter().flat_map(|version| ["--cuda".to_owned(), version.to_string()]);
+    run_all(xtask()?.args(["bindings", "check"]).args(versions))
+}
+
+fn miri(_options: &Options) -> Result<Outcome> {
+    let nightly = || {
+        let mut command = Command::new("rustup");
+        command.args(["run", "nightly", "cargo"]).current_dir(crate::root()).env("MIRIFLAGS", MIRI_FLAGS);
+        command
+    };
+    let found = nightly().args(["miri", "--version"]).output().is_ok_and(|output| output.status.success());
+    if !found {
+        return Ok(Outcome::Skipped("no nightly toolchain with Miri"));
+    }
+    let skipped = TOO_LONG_FOR_MIRI.iter().flat_map(|test| ["--skip", *test]);
+    run_all(nightly().args(MIRI).arg("--").args(skipped))
+}
+
+/// This program.
+fn xtask() -> Result<Command> {
+    Ok(Command::new(std::env::current_exe()?))
+}
+
+/// Runs a command whose output is shown.
+fn run_all(command: &mut Command) -> Result<Outcome> {
+    let status = command.status().with_context(|| format!("{} cannot be run", command.get_program().display()))?;
+    ensure!(status.success(), "it ended with {status}");
+    Ok(Outcome::Passed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::package::Pins;
+
+    fn options(steps: &[&str], skip: &[&str]) -> Options {
+        let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        Options { steps: owned(steps), skip: owned(skip), cuda: Vec::new() }
+    }
+
+    #[test]
+    fn chosen_steps_run_and_skipped_ones_do_not() {
+        let names =
+            |options| chosen(&options).expect("the names are known").iter().map(|step| step.name).collect::<Vec<_>>();
+        assert_eq!(names(options(&["miri", "fmt"], &[])), ["fmt", "miri"]);
+        assert!(!names(options(&[], &["test"])).contains(&"test"));
+        assert_eq!(names(options(&[], &[])).len(), STEPS.len());
+    }
+
+    #[test]
+    fn unknown_step_is_an_error_that_lists_the_steps() {
+        let error = chosen(&options(&["formatting"], &[])).map(|_| ()).expect_err("there is no such step");
+        assert!(error.to_string().contains("`formatting`; the steps are test, fmt"), "{error}");
+    }
+
+    #[test]
+    fn program_that_fails_or_does_not_exist_is_an_error() {
+        assert!(run_all(&mut Command::new("false")).is_err());
+        assert!(run_all(&mut Command::new("/no/such/program")).is_err());
+    }
+
+    #[test]
+    fn workflow_compares_the_bindings_with_every_pinned_version() {
+        let path = crate::root().join(".github/workflows/ci.yml");
+        let workflow = std::fs::read_to_string(path).expect("the workflow is readable");
+        let versions: Vec<_> =
+            Pins::read().expect("the pins are valid").cuda.iter().map(|cuda| format!("\"{}\"", cuda.version)).collect();
+        let line = format!("cuda: [{}]", versions.join(", "));
+        assert!(workflow.contains(&line), "the workflow has no line `{line}`");
+    }
+}

@@ -1,0 +1,112 @@
+//! Checks of the committed files themselves.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+
+/// How many lines a source file may have before its tests.
+const LONGEST: usize = 400;
+
+/// Fails if a committed file names a folder of the machine that it was written on.
+pub(crate) fn names_no_machine() -> Result<()> {
+    // Put together here, so that this file does not name what it forbids.
+    let mut forbidden: Vec<_> = ["home", "root", "Users"].iter().map(|folder| format!("/{folder}/")).collect();
+    forbidden.push(crate::root().display().to_string());
+    report("names a folder of one machine", &texts()?, |text| lines_with(text, &forbidden))
+}
+
+/// Fails if a proof of an unsafe block is left for later.
+pub(crate) fn proofs_are_done() -> Result<()> {
+    let forbidden = [format!("SAFETY: {}", "TODO")];
+    report("leaves a proof for later", &texts()?, |text| lines_with(text, &forbidden))
+}
+
+/// Fails if a source file that a person writes is too long.
+pub(crate) fn files_are_short() -> Result<()> {
+    let mut sources = texts()?;
+    sources.retain(|(path, _)| is_written_source(path));
+    report(&format!("is longer than {LONGEST} lines without its tests"), &sources, |text| {
+        let length = length_without_tests(text);
+        if length > LONGEST { vec![length] } else { Vec::new() }
+    })
+}
+
+/// Every file that git knows and that is text, by its path in the repository.
+fn texts() -> Result<Vec<(String, String)>> {
+    let output =
+        Command::new("git").args(["ls-files", "-z"]).current_dir(crate::root()).output().context("git is needed")?;
+    ensure!(output.status.success(), "git ls-files failed: {}", String::from_utf8_lossy(&output.stderr).trim());
+    let names = String::from_utf8(output.stdout)?;
+    let paths = names.split('\0').filter(|name| !name.is_empty()).map(|name| (name, crate::root().join(name)));
+    // A file that is deleted but not yet committed is none.
+    let files = paths.filter(|(_, path): &(_, PathBuf)| path.is_file());
+    let texts = files.map(|(name, path)| Ok((name.to_owned(), fs::read(path)?))).collect::<Result<Vec<_>>>()?;
+    Ok(texts.into_iter().filter_map(|(name, bytes)| Some((name, String::from_utf8(bytes).ok()?))).collect())
+}
+
+/// Fails with a line for each file and line that `find` finds.
+fn report(fault: &str, texts: &[(String, String)], find: impl Fn(&str) -> Vec<usize>) -> Result<()> {
+    let found: Vec<_> = texts
+        .iter()
+        .flat_map(|(name, text)| find(text).into_iter().map(move |line| format!("{name}:{line} {fault}")))
+        .collect();
+    ensure!(found.is_empty(), "{}", found.join("\n"));
+    Ok(())
+}
+
+fn lines_with(text: &str, forbidden: &[String]) -> Vec<usize> {
+    let lines = text.lines().enumerate();
+    lines.filter(|(_, line)| forbidden.iter().any(|word| line.contains(word))).map(|(index, _)| index + 1).collect()
+}
+
+fn is_written_source(path: &str) -> bool {
+    path.ends_with(".rs") && !path.contains("/generated/")
+}
+
+/// The number of lines before the test module, which is the last item of a file.
+fn length_without_tests(text: &str) -> usize {
+    let lines: Vec<_> = text.lines().collect();
+    let tests = lines.windows(2).position(|pair| pair[0].starts_with("#[cfg(test)]") && pair[1].starts_with("mod "));
+    tests.unwrap_or(lines.len())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_that_name_a_forbidden_word_are_found() {
+        let forbidden = ["/there/".to_owned()];
+        assert_eq!(lines_with("here\nin /there/x\n", &forbidden), [2]);
+        assert!(lines_with("here\n", &forbidden).is_empty());
+    }
+
+    #[test]
+    fn tests_do_not_count_to_the_length_of_a_file() {
+        assert_eq!(length_without_tests("a\nb\n#[cfg(test)]\nmod tests {\n}\n"), 2);
+        assert_eq!(length_without_tests("a\n#[cfg(test)]\nuse b;\nc\n"), 4);
+    }
+
+    #[test]
+    fn generated_files_may_be_long() {
+        assert!(is_written_source("crates/sys/src/api.rs"));
+        assert!(!is_written_source("crates/sys/src/generated/types.rs"));
+        assert!(!is_written_source("README.md"));
+    }
+
+    #[test]
+    fn report_names_file_line_and_fault() {
+        let texts = [("a.rs".to_owned(), "x".to_owned())];
+        let error = report("is bad", &texts, |_| vec![7]).expect_err("a fault was found");
+        assert_eq!(error.to_string(), "a.rs:7 is bad");
+        report("is bad", &texts, |_| Vec::new()).expect("no fault was found");
+    }
+
+    #[test]
+    fn committed_files_are_seen() {
+        let texts = texts().expect("this is a git repository");
+        assert!(texts.iter().any(|(name, _)| name == "xtask/src/main.rs"));
+    }
+}

@@ -1,0 +1,177 @@
+//! `cargo xtask gpu`: everything that runs on a machine with a GPU and without Rust, in one folder.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::cargo::{self, Artifact};
+
+/// What runs the bundle.
+const SCRIPT: &str = include_str!("gpu/run.sh");
+
+/// The packages whose tests have something to say about a real driver.
+const TEST_PACKAGES: &[&str] = &["curium-sys", "curium-driver", "curium-memory", "curium-tests"];
+
+/// Tests that call cargo or rustc.
+const NEED_RUST: &[&str] = &["compile_fail", "dependencies", "load", "ui"];
+
+/// What travels to the machine at once.
+const LIMIT: u64 = 60 * 1024 * 1024;
+
+/// Builds the bundle.
+pub(crate) fn run() -> Result<()> {
+    let root = crate::root().join(".gpu");
+    if root.exists() {
+        fs::remove_dir_all(&root)?;
+    }
+    let mut size = 0;
+    for (folder, programs) in [("tests", tests()?), ("benches", benches()?), ("examples", examples()?), ("bin", cli()?)]
+    {
+        for program in programs {
+            size += add(&root.join(folder), &program)?;
+        }
+    }
+    let script = root.join("run.sh");
+    fs::write(&script, SCRIPT)?;
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
+    println!("{:.1} MiB in .gpu; run .gpu/run.sh on the machine", size as f64 / 1024.0 / 1024.0);
+    ensure!(size <= LIMIT, "the bundle is larger than {} MiB", LIMIT / 1024 / 1024);
+    Ok(())
+}
+
+fn tests() -> Result<Vec<Artifact>> {
+    let mut arguments = vec!["test", "--no-run", "--release", "--lib", "--tests"];
+    arguments.extend(TEST_PACKAGES.iter().flat_map(|package| ["-p", *package]));
+    let mut built = cargo::build(&arguments, &[])?;
+    built.retain(|artifact| !NEED_RUST.contains(&name(&artifact.file).as_str()));
+    Ok(built)
+}
+
+fn benches() -> Result<Vec<Artifact>> {
+    let arguments = ["bench", "--no-run", "--benches", "--workspace", "--exclude", "xtask"];
+    built_of_kind(&arguments, "bench")
+}
+
+fn examples() -> Result<Vec<Artifact>> {
+    let arguments = ["build", "--release", "--examples", "--workspace", "--exclude", "xtask"];
+    built_of_kind(&arguments, "example")
+}
+
+fn cli() -> Result<Vec<Artifact>> {
+    built_of_kind(&["build", "--release", "-p", "curium-cli"], "bin")
+}
+
+fn built_of_kind(arguments: &[&str], kind: &str) -> Result<Vec<Artifact>> {
+    let mut built = cargo::build(arguments, &[])?;
+    built.retain(|artifact| artifact.kind == kind);
+    Ok(built)
+}
+
+/// Copies a program without its symbols, under its name without cargo's hash; returns its size.
+fn add(folder: &Path, artifact: &Artifact) -> Result<u64> {
+    fs::create_dir_all(folder)?;
+    let path = folder.join(name(&artifact.file));
+    ensure!(!path.exists(), "two programs are called {}", path.display());
+    let status = Command::new("strip").arg("-o").arg(&path).arg(&artifact.file).status().context("strip is needed")?;
+    ensure!(status.success(), "strip failed on {}", artifact.file.display());
+    let size = fs::metadata(&path)?.len();
+    println!(
+        "{:8.1} MiB  {}",
+        size as f64 / 1024.0 / 1024.0,
+        PathBuf::from(folder.file_name().unwrap_or_default()).join(name(&artifact.file)).display()
+    );
+    Ok(size)
+}
+
+/// The file's name without the 16 digits that cargo adds.
+fn name(file: &Path) -> String {
+    let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    match name.rsplit_once('-') {
+        Some((name, hash)) if hash.len() == 16 && hash.bytes().all(|byte| byte.is_ascii_hexdigit()) => name.to_owned(),
+        _ => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_of_a_program_has_no_hash() {
+        assert_eq!(name(Path::new("/t/deps/contract-8063822a6a462ca2")), "contract");
+        assert_eq!(name(Path::new("/t/release/curium")), "curium");
+        assert_eq!(name(Path::new("/t/release/saxpy-managed")), "saxpy-managed");
+    }
+
+    /// A bundle of shell scripts, each given as its path and what it does.
+    fn bundle(programs: &[(&str, &str)]) -> tempfile::TempDir {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let files = programs.iter().map(|(path, body)| (*path, format!("#!/bin/sh\n{body}\n")));
+        for (path, text) in files.chain([("run.sh", SCRIPT.to_owned())]) {
+            let path = folder.path().join(path);
+            fs::create_dir_all(path.parent().expect("a file lies in a folder")).expect("the folder is writable");
+            fs::write(&path, text).expect("the folder is writable");
+            fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).expect("the file is ours");
+        }
+        folder
+    }
+
+    /// Whether the bundle's script succeeds, and what it prints.
+    fn run_bundle(folder: &tempfile::TempDir, arguments: &[&str]) -> (bool, String) {
+        let path = std::env::var("PATH").expect("there is a PATH");
+        let mut script = Command::new(folder.path().join("run.sh"));
+        script
+            .args(arguments)
+            .env_remove("OUT")
+            .env("PATH", format!("{}:{path}", folder.path().join("path").display()));
+        let output = script.output().expect("bash runs");
+        (output.status.success(), String::from_utf8_lossy(&output.stdout).into_owned())
+    }
+
+    /// The words of the row of `program`, without its time.
+    fn row(text: &str, program: &str) -> Vec<String> {
+        let row = text.lines().filter(|line| line.ends_with("ok") || line.ends_with("FAILED"));
+        let row = row.filter_map(|line| line.strip_prefix(program)).next().expect("the program has a row");
+        let words: Vec<_> = row.split_whitespace().map(str::to_owned).collect();
+        [&words[..2], &words[4..]].concat()
+    }
+
+    const GOOD: &str =
+        "test \"$CURIUM_TEST_DRIVER\" = cuda && echo 'test result: ok. 3 passed; 0 failed; 1 ignored; done'";
+
+    #[test]
+    fn script_counts_what_passed_and_keeps_the_log() {
+        let folder = bundle(&[("tests/contract", GOOD), ("bin/curium", "echo picture $*")]);
+        let (success, text) = run_bundle(&folder, &[]);
+        assert!(success, "{text}");
+        assert_eq!(row(&text, "contract"), ["3", "0", "ok"]);
+        assert_eq!(row(&text, "demo"), ["1", "0", "ok"]);
+        let log = fs::read_to_string(folder.path().join("out/gpu.log")).expect("the log is written");
+        assert!(log.contains("picture demo --device gpu --output"), "{log}");
+    }
+
+    #[test]
+    fn script_fails_when_a_test_fails_or_dies_or_the_demo_does() {
+        let failing = "echo 'test result: FAILED. 3 passed; 2 failed; 0 ignored'; exit 101";
+        let dying = "echo 'test result: ok. 3 passed; 0 failed; 0 ignored'; kill -SEGV $$";
+        for (program, body, failed) in [("tests/contract", failing, "2"), ("tests/contract", dying, "1")] {
+            let (success, text) = run_bundle(&bundle(&[(program, body), ("bin/curium", "true")]), &[]);
+            assert!(!success, "{text}");
+            assert_eq!(row(&text, "contract"), ["3", failed, "FAILED"]);
+        }
+        let (success, text) = run_bundle(&bundle(&[("tests/contract", GOOD), ("bin/curium", "exit 1")]), &[]);
+        assert!(!success && row(&text, "demo") == ["0", "1", "FAILED"], "{text}");
+    }
+
+    #[test]
+    fn script_fails_when_the_memory_checker_finds_something() {
+        let sanitizer = ("path/compute-sanitizer", "exit 99");
+        let folder = bundle(&[("tests/contract", GOOD), ("bin/curium", "true"), sanitizer]);
+        let (success, text) = run_bundle(&folder, &["--sanitize"]);
+        assert!(!success && text.contains("programs that failed: 2"), "{text}");
+        assert_eq!(row(&text, "memcheck contract"), ["0", "1", "FAILED"]);
+    }
+}

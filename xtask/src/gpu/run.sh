@@ -1,0 +1,107 @@
+#!/usr/bin/env bash
+# Runs this bundle on a machine with a GPU: the tests on the real driver, the examples and the demo.
+#
+#   --sanitize   also runs the contract tests and the demo under compute-sanitizer's memcheck
+#   --bench      also runs the benchmarks
+#
+# The log and the demo's picture go to $OUT, which is `out` beside this file unless set. Exits with 1 if anything failed.
+set -uo pipefail
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+out=${OUT:-$here/out}
+log=$out/gpu.log
+rows=()
+failures=0
+sanitize=false
+bench=false
+
+for argument in "$@"; do
+    case $argument in
+        --sanitize) sanitize=true ;;
+        --bench) bench=true ;;
+        *) echo "unknown argument $argument" >&2; exit 2 ;;
+    esac
+done
+
+mkdir -p "$out"
+: >"$log"
+
+# run NAME COMMAND…: runs the command into the log and adds a row to the summary.
+run() {
+    local name=$1 begin end status part passed failed
+    shift
+    part=$(mktemp)
+    begin=$(date +%s.%N)
+    timeout 300 "$@" >"$part" 2>&1
+    status=$?
+    end=$(date +%s.%N)
+    passed=$(count passed "$part")
+    failed=$(count failed "$part")
+    # A program that is no test passes or fails as a whole; one that dies has failed whatever it counted before.
+    if ((passed + failed == 0 && status == 0)) && ! grep -q '^test result:' "$part"; then passed=1; fi
+    if ((failed == 0 && status != 0)); then failed=1; fi
+    if ((failed > 0)); then failures=$((failures + 1)); fi
+    rows+=("$(printf '%-32s %7d %7d %9.2f s  %s' "$name" "$passed" "$failed" "$(awk "BEGIN { print $end - $begin }")" \
+        "$(verdict "$status" "$failed")")")
+    { echo "=== $name: exit status $status"; cat "$part"; echo; } >>"$log"
+    if ((failed > 0)); then
+        echo "--- $name failed (exit status $status); its last lines:"
+        tail -n 40 "$part"
+    fi
+    rm -f "$part"
+}
+
+# count WORD FILE: the sum over the closing lines of the tests.
+count() {
+    sed -n "s/^test result:.* \([0-9]*\) $1;.*/\1/p" "$2" | awk '{ sum += $1 } END { print sum + 0 }'
+}
+
+verdict() {
+    if (($1 == 124)); then
+        echo "timed out"
+    elif (($2 > 0)); then
+        echo "FAILED"
+    else
+        echo "ok"
+    fi
+}
+
+if command -v nvidia-smi >/dev/null; then
+    nvidia-smi --query-gpu=name,driver_version,compute_cap --format=csv,noheader | tee -a "$log"
+fi
+
+export CURIUM_TEST_DRIVER=cuda
+demo=("$here/bin/curium" demo --device gpu --output)
+
+for program in "$here"/tests/* "$here"/examples/*; do
+    [[ -x $program ]] || continue
+    run "$(basename "$program")" "$program"
+done
+run demo "${demo[@]}" "$out/demo.png"
+
+if $sanitize; then
+    if command -v compute-sanitizer >/dev/null; then
+        memcheck=(compute-sanitizer --tool memcheck --target-processes application-only --error-exitcode 99)
+        # The contract tests call wrongly on purpose, and break a context only in a process of its own.
+        run "memcheck contract" "${memcheck[@]}" --report-api-errors no "$here/tests/contract" --test-threads 1
+        run "memcheck demo" "${memcheck[@]}" "${demo[@]}" "$(mktemp -u --suffix .png)"
+    else
+        rows+=("memcheck: compute-sanitizer is not on PATH")
+        failures=$((failures + 1))
+    fi
+fi
+
+if $bench; then
+    for program in "$here"/benches/*; do
+        [[ -x $program ]] || continue
+        run "$(basename "$program")" "$program" --bench
+        sed -n "/^=== $(basename "$program"):/,\$p" "$log"
+    done
+fi
+
+{
+    printf '%-32s %7s %7s %11s\n' program passed failed time
+    printf '%s\n' "${rows[@]}"
+    echo "programs that failed: $failures"
+} | tee -a "$log"
+((failures == 0))
