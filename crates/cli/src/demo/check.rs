@@ -1,0 +1,142 @@
+//! Whether the CPU computes the same picture.
+
+use std::num::NonZero;
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use anyhow::{Result, bail};
+
+use crate::demo::progress::Progress;
+use crate::demo::view::View;
+
+/// What a comparison with the CPU found.
+pub(super) struct Check {
+    /// How many pixels differ.
+    pub(super) wrong: usize,
+    /// The first of them, in reading order.
+    pub(super) first: Option<Difference>,
+    /// How long it took.
+    pub(super) time: Duration,
+    /// On how many threads.
+    pub(super) threads: usize,
+}
+
+/// A pixel that is not as the CPU has it.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(super) struct Difference {
+    row: u32,
+    column: u32,
+    found: u32,
+    expected: u32,
+}
+
+/// A row of the picture, and the row of which view the CPU has to compute for it.
+struct Row<'a> {
+    index: u32,
+    found: &'a [u32],
+    band: &'a View,
+    band_row: u32,
+}
+
+impl Check {
+    /// An error that names the first wrong pixel, if there is one.
+    pub(super) fn into_result(self) -> Result<()> {
+        let Some(Difference { row, column, found, expected }) = self.first else {
+            return Ok(());
+        };
+        let wrong = self.wrong;
+        bail!(
+            "{wrong} pixels differ from the CPU's; the first is column {column} of row {row}: the device counted {found} \
+             iterations, the CPU {expected}"
+        )
+    }
+
+    /// Counts what was found in one row.
+    fn add(&mut self, differences: &[Difference]) {
+        self.wrong += differences.len();
+        self.first = self.first.into_iter().chain(differences.first().copied()).min();
+    }
+}
+
+impl Row<'_> {
+    /// The pixels that differ from the CPU's.
+    fn differences(&self) -> impl Iterator<Item = Difference> {
+        (0..).zip(self.found).filter_map(|(column, found)| {
+            let expected = self.band.iterations_at(column, self.band_row);
+            let difference = Difference { row: self.index, column, found: *found, expected };
+            (*found != expected).then_some(difference)
+        })
+    }
+}
+
+/// Compares every pixel with the CPU's, on all its threads. `bands` are the views that were computed, from the top down.
+pub(super) fn against_cpu(view: &View, bands: &[View], iterations: &[u32]) -> Check {
+    assert_eq!(iterations.len(), view.pixels(), "the picture is whole");
+    let begin = Instant::now();
+    let progress = Progress::new("checking", view.height);
+    let threads = thread::available_parallelism().map_or(1, NonZero::get);
+    let work = Mutex::new(rows(view, bands, iterations));
+    let result = Mutex::new(Check { wrong: 0, first: None, time: Duration::ZERO, threads });
+    thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(row) = next(&work) {
+                    let differences: Vec<_> = row.differences().collect();
+                    result.lock().unwrap_or_else(PoisonError::into_inner).add(&differences);
+                    progress.advance(1);
+                }
+            });
+        }
+    });
+    Check { time: begin.elapsed(), ..result.into_inner().unwrap_or_else(PoisonError::into_inner) }
+}
+
+/// All rows of the picture, from the top down.
+fn rows<'a>(view: &View, bands: &'a [View], iterations: &'a [u32]) -> impl Iterator<Item = Row<'a>> + Send {
+    let in_bands = bands.iter().flat_map(|band| (0..band.height).map(move |row| (band, row)));
+    let found = iterations.chunks_exact(view.width as usize);
+    (0..).zip(found).zip(in_bands).map(|((index, found), (band, band_row))| Row { index, found, band, band_row })
+}
+
+/// The next row that nobody has compared. The lock is held for this only, not for the comparison.
+fn next<'a>(work: &Mutex<impl Iterator<Item = Row<'a>>>) -> Option<Row<'a>> {
+    work.lock().unwrap_or_else(PoisonError::into_inner).next()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn picture() -> (View, Vec<View>, Vec<u32>) {
+        let view = View::new((33, 21), (-0.6, 0.1), 2.5, 150).expect("the view is valid");
+        let bands = view.bands(33 * 4);
+        let rows = bands.iter().flat_map(|band| (0..band.height).map(move |row| (band, row)));
+        let iterations =
+            rows.flat_map(|(band, row)| (0..33).map(move |column| band.iterations_at(column, row))).collect();
+        (view, bands, iterations)
+    }
+
+    #[test]
+    fn right_picture_passes() {
+        let (view, bands, iterations) = picture();
+        let check = against_cpu(&view, &bands, &iterations);
+        assert_eq!((check.wrong, check.first), (0, None));
+        assert!(check.into_result().is_ok());
+    }
+
+    #[test]
+    fn wrong_pixels_are_counted_and_the_first_is_named_with_both_values() {
+        let (view, bands, mut iterations) = picture();
+        let right = iterations[33 * 7 + 5];
+        for wrong in [33 * 20 + 32, 33 * 7 + 5, 33 * 7 + 6] {
+            iterations[wrong] += 1;
+        }
+        let check = against_cpu(&view, &bands, &iterations);
+        assert_eq!(check.wrong, 3);
+        assert_eq!(check.first, Some(Difference { row: 7, column: 5, found: right + 1, expected: right }));
+        let error = check.into_result().expect_err("the picture is wrong").to_string();
+        let both = format!("column 5 of row 7: the device counted {} iterations, the CPU {right}", right + 1);
+        assert!(error.contains(&both), "{error}");
+    }
+}

@@ -1,0 +1,80 @@
+//! From numbers of iterations to colours.
+
+use std::f32::consts::PI;
+
+/// The colours that are passed through over and over, as sRGB: night, dusk, ice, sand, ember and back.
+const STOPS: [[f32; 3]; 6] = [
+    [8.0, 10.0, 40.0],
+    [32.0, 72.0, 156.0],
+    [150.0, 214.0, 236.0],
+    [252.0, 244.0, 214.0],
+    [240.0, 160.0, 48.0],
+    [112.0, 24.0, 56.0],
+];
+
+/// What belongs to the set.
+const INSIDE: [u8; 3] = [4, 4, 12];
+
+/// How far a picture goes through the colours for each doubling of the iterations, in rounds.
+const ROUNDS_PER_DOUBLING: f32 = 0.6;
+
+/// The number of iterations by which the doublings are counted: below it the colours change slowly.
+const START: f32 = 8.0;
+
+/// Colours for numbers of iterations.
+pub(super) struct Palette {
+    max_iterations: u32,
+}
+
+impl Palette {
+    /// The palette in which `max_iterations` stands for the inside of the set.
+    pub(super) fn new(max_iterations: u32) -> Self {
+        Self { max_iterations }
+    }
+
+    /// The colour of a pixel as sRGB.
+    pub(super) fn color(&self, iterations: u32) -> [u8; 3] {
+        if iterations >= self.max_iterations {
+            return INSIDE;
+        }
+        // The logarithm keeps the bands of equal width near the set, where the counts grow without bound.
+        let doublings = (iterations as f32 / START + 1.0).log2();
+        cycle(doublings * ROUNDS_PER_DOUBLING)
+    }
+}
+
+/// The colour after `rounds` rounds through the stops.
+fn cycle(rounds: f32) -> [u8; 3] {
+    let position = rounds.fract() * STOPS.len() as f32;
+    let stop = position as usize % STOPS.len();
+    let (from, to) = (STOPS[stop], STOPS[(stop + 1) % STOPS.len()]);
+    // Half a wave of the cosine: no stop shows as an edge.
+    let weight = 0.5 - 0.5 * (PI * position.fract()).cos();
+    std::array::from_fn(|channel| (from[channel] + (to[channel] - from[channel]) * weight).round() as u8)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whole_rounds_end_where_they_began() {
+        assert_eq!(cycle(0.0), [8, 10, 40]);
+        assert_eq!(cycle(3.0), cycle(0.0));
+        assert_eq!(cycle(0.5), [252, 244, 214]);
+    }
+
+    #[test]
+    fn colours_change_without_a_jump() {
+        let steps = (0..=6000).map(|step| cycle(step as f32 / 3000.0));
+        let jumps = steps.clone().zip(steps.skip(1)).map(|(a, b)| (0..3).map(|i| a[i].abs_diff(b[i])).max());
+        assert!(jumps.max() <= Some(Some(2)));
+    }
+
+    #[test]
+    fn inside_has_a_colour_that_no_count_has() {
+        let palette = Palette::new(1000);
+        assert_eq!(palette.color(1000), INSIDE);
+        assert!((0..1000).all(|iterations| palette.color(iterations) != INSIDE));
+    }
+}

@@ -1,0 +1,113 @@
+//! Computing the picture on the device.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use curium::prelude::*;
+
+use crate::demo::place::Place;
+use crate::demo::progress::Progress;
+use crate::demo::view::View;
+
+/// `mandelbrot.cu`, compiled for every GPU that CUDA 11.8 and newer support.
+const PTX: &str = include_str!("../../kernels/mandelbrot.ptx");
+
+/// The threads of a block: a warp is a piece of a row.
+const BLOCK: (u32, u32) = (32, 8);
+
+/// Iterations, width, height, centre (x and y), pixel, most iterations.
+type Mandelbrot = (&'static mut [u32], u32, u32, f64, f64, f64, u32);
+
+/// A picture that was computed, on the host.
+pub(super) struct Rendering {
+    iterations: PinnedBuffer<u32>,
+    bands: Vec<View>,
+    /// The time that the kernel ran.
+    pub(super) kernel: Duration,
+    /// The time that copies to the host took.
+    pub(super) transfer: Duration,
+    /// The time until the first launch: compiling the kernel, allocating.
+    pub(super) preparation: Duration,
+}
+
+/// The kernel with what it takes to run and time it.
+struct Renderer {
+    stream: Stream,
+    kernel: Kernel<Mandelbrot>,
+    begin: Event,
+    computed: Event,
+    copied: Event,
+}
+
+impl Rendering {
+    /// The number of iterations of every pixel, row by row from the top.
+    pub(super) fn iterations(&self) -> &[u32] {
+        &self.iterations
+    }
+
+    /// The views that were computed, one for each launch, from the top down.
+    pub(super) fn bands(&self) -> &[View] {
+        &self.bands
+    }
+}
+
+/// Computes the picture of `view`.
+///
+/// # Errors
+///
+/// Whatever the driver says.
+pub(super) fn render(place: &Place, view: &View) -> Result<Rendering> {
+    let begin = Instant::now();
+    let renderer = Renderer::new(place.context())?;
+    let pinned = PinnedBuffer::zeroed(place.context(), view.pixels(), PinnedFlags::empty());
+    let bands = view.bands(place.pixels_per_launch());
+    let (kernel, transfer) = (Duration::ZERO, Duration::ZERO);
+    let mut rendering = Rendering { iterations: pinned?, bands, kernel, transfer, preparation: begin.elapsed() };
+
+    let progress = Progress::new("computing", view.height);
+    let mut rest = &mut *rendering.iterations;
+    for band in &rendering.bands {
+        let (target, below) = rest.split_at_mut(band.pixels());
+        let (kernel, transfer) = renderer.render(band, target)?;
+        rendering.kernel += kernel;
+        rendering.transfer += transfer;
+        rest = below;
+        progress.advance(band.height);
+    }
+    Ok(rendering)
+}
+
+impl Renderer {
+    fn new(context: &Context) -> Result<Self> {
+        let module = Module::from_ptx(context, PTX).context("the kernel cannot be loaded")?;
+        let event = || Event::new(context, EventFlags::empty());
+        Ok(Self {
+            stream: context.stream()?,
+            kernel: module.kernel("mandelbrot")?,
+            begin: event()?,
+            computed: event()?,
+            copied: event()?,
+        })
+    }
+
+    /// Computes one band into `target`, and gives the times of the kernel and of the copy.
+    fn render(&self, band: &View, target: &mut [u32]) -> Result<(Duration, Duration)> {
+        let mut iterations = DeviceBuffer::uninit(&self.stream, band.pixels())?;
+        self.begin.record(&self.stream)?;
+        self.launch(band, &mut iterations)?;
+        self.computed.record(&self.stream)?;
+        iterations.copy_to_slice(target)?;
+        self.copied.record(&self.stream)?;
+        self.copied.synchronize()?;
+        Ok((self.computed.elapsed_since(&self.begin)?, self.copied.elapsed_since(&self.computed)?))
+    }
+
+    fn launch(&self, band: &View, iterations: &mut DeviceBuffer<u32>) -> Result<()> {
+        let View { width, height, center_x, center_y, pixel, max_iterations } = *band;
+        let config = LaunchConfig::new((width.div_ceil(BLOCK.0), height.div_ceil(BLOCK.1)), BLOCK);
+        let arguments = (iterations, width, height, center_x, center_y, pixel, max_iterations);
+        // SAFETY: the kernel writes one count for each pixel of the band, and `iterations` has that many elements.
+        unsafe { self.kernel.launch(&self.stream, config, arguments) }?;
+        Ok(())
+    }
+}

@@ -1,0 +1,125 @@
+//! What the user is told at the end.
+
+use std::fmt;
+use std::time::Duration;
+
+use comfy_table::{Table, presets};
+
+use crate::demo::check::Check;
+use crate::demo::picture::Written;
+use crate::demo::place::Place;
+use crate::demo::render::Rendering;
+use crate::demo::view::View;
+
+/// Where the kernel ran, what it computed and how long that took. It is shown as a table.
+pub(super) struct Report<'a> {
+    pub(super) view: &'a View,
+    pub(super) place: &'a Place,
+    pub(super) rendering: &'a Rendering,
+    /// From opening the driver to the picture on the host.
+    pub(super) total: Duration,
+    pub(super) check: Option<&'a Check>,
+    pub(super) picture: Written,
+}
+
+impl Report<'_> {
+    fn rows(&self) -> Vec<[String; 2]> {
+        let mut rows = self.place_rows();
+        rows.extend(self.work_rows());
+        rows.extend(self.result_rows());
+        rows
+    }
+
+    fn place_rows(&self) -> Vec<[String; 2]> {
+        let driver = self.place.context().driver();
+        let mut rows = vec![row("device", self.place.name())];
+        if let Some(reason) = self.place.simulated() {
+            rows.push(row("simulated", reason.in_brief()));
+        }
+        rows.push(row("driver", format!("CUDA {}", driver.version())));
+        rows.push(row("compute capability", self.place.compute_capability().to_string()));
+        rows
+    }
+
+    fn work_rows(&self) -> [[String; 2]; 7] {
+        let View { width, height, max_iterations, .. } = *self.view;
+        let Rendering { kernel, transfer, preparation, .. } = *self.rendering;
+        let (pixels, bytes) = (self.view.pixels() as f64, size_of_val(self.rendering.iterations()) as f64);
+        let launches = self.rendering.bands().len();
+        [
+            row("picture", format!("{width} × {height}, at most {max_iterations} iterations")),
+            row("preparation", format!("{preparation:.1?}")),
+            row("kernel", format!("{kernel:.1?} in {launches} {}", if launches == 1 { "launch" } else { "launches" })),
+            row("transfer", format!("{transfer:.1?}, {}", rate(bytes, transfer, "B/s"))),
+            row("total", format!("{:.1?}", self.total)),
+            row("pixel rate", rate(pixels, kernel, "pixel/s")),
+            row("iteration rate", rate(self.steps(), kernel, "iteration/s")),
+        ]
+    }
+
+    fn result_rows(&self) -> [[String; 2]; 2] {
+        let pixels = self.view.pixels();
+        let check = match self.check {
+            None => "not done (--no-check)".to_owned(),
+            Some(Check { wrong: 0, time, threads, .. }) => {
+                format!("all {pixels} pixels equal the CPU's ({threads} threads, {time:.1?})")
+            }
+            Some(Check { wrong, .. }) => format!("FAILED: {wrong} of {pixels} pixels differ from the CPU's"),
+        };
+        let Written { path, bytes, time } = &self.picture;
+        [
+            row("check", check),
+            row("written", format!("{}, {} in {time:.1?}", path.display(), scaled(*bytes as f64, "B"))),
+        ]
+    }
+
+    fn steps(&self) -> f64 {
+        self.rendering.iterations().iter().map(|count| u64::from(*count)).sum::<u64>() as f64
+    }
+}
+
+impl fmt::Display for Report<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut table = Table::new();
+        table.load_style(presets::UTF8_BORDERS_ONLY.with_rounded_corners()).add_rows(self.rows());
+        table.fmt(formatter)
+    }
+}
+
+fn row(name: &str, value: impl Into<String>) -> [String; 2] {
+    [name.to_owned(), value.into()]
+}
+
+/// `amount` over `time`, where a clock may be too coarse to have seen any time pass.
+fn rate(amount: f64, time: Duration, unit: &str) -> String {
+    if time.is_zero() { "too fast to tell".to_owned() } else { scaled(amount / time.as_secs_f64(), unit) }
+}
+
+/// A number in three or four digits, with the prefix that it takes.
+fn scaled(number: f64, unit: &str) -> String {
+    let prefixes = ["", "k", "M", "G", "T", "P"];
+    let power = (number.max(1.0).log10() / 3.0) as usize;
+    let power = power.min(prefixes.len() - 1);
+    let digits = if power == 0 { 0 } else { 2 };
+    format!("{:.digits$} {}{unit}", number / 1e3_f64.powi(power as i32), prefixes[power])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_take_the_prefix_that_keeps_them_short() {
+        assert_eq!(scaled(0.0, "B"), "0 B");
+        assert_eq!(scaled(999.0, "B"), "999 B");
+        assert_eq!(scaled(2_073_600.0, "pixel/s"), "2.07 Mpixel/s");
+        assert_eq!(scaled(5.5e10, "B/s"), "55.00 GB/s");
+        assert_eq!(scaled(2e19, "B"), "20000.00 PB");
+    }
+
+    #[test]
+    fn rate_without_time_is_not_infinite() {
+        assert_eq!(rate(1.0, Duration::ZERO, "B/s"), "too fast to tell");
+        assert_eq!(rate(3e6, Duration::from_millis(1500), "B/s"), "2.00 MB/s");
+    }
+}

@@ -1,0 +1,120 @@
+//! What a picture shows: a rectangle of the complex plane, in pixels.
+
+use std::ops::Range;
+
+use anyhow::{Result, ensure};
+
+/// A rectangle of the complex plane, the pixels that it is shown in, and how long each point is iterated.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct View {
+    pub(crate) width: u32,
+    pub(crate) height: u32,
+    pub(crate) center_x: f64,
+    pub(crate) center_y: f64,
+    /// The width of a pixel in the plane.
+    pub(crate) pixel: f64,
+    pub(crate) max_iterations: u32,
+}
+
+impl View {
+    /// A picture of `size` pixels whose width in the plane is `scale`.
+    ///
+    /// # Errors
+    ///
+    /// If the pixels are so small that the numbers cannot tell them apart.
+    pub(crate) fn new(size: (u32, u32), center: (f64, f64), scale: f64, max_iterations: u32) -> Result<Self> {
+        let ((width, height), (center_x, center_y)) = (size, center);
+        let pixel = scale / f64::from(width);
+        let largest = center_x.abs().max(center_y.abs());
+        ensure!(
+            pixel.is_normal() && largest + pixel > largest,
+            "a scale of {scale:e} around ({center_x}, {center_y}) is below what double precision tells apart"
+        );
+        Ok(Self { width, height, center_x, center_y, pixel, max_iterations })
+    }
+
+    /// The number of pixels.
+    pub(crate) fn pixels(&self) -> usize {
+        self.width as usize * self.height as usize
+    }
+
+    /// The rows in bands of at most about `pixels` pixels, each a view of its own, from the top down.
+    pub(crate) fn bands(&self, pixels: usize) -> Vec<View> {
+        let rows = (pixels / self.width as usize).clamp(1, self.height as usize);
+        let firsts = (0..self.height).step_by(rows);
+        firsts.map(|first| self.band(first..self.height.min(first.saturating_add(rows as u32)))).collect()
+    }
+
+    /// How many steps of z = z² + c it takes until |z| > 2, where c is the middle of a pixel: at most `max_iterations`.
+    ///
+    /// These are the kernel's operations in the kernel's order, so that the counts are equal bit for bit: neither side
+    /// contracts a multiplication and an addition into one rounding.
+    pub(crate) fn iterations_at(&self, column: u32, row: u32) -> u32 {
+        let c_x = self.center_x + (f64::from(column) - 0.5 * f64::from(self.width)) * self.pixel;
+        let c_y = self.center_y - (f64::from(row) - 0.5 * f64::from(self.height)) * self.pixel;
+        let (mut x, mut y) = (0.0, 0.0);
+        for count in 0..self.max_iterations {
+            let (xx, yy) = (x * x, y * y);
+            if xx + yy > 4.0 {
+                return count;
+            }
+            y = 2.0 * (x * y) + c_y;
+            x = xx - yy + c_x;
+        }
+        self.max_iterations
+    }
+
+    fn band(&self, rows: Range<u32>) -> View {
+        let middle = 0.5 * (f64::from(rows.start) + f64::from(rows.end));
+        let center_y = self.center_y - (middle - 0.5 * f64::from(self.height)) * self.pixel;
+        View { height: rows.end - rows.start, center_y, ..*self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn view() -> View {
+        // Powers of two, so that bands show exactly the points of the whole.
+        View::new((64, 50), (-0.5, 0.0), 4.0, 200).expect("the view is valid")
+    }
+
+    #[test]
+    fn points_outside_leave_at_once_and_points_inside_never() {
+        let view = view();
+        assert_eq!(view.iterations_at(0, 0), 1, "-2.5 + 1.5625i");
+        assert_eq!(view.iterations_at(32, 25), 200, "-0.5");
+        assert_eq!(view.iterations_at(8, 25), 200, "-2, the tip of the set");
+        assert_eq!(view.iterations_at(7, 25), 1, "-2.0625, left of the tip");
+    }
+
+    #[test]
+    fn bands_cover_every_row_once_and_show_the_same_points() {
+        let view = view();
+        for pixels in [1, 64, 200, 1000, 3200, usize::MAX] {
+            let bands = view.bands(pixels);
+            let rows = bands.iter().flat_map(|band| (0..band.height).map(move |row| (band, row)));
+            let whole = 0..view.height;
+            assert_eq!(rows.clone().count(), whole.len(), "{pixels} pixels a band");
+            for (row, (band, band_row)) in whole.zip(rows) {
+                let of = |view: &View, row| (0..64).map(|column| view.iterations_at(column, row)).collect::<Vec<_>>();
+                assert_eq!(of(&view, row), of(band, band_row), "row {row} with {pixels} pixels a band");
+            }
+        }
+    }
+
+    #[test]
+    fn band_has_no_more_pixels_than_asked_but_at_least_a_row() {
+        assert_eq!(view().bands(200).len(), 17);
+        assert_eq!(view().bands(1).len(), 50);
+        assert_eq!(view().bands(usize::MAX), [view()]);
+    }
+
+    #[test]
+    fn pixels_below_the_precision_are_refused() {
+        assert!(View::new((1000, 1), (-0.5, 0.0), 1e-12, 10).is_ok());
+        let error = View::new((1000, 1), (-0.5, 0.0), 1e-14, 10).expect_err("the pixels coincide");
+        assert!(error.to_string().contains("double precision"), "{error}");
+    }
+}

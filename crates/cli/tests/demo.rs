@@ -1,0 +1,145 @@
+//! The program as its user sees it: what it prints, what it writes and how it exits.
+
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use tempfile::TempDir;
+
+/// A folder that the program runs in, and that holds no driver.
+struct Place {
+    folder: TempDir,
+}
+
+struct Outcome {
+    code: Option<i32>,
+    stdout: String,
+    stderr: String,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self { folder: tempfile::tempdir().expect("a folder can be made") }
+    }
+
+    /// Where the program is told that the driver is.
+    fn absent_driver(&self) -> PathBuf {
+        self.folder.path().join("absent").join("libcuda.so.1")
+    }
+
+    fn picture(&self) -> PathBuf {
+        self.folder.path().join("curium-demo.png")
+    }
+
+    /// Runs `curium demo` with these arguments.
+    fn demo(&self, arguments: &[&str]) -> Outcome {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_curium"));
+        command.arg("demo").args(arguments).current_dir(self.folder.path());
+        let output = command.env("CURIUM_DRIVER_PATH", self.absent_driver()).output().expect("the program was built");
+        let Output { status, stdout, stderr } = output;
+        let text = |bytes| String::from_utf8(bytes).expect("the program writes UTF-8");
+        Outcome { code: status.code(), stdout: text(stdout), stderr: text(stderr) }
+    }
+}
+
+/// The colours of a picture row by row, and its width.
+fn decoded(path: &Path) -> (Vec<[u8; 3]>, usize) {
+    let file = BufReader::new(File::open(path).expect("the picture was written"));
+    let mut reader = png::Decoder::new(file).read_info().expect("it is a PNG");
+    let mut bytes = vec![0; reader.output_buffer_size().expect("it is small")];
+    let info = reader.next_frame(&mut bytes).expect("it is whole");
+    assert_eq!((info.color_type, info.bit_depth), (png::ColorType::Rgb, png::BitDepth::Eight));
+    let colors = bytes.chunks_exact(3).map(|color| [color[0], color[1], color[2]]);
+    (colors.collect(), info.width as usize)
+}
+
+/// The textbook's count, computed apart from the program.
+fn escape_time((c_x, c_y): (f64, f64), limit: u32) -> u32 {
+    let (mut x, mut y, mut count) = (0.0_f64, 0.0_f64, 0);
+    while count < limit && x * x + y * y <= 4.0 {
+        (x, y) = (x * x - y * y + c_x, 2.0 * (x * y) + c_y);
+        count += 1;
+    }
+    count
+}
+
+#[test]
+fn simulated_picture_in_several_launches_shows_the_set() {
+    let place = Place::new();
+    // A pixel is a power of two wide, so that every coordinate is exact, however it is computed.
+    let region = ["--center-x", "-0.5", "--center-y", "0", "--scale", "4", "--iterations", "60"];
+    let outcome = place.demo(&[&["--device", "sim", "--width", "512", "--height", "256"], &region[..]].concat());
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    for said in ["Simulator", "asked for with --device sim", "2 launches", "all 131072 pixels equal the CPU's"] {
+        assert!(outcome.stdout.contains(said), "{said}: {}", outcome.stdout);
+    }
+
+    let (colors, width) = decoded(&place.picture());
+    assert_eq!((colors.len(), width), (512 * 256, 512));
+    let mut color_of = HashMap::new();
+    for (index, color) in colors.into_iter().enumerate() {
+        let (column, row) = (index % width, index / width);
+        let c = ((column as f64 - 256.0) / 128.0 - 0.5, (128.0 - row as f64) / 128.0);
+        let count = escape_time(c, 60);
+        assert_eq!(*color_of.entry(count).or_insert(color), color, "column {column}, row {row}: {count} iterations");
+    }
+    let inside = color_of.remove(&60).expect("the picture shows the inside of the set");
+    assert!(color_of.len() > 30 && color_of.values().all(|color| *color != inside));
+}
+
+#[test]
+fn gpu_without_a_driver_is_an_error_that_lists_the_paths() {
+    let place = Place::new();
+    let outcome = place.demo(&["--device", "gpu"]);
+    assert_eq!(outcome.code, Some(1));
+    assert!(outcome.stderr.contains(&place.absent_driver().display().to_string()), "{}", outcome.stderr);
+    assert_eq!(outcome.stdout, "");
+    assert!(!place.picture().exists(), "no empty picture is left behind");
+}
+
+#[test]
+fn auto_without_a_driver_falls_back_and_says_why() {
+    let place = Place::new();
+    let small = ["--width", "64", "--height", "48", "--iterations", "100"];
+    let outcome = place.demo(&small);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    let reason = "no CUDA driver could be loaded";
+    assert!(outcome.stderr.contains(reason) && outcome.stderr.lines().count() == 1, "{}", outcome.stderr);
+    assert!(outcome.stdout.contains(reason) && outcome.stdout.contains("Simulator"), "{}", outcome.stdout);
+    assert!(!outcome.stderr.contains("absent"), "the paths are for --verbose: {}", outcome.stderr);
+
+    let outcome = place.demo(&[&small[..], &["--verbose"]].concat());
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    assert!(outcome.stderr.contains(&place.absent_driver().display().to_string()), "{}", outcome.stderr);
+}
+
+#[test]
+fn picture_without_a_check_says_so() {
+    let place = Place::new();
+    let outcome = place.demo(&["--device", "sim", "--width", "5", "--height", "3", "--no-check", "-o", "small.png"]);
+    assert_eq!(outcome.code, Some(0), "{}", outcome.stderr);
+    assert!(outcome.stdout.contains("not done (--no-check)"), "{}", outcome.stdout);
+    let (colors, width) = decoded(&place.folder.path().join("small.png"));
+    assert_eq!((colors.len(), width), (15, 5));
+}
+
+#[test]
+fn file_that_cannot_be_written_is_refused_before_anything_is_computed() {
+    let place = Place::new();
+    let huge = ["--device", "sim", "--width", "65535", "--height", "65535", "--iterations", "1000000"];
+    let outcome = place.demo(&[&huge[..], &["--output", "absent/picture.png"]].concat());
+    assert_eq!(outcome.code, Some(1));
+    assert!(outcome.stderr.contains("absent/picture.png cannot be written"), "{}", outcome.stderr);
+}
+
+#[test]
+fn wrong_command_lines_exit_with_2() {
+    let place = Place::new();
+    for arguments in [&["--width", "0"][..], &["--device", "abacus"], &["--no-such-option"]] {
+        let outcome = place.demo(arguments);
+        assert_eq!(outcome.code, Some(2), "{arguments:?}: {}", outcome.stderr);
+        assert!(outcome.stderr.contains(arguments[arguments.len() - 1]), "{}", outcome.stderr);
+    }
+}

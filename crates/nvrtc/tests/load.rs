@@ -1,0 +1,61 @@
+//! What is said when NVRTC cannot be loaded.
+#![cfg(unix)]
+
+use std::fs;
+use std::path::Path;
+use std::process::Command;
+
+use curium_nvrtc::{Error, LoadError, Nvrtc, Rejection};
+
+fn load_error(path: &Path) -> Box<LoadError> {
+    // SAFETY: none of the files that these tests name exports a function of NVRTC.
+    match unsafe { Nvrtc::load_from(path) } {
+        Err(Error::Load(error)) => error,
+        other => panic!("{} must not load: {other:?}", path.display()),
+    }
+}
+
+#[test]
+fn missing_file_is_named_with_what_to_do() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let path = folder.path().join("libnvrtc.so.12");
+    let error = load_error(&path);
+    assert_eq!(error.attempts.len(), 1);
+    assert!(matches!(error.attempts[0].rejection, Rejection::Unloadable { .. }), "{error}");
+    let text = error.to_string();
+    assert!(text.contains(&path.display().to_string()) && text.contains("CURIUM_NVRTC_PATH"), "{text}");
+}
+
+#[test]
+fn file_that_is_no_library_is_rejected() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let path = folder.path().join("libnvrtc.so.12");
+    fs::write(&path, "not a library").expect("the folder is writable");
+    assert!(matches!(load_error(&path).attempts[0].rejection, Rejection::Unloadable { .. }));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn other_library_is_rejected_by_the_function_that_it_lacks() {
+    let error = load_error(Path::new("libc.so.6"));
+    assert!(matches!(error.attempts[0].rejection, Rejection::NotNvrtc { missing: "nvrtcGetErrorString" }), "{error}");
+}
+
+#[test]
+fn chosen_folder_is_the_only_place_that_is_tried() {
+    // The environment of a process is not to be changed while other threads run, so this test runs itself in another one.
+    const ROLE: &str = "CURIUM_TEST_NVRTC_ROLE";
+    if std::env::var_os(ROLE).is_some() {
+        let Err(Error::Load(error)) = Nvrtc::load() else { panic!("an empty folder holds no NVRTC") };
+        let folder = std::env::var_os("CURIUM_NVRTC_PATH").expect("the parent sets it");
+        assert!(error.attempts.iter().all(|attempt| attempt.path.parent() == Some(Path::new(&folder))), "{error}");
+        assert_eq!(error.attempts.len(), 3, "{error}");
+        return;
+    }
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let mut child = Command::new(std::env::current_exe().expect("a test knows its own file"));
+    child.args(["--exact", "chosen_folder_is_the_only_place_that_is_tried"]).env(ROLE, "child");
+    let output = child.env("CURIUM_NVRTC_PATH", folder.path()).output().expect("the test can be run again");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
