@@ -88,14 +88,19 @@ impl Subscriber for Notes {
 #[test]
 fn call_is_a_span_with_its_function_and_code() {
     on_driver(|test| {
-        let notes = Notes::default();
-        tracing::subscriber::with_default(notes.clone(), || {
-            let _guard = observe_calls(CallSpans::new());
-            test.device().total_memory().expect("a device has memory");
-        });
-        let lines = notes.0.lock().expect("nobody panics").clone();
-        let total = lines.iter().position(|line| line == "cuda function=\"cuDeviceTotalMem_v2\"");
-        let lines = &lines[total.expect("the call is a span")..];
+        let spans_of_a_call = || {
+            let notes = Notes::default();
+            tracing::subscriber::with_default(notes.clone(), || {
+                let _guard = observe_calls(CallSpans::new());
+                test.device().total_memory().expect("a device has memory");
+            });
+            let lines = notes.0.lock().expect("nobody panics").clone();
+            let total = lines.iter().position(|line| line == "cuda function=\"cuDeviceTotalMem_v2\"")?;
+            Some(lines[total..].to_vec())
+        };
+        // `tracing` misses a span whose place in the code another thread meets for the first time just now, until there is a new
+        // subscriber.
+        let lines = (0..10).find_map(|_| spans_of_a_call()).expect("the call is a span");
         assert_eq!(lines, ["cuda function=\"cuDeviceTotalMem_v2\"", "enter", "record code=0", "exit"]);
     });
 }

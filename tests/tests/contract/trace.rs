@@ -21,6 +21,15 @@ fn events<'a>(trace: &'a Value, category: &str) -> Vec<&'a Value> {
     events.iter().filter(|event| event["ph"] == "X" && event["cat"] == category).collect()
 }
 
+/// The calls that this thread made: other tests run beside this one, in the same process.
+fn calls_of_this_thread(trace: &Value) -> Vec<&Value> {
+    let name = thread::current().name().expect("the harness names its threads").to_owned();
+    let rows = trace["traceEvents"].as_array().expect("there are events");
+    let row = rows.iter().find(|row| row["name"] == "thread_name" && row["pid"] == 1 && row["args"]["name"] == *name);
+    let thread = &row.expect("the thread has a row")["tid"];
+    events(trace, "call").into_iter().filter(|call| call["tid"] == *thread).collect()
+}
+
 /// When an event began and ended, in microseconds.
 fn span(event: &Value) -> (f64, f64) {
     let begin = event["ts"].as_f64().expect("an event has a time");
@@ -57,7 +66,7 @@ fn work_of_a_stream_is_placed_between_its_launch_and_its_end_on_the_host() {
         let (begin, end) = span(work);
         // A simulator may hold the first event back for a while, but not the whole time.
         assert!(end - begin >= 19_000.0, "the gate was closed for 60 ms: {begin} to {end}");
-        let calls = events(&trace, "call");
+        let calls = calls_of_this_thread(&trace);
         let last = |name: &str| calls.iter().rev().find(|call| call["name"] == name).map(|call| span(call));
         let (launched, _) = last("cuLaunchHostFunc").expect("the gate was launched");
         let (_, waited) = last("cuStreamSynchronize").expect("the stream was waited for");
