@@ -65,6 +65,8 @@ mod kernel;
 mod launch;
 mod library;
 mod module;
+#[cfg(feature = "nvtx")]
+mod nvtx;
 mod pointer;
 mod release;
 mod signature;
@@ -94,6 +96,8 @@ pub use self::kernel::{Kernel, SafeKernel};
 pub use self::launch::{Dimensions, LaunchConfig};
 pub use self::library::Library;
 pub use self::module::Module;
+#[cfg(feature = "nvtx")]
+pub use self::nvtx::{NvtxRange, nvtx_mark};
 pub use self::pointer::DevicePointer;
 pub use self::release::{DropObserver, is_exiting, release, report, set_drop_observer};
 pub use self::signature::{Argument, Arguments, ByValue, Parameter, Signature};
