@@ -3,25 +3,15 @@
 use curium_sys::CUstreamCaptureMode;
 
 use crate::call;
-use crate::{Driver, Result, release};
+use crate::{Driver, Result};
 
 /// Runs `operation` such that its harmless queries do not invalidate the captures that other threads have begun, which they do
 /// otherwise. What the calling thread captures itself is not protected from it.
 pub(crate) fn relaxed<T>(driver: &Driver, operation: impl FnOnce() -> Result<T>) -> Result<T> {
-    let _relaxed = Relaxed { driver, before: exchange(driver, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED)? };
-    operation()
-}
-
-/// Restores the mode of this thread.
-struct Relaxed<'a> {
-    driver: &'a Driver,
-    before: CUstreamCaptureMode,
-}
-
-impl Drop for Relaxed<'_> {
-    fn drop(&mut self) {
-        release(|| exchange(self.driver, self.before).map(|_| ()));
-    }
+    let before = exchange(driver, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED)?;
+    let result = operation();
+    let restored = exchange(driver, before);
+    result.and_then(|value| restored.map(|_| value))
 }
 
 /// Sets the mode of this thread and returns the one before.

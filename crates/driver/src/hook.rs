@@ -187,25 +187,15 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     use super::*;
+    use crate::bare;
 
     fn driver() -> Driver {
-        unsafe extern "C" fn version(place: *mut i32) -> CUresult {
-            // SAFETY: the caller passes a valid place.
-            unsafe { place.write(12_040) };
-            CUresult::CUDA_SUCCESS
-        }
-        unsafe extern "C" fn init(_: u32) -> CUresult {
-            CUresult::CUDA_SUCCESS
-        }
         unsafe extern "C" fn count(_: *mut i32) -> CUresult {
             CUresult::CUDA_ERROR_INVALID_VALUE
         }
-        let mut api = curium_sys::Api::empty();
-        api.cuDriverGetVersion = Some(version);
-        api.cuInit = Some(init);
+        let mut api = bare::api();
         api.cuDeviceGetCount = Some(count);
-        // SAFETY: the functions do what their names say, as far as these tests call them.
-        unsafe { Driver::from_api(api) }.expect("the functions succeed")
+        bare::driver(api)
     }
 
     /// Tests of this process run side by side, and each sees the calls of all: an observer counts those of its own thread.

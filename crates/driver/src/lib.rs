@@ -41,10 +41,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#[cfg(test)]
+mod bare;
 mod call;
 mod call_spans;
 mod capture_mode;
+mod checkpoint;
 mod context;
+#[cfg(unix)]
+mod core_dump;
 mod current;
 mod device;
 mod driver;
@@ -63,21 +68,28 @@ mod launch;
 mod library;
 mod linker;
 mod module;
+#[cfg(feature = "nvtx")]
+mod nvtx;
 mod pointer;
 mod release;
 mod resource;
 mod signature;
 mod stream;
+#[cfg(feature = "trace")]
+mod trace;
 mod watch;
 
 pub use curium_sys as sys;
 pub use curium_sys::{CudaVersion, Function};
 
 pub use self::call_spans::CallSpans;
+pub use self::checkpoint::{CheckpointProcess, Checkpointed, Locked, ProcessState, Running};
 pub use self::context::{
     CacheConfig, Context, ContextFlags, ContextKind, ContextOptions, GraphicsQueue, GreenContextFlags,
     GreenContextOptions, Limit, MemoryInfo, PrimaryState, PriorityRange, RawContext, RdmaScope, SharedMemoryConfig,
 };
+#[cfg(unix)]
+pub use self::core_dump::{CoreDump, CoreDumpFlags};
 pub use self::device::{
     AtomicForms, AtomicOperation, AttributeKey, Clique, CliqueKind, ComputeCapability, ComputeMode,
     DecompressAlgorithms, Device, DeviceAttribute, EndpointHandleTypes, Luid, MemoryHandleTypes, Notification,
@@ -102,6 +114,8 @@ pub use self::launch::{ClusterPortability, Dimensions, EventTrigger, LaunchAttri
 pub use self::library::Library;
 pub use self::linker::{LinkInput, LinkedImage, Linker};
 pub use self::module::{LoadingMode, Module};
+#[cfg(feature = "nvtx")]
+pub use self::nvtx::{NvtxRange, nvtx_mark};
 pub use self::pointer::DevicePointer;
 pub use self::release::{DropObserver, is_exiting, release, report, set_drop_observer};
 pub use self::resource::{
@@ -112,3 +126,5 @@ pub use self::stream::{
     AccessPolicyWindow, AccessProperty, AttachMode, MemoryOperation, MemorySyncDomain, MemorySyncDomainMap,
     PooledStream, Stream, StreamFlags, StreamOptions, StreamPool, SynchronizationPolicy, WaitCondition,
 };
+#[cfg(feature = "trace")]
+pub use self::trace::Trace;

@@ -25,7 +25,6 @@ mod notification;
 mod occupancy;
 mod pointer;
 mod pool;
-mod profiler;
 mod resource;
 mod state;
 mod stream;

@@ -34,6 +34,9 @@ const HOST_FUNCTION_GRACE: Duration = Duration::from_millis(10);
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Ticket(u64);
 
+/// Whether work may go on.
+pub(crate) type Condition = Box<dyn Fn(&Driver) -> Result<bool> + Send>;
+
 /// What is to be done.
 pub(crate) enum Work {
     /// On a worker; an error is a fault of the device.
@@ -41,7 +44,7 @@ pub(crate) enum Work {
     /// On the thread of host functions.
     Host(HostFunction),
     /// Nothing, until the condition is met: it is asked again and again.
-    Wait(Box<dyn Fn(&Driver) -> Result<bool> + Send>),
+    Wait(Condition),
 }
 
 /// Where work belongs.

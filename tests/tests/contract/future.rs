@@ -9,9 +9,13 @@ use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
 use curium_driver::{Event, EventFlags, Finished, Function, Stream};
+#[cfg(not(miri))]
+use curium_driver::{LaunchConfig, Library};
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
 use curium_tests::{Gate, TestDriver, on_driver, on_simulator};
+#[cfg(not(miri))]
+use curium_tests::{in_own_process, kernels};
 
 /// How long something that must happen may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -286,6 +290,32 @@ fn future_of_a_failed_context_ends_with_its_error_though_nobody_calls_back() {
         simulator.clear_faults();
         gate.open();
         stream.synchronize().expect("a stream can be waited for");
+    });
+}
+
+#[cfg(not(miri))]
+#[test]
+fn futures_and_host_functions_of_a_kernel_that_traps_end_with_its_error() {
+    in_own_process("future::futures_and_host_functions_of_a_kernel_that_traps_end_with_its_error", || {
+        on_driver(|test| {
+            let (stream, event) = (test.stream(), event(test));
+            let library = Library::from_ptx(test.driver(), kernels::FAULTS).expect("the PTX is right");
+            let trap = library.kernel::<(u32,)>("trap").expect("the library has the kernel");
+            let gate = Gate::on(&stream);
+            // SAFETY: the kernel touches no memory.
+            unsafe { trap.launch(&stream, LaunchConfig::new(1, 32), (1,)) }.expect("the launch itself succeeds");
+            event.record(&stream).expect("an event can be recorded");
+            let (whole, point) = (stream.finished(), event.finished());
+            let function = stream.launch_host_function(|| panic!("the function never runs")).expect("it is launched");
+            gate.open();
+            for result in [block_on(whole).0, block_on(point).0, block_on(function).0] {
+                let error = result.expect_err("the context has failed");
+                assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LAUNCH_FAILED), "{error}");
+            }
+            if let Some(simulator) = test.simulator() {
+                simulator.reset_errors();
+            }
+        });
     });
 }
 

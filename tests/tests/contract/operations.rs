@@ -1,5 +1,7 @@
 //! Every public operation of the driver and the memory layer that calls the driver, by name, for tests that hold for all of them.
 
+mod streams;
+
 use std::any::Any;
 
 use curium_driver::{Context, Device, Driver, Event, EventFlags, Result, Stream, StreamOptions};
@@ -119,9 +121,9 @@ pub(crate) const OPERATIONS: &[Operation] = &[
 /// All operations.
 pub(crate) fn all() -> Vec<Operation> {
     #[cfg(not(miri))]
-    return [OPERATIONS, context_operations::OPERATIONS, code::OPERATIONS].concat();
+    return [OPERATIONS, streams::OPERATIONS, context_operations::OPERATIONS, code::OPERATIONS].concat();
     #[cfg(miri)]
-    return [OPERATIONS, context_operations::OPERATIONS].concat();
+    return [OPERATIONS, streams::OPERATIONS, context_operations::OPERATIONS].concat();
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the operations return it")]

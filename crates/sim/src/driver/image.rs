@@ -82,7 +82,8 @@ impl Driver {
 
     /// That a text which is linked later is PTX for this device.
     pub(super) fn check_ptx(&self, text: &str) -> std::result::Result<(), Refusal> {
-        let module = ptx::parse_for(text, newest_ptx(self.config().driver_version)).map_err(|error| Refusal::from_ptx(&error))?;
+        let module = ptx::parse_for(text, newest_ptx(self.config().driver_version))
+            .map_err(|error| Refusal::from_ptx(&error))?;
         self.check_target(&module)
     }
 

@@ -89,9 +89,13 @@ impl Driver {
                 // SAFETY: the kind says that this is a wait.
                 let wait = unsafe { operation.waitValue };
                 let is_wide = kind == CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_64;
-                // SAFETY: the kind says which of the two values the caller set.
-                let value =
-                    unsafe { if is_wide { wait.__bindgen_anon_1.value64 } else { wait.__bindgen_anon_1.value.into() } };
+                let value = if is_wide {
+                    // SAFETY: the caller set the wide value.
+                    unsafe { wait.__bindgen_anon_1.value64 }
+                } else {
+                    // SAFETY: the caller set the narrow value.
+                    u64::from(unsafe { wait.__bindgen_anon_1.value })
+                };
                 self.queue_wait(stream, Operation::new(wait.address, value, is_wide, wait.flags))
             }
             CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32
@@ -99,9 +103,12 @@ impl Driver {
                 // SAFETY: the kind says that this is a write.
                 let write = unsafe { operation.writeValue };
                 let is_wide = kind == CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64;
-                // SAFETY: the kind says which of the two values the caller set.
-                let value = unsafe {
-                    if is_wide { write.__bindgen_anon_1.value64 } else { write.__bindgen_anon_1.value.into() }
+                let value = if is_wide {
+                    // SAFETY: the caller set the wide value.
+                    unsafe { write.__bindgen_anon_1.value64 }
+                } else {
+                    // SAFETY: the caller set the narrow value.
+                    u64::from(unsafe { write.__bindgen_anon_1.value })
                 };
                 self.queue_write(stream, Operation::new(write.address, value, is_wide, write.flags))
             }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use curium_sys::CUresult;
 
 use crate::driver::{Driver, HostFunction, Result, State};
-use crate::schedule::{Next, Place, Ticket, Work};
+use crate::schedule::{Condition, Next, Place, Ticket, Work};
 
 /// How long a worker pauses before it asks for a condition again.
 const PAUSE: Duration = Duration::from_micros(100);
@@ -94,7 +94,7 @@ impl Driver {
         mut state: MutexGuard<'a, State>,
         ticket: Ticket,
         place: Place,
-        is_met: Box<dyn Fn(&Self) -> Result<bool> + Send>,
+        is_met: Condition,
     ) -> MutexGuard<'a, State> {
         if state.sticky(place.device).is_none() {
             drop(state);

@@ -1,0 +1,204 @@
+//! How a tool gets its functions called.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ptr;
+use std::sync::Once;
+use std::sync::atomic::{AtomicPtr, Ordering};
+
+use libloading::Library;
+
+/// A function of a tool that takes text.
+pub(super) type TextFunction = unsafe extern "C" fn(*const c_char) -> c_int;
+/// A function of a tool that takes nothing.
+pub(super) type PlainFunction = unsafe extern "C" fn() -> c_int;
+
+/// The functions that are called here, by their number in the core module of the protocol.
+#[derive(Clone, Copy, Debug)]
+#[repr(usize)]
+pub(super) enum Slot {
+    Mark = 2,
+    RangePush = 9,
+    RangePop = 11,
+}
+
+/// How many functions the core module has, and its number.
+const CORE_FUNCTIONS: usize = 16;
+const CORE: c_uint = 1;
+
+/// The numbers of the tables that a tool asks for.
+const CALLBACKS: u32 = 1;
+const VERSION_INFO: u32 = 3;
+/// The version of the protocol.
+const VERSION: u32 = 3;
+
+/// What a tool fills in.
+static SLOTS: [AtomicPtr<c_void>; CORE_FUNCTIONS] = [const { AtomicPtr::new(ptr::null_mut()) }; CORE_FUNCTIONS];
+
+/// Where the slots are, as a tool reads it: places for addresses of functions, with a null behind the last.
+struct Places([*const AtomicPtr<c_void>; CORE_FUNCTIONS + 1]);
+
+// SAFETY: the pointers are to a static of atomics.
+unsafe impl Sync for Places {}
+
+static PLACES: Places = Places({
+    let mut places = [ptr::null(); CORE_FUNCTIONS + 1];
+    let mut index = 0;
+    while index < CORE_FUNCTIONS {
+        places[index] = &raw const SLOTS[index];
+        index += 1;
+    }
+    places
+});
+
+#[repr(C)]
+struct Callbacks {
+    size: usize,
+    get_module: unsafe extern "C" fn(c_uint, *mut *const *const AtomicPtr<c_void>, *mut c_uint) -> c_int,
+}
+
+#[repr(C)]
+struct VersionInfo {
+    size: usize,
+    version: u32,
+    reserved: u32,
+    set_tool_version: extern "C" fn(u32),
+}
+
+static TABLE: Callbacks = Callbacks { size: size_of::<Callbacks>(), get_module };
+static INFO: VersionInfo =
+    VersionInfo { size: size_of::<VersionInfo>(), version: VERSION, reserved: 0, set_tool_version };
+
+/// The name of the function by which a tool's library begins.
+const BEGIN: &[u8] = b"InitializeInjectionNvtx2\0";
+type Begin = unsafe extern "C" fn(extern "C" fn(u32) -> *const c_void) -> c_int;
+
+/// The tool's function for a slot that takes text.
+pub(super) fn text_function(slot: Slot) -> Option<TextFunction> {
+    debug_assert!(matches!(slot, Slot::Mark | Slot::RangePush), "these slots take text");
+    let address = address(slot);
+    // SAFETY: the protocol says that the tool puts a function of this type, or null, into these slots.
+    unsafe { std::mem::transmute::<*mut c_void, Option<TextFunction>>(address) }
+}
+
+/// The tool's function for a slot that takes nothing.
+pub(super) fn plain_function(slot: Slot) -> Option<PlainFunction> {
+    debug_assert!(matches!(slot, Slot::RangePop), "this slot takes nothing");
+    let address = address(slot);
+    // SAFETY: the protocol says that the tool puts a function of this type, or null, into this slot.
+    unsafe { std::mem::transmute::<*mut c_void, Option<PlainFunction>>(address) }
+}
+
+fn address(slot: Slot) -> *mut c_void {
+    static LOADED: Once = Once::new();
+    LOADED.call_once(load);
+    SLOTS[slot as usize].load(Ordering::Acquire)
+}
+
+/// Loads the tool's library, if there is one, for as long as the process lives. A tool that does not work is none.
+fn load() {
+    let Some(path) = std::env::var_os("NVTX_INJECTION64_PATH") else { return };
+    // SAFETY: whoever started the process chose this library to be loaded into it.
+    let Ok(library) = (unsafe { Library::new(path) }) else {
+        tracing::warn!("the library in NVTX_INJECTION64_PATH cannot be loaded");
+        return;
+    };
+    // SAFETY: the protocol says that a function of this name has this type.
+    let begin = unsafe { library.get::<Begin>(BEGIN) }.map(|begin| *begin);
+    std::mem::forget(library);
+    if let Ok(begin) = begin {
+        // SAFETY: the tool's library stays loaded, and `export_table` is what the protocol says.
+        unsafe { begin(export_table) };
+    }
+}
+
+/// Gives a tool the tables that it asks for by number.
+extern "C" fn export_table(number: u32) -> *const c_void {
+    match number {
+        CALLBACKS => (&raw const TABLE).cast(),
+        VERSION_INFO => (&raw const INFO).cast(),
+        _ => ptr::null(),
+    }
+}
+
+/// Gives a tool the places of a module's slots.
+///
+/// # Safety
+///
+/// `places` and `count` are null or valid places for the answers.
+unsafe extern "C" fn get_module(
+    module: c_uint,
+    places: *mut *const *const AtomicPtr<c_void>,
+    count: *mut c_uint,
+) -> c_int {
+    if module != CORE {
+        return 0;
+    }
+    if !places.is_null() {
+        // SAFETY: the place is not null, and the caller vouches for it.
+        unsafe { places.write(PLACES.0.as_ptr()) };
+    }
+    if !count.is_null() {
+        // SAFETY: as above.
+        unsafe { count.write(CORE_FUNCTIONS as c_uint) };
+    }
+    1
+}
+
+/// A tool says which version of the protocol it has; all have had the core module.
+extern "C" fn set_tool_version(_: u32) {}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::CStr;
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::{NvtxRange, nvtx_mark};
+
+    static SEEN: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+    /// What a tool does when it is loaded: it asks for the slots and fills in its functions.
+    fn inject() {
+        unsafe extern "C" fn push(name: *const c_char) -> c_int {
+            // SAFETY: the caller passes text that ends in NUL.
+            let name = unsafe { CStr::from_ptr(name) };
+            SEEN.lock().expect("nobody panics").push(format!("push {}", name.to_string_lossy()));
+            0
+        }
+        unsafe extern "C" fn pop() -> c_int {
+            SEEN.lock().expect("nobody panics").push("pop".to_owned());
+            0
+        }
+        assert!(export_table(99).is_null());
+        let callbacks = export_table(CALLBACKS).cast::<Callbacks>();
+        // SAFETY: the table is a static of this type.
+        let callbacks = unsafe { &*callbacks };
+        let (mut places, mut count) = (ptr::null(), 0);
+        // SAFETY: both are valid places for the answers.
+        assert_eq!(unsafe { (callbacks.get_module)(CORE, &raw mut places, &raw mut count) }, 1);
+        assert_eq!(count, 16);
+        // SAFETY: both answers may be left out.
+        assert_eq!(unsafe { (callbacks.get_module)(7, ptr::null_mut(), ptr::null_mut()) }, 0);
+        // SAFETY: there are as many places as the answer says, and one more.
+        let places = unsafe { std::slice::from_raw_parts(places, count as usize + 1) };
+        assert!(places[16].is_null());
+        let set = |slot: Slot, function: *mut c_void| {
+            // SAFETY: the places before the last are those of slots.
+            unsafe { &*places[slot as usize] }.store(function, Ordering::Release);
+        };
+        set(Slot::RangePush, push as *mut c_void);
+        set(Slot::RangePop, pop as *mut c_void);
+    }
+
+    #[test]
+    fn tool_is_told_of_ranges_and_may_leave_slots_empty() {
+        drop(NvtxRange::new("nobody listens yet"));
+        inject();
+        let outer = NvtxRange::new("outer");
+        let inner = NvtxRange::new("inner\0cut off");
+        nvtx_mark("the tool wants no marks");
+        drop(inner);
+        drop(outer);
+        assert_eq!(*SEEN.lock().expect("nobody panics"), ["push outer", "push inner", "pop", "pop"]);
+    }
+}

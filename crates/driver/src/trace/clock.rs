@@ -1,0 +1,87 @@
+//! The device's clock on the host's.
+//!
+//! An event is recorded on an idle stream and waited for, so that its time lies between two readings of the host's clock; of a few
+//! attempts the one with the closest readings counts. Later events are measured from it. Their distance is a number of milliseconds
+//! with 24 bits, so that a new event is taken every ten seconds, and a microsecond stays a microsecond.
+
+use std::time::{Duration, Instant};
+
+use crate::capture_mode::relaxed;
+use crate::{Context, Event, EventFlags, EventPool, PooledEvent, Result};
+
+/// The contexts that were seen, and the points whose time both clocks know.
+#[derive(Default)]
+pub(super) struct Clock {
+    contexts: Vec<Known>,
+    origins: Vec<Origin>,
+}
+
+struct Known {
+    context: Context,
+    events: EventPool,
+    /// Index of the last point of this context.
+    origin: usize,
+}
+
+struct Origin {
+    event: Event,
+    time: Instant,
+}
+
+/// How long a point is measured from.
+const VALIDITY: Duration = Duration::from_secs(10);
+
+/// How often the clocks are compared for one point.
+const ATTEMPTS: usize = 3;
+
+impl Clock {
+    /// The index of a recent point of `context`, and two events to record.
+    pub(super) fn events(&mut self, context: &Context) -> Result<(usize, PooledEvent, PooledEvent)> {
+        let index = match self.contexts.iter().position(|known| known.context == *context) {
+            Some(index) => index,
+            None => self.learn(context)?,
+        };
+        if self.origins[self.contexts[index].origin].time.elapsed() > VALIDITY {
+            self.contexts[index].origin = self.add_origin(context)?;
+        }
+        let Known { events, origin, .. } = &self.contexts[index];
+        Ok((*origin, events.take()?, events.take()?))
+    }
+
+    /// The time of an event that was reached, on the host's clock.
+    pub(super) fn time(&self, origin: usize, event: &Event) -> Result<Instant> {
+        let Origin { event: begin, time } = &self.origins[origin];
+        Ok(*time + event.elapsed_since(begin)?)
+    }
+
+    fn learn(&mut self, context: &Context) -> Result<usize> {
+        let origin = self.add_origin(context)?;
+        let events = EventPool::with_capacity(context, EventFlags::empty(), usize::MAX);
+        self.contexts.push(Known { context: context.clone(), events, origin });
+        Ok(self.contexts.len() - 1)
+    }
+
+    fn add_origin(&mut self, context: &Context) -> Result<usize> {
+        let origin = relaxed(context.driver(), || Origin::compare(context))?;
+        self.origins.push(origin);
+        Ok(self.origins.len() - 1)
+    }
+}
+
+impl Origin {
+    fn compare(context: &Context) -> Result<Self> {
+        let stream = context.stream()?;
+        let mut best: Option<(Duration, Self)> = None;
+        for _ in 0..ATTEMPTS {
+            let event = Event::new(context, EventFlags::empty())?;
+            let before = Instant::now();
+            event.record(&stream)?;
+            event.synchronize()?;
+            let doubt = before.elapsed();
+            if best.as_ref().is_none_or(|(least, _)| doubt < *least) {
+                best = Some((doubt, Self { event, time: before + doubt / 2 }));
+            }
+        }
+        best.map(|(_, origin)| origin).ok_or_else(|| crate::Error::argument("Trace", "the clocks were not compared"))
+    }
+}

@@ -1,0 +1,129 @@
+//! The trace event format.
+
+use std::fmt;
+use std::io;
+use std::time::Duration;
+
+use super::{CallRecord, Calls, Work, WorkRecord};
+
+/// The number under which viewers show the host; devices come after it.
+const HOST: i64 = 1;
+
+/// Text between quotation marks.
+struct Text<'a>(&'a str);
+
+/// A time in the format's unit, the microsecond.
+struct Microseconds(Duration);
+
+/// Writes everything as one object.
+pub(super) fn write(writer: &mut impl io::Write, calls: &Calls, work: &Work) -> io::Result<()> {
+    write!(writer, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{")?;
+    let (calls_dropped, work_dropped, lost) = (calls.dropped, work.dropped, work.lost);
+    write!(writer, "\"calls_dropped\":{calls_dropped},\"work_dropped\":{work_dropped},\"work_lost\":{lost}}},")?;
+    write!(writer, "\"traceEvents\":[")?;
+    write_names(writer, calls, work)?;
+    calls.records.iter().try_for_each(|call| write_call(writer, call))?;
+    work.records.iter().try_for_each(|work| write_work(writer, work))?;
+    writeln!(writer, "\n]}}")?;
+    writer.flush()
+}
+
+/// What the rows are called. The host comes first, so that no event needs to know whether it is the first.
+fn write_names(writer: &mut impl io::Write, calls: &Calls, work: &Work) -> io::Result<()> {
+    write!(writer, "\n{}", Name { kind: "process_name", process: HOST, thread: 0, name: "host" })?;
+    for (thread, name) in &calls.threads {
+        write!(writer, ",\n{}", Name { kind: "thread_name", process: HOST, thread: *thread, name })?;
+    }
+    let mut rows: Vec<(i64, u64)> = work.records.iter().map(|work| (process(work), work.stream)).collect();
+    rows.sort_unstable();
+    rows.dedup();
+    let mut last = HOST;
+    for (process, stream) in rows {
+        if process != last {
+            let name = format!("device {}", process - HOST - 1);
+            write!(writer, ",\n{}", Name { kind: "process_name", process, thread: 0, name: &name })?;
+            last = process;
+        }
+        let name = format!("stream {stream}");
+        write!(writer, ",\n{}", Name { kind: "thread_name", process, thread: stream, name: &name })?;
+    }
+    Ok(())
+}
+
+fn write_call(writer: &mut impl io::Write, call: &CallRecord) -> io::Result<()> {
+    let (name, thread, code) = (Text(call.function.name()), call.thread, call.code.0);
+    let (started, duration) = (Microseconds(call.started), Microseconds(call.duration));
+    write!(writer, ",\n{{\"name\":{name},\"cat\":\"call\",\"ph\":\"X\",\"pid\":{HOST},\"tid\":{thread},")?;
+    write!(writer, "\"ts\":{started},\"dur\":{duration},\"args\":{{\"code\":{code}}}}}")
+}
+
+fn write_work(writer: &mut impl io::Write, work: &WorkRecord) -> io::Result<()> {
+    let (name, process, stream) = (Text(&work.name), process(work), work.stream);
+    let (started, duration) = (Microseconds(work.started), Microseconds(work.duration));
+    write!(writer, ",\n{{\"name\":{name},\"cat\":\"work\",\"ph\":\"X\",\"pid\":{process},\"tid\":{stream},")?;
+    write!(writer, "\"ts\":{started},\"dur\":{duration}}}")
+}
+
+/// The number under which viewers show a device.
+fn process(work: &WorkRecord) -> i64 {
+    HOST + 1 + i64::from(work.device)
+}
+
+/// What a row is called.
+struct Name<'a> {
+    kind: &'static str,
+    process: i64,
+    thread: u64,
+    name: &'a str,
+}
+
+impl fmt::Display for Name<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { kind, process, thread, name } = self;
+        let name = Text(name);
+        write!(formatter, "{{\"name\":\"{kind}\",\"ph\":\"M\",\"pid\":{process},\"tid\":{thread},")?;
+        write!(formatter, "\"args\":{{\"name\":{name}}}}}")
+    }
+}
+
+impl fmt::Display for Text<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        use fmt::Write as _;
+        formatter.write_char('"')?;
+        for character in self.0.chars() {
+            match character {
+                '"' | '\\' => write!(formatter, "\\{character}")?,
+                control if u32::from(control) < 0x20 => write!(formatter, "\\u{:04x}", u32::from(control))?,
+                other => formatter.write_char(other)?,
+            }
+        }
+        formatter.write_char('"')
+    }
+}
+
+impl fmt::Display for Microseconds {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let nanoseconds = self.0.as_nanos();
+        write!(formatter, "{}.{:03}", nanoseconds / 1_000, nanoseconds % 1_000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_is_escaped() {
+        let text = "a \"name\" with \\, a\ttab, a\nline, \u{1} and \u{fc}\u{2028}";
+        assert_eq!(
+            Text(text).to_string(),
+            "\"a \\\"name\\\" with \\\\, a\\u0009tab, a\\u000aline, \\u0001 and \u{fc}\u{2028}\""
+        );
+    }
+
+    #[test]
+    fn time_has_three_digits_behind_the_point() {
+        assert_eq!(Microseconds(Duration::from_nanos(1_002_003)).to_string(), "1002.003");
+        assert_eq!(Microseconds(Duration::from_nanos(7)).to_string(), "0.007");
+    }
+}

@@ -1,0 +1,106 @@
+//! [`observe_calls`]: who watches the calls of the driver.
+
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+use curium_driver::{Call, CallSpans, Function, observe_calls};
+use curium_memory::DeviceBuffer;
+use curium_sys::CUresult;
+use curium_tests::on_driver;
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+
+#[test]
+fn observer_is_told_every_call_of_an_operation_in_order() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let calls = Arc::new(Mutex::new(Vec::new()));
+        let (seen, me) = (Arc::clone(&calls), thread::current().id());
+        let guard = observe_calls(move |call: &Call<'_>| {
+            if thread::current().id() == me {
+                seen.lock().expect("nobody panics").push((call.function, call.code));
+            }
+        });
+        let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
+        assert_eq!(buffer.to_vec().expect("the copy succeeds"), [0; 4]);
+        drop(guard);
+        let expected = [
+            Function::cuMemAllocAsync,
+            Function::cuMemsetD8Async,
+            Function::cuMemcpyDtoHAsync_v2,
+            Function::cuStreamSynchronize,
+        ];
+        let expected = expected.map(|function| (function, CUresult::CUDA_SUCCESS));
+        assert_eq!(*calls.lock().expect("nobody panics"), expected);
+    });
+}
+
+/// Notes spans as lines.
+#[derive(Clone, Default)]
+struct Notes(Arc<Mutex<Vec<String>>>);
+
+impl Notes {
+    fn add(&self, line: String) {
+        self.0.lock().expect("nobody panics").push(line);
+    }
+}
+
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn std::fmt::Debug) {
+        self.0 += &format!(" {field}={value:?}");
+    }
+}
+
+impl Subscriber for Notes {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == "curium::call"
+    }
+
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        let mut line = Line(span.metadata().name().to_owned());
+        span.record(&mut line);
+        self.add(line.0);
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, values: &Record<'_>) {
+        let mut line = Line("record".to_owned());
+        values.record(&mut line);
+        self.add(line.0);
+    }
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, _: &Event<'_>) {}
+
+    fn enter(&self, _: &Id) {
+        self.add("enter".to_owned());
+    }
+
+    fn exit(&self, _: &Id) {
+        self.add("exit".to_owned());
+    }
+}
+
+#[test]
+fn call_is_a_span_with_its_function_and_code() {
+    on_driver(|test| {
+        let spans_of_a_call = || {
+            let notes = Notes::default();
+            tracing::subscriber::with_default(notes.clone(), || {
+                let _guard = observe_calls(CallSpans::new());
+                test.device().total_memory().expect("a device has memory");
+            });
+            let lines = notes.0.lock().expect("nobody panics").clone();
+            let total = lines.iter().position(|line| line == "cuda function=\"cuDeviceTotalMem_v2\"")?;
+            Some(lines[total..].to_vec())
+        };
+        // `tracing` misses a span whose place in the code another thread meets for the first time just now, until there is a new
+        // subscriber.
+        let lines = (0..10).find_map(|_| spans_of_a_call()).expect("the call is a span");
+        assert_eq!(lines, ["cuda function=\"cuDeviceTotalMem_v2\"", "enter", "record code=0", "exit"]);
+    });
+}

@@ -1,0 +1,75 @@
+//! The operations on streams and events beyond the basic ones. Host functions and traces are missing: other threads and drops make calls
+//! for them, which no sweep can count. They have tests of their own.
+
+use curium_driver::{
+    AccessPolicyWindow, DevicePointer, Event, EventFlags, EventPool, MemoryOperation, MemorySyncDomain,
+    MemorySyncDomainMap, RecordFlags, StreamOptions, StreamPool, SynchronizationPolicy, WaitCondition,
+};
+use curium_sys::CUstreamAttrID;
+
+use super::{Operation, made};
+
+pub(super) const OPERATIONS: &[Operation] = &[
+    ("Stream::finished", |fixture| made(pollster::block_on(fixture.stream.finished())?)),
+    ("Stream::id", |fixture| made(fixture.stream.id()?)),
+    ("Stream::flags", |fixture| made(fixture.stream.flags()?)),
+    ("Stream::priority", |fixture| made(fixture.stream.priority()?)),
+    ("Stream::access_policy_window", |fixture| made(fixture.stream.access_policy_window()?)),
+    ("Stream::set_access_policy_window", |fixture| {
+        let window = AccessPolicyWindow::persisting(DevicePointer::from_raw(0), 0);
+        made(fixture.stream.set_access_policy_window(window)?)
+    }),
+    ("Stream::synchronization_policy", |fixture| made(fixture.stream.synchronization_policy()?)),
+    ("Stream::set_synchronization_policy", |fixture| {
+        made(fixture.stream.set_synchronization_policy(SynchronizationPolicy::Spin)?)
+    }),
+    ("Stream::memory_sync_domain", |fixture| made(fixture.stream.memory_sync_domain()?)),
+    ("Stream::set_memory_sync_domain", |fixture| {
+        made(fixture.stream.set_memory_sync_domain(MemorySyncDomain::Default)?)
+    }),
+    ("Stream::memory_sync_domain_map", |fixture| made(fixture.stream.memory_sync_domain_map()?)),
+    ("Stream::set_memory_sync_domain_map", |fixture| {
+        made(fixture.stream.set_memory_sync_domain_map(MemorySyncDomainMap { default: 0, remote: 0 })?)
+    }),
+    ("Stream::copy_attributes_from", |fixture| made(fixture.stream.copy_attributes_from(&fixture.other)?)),
+    ("Stream::raw_attribute", |fixture| {
+        let attribute = CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY;
+        fixture.stream.raw_attribute(attribute).map(|_| super::boxed(()))
+    }),
+    ("Stream::write_value_u32", |fixture| {
+        // SAFETY: the address is that of the buffer, which lives on this stream.
+        made(unsafe { fixture.stream.write_value_u32(fixture.buffer.as_pointer(), 1) }?)
+    }),
+    ("Stream::write_value_u64", |fixture| {
+        // SAFETY: as above; device memory is aligned to more than 8, and the buffer has 16 elements of 4 bytes.
+        made(unsafe { fixture.stream.write_value_u64(fixture.buffer.as_pointer().cast(), 1) }?)
+    }),
+    ("Stream::wait_value_u32", |fixture| {
+        // SAFETY: as above; any value has no bit less than none.
+        made(unsafe { fixture.stream.wait_value_u32(fixture.buffer.as_pointer(), WaitCondition::Nor, 0xf000_0000) }?)
+    }),
+    ("Stream::wait_value_u64", |fixture| {
+        let address = fixture.buffer.as_pointer().cast();
+        // SAFETY: as above.
+        made(unsafe { fixture.stream.wait_value_u64(address, WaitCondition::Nor, 0xf000_0000_0000_0000) }?)
+    }),
+    ("Stream::batch_memory_operations", |fixture| {
+        let address = fixture.buffer.as_pointer();
+        let operations =
+            [MemoryOperation::WriteU32(address, 3), MemoryOperation::WaitU32(address, WaitCondition::Equal, 3)];
+        // SAFETY: as above, and the wait is for what was written.
+        made(unsafe { fixture.stream.batch_memory_operations(&operations) }?)
+    }),
+    ("StreamPool::take", |fixture| made(StreamPool::new(&fixture.context, StreamOptions::new()).take()?)),
+    ("Event::record_with_flags", |fixture| {
+        made(fixture.event.record_with_flags(&fixture.other, RecordFlags::empty())?)
+    }),
+    ("Event::finished", |fixture| made(pollster::block_on(fixture.event.finished())?)),
+    ("Event::into_raw", |fixture| {
+        let event = Event::new(&fixture.context, EventFlags::empty())?;
+        let raw = event.into_raw().map_err(|(_, error)| error)?;
+        // SAFETY: the handle is live and nobody's.
+        made(unsafe { Event::from_raw(&fixture.context, raw) })
+    }),
+    ("EventPool::take", |fixture| made(EventPool::new(&fixture.context, EventFlags::empty()).take()?)),
+];

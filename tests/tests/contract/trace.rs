@@ -1,0 +1,134 @@
+//! [`Trace`]: host calls and device work on one timeline.
+
+use std::thread;
+use std::time::Duration;
+
+use curium_driver::{Function, Result, Trace};
+use curium_sim::{Config, Fault};
+use curium_sys::CUresult;
+use curium_tests::{Gate, on_driver, on_simulator};
+use serde_json::Value;
+
+fn write(trace: Trace) -> Value {
+    let mut json = Vec::new();
+    trace.write(&mut json).expect("memory takes everything");
+    serde_json::from_slice(&json).expect("the trace is JSON")
+}
+
+/// The complete events of a category.
+fn events<'a>(trace: &'a Value, category: &str) -> Vec<&'a Value> {
+    let events = trace["traceEvents"].as_array().expect("there are events");
+    events.iter().filter(|event| event["ph"] == "X" && event["cat"] == category).collect()
+}
+
+/// The calls that this thread made: other tests run beside this one, in the same process.
+fn calls_of_this_thread(trace: &Value) -> Vec<&Value> {
+    let name = thread::current().name().expect("the harness names its threads").to_owned();
+    let rows = trace["traceEvents"].as_array().expect("there are events");
+    let row = rows.iter().find(|row| row["name"] == "thread_name" && row["pid"] == 1 && row["args"]["name"] == *name);
+    let thread = &row.expect("the thread has a row")["tid"];
+    events(trace, "call").into_iter().filter(|call| call["tid"] == *thread).collect()
+}
+
+/// When an event began and ended, in microseconds.
+fn span(event: &Value) -> (f64, f64) {
+    let begin = event["ts"].as_f64().expect("an event has a time");
+    (begin, begin + event["dur"].as_f64().expect("an event has a duration"))
+}
+
+#[test]
+fn trace_has_the_calls_of_the_host_with_their_codes() {
+    on_driver(|test| {
+        let trace = Trace::start();
+        test.driver().device(1_000).expect_err("there are not that many devices");
+        let trace = write(trace);
+        let call = events(&trace, "call").into_iter().find(|call| {
+            call["name"] == "cuDeviceGet" && call["args"]["code"] == CUresult::CUDA_ERROR_INVALID_DEVICE.0
+        });
+        let (begin, end) = span(call.expect("the call is there"));
+        assert!(begin >= 0.0 && end >= begin);
+    });
+}
+
+#[test]
+fn work_of_a_stream_is_placed_between_its_launch_and_its_end_on_the_host() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let trace = Trace::start();
+        let gate = trace.on_stream(&stream, "a \"gate\"\n", || Ok(Gate::on(&stream))).expect("it is recorded");
+        thread::sleep(Duration::from_millis(60));
+        gate.open();
+        stream.synchronize().expect("a stream can be waited for");
+        let trace = write(trace);
+        let work = events(&trace, "work");
+        let [work] = work[..] else { panic!("one piece of work: {work:?}") };
+        assert_eq!(work["name"], "a \"gate\"\n");
+        let (begin, end) = span(work);
+        // A simulator may hold the first event back for a while, but not the whole time.
+        assert!(end - begin >= 19_000.0, "the gate was closed for 60 ms: {begin} to {end}");
+        let calls = calls_of_this_thread(&trace);
+        let last = |name: &str| calls.iter().rev().find(|call| call["name"] == name).map(|call| span(call));
+        let (launched, _) = last("cuLaunchHostFunc").expect("the gate was launched");
+        let (_, waited) = last("cuStreamSynchronize").expect("the stream was waited for");
+        // The clocks are compared to within the time that an event takes, which is short next to this.
+        assert!(begin > launched - 10_000.0 && end < waited + 10_000.0, "{launched} {begin} {end} {waited}");
+    });
+}
+
+#[test]
+fn each_stream_and_thread_has_a_row_with_a_name() {
+    on_driver(|test| {
+        let streams = [test.stream(), test.stream()];
+        let trace = Trace::start();
+        for stream in &streams {
+            trace.on_stream(stream, "nothing", || Ok(())).expect("it is recorded");
+        }
+        let trace = write(trace);
+        let rows: Vec<_> =
+            events(&trace, "work").iter().map(|work| (work["pid"].clone(), work["tid"].clone())).collect();
+        assert_eq!(rows.len(), 2);
+        assert_eq!(rows[0].0, rows[1].0, "one device");
+        assert_ne!(rows[0].1, rows[1].1, "two streams");
+        let names = trace["traceEvents"].as_array().expect("there are events");
+        for (process, thread) in rows {
+            let is_name = |event: &&Value| event["name"] == "thread_name" && event["pid"] == process;
+            assert!(names.iter().filter(is_name).any(|event| event["tid"] == thread), "the row has a name");
+        }
+    });
+}
+
+#[test]
+fn trace_says_what_did_not_fit() {
+    on_driver(|test| {
+        let trace = Trace::with_capacity(1);
+        for _ in 0..5 {
+            test.driver().device_count().expect("the driver counts");
+        }
+        let trace = write(trace);
+        assert_eq!(events(&trace, "call").len(), 1);
+        assert!(trace["otherData"]["calls_dropped"].as_u64() >= Some(4));
+    });
+}
+
+#[test]
+fn work_whose_time_is_unknown_is_counted() {
+    on_simulator(Config::new(), |test, simulator| {
+        let stream = test.stream();
+        let trace = Trace::start();
+        trace.on_stream(&stream, "lost", || Ok(())).expect("it is recorded");
+        simulator.inject(Fault::on(Function::cuEventSynchronize).always().returns(CUresult::CUDA_ERROR_LAUNCH_FAILED));
+        let trace = write(trace);
+        simulator.clear_faults();
+        assert_eq!((events(&trace, "work").len(), &trace["otherData"]["work_lost"]), (0, &Value::from(1)));
+    });
+}
+
+#[test]
+fn error_of_the_work_is_the_error_of_the_trace() {
+    on_driver(|test| {
+        let (stream, trace) = (test.stream(), Trace::start());
+        let result: Result<()> = trace.on_stream(&stream, "fails", || test.driver().device(1_000).map(|_| ()));
+        assert_eq!(result.expect_err("the device is absent").function(), Some(Function::cuDeviceGet));
+        assert_eq!(events(&write(trace), "work").len(), 0);
+    });
+}
