@@ -3,6 +3,7 @@
 mod code;
 mod hint;
 
+use std::any::Any;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -31,6 +32,30 @@ pub enum Error {
     /// An argument was refused before the driver was called.
     #[error(transparent)]
     Argument(#[from] Box<ArgumentError>),
+    /// A function that the driver called for you panicked.
+    #[error(transparent)]
+    Panic(#[from] Box<PanicError>),
+}
+
+/// A function that the driver called for you panicked.
+#[derive(Debug, ThisError)]
+#[error("a host function panicked: {message}")]
+#[non_exhaustive]
+pub struct PanicError {
+    /// What the panic said; empty if it was no text.
+    pub message: Box<str>,
+}
+
+impl PanicError {
+    /// The panic with this payload.
+    #[cold]
+    pub(crate) fn new(payload: Box<dyn Any + Send>) -> Self {
+        let text = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref().map(String::as_str));
+        let message = text.unwrap_or_default().into();
+        // The payload is the user's, and dropping it may panic.
+        std::mem::forget(payload);
+        Self { message }
+    }
 }
 
 /// An argument was refused before the driver was called.
@@ -87,7 +112,7 @@ impl Error {
         match self {
             Self::Call(error) => Some(error.function),
             Self::Missing(error) => Some(error.function),
-            Self::Load(_) | Self::Argument(_) => None,
+            Self::Load(_) | Self::Argument(_) | Self::Panic(_) => None,
         }
     }
 
@@ -97,7 +122,7 @@ impl Error {
         match self {
             Self::Call(error) => ErrorClass::of(error.code),
             Self::Load(_) | Self::Missing(_) => ErrorClass::System,
-            Self::Argument(_) => ErrorClass::Usage,
+            Self::Argument(_) | Self::Panic(_) => ErrorClass::Usage,
         }
     }
 

@@ -1,16 +1,23 @@
 //! An event: a point in a stream.
 
+mod ipc;
+mod pool;
+
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use bitflags::bitflags;
-use curium_sys::{CUevent, CUevent_flags, CUevent_st};
+use curium_sys::{CUevent, CUevent_flags, CUevent_record_flags, CUevent_st};
+
+pub use self::ipc::IpcEventHandle;
+pub use self::pool::{EventPool, PooledEvent};
 
 use crate::call;
 use crate::handle::Handle;
 use crate::release::release;
 use crate::stream::finished;
-use crate::{Context, Driver, Error, Result, Stream};
+use crate::{Context, Driver, Error, Finished, Result, Stream};
 
 /// A point in a stream that a stream or the host can wait for, and that carries a time.
 ///
@@ -29,6 +36,11 @@ use crate::{Context, Driver, Error, Result, Stream};
 /// # }
 /// ```
 pub struct Event {
+    /// Shared with the futures of this event, which may outlive it.
+    shared: Arc<Shared>,
+}
+
+struct Shared {
     raw: Handle<CUevent_st>,
     context: Context,
 }
@@ -41,6 +53,19 @@ bitflags! {
         const BLOCKING_SYNC = CUevent_flags::CU_EVENT_BLOCKING_SYNC.0;
         /// The event carries no time, which makes it cheaper.
         const DISABLE_TIMING = CUevent_flags::CU_EVENT_DISABLE_TIMING.0;
+        /// Other processes may [open](Event::open_ipc) the event. Needs [`EventFlags::DISABLE_TIMING`].
+        const INTERPROCESS = CUevent_flags::CU_EVENT_INTERPROCESS.0;
+        /// Flags of newer drivers.
+        const _ = !0;
+    }
+}
+
+bitflags! {
+    /// Flags of recording an event.
+    #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+    pub struct RecordFlags: u32 {
+        /// In a capture, the graph records the event as one that others outside wait for, instead of as a dependency inside.
+        const EXTERNAL = CUevent_record_flags::CU_EVENT_RECORD_EXTERNAL.0;
         /// Flags of newer drivers.
         const _ = !0;
     }
@@ -62,19 +87,42 @@ impl Event {
             unsafe { call!(driver, cuEventCreate(&raw mut raw, flags.bits())) }?;
             Ok(raw)
         })?;
-        Ok(Self { raw: Handle::new(raw), context: context.clone() })
+        Ok(Self::owning(context, raw))
+    }
+
+    /// Takes over the event `raw` of `context`, which is destroyed with the result.
+    ///
+    /// # Safety
+    ///
+    /// - `raw` is a live event of this context, in this driver.
+    /// - Nobody else destroys it or uses it once the result is gone.
+    #[must_use]
+    pub unsafe fn from_raw(context: &Context, raw: CUevent) -> Self {
+        Self::owning(context, raw)
+    }
+
+    /// The driver's handle of this event, which is the caller's to destroy from now on.
+    ///
+    /// # Errors
+    ///
+    /// Gives the event back if a future of it still exists.
+    pub fn into_raw(self) -> Result<CUevent, (Self, Error)> {
+        let mut shared = self.unshare("Event::into_raw")?;
+        let raw = shared.raw.raw();
+        shared.raw.clear();
+        Ok(raw)
     }
 
     /// The context that this event belongs to.
     #[must_use]
     pub fn context(&self) -> &Context {
-        &self.context
+        &self.shared.context
     }
 
     /// The driver's handle of this event. It is valid for as long as this event exists.
     #[must_use]
     pub fn as_raw(&self) -> CUevent {
-        self.raw.raw()
+        self.shared.raw.raw()
     }
 
     /// Marks the point behind all work that is on `stream` now, in place of the point marked before.
@@ -89,6 +137,20 @@ impl Event {
         self.driver().expect_same(stream.driver(), "Event::record")?;
         // SAFETY: the event and the stream are live and belong to this driver.
         unsafe { call!(self.driver(), cuEventRecord(self.as_raw(), stream.as_raw())) }
+    }
+
+    /// As [`Event::record`], with flags.
+    ///
+    /// CUDA: `cuEventRecordWithFlags`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Event::record`]; `CUDA_ERROR_INVALID_VALUE` for flags that do not apply.
+    #[doc(alias = "cuEventRecordWithFlags")]
+    pub fn record_with_flags(&self, stream: &Stream, flags: RecordFlags) -> Result<()> {
+        self.driver().expect_same(stream.driver(), "Event::record_with_flags")?;
+        // SAFETY: the event and the stream are live and belong to this driver.
+        unsafe { call!(self.driver(), cuEventRecordWithFlags(self.as_raw(), stream.as_raw(), flags.bits())) }
     }
 
     /// Whether the point marked last has been reached. Does not wait.
@@ -148,39 +210,82 @@ impl Event {
         Ok(Duration::try_from_secs_f64(milliseconds / 1e3).unwrap_or_default())
     }
 
+    /// Becomes ready when the point marked last has been reached, or with the error of the context if that will never be. If the
+    /// event is recorded anew meanwhile, the new point counts. Nothing is put on the stream.
+    ///
+    /// Until then the event is looked at now and then, so that the answer comes late by up to a sixteenth of the time that it
+    /// took, and never by more than some milliseconds; [`Stream::finished`] is quicker. See [`Finished`] for what awaits it.
+    ///
+    /// CUDA: `cuEventQuery`, `cuThreadExchangeStreamCaptureMode`.
+    #[doc(alias = "cuEventQuery")]
+    pub fn finished(&self) -> Finished {
+        Finished::of_event(self)
+    }
+
     /// Destroys the event, which [`Drop`] does as well, and says whether it succeeded. A record that is pending completes.
     ///
     /// CUDA: `cuEventDestroy_v2`.
     ///
     /// # Errors
     ///
-    /// Gives the event back if the driver refuses.
+    /// Gives the event back if a future of it still exists, or if the driver refuses.
     #[doc(alias = "cuEventDestroy")]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.destroy().map_err(|error| (self, error))
+    pub fn close(self) -> Result<(), (Self, Error)> {
+        let mut event = self.unshare("Event::close")?;
+        match event.destroy() {
+            Ok(()) => Ok(()),
+            Err(error) => Err((Self { shared: Arc::new(event) }, error)),
+        }
     }
 
     /// The driver that this event belongs to.
     #[must_use]
     pub fn driver(&self) -> &Driver {
-        self.context.driver()
+        self.shared.context.driver()
     }
 
+    fn owning(context: &Context, raw: CUevent) -> Self {
+        Self { shared: Arc::new(Shared { raw: Handle::new(raw), context: context.clone() }) }
+    }
+
+    /// Another value for the same event.
+    pub(crate) fn share(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
+    }
+
+    /// Whether no future of this event exists.
+    fn is_unshared(&self) -> bool {
+        Arc::strong_count(&self.shared) == 1
+    }
+
+    fn unshare(self, operation: &'static str) -> Result<Shared, (Self, Error)> {
+        Arc::try_unwrap(self.shared)
+            .map_err(|shared| (Self { shared }, Error::argument(operation, "a future of the event still exists")))
+    }
+}
+
+impl Shared {
     fn destroy(&mut self) -> Result<()> {
         // SAFETY: the event is live, nobody else has its handle, and it is forgotten once it is destroyed.
-        unsafe { call!(self.driver(), cuEventDestroy_v2(self.as_raw())) }?;
+        unsafe { call!(self.context.driver(), cuEventDestroy_v2(self.raw.raw())) }?;
         self.raw.clear();
         Ok(())
     }
 }
 
-impl fmt::Debug for Event {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Event({:?})", self.raw)
+impl AsRef<Driver> for Event {
+    fn as_ref(&self) -> &Driver {
+        self.driver()
     }
 }
 
-impl Drop for Event {
+impl fmt::Debug for Event {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Event({:?})", self.shared.raw)
+    }
+}
+
+impl Drop for Shared {
     fn drop(&mut self) {
         if !self.raw.is_cleared() {
             release(|| self.destroy());

@@ -42,28 +42,38 @@
 //! ```
 
 mod call;
+mod call_spans;
+mod capture_mode;
 mod context;
 mod current;
 mod device;
 mod driver;
 mod error;
 mod event;
+mod finished;
+mod global;
 mod handle;
 pub mod hazard;
+mod hook;
+mod host_function;
+mod image;
 mod jit;
 mod kernel;
 mod launch;
 mod library;
+mod linker;
 mod module;
 mod pointer;
 mod release;
 mod resource;
 mod signature;
 mod stream;
+mod watch;
 
 pub use curium_sys as sys;
 pub use curium_sys::{CudaVersion, Function};
 
+pub use self::call_spans::CallSpans;
 pub use self::context::{
     CacheConfig, Context, ContextFlags, ContextKind, ContextOptions, GraphicsQueue, GreenContextFlags,
     GreenContextOptions, Limit, MemoryInfo, PrimaryState, PriorityRange, RawContext, RdmaScope, SharedMemoryConfig,
@@ -74,16 +84,31 @@ pub use self::device::{
     NotificationListener, NumaConfig, PeerLink, RdmaFlushOptions, RdmaWritesOrdering, Topology, TopologyDevice,
 };
 pub use self::driver::Driver;
-pub use self::error::{ArgumentError, CallError, Error, ErrorClass, Result};
-pub use self::event::{Event, EventFlags};
-pub use self::kernel::{Kernel, SafeKernel};
-pub use self::launch::{Dimensions, LaunchConfig};
+pub use self::error::{ArgumentError, CallError, Error, ErrorClass, PanicError, Result};
+pub use self::event::{Event, EventFlags, EventPool, IpcEventHandle, PooledEvent, RecordFlags};
+pub use self::finished::Finished;
+pub use self::global::Global;
+#[doc(hidden)]
+pub use self::hook::Observation;
+pub use self::hook::{Call, CallObserver, CallObserverGuard, observe_calls};
+pub use self::host_function::HostFunction;
+pub use self::image::{Image, ImageKind};
+pub use self::jit::{HostSymbol, JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget, LtoOptions};
+pub use self::kernel::{
+    Carveout, ClusterScheduling, Kernel, KernelParameter, LoadState, OccupancyFlags, SafeKernel, SharedMemoryMode,
+    SuggestedSize, Untyped,
+};
+pub use self::launch::{ClusterPortability, Dimensions, EventTrigger, LaunchAttributes, LaunchConfig};
 pub use self::library::Library;
-pub use self::module::Module;
+pub use self::linker::{LinkInput, LinkedImage, Linker};
+pub use self::module::{LoadingMode, Module};
 pub use self::pointer::DevicePointer;
 pub use self::release::{DropObserver, is_exiting, release, report, set_drop_observer};
 pub use self::resource::{
     Multiprocessors, Partition, Partitioning, SplitFlags, WorkQueue, WorkQueueConfig, WorkQueueScope,
 };
 pub use self::signature::{Argument, Arguments, ByValue, Parameter, Signature};
-pub use self::stream::{Stream, StreamFlags, StreamOptions};
+pub use self::stream::{
+    AccessPolicyWindow, AccessProperty, AttachMode, MemoryOperation, MemorySyncDomain, MemorySyncDomainMap,
+    PooledStream, Stream, StreamFlags, StreamOptions, StreamPool, SynchronizationPolicy, WaitCondition,
+};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use curium_sys::CUresult;
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 
 use crate::{Error, Result};
 
@@ -14,6 +14,12 @@ pub type DropObserver = Arc<dyn Fn(&Error) + Send + Sync>;
 
 static OBSERVER: RwLock<Option<DropObserver>> = RwLock::new(None);
 static EXITING: AtomicBool = AtomicBool::new(false);
+/// Held by threads of this crate while they call the driver, and by nobody once the process exits.
+static BACKGROUND: Mutex<()> = Mutex::new(());
+
+/// How long the exit of the process waits for the call of a background thread to return.
+#[cfg(not(miri))]
+const EXIT_PATIENCE: std::time::Duration = std::time::Duration::from_secs(1);
 
 /// Has `observer` told of every failure in a drop, in place of the observer before it; `None` ends that.
 ///
@@ -48,7 +54,19 @@ pub fn report(error: &Error) {
     let observer = OBSERVER.read().clone();
     if let Some(observer) = observer {
         // A drop must not panic; the observer's panic has been printed by the panic hook.
-        let _ = catch_unwind(AssertUnwindSafe(|| observer(error)));
+        contain(|| observer(error));
+    }
+}
+
+/// Runs the user's code such that a panic ends here, and says whether there was none.
+pub(crate) fn contain(operation: impl FnOnce()) -> bool {
+    match catch_unwind(AssertUnwindSafe(operation)) {
+        Ok(()) => true,
+        Err(payload) => {
+            // The payload is the user's as well, and dropping it may panic.
+            std::mem::forget(payload);
+            false
+        }
     }
 }
 
@@ -57,6 +75,12 @@ pub fn report(error: &Error) {
 #[must_use]
 pub fn is_exiting() -> bool {
     EXITING.load(Ordering::Acquire)
+}
+
+/// Runs `operation`, which calls the driver from a thread of this crate, unless the process exits; its exit waits for the end.
+pub(crate) fn unless_exiting<T>(operation: impl FnOnce() -> T) -> Option<T> {
+    let _guard = BACKGROUND.lock();
+    (!is_exiting()).then(operation)
 }
 
 /// Learns of the process's exit before the driver ends itself: handlers run in the opposite order of their registration, and
@@ -74,6 +98,8 @@ pub(crate) fn watch_for_exit() {
 #[cfg(not(miri))]
 extern "C" fn on_exit() {
     EXITING.store(true, Ordering::Release);
+    // Whoever holds the lock is in the driver, which must not end under its feet.
+    drop(BACKGROUND.try_lock_for(EXIT_PATIENCE));
 }
 
 // SAFETY: `atexit` of the C library has this signature; the handler only stores a flag.

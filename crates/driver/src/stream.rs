@@ -1,17 +1,29 @@
 //! A stream: work in order.
 
+mod attribute;
+mod foreign;
+mod memory_operation;
+mod pool;
+
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use bitflags::bitflags;
-use curium_sys::{CUresult, CUstream, CUstream_flags, CUstream_st};
+use curium_sys::{CUresult, CUstream, CUstream_flags, CUstream_st, CUstreamCaptureStatus};
+
+pub use self::attribute::{
+    AccessPolicyWindow, AccessProperty, MemorySyncDomain, MemorySyncDomainMap, SynchronizationPolicy,
+};
+use self::foreign::Ownership;
+pub use self::memory_operation::{AttachMode, MemoryOperation, WaitCondition};
+pub use self::pool::{PooledStream, StreamPool};
 
 use crate::call;
 use crate::handle::Handle;
 use crate::hazard::Tail;
 use crate::release::release;
-use crate::{Context, Driver, Error, Event, Result};
+use crate::{Context, Device, Driver, Error, Event, EventFlags, EventPool, Finished, PooledEvent, Result};
 
 /// A queue of work on a device: what is put on one stream runs in order, and streams run beside each other. Clones are cheap
 /// and stand for the same stream.
@@ -29,7 +41,7 @@ pub struct Stream {
 pub struct StreamOptions {
     /// Flags of the stream; the default is [`StreamFlags::NON_BLOCKING`].
     pub flags: StreamFlags,
-    /// Lower numbers go first; the driver clamps the value to the device's range. The default is 0.
+    /// Lower numbers go first; the driver clamps the value to the range of the device. The default is 0, the lowest priority.
     pub priority: i32,
 }
 
@@ -49,10 +61,13 @@ static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(1);
 
 struct Shared {
     raw: Handle<CUstream_st>,
+    ownership: Ownership,
     driver: Driver,
     context: Context,
     identity: u64,
     tail: Tail,
+    /// Events that mark points for those who wait without blocking.
+    markers: OnceLock<EventPool>,
 }
 
 impl StreamOptions {
@@ -101,11 +116,7 @@ impl Stream {
             unsafe { call!(driver, cuStreamCreateWithPriority(&raw mut raw, flags.bits(), priority)) }?;
             Ok(raw)
         })?;
-        let driver = context.driver().clone();
-        let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
-        let shared =
-            Shared { raw: Handle::new(raw), driver, context: context.clone(), identity, tail: Tail::default() };
-        Ok(Self { shared: Arc::new(shared) })
+        Ok(Self::with_ownership(context, raw, Ownership::Owned))
     }
 
     /// The context that this stream belongs to.
@@ -154,6 +165,20 @@ impl Stream {
         finished(unsafe { call!(self.driver(), cuStreamQuery(self.as_raw())) })
     }
 
+    /// Becomes ready when all work that is on this stream now is done, or with the error of the context if that will never be.
+    ///
+    /// An event and a small host function are put on the stream, so that the answer comes at once; later work of the stream waits for
+    /// the host function, some microseconds. [`Event::finished`] spares that. See [`Finished`] for what awaits it.
+    ///
+    /// On a stream that is being captured the answer is an argument error.
+    ///
+    /// CUDA: `cuStreamIsCapturing`, `cuStreamQuery`, `cuEventRecord`, `cuLaunchHostFunc`, `cuThreadExchangeStreamCaptureMode`.
+    #[doc(alias = "cuStreamQuery")]
+    #[doc(alias = "cuStreamAddCallback")]
+    pub fn finished(&self) -> Finished {
+        Finished::of_stream(self)
+    }
+
     /// Has all later work on this stream wait for `event`, as it was recorded last. The host does not wait.
     ///
     /// CUDA: `cuStreamWaitEvent`.
@@ -168,17 +193,68 @@ impl Stream {
         unsafe { call!(self.driver(), cuStreamWaitEvent(self.as_raw(), event.as_raw(), 0)) }
     }
 
+    /// The number that the driver gives the stream, which no other stream of the process has.
+    ///
+    /// CUDA: `cuStreamGetId`, since 12.0.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuStreamGetId")]
+    pub fn id(&self) -> Result<u64> {
+        let mut id = 0;
+        // SAFETY: `id` is a valid place for the answer, and the stream is live.
+        unsafe { call!(self.driver(), cuStreamGetId(self.as_raw(), &raw mut id)) }?;
+        Ok(id)
+    }
+
+    /// The flags of the stream.
+    ///
+    /// CUDA: `cuStreamGetFlags`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuStreamGetFlags")]
+    pub fn flags(&self) -> Result<StreamFlags> {
+        let mut flags = 0;
+        // SAFETY: `flags` is a valid place for the answer, and the stream is live.
+        unsafe { call!(self.driver(), cuStreamGetFlags(self.as_raw(), &raw mut flags)) }?;
+        Ok(StreamFlags::from_bits_retain(flags))
+    }
+
+    /// The priority that the stream got, after clamping. Lower numbers go first.
+    ///
+    /// CUDA: `cuStreamGetPriority`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuStreamGetPriority")]
+    pub fn priority(&self) -> Result<i32> {
+        let mut priority = 0;
+        // SAFETY: `priority` is a valid place for the answer, and the stream is live.
+        unsafe { call!(self.driver(), cuStreamGetPriority(self.as_raw(), &raw mut priority)) }?;
+        Ok(priority)
+    }
+
+    /// The device that the stream's work runs on.
+    #[must_use]
+    pub fn device(&self) -> &Device {
+        self.context().device()
+    }
+
     /// Destroys the stream, which [`Drop`] does as well, and says whether it succeeded. Work that is still on it completes.
     ///
     /// CUDA: `cuStreamDestroy_v2`.
     ///
     /// # Errors
     ///
-    /// Gives the stream back if clones of it or buffers that were used on it still exist, or if the driver refuses.
+    /// Gives the stream back if clones of it or buffers that were used on it still exist, or if the driver refuses. A stream that is
+    /// not ours to destroy is only let go.
     #[doc(alias = "cuStreamDestroy")]
     pub fn close(self) -> Result<(), (Self, Error)> {
-        let mut stream = Arc::try_unwrap(self.shared)
-            .map_err(|shared| (Self { shared }, Error::argument("Stream::close", "the stream is still in use")))?;
+        let mut stream = self.unshare("Stream::close")?;
         match stream.destroy() {
             Ok(()) => Ok(()),
             Err(error) => Err((Self { shared: Arc::new(stream) }, error)),
@@ -195,6 +271,42 @@ impl Stream {
     pub(crate) fn tail(&self) -> &Tail {
         &self.shared.tail
     }
+
+    /// An event for a point that is waited for without blocking.
+    pub(crate) fn marker(&self) -> Result<PooledEvent> {
+        let markers = || EventPool::new(self.context(), EventFlags::DISABLE_TIMING);
+        self.shared.markers.get_or_init(markers).take()
+    }
+
+    /// An argument error of `operation` if the stream is being captured.
+    pub(crate) fn refuse_capture(&self, operation: &'static str) -> Result<()> {
+        let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+        // SAFETY: `status` is a valid place for the answer, and the stream is live.
+        unsafe { call!(self.driver(), cuStreamIsCapturing(self.as_raw(), &raw mut status)) }?;
+        if status == CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE {
+            return Ok(());
+        }
+        Err(Error::argument(operation, "the stream is being captured"))
+    }
+
+    fn with_ownership(context: &Context, raw: CUstream, ownership: Ownership) -> Self {
+        let shared = Shared {
+            raw: Handle::new(raw),
+            ownership,
+            driver: context.driver().clone(),
+            context: context.clone(),
+            identity: NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed),
+            tail: Tail::default(),
+            markers: OnceLock::new(),
+        };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// The only share of the stream.
+    fn unshare(self, operation: &'static str) -> Result<Shared, (Self, Error)> {
+        Arc::try_unwrap(self.shared)
+            .map_err(|shared| (Self { shared }, Error::argument(operation, "the stream is still in use")))
+    }
 }
 
 /// The answer of a query: `CUDA_ERROR_NOT_READY` means that there is work left.
@@ -207,10 +319,13 @@ pub(crate) fn finished(result: Result<()>) -> Result<bool> {
 }
 
 impl Shared {
+    /// Destroys the stream if it is ours, and not destroyed yet.
     fn destroy(&mut self) -> Result<()> {
-        // SAFETY: the stream is live, nobody else has its handle, and it is forgotten once it is destroyed.
-        unsafe { call!(&self.driver, cuStreamDestroy_v2(self.raw.raw())) }?;
-        self.raw.clear();
+        if matches!(self.ownership, Ownership::Owned) {
+            // SAFETY: the stream is live, nobody else has its handle, and it is forgotten once it is destroyed.
+            unsafe { call!(&self.driver, cuStreamDestroy_v2(self.raw.raw())) }?;
+            self.ownership = Ownership::Foreign(None);
+        }
         Ok(())
     }
 }
@@ -238,7 +353,7 @@ impl fmt::Debug for Stream {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        if !self.raw.is_cleared() {
+        if matches!(self.ownership, Ownership::Owned) {
             release(|| self.destroy());
         }
     }

@@ -3,6 +3,7 @@
 //! A method receives the arguments of C as they came and returns `Ok` or the code. Handles and null pointers are checked in
 //! it; what every call has in common happens in [`Driver::admit`].
 
+mod capture_mode;
 mod context;
 mod copy;
 mod device;
@@ -17,15 +18,19 @@ mod image;
 mod kernel;
 mod launch;
 mod library;
+mod link;
 mod memset;
 mod module;
 mod notification;
 mod occupancy;
 mod pointer;
 mod pool;
+mod profiler;
 mod resource;
 mod state;
 mod stream;
+mod stream_attribute;
+mod stream_memory_operation;
 mod symbol;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -41,6 +46,7 @@ pub(crate) use self::function::Function;
 pub(crate) use self::host_function::HostFunction;
 pub(crate) use self::kernel::Kernel;
 pub(crate) use self::library::Library;
+pub(crate) use self::link::Link;
 pub(crate) use self::module::Module;
 pub(crate) use self::notification::Listener;
 pub(crate) use self::resource::{Descriptor, Resources};

@@ -40,6 +40,8 @@ pub(crate) enum Work {
     Device(Box<dyn FnOnce(&Driver) -> Result + Send>),
     /// On the thread of host functions.
     Host(HostFunction),
+    /// Nothing, until the condition is met: it is asked again and again.
+    Wait(Box<dyn Fn(&Driver) -> Result<bool> + Send>),
 }
 
 /// Where work belongs.
@@ -210,6 +212,14 @@ impl Schedule {
 
     fn next_host_function(&mut self) -> Option<(Ticket, Place, HostFunction)> {
         self.host_functions.pop_front()
+    }
+
+    /// Puts back work whose condition is not met.
+    fn put_back(&mut self, ticket: Ticket, work: Work) {
+        if let Some(node) = self.nodes.get_mut(&ticket) {
+            node.work = Some(work);
+            self.ready.push(ticket);
+        }
     }
 
     /// Marks work as done, so that what waits for it can run.

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use curium_driver::{Event, EventFlags, Function, Result};
+use curium_driver::{Event, EventFlags, Function, RecordFlags, Result};
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
 use curium_tests::{Gate, TestDriver, on_driver, on_simulator, stream_work};
@@ -171,5 +171,26 @@ fn event_that_the_driver_does_not_destroy_is_given_back_by_close() {
         event.synchronize().expect("the event is still there");
         drop(event);
         assert_eq!(simulator.live_handles().events, 0);
+    });
+}
+
+#[test]
+fn raw_event_is_taken_over_and_given_away() {
+    on_driver(|test| {
+        let (context, first) = (test.context(), event(test, EventFlags::DISABLE_TIMING));
+        let raw = test.assert_calls(Function::cuEventDestroy_v2, 0, || first.into_raw().expect("no future exists"));
+        // SAFETY: the handle is live and now nobody's.
+        let second = unsafe { Event::from_raw(&context, raw) };
+        second.record_with_flags(&test.stream(), RecordFlags::empty()).expect("an event can be recorded");
+        test.assert_calls(Function::cuEventDestroy_v2, 1, || drop(second));
+    });
+}
+
+#[test]
+fn unknown_record_flags_are_an_error() {
+    on_driver(|test| {
+        let flags = RecordFlags::from_bits_retain(0x80);
+        let result = event(test, EventFlags::DISABLE_TIMING).record_with_flags(&test.stream(), flags);
+        assert_eq!(code(result), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
     });
 }

@@ -9,6 +9,7 @@ use curium_sys::{
 };
 
 use crate::argument::Pointer;
+use crate::driver::stream_attribute::Attributes;
 use crate::driver::{Context, Driver, Result, State, context};
 use crate::handle::{Fate, Id, Kind, Object};
 use crate::schedule::{Place, Ticket, Work};
@@ -23,6 +24,7 @@ pub(crate) struct Stream {
     pub(crate) number: u64,
     /// The last work in the queue.
     pub(crate) tail: Option<Ticket>,
+    pub(crate) attributes: Attributes,
 }
 
 /// How a stream and the legacy default stream wait for each other.
@@ -45,7 +47,15 @@ const GREATEST_PRIORITY: i32 = -5;
 
 impl Stream {
     pub(crate) fn default_of(context: Id<Context>, class: Class, number: u64) -> Self {
-        Self { context, class, is_created: false, priority: LEAST_PRIORITY, number, tail: None }
+        Self {
+            context,
+            class,
+            is_created: false,
+            priority: LEAST_PRIORITY,
+            number,
+            tail: None,
+            attributes: Attributes::default(),
+        }
     }
 }
 
@@ -62,9 +72,17 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let class = if flags == NON_BLOCKING { Class::NonBlocking } else { Class::Blocking };
-        let priority = priority.clamp(GREATEST_PRIORITY, LEAST_PRIORITY);
+        let priority = clamped(priority);
         let number = state.next_number();
-        let stream = Stream { context, class, is_created: true, priority, number, tail: None };
+        let stream = Stream {
+            context,
+            class,
+            is_created: true,
+            priority,
+            number,
+            tail: None,
+            attributes: Attributes::default(),
+        };
         place.write(state.streams.insert(stream).as_raw())
     }
 
@@ -228,6 +246,11 @@ impl State {
 impl context::Limits {
     /// The priorities that streams can have: the least and the greatest.
     pub(crate) const STREAM_PRIORITIES: (i32, i32) = (LEAST_PRIORITY, GREATEST_PRIORITY);
+}
+
+/// A priority of the device's range.
+pub(super) fn clamped(priority: i32) -> i32 {
+    priority.clamp(GREATEST_PRIORITY, LEAST_PRIORITY)
 }
 
 /// The handle of a stream that is none of the default ones.

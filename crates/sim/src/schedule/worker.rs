@@ -3,12 +3,15 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, MutexGuard, PoisonError};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use curium_sys::CUresult;
 
 use crate::driver::{Driver, HostFunction, Result, State};
 use crate::schedule::{Next, Place, Ticket, Work};
+
+/// How long a worker pauses before it asks for a condition again.
+const PAUSE: Duration = Duration::from_micros(100);
 
 impl Driver {
     /// Wakes the workers, and starts them if these are the first.
@@ -59,6 +62,7 @@ impl Driver {
                     self.changed().notify_all();
                 }
                 Next::Run(ticket, place, Work::Device(work)) => state = self.run(state, ticket, place, work),
+                Next::Run(ticket, place, Work::Wait(is_met)) => state = self.ask(state, ticket, place, is_met),
             }
         }
     }
@@ -77,6 +81,32 @@ impl Driver {
             state = self.lock();
             if let Err(code) = outcome.unwrap_or(Err(CUresult::CUDA_ERROR_UNKNOWN)) {
                 state.fail(place.device, code);
+            }
+        }
+        state.schedule.complete(ticket);
+        self.changed().notify_all();
+        state
+    }
+
+    /// Completes work that waits for a condition if it is met, and puts it back for a little while otherwise.
+    fn ask<'a>(
+        &'a self,
+        mut state: MutexGuard<'a, State>,
+        ticket: Ticket,
+        place: Place,
+        is_met: Box<dyn Fn(&Self) -> Result<bool> + Send>,
+    ) -> MutexGuard<'a, State> {
+        if state.sticky(place.device).is_none() {
+            drop(state);
+            let answer = is_met(self);
+            state = self.lock();
+            match answer {
+                Ok(true) => {}
+                Ok(false) => {
+                    state.schedule.put_back(ticket, Work::Wait(is_met));
+                    return self.changed().wait_timeout(state, PAUSE).unwrap_or_else(PoisonError::into_inner).0;
+                }
+                Err(code) => state.fail(place.device, code),
             }
         }
         state.schedule.complete(ticket);

@@ -1,0 +1,66 @@
+//! Events that several processes share.
+
+use curium_sys::{CUipcEventHandle, CUipcEventHandle_st};
+
+use crate::call;
+use crate::{Context, Event, Result};
+
+/// Names an event of one process to another. It is plain bytes, which any channel between the two can carry.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[repr(transparent)]
+pub struct IpcEventHandle([u8; Self::SIZE]);
+
+impl IpcEventHandle {
+    /// The number of bytes.
+    pub const SIZE: usize = size_of::<CUipcEventHandle>();
+
+    /// The handle with these bytes, which came from [`IpcEventHandle::to_bytes`], mostly in another process.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; Self::SIZE]) -> Self {
+        Self(bytes)
+    }
+
+    /// The bytes of the handle.
+    #[must_use]
+    pub const fn to_bytes(self) -> [u8; Self::SIZE] {
+        self.0
+    }
+}
+
+impl Event {
+    /// The name under which another process can [open](Event::open_ipc) this event, for as long as this value exists.
+    ///
+    /// CUDA: `cuIpcGetEventHandle`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_HANDLE` if the event was made without [`EventFlags::INTERPROCESS`](crate::EventFlags::INTERPROCESS);
+    /// `CUDA_ERROR_NOT_SUPPORTED` where events cannot be shared, as on the simulator.
+    #[doc(alias = "cuIpcGetEventHandle")]
+    pub fn ipc_handle(&self) -> Result<IpcEventHandle> {
+        let mut handle = CUipcEventHandle::default();
+        // SAFETY: `handle` is a valid place for the answer, and the event is live.
+        unsafe { call!(self.driver(), cuIpcGetEventHandle(&raw mut handle, self.as_raw())) }?;
+        Ok(IpcEventHandle(handle.reserved.map(|byte| byte.to_ne_bytes()[0])))
+    }
+
+    /// Opens an event of another process in `context`. It can be recorded, waited for and queried here as well.
+    ///
+    /// CUDA: `cuIpcOpenEventHandle`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_CONTEXT` in the process that the event is of; `CUDA_ERROR_NOT_SUPPORTED` where events cannot be shared,
+    /// as on the simulator.
+    #[doc(alias = "cuIpcOpenEventHandle")]
+    pub fn open_ipc(context: &Context, handle: IpcEventHandle) -> Result<Self> {
+        let handle = CUipcEventHandle_st { reserved: handle.0.map(|byte| std::ffi::c_char::from_ne_bytes([byte])) };
+        let raw = context.entered(|driver| {
+            let mut raw = std::ptr::null_mut();
+            // SAFETY: `raw` is a valid place for the answer, the context is current, and the driver checks the bytes of the handle.
+            unsafe { call!(driver, cuIpcOpenEventHandle(&raw mut raw, handle)) }?;
+            Ok(raw)
+        })?;
+        Ok(Self::owning(context, raw))
+    }
+}

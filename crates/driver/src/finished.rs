@@ -1,0 +1,206 @@
+//! The future of a point in a stream.
+
+use std::fmt;
+use std::future::Future;
+use std::ops::Deref;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use parking_lot::Mutex;
+
+use crate::capture_mode::relaxed;
+use crate::watch::{self, Identity, Pace, Waiter};
+use crate::{Event, PooledEvent, Result, Stream};
+
+/// Becomes ready when a point in a stream has been reached, or with the error of the context if that will never be. Made by
+/// [`Stream::finished`] and [`Event::finished`].
+///
+/// Any executor can await it. No thread is blocked meanwhile: one thread, which all futures of the process share, looks after them.
+/// Dropping it is cheap and ends nothing but the wait.
+///
+/// ```
+/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
+/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
+/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// # fn block_on<T>(future: impl Future<Output = T>) -> T {
+/// #     let mut future = std::pin::pin!(future);
+/// #     let mut context = std::task::Context::from_waker(std::task::Waker::noop());
+/// #     loop {
+/// #         if let std::task::Poll::Ready(value) = future.as_mut().poll(&mut context) {
+/// #             return value;
+/// #         }
+/// #     }
+/// # }
+/// let stream = driver.device(0)?.primary_context()?.stream()?;
+/// # block_on(async {
+/// // … work …
+/// stream.finished().await?;
+/// # Ok::<(), curium_driver::Error>(())
+/// # })?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "a future does nothing unless it is awaited"]
+pub struct Finished {
+    state: State,
+}
+
+enum State {
+    /// The answer is there already; `None` once it was given.
+    Known(Option<Result<()>>),
+    Watched(Identity, Arc<Point>),
+}
+
+/// A point that the shared thread looks after.
+struct Point {
+    event: Mark,
+    progress: Mutex<Progress>,
+}
+
+/// The event behind the work.
+enum Mark {
+    Shared(Event),
+    Own(PooledEvent),
+}
+
+enum Progress {
+    Pending(Option<Waker>),
+    /// The answer, until it was given.
+    Ended(Option<Result<()>>),
+}
+
+impl Finished {
+    pub(crate) fn of_event(event: &Event) -> Self {
+        Self::known_or(|| {
+            if relaxed(event.driver(), || event.is_finished())? {
+                return Ok(None);
+            }
+            Self::watched("Event::finished", Mark::Shared(event.share()), Pace::Polled).map(Some)
+        })
+    }
+
+    pub(crate) fn of_stream(stream: &Stream) -> Self {
+        Self::known_or(|| {
+            stream.refuse_capture("Stream::finished")?;
+            if relaxed(stream.driver(), || stream.is_finished())? {
+                return Ok(None);
+            }
+            let event = stream.marker()?;
+            event.record(stream)?;
+            let future = Self::watched("Stream::finished", Mark::Own(event), Pace::Called)?;
+            future.call_behind(stream)?;
+            Ok(Some(future))
+        })
+    }
+
+    /// What `watch` makes, an answer if there is nothing to wait for, or its error.
+    fn known_or(watch: impl FnOnce() -> Result<Option<Self>>) -> Self {
+        match watch() {
+            Ok(Some(future)) => future,
+            Ok(None) => Self { state: State::Known(Some(Ok(()))) },
+            Err(error) => Self { state: State::Known(Some(Err(error))) },
+        }
+    }
+
+    fn watched(operation: &'static str, event: Mark, pace: Pace) -> Result<Self> {
+        let point = Arc::new(Point { event, progress: Mutex::new(Progress::Pending(None)) });
+        let waiter: Arc<dyn Waiter> = Arc::<Point>::clone(&point);
+        let identity = watch::add(operation, waiter, pace)?;
+        Ok(Self { state: State::Watched(identity, point) })
+    }
+
+    /// Has the driver call when `stream` comes to this point.
+    fn call_behind(&self, stream: &Stream) -> Result<()> {
+        match self.state {
+            State::Watched(identity, _) => watch::call_behind(stream, identity),
+            State::Known(_) => Ok(()),
+        }
+    }
+}
+
+impl Point {
+    fn poll(&self, context: &Context<'_>) -> Poll<Result<()>> {
+        let mut progress = self.progress.lock();
+        let replaced = match &mut *progress {
+            Progress::Ended(answer) => return Poll::Ready(given(answer)),
+            Progress::Pending(Some(waker)) if waker.will_wake(context.waker()) => None,
+            Progress::Pending(waker) => waker.replace(context.waker().clone()),
+        };
+        drop(progress);
+        // Dropping a waker may run the executor's code.
+        drop(replaced);
+        Poll::Pending
+    }
+}
+
+impl Waiter for Point {
+    fn event(&self) -> &Event {
+        &self.event
+    }
+
+    fn queried(&self, answer: Result<bool>) -> bool {
+        let answer = match answer {
+            Ok(false) => return false,
+            Ok(true) => Ok(()),
+            Err(error) => Err(error),
+        };
+        let before = std::mem::replace(&mut *self.progress.lock(), Progress::Ended(Some(answer)));
+        if let Progress::Pending(Some(waker)) = before {
+            waker.wake();
+        }
+        true
+    }
+}
+
+impl Future for Finished {
+    type Output = Result<()>;
+
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        match &mut self.state {
+            State::Known(answer) => Poll::Ready(given(answer)),
+            State::Watched(_, point) => point.poll(context),
+        }
+    }
+}
+
+impl Deref for Mark {
+    type Target = Event;
+
+    fn deref(&self) -> &Event {
+        match self {
+            Self::Shared(event) => event,
+            Self::Own(event) => event,
+        }
+    }
+}
+
+impl fmt::Debug for Finished {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.state {
+            State::Known(_) => formatter.write_str("Finished(known)"),
+            State::Watched(_, point) => write!(formatter, "Finished({:?})", &*point.event),
+        }
+    }
+}
+
+impl Drop for Finished {
+    fn drop(&mut self) {
+        if let State::Watched(identity, _) = self.state {
+            watch::remove(identity);
+        }
+    }
+}
+
+/// Gives the answer out.
+///
+/// # Panics
+///
+/// If it was given before: the future was polled after it was ready.
+fn given(answer: &mut Option<Result<()>>) -> Result<()> {
+    answer.take().expect("a future is not polled after it was ready")
+}
+
+const _: () = {
+    const fn is_send_and_sync<T: Send + Sync + Unpin + 'static>() {}
+    is_send_and_sync::<Finished>();
+};

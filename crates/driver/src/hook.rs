@@ -1,0 +1,303 @@
+//! The call hook: who watches the calls of the driver, and how they are told.
+//!
+//! The rules:
+//!
+//! 1. While nobody watches, a call costs one relaxed load, one branch that is predicted, and one test of a null pointer.
+//! 2. An observer is told on the thread that calls. What it calls itself is not observed, so that it cannot call itself for ever.
+//! 3. Observers are called without any lock of this module: they may install and remove observers, and several threads may be
+//!    in one at a time.
+//! 4. An observer that panics harms nobody: the panic ends there, after the panic hook has printed it.
+//! 5. Whoever was told that a call begins is told that it ended, also if the observer was removed in between.
+
+use std::cell::Cell;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use curium_sys::{CUresult, Function};
+use parking_lot::RwLock;
+
+use crate::Driver;
+use crate::release::contain;
+
+/// A call of the driver that has ended.
+#[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
+pub struct Call<'a> {
+    /// The driver that was called.
+    pub driver: &'a Driver,
+    /// The function.
+    pub function: Function,
+    /// What it returned.
+    pub code: CUresult,
+    /// When it was called.
+    pub started: Instant,
+    /// How long it took.
+    pub duration: Duration,
+}
+
+/// Is told of the calls of the driver. See [`observe_calls`].
+///
+/// A closure that takes a [`Call`] is an observer.
+pub trait CallObserver: Send + Sync {
+    /// `function` is about to be called on this thread.
+    fn before(&self, function: Function) {
+        let _ = function;
+    }
+
+    /// A call has ended on this thread.
+    fn after(&self, call: &Call<'_>);
+}
+
+/// An observer of calls, which is told of them until this value is dropped. See [`observe_calls`].
+#[must_use = "the observer is removed when the guard is dropped"]
+pub struct CallObserverGuard {
+    identity: u64,
+}
+
+/// What was seen of a call before it was made.
+#[doc(hidden)]
+pub struct Observation {
+    observers: Arc<[Installed]>,
+    started: Instant,
+}
+
+#[derive(Clone)]
+struct Installed {
+    identity: u64,
+    observer: Arc<dyn CallObserver>,
+}
+
+static INSTALLED: AtomicBool = AtomicBool::new(false);
+static OBSERVERS: RwLock<Option<Arc<[Installed]>>> = RwLock::new(None);
+static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(0);
+
+thread_local! {
+    static IS_OBSERVING: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Has `observer` told of every call of every driver in this process, beside the observers that are there already.
+///
+/// An observer must be quick, and must not wait for other threads: the call that it is told of may have been made under a lock.
+/// Its own calls of the driver are not observed, and a panic in it ends there. A call that is under way on another thread when the
+/// guard is dropped may still be told.
+///
+/// ```
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// use curium_driver::{Call, observe_calls};
+/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
+/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
+/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+///
+/// let failures = Arc::new(AtomicUsize::new(0));
+/// let counter = Arc::clone(&failures);
+/// let guard = observe_calls(move |call: &Call<'_>| {
+///     if call.code.0 != 0 {
+///         counter.fetch_add(1, Ordering::Relaxed);
+///     }
+/// });
+/// assert!(driver.device(1_000).is_err());
+/// drop(guard);
+/// assert!(failures.load(Ordering::Relaxed) >= 1);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub fn observe_calls(observer: impl CallObserver + 'static) -> CallObserverGuard {
+    let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
+    let installed = Installed { identity, observer: Arc::new(observer) };
+    change(|observers| observers.push(installed));
+    CallObserverGuard { identity }
+}
+
+impl<F: Fn(&Call<'_>) + Send + Sync> CallObserver for F {
+    fn after(&self, call: &Call<'_>) {
+        self(call);
+    }
+}
+
+impl Observation {
+    /// Tells the observers, if there are any, that `function` is about to be called.
+    #[inline]
+    pub(crate) fn begin(function: Function) -> Option<Box<Self>> {
+        if INSTALLED.load(Ordering::Relaxed) { Self::begin_observed(function) } else { None }
+    }
+
+    #[cold]
+    fn begin_observed(function: Function) -> Option<Box<Self>> {
+        if IS_OBSERVING.get() {
+            return None;
+        }
+        let observers = OBSERVERS.read().clone()?;
+        tell(&observers, |observer| observer.before(function));
+        Some(Box::new(Self { observers, started: Instant::now() }))
+    }
+
+    /// Tells the same observers that the call has ended.
+    pub(crate) fn end(self, driver: &Driver, function: Function, code: CUresult) {
+        let Self { observers, started } = self;
+        let call = Call { driver, function, code, started, duration: started.elapsed() };
+        tell(&observers, |observer| observer.after(&call));
+        // The last share of an observer that was removed meanwhile: dropping it runs the user's code.
+        quietly(|| drop(observers));
+    }
+}
+
+impl fmt::Debug for CallObserverGuard {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "CallObserverGuard({})", self.identity)
+    }
+}
+
+impl Drop for CallObserverGuard {
+    fn drop(&mut self) {
+        let identity = self.identity;
+        change(|observers| observers.retain(|installed| installed.identity != identity));
+    }
+}
+
+/// Replaces the list of observers by a changed copy: those who are reading the old one keep it.
+fn change(edit: impl FnOnce(&mut Vec<Installed>)) {
+    let mut shared = OBSERVERS.write();
+    let mut observers = shared.as_deref().unwrap_or_default().to_vec();
+    edit(&mut observers);
+    INSTALLED.store(!observers.is_empty(), Ordering::Relaxed);
+    let old = std::mem::replace(&mut *shared, (!observers.is_empty()).then(|| observers.into()));
+    drop(shared);
+    // Dropping an observer runs the user's code, which may come back here.
+    drop(old);
+}
+
+fn tell(observers: &[Installed], tell: impl Fn(&dyn CallObserver)) {
+    for Installed { observer, .. } in observers {
+        quietly(|| tell(&**observer));
+    }
+}
+
+/// Runs the user's code such that its calls are not observed and its panics end here.
+fn quietly(operation: impl FnOnce()) {
+    let outer = IS_OBSERVING.replace(true);
+    contain(operation);
+    IS_OBSERVING.set(outer);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicUsize;
+
+    use super::*;
+
+    fn driver() -> Driver {
+        unsafe extern "C" fn version(place: *mut i32) -> CUresult {
+            // SAFETY: the caller passes a valid place.
+            unsafe { place.write(12_040) };
+            CUresult::CUDA_SUCCESS
+        }
+        unsafe extern "C" fn init(_: u32) -> CUresult {
+            CUresult::CUDA_SUCCESS
+        }
+        unsafe extern "C" fn count(_: *mut i32) -> CUresult {
+            CUresult::CUDA_ERROR_INVALID_VALUE
+        }
+        let mut api = curium_sys::Api::empty();
+        api.cuDriverGetVersion = Some(version);
+        api.cuInit = Some(init);
+        api.cuDeviceGetCount = Some(count);
+        // SAFETY: the functions do what their names say, as far as these tests call them.
+        unsafe { Driver::from_api(api) }.expect("the functions succeed")
+    }
+
+    /// Tests of this process run side by side, and each sees the calls of all: an observer counts those of its own thread.
+    fn on_this_thread() -> impl Fn() -> bool + Send + Sync {
+        let thread = std::thread::current().id();
+        move || std::thread::current().id() == thread
+    }
+
+    #[test]
+    fn observer_is_told_function_code_and_driver_until_its_guard_ends() {
+        let driver = driver();
+        let (calls, is_mine) = (Arc::new(AtomicUsize::new(0)), on_this_thread());
+        let counted = Arc::clone(&calls);
+        let guard = observe_calls(move |call: &Call<'_>| {
+            if is_mine() {
+                assert_eq!(call.function, Function::cuDeviceGetCount);
+                assert_eq!(call.code, CUresult::CUDA_ERROR_INVALID_VALUE);
+                counted.fetch_add(1, Ordering::Relaxed);
+            }
+        });
+        driver.device_count().expect_err("the function fails");
+        drop(guard);
+        driver.device_count().expect_err("the function fails");
+        assert_eq!(calls.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn every_observer_is_told_before_and_after() {
+        struct Pair(Arc<[AtomicUsize; 2]>, Box<dyn Fn() -> bool + Send + Sync>);
+        impl CallObserver for Pair {
+            fn before(&self, _: Function) {
+                self.0[0].fetch_add(usize::from(self.1()), Ordering::Relaxed);
+            }
+            fn after(&self, _: &Call<'_>) {
+                self.0[1].fetch_add(usize::from(self.1()), Ordering::Relaxed);
+            }
+        }
+        let driver = driver();
+        let counts = [(); 2].map(|()| Arc::new([const { AtomicUsize::new(0) }; 2]));
+        let _guards = counts.each_ref().map(|count| observe_calls(Pair(Arc::clone(count), Box::new(on_this_thread()))));
+        driver.device_count().expect_err("the function fails");
+        for count in &counts {
+            assert_eq!(count.each_ref().map(|count| count.load(Ordering::Relaxed)), [1, 1]);
+        }
+    }
+
+    #[test]
+    fn calls_of_an_observer_are_not_observed() {
+        let driver = driver();
+        let (calls, is_mine) = (Arc::new(AtomicUsize::new(0)), on_this_thread());
+        let counted = Arc::clone(&calls);
+        let _guard = observe_calls(move |call: &Call<'_>| {
+            if is_mine() {
+                counted.fetch_add(1, Ordering::Relaxed);
+                call.driver.device_count().expect_err("the function fails");
+                drop(observe_calls(|_: &Call<'_>| {}));
+            }
+        });
+        driver.device_count().expect_err("the function fails");
+        assert_eq!(calls.load(Ordering::Relaxed), 1);
+    }
+
+    #[test]
+    fn panic_of_an_observer_ends_there() {
+        let driver = driver();
+        let is_mine = on_this_thread();
+        let _guard = observe_calls(move |_: &Call<'_>| assert!(!is_mine(), "the observer panics on purpose"));
+        driver.device_count().expect_err("the function fails");
+        let (calls, is_mine) = (Arc::new(AtomicUsize::new(0)), on_this_thread());
+        let counted = Arc::clone(&calls);
+        let _other = observe_calls(move |_: &Call<'_>| {
+            counted.fetch_add(usize::from(is_mine()), Ordering::Relaxed);
+        });
+        driver.device_count().expect_err("the function fails");
+        assert_eq!(calls.load(Ordering::Relaxed), 1, "the observer behind the one that panics is told");
+    }
+
+    #[test]
+    fn observer_that_removes_itself_is_told_the_end_of_its_last_call() {
+        let driver = driver();
+        let slot = Arc::new(parking_lot::Mutex::new(None::<CallObserverGuard>));
+        let (calls, is_mine, own) = (Arc::new(AtomicUsize::new(0)), on_this_thread(), Arc::clone(&slot));
+        let counted = Arc::clone(&calls);
+        let guard = observe_calls(move |_: &Call<'_>| {
+            if is_mine() {
+                counted.fetch_add(1, Ordering::Relaxed);
+                drop(own.lock().take());
+            }
+        });
+        *slot.lock() = Some(guard);
+        driver.device_count().expect_err("the function fails");
+        driver.device_count().expect_err("the function fails");
+        assert_eq!(calls.load(Ordering::Relaxed), 1);
+    }
+}

@@ -1,0 +1,181 @@
+//! Functions of the host that run in the order of a stream.
+
+use std::any::Any;
+use std::fmt;
+use std::future::Future;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use parking_lot::Mutex;
+
+use crate::error::PanicError;
+use crate::watch::{self, Pace, Waiter};
+use crate::{Error, Event, PooledEvent, Result, Stream};
+
+/// The result of a [host function](Stream::launch_host_function), as a future that any executor can await.
+///
+/// Dropping it does not stop the function; its result is dropped then.
+#[must_use = "the function's panic or failure is seen by whoever awaits this"]
+pub struct HostFunction<T> {
+    job: Arc<Job<T>>,
+}
+
+struct Job<T> {
+    /// Recorded in front of the function: it tells whether the context has failed.
+    event: PooledEvent,
+    state: Mutex<State<T>>,
+}
+
+struct State<T> {
+    stage: Stage<T>,
+    waker: Option<Waker>,
+}
+
+enum Stage<T> {
+    Queued(Box<dyn FnOnce() -> T + Send>),
+    Running,
+    /// What became of it, until it was given.
+    Ended(Option<Result<T>>),
+}
+
+impl Stream {
+    /// Has `function` run on the host when all work that is on this stream now is done; later work of the stream waits for it.
+    ///
+    /// The function runs on a thread of the driver, beside which other host functions wait: it should be short. **It must not use
+    /// this crate, nor own anything of this crate, which it would drop there:** every call of the driver fails there, and one that waits
+    /// never returns. What has to happen on the device afterwards belongs behind an `await` of the result, or into a message to a
+    /// thread of your own.
+    ///
+    /// If the context fails before, the function never runs: it is dropped, and the result is the error of the context. A panic
+    /// of the function is caught, reported to `tracing`, and an error of the result.
+    ///
+    /// ```
+    /// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
+    /// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
+    /// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+    /// let stream = driver.device(0)?.primary_context()?.stream()?;
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// // … work …
+    /// let _running = stream.launch_host_function(move || sender.send("the work is done"))?;
+    /// assert_eq!(receiver.recv()?, "the work is done");
+    /// # stream.synchronize()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// CUDA: `cuLaunchHostFunc`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the stream is being captured, since a graph could run the function more than once. The function is dropped
+    /// then.
+    #[doc(alias = "cuLaunchHostFunc")]
+    #[doc(alias = "cuStreamAddCallback")]
+    pub fn launch_host_function<T, F>(&self, function: F) -> Result<HostFunction<T>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        const OPERATION: &str = "Stream::launch_host_function";
+        self.refuse_capture(OPERATION)?;
+        let event = self.marker()?;
+        event.record(self)?;
+        let state = State { stage: Stage::Queued(Box::new(function)), waker: None };
+        let job = Arc::new(Job { event, state: Mutex::new(state) });
+        let waiter: Arc<dyn Waiter> = Arc::<Job<T>>::clone(&job);
+        let identity = watch::add(OPERATION, waiter, Pace::Called)?;
+        if let Err(error) = watch::call_behind(self, identity) {
+            watch::remove(identity);
+            return Err(error);
+        }
+        Ok(HostFunction { job })
+    }
+}
+
+impl<T> Job<T> {
+    fn poll(&self, context: &Context<'_>) -> Poll<Result<T>> {
+        let mut state = self.state.lock();
+        if let Stage::Ended(result) = &mut state.stage {
+            return Poll::Ready(result.take().expect("a future is not polled after it was ready"));
+        }
+        let replaced = match &mut state.waker {
+            Some(waker) if waker.will_wake(context.waker()) => None,
+            waker => waker.replace(context.waker().clone()),
+        };
+        drop(state);
+        // Dropping a waker may run the executor's code.
+        drop(replaced);
+        Poll::Pending
+    }
+
+    /// Sets what became of the function, unless it runs or has run.
+    fn abandon(&self, error: Error) {
+        let mut state = self.state.lock();
+        if matches!(state.stage, Stage::Queued(_)) {
+            let function = std::mem::replace(&mut state.stage, Stage::Ended(Some(Err(error))));
+            drop(state);
+            drop(function);
+        }
+    }
+}
+
+impl<T: Send> Waiter for Job<T> {
+    fn event(&self) -> &Event {
+        &self.event
+    }
+
+    fn called(&self) {
+        let mut state = self.state.lock();
+        if !matches!(state.stage, Stage::Queued(_)) {
+            return;
+        }
+        let Stage::Queued(function) = std::mem::replace(&mut state.stage, Stage::Running) else { return };
+        drop(state);
+        let result = catch_unwind(AssertUnwindSafe(function)).map_err(panicked);
+        self.state.lock().stage = Stage::Ended(Some(result));
+    }
+
+    fn queried(&self, answer: Result<bool>) -> bool {
+        if let Err(error) = answer {
+            self.abandon(error);
+        }
+        let mut state = self.state.lock();
+        if !matches!(state.stage, Stage::Ended(_)) {
+            return false;
+        }
+        let waker = state.waker.take();
+        drop(state);
+        if let Some(waker) = waker {
+            waker.wake();
+        }
+        true
+    }
+}
+
+impl<T> Future for HostFunction<T> {
+    type Output = Result<T>;
+
+    fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
+        self.job.poll(context)
+    }
+}
+
+impl<T> fmt::Debug for HostFunction<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stage = match self.job.state.lock().stage {
+            Stage::Queued(_) => "queued",
+            Stage::Running => "running",
+            Stage::Ended(_) => "ended",
+        };
+        write!(formatter, "HostFunction({stage})")
+    }
+}
+
+/// Reports the panic of a function, and makes it an error.
+#[cold]
+fn panicked(payload: Box<dyn Any + Send>) -> Error {
+    let error = PanicError::new(payload);
+    tracing::error!(%error);
+    Error::Panic(Box::new(error))
+}

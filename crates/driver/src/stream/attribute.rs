@@ -1,0 +1,330 @@
+//! Attributes of a stream, which the work that is put on it later has.
+
+use std::ffi::c_void;
+
+use curium_sys::{
+    CUaccessPolicyWindow, CUaccessProperty, CUlaunchMemSyncDomain, CUlaunchMemSyncDomainMap, CUstreamAttrID,
+    CUstreamAttrValue, CUsynchronizationPolicy,
+};
+
+use crate::call;
+use crate::{DevicePointer, Result, Stream};
+
+/// Which accesses of kernels to a range of memory the L2 cache keeps.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct AccessPolicyWindow {
+    /// Where the range begins.
+    pub base: DevicePointer<u8>,
+    /// The length of the range in bytes; 0 turns the window off. The device has a limit.
+    pub bytes: usize,
+    /// The share of the accesses in the range that count as hits, from 0 to 1.
+    pub hit_ratio: f32,
+    /// What is done with hits.
+    pub hit: AccessProperty,
+    /// What is done with all other accesses in the range: [`AccessProperty::Normal`] or [`AccessProperty::Streaming`].
+    pub miss: AccessProperty,
+}
+
+/// How likely the L2 cache is to keep what was accessed.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum AccessProperty {
+    /// As usual.
+    Normal,
+    /// Less than usual.
+    Streaming,
+    /// More than usual.
+    Persisting,
+    /// A property of a newer driver.
+    Unknown(u32),
+}
+
+/// How a host thread waits for a stream.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum SynchronizationPolicy {
+    /// As the context says.
+    Auto,
+    /// It spins, which answers soonest.
+    Spin,
+    /// It spins and lets other threads run.
+    Yield,
+    /// It sleeps.
+    Block,
+    /// A policy of a newer driver.
+    Unknown(u32),
+}
+
+/// Which writes a memory fence of a kernel has to wait for: those of its own domain.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum MemorySyncDomain {
+    /// The domain of ordinary work.
+    Default,
+    /// The domain of work that writes to other devices.
+    Remote,
+    /// A domain of a newer driver.
+    Unknown(u32),
+}
+
+/// The physical domains that the two logical ones stand for, counted from 0.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct MemorySyncDomainMap {
+    /// What [`MemorySyncDomain::Default`] stands for.
+    pub default: u8,
+    /// What [`MemorySyncDomain::Remote`] stands for.
+    pub remote: u8,
+}
+
+impl AccessPolicyWindow {
+    /// A window in which every access counts as a hit and is likely to be kept.
+    #[must_use]
+    pub const fn persisting(base: DevicePointer<u8>, bytes: usize) -> Self {
+        Self { base, bytes, hit_ratio: 1.0, hit: AccessProperty::Persisting, miss: AccessProperty::Streaming }
+    }
+
+    /// The same with another share of hits, from 0 to 1.
+    #[must_use]
+    pub const fn with_hit_ratio(mut self, hit_ratio: f32) -> Self {
+        self.hit_ratio = hit_ratio;
+        self
+    }
+
+    /// The same with other properties of hits and misses.
+    #[must_use]
+    pub const fn with_properties(mut self, hit: AccessProperty, miss: AccessProperty) -> Self {
+        self.hit = hit;
+        self.miss = miss;
+        self
+    }
+
+    pub(crate) const fn as_raw(self) -> CUaccessPolicyWindow {
+        CUaccessPolicyWindow {
+            base_ptr: std::ptr::without_provenance_mut::<c_void>(self.base.as_raw() as usize),
+            num_bytes: self.bytes,
+            hitRatio: self.hit_ratio,
+            hitProp: self.hit.as_raw(),
+            missProp: self.miss.as_raw(),
+        }
+    }
+
+    fn from_raw(raw: &CUaccessPolicyWindow) -> Self {
+        Self {
+            base: DevicePointer::from_raw(raw.base_ptr.addr() as u64),
+            bytes: raw.num_bytes,
+            hit_ratio: raw.hitRatio,
+            hit: AccessProperty::from_raw(raw.hitProp),
+            miss: AccessProperty::from_raw(raw.missProp),
+        }
+    }
+}
+
+/// Translates an open C enum to and from ours.
+macro_rules! translate {
+    ($ours:ident, $theirs:ident { $($variant:ident = $constant:ident),* $(,)? }) => {
+        impl $ours {
+            pub(crate) const fn as_raw(self) -> $theirs {
+                match self {
+                    $(Self::$variant => $theirs::$constant,)*
+                    Self::Unknown(value) => $theirs(value),
+                }
+            }
+
+            pub(crate) const fn from_raw(raw: $theirs) -> Self {
+                match raw {
+                    $($theirs::$constant => Self::$variant,)*
+                    $theirs(value) => Self::Unknown(value),
+                }
+            }
+        }
+    };
+}
+
+translate!(AccessProperty, CUaccessProperty {
+    Normal = CU_ACCESS_PROPERTY_NORMAL,
+    Streaming = CU_ACCESS_PROPERTY_STREAMING,
+    Persisting = CU_ACCESS_PROPERTY_PERSISTING,
+});
+translate!(SynchronizationPolicy, CUsynchronizationPolicy {
+    Auto = CU_SYNC_POLICY_AUTO,
+    Spin = CU_SYNC_POLICY_SPIN,
+    Yield = CU_SYNC_POLICY_YIELD,
+    Block = CU_SYNC_POLICY_BLOCKING_SYNC,
+});
+translate!(MemorySyncDomain, CUlaunchMemSyncDomain {
+    Default = CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT,
+    Remote = CU_LAUNCH_MEM_SYNC_DOMAIN_REMOTE,
+});
+
+impl Stream {
+    /// Which accesses of the stream's kernels the L2 cache keeps.
+    ///
+    /// CUDA: `cuStreamGetAttribute`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    pub fn access_policy_window(&self) -> Result<AccessPolicyWindow> {
+        let value = self.raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW)?;
+        // SAFETY: the driver has filled in this field for this attribute, and any bytes are a valid value of it.
+        let window = unsafe { value.accessPolicyWindow };
+        Ok(AccessPolicyWindow::from_raw(&window))
+    }
+
+    /// Sets which accesses of the stream's later kernels the L2 cache keeps. It is only a wish.
+    ///
+    /// CUDA: `cuStreamSetAttribute`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` if the window is too large for the device, or its values are out of range.
+    pub fn set_access_policy_window(&self, window: AccessPolicyWindow) -> Result<()> {
+        let value = CUstreamAttrValue { accessPolicyWindow: window.as_raw() };
+        // SAFETY: the value is one of this attribute; what it names is not accessed.
+        unsafe { self.set_raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, &value) }
+    }
+
+    /// How a host thread waits for the stream.
+    ///
+    /// CUDA: `cuStreamGetAttribute`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    pub fn synchronization_policy(&self) -> Result<SynchronizationPolicy> {
+        let value = self.raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY)?;
+        // SAFETY: the driver has filled in this field for this attribute, and any bytes are a valid value of it.
+        let policy = unsafe { value.syncPolicy };
+        Ok(SynchronizationPolicy::from_raw(policy))
+    }
+
+    /// Sets how a host thread waits for the stream.
+    ///
+    /// CUDA: `cuStreamSetAttribute`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` for a policy that the driver does not know.
+    pub fn set_synchronization_policy(&self, policy: SynchronizationPolicy) -> Result<()> {
+        let value = CUstreamAttrValue { syncPolicy: policy.as_raw() };
+        // SAFETY: the value is one of this attribute.
+        unsafe { self.set_raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, &value) }
+    }
+
+    /// Sets the priority of later work. Lower numbers go first.
+    ///
+    /// CUDA: `cuStreamSetAttribute`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` on drivers that fix the priority of a stream when it is created.
+    pub fn set_priority(&self, priority: i32) -> Result<()> {
+        let value = CUstreamAttrValue { priority };
+        // SAFETY: the value is one of this attribute.
+        unsafe { self.set_raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_PRIORITY, &value) }
+    }
+
+    /// The domain of the stream's memory fences.
+    ///
+    /// CUDA: `cuStreamGetAttribute`, for this attribute since 12.0.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    pub fn memory_sync_domain(&self) -> Result<MemorySyncDomain> {
+        let value = self.raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN)?;
+        // SAFETY: the driver has filled in this field for this attribute, and any bytes are a valid value of it.
+        let domain = unsafe { value.memSyncDomain };
+        Ok(MemorySyncDomain::from_raw(domain))
+    }
+
+    /// Sets the domain of the memory fences of later kernels.
+    ///
+    /// CUDA: `cuStreamSetAttribute`, for this attribute since 12.0.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` for a domain that the driver does not know.
+    pub fn set_memory_sync_domain(&self, domain: MemorySyncDomain) -> Result<()> {
+        let value = CUstreamAttrValue { memSyncDomain: domain.as_raw() };
+        // SAFETY: the value is one of this attribute.
+        unsafe { self.set_raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, &value) }
+    }
+
+    /// The physical domains that the logical ones stand for on this stream.
+    ///
+    /// CUDA: `cuStreamGetAttribute`, for this attribute since 12.0.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    pub fn memory_sync_domain_map(&self) -> Result<MemorySyncDomainMap> {
+        let value = self.raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP)?;
+        // SAFETY: the driver has filled in this field for this attribute, and any bytes are a valid value of it.
+        let map = unsafe { value.memSyncDomainMap };
+        Ok(MemorySyncDomainMap { default: map.default_, remote: map.remote })
+    }
+
+    /// Sets the physical domains that the logical ones stand for on this stream.
+    ///
+    /// CUDA: `cuStreamSetAttribute`, for this attribute since 12.0.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` if the device has fewer domains.
+    pub fn set_memory_sync_domain_map(&self, map: MemorySyncDomainMap) -> Result<()> {
+        let map = CUlaunchMemSyncDomainMap { default_: map.default, remote: map.remote };
+        let value = CUstreamAttrValue { memSyncDomainMap: map };
+        // SAFETY: the value is one of this attribute.
+        unsafe { self.set_raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, &value) }
+    }
+
+    /// Gives this stream all attributes of `source`.
+    ///
+    /// CUDA: `cuStreamCopyAttributes`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the streams are of different drivers; `CUDA_ERROR_INVALID_VALUE` if they are of different contexts.
+    #[doc(alias = "cuStreamCopyAttributes")]
+    pub fn copy_attributes_from(&self, source: &Self) -> Result<()> {
+        self.driver().expect_same(source.driver(), "Stream::copy_attributes_from")?;
+        // SAFETY: both streams are live and belong to this driver.
+        unsafe { call!(self.driver(), cuStreamCopyAttributes(self.as_raw(), source.as_raw())) }
+    }
+
+    /// An attribute as the driver gives it. Fields of the result that do not belong to the attribute are zero.
+    ///
+    /// CUDA: `cuStreamGetAttribute`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` for an attribute that streams do not have.
+    #[doc(alias = "cuStreamGetAttribute")]
+    pub fn raw_attribute(&self, attribute: CUstreamAttrID) -> Result<CUstreamAttrValue> {
+        let mut value = CUstreamAttrValue::default();
+        // SAFETY: `value` is a valid place for the answer, and the stream is live.
+        let result = unsafe { call!(self.driver(), cuStreamGetAttribute(self.as_raw(), attribute, &raw mut value)) };
+        result.map_err(|error| error.about(format!("attribute {}", attribute.0)))?;
+        Ok(value)
+    }
+
+    /// Sets an attribute for which there is no method yet.
+    ///
+    /// CUDA: `cuStreamSetAttribute`.
+    ///
+    /// # Safety
+    ///
+    /// `value` is one of this attribute, and what it points to, if anything, is what CUDA documents for it.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` for an attribute that streams do not have.
+    #[doc(alias = "cuStreamSetAttribute")]
+    pub unsafe fn set_raw_attribute(&self, attribute: CUstreamAttrID, value: &CUstreamAttrValue) -> Result<()> {
+        // SAFETY: the stream is live, and the caller vouches for the value.
+        let result = unsafe { call!(self.driver(), cuStreamSetAttribute(self.as_raw(), attribute, value)) };
+        result.map_err(|error| error.about(format!("attribute {}", attribute.0)))
+    }
+}

@@ -1,0 +1,287 @@
+//! Waiting for and writing single values in stream order, and attaching managed memory.
+
+use curium_sys::{
+    CUmemAttach_flags, CUstreamBatchMemOpParams,
+    CUstreamBatchMemOpParams_union_CUstreamMemOpFlushRemoteWritesParams_st,
+    CUstreamBatchMemOpParams_union_CUstreamMemOpMemoryBarrierParams_st,
+    CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st,
+    CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st__bindgen_ty_1,
+    CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st,
+    CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st__bindgen_ty_1, CUstreamBatchMemOpType,
+    CUstreamMemoryBarrier_flags, CUstreamWaitValue_flags, CUstreamWriteValue_flags,
+};
+
+use crate::call;
+use crate::{DevicePointer, Error, Result, Stream};
+
+/// What a value in memory must be for a stream to go on.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum WaitCondition {
+    /// Not before the given value, counting round: the difference is not negative as a signed number.
+    AtLeast,
+    /// The given value.
+    Equal,
+    /// A bit in common with the given value.
+    And,
+    /// A bit that neither has. Not every device can wait for it.
+    Nor,
+}
+
+/// One operation of [`Stream::batch_memory_operations`].
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum MemoryOperation {
+    /// As [`Stream::wait_value_u32`].
+    WaitU32(DevicePointer<u32>, WaitCondition, u32),
+    /// As [`Stream::wait_value_u64`].
+    WaitU64(DevicePointer<u64>, WaitCondition, u64),
+    /// As [`Stream::write_value_u32`].
+    WriteU32(DevicePointer<u32>, u32),
+    /// As [`Stream::write_value_u64`].
+    WriteU64(DevicePointer<u64>, u64),
+    /// Makes what other devices have written before visible to later work.
+    FlushRemoteWrites,
+    /// Orders the writes before and behind it for everybody in the system.
+    Barrier,
+    /// Orders the writes before and behind it for this device alone.
+    DeviceBarrier,
+}
+
+/// Who may touch managed memory while work runs.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum AttachMode {
+    /// Every stream.
+    Global,
+    /// The host, and no device.
+    Host,
+    /// The stream that it is attached to.
+    Stream,
+}
+
+impl Stream {
+    /// Has later work wait until the value at `address` fulfils `condition` with `value`. The host does not wait.
+    ///
+    /// CUDA: `cuStreamWaitValue32_v2`.
+    ///
+    /// # Safety
+    ///
+    /// - `address` is a multiple of 4, in memory that the device can reach, and stays so until the wait is over.
+    /// - Somebody writes such a value without waiting for this stream.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_NOT_SUPPORTED` if the device cannot wait for values, or not for this condition.
+    #[doc(alias = "cuStreamWaitValue32")]
+    pub unsafe fn wait_value_u32(
+        &self,
+        address: DevicePointer<u32>,
+        condition: WaitCondition,
+        value: u32,
+    ) -> Result<()> {
+        let (stream, address, flags) = (self.as_raw(), address.as_raw(), condition.flags());
+        // SAFETY: the stream is live, and the caller vouches for the address.
+        unsafe { call!(self.driver(), cuStreamWaitValue32_v2(stream, address, value, flags)) }
+    }
+
+    /// As [`Stream::wait_value_u32`], for 64 bits.
+    ///
+    /// CUDA: `cuStreamWaitValue64_v2`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Stream::wait_value_u32`], with a multiple of 8.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Stream::wait_value_u32`]; `CUDA_ERROR_NOT_SUPPORTED` also if the device waits for 32 bits only.
+    #[doc(alias = "cuStreamWaitValue64")]
+    pub unsafe fn wait_value_u64(
+        &self,
+        address: DevicePointer<u64>,
+        condition: WaitCondition,
+        value: u64,
+    ) -> Result<()> {
+        let (stream, address, flags) = (self.as_raw(), address.as_raw(), condition.flags());
+        // SAFETY: the stream is live, and the caller vouches for the address.
+        unsafe { call!(self.driver(), cuStreamWaitValue64_v2(stream, address, value, flags)) }
+    }
+
+    /// Writes `value` to `address` when all work that is on this stream now is done and visible to the whole system.
+    ///
+    /// CUDA: `cuStreamWriteValue32_v2`.
+    ///
+    /// # Safety
+    ///
+    /// `address` is a multiple of 4, in memory that the device can write and nobody else uses, other than to wait for it, until this is
+    /// done.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_NOT_SUPPORTED` if the device cannot write values.
+    #[doc(alias = "cuStreamWriteValue32")]
+    pub unsafe fn write_value_u32(&self, address: DevicePointer<u32>, value: u32) -> Result<()> {
+        let flags = CUstreamWriteValue_flags::CU_STREAM_WRITE_VALUE_DEFAULT.0;
+        // SAFETY: the stream is live, and the caller vouches for the address.
+        unsafe { call!(self.driver(), cuStreamWriteValue32_v2(self.as_raw(), address.as_raw(), value, flags)) }
+    }
+
+    /// As [`Stream::write_value_u32`], for 64 bits.
+    ///
+    /// CUDA: `cuStreamWriteValue64_v2`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Stream::write_value_u32`], with a multiple of 8.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_NOT_SUPPORTED` if the device cannot write values of 64 bits.
+    #[doc(alias = "cuStreamWriteValue64")]
+    pub unsafe fn write_value_u64(&self, address: DevicePointer<u64>, value: u64) -> Result<()> {
+        let flags = CUstreamWriteValue_flags::CU_STREAM_WRITE_VALUE_DEFAULT.0;
+        // SAFETY: the stream is live, and the caller vouches for the address.
+        unsafe { call!(self.driver(), cuStreamWriteValue64_v2(self.as_raw(), address.as_raw(), value, flags)) }
+    }
+
+    /// Puts several operations on the stream at once, which costs less than one after the other.
+    ///
+    /// CUDA: `cuStreamBatchMemOp_v2`.
+    ///
+    /// # Safety
+    ///
+    /// As for each of the operations alone.
+    ///
+    /// # Errors
+    ///
+    /// An argument error for more than 256 operations, which drivers refuse; `CUDA_ERROR_NOT_SUPPORTED` if the device lacks one of them.
+    #[doc(alias = "cuStreamBatchMemOp")]
+    pub unsafe fn batch_memory_operations(&self, operations: &[MemoryOperation]) -> Result<()> {
+        if operations.len() > MAX_BATCH {
+            let reason = format!("a batch has at most {MAX_BATCH} operations, and {} are given", operations.len());
+            return Err(Error::argument("Stream::batch_memory_operations", reason));
+        }
+        let mut parameters: Vec<_> = operations.iter().map(|operation| operation.as_raw()).collect();
+        let (stream, count, parameters) = (self.as_raw(), operations.len() as u32, parameters.as_mut_ptr());
+        // SAFETY: the stream is live, there are `count` parameters, and the caller vouches for their addresses.
+        let result = unsafe { call!(self.driver(), cuStreamBatchMemOp_v2(stream, count, parameters, 0)) };
+        result.map_err(|error| error.about(format!("{count} operations")))
+    }
+
+    /// Says who may touch managed memory while later work runs: `bytes` from `address`, or the whole allocation if `bytes` is 0.
+    ///
+    /// CUDA: `cuStreamAttachMemAsync`.
+    ///
+    /// # Safety
+    ///
+    /// - The range is managed memory, and lives until the stream has come here.
+    /// - From now on nobody touches the memory whom `mode` excludes, on the device or on the host.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` if the range is no whole allocation on a device that cannot attach parts.
+    #[doc(alias = "cuStreamAttachMemAsync")]
+    pub unsafe fn attach_managed(&self, address: DevicePointer<u8>, bytes: usize, mode: AttachMode) -> Result<()> {
+        let flags = mode.flags();
+        // SAFETY: the stream is live, and the caller vouches for the range.
+        unsafe { call!(self.driver(), cuStreamAttachMemAsync(self.as_raw(), address.as_raw(), bytes, flags)) }
+    }
+}
+
+/// How many operations CUDA documents as the most for one batch.
+const MAX_BATCH: usize = 256;
+
+impl WaitCondition {
+    const fn flags(self) -> u32 {
+        match self {
+            Self::AtLeast => CUstreamWaitValue_flags::CU_STREAM_WAIT_VALUE_GEQ.0,
+            Self::Equal => CUstreamWaitValue_flags::CU_STREAM_WAIT_VALUE_EQ.0,
+            Self::And => CUstreamWaitValue_flags::CU_STREAM_WAIT_VALUE_AND.0,
+            Self::Nor => CUstreamWaitValue_flags::CU_STREAM_WAIT_VALUE_NOR.0,
+        }
+    }
+}
+
+impl AttachMode {
+    const fn flags(self) -> u32 {
+        match self {
+            Self::Global => CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL.0,
+            Self::Host => CUmemAttach_flags::CU_MEM_ATTACH_HOST.0,
+            Self::Stream => CUmemAttach_flags::CU_MEM_ATTACH_SINGLE.0,
+        }
+    }
+}
+
+impl MemoryOperation {
+    pub(crate) fn as_raw(self) -> CUstreamBatchMemOpParams {
+        match self {
+            Self::WaitU32(address, condition, value) => {
+                let value = CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st__bindgen_ty_1 { value };
+                wait(CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_32, address.as_raw(), condition, value)
+            }
+            Self::WaitU64(address, condition, value64) => {
+                let value = CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st__bindgen_ty_1 { value64 };
+                wait(CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_64, address.as_raw(), condition, value)
+            }
+            Self::WriteU32(address, value) => {
+                let value = CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st__bindgen_ty_1 { value };
+                write(CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32, address.as_raw(), value)
+            }
+            Self::WriteU64(address, value64) => {
+                let value = CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st__bindgen_ty_1 { value64 };
+                write(CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64, address.as_raw(), value)
+            }
+            Self::FlushRemoteWrites => CUstreamBatchMemOpParams {
+                flushRemoteWrites: CUstreamBatchMemOpParams_union_CUstreamMemOpFlushRemoteWritesParams_st {
+                    operation: CUstreamBatchMemOpType::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES,
+                    flags: 0,
+                },
+            },
+            Self::Barrier => barrier(CUstreamMemoryBarrier_flags::CU_STREAM_MEMORY_BARRIER_TYPE_SYS),
+            Self::DeviceBarrier => barrier(CUstreamMemoryBarrier_flags::CU_STREAM_MEMORY_BARRIER_TYPE_GPU),
+        }
+    }
+}
+
+fn wait(
+    operation: CUstreamBatchMemOpType,
+    address: u64,
+    condition: WaitCondition,
+    value: CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st__bindgen_ty_1,
+) -> CUstreamBatchMemOpParams {
+    let mut parameters = CUstreamBatchMemOpParams::default();
+    parameters.waitValue = CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st {
+        operation,
+        address,
+        __bindgen_anon_1: value,
+        flags: condition.flags(),
+        alias: 0,
+    };
+    parameters
+}
+
+fn write(
+    operation: CUstreamBatchMemOpType,
+    address: u64,
+    value: CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st__bindgen_ty_1,
+) -> CUstreamBatchMemOpParams {
+    let mut parameters = CUstreamBatchMemOpParams::default();
+    parameters.writeValue = CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st {
+        operation,
+        address,
+        __bindgen_anon_1: value,
+        flags: CUstreamWriteValue_flags::CU_STREAM_WRITE_VALUE_DEFAULT.0,
+        alias: 0,
+    };
+    parameters
+}
+
+fn barrier(scope: CUstreamMemoryBarrier_flags) -> CUstreamBatchMemOpParams {
+    let mut parameters = CUstreamBatchMemOpParams::default();
+    parameters.memoryBarrier = CUstreamBatchMemOpParams_union_CUstreamMemOpMemoryBarrierParams_st {
+        operation: CUstreamBatchMemOpType::CU_STREAM_MEM_OP_BARRIER,
+        flags: scope.0,
+    };
+    parameters
+}

@@ -1,0 +1,157 @@
+//! Attributes of streams. They are kept and have no effect.
+
+use curium_sys::{
+    CUaccessPolicyWindow, CUaccessProperty, CUcontext, CUgreenCtx, CUlaunchMemSyncDomain, CUlaunchMemSyncDomainMap,
+    CUresult, CUstream_st, CUstreamAttrID, CUstreamAttrValue, CUsynchronizationPolicy,
+};
+
+use crate::argument::{ConstPointer, Pointer};
+use crate::driver::{Driver, Result};
+
+/// The attributes that a stream keeps.
+#[derive(Clone, Copy)]
+pub(crate) struct Attributes {
+    window: (u64, usize, f32, CUaccessProperty, CUaccessProperty),
+    policy: CUsynchronizationPolicy,
+    domain: CUlaunchMemSyncDomain,
+    map: CUlaunchMemSyncDomainMap,
+}
+
+/// The physical domains of the device model.
+const DOMAINS: u8 = 4;
+
+impl Default for Attributes {
+    fn default() -> Self {
+        let normal = CUaccessProperty::CU_ACCESS_PROPERTY_NORMAL;
+        Self {
+            window: (0, 0, 0.0, normal, normal),
+            policy: CUsynchronizationPolicy::CU_SYNC_POLICY_AUTO,
+            domain: CUlaunchMemSyncDomain::CU_LAUNCH_MEM_SYNC_DOMAIN_DEFAULT,
+            map: CUlaunchMemSyncDomainMap { default_: 0, remote: 1 },
+        }
+    }
+}
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuStreamGetAttribute(
+        &self,
+        stream: Pointer<CUstream_st>,
+        attribute: CUstreamAttrID,
+        value: Pointer<CUstreamAttrValue>,
+    ) -> Result {
+        let place = value.required()?;
+        let mut state = self.lock();
+        let id = self.stream(&mut state, stream)?;
+        let stream = state.streams.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        let mut value = CUstreamAttrValue::default();
+        match attribute {
+            CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW => {
+                value.accessPolicyWindow = stream.attributes.window();
+            }
+            CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => value.syncPolicy = stream.attributes.policy,
+            CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_PRIORITY => value.priority = stream.priority,
+            CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN => value.memSyncDomain = stream.attributes.domain,
+            CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP => value.memSyncDomainMap = stream.attributes.map,
+            _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        }
+        place.write(value)
+    }
+
+    pub(crate) fn cuStreamSetAttribute(
+        &self,
+        stream: Pointer<CUstream_st>,
+        attribute: CUstreamAttrID,
+        value: ConstPointer<CUstreamAttrValue>,
+    ) -> Result {
+        let value = value.read()?;
+        let mut state = self.lock();
+        let id = self.stream(&mut state, stream)?;
+        let stream = state.streams.get_mut(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        if attribute == CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_PRIORITY {
+            // SAFETY: the caller set this field for this attribute, and any bytes are a number.
+            stream.priority = super::stream::clamped(unsafe { value.priority });
+            return Ok(());
+        }
+        stream.attributes.set(attribute, &value)
+    }
+
+    pub(crate) fn cuStreamCopyAttributes(&self, to: Pointer<CUstream_st>, from: Pointer<CUstream_st>) -> Result {
+        let mut state = self.lock();
+        let (to, from) = (self.stream(&mut state, to)?, self.stream(&mut state, from)?);
+        let from = state.streams.get(from).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        let (context, attributes) = (from.context, from.attributes);
+        let to = state.streams.get_mut(to).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        if to.context != context {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        to.attributes = attributes;
+        Ok(())
+    }
+
+    pub(crate) fn cuStreamGetCtx_v2(
+        &self,
+        stream: Pointer<CUstream_st>,
+        context: Pointer<CUcontext>,
+        green: Pointer<CUgreenCtx>,
+    ) -> Result {
+        let green = green.required()?;
+        self.cuStreamGetCtx(stream, context)?;
+        green.write(std::ptr::null_mut())
+    }
+}
+
+impl Attributes {
+    fn window(&self) -> CUaccessPolicyWindow {
+        let (base, num_bytes, hit_ratio, hit, miss) = self.window;
+        CUaccessPolicyWindow {
+            base_ptr: std::ptr::without_provenance_mut(base as usize),
+            num_bytes,
+            hitRatio: hit_ratio,
+            hitProp: hit,
+            missProp: miss,
+        }
+    }
+
+    fn set(&mut self, attribute: CUstreamAttrID, value: &CUstreamAttrValue) -> Result {
+        match attribute {
+            CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW => {
+                // SAFETY: the caller set this field for this attribute, and any bytes are a value of it.
+                let window = unsafe { value.accessPolicyWindow };
+                check_window(&window)?;
+                let base = window.base_ptr.addr() as u64;
+                self.window = (base, window.num_bytes, window.hitRatio, window.hitProp, window.missProp);
+            }
+            CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => {
+                // SAFETY: as above.
+                let policy = unsafe { value.syncPolicy };
+                check((1..=4).contains(&policy.0))?;
+                self.policy = policy;
+            }
+            CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN => {
+                // SAFETY: as above.
+                let domain = unsafe { value.memSyncDomain };
+                check(domain.0 <= 1)?;
+                self.domain = domain;
+            }
+            CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP => {
+                // SAFETY: as above.
+                let map = unsafe { value.memSyncDomainMap };
+                check(map.default_ < DOMAINS && map.remote < DOMAINS)?;
+                self.map = map;
+            }
+            _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        }
+        Ok(())
+    }
+}
+
+fn check_window(window: &CUaccessPolicyWindow) -> Result {
+    let persisting = CUaccessProperty::CU_ACCESS_PROPERTY_PERSISTING;
+    check((0.0..=1.0).contains(&window.hitRatio))?;
+    check(window.hitProp.0 <= persisting.0 && window.missProp.0 < persisting.0)
+}
+
+fn check(is_valid: bool) -> Result {
+    if is_valid { Ok(()) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+}

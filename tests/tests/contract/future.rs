@@ -1,0 +1,326 @@
+//! [`Finished`]: points in streams that any executor can await.
+
+use std::future::Future;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::task::{Context, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use curium_driver::{Event, EventFlags, Finished, Function, Stream};
+use curium_sim::{Config, Fault};
+use curium_sys::CUresult;
+use curium_tests::{Gate, TestDriver, on_driver, on_simulator};
+
+/// How long something that must happen may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// An executor made by hand: it parks the thread, and counts how often it is woken.
+struct Parker {
+    thread: Thread,
+    woken: AtomicBool,
+    wakes: AtomicUsize,
+}
+
+impl Wake for Parker {
+    fn wake(self: Arc<Self>) {
+        self.wakes.fetch_add(1, Ordering::Relaxed);
+        self.woken.store(true, Ordering::Release);
+        self.thread.unpark();
+    }
+}
+
+/// Runs `future` with an executor made by hand, and says how often it was woken.
+fn block_on<F: Future>(future: F) -> (F::Output, usize) {
+    let parker =
+        Arc::new(Parker { thread: thread::current(), woken: AtomicBool::new(false), wakes: AtomicUsize::new(0) });
+    let waker = Waker::from(Arc::clone(&parker));
+    let mut future = pin!(future);
+    loop {
+        if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
+            return (output, parker.wakes.load(Ordering::Relaxed));
+        }
+        let begin = Instant::now();
+        while !parker.woken.swap(false, Ordering::Acquire) {
+            assert!(begin.elapsed() < PATIENCE, "a wake-up is lost");
+            thread::park_timeout(PATIENCE);
+        }
+    }
+}
+
+/// Opens `gate` a little later on another thread.
+fn open_later(gate: Gate) -> thread::JoinHandle<()> {
+    thread::spawn(move || {
+        thread::sleep(Duration::from_millis(5));
+        gate.open();
+    })
+}
+
+fn event(test: &TestDriver) -> Event {
+    Event::new(&test.context(), EventFlags::DISABLE_TIMING).expect("an event can be made")
+}
+
+fn poll_once(future: &mut Finished) -> Poll<curium_driver::Result<()>> {
+    pin!(future).poll(&mut Context::from_waker(Waker::noop()))
+}
+
+#[test]
+fn future_of_an_idle_stream_is_ready_at_once() {
+    on_driver(|test| {
+        let stream = test.stream();
+        test.assert_calls(Function::cuLaunchHostFunc, 0, || {
+            assert!(matches!(poll_once(&mut stream.finished()), Poll::Ready(Ok(()))));
+        });
+    });
+}
+
+#[test]
+fn future_of_an_event_never_recorded_is_ready_at_once() {
+    on_driver(|test| assert!(matches!(poll_once(&mut event(test).finished()), Poll::Ready(Ok(())))));
+}
+
+#[test]
+fn future_of_a_stream_is_ready_when_its_work_is_done_and_is_woken_once() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let gate = Gate::on(&stream);
+        let mut future = stream.finished();
+        assert!(poll_once(&mut future).is_pending());
+        let opener = open_later(gate);
+        let (result, wakes) = block_on(future);
+        result.expect("the work succeeds");
+        assert!(wakes <= 1, "{wakes} wake-ups");
+        opener.join().expect("the gate opens");
+    });
+}
+
+#[test]
+fn future_of_an_event_is_ready_when_the_point_is_reached_and_is_woken_once() {
+    on_driver(|test| {
+        let (stream, event) = (test.stream(), event(test));
+        let gate = Gate::on(&stream);
+        event.record(&stream).expect("an event can be recorded");
+        let mut future = event.finished();
+        assert!(poll_once(&mut future).is_pending());
+        let opener = open_later(gate);
+        let (result, wakes) = block_on(future);
+        result.expect("the work succeeds");
+        assert!(wakes <= 1, "{wakes} wake-ups");
+        opener.join().expect("the gate opens");
+    });
+}
+
+#[test]
+fn future_covers_the_work_before_it_and_not_the_work_behind() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let first = Gate::on(&stream);
+        let future = stream.finished();
+        let second = Gate::on(&stream);
+        first.open();
+        block_on(future).0.expect("the work in front of it is done");
+        assert!(!stream.is_finished().expect("a stream can be asked"), "the second gate is closed");
+        second.open();
+        stream.synchronize().expect("a stream can be waited for");
+    });
+}
+
+#[test]
+fn futures_run_on_every_executor() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let work = |stream: Stream| async move {
+            let gate = Gate::on(&stream);
+            let future = stream.finished();
+            let opener = open_later(gate);
+            let result = future.await;
+            opener.join().expect("the gate opens");
+            result
+        };
+        pollster::block_on(work(stream.clone())).expect("on pollster");
+        let smol = async_executor::Executor::new();
+        let task = smol.spawn(work(stream.clone()));
+        futures_lite::future::block_on(smol.run(task)).expect("on smol's executor");
+        let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build();
+        let tokio = tokio.expect("tokio starts");
+        tokio.block_on(async { tokio::spawn(work(stream.clone())).await }).expect("it runs").expect("on tokio");
+        block_on(work(stream)).0.expect("on an executor made by hand");
+    });
+}
+
+#[test]
+fn many_futures_share_one_thread_and_none_is_lost() {
+    const STREAMS: usize = 8;
+    const ROUNDS: usize = if cfg!(miri) { 2 } else { 25 };
+    on_driver(|test| {
+        let context = test.context();
+        let streams: Vec<Stream> = (0..STREAMS).map(|_| context.stream().expect("a stream")).collect();
+        let work = |stream: Stream| async move {
+            for _ in 0..ROUNDS {
+                let event = Event::new(stream.context(), EventFlags::DISABLE_TIMING)?;
+                drop(stream.launch_host_function(thread::yield_now)?);
+                event.record(&stream)?;
+                let (whole, point) = (stream.finished(), event.finished());
+                point.await?;
+                whole.await?;
+            }
+            Ok::<(), curium_driver::Error>(())
+        };
+        let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_time().build();
+        let tokio = tokio.expect("tokio starts");
+        tokio.block_on(async {
+            let tasks: Vec<_> = streams.iter().map(|stream| tokio::spawn(work(stream.clone()))).collect();
+            for task in tasks {
+                let result = tokio::time::timeout(PATIENCE, task).await;
+                result.expect("no wake-up is lost").expect("the task runs").expect("the work succeeds");
+            }
+        });
+    });
+}
+
+#[test]
+fn executor_thread_is_free_while_a_future_waits() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let tokio = tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_time().build();
+        tokio.expect("tokio starts").block_on(async {
+            let gate = Gate::on(&stream);
+            let waiting = tokio::spawn(stream.finished());
+            // Runs on the only worker, beside the task that waits.
+            let other = tokio::spawn(async move { gate.open() });
+            other.await.expect("the other task runs");
+            waiting.await.expect("the task runs").expect("the work succeeds");
+        });
+    });
+}
+
+#[test]
+fn dropped_future_leaves_the_stream_as_it_was() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let gate = Gate::on(&stream);
+        let mut polled = stream.finished();
+        assert!(poll_once(&mut polled).is_pending());
+        drop(polled);
+        drop(stream.finished());
+        let (point, event) = (stream.finished(), event(test));
+        event.record(&stream).expect("an event can be recorded");
+        drop(event.finished());
+        gate.open();
+        block_on(point).0.expect("other futures go on");
+        stream.close().expect("no future holds the stream");
+    });
+}
+
+#[test]
+fn leaked_future_harms_nobody() {
+    on_driver(|test| {
+        let (stream, event) = (test.stream(), event(test));
+        let gate = Gate::on(&stream);
+        event.record(&stream).expect("an event can be recorded");
+        let mut future = Box::new(event.finished());
+        assert!(poll_once(&mut future).is_pending());
+        let future: &'static mut Finished = Box::leak(future);
+        drop(event);
+        gate.open();
+        stream.synchronize().expect("a stream can be waited for");
+        // What the future held is freed with it, for the sake of the test.
+        let begin = Instant::now();
+        while poll_once(future).is_pending() {
+            assert!(begin.elapsed() < PATIENCE, "the point is never seen");
+            thread::yield_now();
+        }
+        // SAFETY: the reference came from a box, and nobody else has one.
+        drop(unsafe { Box::from_raw(future) });
+    });
+}
+
+#[test]
+fn event_with_a_live_future_is_not_closed() {
+    on_driver(|test| {
+        let (stream, event) = (test.stream(), event(test));
+        let gate = Gate::on(&stream);
+        event.record(&stream).expect("an event can be recorded");
+        let future = event.finished();
+        let (event, error) = event.close().expect_err("the future still needs the event");
+        assert!(error.to_string().contains("a future of the event"), "{error}");
+        gate.open();
+        block_on(future).0.expect("the work succeeds");
+        let begin = Instant::now();
+        let mut event = event;
+        while let Err((back, error)) = event.close() {
+            assert!(begin.elapsed() < PATIENCE, "{error}");
+            event = back;
+        }
+    });
+}
+
+#[test]
+fn waker_of_the_last_poll_is_the_one_that_is_woken() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let gate = Gate::on(&stream);
+        let mut future = stream.finished();
+        assert!(poll_once(&mut future).is_pending());
+        let opener = open_later(gate);
+        block_on(future).0.expect("the work succeeds");
+        opener.join().expect("the gate opens");
+    });
+}
+
+#[test]
+fn future_of_a_failed_context_ends_with_its_error_though_nobody_calls_back() {
+    on_simulator(Config::new(), |test, simulator| {
+        let stream = test.stream();
+        let gate = Gate::on(&stream);
+        let event = event(test);
+        event.record(&stream).expect("an event can be recorded");
+        let (whole, point) = (stream.finished(), event.finished());
+        simulator.inject(Fault::on(Function::cuEventQuery).always().returns(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
+        for future in [whole, point] {
+            let error = block_on(future).0.expect_err("the context has failed");
+            assert!(error.is_sticky(), "{error}");
+            assert_eq!(error.function(), Some(Function::cuEventQuery));
+        }
+        simulator.clear_faults();
+        gate.open();
+        stream.synchronize().expect("a stream can be waited for");
+    });
+}
+
+#[test]
+fn future_that_cannot_be_set_up_ends_with_the_error() {
+    on_simulator(Config::new(), |test, simulator| {
+        let stream = test.stream();
+        let gate = Gate::on(&stream);
+        let calls = [
+            Function::cuStreamIsCapturing,
+            Function::cuThreadExchangeStreamCaptureMode,
+            Function::cuStreamQuery,
+            Function::cuEventCreate,
+            Function::cuEventRecord,
+            Function::cuLaunchHostFunc,
+        ];
+        for function in calls {
+            let fault = Fault::on(function).returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+            simulator.inject(fault.call(1));
+            let error = block_on(stream.finished()).0.expect_err("a call fails");
+            assert_eq!((error.function(), error.is_out_of_memory()), (Some(function), true), "{error}");
+            simulator.clear_faults();
+        }
+        gate.open();
+        stream.synchronize().expect("a stream can be waited for");
+    });
+}
+
+#[test]
+fn future_asks_in_the_relaxed_mode_and_restores_the_mode() {
+    on_simulator(Config::new(), |test, simulator| {
+        let stream = test.stream();
+        let calls = || simulator.calls(Function::cuThreadExchangeStreamCaptureMode);
+        let before = calls();
+        block_on(stream.finished()).0.expect("the stream is idle");
+        assert_eq!(calls() - before, 2);
+    });
+}

@@ -1,0 +1,131 @@
+//! [`HostFunction`]: functions of the host in stream order.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use curium_driver::{Event, EventFlags, Function};
+use curium_sim::{Config, Fault};
+use curium_sys::CUresult;
+use curium_tests::{Gate, on_driver, on_simulator};
+
+/// How long something that must happen may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// Sends a message when it is dropped.
+struct Mourner(mpsc::Sender<()>);
+
+impl Drop for Mourner {
+    fn drop(&mut self) {
+        self.0.send(()).expect("the test listens");
+    }
+}
+
+#[test]
+fn host_functions_run_in_stream_order_and_give_their_results() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let order = Arc::new(AtomicUsize::new(0));
+        let gate = Gate::on(&stream);
+        let functions = [(); 3].map(|()| {
+            let order = Arc::clone(&order);
+            stream.launch_host_function(move || order.fetch_add(1, Ordering::Relaxed)).expect("it is launched")
+        });
+        assert_eq!(order.load(Ordering::Relaxed), 0, "the gate is closed");
+        gate.open();
+        let results = functions.map(|function| pollster::block_on(function).expect("it runs"));
+        assert_eq!(results, [0, 1, 2]);
+    });
+}
+
+#[test]
+fn host_function_runs_though_its_future_is_dropped() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let (sender, receiver) = mpsc::channel();
+        drop(stream.launch_host_function(move || sender.send(7)).expect("it is launched"));
+        assert_eq!(receiver.recv_timeout(PATIENCE), Ok(7));
+        stream.synchronize().expect("a stream can be waited for");
+    });
+}
+
+#[test]
+fn later_work_waits_for_the_host_function() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let event = Event::new(&test.context(), EventFlags::DISABLE_TIMING).expect("an event can be made");
+        let (sender, receiver) = mpsc::channel::<()>();
+        let function = stream.launch_host_function(move || receiver.recv_timeout(PATIENCE)).expect("it is launched");
+        event.record(&stream).expect("an event can be recorded");
+        assert!(!event.is_finished().expect("an event can be asked"));
+        sender.send(()).expect("the function listens");
+        event.synchronize().expect("an event can be waited for");
+        assert_eq!(pollster::block_on(function).expect("it runs"), Ok(()));
+    });
+}
+
+#[test]
+fn panic_of_a_host_function_is_an_error_of_its_result_and_the_stream_goes_on() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let function = stream.launch_host_function(|| panic!("on purpose: {}", 42)).expect("it is launched");
+        let error = pollster::block_on(function).map(|()| ()).expect_err("the function panics");
+        assert_eq!(error.to_string(), "a host function panicked: on purpose: 42");
+        assert!(!error.is_sticky());
+        let next = stream.launch_host_function(|| 1).expect("it is launched");
+        assert_eq!(pollster::block_on(next).expect("it runs"), 1);
+    });
+}
+
+#[test]
+fn driver_calls_within_a_host_function_fail() {
+    on_driver(|test| {
+        let (stream, device) = (test.stream(), test.device());
+        // The device holds nothing on the GPU, so that dropping it makes no call.
+        let function = stream.launch_host_function(move || device.total_memory().map_err(|error| error.code()));
+        let result = pollster::block_on(function.expect("it is launched")).expect("it runs");
+        assert_eq!(result, Err(Some(CUresult::CUDA_ERROR_NOT_PERMITTED)));
+    });
+}
+
+#[test]
+fn host_function_of_a_failed_context_is_dropped_and_its_result_is_the_error() {
+    on_simulator(Config::new(), |test, simulator| {
+        let stream = test.stream();
+        let gate = Gate::on(&stream);
+        let (sender, receiver) = mpsc::channel();
+        let mourner = Mourner(sender);
+        let function = stream.launch_host_function(move || drop(mourner)).expect("it is launched");
+        simulator.inject(Fault::on(Function::cuEventQuery).always().returns(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
+        receiver.recv_timeout(PATIENCE).expect("the function is dropped");
+        let error = pollster::block_on(function).expect_err("the function never runs");
+        assert!(error.is_sticky(), "{error}");
+        simulator.clear_faults();
+        // The callback that comes all the same does nothing.
+        gate.open();
+        stream.synchronize().expect("a stream can be waited for");
+    });
+}
+
+#[test]
+fn host_function_that_cannot_be_launched_is_dropped() {
+    on_simulator(Config::new(), |test, simulator| {
+        let stream = test.stream();
+        let calls = [
+            Function::cuStreamIsCapturing,
+            Function::cuEventCreate,
+            Function::cuEventRecord,
+            Function::cuLaunchHostFunc,
+        ];
+        for function in calls {
+            let (sender, receiver) = mpsc::channel();
+            let mourner = Mourner(sender);
+            simulator.inject(Fault::on(function).call(1).returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+            let error = stream.launch_host_function(move || drop(mourner)).expect_err("a call fails");
+            assert_eq!(error.function(), Some(function));
+            receiver.recv_timeout(PATIENCE).expect("the function is dropped");
+            simulator.clear_faults();
+        }
+    });
+}

@@ -1,0 +1,83 @@
+//! Waiting for and writing single values in stream order.
+
+use curium_driver::{DevicePointer, MemoryOperation, WaitCondition};
+use curium_memory::DeviceBuffer;
+use curium_sys::CUresult;
+use curium_tests::{Gate, on_driver};
+
+#[test]
+fn values_are_written_in_stream_order() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let buffer = DeviceBuffer::<u64>::zeroed(&stream, 2).expect("memory suffices");
+        let first = buffer.as_pointer();
+        // SAFETY: both addresses are aligned and in the buffer, which lives on this stream.
+        unsafe { stream.write_value_u64(first, 1 << 40) }.expect("the device writes values");
+        // SAFETY: as above.
+        unsafe { stream.write_value_u32(first.wrapping_add(1).cast(), 7) }.expect("the device writes values");
+        assert_eq!(buffer.to_vec().expect("the copy succeeds"), [1 << 40, 7]);
+    });
+}
+
+#[test]
+fn stream_waits_until_another_has_written_the_value() {
+    on_driver(|test| {
+        let (waiting, writing) = (test.stream(), test.stream());
+        let buffer = DeviceBuffer::<u32>::zeroed(&writing, 1).expect("memory suffices");
+        writing.synchronize().expect("the memory is there");
+        let flag = buffer.as_pointer();
+        // SAFETY: the address is aligned and in the buffer, which outlives the wait, and the value is written below.
+        unsafe { waiting.wait_value_u32(flag, WaitCondition::AtLeast, 3) }.expect("the device waits for values");
+        let gate = Gate::on(&writing);
+        // SAFETY: the address is aligned and in the buffer, which lives on this stream.
+        unsafe { writing.write_value_u32(flag, 4) }.expect("the device writes values");
+        assert!(!waiting.is_finished().expect("a stream can be asked"), "nothing was written");
+        gate.open();
+        waiting.synchronize().expect("the value is written");
+        writing.synchronize().expect("a stream can be waited for");
+    });
+}
+
+#[test]
+fn batch_does_its_operations_in_order() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let buffer = DeviceBuffer::<u64>::zeroed(&stream, 2).expect("memory suffices");
+        let wide = buffer.as_pointer();
+        let narrow: DevicePointer<u32> = wide.wrapping_add(1).cast();
+        let operations = [
+            MemoryOperation::WriteU32(narrow, 5),
+            MemoryOperation::WaitU32(narrow, WaitCondition::Equal, 5),
+            MemoryOperation::WriteU64(wide, u64::MAX),
+            MemoryOperation::WaitU64(wide, WaitCondition::And, 1 << 63),
+            MemoryOperation::WriteU32(narrow, 6),
+        ];
+        // SAFETY: the addresses are aligned and in the buffer, and each wait is for what was written before it.
+        unsafe { stream.batch_memory_operations(&operations) }.expect("the device does all of them");
+        assert_eq!(buffer.to_vec().expect("the copy succeeds"), [u64::MAX, 6]);
+    });
+}
+
+#[test]
+fn batch_that_is_too_large_is_an_error_that_says_how_large() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let buffer = DeviceBuffer::<u32>::zeroed(&stream, 1).expect("memory suffices");
+        let operations = vec![MemoryOperation::WriteU32(buffer.as_pointer(), 1); 257];
+        // SAFETY: the address is aligned and in the buffer.
+        let error = unsafe { stream.batch_memory_operations(&operations) }.expect_err("a batch has 256 at most");
+        assert!(error.to_string().contains("257"), "{error}");
+    });
+}
+
+#[test]
+fn misaligned_address_is_an_error() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let buffer = DeviceBuffer::<u32>::zeroed(&stream, 2).expect("memory suffices");
+        let misaligned = DevicePointer::from_raw(buffer.as_pointer().as_raw() + 2);
+        // SAFETY: the driver refuses the address before it is used.
+        let error = unsafe { stream.write_value_u32(misaligned, 1) }.expect_err("the address is no multiple of 4");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+    });
+}

@@ -1,0 +1,54 @@
+//! [`StreamPool`]: streams that are used again.
+
+use curium_driver::{Function, StreamOptions, StreamPool};
+use curium_tests::on_driver;
+
+#[test]
+fn stream_that_came_back_is_used_again() {
+    on_driver(|test| {
+        let pool = StreamPool::new(&test.context(), StreamOptions::new());
+        test.assert_calls(Function::cuStreamCreateWithPriority, 1, || {
+            for _ in 0..10 {
+                let stream = pool.take().expect("the pool gives a stream");
+                stream.synchronize().expect("a stream can be waited for");
+            }
+        });
+        assert_eq!(pool.idle(), 1);
+        test.assert_calls(Function::cuStreamDestroy_v2, 1, || pool.trim());
+        assert_eq!(pool.idle(), 0);
+    });
+}
+
+#[test]
+fn streams_are_handed_out_in_the_order_in_which_they_came_back() {
+    on_driver(|test| {
+        let pool = StreamPool::new(&test.context(), StreamOptions::new());
+        let (first, second) = (pool.take().expect("a stream"), pool.take().expect("another"));
+        let handle = second.as_raw();
+        drop(second);
+        drop(first);
+        assert_eq!(pool.take().expect("a stream").as_raw(), handle);
+    });
+}
+
+#[test]
+fn stream_with_a_clone_does_not_come_back() {
+    on_driver(|test| {
+        let pool = StreamPool::new(&test.context(), StreamOptions::new());
+        let stream = pool.take().expect("the pool gives a stream");
+        let clone = (*stream).clone();
+        drop(stream);
+        assert_eq!(pool.idle(), 0, "the clone would share the stream with the next user");
+        test.assert_calls(Function::cuStreamDestroy_v2, 1, || drop(clone));
+    });
+}
+
+#[test]
+fn pool_keeps_no_more_streams_than_it_may() {
+    on_driver(|test| {
+        let pool = StreamPool::with_capacity(&test.context(), StreamOptions::new(), 1);
+        let streams: Vec<_> = (0..3).map(|_| pool.take().expect("the pool gives a stream")).collect();
+        test.assert_calls(Function::cuStreamDestroy_v2, 2, || drop(streams));
+        assert_eq!(pool.idle(), 1);
+    });
+}
