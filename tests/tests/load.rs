@@ -15,29 +15,39 @@ const FOLDER: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/load");
 /// The simulator as a shared library, built once.
 static SIMULATOR: LazyLock<PathBuf> = LazyLock::new(|| {
     let target = Path::new(FOLDER).join("simulator");
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args([
-        "rustc",
-        "--offline",
-        "--package",
-        "curium-sim",
-        "--lib",
-        "--features",
-        "export",
-        "--crate-type",
-        "cdylib",
-    ]);
-    cargo.arg("--target-dir").arg(&target).args(["--", "-C", "link-arg=-Wl,-soname,libcuda.so.1"]);
-    // What Cargo sets for a test would have it build everything again.
-    for (name, _) in std::env::vars_os().filter(|(name, _)| is_cargos_own(&name.to_string_lossy())) {
-        cargo.env_remove(name);
-    }
-    run(cargo.current_dir(env!("CARGO_MANIFEST_DIR")));
+    let mut cargo = cargo();
+    cargo.args(["rustc", "--offline", "--package", "curium-sim", "--lib", "--features", "export"]);
+    cargo.args(["--crate-type", "cdylib"]).arg("--target-dir").arg(&target);
+    run(cargo.args(["--", "-C", "link-arg=-Wl,-soname,libcuda.so.1"]));
     let library = target.join("driver/libcuda.so.1");
     std::fs::create_dir_all(target.join("driver")).expect("a folder can be made");
     std::fs::copy(target.join("debug/libcurium_sim.so"), &library).expect("the library was built");
     library
 });
+
+/// The example that reports on its driver, which lies beside these tests unless they alone were built.
+static REPORT: LazyLock<PathBuf> = LazyLock::new(|| {
+    let test = std::env::current_exe().expect("a program knows its own path");
+    let profile = test.parent().and_then(Path::parent).expect("tests lie in a folder of their profile");
+    let program = profile.join("examples/report");
+    if !program.exists() {
+        let mut cargo = cargo();
+        cargo.args(["build", "--offline", "--package", "curium-tests", "--example", "report", "--target-dir"]);
+        cargo.arg(profile.parent().expect("profiles lie in the target folder"));
+        run(cargo.args(profile.ends_with("release").then_some("--release")));
+    }
+    program
+});
+
+/// Cargo, without what it sets for a test, which would have it build everything again.
+fn cargo() -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_cargos_own(&name.to_string_lossy())) {
+        cargo.env_remove(name);
+    }
+    cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
+    cargo
+}
 
 fn is_cargos_own(name: &str) -> bool {
     name.starts_with("CARGO_") && name != "CARGO_HOME" || name == "CARGO" || name == "LD_LIBRARY_PATH"
@@ -60,7 +70,9 @@ fn build(path: &Path, source: &str) {
     let text = path.with_extension("rs");
     std::fs::write(&text, source).expect("a file can be written");
     let mut rustc = Command::new(std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into()));
-    run(rustc.args(["--edition", "2024", "--crate-type", "cdylib", "-C", "opt-level=0", "-o"]).args([path, &text]));
+    run(rustc
+        .args(["--crate-name", "library", "--edition", "2024", "--crate-type", "cdylib", "-C", "opt-level=0", "-o"])
+        .args([path, &text]));
 }
 
 /// A library that says to be the driver of `version` unless `code` is an error, and has no function but `cuInit`.
@@ -94,7 +106,7 @@ fn rejection(path: &Path) -> (Rejection, String) {
 
 /// What the program that reports on its driver says, with these variables set and no others that name a driver.
 fn report(variables: &[(&str, &Path)]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_report"));
+    let mut command = Command::new(&*REPORT);
     command.env_remove("CURIUM_DRIVER_PATH").env_remove("LD_LIBRARY_PATH");
     command.envs(variables.iter().copied()).output().expect("the program can be started")
 }
@@ -248,18 +260,19 @@ fn machine_without_a_driver_is_an_error_that_lists_the_paths_tried() {
 
 #[test]
 fn driver_lists_the_functions_of_newer_versions_as_missing() {
-    let output = report(&[("CURIUM_DRIVER_PATH", &SIMULATOR), ("CURIUM_SIM_DRIVER_VERSION", Path::new("13.0"))]);
-    let out = assert_reports_saxpy(&output);
+    let path = folder("version_13_0").join("libcuda.so.1");
+    build_driver(&path, 0, 13000);
+    let driver = report(&[("CURIUM_DRIVER_PATH", &path)]);
+    let out = String::from_utf8_lossy(&driver.stdout);
     assert!(out.contains("driver: CUDA 13.0\n"), "{out}");
     let newer: Vec<_> = Function::all().filter(|function| function.since() > CudaVersion::new(13, 0)).collect();
     assert!(newer.len() >= 43, "{}", newer.len());
-    for function in &newer {
+    for function in newer {
         let since = function.since();
         let line =
             format!("missing: {function} needs a driver for CUDA {since} or newer, and this one is for CUDA 13.0\n");
         assert!(out.contains(&line), "{line}{out}");
     }
-    assert_eq!(out.matches("missing: ").count(), newer.len(), "{out}");
 }
 
 #[test]
@@ -267,5 +280,4 @@ fn program_runs_a_kernel_on_the_oldest_driver() {
     let output = report(&[("CURIUM_DRIVER_PATH", &SIMULATOR), ("CURIUM_SIM_DRIVER_VERSION", Path::new("11.8"))]);
     let out = assert_reports_saxpy(&output);
     assert!(out.contains("driver: CUDA 11.8\n"), "{out}");
-    assert!(out.contains("missing: cuLibraryLoadData needs a driver for CUDA 12.0 or newer"), "{out}");
 }

@@ -1,10 +1,13 @@
 //! What a simulator pretends to be.
 
+mod environment;
+
 use std::num::NonZero;
 use std::thread;
 
 use curium_sys::{CudaVersion, Function};
 
+pub use self::environment::EnvironmentError;
 use crate::fault::FaultPlan;
 
 /// The settings of a [`Simulator`](crate::Simulator).
@@ -34,7 +37,8 @@ pub struct Config {
     /// Decides the order between independent streams.
     pub seed: u64,
     /// How many threads run the work of the streams, and how many run the blocks of a kernel. With one, the same calls by
-    /// one host thread with the same seed run in the same order. Default: the number of processors.
+    /// one host thread with the same seed run in the same order, unless the host pauses for 200 ms between two of them.
+    /// Default: the number of processors.
     pub workers: u32,
     /// Calls that fail on request.
     pub faults: FaultPlan,

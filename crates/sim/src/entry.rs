@@ -39,6 +39,7 @@ macro_rules! define {
     ($(fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) -> $result:ty = $since:literal;)*) => {
         /// What the driver says to a function that it does not implement.
         #[expect(dead_code, reason = "the driver's own methods hide those of the functions that it implements")]
+        #[expect(clippy::too_many_arguments, reason = "these are C's signatures")]
         trait Unsupported {
             fn refuse(&self, function: Function) -> Result;
 
@@ -58,6 +59,7 @@ macro_rules! define {
         }
 
         /// Each function for any slot.
+        #[expect(clippy::too_many_arguments, reason = "these are C's signatures")]
         pub(crate) mod any_slot {
             use super::*;
 

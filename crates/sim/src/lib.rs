@@ -28,6 +28,8 @@ mod config;
 mod driver;
 mod entry;
 pub mod exec;
+#[cfg(feature = "export")]
+mod export;
 mod fault;
 mod handle;
 mod live;
@@ -37,7 +39,7 @@ mod schedule;
 mod simulator;
 mod slot;
 
-pub use self::config::{Config, DeviceModel};
+pub use self::config::{Config, DeviceModel, EnvironmentError};
 pub use self::fault::{Fault, FaultPlan};
 pub use self::live::LiveHandles;
 pub use self::simulator::{Error, Simulator};

@@ -15,6 +15,8 @@ pub struct LiveHandles {
     pub streams: u64,
     /// Events.
     pub events: u64,
+    /// Callbacks for the notifications of devices.
+    pub listeners: u64,
     /// Modules.
     pub modules: u64,
     /// Libraries.
@@ -46,11 +48,12 @@ impl LiveHandles {
         self.total() == 0
     }
 
-    fn counts(&self) -> [(&'static str, u64); 11] {
+    fn counts(&self) -> [(&'static str, u64); 12] {
         [
             ("contexts", self.contexts),
             ("streams", self.streams),
             ("events", self.events),
+            ("listeners", self.listeners),
             ("modules", self.modules),
             ("libraries", self.libraries),
             ("links", self.links),

@@ -205,6 +205,14 @@ impl Memory {
     }
 }
 
+impl Drop for Memory {
+    /// Gives back what the program did not free.
+    fn drop(&mut self) {
+        let allocations = std::mem::take(&mut self.write().allocations);
+        allocations.values().for_each(|allocation| self.give_back(allocation));
+    }
+}
+
 // SAFETY: a segment is an allocation. Its bytes stay mapped until it is freed, which happens behind the work that was queued
 // before; of reserved memory even longer. Places in host memory are congruent to device addresses: both start at pages.
 // A kernel and a copy that race are a race of the program that queued them without an order.

@@ -49,7 +49,8 @@ impl Simulator {
     ///
     /// # Errors
     ///
-    /// [`Error`] if no simulator was dropped in time, or if the system does not give the addresses that device memory needs.
+    /// [`Error`](enum@Error) if no simulator was dropped in time, or if the system does not give the addresses that device
+    /// memory needs.
     pub fn new(config: Config) -> Result<Self, Error> {
         let slot = slot::take().ok_or(Error::NoFreeSlot)?;
         match Driver::new(config, slot) {
@@ -105,6 +106,12 @@ impl Simulator {
     /// Removes all faults.
     pub fn clear_faults(&self) {
         self.driver.clear_faults();
+    }
+
+    /// Has a device tell everybody who listens that the process holds `bytes` more of its memory than it should, on another thread, and
+    /// returns when all have been told.
+    pub fn notify_over_budget(&self, device: usize, bytes: u64) {
+        self.driver.notify_over_budget(device, bytes);
     }
 
     /// Clears sticky errors of all devices. For tests only: with a real driver, only the end of the process does it.

@@ -1,11 +1,9 @@
 //! Buffers on several streams: nobody waits by hand, and nobody waits needlessly.
 
-use std::time::Duration;
-
 use curium_driver::{Event, EventFlags, Function, Stream};
 use curium_memory::DeviceBuffer;
 use curium_sim::{Config, Simulator};
-use curium_tests::stream_work::{copy, copy_without_waiting, fill};
+use curium_tests::stream_work::{copy, copy_without_waiting, fill, is_held_up};
 use curium_tests::{Gate, TestDriver, on_driver, on_simulator};
 
 const LEN: usize = if cfg!(miri) { 8 } else { 256 };
@@ -23,12 +21,6 @@ fn buffer(stream: &Stream, value: u32) -> DeviceBuffer<u32> {
 
 fn values(buffer: &DeviceBuffer<u32>) -> Vec<u32> {
     buffer.to_vec().expect("the buffer can be read")
-}
-
-/// Whether the work on `stream` waits for something, given that it would be done at once if it did not.
-fn is_held_up(stream: &Stream) -> bool {
-    std::thread::sleep(Duration::from_millis(10));
-    !stream.is_finished().expect("a stream can be asked")
 }
 
 /// A small generator of numbers, the same for the same seed.

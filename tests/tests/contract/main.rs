@@ -1,8 +1,13 @@
 //! What holds on every driver, one file per object: run on the simulator, and with `CURIUM_TEST_DRIVER=cuda` on this machine's.
 
+mod attribute;
 mod context;
+mod context_operations;
+mod context_stack;
+mod created_context;
 mod device;
 mod device_buffer;
+mod device_lookup;
 mod driver;
 mod error;
 mod event;
@@ -11,6 +16,7 @@ mod fault;
 mod foreign_code;
 mod future;
 mod global;
+mod green_context;
 mod hazard;
 mod host_function;
 mod image;
@@ -21,12 +27,16 @@ mod kernel_list;
 mod kernels;
 mod launch_attribute;
 mod library;
+mod limit;
 mod linker;
 mod module;
 mod neutrality;
+mod notification;
 mod occupancy;
 mod operations;
+mod peer;
 mod pinned_buffer;
+mod primary_context;
 mod release;
 mod sticky;
 mod stream;

@@ -80,7 +80,7 @@ impl Place {
     #[expect(clippy::print_stderr, reason = "the user must see this even if the report goes elsewhere")]
     pub(super) fn announce(&self, verbose: bool) {
         if let Some(reason @ Reason::NoGpu(error)) = &self.simulated {
-            let why = if verbose { format!("{error:#}") } else { reason.in_brief() };
+            let why = if verbose { format!("{error:#}") } else { reason.in_brief() + " (--verbose says more)" };
             eprintln!("no GPU can be used, so the kernel runs on the simulator: {why}");
         }
     }
@@ -112,7 +112,7 @@ impl Reason {
         match self {
             Self::AskedFor => "asked for with --device sim".to_owned(),
             Self::NoGpu(error) if matches!(error.downcast_ref(), Some(driver::Error::Load(_))) => {
-                "no CUDA driver could be loaded (--verbose lists the paths tried)".to_owned()
+                "no CUDA driver could be loaded".to_owned()
             }
             Self::NoGpu(error) => error.to_string().lines().next().unwrap_or_default().to_owned(),
         }

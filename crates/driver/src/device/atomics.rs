@@ -103,6 +103,8 @@ impl Device {
 
     /// In which forms this device can do each of `operations` on memory of `peer`, in their order.
     ///
+    /// Driver 580 answers with no form where [`PeerLink::all_atomics`](crate::PeerLink::all_atomics) says that every operation works.
+    ///
     /// Needs CUDA 13.0. CUDA: `cuDeviceGetP2PAtomicCapabilities`.
     ///
     /// # Errors

@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use curium_sys::CUresult;
+
 use crate::{Device, DeviceAttribute, Driver, PeerLink, Result};
 
 /// How the devices of this process are connected, each with each: a picture taken once.
@@ -82,8 +84,11 @@ impl TopologyDevice {
         Ok(Self {
             name: device.name()?,
             pci_bus_id: device.pci_bus_id()?,
-            // Drivers before CUDA 12.2 do not know the attribute.
-            numa_node: device.attribute(DeviceAttribute::HOST_NUMA_ID).unwrap_or_default(),
+            numa_node: match device.attribute(DeviceAttribute::HOST_NUMA_ID) {
+                // Older drivers do not know the attribute.
+                Err(error) if error.code() == Some(CUresult::CUDA_ERROR_INVALID_VALUE) => None,
+                answer => answer?,
+            },
         })
     }
 }

@@ -71,7 +71,8 @@ impl Driver {
         if !text.contains(".version") {
             return Err(Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "the image is neither PTX nor a binary"));
         }
-        let module = ptx::parse_for(text, newest_ptx(self.config().driver_version)).map_err(Refusal::from_ptx)?;
+        let module = ptx::parse_for(text, newest_ptx(self.config().driver_version))
+            .map_err(|error| Refusal::from_ptx(&error))?;
         self.check_target(&module)?;
         let program = exec::lower(&module)
             .map_err(|error| Refusal::at_line(CUresult::CUDA_ERROR_INVALID_PTX, error.line, &error.message))?;
@@ -81,7 +82,7 @@ impl Driver {
 
     /// That a text which is linked later is PTX for this device.
     pub(super) fn check_ptx(&self, text: &str) -> std::result::Result<(), Refusal> {
-        let module = ptx::parse_for(text, newest_ptx(self.config().driver_version)).map_err(Refusal::from_ptx)?;
+        let module = ptx::parse_for(text, newest_ptx(self.config().driver_version)).map_err(|error| Refusal::from_ptx(&error))?;
         self.check_target(&module)
     }
 
@@ -117,7 +118,7 @@ impl Refusal {
         Self::new(code, &format!("ptx input, line {line}; error   : {message}"))
     }
 
-    fn from_ptx(error: ptx::Error) -> Self {
+    fn from_ptx(error: &ptx::Error) -> Self {
         let code = match error.kind() {
             ErrorKind::UnsupportedVersion => CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION,
             _ => CUresult::CUDA_ERROR_INVALID_PTX,
@@ -137,9 +138,11 @@ pub(super) unsafe fn text_of<'a>(image: *const u8) -> std::result::Result<&'a st
         return text.to_str().map_err(|_| Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "the image is damaged"));
     }
     for magic in BINARIES {
-        // SAFETY: the bytes are compared one by one up to the first that differs, and no magic number holds a NUL: text is
-        // not read beyond its end, and a binary is longer than its magic number.
-        let begins_with = magic.iter().enumerate().all(|(index, byte)| unsafe { image.add(index).read() } == *byte);
+        let begins_with = magic.iter().enumerate().all(|(index, byte)| {
+            // SAFETY: the bytes are compared one by one up to the first that differs, and no magic number holds a NUL: text
+            // is not read beyond its end, and a binary is longer than its magic number.
+            unsafe { image.wrapping_add(index).read() == *byte }
+        });
         if begins_with {
             let log = "the image holds machine code for NVIDIA hardware, and the simulator runs PTX only";
             return Err(Refusal::new(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, log));

@@ -83,7 +83,9 @@ impl Driver {
             }
         }
         let library = state.libraries.remove(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
-        library.kernels.into_iter().for_each(|kernel| drop(state.kernels.remove(kernel)));
+        for kernel in library.kernels {
+            state.kernels.remove(kernel);
+        }
         library.modules.into_values().for_each(|module| self.unload(&mut state, module));
         Ok(())
     }
@@ -147,6 +149,7 @@ impl Driver {
 impl Driver {
     /// The module of a library in a context, loaded when it is first asked for.
     pub(crate) fn module_of(&self, state: &mut State, id: Id<Library>, context: Id<Context>) -> Result<Id<Module>> {
+        let context = state.home(context);
         let library = state.libraries.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         // A primary context that was reset has lost its modules, and may be active again.
         if let Some(module) = library.modules.get(&context).filter(|module| state.modules.contains(**module)) {

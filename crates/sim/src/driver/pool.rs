@@ -162,7 +162,7 @@ impl Driver {
             CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => pool.threshold = read()?,
             // The high marks can only be reset.
             CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH if read()? == 0 => {
-                pool.reserved_high = pool.reserved
+                pool.reserved_high = pool.reserved;
             }
             CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH if read()? == 0 => pool.used_high = pool.used,
             _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
@@ -180,7 +180,7 @@ impl Driver {
 
     /// The context of a stream as an owner of memory.
     fn owner_of(&self, state: &State, stream: Id<Stream>) -> Result<Owner> {
-        let context = self.stream_context(state, stream)?;
+        let context = state.home(self.stream_context(state, stream)?);
         Ok(Owner { context, device: state.usable(context)?.device })
     }
 

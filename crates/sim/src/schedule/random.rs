@@ -16,6 +16,6 @@ impl Random {
         mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         mixed ^= mixed >> 31;
         // The high half of the product spreads evenly enough over the few streams of a program.
-        (u128::from(mixed) * bound as u128 >> 64) as usize
+        ((u128::from(mixed) * bound as u128) >> 64) as usize
     }
 }
