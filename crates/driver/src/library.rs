@@ -1,23 +1,22 @@
 //! A library: code that belongs to no context.
 
+mod load;
 mod raw;
 
 use std::ffi::{CStr, c_void};
 use std::fmt;
-use std::path::Path;
 use std::sync::Arc;
 
-use curium_sys::{CUkernel, CUlib_st, CUlibrary, CUlibraryOption, CUmodule, CUresult, Function};
+use curium_sys::{CUkernel, CUlib_st, CUlibrary, CUmodule};
 
 use crate::call;
 use crate::handle::Handle;
 use crate::image::ptx::Entry;
 use crate::jit::Compilation;
 use crate::kernel::{Candidates, Owner, c_name, kernel_name};
-use crate::module::{c_path, unknown_entries};
 use crate::release::release;
 use crate::signature::Signature;
-use crate::{Context, Driver, Error, Global, Image, JitOptions, JitReport, Kernel, Module, Result, Untyped};
+use crate::{Context, Driver, Error, Global, Image, JitReport, Kernel, Module, Result, Untyped};
 
 /// Code that is loaded into each context when it is first used there. Clones are cheap and stand for the same library.
 ///
@@ -40,95 +39,6 @@ struct Shared {
 }
 
 impl Library {
-    /// Compiles and loads PTX text. A driver, a device, a context and a stream all name the driver.
-    ///
-    /// CUDA: `cuLibraryLoadData`, since 12.0.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if the text is no PTX or has an interior NUL. What the driver's compiler wrote is part of its error.
-    #[doc(alias = "cuLibraryLoadData")]
-    pub fn from_ptx(driver: &impl AsRef<Driver>, ptx: &str) -> Result<Self> {
-        Self::from_image(driver, &Image::ptx("Library::from_ptx", ptx)?, &JitOptions::new())
-    }
-
-    /// Loads an image, and compiles it first if it is PTX.
-    ///
-    /// CUDA: `cuLibraryLoadData`, since 12.0. A driver may tell what its compiler found only when a kernel is looked up, which is why
-    /// `cuLibraryGetKernel` is called if the compiler wrote something.
-    ///
-    /// # Errors
-    ///
-    /// What the driver's compiler wrote is part of its error; an argument error if `options` hold [`JitOptions::symbols`] or names,
-    /// which only modules take.
-    pub fn from_image(driver: &impl AsRef<Driver>, image: &Image<'_>, options: &JitOptions<'_>) -> Result<Self> {
-        Self::load(driver.as_ref(), image, options, &mut [])
-    }
-
-    /// As [`Library::from_image`], and the library keeps the image so that the driver needs no copy of its own.
-    ///
-    /// CUDA: `cuLibraryLoadData` with `CU_LIBRARY_BINARY_IS_PRESERVED`, since 12.0.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Library::from_image`].
-    #[doc(alias = "CU_LIBRARY_BINARY_IS_PRESERVED")]
-    pub fn from_kept_image(
-        driver: &impl AsRef<Driver>,
-        image: Image<'static>,
-        options: &JitOptions<'_>,
-    ) -> Result<Self> {
-        let mut preserved = [CUlibraryOption::CU_LIBRARY_BINARY_IS_PRESERVED];
-        let mut library = Self::load(driver.as_ref(), &image, options, &mut preserved)?;
-        if let Some(shared) = Arc::get_mut(&mut library.shared) {
-            shared._image = Some(image);
-        }
-        Ok(library)
-    }
-
-    /// Loads the image in the file at `path`, and compiles it first if it is PTX. The file is read and checked here.
-    ///
-    /// CUDA: `cuLibraryLoadData`, since 12.0.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Image::from_file`] and [`Library::from_image`].
-    pub fn from_file(driver: &impl AsRef<Driver>, path: impl AsRef<Path>, options: &JitOptions<'_>) -> Result<Self> {
-        Self::from_image(driver, &Image::from_file(path)?, options)
-    }
-
-    /// Has the driver load the image in the file at `path`.
-    ///
-    /// CUDA: `cuLibraryLoadFromFile`, since 12.0.
-    ///
-    /// # Safety
-    ///
-    /// The file holds a whole image: the driver may crash on another.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Library::from_image`], and `CUDA_ERROR_FILE_NOT_FOUND` if there is no such file.
-    #[doc(alias = "cuLibraryLoadFromFile")]
-    pub unsafe fn from_file_unchecked(
-        driver: &impl AsRef<Driver>,
-        path: impl AsRef<Path>,
-        options: &JitOptions<'_>,
-    ) -> Result<Self> {
-        let (driver, path) = (driver.as_ref(), path.as_ref());
-        let name = c_path("Library::from_file_unchecked", path)?;
-        let mut compilation = compilation("Library::from_file_unchecked", options)?;
-        let mut raw = std::ptr::null_mut();
-        let (count, options, values) = (compilation.len(), compilation.options(), compilation.values());
-        let (name, none, no_values) = (name.as_ptr(), std::ptr::null_mut(), std::ptr::null_mut());
-        // SAFETY: `name` ends in NUL, `compilation` holds `count` options with their values and outlives the library, and the caller
-        // vouches for the file.
-        let result = unsafe {
-            call!(driver, cuLibraryLoadFromFile(&raw mut raw, name, options, values, count, none, no_values, 0))
-        };
-        result.map_err(|error| compilation.explain(driver, None, error).about(path.display().to_string()))?;
-        Ok(Self::new(raw, driver, Box::default(), compilation))
-    }
-
     /// The driver's handle of this library. It is valid for as long as a clone of this library, or a kernel of it, exists.
     #[must_use]
     pub fn as_raw(&self) -> CUlibrary {
@@ -304,76 +214,11 @@ impl Library {
         &self.shared.entries
     }
 
-    fn load(
-        driver: &Driver,
-        image: &Image<'_>,
-        options: &JitOptions<'_>,
-        library_options: &mut [CUlibraryOption],
-    ) -> Result<Self> {
-        let mut compilation = compilation("Library::from_image", options)?;
-        let mut raw = std::ptr::null_mut();
-        let bytes = image.as_ptr();
-        let (count, options, values) = (compilation.len(), compilation.options(), compilation.values());
-        // None of the options of libraries that are passed has a value.
-        let mut library_values = vec![std::ptr::null_mut(); library_options.len()];
-        let (library_count, library_values) = (library_options.len() as u32, library_values.as_mut_ptr());
-        let library_options = library_options.as_mut_ptr();
-        // SAFETY: `image` was checked or somebody vouched for it, and `compilation` holds `count` options with their values and outlives
-        // the library, as the image does where the options say so.
-        let result = unsafe {
-            call!(
-                driver,
-                cuLibraryLoadData(
-                    &raw mut raw,
-                    bytes,
-                    options,
-                    values,
-                    count,
-                    library_options,
-                    library_values,
-                    library_count
-                )
-            )
-        };
-        result.map_err(|error| compilation.explain(driver, image.as_ptx(), error).about(format!("{image:?}")))?;
-        let entries = unknown_entries(driver, Function::cuKernelGetParamInfo, image);
-        let library = Self::new(raw, driver, entries, compilation);
-        library.check_compiled(image)?;
-        Ok(library)
-    }
-
-    /// What the driver's compiler found, by looking up a kernel that no code has, if the compiler wrote something.
-    fn check_compiled(&self, image: &Image<'_>) -> Result<()> {
-        let Shared { driver, report, _compilation: Some(compilation), .. } = &*self.shared else { return Ok(()) };
-        if report.errors.is_empty() {
-            return Ok(());
-        }
-        match self.look_up(c"?") {
-            Err(error) if error.code() != Some(CUresult::CUDA_ERROR_NOT_FOUND) => {
-                Err(compilation.explain(driver, image.as_ptx(), error).about(format!("{image:?}")))
-            }
-            _ => Ok(()),
-        }
-    }
-
     fn look_up(&self, name: &CStr) -> Result<CUkernel> {
         let mut raw: CUkernel = std::ptr::null_mut();
         // SAFETY: `raw` is a valid place for the answer, the library is live, and `name` ends in NUL.
         unsafe { call!(&self.shared.driver, cuLibraryGetKernel(&raw mut raw, self.as_raw(), name.as_ptr())) }?;
         Ok(raw)
-    }
-
-    fn new(raw: CUlibrary, driver: &Driver, entries: Box<[Entry]>, compilation: Compilation) -> Self {
-        let shared = Shared {
-            raw: Handle::new(raw),
-            driver: driver.clone(),
-            is_borrowed: false,
-            entries,
-            report: compilation.report(),
-            _compilation: Some(compilation),
-            _image: None,
-        };
-        Self { shared: Arc::new(shared) }
     }
 
     fn raw_kernels(&self) -> Result<Vec<CUkernel>> {
@@ -417,12 +262,4 @@ impl Drop for Shared {
             release(|| self.destroy());
         }
     }
-}
-
-/// The options as C reads them. A library outlives the names and symbols that options borrow.
-fn compilation(operation: &'static str, options: &JitOptions<'_>) -> Result<Compilation> {
-    if options.borrows() {
-        return Err(Error::argument(operation, "symbols and names are options of modules and linkers only"));
-    }
-    Ok(Compilation::new(options))
 }

@@ -35,7 +35,7 @@ pub trait Parameter {
     type Raw: Copy;
 }
 
-/// The parameters of a kernel, in order: a tuple of [`Parameter`]s.
+/// The parameters of a kernel, in order: a tuple of up to 24 [`Parameter`]s.
 pub trait Signature {
     /// The size of each parameter in bytes.
     const SIZES: &'static [usize];
@@ -118,7 +118,7 @@ unsafe impl<T> ByValue for DevicePointer<T> {}
 unsafe impl<T: ByValue, const N: usize> ByValue for [T; N] {}
 
 macro_rules! tuples {
-    ($($index:tt $parameter:ident $argument:ident),*) => {
+    ($($index:tt $parameter:ident $argument:ident),* $(,)?) => {
         impl<$($parameter: Parameter),*> Signature for ($($parameter,)*) {
             const SIZES: &'static [usize] = &[$(size_of::<$parameter::Raw>()),*];
         }
@@ -140,16 +140,33 @@ macro_rules! tuples {
     };
 }
 
-tuples!();
-tuples!(0 P0 A0);
-tuples!(0 P0 A0, 1 P1 A1);
-tuples!(0 P0 A0, 1 P1 A1, 2 P2 A2);
-tuples!(0 P0 A0, 1 P1 A1, 2 P2 A2, 3 P3 A3);
-tuples!(0 P0 A0, 1 P1 A1, 2 P2 A2, 3 P3 A3, 4 P4 A4);
-tuples!(0 P0 A0, 1 P1 A1, 2 P2 A2, 3 P3 A3, 4 P4 A4, 5 P5 A5);
-tuples!(0 P0 A0, 1 P1 A1, 2 P2 A2, 3 P3 A3, 4 P4 A4, 5 P5 A5, 6 P6 A6);
-tuples!(0 P0 A0, 1 P1 A1, 2 P2 A2, 3 P3 A3, 4 P4 A4, 5 P5 A5, 6 P6 A6, 7 P7 A7);
-tuples!(0 P0 A0, 1 P1 A1, 2 P2 A2, 3 P3 A3, 4 P4 A4, 5 P5 A5, 6 P6 A6, 7 P7 A7, 8 P8 A8);
-tuples!(0 P0 A0, 1 P1 A1, 2 P2 A2, 3 P3 A3, 4 P4 A4, 5 P5 A5, 6 P6 A6, 7 P7 A7, 8 P8 A8, 9 P9 A9);
-tuples!(0 P0 A0, 1 P1 A1, 2 P2 A2, 3 P3 A3, 4 P4 A4, 5 P5 A5, 6 P6 A6, 7 P7 A7, 8 P8 A8, 9 P9 A9, 10 P10 A10);
-tuples!(0 P0 A0, 1 P1 A1, 2 P2 A2, 3 P3 A3, 4 P4 A4, 5 P5 A5, 6 P6 A6, 7 P7 A7, 8 P8 A8, 9 P9 A9, 10 P10 A10, 11 P11 A11);
+/// Implements the traits for every beginning of a list of parameters.
+macro_rules! prefixes {
+    ([$($before:tt)*]) => {
+        tuples!($($before)*);
+    };
+    ([$($before:tt)*] $index:tt $parameter:ident $argument:ident, $($after:tt)*) => {
+        tuples!($($before)*);
+        prefixes!([$($before)* $index $parameter $argument,] $($after)*);
+    };
+}
+
+prefixes!([] 0 P0 A0, 1 P1 A1, 2 P2 A2, 3 P3 A3, 4 P4 A4, 5 P5 A5, 6 P6 A6, 7 P7 A7, 8 P8 A8, 9 P9 A9, 10 P10 A10, 11 P11 A11,
+    12 P12 A12, 13 P13 A13, 14 P14 A14, 15 P15 A15, 16 P16 A16, 17 P17 A17, 18 P18 A18, 19 P19 A19, 20 P20 A20, 21 P21 A21,
+    22 P22 A22, 23 P23 A23,);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn signature_has_the_size_of_each_parameter_in_order() {
+        type Long = (u8, u16, f64, &'static [u8], &'static mut [u8], [u32; 3], u8, u8, u8, u8, u8, u8);
+        assert_eq!(<() as Signature>::SIZES, [0_usize; 0]);
+        assert_eq!(<Long as Signature>::SIZES, [1, 2, 8, 8, 8, 12, 1, 1, 1, 1, 1, 1]);
+        type Longest =
+            (u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u8, u64);
+        assert_eq!(<Longest as Signature>::SIZES.len(), 24);
+        assert_eq!(<Longest as Signature>::SIZES[23], 8);
+    }
+}
