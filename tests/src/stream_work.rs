@@ -13,10 +13,12 @@ use curium_memory::DeviceBuffer;
 /// Whatever the driver returns.
 pub fn fill(stream: &Stream, mut buffer: &mut DeviceBuffer<u32>, value: u32) -> Result<()> {
     let len = buffer.len();
-    let pointer = Argument::<&mut [u32]>::bind(&mut buffer, stream)?;
+    // SAFETY: the work below is noted by `launched`, and the buffer is not used in between.
+    let pointer = unsafe { Argument::<&mut [u32]>::bind(&mut buffer, stream) }?;
     // SAFETY: the buffer is live with this many words, and `bind` had the stream wait for whatever uses it.
     unsafe { call!(stream.driver(), cuMemsetD32Async(pointer, value, len, stream.as_raw())) }?;
-    Argument::<&mut [u32]>::launched(&mut buffer, stream);
+    // SAFETY: the buffer was bound to this stream above, and not used since.
+    unsafe { Argument::<&mut [u32]>::launched(&mut buffer, stream) };
     Ok(())
 }
 
@@ -32,12 +34,16 @@ pub fn fill(stream: &Stream, mut buffer: &mut DeviceBuffer<u32>, value: u32) -> 
 pub fn copy(stream: &Stream, mut target: &mut DeviceBuffer<u32>, mut source: &DeviceBuffer<u32>) -> Result<()> {
     let bytes = source.byte_len();
     assert_eq!(target.byte_len(), bytes, "both sides of a copy are of one length");
-    let to = Argument::<&mut [u32]>::bind(&mut target, stream)?;
-    let from = Argument::<&[u32]>::bind(&mut source, stream)?;
+    // SAFETY: the work below is noted by `launched`, and the buffer is not used in between.
+    let to = unsafe { Argument::<&mut [u32]>::bind(&mut target, stream) }?;
+    // SAFETY: the work below is noted by `launched`, and the buffer is not used in between.
+    let from = unsafe { Argument::<&[u32]>::bind(&mut source, stream) }?;
     // SAFETY: both buffers are live with this many bytes, and `bind` had the stream wait for whatever uses them.
     unsafe { call!(stream.driver(), cuMemcpyDtoDAsync_v2(to, from, bytes, stream.as_raw())) }?;
-    Argument::<&mut [u32]>::launched(&mut target, stream);
-    Argument::<&[u32]>::launched(&mut source, stream);
+    // SAFETY: the buffer was bound to this stream above, and not used since.
+    unsafe { Argument::<&mut [u32]>::launched(&mut target, stream) };
+    // SAFETY: the buffer was bound to this stream above, and not used since.
+    unsafe { Argument::<&[u32]>::launched(&mut source, stream) };
     Ok(())
 }
 

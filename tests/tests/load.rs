@@ -15,29 +15,39 @@ const FOLDER: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/load");
 /// The simulator as a shared library, built once.
 static SIMULATOR: LazyLock<PathBuf> = LazyLock::new(|| {
     let target = Path::new(FOLDER).join("simulator");
-    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
-    cargo.args([
-        "rustc",
-        "--offline",
-        "--package",
-        "curium-sim",
-        "--lib",
-        "--features",
-        "export",
-        "--crate-type",
-        "cdylib",
-    ]);
-    cargo.arg("--target-dir").arg(&target).args(["--", "-C", "link-arg=-Wl,-soname,libcuda.so.1"]);
-    // What Cargo sets for a test would have it build everything again.
-    for (name, _) in std::env::vars_os().filter(|(name, _)| is_cargos_own(&name.to_string_lossy())) {
-        cargo.env_remove(name);
-    }
-    run(cargo.current_dir(env!("CARGO_MANIFEST_DIR")));
+    let mut cargo = cargo();
+    cargo.args(["rustc", "--offline", "--package", "curium-sim", "--lib", "--features", "export"]);
+    cargo.args(["--crate-type", "cdylib"]).arg("--target-dir").arg(&target);
+    run(cargo.args(["--", "-C", "link-arg=-Wl,-soname,libcuda.so.1"]));
     let library = target.join("driver/libcuda.so.1");
     std::fs::create_dir_all(target.join("driver")).expect("a folder can be made");
     std::fs::copy(target.join("debug/libcurium_sim.so"), &library).expect("the library was built");
     library
 });
+
+/// The example that reports on its driver, which lies beside these tests unless they alone were built.
+static REPORT: LazyLock<PathBuf> = LazyLock::new(|| {
+    let test = std::env::current_exe().expect("a program knows its own path");
+    let profile = test.parent().and_then(Path::parent).expect("tests lie in a folder of their profile");
+    let program = profile.join("examples/report");
+    if !program.exists() {
+        let mut cargo = cargo();
+        cargo.args(["build", "--offline", "--package", "curium-tests", "--example", "report", "--target-dir"]);
+        cargo.arg(profile.parent().expect("profiles lie in the target folder"));
+        run(cargo.args(profile.ends_with("release").then_some("--release")));
+    }
+    program
+});
+
+/// Cargo, without what it sets for a test, which would have it build everything again.
+fn cargo() -> Command {
+    let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    for (name, _) in std::env::vars_os().filter(|(name, _)| is_cargos_own(&name.to_string_lossy())) {
+        cargo.env_remove(name);
+    }
+    cargo.current_dir(env!("CARGO_MANIFEST_DIR"));
+    cargo
+}
 
 fn is_cargos_own(name: &str) -> bool {
     name.starts_with("CARGO_") && name != "CARGO_HOME" || name == "CARGO" || name == "LD_LIBRARY_PATH"
@@ -96,7 +106,7 @@ fn rejection(path: &Path) -> (Rejection, String) {
 
 /// What the program that reports on its driver says, with these variables set and no others that name a driver.
 fn report(variables: &[(&str, &Path)]) -> Output {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_report"));
+    let mut command = Command::new(&*REPORT);
     command.env_remove("CURIUM_DRIVER_PATH").env_remove("LD_LIBRARY_PATH");
     command.envs(variables.iter().copied()).output().expect("the program can be started")
 }

@@ -1,10 +1,27 @@
 //! A context: a device's address space and everything that lives in it.
 
+mod config;
+mod create;
+mod event;
+mod green;
+mod limit;
+mod peer;
+mod primary;
+mod raw;
+mod stack;
+
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use curium_sys::{CUcontext, CUctx_st};
+use curium_sys::{CUcontext, CUctx_st, CUgreenCtx_st};
 
+pub use self::config::{CacheConfig, PriorityRange, RdmaScope, SharedMemoryConfig};
+pub use self::create::{ContextFlags, ContextOptions, GraphicsQueue};
+pub use self::green::{GreenContextFlags, GreenContextOptions};
+pub use self::limit::Limit;
+pub use self::primary::PrimaryState;
+pub use self::raw::RawContext;
 use crate::call;
 use crate::current::Entered;
 use crate::handle::Handle;
@@ -13,26 +30,65 @@ use crate::{Device, Driver, Error, Result, Stream, StreamOptions};
 
 /// A context of a device. Clones are cheap and stand for the same context.
 ///
+/// There is one type for every kind: the [primary](Device::primary_context) context, which is the one to use unless there is a
+/// reason for another, [created](Device::create_context) and [green](Device::green_context) contexts, and those that
+/// [other code](Context::from_raw) made. Everything can be made from any of them.
+///
 /// Streams, events, modules and memory keep their context alive. No operation of this crate changes the calling thread's current
 /// context, except for those whose purpose that is: a context need not be current to be used.
+///
+/// ```no_run
+/// use curium_driver::Device;
+///
+/// let context = Device::first()?.primary_context()?;
+/// // One context serves any number of threads.
+/// std::thread::scope(|scope| {
+///     for _ in 0..4 {
+///         scope.spawn(|| context.stream()?.synchronize());
+///     }
+/// });
+/// # Ok::<(), curium_driver::Error>(())
+/// ```
 #[derive(Clone)]
 pub struct Context {
-    shared: Arc<Primary>,
+    shared: Arc<Shared>,
 }
 
-/// One retention of a device's primary context.
-struct Primary {
+/// What kind of context a [`Context`] is, which is how it ends.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum ContextKind {
+    /// The device's own context, which all code of the process shares. It is released.
+    Primary,
+    /// One that was created beside it. It is destroyed.
+    Created,
+    /// A part of the device's multiprocessors that runs in the primary context. It is destroyed.
+    Green,
+    /// One that belongs to other code. Nothing is done.
+    Borrowed,
+}
+
+struct Shared {
     raw: Handle<CUctx_st>,
     device: Device,
+    owned: Owned,
+}
+
+/// What this crate owns of a context.
+enum Owned {
+    /// One retention.
+    Primary,
+    Created,
+    Green(Handle<CUgreenCtx_st>),
+    /// Nothing; but the owner, if there is one, keeps the context alive.
+    Borrowed {
+        _owner: Option<Box<dyn Any + Send + Sync>>,
+    },
 }
 
 impl Context {
-    pub(crate) fn retain_primary(device: &Device) -> Result<Self> {
-        let driver = device.driver();
-        let mut raw = std::ptr::null_mut();
-        // SAFETY: `raw` is a valid place for the answer, and the device belongs to this driver.
-        unsafe { call!(driver, cuDevicePrimaryCtxRetain(&raw mut raw, device.as_raw())) }?;
-        Ok(Self { shared: Arc::new(Primary { raw: Handle::new(raw), device: device.clone() }) })
+    fn new(raw: CUcontext, device: &Device, owned: Owned) -> Self {
+        Self { shared: Arc::new(Shared { raw: Handle::new(raw), device: device.clone(), owned }) }
     }
 
     /// The device that this context is on.
@@ -48,10 +104,52 @@ impl Context {
         self.shared.device.driver()
     }
 
+    /// What kind of context this is.
+    #[must_use]
+    pub fn kind(&self) -> ContextKind {
+        match self.shared.owned {
+            Owned::Primary => ContextKind::Primary,
+            Owned::Created => ContextKind::Created,
+            Owned::Green(_) => ContextKind::Green,
+            Owned::Borrowed { .. } => ContextKind::Borrowed,
+        }
+    }
+
     /// The driver's handle of this context. It is valid for as long as this context, or anything made from it, exists.
     #[must_use]
     pub fn as_raw(&self) -> CUcontext {
         self.shared.raw.raw()
+    }
+
+    /// A number that no other context of this process has, also after this one is gone.
+    ///
+    /// Needs CUDA 12.0. CUDA: `cuCtxGetId`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuCtxGetId")]
+    pub fn id(&self) -> Result<u64> {
+        let mut id = 0;
+        // SAFETY: `id` is a valid place for the answer, and the context is live.
+        unsafe { call!(self.driver(), cuCtxGetId(self.as_raw(), &raw mut id)) }?;
+        Ok(id)
+    }
+
+    /// The version of the interface that the context was made by, such as 3020. It changes only when contexts of old and new
+    /// cannot be used alike, and so it is not the version of the driver.
+    ///
+    /// CUDA: `cuCtxGetApiVersion`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuCtxGetApiVersion")]
+    pub fn api_version(&self) -> Result<u32> {
+        let mut version = 0;
+        // SAFETY: `version` is a valid place for the answer, and the context is live.
+        unsafe { call!(self.driver(), cuCtxGetApiVersion(self.as_raw(), &raw mut version)) }?;
+        Ok(version)
     }
 
     /// A stream with the default options: one that does not synchronise with the legacy default stream.
@@ -104,19 +202,24 @@ impl Context {
         operation(self.driver())
     }
 
-    /// Ends this retention of the primary context, which [`Drop`] does as well, and says whether it succeeded.
+    /// Ends this hold on the context, which [`Drop`] does as well, and says whether it succeeded: the primary context is released,
+    /// a created or green one is destroyed, a borrowed one is left alone. Destroying waits for all work of the context, and a
+    /// created context that is current on the calling thread is taken off its stack.
     ///
-    /// CUDA: `cuDevicePrimaryCtxRelease_v2`.
+    /// CUDA: `cuDevicePrimaryCtxRelease_v2`, `cuCtxDestroy_v2` or `cuGreenCtxDestroy`.
     ///
     /// # Errors
     ///
     /// Gives the context back if clones of it, or things made from it, still exist, or if the driver refuses.
+    #[doc(alias = "cuCtxDestroy")]
+    #[doc(alias = "cuDevicePrimaryCtxRelease")]
+    #[doc(alias = "cuGreenCtxDestroy")]
     pub fn close(self) -> Result<(), (Self, Error)> {
-        let mut primary = Arc::try_unwrap(self.shared)
+        let mut shared = Arc::try_unwrap(self.shared)
             .map_err(|shared| (Self { shared }, Error::argument("Context::close", "the context is still in use")))?;
-        match primary.destroy() {
+        match shared.destroy() {
             Ok(()) => Ok(()),
-            Err(error) => Err((Self { shared: Arc::new(primary) }, error)),
+            Err(error) => Err((Self { shared: Arc::new(shared) }, error)),
         }
     }
 }
@@ -131,10 +234,18 @@ pub struct MemoryInfo {
     pub total: usize,
 }
 
-impl Primary {
+impl Shared {
     fn destroy(&mut self) -> Result<()> {
-        // SAFETY: this value stands for one retention, which ends here once.
-        unsafe { call!(self.device.driver(), cuDevicePrimaryCtxRelease_v2(self.device.as_raw())) }?;
+        let driver = self.device.driver();
+        match &self.owned {
+            // SAFETY: this value stands for one retention, which ends here once.
+            Owned::Primary => unsafe { call!(driver, cuDevicePrimaryCtxRelease_v2(self.device.as_raw())) },
+            // SAFETY: the context is live and ours, and it is forgotten once it is destroyed.
+            Owned::Created => unsafe { call!(driver, cuCtxDestroy_v2(self.raw.raw())) },
+            // SAFETY: the context is live and ours, and it is forgotten once it is destroyed.
+            Owned::Green(green) => unsafe { call!(driver, cuGreenCtxDestroy(green.raw())) },
+            Owned::Borrowed { .. } => Ok(()),
+        }?;
         self.raw.clear();
         Ok(())
     }
@@ -146,7 +257,7 @@ impl AsRef<Driver> for Context {
     }
 }
 
-/// Whether two values stand for the same retention of a context.
+/// Whether two values stand for the same hold on a context.
 impl PartialEq for Context {
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
@@ -157,11 +268,12 @@ impl Eq for Context {}
 
 impl fmt::Debug for Context {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Context({:?} on device {})", self.shared.raw, self.device().as_raw())
+        let (kind, device) = (self.kind(), self.device().as_raw());
+        write!(formatter, "Context({kind:?} {:?} on device {device})", self.shared.raw)
     }
 }
 
-impl Drop for Primary {
+impl Drop for Shared {
     fn drop(&mut self) {
         if !self.raw.is_cleared() {
             release(|| self.destroy());

@@ -8,8 +8,6 @@ use crate::call;
 use crate::{Driver, Result, release};
 
 /// A context that is current on this thread until the value ends.
-///
-/// If it was current already, nothing is pushed: the common case costs one query.
 pub(crate) struct Entered<'a> {
     driver: &'a Driver,
     pushed: bool,
@@ -18,38 +16,45 @@ pub(crate) struct Entered<'a> {
 }
 
 impl<'a> Entered<'a> {
-    /// Makes `context`, which is live for `'a`, current.
+    /// Makes `context`, which is live for `'a`, current. If it is so already, nothing is pushed: the common case costs one query.
     pub(crate) fn new(driver: &'a Driver, context: CUcontext) -> Result<Self> {
-        let mut current = std::ptr::null_mut();
-        // SAFETY: `current` is a valid place for the answer.
-        unsafe { call!(driver, cuCtxGetCurrent(&raw mut current)) }?;
-        let pushed = current != context;
-        if pushed {
-            // SAFETY: `context` is a live context of this driver.
-            unsafe { call!(driver, cuCtxPushCurrent_v2(context)) }?;
+        if get(driver)? == context {
+            return Ok(Self { driver, pushed: false, _thread: PhantomData });
         }
-        Ok(Self { driver, pushed, _thread: PhantomData })
+        Self::pushed(driver, context)
+    }
+
+    /// Pushes `context`, which is live for `'a`, even if it is current: whatever takes its place ends with this value.
+    pub(crate) fn pushed(driver: &'a Driver, context: CUcontext) -> Result<Self> {
+        // SAFETY: `context` is a live context of this driver.
+        unsafe { call!(driver, cuCtxPushCurrent_v2(context)) }?;
+        Ok(Self { driver, pushed: true, _thread: PhantomData })
     }
 
     /// Takes this context off the stack again.
     fn pop(&self) -> Result<()> {
         let mut popped = std::ptr::null_mut();
-        // SAFETY: `popped` is a valid place for the answer, and the top of the stack is what `new` pushed.
+        // SAFETY: `popped` is a valid place for the answer, and the top of the stack is what was pushed.
         unsafe { call!(self.driver, cuCtxPopCurrent_v2(&raw mut popped)) }
     }
+}
+
+/// The handle of the calling thread's current context, null if there is none.
+pub(crate) fn get(driver: &Driver) -> Result<CUcontext> {
+    let mut current = std::ptr::null_mut();
+    // SAFETY: `current` is a valid place for the answer.
+    unsafe { call!(driver, cuCtxGetCurrent(&raw mut current)) }?;
+    Ok(current)
 }
 
 /// Runs `operation` with a context current, whichever: the one that is current on this thread, or else a primary context for the
 /// moment, if possible one that is in use already, since creating one takes long.
 pub(crate) fn in_any_context<T>(driver: &Driver, operation: impl FnOnce() -> Result<T>) -> Result<T> {
-    let mut current = std::ptr::null_mut();
-    // SAFETY: `current` is a valid place for the answer.
-    unsafe { call!(driver, cuCtxGetCurrent(&raw mut current)) }?;
-    if !current.is_null() {
+    if !get(driver)?.is_null() {
         return operation();
     }
     for device in driver.devices()? {
-        if device.has_primary_context()? {
+        if device.primary_state()?.is_active {
             return device.primary_context()?.entered(|_| operation());
         }
     }

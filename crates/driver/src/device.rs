@@ -1,10 +1,29 @@
 //! A device: one GPU, or one part of it.
 
+mod atomics;
+mod attribute;
+mod fabric;
+mod lookup;
+mod luid;
+mod notification;
+mod peer;
+mod topology;
+
 use std::ffi::c_char;
 use std::fmt;
 
-use curium_sys::{CUdevice, CUdevice_attribute, CUuuid};
+use curium_sys::{CUarray_format, CUdevice, CUexecAffinityType, CUuuid};
 
+pub use self::atomics::{AtomicForms, AtomicOperation};
+pub use self::attribute::{
+    AttributeKey, ComputeMode, DecompressAlgorithms, DeviceAttribute, EndpointHandleTypes, MemoryHandleTypes,
+    NumaConfig, RdmaFlushOptions, RdmaWritesOrdering,
+};
+pub use self::fabric::{Clique, CliqueKind};
+pub use self::luid::Luid;
+pub use self::notification::{Notification, NotificationListener};
+pub use self::peer::PeerLink;
+pub use self::topology::{Topology, TopologyDevice};
 use crate::call;
 use crate::{Context, Driver, Result};
 
@@ -46,6 +65,13 @@ impl Device {
             error.about(format!("device {ordinal} of {count}"))
         })?;
         Ok(Self { driver: driver.clone(), raw })
+    }
+
+    /// The device with a handle that the driver gave out elsewhere. A number that no device has is an error of every call that it is
+    /// used in.
+    #[must_use]
+    pub fn from_raw(driver: &Driver, raw: CUdevice) -> Self {
+        Self { driver: driver.clone(), raw }
     }
 
     /// The driver that this device belongs to.
@@ -120,7 +146,8 @@ impl Device {
         Ok(bytes)
     }
 
-    /// One attribute, in the unit that CUDA documents for it.
+    /// One attribute, with its type if it is a [`DeviceAttribute`], or as the driver's number if it is a
+    /// [`CUdevice_attribute`](curium_sys::CUdevice_attribute).
     ///
     /// CUDA: `cuDeviceGetAttribute`.
     ///
@@ -128,12 +155,15 @@ impl Device {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for an attribute that this driver does not know.
     #[doc(alias = "cuDeviceGetAttribute")]
-    pub fn attribute(&self, attribute: CUdevice_attribute) -> Result<i32> {
-        let mut value = 0;
+    pub fn attribute<A: AttributeKey>(&self, attribute: A) -> Result<A::Value> {
+        let (raw, mut value) = (attribute.raw(), 0);
         // SAFETY: `value` is a valid place for the answer.
-        let result = unsafe { call!(&self.driver, cuDeviceGetAttribute(&raw mut value, attribute, self.raw)) };
-        result.map_err(|error| error.about(format!("attribute {}", attribute.0)))?;
-        Ok(value)
+        let result = unsafe { call!(&self.driver, cuDeviceGetAttribute(&raw mut value, raw, self.raw)) };
+        result.map_err(|error| match attribute.name() {
+            Some(name) => error.about(format!("attribute {name}")),
+            None => error.about(format!("attribute {}", raw.0)),
+        })?;
+        Ok(attribute.value(value))
     }
 
     /// The version of the architecture.
@@ -145,11 +175,45 @@ impl Device {
     /// Whatever the driver returns.
     #[doc(alias = "cuDeviceComputeCapability")]
     pub fn compute_capability(&self) -> Result<ComputeCapability> {
-        let part = |attribute| -> Result<u32> { Ok(self.attribute(attribute)?.try_into().unwrap_or_default()) };
         Ok(ComputeCapability {
-            major: part(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?,
-            minor: part(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?,
+            major: self.attribute(DeviceAttribute::COMPUTE_CAPABILITY_MAJOR)?,
+            minor: self.attribute(DeviceAttribute::COMPUTE_CAPABILITY_MINOR)?,
         })
+    }
+
+    /// Whether a context can be confined to a number of this device's multiprocessors, as the multi-process service allows:
+    /// [`ContextOptions::with_multiprocessors`](crate::ContextOptions::with_multiprocessors).
+    ///
+    /// CUDA: `cuDeviceGetExecAffinitySupport`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuDeviceGetExecAffinitySupport")]
+    pub fn supports_affinity(&self) -> Result<bool> {
+        let kind = CUexecAffinityType::CU_EXEC_AFFINITY_TYPE_SM_COUNT;
+        let mut answer = 0;
+        // SAFETY: `answer` is a valid place for the answer.
+        unsafe { call!(&self.driver, cuDeviceGetExecAffinitySupport(&raw mut answer, kind, self.raw)) }?;
+        Ok(answer != 0)
+    }
+
+    /// The widest 1D texture over linear memory, in elements of `channels` numbers of `format`.
+    ///
+    /// CUDA: `cuDeviceGetTexture1DLinearMaxWidth`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` for a format that textures do not have, or for a number of channels that the format does not.
+    #[doc(alias = "cuDeviceGetTexture1DLinearMaxWidth")]
+    pub fn linear_texture_width(&self, format: CUarray_format, channels: u32) -> Result<usize> {
+        let mut width = 0;
+        // SAFETY: `width` is a valid place for the answer.
+        let result = unsafe {
+            call!(&self.driver, cuDeviceGetTexture1DLinearMaxWidth(&raw mut width, format, channels, self.raw))
+        };
+        result.map_err(|error| error.about(format!("{channels} channels of format {}", format.0)))?;
+        Ok(width)
     }
 
     /// Retains the primary context: the one that the runtime API and most libraries use. It stays for as long as a clone of the
@@ -163,14 +227,6 @@ impl Device {
     #[doc(alias = "cuDevicePrimaryCtxRetain")]
     pub fn primary_context(&self) -> Result<Context> {
         Context::retain_primary(self)
-    }
-
-    /// Whether anybody in this process has retained the primary context.
-    pub(crate) fn has_primary_context(&self) -> Result<bool> {
-        let (mut flags, mut active) = (0, 0);
-        // SAFETY: `flags` and `active` are valid places for the answers, and the device belongs to this driver.
-        unsafe { call!(&self.driver, cuDevicePrimaryCtxGetState(self.raw, &raw mut flags, &raw mut active)) }?;
-        Ok(active != 0)
     }
 }
 

@@ -69,6 +69,7 @@ mod module;
 mod nvtx;
 mod pointer;
 mod release;
+mod resource;
 mod signature;
 mod stream;
 #[cfg(feature = "trace")]
@@ -80,10 +81,17 @@ pub use curium_sys::{CudaVersion, Function};
 
 pub use self::call_spans::CallSpans;
 pub use self::checkpoint::{CheckpointProcess, Checkpointed, Locked, ProcessState, Running};
-pub use self::context::{Context, MemoryInfo};
+pub use self::context::{
+    CacheConfig, Context, ContextFlags, ContextKind, ContextOptions, GraphicsQueue, GreenContextFlags,
+    GreenContextOptions, Limit, MemoryInfo, PrimaryState, PriorityRange, RawContext, RdmaScope, SharedMemoryConfig,
+};
 #[cfg(unix)]
 pub use self::core_dump::{CoreDump, CoreDumpFlags};
-pub use self::device::{ComputeCapability, Device};
+pub use self::device::{
+    AtomicForms, AtomicOperation, AttributeKey, Clique, CliqueKind, ComputeCapability, ComputeMode,
+    DecompressAlgorithms, Device, DeviceAttribute, EndpointHandleTypes, Luid, MemoryHandleTypes, Notification,
+    NotificationListener, NumaConfig, PeerLink, RdmaFlushOptions, RdmaWritesOrdering, Topology, TopologyDevice,
+};
 pub use self::driver::Driver;
 pub use self::error::{ArgumentError, CallError, Error, ErrorClass, PanicError, Result};
 pub use self::event::{Event, EventFlags, EventPool, IpcEventHandle, PooledEvent, RecordFlags};
@@ -100,6 +108,9 @@ pub use self::module::Module;
 pub use self::nvtx::{NvtxRange, nvtx_mark};
 pub use self::pointer::DevicePointer;
 pub use self::release::{DropObserver, is_exiting, release, report, set_drop_observer};
+pub use self::resource::{
+    Multiprocessors, Partition, Partitioning, SplitFlags, WorkQueue, WorkQueueConfig, WorkQueueScope,
+};
 pub use self::signature::{Argument, Arguments, ByValue, Parameter, Signature};
 pub use self::stream::{
     AccessPolicyWindow, AccessProperty, AttachMode, MemoryOperation, MemorySyncDomain, MemorySyncDomainMap,

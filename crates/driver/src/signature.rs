@@ -50,13 +50,21 @@ pub trait Signature {
 pub unsafe trait Argument<P: Parameter> {
     /// Has `stream` wait for whatever must come before the kernel, and gives the value to pass.
     ///
+    /// # Safety
+    ///
+    /// If a kernel is put on `stream` with the value, [`Argument::launched`] is called before the argument is used for anything else.
+    ///
     /// # Errors
     ///
     /// Whatever the wait needs. The kernel is not launched then.
-    fn bind(&mut self, stream: &Stream) -> Result<P::Raw>;
+    unsafe fn bind(&mut self, stream: &Stream) -> Result<P::Raw>;
 
     /// Notes that the kernel was put on `stream`.
-    fn launched(&mut self, stream: &Stream);
+    ///
+    /// # Safety
+    ///
+    /// [`Argument::bind`] succeeded with the same stream, and nothing else was done with the argument since.
+    unsafe fn launched(&mut self, stream: &Stream);
 }
 
 /// Values for all parameters of a signature: a tuple of [`Argument`]s.
@@ -86,12 +94,12 @@ impl<T> Parameter for &mut [T] {
 // SAFETY: the value is passed as it is, and `ByValue` vouches that it may be.
 unsafe impl<T: ByValue> Argument<T> for T {
     #[inline]
-    fn bind(&mut self, _stream: &Stream) -> Result<T> {
+    unsafe fn bind(&mut self, _stream: &Stream) -> Result<T> {
         Ok(*self)
     }
 
     #[inline]
-    fn launched(&mut self, _stream: &Stream) {}
+    unsafe fn launched(&mut self, _stream: &Stream) {}
 }
 
 macro_rules! by_value {
@@ -120,10 +128,12 @@ macro_rules! tuples {
             #[inline]
             #[allow(unused_mut, unused_variables, clippy::unused_unit, reason = "the empty tuple has nothing to bind")]
             fn launch_with(mut self, stream: &Stream, launch: impl FnOnce(*mut *mut c_void) -> Result<()>) -> Result<()> {
-                let mut values = ($(self.$index.bind(stream)?,)*);
+                // SAFETY: each argument is told of the launch below, and not used in between.
+                let mut values = ($(unsafe { self.$index.bind(stream) }?,)*);
                 let addresses: &mut [*mut c_void] = &mut [$((&raw mut values.$index).cast()),*];
                 launch(addresses.as_mut_ptr())?;
-                $(self.$index.launched(stream);)*
+                // SAFETY: each argument was bound to this stream above, and not used since.
+                $(unsafe { self.$index.launched(stream) };)*
                 Ok(())
             }
         }

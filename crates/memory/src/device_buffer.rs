@@ -251,14 +251,14 @@ impl<T> DeviceBuffer<T> {
 // waits for this use, which `launched` notes. The address is that of live memory: freeing waits as well.
 unsafe impl<T> Argument<&[T]> for &DeviceBuffer<T> {
     #[inline]
-    fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
+    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
         stream.driver().expect_same(self.stream.driver(), "kernel argument")?;
         self.accesses.lock().before_read(stream)?;
         Ok(self.pointer.as_raw())
     }
 
     #[inline]
-    fn launched(&mut self, stream: &Stream) {
+    unsafe fn launched(&mut self, stream: &Stream) {
         self.accesses.lock().after_read(stream);
     }
 }
@@ -267,14 +267,14 @@ unsafe impl<T> Argument<&[T]> for &DeviceBuffer<T> {
 // `launched` notes. The address is that of live memory: freeing waits as well.
 unsafe impl<T> Argument<&mut [T]> for &mut DeviceBuffer<T> {
     #[inline]
-    fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
+    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
         stream.driver().expect_same(self.stream.driver(), "kernel argument")?;
         self.accesses.get_mut().before_write(stream)?;
         Ok(self.pointer.as_raw())
     }
 
     #[inline]
-    fn launched(&mut self, stream: &Stream) {
+    unsafe fn launched(&mut self, stream: &Stream) {
         self.accesses.get_mut().after_write(stream);
     }
 }

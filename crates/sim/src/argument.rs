@@ -107,6 +107,15 @@ impl<T> Pointer<T> {
     pub(crate) unsafe fn cast<U>(self) -> Pointer<U> {
         Pointer(self.0.cast())
     }
+
+    /// The pointer to the `index`-th of several in a row.
+    ///
+    /// # Safety
+    ///
+    /// The caller of the C function passed more than `index` of them, or a null pointer.
+    pub(crate) unsafe fn at(self, index: usize) -> Self {
+        Self(self.0.wrapping_add(if self.is_null() { 0 } else { index }))
+    }
 }
 
 impl<T> ConstPointer<T> {

@@ -37,7 +37,8 @@ pub struct Config {
     /// Decides the order between independent streams.
     pub seed: u64,
     /// How many threads run the work of the streams, and how many run the blocks of a kernel. With one, the same calls by
-    /// one host thread with the same seed run in the same order. Default: the number of processors.
+    /// one host thread with the same seed run in the same order, unless the host pauses for 200 ms between two of them.
+    /// Default: the number of processors.
     pub workers: u32,
     /// Calls that fail on request.
     pub faults: FaultPlan,

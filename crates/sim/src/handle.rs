@@ -20,6 +20,8 @@ pub(crate) enum Kind {
     Library,
     Kernel,
     Pool,
+    Descriptor,
+    Listener,
 }
 
 /// What the driver keeps behind a handle.

@@ -15,6 +15,8 @@ pub struct LiveHandles {
     pub streams: u64,
     /// Events.
     pub events: u64,
+    /// Callbacks for the notifications of devices.
+    pub listeners: u64,
     /// Modules.
     pub modules: u64,
     /// Libraries.
@@ -44,11 +46,12 @@ impl LiveHandles {
         self.total() == 0
     }
 
-    fn counts(&self) -> [(&'static str, u64); 10] {
+    fn counts(&self) -> [(&'static str, u64); 11] {
         [
             ("contexts", self.contexts),
             ("streams", self.streams),
             ("events", self.events),
+            ("listeners", self.listeners),
             ("modules", self.modules),
             ("libraries", self.libraries),
             ("pools", self.pools),

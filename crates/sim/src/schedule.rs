@@ -4,7 +4,8 @@
 //! the default streams and of events add. Of the work that is ready, the seed chooses what runs next.
 //!
 //! To make an order repeatable, queued work is held back until somebody asks for its result: a wait lets work run until what
-//! it waits for is done, a query lets one piece of work run, and only after [`PATIENCE`] does work run on its own.
+//! it waits for is done, a query lets one piece of work run, and only after a while does work run on its own: with several
+//! workers [`PATIENCE`] after it was queued, with one worker when nothing was queued for [`IDLENESS`].
 
 mod random;
 mod worker;
@@ -18,6 +19,13 @@ use crate::handle::Id;
 
 /// How long queued work waits for somebody to ask for its result.
 const PATIENCE: Duration = Duration::from_millis(10);
+
+/// For how long nothing must be queued before a single worker starts unasked. It is long, because the order is repeatable only
+/// if everything that belongs together was queued before.
+const IDLENESS: Duration = Duration::from_millis(200);
+
+/// A single worker starts unasked when so much work is queued.
+const DEPTH: usize = 4096;
 
 /// How long a single worker waits for a host function before it goes on with other streams.
 const HOST_FUNCTION_GRACE: Duration = Duration::from_millis(10);
@@ -77,6 +85,8 @@ pub(crate) struct Schedule {
     single_worker: bool,
     random: Random,
     last: u64,
+    /// When work was last queued.
+    latest: Option<Instant>,
     closed: bool,
 }
 
@@ -92,6 +102,7 @@ impl Schedule {
             single_worker: workers <= 1,
             random: Random::new(seed),
             last: 0,
+            latest: None,
             closed: false,
         }
     }
@@ -110,7 +121,9 @@ impl Schedule {
         if unmet == 0 {
             self.ready.push(ticket);
         }
-        let node = Node { place, work: Some(work), unmet, dependents: Vec::new(), submitted: Instant::now() };
+        let submitted = Instant::now();
+        self.latest = Some(submitted);
+        let node = Node { place, work: Some(work), unmet, dependents: Vec::new(), submitted };
         self.nodes.insert(ticket, node);
         ticket
     }
@@ -187,7 +200,12 @@ impl Schedule {
         if !self.goals.is_empty() || self.grants > 0 {
             return None;
         }
-        let left = PATIENCE.checked_sub(now.duration_since(oldest)).filter(|left| !left.is_zero());
+        let (since, patience) = match (self.single_worker, self.latest) {
+            (true, Some(_)) if self.nodes.len() >= DEPTH => return None,
+            (true, Some(latest)) => (latest, IDLENESS),
+            _ => (oldest, PATIENCE),
+        };
+        let left = patience.checked_sub(now.duration_since(since)).filter(|left| !left.is_zero());
         left.map(Some)
     }
 
@@ -271,11 +289,27 @@ mod tests {
 
     #[test]
     fn work_is_held_back_until_somebody_asks_or_loses_patience() {
-        let mut schedule = Schedule::new(0, 1);
+        let mut schedule = Schedule::new(0, 2);
         let ticket = schedule.submit(PLACE(), &[], nothing());
         let now = schedule.nodes[&ticket].submitted;
         assert!(matches!(schedule.next(now), Next::Wait(Some(PATIENCE))));
         assert!(matches!(schedule.next(now + PATIENCE), Next::Run(..)));
+    }
+
+    #[test]
+    fn single_worker_starts_unasked_only_when_the_host_is_idle_or_far_ahead() {
+        let mut schedule = Schedule::new(0, 1);
+        let ticket = schedule.submit(PLACE(), &[], nothing());
+        let now = schedule.nodes[&ticket].submitted;
+        assert!(matches!(schedule.next(now + PATIENCE), Next::Wait(Some(_))));
+        schedule.latest = Some(now + IDLENESS);
+        assert!(matches!(schedule.next(now + IDLENESS), Next::Wait(Some(IDLENESS))));
+        assert!(matches!(schedule.next(now + 2 * IDLENESS), Next::Run(..)));
+        let mut schedule = Schedule::new(0, 1);
+        for _ in 0..DEPTH {
+            schedule.submit(PLACE(), &[], nothing());
+        }
+        assert!(matches!(schedule.next(now), Next::Run(..)));
     }
 
     #[test]

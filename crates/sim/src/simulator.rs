@@ -107,6 +107,12 @@ impl Simulator {
         self.driver.clear_faults();
     }
 
+    /// Has a device tell everybody who listens that the process holds `bytes` more of its memory than it should, on another thread, and
+    /// returns when all have been told.
+    pub fn notify_over_budget(&self, device: usize, bytes: u64) {
+        self.driver.notify_over_budget(device, bytes);
+    }
+
     /// Clears sticky errors of all devices. For tests only: with a real driver, only the end of the process does it.
     pub fn reset_errors(&self) {
         self.driver.reset_errors();

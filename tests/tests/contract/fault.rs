@@ -92,6 +92,9 @@ fn every_call_that_fails_is_reported_and_nothing_leaks() {
 /// Whether `function` ends a handle that `operation` only dropped.
 fn is_end(operation: &str, function: Function) -> bool {
     let ends = [
+        Function::cuCtxDestroy_v2,
+        Function::cuGreenCtxDestroy,
+        Function::cuDeviceUnregisterAsyncNotification,
         Function::cuDevicePrimaryCtxRelease_v2,
         Function::cuStreamDestroy_v2,
         Function::cuEventDestroy_v2,

@@ -70,7 +70,7 @@ fn panic_of_a_host_function_is_an_error_of_its_result_and_the_stream_goes_on() {
     on_driver(|test| {
         let stream = test.stream();
         let function = stream.launch_host_function(|| panic!("on purpose: {}", 42)).expect("it is launched");
-        let error = pollster::block_on(function).map(|()| ()).expect_err("the function panics");
+        let error = pollster::block_on(function).expect_err("the function panics");
         assert_eq!(error.to_string(), "a host function panicked: on purpose: 42");
         assert!(!error.is_sticky());
         let next = stream.launch_host_function(|| 1).expect("it is launched");

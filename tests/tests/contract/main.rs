@@ -1,24 +1,34 @@
 //! What holds on every driver, one file per object: run on the simulator, and with `CURIUM_TEST_DRIVER=cuda` on this machine's.
 
+mod attribute;
 mod context;
+mod context_operations;
+mod context_stack;
+mod created_context;
 mod device;
 mod device_buffer;
+mod device_lookup;
 mod driver;
 mod error;
 mod event;
 mod event_pool;
 mod fault;
 mod future;
+mod green_context;
 mod hazard;
 mod hook;
 mod host_function;
 mod kernel;
 mod kernels;
 mod library;
+mod limit;
 mod module;
 mod neutrality;
+mod notification;
 mod operations;
+mod peer;
 mod pinned_buffer;
+mod primary_context;
 mod release;
 mod sticky;
 mod stream;

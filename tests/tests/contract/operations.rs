@@ -9,6 +9,8 @@ use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags};
 use curium_sys::CUdevice_attribute;
 use curium_tests::{TestDriver, stream_work};
 
+use crate::context_operations;
+
 /// What operations work on. Everything here is idle: nothing is pending on the streams.
 pub(crate) struct Fixture {
     pub(crate) driver: Driver,
@@ -119,17 +121,17 @@ pub(crate) const OPERATIONS: &[Operation] = &[
 /// All operations.
 pub(crate) fn all() -> Vec<Operation> {
     #[cfg(not(miri))]
-    return [OPERATIONS, streams::OPERATIONS, code::OPERATIONS].concat();
+    return [OPERATIONS, context_operations::OPERATIONS, streams::OPERATIONS, code::OPERATIONS].concat();
     #[cfg(miri)]
-    return [OPERATIONS, streams::OPERATIONS].concat();
+    return [OPERATIONS, context_operations::OPERATIONS, streams::OPERATIONS].concat();
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the operations return it")]
-fn made<T: 'static>(value: T) -> Result<Made> {
+pub(crate) fn made<T: 'static>(value: T) -> Result<Made> {
     Ok(boxed(value))
 }
 
-fn boxed<T: 'static>(value: T) -> Made {
+pub(crate) fn boxed<T: 'static>(value: T) -> Made {
     Box::new(value)
 }
 

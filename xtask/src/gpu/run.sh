@@ -82,8 +82,11 @@ run demo "${demo[@]}" "$out/demo.png"
 if $sanitize; then
     if command -v compute-sanitizer >/dev/null; then
         memcheck=(compute-sanitizer --tool memcheck --target-processes application-only --error-exitcode 99)
-        # The contract tests call wrongly on purpose, and break a context only in a process of its own.
-        run "memcheck contract" "${memcheck[@]}" --report-api-errors no "$here/tests/contract" --test-threads 1
+        # The contract tests call wrongly on purpose, and break a context only in a process of its own. Those that hold up a
+        # stream with a host function never end under the sanitizer, which has each launch wait.
+        contract=(context:: device:: device_buffer:: driver:: error:: kernel:: kernels:: library:: module:: pinned_buffer::)
+        contract+=(release:: --skip waits --skip hold_up --skip arguments_are_copied)
+        run "memcheck contract" "${memcheck[@]}" --report-api-errors no "$here/tests/contract" --test-threads 1 "${contract[@]}"
         run "memcheck demo" "${memcheck[@]}" "${demo[@]}" "$(mktemp -u --suffix .png)"
     else
         rows+=("memcheck: compute-sanitizer is not on PATH")

@@ -3,16 +3,17 @@
 mod create;
 mod limits;
 mod primary;
+mod settings;
 mod stack;
 
 use std::collections::HashMap;
 use std::sync::MutexGuard;
 
-use curium_sys::{CUcontext, CUctx_st, CUdevice, CUevent_st, CUresult};
+use curium_sys::{CUcontext, CUctx_st, CUdevice, CUevent_st, CUfunc_cache, CUresult};
 
 pub(crate) use self::limits::Limits;
 use crate::argument::Pointer;
-use crate::driver::{Driver, Result, State, Stream};
+use crate::driver::{Driver, Resources, Result, State, Stream};
 use crate::handle::{Id, Kind, Object};
 use crate::schedule::Ticket;
 
@@ -30,6 +31,11 @@ pub(crate) struct Context {
     /// The legacy default stream waits for these too.
     pub(crate) tails_of_destroyed_streams: Vec<Ticket>,
     limits: Limits,
+    cache_config: CUfunc_cache,
+    /// The contexts whose memory this one can access.
+    pub(crate) peers: Vec<Id<Context>>,
+    /// What a green context runs on.
+    pub(crate) green: Option<Resources>,
 }
 
 impl Object for Context {
@@ -52,6 +58,9 @@ impl Context {
             per_thread: HashMap::new(),
             tails_of_destroyed_streams: Vec::new(),
             limits: Limits::default(),
+            cache_config: CUfunc_cache::CU_FUNC_CACHE_PREFER_NONE,
+            peers: Vec::new(),
+            green: None,
         }
     }
 
@@ -78,12 +87,13 @@ impl Driver {
     pub(crate) fn cuCtxGetFlags(&self, flags: Pointer<u32>) -> Result {
         let place = flags.required()?;
         let (state, current) = self.enter_current()?;
-        place.write(state.usable(current)?.flags)
+        place.write(state.usable(state.home(current))?.flags)
     }
 
     pub(crate) fn cuCtxSetFlags(&self, flags: u32) -> Result {
         let (mut state, current) = self.enter_current()?;
-        state.usable_mut(current)?.flags = create::checked_flags(flags)?;
+        let home = state.home(current);
+        state.usable_mut(home)?.flags = create::checked_flags(flags)? & !create::COREDUMPS | create::MAP_HOST;
         Ok(())
     }
 
@@ -122,23 +132,13 @@ impl Driver {
     /// Records an event behind all work of a context: work of the legacy stream that waits for non-blocking streams too.
     pub(crate) fn cuCtxRecordEvent(&self, context: Pointer<CUctx_st>, event: Pointer<CUevent_st>) -> Result {
         let context = self.given_or_current(context)?;
-        let mut state = self.lock();
-        let stream = state.usable(context)?.legacy;
-        let pending = state.schedule.pending(|place| place.context == context);
-        self.record_after(&mut state, event, stream, &pending)
+        self.record_in_context(context, event)
     }
 
     /// Lets all later work of a context wait for an event.
     pub(crate) fn cuCtxWaitEvent(&self, context: Pointer<CUctx_st>, event: Pointer<CUevent_st>) -> Result {
         let context = self.given_or_current(context)?;
-        let mut state = self.lock();
-        state.usable(context)?;
-        let ticket = state.event(event)?.1.ticket;
-        let streams = state.streams.iter().filter(|(_, stream)| stream.context == context);
-        for stream in streams.map(|(id, _)| id).collect::<Vec<_>>() {
-            self.wait_in_stream(&mut state, stream, ticket);
-        }
-        Ok(())
+        self.wait_in_context(context, event)
     }
 }
 
@@ -162,12 +162,32 @@ impl Driver {
     }
 
     /// The context of a handle, the current one for a null handle.
-    fn given_or_current(&self, context: Pointer<CUctx_st>) -> Result<Id<Context>> {
+    pub(crate) fn given_or_current(&self, context: Pointer<CUctx_st>) -> Result<Id<Context>> {
         if context.is_null() { self.current() } else { Ok(Id::from(context)) }
     }
 
+    /// Records an event behind all work of a context, which includes that of its green contexts.
+    pub(crate) fn record_in_context(&self, context: Id<Context>, event: Pointer<CUevent_st>) -> Result {
+        let mut state = self.lock();
+        let stream = state.usable(context)?.legacy;
+        let pending = state.schedule.pending(|place| state.is_within(place.context, context));
+        self.record_after(&mut state, event, stream, &pending)
+    }
+
+    /// Lets all later work of a context, which includes that of its green contexts, wait for an event.
+    pub(crate) fn wait_in_context(&self, context: Id<Context>, event: Pointer<CUevent_st>) -> Result {
+        let mut state = self.lock();
+        state.usable(context)?;
+        let ticket = state.event(event)?.1.ticket;
+        let streams = state.streams.iter().filter(|(_, stream)| state.is_within(stream.context, context));
+        for stream in streams.map(|(id, _)| id).collect::<Vec<_>>() {
+            self.wait_in_stream(&mut state, stream, ticket);
+        }
+        Ok(())
+    }
+
     fn synchronize_context(&self, state: MutexGuard<'_, State>, context: Id<Context>) -> Result {
-        let pending = state.schedule.pending(|place| place.context == context);
+        let pending = state.schedule.pending(|place| state.is_within(place.context, context));
         let mut state = self.wait(state, &pending)?;
         state.usable_mut(context)?.tails_of_destroyed_streams.clear();
         drop(state);

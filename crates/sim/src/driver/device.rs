@@ -1,5 +1,7 @@
 //! Devices.
 
+mod feature;
+mod link;
 mod model;
 
 use std::ffi::c_char;
@@ -80,18 +82,9 @@ impl Driver {
 
     pub(crate) fn cuDeviceGetByPCIBusId(&self, device: Pointer<CUdevice>, id: ConstPointer<c_char>) -> Result {
         let place = device.required()?;
-        let id = id.text()?;
-        let matches = |index: &u32| id.to_bytes().eq_ignore_ascii_case(pci_bus_id(*index as usize).as_bytes());
-        let found = (0..self.config().devices).find(matches);
+        let id = id.text()?.to_str().ok().and_then(parse_bus_id).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let found = (0..self.config().devices).find(|index| id == [0, bus_of(*index as usize).into(), 0, 0]);
         place.write(found.ok_or(CUresult::CUDA_ERROR_INVALID_DEVICE)?.cast_signed())
-    }
-
-    /// Devices have no access to each other's memory.
-    pub(crate) fn cuDeviceCanAccessPeer(&self, access: Pointer<i32>, device: CUdevice, peer: CUdevice) -> Result {
-        let place = access.required()?;
-        self.device(device)?;
-        self.device(peer)?;
-        place.write(0)
     }
 }
 
@@ -115,4 +108,32 @@ fn bus_of(index: usize) -> u8 {
 
 fn pci_bus_id(index: usize) -> String {
     format!("0000:{:02X}:00.0", bus_of(index))
+}
+
+/// The domain, bus, device and function of `domain:bus:device.function`, where the domain or the function can be left out.
+fn parse_bus_id(id: &str) -> Option<[u32; 4]> {
+    let hexadecimal = |text: &str| u32::from_str_radix(text, 16).ok();
+    let (rest, function) = id.split_once('.').map_or((id, Some(0)), |(rest, text)| (rest, hexadecimal(text)));
+    let parts: Vec<&str> = rest.split(':').collect();
+    let (domain, bus, device) = match parts[..] {
+        [domain, bus, device] => (domain, bus, device),
+        [bus, device] if id.contains('.') => ("0", bus, device),
+        _ => return None,
+    };
+    Some([hexadecimal(domain)?, hexadecimal(bus)?, hexadecimal(device)?, function?])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bus_id_has_three_forms() {
+        assert_eq!(parse_bus_id("0000:0A:1f.1"), Some([0, 10, 31, 1]));
+        assert_eq!(parse_bus_id("0001:0a:00"), Some([1, 10, 0, 0]));
+        assert_eq!(parse_bus_id("0a:00.0"), Some([0, 10, 0, 0]));
+        for wrong in ["", "garbage", "0a:00", "1:2:3:4.5", "0000:0a:00.x"] {
+            assert_eq!(parse_bus_id(wrong), None, "{wrong}");
+        }
+    }
 }

@@ -80,6 +80,7 @@ impl Driver {
     /// The current context, which works, as an owner of memory.
     pub(crate) fn current_owner(&self) -> Result<Owner> {
         let (state, context) = self.enter_current()?;
+        let context = state.home(context);
         Ok(Owner { context, device: state.usable(context)?.device })
     }
 }

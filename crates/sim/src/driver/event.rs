@@ -38,6 +38,7 @@ impl Driver {
         if flags & !ALL_FLAGS != 0 || flags & (INTERPROCESS | DISABLE_TIMING) == INTERPROCESS {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
+        let context = state.home(context);
         let event = Event { context, flags, ticket: None, records: 0, time: None };
         place.write(state.events.insert(event).as_raw())
     }
@@ -127,7 +128,7 @@ impl Driver {
         extra: &[Ticket],
     ) -> Result {
         let (id, context) = state.event(event).map(|(id, event)| (id, event.context))?;
-        if self.stream_context(state, stream)? != context {
+        if state.home(self.stream_context(state, stream)?) != context {
             return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
         }
         let event = state.events.get_mut(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;

@@ -32,16 +32,21 @@ pub(crate) fn is_running_here() -> bool {
     RUNNING.try_with(Cell::get).unwrap_or(false)
 }
 
+/// Runs code of the caller in which calls of the driver are not permitted.
+pub(crate) fn run(code: impl FnOnce()) {
+    RUNNING.set(true);
+    code();
+    RUNNING.set(false);
+}
+
 impl HostFunction {
     pub(crate) fn call(&self) {
-        RUNNING.set(true);
-        match self.callee {
+        run(|| match self.callee {
             // SAFETY: whoever queued the function vouched that it can be called with this argument.
             Callee::Function(function) => unsafe { function(self.data) },
             // SAFETY: whoever queued the callback vouched that it can be called with this argument.
             Callee::Callback(callback, stream) => unsafe { callback(stream, CUresult::CUDA_SUCCESS, self.data) },
-        }
-        RUNNING.set(false);
+        });
     }
 }
 

@@ -111,7 +111,7 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
         }
         let stream = self.stream(&mut state, stream)?;
-        let context = self.stream_context(&state, stream)?;
+        let context = state.home(self.stream_context(&state, stream)?);
         let (subject, globals) = self.subject_in(&mut state, function, context)?;
         self.check_shape(&subject, &shape)?;
         let parameters = arguments.collect(subject.kernel()?)?;

@@ -149,6 +149,7 @@ impl Driver {
 impl Driver {
     /// The module of a library in a context, loaded when it is first asked for.
     pub(crate) fn module_of(&self, state: &mut State, id: Id<Library>, context: Id<Context>) -> Result<Id<Module>> {
+        let context = state.home(context);
         let library = state.libraries.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         // A primary context that was reset has lost its modules, and may be active again.
         if let Some(module) = library.modules.get(&context).filter(|module| state.modules.contains(**module)) {

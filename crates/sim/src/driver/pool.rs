@@ -180,7 +180,7 @@ impl Driver {
 
     /// The context of a stream as an owner of memory.
     fn owner_of(&self, state: &State, stream: Id<Stream>) -> Result<Owner> {
-        let context = self.stream_context(state, stream)?;
+        let context = state.home(self.stream_context(state, stream)?);
         Ok(Owner { context, device: state.usable(context)?.device })
     }
 

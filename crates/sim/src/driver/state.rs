@@ -6,7 +6,7 @@ use curium_sys::CUresult;
 
 use crate::config::Config;
 use crate::driver::stream::Class;
-use crate::driver::{Context, Event, Function, Kernel, Library, Module, Result, Stream};
+use crate::driver::{Context, Descriptor, Event, Function, Kernel, Library, Listener, Module, Result, Stream};
 use crate::exec::Fault;
 use crate::handle::{Fate, Id, Table};
 use crate::live::LiveHandles;
@@ -18,6 +18,8 @@ pub(crate) struct State {
     pub(crate) contexts: Table<Context>,
     pub(crate) streams: Table<Stream>,
     pub(crate) events: Table<Event>,
+    pub(crate) descriptors: Table<Descriptor>,
+    pub(crate) listeners: Table<Listener>,
     pub(crate) modules: Table<Module>,
     pub(crate) functions: Table<Function>,
     pub(crate) libraries: Table<Library>,
@@ -48,6 +50,8 @@ impl State {
             contexts: Table::new(),
             streams: Table::new(),
             events: Table::new(),
+            descriptors: Table::new(),
+            listeners: Table::new(),
             modules: Table::new(),
             functions: Table::new(),
             libraries: Table::new(),
@@ -145,6 +149,7 @@ impl State {
         live.contexts = self.contexts.iter().filter(|(_, context)| context.is_active()).count() as u64;
         live.streams = self.streams.iter().filter(|(_, stream)| stream.is_created).count() as u64;
         live.events = self.events.iter().count() as u64;
+        live.listeners = self.listeners.iter().count() as u64;
         live.modules = self.modules.iter().filter(|(_, module)| module.library.is_none()).count() as u64;
         live.libraries = self.libraries.iter().count() as u64;
     }

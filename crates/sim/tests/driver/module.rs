@@ -53,7 +53,8 @@ fn error_in_ptx_is_logged_with_its_line() {
 #[test]
 fn instruction_that_is_not_supported_is_refused_by_name_at_load() {
     let fixture = Fixture::new();
-    let image = c".version 8.0\n.target sm_75\n.address_size 64\n.entry k() {\n  wgmma.fence.sync.aligned;\n  ret;\n}\n";
+    let image =
+        c".version 8.0\n.target sm_75\n.address_size 64\n.entry k() {\n  wgmma.fence.sync.aligned;\n  ret;\n}\n";
     let (code, log) = load_with_log(&fixture, image);
     assert_eq!(code, CUresult::CUDA_ERROR_INVALID_PTX);
     assert!(log.contains("wgmma"), "{log}");

@@ -9,7 +9,6 @@ use curium_sys::{Api, CUcontext, CUdeviceptr, CUresult, CUstream};
 pub(crate) const SUCCESS: CUresult = CUresult::CUDA_SUCCESS;
 
 /// Calls one function of a table of functions.
-
 macro_rules! cu {
     ($api:expr, $name:ident($($argument:expr),* $(,)?)) => {{
         let function = $api.$name.expect(concat!("the driver has `", stringify!($name), "`"));
@@ -19,7 +18,6 @@ macro_rules! cu {
 }
 
 /// Calls one function that must succeed.
-
 macro_rules! ok {
     ($api:expr, $name:ident($($argument:expr),* $(,)?)) => {
         assert_eq!($crate::support::cu!($api, $name($($argument),*)), $crate::support::SUCCESS, stringify!($name))
@@ -27,7 +25,6 @@ macro_rules! ok {
 }
 
 /// Calls a function that writes one value, and returns the value.
-
 macro_rules! get {
     ($api:expr, $name:ident(_ $(, $argument:expr)* $(,)?)) => {{
         let mut value = Default::default();
@@ -42,7 +39,6 @@ macro_rules! get {
 }
 
 /// Calls a function that writes one handle, and returns the handle.
-
 macro_rules! handle {
     ($api:expr, $name:ident(_ $(, $argument:expr)* $(,)?)) => {{
         let mut handle = std::ptr::null_mut();

@@ -10,7 +10,7 @@ use crate::handle::Id;
 impl Driver {
     pub(crate) fn cuCtxCreate_v2(&self, context: Pointer<CUcontext>, flags: u32, device: CUdevice) -> Result {
         let place = context.required()?;
-        let flags = checked_flags(flags)?;
+        let flags = created_flags(checked_flags(flags)?);
         let device = self.device(device)?;
         let mut state = self.lock();
         state.healthy(device)?;
@@ -56,7 +56,7 @@ impl Driver {
     pub(crate) fn cuCtxDestroy_v2(&self, context: Pointer<CUctx_st>) -> Result {
         let id = Id::from(context);
         let state = self.lock();
-        if state.usable(id)?.is_primary {
+        if state.usable(id)?.is_primary || state.usable(id)?.green.is_some() {
             return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
         }
         let pending = state.schedule.pending(|place| place.context == id);
@@ -69,6 +69,16 @@ impl Driver {
         }
         Ok(())
     }
+}
+
+/// Flags that every context but a created one has, and those that only such a one keeps.
+pub(super) const MAP_HOST: u32 = 8;
+pub(super) const COREDUMPS: u32 = 0x60;
+const USER_COREDUMP: u32 = 0x40;
+
+/// The flags that a context has which is created with these: a core dump at a user's wish is told as a core dump.
+fn created_flags(flags: u32) -> u32 {
+    if flags & USER_COREDUMP == 0 { flags } else { flags & !USER_COREDUMP | 0x20 }
 }
 
 /// The flags of a context, if all of them are known.

@@ -1,11 +1,11 @@
 //! Limits of a context.
 
-use curium_sys::{CUlimit, CUresult};
+use curium_sys::{CUdevice_attribute, CUlimit, CUresult, CudaVersion};
 
 use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 
-/// The limits that a context keeps.
+/// The limits that a context keeps, with the values and rules of the hardware that devices imitate.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Limits {
     stack: usize,
@@ -20,43 +20,95 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             stack: 1024,
-            printf_buffer: 1 << 20,
+            printf_buffer: 8_650_752,
             malloc_heap: 8 << 20,
             pending_launches: 2048,
             fetch_granularity: 64,
-            persisting_l2: 0,
+            persisting_l2: 9_830_400,
         }
     }
 }
 
-impl Limits {
-    fn get(&mut self, limit: CUlimit) -> Result<&mut usize> {
-        match limit {
-            CUlimit::CU_LIMIT_STACK_SIZE => Ok(&mut self.stack),
-            CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE => Ok(&mut self.printf_buffer),
-            CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE => Ok(&mut self.malloc_heap),
-            CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT => Ok(&mut self.pending_launches),
-            CUlimit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY => Ok(&mut self.fetch_granularity),
-            CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE => Ok(&mut self.persisting_l2),
-            CUlimit(number) if number < CUlimit::CU_LIMIT_MAX.0 => Err(CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT),
-            _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
-        }
-    }
-}
+/// The largest stack of a thread, short of which hardware refuses.
+const MOST_STACK: usize = (512 << 10) - 1;
+/// Values below are raised to these.
+const LEAST_PRINTF_BUFFER: usize = 512 << 10;
+const LEAST_MALLOC_HEAP: usize = 4 << 20;
+const LEAST_PENDING_LAUNCHES: usize = 32;
+/// Values above are lowered to this.
+const MOST_PRINTF_BUFFER: usize = 2 << 30;
+const MOST_FETCH_GRANULARITY: usize = 128;
+/// The cache that is set aside comes in so many parts.
+const L2_PARTS: usize = 10;
+/// The first driver that knows memory for each block.
+const BLOCK_MEMORY_SINCE: CudaVersion = CudaVersion::new(13, 4);
 
 #[expect(non_snake_case, reason = "these are C's names")]
 impl Driver {
     pub(crate) fn cuCtxGetLimit(&self, value: Pointer<usize>, limit: CUlimit) -> Result {
         let place = value.required()?;
-        let (mut state, current) = self.enter_current()?;
-        place.write(*state.usable_mut(current)?.limits.get(limit)?)
+        let (state, current) = self.enter_current()?;
+        let limits = &state.usable(state.home(current))?.limits;
+        place.write(match limit {
+            CUlimit::CU_LIMIT_STACK_SIZE => limits.stack,
+            CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE => limits.printf_buffer,
+            CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE => limits.malloc_heap,
+            CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT => limits.pending_launches,
+            CUlimit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY => limits.fetch_granularity,
+            CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE => limits.persisting_l2,
+            CUlimit::CU_LIMIT_SHMEM_SIZE => {
+                self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN) as usize
+            }
+            CUlimit::CU_LIMIT_CIG_ENABLED => 0,
+            other => return Err(self.unknown(other)),
+        })
     }
 
     pub(crate) fn cuCtxSetLimit(&self, limit: CUlimit, value: usize) -> Result {
+        let most_l2 = self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE) as usize;
+        let memory = self.config().memory_budget as usize;
         let (mut state, current) = self.enter_current()?;
-        let kept = state.usable_mut(current)?.limits.get(limit)?;
-        // The stack is kept in steps of 16 bytes.
-        *kept = if limit == CUlimit::CU_LIMIT_STACK_SIZE { value.next_multiple_of(16) } else { value };
+        let home = state.home(current);
+        let limits = &mut state.usable_mut(home)?.limits;
+        match limit {
+            CUlimit::CU_LIMIT_STACK_SIZE => limits.stack = at_most(value, MOST_STACK)?.next_multiple_of(16),
+            CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE => {
+                limits.printf_buffer = value.clamp(LEAST_PRINTF_BUFFER, MOST_PRINTF_BUFFER);
+            }
+            CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE => {
+                limits.malloc_heap = value.max(LEAST_MALLOC_HEAP).min(memory.max(LEAST_MALLOC_HEAP));
+            }
+            CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT => {
+                limits.pending_launches = value.max(LEAST_PENDING_LAUNCHES);
+            }
+            CUlimit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY => {
+                limits.fetch_granularity = at_most(value, MOST_FETCH_GRANULARITY)?;
+            }
+            CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE => {
+                limits.persisting_l2 = at_most(value, most_l2)?.next_multiple_of(most_l2 / L2_PARTS);
+            }
+            CUlimit::CU_LIMIT_SHMEM_SIZE | CUlimit::CU_LIMIT_CIG_ENABLED => {
+                return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
+            }
+            other => return Err(self.unknown(other)),
+        }
         Ok(())
     }
+}
+
+impl Driver {
+    /// The code for a limit that this hardware, or this driver, does not have.
+    fn unknown(&self, limit: CUlimit) -> CUresult {
+        match limit {
+            CUlimit::CU_LIMIT_PER_BLOCK_MEMORY_SIZE if self.config().driver_version < BLOCK_MEMORY_SINCE => {
+                CUresult::CUDA_ERROR_INVALID_VALUE
+            }
+            CUlimit(number) if number < CUlimit::CU_LIMIT_MAX.0 => CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT,
+            _ => CUresult::CUDA_ERROR_INVALID_VALUE,
+        }
+    }
+}
+
+fn at_most(value: usize, most: usize) -> Result<usize> {
+    if value <= most { Ok(value) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
 }

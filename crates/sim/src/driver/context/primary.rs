@@ -5,7 +5,7 @@ use std::sync::MutexGuard;
 use curium_sys::{CUcontext, CUdevice, CUresult};
 
 use crate::argument::Pointer;
-use crate::driver::context::create::checked_flags;
+use crate::driver::context::create::{MAP_HOST, checked_flags};
 use crate::driver::{Context, Driver, Result, State};
 use crate::handle::Id;
 
@@ -22,8 +22,12 @@ impl Driver {
     pub(crate) fn cuDevicePrimaryCtxRelease_v2(&self, device: CUdevice) -> Result {
         let device = self.device(device)?;
         let state = self.lock();
-        let (id, retained) = state.primary(device).ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?;
-        self.leave_primary(state, id, retained - 1)
+        let (_, retained) = state.primary(device).ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?;
+        // What green contexts retain is theirs.
+        if retained == state.green_contexts(device) {
+            return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
+        }
+        self.release_primary(state, device)
     }
 
     pub(crate) fn cuDevicePrimaryCtxReset_v2(&self, device: CUdevice) -> Result {
@@ -51,12 +55,16 @@ impl Driver {
     pub(crate) fn cuDevicePrimaryCtxSetFlags_v2(&self, device: CUdevice, flags: u32) -> Result {
         let device = self.device(device)?;
         let flags = checked_flags(flags)?;
+        // A primary context always maps host memory, and is not asked to.
+        if flags & MAP_HOST != 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
         let mut state = self.lock();
         state.devices[device].primary_flags = flags;
         if let Some((id, _)) = state.primary(device)
             && let Some(context) = state.contexts.get_mut(id)
         {
-            context.flags = flags;
+            context.flags = flags | MAP_HOST;
         }
         Ok(())
     }
@@ -71,6 +79,12 @@ impl Driver {
 
     pub(crate) fn cuDevicePrimaryCtxSetFlags(&self, device: CUdevice, flags: u32) -> Result {
         self.cuDevicePrimaryCtxSetFlags_v2(device, flags)
+    }
+
+    /// Ends one retention of the primary context.
+    pub(crate) fn release_primary(&self, state: MutexGuard<'_, State>, device: usize) -> Result {
+        let (id, retained) = state.primary(device).ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?;
+        self.leave_primary(state, id, retained - 1)
     }
 
     /// Sets how often the primary context is retained; with 0 it ends, after its work.
@@ -95,8 +109,8 @@ impl State {
     }
 
     /// Retains the primary context of a device, which has the same handle each time.
-    fn retain_primary(&mut self, device: usize) -> Id<Context> {
-        let flags = self.devices[device].primary_flags;
+    pub(crate) fn retain_primary(&mut self, device: usize) -> Id<Context> {
+        let flags = self.devices[device].primary_flags | MAP_HOST;
         let Some(id) = self.devices[device].primary else {
             let id = self.new_context(device, flags, true);
             self.devices[device].primary = Some(id);

@@ -1,0 +1,168 @@
+//! Creating a context beside the primary one.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use bitflags::bitflags;
+use curium_sys::{
+    CUcigDataType, CUcontext, CUctx_flags, CUctxCigParam, CUctxCreateParams, CUexecAffinityParam, CUexecAffinityType,
+    Function,
+};
+
+use super::{Context, Owned};
+use crate::call;
+use crate::{Device, Error, Result};
+
+bitflags! {
+    /// Flags of a context. Of `SPIN`, `YIELD` and `BLOCKING_SYNC` there can be one; without any, the driver chooses.
+    #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+    pub struct ContextFlags: u32 {
+        /// A host thread that waits spins: it learns of the end soonest and keeps a core busy.
+        const SPIN = CUctx_flags::CU_CTX_SCHED_SPIN.0;
+        /// A host thread that waits spins and lets other threads go first.
+        const YIELD = CUctx_flags::CU_CTX_SCHED_YIELD.0;
+        /// A host thread that waits sleeps.
+        const BLOCKING_SYNC = CUctx_flags::CU_CTX_SCHED_BLOCKING_SYNC.0;
+        /// Pinned host memory can be mapped. Newer drivers always set it.
+        const MAP_HOST = CUctx_flags::CU_CTX_MAP_HOST.0;
+        /// Local memory that a kernel needed is kept for later ones. Newer drivers always do.
+        const LMEM_RESIZE_TO_MAX = CUctx_flags::CU_CTX_LMEM_RESIZE_TO_MAX.0;
+        /// A failure on the device writes a core dump.
+        const COREDUMP = CUctx_flags::CU_CTX_COREDUMP_ENABLE.0;
+        /// A user can ask for a core dump through a pipe, whose name must be set beforehand. Some drivers answer with `COREDUMP`,
+        /// which it implies.
+        const USER_COREDUMP = CUctx_flags::CU_CTX_USER_COREDUMP_ENABLE.0;
+        /// Synchronous memory operations always wait until they are done.
+        const SYNC_MEMOPS = CUctx_flags::CU_CTX_SYNC_MEMOPS.0;
+        /// Flags of newer drivers.
+        const _ = !0;
+    }
+}
+
+/// How a context is created.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct ContextOptions {
+    /// Flags of the context.
+    pub flags: ContextFlags,
+    /// How many multiprocessors it may use, rounded up to what the hardware can do; all of them by default.
+    pub multiprocessors: Option<u32>,
+    graphics: Option<GraphicsQueue>,
+}
+
+/// A queue of a graphics interface that a context shares the device with, so that work of both runs side by side.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum GraphicsQueue {
+    /// A command queue of Direct3D 12.
+    Direct3D12(*mut c_void),
+    /// The data that NVIDIA's Vulkan extension gives for a queue.
+    Vulkan(*mut c_void),
+}
+
+impl ContextOptions {
+    /// A context without flags that may use the whole device.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self { flags: ContextFlags::empty(), multiprocessors: None, graphics: None }
+    }
+
+    /// The same with other flags.
+    #[must_use]
+    pub const fn with_flags(mut self, flags: ContextFlags) -> Self {
+        self.flags = flags;
+        self
+    }
+
+    /// The same with so many multiprocessors at most. Only clients of the multi-process service can have that:
+    /// [`Device::supports_affinity`].
+    #[must_use]
+    pub const fn with_multiprocessors(mut self, count: u32) -> Self {
+        self.multiprocessors = Some(count);
+        self
+    }
+
+    /// The same beside the queue of a graphics interface. Needs CUDA 12.5.
+    ///
+    /// # Safety
+    ///
+    /// The queue is of the kind that it is said to be, and stays valid for as long as a context made with these options exists.
+    #[must_use]
+    pub const unsafe fn with_graphics(mut self, queue: GraphicsQueue) -> Self {
+        self.graphics = Some(queue);
+        self
+    }
+
+    fn check(&self) -> Result<()> {
+        if self.multiprocessors.is_some() && self.graphics.is_some() {
+            let reason = "a context beside a graphics queue cannot be confined to a number of multiprocessors";
+            return Err(Error::argument("Device::create_context", reason));
+        }
+        Ok(())
+    }
+
+    /// Creates the context by the newest function that the driver has, and the one before where that is enough. All of them make it
+    /// current.
+    fn create(&self, device: &Device) -> Result<CUcontext> {
+        let (driver, flags, number) = (device.driver(), self.flags.bits(), device.as_raw());
+        let mut affinity = self.multiprocessors.map(affinity);
+        let (affinities, count) = affinity.as_mut().map_or((ptr::null_mut(), 0), |affinity| (&raw mut *affinity, 1));
+        let mut raw = ptr::null_mut();
+        if driver.has(Function::cuCtxCreate_v4) || self.graphics.is_some() {
+            let mut graphics = self.graphics.map(GraphicsQueue::as_raw);
+            let graphics = graphics.as_mut().map_or(ptr::null_mut(), |graphics| &raw mut *graphics);
+            let mut parameters =
+                CUctxCreateParams { execAffinityParams: affinities, numExecAffinityParams: count, cigParams: graphics };
+            // SAFETY: `raw` is a valid place for the answer; the parameters outlive the call, and not both of them are there; the
+            // queue is valid, as the options' maker vouched.
+            unsafe { call!(driver, cuCtxCreate_v4(&raw mut raw, &raw mut parameters, flags, number)) }?;
+        } else if count > 0 {
+            // SAFETY: `raw` is a valid place for the answer, and `affinities` has `count` entries that outlive the call.
+            unsafe { call!(driver, cuCtxCreate_v3(&raw mut raw, affinities, count, flags, number)) }?;
+        } else {
+            // SAFETY: `raw` is a valid place for the answer.
+            unsafe { call!(driver, cuCtxCreate_v2(&raw mut raw, flags, number)) }?;
+        }
+        Ok(raw)
+    }
+}
+
+impl GraphicsQueue {
+    fn as_raw(self) -> CUctxCigParam {
+        let (kind, data) = match self {
+            Self::Direct3D12(queue) => (CUcigDataType::CIG_DATA_TYPE_D3D12_COMMAND_QUEUE, queue),
+            Self::Vulkan(data) => (CUcigDataType::CIG_DATA_TYPE_NV_BLOB, data),
+        };
+        CUctxCigParam { sharedDataType: kind, sharedData: data }
+    }
+}
+
+impl Device {
+    /// Creates a context beside the primary one. It is current nowhere.
+    ///
+    /// Each context has its own memory, streams and modules, and work of one waits for that of others. Use
+    /// [`Device::primary_context`] unless something has to be kept apart.
+    ///
+    /// CUDA: `cuCtxCreate_v4`, or `_v3` or `_v2` where the driver is older, then `cuCtxPopCurrent_v2`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY` if the device cannot confine a context, `CUDA_ERROR_INVALID_VALUE` for flags that
+    /// exclude each other, an argument error for options that exclude each other.
+    #[doc(alias = "cuCtxCreate")]
+    pub fn create_context(&self, options: ContextOptions) -> Result<Context> {
+        options.check()?;
+        let raw = options.create(self).map_err(|error| error.about(format!("{:?}", options.flags)))?;
+        // From here on the context ends with the value, which takes it off the stack as well.
+        let context = Context::new(raw, self, Owned::Created);
+        Context::pop(self.driver())?;
+        Ok(context)
+    }
+}
+
+fn affinity(multiprocessors: u32) -> CUexecAffinityParam {
+    let mut parameter =
+        CUexecAffinityParam { type_: CUexecAffinityType::CU_EXEC_AFFINITY_TYPE_SM_COUNT, ..Default::default() };
+    parameter.param.smCount.val = multiprocessors;
+    parameter
+}

@@ -1,0 +1,188 @@
+//! Green contexts: a part of a device's multiprocessors, within its primary context.
+
+use std::ptr;
+
+use bitflags::bitflags;
+use curium_sys::{CUcontext, CUdevResource, CUdevResourceDesc, CUgreenCtx, CUgreenCtxCreate_flags};
+
+use super::{Context, Owned};
+use crate::call;
+use crate::handle::Handle;
+use crate::release::release;
+use crate::resource::Description;
+use crate::{Device, Driver, Error, Multiprocessors, Result, Stream, WorkQueue, WorkQueueConfig};
+
+/// How a green context is made.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct GreenContextOptions {
+    /// Flags of the context; the default is [`GreenContextFlags::DEFAULT_STREAM`].
+    pub flags: GreenContextFlags,
+    resources: Vec<Description>,
+    device: Device,
+}
+
+bitflags! {
+    /// Flags of a green context.
+    #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+    pub struct GreenContextFlags: u32 {
+        /// The context has a default stream of its own. Drivers before CUDA 13.1 insist on it.
+        const DEFAULT_STREAM = CUgreenCtxCreate_flags::CU_GREEN_CTX_DEFAULT_STREAM.0;
+        /// Flags of newer drivers.
+        const _ = !0;
+    }
+}
+
+impl GreenContextOptions {
+    /// A context that runs on these multiprocessors.
+    #[must_use]
+    pub fn new(multiprocessors: Multiprocessors) -> Self {
+        let (resource, device) = multiprocessors.into_parts();
+        Self { flags: GreenContextFlags::DEFAULT_STREAM, resources: vec![resource], device }
+    }
+
+    /// The same on these multiprocessors too, which come from the same split.
+    #[must_use]
+    pub fn with_multiprocessors(mut self, multiprocessors: Multiprocessors) -> Self {
+        self.resources.push(multiprocessors.into_parts().0);
+        self
+    }
+
+    /// The same with queues of this configuration. Needs CUDA 13.1.
+    #[must_use]
+    pub fn with_work_queue_config(mut self, config: &WorkQueueConfig) -> Self {
+        self.resources.push(*config.description());
+        self
+    }
+
+    /// The same with the queues of another context. Needs CUDA 13.1.
+    #[must_use]
+    pub fn with_work_queue(mut self, queue: &WorkQueue) -> Self {
+        self.resources.push(*queue.description());
+        self
+    }
+
+    /// The same with other flags.
+    #[must_use]
+    pub const fn with_flags(mut self, flags: GreenContextFlags) -> Self {
+        self.flags = flags;
+        self
+    }
+
+    /// The driver's name for these resources, which is valid until the process ends.
+    fn describe(self) -> Result<CUdevResourceDesc> {
+        let mut resources: Vec<CUdevResource> = self.resources.iter().map(Description::raw).collect();
+        let count = u32::try_from(resources.len()).unwrap_or(u32::MAX);
+        let mut description = ptr::null_mut();
+        // SAFETY: `description` is a valid place for the answer, and there are `count` resources, at least one, that outlive the call.
+        unsafe {
+            call!(self.device.driver(), cuDevResourceGenerateDesc(&raw mut description, resources.as_mut_ptr(), count))
+        }?;
+        Ok(description)
+    }
+}
+
+impl Device {
+    /// Creates a green context: one that runs on a part of this device's multiprocessors only. It is current nowhere.
+    ///
+    /// It lives in the primary context, which it retains, and shares its memory and modules. Streams that are made from it run on its
+    /// multiprocessors. Kernels of two green contexts do not get in each other's way as far as multiprocessors go; nothing promises
+    /// that they run at the same time.
+    ///
+    /// ```no_run
+    /// use curium_driver::{Device, GreenContextOptions, SplitFlags};
+    ///
+    /// let device = Device::first()?;
+    /// let split = device.multiprocessors()?.split(2, 16, SplitFlags::empty())?;
+    /// for part in split.parts {
+    ///     let context = device.green_context(GreenContextOptions::new(part))?;
+    ///     let stream = context.stream()?;
+    ///     // … work …
+    ///     stream.synchronize()?;
+    /// }
+    /// # Ok::<(), curium_driver::Error>(())
+    /// ```
+    ///
+    /// Needs CUDA 12.4. CUDA: `cuDevResourceGenerateDesc`, `cuGreenCtxCreate`, `cuCtxFromGreenCtx`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` for resources that do not go together, an argument error for those of another
+    /// device or driver.
+    #[doc(alias = "cuGreenCtxCreate")]
+    #[doc(alias = "cuDevResourceGenerateDesc")]
+    pub fn green_context(&self, options: GreenContextOptions) -> Result<Context> {
+        let driver = self.driver();
+        driver.expect_same(options.device.driver(), "Device::green_context")?;
+        if options.device.as_raw() != self.as_raw() {
+            let (this, other) = (self.as_raw(), options.device.as_raw());
+            let reason = format!("the multiprocessors are of device {other} and not of device {this}");
+            return Err(Error::argument("Device::green_context", reason));
+        }
+        let flags = options.flags;
+        let description = options.describe()?;
+        let mut green = ptr::null_mut();
+        // SAFETY: `green` is a valid place for the answer, and the driver made the description.
+        unsafe { call!(driver, cuGreenCtxCreate(&raw mut green, description, self.as_raw(), flags.bits())) }
+            .map_err(|error| error.about(format!("{flags:?}")))?;
+        let context = Context::of_green(driver, green).inspect_err(|_| release(|| destroy(driver, green)))?;
+        Ok(Context::new(context, self, Owned::Green(Handle::new(green))))
+    }
+}
+
+impl Context {
+    /// The driver's handle of this context as a green one, if it is. It is valid for as long as [`Context::as_raw`] is.
+    #[must_use]
+    pub fn green_raw(&self) -> Option<CUgreenCtx> {
+        match &self.shared.owned {
+            Owned::Green(green) => Some(green.raw()),
+            _ => None,
+        }
+    }
+
+    /// A number that no other green context of this process has, also after this one is gone. `None` if this context is not green.
+    ///
+    /// Needs CUDA 12.9. CUDA: `cuGreenCtxGetId`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuGreenCtxGetId")]
+    pub fn green_id(&self) -> Result<Option<u64>> {
+        let Some(green) = self.green_raw() else { return Ok(None) };
+        let mut id = 0;
+        // SAFETY: `id` is a valid place for the answer, and the context is live.
+        unsafe { call!(self.driver(), cuGreenCtxGetId(green, &raw mut id)) }?;
+        Ok(Some(id))
+    }
+
+    /// The handle by which calls that know no green contexts name one.
+    pub(super) fn of_green(driver: &Driver, green: CUgreenCtx) -> Result<CUcontext> {
+        let mut context = ptr::null_mut();
+        // SAFETY: `context` is a valid place for the answer, and the green context is live.
+        unsafe { call!(driver, cuCtxFromGreenCtx(&raw mut context, green)) }?;
+        Ok(context)
+    }
+}
+
+impl Stream {
+    /// The driver's handle of the green context that this stream runs in, null if it runs in none.
+    ///
+    /// Needs CUDA 12.4. CUDA: `cuStreamGetGreenCtx`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuStreamGetGreenCtx")]
+    pub fn green_context_raw(&self) -> Result<CUgreenCtx> {
+        let mut green = ptr::null_mut();
+        // SAFETY: `green` is a valid place for the answer, and the stream is live.
+        unsafe { call!(self.driver(), cuStreamGetGreenCtx(self.as_raw(), &raw mut green)) }?;
+        Ok(green)
+    }
+}
+
+fn destroy(driver: &Driver, green: CUgreenCtx) -> Result<()> {
+    // SAFETY: the context is live, ours, and nothing was made from it.
+    unsafe { call!(driver, cuGreenCtxDestroy(green)) }
+}

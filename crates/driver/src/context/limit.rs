@@ -1,0 +1,138 @@
+//! The limits of a context.
+
+use curium_sys::{CUlimit, CUresult};
+
+use super::Context;
+use crate::call;
+use crate::{Error, Result};
+
+/// A limit of a context, each with its own unit and rules.
+///
+/// Most drivers round a value, or raise it to the least that they can do; [`Context::limit`] says what became of it.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Limit {
+    /// The stack of each thread of a kernel, in bytes; rounded up to a multiple of 16. The driver raises it where a kernel is known
+    /// to need more. Setting it waits for all work that is under way.
+    StackSize,
+    /// The buffer that kernels' `printf` writes to, in bytes. It cannot be changed once a kernel that prints was launched.
+    PrintfBuffer,
+    /// The memory that kernels' `malloc` takes from, in bytes. It cannot be changed once a kernel that uses it was launched.
+    MallocHeap,
+    /// How deep kernels that launch and wait for kernels may nest, up to 24. Devices of compute capability 9.0 and later have no such
+    /// limit.
+    SyncDepth,
+    /// How many launches by kernels may be outstanding. More of them take memory from the device.
+    PendingLaunches,
+    /// How much the L2 cache reads at once, from 0 to 128 bytes. Only a hint.
+    L2FetchGranularity,
+    /// The L2 cache that is set aside for persisting accesses, in bytes, up to
+    /// [`MAX_PERSISTING_L2_CACHE_SIZE`](crate::DeviceAttribute::MAX_PERSISTING_L2_CACHE_SIZE).
+    PersistingL2,
+    /// The most shared memory of a block, in bytes. It can only be read.
+    SharedMemory,
+    /// Whether the context runs beside a graphics queue: 1 or 0. It can only be read.
+    BesideGraphics,
+    /// Whether a kernel that needs more shared memory than there is beside a graphics queue runs all the same: 1 or 0.
+    BesideGraphicsFallback,
+    /// Memory for each block, in bytes. Needs CUDA 13.4.
+    BlockMemory,
+}
+
+impl Limit {
+    /// Every limit.
+    pub const ALL: [Self; 11] = [
+        Self::StackSize,
+        Self::PrintfBuffer,
+        Self::MallocHeap,
+        Self::SyncDepth,
+        Self::PendingLaunches,
+        Self::L2FetchGranularity,
+        Self::PersistingL2,
+        Self::SharedMemory,
+        Self::BesideGraphics,
+        Self::BesideGraphicsFallback,
+        Self::BlockMemory,
+    ];
+
+    /// The driver's number.
+    #[must_use]
+    pub const fn as_raw(self) -> CUlimit {
+        match self {
+            Self::StackSize => CUlimit::CU_LIMIT_STACK_SIZE,
+            Self::PrintfBuffer => CUlimit::CU_LIMIT_PRINTF_FIFO_SIZE,
+            Self::MallocHeap => CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE,
+            Self::SyncDepth => CUlimit::CU_LIMIT_DEV_RUNTIME_SYNC_DEPTH,
+            Self::PendingLaunches => CUlimit::CU_LIMIT_DEV_RUNTIME_PENDING_LAUNCH_COUNT,
+            Self::L2FetchGranularity => CUlimit::CU_LIMIT_MAX_L2_FETCH_GRANULARITY,
+            Self::PersistingL2 => CUlimit::CU_LIMIT_PERSISTING_L2_CACHE_SIZE,
+            Self::SharedMemory => CUlimit::CU_LIMIT_SHMEM_SIZE,
+            Self::BesideGraphics => CUlimit::CU_LIMIT_CIG_ENABLED,
+            Self::BesideGraphicsFallback => CUlimit::CU_LIMIT_CIG_SHMEM_FALLBACK_ENABLED,
+            Self::BlockMemory => CUlimit::CU_LIMIT_PER_BLOCK_MEMORY_SIZE,
+        }
+    }
+
+    /// What a person can do about a value that the driver has refused.
+    fn advice(self, code: CUresult) -> Option<&'static str> {
+        match (self, code) {
+            (Self::PrintfBuffer | Self::MallocHeap, CUresult::CUDA_ERROR_INVALID_VALUE) => {
+                Some("set it before the first launch of a kernel that uses it")
+            }
+            (Self::L2FetchGranularity, CUresult::CUDA_ERROR_INVALID_VALUE) => Some("it is at most 128 bytes"),
+            (Self::PersistingL2, CUresult::CUDA_ERROR_INVALID_VALUE) => {
+                Some("the device's attribute MAX_PERSISTING_L2_CACHE_SIZE is the most")
+            }
+            (Self::SyncDepth, CUresult::CUDA_ERROR_UNSUPPORTED_LIMIT) => {
+                Some("devices of compute capability 9.0 and later have no such limit")
+            }
+            (Self::SharedMemory | Self::BesideGraphics, CUresult::CUDA_ERROR_NOT_PERMITTED) => {
+                Some("it can only be read")
+            }
+            _ => None,
+        }
+    }
+}
+
+impl Context {
+    /// The value of a limit, in its unit.
+    ///
+    /// CUDA: `cuCtxGetLimit`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_UNSUPPORTED_LIMIT` if the device does not have it, `CUDA_ERROR_INVALID_VALUE` if the driver does not know it.
+    #[doc(alias = "cuCtxGetLimit")]
+    pub fn limit(&self, limit: Limit) -> Result<usize> {
+        self.entered(|driver| {
+            let mut value = 0;
+            // SAFETY: `value` is a valid place for the answer, and the context is current.
+            unsafe { call!(driver, cuCtxGetLimit(&raw mut value, limit.as_raw())) }
+                .map_err(|error| refused(error.about(format!("{limit:?}")), limit))?;
+            Ok(value)
+        })
+    }
+
+    /// Sets a limit, in its unit, for the work that comes after.
+    ///
+    /// CUDA: `cuCtxSetLimit`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_UNSUPPORTED_LIMIT` if the device does not have it, `CUDA_ERROR_INVALID_VALUE` for a value that is out of range or
+    /// comes too late, `CUDA_ERROR_NOT_PERMITTED` if it can only be read, `CUDA_ERROR_OUT_OF_MEMORY` if it takes more memory than
+    /// there is.
+    #[doc(alias = "cuCtxSetLimit")]
+    pub fn set_limit(&self, limit: Limit, value: usize) -> Result<()> {
+        self.entered(|driver| {
+            // SAFETY: the call takes no pointer, and the context is current.
+            unsafe { call!(driver, cuCtxSetLimit(limit.as_raw(), value)) }
+                .map_err(|error| refused(error.about(format!("{limit:?} of {value}")), limit))
+        })
+    }
+}
+
+#[cold]
+fn refused(error: Error, limit: Limit) -> Error {
+    error.advised(|call| limit.advice(call.code).map(Into::into))
+}

@@ -1,0 +1,77 @@
+//! The primary context of a device, which all code of a process shares.
+
+use super::{Context, ContextFlags, Owned};
+use crate::call;
+use crate::{Device, Result};
+
+/// How the primary context of a device stands.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct PrimaryState {
+    /// The flags that it has, or will have when it is retained.
+    pub flags: ContextFlags,
+    /// Whether any code of this process retains it.
+    pub is_active: bool,
+}
+
+impl Context {
+    pub(crate) fn retain_primary(device: &Device) -> Result<Self> {
+        let mut raw = std::ptr::null_mut();
+        // SAFETY: `raw` is a valid place for the answer, and the device belongs to this driver.
+        unsafe { call!(device.driver(), cuDevicePrimaryCtxRetain(&raw mut raw, device.as_raw())) }?;
+        Ok(Self::new(raw, device, Owned::Primary))
+    }
+}
+
+impl Device {
+    /// How the primary context stands. This does not make it.
+    ///
+    /// CUDA: `cuDevicePrimaryCtxGetState`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuDevicePrimaryCtxGetState")]
+    pub fn primary_state(&self) -> Result<PrimaryState> {
+        let (mut flags, mut active) = (0, 0);
+        // SAFETY: `flags` and `active` are valid places for the answers.
+        unsafe { call!(self.driver(), cuDevicePrimaryCtxGetState(self.as_raw(), &raw mut flags, &raw mut active)) }?;
+        Ok(PrimaryState { flags: ContextFlags::from_bits_retain(flags), is_active: active != 0 })
+    }
+
+    /// Sets the flags of the primary context, in place of those before, for all code of this process.
+    ///
+    /// CUDA: `cuDevicePrimaryCtxSetFlags_v2`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` for flags that exclude each other or that a primary context cannot have, such as
+    /// [`ContextFlags::MAP_HOST`], which it has anyway.
+    #[doc(alias = "cuDevicePrimaryCtxSetFlags")]
+    pub fn set_primary_flags(&self, flags: ContextFlags) -> Result<()> {
+        // SAFETY: the call takes no pointer, and the driver checks the flags.
+        let result = unsafe { call!(self.driver(), cuDevicePrimaryCtxSetFlags_v2(self.as_raw(), flags.bits())) };
+        result.map_err(|error| error.about(format!("{flags:?}")))
+    }
+
+    /// Destroys the primary context and everything in it, whoever made it, and leaves the retentions as they are.
+    ///
+    /// This does not undo an error that is sticky.
+    ///
+    /// CUDA: `cuDevicePrimaryCtxReset_v2`.
+    ///
+    /// # Safety
+    ///
+    /// - No code of this process uses anything of the primary context after this: contexts, streams, events, memory, modules, on
+    ///   any thread.
+    /// - That includes dropping: every handle of this crate that was made from the primary context is gone or forgotten.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuDevicePrimaryCtxReset")]
+    pub unsafe fn reset_primary_context(&self) -> Result<()> {
+        // SAFETY: the caller vouches that nothing of the context is used any more.
+        unsafe { call!(self.driver(), cuDevicePrimaryCtxReset_v2(self.as_raw())) }
+    }
+}

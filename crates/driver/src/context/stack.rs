@@ -1,0 +1,126 @@
+//! The calling thread's stack of contexts, for code that depends on it.
+//!
+//! Nothing of this crate does. These operations are for calls of other libraries, which work on the context that is on top of the
+//! calling thread's stack, and are the only ones that change it.
+
+use curium_sys::CUcontext;
+
+use super::{Context, Owned};
+use crate::call;
+use crate::current::{self, Entered};
+use crate::{Driver, Result};
+
+impl Context {
+    /// Makes this context the calling thread's current one, in place of the one on top of its stack.
+    ///
+    /// It stays so after this value is gone; what needs a current context fails then. [`Context::scoped`] ends by itself.
+    ///
+    /// CUDA: `cuCtxSetCurrent`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuCtxSetCurrent")]
+    pub fn set_current(&self) -> Result<()> {
+        // SAFETY: the context is live.
+        unsafe { call!(self.driver(), cuCtxSetCurrent(self.as_raw())) }
+    }
+
+    /// Takes the context on top of the calling thread's stack off, if there is one, so that none is current if it was the only one.
+    ///
+    /// CUDA: `cuCtxSetCurrent`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    pub fn unset_current(driver: &Driver) -> Result<()> {
+        // SAFETY: a null context is how to ask for none.
+        unsafe { call!(driver, cuCtxSetCurrent(std::ptr::null_mut())) }
+    }
+
+    /// Puts this context on top of the calling thread's stack, until it is [popped](Context::pop).
+    ///
+    /// CUDA: `cuCtxPushCurrent_v2`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuCtxPushCurrent")]
+    pub fn push(&self) -> Result<()> {
+        // SAFETY: the context is live.
+        unsafe { call!(self.driver(), cuCtxPushCurrent_v2(self.as_raw())) }
+    }
+
+    /// Takes the context on top of the calling thread's stack off, whoever put it there, and returns its handle.
+    ///
+    /// CUDA: `cuCtxPopCurrent_v2`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_CONTEXT` if the stack is empty.
+    #[doc(alias = "cuCtxPopCurrent")]
+    pub fn pop(driver: &Driver) -> Result<CUcontext> {
+        let mut popped = std::ptr::null_mut();
+        // SAFETY: `popped` is a valid place for the answer.
+        unsafe { call!(driver, cuCtxPopCurrent_v2(&raw mut popped)) }?;
+        Ok(popped)
+    }
+
+    /// Whether this is the calling thread's current context.
+    ///
+    /// CUDA: `cuCtxGetCurrent`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    pub fn is_current(&self) -> Result<bool> {
+        Ok(current::get(self.driver())? == self.as_raw())
+    }
+
+    /// The handle of the calling thread's current context, null if there is none.
+    ///
+    /// CUDA: `cuCtxGetCurrent`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    pub fn current_raw(driver: &Driver) -> Result<CUcontext> {
+        current::get(driver)
+    }
+
+    /// The calling thread's current context, borrowed from whoever owns it; `None` if there is none.
+    ///
+    /// CUDA: `cuCtxGetCurrent` and `cuCtxGetDevice`.
+    ///
+    /// # Safety
+    ///
+    /// The context stays live for as long as the result, or anything made from it, exists.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuCtxGetCurrent")]
+    pub unsafe fn current(driver: &Driver) -> Result<Option<Self>> {
+        let raw = current::get(driver)?;
+        if raw.is_null() {
+            return Ok(None);
+        }
+        let device = Self::device_of(driver, raw)?;
+        Ok(Some(Self::new(raw, &device, Owned::Borrowed { _owner: None })))
+    }
+
+    /// Runs `operation` with this context current on the calling thread, and takes it off the stack again, also on panic.
+    ///
+    /// What `operation` puts in its place with `cuCtxSetCurrent`, as the runtime API does, is taken off with it. What it pushes it
+    /// must pop.
+    ///
+    /// CUDA: `cuCtxPushCurrent_v2`, then `cuCtxPopCurrent_v2`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns for the push; `operation` is not run then.
+    pub fn scoped<T>(&self, operation: impl FnOnce() -> T) -> Result<T> {
+        let _entered = Entered::pushed(self.driver(), self.as_raw())?;
+        Ok(operation())
+    }
+}

@@ -1,0 +1,157 @@
+//! The attributes of a device, each with its type.
+
+mod list;
+mod value;
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use curium_sys::CUdevice_attribute;
+
+pub use self::value::{
+    ComputeMode, DecompressAlgorithms, EndpointHandleTypes, MemoryHandleTypes, NumaConfig, RdmaFlushOptions,
+    RdmaWritesOrdering,
+};
+
+/// An attribute of a device whose value is a `T`: the argument of [`Device::attribute`](crate::Device::attribute).
+///
+/// The attributes are constants of this type, named as in CUDA without the prefix `CU_DEVICE_ATTRIBUTE_`. An attribute that this
+/// version of Curium does not know is asked for by its number, as a [`CUdevice_attribute`].
+///
+/// ```no_run
+/// use curium_driver::{Device, DeviceAttribute};
+///
+/// let device = Device::first()?;
+/// let warp: u32 = device.attribute(DeviceAttribute::WARP_SIZE)?;
+/// let clusters: bool = device.attribute(DeviceAttribute::CLUSTER_LAUNCH)?;
+/// # Ok::<(), curium_driver::Error>(())
+/// ```
+pub struct DeviceAttribute<T = ()> {
+    raw: CUdevice_attribute,
+    name: &'static str,
+    _value: PhantomData<fn() -> T>,
+}
+
+/// What [`Device::attribute`](crate::Device::attribute) can be asked for. It is implemented by [`DeviceAttribute`] and by the
+/// plain number, and by nothing else.
+pub trait AttributeKey: sealed::Sealed + Copy {
+    /// The type of the attribute's value.
+    type Value;
+
+    /// The number of the attribute.
+    fn raw(self) -> CUdevice_attribute;
+
+    /// CUDA's name without its prefix, if it is known.
+    #[doc(hidden)]
+    fn name(self) -> Option<&'static str>;
+
+    #[doc(hidden)]
+    fn value(self, raw: i32) -> Self::Value;
+}
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// The type of an attribute's value: a closed set.
+pub(crate) trait AttributeValue {
+    fn from_raw(raw: i32) -> Self;
+}
+
+impl<T> DeviceAttribute<T> {
+    const fn new(raw: CUdevice_attribute, name: &'static str) -> Self {
+        Self { raw, name, _value: PhantomData }
+    }
+
+    /// The number of the attribute.
+    #[must_use]
+    pub const fn as_raw(self) -> CUdevice_attribute {
+        self.raw
+    }
+
+    /// CUDA's name without its prefix, such as `WARP_SIZE`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        self.name
+    }
+
+    /// The same attribute with its value as the plain number that the driver gives.
+    const fn untyped(self) -> DeviceAttribute<i32> {
+        DeviceAttribute::new(self.raw, self.name)
+    }
+}
+
+impl<T> sealed::Sealed for DeviceAttribute<T> {}
+
+impl<T: AttributeValue> AttributeKey for DeviceAttribute<T> {
+    type Value = T;
+
+    fn raw(self) -> CUdevice_attribute {
+        self.raw
+    }
+
+    fn name(self) -> Option<&'static str> {
+        Some(self.name)
+    }
+
+    fn value(self, raw: i32) -> T {
+        T::from_raw(raw)
+    }
+}
+
+impl sealed::Sealed for CUdevice_attribute {}
+
+impl AttributeKey for CUdevice_attribute {
+    type Value = i32;
+
+    fn raw(self) -> CUdevice_attribute {
+        self
+    }
+
+    fn name(self) -> Option<&'static str> {
+        DeviceAttribute::ALL.iter().find(|known| known.as_raw() == self).map(|known| known.name)
+    }
+
+    fn value(self, raw: i32) -> i32 {
+        raw
+    }
+}
+
+impl<T> Clone for DeviceAttribute<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for DeviceAttribute<T> {}
+
+impl<T> fmt::Debug for DeviceAttribute<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "DeviceAttribute({})", self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    /// A newer header moves the end of the numbers, and this test says which attributes the list lacks.
+    #[test]
+    fn list_has_each_number_of_the_header_once() {
+        let known: Vec<u32> = DeviceAttribute::ALL.iter().map(|attribute| attribute.as_raw().0).collect();
+        let distinct: BTreeSet<u32> = known.iter().copied().collect();
+        assert_eq!(distinct.len(), known.len(), "a number stands twice in the list");
+        let expected: BTreeSet<u32> = (1..CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX.0).collect();
+        let missing: Vec<&u32> = expected.difference(&distinct).collect();
+        assert!(missing.is_empty(), "the list lacks {missing:?}");
+        assert_eq!(distinct, expected);
+    }
+
+    #[test]
+    fn number_of_a_known_attribute_has_its_name() {
+        assert_eq!(AttributeKey::name(CUdevice_attribute(10)), Some("WARP_SIZE"));
+        assert_eq!(AttributeKey::name(CUdevice_attribute(100_000)), None);
+    }
+}

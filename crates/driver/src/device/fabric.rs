@@ -1,0 +1,94 @@
+//! The place of a device in a fabric of several machines.
+
+use curium_sys::{CUcliqueInfo, CUcliqueType, CUuuid};
+
+use crate::call;
+use crate::{Device, Result};
+
+/// A group of devices of a fabric that can reach each other's memory in one way.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub struct Clique {
+    /// In which way.
+    pub kind: CliqueKind,
+    /// The number of the group; its members have the same.
+    pub id: u32,
+}
+
+/// How the members of a [`Clique`] reach each other's memory.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum CliqueKind {
+    /// By a pointer to the memory of one device.
+    UnicastPointer,
+    /// By a pointer to the memory of several devices.
+    MulticastPointer,
+    /// By a logical endpoint of one device.
+    UnicastEndpoint,
+    /// By a logical endpoint of several devices.
+    MulticastEndpoint,
+    /// A way of a newer driver.
+    Unknown(u32),
+}
+
+impl Device {
+    /// The identifier of the fabric that this device belongs to, the same for all its members.
+    ///
+    /// Needs CUDA 13.4. CUDA: `cuDeviceGetFabricClusterUuid`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns, `CUDA_ERROR_NOT_SUPPORTED` without a fabric.
+    #[doc(alias = "cuDeviceGetFabricClusterUuid")]
+    pub fn fabric_cluster_uuid(&self) -> Result<[u8; 16]> {
+        let mut uuid = CUuuid::default();
+        // SAFETY: `uuid` is a valid place for the answer.
+        unsafe { call!(self.driver(), cuDeviceGetFabricClusterUuid(&raw mut uuid, self.as_raw())) }?;
+        Ok(uuid.bytes.map(std::ffi::c_char::cast_unsigned))
+    }
+
+    /// The groups of its fabric that this device belongs to.
+    ///
+    /// Needs CUDA 13.4. CUDA: `cuDeviceGetCliqueCount`, then `cuDeviceGetCliqueInfo`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns, `CUDA_ERROR_NOT_SUPPORTED` without a fabric.
+    #[doc(alias = "cuDeviceGetCliqueInfo")]
+    pub fn cliques(&self) -> Result<Vec<Clique>> {
+        let mut cliques = vec![CUcliqueInfo::default(); self.clique_count()?];
+        let mut count = cliques.len();
+        let place = cliques.as_mut_ptr();
+        // SAFETY: `place` has room for `count` entries, and `count` is a valid place for how many were written.
+        unsafe { call!(self.driver(), cuDeviceGetCliqueInfo(place, &raw mut count, self.as_raw())) }?;
+        cliques.truncate(count);
+        Ok(cliques.into_iter().map(|info| Clique { kind: CliqueKind::from_raw(info.type_), id: info.id }).collect())
+    }
+
+    /// How many groups of its fabric this device belongs to.
+    ///
+    /// Needs CUDA 13.4. CUDA: `cuDeviceGetCliqueCount`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns, `CUDA_ERROR_NOT_SUPPORTED` without a fabric.
+    #[doc(alias = "cuDeviceGetCliqueCount")]
+    pub fn clique_count(&self) -> Result<usize> {
+        let mut count = 0;
+        // SAFETY: `count` is a valid place for the answer.
+        unsafe { call!(self.driver(), cuDeviceGetCliqueCount(&raw mut count, self.as_raw())) }?;
+        Ok(count)
+    }
+}
+
+impl CliqueKind {
+    fn from_raw(raw: CUcliqueType) -> Self {
+        match raw {
+            CUcliqueType::CU_CLIQUE_TYPE_UNICAST_POINTER => Self::UnicastPointer,
+            CUcliqueType::CU_CLIQUE_TYPE_MULTICAST_POINTER => Self::MulticastPointer,
+            CUcliqueType::CU_CLIQUE_TYPE_UNICAST_LOGICAL_ENDPOINT => Self::UnicastEndpoint,
+            CUcliqueType::CU_CLIQUE_TYPE_MULTICAST_LOGICAL_ENDPOINT => Self::MulticastEndpoint,
+            CUcliqueType(other) => Self::Unknown(other),
+        }
+    }
+}

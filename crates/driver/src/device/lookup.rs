@@ -1,0 +1,47 @@
+//! Finding a device by what it is called elsewhere.
+
+use std::ffi::CString;
+
+use curium_sys::CUdevice;
+
+use crate::call;
+use crate::{Device, Driver, Error, Result};
+
+impl Driver {
+    /// The device at a place on the PCI bus: `domain:bus:device.function`, `domain:bus:device` or `bus:device.function`, in
+    /// hexadecimal.
+    ///
+    /// CUDA: `cuDeviceGetByPCIBusId`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_DEVICE` if none of this process's devices is there, `CUDA_ERROR_INVALID_VALUE` if the text has another
+    /// form, an argument error if it has a NUL in it.
+    #[doc(alias = "cuDeviceGetByPCIBusId")]
+    pub fn device_by_pci_bus_id(&self, id: &str) -> Result<Device> {
+        let text = CString::new(id)
+            .map_err(|_| Error::argument("Driver::device_by_pci_bus_id", format!("there is a NUL in {id:?}")))?;
+        let mut raw: CUdevice = 0;
+        // SAFETY: `raw` is a valid place for the answer, and `text` ends in NUL and outlives the call.
+        let result = unsafe { call!(self, cuDeviceGetByPCIBusId(&raw mut raw, text.as_ptr())) };
+        result.map_err(|error| error.about(format!("the device at {id:?}")))?;
+        Ok(Device::from_raw(self, raw))
+    }
+
+    /// The device with an identifier that [`Device::uuid`] gave, in this process or another.
+    ///
+    /// CUDA: `cuDeviceGetUuid_v2` of one device after the other.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if none of this process's devices has it, and whatever the driver returns.
+    pub fn device_by_uuid(&self, uuid: [u8; 16]) -> Result<Device> {
+        for device in self.devices()? {
+            if device.uuid()? == uuid {
+                return Ok(device);
+            }
+        }
+        let wanted = u128::from_be_bytes(uuid);
+        Err(Error::argument("Driver::device_by_uuid", format!("no device of this process has the UUID {wanted:032x}")))
+    }
+}

@@ -1,0 +1,87 @@
+//! What one device can do with the memory of another.
+
+use curium_sys::{CUdevice_P2PAttribute, CUresult};
+
+use crate::call;
+use crate::{Device, Result};
+
+/// What one device can do with the memory of another over the link between them.
+///
+/// Access has to be enabled before it is used: [`Context::enable_peer_access`](crate::Context::enable_peer_access).
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct PeerLink {
+    /// Whether kernels of the one can access memory of the other.
+    pub access: bool,
+    /// How fast the link is among those of the machine: 0 is the fastest.
+    pub performance_rank: u32,
+    /// Whether every atomic operation works over the link.
+    pub all_atomics: bool,
+    /// Whether only some atomic operations do; [`Device::peer_atomics`] says which. Never set by drivers before CUDA 13.0.
+    pub some_atomics: bool,
+    /// Whether arrays of the other can be accessed.
+    pub arrays: bool,
+}
+
+impl Device {
+    /// Whether kernels on this device can access memory of `peer`, once that is enabled. A device is no peer of itself.
+    ///
+    /// CUDA: `cuDeviceCanAccessPeer`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the devices are of different drivers.
+    #[doc(alias = "cuDeviceCanAccessPeer")]
+    pub fn can_access_peer(&self, peer: &Self) -> Result<bool> {
+        self.driver().expect_same(peer.driver(), "Device::can_access_peer")?;
+        let mut answer = 0;
+        // SAFETY: `answer` is a valid place for the answer.
+        unsafe { call!(self.driver(), cuDeviceCanAccessPeer(&raw mut answer, self.as_raw(), peer.as_raw())) }?;
+        Ok(answer != 0)
+    }
+
+    /// One attribute of the link to `peer`, as the number that the driver gives. [`Device::peer_link`] has all of them with types.
+    ///
+    /// CUDA: `cuDeviceGetP2PAttribute`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_DEVICE` if `peer` is the same device, `CUDA_ERROR_INVALID_VALUE` for an attribute that this driver does
+    /// not know, an argument error if the devices are of different drivers.
+    #[doc(alias = "cuDeviceGetP2PAttribute")]
+    pub fn peer_attribute(&self, peer: &Self, attribute: CUdevice_P2PAttribute) -> Result<i32> {
+        self.driver().expect_same(peer.driver(), "Device::peer_attribute")?;
+        let (from, to, mut value) = (self.as_raw(), peer.as_raw(), 0);
+        // SAFETY: `value` is a valid place for the answer.
+        let result = unsafe { call!(self.driver(), cuDeviceGetP2PAttribute(&raw mut value, attribute, from, to)) };
+        result.map_err(|error| error.about(format!("attribute {} of devices {from} and {to}", attribute.0)))?;
+        Ok(value)
+    }
+
+    /// What this device can do with the memory of `peer`.
+    ///
+    /// CUDA: `cuDeviceGetP2PAttribute`, once for each field.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_DEVICE` if `peer` is the same device, an argument error if the devices are of different drivers.
+    pub fn peer_link(&self, peer: &Self) -> Result<PeerLink> {
+        use CUdevice_P2PAttribute as P2P;
+        let flag = |attribute| -> Result<bool> { Ok(self.peer_attribute(peer, attribute)? != 0) };
+        Ok(PeerLink {
+            access: flag(P2P::CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED)?,
+            performance_rank: self.peer_attribute(peer, P2P::CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK)?.cast_unsigned(),
+            all_atomics: flag(P2P::CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED)?,
+            some_atomics: known(flag(P2P::CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED))?,
+            arrays: flag(P2P::CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED)?,
+        })
+    }
+}
+
+/// The answer about an attribute that older drivers do not know: then it is `false`.
+fn known(answer: Result<bool>) -> Result<bool> {
+    match answer {
+        Err(error) if error.code() == Some(CUresult::CUDA_ERROR_INVALID_VALUE) => Ok(false),
+        answer => answer,
+    }
+}

@@ -1,0 +1,158 @@
+//! How the devices of this machine are connected.
+
+use std::fmt;
+
+use curium_sys::CUresult;
+
+use crate::{Device, DeviceAttribute, Driver, PeerLink, Result};
+
+/// How the devices of this process are connected, each with each: a picture taken once.
+///
+/// Printed, it is a table with a row for each device that accesses and a column for each that is accessed.
+#[derive(Clone, Debug)]
+pub struct Topology {
+    devices: Vec<TopologyDevice>,
+    /// A row for each device, and in it the link to each.
+    links: Vec<Option<PeerLink>>,
+}
+
+/// One device of a [`Topology`].
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct TopologyDevice {
+    /// The name of the device.
+    pub name: String,
+    /// Where it sits on the PCI bus.
+    pub pci_bus_id: String,
+    /// The NUMA node of the host that is closest, where the driver tells.
+    pub numa_node: Option<u32>,
+}
+
+impl Driver {
+    /// How the devices of this process are connected, each with each.
+    ///
+    /// CUDA: `cuDeviceGetP2PAttribute` for each pair, and what the devices are.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    pub fn topology(&self) -> Result<Topology> {
+        let devices = self.devices()?;
+        let pairs = devices.iter().flat_map(|from| devices.iter().map(move |to| (from, to)));
+        let links = pairs.map(|(from, to)| link(from, to)).collect::<Result<_>>()?;
+        let devices = devices.iter().map(TopologyDevice::new).collect::<Result<_>>()?;
+        Ok(Topology { devices, links })
+    }
+}
+
+impl Topology {
+    /// The devices, in the order of their ordinals.
+    #[must_use]
+    pub fn devices(&self) -> &[TopologyDevice] {
+        &self.devices
+    }
+
+    /// What the device number `from` can do with the memory of the device number `to`; `None` if they are the same, or if there is
+    /// no such device.
+    #[must_use]
+    pub fn link(&self, from: usize, to: usize) -> Option<&PeerLink> {
+        if to >= self.devices.len() {
+            return None;
+        }
+        self.links.get(from.checked_mul(self.devices.len())? + to)?.as_ref()
+    }
+
+    /// The cells of the table that this prints as, row by row.
+    fn cells(&self) -> Vec<Vec<String>> {
+        let count = self.devices.len();
+        let mut heading = vec!["from".to_owned()];
+        heading.extend((0..count).map(|to| format!("to {to}")));
+        heading.extend(["NUMA", "PCI", "name"].map(str::to_owned));
+        let rows = self.devices.iter().enumerate().map(|(from, device)| {
+            let mut row = vec![from.to_string()];
+            row.extend((0..count).map(|to| self.link(from, to).map_or_else(|| "-".to_owned(), PeerLink::to_string)));
+            row.push(device.numa_node.map_or_else(|| "-".to_owned(), |node| node.to_string()));
+            row.extend([device.pci_bus_id.clone(), device.name.clone()]);
+            row
+        });
+        std::iter::once(heading).chain(rows).collect()
+    }
+}
+
+impl TopologyDevice {
+    fn new(device: &Device) -> Result<Self> {
+        Ok(Self {
+            name: device.name()?,
+            pci_bus_id: device.pci_bus_id()?,
+            numa_node: match device.attribute(DeviceAttribute::HOST_NUMA_ID) {
+                // Older drivers do not know the attribute.
+                Err(error) if error.code() == Some(CUresult::CUDA_ERROR_INVALID_VALUE) => None,
+                answer => answer?,
+            },
+        })
+    }
+}
+
+/// The link between two devices, which a device does not have to itself.
+fn link(from: &Device, to: &Device) -> Result<Option<PeerLink>> {
+    if from.as_raw() == to.as_raw() {
+        return Ok(None);
+    }
+    from.peer_link(to).map(Some)
+}
+
+impl fmt::Display for Topology {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let cells = self.cells();
+        let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
+        let widths: Vec<usize> = (0..cells[0].len()).map(width).collect();
+        for (number, row) in cells.iter().enumerate() {
+            let padded = row.iter().zip(&widths).map(|(cell, width)| format!("{cell:width$}"));
+            let line = padded.collect::<Vec<_>>().join("  ");
+            let end = if number + 1 < cells.len() { "\n" } else { "" };
+            write!(formatter, "{}{end}", line.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+/// Such as `rank 0 + atomics`, or `none` without access.
+impl fmt::Display for PeerLink {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if !self.access {
+            return formatter.write_str("none");
+        }
+        write!(formatter, "rank {}", self.performance_rank)?;
+        match (self.all_atomics, self.some_atomics) {
+            (true, _) => formatter.write_str(" + atomics"),
+            (false, true) => formatter.write_str(" + some atomics"),
+            (false, false) => Ok(()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn device(name: &str, numa_node: Option<u32>) -> TopologyDevice {
+        TopologyDevice { name: name.to_owned(), pci_bus_id: "0000:01:00.0".to_owned(), numa_node }
+    }
+
+    #[test]
+    fn topology_prints_a_table_with_a_cell_for_each_pair() {
+        let fast = PeerLink { access: true, all_atomics: true, ..PeerLink::default() };
+        let topology = Topology {
+            devices: vec![device("A", Some(0)), device("B", None)],
+            links: vec![None, Some(fast), Some(PeerLink::default()), None],
+        };
+        let expected = "\
+from  to 0  to 1              NUMA  PCI           name
+0     -     rank 0 + atomics  0     0000:01:00.0  A
+1     none  -                 -     0000:01:00.0  B";
+        assert_eq!(topology.to_string(), expected);
+        assert_eq!(topology.link(0, 1), Some(&fast));
+        assert_eq!((topology.link(0, 0), topology.link(0, 2), topology.link(2, 0)), (None, None, None));
+        assert_eq!(topology.link(usize::MAX, 1), None);
+    }
+}

@@ -1,0 +1,72 @@
+//! The resources of a device that green contexts share out: multiprocessors and work queues.
+
+mod multiprocessors;
+mod work_queue;
+
+use std::fmt;
+
+use curium_sys::{CUdevResource, CUdevResourceType};
+
+pub use self::multiprocessors::{Multiprocessors, Partition, Partitioning, SplitFlags};
+pub use self::work_queue::{WorkQueue, WorkQueueConfig, WorkQueueScope};
+use crate::call;
+use crate::{Context, Device, Result, Stream};
+
+/// The driver's description of a resource: plain data that the driver wrote and reads.
+#[derive(Clone, Copy)]
+pub(crate) struct Description(CUdevResource);
+
+// SAFETY: the one pointer in a description is the driver's own, which nobody else follows; the functions that read descriptions
+// may be called from any thread.
+unsafe impl Send for Description {}
+// SAFETY: as for `Send`; nothing changes a description behind a shared reference.
+unsafe impl Sync for Description {}
+
+impl Description {
+    /// Has `ask` fill in the description of a resource of this type.
+    fn query(
+        kind: CUdevResourceType,
+        ask: impl FnOnce(*mut CUdevResource, CUdevResourceType) -> Result<()>,
+    ) -> Result<Self> {
+        let mut raw = CUdevResource::default();
+        ask(&raw mut raw, kind)?;
+        Ok(Self(raw))
+    }
+
+    pub(crate) fn raw(&self) -> CUdevResource {
+        self.0
+    }
+
+    fn of_device(device: &Device, kind: CUdevResourceType) -> Result<Self> {
+        Self::query(kind, |place, kind| {
+            // SAFETY: `place` is a valid place for the answer.
+            unsafe { call!(device.driver(), cuDeviceGetDevResource(device.as_raw(), place, kind)) }
+        })
+    }
+
+    fn of_context(context: &Context, kind: CUdevResourceType) -> Result<Self> {
+        if let Some(green) = context.green_raw() {
+            return Self::query(kind, |place, kind| {
+                // SAFETY: `place` is a valid place for the answer, and the context is live.
+                unsafe { call!(context.driver(), cuGreenCtxGetDevResource(green, place, kind)) }
+            });
+        }
+        Self::query(kind, |place, kind| {
+            // SAFETY: `place` is a valid place for the answer, and the context is live.
+            unsafe { call!(context.driver(), cuCtxGetDevResource(context.as_raw(), place, kind)) }
+        })
+    }
+
+    fn of_stream(stream: &Stream, kind: CUdevResourceType) -> Result<Self> {
+        Self::query(kind, |place, kind| {
+            // SAFETY: `place` is a valid place for the answer, and the stream is live.
+            unsafe { call!(stream.driver(), cuStreamGetDevResource(stream.as_raw(), place, kind)) }
+        })
+    }
+}
+
+impl fmt::Debug for Description {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Description(type {})", self.0.type_.0)
+    }
+}

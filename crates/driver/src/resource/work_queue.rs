@@ -1,0 +1,144 @@
+//! The queues by which work reaches a device.
+
+use std::fmt;
+
+use curium_sys::{CUdevResourceType, CUdevWorkqueueConfigResource, CUdevWorkqueueConfigScope};
+
+use super::Description;
+use crate::{Context, Device, Result};
+
+/// How many streams of a context are expected to have work at once, and whether the queues for it are shared with other contexts.
+#[derive(Clone)]
+pub struct WorkQueueConfig {
+    description: Description,
+}
+
+/// The queues of a context, which another context can be made to use as well.
+#[derive(Clone)]
+pub struct WorkQueue {
+    description: Description,
+}
+
+/// Which contexts have queues in common.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum WorkQueueScope {
+    /// All contexts of the device.
+    Device,
+    /// None, as far as that can be had, among the green contexts of this scope.
+    Balanced,
+    /// A scope of a newer driver.
+    Unknown(u32),
+}
+
+impl Device {
+    /// The configuration of the queues that contexts of this device have by default.
+    ///
+    /// Needs CUDA 13.1; drivers before return `CUDA_ERROR_INVALID_RESOURCE_TYPE`. CUDA: `cuDeviceGetDevResource`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    pub fn work_queue_config(&self) -> Result<WorkQueueConfig> {
+        let kind = CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG;
+        Ok(WorkQueueConfig { description: Description::of_device(self, kind)? })
+    }
+}
+
+impl Context {
+    /// The configuration of this context's queues.
+    ///
+    /// Needs CUDA 13.1; drivers before return `CUDA_ERROR_INVALID_RESOURCE_TYPE`. CUDA: `cuCtxGetDevResource`,
+    /// `cuGreenCtxGetDevResource`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    pub fn work_queue_config(&self) -> Result<WorkQueueConfig> {
+        let kind = CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG;
+        Ok(WorkQueueConfig { description: Description::of_context(self, kind)? })
+    }
+
+    /// This context's queues, for another context to use as well.
+    ///
+    /// Needs CUDA 13.1; drivers before return `CUDA_ERROR_INVALID_RESOURCE_TYPE`. CUDA: `cuCtxGetDevResource`,
+    /// `cuGreenCtxGetDevResource`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    pub fn work_queue(&self) -> Result<WorkQueue> {
+        let kind = CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE;
+        Ok(WorkQueue { description: Description::of_context(self, kind)? })
+    }
+}
+
+impl WorkQueueConfig {
+    /// How many streams are expected to have work at once.
+    #[must_use]
+    pub fn concurrency(&self) -> u32 {
+        self.config().wqConcurrencyLimit
+    }
+
+    /// Which contexts have queues in common.
+    #[must_use]
+    pub fn scope(&self) -> WorkQueueScope {
+        match self.config().sharingScope {
+            CUdevWorkqueueConfigScope::CU_WORKQUEUE_SCOPE_DEVICE_CTX => WorkQueueScope::Device,
+            CUdevWorkqueueConfigScope::CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED => WorkQueueScope::Balanced,
+            CUdevWorkqueueConfigScope(other) => WorkQueueScope::Unknown(other),
+        }
+    }
+
+    /// The same for so many streams that have work at once.
+    #[must_use]
+    pub fn with_concurrency(self, streams: u32) -> Self {
+        self.with(|config| config.wqConcurrencyLimit = streams)
+    }
+
+    /// The same with another scope.
+    #[must_use]
+    pub fn with_scope(self, scope: WorkQueueScope) -> Self {
+        self.with(|config| {
+            config.sharingScope = match scope {
+                WorkQueueScope::Device => CUdevWorkqueueConfigScope::CU_WORKQUEUE_SCOPE_DEVICE_CTX,
+                WorkQueueScope::Balanced => CUdevWorkqueueConfigScope::CU_WORKQUEUE_SCOPE_GREEN_CTX_BALANCED,
+                WorkQueueScope::Unknown(other) => CUdevWorkqueueConfigScope(other),
+            };
+        })
+    }
+
+    pub(crate) fn description(&self) -> &Description {
+        &self.description
+    }
+
+    fn config(&self) -> CUdevWorkqueueConfigResource {
+        // SAFETY: the description came from the driver as one of this type, whose fields are plain numbers.
+        unsafe { self.description.0.__bindgen_anon_1.wqConfig }
+    }
+
+    fn with(mut self, change: impl FnOnce(&mut CUdevWorkqueueConfigResource)) -> Self {
+        let mut config = self.config();
+        change(&mut config);
+        self.description.0.__bindgen_anon_1.wqConfig = config;
+        self
+    }
+}
+
+impl WorkQueue {
+    pub(crate) fn description(&self) -> &Description {
+        &self.description
+    }
+}
+
+impl fmt::Debug for WorkQueueConfig {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "WorkQueueConfig({} streams, {:?})", self.concurrency(), self.scope())
+    }
+}
+
+impl fmt::Debug for WorkQueue {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("WorkQueue")
+    }
+}

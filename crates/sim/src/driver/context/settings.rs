@@ -1,0 +1,78 @@
+//! Settings of a context that change nothing here but themselves.
+
+use curium_sys::{
+    CUexecAffinityParam, CUexecAffinityType, CUflushGPUDirectRDMAWritesScope, CUflushGPUDirectRDMAWritesTarget,
+    CUfunc_cache, CUresult, CUsharedconfig,
+};
+
+use crate::argument::Pointer;
+use crate::driver::{Driver, Result};
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuCtxGetCacheConfig(&self, config: Pointer<CUfunc_cache>) -> Result {
+        let place = config.required()?;
+        let (state, current) = self.enter_current()?;
+        place.write(state.usable(state.home(current))?.cache_config)
+    }
+
+    pub(crate) fn cuCtxSetCacheConfig(&self, config: CUfunc_cache) -> Result {
+        let (mut state, current) = self.enter_current()?;
+        if config.0 > CUfunc_cache::CU_FUNC_CACHE_PREFER_EQUAL.0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let home = state.home(current);
+        state.usable_mut(home)?.cache_config = config;
+        Ok(())
+    }
+
+    /// The banks of this hardware are four bytes wide, whatever is set.
+    pub(crate) fn cuCtxGetSharedMemConfig(&self, config: Pointer<CUsharedconfig>) -> Result {
+        let place = config.required()?;
+        drop(self.enter_current()?);
+        place.write(CUsharedconfig::CU_SHARED_MEM_CONFIG_FOUR_BYTE_BANK_SIZE)
+    }
+
+    pub(crate) fn cuCtxSetSharedMemConfig(&self, config: CUsharedconfig) -> Result {
+        drop(self.enter_current()?);
+        if config.0 > CUsharedconfig::CU_SHARED_MEM_CONFIG_EIGHT_BYTE_BANK_SIZE.0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        Ok(())
+    }
+
+    /// There is no cache to reset.
+    pub(crate) fn cuCtxResetPersistingL2Cache(&self) -> Result {
+        self.enter_current().map(|_| ())
+    }
+
+    /// No other device writes past the host.
+    pub(crate) fn cuFlushGPUDirectRDMAWrites(
+        &self,
+        target: CUflushGPUDirectRDMAWritesTarget,
+        scope: CUflushGPUDirectRDMAWritesScope,
+    ) -> Result {
+        use CUflushGPUDirectRDMAWritesScope as Scope;
+        drop(self.enter_current()?);
+        let is_known = matches!(
+            scope,
+            Scope::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER | Scope::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_ALL_DEVICES
+        );
+        if is_known && target.0 == 0 { Ok(()) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+    }
+
+    pub(crate) fn cuCtxGetExecAffinity(
+        &self,
+        affinity: Pointer<CUexecAffinityParam>,
+        kind: CUexecAffinityType,
+    ) -> Result {
+        let place = affinity.required()?;
+        drop(self.enter_current()?);
+        if kind != CUexecAffinityType::CU_EXEC_AFFINITY_TYPE_SM_COUNT {
+            return Err(CUresult::CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY);
+        }
+        let mut answer = CUexecAffinityParam { type_: kind, ..Default::default() };
+        answer.param.smCount.val = self.multiprocessors();
+        place.write(answer)
+    }
+}

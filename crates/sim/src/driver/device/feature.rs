@@ -1,0 +1,52 @@
+//! What a device can do beyond its attributes.
+
+use curium_sys::{CUarray_format, CUdevice, CUexecAffinityType, CUresult};
+
+use crate::argument::Pointer;
+use crate::driver::{Driver, Result};
+
+/// The most elements, and the most bytes, of a texture over linear memory.
+const MOST_ELEMENTS: usize = 1 << 30;
+const MOST_BYTES: usize = 1 << 32;
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    /// There is no multi-process service, without which no context can be confined.
+    pub(crate) fn cuDeviceGetExecAffinitySupport(
+        &self,
+        supported: Pointer<i32>,
+        _kind: CUexecAffinityType,
+        device: CUdevice,
+    ) -> Result {
+        self.device(device)?;
+        supported.write(0)
+    }
+
+    pub(crate) fn cuDeviceGetTexture1DLinearMaxWidth(
+        &self,
+        width: Pointer<usize>,
+        format: CUarray_format,
+        channels: u32,
+        device: CUdevice,
+    ) -> Result {
+        let place = width.required()?;
+        self.device(device)?;
+        let bytes = bytes_of(format).filter(|_| matches!(channels, 1 | 2 | 4));
+        let bytes = bytes.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)? * channels as usize;
+        place.write(MOST_ELEMENTS.min(MOST_BYTES / bytes))
+    }
+}
+
+/// The bytes of one channel, for the formats of plain numbers.
+fn bytes_of(format: CUarray_format) -> Option<usize> {
+    match format {
+        CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8 | CUarray_format::CU_AD_FORMAT_SIGNED_INT8 => Some(1),
+        CUarray_format::CU_AD_FORMAT_UNSIGNED_INT16
+        | CUarray_format::CU_AD_FORMAT_SIGNED_INT16
+        | CUarray_format::CU_AD_FORMAT_HALF => Some(2),
+        CUarray_format::CU_AD_FORMAT_UNSIGNED_INT32
+        | CUarray_format::CU_AD_FORMAT_SIGNED_INT32
+        | CUarray_format::CU_AD_FORMAT_FLOAT => Some(4),
+        _ => None,
+    }
+}

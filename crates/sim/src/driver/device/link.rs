@@ -1,0 +1,113 @@
+//! The links of a device to others and to the host.
+//!
+//! Every two devices have a link that carries accesses and all atomic operations, as GPUs of one board have.
+
+use curium_sys::{CUatomicOperation, CUctx_st, CUdevice, CUdevice_P2PAttribute, CUresult};
+
+use crate::argument::{ConstPointer, Pointer, elements};
+use crate::driver::{Driver, Result};
+use crate::handle::Id;
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuDeviceCanAccessPeer(&self, access: Pointer<i32>, device: CUdevice, peer: CUdevice) -> Result {
+        let place = access.required()?;
+        place.write(i32::from(self.device(device)? != self.device(peer)?))
+    }
+
+    pub(crate) fn cuDeviceGetP2PAttribute(
+        &self,
+        value: Pointer<i32>,
+        attribute: CUdevice_P2PAttribute,
+        source: CUdevice,
+        target: CUdevice,
+    ) -> Result {
+        use CUdevice_P2PAttribute as Attribute;
+        let place = value.required()?;
+        self.link(source, target)?;
+        place.write(match attribute {
+            Attribute::CU_DEVICE_P2P_ATTRIBUTE_PERFORMANCE_RANK
+            | Attribute::CU_DEVICE_P2P_ATTRIBUTE_ONLY_PARTIAL_NATIVE_ATOMIC_SUPPORTED => 0,
+            Attribute::CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED
+            | Attribute::CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED
+            | Attribute::CU_DEVICE_P2P_ATTRIBUTE_CUDA_ARRAY_ACCESS_SUPPORTED => 1,
+            _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        })
+    }
+
+    /// No form of any operation, as drivers answer for GPUs with NVLink too, though the attribute of the link has all of them.
+    pub(crate) fn cuDeviceGetP2PAtomicCapabilities(
+        &self,
+        capabilities: Pointer<u32>,
+        operations: ConstPointer<CUatomicOperation>,
+        count: u32,
+        source: CUdevice,
+        target: CUdevice,
+    ) -> Result {
+        self.link(source, target)?;
+        write_no_forms(capabilities, operations, count)
+    }
+
+    /// The link to the host is PCI Express, which carries no atomic operations.
+    pub(crate) fn cuDeviceGetHostAtomicCapabilities(
+        &self,
+        capabilities: Pointer<u32>,
+        operations: ConstPointer<CUatomicOperation>,
+        count: u32,
+        device: CUdevice,
+    ) -> Result {
+        self.device(device)?;
+        write_no_forms(capabilities, operations, count)
+    }
+
+    pub(crate) fn cuCtxEnablePeerAccess(&self, peer: Pointer<CUctx_st>, flags: u32) -> Result {
+        if flags != 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let (mut state, current) = self.enter_current()?;
+        let peer = Id::from(peer);
+        if state.context(peer)?.device == state.context(current)?.device {
+            return Err(CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
+        }
+        let peers = &mut state.usable_mut(current)?.peers;
+        if peers.contains(&peer) {
+            return Err(CUresult::CUDA_ERROR_PEER_ACCESS_ALREADY_ENABLED);
+        }
+        peers.push(peer);
+        Ok(())
+    }
+
+    pub(crate) fn cuCtxDisablePeerAccess(&self, peer: Pointer<CUctx_st>) -> Result {
+        let (mut state, current) = self.enter_current()?;
+        let peer = Id::from(peer);
+        state.context(peer)?;
+        let peers = &mut state.usable_mut(current)?.peers;
+        let index = peers.iter().position(|enabled| *enabled == peer);
+        peers.swap_remove(index.ok_or(CUresult::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED)?);
+        Ok(())
+    }
+}
+
+impl Driver {
+    /// That both devices exist and are two.
+    fn link(&self, source: CUdevice, target: CUdevice) -> Result {
+        let (source, target) = (self.device(source)?, self.device(target)?);
+        if source == target { Err(CUresult::CUDA_ERROR_INVALID_DEVICE) } else { Ok(()) }
+    }
+}
+
+/// Answers for each operation that it works in no form.
+fn write_no_forms(capabilities: Pointer<u32>, operations: ConstPointer<CUatomicOperation>, count: u32) -> Result {
+    let place = capabilities.required()?;
+    // SAFETY: the caller of the C function passed `count` operations, or a null pointer.
+    let operations = unsafe { elements(operations.as_ptr(), count as usize) }?;
+    let is_known = |operation: &CUatomicOperation| operation.0 < CUatomicOperation::CU_ATOMIC_OPERATION_MAX.0;
+    if operations.is_empty() || !operations.iter().all(is_known) {
+        return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+    }
+    for index in 0..operations.len() {
+        // SAFETY: the caller of the C function passed room for as many answers as operations.
+        unsafe { place.at(index) }.write(0)?;
+    }
+    Ok(())
+}

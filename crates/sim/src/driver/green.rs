@@ -1,0 +1,129 @@
+//! Green contexts: parts of a device within its primary context.
+//!
+//! A green context has streams of its own. Memory, events, code and settings are those of the primary context, which it retains:
+//! [`State::home`].
+
+use curium_sys::{
+    CUcontext, CUdevResourceDesc_st, CUdevice, CUevent_st, CUgreenCtx, CUgreenCtx_st, CUgreenCtxCreate_flags, CUresult,
+    CUstream, CUstream_st, CudaVersion,
+};
+
+use crate::argument::Pointer;
+use crate::driver::{Context, Driver, Result, State};
+use crate::handle::Id;
+
+/// The first driver that makes a green context without a default stream.
+const NO_DEFAULT_STREAM_SINCE: CudaVersion = CudaVersion::new(13, 1);
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuGreenCtxCreate(
+        &self,
+        context: Pointer<CUgreenCtx>,
+        descriptor: Pointer<CUdevResourceDesc_st>,
+        device: CUdevice,
+        flags: u32,
+    ) -> Result {
+        let place = context.required()?;
+        let device = self.device(device)?;
+        let default_stream = CUgreenCtxCreate_flags::CU_GREEN_CTX_DEFAULT_STREAM.0;
+        let may_do_without = self.config().driver_version >= NO_DEFAULT_STREAM_SINCE;
+        if flags != default_stream && !(flags == 0 && may_do_without) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let mut state = self.lock();
+        state.healthy(device)?;
+        let found = state.descriptors.get(Id::from(descriptor)).filter(|found| found.device == device);
+        let resources = found.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?.resources;
+        state.retain_primary(device);
+        let id = state.new_context(device, 0, false);
+        state.usable_mut(id)?.green = Some(resources);
+        place.write(id.as_raw().cast())
+    }
+
+    pub(crate) fn cuGreenCtxDestroy(&self, context: Pointer<CUgreenCtx_st>) -> Result {
+        let state = self.lock();
+        let id = state.green(context)?;
+        let device = state.usable(id)?.device;
+        let pending = state.schedule.pending(|place| place.context == id);
+        let mut state = self.wait(state, &pending)?;
+        state.contexts.remove(id);
+        state.lose_objects(id);
+        self.release_primary(state, device)
+    }
+
+    pub(crate) fn cuCtxFromGreenCtx(&self, context: Pointer<CUcontext>, green: Pointer<CUgreenCtx_st>) -> Result {
+        let place = context.required()?;
+        place.write(self.lock().green(green)?.as_raw())
+    }
+
+    pub(crate) fn cuGreenCtxGetId(&self, green: Pointer<CUgreenCtx_st>, id: Pointer<u64>) -> Result {
+        let place = id.required()?;
+        let state = self.lock();
+        let green = state.green(green)?;
+        place.write(state.usable(green)?.number)
+    }
+
+    pub(crate) fn cuGreenCtxRecordEvent(&self, green: Pointer<CUgreenCtx_st>, event: Pointer<CUevent_st>) -> Result {
+        let green = self.lock().green(green)?;
+        self.record_in_context(green, event)
+    }
+
+    pub(crate) fn cuGreenCtxWaitEvent(&self, green: Pointer<CUgreenCtx_st>, event: Pointer<CUevent_st>) -> Result {
+        let green = self.lock().green(green)?;
+        self.wait_in_context(green, event)
+    }
+
+    pub(crate) fn cuGreenCtxStreamCreate(
+        &self,
+        stream: Pointer<CUstream>,
+        green: Pointer<CUgreenCtx_st>,
+        flags: u32,
+        priority: i32,
+    ) -> Result {
+        let green = self.lock().green(green)?;
+        // A stream of a green context never waits for a default stream.
+        if flags == 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        self.push(green);
+        let result = self.cuStreamCreateWithPriority(stream, flags, priority);
+        self.pop();
+        result
+    }
+
+    pub(crate) fn cuStreamGetGreenCtx(&self, stream: Pointer<CUstream_st>, green: Pointer<CUgreenCtx>) -> Result {
+        let place = green.required()?;
+        let mut state = self.lock();
+        let stream = self.stream(&mut state, stream)?;
+        let context = self.stream_context(&state, stream)?;
+        let is_green = state.usable(context)?.green.is_some();
+        place.write(if is_green { context.as_raw().cast() } else { std::ptr::null_mut() })
+    }
+}
+
+impl State {
+    /// The live green context that a handle stands for.
+    pub(crate) fn green(&self, raw: Pointer<CUgreenCtx_st>) -> Result<Id<Context>> {
+        let id = Id::from_number(raw.address());
+        let is_green = self.usable(id)?.green.is_some();
+        if is_green { Ok(id) } else { Err(CUresult::CUDA_ERROR_INVALID_CONTEXT) }
+    }
+
+    /// The context that owns what is made in `context`: the primary one if it is green, else itself.
+    pub(crate) fn home(&self, context: Id<Context>) -> Id<Context> {
+        let primary = |green: &Context| self.devices.get(green.device).and_then(|device| device.primary);
+        self.contexts.get(context).filter(|context| context.green.is_some()).and_then(primary).unwrap_or(context)
+    }
+
+    /// Whether work of `context` is work of `whole`: it is the same, or a green context within it.
+    pub(crate) fn is_within(&self, context: Id<Context>, whole: Id<Context>) -> bool {
+        context == whole || self.home(context) == whole
+    }
+
+    /// How many green contexts a device has.
+    pub(crate) fn green_contexts(&self, device: usize) -> u32 {
+        let green = self.contexts.iter().filter(|(_, context)| context.green.is_some() && context.device == device);
+        green.count() as u32
+    }
+}

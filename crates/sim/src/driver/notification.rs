@@ -1,0 +1,95 @@
+//! What a device tells a process without being asked: here, what a test has it tell.
+
+use std::ffi::c_void;
+use std::thread;
+
+use curium_sys::{
+    CUasyncCallback, CUasyncCallbackEntry_st, CUasyncCallbackHandle, CUasyncNotificationInfo, CUasyncNotificationType,
+    CUdevice, CUresult,
+};
+
+use crate::argument::Pointer;
+use crate::driver::{Driver, Result, host_function};
+use crate::handle::{Id, Kind, Object};
+
+/// A callback of the caller for what a device tells.
+pub(crate) struct Listener {
+    device: usize,
+    callback: unsafe extern "C" fn(*mut CUasyncNotificationInfo, *mut c_void, CUasyncCallbackHandle),
+    data: *mut c_void,
+}
+
+// SAFETY: whoever registers a callback lets the driver call it with its argument on another thread: that is its contract.
+unsafe impl Send for Listener {}
+
+impl Object for Listener {
+    type Raw = CUasyncCallbackEntry_st;
+    const KIND: Kind = Kind::Listener;
+}
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuDeviceRegisterAsyncNotification(
+        &self,
+        device: CUdevice,
+        callback: CUasyncCallback,
+        data: Pointer<c_void>,
+        handle: Pointer<CUasyncCallbackHandle>,
+    ) -> Result {
+        let place = handle.required()?;
+        let callback = callback.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let listener = Listener { device: self.device(device)?, callback, data: data.as_ptr() };
+        place.write(self.lock().listeners.insert(listener).as_raw())
+    }
+
+    pub(crate) fn cuDeviceUnregisterAsyncNotification(
+        &self,
+        device: CUdevice,
+        handle: Pointer<CUasyncCallbackEntry_st>,
+    ) -> Result {
+        let device = self.device(device)?;
+        let mut state = self.lock();
+        let id = Id::from(handle);
+        if state.listeners.get(id).is_none_or(|listener| listener.device != device) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        state.listeners.remove(id);
+        Ok(())
+    }
+}
+
+impl Driver {
+    /// Tells everybody who listens to a device that the process holds too much memory, and returns when all have been told.
+    pub(crate) fn notify_over_budget(&self, device: usize, bytes: u64) {
+        let listening: Vec<_> = {
+            let state = self.lock();
+            let of_device = state.listeners.iter().filter(|(_, listener)| listener.device == device);
+            of_device.map(|(id, listener)| Call { callback: listener.callback, data: listener.data, id }).collect()
+        };
+        thread::scope(|scope| {
+            scope.spawn(|| listening.into_iter().for_each(|call| call.run(bytes)));
+        });
+    }
+}
+
+/// A call that is due.
+struct Call {
+    callback: unsafe extern "C" fn(*mut CUasyncNotificationInfo, *mut c_void, CUasyncCallbackHandle),
+    data: *mut c_void,
+    id: Id<Listener>,
+}
+
+// SAFETY: as for `Listener`.
+unsafe impl Send for Call {}
+
+impl Call {
+    fn run(self, bytes: u64) {
+        let kind = CUasyncNotificationType::CU_ASYNC_NOTIFICATION_TYPE_OVER_BUDGET;
+        let mut info = CUasyncNotificationInfo { type_: kind, ..Default::default() };
+        info.info.overBudget.bytesOverBudget = bytes;
+        host_function::run(|| {
+            // SAFETY: whoever registered the callback vouched that it can be called with its argument and a notification.
+            unsafe { (self.callback)(&raw mut info, self.data, self.id.as_raw()) }
+        });
+    }
+}

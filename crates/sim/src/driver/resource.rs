@@ -1,0 +1,335 @@
+//! The resources of a device that green contexts share out.
+//!
+//! A description is the caller's to keep, so everything about it is in it: beside the public fields, the device and whether it is a
+//! part of a set are in the bytes that are the driver's own.
+
+use curium_sys::{
+    CU_DEV_SM_RESOURCE_GROUP_PARAMS, CUctx_st, CUdevResource, CUdevResourceDesc, CUdevResourceDesc_st,
+    CUdevResourceType, CUdevSmResource, CUdevSmResourceGroup_flags, CUdevSmResourceSplitByCount_flags,
+    CUdevWorkqueueConfigResource, CUdevWorkqueueConfigScope, CUdevice, CUdevice_attribute, CUgreenCtx_st, CUresult,
+    CUstream_st, CudaVersion,
+};
+
+use crate::argument::{ConstPointer, Pointer, elements};
+use crate::driver::{Context, Driver, Result, State};
+use crate::handle::{Id, Kind, Object};
+
+/// The resources that a green context can be made of.
+pub(crate) struct Descriptor {
+    pub(crate) device: usize,
+    pub(crate) resources: Resources,
+}
+
+/// What a context runs on.
+#[derive(Clone, Copy)]
+pub(crate) struct Resources {
+    multiprocessors: u32,
+    work_queues: CUdevWorkqueueConfigResource,
+}
+
+impl Object for Descriptor {
+    type Raw = CUdevResourceDesc_st;
+    const KIND: Kind = Kind::Descriptor;
+}
+
+/// What a set of multiprocessors is split by, and rounded up to, when clusters are to fit; and when not.
+const GROUP: u32 = 8;
+const PAIR: u32 = 2;
+
+/// How many work queues a device has unless told otherwise: the default of `CUDA_DEVICE_MAX_CONNECTIONS`.
+const WORK_QUEUES: u32 = 8;
+
+/// The first bytes of the driver's own in a description that it made.
+const MARK: [u8; 7] = *b"curium.";
+
+/// The first driver that knows work queues, and describes the parts of a set.
+const WORK_QUEUES_SINCE: CudaVersion = CudaVersion::new(13, 1);
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuDeviceGetDevResource(
+        &self,
+        device: CUdevice,
+        resource: Pointer<CUdevResource>,
+        kind: CUdevResourceType,
+    ) -> Result {
+        let place = resource.required()?;
+        let device = self.device(device)?;
+        place.write(self.describe(device, self.whole(device), kind)?)
+    }
+
+    pub(crate) fn cuCtxGetDevResource(
+        &self,
+        context: Pointer<CUctx_st>,
+        resource: Pointer<CUdevResource>,
+        kind: CUdevResourceType,
+    ) -> Result {
+        let place = resource.required()?;
+        let context = self.given_or_current(context)?;
+        place.write(self.describe_context(&self.lock(), context, kind)?)
+    }
+
+    pub(crate) fn cuGreenCtxGetDevResource(
+        &self,
+        context: Pointer<CUgreenCtx_st>,
+        resource: Pointer<CUdevResource>,
+        kind: CUdevResourceType,
+    ) -> Result {
+        let place = resource.required()?;
+        let state = self.lock();
+        let context = state.green(context)?;
+        place.write(self.describe_context(&state, context, kind)?)
+    }
+
+    pub(crate) fn cuStreamGetDevResource(
+        &self,
+        stream: Pointer<CUstream_st>,
+        resource: Pointer<CUdevResource>,
+        kind: CUdevResourceType,
+    ) -> Result {
+        let place = resource.required()?;
+        let mut state = self.lock();
+        let stream = self.stream(&mut state, stream)?;
+        let context = self.stream_context(&state, stream)?;
+        if kind != CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM {
+            return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_TYPE);
+        }
+        place.write(self.describe_context(&state, context, kind)?)
+    }
+
+    /// Parts are as many as fit. Of hardware whose multiprocessors are not spread evenly there can be fewer.
+    pub(crate) fn cuDevSmResourceSplitByCount(
+        &self,
+        parts: Pointer<CUdevResource>,
+        count: Pointer<u32>,
+        input: ConstPointer<CUdevResource>,
+        rest: Pointer<CUdevResource>,
+        flags: u32,
+        least: u32,
+    ) -> Result {
+        let wanted = count.read()?;
+        let input = Set::read(input.read()?)?;
+        let size = part_size(flags, least, input.count)?;
+        input.splittable()?;
+        let possible = input.count / size;
+        if parts.is_null() {
+            return count.write(possible);
+        }
+        if wanted == 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let made = wanted.min(possible);
+        for index in 0..made {
+            // SAFETY: the caller passed room for `wanted` parts.
+            unsafe { parts.at(index as usize) }.write(self.part(&input, size, 0))?;
+        }
+        rest.write_if_asked(self.rest(&input, input.count - made * size));
+        count.write(made)
+    }
+
+    /// As documented: no driver that has it was at hand to compare with.
+    pub(crate) fn cuDevSmResourceSplit(
+        &self,
+        parts: Pointer<CUdevResource>,
+        count: u32,
+        input: ConstPointer<CUdevResource>,
+        rest: Pointer<CUdevResource>,
+        flags: u32,
+        wanted: Pointer<CU_DEV_SM_RESOURCE_GROUP_PARAMS>,
+    ) -> Result {
+        let input = Set::read(input.read()?)?;
+        input.splittable()?;
+        if flags != 0 || count == 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let mut left = input.count;
+        for index in 0..count as usize {
+            // SAFETY: the caller passed `count` wishes.
+            let place = unsafe { wanted.at(index) };
+            let mut wish = place.read()?;
+            wish.smCount = served(&wish, left)?;
+            left -= wish.smCount;
+            place.write(wish)?;
+            if parts.is_null() {
+                continue;
+            }
+            if wish.smCount == 0 {
+                return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
+            }
+            // SAFETY: the caller passed room for `count` parts, or none.
+            unsafe { parts.at(index) }.write(self.part(&input, wish.smCount, wish.flags))?;
+        }
+        rest.write_if_asked(self.rest(&input, left));
+        Ok(())
+    }
+
+    pub(crate) fn cuDevResourceGenerateDesc(
+        &self,
+        descriptor: Pointer<CUdevResourceDesc>,
+        resources: Pointer<CUdevResource>,
+        count: u32,
+    ) -> Result {
+        let place = descriptor.required()?;
+        // SAFETY: the caller passed `count` resources, or a null pointer.
+        let resources = unsafe { elements(resources.as_ptr().cast_const(), count as usize) }?;
+        let descriptor = self.combined(resources)?;
+        place.write(self.lock().descriptors.insert(descriptor).as_raw())
+    }
+}
+
+impl Driver {
+    /// How many multiprocessors each device has.
+    pub(crate) fn multiprocessors(&self) -> u32 {
+        self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)
+    }
+
+    fn whole(&self, device: usize) -> Resources {
+        Resources {
+            multiprocessors: self.multiprocessors(),
+            work_queues: CUdevWorkqueueConfigResource {
+                device: device as CUdevice,
+                wqConcurrencyLimit: WORK_QUEUES,
+                sharingScope: CUdevWorkqueueConfigScope::CU_WORKQUEUE_SCOPE_DEVICE_CTX,
+            },
+        }
+    }
+
+    fn describe_context(&self, state: &State, context: Id<Context>, kind: CUdevResourceType) -> Result<CUdevResource> {
+        let context = state.usable(context)?;
+        let resources = context.green.unwrap_or_else(|| self.whole(context.device));
+        self.describe(context.device, resources, kind)
+    }
+
+    fn describe(&self, device: usize, resources: Resources, kind: CUdevResourceType) -> Result<CUdevResource> {
+        let mut described = blank(kind, device, false);
+        match kind {
+            CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM => {
+                described.__bindgen_anon_1.sm = CUdevSmResource {
+                    smCount: resources.multiprocessors,
+                    minSmPartitionSize: GROUP,
+                    smCoscheduledAlignment: GROUP,
+                    ..Default::default()
+                };
+            }
+            CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG if self.knows_work_queues() => {
+                described.__bindgen_anon_1.wqConfig = resources.work_queues;
+            }
+            CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE if self.knows_work_queues() => {}
+            _ => return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_TYPE),
+        }
+        Ok(described)
+    }
+
+    fn knows_work_queues(&self) -> bool {
+        self.config().driver_version >= WORK_QUEUES_SINCE
+    }
+
+    /// A part of a set; older drivers say nothing of it but its size.
+    fn part(&self, set: &Set, count: u32, flags: u32) -> CUdevResource {
+        let known = if self.knows_work_queues() { GROUP } else { 0 };
+        let mut part = blank(CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM, set.device, true);
+        part.__bindgen_anon_1.sm = CUdevSmResource {
+            smCount: count,
+            minSmPartitionSize: known,
+            smCoscheduledAlignment: known,
+            flags,
+            localityDomainId: 0,
+        };
+        part
+    }
+
+    /// What is left of a set, which is no resource if that is nothing.
+    fn rest(&self, set: &Set, count: u32) -> CUdevResource {
+        if count == 0 { CUdevResource::default() } else { self.part(set, count, 0) }
+    }
+
+    fn combined(&self, resources: &[CUdevResource]) -> Result<Descriptor> {
+        let first = resources.first().ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let device = origin(first)?;
+        let mut combined = Resources { multiprocessors: 0, ..self.whole(device) };
+        for resource in resources {
+            if origin(resource)? != device {
+                return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
+            }
+            match resource.type_ {
+                CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM => combined.multiprocessors += Set::read(*resource)?.count,
+                CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG => {
+                    // SAFETY: of a description of this type, this field is the one that is filled in.
+                    combined.work_queues = unsafe { resource.__bindgen_anon_1.wqConfig };
+                }
+                _ => {}
+            }
+        }
+        if combined.multiprocessors == 0 {
+            combined.multiprocessors = self.multiprocessors();
+        }
+        Ok(Descriptor { device, resources: combined })
+    }
+}
+
+/// A set of multiprocessors that a caller passed.
+struct Set {
+    device: usize,
+    count: u32,
+    is_part: bool,
+}
+
+impl Set {
+    fn read(raw: CUdevResource) -> Result<Self> {
+        if raw.type_ != CUdevResourceType::CU_DEV_RESOURCE_TYPE_SM {
+            return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_TYPE);
+        }
+        // SAFETY: of a description of this type, this field is the one that is filled in.
+        let count = unsafe { raw.__bindgen_anon_1.sm }.smCount;
+        Ok(Self { device: origin(&raw)?, count, is_part: raw._internal_padding[8] != 0 })
+    }
+
+    /// A part cannot be split before it is in a context.
+    fn splittable(&self) -> Result {
+        if self.is_part { Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION) } else { Ok(()) }
+    }
+}
+
+fn blank(kind: CUdevResourceType, device: usize, is_part: bool) -> CUdevResource {
+    let mut blank = CUdevResource { type_: kind, ..Default::default() };
+    blank._internal_padding[..7].copy_from_slice(&MARK);
+    blank._internal_padding[7] = device as u8;
+    blank._internal_padding[8] = u8::from(is_part);
+    blank
+}
+
+/// The device of a description, if this driver made it.
+fn origin(raw: &CUdevResource) -> Result<usize> {
+    if raw._internal_padding[..7] == MARK {
+        Ok(raw._internal_padding[7].into())
+    } else {
+        Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_TYPE)
+    }
+}
+
+/// The size of the parts of at least `least` multiprocessors that a set is split into.
+fn part_size(flags: u32, least: u32, total: u32) -> Result<u32> {
+    let single = CUdevSmResourceSplitByCount_flags::CU_DEV_SM_RESOURCE_SPLIT_IGNORE_SM_COSCHEDULING.0;
+    let clusters = CUdevSmResourceSplitByCount_flags::CU_DEV_SM_RESOURCE_SPLIT_MAX_POTENTIAL_CLUSTER_SIZE.0;
+    if flags & single != 0 && flags & clusters != 0 {
+        return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+    }
+    if least > total {
+        return Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION);
+    }
+    let step = if flags & single != 0 { PAIR } else { GROUP };
+    Ok(least.max(1).next_multiple_of(step).min(total))
+}
+
+/// How many of the multiprocessors that are left a wish gets.
+fn served(wish: &CU_DEV_SM_RESOURCE_GROUP_PARAMS, left: u32) -> Result<u32> {
+    let together = if wish.coscheduledSmCount == 0 { GROUP } else { wish.coscheduledSmCount };
+    let backfill = wish.flags & CUdevSmResourceGroup_flags::CU_DEV_SM_RESOURCE_GROUP_BACKFILL.0 != 0;
+    if wish.smCount == 0 {
+        return Ok(if backfill { left } else { left - left % together });
+    }
+    let fits = wish.smCount.is_multiple_of(PAIR)
+        && (backfill || wish.smCount.is_multiple_of(together))
+        && wish.smCount <= left;
+    if fits { Ok(wish.smCount) } else { Err(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION) }
+}

@@ -1,0 +1,136 @@
+//! The calling thread's stack of contexts: the only operations that change it.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use curium_driver::{Context, ContextKind, ContextOptions, call};
+use curium_sys::CUresult;
+use curium_tests::{TestDriver, on_driver};
+
+fn contexts(test: &TestDriver) -> (Context, Context) {
+    let created = test.device().create_context(ContextOptions::new()).expect("a context can be created");
+    (test.context(), created)
+}
+
+fn current(test: &TestDriver) -> curium_sys::CUcontext {
+    Context::current_raw(test.driver()).expect("the thread has a stack")
+}
+
+#[test]
+fn pushed_contexts_are_popped_in_reverse() {
+    on_driver(|test| {
+        let (first, second) = contexts(test);
+        first.push().expect("a context can be pushed");
+        second.push().expect("a context can be pushed");
+        assert!(second.is_current().expect("it can be asked") && !first.is_current().expect("it can be asked"));
+        assert_eq!(Context::pop(test.driver()).expect("a context is there"), second.as_raw());
+        assert!(first.is_current().expect("it can be asked"));
+        assert_eq!(Context::pop(test.driver()).expect("a context is there"), first.as_raw());
+        let error = Context::pop(test.driver()).expect_err("the stack is empty");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_CONTEXT));
+    });
+}
+
+#[test]
+fn set_current_takes_the_place_of_the_top() {
+    on_driver(|test| {
+        let (first, second) = contexts(test);
+        first.push().expect("a context can be pushed");
+        second.set_current().expect("a context can be current");
+        assert_eq!(current(test), second.as_raw());
+        Context::unset_current(test.driver()).expect("no context can be current");
+        assert!(current(test).is_null(), "the stack had one context");
+    });
+}
+
+#[test]
+fn current_context_is_borrowed() {
+    on_driver(|test| {
+        let (first, _) = contexts(test);
+        // SAFETY: there is no context.
+        assert!(unsafe { Context::current(test.driver()) }.expect("it can be asked").is_none());
+        first
+            .scoped(|| {
+                // SAFETY: `first` lives longer.
+                let current = unsafe { Context::current(test.driver()) }.expect("it can be asked");
+                let current = current.expect("a context is current");
+                assert_eq!((current.as_raw(), current.kind()), (first.as_raw(), ContextKind::Borrowed));
+                assert_eq!(current.device().as_raw(), test.device().as_raw());
+                current.stream().expect("a context gives a stream").synchronize().expect("the stream works");
+            })
+            .expect("a context can be pushed");
+    });
+}
+
+#[test]
+fn scope_gives_back_its_value_and_restores_the_stack() {
+    on_driver(|test| {
+        let (first, second) = contexts(test);
+        let value = first.scoped(|| {
+            assert_eq!(current(test), first.as_raw());
+            second.scoped(|| current(test) == second.as_raw()).expect("a context can be pushed")
+        });
+        assert!(value.expect("a context can be pushed"));
+        assert!(current(test).is_null());
+    });
+}
+
+#[test]
+fn scope_restores_the_stack_when_it_panics() {
+    on_driver(|test| {
+        let (first, second) = contexts(test);
+        first.push().expect("a context can be pushed");
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            second.scoped(|| -> () { std::panic::panic_any("this panic is part of the test") })
+        }));
+        assert!(outcome.is_err(), "the panic goes on");
+        assert_eq!(current(test), first.as_raw());
+        Context::pop(test.driver()).expect("a context is there");
+    });
+}
+
+#[test]
+fn scope_takes_off_what_foreign_code_put_in_its_place() {
+    on_driver(|test| {
+        let (first, second) = contexts(test);
+        first.push().expect("a context can be pushed");
+        // The same context is current already, and yet what takes its place within the scope ends with it.
+        first
+            .scoped(|| {
+                // SAFETY: the context is live.
+                unsafe { call!(test.driver(), cuCtxSetCurrent(second.as_raw())) }.expect("a context can be current");
+            })
+            .expect("a context can be pushed");
+        assert_eq!(current(test), first.as_raw());
+        Context::pop(test.driver()).expect("a context is there");
+    });
+}
+
+#[test]
+fn context_that_was_current_elsewhere_may_end() {
+    on_driver(|test| {
+        let (_, created) = contexts(test);
+        created.set_current().expect("a context can be current");
+        drop(created);
+        assert!(current(test).is_null(), "the driver takes a context that ends off the stack");
+    });
+}
+
+#[test]
+fn one_context_serves_many_threads_and_each_thread_may_have_its_own() {
+    on_driver(|test| {
+        let context = test.context();
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    context.set_current().expect("a context can be current on several threads");
+                    context.stream().expect("a context gives a stream").synchronize().expect("it works");
+                });
+                scope.spawn(|| {
+                    let (_, own) = contexts(test);
+                    own.stream().expect("a context gives a stream").synchronize().expect("it works");
+                });
+            }
+        });
+        context.synchronize().expect("the context is there after the threads");
+    });
+}

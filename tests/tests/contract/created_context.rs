@@ -1,0 +1,276 @@
+//! Contexts beside the primary one: created, handed over and borrowed, with their settings.
+
+use std::sync::Arc;
+
+use curium_driver::{
+    CacheConfig, Context, ContextFlags, ContextKind, ContextOptions, Error, Event, EventFlags, Function, RawContext,
+    RdmaScope, SharedMemoryConfig,
+};
+use curium_memory::DeviceBuffer;
+use curium_sim::{Config, Fault};
+use curium_sys::{CUresult, CudaVersion};
+use curium_tests::{CreatedContext, Gate, TestDriver, on_driver, on_simulator};
+
+fn created(test: &TestDriver) -> Context {
+    test.device().create_context(ContextOptions::new()).expect("a context can be created")
+}
+
+/// Uses everything that a context can make.
+fn use_all_of(context: &Context) {
+    let stream = context.stream().expect("a context gives a stream");
+    let event = Event::new(context, EventFlags::empty()).expect("an event can be made");
+    let mut buffer = DeviceBuffer::from_slice(&stream, &[1_u32, 2, 3]).expect("memory suffices");
+    buffer.copy_from_slice(&[4, 5, 6]).expect("the buffer is as long");
+    event.record(&stream).expect("an event can be recorded");
+    event.synchronize().expect("an event can be waited for");
+    assert_eq!(buffer.to_vec().expect("the buffer can be read"), [4, 5, 6]);
+    context.synchronize().expect("the context works");
+}
+
+#[test]
+fn created_context_is_current_nowhere_and_serves_everything() {
+    on_driver(|test| {
+        let context = created(test);
+        assert!(Context::current_raw(test.driver()).expect("the thread has a stack").is_null());
+        assert_eq!(context.kind(), ContextKind::Created);
+        assert_eq!(context.device().as_raw(), test.device().as_raw());
+        assert_ne!(context.as_raw(), test.context().as_raw());
+        use_all_of(&context);
+        context.close().map_err(|(_, error)| error).expect("nothing keeps the context");
+    });
+}
+
+#[test]
+fn context_is_created_by_the_best_function_of_the_driver() {
+    for (version, function) in [
+        (CudaVersion::new(13, 0), Function::cuCtxCreate_v4),
+        (CudaVersion::new(12, 5), Function::cuCtxCreate_v4),
+        (CudaVersion::new(12, 4), Function::cuCtxCreate_v2),
+        (CudaVersion::new(11, 8), Function::cuCtxCreate_v2),
+    ] {
+        on_simulator(Config::new().with_driver_version(version), |test, simulator| {
+            drop(created(test));
+            assert_eq!(simulator.calls(function), 1, "{version}");
+        });
+    }
+}
+
+#[test]
+fn context_that_cannot_be_confined_is_refused() {
+    for version in [CudaVersion::new(13, 0), CudaVersion::new(11, 8)] {
+        on_simulator(Config::new().with_driver_version(version), |test, simulator| {
+            let options = ContextOptions::new().with_multiprocessors(16);
+            let error = test.device().create_context(options).expect_err("there is no multi-process service");
+            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY));
+            assert_eq!(simulator.calls(Function::cuCtxCreate_v2), 0, "a context without the wish would be a lie");
+        });
+    }
+}
+
+#[test]
+fn flags_that_exclude_each_other_are_an_error_that_names_them() {
+    on_driver(|test| {
+        let flags = ContextFlags::SPIN | ContextFlags::YIELD;
+        let error = test.device().create_context(ContextOptions::new().with_flags(flags)).expect_err("they exclude");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+        assert!(error.to_string().contains("SPIN | YIELD"), "{error}");
+    });
+}
+
+#[test]
+fn flags_of_a_context_are_read_and_replaced() {
+    on_driver(|test| {
+        let options = ContextOptions::new().with_flags(ContextFlags::BLOCKING_SYNC);
+        let context = test.device().create_context(options).expect("a context can be created");
+        assert!(context.flags().expect("flags can be read").contains(ContextFlags::BLOCKING_SYNC));
+        context.set_flags(ContextFlags::SPIN).expect("flags can be set");
+        let flags = context.flags().expect("flags can be read");
+        assert!(flags.contains(ContextFlags::SPIN) && !flags.contains(ContextFlags::BLOCKING_SYNC), "{flags:?}");
+    });
+}
+
+#[test]
+fn context_whose_creation_cannot_be_finished_is_destroyed() {
+    on_simulator(Config::new(), |test, simulator| {
+        simulator.inject(Fault::on(Function::cuCtxPopCurrent_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+        let error = test.device().create_context(ContextOptions::new()).expect_err("it could not be popped");
+        assert_eq!(error.function(), Some(Function::cuCtxPopCurrent_v2));
+        assert_eq!(simulator.live_handles().contexts, 0);
+        assert!(Context::current_raw(test.driver()).expect("the thread has a stack").is_null());
+    });
+}
+
+#[test]
+fn context_that_the_driver_does_not_destroy_is_given_back_by_close() {
+    on_simulator(Config::new(), |test, simulator| {
+        simulator.inject(Fault::on(Function::cuCtxDestroy_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+        let (context, error) = created(test).close().expect_err("the driver refuses once");
+        assert_eq!(error.function(), Some(Function::cuCtxDestroy_v2));
+        context.synchronize().expect("the context is still there");
+    });
+}
+
+#[test]
+fn created_context_outlives_its_value_for_what_was_made_from_it() {
+    on_driver(|test| {
+        let stream = created(test).stream().expect("a context gives a stream");
+        let buffer = DeviceBuffer::from_slice(&stream, &[7_u8; 100]).expect("memory suffices");
+        drop(stream);
+        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [7; 100]);
+    });
+}
+
+#[test]
+fn contexts_have_numbers_of_their_own() {
+    on_driver(|test| {
+        let (first, second) = (created(test), created(test));
+        let number = |context: &Context| context.id().expect("a context has a number");
+        assert_ne!(number(&first), number(&second));
+        assert_ne!(number(&first), number(&test.context()));
+        assert_eq!(first.api_version().expect("a context has a version"), 3020);
+        assert_eq!(first.green_id().expect("it can be asked"), None);
+    });
+}
+
+#[test]
+fn settings_of_a_context_are_read_and_set() {
+    on_driver(|test| {
+        let context = created(test);
+        assert_eq!(context.cache_config().expect("it can be read"), CacheConfig::NoPreference);
+        context.set_cache_config(CacheConfig::PreferL1).expect("it can be set");
+        assert_eq!(context.cache_config().expect("it can be read"), CacheConfig::PreferL1);
+        let error = context.set_cache_config(CacheConfig::Unknown(99)).expect_err("there is no such preference");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+        assert_eq!(context.cache_config().expect("it can be read"), CacheConfig::PreferL1);
+
+        context.set_shared_memory_config(SharedMemoryConfig::EightByteBanks).expect("it can be set");
+        let banks = context.shared_memory_config().expect("it can be read");
+        assert_eq!(banks, SharedMemoryConfig::FourByteBanks, "devices of today have no choice");
+        context.set_shared_memory_config(SharedMemoryConfig::Unknown(99)).expect_err("there is no such width");
+
+        context.reset_persisting_l2().expect("the cache can be reset");
+        context.flush_rdma_writes(RdmaScope::Owner).expect("the host can flush");
+        let all = test.device().attribute(curium_driver::DeviceAttribute::MULTIPROCESSOR_COUNT).expect("it is known");
+        assert_eq!(context.affinity().expect("it can be read"), all, "nothing confines the context");
+    });
+}
+
+#[test]
+fn priorities_of_streams_are_a_range_around_the_default() {
+    on_driver(|test| {
+        let range = test.context().stream_priorities().expect("it can be read");
+        assert!(range.greatest <= 0 && range.least >= 0, "{range:?}");
+        assert!(range.numbers().contains(&0));
+        assert_eq!(range.clamp(i32::MIN), range.greatest);
+        assert_eq!(range.clamp(i32::MAX), range.least);
+        assert_eq!(range.clamp(0), 0);
+    });
+}
+
+#[test]
+fn event_of_a_context_waits_for_every_stream() {
+    on_driver(|test| {
+        let context = created(test);
+        let (stream, other) = (context.stream().expect("a stream"), context.stream().expect("a stream"));
+        let event = Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be made");
+        let gate = Gate::on(&stream);
+        context.record_event(&event).expect("an event can be recorded");
+        assert!(!event.is_finished().expect("an event can be asked"), "the work of one stream is not done");
+        context.wait_event(&event).expect("a context can wait");
+        let behind = Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be made");
+        behind.record(&other).expect("an event can be recorded");
+        assert!(!behind.is_finished().expect("an event can be asked"), "the other stream waits for the event");
+        gate.open();
+        behind.synchronize().expect("an event can be waited for");
+        assert!(event.is_finished().expect("an event can be asked"));
+    });
+}
+
+#[test]
+fn event_of_another_context_is_not_recorded_but_waited_for() {
+    on_driver(|test| {
+        let (context, other) = (created(test), test.context());
+        let event = Event::new(&other, EventFlags::DISABLE_TIMING).expect("an event can be made");
+        let error = context.record_event(&event).expect_err("the event is of another context");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_HANDLE));
+        context.wait_event(&event).expect("any event can be waited for");
+    });
+}
+
+#[test]
+fn context_goes_to_other_code_and_back() {
+    on_driver(|test| {
+        let context = created(test);
+        let stream = context.stream().expect("a context gives a stream");
+        let context = context.into_raw().expect_err("the stream keeps the context");
+        drop(stream);
+        let raw = context.into_raw().expect("nothing keeps the context");
+        assert!(matches!(raw, RawContext::Created(_)), "{raw:?}");
+        // SAFETY: the handle came from `into_raw`, and nobody else has it.
+        let context = unsafe { Context::from_raw(test.driver(), raw) }.expect("the context is live");
+        assert_eq!(context.kind(), ContextKind::Created);
+        use_all_of(&context);
+
+        let raw = test.context().into_raw().expect("nothing keeps the context");
+        // SAFETY: the handle came from `into_raw`, and nobody else has this retention.
+        let primary = unsafe { Context::from_raw(test.driver(), raw) }.expect("the context is live");
+        assert_eq!(primary.kind(), ContextKind::Primary);
+        use_all_of(&primary);
+    });
+}
+
+#[test]
+fn borrowed_context_is_left_alone() {
+    on_driver(|test| {
+        let owner = CreatedContext::new(&test.device());
+        let borrow = || {
+            // SAFETY: `owner` is dropped last.
+            unsafe { Context::from_raw(test.driver(), RawContext::Borrowed(owner.as_raw())) }.expect("it is live")
+        };
+        let first = borrow();
+        assert_eq!(first.kind(), ContextKind::Borrowed);
+        assert_eq!(first.device().as_raw(), test.device().as_raw());
+        use_all_of(&first);
+        first.close().map_err(|(_, error)| error).expect("there is nothing to end");
+        use_all_of(&borrow());
+        assert_eq!(borrow().into_raw().expect("nothing keeps it"), RawContext::Borrowed(owner.as_raw()));
+    });
+}
+
+#[test]
+fn borrowed_context_keeps_its_owner_for_as_long_as_anything_is_left() {
+    on_driver(|test| {
+        let owner = Arc::new(());
+        let foreign = CreatedContext::new(&test.device());
+        let held = Arc::clone(&owner);
+        // SAFETY: `foreign` is dropped last.
+        let context = unsafe { Context::from_raw_with_owner(test.driver(), foreign.as_raw(), held) };
+        let stream = context.expect("the context is live").stream().expect("a context gives a stream");
+        assert_eq!(Arc::strong_count(&owner), 2);
+        drop(stream);
+        assert_eq!(Arc::strong_count(&owner), 1);
+    });
+}
+
+#[test]
+fn handle_that_is_no_context_is_refused() {
+    on_simulator(Config::new(), |test, _| {
+        let nothing = std::ptr::without_provenance_mut(0x1000);
+        // SAFETY: the simulator validates handles.
+        let result = unsafe { Context::from_raw(test.driver(), RawContext::Borrowed(nothing)) };
+        let error = result.expect_err("there is no such context");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_CONTEXT));
+    });
+}
+
+#[test]
+fn wishes_that_exclude_each_other_are_refused_before_the_driver_is_called() {
+    on_simulator(Config::new(), |test, simulator| {
+        let queue = curium_driver::GraphicsQueue::Vulkan(std::ptr::without_provenance_mut(8));
+        // SAFETY: the options are refused before anybody follows the pointer.
+        let options = unsafe { ContextOptions::new().with_multiprocessors(8).with_graphics(queue) };
+        let error = test.device().create_context(options).expect_err("they exclude each other");
+        assert!(matches!(error, Error::Argument(_)), "{error}");
+        assert_eq!(simulator.calls(Function::cuCtxCreate_v4), 0);
+    });
+}

@@ -1,0 +1,81 @@
+//! Finding a device by what it is called elsewhere, and what it is called on Windows.
+
+use curium_driver::{Device, Error};
+use curium_sim::Config;
+use curium_sys::{CUarray_format, CUresult};
+use curium_tests::{on_driver, on_simulator, uses_cuda};
+
+#[test]
+fn every_device_is_found_by_its_place_and_its_uuid() {
+    let check = |driver: &curium_driver::Driver| {
+        for device in driver.devices().expect("there are devices") {
+            let place = device.pci_bus_id().expect("a device has a place on the bus");
+            let found = driver.device_by_pci_bus_id(&place).expect("a device is at its place");
+            assert_eq!(found.as_raw(), device.as_raw(), "{place}");
+            let short = place.split_once(':').expect("a place has a domain").1;
+            let found = driver.device_by_pci_bus_id(short).expect("domain 0 need not be named");
+            assert_eq!(found.as_raw(), device.as_raw(), "{short}");
+            let uuid = device.uuid().expect("a device has a UUID");
+            assert_eq!(driver.device_by_uuid(uuid).expect("a device has its UUID").as_raw(), device.as_raw());
+        }
+    };
+    on_driver(|test| check(test.driver()));
+    on_simulator(Config::new().with_devices(3), |test, _| check(test.driver()));
+}
+
+#[test]
+fn device_that_is_not_there_is_an_error_that_names_what_was_asked_for() {
+    on_driver(|test| {
+        let driver = test.driver();
+        let error = driver.device_by_pci_bus_id("ff:1f.0").expect_err("nothing is there");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE));
+        assert!(error.to_string().contains("ff:1f.0"), "{error}");
+        let error = driver.device_by_pci_bus_id("garbage").expect_err("that is no place");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+        let error = driver.device_by_pci_bus_id("0\0").expect_err("a NUL is no part of a place");
+        assert!(matches!(error, Error::Argument(_)), "{error}");
+        let error = driver.device_by_uuid([0xab; 16]).expect_err("no device has it");
+        assert!(error.to_string().contains(&"ab".repeat(16)), "{error}");
+    });
+}
+
+#[test]
+fn luid_is_for_windows_only() {
+    on_driver(|test| {
+        if cfg!(not(windows)) {
+            let error = test.device().luid().expect_err("there is none");
+            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_SUPPORTED));
+        }
+    });
+}
+
+#[test]
+fn device_from_a_number_that_none_has_is_refused_when_it_is_used() {
+    on_driver(|test| {
+        let device = Device::from_raw(test.driver(), 12_345);
+        assert_eq!(device.name().map_err(|error| error.code()), Err(Some(CUresult::CUDA_ERROR_INVALID_DEVICE)));
+        let device = Device::from_raw(test.driver(), test.device().as_raw());
+        assert_eq!(device.name().expect("it is the first"), test.device().name().expect("it has a name"));
+    });
+}
+
+#[test]
+fn linear_texture_width_depends_on_the_bytes_of_an_element() {
+    on_driver(|test| {
+        let width = |format, channels| test.device().linear_texture_width(format, channels);
+        let bytes = width(CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8, 1).expect("the format is known");
+        let floats = width(CUarray_format::CU_AD_FORMAT_FLOAT, 4).expect("the format is known");
+        assert!(bytes >= 1 << 27 && floats < bytes, "{bytes} {floats}");
+        let error = width(CUarray_format::CU_AD_FORMAT_FLOAT, 3).expect_err("no format has three channels");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+        assert!(error.to_string().contains("3 channels of format 32"), "{error}");
+    });
+}
+
+#[test]
+fn affinity_needs_the_multi_process_service() {
+    on_driver(|test| {
+        let supported = test.device().supports_affinity().expect("the device can be asked");
+        assert!(uses_cuda() || !supported);
+    });
+}

@@ -1,0 +1,273 @@
+//! Green contexts: disjoint parts of a device's multiprocessors.
+
+use curium_driver::{
+    Context, ContextKind, Device, Error, Event, EventFlags, Function, GreenContextFlags, GreenContextOptions,
+    Multiprocessors, Partition, RawContext, SplitFlags, WorkQueueScope,
+};
+use curium_memory::DeviceBuffer;
+use curium_sim::{Config, Fault};
+use curium_sys::{CUresult, CudaVersion};
+use curium_tests::{Gate, TestDriver, on_driver, on_simulator};
+
+fn all(test: &TestDriver) -> Multiprocessors {
+    test.device().multiprocessors().expect("a device has multiprocessors")
+}
+
+/// A green context on the first of two parts.
+fn green(device: &Device) -> Context {
+    let all = device.multiprocessors().expect("a device has multiprocessors");
+    let split = all.split(2, 16, SplitFlags::empty()).expect("there is room for two parts");
+    let part = split.parts.into_iter().next().expect("there are parts");
+    device.green_context(GreenContextOptions::new(part)).expect("a green context can be made")
+}
+
+#[test]
+fn split_gives_parts_of_one_size_and_the_rest() {
+    on_driver(|test| {
+        let total = all(test).count();
+        let split = all(test).split(3, 10, SplitFlags::empty()).expect("there is room for three parts");
+        assert_eq!(split.parts.len(), 3);
+        let size = split.parts[0].count();
+        assert!(size >= 10 && split.parts.iter().all(|part| part.count() == size), "{split:?}");
+        let rest = split.rest.as_ref().map_or(0, Multiprocessors::count);
+        assert_eq!(3 * size + rest, total, "{split:?}");
+    });
+}
+
+#[test]
+fn split_gives_fewer_parts_where_there_is_no_room() {
+    on_driver(|test| {
+        let possible = all(test).parts_of(32, SplitFlags::empty()).expect("parts can be counted");
+        let split = all(test).split(1000, 32, SplitFlags::empty()).expect("there is room for one part");
+        assert_eq!(split.parts.len(), possible as usize);
+        let whole = all(test).split(1, all(test).count(), SplitFlags::empty()).expect("there is room for all");
+        assert!(whole.rest.is_none(), "{whole:?}");
+    });
+}
+
+#[test]
+fn smaller_parts_are_had_by_giving_up_clusters() {
+    on_driver(|test| {
+        let apart = all(test).split(4, 1, SplitFlags::IGNORE_COSCHEDULING).expect("there is room");
+        let together = all(test).split(4, 1, SplitFlags::empty()).expect("there is room");
+        assert!(apart.parts[0].count() <= together.parts[0].count(), "{apart:?} {together:?}");
+    });
+}
+
+#[test]
+fn split_that_cannot_be_is_an_error_that_says_what_of_how_many() {
+    on_driver(|test| {
+        let total = all(test).count();
+        let error = all(test).split(1, total + 1, SplitFlags::empty()).expect_err("there are not that many");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION));
+        let text = format!("1 parts of {} of {total} multiprocessors", total + 1);
+        assert!(error.to_string().contains(&text), "{error}");
+        let both = SplitFlags::IGNORE_COSCHEDULING | SplitFlags::MAX_CLUSTER_SIZE;
+        let error = all(test).split(2, 16, both).expect_err("the flags exclude each other");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+        let error = all(test).split(0, 16, SplitFlags::empty()).expect_err("no parts");
+        assert!(matches!(error, Error::Argument(_)), "{error}");
+    });
+}
+
+#[test]
+fn part_is_split_again_only_once_it_is_in_a_context() {
+    on_driver(|test| {
+        let split = all(test).split(1, 16, SplitFlags::empty()).expect("there is room");
+        let part = split.parts.into_iter().next().expect("there is a part");
+        let error = part.split(2, 8, SplitFlags::empty()).expect_err("it is in no context");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION));
+        let context = green(&test.device());
+        let inner = context.multiprocessors().expect("a context has multiprocessors");
+        assert_eq!(inner.count(), 16);
+        let split = inner.split(1, 8, SplitFlags::empty()).expect("there is room for half");
+        assert_eq!(split.parts[0].count() + split.rest.expect("half is left").count(), 16);
+    });
+}
+
+#[test]
+fn green_context_is_current_nowhere_and_serves_everything() {
+    on_driver(|test| {
+        let primary = test.context();
+        let context = green(&test.device());
+        assert!(Context::current_raw(test.driver()).expect("the thread has a stack").is_null());
+        assert_eq!(context.kind(), ContextKind::Green);
+        let stream = context.stream().expect("a context gives a stream");
+        assert_eq!(Some(stream.green_context_raw().expect("it can be asked")), context.green_raw());
+        let buffer = DeviceBuffer::from_slice(&stream, &[1_u32, 2, 3]).expect("memory suffices");
+        let outside = primary.stream().expect("a context gives a stream");
+        assert!(outside.green_context_raw().expect("it can be asked").is_null());
+        let mut copy = DeviceBuffer::<u32>::zeroed(&outside, 3).expect("memory suffices");
+        copy.copy_from_buffer(&buffer).expect("memory of a green context is that of the primary one");
+        assert_eq!(copy.to_vec().expect("the buffer can be read"), [1, 2, 3]);
+        context.synchronize().expect("the context works");
+    });
+}
+
+#[test]
+fn green_context_keeps_the_primary_one() {
+    on_simulator(Config::new(), |test, _| {
+        let is_active = || test.device().primary_state().expect("it can be read").is_active;
+        let context = green(&test.device());
+        assert!(is_active());
+        let stream = context.stream().expect("a context gives a stream");
+        drop(context);
+        stream.synchronize().expect("the stream keeps its context");
+        drop(stream);
+        assert!(!is_active());
+    });
+}
+
+#[test]
+fn green_contexts_have_numbers_of_their_own() {
+    on_driver(|test| {
+        let (first, second) = (green(&test.device()), green(&test.device()));
+        let number = |context: &Context| context.green_id().expect("it can be asked").expect("the context is green");
+        assert_ne!(number(&first), number(&second));
+        assert_ne!(first.id().expect("a context has a number"), test.context().id().expect("a context has a number"));
+    });
+}
+
+#[test]
+fn events_go_between_a_green_context_and_its_primary_one() {
+    on_driver(|test| {
+        let (primary, context) = (test.context(), green(&test.device()));
+        let (inside, outside) = (context.stream().expect("a stream"), primary.stream().expect("a stream"));
+        let event = Event::new(&primary, EventFlags::DISABLE_TIMING).expect("an event can be made");
+        event.record(&inside).expect("the event is of the same primary context");
+        outside.wait_event(&event).expect("a stream can wait");
+        let event = Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be made");
+        event.record(&outside).expect("the event is of the same primary context");
+        event.synchronize().expect("an event can be waited for");
+    });
+}
+
+#[test]
+fn event_of_a_green_context_waits_for_its_streams_only() {
+    on_driver(|test| {
+        let (primary, context) = (test.context(), green(&test.device()));
+        let (inside, outside) = (context.stream().expect("a stream"), primary.stream().expect("a stream"));
+        let [own, whole] = [&context, &primary]
+            .map(|context| Event::new(context, EventFlags::DISABLE_TIMING).expect("an event can be made"));
+        let gate = Gate::on(&outside);
+        context.record_event(&own).expect("an event can be recorded");
+        own.synchronize().expect("nothing in the green context is pending");
+        gate.open();
+        outside.synchronize().expect("the stream works");
+        let gate = Gate::on(&inside);
+        primary.record_event(&whole).expect("an event can be recorded");
+        assert!(!whole.is_finished().expect("an event can be asked"), "the primary context includes the green one");
+        context.wait_event(&whole).expect("a context can wait");
+        gate.open();
+        context.synchronize().expect("the context works");
+        assert!(whole.is_finished().expect("an event can be asked"));
+    });
+}
+
+#[test]
+fn green_context_without_a_default_stream_needs_a_newer_driver() {
+    let make = |test: &TestDriver| {
+        let split = all(test).split(1, 16, SplitFlags::empty()).expect("there is room");
+        let part = split.parts.into_iter().next().expect("there is a part");
+        let options = GreenContextOptions::new(part).with_flags(GreenContextFlags::empty());
+        test.device().green_context(options)
+    };
+    on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 0)), |test, _| {
+        let error = make(test).expect_err("CUDA 13.0 insists");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+    });
+    on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 1)), |test, _| {
+        make(test).expect("CUDA 13.1 does not");
+    });
+}
+
+#[test]
+fn green_context_needs_multiprocessors_of_its_device() {
+    on_simulator(Config::new().with_devices(2), |test, simulator| {
+        let other = test.driver().device(1).expect("there are two devices");
+        let options = GreenContextOptions::new(other.multiprocessors().expect("a device has multiprocessors"));
+        let error = test.device().green_context(options).expect_err("they are of another device");
+        assert!(error.to_string().contains("of device 1 and not of device 0"), "{error}");
+        assert_eq!(simulator.calls(Function::cuGreenCtxCreate), 0);
+    });
+}
+
+#[test]
+fn green_context_runs_on_several_parts_together() {
+    on_driver(|test| {
+        let split = all(test).split(2, 16, SplitFlags::empty()).expect("there is room for two parts");
+        let mut parts = split.parts.into_iter();
+        let options = GreenContextOptions::new(parts.next().expect("there are two parts"));
+        let options = options.with_multiprocessors(parts.next().expect("there are two parts"));
+        let context = test.device().green_context(options).expect("parts of one split go together");
+        assert_eq!(context.multiprocessors().expect("a context has multiprocessors").count(), 32);
+    });
+}
+
+#[test]
+fn green_context_goes_to_other_code_and_back() {
+    on_driver(|test| {
+        let raw = green(&test.device()).into_raw().expect("nothing keeps the context");
+        assert!(matches!(raw, RawContext::Green(_)), "{raw:?}");
+        // SAFETY: the handle came from `into_raw`, and nobody else has it.
+        let context = unsafe { Context::from_raw(test.driver(), raw) }.expect("the context is live");
+        assert_eq!(context.kind(), ContextKind::Green);
+        context.close().map_err(|(_, error)| error).expect("nothing keeps the context");
+    });
+}
+
+#[test]
+fn green_context_whose_creation_cannot_be_finished_is_destroyed() {
+    on_simulator(Config::new(), |test, simulator| {
+        let split = all(test).split(1, 16, SplitFlags::empty()).expect("there is room");
+        let part = split.parts.into_iter().next().expect("there is a part");
+        simulator.inject(Fault::on(Function::cuCtxFromGreenCtx).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+        let error = test.device().green_context(GreenContextOptions::new(part)).expect_err("the driver refuses once");
+        assert_eq!(error.function(), Some(Function::cuCtxFromGreenCtx));
+        assert_eq!(simulator.live_handles().contexts, 0);
+    });
+}
+
+#[test]
+fn green_contexts_are_missing_on_an_older_driver() {
+    on_simulator(Config::new().with_driver_version(CudaVersion::new(12, 3)), |test, _| {
+        let error = test.device().multiprocessors().expect_err("CUDA 12.3 has none");
+        assert!(matches!(error, Error::Missing(_)), "{error}");
+        assert!(error.to_string().contains("12.4"), "{error}");
+    });
+}
+
+#[test]
+fn parts_of_different_wishes_are_served_in_order() {
+    on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 1)), |test, _| {
+        let wishes = [Partition::new(8).with_coscheduled(4), Partition::new(0).with_coscheduled(2).with_backfill()];
+        let split = all(test).split_into(&wishes).expect("there is room");
+        let counts: Vec<u32> = split.parts.iter().map(Multiprocessors::count).collect();
+        assert_eq!((counts, split.rest.is_none()), (vec![8, 124], true));
+        let error = all(test).split_into(&[Partition::new(200)]).expect_err("there are not that many");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION));
+        assert!(matches!(all(test).split_into(&[]).expect_err("no parts"), Error::Argument(_)));
+        let stream = green(&test.device()).stream().expect("a context gives a stream");
+        assert_eq!(stream.multiprocessors().expect("a stream has multiprocessors").count(), 16);
+    });
+}
+
+#[test]
+fn work_queues_of_a_context_are_configured() {
+    on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 1)), |test, _| {
+        let config = test.device().work_queue_config().expect("a device has work queues");
+        assert_eq!(config.scope(), WorkQueueScope::Device);
+        let config = config.with_concurrency(3).with_scope(WorkQueueScope::Balanced);
+        let options = GreenContextOptions::new(all(test)).with_work_queue_config(&config);
+        let context = test.device().green_context(options).expect("the resources go together");
+        let config = context.work_queue_config().expect("a context has work queues");
+        assert_eq!((config.concurrency(), config.scope()), (3, WorkQueueScope::Balanced));
+        let queue = context.work_queue().expect("a context has a queue");
+        let options = GreenContextOptions::new(all(test)).with_work_queue(&queue);
+        test.device().green_context(options).expect("a queue can be shared");
+    });
+    on_simulator(Config::new(), |test, _| {
+        let error = test.device().work_queue_config().expect_err("CUDA 13.0 has none");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_RESOURCE_TYPE));
+    });
+}

@@ -1,0 +1,80 @@
+//! [`NotificationListener`](curium_driver::NotificationListener): what a device tells without being asked.
+
+use std::sync::{Arc, Mutex};
+
+use curium_driver::{Function, Notification};
+use curium_sim::{Config, Fault};
+use curium_sys::CUresult;
+use curium_tests::{on_driver, on_simulator};
+
+#[test]
+fn listener_hears_its_device_until_it_is_dropped() {
+    on_simulator(Config::new().with_devices(2), |test, simulator| {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let ear = Arc::clone(&heard);
+        let listener = test.device().on_notification(move |what| ear.lock().expect("no panic").push(what));
+        let listener = listener.expect("a device can be listened to");
+        assert_eq!(simulator.live_handles().listeners, 1);
+        simulator.notify_over_budget(0, 4096);
+        simulator.notify_over_budget(1, 1);
+        drop(listener);
+        simulator.notify_over_budget(0, 2);
+        assert_eq!(*heard.lock().expect("no panic"), [Notification::OverBudget { bytes: 4096 }]);
+        assert_eq!(Arc::strong_count(&heard), 1, "the closure is dropped with the listener");
+    });
+}
+
+#[test]
+fn panic_of_a_listener_does_not_reach_the_driver_or_other_listeners() {
+    on_simulator(Config::new(), |test, simulator| {
+        let heard = Arc::new(Mutex::new(0));
+        let ear = Arc::clone(&heard);
+        let panicking = test.device().on_notification(|_| panic!("this panic is part of the test"));
+        let panicking = panicking.expect("a device can be listened to");
+        let counting = test.device().on_notification(move |_| *ear.lock().expect("no panic") += 1);
+        let counting = counting.expect("a device can be listened to");
+        simulator.notify_over_budget(0, 1);
+        simulator.notify_over_budget(0, 1);
+        assert_eq!(*heard.lock().expect("no panic"), 2);
+        panicking.close().map_err(|(_, error)| error).expect("the driver agrees");
+        counting.close().map_err(|(_, error)| error).expect("the driver agrees");
+    });
+}
+
+#[test]
+fn listener_that_the_driver_does_not_register_leaves_nothing() {
+    on_simulator(Config::new(), |test, simulator| {
+        let token = Arc::new(());
+        let held = Arc::clone(&token);
+        let function = Function::cuDeviceRegisterAsyncNotification;
+        simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_NOT_SUPPORTED));
+        let error = test.device().on_notification(move |_| drop(Arc::clone(&held))).expect_err("the driver refuses");
+        assert_eq!(error.function(), Some(function));
+        assert_eq!(Arc::strong_count(&token), 1, "the closure is dropped");
+    });
+}
+
+#[test]
+fn listener_that_the_driver_keeps_is_given_back_silent() {
+    on_simulator(Config::new(), |test, simulator| {
+        let heard = Arc::new(Mutex::new(0));
+        let ear = Arc::clone(&heard);
+        let listener = test.device().on_notification(move |_| *ear.lock().expect("no panic") += 1);
+        let listener = listener.expect("a device can be listened to");
+        let function = Function::cuDeviceUnregisterAsyncNotification;
+        simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_NOT_PERMITTED));
+        let (listener, error) = listener.close().expect_err("the driver refuses once");
+        assert_eq!(error.function(), Some(function));
+        simulator.notify_over_budget(0, 1);
+        assert_eq!(*heard.lock().expect("no panic"), 0);
+        drop(listener);
+    });
+}
+
+#[test]
+fn device_can_be_listened_to() {
+    on_driver(|test| {
+        let listener = test.device().on_notification(|_| {}).expect("a device can be listened to");
+        listener.close().map_err(|(_, error)| error).expect("the driver agrees");
+    });
+}
