@@ -1,25 +1,39 @@
 //! A kernel: a function that runs on the device, with the parameters that it takes.
 
-use std::ffi::{CString, c_void};
+mod attribute;
+mod enqueue;
+mod function;
+mod look_up;
+mod occupancy;
+mod parameter;
+mod preference;
+
+use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use curium_sys::{CUfunc_st, CUfunction, CUresult};
+use curium_sys::{CUfunc_st, CUfunction, CUgraphDeviceNode};
 
-use crate::call;
-use crate::current::in_any_context;
+pub use self::function::LoadState;
+pub(crate) use self::look_up::{Candidates, c_name, function_name, kernel_name};
+pub use self::occupancy::{OccupancyFlags, SuggestedSize};
+pub use self::parameter::KernelParameter;
+pub use self::preference::{Carveout, ClusterScheduling, SharedMemoryMode};
 use crate::handle::Handle;
-use crate::launch::{self, LaunchConfig};
+use crate::image::ptx::Entry;
+use crate::launch::{LaunchAttributes, LaunchConfig};
 use crate::signature::{Arguments, Signature};
-use crate::{Driver, Error, Library, Module, Result, Stream};
+use crate::{Context, Driver, Library, Module, Result, Stream};
 
 /// A kernel with the parameters that `S` declares. Clones are cheap.
 ///
 /// `S` is a tuple with one type for each parameter: a number or another [`ByValue`](crate::ByValue) type for itself, `&[T]` for a
 /// pointer that the kernel reads through, `&mut [T]` for one that it writes through. The number and the sizes of the parameters
-/// are compared with the loaded image when the kernel is looked up, by drivers for CUDA 12.4 or newer; an older driver cannot tell,
-/// and then they are not.
+/// are compared with the loaded image when the kernel is looked up. A driver before CUDA 12.4 cannot tell them: there they are
+/// read from the PTX, and from an image of machine code they are not compared.
+///
+/// A `Kernel` without `S` is [`Untyped`].
 ///
 /// ```no_run
 /// # fn example(library: curium_driver::Library) -> Result<(), curium_driver::Error> {
@@ -27,21 +41,34 @@ use crate::{Driver, Error, Library, Module, Result, Stream};
 /// # Ok(())
 /// # }
 /// ```
-pub struct Kernel<S> {
-    raw: Handle<CUfunc_st>,
-    owner: Owner,
-    name: Arc<str>,
+pub struct Kernel<S = Untyped> {
+    inner: Inner,
     _signature: PhantomData<fn(S)>,
 }
 
 /// A [`Kernel`] that safe code may launch, because somebody has vouched for it.
 pub struct SafeKernel<S>(Kernel<S>);
 
-/// What keeps a kernel loaded.
+/// In place of a signature: the parameters of the kernel are not declared. [`Kernel::typed`] declares them.
+#[derive(Clone, Copy, Debug)]
+pub struct Untyped;
+
+/// A kernel, whatever its parameters are.
+#[derive(Clone)]
+pub(crate) struct Inner {
+    pub(crate) raw: Handle<CUfunc_st>,
+    pub(crate) driver: Driver,
+    pub(crate) owner: Owner,
+    pub(crate) name: Arc<str>,
+}
+
+/// What keeps code loaded.
 #[derive(Clone)]
 pub(crate) enum Owner {
     Library(Library),
     Module(Module),
+    /// A library's code as it is in one context.
+    LibraryIn(Library, Context),
 }
 
 impl<S: Signature> Kernel<S> {
@@ -64,12 +91,71 @@ impl<S: Signature> Kernel<S> {
     #[doc(alias = "cuLaunchKernel")]
     #[inline]
     pub unsafe fn launch(&self, stream: &Stream, config: LaunchConfig, arguments: impl Arguments<S>) -> Result<()> {
-        config.check()?;
-        self.driver().expect_same(stream.driver(), "Kernel::launch")?;
+        self.inner.check(stream, config)?;
         arguments.launch_with(stream, |values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller vouches for what
             // the kernel does with them.
-            unsafe { self.enqueue(stream, config, values) }
+            unsafe { self.inner.enqueue(stream, config, values) }
+        })
+    }
+
+    /// Launches the kernel on `stream` with more than a size: in clusters, overlapping the kernel before, and so on. Returns before it
+    /// has run.
+    ///
+    /// Nothing is allocated. Without attributes this is [`Kernel::launch`].
+    ///
+    /// CUDA: `cuLaunchKernelEx`.
+    ///
+    /// # Safety
+    ///
+    /// - As for [`Kernel::launch`].
+    /// - If `attributes` let the kernel begin before earlier work has ended, or let later work begin before the kernel has, the kernels
+    ///   themselves wait for what they read and write.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Kernel::launch`], and an argument error if an event of `attributes` is of another driver.
+    #[doc(alias = "cuLaunchKernelEx")]
+    #[inline]
+    pub unsafe fn launch_with(
+        &self,
+        stream: &Stream,
+        config: LaunchConfig,
+        attributes: &LaunchAttributes<'_>,
+        arguments: impl Arguments<S>,
+    ) -> Result<()> {
+        self.inner.check(stream, config)?;
+        arguments.launch_with(stream, |values| {
+            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller vouches for what
+            // the kernel does with them.
+            unsafe { self.inner.enqueue_with(stream, config, attributes, values) }
+        })
+    }
+
+    /// Launches the kernel on `stream` with all its blocks at once, so that they can wait for each other. Returns before it has run.
+    /// [`Kernel::active_blocks`] tells how many blocks fit.
+    ///
+    /// CUDA: `cuLaunchCooperativeKernel`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Kernel::launch`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`Kernel::launch`], and `CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE` if the blocks do not fit.
+    #[doc(alias = "cuLaunchCooperativeKernel")]
+    pub unsafe fn launch_cooperative(
+        &self,
+        stream: &Stream,
+        config: LaunchConfig,
+        arguments: impl Arguments<S>,
+    ) -> Result<()> {
+        self.inner.check(stream, config)?;
+        arguments.launch_with(stream, |values| {
+            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller vouches for what
+            // the kernel does with them.
+            unsafe { self.inner.enqueue_cooperative(stream, config, values) }
         })
     }
 
@@ -84,23 +170,79 @@ impl<S: Signature> Kernel<S> {
     pub unsafe fn declare_safe(self) -> SafeKernel<S> {
         SafeKernel(self)
     }
+}
 
-    /// Wraps a function of `owner` if its parameters are those of `S`.
-    pub(crate) fn checked(raw: CUfunction, owner: Owner, name: &str) -> Result<Self> {
-        let kernel = Self { raw: Handle::new(raw), owner, name: name.into(), _signature: PhantomData };
-        kernel.check_signature()?;
-        Ok(kernel)
+impl Kernel<Untyped> {
+    /// The kernel with the parameters that `S` declares.
+    ///
+    /// CUDA: `cuKernelGetParamInfo` or `cuFuncGetParamInfo`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the parameters are not those of `S`.
+    pub fn typed<S: Signature>(self) -> Result<Kernel<S>> {
+        self.inner.check_signature(S::SIZES)?;
+        Ok(Kernel { inner: self.inner, _signature: PhantomData })
     }
 
-    fn check_signature(&self) -> Result<()> {
-        if !self.knows_parameters() {
-            return Ok(());
-        }
-        let found = match self.owner {
-            Owner::Library(_) => in_any_context(self.driver(), || self.parameter_sizes())?,
-            Owner::Module(_) => self.parameter_sizes()?,
-        };
-        compare_parameters(&self.name, &found, S::SIZES)
+    /// Launches the kernel on `stream` with the values that `arguments` point to, one for each parameter. Returns before it has run;
+    /// the values are copied before that.
+    ///
+    /// CUDA: `cuLaunchKernel` or `cuLaunchKernelEx`.
+    ///
+    /// # Safety
+    ///
+    /// - `arguments` holds the address of a value of the right size for each parameter, and the kernel may run with them.
+    /// - Whatever it reads and writes is ordered with other work by the caller.
+    /// - As for [`Kernel::launch_with`] where `attributes` are set.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Kernel::launch_with`].
+    pub unsafe fn launch_raw(
+        &self,
+        stream: &Stream,
+        config: LaunchConfig,
+        attributes: &LaunchAttributes<'_>,
+        arguments: &mut [*mut c_void],
+    ) -> Result<()> {
+        self.inner.check(stream, config)?;
+        // SAFETY: the caller vouches for the arguments and the kernel.
+        unsafe { self.inner.enqueue_with(stream, config, attributes, arguments.as_mut_ptr()) }
+    }
+
+    /// Launches the kernel on a stream that is captured, as a node of the graph that kernels can change, and gives the node as they
+    /// name it.
+    ///
+    /// CUDA: `cuLaunchKernelEx`, since 12.4.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Kernel::launch_raw`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`Kernel::launch_with`].
+    #[doc(alias = "CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE")]
+    pub unsafe fn launch_raw_updatable(
+        &self,
+        stream: &Stream,
+        config: LaunchConfig,
+        attributes: &LaunchAttributes<'_>,
+        arguments: &mut [*mut c_void],
+    ) -> Result<CUgraphDeviceNode> {
+        self.inner.check(stream, config)?;
+        let mut attributes = attributes.with_device_updatable();
+        attributes.check(&self.inner.driver)?;
+        let raw_config = attributes.launch_config_mut(config, stream.as_raw());
+        // SAFETY: the caller vouches for the arguments and the kernel.
+        unsafe { self.inner.enqueue_config(stream, config, &raw_config, arguments.as_mut_ptr()) }?;
+        Ok(attributes.device_node())
+    }
+
+    pub(crate) fn untyped(raw: CUfunction, owner: Owner, name: &str) -> Self {
+        let inner = Inner { raw: Handle::new(raw), driver: owner.driver().clone(), owner, name: name.into() };
+        Self { inner, _signature: PhantomData }
     }
 }
 
@@ -108,88 +250,46 @@ impl<S> Kernel<S> {
     /// The name under which the kernel was looked up.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.name
+        &self.inner.name
     }
 
-    /// The driver's handle of this kernel: a `CUkernel` of a library or a `CUfunction` of a module, either of which `cuLaunchKernel`
-    /// takes. It is valid for as long as a clone of this kernel exists.
+    /// The driver's handle of this kernel: a `CUkernel` of a library or a `CUfunction` of a module or a context, either of which
+    /// `cuLaunchKernel` takes. It is valid for as long as a clone of this kernel exists.
     #[must_use]
     pub fn as_raw(&self) -> CUfunction {
-        self.raw.raw()
+        self.inner.raw.raw()
     }
 
-    fn driver(&self) -> &Driver {
-        match &self.owner {
-            Owner::Library(library) => library.as_ref(),
-            Owner::Module(module) => module.as_ref(),
+    /// The driver that this kernel belongs to.
+    #[must_use]
+    pub fn driver(&self) -> &Driver {
+        &self.inner.driver
+    }
+
+    /// The same kernel without its parameters.
+    #[must_use]
+    pub fn to_untyped(&self) -> Kernel<Untyped> {
+        Kernel { inner: self.inner.clone(), _signature: PhantomData }
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
+    }
+}
+
+impl Owner {
+    pub(crate) fn driver(&self) -> &Driver {
+        match self {
+            Self::Library(library) | Self::LibraryIn(library, _) => library.as_ref(),
+            Self::Module(module) => module.as_ref(),
         }
     }
 
-    /// # Safety
-    ///
-    /// `values` holds the address of a value for each parameter, and the kernel may run with them.
-    #[inline]
-    unsafe fn enqueue(&self, stream: &Stream, config: LaunchConfig, values: *mut *mut c_void) -> Result<()> {
-        let LaunchConfig { grid, block, shared_bytes } = config;
-        let (kernel, stream_raw) = (self.as_raw(), stream.as_raw());
-        let extra = std::ptr::null_mut();
-        // SAFETY: the kernel and the stream are live and belong to this driver; the caller vouches for `values`.
-        let result = unsafe {
-            call!(
-                stream.driver(),
-                cuLaunchKernel(
-                    kernel,
-                    grid.x,
-                    grid.y,
-                    grid.z,
-                    block.x,
-                    block.y,
-                    block.z,
-                    shared_bytes,
-                    stream_raw,
-                    values,
-                    extra
-                )
-            )
-        };
-        result.map_err(|error| launch::explain(error, &self.name, stream, config))
-    }
-
-    /// Whether the driver can tell the parameters of a kernel.
-    fn knows_parameters(&self) -> bool {
-        let api = self.driver().api();
-        match self.owner {
-            Owner::Library(_) => api.cuKernelGetParamInfo.is_some(),
-            Owner::Module(_) => api.cuFuncGetParamInfo.is_some(),
-        }
-    }
-
-    /// The size of each parameter in bytes. For a kernel of a library a context must be current.
-    fn parameter_sizes(&self) -> Result<Vec<usize>> {
-        let mut sizes = Vec::new();
-        while let Some(size) = self.parameter_size(sizes.len())? {
-            sizes.push(size);
-        }
-        Ok(sizes)
-    }
-
-    /// The size of parameter `index` in bytes; `None` past the last.
-    fn parameter_size(&self, index: usize) -> Result<Option<usize>> {
-        let (mut offset, mut size) = (0, 0);
-        let (offset, place) = (&raw mut offset, &raw mut size);
-        let driver = self.driver();
-        let result = match self.owner {
-            // SAFETY: the kernel is live and one of a library, and `offset` and `place` are valid places for the answers.
-            Owner::Library(_) => unsafe {
-                call!(driver, cuKernelGetParamInfo(self.as_raw().cast(), index, offset, place))
-            },
-            // SAFETY: the function is live and one of a module, and `offset` and `place` are valid places for the answers.
-            Owner::Module(_) => unsafe { call!(driver, cuFuncGetParamInfo(self.as_raw(), index, offset, place)) },
-        };
-        match result {
-            Ok(()) => Ok(Some(size)),
-            Err(error) if error.code() == Some(CUresult::CUDA_ERROR_INVALID_VALUE) => Ok(None),
-            Err(error) => Err(error.about(format!("parameter {index} of kernel `{}`", self.name))),
+    /// What the PTX says of its kernels, where the driver cannot tell.
+    fn entries(&self) -> &[Entry] {
+        match self {
+            Self::Library(library) | Self::LibraryIn(library, _) => library.entries(),
+            Self::Module(module) => module.entries(),
         }
     }
 }
@@ -217,8 +317,7 @@ impl<S> std::ops::Deref for SafeKernel<S> {
 
 impl<S> Clone for Kernel<S> {
     fn clone(&self) -> Self {
-        let Self { raw, owner, name, _signature } = self;
-        Self { raw: Handle::new(raw.raw()), owner: owner.clone(), name: Arc::clone(name), _signature: PhantomData }
+        Self { inner: self.inner.clone(), _signature: PhantomData }
     }
 }
 
@@ -230,35 +329,12 @@ impl<S> Clone for SafeKernel<S> {
 
 impl<S> fmt::Debug for Kernel<S> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Kernel({} {:?})", self.name, self.raw)
+        write!(formatter, "Kernel({} {:?})", self.name(), self.inner.raw)
     }
 }
 
 impl<S> fmt::Debug for SafeKernel<S> {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(formatter)
-    }
-}
-
-/// A kernel's name as C reads it.
-pub(crate) fn c_name(operation: &'static str, name: &str) -> Result<CString> {
-    CString::new(name).map_err(|_| Error::argument(operation, format!("the name {name:?} has a NUL in it")))
-}
-
-/// An error if the parameters of a kernel are not those that were declared.
-fn compare_parameters(name: &str, found: &[usize], declared: &[usize]) -> Result<()> {
-    let refuse = |reason: String| Err(Error::argument("kernel look-up", reason));
-    if found.len() != declared.len() {
-        let (found, declared) = (found.len(), declared.len());
-        return refuse(format!("kernel `{name}` has {found} parameters, but {declared} are declared"));
-    }
-    match found.iter().zip(declared).position(|(found, declared)| found != declared) {
-        None => Ok(()),
-        Some(index) => {
-            let (found, declared) = (found[index], declared[index]);
-            refuse(format!(
-                "parameter {index} of kernel `{name}` has {found} bytes, but a type of {declared} bytes is declared"
-            ))
-        }
     }
 }

@@ -1,11 +1,13 @@
-//! How many threads a kernel runs with, and what is wrong when it cannot be launched so.
+//! How many threads a kernel runs with, and with what else.
 
-use std::borrow::Cow;
+mod attribute;
+mod explain;
+
 use std::fmt;
 
-use curium_sys::{CUdevice_attribute, CUresult};
-
-use crate::{Error, Result, Stream};
+pub use self::attribute::{ClusterPortability, EventTrigger, LaunchAttributes};
+pub(crate) use self::explain::explain;
+use crate::{Error, Result};
 
 /// A size in three dimensions. A number stands for `(x, 1, 1)`, a pair for `(x, y, 1)`.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -65,7 +67,9 @@ impl LaunchConfig {
     #[inline]
     pub(crate) fn check(self) -> Result<()> {
         let Self { grid, block, .. } = self;
-        if [grid.x, grid.y, grid.z, block.x, block.y, block.z].contains(&0) { Err(self.empty()) } else { Ok(()) }
+        // Without short-circuits this is one branch.
+        let empty = (grid.x == 0) | (grid.y == 0) | (grid.z == 0) | (block.x == 0) | (block.y == 0) | (block.z == 0);
+        if empty { Err(self.empty()) } else { Ok(()) }
     }
 
     #[cold]
@@ -106,38 +110,4 @@ impl fmt::Display for LaunchConfig {
         }
         Ok(())
     }
-}
-
-/// Adds to the error of a launch what was asked for, and which limit of the device it exceeds if it does.
-#[cold]
-pub(crate) fn explain(error: Error, kernel: &str, stream: &Stream, config: LaunchConfig) -> Error {
-    error.about(format!("kernel `{kernel}`, {config}")).advised(|error| match error.code {
-        CUresult::CUDA_ERROR_INVALID_VALUE => exceeded_limit(stream, config),
-        CUresult::CUDA_ERROR_INVALID_HANDLE => Some(Cow::Borrowed("kernel and stream may be of different contexts")),
-        _ => None,
-    })
-}
-
-/// The first limit of the stream's device that `config` exceeds.
-fn exceeded_limit(stream: &Stream, config: LaunchConfig) -> Option<Cow<'static, str>> {
-    let LaunchConfig { grid, block, shared_bytes } = config;
-    let asked = [
-        (block.total(), "threads in a block", CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
-        (block.x.into(), "threads of a block along x", CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X),
-        (block.y.into(), "threads of a block along y", CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y),
-        (block.z.into(), "threads of a block along z", CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z),
-        (grid.x.into(), "blocks along x", CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X),
-        (grid.y.into(), "blocks along y", CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y),
-        (grid.z.into(), "blocks along z", CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z),
-        (
-            shared_bytes.into(),
-            "bytes of shared memory in a block",
-            CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK,
-        ),
-    ];
-    let device = stream.context().device();
-    asked.into_iter().find_map(|(asked, what, attribute)| {
-        let limit = u128::try_from(device.attribute(attribute).ok()?).ok()?;
-        (asked > limit).then(|| Cow::Owned(format!("the device allows {limit} {what}, and {asked} are asked for")))
-    })
 }

@@ -56,14 +56,17 @@ mod driver;
 mod error;
 mod event;
 mod finished;
+mod global;
 mod handle;
 pub mod hazard;
 mod hook;
 mod host_function;
+mod image;
 mod jit;
 mod kernel;
 mod launch;
 mod library;
+mod linker;
 mod module;
 #[cfg(feature = "nvtx")]
 mod nvtx;
@@ -96,14 +99,21 @@ pub use self::driver::Driver;
 pub use self::error::{ArgumentError, CallError, Error, ErrorClass, PanicError, Result};
 pub use self::event::{Event, EventFlags, EventPool, IpcEventHandle, PooledEvent, RecordFlags};
 pub use self::finished::Finished;
+pub use self::global::Global;
 #[doc(hidden)]
 pub use self::hook::Observation;
 pub use self::hook::{Call, CallObserver, CallObserverGuard, observe_calls};
 pub use self::host_function::HostFunction;
-pub use self::kernel::{Kernel, SafeKernel};
-pub use self::launch::{Dimensions, LaunchConfig};
+pub use self::image::{Image, ImageKind};
+pub use self::jit::{HostSymbol, JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget, LtoOptions};
+pub use self::kernel::{
+    Carveout, ClusterScheduling, Kernel, KernelParameter, LoadState, OccupancyFlags, SafeKernel, SharedMemoryMode,
+    SuggestedSize, Untyped,
+};
+pub use self::launch::{ClusterPortability, Dimensions, EventTrigger, LaunchAttributes, LaunchConfig};
 pub use self::library::Library;
-pub use self::module::Module;
+pub use self::linker::{LinkInput, LinkedImage, Linker};
+pub use self::module::{LoadingMode, Module};
 #[cfg(feature = "nvtx")]
 pub use self::nvtx::{NvtxRange, nvtx_mark};
 pub use self::pointer::DevicePointer;

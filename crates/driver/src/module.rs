@@ -1,22 +1,28 @@
 //! A module: code loaded into one context.
 
-use std::ffi::c_void;
+mod loading;
+mod raw;
+
+use std::ffi::{CString, c_void};
 use std::fmt;
+use std::path::Path;
 use std::sync::Arc;
 
-use curium_sys::{CUfunction, CUmod_st, CUmodule};
+use curium_sys::{CUfunction, CUmod_st, CUmodule, Function};
 
+pub use self::loading::LoadingMode;
 use crate::call;
 use crate::handle::Handle;
-use crate::jit::{Log, checked_ptx};
-use crate::kernel::{Kernel, Owner, c_name};
+use crate::image::ptx::{self, Entry};
+use crate::jit::Compilation;
+use crate::kernel::{Candidates, Owner, c_name, function_name};
 use crate::release::release;
 use crate::signature::Signature;
-use crate::{Context, Driver, Error, Result};
+use crate::{Context, Driver, Error, Global, Image, JitOptions, JitReport, Kernel, Library, Result, Untyped};
 
 /// Code that was loaded into one context. Clones are cheap and stand for the same module.
 ///
-/// Modules work with every driver. A [`Library`](crate::Library), which needs a driver for CUDA 12.0, belongs to no context.
+/// Modules work with every driver. A [`Library`], which needs a driver for CUDA 12.0, belongs to no context.
 #[derive(Clone)]
 pub struct Module {
     shared: Arc<Shared>,
@@ -25,6 +31,20 @@ pub struct Module {
 struct Shared {
     raw: Handle<CUmod_st>,
     context: Context,
+    origin: Origin,
+    /// What the PTX says of its kernels, if the driver cannot tell.
+    entries: Box<[Entry]>,
+    report: JitReport,
+}
+
+/// Where a module comes from, and so who unloads it.
+enum Origin {
+    /// This handle does.
+    Loaded,
+    /// Other code does.
+    Borrowed,
+    /// It goes with its library.
+    Library(#[expect(dead_code, reason = "the library is kept loaded")] Library),
 }
 
 impl Module {
@@ -38,19 +58,89 @@ impl Module {
     #[doc(alias = "cuModuleLoadData")]
     #[doc(alias = "cuModuleLoadDataEx")]
     pub fn from_ptx(context: &Context, ptx: &str) -> Result<Self> {
-        let image = checked_ptx("Module::from_ptx", ptx)?;
-        let mut log = Log::new();
+        Self::from_image(context, &Image::ptx("Module::from_ptx", ptx)?, &JitOptions::new())
+    }
+
+    /// Loads an image into `context`, and compiles it first if it is PTX.
+    ///
+    /// CUDA: `cuModuleLoadDataEx`.
+    ///
+    /// # Errors
+    ///
+    /// What the driver's compiler wrote is part of its error; `CUDA_ERROR_NO_BINARY_FOR_GPU` if a binary has nothing for this device.
+    pub fn from_image(context: &Context, image: &Image<'_>, options: &JitOptions<'_>) -> Result<Self> {
+        let mut compilation = Compilation::new(options);
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
-            let image = image.as_ptr().cast::<c_void>();
-            let (count, options, values) = (log.len(), log.options(), log.values());
-            // SAFETY: `image` is text that ends in NUL, `log` holds `count` options with their values and outlives the call, and the
-            // context is current.
-            let result = unsafe { call!(driver, cuModuleLoadDataEx(&raw mut raw, image, count, options, values)) };
-            result.map_err(|error| log.explain(driver, ptx, error))?;
+            let (count, options, values) = (compilation.len(), compilation.options(), compilation.values());
+            let bytes = image.as_ptr();
+            // SAFETY: `image` was checked or somebody vouched for it, `compilation` holds `count` options with their values and outlives
+            // the call, and the context is current.
+            let result = unsafe { call!(driver, cuModuleLoadDataEx(&raw mut raw, bytes, count, options, values)) };
+            result.map_err(|error| compilation.explain(driver, image.as_ptx(), error).about(format!("{image:?}")))?;
             Ok(raw)
         })?;
-        Ok(Self { shared: Arc::new(Shared { raw: Handle::new(raw), context: context.clone() }) })
+        let entries = unknown_entries(context.driver(), Function::cuFuncGetParamInfo, image);
+        Ok(Self::new(raw, context, Origin::Loaded, entries, compilation.report()))
+    }
+
+    /// Loads the image in the file at `path` into `context`, and compiles it first if it is PTX. The file is read and checked here.
+    ///
+    /// CUDA: `cuModuleLoadDataEx`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Image::from_file`] and [`Module::from_image`].
+    pub fn from_file(context: &Context, path: impl AsRef<Path>, options: &JitOptions<'_>) -> Result<Self> {
+        Self::from_image(context, &Image::from_file(path)?, options)
+    }
+
+    /// Has the driver load the image in the file at `path` into `context`.
+    ///
+    /// CUDA: `cuModuleLoad`.
+    ///
+    /// # Safety
+    ///
+    /// The file holds a whole image: the driver may crash on another.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_FILE_NOT_FOUND` if there is no such file; the driver says little of what is wrong with an image.
+    #[doc(alias = "cuModuleLoad")]
+    pub unsafe fn from_file_unchecked(context: &Context, path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let name = c_path("Module::from_file_unchecked", path)?;
+        let raw = context.entered(|driver| {
+            let mut raw = std::ptr::null_mut();
+            // SAFETY: `raw` is a valid place for the answer, `name` ends in NUL, the context is current, and the caller vouches for the
+            // file.
+            let result = unsafe { call!(driver, cuModuleLoad(&raw mut raw, name.as_ptr())) };
+            result.map_err(|error| error.about(path.display().to_string()))?;
+            Ok(raw)
+        })?;
+        Ok(Self::new(raw, context, Origin::Loaded, Box::default(), JitReport::default()))
+    }
+
+    /// Loads the fat binary that a record in the data of this program points to, as compilers of CUDA C++ put it there.
+    ///
+    /// CUDA: `cuModuleLoadFatBinary`.
+    ///
+    /// # Safety
+    ///
+    /// `record` points to such a record, or to a whole fat binary.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Module::from_image`].
+    #[doc(alias = "cuModuleLoadFatBinary")]
+    pub unsafe fn from_fat_binary_record(context: &Context, record: *const c_void) -> Result<Self> {
+        let raw = context.entered(|driver| {
+            let mut raw = std::ptr::null_mut();
+            // SAFETY: `raw` is a valid place for the answer, the context is current, and the caller vouches for the record.
+            unsafe { call!(driver, cuModuleLoadFatBinary(&raw mut raw, record)) }?;
+            Ok(raw)
+        })?;
+        Ok(Self::new(raw, context, Origin::Loaded, Box::default(), JitReport::default()))
     }
 
     /// The context that this module was loaded into.
@@ -65,22 +155,87 @@ impl Module {
         self.shared.raw.raw()
     }
 
+    /// What the driver's compiler said when it compiled this module.
+    #[must_use]
+    pub fn report(&self) -> &JitReport {
+        &self.shared.report
+    }
+
     /// The kernel called `name`, with the parameters that `S` declares. See [`Kernel`] for how they are checked.
     ///
     /// CUDA: `cuModuleGetFunction`, `cuFuncGetParamInfo`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_NOT_FOUND` if there is no kernel of this name; an argument error if its parameters are not those of `S`.
+    /// `CUDA_ERROR_NOT_FOUND` with the nearest names if there is no kernel of this name; an argument error if its parameters are not
+    /// those of `S`.
     #[doc(alias = "cuModuleGetFunction")]
     pub fn kernel<S: Signature>(&self, name: &str) -> Result<Kernel<S>> {
+        self.untyped_kernel(name)?.typed()
+    }
+
+    /// The kernel called `name`, whatever its parameters are.
+    ///
+    /// CUDA: `cuModuleGetFunction`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_NOT_FOUND` with the nearest names if there is no kernel of this name.
+    pub fn untyped_kernel(&self, name: &str) -> Result<Kernel<Untyped>> {
         let text = c_name("Module::kernel", name)?;
         let mut raw: CUfunction = std::ptr::null_mut();
         let driver = self.shared.context.driver();
         // SAFETY: `raw` is a valid place for the answer, the module is live, and `text` ends in NUL.
         let result = unsafe { call!(driver, cuModuleGetFunction(&raw mut raw, self.as_raw(), text.as_ptr())) };
-        result.map_err(|error| error.about(format!("kernel `{name}`")))?;
-        Kernel::checked(raw, Owner::Module(self.clone()), name)
+        result.map_err(|error| Candidates::new(self.kernel_names(), self.entries()).explain(error, name))?;
+        Ok(Kernel::untyped(raw, Owner::Module(self.clone()), name))
+    }
+
+    /// Every kernel of the module.
+    ///
+    /// CUDA: `cuModuleGetFunctionCount`, `cuModuleEnumerateFunctions`, `cuFuncGetName`, since 12.4.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuModuleEnumerateFunctions")]
+    #[doc(alias = "cuModuleGetFunctionCount")]
+    pub fn kernels(&self) -> Result<Vec<Kernel<Untyped>>> {
+        let driver = self.shared.context.driver();
+        let owned = |raw| Ok(Kernel::untyped(raw, Owner::Module(self.clone()), &function_name(driver, raw)?));
+        self.functions()?.into_iter().map(owned).collect()
+    }
+
+    /// The names of all kernels, in no particular order.
+    ///
+    /// CUDA: `cuModuleGetFunctionCount`, `cuModuleEnumerateFunctions`, `cuFuncGetName`, since 12.4.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    pub fn kernel_names(&self) -> Result<Vec<String>> {
+        let driver = self.shared.context.driver();
+        self.functions()?.into_iter().map(|raw| function_name(driver, raw)).collect()
+    }
+
+    /// The global variable called `name`, as one or several values of `T`.
+    ///
+    /// CUDA: `cuModuleGetGlobal_v2`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_NOT_FOUND` if there is no variable of this name; an argument error if its size is not one of values of `T`.
+    #[doc(alias = "cuModuleGetGlobal")]
+    pub fn global<T>(&self, name: &str) -> Result<Global<T>> {
+        const OPERATION: &str = "Module::global";
+        let text = c_name(OPERATION, name)?;
+        let (mut address, mut bytes) = (0, 0);
+        let (address_place, bytes_place) = (&raw mut address, &raw mut bytes);
+        let (driver, module) = (self.shared.context.driver(), self.as_raw());
+        // SAFETY: both places are valid for the answers, the module is live, and `text` ends in NUL.
+        let result = unsafe { call!(driver, cuModuleGetGlobal_v2(address_place, bytes_place, module, text.as_ptr())) };
+        result.map_err(|error| error.about(format!("variable `{name}`")))?;
+        Global::checked(OPERATION, Owner::Module(self.clone()), name, (address, bytes))
     }
 
     /// Unloads the module, which [`Drop`] does as well, and says whether it succeeded. Waits for the work of the device.
@@ -99,14 +254,43 @@ impl Module {
             Err(error) => Err((Self { shared: Arc::new(module) }, error)),
         }
     }
+
+    /// The module of a library in `context`.
+    pub(crate) fn of_library(raw: CUmodule, context: &Context, library: &Library) -> Self {
+        let entries = library.entries().into();
+        Self::new(raw, context, Origin::Library(library.clone()), entries, JitReport::default())
+    }
+
+    /// What the PTX says of its kernels, if the driver cannot tell.
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.shared.entries
+    }
+
+    fn new(raw: CUmodule, context: &Context, origin: Origin, entries: Box<[Entry]>, report: JitReport) -> Self {
+        let shared = Shared { raw: Handle::new(raw), context: context.clone(), origin, entries, report };
+        Self { shared: Arc::new(shared) }
+    }
+
+    fn functions(&self) -> Result<Vec<CUfunction>> {
+        let (driver, module, mut count) = (self.shared.context.driver(), self.as_raw(), 0);
+        // SAFETY: `count` is a valid place for the answer, and the module is live.
+        unsafe { call!(driver, cuModuleGetFunctionCount(&raw mut count, module)) }?;
+        let mut functions: Vec<CUfunction> = vec![std::ptr::null_mut(); count as usize];
+        let place = functions.as_mut_ptr();
+        // SAFETY: `functions` has room for `count` handles, and the module is live.
+        unsafe { call!(driver, cuModuleEnumerateFunctions(place, count, module)) }?;
+        Ok(functions)
+    }
 }
 
 impl Shared {
     fn destroy(&mut self) -> Result<()> {
-        self.context.entered(|driver| {
-            // SAFETY: the module is live, nobody else has its handle, and it is forgotten once it is unloaded.
-            unsafe { call!(driver, cuModuleUnload(self.raw.raw())) }
-        })?;
+        if let Origin::Loaded = self.origin {
+            self.context.entered(|driver| {
+                // SAFETY: the module is live, nobody else has its handle, and it is forgotten once it is unloaded.
+                unsafe { call!(driver, cuModuleUnload(self.raw.raw())) }
+            })?;
+        }
         self.raw.clear();
         Ok(())
     }
@@ -130,4 +314,18 @@ impl Drop for Shared {
             release(|| self.destroy());
         }
     }
+}
+
+/// What the PTX of an image says of its kernels, if the driver lacks the function that tells it.
+pub(crate) fn unknown_entries(driver: &Driver, function: Function, image: &Image<'_>) -> Box<[Entry]> {
+    match image.as_ptx() {
+        Some(text) if !driver.has(function) => ptx::entries(text),
+        _ => Box::default(),
+    }
+}
+
+/// A path as C reads it.
+pub(crate) fn c_path(operation: &'static str, path: &Path) -> Result<CString> {
+    let bytes = path.as_os_str().as_encoded_bytes();
+    CString::new(bytes).map_err(|_| Error::argument(operation, format!("the path {path:?} has a NUL in it")))
 }

@@ -22,6 +22,7 @@ pub(crate) enum Kind {
     Pool,
     Descriptor,
     Listener,
+    Link,
 }
 
 /// What the driver keeps behind a handle.

@@ -27,9 +27,9 @@ mod argument;
 mod config;
 mod driver;
 mod entry;
+pub mod exec;
 #[cfg(feature = "export")]
 mod export;
-pub mod exec;
 mod fault;
 mod handle;
 mod live;

@@ -21,6 +21,8 @@ pub struct LiveHandles {
     pub modules: u64,
     /// Libraries.
     pub libraries: u64,
+    /// Links that were not destroyed.
+    pub links: u64,
     /// Memory pools.
     pub pools: u64,
     /// Allocations of device memory.
@@ -46,7 +48,7 @@ impl LiveHandles {
         self.total() == 0
     }
 
-    fn counts(&self) -> [(&'static str, u64); 11] {
+    fn counts(&self) -> [(&'static str, u64); 12] {
         [
             ("contexts", self.contexts),
             ("streams", self.streams),
@@ -54,6 +56,7 @@ impl LiveHandles {
             ("listeners", self.listeners),
             ("modules", self.modules),
             ("libraries", self.libraries),
+            ("links", self.links),
             ("pools", self.pools),
             ("device allocations", self.device_allocations),
             ("host allocations", self.host_allocations),

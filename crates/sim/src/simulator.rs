@@ -49,7 +49,8 @@ impl Simulator {
     ///
     /// # Errors
     ///
-    /// [`Error`] if no simulator was dropped in time, or if the system does not give the addresses that device memory needs.
+    /// [`Error`](enum@Error) if no simulator was dropped in time, or if the system does not give the addresses that device
+    /// memory needs.
     pub fn new(config: Config) -> Result<Self, Error> {
         let slot = slot::take().ok_or(Error::NoFreeSlot)?;
         match Driver::new(config, slot) {

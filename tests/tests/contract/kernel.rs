@@ -76,6 +76,8 @@ fn kernel_that_is_absent_is_an_error_that_names_it() {
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_FOUND));
         assert_eq!(error.function(), Some(Function::cuLibraryGetKernel));
         assert!(error.to_string().contains("kernel `absent`"), "{error}");
+        let error = library.kernel::<Fill>("fil").map(drop).expect_err("there is no such kernel");
+        assert!(error.to_string().contains("the image has `fill`, `fill_index`"), "{error}");
         let error = library.kernel::<Fill>("fi\0ll").map(drop).expect_err("a name has no NUL");
         assert!(matches!(error, Error::Argument(_)), "{error}");
         library.kernel::<Fill>("").map(drop).expect_err("a name is not empty");
@@ -175,17 +177,40 @@ fn launch_makes_one_call() {
 }
 
 #[test]
-fn kernel_on_an_older_driver_is_not_checked_but_runs() {
+fn kernel_on_an_older_driver_is_compared_with_the_ptx_and_runs() {
     on_simulator(Config::new().with_driver_version(CudaVersion::new(12, 3)), |test, _| {
         let stream = test.stream();
         let library = library(test, kernels::FILL);
-        library.kernel::<(u8,)>("fill").expect("a driver before CUDA 12.4 cannot tell the parameters");
+        let error = library.kernel::<(u8,)>("fill").map(drop).expect_err("fill has three parameters");
+        assert!(error.to_string().contains("kernel `fill` has 3 parameters, but 1 are declared"), "{error}");
+        let error = library.kernel::<(&mut [u32], u64, u32)>("fill").map(drop).expect_err("the second has four bytes");
+        assert!(error.to_string().contains("parameter 1 of kernel `fill` has 4 bytes"), "{error}");
         let fill = library.kernel::<Fill>("fill").expect("the library has the kernel");
         let mut buffer = DeviceBuffer::zeroed(&stream, 10).expect("memory suffices");
         // SAFETY: `fill` writes the first 10 words, which the buffer has.
         unsafe { fill.launch(&stream, LaunchConfig::for_elements(10), (&mut buffer, 5, 10)) }.expect("it launches");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5; 10]);
     });
+}
+
+#[test]
+fn parameters_from_the_driver_and_from_the_ptx_agree() {
+    let parameters = |version| {
+        let mut found = Vec::new();
+        on_simulator(Config::new().with_driver_version(version), |test, _| {
+            for ptx in [kernels::PARAMS, kernels::SAXPY, kernels::MATMUL, kernels::SPIN, kernels::FAULTS] {
+                let context = test.context();
+                let module = curium_driver::Module::from_ptx(&context, ptx).expect("the PTX is right");
+                let names = ["params", "saxpy", "matmul", "spin", "write_at", "read_at", "write_misaligned", "trap"];
+                for name in names {
+                    let Ok(kernel) = module.untyped_kernel(name) else { continue };
+                    found.push((name, kernel.parameters().expect("they are known").expect("they are known")));
+                }
+            }
+        });
+        found
+    };
+    assert_eq!(parameters(CudaVersion::new(11, 8)), parameters(CudaVersion::new(13, 0)));
 }
 
 #[test]

@@ -121,9 +121,9 @@ pub(crate) const OPERATIONS: &[Operation] = &[
 /// All operations.
 pub(crate) fn all() -> Vec<Operation> {
     #[cfg(not(miri))]
-    return [OPERATIONS, context_operations::OPERATIONS, streams::OPERATIONS, code::OPERATIONS].concat();
+    return [OPERATIONS, streams::OPERATIONS, context_operations::OPERATIONS, code::OPERATIONS].concat();
     #[cfg(miri)]
-    return [OPERATIONS, context_operations::OPERATIONS, streams::OPERATIONS].concat();
+    return [OPERATIONS, streams::OPERATIONS, context_operations::OPERATIONS].concat();
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the operations return it")]
@@ -139,24 +139,36 @@ pub(crate) fn boxed<T: 'static>(value: T) -> Made {
 mod code {
     //! The operations on code, which Miri is too slow for.
 
-    use curium_driver::{Context, Kernel, LaunchConfig, Library, Module, Result};
+    use curium_driver::{
+        CacheConfig, Carveout, Context, Global, Image, JitOptions, Kernel, LaunchAttributes, LaunchConfig, Library,
+        Linker, Module, OccupancyFlags, Result,
+    };
     use curium_tests::kernels;
 
     use super::{Operation, boxed, made};
 
     type Fill = (&'static mut [u32], u32, u32);
 
+    const VARIABLE: &str = ".version 7.8\n.target sm_75\n.address_size 64\n.visible .global .align 4 .u32 word = 3;\n";
+
     pub(crate) struct Code {
         pub(crate) library: Library,
         module: Module,
         fill: Kernel<Fill>,
+        variables: Library,
+        module_variables: Module,
+        word: Global<u32>,
     }
 
     impl Code {
         pub(super) fn new(context: &Context) -> Result<Self> {
             let library = Library::from_ptx(context, kernels::FILL)?;
             let fill = library.kernel("fill")?;
-            Ok(Self { library, module: Module::from_ptx(context, kernels::FILL)?, fill })
+            let variables = Library::from_ptx(context, VARIABLE)?;
+            let module_variables = Module::from_ptx(context, VARIABLE)?;
+            let word = module_variables.global("word")?;
+            let module = Module::from_ptx(context, kernels::FILL)?;
+            Ok(Self { library, module, fill, variables, module_variables, word })
         }
     }
 
@@ -176,6 +188,81 @@ mod code {
             let arguments = (&mut fixture.buffer, 6, super::LEN as u32);
             // SAFETY: `fill` writes as many words as the buffer has.
             made(unsafe { fixture.code.fill.launch(&fixture.other, config, arguments) }?)
+        }),
+        ("Kernel::launch_with", |fixture| {
+            let config = LaunchConfig::for_elements(super::LEN as u32);
+            let arguments = (&mut fixture.buffer, 6, super::LEN as u32);
+            let attributes = LaunchAttributes::new().with_priority(0);
+            // SAFETY: `fill` writes as many words as the buffer has.
+            made(unsafe { fixture.code.fill.launch_with(&fixture.other, config, &attributes, arguments) }?)
+        }),
+        ("Kernel::launch_cooperative", |fixture| {
+            let config = LaunchConfig::new(1, 32);
+            let arguments = (&mut fixture.buffer, 6, super::LEN as u32);
+            // SAFETY: `fill` writes as many words as the buffer has.
+            made(unsafe { fixture.code.fill.launch_cooperative(&fixture.other, config, arguments) }?)
+        }),
+        ("Kernel::parameters", |fixture| made(fixture.code.fill.parameters()?)),
+        ("Kernel::in_context", |fixture| made(fixture.code.fill.in_context(&fixture.context)?)),
+        ("Kernel::load", |fixture| made(fixture.code.fill.load(&fixture.context)?)),
+        ("Kernel::load_state", |fixture| made(fixture.code.fill.load_state(&fixture.context)?)),
+        ("Kernel::registers", |fixture| made(fixture.code.fill.registers(&fixture.device)?)),
+        ("Kernel::required_cluster", |fixture| made(fixture.code.fill.required_cluster(&fixture.device)?)),
+        ("Kernel::set_max_dynamic_shared_bytes", |fixture| {
+            made(fixture.code.fill.set_max_dynamic_shared_bytes(&fixture.device, 1024)?)
+        }),
+        ("Kernel::set_preferred_carveout", |fixture| {
+            made(fixture.code.fill.set_preferred_carveout(&fixture.device, Carveout::Default)?)
+        }),
+        ("Kernel::set_cache_config", |fixture| {
+            made(fixture.code.fill.set_cache_config(&fixture.device, CacheConfig::NoPreference)?)
+        }),
+        ("Kernel::active_blocks", |fixture| made(fixture.code.fill.active_blocks(&fixture.context, 128, 0)?)),
+        ("Kernel::active_blocks_with_flags", |fixture| {
+            let flags = OccupancyFlags::empty();
+            made(fixture.code.fill.active_blocks_with_flags(&fixture.context, 128, 0, flags)?)
+        }),
+        ("Kernel::available_dynamic_shared_bytes", |fixture| {
+            made(fixture.code.fill.available_dynamic_shared_bytes(&fixture.context, 1, 128)?)
+        }),
+        ("Kernel::suggested_size", |fixture| made(fixture.code.fill.suggested_size(&fixture.context, 0, 0)?)),
+        ("Kernel::suggested_size_with", |fixture| {
+            let flags = OccupancyFlags::empty();
+            made(fixture.code.fill.suggested_size_with(&fixture.context, |_| 0, 0, flags)?)
+        }),
+        ("Kernel::max_cluster_size", |fixture| {
+            let (config, attributes) = (LaunchConfig::new(8, 32), LaunchAttributes::new());
+            made(fixture.code.fill.max_cluster_size(&fixture.context, config, &attributes)?)
+        }),
+        ("Kernel::active_clusters", |fixture| {
+            let (config, attributes) = (LaunchConfig::new(8, 32), LaunchAttributes::new().with_cluster(2));
+            made(fixture.code.fill.active_clusters(&fixture.context, config, &attributes)?)
+        }),
+        ("Library::kernels", |fixture| made(fixture.code.library.kernels()?)),
+        ("Library::kernel_names", |fixture| made(fixture.code.library.kernel_names()?)),
+        ("Library::module", |fixture| made(fixture.code.library.module(&fixture.context)?)),
+        ("Library::global", |fixture| made(fixture.code.variables.global::<u32>(&fixture.context, "word")?)),
+        ("Library::from_kept_image", |fixture| {
+            let image = Image::from_ptx(kernels::FILL)?;
+            made(Library::from_kept_image(&fixture.driver, image, &JitOptions::new())?)
+        }),
+        ("Module::kernels", |fixture| made(fixture.code.module.kernels()?)),
+        ("Module::kernel_names", |fixture| made(fixture.code.module.kernel_names()?)),
+        ("Module::global", |fixture| made(fixture.code.module_variables.global::<u32>("word")?)),
+        ("Driver::loading_mode", |fixture| made(fixture.driver.loading_mode()?)),
+        ("Global::write", |fixture| {
+            // SAFETY: no kernel uses the variable.
+            made(unsafe { fixture.code.word.write(&fixture.other, &[4]) }?)
+        }),
+        ("Global::read", |fixture| {
+            // SAFETY: no kernel uses the variable, and any bytes are a number.
+            made(unsafe { fixture.code.word.read(&fixture.other, &mut [0]) }?)
+        }),
+        ("Linker::complete", |fixture| {
+            let options = JitOptions::new();
+            let mut linker = Linker::new(&fixture.context, &options)?;
+            linker.add_image("fill", &Image::from_ptx(kernels::FILL)?, &options)?;
+            linker.complete()?.close().map_err(|(_, error)| error).map(boxed)
         }),
     ];
 }

@@ -32,7 +32,7 @@ pub(crate) struct Settings {
     max_dynamic_shared: Option<u32>,
     carveout: Option<i32>,
     required_cluster: [i32; 3],
-    allows_large_clusters: bool,
+    pub(crate) allows_large_clusters: bool,
 }
 
 /// A kernel with its settings, whichever handle led to it.

@@ -1,6 +1,7 @@
 //! Images of device code: PTX text becomes a program; what has no PTX is refused.
 
 mod jit;
+pub(super) mod linked;
 
 use std::ffi::{CStr, CString, c_void};
 use std::sync::Arc;
@@ -26,8 +27,8 @@ pub(crate) struct Code {
 /// Why an image was refused, with what the log says.
 #[derive(Debug)]
 pub(crate) struct Refusal {
-    code: CUresult,
-    log: String,
+    pub(super) code: CUresult,
+    pub(super) log: String,
 }
 
 /// How images of machine code begin: ELF, a fat binary, and the record that points to one.
@@ -66,7 +67,7 @@ impl Driver {
         compiled.map(Arc::new).map_err(|refusal| refusal.code)
     }
 
-    fn compile(&self, text: &str) -> std::result::Result<Code, Refusal> {
+    pub(super) fn compile(&self, text: &str) -> std::result::Result<Code, Refusal> {
         if !text.contains(".version") {
             return Err(Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "the image is neither PTX nor a binary"));
         }
@@ -77,6 +78,13 @@ impl Driver {
             .map_err(|error| Refusal::at_line(CUresult::CUDA_ERROR_INVALID_PTX, error.line, &error.message))?;
         let names = program.kernels().iter().map(|kernel| CString::new(kernel.name.as_str()).unwrap_or_default());
         Ok(Code { names: names.collect(), target: module.target.architecture, program })
+    }
+
+    /// That a text which is linked later is PTX for this device.
+    pub(super) fn check_ptx(&self, text: &str) -> std::result::Result<(), Refusal> {
+        let module = ptx::parse_for(text, newest_ptx(self.config().driver_version))
+            .map_err(|error| Refusal::from_ptx(&error))?;
+        self.check_target(&module)
     }
 
     /// That the device can run code for the module's target.
@@ -103,7 +111,7 @@ impl Driver {
 }
 
 impl Refusal {
-    fn new(code: CUresult, log: &str) -> Self {
+    pub(super) fn new(code: CUresult, log: &str) -> Self {
         Self { code, log: log.to_owned() }
     }
 
@@ -125,7 +133,11 @@ impl Refusal {
 /// # Safety
 ///
 /// `image` points to NUL-terminated text, or to a binary that begins like one.
-unsafe fn text_of<'a>(image: *const u8) -> std::result::Result<&'a str, Refusal> {
+pub(super) unsafe fn text_of<'a>(image: *const u8) -> std::result::Result<&'a str, Refusal> {
+    // SAFETY: the caller vouches for the image.
+    if let Some(text) = unsafe { linked::text_in(image) } {
+        return text.to_str().map_err(|_| Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "the image is damaged"));
+    }
     for magic in BINARIES {
         let begins_with = magic.iter().enumerate().all(|(index, byte)| {
             // SAFETY: the bytes are compared one by one up to the first that differs, and no magic number holds a NUL: text

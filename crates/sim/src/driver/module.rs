@@ -1,6 +1,6 @@
 //! Modules: code in a context.
 
-use std::ffi::{CStr, CString, c_char, c_void};
+use std::ffi::{CStr, c_char, c_void};
 use std::sync::Arc;
 
 use curium_sys::{CUdeviceptr, CUfunction, CUjit_option, CUmod_st, CUmodule, CUmoduleLoadingMode, CUresult};
@@ -234,10 +234,9 @@ fn initial_contents(global: &Global, addresses: &[u64]) -> Box<[u8]> {
 }
 
 /// A file with an image, as if it were passed in memory.
-pub(crate) fn read_image(path: ConstPointer<c_char>) -> Result<CString> {
+pub(crate) fn read_image(path: ConstPointer<c_char>) -> Result<Vec<u8>> {
     let path = path.text()?.to_str().map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
-    let bytes = std::fs::read(path).map_err(|_| CUresult::CUDA_ERROR_FILE_NOT_FOUND)?;
-    // A NUL ends text; what follows one in a binary is not looked at.
-    let length = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
-    CString::new(&bytes[..length]).map_err(|_| CUresult::CUDA_ERROR_INVALID_IMAGE)
+    let mut bytes = std::fs::read(path).map_err(|_| CUresult::CUDA_ERROR_FILE_NOT_FOUND)?;
+    bytes.push(0);
+    Ok(bytes)
 }

@@ -1,14 +1,19 @@
 //! Occupancy: how many blocks of a kernel a multiprocessor holds.
 
-use curium_sys::{CUdevice_attribute as Attribute, CUfunc_st, CUoccupancyB2DSize, CUresult};
+use curium_sys::{
+    CUdevice_attribute as Attribute, CUfunc_st, CUlaunchAttributeID, CUlaunchConfig, CUoccupancyB2DSize, CUresult,
+};
 
-use crate::argument::Pointer;
+use crate::argument::{ConstPointer, Pointer, elements};
 use crate::driver::function::{Subject, registers};
 use crate::driver::{Driver, Result};
 
 /// Registers are allocated to warps in steps of this, and shared memory to blocks.
 const REGISTER_STEP: u32 = 256;
 const SHARED_STEP: u32 = 128;
+/// The blocks of a cluster that every device with clusters runs, and those that this one runs.
+const PORTABLE_CLUSTER: u32 = 8;
+const LARGEST_CLUSTER: u32 = 16;
 
 #[expect(non_snake_case, reason = "these are C's names")]
 impl Driver {
@@ -68,6 +73,64 @@ impl Driver {
         grid.write((best.0 * self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)).cast_signed())
     }
 
+    pub(crate) fn cuOccupancyAvailableDynamicSMemPerBlock(
+        &self,
+        bytes: Pointer<usize>,
+        function: Pointer<CUfunc_st>,
+        blocks: i32,
+        block: i32,
+    ) -> Result {
+        let place = bytes.required()?;
+        let (state, _) = self.enter_current()?;
+        let subject = state.subject(function)?;
+        let positive = |number: i32| u32::try_from(number).ok().filter(|number| *number > 0);
+        let invalid = CUresult::CUDA_ERROR_INVALID_VALUE;
+        let (blocks, block) = (positive(blocks).ok_or(invalid)?, positive(block).ok_or(invalid)?);
+        if self.active_blocks(&subject, block, 0)? < blocks {
+            return Err(invalid);
+        }
+        let all = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR);
+        let reserved = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK);
+        let each = all / blocks / SHARED_STEP * SHARED_STEP;
+        let left = each.saturating_sub(reserved + subject.kernel()?.static_shared);
+        place.write(left.min(self.max_dynamic_shared(&subject)?) as usize)
+    }
+
+    pub(crate) fn cuOccupancyMaxPotentialClusterSize(
+        &self,
+        size: Pointer<i32>,
+        function: Pointer<CUfunc_st>,
+        config: ConstPointer<CUlaunchConfig>,
+    ) -> Result {
+        let place = size.required()?;
+        config.read()?;
+        let (state, _) = self.enter_current()?;
+        let allows_more = state.subject(function)?.settings.allows_large_clusters;
+        place.write(if allows_more { LARGEST_CLUSTER } else { PORTABLE_CLUSTER }.cast_signed())
+    }
+
+    pub(crate) fn cuOccupancyMaxActiveClusters(
+        &self,
+        clusters: Pointer<i32>,
+        function: Pointer<CUfunc_st>,
+        config: ConstPointer<CUlaunchConfig>,
+    ) -> Result {
+        let place = clusters.required()?;
+        let config = config.read()?;
+        let (state, _) = self.enter_current()?;
+        let subject = state.subject(function)?;
+        // SAFETY: the configuration holds as many attributes as it says.
+        let size = unsafe { cluster_size(&config) }?;
+        let most = if subject.settings.allows_large_clusters { LARGEST_CLUSTER } else { PORTABLE_CLUSTER };
+        if size > most {
+            return Err(CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE);
+        }
+        let threads = [config.blockDimX, config.blockDimY, config.blockDimZ].into_iter().product::<u32>().max(1);
+        let blocks = self.active_blocks(&subject, threads, config.sharedMemBytes as usize)?;
+        let all = blocks * self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+        place.write((all / size).cast_signed())
+    }
+
     #[expect(clippy::too_many_arguments, reason = "this is C's signature")]
     pub(crate) fn cuOccupancyMaxPotentialBlockSizeWithFlags(
         &self,
@@ -105,6 +168,22 @@ impl Driver {
         let by_blocks = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
         Ok(by_threads.min(by_registers).min(by_shared).min(by_blocks))
     }
+}
+
+/// The blocks of a cluster of a launch.
+///
+/// # Safety
+///
+/// `config` holds as many attributes as it says.
+unsafe fn cluster_size(config: &CUlaunchConfig) -> Result<u32> {
+    // SAFETY: the caller vouches for the number.
+    let attributes = unsafe { elements(config.attrs.cast_const(), config.numAttrs as usize) }?;
+    let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION;
+    let Some(cluster) = attributes.iter().find(|attribute| attribute.id == id) else { return Ok(1) };
+    // SAFETY: this attribute's value is three numbers, for which any bytes are valid.
+    let size = unsafe { cluster.value.clusterDim };
+    let size = size.x.checked_mul(size.y).and_then(|size_xy| size_xy.checked_mul(size.z));
+    size.filter(|size| *size > 0).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
 }
 
 fn check_flags(flags: u32) -> Result {

@@ -6,7 +6,7 @@ use curium_sys::CUresult;
 
 use crate::config::Config;
 use crate::driver::stream::Class;
-use crate::driver::{Context, Descriptor, Event, Function, Kernel, Library, Listener, Module, Result, Stream};
+use crate::driver::{Context, Descriptor, Event, Function, Kernel, Library, Link, Listener, Module, Result, Stream};
 use crate::exec::Fault;
 use crate::handle::{Fate, Id, Table};
 use crate::live::LiveHandles;
@@ -24,6 +24,7 @@ pub(crate) struct State {
     pub(crate) functions: Table<Function>,
     pub(crate) libraries: Table<Library>,
     pub(crate) kernels: Table<Kernel>,
+    pub(crate) links: Table<Link>,
     pub(crate) schedule: Schedule,
     pub(crate) workers_started: bool,
     /// What stopped kernels, oldest first.
@@ -56,6 +57,7 @@ impl State {
             functions: Table::new(),
             libraries: Table::new(),
             kernels: Table::new(),
+            links: Table::new(),
             schedule: Schedule::new(config.seed, config.workers),
             workers_started: false,
             kernel_faults: Vec::new(),
@@ -152,6 +154,7 @@ impl State {
         live.listeners = self.listeners.iter().count() as u64;
         live.modules = self.modules.iter().filter(|(_, module)| module.library.is_none()).count() as u64;
         live.libraries = self.libraries.iter().count() as u64;
+        live.links = self.links.iter().count() as u64;
     }
 
     /// The per-thread default stream of a thread in a context, made when it is first used.

@@ -25,11 +25,8 @@ pub(crate) fn resolve(address: u64) -> (Space, u64) {
     if address < SHARED_WINDOW {
         return (Space::Global, address);
     }
-    for (window, space) in [
-        (SHARED_WINDOW, Space::Shared),
-        (LOCAL_WINDOW, Space::Local),
-        (PARAM_WINDOW, Space::Param),
-    ] {
+    for (window, space) in [(SHARED_WINDOW, Space::Shared), (LOCAL_WINDOW, Space::Local), (PARAM_WINDOW, Space::Param)]
+    {
         if address.wrapping_sub(window) < WINDOW_SIZE {
             return (space, address - window);
         }
@@ -117,13 +114,7 @@ fn run_load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
 fn run_load_param<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
     let Some(bits) = param(unit, op.imm, T::Word::SIZE) else {
         let leader = unit.leader();
-        return unit.fault(trap(
-            FaultKind::IllegalAddress,
-            leader,
-            op.imm,
-            T::Word::SIZE,
-            false,
-        ));
+        return unit.fault(trap(FaultKind::IllegalAddress, leader, op.imm, T::Word::SIZE, false));
     };
     let value = D::truncate(T::extend(T::Word::truncate(bits)));
     let active = unit.active;
@@ -252,11 +243,7 @@ fn addresses(unit: &Unit<'_>, op: &Op) -> [u64; LANES] {
 
 /// The host memory of a full warp's access to consecutive values, the common case.
 #[inline(always)]
-fn contiguous<T: Word>(
-    unit: &mut Unit<'_>,
-    op: &Op,
-    addresses: &[u64; LANES],
-) -> Option<HostBytes> {
+fn contiguous<T: Word>(unit: &mut Unit<'_>, op: &Op, addresses: &[u64; LANES]) -> Option<HostBytes> {
     let first = addresses[0];
     if unit.active != FULL || first & u64::from(op.align_mask) != 0 || first & (T::SIZE - 1) != 0 {
         return None;
@@ -284,23 +271,10 @@ fn contiguous<T: Word>(
 
 /// Checks one lane's access and finds where it goes.
 #[inline(always)]
-fn place(
-    unit: &mut Unit<'_>,
-    op: &Op,
-    lane: usize,
-    address: u64,
-    bytes: u64,
-    write: bool,
-) -> Result<Place, Trap> {
+fn place(unit: &mut Unit<'_>, op: &Op, lane: usize, address: u64, bytes: u64, write: bool) -> Result<Place, Trap> {
     // A vector's elements are accessed one by one; `e` is the element's offset in the vector.
     if address.wrapping_sub(u64::from(op.e)) & u64::from(op.align_mask) != 0 {
-        return Err(trap(
-            FaultKind::MisalignedAddress,
-            lane,
-            address,
-            bytes,
-            write,
-        ));
+        return Err(trap(FaultKind::MisalignedAddress, lane, address, bytes, write));
     }
     let (space, offset) = match op.space {
         Space::Generic => resolve(address),
@@ -311,10 +285,7 @@ fn place(
         Space::Local => local_in_bounds(unit, offset, bytes).then_some(Place::Local(offset)),
         Space::Param if write => None,
         Space::Param => param(unit, offset, bytes).map(Place::Param),
-        _ => unit
-            .cache
-            .place(unit.launch.memory, offset, bytes)
-            .map(Place::Host),
+        _ => unit.cache.place(unit.launch.memory, offset, bytes).map(Place::Host),
     };
     found.ok_or_else(|| trap(FaultKind::IllegalAddress, lane, address, bytes, write))
 }
@@ -364,13 +335,5 @@ fn param(unit: &Unit<'_>, offset: u64, bytes: u64) -> Option<u64> {
 
 #[cold]
 fn trap(kind: FaultKind, lane: usize, address: u64, bytes: u64, write: bool) -> Trap {
-    Trap {
-        kind,
-        lane,
-        access: Some(Access {
-            address,
-            size: bytes as u32,
-            write,
-        }),
-    }
+    Trap { kind, lane, access: Some(Access { address, size: bytes as u32, write }) }
 }

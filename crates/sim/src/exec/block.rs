@@ -60,11 +60,7 @@ impl Block {
     /// Becomes the block of that number, with all threads at the start of the kernel.
     pub(crate) fn start(&mut self, number: u64, first: u64, worker: &Worker<'_>) {
         let [x, y, _] = worker.launch.grid.map(u64::from);
-        self.state.index = [
-            (number % x) as u32,
-            (number / x % y) as u32,
-            (number / x / y) as u32,
-        ];
+        self.state.index = [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32];
         self.state.number = number;
         self.state.shared.clear();
         self.state.barriers = [Barrier::default(); 16];
@@ -79,11 +75,7 @@ impl Block {
             let lanes = (threads - index * 32).min(32);
             warp.state.index = index;
             warp.state.thread = thread_indices(index * 32, worker.launch.block);
-            warp.start(
-                worker.launch.kernel.function,
-                u32::MAX >> (32 - lanes),
-                worker,
-            );
+            warp.start(worker.launch.kernel.function, u32::MAX >> (32 - lanes), worker);
         }
     }
 
@@ -94,9 +86,8 @@ impl Block {
             let mut paused = false;
             for turn in 0..self.warps.len() {
                 let index = (self.first + turn) % self.warps.len();
-                let progress = self.warps[index]
-                    .run(self.turn, &mut self.state, worker)
-                    .map_err(|failure| (index, failure))?;
+                let progress =
+                    self.warps[index].run(self.turn, &mut self.state, worker).map_err(|failure| (index, failure))?;
                 paused |= progress == Progress::Paused;
             }
             if self.state.live == 0 {
@@ -120,9 +111,7 @@ impl Block {
 
     fn deadlock(&self, worker: &Worker<'_>) -> (usize, Failure) {
         let waiting = self.warps.iter().map(Warp::first_waiting).enumerate();
-        let first = waiting
-            .filter_map(|(warp, place)| Some((warp, place?)))
-            .next();
+        let first = waiting.filter_map(|(warp, place)| Some((warp, place?))).next();
         let (warp, (lane, function, pc)) = first.unwrap_or_default();
         let failure = Failure {
             trap: Trap::new(FaultKind::Deadlock, lane),

@@ -80,12 +80,7 @@ pub(crate) struct Conversion {
 }
 
 const FORMATS: [Format; 4] = [exact::F16, exact::BF16, F32, F64];
-const ROUNDINGS: [Rounding; 4] = [
-    Rounding::Nearest,
-    Rounding::Zero,
-    Rounding::Down,
-    Rounding::Up,
-];
+const ROUNDINGS: [Rounding; 4] = [Rounding::Nearest, Rounding::Zero, Rounding::Down, Rounding::Up];
 
 impl Lane for Conversion {
     type Raw = u32;
@@ -95,10 +90,7 @@ impl Lane for Conversion {
         let target = if flag(0) {
             Target::Real(FORMATS[(raw >> 8 & 3) as usize])
         } else {
-            Target::Integer {
-                bits: (raw >> 8 & 0x7f),
-                signed: flag(1),
-            }
+            Target::Integer { bits: (raw >> 8 & 0x7f), signed: flag(1) }
         };
         Self {
             target,
@@ -133,11 +125,7 @@ impl Conversion {
     pub(crate) fn apply(self, number: Number) -> u64 {
         match (number, self.target) {
             (Number::Integer(value), Target::Integer { bits, signed }) => {
-                let value = if self.saturate {
-                    clamp(value, bits, signed)
-                } else {
-                    value
-                };
+                let value = if self.saturate { clamp(value, bits, signed) } else { value };
                 extend(value as u64, bits, signed)
             }
             (Number::Integer(value), Target::Real(format)) => {
@@ -148,9 +136,7 @@ impl Conversion {
             (Number::Real(value, double), Target::Integer { bits, signed }) => {
                 self.real_to_integer(value, double, bits, signed)
             }
-            (Number::Real(value, double), Target::Real(format)) => {
-                self.real_to_real(value, double, format)
-            }
+            (Number::Real(value, double), Target::Real(format)) => self.real_to_real(value, double, format),
         }
     }
 
@@ -160,11 +146,7 @@ impl Conversion {
             let pattern = if invalid { 1u64 << (bits - 1) } else { 0 };
             return extend(pattern, bits, signed);
         }
-        let value = if self.flush && !double {
-            flush(value)
-        } else {
-            value
-        };
+        let value = if self.flush && !double { flush(value) } else { value };
         // Rust's cast clamps to the range of i128, which is wider than any target.
         let integer = round_to_integer(value, self.rounding) as i128;
         extend(clamp(integer, bits, signed) as u64, bits, signed)
@@ -177,11 +159,7 @@ impl Conversion {
             }
             return nan(value, double, format);
         }
-        let mut value = if self.flush && !double {
-            flush(value)
-        } else {
-            value
-        };
+        let mut value = if self.flush && !double { flush(value) } else { value };
         if self.integral {
             value = round_to_integer(value, self.rounding);
         }
@@ -191,8 +169,7 @@ impl Conversion {
     /// Flushes, saturates and rectifies a result that is not NaN.
     fn finish(self, bits: u64, format: Format) -> u64 {
         let value = exact::widen(bits, format);
-        if self.flush && format == F32 && value != 0.0 && value.abs() < f64::from(f32::MIN_POSITIVE)
-        {
+        if self.flush && format == F32 && value != 0.0 && value.abs() < f64::from(f32::MIN_POSITIVE) {
             return bits & 0x8000_0000;
         }
         if self.saturate && value >= 1.0 {
@@ -217,11 +194,7 @@ fn nan(value: f64, double: bool, format: Format) -> u64 {
 
 /// An f32 subnormal becomes a zero of its sign.
 fn flush(value: f64) -> f64 {
-    if value.abs() < f64::from(f32::MIN_POSITIVE) {
-        0.0f64.copysign(value)
-    } else {
-        value
-    }
+    if value.abs() < f64::from(f32::MIN_POSITIVE) { 0.0f64.copysign(value) } else { value }
 }
 
 fn round_to_integer(value: f64, rounding: Rounding) -> f64 {
@@ -234,22 +207,15 @@ fn round_to_integer(value: f64, rounding: Rounding) -> f64 {
 }
 
 fn clamp(value: i128, bits: u32, signed: bool) -> i128 {
-    let (low, high) = if signed {
-        (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1)
-    } else {
-        (0, (1i128 << bits) - 1)
-    };
+    let (low, high) =
+        if signed { (-(1i128 << (bits - 1)), (1i128 << (bits - 1)) - 1) } else { (0, (1i128 << bits) - 1) };
     value.clamp(low, high)
 }
 
 /// The low bits of a value, extended to 64 by the sign of the type.
 fn extend(value: u64, bits: u32, signed: bool) -> u64 {
     let unused = 64 - bits;
-    if signed {
-        ((value << unused).cast_signed() >> unused).cast_unsigned()
-    } else {
-        value << unused >> unused
-    }
+    if signed { ((value << unused).cast_signed() >> unused).cast_unsigned() } else { value << unused >> unused }
 }
 
 #[cfg(test)]
@@ -272,24 +238,12 @@ mod tests {
         for target in [
             Target::Real(F64),
             Target::Real(exact::BF16),
-            Target::Integer {
-                bits: 64,
-                signed: true,
-            },
-            Target::Integer {
-                bits: 8,
-                signed: false,
-            },
+            Target::Integer { bits: 64, signed: true },
+            Target::Integer { bits: 8, signed: false },
         ] {
             for rounding in ROUNDINGS {
-                let conversion = Conversion {
-                    target,
-                    rounding,
-                    integral: true,
-                    saturate: false,
-                    rectify: true,
-                    flush: true,
-                };
+                let conversion =
+                    Conversion { target, rounding, integral: true, saturate: false, rectify: true, flush: true };
                 assert_eq!(Conversion::from_raw(conversion.into_raw()), conversion);
             }
         }
@@ -300,10 +254,7 @@ mod tests {
         let s32 = to_integer(32, true, Rounding::Nearest);
         assert_eq!(s32.apply(Number::Real(2.5, false)), 2);
         assert_eq!(s32.apply(Number::Real(1e20, false)), i32::MAX as u64);
-        assert_eq!(
-            s32.apply(Number::Real(-1e20, false)),
-            i64::from(i32::MIN) as u64
-        );
+        assert_eq!(s32.apply(Number::Real(-1e20, false)), i64::from(i32::MIN) as u64);
         let u8_down = to_integer(8, false, Rounding::Down);
         assert_eq!(u8_down.apply(Number::Real(-0.5, false)), 0);
         assert_eq!(u8_down.apply(Number::Real(255.9, false)), 255);
@@ -313,9 +264,7 @@ mod tests {
 
     #[test]
     fn nan_becomes_zero_from_f32_to_narrow_integers_and_the_sign_bit_otherwise() {
-        let nan = |bits, signed, double| {
-            to_integer(bits, signed, Rounding::Zero).apply(Number::Real(f64::NAN, double))
-        };
+        let nan = |bits, signed, double| to_integer(bits, signed, Rounding::Zero).apply(Number::Real(f64::NAN, double));
         assert_eq!(nan(32, true, false), 0);
         assert_eq!(nan(8, false, false), 0);
         assert_eq!(nan(64, false, false), 1 << 63);
@@ -328,10 +277,7 @@ mod tests {
     fn integers_wrap_or_saturate() {
         let wrap = to_integer(8, true, Rounding::Zero);
         assert_eq!(wrap.apply(Number::Integer(200)), (-56i64) as u64);
-        let saturate = Conversion {
-            saturate: true,
-            ..wrap
-        };
+        let saturate = Conversion { saturate: true, ..wrap };
         assert_eq!(saturate.apply(Number::Integer(200)), 127);
         assert_eq!(saturate.apply(Number::Integer(-200)), (-128i64) as u64);
     }
@@ -348,11 +294,7 @@ mod tests {
         };
         assert_eq!(conversion.apply(Number::Real(-0.0, false)), 0);
         assert_eq!(conversion.apply(Number::Real(f64::NAN, false)), 0);
-        let plain = Conversion {
-            saturate: false,
-            integral: true,
-            ..conversion
-        };
+        let plain = Conversion { saturate: false, integral: true, ..conversion };
         assert_eq!(plain.apply(Number::Real(-0.25, false)), 0x8000_0000);
         assert_eq!(plain.apply(Number::Real(f64::NAN, false)), 0x7fff_ffff);
     }

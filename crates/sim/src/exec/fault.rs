@@ -68,11 +68,7 @@ pub(crate) struct Trap {
 impl Trap {
     /// A fault of one lane that is not about memory.
     pub(crate) fn new(kind: FaultKind, lane: usize) -> Self {
-        Self {
-            kind,
-            lane,
-            access: None,
-        }
+        Self { kind, lane, access: None }
     }
 }
 
@@ -97,11 +93,7 @@ impl fmt::Display for Fault {
         write!(f, "kernel `{}`: {}", self.kernel, self.kind)?;
         if let Some(access) = self.access {
             let verb = if access.write { "write" } else { "read" };
-            write!(
-                f,
-                ": {verb} of {} bytes at {:#x}",
-                access.size, access.address
-            )?;
+            write!(f, ": {verb} of {} bytes at {:#x}", access.size, access.address)?;
         }
         let ([bx, by, bz], [tx, ty, tz]) = (self.block, self.thread);
         write!(f, ", block ({bx}, {by}, {bz}), thread ({tx}, {ty}, {tz})")?;
@@ -130,11 +122,7 @@ mod tests {
             block: [1, 2, 3],
             thread: [4, 5, 6],
             line: 17,
-            access: Some(Access {
-                address: 0x1000,
-                size: 4,
-                write: true,
-            }),
+            access: Some(Access { address: 0x1000, size: 4, write: true }),
         };
         assert_eq!(
             fault.to_string(),

@@ -229,11 +229,7 @@ pub(crate) fn fma<T: Real>(a: T, b: T, c: T, mode: Mode) -> T {
         mode.round(product.sum(Exact::from_f64(z), mode.rounding()))
     } else {
         // The product must not overflow on its own: only its class matters here.
-        let class = if x.is_finite() && y.is_finite() {
-            z
-        } else {
-            x * y + z
-        };
+        let class = if x.is_finite() && y.is_finite() { z } else { x * y + z };
         special(class, &[a, b, c])
     };
     mode.output(result)
@@ -253,52 +249,33 @@ pub(crate) fn div<T: Real>(a: T, b: T, mode: Mode) -> T {
 
 /// `1 / a` in any mode.
 pub(crate) fn rcp<T: Real>(a: T, mode: Mode) -> T {
-    div(
-        T::of_bits(exact::narrow(1.0, T::FORMAT, Rounding::Nearest)),
-        a,
-        mode,
-    )
+    div(T::of_bits(exact::narrow(1.0, T::FORMAT, Rounding::Nearest)), a, mode)
 }
 
 /// The square root in any mode.
 pub(crate) fn sqrt<T: Real>(a: T, mode: Mode) -> T {
     let a = mode.input(a);
     let x = a.to_f64();
-    let result = if x.is_finite() && x > 0.0 {
-        mode.round(Exact::from_f64(x).square_root())
-    } else {
-        special(x.sqrt(), &[a])
-    };
+    let result =
+        if x.is_finite() && x > 0.0 { mode.round(Exact::from_f64(x).square_root()) } else { special(x.sqrt(), &[a]) };
     mode.output(result)
 }
 
 /// A result that is infinite, zero or NaN, from operands of which one is special.
 fn special<T: Real>(class: f64, operands: &[T]) -> T {
-    if class.is_nan() {
-        T::nan(operands)
-    } else {
-        T::of_bits(exact::narrow(class, T::FORMAT, Rounding::Nearest))
-    }
+    if class.is_nan() { T::nan(operands) } else { T::of_bits(exact::narrow(class, T::FORMAT, Rounding::Nearest)) }
 }
 
 /// A subnormal number becomes a zero of its sign.
 #[inline(always)]
 pub(crate) fn flush(value: f32) -> f32 {
     let bits = value.to_bits();
-    f32::from_bits(if bits & 0x7f80_0000 == 0 {
-        bits & 0x8000_0000
-    } else {
-        bits
-    })
+    f32::from_bits(if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits })
 }
 
 /// [`flush`] for f32, which is the only type that has it; others stay.
 fn flush_any<T: Real>(value: T) -> T {
-    if T::FORMAT == F32 {
-        T::of_bits(flush(f32::from_bits(value.bits() as u32)).bits())
-    } else {
-        value
-    }
+    if T::FORMAT == F32 { T::of_bits(flush(f32::from_bits(value.bits() as u32)).bits()) } else { value }
 }
 
 /// The result of an f32 instruction: any NaN is the one NaN.
@@ -307,21 +284,13 @@ fn flush_any<T: Real>(value: T) -> T {
 #[inline(always)]
 pub(crate) fn canonical(value: f32) -> f32 {
     let bits = value.to_bits();
-    f32::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 {
-        0x7fff_ffff
-    } else {
-        bits
-    })
+    f32::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { 0x7fff_ffff } else { bits })
 }
 
 /// The result of an f64 instruction: a NaN comes from the operands.
 #[inline(always)]
 pub(crate) fn inherit<const N: usize>(value: f64, operands: [f64; N]) -> f64 {
-    if value.to_bits() & (u64::MAX >> 1) > 0x7ff << 52 {
-        f64::nan(&operands)
-    } else {
-        value
-    }
+    if value.to_bits() & (u64::MAX >> 1) > 0x7ff << 52 { f64::nan(&operands) } else { value }
 }
 
 /// The smaller; -0 is below +0, and a number wins against NaN.
@@ -394,11 +363,7 @@ pub(crate) fn approximate(value: f32, f: impl Fn(f64) -> f64) -> f32 {
 /// The coarse f64 reciprocal and its kin: the upper half of the result, with subnormals flushed.
 pub(crate) fn coarse(value: f64, f: impl Fn(f64) -> f64) -> f64 {
     let flush = |value: f64| {
-        if value.is_subnormal() {
-            0.0f64.copysign(value)
-        } else {
-            value
-        }
+        if value.is_subnormal() { 0.0f64.copysign(value) } else { value }
     };
     let result = flush(inherit(f(flush(value)), [value]));
     f64::from_bits(result.to_bits() & !0xffff_ffff)
@@ -423,10 +388,7 @@ mod tests {
         let nan = f64::from_bits(0x7ff0_0000_0000_1234);
         assert_eq!(mul(2.0, nan, NEAREST).to_bits(), 0x7ff8_0000_0000_1234);
         assert_eq!(neg64(nan).to_bits(), nan.to_bits());
-        assert_eq!(
-            add(f64::INFINITY, f64::NEG_INFINITY, NEAREST).to_bits(),
-            0xfff8 << 48
-        );
+        assert_eq!(add(f64::INFINITY, f64::NEG_INFINITY, NEAREST).to_bits(), 0xfff8 << 48);
         assert_eq!(add(Half(0x7c00), Half(0xfc00), NEAREST), Half(0x7fff));
     }
 
@@ -465,10 +427,7 @@ mod tests {
         assert_eq!(third(Rounding::Zero), third(Rounding::Down));
         let root = |rounding| sqrt(2.0f64, mode(rounding)).to_bits();
         assert_eq!(root(Rounding::Up), root(Rounding::Zero) + 1);
-        assert_eq!(
-            fma(f32::MAX, 2.0, f32::NEG_INFINITY, NEAREST),
-            f32::NEG_INFINITY
-        );
+        assert_eq!(fma(f32::MAX, 2.0, f32::NEG_INFINITY, NEAREST), f32::NEG_INFINITY);
         assert_eq!(div(1.0f32, 0.0, mode(Rounding::Zero)), f32::INFINITY);
     }
 }

@@ -124,11 +124,7 @@ mod tests {
 
     #[test]
     fn reset_restores_constants_and_zeroes_registers() {
-        let layout = Layout {
-            words: vec![5, 0],
-            doubles: vec![9],
-            predicates: 2,
-        };
+        let layout = Layout { words: vec![5, 0], doubles: vec![9], predicates: 2 };
         let mut frame = Frame::default();
         frame.reset(&layout);
         frame.row_mut::<u32>(1).0[3] = 8;

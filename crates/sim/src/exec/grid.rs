@@ -146,10 +146,7 @@ pub fn run(launch: &Launch<'_>) -> Result<Statistics, Fault> {
 
 impl<'a> Prepared<'a> {
     fn new(launch: &Launch<'a>) -> Result<Self, Fault> {
-        let shared_size = launch
-            .kernel
-            .static_shared
-            .saturating_add(launch.dynamic_shared);
+        let shared_size = launch.kernel.static_shared.saturating_add(launch.dynamic_shared);
         let mut prepared = Self {
             program: launch.program,
             kernel: launch.kernel,
@@ -182,42 +179,24 @@ impl<'a> Prepared<'a> {
         let limit = limit.min(launch.kernel.max_threads_per_block.unwrap_or(limit));
         let same = launch.program.kernel(&launch.kernel.name);
         let refusals = [
+            (launch.grid.contains(&0) || launch.block.contains(&0), "grid or block is empty"),
+            (threads > u64::from(limit), "block has more threads than the kernel allows"),
             (
-                launch.grid.contains(&0) || launch.block.contains(&0),
-                "grid or block is empty",
-            ),
-            (
-                threads > u64::from(limit),
-                "block has more threads than the kernel allows",
-            ),
-            (
-                launch
-                    .kernel
-                    .required_block
-                    .is_some_and(|block| block != launch.block),
+                launch.kernel.required_block.is_some_and(|block| block != launch.block),
                 "block differs from the kernel's .reqntid",
             ),
             (
                 self.shared_size > launch.device.max_shared_per_block,
                 "block needs more shared memory than the device has",
             ),
-            (
-                launch.params.len() < launch.kernel.param_size,
-                "parameter buffer is too small",
-            ),
+            (launch.params.len() < launch.kernel.param_size, "parameter buffer is too small"),
             (
                 launch.globals.len() != launch.program.globals.len(),
                 "number of global addresses differs from the number of globals",
             ),
-            (
-                same.is_none_or(|kernel| kernel.function != launch.kernel.function),
-                "kernel belongs to another program",
-            ),
+            (same.is_none_or(|kernel| kernel.function != launch.kernel.function), "kernel belongs to another program"),
         ];
-        refusals
-            .iter()
-            .find(|refusal| refusal.0)
-            .map(|refusal| refusal.1)
+        refusals.iter().find(|refusal| refusal.0).map(|refusal| refusal.1)
     }
 
     /// The next block to begin, and which of its warps goes first.
@@ -256,26 +235,16 @@ struct Order {
 
 impl Order {
     fn new(grid: [u32; 3], schedule: Schedule) -> Self {
-        let product = grid
-            .iter()
-            .try_fold(1u64, |n, &d| n.checked_mul(u64::from(d)));
+        let product = grid.iter().try_fold(1u64, |n, &d| n.checked_mul(u64::from(d)));
         let blocks = product.unwrap_or(u64::MAX).max(1);
         let Schedule::Shuffled(seed) = schedule else {
-            return Self {
-                blocks,
-                factor: 1,
-                offset: 0,
-            };
+            return Self { blocks, factor: 1, offset: 0 };
         };
         let mut factor = mix(seed) % blocks;
         while greatest_common_divisor(factor, blocks) != 1 {
             factor += 1;
         }
-        Self {
-            blocks,
-            factor,
-            offset: mix(seed ^ u64::MAX) % blocks,
-        }
+        Self { blocks, factor, offset: mix(seed ^ u64::MAX) % blocks }
     }
 
     /// The block at a position, and a number that picks its first warp.
@@ -312,12 +281,8 @@ fn layouts(launch: &Launch<'_>) -> Vec<Layout> {
             let mut layout = function.layout.clone();
             for patch in &function.patches {
                 layout.doubles[patch.row as usize] = match patch.value {
-                    Late::Global(index, offset) => {
-                        launch.globals[index].wrapping_add_signed(offset)
-                    }
-                    Late::DynamicShared(offset) => {
-                        u64::from(launch.kernel.static_shared).wrapping_add_signed(offset)
-                    }
+                    Late::Global(index, offset) => launch.globals[index].wrapping_add_signed(offset),
+                    Late::DynamicShared(offset) => u64::from(launch.kernel.static_shared).wrapping_add_signed(offset),
                 };
             }
             layout

@@ -19,8 +19,7 @@ fn wide_vectors() -> bool {
     *WIDE.get_or_init(|| {
         #[cfg(target_arch = "x86_64")]
         {
-            std::arch::is_x86_feature_detected!("avx2")
-                && std::arch::is_x86_feature_detected!("fma")
+            std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
         }
         #[cfg(not(target_arch = "x86_64"))]
         {
@@ -108,11 +107,7 @@ pub(crate) fn select<R: InFile>() -> Handler {
         let (a, b) = (*unit.frame.row::<R>(op.a), unit.frame.row::<R>(op.b));
         let mut result = *b;
         for lane in 0..LANES {
-            result[lane] = if chosen & (1 << lane) != 0 {
-                a[lane]
-            } else {
-                b[lane]
-            };
+            result[lane] = if chosen & (1 << lane) != 0 { a[lane] } else { b[lane] };
         }
         unit.frame.row_mut::<R>(op.d).merge(&result, unit.active);
         Control::Next

@@ -41,11 +41,7 @@ pub(crate) struct SegmentCache {
 
 impl Default for Segment {
     fn default() -> Self {
-        Self {
-            base: 0,
-            size: 0,
-            host: std::ptr::null_mut(),
-        }
+        Self { base: 0, size: 0, host: std::ptr::null_mut() }
     }
 }
 
@@ -57,22 +53,14 @@ impl Segment {
         if offset > self.size || self.size - offset < bytes {
             return None;
         }
-        Some(HostBytes {
-            start: self.host.wrapping_add(offset as usize),
-            len: bytes,
-        })
+        Some(HostBytes { start: self.host.wrapping_add(offset as usize), len: bytes })
     }
 }
 
 impl SegmentCache {
     /// The host memory of `bytes` bytes at `address`, asking `memory` only if it is news.
     #[inline(always)]
-    pub(crate) fn place(
-        &mut self,
-        memory: &dyn Memory,
-        address: u64,
-        bytes: u64,
-    ) -> Option<HostBytes> {
+    pub(crate) fn place(&mut self, memory: &dyn Memory, address: u64, bytes: u64) -> Option<HostBytes> {
         for entry in &self.entries {
             if let Some(place) = entry.place(address, bytes) {
                 return Some(place);
@@ -228,10 +216,7 @@ impl SharedMemory {
     /// Zeroed shared memory of `size` bytes.
     pub(crate) fn new(size: u64) -> Self {
         let lines = size.div_ceil(128) as usize;
-        Self {
-            lines: std::iter::repeat_with(Line::default).take(lines).collect(),
-            size,
-        }
+        Self { lines: std::iter::repeat_with(Line::default).take(lines).collect(), size }
     }
 
     /// Clears the memory for the next block.
@@ -270,28 +255,17 @@ pub(crate) mod tests {
         /// Zeroed memory of `size` bytes at `base`, which is a multiple of 128.
         pub(crate) fn new(base: u64, size: u64) -> Self {
             let shared = SharedMemory::new(size);
-            Self {
-                base,
-                words: shared.lines,
-                size,
-            }
+            Self { base, words: shared.lines, size }
         }
 
         fn all(&self) -> Segment {
-            Segment {
-                base: self.base,
-                size: self.size,
-                host: self.words.as_ptr().cast_mut().cast(),
-            }
+            Segment { base: self.base, size: self.size, host: self.words.as_ptr().cast_mut().cast() }
         }
 
         /// Writes values at a byte offset.
         pub(crate) fn write<T: Word>(&self, offset: u64, values: &[T]) {
             let bytes = values.len() as u64 * T::SIZE;
-            let place = self
-                .all()
-                .place(self.base + offset, bytes)
-                .expect("in bounds");
+            let place = self.all().place(self.base + offset, bytes).expect("in bounds");
             for (index, &value) in values.iter().enumerate() {
                 place.store(index, value);
             }
@@ -300,10 +274,7 @@ pub(crate) mod tests {
         /// Reads values at a byte offset.
         pub(crate) fn read<T: Word>(&self, offset: u64, count: usize) -> Vec<T> {
             let bytes = count as u64 * T::SIZE;
-            let place = self
-                .all()
-                .place(self.base + offset, bytes)
-                .expect("in bounds");
+            let place = self.all().place(self.base + offset, bytes).expect("in bounds");
             (0..count).map(|index| place.load(index)).collect()
         }
     }

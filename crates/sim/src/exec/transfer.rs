@@ -73,13 +73,7 @@ impl Warp {
 
     /// Enters a function. Lanes that call another one stay behind, to call it in their turn.
     fn call(&mut self, index: usize, op: &Op, worker: &Worker<'_>) -> Result<(), Trap> {
-        let Fragment {
-            pc,
-            mask,
-            frame: caller,
-            depth,
-            ..
-        } = self.fragments[index];
+        let Fragment { pc, mask, frame: caller, depth, .. } = self.fragments[index];
         let from = &self.frames[caller as usize];
         let site = &worker.function(from.function).calls[op.imm as usize];
         let (callee, lanes) = callee(site, from, mask, worker)?;
@@ -140,9 +134,7 @@ impl Warp {
         let fragment = self.fragments.swap_remove(index);
         let mut frame = Some(fragment.frame);
         while let Some(index) = frame {
-            frame = self.frames[index as usize]
-                .caller
-                .map(|caller| caller.frame);
+            frame = self.frames[index as usize].caller.map(|caller| caller.frame);
             self.release(index, fragment.mask);
         }
         self.state.live &= !fragment.mask;
@@ -174,12 +166,7 @@ impl Warp {
 }
 
 /// The function that the first lane calls, and the lanes that call the same.
-fn callee(
-    site: &CallSite,
-    frame: &Frame,
-    mask: u32,
-    worker: &Worker<'_>,
-) -> Result<(u32, u32), Trap> {
+fn callee(site: &CallSite, frame: &Frame, mask: u32, worker: &Worker<'_>) -> Result<(u32, u32), Trap> {
     let register = match site.callee {
         Callee::Direct(function) => return Ok((function, mask)),
         Callee::Indirect(register) => register,
@@ -191,8 +178,7 @@ fn callee(
     let Some((index, function)) = index else {
         return Err(Trap::new(FaultKind::InvalidProgramCounter, leader));
     };
-    if function.params.len() != site.arguments.len() || function.returns.len() != site.results.len()
-    {
+    if function.params.len() != site.arguments.len() || function.returns.len() != site.results.len() {
         return Err(Trap::new(FaultKind::InvalidProgramCounter, leader));
     }
     let same = Lanes(mask).filter(|&lane| row[lane] == address);

@@ -43,12 +43,7 @@ pub(crate) struct WarpState {
 
 impl Default for WarpState {
     fn default() -> Self {
-        Self {
-            index: 0,
-            thread: [[0; LANES]; 3],
-            local: Vec::new(),
-            live: 0,
-        }
+        Self { index: 0, thread: [[0; LANES]; 3], local: Vec::new(), live: 0 }
     }
 }
 
@@ -114,14 +109,7 @@ impl Warp {
         let words = worker.function(function).local_size / 8;
         self.state.local.clear();
         self.state.local.resize(words as usize, Row::splat(0));
-        self.fragments.push(Fragment {
-            pc: 0,
-            mask,
-            frame,
-            depth: 0,
-            turns: 0,
-            state: State::Ready,
-        });
+        self.fragments.push(Fragment { pc: 0, mask, frame, depth: 0, turns: 0, state: State::Ready });
     }
 
     /// Runs until the threads end, wait, or have taken `turn` backward branches.
@@ -159,11 +147,7 @@ impl Warp {
     pub(crate) fn first_waiting(&self) -> Option<(usize, u32, u32)> {
         let fragment = self.fragments.first()?;
         let function = self.frames[fragment.frame as usize].function;
-        Some((
-            fragment.mask.trailing_zeros() as usize,
-            function,
-            fragment.pc,
-        ))
+        Some((fragment.mask.trailing_zeros() as usize, function, fragment.pc))
     }
 
     /// Ends the waits that are over, and merges fragments that have met.
@@ -171,10 +155,7 @@ impl Warp {
         for index in 0..self.fragments.len() {
             let fragment = self.fragments[index];
             match fragment.state {
-                State::Barrier {
-                    index: number,
-                    phase,
-                } => {
+                State::Barrier { index: number, phase } => {
                     let Some(votes) = block.barriers[number].result(phase) else {
                         continue;
                     };
@@ -187,9 +168,7 @@ impl Warp {
                 State::Converging { needed } if needed & self.state.live & !fragment.mask == 0 => {
                     self.fragments[index].state = State::Ready;
                 }
-                State::Gathering { needed }
-                    if needed & self.state.live & !self.gathered(needed) == 0 =>
-                {
+                State::Gathering { needed } if needed & self.state.live & !self.gathered(needed) == 0 => {
                     // All the lanes named are here: each group goes on from where it is.
                     for other in &mut self.fragments {
                         if other.state == (State::Gathering { needed }) {
@@ -208,10 +187,7 @@ impl Warp {
 
     /// The lanes that wait for the same lanes.
     fn gathered(&self, needed: u32) -> u32 {
-        let same = self
-            .fragments
-            .iter()
-            .filter(|it| it.state == State::Gathering { needed });
+        let same = self.fragments.iter().filter(|it| it.state == State::Gathering { needed });
         same.fold(0, |lanes, fragment| lanes | fragment.mask)
     }
 
@@ -269,30 +245,14 @@ impl Warp {
         fragment.pc = stop.pc;
         let function = self.frames[fragment.frame as usize].function;
         let op = &worker.code(function)[stop.pc as usize];
-        self.settle(index, &stop, op, block, worker)
-            .map_err(|trap| Failure {
-                trap,
-                function,
-                line: op.line,
-            })
+        self.settle(index, &stop, op, block, worker).map_err(|trap| Failure { trap, function, line: op.line })
     }
 
     /// Executes a fragment's instructions one after the other, as long as all its lanes stay together.
-    fn follow(
-        &mut self,
-        index: usize,
-        fuel: &mut u32,
-        block: &mut BlockState,
-        worker: &mut Worker<'_>,
-    ) -> Stop {
+    fn follow(&mut self, index: usize, fuel: &mut u32, block: &mut BlockState, worker: &mut Worker<'_>) -> Stop {
         let alone = self.fragments.len() == 1;
         let meeting = self.meeting_point(index);
-        let Fragment {
-            mut pc,
-            mask,
-            frame,
-            ..
-        } = self.fragments[index];
+        let Fragment { mut pc, mask, frame, .. } = self.fragments[index];
         let frame = &mut self.frames[frame as usize];
         let code = worker.code(frame.function);
         let mut unit = worker.unit(frame, &mut self.state, block);
@@ -330,13 +290,7 @@ impl Warp {
         };
         let (needed, wait, trap) = (unit.needed, unit.wait, unit.trap);
         worker.count(executed, mask);
-        Stop {
-            outcome,
-            pc,
-            needed,
-            wait,
-            trap,
-        }
+        Stop { outcome, pc, needed, wait, trap }
     }
 
     /// Carries out what the last instruction of a path asked for.
@@ -397,10 +351,7 @@ impl Warp {
         if wait.arrive_only {
             fragment.pc += 1;
         } else {
-            fragment.state = State::Barrier {
-                index: wait.barrier,
-                phase,
-            };
+            fragment.state = State::Barrier { index: wait.barrier, phase };
         }
     }
 }
@@ -409,10 +360,7 @@ impl Fragment {
     /// Whether the lanes of both are at the same place and may go on together.
     fn meets(&self, other: &Self) -> bool {
         let at_barrier = |state| matches!(state, State::Barrier { .. });
-        self.pc == other.pc
-            && self.frame == other.frame
-            && !at_barrier(self.state)
-            && !at_barrier(other.state)
+        self.pc == other.pc && self.frame == other.frame && !at_barrier(self.state) && !at_barrier(other.state)
     }
 }
 

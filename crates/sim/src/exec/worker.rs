@@ -27,11 +27,7 @@ pub(crate) struct Worker<'l> {
 impl<'l> Worker<'l> {
     /// A worker that has done nothing.
     pub(crate) fn new(launch: &'l Prepared<'l>) -> Self {
-        Self {
-            launch,
-            cache: SegmentCache::default(),
-            statistics: Statistics::default(),
-        }
+        Self { launch, cache: SegmentCache::default(), statistics: Statistics::default() }
     }
 
     /// Runs blocks until none is left or the launch is stopped.

@@ -65,9 +65,7 @@ impl Module {
 
     /// The kernels: functions declared `.entry`.
     pub fn kernels(&self) -> impl Iterator<Item = &Function> {
-        self.functions
-            .iter()
-            .filter(|function| function.kind == FunctionKind::Entry)
+        self.functions.iter().filter(|function| function.kind == FunctionKind::Entry)
     }
 }
 

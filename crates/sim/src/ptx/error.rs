@@ -38,26 +38,12 @@ pub struct Error {
 
 impl Error {
     /// An error of any kind. `found` is the token as the message quotes it.
-    pub(super) fn new(
-        kind: ErrorKind,
-        span: Span,
-        expected: impl Into<String>,
-        found: impl Into<String>,
-    ) -> Self {
-        Self {
-            kind,
-            span,
-            expected: expected.into(),
-            found: found.into(),
-        }
+    pub(super) fn new(kind: ErrorKind, span: Span, expected: impl Into<String>, found: impl Into<String>) -> Self {
+        Self { kind, span, expected: expected.into(), found: found.into() }
     }
 
     /// A [`ErrorKind::Syntax`] error.
-    pub(super) fn syntax(
-        span: Span,
-        expected: impl Into<String>,
-        found: impl Into<String>,
-    ) -> Self {
+    pub(super) fn syntax(span: Span, expected: impl Into<String>, found: impl Into<String>) -> Self {
         Self::new(ErrorKind::Syntax, span, expected, found)
     }
 
@@ -100,17 +86,8 @@ impl Error {
 
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self {
-            span,
-            expected,
-            found,
-            ..
-        } = self;
-        write!(
-            f,
-            "line {}, column {}: expected {expected}, found {found}",
-            span.line, span.column
-        )
+        let Self { span, expected, found, .. } = self;
+        write!(f, "line {}, column {}: expected {expected}, found {found}", span.line, span.column)
     }
 }
 

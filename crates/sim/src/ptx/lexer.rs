@@ -51,10 +51,7 @@ impl Token<'_> {
         match self.kind {
             TokenKind::End => "the end of the text".into(),
             _ if self.text.chars().count() > LONGEST => {
-                format!(
-                    "'{dot}{}…'",
-                    self.text.chars().take(LONGEST).collect::<String>()
-                )
+                format!("'{dot}{}…'", self.text.chars().take(LONGEST).collect::<String>())
             }
             _ => format!("'{dot}{}'", self.text),
         }
@@ -63,13 +60,7 @@ impl Token<'_> {
 
 /// The tokens of `source`; the last one is [`TokenKind::End`]. The source must be shorter than 4 GiB.
 pub(super) fn tokens(source: &str) -> Vec<Token<'_>> {
-    let mut lexer = Lexer {
-        source,
-        offset: 0,
-        line: 1,
-        line_start: 0,
-        continuation: 0,
-    };
+    let mut lexer = Lexer { source, offset: 0, line: 1, line_start: 0, continuation: 0 };
     let mut tokens = Vec::with_capacity(source.len() / 4 + 1);
     loop {
         let token = lexer.next();
@@ -98,11 +89,7 @@ impl<'a> Lexer<'a> {
         let span = self.span();
         let start = self.offset;
         let Some(first) = self.byte(0) else {
-            return Token {
-                kind: TokenKind::End,
-                text: "",
-                span,
-            };
+            return Token { kind: TokenKind::End, text: "", span };
         };
         let (kind, text) = match first {
             b'0'..=b'9' => self.number(),
@@ -122,10 +109,7 @@ impl<'a> Lexer<'a> {
 
     fn span(&self) -> Span {
         let column = self.offset - self.line_start - self.continuation + 1;
-        Span {
-            line: self.line,
-            column: u32::try_from(column).unwrap_or(u32::MAX),
-        }
+        Span { line: self.line, column: u32::try_from(column).unwrap_or(u32::MAX) }
     }
 
     /// Moves over one byte and keeps count of lines and characters.
@@ -168,11 +152,7 @@ impl<'a> Lexer<'a> {
             }
             self.bump();
         }
-        Err(Token {
-            kind: TokenKind::Invalid("a comment that ends"),
-            text: "/*",
-            span,
-        })
+        Err(Token { kind: TokenKind::Invalid("a comment that ends"), text: "/*", span })
     }
 
     /// The word that starts here; `first` bytes belong to it whatever they are.
@@ -189,9 +169,7 @@ impl<'a> Lexer<'a> {
     fn dotted(&mut self) -> (TokenKind, &'a str) {
         let start = self.offset + 1;
         self.word(1);
-        while self.source.as_bytes()[self.offset..].starts_with(b"::")
-            && self.byte(2).is_some_and(is_word)
-        {
+        while self.source.as_bytes()[self.offset..].starts_with(b"::") && self.byte(2).is_some_and(is_word) {
             self.word(2);
         }
         (TokenKind::Dot, &self.source[start..self.offset])
@@ -215,10 +193,7 @@ impl<'a> Lexer<'a> {
                 _ => self.bump(),
             }
         }
-        (
-            TokenKind::Invalid("a closing quote on the same line"),
-            &self.source[start - 1..self.offset],
-        )
+        (TokenKind::Invalid("a closing quote on the same line"), &self.source[start - 1..self.offset])
     }
 
     fn number(&mut self) -> (TokenKind, &'a str) {
@@ -260,11 +235,7 @@ impl<'a> Lexer<'a> {
             self.bump();
         }
         let known = b"{}()[]<>,;:=+-*/%!~&|^?@.".contains(&rest[0]);
-        let kind = if known {
-            TokenKind::Symbol
-        } else {
-            TokenKind::Invalid("a character of PTX")
-        };
+        let kind = if known { TokenKind::Symbol } else { TokenKind::Invalid("a character of PTX") };
         (kind, &self.source[start..self.offset])
     }
 }
@@ -284,20 +255,13 @@ fn number_kind(text: &str) -> TokenKind {
     if let Some(digits) = strip_any(text, ["0f", "0F"]) {
         return hexadecimal(digits, 8)
             .and_then(|bits| u32::try_from(bits).ok())
-            .map_or(
-                TokenKind::Invalid("an f32 of 8 hexadecimal digits"),
-                TokenKind::Single,
-            );
+            .map_or(TokenKind::Invalid("an f32 of 8 hexadecimal digits"), TokenKind::Single);
     }
     if let Some(digits) = strip_any(text, ["0d", "0D"]) {
-        return hexadecimal(digits, 16).map_or(
-            TokenKind::Invalid("an f64 of 16 hexadecimal digits"),
-            TokenKind::Double,
-        );
+        return hexadecimal(digits, 16)
+            .map_or(TokenKind::Invalid("an f64 of 16 hexadecimal digits"), TokenKind::Double);
     }
-    let (digits, unsigned) = text
-        .strip_suffix('U')
-        .map_or((text, false), |digits| (digits, true));
+    let (digits, unsigned) = text.strip_suffix('U').map_or((text, false), |digits| (digits, true));
     integer(digits).map_or(TokenKind::Invalid("a number of at most 64 bits"), |value| {
         TokenKind::Integer(value, unsigned || i64::try_from(value).is_err())
     })

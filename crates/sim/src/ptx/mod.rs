@@ -26,22 +26,21 @@ mod validate;
 mod variable;
 
 pub use ast::{
-    Alias, BranchTargets, BranchTargetsId, CallTargets, CallTargetsId, Function, FunctionId,
-    FunctionKind, Instruction, Label, LabelId, Linkage, Location, Module, Parameter, Performance,
-    Predicate, Prototype, PrototypeId, PrototypeParameter, Register, SourceFile, Target,
-    TargetVariant, Texturing, Version,
+    Alias, BranchTargets, BranchTargetsId, CallTargets, CallTargetsId, Function, FunctionId, FunctionKind, Instruction,
+    Label, LabelId, Linkage, Location, Module, Parameter, Performance, Predicate, Prototype, PrototypeId,
+    PrototypeParameter, Register, SourceFile, Target, TargetVariant, Texturing, Version,
 };
 pub use error::{Error, ErrorKind, Span};
 pub use keyword::Keyword;
 pub use modifier::{
-    CacheLevel, CacheOperator, Compare, Eviction, Modifier, Operation, Rounding, Scope, Semantics,
-    Shape, ShuffleMode, Space, VoteMode,
+    CacheLevel, CacheOperator, Compare, Eviction, Modifier, Operation, Rounding, Scope, Semantics, Shape, ShuffleMode,
+    Space, VoteMode,
 };
 pub use name::{Name, Names};
 pub use opcode::Opcode;
 pub use operand::{
-    Address, Base, Call, CallSignature, Callee, GlobalId, Integer, LocalId, Operand, RegisterId,
-    Selector, Symbol, Tensor,
+    Address, Base, Call, CallSignature, Callee, GlobalId, Integer, LocalId, Operand, RegisterId, Selector, Symbol,
+    Tensor,
 };
 pub use scalar::{ScalarClass, ScalarType};
 pub use special::SpecialRegister;

@@ -39,11 +39,7 @@ impl Integer {
     /// The mathematical value.
     #[must_use]
     pub const fn value(self) -> i128 {
-        if self.negative {
-            self.bits.cast_signed() as i128
-        } else {
-            self.bits as i128
-        }
+        if self.negative { self.bits.cast_signed() as i128 } else { self.bits as i128 }
     }
 }
 
@@ -167,10 +163,7 @@ impl Selector {
             _ => return None,
         };
         let largest = if halves { b'3' } else { b'7' };
-        let fits = matches!(digits.len(), 1 | 2 | 4)
-            && digits
-                .bytes()
-                .all(|digit| (b'0'..=largest).contains(&digit));
+        let fits = matches!(digits.len(), 1 | 2 | 4) && digits.bytes().all(|digit| (b'0'..=largest).contains(&digit));
         if !fits {
             return None;
         }
@@ -178,10 +171,6 @@ impl Selector {
         for (index, digit) in indices.iter_mut().zip(digits.bytes()) {
             *index = digit - b'0';
         }
-        Some(Self {
-            halves,
-            indices,
-            count: u8::try_from(digits.len()).ok()?,
-        })
+        Some(Self { halves, indices, count: u8::try_from(digits.len()).ok()? })
     }
 }

@@ -112,10 +112,7 @@ impl ScalarType {
     /// The type spelled `text`, without its dot.
     #[must_use]
     pub fn from_name(text: &str) -> Option<Self> {
-        Self::ALL
-            .iter()
-            .copied()
-            .find(|scalar| scalar.name() == text)
+        Self::ALL.iter().copied().find(|scalar| scalar.name() == text)
     }
 
     /// The size in bytes that a variable of this type takes; sub-byte types take one byte.
@@ -127,9 +124,6 @@ impl ScalarType {
     /// Whether this is an integer or untyped-bits type.
     #[must_use]
     pub const fn is_integer_like(self) -> bool {
-        matches!(
-            self.class(),
-            ScalarClass::Bits | ScalarClass::Unsigned | ScalarClass::Signed
-        )
+        matches!(self.class(), ScalarClass::Bits | ScalarClass::Unsigned | ScalarClass::Signed)
     }
 }

@@ -148,9 +148,9 @@ fn functions_newer_than_the_driver_or_left_out_are_missing() {
 #[test]
 fn function_that_is_not_implemented_is_not_supported_and_counted() {
     let fixture = Fixture::new();
-    assert_eq!(cu!(fixture.api, cuGraphicsUnmapResources(0, ptr::null_mut(), ptr::null_mut())), CUresult::CUDA_ERROR_NOT_SUPPORTED);
-    assert_eq!(fixture.simulator.unsupported_calls(), [(Function::cuGraphicsUnmapResources, 1)]);
-    assert_eq!(fixture.simulator.calls(Function::cuGraphicsUnmapResources), 1);
+    assert_eq!(cu!(fixture.api, cuGraphicsUnregisterResource(ptr::null_mut())), CUresult::CUDA_ERROR_NOT_SUPPORTED);
+    assert_eq!(fixture.simulator.unsupported_calls(), [(Function::cuGraphicsUnregisterResource, 1)]);
+    assert_eq!(fixture.simulator.calls(Function::cuGraphicsUnregisterResource), 1);
 }
 
 #[test]

@@ -1,5 +1,8 @@
 //! Where a driver may lie.
-#![cfg_attr(all(target_os = "linux", not(miri)), expect(unsafe_code, reason = "the auxiliary vector is read through C"))]
+#![cfg_attr(
+    all(target_os = "linux", not(miri)),
+    expect(unsafe_code, reason = "the auxiliary vector is read through C")
+)]
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

@@ -10,8 +10,8 @@ use crate::exec::op::{Control, Handler, Op, Space};
 use crate::exec::program::Late;
 use crate::exec::unit::Unit;
 use crate::ptx::{
-    Address, Base, FunctionKind, Instruction, Modifier, Operand, ScalarClass, ScalarType,
-    Semantics, Space as State, Symbol,
+    Address, Base, FunctionKind, Instruction, Modifier, Operand, ScalarClass, ScalarType, Semantics, Space as State,
+    Symbol,
 };
 
 /// The row of an address that needs no register: a parameter's.
@@ -37,10 +37,8 @@ impl Lowerer<'_> {
         let elements = elements(destination);
         let align = scalar.bytes() * elements.len() as u64;
         // An element that overwrites the address register goes last.
-        let (last, first): (Vec<_>, Vec<_>) = elements
-            .iter()
-            .enumerate()
-            .partition(|(_, element)| self.is_row(element, target));
+        let (last, first): (Vec<_>, Vec<_>) =
+            elements.iter().enumerate().partition(|(_, element)| self.is_row(element, target));
         for (index, element) in first.into_iter().chain(last) {
             let offset = index as u64 * scalar.bytes();
             let slot = match element {
@@ -51,8 +49,7 @@ impl Lowerer<'_> {
             };
             let (d, double) = row(slot)?;
             let uniform = target.row == NO_ROW;
-            let run = load_handler(scalar, double, uniform)
-                .ok_or_else(|| Refusal::scalar(instruction, scalar))?;
+            let run = load_handler(scalar, double, uniform).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
             self.access(run, target, offset, align).d = d;
         }
         self.fence_after(instruction);
@@ -79,16 +76,11 @@ impl Lowerer<'_> {
                 Operand::Element(register, part) => self.element(*register, *part),
                 other => {
                     let row = self.source(other, scalar)?;
-                    if scalar.bits() == 64 {
-                        Slot::Double(row)
-                    } else {
-                        Slot::Word(row)
-                    }
+                    if scalar.bits() == 64 { Slot::Double(row) } else { Slot::Word(row) }
                 }
             };
             let (b, double) = row(slot)?;
-            let run = store_handler(scalar, double)
-                .ok_or_else(|| Refusal::scalar(instruction, scalar))?;
+            let run = store_handler(scalar, double).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
             self.access(run, target, offset, align).b = b;
         }
         Ok(())
@@ -135,40 +127,24 @@ impl Lowerer<'_> {
     }
 
     /// Decodes a memory operand.
-    pub(super) fn target(
-        &mut self,
-        instruction: &Instruction,
-        address: Address,
-    ) -> Lowered<Target> {
+    pub(super) fn target(&mut self, instruction: &Instruction, address: Address) -> Lowered<Target> {
         let offset = address.offset as u64;
         let space = match state(instruction) {
             None => Space::Generic,
             Some(State::Global | State::Const) => Space::Global,
             Some(State::Shared | State::SharedCta | State::SharedCluster) => Space::Shared,
             Some(State::Local) => Space::Local,
-            Some(State::Param | State::ParamEntry) if self.function.kind == FunctionKind::Entry => {
-                Space::Param
-            }
+            Some(State::Param | State::ParamEntry) if self.function.kind == FunctionKind::Entry => Space::Param,
             Some(_) => Space::Local,
         };
         match address.base {
             Base::Register(register) => {
                 let (row, double) = row(self.slot(register))?;
-                Ok(Target {
-                    space,
-                    row,
-                    narrow: !double,
-                    offset,
-                })
+                Ok(Target { space, row, narrow: !double, offset })
             }
             Base::Absolute => {
                 let row = self.double(0);
-                Ok(Target {
-                    space,
-                    row,
-                    narrow: false,
-                    offset,
-                })
+                Ok(Target { space, row, narrow: false, offset })
             }
             Base::Symbol(symbol) => self.symbol_target(symbol, offset),
         }
@@ -183,12 +159,7 @@ impl Lowerer<'_> {
                 Place::DynamicShared => Home::DynamicShared,
                 Place::Device(index) => {
                     let row = self.late(Late::Global(index, 0));
-                    return Ok(Target {
-                        space: Space::Global,
-                        row,
-                        narrow: false,
-                        offset,
-                    });
+                    return Ok(Target { space: Space::Global, row, narrow: false, offset });
                 }
             },
             Symbol::Function(_) => return Err(Refusal::operand("an address of memory")),
@@ -199,22 +170,11 @@ impl Lowerer<'_> {
             Home::Shared(base) => (Space::Shared, self.double(base), offset),
             Home::DynamicShared => (Space::Shared, self.late(Late::DynamicShared(0)), offset),
         };
-        Ok(Target {
-            space,
-            row,
-            narrow: false,
-            offset,
-        })
+        Ok(Target { space, row, narrow: false, offset })
     }
 
     /// Appends an access to an element of a memory operand.
-    pub(super) fn access(
-        &mut self,
-        run: Handler,
-        target: Target,
-        element: u64,
-        align: u64,
-    ) -> &mut Op {
+    pub(super) fn access(&mut self, run: Handler, target: Target, element: u64, align: u64) -> &mut Op {
         self.push(Op {
             imm: target.offset.wrapping_add(element),
             a: target.row,
@@ -233,11 +193,7 @@ impl Lowerer<'_> {
             Operand::Element(register, part) => self.element(*register, *part),
             _ => return false,
         };
-        let address = if target.narrow {
-            Slot::Word(target.row)
-        } else {
-            Slot::Double(target.row)
-        };
+        let address = if target.narrow { Slot::Word(target.row) } else { Slot::Double(target.row) };
         slot == address
     }
 
@@ -262,9 +218,7 @@ fn run_fence(_unit: &mut Unit<'_>, _op: &Op) -> Control {
 fn run_frame_address(unit: &mut Unit<'_>, op: &Op) -> Control {
     let address = unit.frame.local.wrapping_add(op.imm);
     let active = unit.active;
-    unit.frame
-        .row_mut::<u64>(op.d)
-        .merge(&[address; 32], active);
+    unit.frame.row_mut::<u64>(op.d).merge(&[address; 32], active);
     Control::Next
 }
 
@@ -278,21 +232,15 @@ fn row(slot: Slot) -> Lowered<(u32, bool)> {
 
 /// The state space that an instruction names.
 fn state(instruction: &Instruction) -> Option<State> {
-    instruction
-        .modifiers
-        .iter()
-        .find_map(|modifier| match modifier {
-            Modifier::Space(space) => Some(*space),
-            _ => None,
-        })
+    instruction.modifiers.iter().find_map(|modifier| match modifier {
+        Modifier::Space(space) => Some(*space),
+        _ => None,
+    })
 }
 
 /// The first type of an instruction.
 pub(super) fn scalar(instruction: &Instruction) -> Lowered<ScalarType> {
-    instruction
-        .types()
-        .next()
-        .ok_or_else(|| Refusal::form(instruction))
+    instruction.types().next().ok_or_else(|| Refusal::form(instruction))
 }
 
 fn elements(operand: &Operand) -> &[Operand] {
@@ -304,11 +252,7 @@ fn elements(operand: &Operand) -> &[Operand] {
 
 /// A type whose register is as wide as a value of this one.
 fn register_type(scalar: ScalarType) -> ScalarType {
-    if scalar.bits() == 64 {
-        ScalarType::B64
-    } else {
-        ScalarType::B32
-    }
+    if scalar.bits() == 64 { ScalarType::B64 } else { ScalarType::B32 }
 }
 
 fn load_handler(scalar: ScalarType, double: bool, uniform: bool) -> Option<Handler> {

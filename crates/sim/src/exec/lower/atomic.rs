@@ -16,13 +16,10 @@ impl Lowerer<'_> {
             return Err(Refusal::form(instruction));
         };
         let scalar = scalar(instruction)?;
-        let operation = instruction
-            .modifiers
-            .iter()
-            .find_map(|modifier| match modifier {
-                Modifier::Operation(operation) => Some(*operation),
-                _ => None,
-            });
+        let operation = instruction.modifiers.iter().find_map(|modifier| match modifier {
+            Modifier::Operation(operation) => Some(*operation),
+            _ => None,
+        });
         let target = self.target(instruction, *address)?;
         let flushes = target.space == Space::Global;
         let run = operation
@@ -36,11 +33,7 @@ impl Lowerer<'_> {
             _ => b,
         };
         let sink = Operand::Sink;
-        let destination = if returns {
-            &instruction.operands[0]
-        } else {
-            &sink
-        };
+        let destination = if returns { &instruction.operands[0] } else { &sink };
         let d = self.destination(destination, scalar)?;
         let op = self.access(run, target, 0, scalar.bytes());
         (op.d, op.b, op.c) = (d, b, c);
@@ -56,9 +49,7 @@ fn atomic_handler(operation: Operation, scalar: ScalarType, flushes: bool) -> Op
                 Operation::Or => atomic::<$word, $raw, _>(|old, b, _| old | b),
                 Operation::Xor => atomic::<$word, $raw, _>(|old, b, _| old ^ b),
                 Operation::Exchange => atomic::<$word, $raw, _>(|_, b, _| b),
-                Operation::CompareAndSwap => {
-                    atomic::<$word, $raw, _>(|old, b, c| if old == b { c } else { old })
-                }
+                Operation::CompareAndSwap => atomic::<$word, $raw, _>(|old, b, c| if old == b { c } else { old }),
                 Operation::Add => atomic::<$word, $raw, _>(|old, b, _| old.wrapping_add(b)),
                 _ => return integer_atomic(operation, scalar),
             }
@@ -87,18 +78,18 @@ fn integer_atomic(operation: Operation, scalar: ScalarType) -> Option<Handler> {
         (Operation::Max, ScalarType::U32) => atomic::<u32, u32, _>(|old, b, _| old.max(b)),
         (Operation::Min, ScalarType::U64) => atomic::<u64, u64, _>(|old, b, _| old.min(b)),
         (Operation::Max, ScalarType::U64) => atomic::<u64, u64, _>(|old, b, _| old.max(b)),
-        (Operation::Min, ScalarType::S32) => atomic::<u32, u32, _>(|old, b, _| {
-            old.cast_signed().min(b.cast_signed()).cast_unsigned()
-        }),
-        (Operation::Max, ScalarType::S32) => atomic::<u32, u32, _>(|old, b, _| {
-            old.cast_signed().max(b.cast_signed()).cast_unsigned()
-        }),
-        (Operation::Min, ScalarType::S64) => atomic::<u64, u64, _>(|old, b, _| {
-            old.cast_signed().min(b.cast_signed()).cast_unsigned()
-        }),
-        (Operation::Max, ScalarType::S64) => atomic::<u64, u64, _>(|old, b, _| {
-            old.cast_signed().max(b.cast_signed()).cast_unsigned()
-        }),
+        (Operation::Min, ScalarType::S32) => {
+            atomic::<u32, u32, _>(|old, b, _| old.cast_signed().min(b.cast_signed()).cast_unsigned())
+        }
+        (Operation::Max, ScalarType::S32) => {
+            atomic::<u32, u32, _>(|old, b, _| old.cast_signed().max(b.cast_signed()).cast_unsigned())
+        }
+        (Operation::Min, ScalarType::S64) => {
+            atomic::<u64, u64, _>(|old, b, _| old.cast_signed().min(b.cast_signed()).cast_unsigned())
+        }
+        (Operation::Max, ScalarType::S64) => {
+            atomic::<u64, u64, _>(|old, b, _| old.cast_signed().max(b.cast_signed()).cast_unsigned())
+        }
         (Operation::Increment, ScalarType::U32) => {
             atomic::<u32, u32, _>(|old, b, _| if old >= b { 0 } else { old + 1 })
         }
@@ -117,8 +108,6 @@ fn float_add(flushes: bool) -> Handler {
             flush(canonical(sum)).to_bits()
         })
     } else {
-        atomic::<u32, u32, _>(|old, b, _| {
-            canonical(f32::from_bits(old) + f32::from_bits(b)).to_bits()
-        })
+        atomic::<u32, u32, _>(|old, b, _| canonical(f32::from_bits(old) + f32::from_bits(b)).to_bits())
     }
 }

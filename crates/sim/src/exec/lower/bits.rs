@@ -21,12 +21,12 @@ pub(super) fn bits(instruction: &Instruction, scalar: ScalarType) -> Option<Hand
         O::Bfind => return find_bit(scalar, keyword("shiftamt")),
         // The 32-bit forms read the low byte of position and length.
         O::Bfe => match scalar {
-            ScalarType::U32 => ternary(|a: u32, p: u32, n: u32| {
-                extract_bits(u64::from(a), p & 0xff, n & 0xff, 32, false) as u32
-            }),
-            ScalarType::S32 => ternary(|a: u32, p: u32, n: u32| {
-                extract_bits(u64::from(a), p & 0xff, n & 0xff, 32, true) as u32
-            }),
+            ScalarType::U32 => {
+                ternary(|a: u32, p: u32, n: u32| extract_bits(u64::from(a), p & 0xff, n & 0xff, 32, false) as u32)
+            }
+            ScalarType::S32 => {
+                ternary(|a: u32, p: u32, n: u32| extract_bits(u64::from(a), p & 0xff, n & 0xff, 32, true) as u32)
+            }
             ScalarType::U64 => ternary(|a: u64, p: u32, n: u32| extract_bits(a, p, n, 64, false)),
             ScalarType::S64 => ternary(|a: u64, p: u32, n: u32| extract_bits(a, p, n, 64, true)),
             _ => return None,
@@ -39,16 +39,10 @@ pub(super) fn bits(instruction: &Instruction, scalar: ScalarType) -> Option<Hand
         O::Prmt if instruction.modifiers.len() == 1 => ternary(permute_bytes),
         O::Shf => funnel(instruction, keyword("wrap"), keyword("l"))?,
         O::Bmsk if keyword("clamp") => binary(|p: u32, n: u32| {
-            let mask = if n >= 32 {
-                u64::from(u32::MAX)
-            } else {
-                (1u64 << n) - 1
-            };
+            let mask = if n >= 32 { u64::from(u32::MAX) } else { (1u64 << n) - 1 };
             if p >= 32 { 0 } else { (mask << p) as u32 }
         }),
-        O::Bmsk if keyword("wrap") => {
-            binary(|p: u32, n: u32| (((1u64 << (n & 31)) - 1) << (p & 31)) as u32)
-        }
+        O::Bmsk if keyword("wrap") => binary(|p: u32, n: u32| (((1u64 << (n & 31)) - 1) << (p & 31)) as u32),
         _ => return None,
     })
 }

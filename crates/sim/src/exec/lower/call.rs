@@ -23,12 +23,8 @@ impl Lowerer<'_> {
                 if target.body.is_none() {
                     return self.system_call(self.context.module.text(target.name));
                 }
-                if target.parameters.len() != call.arguments.len()
-                    || target.returns.len() != call.returns.len()
-                {
-                    return Err(Refusal(
-                        "the call does not fit its function's signature".into(),
-                    ));
+                if target.parameters.len() != call.arguments.len() || target.returns.len() != call.returns.len() {
+                    return Err(Refusal("the call does not fit its function's signature".into()));
                 }
                 program::Callee::Direct(id.0)
             }
@@ -56,11 +52,7 @@ impl Lowerer<'_> {
             };
             results.push(offset);
         }
-        self.out.calls.push(CallSite {
-            callee,
-            arguments,
-            results,
-        });
+        self.out.calls.push(CallSite { callee, arguments, results });
         let site = self.out.calls.len() as u64 - 1;
         self.diverging(|_, _| Control::Call).imm = site;
         for (slot, offset) in registers {
@@ -106,9 +98,7 @@ impl Lowerer<'_> {
                 self.copy_to_frame(Slot::Double(row), offset)?;
                 Ok(offset)
             }
-            _ => Err(Refusal::operand(
-                "a .param variable, a register or an immediate",
-            )),
+            _ => Err(Refusal::operand("a .param variable, a register or an immediate")),
         }
     }
 
@@ -126,12 +116,7 @@ impl Lowerer<'_> {
             Slot::Double(row) => (load::<u64, u64>(), row),
             Slot::Predicate(_) => return Err(Refusal("predicates cannot be passed".into())),
         };
-        self.push(Op {
-            d,
-            imm: offset,
-            space: Space::Frame,
-            ..Op::new(run)
-        });
+        self.push(Op { d, imm: offset, space: Space::Frame, ..Op::new(run) });
         Ok(())
     }
 
@@ -142,12 +127,7 @@ impl Lowerer<'_> {
             Slot::Double(row) => (store::<u64, u64>(), row),
             Slot::Predicate(_) => return Err(Refusal("predicates cannot be passed".into())),
         };
-        self.push(Op {
-            b,
-            imm: offset,
-            space: Space::Frame,
-            ..Op::new(run)
-        });
+        self.push(Op { b, imm: offset, space: Space::Frame, ..Op::new(run) });
         Ok(())
     }
 }

@@ -18,9 +18,7 @@ impl Lowerer<'_> {
         let [to, from] = types[..] else {
             return Err(Refusal::form(instruction));
         };
-        if let ([destination, high, low], ScalarType::F16x2 | ScalarType::Bf16x2) =
-            (&instruction.operands[..], to)
-        {
+        if let ([destination, high, low], ScalarType::F16x2 | ScalarType::Bf16x2) = (&instruction.operands[..], to) {
             return self.convert_pair(instruction, destination, [high, low], to, from);
         }
         let [destination, source] = &instruction.operands[..] else {
@@ -48,11 +46,7 @@ impl Lowerer<'_> {
         to: ScalarType,
         from: ScalarType,
     ) -> Lowered {
-        let half = if to == ScalarType::F16x2 {
-            ScalarType::F16
-        } else {
-            ScalarType::Bf16
-        };
+        let half = if to == ScalarType::F16x2 { ScalarType::F16 } else { ScalarType::Bf16 };
         let mode = self.word(conversion(instruction, half, from)?.into_raw());
         let run = general(from, half).ok_or_else(|| Refusal::form(instruction))?;
         let mut halves = [0; 2];
@@ -71,9 +65,7 @@ impl Lowerer<'_> {
 /// The conversions that compilers emit all the time, without a detour.
 fn direct(instruction: &Instruction, to: ScalarType, from: ScalarType) -> Option<Handler> {
     let written = written(instruction);
-    let special = instruction.has(Modifier::Saturate)
-        || instruction.has(Modifier::FlushToZero)
-        || relu(instruction);
+    let special = instruction.has(Modifier::Saturate) || instruction.has(Modifier::FlushToZero) || relu(instruction);
     if special {
         return None;
     }
@@ -94,13 +86,9 @@ fn direct(instruction: &Instruction, to: ScalarType, from: ScalarType) -> Option
         (S::S32, S::F32, Some(Written::IntegerZero)) => unary(|a: f32| a as i32),
         (S::U32, S::F32, Some(Written::IntegerZero)) => unary(|a: f32| a as u32),
         (S::F32, S::F64, Some(Written::NearestEven)) => unary(|a: f64| canonical(a as f32)),
-        (S::F64, S::F32, None) => unary(|a: f32| {
-            if a.is_nan() {
-                f64::from_bits(0x7fff_ffff_e000_0000)
-            } else {
-                f64::from(a)
-            }
-        }),
+        (S::F64, S::F32, None) => {
+            unary(|a: f32| if a.is_nan() { f64::from_bits(0x7fff_ffff_e000_0000) } else { f64::from(a) })
+        }
         (S::F32, S::F32, None) => unary(canonical),
         _ => return None,
     })
@@ -134,13 +122,10 @@ fn integer_to_integer(to: ScalarType, from: ScalarType) -> Option<Handler> {
 }
 
 fn written(instruction: &Instruction) -> Option<Written> {
-    instruction
-        .modifiers
-        .iter()
-        .find_map(|modifier| match modifier {
-            Modifier::Round(rounding) => Some(*rounding),
-            _ => None,
-        })
+    instruction.modifiers.iter().find_map(|modifier| match modifier {
+        Modifier::Round(rounding) => Some(*rounding),
+        _ => None,
+    })
 }
 
 fn relu(instruction: &Instruction) -> bool {
@@ -164,21 +149,15 @@ fn conversion(instruction: &Instruction, to: ScalarType, from: ScalarType) -> Lo
         ScalarType::Bf16 => Target::Real(BF16),
         ScalarType::F32 => Target::Real(F32),
         ScalarType::F64 => Target::Real(F64),
-        _ if to.is_integer_like() && matches!(to.bits(), 8 | 16 | 32 | 64) => Target::Integer {
-            bits: to.bits(),
-            signed: to.class() == ScalarClass::Signed,
-        },
+        _ if to.is_integer_like() && matches!(to.bits(), 8 | 16 | 32 | 64) => {
+            Target::Integer { bits: to.bits(), signed: to.class() == ScalarClass::Signed }
+        }
         _ => return Err(Refusal::scalar(instruction, to)),
     };
     let both_float = to.class() == ScalarClass::Float && from.class() == ScalarClass::Float;
     let integral = matches!(
         written,
-        Some(
-            Written::IntegerNearestEven
-                | Written::IntegerZero
-                | Written::IntegerDown
-                | Written::IntegerUp
-        )
+        Some(Written::IntegerNearestEven | Written::IntegerZero | Written::IntegerDown | Written::IntegerUp)
     );
     Ok(Conversion {
         target,

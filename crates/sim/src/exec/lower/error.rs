@@ -24,39 +24,27 @@ pub(super) type Lowered<T = ()> = Result<T, Refusal>;
 
 impl LowerError {
     pub(super) fn new(span: Span, refusal: Refusal) -> Self {
-        Self {
-            line: span.line,
-            column: span.column,
-            message: refusal.0,
-        }
+        Self { line: span.line, column: span.column, message: refusal.0 }
     }
 }
 
 impl Refusal {
     /// An instruction that is not supported.
     pub(super) fn instruction(instruction: &Instruction) -> Self {
-        Self(format!(
-            "instruction `{}` is not supported",
-            instruction.opcode
-        ))
+        Self(format!("instruction `{}` is not supported", instruction.opcode))
     }
 
     /// A form of a supported instruction that is not.
     pub(super) fn form(instruction: &Instruction) -> Self {
         let opcode = instruction.opcode;
         let modifiers = &instruction.modifiers;
-        Self(format!(
-            "this form of `{opcode}` is not supported: {modifiers:?}"
-        ))
+        Self(format!("this form of `{opcode}` is not supported: {modifiers:?}"))
     }
 
     /// A type that the instruction does not support.
     pub(super) fn scalar(instruction: &Instruction, scalar: ScalarType) -> Self {
         let opcode = instruction.opcode;
-        Self(format!(
-            "`{opcode}` of type .{} is not supported",
-            scalar.name()
-        ))
+        Self(format!("`{opcode}` of type .{} is not supported", scalar.name()))
     }
 
     /// An operand of the wrong kind.
@@ -67,11 +55,7 @@ impl Refusal {
 
 impl fmt::Display for LowerError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "line {}, column {}: {}",
-            self.line, self.column, self.message
-        )
+        write!(f, "line {}, column {}: {}", self.line, self.column, self.message)
     }
 }
 

@@ -4,8 +4,7 @@ use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use crate::exec::exact::Rounding;
 use crate::exec::float::{
-    self, Bfloat, Half, Mode, Real, abs32, approximate, canonical, coarse, flush, inherit, neg32,
-    neg64,
+    self, Bfloat, Half, Mode, Real, abs32, approximate, canonical, coarse, flush, inherit, neg32, neg64,
 };
 use crate::exec::handler::{binary, quaternary, ternary, unary};
 use crate::exec::op::Handler;
@@ -68,11 +67,7 @@ fn refuse(instruction: &Instruction, scalar: ScalarType) -> Refusal {
             | O::Tanh
             | O::Copysign
     );
-    if known {
-        Refusal::scalar(instruction, scalar)
-    } else {
-        Refusal::instruction(instruction)
-    }
+    if known { Refusal::scalar(instruction, scalar) } else { Refusal::instruction(instruction) }
 }
 
 fn choose(instruction: &Instruction, scalar: ScalarType) -> Option<Choice> {
@@ -87,13 +82,10 @@ fn choose(instruction: &Instruction, scalar: ScalarType) -> Option<Choice> {
 
 /// The direction that an instruction names; to nearest if it names none.
 fn rounding(instruction: &Instruction) -> Option<Rounding> {
-    let written = instruction
-        .modifiers
-        .iter()
-        .find_map(|modifier| match modifier {
-            Modifier::Round(rounding) => Some(*rounding),
-            _ => None,
-        });
+    let written = instruction.modifiers.iter().find_map(|modifier| match modifier {
+        Modifier::Round(rounding) => Some(*rounding),
+        _ => None,
+    });
     Some(match written {
         None | Some(Written::NearestEven) => Rounding::Nearest,
         Some(Written::Zero) => Rounding::Zero,
@@ -119,34 +111,22 @@ fn single(instruction: &Instruction) -> Option<Choice> {
     let usual = rounding(instruction)? == Rounding::Nearest && !instruction.has(Modifier::Saturate);
     match (instruction.opcode, usual, flushes) {
         (O::Add, true, false) => plain(binary(|a: f32, b: f32| canonical(a + b))),
-        (O::Add, true, true) => plain(binary(|a: f32, b: f32| {
-            flush(canonical(flush(a) + flush(b)))
-        })),
+        (O::Add, true, true) => plain(binary(|a: f32, b: f32| flush(canonical(flush(a) + flush(b))))),
         (O::Sub, true, false) => plain(binary(|a: f32, b: f32| canonical(a - b))),
-        (O::Sub, true, true) => plain(binary(|a: f32, b: f32| {
-            flush(canonical(flush(a) - flush(b)))
-        })),
+        (O::Sub, true, true) => plain(binary(|a: f32, b: f32| flush(canonical(flush(a) - flush(b))))),
         (O::Mul, true, false) => plain(binary(|a: f32, b: f32| canonical(a * b))),
-        (O::Mul, true, true) => plain(binary(|a: f32, b: f32| {
-            flush(canonical(flush(a) * flush(b)))
-        })),
-        (O::Fma | O::Mad, true, false) => {
-            plain(ternary(|a: f32, b: f32, c: f32| canonical(a.mul_add(b, c))))
+        (O::Mul, true, true) => plain(binary(|a: f32, b: f32| flush(canonical(flush(a) * flush(b))))),
+        (O::Fma | O::Mad, true, false) => plain(ternary(|a: f32, b: f32, c: f32| canonical(a.mul_add(b, c)))),
+        (O::Fma | O::Mad, true, true) => {
+            plain(ternary(|a: f32, b: f32, c: f32| flush(canonical(flush(a).mul_add(flush(b), flush(c))))))
         }
-        (O::Fma | O::Mad, true, true) => plain(ternary(|a: f32, b: f32, c: f32| {
-            flush(canonical(flush(a).mul_add(flush(b), flush(c))))
-        })),
         (O::Div, true, false) => plain(binary(|a: f32, b: f32| canonical(a / b))),
-        (O::Div, true, true) => plain(binary(|a: f32, b: f32| {
-            flush(canonical(flush(a) / flush(b)))
-        })),
+        (O::Div, true, true) => plain(binary(|a: f32, b: f32| flush(canonical(flush(a) / flush(b))))),
         (O::Rcp, true, false) => plain(unary(|a: f32| canonical(1.0 / a))),
         (O::Rcp, true, true) => plain(unary(|a: f32| flush(canonical(1.0 / flush(a))))),
         (O::Sqrt, true, false) => plain(unary(|a: f32| canonical(a.sqrt()))),
         (O::Sqrt, true, true) => plain(unary(|a: f32| flush(canonical(flush(a).sqrt())))),
-        (O::Add | O::Sub | O::Mul | O::Fma | O::Mad | O::Div | O::Rcp | O::Sqrt, ..) => {
-            general::<f32>(instruction)
-        }
+        (O::Add | O::Sub | O::Mul | O::Fma | O::Mad | O::Div | O::Rcp | O::Sqrt, ..) => general::<f32>(instruction),
         _ => single_function(instruction, flushes),
     }
 }
@@ -189,17 +169,13 @@ fn double(instruction: &Instruction) -> Option<Choice> {
         (O::Add, true) => plain(binary(|a: f64, b: f64| inherit(a + b, [a, b]))),
         (O::Sub, true) => plain(binary(|a: f64, b: f64| inherit(a - b, [a, b]))),
         (O::Mul, true) => plain(binary(|a: f64, b: f64| inherit(a * b, [a, b]))),
-        (O::Fma | O::Mad, true) => plain(ternary(|a: f64, b: f64, c: f64| {
-            inherit(a.mul_add(b, c), [a, b, c])
-        })),
+        (O::Fma | O::Mad, true) => plain(ternary(|a: f64, b: f64, c: f64| inherit(a.mul_add(b, c), [a, b, c]))),
         (O::Div, true) => plain(binary(|a: f64, b: f64| inherit(a / b, [a, b]))),
         (O::Rcp, true) => plain(unary(|a: f64| inherit(1.0 / a, [a]))),
         (O::Sqrt, true) => plain(unary(|a: f64| inherit(a.sqrt(), [a]))),
         (O::Rcp, false) if approximate => plain(unary(|a: f64| coarse(a, |a| 1.0 / a))),
         (O::Rsqrt, _) => plain(unary(|a: f64| coarse(a, inverse_root))),
-        (O::Add | O::Sub | O::Mul | O::Fma | O::Mad | O::Div | O::Rcp | O::Sqrt, _) => {
-            general::<f64>(instruction)
-        }
+        (O::Add | O::Sub | O::Mul | O::Fma | O::Mad | O::Div | O::Rcp | O::Sqrt, _) => general::<f64>(instruction),
         (O::Min | O::Max, _) => extremum::<f64>(instruction, false),
         (O::Abs, _) => plain(unary(|a: f64| a.abs())),
         (O::Neg, _) => plain(unary(neg64)),
@@ -214,20 +190,8 @@ fn narrow<T: Real<Raw = u32>>(instruction: &Instruction) -> Option<Choice> {
     match instruction.opcode {
         O::Add | O::Sub | O::Mul | O::Fma => general::<T>(instruction),
         O::Min | O::Max => extremum::<T>(instruction, false),
-        O::Abs => plain(unary(|a: T| {
-            if a.to_f64().is_nan() {
-                T::nan(&[a])
-            } else {
-                T::of_bits(a.bits() & 0x7fff)
-            }
-        })),
-        O::Neg => plain(unary(|a: T| {
-            if a.to_f64().is_nan() {
-                T::nan(&[a])
-            } else {
-                T::of_bits(a.bits() ^ 0x8000)
-            }
-        })),
+        O::Abs => plain(unary(|a: T| if a.to_f64().is_nan() { T::nan(&[a]) } else { T::of_bits(a.bits() & 0x7fff) })),
+        O::Neg => plain(unary(|a: T| if a.to_f64().is_nan() { T::nan(&[a]) } else { T::of_bits(a.bits() ^ 0x8000) })),
         _ => None,
     }
 }
@@ -248,17 +212,12 @@ fn general<T: Real<Raw: crate::exec::frame::InFile>>(instruction: &Instruction) 
     Some((run, Some(mode(instruction)?)))
 }
 
-fn extremum<T: Real<Raw: crate::exec::frame::InFile>>(
-    instruction: &Instruction,
-    flushes: bool,
-) -> Option<Choice> {
+fn extremum<T: Real<Raw: crate::exec::frame::InFile>>(instruction: &Instruction, flushes: bool) -> Option<Choice> {
     let least = instruction.opcode == Opcode::Min;
-    let allowed = instruction.modifiers.iter().all(|modifier| {
-        matches!(
-            modifier,
-            Modifier::Type(_) | Modifier::Nan | Modifier::FlushToZero
-        )
-    });
+    let allowed = instruction
+        .modifiers
+        .iter()
+        .all(|modifier| matches!(modifier, Modifier::Type(_) | Modifier::Nan | Modifier::FlushToZero));
     if !allowed || instruction.operands.len() != 3 {
         return None;
     }

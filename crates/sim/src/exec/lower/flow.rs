@@ -132,26 +132,15 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    fn reduction(
-        &mut self,
-        instruction: &Instruction,
-        destination: &Operand,
-    ) -> Lowered<(u32, Reduction)> {
+    fn reduction(&mut self, instruction: &Instruction, destination: &Operand) -> Lowered<(u32, Reduction)> {
         let has = |operation| instruction.has(Modifier::Operation(operation));
         if has(Operation::PopulationCount) {
-            return Ok((
-                self.destination(destination, ScalarType::U32)?,
-                Reduction::Count,
-            ));
+            return Ok((self.destination(destination, ScalarType::U32)?, Reduction::Count));
         }
         let Operand::Register(register) = destination else {
             return Err(Refusal::operand("a predicate"));
         };
-        let reduction = if has(Operation::And) {
-            Reduction::All
-        } else {
-            Reduction::Any
-        };
+        let reduction = if has(Operation::And) { Reduction::All } else { Reduction::Any };
         Ok((self.predicate_register(*register)?, reduction))
     }
 }
@@ -178,21 +167,8 @@ fn run_barrier(unit: &mut Unit<'_>, op: &Op) -> Control {
         let trap = Trap::new(FaultKind::Trap, leader);
         return unit.fault(trap);
     }
-    let negate = if op.imm & NEGATED_VOTE != 0 {
-        u32::MAX
-    } else {
-        0
-    };
-    let votes = if op.imm & HAS_VOTE != 0 {
-        (unit.frame.predicate(op.b) ^ negate) & unit.active
-    } else {
-        0
-    };
-    unit.wait = Wait {
-        barrier,
-        count,
-        votes,
-        arrive_only: op.imm & ARRIVE_ONLY != 0,
-    };
+    let negate = if op.imm & NEGATED_VOTE != 0 { u32::MAX } else { 0 };
+    let votes = if op.imm & HAS_VOTE != 0 { (unit.frame.predicate(op.b) ^ negate) & unit.active } else { 0 };
+    unit.wait = Wait { barrier, count, votes, arrive_only: op.imm & ARRIVE_ONLY != 0 };
     Control::Wait
 }

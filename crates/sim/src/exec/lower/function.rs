@@ -9,9 +9,7 @@ use crate::exec::frame::InFile;
 use crate::exec::handler::unary;
 use crate::exec::op::{Handler, Op};
 use crate::exec::program::{self, Late, Patch};
-use crate::ptx::{
-    Function, Instruction, LabelId, LocalId, Operand, RegisterId, ScalarClass, ScalarType,
-};
+use crate::ptx::{Function, Instruction, LabelId, LocalId, Operand, RegisterId, ScalarClass, ScalarType};
 
 /// Where a PTX register lives.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -96,8 +94,7 @@ impl<'m> Lowerer<'m> {
             self.starts.push(self.out.code.len() as u32);
             self.line = instruction.span.line;
             self.guard = self.guard_of(instruction).map_err(place)?;
-            self.instruction(instruction)
-                .map_err(|refusal| LowerError::new(instruction.span, refusal))?;
+            self.instruction(instruction).map_err(|refusal| LowerError::new(instruction.span, refusal))?;
             let pending = std::mem::take(&mut self.pending);
             self.out.code.extend(pending);
         }
@@ -123,14 +120,8 @@ impl<'m> Lowerer<'m> {
             self.out.code[op].imm = u64::from(self.label_target(label));
         }
         let lists = self.function.branch_targets.iter();
-        self.out.branch_tables = lists
-            .map(|list| {
-                list.labels
-                    .iter()
-                    .map(|&label| self.label_target(label))
-                    .collect()
-            })
-            .collect();
+        self.out.branch_tables =
+            lists.map(|list| list.labels.iter().map(|&label| self.label_target(label)).collect()).collect();
     }
 
     fn label_target(&self, label: LabelId) -> u32 {
@@ -141,12 +132,7 @@ impl<'m> Lowerer<'m> {
     /// Appends an instruction under the current guard.
     pub(super) fn push(&mut self, op: Op) -> &mut Op {
         let (guard, negate) = self.guard;
-        self.out.code.push(Op {
-            guard,
-            negate,
-            line: self.line,
-            ..op
-        });
+        self.out.code.push(Op { guard, negate, line: self.line, ..op });
         let last = self.out.code.len() - 1;
         &mut self.out.code[last]
     }
@@ -154,13 +140,7 @@ impl<'m> Lowerer<'m> {
     /// Appends an instruction with up to three sources.
     pub(super) fn emit(&mut self, run: Handler, d: u32, sources: [u32; 3]) -> &mut Op {
         let [a, b, c] = sources;
-        self.push(Op {
-            d,
-            a,
-            b,
-            c,
-            ..Op::new(run)
-        })
+        self.push(Op { d, a, b, c, ..Op::new(run) })
     }
 
     /// Where a register lives.
@@ -267,11 +247,7 @@ impl<'m> Lowerer<'m> {
             Operand::Double(bits) => *bits,
             _ => return Err(Refusal::operand("a register or an immediate")),
         };
-        Ok(if double {
-            self.double(bits)
-        } else {
-            self.word(bits as u32)
-        })
+        Ok(if double { self.double(bits) } else { self.word(bits as u32) })
     }
 
     /// The row of a slot in the file of a width, converted if it is in the other.
@@ -330,14 +306,7 @@ impl<'m> Lowerer<'m> {
     fn after(&mut self, run: Handler, d: u32, a: u32) {
         let (guard, negate) = self.guard;
         let line = self.line;
-        self.pending.push(Op {
-            d,
-            a,
-            guard,
-            negate,
-            line,
-            ..Op::new(run)
-        });
+        self.pending.push(Op { d, a, guard, negate, line, ..Op::new(run) });
     }
 
     /// The number of a predicate source, with a mask that negates it.

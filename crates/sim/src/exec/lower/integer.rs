@@ -109,48 +109,24 @@ fn shape(instruction: &Instruction, scalar: ScalarType) -> Option<Shape> {
     use Opcode as O;
     let t = scalar;
     let word = ScalarType::U32;
-    let same = |count: usize| Shape {
-        destination: t,
-        sources: vec![t; count],
-    };
+    let same = |count: usize| Shape { destination: t, sources: vec![t; count] };
     let wide = instruction.has(Modifier::Wide);
     Some(match instruction.opcode {
         O::Add | O::Sub | O::And | O::Or | O::Xor | O::Div | O::Rem | O::Min | O::Max => same(2),
-        O::Mul | O::Mul24 if wide => Shape {
-            destination: widened(t)?,
-            sources: vec![t, t],
-        },
+        O::Mul | O::Mul24 if wide => Shape { destination: widened(t)?, sources: vec![t, t] },
         O::Mul | O::Mul24 => same(2),
         O::Mad | O::Mad24 if wide => {
             let d = widened(t)?;
-            Shape {
-                destination: d,
-                sources: vec![t, t, d],
-            }
+            Shape { destination: d, sources: vec![t, t, d] }
         }
         O::Mad | O::Mad24 => same(3),
         O::Sad => same(3),
         O::Neg | O::Abs | O::Not | O::Cnot | O::Brev => same(1),
-        O::Shl | O::Shr => Shape {
-            destination: t,
-            sources: vec![t, word],
-        },
-        O::Popc | O::Clz | O::Bfind => Shape {
-            destination: word,
-            sources: vec![t],
-        },
-        O::Bfe => Shape {
-            destination: t,
-            sources: vec![t, word, word],
-        },
-        O::Bfi => Shape {
-            destination: t,
-            sources: vec![t, t, word, word],
-        },
-        O::Lop3 => Shape {
-            destination: t,
-            sources: vec![t, t, t, word],
-        },
+        O::Shl | O::Shr => Shape { destination: t, sources: vec![t, word] },
+        O::Popc | O::Clz | O::Bfind => Shape { destination: word, sources: vec![t] },
+        O::Bfe => Shape { destination: t, sources: vec![t, word, word] },
+        O::Bfi => Shape { destination: t, sources: vec![t, t, word, word] },
+        O::Lop3 => Shape { destination: t, sources: vec![t, t, t, word] },
         O::Prmt => same(3),
         O::Shf => same(3),
         O::Bmsk => same(2),
@@ -181,20 +157,15 @@ fn handler(instruction: &Instruction, scalar: ScalarType) -> Option<Handler> {
         O::Sub if has(Modifier::Saturate) => {
             (scalar == ScalarType::S32).then(|| binary(|a: i32, b: i32| a.saturating_sub(b)))
         }
-        O::Add => by_type!(scalar, T => binary(|a: T, b: T| a.wrapping_add(b)))
-            .or_else(|| packed(O::Add, scalar)),
+        O::Add => by_type!(scalar, T => binary(|a: T, b: T| a.wrapping_add(b))).or_else(|| packed(O::Add, scalar)),
         O::Sub => by_type!(scalar, T => binary(|a: T, b: T| a.wrapping_sub(b))),
         O::Mul | O::Mul24 => product(instruction, scalar),
         O::Mad | O::Mad24 => product_sum(instruction, scalar),
         O::Sad => by_type!(scalar, T => ternary(|a: T, b: T, c: T| a.sum_of_difference(b, c))),
         O::Div => by_type!(scalar, T => binary(|a: T, b: T| a.quotient(b))),
         O::Rem => by_type!(scalar, T => binary(|a: T, b: T| a.remainder(b))),
-        O::Min => {
-            by_type!(scalar, T => binary(|a: T, b: T| a.min(b))).or_else(|| packed(O::Min, scalar))
-        }
-        O::Max => {
-            by_type!(scalar, T => binary(|a: T, b: T| a.max(b))).or_else(|| packed(O::Max, scalar))
-        }
+        O::Min => by_type!(scalar, T => binary(|a: T, b: T| a.min(b))).or_else(|| packed(O::Min, scalar)),
+        O::Max => by_type!(scalar, T => binary(|a: T, b: T| a.max(b))).or_else(|| packed(O::Max, scalar)),
         O::Neg => match scalar {
             ScalarType::S16 => Some(unary(|a: i16| a.wrapping_neg())),
             ScalarType::S32 => Some(unary(|a: i32| a.wrapping_neg())),
@@ -268,18 +239,10 @@ fn product_sum(instruction: &Instruction, scalar: ScalarType) -> Option<Handler>
     }
     if instruction.has(Modifier::Wide) {
         return Some(match scalar {
-            ScalarType::U16 => {
-                ternary(|a: u16, b: u16, c: u32| (u32::from(a) * u32::from(b)).wrapping_add(c))
-            }
-            ScalarType::S16 => {
-                ternary(|a: i16, b: i16, c: i32| (i32::from(a) * i32::from(b)).wrapping_add(c))
-            }
-            ScalarType::U32 => {
-                ternary(|a: u32, b: u32, c: u64| (u64::from(a) * u64::from(b)).wrapping_add(c))
-            }
-            ScalarType::S32 => {
-                ternary(|a: i32, b: i32, c: i64| (i64::from(a) * i64::from(b)).wrapping_add(c))
-            }
+            ScalarType::U16 => ternary(|a: u16, b: u16, c: u32| (u32::from(a) * u32::from(b)).wrapping_add(c)),
+            ScalarType::S16 => ternary(|a: i16, b: i16, c: i32| (i32::from(a) * i32::from(b)).wrapping_add(c)),
+            ScalarType::U32 => ternary(|a: u32, b: u32, c: u64| (u64::from(a) * u64::from(b)).wrapping_add(c)),
+            ScalarType::S32 => ternary(|a: i32, b: i32, c: i64| (i64::from(a) * i64::from(b)).wrapping_add(c)),
             _ => return None,
         });
     }
@@ -308,12 +271,8 @@ fn product24(instruction: &Instruction, scalar: ScalarType, sum: bool) -> Option
         (ScalarType::U32, true, false) => binary(|a: u32, b: u32| (unsigned(a, b) >> 16) as u32),
         (ScalarType::S32, false, false) => binary(|a: i32, b: i32| signed(a, b) as i32),
         (ScalarType::S32, true, false) => binary(|a: i32, b: i32| (signed(a, b) >> 16) as i32),
-        (ScalarType::U32, false, true) => {
-            ternary(|a: u32, b: u32, c: u32| (unsigned(a, b) as u32).wrapping_add(c))
-        }
-        (ScalarType::S32, false, true) => {
-            ternary(|a: i32, b: i32, c: i32| (signed(a, b) as i32).wrapping_add(c))
-        }
+        (ScalarType::U32, false, true) => ternary(|a: u32, b: u32, c: u32| (unsigned(a, b) as u32).wrapping_add(c)),
+        (ScalarType::S32, false, true) => ternary(|a: i32, b: i32, c: i32| (signed(a, b) as i32).wrapping_add(c)),
         _ => return None,
     })
 }

@@ -7,8 +7,8 @@ use super::function::Lowerer;
 use crate::exec::access::SHARED_WINDOW;
 use crate::exec::program::{Address, Global, Kernel, Param, Program, Relocation, function_address};
 use crate::ptx::{
-    Constant, Function, FunctionId, FunctionKind, GlobalId, Linkage, Module, Opcode, Operand,
-    Parameter, ScalarType, Space, Symbol, Variable,
+    Constant, Function, FunctionId, FunctionKind, GlobalId, Linkage, Module, Opcode, Operand, Parameter, ScalarType,
+    Space, Symbol, Variable,
 };
 
 /// Where a module variable is.
@@ -43,21 +43,13 @@ pub fn lower(module: &Module) -> Result<Program, LowerError> {
     let context = Context::new(module, &mut program)?;
     for (index, function) in module.functions.iter().enumerate() {
         let mut lowerer = Lowerer::new(&context, function);
-        let shared_base = if function.kind == FunctionKind::Entry && !uses_shared(module, function)
-        {
-            0
-        } else {
-            context.shared_end
-        };
-        let shared = lowerer
-            .place_variables(shared_base)
-            .map_err(|refusal| LowerError::new(function.span, refusal))?;
+        let shared_base =
+            if function.kind == FunctionKind::Entry && !uses_shared(module, function) { 0 } else { context.shared_end };
+        let shared = lowerer.place_variables(shared_base).map_err(|refusal| LowerError::new(function.span, refusal))?;
         if function.kind == FunctionKind::Entry && function.body.is_some() {
             let name = module.text(function.name).to_owned();
             program.by_name.insert(name, program.kernels.len());
-            program
-                .kernels
-                .push(kernel(module, function, index as u32, shared, &lowerer));
+            program.kernels.push(kernel(module, function, index as u32, shared, &lowerer));
         }
         program.functions.push(lowerer.lower()?);
     }
@@ -69,17 +61,11 @@ impl<'m> Context<'m> {
         let mut context = Self {
             module,
             places: Vec::new(),
-            aliases: module
-                .aliases
-                .iter()
-                .map(|it| (it.alias, it.aliasee))
-                .collect(),
+            aliases: module.aliases.iter().map(|it| (it.alias, it.aliasee)).collect(),
             shared_end: 0,
         };
         for variable in &module.variables {
-            let place = context
-                .place(variable, program)
-                .map_err(|refusal| LowerError::new(variable.span, refusal))?;
+            let place = context.place(variable, program).map_err(|refusal| LowerError::new(variable.span, refusal))?;
             context.places.push(place);
         }
         for (index, variable) in module.variables.iter().enumerate() {
@@ -97,9 +83,7 @@ impl<'m> Context<'m> {
             Space::Global | Space::Const => {
                 let opaque = matches!(
                     variable.scalar,
-                    ScalarType::TextureReference
-                        | ScalarType::SamplerReference
-                        | ScalarType::SurfaceReference
+                    ScalarType::TextureReference | ScalarType::SamplerReference | ScalarType::SurfaceReference
                 );
                 if opaque {
                     return Ok(None);
@@ -123,10 +107,7 @@ impl<'m> Context<'m> {
                 self.shared_end = offset + variable.size;
                 Ok(Some(Place::Shared(offset)))
             }
-            space => Err(Refusal(format!(
-                "a variable in .{} at module scope is not supported",
-                space.name()
-            ))),
+            space => Err(Refusal(format!("a variable in .{} at module scope is not supported", space.name()))),
         }
     }
 
@@ -139,21 +120,12 @@ impl<'m> Context<'m> {
                 Constant::Integer(integer) => integer.bits,
                 Constant::Single(bits) if size == 8 => f64::from(f32::from_bits(bits)).to_bits(),
                 Constant::Single(bits) => u64::from(bits),
-                Constant::Double(bits) if size == 4 => {
-                    u64::from((f64::from_bits(bits) as f32).to_bits())
-                }
+                Constant::Double(bits) if size == 4 => u64::from((f64::from_bits(bits) as f32).to_bits()),
                 Constant::Double(bits) => bits,
                 Constant::Address { mask: Some(_), .. } => {
-                    return Err(Refusal(
-                        "a masked address in an initialiser is not supported".into(),
-                    ));
+                    return Err(Refusal("a masked address in an initialiser is not supported".into()));
                 }
-                Constant::Address {
-                    symbol,
-                    offset,
-                    generic,
-                    ..
-                } => {
+                Constant::Address { symbol, offset, generic, .. } => {
                     global.relocations.push(Relocation {
                         offset: initial.offset,
                         size: size as u8,
@@ -164,8 +136,7 @@ impl<'m> Context<'m> {
             };
             let start = initial.offset as usize;
             let target = global.init.get_mut(start..start + size);
-            let target =
-                target.ok_or_else(|| Refusal("an initial value is past its variable".into()))?;
+            let target = target.ok_or_else(|| Refusal("an initial value is past its variable".into()))?;
             target.copy_from_slice(&bits.to_le_bytes()[..size]);
         }
         Ok(())
@@ -181,9 +152,7 @@ impl<'m> Context<'m> {
                     Address::Absolute((window + base).wrapping_add_signed(offset))
                 }
                 Place::DynamicShared => {
-                    return Err(Refusal(
-                        "the address of dynamic shared memory is not a constant".into(),
-                    ));
+                    return Err(Refusal("the address of dynamic shared memory is not a constant".into()));
                 }
             },
             Symbol::Local(_) => return Err(Refusal::operand("a module variable")),
@@ -192,8 +161,7 @@ impl<'m> Context<'m> {
 
     /// Where a module variable is.
     pub(super) fn variable_place(&self, id: GlobalId) -> Lowered<Place> {
-        self.places[id.0 as usize]
-            .ok_or_else(|| Refusal("textures, samplers and surfaces are not supported".into()))
+        self.places[id.0 as usize].ok_or_else(|| Refusal("textures, samplers and surfaces are not supported".into()))
     }
 
     /// The address of a function.
@@ -212,10 +180,7 @@ fn uses_shared(module: &Module, function: &Function) -> bool {
     let named = |symbol: Symbol| match symbol {
         Symbol::Global(id) => {
             let space = module.variable(id).space;
-            matches!(
-                space,
-                Space::Shared | Space::SharedCta | Space::SharedCluster
-            ) && !module.variable(id).is_unsized
+            matches!(space, Space::Shared | Space::SharedCta | Space::SharedCluster) && !module.variable(id).is_unsized
         }
         _ => false,
     };
@@ -233,13 +198,7 @@ fn uses_shared(module: &Module, function: &Function) -> bool {
     })
 }
 
-fn kernel(
-    module: &Module,
-    function: &Function,
-    index: u32,
-    shared: u64,
-    lowerer: &Lowerer<'_>,
-) -> Kernel {
+fn kernel(module: &Module, function: &Function, index: u32, shared: u64, lowerer: &Lowerer<'_>) -> Kernel {
     let params: Vec<Param> = function
         .parameters
         .iter()
@@ -258,8 +217,7 @@ fn kernel(
         .collect();
     let performance = &function.performance;
     let bits = function.registers.iter();
-    let bits =
-        bits.map(|register| register.scalar.bits().div_ceil(32) * u32::from(register.vector));
+    let bits = bits.map(|register| register.scalar.bits().div_ceil(32) * u32::from(register.vector));
     Kernel {
         name: module.text(function.name).to_owned(),
         param_size: params.last().map_or(0, |param| param.offset + param.size),

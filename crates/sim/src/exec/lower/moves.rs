@@ -12,9 +12,7 @@ use crate::ptx::{Instruction, Operand, ScalarType, SpecialRegister};
 impl Lowerer<'_> {
     /// `mov`.
     pub(super) fn mov(&mut self, instruction: &Instruction) -> Lowered {
-        let ([destination, source], Some(scalar)) =
-            (&instruction.operands[..], instruction.types().next())
-        else {
+        let ([destination, source], Some(scalar)) = (&instruction.operands[..], instruction.types().next()) else {
             return Err(Refusal::form(instruction));
         };
         match (destination, source) {
@@ -39,19 +37,10 @@ impl Lowerer<'_> {
         }
     }
 
-    fn move_scalar(
-        &mut self,
-        destination: &Operand,
-        source: &Operand,
-        scalar: ScalarType,
-    ) -> Lowered {
+    fn move_scalar(&mut self, destination: &Operand, source: &Operand, scalar: ScalarType) -> Lowered {
         let a = self.source(source, scalar)?;
         let d = self.destination(destination, scalar)?;
-        let run = if scalar.bits() == 64 {
-            copy::<u64>()
-        } else {
-            copy::<u32>()
-        };
+        let run = if scalar.bits() == 64 { copy::<u64>() } else { copy::<u32>() };
         self.emit(run, d, [a, 0, 0]);
         Ok(())
     }
@@ -84,16 +73,11 @@ impl Lowerer<'_> {
                 self.emit(binary(pack_words), d, [low, high, 0]);
             }
             (16, &[low, high]) => {
-                self.emit(
-                    binary(|a: u8, b: u8| u16::from_le_bytes([a, b])),
-                    d,
-                    [low, high, 0],
-                );
+                self.emit(binary(|a: u8, b: u8| u16::from_le_bytes([a, b])), d, [low, high, 0]);
             }
             (32, &[a, b, c, e]) => {
-                let run = crate::exec::handler::quaternary(|a: u8, b: u8, c: u8, e: u8| {
-                    u32::from_le_bytes([a, b, c, e])
-                });
+                let run =
+                    crate::exec::handler::quaternary(|a: u8, b: u8, c: u8, e: u8| u32::from_le_bytes([a, b, c, e]));
                 self.emit(run, d, [a, b, c]).e = e;
             }
             _ => return Err(Refusal::form(instruction)),
@@ -143,23 +127,11 @@ impl Lowerer<'_> {
     /// A slot that holds a special register's value at this point.
     pub(super) fn special(&mut self, register: SpecialRegister) -> Slot {
         let narrow = register.bits() <= 32;
-        let run: Handler = if narrow {
-            run_special
-        } else {
-            run_wide_special
-        };
-        let d = if narrow {
-            self.new_word()
-        } else {
-            self.new_double()
-        };
+        let run: Handler = if narrow { run_special } else { run_wide_special };
+        let d = if narrow { self.new_word() } else { self.new_double() };
         // The number is a position in the tables below.
         self.emit(run, d, [0; 3]).imm = encode(register);
-        if narrow {
-            Slot::Word(d)
-        } else {
-            Slot::Double(d)
-        }
+        if narrow { Slot::Word(d) } else { Slot::Double(d) }
     }
 }
 
@@ -279,9 +251,7 @@ fn run_special(unit: &mut Unit<'_>, op: &Op) -> Control {
         S::Laneid => each(|lane| lane),
         S::Warpid => all(unit.warp.index),
         S::Nwarpid => all(launch.device.max_threads_per_block.div_ceil(32)),
-        S::Smid => {
-            all((unit.block.number % u64::from(launch.device.multiprocessors.max(1))) as u32)
-        }
+        S::Smid => all((unit.block.number % u64::from(launch.device.multiprocessors.max(1))) as u32),
         S::Nsmid => all(launch.device.multiprocessors),
         S::LanemaskEq => each(|lane| 1 << lane),
         S::LanemaskLt => each(|lane| (1 << lane) - 1),
@@ -307,9 +277,7 @@ fn run_wide_special(unit: &mut Unit<'_>, op: &Op) -> Control {
         SpecialRegister::Gridid => 1,
         _ => 0,
     };
-    unit.frame
-        .row_mut::<u64>(op.d)
-        .merge(&[value; 32], unit.active);
+    unit.frame.row_mut::<u64>(op.d).merge(&[value; 32], unit.active);
     Control::Next
 }
 

@@ -6,9 +6,7 @@ use super::moves::predicate_copy;
 use crate::exec::handler::{Combine, NO_REGISTER, compare, select};
 use crate::exec::op::{Control, Handler, Op};
 use crate::exec::unit::Unit;
-use crate::ptx::{
-    Compare, Instruction, Modifier, Opcode, Operand, Operation, ScalarClass, ScalarType,
-};
+use crate::ptx::{Compare, Instruction, Modifier, Opcode, Operand, Operation, ScalarClass, ScalarType};
 
 impl Lowerer<'_> {
     /// Lowers one instruction under its guard.
@@ -25,9 +23,7 @@ impl Lowerer<'_> {
             Opcode::Cvt => self.convert(instruction),
             Opcode::Setp => self.set_predicate(instruction),
             Opcode::Selp => self.select(instruction),
-            Opcode::And | Opcode::Or | Opcode::Xor | Opcode::Not
-                if scalar == Some(ScalarType::Pred) =>
-            {
+            Opcode::And | Opcode::Or | Opcode::Xor | Opcode::Not if scalar == Some(ScalarType::Pred) => {
                 self.predicate_logic(instruction)
             }
             Opcode::Bra
@@ -61,13 +57,10 @@ impl Lowerer<'_> {
     fn set_predicate(&mut self, instruction: &Instruction) -> Lowered {
         let (Some(scalar), Some(comparison)) = (
             instruction.types().next(),
-            instruction
-                .modifiers
-                .iter()
-                .find_map(|modifier| match modifier {
-                    Modifier::Compare(compare) => Some(*compare),
-                    _ => None,
-                }),
+            instruction.modifiers.iter().find_map(|modifier| match modifier {
+                Modifier::Compare(compare) => Some(*compare),
+                _ => None,
+            }),
         ) else {
             return Err(Refusal::form(instruction));
         };
@@ -81,8 +74,7 @@ impl Lowerer<'_> {
             _ => return Err(Refusal::operand("a predicate")),
         };
         let flush = instruction.has(Modifier::FlushToZero);
-        let run = comparison_handler(comparison, scalar, flush)
-            .ok_or_else(|| Refusal::form(instruction))?;
+        let run = comparison_handler(comparison, scalar, flush).ok_or_else(|| Refusal::form(instruction))?;
         let (a, b) = (self.source(a, scalar)?, self.source(b, scalar)?);
         let d = self.predicate_destination(first)?;
         let e = match second {
@@ -103,19 +95,13 @@ impl Lowerer<'_> {
     }
 
     fn select(&mut self, instruction: &Instruction) -> Lowered {
-        let ([destination, a, b, c], Some(scalar)) =
-            (&instruction.operands[..], instruction.types().next())
-        else {
+        let ([destination, a, b, c], Some(scalar)) = (&instruction.operands[..], instruction.types().next()) else {
             return Err(Refusal::form(instruction));
         };
         let (a, b) = (self.source(a, scalar)?, self.source(b, scalar)?);
         let (c, negate) = self.predicate_source(c)?;
         let d = self.destination(destination, scalar)?;
-        let run = if scalar.bits() == 64 {
-            select::<u64>()
-        } else {
-            select::<u32>()
-        };
+        let run = if scalar.bits() == 64 { select::<u64>() } else { select::<u32>() };
         self.emit(run, d, [a, b, c]).e = negate;
         Ok(())
     }
@@ -162,24 +148,17 @@ fn run_predicate<const OPERATION: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 fn combination(instruction: &Instruction) -> Lowered<Combine> {
-    let combined = instruction
-        .modifiers
-        .iter()
-        .find_map(|modifier| match modifier {
-            Modifier::Operation(Operation::And) => Some(Combine::And),
-            Modifier::Operation(Operation::Or) => Some(Combine::Or),
-            Modifier::Operation(Operation::Xor) => Some(Combine::Xor),
-            _ => None,
-        });
+    let combined = instruction.modifiers.iter().find_map(|modifier| match modifier {
+        Modifier::Operation(Operation::And) => Some(Combine::And),
+        Modifier::Operation(Operation::Or) => Some(Combine::Or),
+        Modifier::Operation(Operation::Xor) => Some(Combine::Xor),
+        _ => None,
+    });
     combined.ok_or_else(|| Refusal::form(instruction))
 }
 
 /// The handler of a comparison.
-pub(super) fn comparison_handler(
-    comparison: Compare,
-    scalar: ScalarType,
-    flush: bool,
-) -> Option<Handler> {
+pub(super) fn comparison_handler(comparison: Compare, scalar: ScalarType, flush: bool) -> Option<Handler> {
     match scalar {
         ScalarType::F32 if flush => float_comparison::<Flushed>(comparison),
         ScalarType::F32 => float_comparison::<f32>(comparison),
@@ -254,10 +233,7 @@ comparable!(
     crate::exec::float::Bfloat => f64, it crate::exec::float::Real::to_f64(it)
 );
 
-#[expect(
-    clippy::neg_cmp_op_on_partial_ord,
-    reason = "the negation is true for unordered operands"
-)]
+#[expect(clippy::neg_cmp_op_on_partial_ord, reason = "the negation is true for unordered operands")]
 fn float_comparison<T: Comparable>(comparison: Compare) -> Option<Handler> {
     Some(match comparison {
         Compare::Equal => compare(|a: T, b: T| a.value() == b.value()),
@@ -266,9 +242,7 @@ fn float_comparison<T: Comparable>(comparison: Compare) -> Option<Handler> {
         Compare::LessEqual => compare(|a: T, b: T| a.value() <= b.value()),
         Compare::Greater => compare(|a: T, b: T| a.value() > b.value()),
         Compare::GreaterEqual => compare(|a: T, b: T| a.value() >= b.value()),
-        Compare::EqualUnordered => {
-            compare(|a: T, b: T| !(a.value() < b.value() || a.value() > b.value()))
-        }
+        Compare::EqualUnordered => compare(|a: T, b: T| !(a.value() < b.value() || a.value() > b.value())),
         Compare::NotEqualUnordered => compare(|a: T, b: T| a.value() != b.value()),
         Compare::LessUnordered => compare(|a: T, b: T| !(a.value() >= b.value())),
         Compare::LessEqualUnordered => compare(|a: T, b: T| !(a.value() > b.value())),

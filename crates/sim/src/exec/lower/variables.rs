@@ -42,9 +42,7 @@ impl Lowerer<'_> {
                 }
                 space => {
                     let name = space.name();
-                    return Err(Refusal(format!(
-                        "a variable in .{name} of a function is not supported"
-                    )));
+                    return Err(Refusal(format!("a variable in .{name} of a function is not supported")));
                 }
             };
             self.homes.insert(id, home);
@@ -66,16 +64,8 @@ impl Lowerer<'_> {
             }
             return;
         }
-        self.out.params = function
-            .parameters
-            .iter()
-            .map(|it| self.place_formal(*it))
-            .collect();
-        self.out.returns = function
-            .returns
-            .iter()
-            .map(|it| self.place_formal(*it))
-            .collect();
+        self.out.params = function.parameters.iter().map(|it| self.place_formal(*it)).collect();
+        self.out.returns = function.returns.iter().map(|it| self.place_formal(*it)).collect();
     }
 
     fn place_formal(&mut self, parameter: Parameter) -> (u64, u64) {

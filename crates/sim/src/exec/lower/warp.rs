@@ -6,9 +6,7 @@ use crate::exec::handler::NO_REGISTER;
 use crate::exec::lane::Lanes;
 use crate::exec::op::{Control, Handler, Op};
 use crate::exec::unit::Unit;
-use crate::ptx::{
-    Instruction, Modifier, Opcode, Operand, Operation, ScalarType, ShuffleMode, VoteMode,
-};
+use crate::ptx::{Instruction, Modifier, Opcode, Operand, Operation, ScalarType, ShuffleMode, VoteMode};
 
 impl Lowerer<'_> {
     /// `shfl`, `vote`, `activemask`, `match`, `redux`.
@@ -43,13 +41,10 @@ impl Lowerer<'_> {
         let [destination, value, lane, clamp, members @ ..] = &instruction.operands[..] else {
             return Err(Refusal::form(instruction));
         };
-        let mode = instruction
-            .modifiers
-            .iter()
-            .find_map(|modifier| match modifier {
-                Modifier::Shuffle(mode) => Some(*mode),
-                _ => None,
-            });
+        let mode = instruction.modifiers.iter().find_map(|modifier| match modifier {
+            Modifier::Shuffle(mode) => Some(*mode),
+            _ => None,
+        });
         let run: Handler = match mode {
             Some(ShuffleMode::Up) => run_shuffle::<0>,
             Some(ShuffleMode::Down) => run_shuffle::<1>,
@@ -80,19 +75,14 @@ impl Lowerer<'_> {
         let [destination, source, members @ ..] = &instruction.operands[..] else {
             return Err(Refusal::form(instruction));
         };
-        let mode = instruction
-            .modifiers
-            .iter()
-            .find_map(|modifier| match modifier {
-                Modifier::Vote(mode) => Some(*mode),
-                _ => None,
-            });
+        let mode = instruction.modifiers.iter().find_map(|modifier| match modifier {
+            Modifier::Vote(mode) => Some(*mode),
+            _ => None,
+        });
         let (a, negate) = self.predicate_source(source)?;
         let members = self.members(members.first())?;
         let (run, d): (Handler, u32) = match (mode, destination) {
-            (Some(VoteMode::Ballot), register) => {
-                (run_ballot, self.destination(register, ScalarType::B32)?)
-            }
+            (Some(VoteMode::Ballot), register) => (run_ballot, self.destination(register, ScalarType::B32)?),
             (mode, Operand::Register(register)) => {
                 let run: Handler = match mode {
                     Some(VoteMode::All) => run_vote::<0>,
@@ -109,18 +99,14 @@ impl Lowerer<'_> {
     }
 
     fn reduce(&mut self, instruction: &Instruction) -> Lowered {
-        let ([destination, source, members], Some(scalar)) =
-            (&instruction.operands[..], instruction.types().next())
+        let ([destination, source, members], Some(scalar)) = (&instruction.operands[..], instruction.types().next())
         else {
             return Err(Refusal::form(instruction));
         };
-        let operation = instruction
-            .modifiers
-            .iter()
-            .find_map(|modifier| match modifier {
-                Modifier::Operation(operation) => Some(*operation),
-                _ => None,
-            });
+        let operation = instruction.modifiers.iter().find_map(|modifier| match modifier {
+            Modifier::Operation(operation) => Some(*operation),
+            _ => None,
+        });
         let run: Handler = match (operation, scalar) {
             (Some(Operation::Add), ScalarType::U32 | ScalarType::S32) => run_reduce::<0>,
             (Some(Operation::Min), ScalarType::U32) => run_reduce::<1>,
@@ -141,8 +127,7 @@ impl Lowerer<'_> {
     }
 
     fn matching(&mut self, instruction: &Instruction) -> Lowered {
-        let ([destination, source, members], Some(scalar)) =
-            (&instruction.operands[..], instruction.types().next())
+        let ([destination, source, members], Some(scalar)) = (&instruction.operands[..], instruction.types().next())
         else {
             return Err(Refusal::form(instruction));
         };
@@ -197,11 +182,7 @@ fn run_active_mask(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 fn run_warp_barrier(unit: &mut Unit<'_>, op: &Op) -> Control {
-    if gathered(unit, op) {
-        Control::Next
-    } else {
-        Control::Gather
-    }
+    if gathered(unit, op) { Control::Next } else { Control::Gather }
 }
 
 /// `shfl`: up, down, butterfly, index.
@@ -222,10 +203,7 @@ fn run_shuffle<const MODE: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
         let low = lane & segment;
         let high = low | clamp & 31 & !segment;
         let (source, inside) = match MODE {
-            0 => (
-                lane.wrapping_sub(operand),
-                lane.wrapping_sub(operand).cast_signed() >= high.cast_signed(),
-            ),
+            0 => (lane.wrapping_sub(operand), lane.wrapping_sub(operand).cast_signed() >= high.cast_signed()),
             1 => (lane + operand, lane + operand <= high),
             2 => (lane ^ operand, lane ^ operand <= high),
             _ => (low | operand & !segment, low | operand & !segment <= high),
@@ -285,18 +263,12 @@ fn run_reduce<const OPERATION: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
         6 => a | b,
         _ => a ^ b,
     });
-    unit.frame
-        .row_mut::<u32>(op.d)
-        .merge(&[result.unwrap_or(0); 32], active);
+    unit.frame.row_mut::<u32>(op.d).merge(&[result.unwrap_or(0); 32], active);
     Control::Next
 }
 
 fn values<const WIDE: bool>(unit: &Unit<'_>, row: u32) -> [u64; 32] {
-    if WIDE {
-        *unit.frame.row::<u64>(row)
-    } else {
-        unit.frame.row::<u32>(row).map(u64::from)
-    }
+    if WIDE { *unit.frame.row::<u64>(row) } else { unit.frame.row::<u32>(row).map(u64::from) }
 }
 
 fn run_match_any<const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {

@@ -28,10 +28,7 @@ fn sums_from_many_blocks_and_workers_are_exact() {
         assert_eq!(bench.memory.read::<u32>(16, 1), [9599]);
         assert_eq!(f64::from_bits(bench.memory.read::<u64>(24, 1)[0]), 9600.0);
         assert_eq!(f32::from_bits(bench.memory.read::<u32>(32, 1)[0]), 9600.0);
-        assert_eq!(
-            bench.memory.read::<u32>(36, 2),
-            [0, (0..9600).fold(0, |a, b| a | b)]
-        );
+        assert_eq!(bench.memory.read::<u32>(36, 2), [0, (0..9600).fold(0, |a, b| a | b)]);
     }
 }
 
@@ -64,10 +61,7 @@ fn each_operation_returns_the_old_value_and_stores_the_new() {
         );
         bench.memory.write(8, &[before]);
         bench.launch(1, 1).expect("no fault");
-        let left = (
-            bench.memory.read::<u32>(0, 1)[0],
-            bench.memory.read::<u32>(8, 1)[0],
-        );
+        let left = (bench.memory.read::<u32>(0, 1)[0], bench.memory.read::<u32>(8, 1)[0]);
         assert_eq!(left, (before, after), "{operation} {operands}");
     }
 }

@@ -76,9 +76,7 @@ fn function_pointers_call_a_different_function_in_each_lane() {
     st.global.u32 [%at4], %r3;",
     );
     let bench = Bench::new(&format!("{functions}{body}"), 4096);
-    let expected: Vec<u32> = (0..32)
-        .map(|tid| if tid % 2 == 0 { tid + tid } else { tid * tid })
-        .collect();
+    let expected: Vec<u32> = (0..32).map(|tid| if tid % 2 == 0 { tid + tid } else { tid * tid }).collect();
     assert_eq!(bench.results::<u32>(32), expected);
 }
 
@@ -131,10 +129,7 @@ fn structures_are_passed_by_value_and_local_addresses_by_pointer() {
 #[test]
 fn endless_recursion_is_a_stack_fault() {
     let body = kernel("call endless, ();");
-    let bench = Bench::new(
-        &format!(".func endless() {{ .local .b8 room[64]; call endless, (); ret; }}\n{body}"),
-        4096,
-    );
+    let bench = Bench::new(&format!(".func endless() {{ .local .b8 room[64]; call endless, (); ret; }}\n{body}"), 4096);
     let fault = bench.launch(1, 1).expect_err("the stack ends");
     assert_eq!(fault.kind, FaultKind::HardwareStackError);
     assert_eq!(fault.function, "endless");
@@ -148,8 +143,6 @@ fn a_bad_function_pointer_is_a_fault() {
     proto: .callprototype _ ();
     call %d1, (), proto;",
     );
-    let fault = Bench::new(&body, 4096)
-        .launch(1, 1)
-        .expect_err("no function is there");
+    let fault = Bench::new(&body, 4096).launch(1, 1).expect_err("no function is there");
     assert_eq!(fault.kind, FaultKind::InvalidProgramCounter);
 }

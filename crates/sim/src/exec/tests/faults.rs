@@ -28,10 +28,7 @@ OUT:",
     assert_eq!(fault.kind, FaultKind::IllegalAddress);
     assert_eq!((fault.block, fault.thread), ([2, 0, 0], [6, 0, 0]));
     let access = fault.access.expect("an access failed");
-    assert_eq!(
-        (access.address, access.size, access.write),
-        (BASE + 4096, 8, true)
-    );
+    assert_eq!((access.address, access.size, access.write), (BASE + 4096, 8, true));
     assert_eq!(fault.line, 22);
     assert_eq!(
         fault.to_string(),
@@ -66,16 +63,12 @@ fn vectors_are_aligned_as_a_whole() {
         .launch(1, 32)
         .expect_err("8 bytes at an odd multiple of 4");
     assert_eq!(fault.kind, FaultKind::MisalignedAddress);
-    Bench::body("ld.global.v2.u32 {%r2, %r3}, [%p+8];", 4096)
-        .launch(1, 32)
-        .expect("aligned");
+    Bench::body("ld.global.v2.u32 {%r2, %r3}, [%p+8];", 4096).launch(1, 32).expect("aligned");
 }
 
 #[test]
 fn trap_reports_the_lowest_thread_that_reached_it() {
-    let fault = Bench::body("setp.gt.u32 %p1, %t, 9; @%p1 trap;", 4096)
-        .launch(1, 32)
-        .expect_err("a trap");
+    let fault = Bench::body("setp.gt.u32 %p1, %t, 9; @%p1 trap;", 4096).launch(1, 32).expect_err("a trap");
     assert_eq!((fault.kind, fault.thread), (FaultKind::Trap, [10, 0, 0]));
 }
 
@@ -99,8 +92,5 @@ fn unsupported_instructions_are_refused_by_name_and_place() {
     let module = ptx::parse(text).expect("it parses");
     let error = lower(&module).expect_err("it is not supported");
     assert_eq!((error.line, error.column), (7, 5));
-    assert_eq!(
-        error.to_string(),
-        "line 7, column 5: instruction `griddepcontrol` is not supported"
-    );
+    assert_eq!(error.to_string(), "line 7, column 5: instruction `griddepcontrol` is not supported");
 }

@@ -51,18 +51,10 @@ fn saxpy(n: u32, grid: u32) -> (Bench, Vec<u32>, f64) {
     bench.memory.write(0, &x);
     bench.memory.write(u64::from(n) * 4, &y);
     let expected = x.iter().zip(&y);
-    let expected = expected
-        .map(|(&x, &y)| {
-            2.5f32
-                .mul_add(f32::from_bits(x), f32::from_bits(y))
-                .to_bits()
-        })
-        .collect();
+    let expected = expected.map(|(&x, &y)| 2.5f32.mul_add(f32::from_bits(x), f32::from_bits(y)).to_bits()).collect();
     let begin = Instant::now();
     let params = saxpy_params(n, 2.5);
-    let statistics = bench
-        .launch_with([grid, 1, 1], [256, 1, 1], &params)
-        .expect("no fault");
+    let statistics = bench.launch_with([grid, 1, 1], [256, 1, 1], &params).expect("no fault");
     let rate = statistics.thread_instructions as f64 / begin.elapsed().as_secs_f64();
     (bench, expected, rate)
 }
@@ -72,10 +64,7 @@ fn saxpy_agrees_with_rust_bit_for_bit() {
     // The last block is only partly inside.
     let n = 10_007;
     let (bench, expected, _) = saxpy(n, n.div_ceil(256));
-    assert_eq!(
-        bench.memory.read::<u32>(u64::from(n) * 4, n as usize),
-        expected
-    );
+    assert_eq!(bench.memory.read::<u32>(u64::from(n) * 4, n as usize), expected);
 }
 
 const MANDELBROT: &str = "
@@ -152,9 +141,7 @@ fn mandelbrot(width: u32, height: u32, limit: u32) -> (Bench, f64) {
     }
     let grid = [width.div_ceil(64), height, 1];
     let begin = Instant::now();
-    let statistics = bench
-        .launch_with(grid, [64, 1, 1], &params)
-        .expect("no fault");
+    let statistics = bench.launch_with(grid, [64, 1, 1], &params).expect("no fault");
     let rate = statistics.thread_instructions as f64 / begin.elapsed().as_secs_f64();
     (bench, rate)
 }

@@ -38,10 +38,7 @@ fn narrow_loads_extend_by_their_type_into_wider_registers() {
     bench.memory.write(0, &[0x80feu16]);
     bench.launch(1, 1).expect("no fault");
     assert_eq!(bench.memory.read::<u32>(8, 2), [0xffff_fffe, 0xfe]);
-    assert_eq!(
-        bench.memory.read::<u64>(16, 3),
-        [0xffff_ffff_ffff_80fe, 0x80fe, 0xfe]
-    );
+    assert_eq!(bench.memory.read::<u64>(16, 3), [0xffff_ffff_ffff_80fe, 0x80fe, 0xfe]);
 }
 
 #[test]
@@ -88,9 +85,7 @@ fn local_memory_is_private_and_reachable_by_generic_addresses() {
     st.global.u32 [%at4], %r3;",
         4096,
     );
-    let expected: Vec<u32> = (0..32u32)
-        .map(|tid| if tid % 8 == 1 { tid * 101 } else { tid })
-        .collect();
+    let expected: Vec<u32> = (0..32u32).map(|tid| if tid % 8 == 1 { tid * 101 } else { tid }).collect();
     assert_eq!(bench.results::<u32>(32), expected);
 }
 
@@ -107,10 +102,7 @@ fn dynamic_shared_memory_follows_what_the_kernel_declares() {
     mov.u32 %r5, %total_smem_size;
     st.global.v4.u32 [%p], {%r2, %r3, %r4, %r5};",
     );
-    let mut bench = Bench::new(
-        &format!(".extern .shared .align 16 .b8 pool[];\n{body}"),
-        4096,
-    );
+    let mut bench = Bench::new(&format!(".extern .shared .align 16 .b8 pool[];\n{body}"), 4096);
     bench.dynamic_shared = 8;
     bench.launch(1, 1).expect("no fault");
     assert_eq!(bench.memory.read::<u32>(0, 4), [112, 112, 8, 120]);
@@ -141,17 +133,12 @@ fn parameters_are_laid_out_by_alignment_and_readable_by_pointer() {
     );
     let kernel = bench.program.kernel("main").expect("it is there");
     let layout: Vec<_> = kernel.params.iter().map(|p| (p.offset, p.size)).collect();
-    assert_eq!(
-        (layout, kernel.param_size),
-        (vec![(0, 8), (8, 1), (16, 16)], 32)
-    );
+    assert_eq!((layout, kernel.param_size), (vec![(0, 8), (8, 1), (16, 16)], 32));
     let mut params = super::BASE.to_le_bytes().to_vec();
     params.extend(200u64.to_le_bytes());
     params.extend(11u64.to_le_bytes());
     params.extend(12u64.to_le_bytes());
-    bench
-        .launch_with([1, 1, 1], [1, 1, 1], &params)
-        .expect("no fault");
+    bench.launch_with([1, 1, 1], [1, 1, 1], &params).expect("no fault");
     assert_eq!(bench.memory.read::<u64>(0, 3), [200, 11, 12]);
 }
 
@@ -177,9 +164,6 @@ fn special_registers_tell_each_thread_where_it_is() {
     for (index, &value) in seen.iter().enumerate() {
         let (block, thread) = (index as u32 / 64, index as u32 % 64);
         let (lane, warp) = (thread % 32, thread / 32);
-        assert_eq!(
-            value,
-            (((block * 10 + 3) * 100 + lane) * 10 + warp) * 100 + lane
-        );
+        assert_eq!(value, (((block * 10 + 3) * 100 + lane) * 10 + warp) * 100 + lane);
     }
 }

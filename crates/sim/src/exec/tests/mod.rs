@@ -50,14 +50,7 @@ impl Bench {
                 memory.write(address - BASE + relocation.offset, &[value]);
             }
         }
-        Self {
-            program,
-            memory,
-            globals,
-            schedule: Schedule::InOrder,
-            workers: 1,
-            dynamic_shared: 0,
-        }
+        Self { program, memory, globals, schedule: Schedule::InOrder, workers: 1, dynamic_shared: 0 }
     }
 
     /// A program of one kernel `main` with one pointer parameter `p`, which is in `%p`.
@@ -71,18 +64,10 @@ impl Bench {
     }
 
     /// Runs `main` with parameters of its own.
-    pub(super) fn launch_with(
-        &self,
-        grid: [u32; 3],
-        block: [u32; 3],
-        params: &[u8],
-    ) -> Result<Statistics, Fault> {
+    pub(super) fn launch_with(&self, grid: [u32; 3], block: [u32; 3], params: &[u8]) -> Result<Statistics, Fault> {
         run(&Launch {
             program: &self.program,
-            kernel: self
-                .program
-                .kernel("main")
-                .expect("the program has a kernel `main`"),
+            kernel: self.program.kernel("main").expect("the program has a kernel `main`"),
             grid,
             block,
             dynamic_shared: self.dynamic_shared,
@@ -98,8 +83,7 @@ impl Bench {
 
     /// Runs `main` on one block, and reads what it left in memory.
     pub(super) fn results<T: Word>(&self, threads: u32) -> Vec<T> {
-        self.launch(1, threads)
-            .unwrap_or_else(|fault| panic!("{fault}"));
+        self.launch(1, threads).unwrap_or_else(|fault| panic!("{fault}"));
         self.memory.read(0, threads as usize)
     }
 }

@@ -20,10 +20,7 @@ fn a_barrier_orders_shared_memory_across_warps() {
     st.global.u32 [%at4], %r6;",
         4096,
     );
-    assert_eq!(
-        bench.results::<u32>(256),
-        (0..256).rev().collect::<Vec<_>>()
-    );
+    assert_eq!(bench.results::<u32>(256), (0..256).rev().collect::<Vec<_>>());
 }
 
 #[test]
@@ -61,9 +58,7 @@ PRODUCE:
 OUT:",
         4096,
     );
-    let expected: Vec<u32> = (0..96)
-        .map(|tid| if tid / 32 == 1 { 77 } else { 0 })
-        .collect();
+    let expected: Vec<u32> = (0..96).map(|tid| if tid / 32 == 1 { 77 } else { 0 }).collect();
     assert_eq!(bench.results::<u32>(96), expected);
 }
 
@@ -94,9 +89,7 @@ fn a_barrier_that_nobody_completes_is_a_deadlock_and_says_where() {
     @!%p1 bar.sync 2;",
         4096,
     );
-    let fault = bench
-        .launch(1, 64)
-        .expect_err("each warp waits for the other");
+    let fault = bench.launch(1, 64).expect_err("each warp waits for the other");
     assert_eq!(fault.kind, FaultKind::Deadlock);
     assert_eq!(fault.thread, [0, 0, 0]);
     assert!(fault.line > 0);
@@ -119,22 +112,13 @@ fn shuffle(mode: &str, operand: &str, clamp: &str) -> Vec<u32> {
 fn shuffles_move_values_and_say_which_lanes_had_a_source() {
     let outside = |lane: u32| lane + 1000;
     let expect = |f: &dyn Fn(u32) -> u32| (0..32).map(f).collect::<Vec<_>>();
-    assert_eq!(
-        shuffle("up", "3", "0"),
-        expect(&|l| if l < 3 { outside(l) } else { l - 3 })
-    );
-    assert_eq!(
-        shuffle("down", "3", "31"),
-        expect(&|l| if l > 28 { outside(l) } else { l + 3 })
-    );
+    assert_eq!(shuffle("up", "3", "0"), expect(&|l| if l < 3 { outside(l) } else { l - 3 }));
+    assert_eq!(shuffle("down", "3", "31"), expect(&|l| if l > 28 { outside(l) } else { l + 3 }));
     assert_eq!(shuffle("bfly", "5", "31"), expect(&|l| l ^ 5));
     assert_eq!(shuffle("idx", "7", "31"), expect(&|_| 7));
     // Segments of eight lanes: the mask is in bits 8 to 12 of the clamp.
     let clamp = (0x18 << 8 | 0x1f).to_string();
-    assert_eq!(
-        shuffle("down", "2", &clamp),
-        expect(&|l| if l % 8 > 5 { outside(l) } else { l + 2 })
-    );
+    assert_eq!(shuffle("down", "2", &clamp), expect(&|l| if l % 8 > 5 { outside(l) } else { l + 2 }));
     assert_eq!(shuffle("idx", "3", &clamp), expect(&|l| l / 8 * 8 + 3));
 }
 
@@ -157,9 +141,7 @@ JOIN:
     st.global.u32 [%at4], %r4;",
         4096,
     );
-    let expected: Vec<u32> = (0..32u32)
-        .map(|tid| if tid < 16 { tid + 516 } else { tid - 16 })
-        .collect();
+    let expected: Vec<u32> = (0..32u32).map(|tid| if tid < 16 { tid + 516 } else { tid - 16 }).collect();
     assert_eq!(bench.results::<u32>(32), expected);
 }
 
@@ -204,8 +186,6 @@ fn votes_matches_and_reductions_see_the_whole_warp() {
     st.global.u32 [%at4], %r7;",
         4096,
     );
-    let expected: Vec<u32> = (0..32u32)
-        .map(|tid| 0xff + (0x1111_1111 << (tid & 3)) + 496 + 31)
-        .collect();
+    let expected: Vec<u32> = (0..32u32).map(|tid| 0xff + (0x1111_1111 << (tid & 3)) + 496 + 31).collect();
     assert_eq!(bench.results::<u32>(32), expected);
 }

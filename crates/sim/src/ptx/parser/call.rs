@@ -23,24 +23,15 @@ impl Parser<'_> {
         let callee = match target {
             Some(Binding::Register(id)) => Callee::Indirect(id, self.call_signature()?),
             Some(_) => {
-                return Err(Self::unexpected_at(
-                    &callee,
-                    "the name of a function or a register",
-                ));
+                return Err(Self::unexpected_at(&callee, "the name of a function or a register"));
             }
             None => {
                 let name = self.intern(callee.text);
                 let id = self.function_named(name);
-                Callee::Direct(id.ok_or_else(|| {
-                    Self::unexpected_at(&callee, "the name of a declared function")
-                })?)
+                Callee::Direct(id.ok_or_else(|| Self::unexpected_at(&callee, "the name of a declared function"))?)
             }
         };
-        Ok(Operand::Call(Box::new(Call {
-            returns,
-            callee,
-            arguments,
-        })))
+        Ok(Operand::Call(Box::new(Call { returns, callee, arguments })))
     }
 
     /// `(a, b, …)`, and for returns the comma behind it; nothing if there is no parenthesis.
@@ -58,10 +49,7 @@ impl Parser<'_> {
                 _ => false,
             };
             if !fits {
-                return Err(Self::unexpected_at(
-                    &token,
-                    "a '.param' variable or a register",
-                ));
+                return Err(Self::unexpected_at(&token, "a '.param' variable or a register"));
             }
             operands.push(operand);
             if !self.accept(",") {

@@ -3,8 +3,7 @@
 use super::Parser;
 use super::declaration::size_of;
 use crate::ptx::ast::{
-    Function, FunctionId, FunctionKind, Linkage, Parameter, Performance, Prototype,
-    PrototypeParameter,
+    Function, FunctionId, FunctionKind, Linkage, Parameter, Performance, Prototype, PrototypeParameter,
 };
 use crate::ptx::error::{Error, Span};
 use crate::ptx::modifier::Space;
@@ -44,15 +43,8 @@ impl Parser<'_> {
         self.performance()?;
         if self.peek().is("{") {
             if before.is_some_and(|function| function.body.is_some()) {
-                let found = format!(
-                    "a second body of '{}'",
-                    self.module.text(self.function.name)
-                );
-                return Err(Error::syntax(
-                    self.function.span,
-                    "one definition of each function",
-                    found,
-                ));
+                let found = format!("a second body of '{}'", self.module.text(self.function.name));
+                return Err(Error::syntax(self.function.span, "one definition of each function", found));
             }
             self.body()?;
         } else if !self.accept(";") {
@@ -62,8 +54,7 @@ impl Parser<'_> {
             self.function = definition;
         }
         self.scopes.close();
-        self.module.functions[id.0 as usize] =
-            std::mem::replace(&mut self.function, empty_function());
+        self.module.functions[id.0 as usize] = std::mem::replace(&mut self.function, empty_function());
         Ok(())
     }
 
@@ -84,33 +75,21 @@ impl Parser<'_> {
         match known {
             None => Ok((self.add_function(signature), None)),
             Some(Symbol::Function(id)) if self.signatures[id.0 as usize].accepts(&signature) => {
-                let before =
-                    std::mem::replace(&mut self.module.functions[id.0 as usize], empty_function());
+                let before = std::mem::replace(&mut self.module.functions[id.0 as usize], empty_function());
                 if before.kind != self.function.kind {
-                    return Err(Self::unexpected_at(
-                        &token,
-                        "the same kind of function as declared before",
-                    ));
+                    return Err(Self::unexpected_at(&token, "the same kind of function as declared before"));
                 }
                 Ok((id, Some(before)))
             }
-            Some(Symbol::Function(_)) => Err(Self::unexpected_at(
-                &token,
-                "the parameters that it was declared with",
-            )),
-            Some(_) => Err(Self::unexpected_at(
-                &token,
-                "a name that is not declared yet",
-            )),
+            Some(Symbol::Function(_)) => Err(Self::unexpected_at(&token, "the parameters that it was declared with")),
+            Some(_) => Err(Self::unexpected_at(&token, "a name that is not declared yet")),
         }
     }
 
     fn add_function(&mut self, signature: Signature) -> FunctionId {
-        let index = u32::try_from(self.module.functions.len())
-            .expect("fewer functions than bytes of source");
+        let index = u32::try_from(self.module.functions.len()).expect("fewer functions than bytes of source");
         let id = FunctionId(index);
-        self.symbols
-            .insert(self.function.name, Symbol::Function(id));
+        self.symbols.insert(self.function.name, Symbol::Function(id));
         self.signatures.push(signature);
         self.module.functions.push(empty_function());
         id
@@ -135,23 +114,12 @@ impl Parser<'_> {
             let (scalar, vector) = self.register_type()?;
             let token = self.word("the name of a register")?;
             let size = scalar.bytes() * u64::from(vector);
-            types.push(PrototypeParameter {
-                is_register: true,
-                scalar,
-                align: size.next_power_of_two(),
-                size,
-            });
-            return Ok(Parameter::Register(
-                self.add_register(&token, scalar, vector)?,
-            ));
+            types.push(PrototypeParameter { is_register: true, scalar, align: size.next_power_of_two(), size });
+            return Ok(Parameter::Register(self.add_register(&token, scalar, vector)?));
         }
         if !self.accept_dot("param") {
             let device = self.function.kind == FunctionKind::Device;
-            return Err(self.unexpected(if device {
-                "'.param' or '.reg'"
-            } else {
-                "'.param'"
-            }));
+            return Err(self.unexpected(if device { "'.param' or '.reg'" } else { "'.param'" }));
         }
         let prefix = self.prefix(Space::Param)?;
         let variable = self.variable(Space::Param, Linkage::Internal, &prefix)?;
@@ -183,12 +151,7 @@ impl Parser<'_> {
             let (scalar, vector) = self.register_type()?;
             self.word("'_' or the name of a register")?;
             let size = scalar.bytes() * u64::from(vector);
-            return Ok(PrototypeParameter {
-                is_register: true,
-                scalar,
-                align: size.next_power_of_two(),
-                size,
-            });
+            return Ok(PrototypeParameter { is_register: true, scalar, align: size.next_power_of_two(), size });
         }
         if !self.accept_dot("param") {
             return Err(self.unexpected("'.param' or '.reg'"));
@@ -197,28 +160,15 @@ impl Parser<'_> {
         let token = self.word("'_' or the name of a parameter")?;
         let dimensions = self.dimensions()?;
         let size = size_of(&token, &prefix, &dimensions.extents)?;
-        Ok(PrototypeParameter {
-            is_register: false,
-            scalar: prefix.scalar,
-            align: prefix.alignment(),
-            size,
-        })
+        Ok(PrototypeParameter { is_register: false, scalar: prefix.scalar, align: prefix.alignment(), size })
     }
 
     /// `.callprototype (returns) _ (parameters) .noreturn;`
     pub(super) fn call_prototype(&mut self, name: Name) -> Result<Prototype, Error> {
         self.advance();
-        let returns = if self.peek().is("(") {
-            self.prototype_parameters()?
-        } else {
-            Vec::new()
-        };
+        let returns = if self.peek().is("(") { self.prototype_parameters()? } else { Vec::new() };
         self.word("'_'")?;
-        let parameters = if self.peek().is("(") {
-            self.prototype_parameters()?
-        } else {
-            Vec::new()
-        };
+        let parameters = if self.peek().is("(") { self.prototype_parameters()? } else { Vec::new() };
         let mut no_return = false;
         loop {
             if self.accept_dot("noreturn") {
@@ -230,12 +180,7 @@ impl Parser<'_> {
             }
         }
         self.expect(";")?;
-        Ok(Prototype {
-            name,
-            returns,
-            parameters,
-            no_return,
-        })
+        Ok(Prototype { name, returns, parameters, no_return })
     }
 
     /// The directives between the parameters and the body.

@@ -52,12 +52,7 @@ impl Parser<'_> {
         };
         if version > newest {
             let expected = format!("PTX ISA version {}.{} or older", newest.major, newest.minor);
-            return Err(Error::new(
-                ErrorKind::UnsupportedVersion,
-                token.span,
-                expected,
-                token.quote(),
-            ));
+            return Err(Error::new(ErrorKind::UnsupportedVersion, token.span, expected, token.quote()));
         }
         self.advance();
         self.module.version = version;
@@ -88,12 +83,7 @@ impl Parser<'_> {
             text => {
                 let Some((architecture, variant)) = read_architecture(text) else {
                     let expected = "a target such as sm_90, sm_90a or sm_100f";
-                    return Err(Error::new(
-                        ErrorKind::UnsupportedTarget,
-                        token.span,
-                        expected,
-                        token.quote(),
-                    ));
+                    return Err(Error::new(ErrorKind::UnsupportedTarget, token.span, expected, token.quote()));
                 };
                 target.architecture = architecture;
                 target.variant = variant;
@@ -107,12 +97,7 @@ impl Parser<'_> {
         if !self.accept_dot("address_size") {
             // The default is 32 bits.
             let expected = "'.address_size 64'";
-            return Err(Error::new(
-                ErrorKind::UnsupportedAddressSize,
-                directive.span,
-                expected,
-                directive.quote(),
-            ));
+            return Err(Error::new(ErrorKind::UnsupportedAddressSize, directive.span, expected, directive.quote()));
         }
         let token = self.peek();
         match token.kind {
@@ -120,12 +105,9 @@ impl Parser<'_> {
                 self.advance();
                 Ok(())
             }
-            TokenKind::Integer(32, _) => Err(Error::new(
-                ErrorKind::UnsupportedAddressSize,
-                token.span,
-                "an address size of 64",
-                token.quote(),
-            )),
+            TokenKind::Integer(32, _) => {
+                Err(Error::new(ErrorKind::UnsupportedAddressSize, token.span, "an address size of 64", token.quote()))
+            }
             _ => Err(self.unexpected("an address size of 64")),
         }
     }
@@ -137,16 +119,11 @@ fn read_version(token: &Token<'_>) -> Option<Version> {
         return None;
     }
     let (major, minor) = token.text.split_once('.')?;
-    Some(Version {
-        major: major.parse().ok()?,
-        minor: minor.parse().ok()?,
-    })
+    Some(Version { major: major.parse().ok()?, minor: minor.parse().ok()? })
 }
 
 fn read_architecture(text: &str) -> Option<(u32, TargetVariant)> {
-    let number = text
-        .strip_prefix("sm_")
-        .or_else(|| text.strip_prefix("compute_"))?;
+    let number = text.strip_prefix("sm_").or_else(|| text.strip_prefix("compute_"))?;
     let (digits, variant) = match number.as_bytes().last()? {
         b'a' => (&number[..number.len() - 1], TargetVariant::Architecture),
         b'f' => (&number[..number.len() - 1], TargetVariant::Family),
@@ -154,7 +131,5 @@ fn read_architecture(text: &str) -> Option<(u32, TargetVariant)> {
     };
     let plain = digits.bytes().all(|byte| byte.is_ascii_digit());
     let architecture = digits.parse().ok().filter(|_| plain)?;
-    (OLDEST_ARCHITECTURE..=NEWEST_ARCHITECTURE)
-        .contains(&architecture)
-        .then_some((architecture, variant))
+    (OLDEST_ARCHITECTURE..=NEWEST_ARCHITECTURE).contains(&architecture).then_some((architecture, variant))
 }

@@ -30,16 +30,8 @@ impl Parser<'_> {
             return self.settings(variable);
         }
         let levels = levels(prefix, dimensions);
-        let mut fill = Fill {
-            levels: &levels,
-            scalar: prefix.scalar.bytes(),
-            values: &mut variable.initial,
-        };
-        let end = if levels.is_empty() {
-            self.scalar_value(&mut fill, 0, 1)?
-        } else {
-            self.braces(&mut fill, 0, 0)?
-        };
+        let mut fill = Fill { levels: &levels, scalar: prefix.scalar.bytes(), values: &mut variable.initial };
+        let end = if levels.is_empty() { self.scalar_value(&mut fill, 0, 1)? } else { self.braces(&mut fill, 0, 0)? };
         if dimensions.is_unsized {
             let row = levels.get(1).copied().unwrap_or(1);
             dimensions.extents[0] = if row == 0 { 0 } else { end.div_ceil(row) };
@@ -83,9 +75,7 @@ impl Parser<'_> {
         }
         let token = self.peek();
         let value = self.constant_or_address()?;
-        let offset = index
-            .checked_mul(fill.scalar)
-            .ok_or_else(|| Self::limit_at(&token, "an offset below 2^64"))?;
+        let offset = index.checked_mul(fill.scalar).ok_or_else(|| Self::limit_at(&token, "an offset below 2^64"))?;
         fill.values.push(InitialValue { offset, value });
         Ok(index + 1)
     }
@@ -121,12 +111,7 @@ impl Parser<'_> {
             self.expect(")")?;
             offset = offset.wrapping_add(self.signed_offset()?);
         }
-        Ok(Constant::Address {
-            symbol,
-            offset,
-            generic,
-            mask,
-        })
+        Ok(Constant::Address { symbol, offset, generic, mask })
     }
 
     /// `+4`, `-4`, or nothing.
@@ -134,21 +119,14 @@ impl Parser<'_> {
         if self.accept("+") {
             return self.constant_offset();
         }
-        if self.peek().is("-") {
-            self.constant_offset()
-        } else {
-            Ok(0)
-        }
+        if self.peek().is("-") { self.constant_offset() } else { Ok(0) }
     }
 
     fn module_symbol(&mut self) -> Result<Symbol, Error> {
         const EXPECTED: &str = "a number or the name of a declared variable or function";
         let token = self.word(EXPECTED)?;
         let name = self.intern(token.text);
-        self.symbols
-            .get(&name)
-            .copied()
-            .ok_or_else(|| Self::unexpected_at(&token, EXPECTED))
+        self.symbols.get(&name).copied().ok_or_else(|| Self::unexpected_at(&token, EXPECTED))
     }
 
     /// `{ filter_mode = nearest, … }`
@@ -177,11 +155,7 @@ fn levels(prefix: &Prefix, dimensions: &Dimensions) -> Vec<u64> {
     let vector = (prefix.vector > 1).then_some(u64::from(prefix.vector));
     let extents: Vec<u64> = dimensions.extents.iter().copied().chain(vector).collect();
     let mut levels: Vec<u64> = (0..extents.len())
-        .map(|level| {
-            extents[level..]
-                .iter()
-                .fold(1u64, |product, extent| product.saturating_mul(*extent))
-        })
+        .map(|level| extents[level..].iter().fold(1u64, |product, extent| product.saturating_mul(*extent)))
         .collect();
     if dimensions.is_unsized {
         levels[0] = u64::MAX;

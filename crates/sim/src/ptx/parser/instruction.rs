@@ -14,25 +14,14 @@ use crate::ptx::validate;
 impl Parser<'_> {
     /// An instruction with its guard and its semicolon, validated.
     pub(super) fn instruction(&mut self) -> Result<Instruction, Error> {
-        let predicate = if self.accept("@") {
-            Some(self.guard()?)
-        } else {
-            None
-        };
+        let predicate = if self.accept("@") { Some(self.guard()?) } else { None };
         let token = self.word("an instruction")?;
-        let opcode = Opcode::from_name(token.text)
-            .ok_or_else(|| Self::unexpected_at(&token, "an instruction"))?;
+        let opcode = Opcode::from_name(token.text).ok_or_else(|| Self::unexpected_at(&token, "an instruction"))?;
         let modifiers = self.modifiers(opcode)?;
         let mut spans = Vec::new();
         let operands = self.operands(opcode, &mut spans)?;
         let end = self.expect(";")?;
-        let instruction = Instruction {
-            predicate,
-            opcode,
-            modifiers,
-            operands,
-            span: token.span,
-        };
+        let instruction = Instruction { predicate, opcode, modifiers, operands, span: token.span };
         validate::Context {
             module: &self.module,
             function: &self.function,
@@ -56,11 +45,7 @@ impl Parser<'_> {
     pub(super) fn predicate_register(&mut self) -> Result<RegisterId, Error> {
         let token = self.word("a predicate register")?;
         match self.resolve(&token) {
-            Some(Binding::Register(id))
-                if self.function.registers[id.0 as usize].scalar == ScalarType::Pred =>
-            {
-                Ok(id)
-            }
+            Some(Binding::Register(id)) if self.function.registers[id.0 as usize].scalar == ScalarType::Pred => Ok(id),
             _ => Err(Self::unexpected_at(&token, "a predicate register")),
         }
     }

@@ -103,29 +103,17 @@ impl<'a> Parser<'a> {
     }
 
     fn expect(&mut self, symbol: &str) -> Result<Token<'a>, Error> {
-        if self.peek().is(symbol) {
-            Ok(self.advance())
-        } else {
-            Err(self.unexpected(&format!("'{symbol}'")))
-        }
+        if self.peek().is(symbol) { Ok(self.advance()) } else { Err(self.unexpected(&format!("'{symbol}'"))) }
     }
 
     /// Takes a word; `what` says in an error what it would have been.
     fn word(&mut self, what: &str) -> Result<Token<'a>, Error> {
-        if self.peek().kind == TokenKind::Word {
-            Ok(self.advance())
-        } else {
-            Err(self.unexpected(what))
-        }
+        if self.peek().kind == TokenKind::Word { Ok(self.advance()) } else { Err(self.unexpected(what)) }
     }
 
     /// Takes a string.
     fn string(&mut self) -> Result<&'a str, Error> {
-        if self.peek().kind == TokenKind::Text {
-            Ok(self.advance().text)
-        } else {
-            Err(self.unexpected("a string"))
-        }
+        if self.peek().kind == TokenKind::Text { Ok(self.advance().text) } else { Err(self.unexpected("a string")) }
     }
 
     /// Takes an unsigned integer of 32 bits.
@@ -133,8 +121,7 @@ impl<'a> Parser<'a> {
         let token = self.peek();
         match token.kind {
             TokenKind::Integer(value, _) => {
-                let value = u32::try_from(value)
-                    .map_err(|_| self.unexpected(&format!("{what} below 2^32")))?;
+                let value = u32::try_from(value).map_err(|_| self.unexpected(&format!("{what} below 2^32")))?;
                 self.advance();
                 Ok(value)
             }
@@ -165,10 +152,7 @@ impl<'a> Parser<'a> {
     /// Runs `read` one level deeper, if the limit allows.
     fn nested<T>(&mut self, read: impl FnOnce(&mut Self) -> Result<T, Error>) -> Result<T, Error> {
         if self.depth == MAX_DEPTH {
-            return Err(Self::limit_at(
-                &self.peek(),
-                format!("at most {MAX_DEPTH} levels of nesting"),
-            ));
+            return Err(Self::limit_at(&self.peek(), format!("at most {MAX_DEPTH} levels of nesting")));
         }
         self.depth += 1;
         let result = read(self);

@@ -40,9 +40,7 @@ impl<'a> Parser<'a> {
             Some(Binding::Variable(id)) => self.symbol(Symbol::Local(id)),
             Some(Binding::Label(id)) => Ok(Operand::Label(id)),
             Some(Binding::BranchTargets(id)) => Ok(Operand::BranchTargets(id)),
-            Some(Binding::CallTargets(_) | Binding::Prototype(_)) => {
-                Err(Self::unexpected_at(&token, OPERAND))
-            }
+            Some(Binding::CallTargets(_) | Binding::Prototype(_)) => Err(Self::unexpected_at(&token, OPERAND)),
             None => self.outer_name(&token),
         }
     }
@@ -68,9 +66,7 @@ impl<'a> Parser<'a> {
         } else {
             SpecialRegister::from_name(token.text)
         };
-        register
-            .map(Operand::Special)
-            .ok_or_else(|| Self::unexpected_at(token, OPERAND))
+        register.map(Operand::Special).ok_or_else(|| Self::unexpected_at(token, OPERAND))
     }
 
     /// A register, with the element, selector or second destination that may follow.
@@ -142,10 +138,7 @@ impl<'a> Parser<'a> {
             | Operand::Double(_)
             | Operand::Special(_)
             | Operand::Sink) => Ok(element),
-            _ => Err(Self::unexpected_at(
-                &token,
-                "a register, an immediate or '_'",
-            )),
+            _ => Err(Self::unexpected_at(&token, "a register, an immediate or '_'")),
         }
     }
 
@@ -175,13 +168,7 @@ impl<'a> Parser<'a> {
         Ok(match (sampler, coordinates) {
             (None, None) => Operand::Address(address),
             // A single coordinate may stand without braces: what was read as a sampler is the coordinate.
-            (
-                Some(Address {
-                    base: Base::Register(id),
-                    offset: 0,
-                }),
-                None,
-            ) => Operand::Tensor(Box::new(Tensor {
+            (Some(Address { base: Base::Register(id), offset: 0 }), None) => Operand::Tensor(Box::new(Tensor {
                 handle: address,
                 sampler: None,
                 coordinates: [Operand::Register(id)].into(),
@@ -197,10 +184,7 @@ impl<'a> Parser<'a> {
     fn address(&mut self) -> Result<Address, Error> {
         const BASE: &str = "a register, a declared variable or a number";
         if self.at_constant() {
-            return Ok(Address {
-                base: Base::Absolute,
-                offset: self.constant_offset()?,
-            });
+            return Ok(Address { base: Base::Absolute, offset: self.constant_offset()? });
         }
         let token = self.word(BASE)?;
         let base = match self.resolve(&token) {
@@ -209,26 +193,16 @@ impl<'a> Parser<'a> {
             Some(_) => return Err(Self::unexpected_at(&token, BASE)),
             None => {
                 let name = self.intern(token.text);
-                let symbol = self
-                    .symbols
-                    .get(&name)
-                    .ok_or_else(|| Self::unexpected_at(&token, BASE))?;
+                let symbol = self.symbols.get(&name).ok_or_else(|| Self::unexpected_at(&token, BASE))?;
                 Base::Symbol(*symbol)
             }
         };
-        Ok(Address {
-            base,
-            offset: self.signed_offset()?,
-        })
+        Ok(Address { base, offset: self.signed_offset()? })
     }
 }
 
 fn element_size(variable: &Variable) -> i64 {
-    let inner: u64 = variable
-        .dimensions
-        .iter()
-        .skip(1)
-        .fold(1, |product, extent| product.wrapping_mul(*extent));
+    let inner: u64 = variable.dimensions.iter().skip(1).fold(1, |product, extent| product.wrapping_mul(*extent));
     let element = variable.scalar.bytes() * u64::from(variable.vector);
     element.wrapping_mul(inner).cast_signed()
 }

@@ -40,10 +40,7 @@ fn with_body(text: &str) -> String {
 /// The only instruction of a body.
 fn instruction(text: &str) -> Instruction {
     let module = body(text);
-    let instructions = module.functions[0]
-        .body
-        .as_ref()
-        .expect("a definition has a body");
+    let instructions = module.functions[0].body.as_ref().expect("a definition has a body");
     assert_eq!(instructions.len(), 1, "{text}");
     instructions[0].clone()
 }
@@ -67,15 +64,7 @@ fn refused_body(text: &str) -> String {
 }
 
 /// The name of the type of a function's register.
-fn register_named<'m>(
-    module: &'m Module,
-    function: &'m Function,
-    name: &str,
-) -> Vec<&'m super::Register> {
+fn register_named<'m>(module: &'m Module, function: &'m Function, name: &str) -> Vec<&'m super::Register> {
     let name = module.names.find(name).expect("the name is in the module");
-    function
-        .registers
-        .iter()
-        .filter(|register| register.name == name)
-        .collect()
+    function.registers.iter().filter(|register| register.name == name).collect()
 }

@@ -66,31 +66,10 @@ fn texts_with_moved_pieces_are_answered() {
 #[test]
 fn repetitive_texts_are_answered_in_proportion_to_their_length() {
     let header = ".version 8.7\n.target sm_90\n.address_size 64\n";
-    for piece in [
-        "{",
-        "[",
-        "(",
-        "@",
-        "%",
-        "\"",
-        "/*",
-        ".",
-        ":",
-        "a:",
-        "{a:",
-        "- ",
-        ".func f(){",
-        "1+",
-        "a?",
-        "::",
-        "\u{1F600}",
-    ] {
-        for prefix in [
-            "",
-            ".func f() { ",
-            ".global .u32 a = ",
-            ".func f() { .reg .b32 %r<9>; mov.u32 %r1, ",
-        ] {
+    for piece in
+        ["{", "[", "(", "@", "%", "\"", "/*", ".", ":", "a:", "{a:", "- ", ".func f(){", "1+", "a?", "::", "\u{1F600}"]
+    {
+        for prefix in ["", ".func f() { ", ".global .u32 a = ", ".func f() { .reg .b32 %r<9>; mov.u32 %r1, "] {
             try_parse(&format!("{header}{prefix}{}", piece.repeat(20_000)));
         }
     }
@@ -98,15 +77,10 @@ fn repetitive_texts_are_answered_in_proportion_to_their_length() {
 
 #[test]
 fn ten_thousand_lines_take_milliseconds() {
-    let mut source = String::from(
-        ".version 8.7\n.target sm_90\n.address_size 64\n.entry k() {\n.reg .b32 %r<10000>;\n",
-    );
+    let mut source =
+        String::from(".version 8.7\n.target sm_90\n.address_size 64\n.entry k() {\n.reg .b32 %r<10000>;\n");
     for line in 1..10_000 {
-        source.push_str(&format!(
-            "\tmad.lo.s32 \t%r{line}, %r{}, %r{}, {line};\n",
-            line - 1,
-            line / 2
-        ));
+        source.push_str(&format!("\tmad.lo.s32 \t%r{line}, %r{}, %r{}, {line};\n", line - 1, line / 2));
     }
     source.push_str("ret;\n}\n");
     let best = (0..5)

@@ -18,11 +18,7 @@ impl Context<'_> {
             return self.source(2, scalar, Width::Exact);
         }
         let extreme = matches!(self.instruction.opcode, Opcode::Min | Opcode::Max);
-        let most = if extreme && scalar == ScalarType::F32 {
-            3
-        } else {
-            2
-        };
+        let most = if extreme && scalar == ScalarType::F32 { 3 } else { 2 };
         self.uniform(scalar, 2..=most)
     }
 
@@ -31,9 +27,7 @@ impl Context<'_> {
         let scalar = self.scalar(sets::PRODUCTS)?;
         let is_mad = self.instruction.opcode == Opcode::Mad;
         let sources = if is_mad { 3 } else { 2 };
-        let half = [Modifier::Lo, Modifier::Hi, Modifier::Wide]
-            .into_iter()
-            .find(|half| self.has(*half));
+        let half = [Modifier::Lo, Modifier::Hi, Modifier::Wide].into_iter().find(|half| self.has(*half));
         if scalar.class() == ScalarClass::Float {
             if half.is_some() {
                 return Err(self.lacks("no '.lo', '.hi' or '.wide' with a floating-point type"));
@@ -60,11 +54,7 @@ impl Context<'_> {
         self.destination(0, wide, Width::Exact)?;
         self.source(1, scalar, Width::Exact)?;
         self.source(2, scalar, Width::Exact)?;
-        if is_mad {
-            self.source(3, wide, Width::Exact)
-        } else {
-            Ok(())
-        }
+        if is_mad { self.source(3, wide, Width::Exact) } else { Ok(()) }
     }
 
     /// `fma`; a second type is that of the narrower factors.
@@ -96,11 +86,7 @@ impl Context<'_> {
 
     /// `neg`, `abs`, `not`
     pub(super) fn unary(&self) -> Result<(), Error> {
-        let allowed = if self.instruction.opcode == Opcode::Not {
-            sets::LOGIC
-        } else {
-            sets::SIGNED
-        };
+        let allowed = if self.instruction.opcode == Opcode::Not { sets::LOGIC } else { sets::SIGNED };
         let scalar = self.scalar(allowed)?;
         self.uniform(scalar, 1..=1)
     }
@@ -108,11 +94,7 @@ impl Context<'_> {
     /// `ex2`, `sqrt`, `rcp`
     pub(super) fn function_of_one(&self) -> Result<(), Error> {
         let is_exponent = self.instruction.opcode == Opcode::Ex2;
-        let scalar = self.scalar(if is_exponent {
-            sets::EXPONENTS
-        } else {
-            sets::ROOTS
-        })?;
+        let scalar = self.scalar(if is_exponent { sets::EXPONENTS } else { sets::ROOTS })?;
         if !self.has(Modifier::Approximate) {
             if is_exponent {
                 return Err(self.lacks("'.approx'"));
@@ -132,11 +114,7 @@ impl Context<'_> {
 
     /// `shl`, `shr`: the amount is of 32 bits whatever the type.
     pub(super) fn shift(&self) -> Result<(), Error> {
-        let allowed = if self.instruction.opcode == Opcode::Shl {
-            sets::BITS
-        } else {
-            sets::SHIFTED
-        };
+        let allowed = if self.instruction.opcode == Opcode::Shl { sets::BITS } else { sets::SHIFTED };
         let scalar = self.scalar(allowed)?;
         self.count(3..=3)?;
         self.destination(0, scalar, Width::Exact)?;
@@ -148,12 +126,10 @@ impl Context<'_> {
     pub(super) fn compare(&self) -> Result<(), Error> {
         let scalar = self.scalar(sets::COMPARED)?;
         self.comparison(scalar)?;
-        let combines = self.instruction.modifiers.iter().any(|modifier| {
-            matches!(
-                modifier,
-                Modifier::Operation(Operation::And | Operation::Or | Operation::Xor)
-            )
-        });
+        let combines =
+            self.instruction.modifiers.iter().any(|modifier| {
+                matches!(modifier, Modifier::Operation(Operation::And | Operation::Or | Operation::Xor))
+            });
         let count = if combines { 4 } else { 3 };
         self.count(count..=count)?;
         match self.operand(0) {
@@ -167,46 +143,30 @@ impl Context<'_> {
         }
         self.source(1, scalar, Width::Exact)?;
         self.source(2, scalar, Width::Exact)?;
-        if combines {
-            self.source(3, ScalarType::Pred, Width::Exact)
-        } else {
-            Ok(())
-        }
+        if combines { self.source(3, ScalarType::Pred, Width::Exact) } else { Ok(()) }
     }
 
     /// Checks that there is a comparison, and that it suits the type.
     fn comparison(&self, scalar: ScalarType) -> Result<(), Error> {
         use Compare as C;
-        let comparison = self
-            .instruction
-            .modifiers
-            .iter()
-            .find_map(|modifier| match modifier {
-                Modifier::Compare(compare) => Some(*compare),
-                _ => None,
-            });
+        let comparison = self.instruction.modifiers.iter().find_map(|modifier| match modifier {
+            Modifier::Compare(compare) => Some(*compare),
+            _ => None,
+        });
         let Some(comparison) = comparison else {
             return Err(self.lacks("a comparison such as '.lt'"));
         };
         let suits = match comparison {
             C::Equal | C::NotEqual => true,
-            C::Less | C::LessEqual | C::Greater | C::GreaterEqual => {
-                scalar.class() != ScalarClass::Bits
-            }
-            C::Lower | C::LowerSame | C::Higher | C::HigherSame => {
-                scalar.class() == ScalarClass::Unsigned
-            }
+            C::Less | C::LessEqual | C::Greater | C::GreaterEqual => scalar.class() != ScalarClass::Bits,
+            C::Lower | C::LowerSame | C::Higher | C::HigherSame => scalar.class() == ScalarClass::Unsigned,
             _ => scalar.class() == ScalarClass::Float,
         };
         if suits {
             return Ok(());
         }
         let expected = format!("a comparison that .{} has", scalar.name());
-        Err(Error::syntax(
-            self.instruction.span,
-            expected,
-            format!("'.{}'", comparison.name()),
-        ))
+        Err(Error::syntax(self.instruction.span, expected, format!("'.{}'", comparison.name())))
     }
 
     /// `selp`

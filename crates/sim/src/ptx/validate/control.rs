@@ -36,17 +36,12 @@ impl Context<'_> {
             return Err(self.lacks("'.sync', '.arrive', '.red' or '.warp.sync'"));
         };
         self.count(least..=2)?;
-        (0..self.spans.len())
-            .try_for_each(|index| self.source(index, ScalarType::U32, Width::Exact))
+        (0..self.spans.len()).try_for_each(|index| self.source(index, ScalarType::U32, Width::Exact))
     }
 
     fn barrier_reduction(&self) -> Result<(), Error> {
         let counts = self.has(Modifier::Operation(Operation::PopulationCount));
-        let scalar = self.scalar(if counts {
-            &[ScalarType::U32]
-        } else {
-            &[ScalarType::Pred]
-        })?;
+        let scalar = self.scalar(if counts { &[ScalarType::U32] } else { &[ScalarType::Pred] })?;
         self.count(3..=4)?;
         self.destination(0, scalar, Width::Exact)?;
         let last = self.spans.len() - 1;
@@ -63,15 +58,9 @@ impl Context<'_> {
         match call.callee {
             Callee::Direct(id) => self.call_fits(call, &self.signatures[id.0 as usize]),
             Callee::Indirect(register, signature) => {
-                if self.register(register).bits() != 64
-                    || !self.register(register).is_integer_like()
-                {
+                if self.register(register).bits() != 64 || !self.register(register).is_integer_like() {
                     let found = self.describe(&Operand::Register(register));
-                    return Err(Error::syntax(
-                        self.spans[0],
-                        "a 64-bit register that holds a function",
-                        found,
-                    ));
+                    return Err(Error::syntax(self.spans[0], "a 64-bit register that holds a function", found));
                 }
                 self.indirect_call(call, signature)
             }
@@ -87,9 +76,7 @@ impl Context<'_> {
             }
             CallSignature::Targets(id) => {
                 let targets = &self.function.call_targets[id.0 as usize].functions;
-                targets.iter().try_for_each(|target| {
-                    self.call_fits(call, &self.signatures[target.0 as usize])
-                })
+                targets.iter().try_for_each(|target| self.call_fits(call, &self.signatures[target.0 as usize]))
             }
         }
     }
@@ -99,19 +86,11 @@ impl Context<'_> {
         self.arguments(&call.arguments, &signature.parameters, "argument")
     }
 
-    fn arguments(
-        &self,
-        given: &[Operand],
-        wanted: &[PrototypeParameter],
-        what: &str,
-    ) -> Result<(), Error> {
+    fn arguments(&self, given: &[Operand], wanted: &[PrototypeParameter], what: &str) -> Result<(), Error> {
         let error = |expected, found| Error::syntax(self.spans[0], expected, found);
         if given.len() != wanted.len() {
             let plural = if wanted.len() == 1 { "" } else { "s" };
-            return Err(error(
-                format!("{} {what}{plural}", wanted.len()),
-                format!("{}", given.len()),
-            ));
+            return Err(error(format!("{} {what}{plural}", wanted.len()), format!("{}", given.len())));
         }
         for (index, (operand, parameter)) in given.iter().zip(wanted).enumerate() {
             if !self.argument_fits(operand, parameter) {
@@ -127,8 +106,7 @@ impl Context<'_> {
             Operand::Symbol(Symbol::Local(id), 0) => {
                 let variable = &self.function.variables[id.0 as usize];
                 // The size of an unsized parameter is the caller's affair.
-                variable.space == Space::Param
-                    && (parameter.size == 0 || variable.size == parameter.size)
+                variable.space == Space::Param && (parameter.size == 0 || variable.size == parameter.size)
             }
             Operand::Register(id) => {
                 let register = &self.function.registers[id.0 as usize];
@@ -145,11 +123,7 @@ impl Context<'_> {
             Operand::Symbol(Symbol::Local(id), _) => {
                 let variable = &self.function.variables[id.0 as usize];
                 let space = variable.space.name();
-                format!(
-                    "'{}' of {} bytes in .{space}",
-                    self.module.text(variable.name),
-                    variable.size
-                )
+                format!("'{}' of {} bytes in .{space}", self.module.text(variable.name), variable.size)
             }
             _ => self.describe(operand),
         }

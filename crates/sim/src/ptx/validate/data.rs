@@ -31,8 +31,7 @@ impl Context<'_> {
                     Operand::Special(register) if special_fits(*register, scalar) => Ok(()),
                     Operand::Symbol(symbol, _) if self.address_fits(*symbol, scalar) => Ok(()),
                     Operand::Special(register) => {
-                        let expected =
-                            format!("a special register that .{} can hold", scalar.name());
+                        let expected = format!("a special register that .{} can hold", scalar.name());
                         let found = format!("one of {} bits", register.bits());
                         Err(Error::syntax(self.spans[1], expected, found))
                     }
@@ -53,8 +52,7 @@ impl Context<'_> {
             && scalar.class() == ScalarClass::Bits
             && elements.iter().all(|element| match element {
                 Operand::Register(id) => {
-                    self.register(*id) != ScalarType::Pred
-                        && self.register(*id).bits() * count == scalar.bits()
+                    self.register(*id) != ScalarType::Pred && self.register(*id).bits() * count == scalar.bits()
                 }
                 Operand::Element(id, _) => self.register(*id).bits() * count == scalar.bits(),
                 Operand::Integer(_) => index > 0,
@@ -63,11 +61,7 @@ impl Context<'_> {
                 Operand::Sink => index == 0,
                 _ => false,
             });
-        if fits {
-            Ok(())
-        } else {
-            Err(self.wrong(index, expected()))
-        }
+        if fits { Ok(()) } else { Err(self.wrong(index, expected())) }
     }
 
     /// Whether an address fits the type: 64 bits, or 32 for the small spaces.
@@ -77,22 +71,14 @@ impl Context<'_> {
             Symbol::Local(id) => self.function.variables[id.0 as usize].space,
             Symbol::Function(_) => Space::Global,
         };
-        let small = matches!(
-            space,
-            Space::Shared | Space::Local | Space::Param | Space::Const
-        );
+        let small = matches!(space, Space::Shared | Space::Local | Space::Param | Space::Const);
         scalar.is_integer_like() && (scalar.bits() == 64 || small && scalar.bits() == 32)
     }
 
     /// `cvta`
     pub(super) fn convert_address(&self) -> Result<(), Error> {
         let scalar = self.scalar(&[ScalarType::U64])?;
-        if !self
-            .instruction
-            .modifiers
-            .iter()
-            .any(|modifier| matches!(modifier, Modifier::Space(_)))
-        {
+        if !self.instruction.modifiers.iter().any(|modifier| matches!(modifier, Modifier::Space(_))) {
             return Err(self.lacks("a space such as '.global'"));
         }
         self.count(2..=2)?;
@@ -109,10 +95,7 @@ impl Context<'_> {
         let (Some(to), Some(from)) = (types.next(), types.next()) else {
             return Err(self.lacks("two types: of the result and of the source"));
         };
-        if types.next().is_some()
-            || !sets::CONVERTED.contains(&to)
-            || !sets::CONVERTED.contains(&from)
-        {
+        if types.next().is_some() || !sets::CONVERTED.contains(&to) || !sets::CONVERTED.contains(&from) {
             // Packing conversions take several sources.
             self.count(2..=7)?;
             return self.destination(0, to, Width::Relaxed);
@@ -141,12 +124,7 @@ impl Context<'_> {
     /// `shfl`
     pub(super) fn shuffle(&self) -> Result<(), Error> {
         let scalar = self.scalar(&[ScalarType::B32])?;
-        if !self
-            .instruction
-            .modifiers
-            .iter()
-            .any(|modifier| matches!(modifier, Modifier::Shuffle(_)))
-        {
+        if !self.instruction.modifiers.iter().any(|modifier| matches!(modifier, Modifier::Shuffle(_))) {
             return Err(self.lacks("'.up', '.down', '.bfly' or '.idx'"));
         }
         let is_sync = self.has(Modifier::Keyword(Keyword::Sync));

@@ -20,9 +20,7 @@ impl Context<'_> {
 
     /// `st`
     pub(super) fn store(&self) -> Result<(), Error> {
-        let is_bulk = [Keyword::Async, Keyword::Bulk]
-            .into_iter()
-            .any(|keyword| self.has(Modifier::Keyword(keyword)));
+        let is_bulk = [Keyword::Async, Keyword::Bulk].into_iter().any(|keyword| self.has(Modifier::Keyword(keyword)));
         if is_bulk {
             return Ok(());
         }
@@ -36,14 +34,10 @@ impl Context<'_> {
 
     /// `atom`
     pub(super) fn atomic(&self) -> Result<(), Error> {
-        let operation = self
-            .instruction
-            .modifiers
-            .iter()
-            .find_map(|modifier| match modifier {
-                Modifier::Operation(operation) => Some(*operation),
-                _ => None,
-            });
+        let operation = self.instruction.modifiers.iter().find_map(|modifier| match modifier {
+            Modifier::Operation(operation) => Some(*operation),
+            _ => None,
+        });
         let (allowed, sources) = match operation {
             Some(Operation::And | Operation::Or | Operation::Xor) => (sets::ATOMIC_LOGIC, 1),
             Some(Operation::Add) => (sets::ATOMIC_SUMS, 1),
@@ -67,14 +61,10 @@ impl Context<'_> {
 
     /// The number of elements that the instruction moves.
     fn vector(&self) -> usize {
-        let vector = self
-            .instruction
-            .modifiers
-            .iter()
-            .find_map(|modifier| match modifier {
-                Modifier::Vector(count) => Some(usize::from(*count)),
-                _ => None,
-            });
+        let vector = self.instruction.modifiers.iter().find_map(|modifier| match modifier {
+            Modifier::Vector(count) => Some(usize::from(*count)),
+            _ => None,
+        });
         vector.unwrap_or(1)
     }
 
@@ -83,11 +73,7 @@ impl Context<'_> {
         let is_written = index == 0;
         let vector = self.vector();
         if vector == 1 {
-            return if is_written {
-                self.destination(index, scalar, width)
-            } else {
-                self.source(index, scalar, width)
-            };
+            return if is_written { self.destination(index, scalar, width) } else { self.source(index, scalar, width) };
         }
         let expected = || format!("a vector of {vector} registers for .{}", scalar.name());
         match self.operand(index) {
@@ -96,27 +82,16 @@ impl Context<'_> {
                 let wide_enough = |id| self.register(id).bits() >= scalar.bits();
                 let fits = elements.iter().all(|element| match element {
                     Operand::Sink => is_written,
-                    Operand::Register(id) => {
-                        self.register(*id) != ScalarType::Pred && wide_enough(*id)
-                    }
+                    Operand::Register(id) => self.register(*id) != ScalarType::Pred && wide_enough(*id),
                     Operand::Element(id, _) => wide_enough(*id),
                     _ => !is_written && self.value_fits(element, scalar, width),
                 });
-                if fits {
-                    Ok(())
-                } else {
-                    Err(self.wrong(index, expected()))
-                }
+                if fits { Ok(()) } else { Err(self.wrong(index, expected())) }
             }
             Operand::Register(id) => {
                 let register = &self.function.registers[id.0 as usize];
-                let fits = usize::from(register.vector) == vector
-                    && register.scalar.bits() >= scalar.bits();
-                if fits {
-                    Ok(())
-                } else {
-                    Err(self.wrong(index, expected()))
-                }
+                let fits = usize::from(register.vector) == vector && register.scalar.bits() >= scalar.bits();
+                if fits { Ok(()) } else { Err(self.wrong(index, expected())) }
             }
             _ => Err(self.wrong(index, expected())),
         }
@@ -143,19 +118,11 @@ impl Context<'_> {
         }
         let widths = if is_small { "32 or 64" } else { "64" };
         let found = self.describe(&Operand::Register(*id));
-        Err(Error::syntax(
-            self.spans[index],
-            format!("an address in a register of {widths} bits"),
-            found,
-        ))
+        Err(Error::syntax(self.spans[index], format!("an address in a register of {widths} bits"), found))
     }
 
     /// Checks the cache policy behind the other operands, if there is one.
     fn cache_policy(&self, index: usize) -> Result<(), Error> {
-        if self.has(Modifier::CacheHint) {
-            self.source(index, ScalarType::B64, Width::Exact)
-        } else {
-            Ok(())
-        }
+        if self.has(Modifier::CacheHint) { self.source(index, ScalarType::B64, Width::Exact) } else { Ok(()) }
     }
 }

@@ -1,0 +1,148 @@
+//! A global variable of loaded code.
+
+use std::ffi::c_void;
+use std::fmt;
+
+use curium_sys::CUdeviceptr;
+
+use crate::call;
+use crate::kernel::Owner;
+use crate::{DevicePointer, Driver, Error, Result, Stream};
+
+/// A variable that code declares with `__device__`, `__constant__` or `__managed__`: one value of `T`, or several in a row.
+///
+/// It keeps the code loaded. Kernels use it at any time, so that reading and writing it here is `unsafe`.
+///
+/// ```no_run
+/// # fn example(module: curium_driver::Module, stream: curium_driver::Stream) -> Result<(), curium_driver::Error> {
+/// let factor = module.global::<f32>("factor")?;
+/// // SAFETY: no kernel runs that uses `factor`.
+/// unsafe { factor.write(&stream, &[2.5]) }?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct Global<T> {
+    pointer: DevicePointer<T>,
+    len: usize,
+    owner: Owner,
+}
+
+impl<T> Global<T> {
+    /// The variable `name` of `owner` at `address` with a size in bytes, if that is a size of values of `T`.
+    pub(crate) fn checked(
+        operation: &'static str,
+        owner: Owner,
+        name: &str,
+        (address, bytes): (CUdeviceptr, usize),
+    ) -> Result<Self> {
+        let size = size_of::<T>();
+        if size == 0 || bytes == 0 || !bytes.is_multiple_of(size) {
+            let ty = std::any::type_name::<T>();
+            let reason = format!("variable `{name}` has {bytes} bytes, which is no number of `{ty}` of {size} bytes");
+            return Err(Error::argument(operation, reason));
+        }
+        if !address.is_multiple_of(align_of::<T>() as u64) {
+            let reason = format!("variable `{name}` is at {address:#x}, which is not aligned for its type");
+            return Err(Error::argument(operation, reason));
+        }
+        Ok(Self { pointer: DevicePointer::from_raw(address), len: bytes / size, owner })
+    }
+
+    /// The address of the first value. It is valid for as long as the code is loaded.
+    #[must_use]
+    pub fn as_pointer(&self) -> DevicePointer<T> {
+        self.pointer
+    }
+
+    /// The number of values.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no value, which is never so.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The size in bytes.
+    #[must_use]
+    pub fn byte_len(&self) -> usize {
+        self.len * size_of::<T>()
+    }
+
+    /// The driver that the variable belongs to.
+    #[must_use]
+    pub fn driver(&self) -> &Driver {
+        self.owner.driver()
+    }
+
+    /// Copies `source`, which has as many values, to the variable on `stream`. Waits until the copy is done.
+    ///
+    /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Safety
+    ///
+    /// No work that is not ordered with this stream uses the variable meanwhile, and the code takes any values of `T` for it.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the lengths differ.
+    pub unsafe fn write(&self, stream: &Stream, source: &[T]) -> Result<()>
+    where
+        T: Copy,
+    {
+        self.check("Global::write", stream, source.len())?;
+        let (to, from, bytes) = (self.pointer.as_raw(), source.as_ptr().cast::<c_void>(), self.byte_len());
+        // SAFETY: both sides have this many bytes; the variable stays loaded and `source` borrowed until the stream has been waited
+        // for below, and the caller vouches that nobody else uses the variable.
+        let result = unsafe { call!(stream.driver(), cuMemcpyHtoDAsync_v2(to, from, bytes, stream.as_raw())) };
+        result.map_err(|error| error.about(format!("{bytes} bytes")))?;
+        stream.synchronize()
+    }
+
+    /// Copies the variable on `stream` to `target`, which has as many values. Waits until the copy is done.
+    ///
+    /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Safety
+    ///
+    /// No work that is not ordered with this stream writes the variable meanwhile, and what it holds then are values of `T`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the lengths differ; the error of any work of the context that failed before.
+    pub unsafe fn read(&self, stream: &Stream, target: &mut [T]) -> Result<()>
+    where
+        T: Copy,
+    {
+        self.check("Global::read", stream, target.len())?;
+        let (to, from, bytes) = (target.as_mut_ptr().cast::<c_void>(), self.pointer.as_raw(), self.byte_len());
+        // SAFETY: both sides have this many bytes; the variable stays loaded and `target` borrowed until the stream has been waited
+        // for below, and the caller vouches for the values.
+        let result = unsafe { call!(stream.driver(), cuMemcpyDtoHAsync_v2(to, from, bytes, stream.as_raw())) };
+        result.map_err(|error| error.about(format!("{bytes} bytes")))?;
+        stream.synchronize()
+    }
+
+    fn check(&self, operation: &'static str, stream: &Stream, len: usize) -> Result<()> {
+        self.driver().expect_same(stream.driver(), operation)?;
+        if self.len == len {
+            return Ok(());
+        }
+        Err(Error::argument(operation, format!("the variable has {} values, and the slice {len}", self.len)))
+    }
+}
+
+impl<T> Clone for Global<T> {
+    fn clone(&self) -> Self {
+        Self { pointer: self.pointer, len: self.len, owner: self.owner.clone() }
+    }
+}
+
+impl<T> fmt::Debug for Global<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Global({} × {} at {:?})", self.len, std::any::type_name::<T>(), self.pointer)
+    }
+}

@@ -1,0 +1,263 @@
+//! An image: code in a form that the driver loads, checked before it is handed over.
+//!
+//! The driver reads an image as its headers say and cannot see where it ends: a truncated one crashes it. So safe code loads only
+//! what was checked: PTX is text without an interior NUL, and every header of a binary stays within it.
+
+mod elf;
+mod fat_binary;
+pub(crate) mod ptx;
+
+use std::borrow::Cow;
+use std::ffi::c_void;
+use std::fmt;
+use std::path::Path;
+
+use crate::{Error, Result};
+
+/// Code that can be loaded: PTX text, a cubin or a fat binary.
+///
+/// A [`Module`](crate::Module), a [`Library`](crate::Library) and a [`Linker`](crate::Linker) take one.
+///
+/// ```
+/// use curium_driver::{Image, ImageKind};
+///
+/// let image = Image::from_bytes(b".version 7.8\n.target sm_75\n.address_size 64\n")?;
+/// assert_eq!(image.kind(), ImageKind::Ptx);
+/// assert!(Image::from_bytes(b"\x7fELF, but not much of it").is_err());
+/// # Ok::<(), curium_driver::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Image<'a> {
+    kind: ImageKind,
+    /// For PTX with the NUL at its end.
+    bytes: Cow<'a, [u8]>,
+}
+
+/// What an [`Image`] holds.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum ImageKind {
+    /// PTX text, which the driver compiles.
+    Ptx,
+    /// Machine code for one architecture, in an ELF file.
+    Cubin,
+    /// Several of both, of which the driver takes the best.
+    FatBinary,
+}
+
+impl<'a> Image<'a> {
+    /// PTX text. It is copied, to end in a NUL as C reads it.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the text does not begin like PTX, or has an interior NUL.
+    pub fn from_ptx(ptx: &str) -> Result<Self> {
+        Self::ptx("Image::from_ptx", ptx)
+    }
+
+    /// An image of whatever kind the bytes are. PTX may end in a NUL.
+    ///
+    /// The headers of a binary are compared with its length, those of the images in a fat binary too.
+    ///
+    /// # Errors
+    ///
+    /// An argument error that says what is wrong, if the bytes are no image or if some are missing.
+    pub fn from_bytes(bytes: &'a [u8]) -> Result<Self> {
+        Self::checked("Image::from_bytes", Cow::Borrowed(bytes))
+    }
+
+    /// The image in the file at `path`, as [`Image::from_bytes`].
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the file cannot be read, or holds no image.
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Image<'static>> {
+        const OPERATION: &str = "Image::from_file";
+        let path = path.as_ref();
+        let named = |reason: &dyn fmt::Display| Error::argument(OPERATION, format!("{}: {reason}", path.display()));
+        let bytes = std::fs::read(path).map_err(|error| named(&error))?;
+        Image::checked(OPERATION, Cow::Owned(bytes)).map_err(|error| match &error {
+            Error::Argument(argument) => named(&argument.reason),
+            _ => error,
+        })
+    }
+
+    /// An image of the given kind whose bytes are not checked.
+    ///
+    /// # Safety
+    ///
+    /// The driver can read `bytes` as an image of this kind without reading beyond their end. PTX ends in a NUL.
+    #[must_use]
+    pub unsafe fn from_bytes_unchecked(kind: ImageKind, bytes: &'a [u8]) -> Self {
+        Self { kind, bytes: Cow::Borrowed(bytes) }
+    }
+
+    /// What the image holds.
+    #[must_use]
+    pub fn kind(&self) -> ImageKind {
+        self.kind
+    }
+
+    /// The bytes as the driver gets them: PTX ends in a NUL.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        &self.bytes
+    }
+
+    /// The same image with bytes of its own.
+    #[must_use]
+    pub fn into_owned(self) -> Image<'static> {
+        Image { kind: self.kind, bytes: Cow::Owned(self.bytes.into_owned()) }
+    }
+
+    pub(crate) fn as_ptr(&self) -> *const c_void {
+        self.bytes.as_ptr().cast()
+    }
+
+    /// The text, if this is PTX.
+    pub(crate) fn as_ptx(&self) -> Option<&str> {
+        let text = self.bytes.strip_suffix(&[0]).filter(|_| self.kind == ImageKind::Ptx)?;
+        std::str::from_utf8(text).ok()
+    }
+
+    pub(crate) fn ptx(operation: &'static str, text: &str) -> Result<Self> {
+        check_ptx(text).map_err(|reason| Error::argument(operation, reason))?;
+        let bytes = [text.as_bytes(), &[0]].concat();
+        Ok(Self { kind: ImageKind::Ptx, bytes: Cow::Owned(bytes) })
+    }
+
+    fn checked(operation: &'static str, bytes: Cow<'a, [u8]>) -> Result<Self> {
+        let refuse = |reason: String| Error::argument(operation, reason);
+        let kind = match bytes.as_ref() {
+            binary if elf::is_elf(binary) => elf::check(binary).map(|()| ImageKind::Cubin),
+            binary if fat_binary::is_fat_binary(binary) => fat_binary::check(binary).map(|()| ImageKind::FatBinary),
+            wrapper if fat_binary::is_wrapper(wrapper) => {
+                Err("this is the record that points to a fat binary, which means nothing outside its program"
+                    .to_owned())
+            }
+            text => return Self::text(operation, text),
+        }
+        .map_err(refuse)?;
+        Ok(Self { kind, bytes })
+    }
+
+    /// PTX in bytes that are no binary.
+    fn text(operation: &'static str, bytes: &[u8]) -> Result<Self> {
+        let text = std::str::from_utf8(bytes.strip_suffix(&[0]).unwrap_or(bytes));
+        let refuse = || {
+            let start = &bytes[..bytes.len().min(8)];
+            Error::argument(operation, format!("{} bytes beginning with {start:02x?} are no image", bytes.len()))
+        };
+        Self::ptx(operation, text.map_err(|_| refuse())?)
+    }
+}
+
+impl fmt::Debug for Image<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Image({:?}, {} bytes)", self.kind, self.bytes.len())
+    }
+}
+
+/// Why `text` is not PTX as C reads it. Other text would be taken for a binary by the driver, which may crash on it.
+fn check_ptx(text: &str) -> Result<(), String> {
+    let start = text.trim_start();
+    if !start.starts_with('.') && !start.starts_with('/') {
+        let found: String = start.chars().take(12).collect();
+        return Err(format!("PTX begins with a directive or a comment, not with {found:?}"));
+    }
+    match text.find('\0') {
+        None => Ok(()),
+        Some(position) => Err(format!("the PTX has a NUL at byte {position} of {}", text.len())),
+    }
+}
+
+/// The little-endian number of `N` bytes at `offset`, if they are there.
+fn number<const N: usize>(bytes: &[u8], offset: usize) -> Option<u64> {
+    let bytes = bytes.get(offset..offset.checked_add(N)?)?;
+    Some(bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CUBIN: &[u8] = include_bytes!("../tests/images/bump.sm_75.cubin");
+    const NEWER_CUBIN: &[u8] = include_bytes!("../tests/images/bump.sm_100.cubin");
+    const FAT_BINARY: &[u8] = include_bytes!("../tests/images/bump.fatbin");
+    const COMPRESSED: &[u8] = include_bytes!("../tests/images/bump.compressed.fatbin");
+
+    #[test]
+    fn whole_binaries_are_images_of_their_kind() {
+        for (bytes, kind) in [
+            (CUBIN, ImageKind::Cubin),
+            (NEWER_CUBIN, ImageKind::Cubin),
+            (FAT_BINARY, ImageKind::FatBinary),
+            (COMPRESSED, ImageKind::FatBinary),
+        ] {
+            let image = Image::from_bytes(bytes).expect("the binary is whole");
+            assert_eq!((image.kind(), image.as_bytes()), (kind, bytes));
+        }
+    }
+
+    #[test]
+    fn binaries_that_were_cut_anywhere_are_refused() {
+        for binary in [CUBIN, NEWER_CUBIN, FAT_BINARY, COMPRESSED] {
+            for length in 0..binary.len() {
+                let error = Image::from_bytes(&binary[..length]).expect_err("bytes are missing");
+                assert!(matches!(error, Error::Argument(_)), "{length} bytes: {error}");
+            }
+        }
+    }
+
+    #[test]
+    fn binaries_with_any_bytes_changed_are_checked_without_panic() {
+        for binary in [CUBIN, FAT_BINARY] {
+            for position in 0..binary.len() {
+                let mut damaged = binary.to_vec();
+                for value in [0, 0x7f, 0xff] {
+                    damaged[position] = value;
+                    // Code may be changed without notice; only a panic would be wrong here.
+                    drop(Image::from_bytes(&damaged));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn text_that_is_no_ptx_is_refused() {
+        for text in ["", "int main() {}", " ", "{}"] {
+            assert!(Image::from_ptx(text).is_err(), "{text:?}");
+            assert!(Image::from_bytes(text.as_bytes()).is_err(), "{text:?}");
+        }
+        let error = Image::from_ptx(".version 7.8\0.target").expect_err("there is a NUL");
+        assert!(error.to_string().contains("a NUL at byte 12 of 20"), "{error}");
+        let error = Image::from_bytes(&[0xfe, 0xed, 0xfa]).expect_err("this is no image");
+        assert!(error.to_string().contains("3 bytes beginning with [fe, ed, fa] are no image"), "{error}");
+    }
+
+    #[test]
+    fn ptx_gets_one_nul_whether_it_had_one() {
+        for bytes in [&b"\n// made by hand\n.version 7.8\n"[..], b"\n// made by hand\n.version 7.8\n\0"] {
+            let image = Image::from_bytes(bytes).expect("this is PTX");
+            assert_eq!(image.as_bytes(), b"\n// made by hand\n.version 7.8\n\0");
+            assert_eq!(image.as_ptx(), Some("\n// made by hand\n.version 7.8\n"));
+        }
+    }
+
+    #[test]
+    fn record_that_points_to_a_fat_binary_is_refused() {
+        let mut wrapper = 0x4662_43b1_u32.to_le_bytes().to_vec();
+        wrapper.resize(24, 0);
+        let error = Image::from_bytes(&wrapper).expect_err("the record holds a pointer");
+        assert!(error.to_string().contains("points to a fat binary"), "{error}");
+    }
+
+    #[test]
+    fn file_that_is_no_image_is_an_error_that_names_it() {
+        let error = Image::from_file("/nowhere/at-all.cubin").expect_err("there is no such file");
+        assert!(error.to_string().contains("/nowhere/at-all.cubin: "), "{error}");
+        let error =
+            Image::from_file(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")).expect_err("a manifest is no image");
+        assert!(error.to_string().contains("Cargo.toml: PTX begins with"), "{error}");
+    }
+}

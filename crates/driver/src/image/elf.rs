@@ -1,0 +1,146 @@
+//! ELF, the form of a cubin: whether its headers stay within it.
+
+use std::ops::Range;
+
+use super::number;
+
+const MAGIC: &[u8] = b"\x7fELF";
+/// The class for 64-bit addresses, and the byte order with the low byte first.
+const CLASS_64_LITTLE: [u8; 2] = [2, 1];
+/// `EM_CUDA`.
+const MACHINE_CUDA: u64 = 190;
+
+const HEADER_SIZE: usize = 64;
+const SECTION_SIZE: u64 = 64;
+const SEGMENT_SIZE: u64 = 56;
+
+const SECTION_SYMBOLS: u64 = 2;
+const SECTION_STRINGS: u64 = 3;
+/// Sections that take room when the code is loaded and none in the file: the general kind, and NVIDIA's for variables without
+/// contents, local memory, shared memory and reserved shared memory.
+const SECTIONS_WITHOUT_BYTES: [u64; 5] = [8, 0x7000_0007, 0x7000_0009, 0x7000_000a, 0x7000_0015];
+
+pub(super) fn is_elf(bytes: &[u8]) -> bool {
+    bytes.starts_with(MAGIC)
+}
+
+/// Why the driver must not be given `bytes`, which begin like ELF, as a cubin.
+pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
+    if bytes.len() < HEADER_SIZE {
+        return Err(format!("the cubin is cut off: it has {} bytes, and its header {HEADER_SIZE}", bytes.len()));
+    }
+    if bytes[4..6] != CLASS_64_LITTLE {
+        return Err("the ELF file is not one of 64 bits with the low byte first".to_owned());
+    }
+    let machine = field::<2>(bytes, 0x12)?;
+    if machine != MACHINE_CUDA {
+        return Err(format!("the ELF file is for machine {machine}, and a cubin is for {MACHINE_CUDA}"));
+    }
+    check_segments(bytes)?;
+    check_sections(bytes)
+}
+
+fn check_segments(bytes: &[u8]) -> Result<(), String> {
+    let (offset, count) = (field::<8>(bytes, 0x20)?, field::<2>(bytes, 0x38)?);
+    for header in table(bytes, "program headers", offset, count, field::<2>(bytes, 0x36)?, SEGMENT_SIZE)? {
+        within(bytes, "a segment", field::<8>(header, 0x08)?, field::<8>(header, 0x20)?)?;
+    }
+    Ok(())
+}
+
+fn check_sections(bytes: &[u8]) -> Result<(), String> {
+    let (offset, count) = (field::<8>(bytes, 0x28)?, field::<2>(bytes, 0x3c)?);
+    let headers: Vec<&[u8]> =
+        table(bytes, "section headers", offset, count, field::<2>(bytes, 0x3a)?, SECTION_SIZE)?.collect();
+    let names = strings(bytes, &headers, field::<2>(bytes, 0x3e)?)?;
+    for header in &headers {
+        let kind = field::<4>(header, 0x04)?;
+        if field::<4>(header, 0)? >= names.len() as u64 {
+            return Err("the name of a section lies outside the table of names".to_owned());
+        }
+        if SECTIONS_WITHOUT_BYTES.contains(&kind) {
+            continue;
+        }
+        let section = within(bytes, "a section", field::<8>(header, 0x18)?, field::<8>(header, 0x20)?)?;
+        if kind == SECTION_SYMBOLS {
+            check_symbols(&bytes[section], strings(bytes, &headers, field::<4>(header, 0x28)?)?)?;
+        }
+    }
+    Ok(())
+}
+
+/// That the names of the symbols lie within their table of names.
+fn check_symbols(symbols: &[u8], names: &[u8]) -> Result<(), String> {
+    const SYMBOL_SIZE: usize = 24;
+    let symbols = symbols.chunks(SYMBOL_SIZE);
+    let mut inside = symbols.map(|symbol| {
+        symbol.len() == SYMBOL_SIZE && number::<4>(symbol, 0).is_some_and(|name| name < names.len() as u64)
+    });
+    if inside.all(|inside| inside) { Ok(()) } else { Err("the table of symbols is damaged".to_owned()) }
+}
+
+/// The bytes of the section at `index`, which holds strings and ends in a NUL.
+fn strings<'a>(bytes: &'a [u8], headers: &[&[u8]], index: u64) -> Result<&'a [u8], String> {
+    let header = usize::try_from(index).ok().and_then(|index| headers.get(index));
+    let header = header.filter(|header| number::<4>(header, 0x04) == Some(SECTION_STRINGS));
+    let header = header.ok_or_else(|| format!("section {index} of {} is no table of names", headers.len()))?;
+    let section = within(bytes, "a table of names", field::<8>(header, 0x18)?, field::<8>(header, 0x20)?)?;
+    let strings = &bytes[section];
+    if strings.last() == Some(&0) { Ok(strings) } else { Err("a table of names does not end".to_owned()) }
+}
+
+/// The entries of a table of headers.
+fn table<'a>(
+    bytes: &'a [u8],
+    what: &str,
+    offset: u64,
+    count: u64,
+    size: u64,
+    expected: u64,
+) -> Result<std::slice::ChunksExact<'a, u8>, String> {
+    if count > 0 && size != expected {
+        return Err(format!("the {what} have {size} bytes each, and ELF's have {expected}"));
+    }
+    let range = within(bytes, what, offset, count * expected)?;
+    // The sizes of headers are small constants.
+    Ok(bytes[range].chunks_exact(expected as usize))
+}
+
+/// The `length` bytes at `offset`, if the file has them.
+fn within(bytes: &[u8], what: &str, offset: u64, length: u64) -> Result<Range<usize>, String> {
+    let (start, end) = (usize::try_from(offset), offset.checked_add(length).map(usize::try_from));
+    match (start, end) {
+        (Ok(start), Some(Ok(end))) if end <= bytes.len() => Ok(start..end),
+        _ => Err(format!(
+            "the cubin is cut off or damaged: it has {} bytes, and {what} of {length} bytes is to be at {offset}",
+            bytes.len()
+        )),
+    }
+}
+
+fn field<const N: usize>(bytes: &[u8], offset: usize) -> Result<u64, String> {
+    number::<N>(bytes, offset).ok_or_else(|| format!("the cubin is cut off in a header of {} bytes", bytes.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn elf_for_another_machine_is_no_cubin() {
+        let mut program = vec![0; 128];
+        program[..6].copy_from_slice(b"\x7fELF\x02\x01");
+        program[0x12] = 62;
+        assert_eq!(check(&program), Err("the ELF file is for machine 62, and a cubin is for 190".to_owned()));
+        program[4] = 1;
+        assert_eq!(check(&program), Err("the ELF file is not one of 64 bits with the low byte first".to_owned()));
+    }
+
+    #[test]
+    fn sizes_that_overflow_are_outside() {
+        assert!(within(&[0; 8], "a section", u64::MAX, 2).is_err());
+        assert!(within(&[0; 8], "a section", 4, u64::MAX).is_err());
+        assert_eq!(within(&[0; 8], "a section", 4, 4), Ok(4..8));
+        assert!(within(&[0; 8], "a section", 4, 5).is_err());
+    }
+}

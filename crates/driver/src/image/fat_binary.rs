@@ -1,0 +1,94 @@
+//! A fat binary: a header, and then images for several architectures, each with a header of its own.
+
+use super::{elf, number};
+
+const MAGIC: u32 = 0xba55_ed50;
+/// The record that a program's own data holds: it points to the fat binary.
+const WRAPPER_MAGIC: u32 = 0x4662_43b1;
+
+const HEADER_SIZE: usize = 16;
+const ENTRY_HEADER_SIZE: usize = 64;
+
+const ENTRY_ELF: u64 = 2;
+const ENTRY_IS_COMPRESSED: u64 = 0xe000;
+
+pub(super) fn is_fat_binary(bytes: &[u8]) -> bool {
+    bytes.starts_with(&MAGIC.to_le_bytes())
+}
+
+pub(super) fn is_wrapper(bytes: &[u8]) -> bool {
+    bytes.starts_with(&WRAPPER_MAGIC.to_le_bytes())
+}
+
+/// Why the driver must not be given `bytes`, which begin like a fat binary.
+pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
+    let cut = || format!("the fat binary is cut off or damaged: it has only {} bytes", bytes.len());
+    let header = number::<2>(bytes, 6).ok_or_else(cut)?;
+    let content = number::<8>(bytes, 8).ok_or_else(cut)?;
+    if header < HEADER_SIZE as u64 {
+        return Err(format!("the header of the fat binary claims to have {header} bytes, and it has {HEADER_SIZE}"));
+    }
+    let end = header.checked_add(content).and_then(|end| usize::try_from(end).ok());
+    let end = end.filter(|end| *end <= bytes.len()).ok_or_else(|| {
+        format!("the fat binary is cut off: it has {} bytes, and its header says {content} and {header}", bytes.len())
+    })?;
+    // The header is no longer than the whole, whose length is a `usize`.
+    let mut entries = &bytes[header as usize..end];
+    while !entries.is_empty() {
+        let size = check_entry(entries)?;
+        entries = &entries[size..];
+    }
+    Ok(())
+}
+
+/// The size of the first of `entries`, with its header.
+fn check_entry(entries: &[u8]) -> Result<usize, String> {
+    let cut = || format!("an image in the fat binary is cut off or damaged, {} bytes before the end", entries.len());
+    let field = |value: Option<u64>| value.and_then(|value| usize::try_from(value).ok()).ok_or_else(cut);
+    let kind = number::<2>(entries, 0).ok_or_else(cut)?;
+    let header = field(number::<4>(entries, 4))?;
+    let padded = field(number::<8>(entries, 8))?;
+    let compressed = field(number::<4>(entries, 16))?;
+    let flags = number::<8>(entries, 40).ok_or_else(cut)?;
+    let end = header.checked_add(padded).filter(|end| *end <= entries.len()).ok_or_else(cut)?;
+    if header < ENTRY_HEADER_SIZE || compressed > padded {
+        return Err(cut());
+    }
+    if kind == ENTRY_ELF && flags & ENTRY_IS_COMPRESSED == 0 {
+        elf::check(&entries[header..end])?;
+    }
+    Ok(end)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn image_within_a_fat_binary_is_checked_as_well() {
+        let whole = include_bytes!("../../tests/images/bump.fatbin");
+        assert_eq!(check(whole), Ok(()));
+        let mut damaged = whole.to_vec();
+        // The offset of the section headers of the cubin in the first entry.
+        damaged[HEADER_SIZE + ENTRY_HEADER_SIZE + 0x28 + 3] = 0xff;
+        let error = check(&damaged).expect_err("the section headers are elsewhere");
+        assert!(error.contains("section headers"), "{error}");
+    }
+
+    #[test]
+    fn entry_that_claims_more_than_there_is_is_refused() {
+        let mut damaged = include_bytes!("../../tests/images/bump.fatbin").to_vec();
+        damaged[HEADER_SIZE + 8 + 6] = 1;
+        assert!(check(&damaged).is_err());
+        let mut damaged = include_bytes!("../../tests/images/bump.compressed.fatbin").to_vec();
+        damaged[HEADER_SIZE + 16 + 3] = 1;
+        assert!(check(&damaged).is_err(), "more compressed bytes than the image has");
+    }
+
+    #[test]
+    fn empty_fat_binary_is_whole() {
+        let mut empty = MAGIC.to_le_bytes().to_vec();
+        empty.extend([1, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+        assert_eq!(check(&empty), Ok(()));
+    }
+}

@@ -1,0 +1,224 @@
+//! What PTX text says of its kernels, for drivers that cannot tell.
+
+use crate::KernelParameter;
+
+/// A kernel in PTX text.
+#[derive(Clone, Debug, Eq, PartialEq)]
+pub(crate) struct Entry {
+    pub(crate) name: Box<str>,
+    /// The parameters in order; `None` if the text declares them in a way that is not understood.
+    pub(crate) parameters: Option<Box<[KernelParameter]>>,
+}
+
+/// The kernels of a PTX text, in its order. Text that is no PTX has none.
+pub(crate) fn entries(text: &str) -> Box<[Entry]> {
+    let mut tokens = Tokens { rest: text };
+    let mut entries = Vec::new();
+    while let Some(token) = tokens.next() {
+        if token != ".entry" {
+            continue;
+        }
+        if let Some(name) = tokens.next() {
+            entries.push(Entry { name: name.into(), parameters: parameters(tokens.clone()) });
+        }
+    }
+    entries.into()
+}
+
+/// The version that `.version` declares.
+pub(crate) fn version(text: &str) -> Option<(u32, u32)> {
+    let mut tokens = Tokens { rest: text };
+    tokens.find(|token| *token == ".version")?;
+    let (major, minor) = tokens.next()?.split_once('.')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// The list of parameters that begins here; none if there is no list.
+fn parameters(mut tokens: Tokens<'_>) -> Option<Box<[KernelParameter]>> {
+    let mut parameters: Vec<KernelParameter> = Vec::new();
+    if tokens.next()? != "(" {
+        return Some(parameters.into());
+    }
+    loop {
+        let mut declaration = Declaration::default();
+        let end = loop {
+            match tokens.next()? {
+                end @ ("," | ")") => break end,
+                token => declaration.take(token, &mut tokens)?,
+            }
+        };
+        if let Some(size) = declaration.size()? {
+            let end = parameters.last().map_or(0, |last| last.offset + last.size);
+            parameters.push(KernelParameter { offset: end.checked_next_multiple_of(declaration.align(size))?, size });
+        }
+        if end == ")" {
+            return Some(parameters.into());
+        }
+    }
+}
+
+/// One parameter, as far as it was read.
+#[derive(Default)]
+struct Declaration {
+    /// Whether anything was read.
+    begun: bool,
+    element: Option<usize>,
+    vector: Option<usize>,
+    count: Option<usize>,
+    align: Option<usize>,
+    /// Whether what follows is of the memory that the parameter points to.
+    is_pointee: bool,
+}
+
+impl Declaration {
+    fn take(&mut self, token: &str, tokens: &mut Tokens<'_>) -> Option<()> {
+        self.begun = true;
+        match token {
+            ".align" => {
+                let align = integer(tokens.next()?)?;
+                if !self.is_pointee {
+                    self.align = Some(align);
+                }
+            }
+            ".ptr" => self.is_pointee = true,
+            ".v2" => self.vector = Some(2),
+            ".v4" => self.vector = Some(4),
+            "[" => {
+                let count = integer(tokens.next()?)?;
+                self.count = Some(self.count.unwrap_or(1).checked_mul(count)?);
+                return (tokens.next()? == "]").then_some(());
+            }
+            ".texref" | ".samplerref" | ".surfref" => self.element = Some(8),
+            directive if directive.starts_with('.') => self.element = type_size(directive).or(self.element),
+            _name => {}
+        }
+        Some(())
+    }
+
+    /// The size in bytes: `Some(None)` if there is no declaration, `None` if its type is unknown.
+    fn size(&self) -> Option<Option<usize>> {
+        if !self.begun {
+            return Some(None);
+        }
+        let size = self.element?.checked_mul(self.vector.unwrap_or(1))?;
+        Some(Some(size.checked_mul(self.count.unwrap_or(1))?))
+    }
+
+    fn align(&self, size: usize) -> usize {
+        self.align.or(self.element).unwrap_or(size).max(1)
+    }
+}
+
+/// The size of a fundamental type in bytes: `.f32`, `.b8` and the like.
+fn type_size(directive: &str) -> Option<usize> {
+    let bits: usize = directive.strip_prefix(['.'])?.strip_prefix(['u', 's', 'b', 'f'])?.parse().ok()?;
+    matches!(bits, 8 | 16 | 32 | 64 | 128).then_some(bits / 8)
+}
+
+fn integer(token: &str) -> Option<usize> {
+    let token = token.trim_end_matches('U');
+    let hexadecimal = token.strip_prefix("0x").or_else(|| token.strip_prefix("0X"));
+    match hexadecimal {
+        Some(digits) => usize::from_str_radix(digits, 16).ok(),
+        None if token.len() > 1 && token.starts_with('0') => usize::from_str_radix(token, 8).ok(),
+        None => token.parse().ok(),
+    }
+}
+
+/// Words and single characters, without blanks, comments and strings.
+#[derive(Clone)]
+struct Tokens<'a> {
+    rest: &'a str,
+}
+
+impl<'a> Tokens<'a> {
+    fn skip_blanks(&mut self) {
+        loop {
+            self.rest = self.rest.trim_start();
+            self.rest = if self.rest.starts_with("//") {
+                after(self.rest, "\n")
+            } else if self.rest.starts_with("/*") {
+                after(&self.rest[2..], "*/")
+            } else if self.rest.starts_with('"') {
+                after(&self.rest[1..], "\"")
+            } else {
+                return;
+            }
+        }
+    }
+}
+
+impl<'a> Iterator for Tokens<'a> {
+    type Item = &'a str;
+
+    fn next(&mut self) -> Option<&'a str> {
+        self.skip_blanks();
+        let is_word = |character: char| character.is_alphanumeric() || matches!(character, '.' | '_' | '$' | '%');
+        let word = self.rest.find(|character| !is_word(character)).unwrap_or(self.rest.len());
+        let end = if word > 0 { word } else { self.rest.chars().next()?.len_utf8() };
+        let (token, rest) = self.rest.split_at(end);
+        self.rest = rest;
+        Some(token)
+    }
+}
+
+/// What comes after the first `end`; nothing if there is none.
+fn after<'a>(text: &'a str, end: &str) -> &'a str {
+    text.split_once(end).map_or("", |(_, rest)| rest)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(text: &str) -> Option<Vec<(usize, usize)>> {
+        let [entry] = &*entries(text) else { panic!("{text:?} has one kernel") };
+        entry.parameters.as_ref().map(|parameters| parameters.iter().map(|p| (p.offset, p.size)).collect())
+    }
+
+    #[test]
+    fn parameters_have_the_offsets_and_sizes_of_their_types() {
+        let text =
+            ".visible .entry k(.param .u8 a, .param .u16 b, .param .f32 c, .param .u64 d, .param .align 4 .b8 e[12])";
+        assert_eq!(sizes(text), Some(vec![(0, 1), (2, 2), (4, 4), (8, 8), (16, 12)]));
+    }
+
+    #[test]
+    fn qualifiers_of_pointers_are_not_those_of_the_parameter() {
+        let text =
+            ".entry k(.param .u32 a, .param .u64 .ptr .global .align 16 p, .param .align 16 .b8 q[0x20]) { ret; }";
+        assert_eq!(sizes(text), Some(vec![(0, 4), (8, 8), (16, 32)]));
+    }
+
+    #[test]
+    fn kernels_without_parameters_have_none() {
+        assert_eq!(sizes(".entry k() { ret; }"), Some(vec![]));
+        assert_eq!(sizes(".entry k { ret; }"), Some(vec![]));
+        assert_eq!(sizes(".entry k\n(\n)\n.maxntid 1, 1, 1 { ret; }"), Some(vec![]));
+    }
+
+    #[test]
+    fn comments_and_strings_declare_nothing() {
+        let text =
+            "// .entry a()\n/* .entry b() */ .file 1 \".entry c()\"\n.entry d(/* .param .u32 x */ .param .u8 y) { }";
+        assert_eq!(sizes(text), Some(vec![(0, 1)]));
+    }
+
+    #[test]
+    fn declarations_that_are_not_understood_are_unknown() {
+        assert_eq!(sizes(".entry k(.param .b8 a[N])"), None);
+        assert_eq!(sizes(".entry k(.param .e4m3 a)"), None);
+        assert_eq!(sizes(".entry k(.param .u32 a"), None);
+        assert_eq!(sizes(".entry k(.param .b8 a[0xffffffffffffffff][2])"), None);
+    }
+
+    #[test]
+    fn every_kernel_is_found_in_order() {
+        let text =
+            ".version 7.8 .target sm_75 .func f() { ret; } .visible .entry a() { ret; } .weak .entry _Z1bv() { ret; }";
+        let names: Vec<Box<str>> = entries(text).into_iter().map(|entry| entry.name).collect();
+        assert_eq!(names, ["a".into(), "_Z1bv".into()]);
+        assert_eq!(version(text), Some((7, 8)));
+        assert_eq!(version("int main() {}"), None);
+    }
+}

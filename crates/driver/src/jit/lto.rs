@@ -1,0 +1,88 @@
+//! Options for intermediate code of CUDA 11.
+
+use std::ffi::CStr;
+
+/// Options for intermediate code that compilers of CUDA 11 made. CUDA 12 moved link-time optimisation to nvJitLink.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct LtoOptions<'a> {
+    /// Whether `f32` values too small for the normal form are zero.
+    pub flush_to_zero: Option<bool>,
+    /// Whether division of `f32` is exact.
+    pub precise_division: Option<bool>,
+    /// Whether the square root of `f32` is exact.
+    pub precise_square_root: Option<bool>,
+    /// Whether multiplications and additions are contracted.
+    pub fused_multiply_add: Option<bool>,
+    /// The kernels that are used: others may be removed.
+    pub referenced_kernels: &'a [&'a CStr],
+    /// The variables that are used: others may be removed.
+    pub referenced_variables: &'a [&'a CStr],
+    /// Whether variables that no code uses are removed.
+    pub remove_unused_variables: bool,
+}
+
+impl<'a> LtoOptions<'a> {
+    /// Every choice is the compiler's.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            flush_to_zero: None,
+            precise_division: None,
+            precise_square_root: None,
+            fused_multiply_add: None,
+            referenced_kernels: &[],
+            referenced_variables: &[],
+            remove_unused_variables: false,
+        }
+    }
+
+    /// The same with these kernels as the only ones that are used.
+    #[must_use]
+    pub const fn with_referenced_kernels(mut self, names: &'a [&'a CStr]) -> Self {
+        self.referenced_kernels = names;
+        self
+    }
+
+    /// The same with these variables as the only ones that are used.
+    #[must_use]
+    pub const fn with_referenced_variables(mut self, names: &'a [&'a CStr]) -> Self {
+        self.referenced_variables = names;
+        self
+    }
+
+    /// The same with or without small `f32` values as zero.
+    #[must_use]
+    pub const fn with_flush_to_zero(mut self, flush_to_zero: bool) -> Self {
+        self.flush_to_zero = Some(flush_to_zero);
+        self
+    }
+
+    /// The same with or without exact division of `f32`.
+    #[must_use]
+    pub const fn with_precise_division(mut self, precise_division: bool) -> Self {
+        self.precise_division = Some(precise_division);
+        self
+    }
+
+    /// The same with or without an exact square root of `f32`.
+    #[must_use]
+    pub const fn with_precise_square_root(mut self, precise_square_root: bool) -> Self {
+        self.precise_square_root = Some(precise_square_root);
+        self
+    }
+
+    /// The same with or without contraction of multiplications and additions.
+    #[must_use]
+    pub const fn with_fused_multiply_add(mut self, fused_multiply_add: bool) -> Self {
+        self.fused_multiply_add = Some(fused_multiply_add);
+        self
+    }
+
+    /// The same with or without removing variables that no code uses.
+    #[must_use]
+    pub const fn with_remove_unused_variables(mut self, remove_unused_variables: bool) -> Self {
+        self.remove_unused_variables = remove_unused_variables;
+        self
+    }
+}

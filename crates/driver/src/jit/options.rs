@@ -1,0 +1,348 @@
+//! Options of the driver's compiler and linker.
+
+use curium_sys::{CUjit_cacheMode, CUjit_fallback, CUjit_option, CUjit_target};
+
+use super::{HostSymbol, LtoOptions};
+use crate::ComputeCapability;
+
+/// How code is compiled, linked and loaded. The default leaves every choice to the driver.
+///
+/// An option that the driver is too old for is an error of the load. What is set in the PTX itself, such as `.maxntid`, goes
+/// before the option for it unless [`JitOptions::with_override_directives`] says otherwise.
+///
+/// ```
+/// use curium_driver::JitOptions;
+///
+/// let options = JitOptions::new().with_optimization_level(3).with_line_info(true);
+/// assert_eq!(options.optimization_level, Some(3));
+/// ```
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct JitOptions<'a> {
+    /// The registers that a thread may have at most.
+    pub max_registers: Option<u32>,
+    /// The threads of a block that the compiler counts on at least.
+    pub threads_per_block: Option<u32>,
+    /// From 0, which is fast to compile, to 4, the driver's default.
+    pub optimization_level: Option<u32>,
+    /// The architecture to compile for; the context's if there is none, which is `CU_JIT_TARGET_FROM_CUCONTEXT`.
+    pub target: Option<JitTarget>,
+    /// What is used if an image has no machine code that fits exactly.
+    pub fallback: Option<JitFallback>,
+    /// Whether debug information is made.
+    pub debug_info: bool,
+    /// Whether line numbers are made.
+    pub line_info: bool,
+    /// Whether the log tells more, such as the registers of each kernel.
+    pub verbose: bool,
+    /// Whether the time that the compiler took is measured.
+    pub measure_time: bool,
+    /// How loads of global memory are cached.
+    pub cache_mode: Option<JitCacheMode>,
+    /// Whether the code may be placed anywhere.
+    pub position_independent_code: Option<bool>,
+    /// The blocks that are to fit into a multiprocessor at least. Since 12.3.
+    pub min_blocks_per_multiprocessor: Option<u32>,
+    /// The threads that a block has at most. Since 12.3.
+    pub max_threads_per_block: Option<u32>,
+    /// Whether options go before the directives of the PTX. Since 12.3.
+    pub override_directives: Option<bool>,
+    /// How many threads compile: 0 as many as there are processors, 1 for no splitting. Since 12.4.
+    pub split_compile: Option<u32>,
+    /// How many threads load: 0 as many as there are processors. Since 12.8.
+    pub loader_threads: Option<u32>,
+    /// Addresses for variables that the code leaves open.
+    pub symbols: &'a [HostSymbol<'a>],
+    /// Options for intermediate code of CUDA 11, which newer compilers ignore or refuse.
+    pub lto: Option<LtoOptions<'a>>,
+}
+
+/// An architecture to compile for.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct JitTarget(CUjit_target);
+
+/// What is used if an image has no machine code that fits the device exactly.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum JitFallback {
+    /// PTX is compiled.
+    PreferPtx,
+    /// Machine code for another device that this one runs is taken, before PTX is.
+    PreferBinary,
+}
+
+/// How loads of global memory are cached where the code does not say.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum JitCacheMode {
+    /// As the compiler's default is.
+    Default,
+    /// In the L2 cache only.
+    L2,
+    /// In the L1 and the L2 cache.
+    L1AndL2,
+}
+
+impl<'a> JitOptions<'a> {
+    /// Every choice is the driver's.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            max_registers: None,
+            threads_per_block: None,
+            optimization_level: None,
+            target: None,
+            fallback: None,
+            debug_info: false,
+            line_info: false,
+            verbose: false,
+            measure_time: false,
+            cache_mode: None,
+            position_independent_code: None,
+            min_blocks_per_multiprocessor: None,
+            max_threads_per_block: None,
+            override_directives: None,
+            split_compile: None,
+            loader_threads: None,
+            symbols: &[],
+            lto: None,
+        }
+    }
+
+    /// The same with this many registers for each thread at most.
+    #[must_use]
+    pub const fn with_max_registers(mut self, registers: u32) -> Self {
+        self.max_registers = Some(registers);
+        self
+    }
+
+    /// The same for blocks of at least this many threads.
+    #[must_use]
+    pub const fn with_threads_per_block(mut self, threads: u32) -> Self {
+        self.threads_per_block = Some(threads);
+        self
+    }
+
+    /// The same with this level of optimisation, from 0 to 4.
+    #[must_use]
+    pub const fn with_optimization_level(mut self, level: u32) -> Self {
+        self.optimization_level = Some(level);
+        self
+    }
+
+    /// The same for this architecture.
+    #[must_use]
+    pub const fn with_target(mut self, target: JitTarget) -> Self {
+        self.target = Some(target);
+        self
+    }
+
+    /// The same with this choice where no machine code fits exactly.
+    #[must_use]
+    pub const fn with_fallback(mut self, fallback: JitFallback) -> Self {
+        self.fallback = Some(fallback);
+        self
+    }
+
+    /// The same with or without debug information.
+    #[must_use]
+    pub const fn with_debug_info(mut self, debug_info: bool) -> Self {
+        self.debug_info = debug_info;
+        self
+    }
+
+    /// The same with or without line numbers.
+    #[must_use]
+    pub const fn with_line_info(mut self, line_info: bool) -> Self {
+        self.line_info = line_info;
+        self
+    }
+
+    /// The same with or without a verbose log.
+    #[must_use]
+    pub const fn with_verbose(mut self, verbose: bool) -> Self {
+        self.verbose = verbose;
+        self
+    }
+
+    /// The same with or without measuring the time that the compiler takes.
+    #[must_use]
+    pub const fn with_measure_time(mut self, measure_time: bool) -> Self {
+        self.measure_time = measure_time;
+        self
+    }
+
+    /// The same with this caching of loads.
+    #[must_use]
+    pub const fn with_cache_mode(mut self, cache_mode: JitCacheMode) -> Self {
+        self.cache_mode = Some(cache_mode);
+        self
+    }
+
+    /// The same with or without code that may be placed anywhere.
+    #[must_use]
+    pub const fn with_position_independent_code(mut self, position_independent_code: bool) -> Self {
+        self.position_independent_code = Some(position_independent_code);
+        self
+    }
+
+    /// The same with at least this many blocks for each multiprocessor. Since 12.3.
+    #[must_use]
+    pub const fn with_min_blocks_per_multiprocessor(mut self, blocks: u32) -> Self {
+        self.min_blocks_per_multiprocessor = Some(blocks);
+        self
+    }
+
+    /// The same for blocks of at most this many threads. Since 12.3.
+    #[must_use]
+    pub const fn with_max_threads_per_block(mut self, threads: u32) -> Self {
+        self.max_threads_per_block = Some(threads);
+        self
+    }
+
+    /// The same with or without options before the directives of the PTX. Since 12.3.
+    #[must_use]
+    pub const fn with_override_directives(mut self, override_directives: bool) -> Self {
+        self.override_directives = Some(override_directives);
+        self
+    }
+
+    /// The same with this many threads that compile; 0 for as many as there are processors. Since 12.4.
+    #[must_use]
+    pub const fn with_split_compile(mut self, threads: u32) -> Self {
+        self.split_compile = Some(threads);
+        self
+    }
+
+    /// The same with this many threads that load; 0 for as many as there are processors. Since 12.8.
+    #[must_use]
+    pub const fn with_loader_threads(mut self, threads: u32) -> Self {
+        self.loader_threads = Some(threads);
+        self
+    }
+
+    /// The same with addresses for variables that the code leaves open.
+    #[must_use]
+    pub const fn with_symbols(mut self, symbols: &'a [HostSymbol<'a>]) -> Self {
+        self.symbols = symbols;
+        self
+    }
+
+    /// The same with options for intermediate code of CUDA 11.
+    #[must_use]
+    pub const fn with_lto(mut self, lto: LtoOptions<'a>) -> Self {
+        self.lto = Some(lto);
+        self
+    }
+
+    /// Whether names or symbols are set, which are borrowed from elsewhere.
+    pub(crate) fn borrows(&self) -> bool {
+        let lto = self.lto.unwrap_or_default();
+        !(self.symbols.is_empty() && lto.referenced_kernels.is_empty() && lto.referenced_variables.is_empty())
+    }
+
+    /// The options that are set and whose value is a number.
+    pub(super) fn numbers(&self) -> impl Iterator<Item = (CUjit_option, u32)> {
+        let flag = |set: bool| set.then_some(1);
+        let choice = |set: Option<bool>| set.map(u32::from);
+        let lto = self.lto.unwrap_or_default();
+        [
+            (CUjit_option::CU_JIT_MAX_REGISTERS, self.max_registers),
+            (CUjit_option::CU_JIT_THREADS_PER_BLOCK, self.threads_per_block),
+            (CUjit_option::CU_JIT_OPTIMIZATION_LEVEL, self.optimization_level),
+            (CUjit_option::CU_JIT_TARGET, self.target.map(|target| target.0.0)),
+            (CUjit_option::CU_JIT_FALLBACK_STRATEGY, self.fallback.map(JitFallback::raw)),
+            (CUjit_option::CU_JIT_GENERATE_DEBUG_INFO, flag(self.debug_info)),
+            (CUjit_option::CU_JIT_GENERATE_LINE_INFO, flag(self.line_info)),
+            (CUjit_option::CU_JIT_LOG_VERBOSE, flag(self.verbose)),
+            (CUjit_option::CU_JIT_CACHE_MODE, self.cache_mode.map(JitCacheMode::raw)),
+            (CUjit_option::CU_JIT_POSITION_INDEPENDENT_CODE, choice(self.position_independent_code)),
+            (CUjit_option::CU_JIT_MIN_CTA_PER_SM, self.min_blocks_per_multiprocessor),
+            (CUjit_option::CU_JIT_MAX_THREADS_PER_BLOCK, self.max_threads_per_block),
+            (CUjit_option::CU_JIT_OVERRIDE_DIRECTIVE_VALUES, choice(self.override_directives)),
+            (CUjit_option::CU_JIT_SPLIT_COMPILE, self.split_compile),
+            (CUjit_option::CU_JIT_BINARY_LOADER_THREAD_COUNT, self.loader_threads),
+            (CUjit_option::CU_JIT_LTO, flag(self.lto.is_some())),
+            (CUjit_option::CU_JIT_FTZ, choice(lto.flush_to_zero)),
+            (CUjit_option::CU_JIT_PREC_DIV, choice(lto.precise_division)),
+            (CUjit_option::CU_JIT_PREC_SQRT, choice(lto.precise_square_root)),
+            (CUjit_option::CU_JIT_FMA, choice(lto.fused_multiply_add)),
+            (CUjit_option::CU_JIT_OPTIMIZE_UNUSED_DEVICE_VARIABLES, flag(lto.remove_unused_variables)),
+        ]
+        .into_iter()
+        .filter_map(|(option, value)| Some((option, value?)))
+    }
+}
+
+impl JitTarget {
+    /// The architecture of a device, such as `sm_90` for 9.0.
+    #[must_use]
+    pub const fn new(capability: ComputeCapability) -> Self {
+        Self(CUjit_target(capability.major * 10 + capability.minor))
+    }
+
+    /// The same with what only this architecture has, such as `sm_90a`.
+    #[must_use]
+    pub const fn architecture_specific(self) -> Self {
+        Self(CUjit_target(self.0.0 | CUjit_target::CU_TARGET_COMPUTE_90A.0 & !0xffff))
+    }
+
+    /// The same with what the architectures of its family share, such as `sm_100f`.
+    #[must_use]
+    pub const fn family_specific(self) -> Self {
+        Self(CUjit_target(self.0.0 | CUjit_target::CU_TARGET_COMPUTE_100F.0 & !0xffff))
+    }
+
+    /// The driver's number for it.
+    #[must_use]
+    pub const fn as_raw(self) -> CUjit_target {
+        self.0
+    }
+}
+
+impl JitFallback {
+    fn raw(self) -> u32 {
+        match self {
+            Self::PreferPtx => CUjit_fallback::CU_PREFER_PTX.0,
+            Self::PreferBinary => CUjit_fallback::CU_PREFER_BINARY.0,
+        }
+    }
+}
+
+impl JitCacheMode {
+    fn raw(self) -> u32 {
+        match self {
+            Self::Default => CUjit_cacheMode::CU_JIT_CACHE_OPTION_NONE.0,
+            Self::L2 => CUjit_cacheMode::CU_JIT_CACHE_OPTION_CG.0,
+            Self::L1AndL2 => CUjit_cacheMode::CU_JIT_CACHE_OPTION_CA.0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn targets_have_the_numbers_of_the_driver() {
+        let target = |major, minor| JitTarget::new(ComputeCapability { major, minor });
+        assert_eq!(target(7, 5).as_raw(), CUjit_target::CU_TARGET_COMPUTE_75);
+        assert_eq!(target(9, 0).architecture_specific().as_raw(), CUjit_target::CU_TARGET_COMPUTE_90A);
+        assert_eq!(target(12, 1).family_specific().as_raw(), CUjit_target::CU_TARGET_COMPUTE_121F);
+    }
+
+    #[test]
+    fn only_options_that_were_set_are_passed() {
+        assert_eq!(JitOptions::new().numbers().count(), 0);
+        let options = JitOptions::new().with_max_registers(32).with_override_directives(false).with_debug_info(true);
+        let passed: Vec<_> = options.numbers().collect();
+        assert_eq!(
+            passed,
+            [
+                (CUjit_option::CU_JIT_MAX_REGISTERS, 32),
+                (CUjit_option::CU_JIT_GENERATE_DEBUG_INFO, 1),
+                (CUjit_option::CU_JIT_OVERRIDE_DIRECTIVE_VALUES, 0),
+            ]
+        );
+    }
+}

@@ -1,0 +1,117 @@
+//! Putting a kernel on a stream.
+
+use std::ffi::c_void;
+
+use curium_sys::CUlaunchConfig;
+
+use super::Inner;
+use crate::call;
+use crate::launch::{self, LaunchAttributes, LaunchConfig};
+use crate::{Result, Stream};
+
+impl Inner {
+    /// What is checked before every launch.
+    #[inline]
+    pub(super) fn check(&self, stream: &Stream, config: LaunchConfig) -> Result<()> {
+        config.check()?;
+        self.driver.expect_same(stream.driver(), "Kernel::launch")
+    }
+
+    /// # Safety
+    ///
+    /// `values` holds the address of a value for each parameter, and the kernel may run with them.
+    #[inline]
+    pub(super) unsafe fn enqueue(&self, stream: &Stream, config: LaunchConfig, values: *mut *mut c_void) -> Result<()> {
+        let LaunchConfig { grid, block, shared_bytes } = config;
+        let (kernel, stream_raw) = (self.raw.raw(), stream.as_raw());
+        let extra = std::ptr::null_mut();
+        // SAFETY: the kernel and the stream are live and belong to this driver; the caller vouches for `values`.
+        let result = unsafe {
+            call!(
+                stream.driver(),
+                cuLaunchKernel(
+                    kernel,
+                    grid.x,
+                    grid.y,
+                    grid.z,
+                    block.x,
+                    block.y,
+                    block.z,
+                    shared_bytes,
+                    stream_raw,
+                    values,
+                    extra
+                )
+            )
+        };
+        result.map_err(|error| launch::explain(error, self, stream, config))
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Inner::enqueue`], and the kernel may run with these attributes.
+    pub(super) unsafe fn enqueue_with(
+        &self,
+        stream: &Stream,
+        config: LaunchConfig,
+        attributes: &LaunchAttributes<'_>,
+        values: *mut *mut c_void,
+    ) -> Result<()> {
+        if attributes.is_empty() {
+            // SAFETY: the caller vouches for `values` and the kernel.
+            return unsafe { self.enqueue(stream, config, values) };
+        }
+        attributes.check(&self.driver)?;
+        let raw_config = attributes.launch_config(config, stream.as_raw());
+        // SAFETY: the events of the attributes are live and belong to this driver; the caller vouches for `values` and the kernel.
+        unsafe { self.enqueue_config(stream, config, &raw_config, values) }
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Inner::enqueue`], and `raw_config` is `config` on this stream with attributes that are live.
+    pub(super) unsafe fn enqueue_config(
+        &self,
+        stream: &Stream,
+        config: LaunchConfig,
+        raw_config: &CUlaunchConfig,
+        values: *mut *mut c_void,
+    ) -> Result<()> {
+        let (kernel, extra) = (self.raw.raw(), std::ptr::null_mut());
+        // SAFETY: the kernel and the stream are live and belong to this driver; the caller vouches for `values` and the attributes.
+        let result = unsafe { call!(stream.driver(), cuLaunchKernelEx(raw_config, kernel, values, extra)) };
+        result.map_err(|error| launch::explain(error, self, stream, config))
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Inner::enqueue`].
+    pub(super) unsafe fn enqueue_cooperative(
+        &self,
+        stream: &Stream,
+        config: LaunchConfig,
+        values: *mut *mut c_void,
+    ) -> Result<()> {
+        let LaunchConfig { grid, block, shared_bytes } = config;
+        let (kernel, stream_raw) = (self.raw.raw(), stream.as_raw());
+        // SAFETY: the kernel and the stream are live and belong to this driver; the caller vouches for `values`.
+        let result = unsafe {
+            call!(
+                stream.driver(),
+                cuLaunchCooperativeKernel(
+                    kernel,
+                    grid.x,
+                    grid.y,
+                    grid.z,
+                    block.x,
+                    block.y,
+                    block.z,
+                    shared_bytes,
+                    stream_raw,
+                    values
+                )
+            )
+        };
+        result.map_err(|error| launch::explain(error, self, stream, config))
+    }
+}

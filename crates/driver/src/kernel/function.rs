@@ -1,0 +1,170 @@
+//! A kernel in one context.
+
+use std::marker::PhantomData;
+
+use curium_sys::{CUcontext, CUfunction, CUfunctionLoadingState, CUkernel, CUlibrary, CUmodule};
+
+use super::look_up::{function_name, kernel_name};
+use super::{Inner, Kernel, Owner, Untyped};
+use crate::call;
+use crate::handle::Handle;
+use crate::{Context, Driver, Error, Library, Module, Result};
+
+/// Whether the code of a kernel is on the device.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum LoadState {
+    /// It is loaded when the kernel is first used.
+    Unloaded,
+    /// It is there.
+    Loaded,
+    /// A state that Curium does not know.
+    Unknown(u32),
+}
+
+impl<S> Kernel<S> {
+    /// The kernel as it is in `context`, into which the code is loaded if it is not there yet.
+    ///
+    /// CUDA: `cuKernelGetFunction`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the kernel is one of a module of another context, or already one in another context.
+    #[doc(alias = "cuKernelGetFunction")]
+    pub fn in_context(&self, context: &Context) -> Result<Self> {
+        let raw = self.inner.function("Kernel::in_context", context)?;
+        let owner = match &self.inner.owner {
+            Owner::Library(library) | Owner::LibraryIn(library, _) => {
+                Owner::LibraryIn(library.clone(), context.clone())
+            }
+            Owner::Module(module) => Owner::Module(module.clone()),
+        };
+        let inner = Inner { raw: Handle::new(raw), owner, ..self.inner.clone() };
+        Ok(Self { inner, _signature: PhantomData })
+    }
+
+    /// Whether the code of the kernel is on the device of `context`.
+    ///
+    /// CUDA: `cuFuncIsLoaded`, since 12.4.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Kernel::in_context`].
+    #[doc(alias = "cuFuncIsLoaded")]
+    pub fn load_state(&self, context: &Context) -> Result<LoadState> {
+        let function = self.inner.function("Kernel::load_state", context)?;
+        let mut state = CUfunctionLoadingState::CU_FUNCTION_LOADING_STATE_UNLOADED;
+        context.entered(|driver| {
+            // SAFETY: `state` is a valid place for the answer, and the function is live.
+            unsafe { call!(driver, cuFuncIsLoaded(&raw mut state, function)) }
+        })?;
+        Ok(match state {
+            CUfunctionLoadingState::CU_FUNCTION_LOADING_STATE_UNLOADED => LoadState::Unloaded,
+            CUfunctionLoadingState::CU_FUNCTION_LOADING_STATE_LOADED => LoadState::Loaded,
+            CUfunctionLoadingState(other) => LoadState::Unknown(other),
+        })
+    }
+
+    /// Loads the code of the kernel onto the device of `context` now, not when it is first launched.
+    ///
+    /// CUDA: `cuFuncLoad`, since 12.4.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Kernel::in_context`]; `CUDA_ERROR_OUT_OF_MEMORY` if there is no room for the code.
+    #[doc(alias = "cuFuncLoad")]
+    pub fn load(&self, context: &Context) -> Result<()> {
+        let function = self.inner.function("Kernel::load", context)?;
+        context.entered(|driver| {
+            // SAFETY: the function is live and one of the current context.
+            unsafe { call!(driver, cuFuncLoad(function)) }
+        })
+    }
+}
+
+impl Kernel<Untyped> {
+    /// A kernel that other code owns, with the name that the driver has for it.
+    ///
+    /// CUDA: `cuKernelGetLibrary`, since 12.5, and `cuKernelGetName`.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is a kernel of a library of this driver, and stays one for as long as the result, or anything made from it, exists.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuKernelGetLibrary")]
+    #[doc(alias = "cuKernelGetName")]
+    pub unsafe fn from_raw_kernel(driver: &impl AsRef<Driver>, raw: CUkernel) -> Result<Self> {
+        let driver = driver.as_ref();
+        let name = kernel_name(driver, raw)?;
+        let mut library: CUlibrary = std::ptr::null_mut();
+        // SAFETY: `library` is a valid place for the answer, and the caller vouches for the kernel.
+        unsafe { call!(driver, cuKernelGetLibrary(&raw mut library, raw)) }?;
+        // SAFETY: a kernel that stays keeps its library.
+        let library = unsafe { Library::borrow_raw(driver, library) };
+        Ok(Self::untyped(raw.cast(), Owner::Library(library), &name))
+    }
+
+    /// A function that other code owns, with the name that the driver has for it.
+    ///
+    /// CUDA: `cuFuncGetModule` and, since 12.3, `cuFuncGetName`.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is a function of a module in `context`, and stays one for as long as the result, or anything made from it, exists.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuFuncGetModule")]
+    #[doc(alias = "cuFuncGetName")]
+    pub unsafe fn from_raw_function(context: &Context, raw: CUfunction) -> Result<Self> {
+        let driver = context.driver();
+        let name = function_name(driver, raw)?;
+        let mut module: CUmodule = std::ptr::null_mut();
+        // SAFETY: `module` is a valid place for the answer, and the caller vouches for the function.
+        unsafe { call!(driver, cuFuncGetModule(&raw mut module, raw)) }?;
+        // SAFETY: a function that stays keeps its module.
+        let module = unsafe { Module::borrow_raw(context, module) };
+        Ok(Self::untyped(raw, Owner::Module(module), &name))
+    }
+}
+
+impl Inner {
+    /// The function that the kernel is in `context`.
+    pub(super) fn function(&self, operation: &'static str, context: &Context) -> Result<CUfunction> {
+        self.expect_context(operation, context)?;
+        match self.owner {
+            Owner::Module(_) | Owner::LibraryIn(..) => Ok(self.raw.raw()),
+            Owner::Library(_) => context.entered(|driver| {
+                let mut function: CUfunction = std::ptr::null_mut();
+                // SAFETY: `function` is a valid place for the answer, the kernel is live and one of a library, and the context is current.
+                let result = unsafe { call!(driver, cuKernelGetFunction(&raw mut function, self.raw.raw().cast())) };
+                result.map_err(|error| error.about(format!("kernel `{}`", self.name)))?;
+                Ok(function)
+            }),
+        }
+    }
+
+    /// An error if the kernel is bound to another context than `context`.
+    pub(super) fn expect_context(&self, operation: &'static str, context: &Context) -> Result<()> {
+        self.driver.expect_same(context.driver(), operation)?;
+        match self.context() {
+            Some(own) if own != context.as_raw() => {
+                Err(Error::argument(operation, format!("kernel `{}` is one of another context", self.name)))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// The context that the kernel is bound to, if it is to one.
+    fn context(&self) -> Option<CUcontext> {
+        match &self.owner {
+            Owner::Library(_) => None,
+            Owner::Module(module) => Some(module.context().as_raw()),
+            Owner::LibraryIn(_, context) => Some(context.as_raw()),
+        }
+    }
+}

@@ -1,0 +1,347 @@
+//! Occupancy: how much of a kernel fits on a device at once, and the size of launch that this suggests.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::ffi::c_int;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+
+use bitflags::bitflags;
+use curium_sys::CUoccupancy_flags;
+
+use super::Kernel;
+use crate::call;
+use crate::launch::{LaunchAttributes, LaunchConfig};
+use crate::{Context, Driver, Error, Result};
+
+bitflags! {
+    /// What occupancy is calculated with.
+    #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+    pub struct OccupancyFlags: u32 {
+        /// As if caching of global memory were off where it limits occupancy.
+        const DISABLE_CACHING_OVERRIDE = CUoccupancy_flags::CU_OCCUPANCY_DISABLE_CACHING_OVERRIDE.0;
+        /// Flags of newer drivers.
+        const _ = !0;
+    }
+}
+
+/// The size of launch with which a kernel fills a device.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub struct SuggestedSize {
+    /// The blocks that it takes at least.
+    pub min_grid: u32,
+    /// The threads of each block.
+    pub block: u32,
+}
+
+impl<S> Kernel<S> {
+    /// How many blocks of `block` threads, each with this much dynamic shared memory in bytes, a multiprocessor runs at once.
+    ///
+    /// CUDA: `cuOccupancyMaxActiveBlocksPerMultiprocessor`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the kernel is bound to another context.
+    #[doc(alias = "cuOccupancyMaxActiveBlocksPerMultiprocessor")]
+    pub fn active_blocks(&self, context: &Context, block: u32, shared_bytes: usize) -> Result<u32> {
+        let kernel = self.as_raw();
+        self.occupancy("Kernel::active_blocks", context, |driver, place| {
+            // SAFETY: `place` is a valid place for the answer, the kernel is live, and a context of its driver is current.
+            unsafe {
+                call!(driver, cuOccupancyMaxActiveBlocksPerMultiprocessor(place, kernel, signed(block), shared_bytes))
+            }
+        })
+    }
+
+    /// As [`Kernel::active_blocks`], with flags.
+    ///
+    /// CUDA: `cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Kernel::active_blocks`].
+    #[doc(alias = "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags")]
+    pub fn active_blocks_with_flags(
+        &self,
+        context: &Context,
+        block: u32,
+        shared_bytes: usize,
+        flags: OccupancyFlags,
+    ) -> Result<u32> {
+        let (kernel, flags) = (self.as_raw(), flags.bits());
+        self.occupancy("Kernel::active_blocks_with_flags", context, |driver, place| {
+            // SAFETY: `place` is a valid place for the answer, the kernel is live, and a context of its driver is current.
+            unsafe {
+                call!(
+                    driver,
+                    cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+                        place,
+                        kernel,
+                        signed(block),
+                        shared_bytes,
+                        flags
+                    )
+                )
+            }
+        })
+    }
+
+    /// The dynamic shared memory in bytes that is left for each block if `blocks` of `block` threads share a multiprocessor.
+    ///
+    /// CUDA: `cuOccupancyAvailableDynamicSMemPerBlock`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Kernel::active_blocks`], and `CUDA_ERROR_INVALID_VALUE` if so many blocks do not fit.
+    #[doc(alias = "cuOccupancyAvailableDynamicSMemPerBlock")]
+    pub fn available_dynamic_shared_bytes(&self, context: &Context, blocks: u32, block: u32) -> Result<usize> {
+        self.inner().expect_context("Kernel::available_dynamic_shared_bytes", context)?;
+        let (kernel, mut bytes) = (self.as_raw(), 0);
+        let (place, blocks, block) = (&raw mut bytes, signed(blocks), signed(block));
+        let result = context.entered(|driver| {
+            // SAFETY: `place` is a valid place for the answer, the kernel is live, and a context of its driver is current.
+            unsafe { call!(driver, cuOccupancyAvailableDynamicSMemPerBlock(place, kernel, blocks, block)) }
+        });
+        result.map_err(|error| error.about(format!("kernel `{}`", self.name())))?;
+        Ok(bytes)
+    }
+
+    /// The size of launch with which the kernel fills the device, if each block has this much dynamic shared memory in bytes and, unless
+    /// it is 0, at most `max_block` threads.
+    ///
+    /// CUDA: `cuOccupancyMaxPotentialBlockSize`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Kernel::active_blocks`].
+    #[doc(alias = "cuOccupancyMaxPotentialBlockSize")]
+    pub fn suggested_size(&self, context: &Context, shared_bytes: usize, max_block: u32) -> Result<SuggestedSize> {
+        let kernel = self.as_raw();
+        self.suggestion("Kernel::suggested_size", context, |driver, grid, block| {
+            let max_block = signed(max_block);
+            // SAFETY: `grid` and `block` are valid places for the answers, the kernel is live, and a context of its driver is current.
+            unsafe {
+                call!(driver, cuOccupancyMaxPotentialBlockSize(grid, block, kernel, None, shared_bytes, max_block))
+            }
+        })
+    }
+
+    /// As [`Kernel::suggested_size`], with flags, and with dynamic shared memory that depends on the threads of a block:
+    /// `shared_bytes` gives the bytes for a number of threads.
+    ///
+    /// CUDA: `cuOccupancyMaxPotentialBlockSizeWithFlags`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Kernel::active_blocks`].
+    #[doc(alias = "cuOccupancyMaxPotentialBlockSizeWithFlags")]
+    pub fn suggested_size_with(
+        &self,
+        context: &Context,
+        shared_bytes: impl Fn(u32) -> usize,
+        max_block: u32,
+        flags: OccupancyFlags,
+    ) -> Result<SuggestedSize> {
+        let (kernel, flags) = (self.as_raw(), flags.bits());
+        with_block_function(&shared_bytes, |function| {
+            self.suggestion("Kernel::suggested_size_with", context, |driver, grid, block| {
+                let max_block = signed(max_block);
+                // SAFETY: `grid` and `block` are valid places for the answers, the kernel is live, a context of its driver is current, and
+                // `function` may be called on this thread until this returns.
+                unsafe {
+                    call!(
+                        driver,
+                        cuOccupancyMaxPotentialBlockSizeWithFlags(
+                            grid,
+                            block,
+                            kernel,
+                            Some(function),
+                            0,
+                            max_block,
+                            flags
+                        )
+                    )
+                }
+            })
+        })
+    }
+
+    /// A launch with at least one thread for each of `count` elements, in blocks of the size that fills the device. The kernel guards
+    /// its index with the count.
+    ///
+    /// CUDA: `cuOccupancyMaxPotentialBlockSize`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Kernel::active_blocks`].
+    pub fn suggested_config(&self, context: &Context, count: u32) -> Result<LaunchConfig> {
+        let block = self.suggested_size(context, 0, 0)?.block.max(1);
+        Ok(LaunchConfig::new(count.div_ceil(block).max(1), block))
+    }
+
+    /// How many clusters of a launch run on the device at once. `attributes` say how large they are.
+    ///
+    /// CUDA: `cuOccupancyMaxActiveClusters`, since 11.7.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Kernel::active_blocks`], and `CUDA_ERROR_INVALID_CLUSTER_SIZE` if such clusters cannot be.
+    #[doc(alias = "cuOccupancyMaxActiveClusters")]
+    pub fn active_clusters(
+        &self,
+        context: &Context,
+        config: LaunchConfig,
+        attributes: &LaunchAttributes<'_>,
+    ) -> Result<u32> {
+        let kernel = self.as_raw();
+        attributes.check(self.driver())?;
+        let config = attributes.launch_config(config, std::ptr::null_mut());
+        self.occupancy("Kernel::active_clusters", context, |driver, place| {
+            // SAFETY: `place` is a valid place for the answer, `config` is live with its attributes, the kernel is live, and a context of
+            // its driver is current.
+            unsafe { call!(driver, cuOccupancyMaxActiveClusters(place, kernel, &raw const config)) }
+        })
+    }
+
+    /// The largest number of blocks that a cluster of a launch can have.
+    ///
+    /// CUDA: `cuOccupancyMaxPotentialClusterSize`, since 11.7.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Kernel::active_blocks`].
+    #[doc(alias = "cuOccupancyMaxPotentialClusterSize")]
+    pub fn max_cluster_size(
+        &self,
+        context: &Context,
+        config: LaunchConfig,
+        attributes: &LaunchAttributes<'_>,
+    ) -> Result<u32> {
+        let kernel = self.as_raw();
+        attributes.check(self.driver())?;
+        let config = attributes.launch_config(config, std::ptr::null_mut());
+        self.occupancy("Kernel::max_cluster_size", context, |driver, place| {
+            // SAFETY: `place` is a valid place for the answer, `config` is live with its attributes, the kernel is live, and a context of
+            // its driver is current.
+            unsafe { call!(driver, cuOccupancyMaxPotentialClusterSize(place, kernel, &raw const config)) }
+        })
+    }
+
+    /// Has `ask` put one number in a place, with the context current.
+    fn occupancy(
+        &self,
+        operation: &'static str,
+        context: &Context,
+        ask: impl FnOnce(&Driver, *mut c_int) -> Result<()>,
+    ) -> Result<u32> {
+        self.inner().expect_context(operation, context)?;
+        let mut number = 0;
+        let result = context.entered(|driver| ask(driver, &raw mut number));
+        result.map_err(|error| self.named(error))?;
+        Ok(number.try_into().unwrap_or_default())
+    }
+
+    /// Has `ask` put the size of a grid and of a block in their places, with the context current.
+    fn suggestion(
+        &self,
+        operation: &'static str,
+        context: &Context,
+        ask: impl FnOnce(&Driver, *mut c_int, *mut c_int) -> Result<()>,
+    ) -> Result<SuggestedSize> {
+        self.inner().expect_context(operation, context)?;
+        let (mut grid, mut block) = (0, 0);
+        let result = context.entered(|driver| ask(driver, &raw mut grid, &raw mut block));
+        result.map_err(|error| self.named(error))?;
+        Ok(SuggestedSize { min_grid: grid.try_into().unwrap_or_default(), block: block.try_into().unwrap_or_default() })
+    }
+
+    fn named(&self, error: Error) -> Error {
+        error.about(format!("kernel `{}`", self.name()))
+    }
+}
+
+/// Bytes of dynamic shared memory for a number of threads, as C calls it.
+type BlockFunction = unsafe extern "C" fn(c_int) -> usize;
+
+thread_local! {
+    /// The function that C calls on this thread now: C passes no data of ours to it.
+    static BLOCK_FUNCTION: Cell<*const BlockState<'static>> = const { Cell::new(std::ptr::null()) };
+}
+
+/// The caller's function, and what it panicked with.
+struct BlockState<'a> {
+    function: &'a dyn Fn(u32) -> usize,
+    panic: Cell<Option<Box<dyn Any + Send>>>,
+}
+
+/// Puts back what the thread's function was before.
+struct Restore(*const BlockState<'static>);
+
+/// Runs `operation` with a C function that calls `function` on this thread. A panic of `function` continues afterwards.
+fn with_block_function<T>(function: &dyn Fn(u32) -> usize, operation: impl FnOnce(BlockFunction) -> T) -> T {
+    let state = BlockState { function, panic: Cell::new(None) };
+    let place = (&raw const state).cast::<BlockState<'static>>();
+    let restore = Restore(BLOCK_FUNCTION.replace(place));
+    let value = operation(call_block_function);
+    drop(restore);
+    match state.panic.take() {
+        Some(panic) => resume_unwind(panic),
+        None => value,
+    }
+}
+
+/// # Safety
+///
+/// This is called by `operation` of `with_block_function`, on its thread.
+unsafe extern "C" fn call_block_function(block: c_int) -> usize {
+    // SAFETY: the state lives until `with_block_function` returns, which waits for the caller of this function.
+    let Some(state) = (unsafe { BLOCK_FUNCTION.get().as_ref() }) else { return 0 };
+    let block = block.try_into().unwrap_or_default();
+    catch_unwind(AssertUnwindSafe(|| (state.function)(block))).unwrap_or_else(|panic| {
+        state.panic.set(Some(panic));
+        0
+    })
+}
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        BLOCK_FUNCTION.set(self.0);
+    }
+}
+
+/// A number of C's; one that is too large is one that no device can run.
+fn signed(number: u32) -> c_int {
+    number.try_into().unwrap_or(c_int::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn call(function: BlockFunction, block: c_int) -> usize {
+        // SAFETY: the tests call it within `with_block_function`.
+        unsafe { function(block) }
+    }
+
+    #[test]
+    fn block_function_reaches_the_closure_also_when_nested() {
+        let outer = with_block_function(&|block| block as usize * 2, |function| {
+            let inner = with_block_function(&|block| block as usize * 3, |function| call(function, 10));
+            (inner, call(function, 10))
+        });
+        assert_eq!(outer, (30, 20));
+        assert_eq!(call(call_block_function, 10), 0, "no function is set any more");
+    }
+
+    #[test]
+    fn panic_of_the_closure_does_not_pass_through_c() {
+        let mut returned = None;
+        let outcome = catch_unwind(AssertUnwindSafe(|| {
+            with_block_function(&|_| std::panic::panic_any("this panic is part of the test"), |function| {
+                returned = Some(call(function, 10));
+            });
+        }));
+        assert_eq!(returned, Some(0));
+        assert!(outcome.is_err());
+    }
+}

@@ -1,0 +1,135 @@
+//! The parameters of a kernel, as the loaded image has them.
+
+use curium_sys::{CUresult, Function};
+
+use super::{Inner, Kernel, Owner};
+use crate::call;
+use crate::current::in_any_context;
+use crate::{Error, Result};
+
+/// Where a parameter lies among those of its kernel.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub struct KernelParameter {
+    /// The offset from the first parameter in bytes.
+    pub offset: usize,
+    /// The size in bytes.
+    pub size: usize,
+}
+
+impl<S> Kernel<S> {
+    /// The parameters in order; `None` if neither the driver nor PTX tells them.
+    ///
+    /// CUDA: `cuKernelGetParamInfo` or `cuFuncGetParamInfo`, since 12.4.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuKernelGetParamInfo")]
+    #[doc(alias = "cuFuncGetParamInfo")]
+    pub fn parameters(&self) -> Result<Option<Vec<KernelParameter>>> {
+        self.inner().parameters()
+    }
+
+    /// The number of parameters.
+    ///
+    /// CUDA: `cuKernelGetParamCount` or `cuFuncGetParamCount`.
+    ///
+    /// # Errors
+    ///
+    /// A driver before CUDA 13.2 lacks the function; [`Kernel::parameters`] works with older ones.
+    #[doc(alias = "cuKernelGetParamCount")]
+    #[doc(alias = "cuFuncGetParamCount")]
+    pub fn parameter_count(&self) -> Result<usize> {
+        let (kernel, mut count) = (self.inner(), 0);
+        let (raw, driver, place) = (kernel.raw.raw(), &kernel.driver, &raw mut count);
+        let ask = || match kernel.owner {
+            // SAFETY: the kernel is live and one of a library, and `place` is a valid place for the answer.
+            Owner::Library(_) => unsafe { call!(driver, cuKernelGetParamCount(raw.cast(), place)) },
+            // SAFETY: the function is live, and `place` is a valid place for the answer.
+            Owner::Module(_) | Owner::LibraryIn(..) => unsafe { call!(driver, cuFuncGetParamCount(raw, place)) },
+        };
+        kernel.with_context(ask).map_err(|error| error.about(format!("kernel `{}`", kernel.name)))?;
+        Ok(count)
+    }
+}
+
+impl Inner {
+    /// An error unless the parameters, as far as they are known, have the declared sizes.
+    pub(super) fn check_signature(&self, declared: &[usize]) -> Result<()> {
+        match self.parameters()? {
+            Some(found) => compare(&self.name, &found, declared),
+            None => Ok(()),
+        }
+    }
+
+    fn parameters(&self) -> Result<Option<Vec<KernelParameter>>> {
+        if !self.driver.has(self.info_function()) {
+            let entry = self.owner.entries().iter().find(|entry| *entry.name == *self.name);
+            return Ok(entry.and_then(|entry| entry.parameters.as_deref()).map(Vec::from));
+        }
+        let ask = || {
+            let mut parameters = Vec::new();
+            while let Some(parameter) = self.parameter(parameters.len())? {
+                parameters.push(parameter);
+            }
+            Ok(Some(parameters))
+        };
+        self.with_context(ask)
+    }
+
+    /// Runs `operation` with a context current if the kernel is one of a library: the driver tells its parameters only then.
+    fn with_context<T>(&self, operation: impl FnOnce() -> Result<T>) -> Result<T> {
+        match self.owner {
+            Owner::Library(_) => in_any_context(&self.driver, operation),
+            Owner::Module(_) | Owner::LibraryIn(..) => operation(),
+        }
+    }
+
+    fn info_function(&self) -> Function {
+        match self.owner {
+            Owner::Library(_) => Function::cuKernelGetParamInfo,
+            Owner::Module(_) | Owner::LibraryIn(..) => Function::cuFuncGetParamInfo,
+        }
+    }
+
+    /// Parameter `index`; `None` past the last.
+    fn parameter(&self, index: usize) -> Result<Option<KernelParameter>> {
+        let (mut offset, mut size) = (0, 0);
+        let (raw, driver) = (self.raw.raw(), &self.driver);
+        let (offset_place, size_place) = (&raw mut offset, &raw mut size);
+        let result = match self.owner {
+            // SAFETY: the kernel is live and one of a library, and both places are valid for the answers.
+            Owner::Library(_) => unsafe {
+                call!(driver, cuKernelGetParamInfo(raw.cast(), index, offset_place, size_place))
+            },
+            // SAFETY: the function is live, and both places are valid for the answers.
+            Owner::Module(_) | Owner::LibraryIn(..) => unsafe {
+                call!(driver, cuFuncGetParamInfo(raw, index, offset_place, size_place))
+            },
+        };
+        match result {
+            Ok(()) => Ok(Some(KernelParameter { offset, size })),
+            Err(error) if error.code() == Some(CUresult::CUDA_ERROR_INVALID_VALUE) => Ok(None),
+            Err(error) => Err(error.about(format!("parameter {index} of kernel `{}`", self.name))),
+        }
+    }
+}
+
+/// An error if the parameters of a kernel are not those that were declared.
+fn compare(name: &str, found: &[KernelParameter], declared: &[usize]) -> Result<()> {
+    let refuse = |reason: String| Err(Error::argument("kernel look-up", reason));
+    if found.len() != declared.len() {
+        let (found, declared) = (found.len(), declared.len());
+        return refuse(format!("kernel `{name}` has {found} parameters, but {declared} are declared"));
+    }
+    match found.iter().zip(declared).position(|(found, declared)| found.size != *declared) {
+        None => Ok(()),
+        Some(index) => {
+            let (found, declared) = (found[index].size, declared[index]);
+            refuse(format!(
+                "parameter {index} of kernel `{name}` has {found} bytes, but a type of {declared} bytes is declared"
+            ))
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! How a kernel prefers to be run.
+
+use curium_sys::{CUclusterSchedulingPolicy, CUshared_carveout, CUsharedMemoryMode};
+
+/// How much of the memory that a multiprocessor has for both is shared memory, and how much is L1 cache.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Carveout {
+    /// The driver decides.
+    Default,
+    /// This part of the largest amount of shared memory, in percent: 0 for as much cache as possible, 100 for as little.
+    Percent(u8),
+}
+
+/// How the clusters of a kernel are spread over the device.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum ClusterScheduling {
+    /// As the driver decides.
+    Default,
+    /// The blocks of a cluster are spread over the multiprocessors.
+    Spread,
+    /// The hardware balances the blocks of a cluster over the multiprocessors.
+    LoadBalancing,
+    /// Near the shared memory that the blocks of a cluster share, on devices of the Rubin generation. Since 13.3.
+    RubinSharedMemoryLocality,
+    /// A policy that Curium has no name for.
+    Unknown(u32),
+}
+
+/// How much shared memory a block may ask for.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum SharedMemoryMode {
+    /// As much as the kernel's own limit allows.
+    Default,
+    /// No more than every device of the family has.
+    RequirePortable,
+    /// As much as this device has.
+    AllowNonPortable,
+    /// More than one multiprocessor has.
+    AllowOversized,
+    /// More than one multiprocessor has, rather than less.
+    PreferOversized,
+    /// A mode that Curium has no name for.
+    Unknown(u32),
+}
+
+impl Carveout {
+    /// As much shared memory as possible.
+    pub const MAX_SHARED: Self = Self::Percent(100);
+    /// As much L1 cache as possible.
+    pub const MAX_L1: Self = Self::Percent(0);
+
+    pub(super) fn from_raw(raw: i32) -> Self {
+        u8::try_from(raw).map_or(Self::Default, Self::Percent)
+    }
+
+    pub(crate) const fn as_raw(self) -> i32 {
+        match self {
+            Self::Default => CUshared_carveout::CU_SHAREDMEM_CARVEOUT_DEFAULT.0,
+            Self::Percent(percent) => percent as i32,
+        }
+    }
+}
+
+impl ClusterScheduling {
+    pub(super) fn from_raw(raw: i32) -> Self {
+        match CUclusterSchedulingPolicy(raw.cast_unsigned()) {
+            CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_DEFAULT => Self::Default,
+            CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_SPREAD => Self::Spread,
+            CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING => Self::LoadBalancing,
+            CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_RUBIN_DSMEM_LOCALITY => {
+                Self::RubinSharedMemoryLocality
+            }
+            CUclusterSchedulingPolicy(other) => Self::Unknown(other),
+        }
+    }
+
+    pub(crate) const fn as_raw(self) -> CUclusterSchedulingPolicy {
+        match self {
+            Self::Default => CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_DEFAULT,
+            Self::Spread => CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_SPREAD,
+            Self::LoadBalancing => CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_LOAD_BALANCING,
+            Self::RubinSharedMemoryLocality => {
+                CUclusterSchedulingPolicy::CU_CLUSTER_SCHEDULING_POLICY_RUBIN_DSMEM_LOCALITY
+            }
+            Self::Unknown(other) => CUclusterSchedulingPolicy(other),
+        }
+    }
+}
+
+impl SharedMemoryMode {
+    pub(super) fn from_raw(raw: i32) -> Self {
+        match CUsharedMemoryMode(raw.cast_unsigned()) {
+            CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_DEFAULT => Self::Default,
+            CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_REQUIRE_PORTABLE => Self::RequirePortable,
+            CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_ALLOW_NON_PORTABLE => Self::AllowNonPortable,
+            CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_ALLOW_OVERSIZED_SHARED_MEMORY => Self::AllowOversized,
+            CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_PREFER_OVERSIZED_SHARED_MEMORY => Self::PreferOversized,
+            CUsharedMemoryMode(other) => Self::Unknown(other),
+        }
+    }
+
+    pub(crate) const fn as_raw(self) -> CUsharedMemoryMode {
+        match self {
+            Self::Default => CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_DEFAULT,
+            Self::RequirePortable => CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_REQUIRE_PORTABLE,
+            Self::AllowNonPortable => CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_ALLOW_NON_PORTABLE,
+            Self::AllowOversized => CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_ALLOW_OVERSIZED_SHARED_MEMORY,
+            Self::PreferOversized => CUsharedMemoryMode::CU_SHARED_MEMORY_MODE_PREFER_OVERSIZED_SHARED_MEMORY,
+            Self::Unknown(other) => CUsharedMemoryMode(other),
+        }
+    }
+}

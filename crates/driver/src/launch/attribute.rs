@@ -1,0 +1,343 @@
+//! What a launch has beyond its size.
+
+use std::ffi::c_int;
+use std::fmt;
+
+use curium_sys::{
+    CUgraphDeviceNode, CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributePortableClusterMode,
+    CUlaunchAttributeValue, CUlaunchAttributeValue_union__bindgen_ty_1 as ClusterDimension,
+    CUlaunchAttributeValue_union__bindgen_ty_2 as ProgrammaticEvent,
+    CUlaunchAttributeValue_union__bindgen_ty_3 as CompletionEvent,
+    CUlaunchAttributeValue_union__bindgen_ty_4 as PreferredClusterDimension,
+    CUlaunchAttributeValue_union__bindgen_ty_5 as DeviceUpdatable, CUlaunchConfig, CUlaunchMemSyncDomainMap, CUstream,
+};
+
+use super::{Dimensions, LaunchConfig};
+use crate::{
+    AccessPolicyWindow, Carveout, ClusterScheduling, Driver, Event, MemorySyncDomain, MemorySyncDomainMap, Result,
+    SharedMemoryMode, SynchronizationPolicy,
+};
+
+/// What a launch has beyond its size: clusters, a priority, when it may begin, and so on. Made once, it serves any number of launches.
+///
+/// ```
+/// use curium_driver::LaunchAttributes;
+///
+/// let attributes = LaunchAttributes::new().with_cluster((2, 1, 1)).with_priority(-1);
+/// assert!(!attributes.is_empty());
+/// ```
+#[derive(Clone, Copy)]
+pub struct LaunchAttributes<'a> {
+    /// The attributes as C reads them; the first `len` are set.
+    raw: [CUlaunchAttribute; CAPACITY],
+    len: usize,
+    programmatic_event: Option<&'a Event>,
+    completion_event: Option<&'a Event>,
+}
+
+// SAFETY: the raw attributes hold numbers and the handles of events, which are borrowed for as long as this value lives.
+unsafe impl Send for LaunchAttributes<'_> {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for LaunchAttributes<'_> {}
+
+/// As many attributes as a launch can have.
+const CAPACITY: usize = 17;
+
+/// When an event of a programmatic launch is recorded.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum EventTrigger {
+    /// When every block has called for it or ended.
+    ByKernel,
+    /// When every block has begun.
+    BlockStart,
+}
+
+/// How large clusters may be.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum ClusterPortability {
+    /// As the kernel's own attribute says.
+    Default,
+    /// No larger than every device can run.
+    RequirePortable,
+    /// As large as this device can run.
+    AllowNonPortable,
+}
+
+impl<'a> LaunchAttributes<'a> {
+    /// No attribute.
+    #[must_use]
+    pub const fn new() -> Self {
+        const NONE: CUlaunchAttribute = CUlaunchAttribute {
+            id: CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_IGNORE,
+            pad: [0; 4],
+            value: CUlaunchAttributeValue { pad: [0; 64] },
+        };
+        Self { raw: [NONE; CAPACITY], len: 0, programmatic_event: None, completion_event: None }
+    }
+
+    /// The same with how accesses to a range of memory use the L2 cache.
+    #[must_use]
+    pub const fn with_access_policy_window(self, window: AccessPolicyWindow) -> Self {
+        let value = CUlaunchAttributeValue { accessPolicyWindow: window.as_raw() };
+        self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, value)
+    }
+
+    /// The same with all blocks of the grid at once, so that they can wait for each other.
+    #[must_use]
+    pub const fn with_cooperative(self, cooperative: bool) -> Self {
+        let value = CUlaunchAttributeValue { cooperative: cooperative as c_int };
+        self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE, value)
+    }
+
+    /// The same with how a host thread waits for the kernel.
+    #[must_use]
+    pub const fn with_synchronization_policy(self, policy: SynchronizationPolicy) -> Self {
+        let value = CUlaunchAttributeValue { syncPolicy: policy.as_raw() };
+        self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, value)
+    }
+
+    /// The same with clusters of this many blocks, by which the grid can be divided. Needs compute capability 9.0.
+    #[must_use]
+    pub fn with_cluster(self, cluster: impl Into<Dimensions>) -> Self {
+        let Dimensions { x, y, z } = cluster.into();
+        let value = CUlaunchAttributeValue { clusterDim: ClusterDimension { x, y, z } };
+        self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, value)
+    }
+
+    /// The same with how clusters are spread over the device.
+    #[must_use]
+    pub const fn with_cluster_scheduling(self, scheduling: ClusterScheduling) -> Self {
+        let value = CUlaunchAttributeValue { clusterSchedulingPolicyPreference: scheduling.as_raw() };
+        self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, value)
+    }
+
+    /// The same with leave to begin before the kernel before it on the stream has ended, once that one allows it: the kernel waits
+    /// with `griddepcontrol.wait` before it touches what the other writes.
+    #[must_use]
+    pub const fn with_programmatic_stream_serialization(self, allowed: bool) -> Self {
+        let value = CUlaunchAttributeValue { programmaticStreamSerializationAllowed: allowed as c_int };
+        self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, value)
+    }
+
+    /// The same with an event that is recorded while the kernel runs: work that waits for it does not wait for the kernel's end.
+    #[must_use]
+    pub fn with_programmatic_event(mut self, event: &'a Event, trigger: EventTrigger) -> Self {
+        let trigger = c_int::from(trigger == EventTrigger::BlockStart);
+        let raw = ProgrammaticEvent { event: event.as_raw(), flags: 0, triggerAtBlockStart: trigger };
+        self.programmatic_event = Some(event);
+        let value = CUlaunchAttributeValue { programmaticEvent: raw };
+        self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_EVENT, value)
+    }
+
+    /// The same with an event that is recorded when every block of the kernel has begun, or nearly so. The event carries no time
+    /// ([`EventFlags::DISABLE_TIMING`](crate::EventFlags::DISABLE_TIMING)). Since 12.3.
+    #[must_use]
+    pub fn with_launch_completion_event(mut self, event: &'a Event) -> Self {
+        self.completion_event = Some(event);
+        let value =
+            CUlaunchAttributeValue { launchCompletionEvent: CompletionEvent { event: event.as_raw(), flags: 0 } };
+        self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_LAUNCH_COMPLETION_EVENT, value)
+    }
+
+    /// The same with a priority in place of the stream's. Lower numbers go first.
+    #[must_use]
+    pub const fn with_priority(self, priority: i32) -> Self {
+        let value = CUlaunchAttributeValue { priority };
+        self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY, value)
+    }
+
+    /// The same with the numbers that the memory domains have, each below the device's count of domains. Since 12.0.
+    #[must_use]
+    pub const fn with_memory_sync_domain_map(self, map: MemorySyncDomainMap) -> Self {
+        let map = CUlaunchMemSyncDomainMap { default_: map.default, remote: map.remote };
+        let value = CUlaunchAttributeValue { memSyncDomainMap: map };
+        self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP, value)
+    }
+
+    /// The same in this memory domain. Since 12.0.
+    #[must_use]
+    pub const fn with_memory_sync_domain(self, domain: MemorySyncDomain) -> Self {
+        let value = CUlaunchAttributeValue { memSyncDomain: domain.as_raw() };
+        self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, value)
+    }
+
+    /// The same with clusters of this many blocks where they fit, a multiple of those of [`LaunchAttributes::with_cluster`]. Since 12.8.
+    #[must_use]
+    pub fn with_preferred_cluster(self, cluster: impl Into<Dimensions>) -> Self {
+        let Dimensions { x, y, z } = cluster.into();
+        let value = CUlaunchAttributeValue { preferredClusterDim: PreferredClusterDimension { x, y, z } };
+        self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION, value)
+    }
+
+    /// The same with this division between shared memory and L1 cache. Since 12.5.
+    #[must_use]
+    pub const fn with_carveout(self, carveout: Carveout) -> Self {
+        let value = CUlaunchAttributeValue { sharedMemCarveout: carveout.as_raw().cast_unsigned() };
+        self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, value)
+    }
+
+    /// The same with or without scheduling that favours the links between devices. Since 13.0.
+    #[must_use]
+    pub const fn with_nvlink_centric_scheduling(self, enabled: bool) -> Self {
+        let value = CUlaunchAttributeValue { nvlinkUtilCentricScheduling: enabled as u32 };
+        self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING, value)
+    }
+
+    /// The same with how large clusters may be. Since 13.1.
+    #[must_use]
+    pub const fn with_cluster_portability(self, portability: ClusterPortability) -> Self {
+        let value = CUlaunchAttributeValue { portableClusterSizeMode: portability.as_raw() };
+        self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE, value)
+    }
+
+    /// The same with how much shared memory a block may ask for. Since 13.1.
+    #[must_use]
+    pub const fn with_shared_memory_mode(self, mode: SharedMemoryMode) -> Self {
+        let value = CUlaunchAttributeValue { sharedMemoryMode: mode.as_raw() };
+        self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE, value)
+    }
+
+    /// Whether no attribute is set.
+    #[inline]
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The attributes as C reads them.
+    #[must_use]
+    pub fn as_raw(&self) -> &[CUlaunchAttribute] {
+        &self.raw[..self.len]
+    }
+
+    /// An error if an event is of another driver.
+    pub(crate) fn check(&self, driver: &Driver) -> Result<()> {
+        let events = [self.programmatic_event, self.completion_event];
+        events.into_iter().flatten().try_for_each(|event| driver.expect_same(event.driver(), "launch attribute"))
+    }
+
+    /// The same as a node of a graph that kernels can change. The driver writes the node's handle into the attribute.
+    pub(crate) const fn with_device_updatable(self) -> Self {
+        let node = DeviceUpdatable { deviceUpdatable: 1, devNode: std::ptr::null_mut() };
+        let value = CUlaunchAttributeValue { deviceUpdatableKernelNode: node };
+        self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE, value)
+    }
+
+    /// The node of a launch with [`LaunchAttributes::with_device_updatable`]; null before it.
+    pub(crate) fn device_node(&self) -> CUgraphDeviceNode {
+        let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE;
+        let attribute = self.as_raw().iter().find(|attribute| attribute.id == id);
+        // SAFETY: an attribute of this name holds this value.
+        attribute.map_or(std::ptr::null_mut(), |attribute| unsafe { attribute.value.deviceUpdatableKernelNode }.devNode)
+    }
+
+    /// A launch with these attributes, which it borrows and into which the driver may write.
+    pub(crate) fn launch_config_mut(&mut self, config: LaunchConfig, stream: CUstream) -> CUlaunchConfig {
+        let attrs = self.raw.as_mut_ptr();
+        CUlaunchConfig { attrs, ..self.launch_config(config, stream) }
+    }
+
+    /// A launch with these attributes, which it borrows.
+    pub(crate) fn launch_config(&self, config: LaunchConfig, stream: CUstream) -> CUlaunchConfig {
+        let LaunchConfig { grid, block, shared_bytes } = config;
+        CUlaunchConfig {
+            gridDimX: grid.x,
+            gridDimY: grid.y,
+            gridDimZ: grid.z,
+            blockDimX: block.x,
+            blockDimY: block.y,
+            blockDimZ: block.z,
+            sharedMemBytes: shared_bytes,
+            hStream: stream,
+            // The driver writes to none of the attributes that the public methods set.
+            attrs: self.raw.as_ptr().cast_mut(),
+            numAttrs: self.len as u32,
+        }
+    }
+
+    /// Sets an attribute, in place of what it was set to before.
+    const fn with(mut self, id: CUlaunchAttributeID, value: CUlaunchAttributeValue) -> Self {
+        let mut index = 0;
+        while index < self.len && self.raw[index].id.0 != id.0 {
+            index += 1;
+        }
+        self.raw[index] = CUlaunchAttribute { id, pad: [0; 4], value };
+        if index == self.len {
+            self.len += 1;
+        }
+        self
+    }
+}
+
+impl Default for LaunchAttributes<'_> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for LaunchAttributes<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let ids = self.as_raw().iter().map(|attribute| attribute.id.0);
+        formatter.write_str("LaunchAttributes")?;
+        formatter.debug_list().entries(ids).finish()
+    }
+}
+
+impl ClusterPortability {
+    const fn as_raw(self) -> CUlaunchAttributePortableClusterMode {
+        match self {
+            Self::Default => CUlaunchAttributePortableClusterMode::CU_LAUNCH_PORTABLE_CLUSTER_MODE_DEFAULT,
+            Self::RequirePortable => {
+                CUlaunchAttributePortableClusterMode::CU_LAUNCH_PORTABLE_CLUSTER_MODE_REQUIRE_PORTABLE
+            }
+            Self::AllowNonPortable => {
+                CUlaunchAttributePortableClusterMode::CU_LAUNCH_PORTABLE_CLUSTER_MODE_ALLOW_NON_PORTABLE
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::DevicePointer;
+
+    #[test]
+    fn attribute_that_is_set_twice_has_its_last_value() {
+        let attributes = LaunchAttributes::new().with_priority(-1).with_cooperative(true).with_priority(-3);
+        let [priority, cooperative] = attributes.as_raw() else { panic!("{attributes:?} are two") };
+        assert_eq!(priority.id, CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY);
+        // SAFETY: this attribute holds a priority.
+        assert_eq!(unsafe { priority.value.priority }, -3);
+        assert_eq!(cooperative.id, CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE);
+        // SAFETY: this attribute holds a flag.
+        assert_eq!(unsafe { cooperative.value.cooperative }, 1);
+    }
+
+    #[test]
+    fn every_attribute_at_once_has_room() {
+        let window = AccessPolicyWindow::persisting(DevicePointer::from_raw(64), 256);
+        // All but the two that take an event and the one that makes a node, for which there is room left.
+        let attributes = LaunchAttributes::new()
+            .with_access_policy_window(window)
+            .with_cooperative(true)
+            .with_synchronization_policy(SynchronizationPolicy::Spin)
+            .with_cluster(2)
+            .with_cluster_scheduling(ClusterScheduling::Spread)
+            .with_programmatic_stream_serialization(true)
+            .with_priority(0)
+            .with_memory_sync_domain_map(MemorySyncDomainMap { default: 0, remote: 1 })
+            .with_memory_sync_domain(MemorySyncDomain::Remote)
+            .with_preferred_cluster(4)
+            .with_carveout(Carveout::MAX_L1)
+            .with_nvlink_centric_scheduling(true)
+            .with_cluster_portability(ClusterPortability::RequirePortable)
+            .with_shared_memory_mode(SharedMemoryMode::RequirePortable);
+        assert_eq!(attributes.as_raw().len(), CAPACITY - 3);
+        // SAFETY: the first attribute holds a window.
+        let raw = unsafe { attributes.as_raw()[0].value.accessPolicyWindow };
+        assert_eq!((raw.base_ptr.addr(), raw.num_bytes, raw.hitRatio), (64, 256, 1.0));
+    }
+}

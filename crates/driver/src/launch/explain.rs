@@ -1,0 +1,86 @@
+//! What is wrong when a kernel cannot be launched.
+
+use std::borrow::Cow;
+
+use curium_sys::{CUdevice_attribute, CUfunction_attribute, CUresult};
+
+use super::LaunchConfig;
+use crate::kernel::Inner;
+use crate::{Device, Error, Stream};
+
+type Advice = Option<Cow<'static, str>>;
+
+/// Adds to the error of a launch what was asked for, and which limit it exceeds if it does.
+#[cold]
+pub(crate) fn explain(error: Error, kernel: &Inner, stream: &Stream, config: LaunchConfig) -> Error {
+    let device = stream.context().device();
+    error.about(format!("kernel `{}`, {config}", kernel.name)).advised(|error| match error.code {
+        CUresult::CUDA_ERROR_INVALID_VALUE => {
+            exceeded_limit(device, config).or_else(|| exceeded_shared_bytes(kernel, device, config))
+        }
+        CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES => exceeded_threads(kernel, device, config),
+        CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE => Some(Cow::Borrowed(
+            "a cooperative launch needs all its blocks on the device at once: `Kernel::active_blocks` tells how many each \
+             multiprocessor takes",
+        )),
+        CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE => Some(Cow::Borrowed(
+            "the grid must be a multiple of the cluster: `Kernel::max_cluster_size` tells how large a cluster can be",
+        )),
+        CUresult::CUDA_ERROR_INVALID_HANDLE => Some(Cow::Borrowed("kernel and stream may be of different contexts")),
+        _ => None,
+    })
+}
+
+/// The first limit of the device that `config` exceeds.
+fn exceeded_limit(device: &Device, config: LaunchConfig) -> Advice {
+    let LaunchConfig { grid, block, .. } = config;
+    let asked = [
+        (block.total(), "threads in a block", CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
+        (block.x.into(), "threads of a block along x", CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X),
+        (block.y.into(), "threads of a block along y", CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Y),
+        (block.z.into(), "threads of a block along z", CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_Z),
+        (grid.x.into(), "blocks along x", CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_X),
+        (grid.y.into(), "blocks along y", CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Y),
+        (grid.z.into(), "blocks along z", CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_GRID_DIM_Z),
+    ];
+    asked.into_iter().find_map(|(asked, what, attribute)| {
+        let limit = limit(device, attribute)?;
+        (asked > limit).then(|| Cow::Owned(format!("the device allows {limit} {what}, and {asked} are asked for")))
+    })
+}
+
+/// The limit of shared memory that `config` exceeds with what the kernel has by itself, and how to raise it.
+fn exceeded_shared_bytes(kernel: &Inner, device: &Device, config: LaunchConfig) -> Advice {
+    let own = kernel.attribute(device, CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
+    let own = own.ok().and_then(|own| u128::try_from(own).ok()).unwrap_or_default();
+    let asked = own + u128::from(config.shared_bytes);
+    let without = limit(device, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK)?;
+    if asked <= without {
+        return None;
+    }
+    let most = limit(device, CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)
+        .filter(|most| asked <= *most);
+    Some(Cow::Owned(match most {
+        None => format!("the device allows {without} bytes of shared memory in a block, and {asked} are asked for"),
+        Some(most) => format!(
+            "the device allows {without} bytes of shared memory in a block, and {asked} are asked for: up to {most} with \
+             `Kernel::set_max_dynamic_shared_bytes`"
+        ),
+    }))
+}
+
+/// The threads that a block of this kernel can have, if `config` has more.
+fn exceeded_threads(kernel: &Inner, device: &Device, config: LaunchConfig) -> Advice {
+    let limit = kernel.attribute(device, CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK).ok()?;
+    let (limit, asked) = (u128::try_from(limit).ok()?, config.block.total());
+    (asked > limit).then(|| {
+        let registers = kernel.attribute(device, CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS).unwrap_or_default();
+        Cow::Owned(format!(
+            "with the {registers} registers that each thread takes, a block has at most {limit} threads, and {asked} are asked for"
+        ))
+    })
+}
+
+fn limit(device: &Device, attribute: CUdevice_attribute) -> Option<u128> {
+    u128::try_from(device.attribute(attribute).ok()?).ok()
+}

@@ -1,0 +1,60 @@
+//! Libraries that other code has loaded, or that it takes over.
+
+use std::sync::Arc;
+
+use curium_sys::CUlibrary;
+
+use super::{Library, Shared};
+use crate::handle::Handle;
+use crate::{Driver, JitReport};
+
+impl Library {
+    /// Takes over a library that other code has loaded: it is unloaded with the last clone of the result.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is a library of this driver, and nobody else unloads it.
+    #[must_use]
+    pub unsafe fn from_raw(driver: &impl AsRef<Driver>, raw: CUlibrary) -> Self {
+        Self::foreign(driver.as_ref(), raw, false)
+    }
+
+    /// Uses a library that other code has loaded and unloads.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is a library of this driver, and stays one for as long as a clone of the result, or anything made from it, exists.
+    #[must_use]
+    pub unsafe fn borrow_raw(driver: &impl AsRef<Driver>, raw: CUlibrary) -> Self {
+        Self::foreign(driver.as_ref(), raw, true)
+    }
+
+    /// Gives the library to other code, which unloads it. What the driver may still need of the load stays in memory.
+    ///
+    /// # Errors
+    ///
+    /// Gives the library back if clones of it, or kernels of it, still exist, or if this handle does not unload it either.
+    pub fn into_raw(self) -> Result<CUlibrary, Self> {
+        let mut library = Arc::try_unwrap(self.shared).map_err(|shared| Self { shared })?;
+        if library.is_borrowed {
+            return Err(Self { shared: Arc::new(library) });
+        }
+        let raw = library.raw.raw();
+        library.raw.clear();
+        std::mem::forget((library._compilation.take(), library._image.take()));
+        Ok(raw)
+    }
+
+    fn foreign(driver: &Driver, raw: CUlibrary, is_borrowed: bool) -> Self {
+        let shared = Shared {
+            raw: Handle::new(raw),
+            driver: driver.clone(),
+            is_borrowed,
+            entries: Box::default(),
+            report: JitReport::default(),
+            _compilation: None,
+            _image: None,
+        };
+        Self { shared: Arc::new(shared) }
+    }
+}

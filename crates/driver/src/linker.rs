@@ -1,0 +1,302 @@
+//! A linker: several inputs become one image.
+
+use std::ffi::{CString, c_void};
+use std::fmt;
+use std::marker::PhantomData;
+use std::path::Path;
+
+use curium_sys::{CUjitInputType, CUlinkState_st};
+
+use crate::call;
+use crate::handle::Handle;
+use crate::jit::Compilation;
+use crate::kernel::c_name;
+use crate::module::c_path;
+use crate::release::release;
+use crate::{Context, Driver, Error, Image, ImageKind, JitOptions, JitReport, Result};
+
+/// The driver's linker: code and objects are added, and become one image.
+///
+/// It links for the device of its context unless [`JitOptions::target`] says otherwise.
+///
+/// ```no_run
+/// # fn example(context: curium_driver::Context, a: &str, b: &str) -> Result<(), curium_driver::Error> {
+/// use curium_driver::{Image, JitOptions, Linker, Module};
+///
+/// let mut linker = Linker::new(&context, &JitOptions::new())?;
+/// linker.add_image("a.ptx", &Image::from_ptx(a)?, &JitOptions::new())?;
+/// linker.add_image("b.ptx", &Image::from_ptx(b)?, &JitOptions::new())?;
+/// let linked = linker.complete()?;
+/// let module = Module::from_image(&context, &linked.image(), &JitOptions::new())?;
+/// # Ok(())
+/// # }
+/// ```
+pub struct Linker<'a> {
+    state: State,
+    /// The options of the linker and of its inputs, whose logs the driver writes and whose names it reads until it is done.
+    compilations: Vec<Compilation>,
+    _names: PhantomData<&'a JitOptions<'a>>,
+}
+
+/// An image that a [`Linker`] made. It owns the linker's memory, where the image is.
+pub struct LinkedImage {
+    /// Ends before the logs that the driver may write into.
+    state: State,
+    bytes: *const u8,
+    len: usize,
+    report: Box<JitReport>,
+    _compilations: Vec<Compilation>,
+}
+
+/// What an input of a [`Linker`] is, where it is no [`Image`].
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum LinkInput {
+    /// A cubin: machine code for one architecture.
+    Cubin,
+    /// PTX text, which ends in a NUL.
+    Ptx,
+    /// A fat binary.
+    FatBinary,
+    /// A host object with code for devices in it.
+    Object,
+    /// An archive of such objects.
+    Archive,
+    /// Intermediate code of CUDA 11, for link-time optimisation.
+    Nvvm,
+}
+
+/// A link that is not destroyed yet.
+struct State {
+    raw: Handle<CUlinkState_st>,
+    context: Context,
+}
+
+// SAFETY: the image is memory of the link, which nobody writes once it is complete.
+unsafe impl Send for LinkedImage {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for LinkedImage {}
+
+impl<'a> Linker<'a> {
+    /// Begins a link for the device of `context`.
+    ///
+    /// CUDA: `cuLinkCreate_v2`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_JIT_COMPILER_NOT_FOUND` if the driver's compiler is not installed.
+    #[doc(alias = "cuLinkCreate")]
+    pub fn new(context: &Context, options: &JitOptions<'a>) -> Result<Self> {
+        let mut compilation = Compilation::new(options);
+        let (count, options, values) = (compilation.len(), compilation.options(), compilation.values());
+        let raw = context.entered(|driver| {
+            let mut raw = std::ptr::null_mut();
+            // SAFETY: `raw` is a valid place for the answer, `compilation` holds `count` options with their values and outlives the link,
+            // and the context is current.
+            unsafe { call!(driver, cuLinkCreate_v2(count, options, values, &raw mut raw)) }?;
+            Ok(raw)
+        })?;
+        let state = State { raw: Handle::new(raw), context: context.clone() };
+        Ok(Self { state, compilations: vec![compilation], _names: PhantomData })
+    }
+
+    /// Adds an image, which the log calls `name`, with options of its own.
+    ///
+    /// CUDA: `cuLinkAddData_v2`.
+    ///
+    /// # Errors
+    ///
+    /// What the driver's compiler wrote is part of its error.
+    #[doc(alias = "cuLinkAddData")]
+    pub fn add_image(&mut self, name: &str, image: &Image<'_>, options: &JitOptions<'a>) -> Result<()> {
+        let kind = match image.kind() {
+            ImageKind::Ptx => LinkInput::Ptx,
+            ImageKind::Cubin => LinkInput::Cubin,
+            ImageKind::FatBinary => LinkInput::FatBinary,
+        };
+        // SAFETY: the image was checked or somebody vouched for it.
+        let result = unsafe { self.add_bytes(kind, name, image.as_bytes(), options) };
+        result.map_err(|error| self.explain(error, image.as_ptx()))
+    }
+
+    /// Adds an input of any kind, which the log calls `name`, with options of its own.
+    ///
+    /// CUDA: `cuLinkAddData_v2`.
+    ///
+    /// # Safety
+    ///
+    /// The driver can read `bytes` as an input of this kind without reading beyond their end.
+    ///
+    /// # Errors
+    ///
+    /// What the driver's compiler wrote is part of its error.
+    pub unsafe fn add_bytes(
+        &mut self,
+        kind: LinkInput,
+        name: &str,
+        bytes: &[u8],
+        options: &JitOptions<'a>,
+    ) -> Result<()> {
+        let text = c_name("Linker::add_bytes", name)?;
+        let compilation = self.add_options(options);
+        let (count, options, values) = (compilation.len(), compilation.options(), compilation.values());
+        let (data, size) = (bytes.as_ptr().cast_mut().cast::<c_void>(), bytes.len());
+        let (link, kind) = (self.state.raw.raw(), kind.as_raw());
+        let result = self.state.context.entered(|driver| {
+            let name = text.as_ptr();
+            // SAFETY: the link is live, `name` ends in NUL, `compilation` holds `count` options with their values and outlives the link, and
+            // the caller vouches for the bytes, which the driver reads during the call.
+            unsafe { call!(driver, cuLinkAddData_v2(link, kind, data, size, name, count, options, values)) }
+        });
+        result.map_err(|error| self.explain(error.about(format!("input `{name}`")), None))
+    }
+
+    /// Adds the input in the file at `path`, with options of its own.
+    ///
+    /// CUDA: `cuLinkAddFile_v2`.
+    ///
+    /// # Safety
+    ///
+    /// The file holds a whole input of this kind: the driver may crash on another.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_FILE_NOT_FOUND` if there is no such file; what the driver's compiler wrote is part of its error.
+    #[doc(alias = "cuLinkAddFile")]
+    pub unsafe fn add_file(&mut self, kind: LinkInput, path: impl AsRef<Path>, options: &JitOptions<'a>) -> Result<()> {
+        let path = path.as_ref();
+        let name: CString = c_path("Linker::add_file", path)?;
+        let compilation = self.add_options(options);
+        let (count, options, values) = (compilation.len(), compilation.options(), compilation.values());
+        let (link, kind) = (self.state.raw.raw(), kind.as_raw());
+        let result = self.state.context.entered(|driver| {
+            let name = name.as_ptr();
+            // SAFETY: the link is live, `name` ends in NUL, `compilation` holds `count` options with their values and outlives the link, and
+            // the caller vouches for the file.
+            unsafe { call!(driver, cuLinkAddFile_v2(link, kind, name, count, options, values)) }
+        });
+        result.map_err(|error| self.explain(error.about(path.display().to_string()), None))
+    }
+
+    /// Ends the link, and gives the image.
+    ///
+    /// CUDA: `cuLinkComplete`.
+    ///
+    /// # Errors
+    ///
+    /// What the driver's linker wrote is part of its error, such as the names that are defined nowhere.
+    #[doc(alias = "cuLinkComplete")]
+    pub fn complete(self) -> Result<LinkedImage> {
+        let (mut bytes, mut len) = (std::ptr::null_mut(), 0);
+        let result = self.state.context.entered(|driver| {
+            let (bytes, len) = (&raw mut bytes, &raw mut len);
+            // SAFETY: the link is live, and `bytes` and `len` are valid places for the answers.
+            unsafe { call!(driver, cuLinkComplete(self.state.raw.raw(), bytes, len)) }
+        });
+        result.map_err(|error| self.explain(error, None))?;
+        let report = self.compilations.first().map(Compilation::report).unwrap_or_default();
+        let bytes = bytes.cast_const().cast();
+        Ok(LinkedImage { state: self.state, bytes, len, report: Box::new(report), _compilations: self.compilations })
+    }
+
+    /// Keeps the options of one input. The driver holds on to their values: they are not moved.
+    fn add_options(&mut self, options: &JitOptions<'a>) -> &mut Compilation {
+        let index = self.compilations.len();
+        self.compilations.push(Compilation::for_input(options));
+        &mut self.compilations[index]
+    }
+
+    /// Adds to `error` what the linker wrote.
+    #[cold]
+    fn explain(&self, error: Error, ptx: Option<&str>) -> Error {
+        match self.compilations.first() {
+            Some(compilation) => compilation.explain(self.state.context.driver(), ptx, error),
+            None => error,
+        }
+    }
+}
+
+impl LinkedImage {
+    /// The image.
+    #[must_use]
+    pub fn as_bytes(&self) -> &[u8] {
+        if self.bytes.is_null() {
+            return &[];
+        }
+        // SAFETY: the driver gave the address and the length of the image, which lives until the link is destroyed with `self`.
+        unsafe { std::slice::from_raw_parts(self.bytes, self.len) }
+    }
+
+    /// The image in a form that modules and libraries take.
+    #[must_use]
+    pub fn image(&self) -> Image<'_> {
+        // SAFETY: the driver made the image.
+        unsafe { Image::from_bytes_unchecked(ImageKind::Cubin, self.as_bytes()) }
+    }
+
+    /// What the driver's linker said.
+    #[must_use]
+    pub fn report(&self) -> &JitReport {
+        &self.report
+    }
+
+    /// Frees the image, which [`Drop`] does as well, and says whether it succeeded.
+    ///
+    /// CUDA: `cuLinkDestroy`.
+    ///
+    /// # Errors
+    ///
+    /// Gives the image back if the driver refuses.
+    #[doc(alias = "cuLinkDestroy")]
+    pub fn close(mut self) -> Result<(), (Self, Error)> {
+        self.state.destroy().map_err(|error| (self, error))
+    }
+}
+
+impl LinkInput {
+    fn as_raw(self) -> CUjitInputType {
+        match self {
+            Self::Cubin => CUjitInputType::CU_JIT_INPUT_CUBIN,
+            Self::Ptx => CUjitInputType::CU_JIT_INPUT_PTX,
+            Self::FatBinary => CUjitInputType::CU_JIT_INPUT_FATBINARY,
+            Self::Object => CUjitInputType::CU_JIT_INPUT_OBJECT,
+            Self::Archive => CUjitInputType::CU_JIT_INPUT_LIBRARY,
+            Self::Nvvm => CUjitInputType::CU_JIT_INPUT_NVVM,
+        }
+    }
+}
+
+impl State {
+    fn destroy(&mut self) -> Result<()> {
+        // SAFETY: the link is live, nobody else has its handle, and it is forgotten once it is destroyed.
+        unsafe { call!(self.context.driver(), cuLinkDestroy(self.raw.raw())) }?;
+        self.raw.clear();
+        Ok(())
+    }
+}
+
+impl AsRef<Driver> for Linker<'_> {
+    fn as_ref(&self) -> &Driver {
+        self.state.context.driver()
+    }
+}
+
+impl fmt::Debug for Linker<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Linker({:?})", self.state.raw)
+    }
+}
+
+impl fmt::Debug for LinkedImage {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "LinkedImage({} bytes)", self.len)
+    }
+}
+
+impl Drop for State {
+    fn drop(&mut self) {
+        if !self.raw.is_cleared() {
+            release(|| self.destroy());
+        }
+    }
+}

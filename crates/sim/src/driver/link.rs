@@ -1,0 +1,142 @@
+//! Links: texts of PTX become one image.
+
+mod merge;
+
+use std::ffi::{c_char, c_void};
+
+use curium_sys::{CUjit_option, CUjitInputType, CUlinkState, CUlinkState_st, CUresult};
+
+use crate::argument::{Argument, ConstPointer, Pointer};
+use crate::driver::image::{JitOptions, Refusal, linked, text_of};
+use crate::driver::module::read_image;
+use crate::driver::{Driver, Result, State};
+use crate::handle::{Id, Kind, Object};
+
+/// A link with what was added to it.
+pub(crate) struct Link {
+    logs: Logs,
+    texts: Vec<String>,
+    /// The image, once the link is complete.
+    image: Option<Box<[u8]>>,
+}
+
+/// The options that a link was created with: places for the logs.
+#[derive(Clone, Copy)]
+struct Logs(JitOptions);
+
+// SAFETY: the caller keeps the places for as long as the link, and whoever calls with the link may write to them.
+unsafe impl Send for Logs {}
+
+impl Object for Link {
+    type Raw = CUlinkState_st;
+    const KIND: Kind = Kind::Link;
+}
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuLinkCreate_v2(
+        &self,
+        count: u32,
+        options: Pointer<CUjit_option>,
+        values: Pointer<*mut c_void>,
+        link: Pointer<CUlinkState>,
+    ) -> Result {
+        let place = link.required()?;
+        let logs = Logs(JitOptions::new(options, values, count)?);
+        let (mut state, _) = self.enter_current()?;
+        place.write(state.links.insert(Link { logs, texts: Vec::new(), image: None }).as_raw())
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "this is C's signature")]
+    pub(crate) fn cuLinkAddData_v2(
+        &self,
+        link: Pointer<CUlinkState_st>,
+        kind: CUjitInputType,
+        data: Pointer<c_void>,
+        size: usize,
+        _name: ConstPointer<c_char>,
+        count: u32,
+        options: Pointer<CUjit_option>,
+        values: Pointer<*mut c_void>,
+    ) -> Result {
+        JitOptions::new(options, values, count)?;
+        if data.is_null() || size == 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let mut state = self.lock();
+        let link = state.link(link)?;
+        let logs = link.logs;
+        let text = match kind {
+            CUjitInputType::CU_JIT_INPUT_PTX | CUjitInputType::CU_JIT_INPUT_CUBIN => {
+                // SAFETY: the caller passes PTX, which is NUL-terminated text, or a binary.
+                unsafe { text_of(data.as_ptr().cast_const().cast()) }
+            }
+            CUjitInputType(kind) if kind < CUjitInputType::CU_JIT_NUM_INPUT_TYPES.0 => {
+                let log = "the simulator links PTX, and images that it linked itself";
+                Err(Refusal::new(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, log))
+            }
+            _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        };
+        let checked = text.and_then(|text| self.check_ptx(text).map(|()| text));
+        let text = logs.report(checked)?;
+        link.texts.push(text.to_owned());
+        Ok(())
+    }
+
+    pub(crate) fn cuLinkAddFile_v2(
+        &self,
+        link: Pointer<CUlinkState_st>,
+        kind: CUjitInputType,
+        path: ConstPointer<c_char>,
+        count: u32,
+        options: Pointer<CUjit_option>,
+        values: Pointer<*mut c_void>,
+    ) -> Result {
+        let mut image = read_image(path)?;
+        let size = image.len();
+        // SAFETY: the image is NUL-terminated and lives until the end of the call.
+        let data = unsafe { image.as_mut_ptr().cast::<c_void>().receive() };
+        self.cuLinkAddData_v2(link, kind, data, size, path, count, options, values)
+    }
+
+    pub(crate) fn cuLinkComplete(
+        &self,
+        link: Pointer<CUlinkState_st>,
+        image: Pointer<*mut c_void>,
+        size: Pointer<usize>,
+    ) -> Result {
+        let place = image.required()?;
+        let mut state = self.lock();
+        let link = state.link(link)?;
+        let logs = link.logs;
+        let merged = merge::merge(&link.texts);
+        let linked = logs.report(self.compile(&merged).map(|_| linked::image(&merged)))?;
+        let image = link.image.insert(linked);
+        size.write_if_asked(image.len());
+        place.write(image.as_mut_ptr().cast())
+    }
+
+    pub(crate) fn cuLinkDestroy(&self, link: Pointer<CUlinkState_st>) -> Result {
+        let mut state = self.lock();
+        let id = Id::from(link);
+        state.links.remove(id).map(drop).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
+    }
+}
+
+impl Logs {
+    /// Writes the log of a refusal, and returns its code. What succeeds leaves the places as they are for what comes.
+    fn report<T>(self, outcome: std::result::Result<T, Refusal>) -> Result<T> {
+        outcome.map_err(|refusal| {
+            self.0.report(&refusal.log);
+            refusal.code
+        })
+    }
+}
+
+impl State {
+    /// A live link that is not complete yet.
+    fn link(&mut self, raw: Pointer<CUlinkState_st>) -> Result<&mut Link> {
+        let link = self.links.get_mut(Id::from(raw)).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        if link.image.is_some() { Err(CUresult::CUDA_ERROR_INVALID_VALUE) } else { Ok(link) }
+    }
+}

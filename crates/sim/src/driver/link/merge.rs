@@ -1,0 +1,186 @@
+//! Several texts of PTX as one: with one header, and without declarations of what another text defines.
+
+use std::collections::{HashMap, HashSet};
+
+/// One statement on the level of a module.
+struct Statement<'a> {
+    text: &'a str,
+    /// What it declares or defines, if it is a variable or a function.
+    name: Option<&'a str>,
+    is_extern: bool,
+    is_header: bool,
+}
+
+/// The texts as one, in their order. The header is that of the first. What one text declares and another defines is a declaration
+/// ahead if it is a function, and the definition itself if it is a variable.
+pub(super) fn merge(texts: &[String]) -> String {
+    let modules: Vec<Vec<Statement<'_>>> = texts.iter().map(|text| statements(text)).collect();
+    let all = || modules.iter().flatten();
+    let definitions = all().filter(|statement| !statement.is_extern);
+    let definitions: HashMap<&str, &str> = definitions.filter_map(|s| Some((s.name?, s.text))).collect();
+    let mut done = HashSet::new();
+    let mut merged = String::new();
+    for (index, statement) in
+        modules.iter().enumerate().flat_map(|(index, module)| module.iter().map(move |s| (index, s)))
+    {
+        let definition = statement.name.filter(|_| statement.is_extern).and_then(|name| definitions.get(name));
+        let text = match definition {
+            Some(_) if is_function(statement.text) => statement.text.replacen(".extern", ".visible", 1),
+            Some(definition) => (*definition).to_owned(),
+            None => statement.text.to_owned(),
+        };
+        let is_needed = if statement.is_header { index == 0 } else { done.insert(text.clone()) };
+        if is_needed {
+            merged.push_str(&text);
+            merged.push('\n');
+        }
+    }
+    merged
+}
+
+fn is_function(statement: &str) -> bool {
+    statement.contains(".entry") || statement.contains(".func")
+}
+
+fn statements(text: &str) -> Vec<Statement<'_>> {
+    let mut statements = Vec::new();
+    let mut rest = skip_blanks(text);
+    while !rest.is_empty() {
+        let (statement, after) = rest.split_at(statement_end(rest));
+        statements.push(Statement::new(statement));
+        rest = skip_blanks(after);
+    }
+    statements
+}
+
+impl<'a> Statement<'a> {
+    fn new(text: &'a str) -> Self {
+        let is_extern = text.starts_with(".extern");
+        Self { text, name: name(text), is_extern, is_header: is_header(text) }
+    }
+}
+
+fn is_header(statement: &str) -> bool {
+    [".version", ".target", ".address_size"].iter().any(|directive| statement.starts_with(directive))
+}
+
+/// Where the first statement ends: a directive of the header at the end of its line or where the next one begins, a function with
+/// its body, anything else with a semicolon.
+fn statement_end(text: &str) -> usize {
+    if is_header(text) || text.starts_with(".file") {
+        return line_end(text);
+    }
+    let mut depth = 0_usize;
+    let mut position = 0;
+    while let Some(character) = text[position..].chars().next() {
+        let skipped = text.len() - position - skip_blanks(&text[position..]).len();
+        if skipped > 0 {
+            position += skipped;
+            continue;
+        }
+        position += character.len_utf8();
+        match character {
+            '{' => depth += 1,
+            '}' => {
+                depth = depth.saturating_sub(1);
+                if depth == 0 && is_function(&text[..position]) {
+                    return position;
+                }
+            }
+            ';' if depth == 0 => return position,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// The end of a directive of one line; the next directive may be on it.
+fn line_end(text: &str) -> usize {
+    let line = text.find('\n').unwrap_or(text.len());
+    // The number of a version has a dot in it, a directive has a letter behind its own.
+    let mut characters = text[..line].char_indices().skip(1).peekable();
+    while let Some((position, character)) = characters.next() {
+        if character == '.' && characters.peek().is_some_and(|(_, next)| next.is_ascii_alphabetic()) {
+            return position;
+        }
+    }
+    line
+}
+
+/// What a statement declares or defines: the word after the directives, and after the result of a function.
+fn name(statement: &str) -> Option<&str> {
+    let function = [".entry", ".func"].iter().find_map(|directive| statement.split_once(directive));
+    let mut rest = skip_blanks(function.map_or(statement, |(_, rest)| rest));
+    if function.is_some() && rest.starts_with('(') {
+        rest = skip_blanks(rest.split_once(')')?.1);
+    }
+    loop {
+        let end = rest.find(|character: char| !is_word(character)).unwrap_or(rest.len());
+        let (word, after) = rest.split_at(end);
+        match word.chars().next()? {
+            '.' | '0'..='9' => rest = skip_blanks(after),
+            _ => return Some(word),
+        }
+    }
+}
+
+fn is_word(character: char) -> bool {
+    character.is_alphanumeric() || matches!(character, '.' | '_' | '$' | '%')
+}
+
+/// The text without the blanks and comments that it begins with.
+fn skip_blanks(text: &str) -> &str {
+    let mut rest = text.trim_start();
+    loop {
+        let after = if rest.starts_with("//") {
+            rest.split_once('\n').map_or("", |(_, after)| after)
+        } else if rest.starts_with("/*") {
+            rest.split_once("*/").map_or("", |(_, after)| after)
+        } else {
+            return rest;
+        };
+        rest = after.trim_start();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CALLER: &str = ".version 7.8\n.target sm_75\n.address_size 64\n\
+        .extern .func (.param .b32 r) twice (.param .b32 x); // elsewhere\n\
+        .extern .global .align 4 .u32 offset;\n\
+        .visible .entry k(.param .u64 p) { { ret; } }\n";
+    const CALLEE: &str = ".version 7.8 .target sm_75 .address_size 64\n\
+        .visible .global .align 4 .u32 offset = 7;\n\
+        .visible .global .align 4 .u32 table[2] = { 1, 2 };\n\
+        .visible .func (.param .b32 r) twice (.param .b32 x)\n{ /* } */ ret; }\n";
+
+    #[test]
+    fn declarations_of_what_another_text_defines_become_its_own() {
+        let merged = merge(&[CALLER.to_owned(), CALLEE.to_owned()]);
+        assert!(!merged.contains(".extern"), "{merged}");
+        assert!(merged.contains(".visible .func (.param .b32 r) twice (.param .b32 x);"), "{merged}");
+        assert_eq!(merged.matches("offset = 7;").count(), 1, "{merged}");
+        assert_eq!(merged.matches(".version").count(), 1, "{merged}");
+        assert_eq!(merged.matches(".target").count(), 1, "{merged}");
+        for kept in ["offset = 7;", "table[2] = { 1, 2 };", "twice (.param .b32 x)\n{ /* } */ ret; }", "{ { ret; } }"] {
+            assert!(merged.contains(kept), "{kept} in {merged}");
+        }
+    }
+
+    #[test]
+    fn what_nobody_defines_stays_declared_once() {
+        let merged = merge(&[CALLER.to_owned(), CALLER.replace(" k(", " other(")]);
+        assert_eq!(merged.matches(".extern .global").count(), 1, "{merged}");
+        assert_eq!(merged.matches(".entry").count(), 2, "{merged}");
+    }
+
+    #[test]
+    fn statements_have_the_names_that_they_declare() {
+        let names: Vec<Option<&str>> = statements(CALLEE).iter().map(|statement| statement.name).collect();
+        assert_eq!(names[3..], [Some("offset"), Some("table"), Some("twice")]);
+        let headers: Vec<&str> = statements(CALLEE)[..3].iter().map(|statement| statement.text.trim()).collect();
+        assert_eq!(headers, [".version 7.8", ".target sm_75", ".address_size 64"]);
+    }
+}

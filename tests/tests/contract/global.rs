@@ -1,0 +1,102 @@
+//! [`Global`](curium_driver::Global): variables of loaded code.
+#![cfg(not(miri))]
+
+use curium_driver::{Error, Global, LaunchConfig, Library, Module};
+use curium_memory::DeviceBuffer;
+use curium_sys::CUresult;
+use curium_tests::on_driver;
+
+const COUNTER: &str = "
+.version 7.8
+.target sm_75
+.address_size 64
+.visible .global .align 4 .u32 step = 3;
+.visible .global .align 8 .u64 table[4] = { 1, 2, 3, 4 };
+.visible .entry take(.param .u64 out) {
+    .reg .u64 %rd<3>;
+    .reg .u32 %r<2>;
+    ld.param.u64 %rd1, [out];
+    cvta.to.global.u64 %rd2, %rd1;
+    ld.global.u32 %r1, [step];
+    st.global.u32 [%rd2], %r1;
+    ret;
+}
+";
+
+#[test]
+fn variable_is_read_and_written_as_values_of_its_type() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let module = Module::from_ptx(stream.context(), COUNTER).expect("the PTX is right");
+        let library = Library::from_ptx(test.driver(), COUNTER).expect("the PTX is right");
+        let of_library = library.global::<u32>(stream.context(), "step");
+        let of_module = module.global::<u32>("step");
+        let kernels = [module.kernel::<(&mut [u32],)>("take"), library.kernel("take")];
+        drop((module, library));
+        for (step, take) in [of_module, of_library].into_iter().zip(kernels) {
+            let (step, take) = (step.expect("there is such a variable"), take.expect("there is such a kernel"));
+            assert_eq!((step.len(), step.byte_len(), step.is_empty()), (1, 4, false));
+            let mut value = [0];
+            // SAFETY: no kernel uses the variable, and any bytes are a number.
+            unsafe { step.read(&stream, &mut value) }.expect("the variable can be read");
+            assert_eq!(value, [3]);
+            // SAFETY: no kernel uses the variable.
+            unsafe { step.write(&stream, &[11]) }.expect("the variable can be written");
+            let mut taken = DeviceBuffer::<u32>::zeroed(&stream, 1).expect("memory suffices");
+            // SAFETY: `take` writes one word, which the buffer has.
+            unsafe { take.launch(&stream, LaunchConfig::new(1, 1), (&mut taken,)) }.expect("it launches");
+            assert_eq!(taken.to_vec().expect("the buffer can be read"), [11]);
+        }
+    });
+}
+
+#[test]
+fn variable_of_several_values_has_their_number() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let module = Module::from_ptx(stream.context(), COUNTER).expect("the PTX is right");
+        let table: Global<u64> = module.global("table").expect("there is such a variable");
+        let mut values = [0; 4];
+        // SAFETY: no kernel uses the variable, and any bytes are numbers.
+        unsafe { table.read(&stream, &mut values) }.expect("the variable can be read");
+        assert_eq!(values, [1, 2, 3, 4]);
+        // SAFETY: as above.
+        let error = unsafe { table.read(&stream, &mut [0; 3]) }.expect_err("the slice is too short");
+        assert!(error.to_string().contains("the variable has 4 values, and the slice 3"), "{error}");
+        // SAFETY: as above.
+        unsafe { table.write(&stream, &[0; 5]) }.expect_err("the slice is too long");
+    });
+}
+
+#[test]
+fn variable_of_another_size_is_an_error() {
+    on_driver(|test| {
+        let module = Module::from_ptx(&test.context(), COUNTER).expect("the PTX is right");
+        for error in [
+            module.global::<u64>("step").map(drop).expect_err("it has four bytes"),
+            module.global::<[u8; 3]>("step").map(drop).expect_err("three do not divide four"),
+            module.global::<()>("step").map(drop).expect_err("a variable is not empty"),
+        ] {
+            assert!(matches!(error, Error::Argument(_)), "{error}");
+            assert!(error.to_string().contains("variable `step` has 4 bytes"), "{error}");
+        }
+        assert_eq!(module.global::<u16>("step").expect("two divide four").len(), 2);
+    });
+}
+
+#[test]
+fn variable_that_is_absent_is_an_error_that_names_it() {
+    on_driver(|test| {
+        let context = test.context();
+        let module = Module::from_ptx(&context, COUNTER).expect("the PTX is right");
+        let library = Library::from_ptx(test.driver(), COUNTER).expect("the PTX is right");
+        for error in [
+            module.global::<u32>("absent").expect_err("there is none"),
+            library.global::<u32>(&context, "absent").expect_err("there is none"),
+        ] {
+            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_FOUND));
+            assert!(error.to_string().contains("variable `absent`"), "{error}");
+        }
+        module.global::<u32>("st\0ep").expect_err("a name has no NUL");
+    });
+}

@@ -1,0 +1,88 @@
+//! [`Image`](curium_driver::Image): what modules and libraries are loaded from.
+#![cfg(not(miri))]
+
+use curium_driver::{Error, Function, Image, JitOptions, LaunchConfig, Library, Module};
+use curium_memory::DeviceBuffer;
+use curium_sim::Config;
+use curium_sys::CUresult;
+use curium_tests::{kernels, on_driver, on_simulator};
+
+type Fill<'a> = (&'a mut [u32], u32, u32);
+
+const CUBIN: &[u8] = include_bytes!("../../../crates/driver/tests/images/bump.sm_75.cubin");
+
+#[test]
+fn module_and_library_from_ptx_bytes_run() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let image = Image::from_bytes(kernels::FILL.as_bytes()).expect("this is PTX");
+        let options = JitOptions::new();
+        let module = Module::from_image(stream.context(), &image, &options).expect("the PTX is right");
+        let library = Library::from_image(&stream, &image, &options).expect("the PTX is right");
+        let kept = Library::from_kept_image(&stream, image.clone().into_owned(), &options).expect("the PTX is right");
+        drop(image);
+        for kernel in [module.kernel::<Fill>("fill"), library.kernel("fill"), kept.kernel("fill")] {
+            let fill = kernel.expect("the code has the kernel");
+            let mut buffer = DeviceBuffer::zeroed(&stream, 10).expect("memory suffices");
+            // SAFETY: `fill` writes the first 10 words, which the buffer has.
+            unsafe { fill.launch(&stream, LaunchConfig::for_elements(10), (&mut buffer, 8, 10)) }.expect("it launches");
+            assert_eq!(buffer.to_vec().expect("the buffer can be read"), [8; 10]);
+        }
+    });
+}
+
+#[test]
+fn module_and_library_from_a_file_have_its_kernels() {
+    on_driver(|test| {
+        let path = std::env::temp_dir().join(format!("curium-image-{}.ptx", std::process::id()));
+        std::fs::write(&path, kernels::FILL).expect("the temporary folder can be written");
+        let (context, options) = (test.context(), JitOptions::new());
+        let module = Module::from_file(&context, &path, &options).expect("the file is PTX");
+        let library = Library::from_file(&context, &path, &options).expect("the file is PTX");
+        // SAFETY: the file holds whole PTX.
+        let by_driver = unsafe { Module::from_file_unchecked(&context, &path) }.expect("the file is PTX");
+        // SAFETY: the file holds whole PTX.
+        let library_by_driver =
+            unsafe { Library::from_file_unchecked(&context, &path, &options) }.expect("the file is PTX");
+        std::fs::remove_file(&path).expect("the file is there");
+        for kernel in [
+            module.kernel::<Fill>("fill"),
+            library.kernel("fill"),
+            by_driver.kernel("fill"),
+            library_by_driver.kernel("fill"),
+        ] {
+            kernel.expect("the code has the kernel");
+        }
+        let error = Module::from_file(&context, &path, &options).expect_err("the file is gone");
+        assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+        // SAFETY: there is no file.
+        let error = unsafe { Module::from_file_unchecked(&context, &path) }.expect_err("the file is gone");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_FILE_NOT_FOUND));
+        assert!(error.to_string().contains(&path.display().to_string()), "{error}");
+    });
+}
+
+#[test]
+fn cut_cubin_never_reaches_the_driver() {
+    on_driver(|test| {
+        test.assert_calls(Function::cuModuleLoadDataEx, 0, || {
+            for length in [0, 1, 16, 63, 64, CUBIN.len() / 2, CUBIN.len() - 1] {
+                let error = Image::from_bytes(&CUBIN[..length])
+                    .map(|image| Module::from_image(&test.context(), &image, &JitOptions::new()).map(drop));
+                let error = error.expect_err("bytes are missing");
+                assert!(matches!(error, Error::Argument(_)), "{error}");
+            }
+        });
+    });
+}
+
+#[test]
+fn cubin_on_the_simulator_is_an_error_that_says_why() {
+    on_simulator(Config::new(), |test, _| {
+        let image = Image::from_bytes(CUBIN).expect("the cubin is whole");
+        let error = Module::from_image(&test.context(), &image, &JitOptions::new()).expect_err("there is no hardware");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU));
+        let text = error.to_string();
+        assert!(text.contains("Image(Cubin, 4208 bytes)") && text.contains("the simulator runs PTX only"), "{text}");
+    });
+}

@@ -1,0 +1,141 @@
+//! Launches with attributes.
+#![cfg(not(miri))]
+
+use curium_driver::{
+    AccessPolicyWindow, Carveout, Event, EventFlags, EventTrigger, Function, Kernel, LaunchAttributes, LaunchConfig,
+    Library, MemorySyncDomain, MemorySyncDomainMap, SynchronizationPolicy,
+};
+use curium_memory::DeviceBuffer;
+use curium_sim::Config;
+use curium_sys::CUresult;
+use curium_tests::{TestDriver, kernels, on_driver, on_simulator};
+
+type Fill = (&'static mut [u32], u32, u32);
+
+fn fill(test: &TestDriver) -> Kernel<Fill> {
+    let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
+    library.kernel("fill").expect("the library has the kernel")
+}
+
+#[test]
+fn launch_without_attributes_is_a_plain_launch() {
+    on_driver(|test| {
+        let (fill, stream) = (fill(test), test.stream());
+        let mut buffer = DeviceBuffer::zeroed(&stream, 64).expect("memory suffices");
+        test.assert_calls(Function::cuLaunchKernel, 1, || {
+            let arguments = (&mut buffer, 5, 64);
+            // SAFETY: `fill` writes the first 64 words, which the buffer has.
+            unsafe { fill.launch_with(&stream, LaunchConfig::for_elements(64), &LaunchAttributes::new(), arguments) }
+        })
+        .expect("it launches");
+        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5; 64]);
+    });
+}
+
+#[test]
+fn launch_with_attributes_runs_and_makes_one_call() {
+    on_driver(|test| {
+        let (fill, stream) = (fill(test), test.stream());
+        let mut buffer = DeviceBuffer::zeroed(&stream, 64).expect("memory suffices");
+        let window = AccessPolicyWindow::persisting(buffer.as_pointer().cast(), 256);
+        for (index, attributes) in [
+            LaunchAttributes::new().with_cooperative(true),
+            LaunchAttributes::new().with_priority(-1),
+            LaunchAttributes::new().with_access_policy_window(window),
+            LaunchAttributes::new().with_synchronization_policy(SynchronizationPolicy::Spin),
+            LaunchAttributes::new().with_memory_sync_domain(MemorySyncDomain::Remote),
+            LaunchAttributes::new().with_memory_sync_domain_map(MemorySyncDomainMap { default: 0, remote: 1 }),
+            LaunchAttributes::new().with_carveout(Carveout::MAX_L1),
+            LaunchAttributes::new().with_programmatic_stream_serialization(true),
+            LaunchAttributes::new().with_cluster(1).with_priority(0).with_cooperative(false),
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            let value = index as u32 + 1;
+            test.assert_calls(Function::cuLaunchKernelEx, 1, || {
+                let arguments = (&mut buffer, value, 64);
+                // SAFETY: `fill` writes the first 64 words, which the buffer has, and nothing else is on the stream.
+                unsafe { fill.launch_with(&stream, LaunchConfig::for_elements(64), &attributes, arguments) }
+            })
+            .unwrap_or_else(|error| panic!("{attributes:?}: {error}"));
+            assert_eq!(buffer.to_vec().expect("the buffer can be read"), [value; 64], "{attributes:?}");
+        }
+    });
+}
+
+#[test]
+fn events_of_a_launch_are_recorded() {
+    on_driver(|test| {
+        if test.simulator().is_some() {
+            return;
+        }
+        let (fill, stream) = (fill(test), test.stream());
+        let event = || Event::new(stream.context(), EventFlags::DISABLE_TIMING).expect("an event can be made");
+        let (completion, programmatic) = (event(), event());
+        let mut buffer = DeviceBuffer::zeroed(&stream, 64).expect("memory suffices");
+        for attributes in [
+            LaunchAttributes::new().with_launch_completion_event(&completion),
+            LaunchAttributes::new().with_programmatic_event(&programmatic, EventTrigger::BlockStart),
+        ] {
+            let arguments = (&mut buffer, 5, 64);
+            // SAFETY: `fill` writes the first 64 words, which the buffer has, and nothing waits for the events but the host.
+            unsafe { fill.launch_with(&stream, LaunchConfig::for_elements(64), &attributes, arguments) }
+                .expect("it launches");
+        }
+        completion.synchronize().expect("the kernel runs");
+        programmatic.synchronize().expect("the kernel runs");
+        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5; 64]);
+    });
+}
+
+#[test]
+fn event_of_another_driver_is_refused() {
+    on_simulator(Config::new(), |test, _| {
+        let (fill, stream) = (fill(test), test.stream());
+        let mut buffer = DeviceBuffer::zeroed(&stream, 64).expect("memory suffices");
+        on_simulator(Config::new(), |other, _| {
+            let event = Event::new(&other.context(), EventFlags::DISABLE_TIMING).expect("an event can be made");
+            let attributes = LaunchAttributes::new().with_launch_completion_event(&event);
+            let arguments = (&mut buffer, 5, 64);
+            // SAFETY: `fill` writes the first 64 words, which the buffer has.
+            let result = unsafe { fill.launch_with(&stream, LaunchConfig::for_elements(64), &attributes, arguments) };
+            let error = result.expect_err("the event means nothing to this driver");
+            assert!(error.to_string().contains("different drivers"), "{error}");
+        });
+    });
+}
+
+#[test]
+fn cooperative_launch_that_fits_runs_and_a_larger_one_is_an_error_with_advice() {
+    on_driver(|test| {
+        let (fill, stream) = (fill(test), test.stream());
+        let mut buffer = DeviceBuffer::zeroed(&stream, 64).expect("memory suffices");
+        // SAFETY: `fill` writes the first 64 words, which the buffer has.
+        unsafe { fill.launch_cooperative(&stream, LaunchConfig::new(2, 32), (&mut buffer, 5, 64)) }.expect("it fits");
+        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5; 64]);
+        let config = LaunchConfig::new(1_000_000, 32);
+        // SAFETY: `fill` writes the first 64 words, which the buffer has.
+        let result = unsafe { fill.launch_cooperative(&stream, config, (&mut buffer, 6, 64)) };
+        let error = result.expect_err("no device takes a million blocks at once");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE), "{error}");
+        assert_eq!(error.function(), Some(Function::cuLaunchCooperativeKernel));
+        assert!(error.to_string().contains("`Kernel::active_blocks`"), "{error}");
+    });
+}
+
+#[test]
+fn launch_that_asks_for_opt_in_shared_memory_says_how_to_get_it() {
+    on_driver(|test| {
+        let (fill, stream) = (fill(test), test.stream());
+        let mut buffer = DeviceBuffer::zeroed(&stream, 64).expect("memory suffices");
+        let config = LaunchConfig::for_elements(64).with_shared_bytes(60 * 1024);
+        // SAFETY: `fill` writes the first 64 words, which the buffer has.
+        let error = unsafe { fill.launch(&stream, config, (&mut buffer, 5, 64)) }.expect_err("this must be asked for");
+        assert!(error.to_string().contains("`Kernel::set_max_dynamic_shared_bytes`"), "{error}");
+        fill.set_max_dynamic_shared_bytes(&test.device(), 60 * 1024).expect("the device has so much");
+        // SAFETY: `fill` writes the first 64 words, which the buffer has.
+        unsafe { fill.launch(&stream, config, (&mut buffer, 5, 64)) }.expect("now it was asked for");
+        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [5; 64]);
+    });
+}
