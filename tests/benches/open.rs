@@ -1,7 +1,8 @@
-//! What opening the driver costs on top of C: the library, its symbols, and `cuInit`, each measured in a fresh process.
+//! What opening the driver costs on top of C, each measured in fresh processes, in turn.
 //!
-//! C's twin opens the library, looks up `cuInit` alone and calls it. The two are run in turn, since the first of them warms the
-//! system's caches.
+//! C's twin opens the library and looks up `cuInit` alone; Curium opens it, resolves every symbol and asks for the version. `cuInit`
+//! itself is the same call for both and varies by more than all of that, so it is measured apart; what `Driver` adds around it is
+//! the time of making one from a driver that is initialised already.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::error::Error;
@@ -12,15 +13,26 @@ use curium_driver::{CudaVersion, Driver, sys};
 
 /// Which of the two a process measures.
 const ROLE: &str = "CURIUM_BENCH_OPEN";
-const ROUNDS: usize = 7;
+const ROUNDS: usize = 9;
 
 fn main() -> Result<(), Box<dyn Error>> {
     match std::env::var(ROLE).as_deref() {
-        Ok("c") => print_nanoseconds(open_as_c()?),
-        Ok("curium") => print_nanoseconds(open_as_curium()?),
+        Ok("c") => print(open_as_c()?),
+        Ok("curium") => print(open_as_curium()?),
         _ => compare()?,
     }
     Ok(())
+}
+
+/// What one process measures.
+#[derive(Clone, Copy)]
+struct Opening {
+    /// From nothing to a library whose functions can be called.
+    open: Duration,
+    /// `cuInit`.
+    init: Duration,
+    /// What is done around `cuInit`.
+    around: Duration,
 }
 
 /// Runs both in turn and prints the medians, then what the driver lacks.
@@ -30,26 +42,35 @@ fn compare() -> Result<(), Box<dyn Error>> {
         c.push(measure("c")?);
         curium.push(measure("curium")?);
     }
-    let (c, curium) = (median(&mut c), median(&mut curium));
-    println!("open and cuInit, C:      {c:>12.3?}");
-    println!("open and cuInit, Curium: {curium:>12.3?}");
-    println!("symbols of one opened driver, resolved: {:.3?}", resolve()?);
+    let of = |openings: &[Opening], part: fn(&Opening) -> Duration| {
+        median(&mut openings.iter().map(part).collect::<Vec<_>>())
+    };
+    let (c_open, open) = (of(&c, |c| c.open), of(&curium, |curium| curium.open));
+    let around = of(&curium, |curium| curium.around);
+    println!("cuInit:                    {:>12.3?}", of(&c, |c| c.init));
+    println!("open, C:                   {c_open:>12.3?}");
+    println!("open, Curium:              {open:>12.3?}");
+    println!("around cuInit, Curium:     {around:>12.3?}");
+    println!("on top of C and of cuInit: {:>12.3?}", (open + around).saturating_sub(c_open));
+    println!("all symbols, resolved:     {:>12.3?}", resolve()?);
     print_absent(&Driver::load()?);
     Ok(())
 }
 
 /// One process that opens the driver as `role` says.
-fn measure(role: &str) -> Result<Duration, Box<dyn Error>> {
+fn measure(role: &str) -> Result<Opening, Box<dyn Error>> {
     let output = Command::new(std::env::current_exe()?).env(ROLE, role).output()?;
     let text = String::from_utf8(output.stdout)?;
-    let nanoseconds = text.trim().parse().map_err(|_| {
+    let figures: Vec<_> = text.split_whitespace().filter_map(|figure| figure.parse().ok()).collect();
+    let &[open, init, around] = figures.as_slice() else {
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
-        format!("no figure for {role}: {text}{errors}")
-    })?;
-    Ok(Duration::from_nanos(nanoseconds))
+        return Err(format!("no figures for {role}: {text}{errors}").into());
+    };
+    let [open, init, around] = [open, init, around].map(Duration::from_nanos);
+    Ok(Opening { open, init, around })
 }
 
-fn open_as_c() -> Result<Duration, Box<dyn Error>> {
+fn open_as_c() -> Result<Opening, Box<dyn Error>> {
     type Init = unsafe extern "C" fn(u32) -> sys::CUresult;
     let name = std::env::var_os("CURIUM_DRIVER_PATH").unwrap_or_else(|| "libcuda.so.1".into());
     let begin = Instant::now();
@@ -57,21 +78,28 @@ fn open_as_c() -> Result<Duration, Box<dyn Error>> {
     let library = unsafe { libloading::Library::new(name) }?;
     // SAFETY: `cuInit` has this signature in every CUDA driver.
     let init = unsafe { library.get::<Init>(b"cuInit\0") }?;
+    let open = begin.elapsed();
     // SAFETY: 0 is the only valid argument.
     let result = unsafe { init(0) };
-    let elapsed = begin.elapsed();
+    let init = begin.elapsed() - open;
     std::mem::forget(library);
-    if result == sys::CUresult::CUDA_SUCCESS {
-        Ok(elapsed)
-    } else {
-        Err(format!("cuInit returned {}", result.0).into())
+    if result != sys::CUresult::CUDA_SUCCESS {
+        return Err(format!("cuInit returned {}", result.0).into());
     }
+    Ok(Opening { open, init, around: Duration::ZERO })
 }
 
-fn open_as_curium() -> Result<Duration, Box<dyn Error>> {
+fn open_as_curium() -> Result<Opening, Box<dyn Error>> {
     let begin = Instant::now();
-    Driver::load()?;
-    Ok(begin.elapsed())
+    let api = sys::Api::load()?;
+    let open = begin.elapsed();
+    // SAFETY: these are the functions of this machine's driver, which stays loaded.
+    unsafe { Driver::from_api(api.clone()) }?;
+    let init = begin.elapsed() - open;
+    let again = Instant::now();
+    // SAFETY: as above.
+    unsafe { Driver::from_api(api) }?;
+    Ok(Opening { open, init, around: again.elapsed() })
 }
 
 /// The time to fill the table from a library that is open already.
@@ -95,8 +123,8 @@ fn print_absent(driver: &Driver) {
     println!("the bindings know CUDA up to {}", CudaVersion::NEWEST_KNOWN);
 }
 
-fn print_nanoseconds(elapsed: Duration) {
-    println!("{}", elapsed.as_nanos());
+fn print(Opening { open, init, around }: Opening) {
+    println!("{} {} {}", open.as_nanos(), init.as_nanos(), around.as_nanos());
 }
 
 fn median(times: &mut [Duration]) -> Duration {

@@ -12,6 +12,7 @@ use thiserror::Error as ThisError;
 
 pub use self::code::ErrorClass;
 use crate::Driver;
+use crate::release::discard;
 
 /// A `Result` of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -52,8 +53,7 @@ impl PanicError {
     pub(crate) fn new(payload: Box<dyn Any + Send>) -> Self {
         let text = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref().map(String::as_str));
         let message = text.unwrap_or_default().into();
-        // The payload is the user's, and dropping it may panic.
-        std::mem::forget(payload);
+        discard(payload);
         Self { message }
     }
 }

@@ -1,5 +1,6 @@
 //! What happens when a handle is dropped: it never panics, and a failure is reported in one place.
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -63,10 +64,16 @@ pub(crate) fn contain(operation: impl FnOnce()) -> bool {
     match catch_unwind(AssertUnwindSafe(operation)) {
         Ok(()) => true,
         Err(payload) => {
-            // The payload is the user's as well, and dropping it may panic.
-            std::mem::forget(payload);
+            discard(payload);
             false
         }
+    }
+}
+
+/// Drops what a panic of the user's code carried, which is the user's as well: dropping it may panic in turn.
+pub(crate) fn discard(payload: Box<dyn Any + Send>) {
+    if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
+        std::mem::forget(payload);
     }
 }
 

@@ -136,6 +136,11 @@ impl Memory {
         self.read().find(address).is_some_and(|allocation| allocation.contains(address, size))
     }
 
+    /// Whether `address` is in memory that was allocated in stream order.
+    pub(crate) fn is_stream_ordered(&self, address: u64) -> bool {
+        self.read().find(address).is_some_and(|allocation| matches!(allocation.purpose, Purpose::Pool(_)))
+    }
+
     /// Whether `address` is one that only device memory can have.
     pub(crate) fn is_device_address(&self, address: u64) -> bool {
         self.space.owns(address)

@@ -3,7 +3,7 @@
 
 use curium_driver::{
     AccessPolicyWindow, Carveout, Event, EventFlags, EventTrigger, Function, Kernel, LaunchAttributes, LaunchConfig,
-    Library, MemorySyncDomain, MemorySyncDomainMap, SynchronizationPolicy,
+    Library, MemorySyncDomain, MemorySyncDomainMap,
 };
 use curium_memory::DeviceBuffer;
 use curium_sim::Config;
@@ -42,7 +42,6 @@ fn launch_with_attributes_runs_and_makes_one_call() {
             LaunchAttributes::new().with_cooperative(true),
             LaunchAttributes::new().with_priority(-1),
             LaunchAttributes::new().with_access_policy_window(window),
-            LaunchAttributes::new().with_synchronization_policy(SynchronizationPolicy::Spin),
             LaunchAttributes::new().with_memory_sync_domain(MemorySyncDomain::Remote),
             LaunchAttributes::new().with_memory_sync_domain_map(MemorySyncDomainMap { default: 0, remote: 1 }),
             LaunchAttributes::new().with_carveout(Carveout::MAX_L1),

@@ -4,7 +4,7 @@ mod streams;
 
 use std::any::Any;
 
-use curium_driver::{Context, Device, Driver, Event, EventFlags, Result, Stream, StreamOptions};
+use curium_driver::{Context, Device, DevicePointer, Driver, Event, EventFlags, Result, Stream, StreamOptions};
 use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags};
 use curium_sys::CUdevice_attribute;
 use curium_tests::{TestDriver, stream_work};
@@ -22,6 +22,8 @@ pub(crate) struct Fixture {
     later: Event,
     buffer: DeviceBuffer<u32>,
     target: DeviceBuffer<u32>,
+    /// What value operations work on, since they take no memory that was allocated in stream order.
+    values: PinnedBuffer<u32>,
     #[cfg(not(miri))]
     pub(crate) code: code::Code,
 }
@@ -49,6 +51,7 @@ impl Fixture {
         later.record(&stream)?;
         let buffer = DeviceBuffer::from_slice(&stream, &[1; LEN])?;
         let target = DeviceBuffer::from_slice(&other, &[2; LEN])?;
+        let values = PinnedBuffer::zeroed(&context, LEN, PinnedFlags::DEVICE_MAP)?;
         context.synchronize()?;
         Ok(Self {
             driver: test.driver().clone(),
@@ -62,7 +65,13 @@ impl Fixture {
             later,
             buffer,
             target,
+            values,
         })
+    }
+
+    /// Where the device finds the values, which is where the host finds them.
+    fn value_address(&self) -> DevicePointer<u32> {
+        DevicePointer::from_raw(self.values.as_ptr().expose_provenance() as u64)
     }
 }
 

@@ -1,21 +1,43 @@
 //! Waiting for and writing single values in stream order.
 
 use curium_driver::{DevicePointer, MemoryOperation, WaitCondition};
-use curium_memory::DeviceBuffer;
+use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags, Zeroable};
 use curium_sys::CUresult;
-use curium_tests::{Gate, on_driver};
+use curium_tests::{Gate, TestDriver, on_driver};
+
+/// Zeroes that the device writes in place: value operations take no memory that was allocated in stream order.
+fn pinned<T: Zeroable>(test: &TestDriver, len: usize) -> PinnedBuffer<T> {
+    PinnedBuffer::zeroed(&test.context(), len, PinnedFlags::DEVICE_MAP).expect("memory suffices")
+}
+
+/// Where the device finds pinned memory, which is where the host finds it.
+fn address<T>(buffer: &PinnedBuffer<T>) -> DevicePointer<T> {
+    DevicePointer::from_raw(buffer.as_ptr().expose_provenance() as u64)
+}
+
+#[test]
+fn memory_allocated_in_stream_order_is_refused() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let buffer = DeviceBuffer::<u32>::zeroed(&stream, 1).expect("memory suffices");
+        // SAFETY: the address is aligned and in the buffer, which lives on this stream.
+        let error = unsafe { stream.write_value_u32(buffer.as_pointer(), 1) }.expect_err("the memory is of a pool");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+    });
+}
 
 #[test]
 fn values_are_written_in_stream_order() {
     on_driver(|test| {
         let stream = test.stream();
-        let buffer = DeviceBuffer::<u64>::zeroed(&stream, 2).expect("memory suffices");
-        let first = buffer.as_pointer();
+        let buffer = pinned::<u64>(test, 2);
+        let first = address(&buffer);
         // SAFETY: both addresses are aligned and in the buffer, which lives on this stream.
         unsafe { stream.write_value_u64(first, 1 << 40) }.expect("the device writes values");
         // SAFETY: as above.
         unsafe { stream.write_value_u32(first.wrapping_add(1).cast(), 7) }.expect("the device writes values");
-        assert_eq!(buffer.to_vec().expect("the copy succeeds"), [1 << 40, 7]);
+        stream.synchronize().expect("a stream can be waited for");
+        assert_eq!(*buffer, [1 << 40, 7]);
     });
 }
 
@@ -23,9 +45,8 @@ fn values_are_written_in_stream_order() {
 fn stream_waits_until_another_has_written_the_value() {
     on_driver(|test| {
         let (waiting, writing) = (test.stream(), test.stream());
-        let buffer = DeviceBuffer::<u32>::zeroed(&writing, 1).expect("memory suffices");
-        writing.synchronize().expect("the memory is there");
-        let flag = buffer.as_pointer();
+        let buffer = pinned::<u32>(test, 1);
+        let flag = address(&buffer);
         // SAFETY: the address is aligned and in the buffer, which outlives the wait, and the value is written below.
         unsafe { waiting.wait_value_u32(flag, WaitCondition::AtLeast, 3) }.expect("the device waits for values");
         let gate = Gate::on(&writing);
@@ -42,8 +63,8 @@ fn stream_waits_until_another_has_written_the_value() {
 fn batch_does_its_operations_in_order() {
     on_driver(|test| {
         let stream = test.stream();
-        let buffer = DeviceBuffer::<u64>::zeroed(&stream, 2).expect("memory suffices");
-        let wide = buffer.as_pointer();
+        let buffer = pinned::<u64>(test, 2);
+        let wide = address(&buffer);
         let narrow: DevicePointer<u32> = wide.wrapping_add(1).cast();
         let operations = [
             MemoryOperation::WriteU32(narrow, 5),
@@ -54,7 +75,8 @@ fn batch_does_its_operations_in_order() {
         ];
         // SAFETY: the addresses are aligned and in the buffer, and each wait is for what was written before it.
         unsafe { stream.batch_memory_operations(&operations) }.expect("the device does all of them");
-        assert_eq!(buffer.to_vec().expect("the copy succeeds"), [u64::MAX, 6]);
+        stream.synchronize().expect("a stream can be waited for");
+        assert_eq!(*buffer, [u64::MAX, 6]);
     });
 }
 
@@ -62,8 +84,8 @@ fn batch_does_its_operations_in_order() {
 fn batch_that_is_too_large_is_an_error_that_says_how_large() {
     on_driver(|test| {
         let stream = test.stream();
-        let buffer = DeviceBuffer::<u32>::zeroed(&stream, 1).expect("memory suffices");
-        let operations = vec![MemoryOperation::WriteU32(buffer.as_pointer(), 1); 257];
+        let buffer = pinned::<u32>(test, 1);
+        let operations = vec![MemoryOperation::WriteU32(address(&buffer), 1); 257];
         // SAFETY: the address is aligned and in the buffer.
         let error = unsafe { stream.batch_memory_operations(&operations) }.expect_err("a batch has 256 at most");
         assert!(error.to_string().contains("257"), "{error}");
@@ -74,8 +96,8 @@ fn batch_that_is_too_large_is_an_error_that_says_how_large() {
 fn misaligned_address_is_an_error() {
     on_driver(|test| {
         let stream = test.stream();
-        let buffer = DeviceBuffer::<u32>::zeroed(&stream, 2).expect("memory suffices");
-        let misaligned = DevicePointer::from_raw(buffer.as_pointer().as_raw() + 2);
+        let buffer = pinned::<u32>(test, 2);
+        let misaligned = DevicePointer::from_raw(address(&buffer).as_raw() + 2);
         // SAFETY: the driver refuses the address before it is used.
         let error = unsafe { stream.write_value_u32(misaligned, 1) }.expect_err("the address is no multiple of 4");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));

@@ -15,7 +15,7 @@ use curium_sys::{
 use super::{Dimensions, LaunchConfig};
 use crate::{
     AccessPolicyWindow, Carveout, ClusterScheduling, Driver, Event, MemorySyncDomain, MemorySyncDomainMap, Result,
-    SharedMemoryMode, SynchronizationPolicy,
+    SharedMemoryMode,
 };
 
 /// What a launch has beyond its size: clusters, a priority, when it may begin, and so on. Made once, it serves any number of launches.
@@ -89,13 +89,6 @@ impl<'a> LaunchAttributes<'a> {
     pub const fn with_cooperative(self, cooperative: bool) -> Self {
         let value = CUlaunchAttributeValue { cooperative: cooperative as c_int };
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE, value)
-    }
-
-    /// The same with how a host thread waits for the kernel.
-    #[must_use]
-    pub const fn with_synchronization_policy(self, policy: SynchronizationPolicy) -> Self {
-        let value = CUlaunchAttributeValue { syncPolicy: policy.as_raw() };
-        self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY, value)
     }
 
     /// The same with clusters of this many blocks, by which the grid can be divided. Needs compute capability 9.0.
@@ -323,7 +316,6 @@ mod tests {
         let attributes = LaunchAttributes::new()
             .with_access_policy_window(window)
             .with_cooperative(true)
-            .with_synchronization_policy(SynchronizationPolicy::Spin)
             .with_cluster(2)
             .with_cluster_scheduling(ClusterScheduling::Spread)
             .with_programmatic_stream_serialization(true)

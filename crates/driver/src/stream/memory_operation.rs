@@ -72,6 +72,7 @@ impl Stream {
     ///
     /// # Errors
     ///
+    /// `CUDA_ERROR_INVALID_VALUE` if the memory was allocated in stream order, as a `DeviceBuffer` is;
     /// `CUDA_ERROR_NOT_SUPPORTED` if the device cannot wait for values, or not for this condition.
     #[doc(alias = "cuStreamWaitValue32")]
     pub unsafe fn wait_value_u32(

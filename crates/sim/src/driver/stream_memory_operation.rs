@@ -144,7 +144,8 @@ impl Driver {
         let Operation { address, width, .. } = operation;
         let mut state = self.lock();
         let stream = self.stream(&mut state, stream)?;
-        if !address.is_multiple_of(width as u64) || !self.memory().contains(address, width as u64) {
+        let is_fit = address.is_multiple_of(width as u64) && self.memory().contains(address, width as u64);
+        if !is_fit || self.memory().is_stream_ordered(address) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         self.queue(&mut state, stream, work);

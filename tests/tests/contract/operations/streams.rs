@@ -37,24 +37,24 @@ pub(super) const OPERATIONS: &[Operation] = &[
         fixture.stream.raw_attribute(attribute).map(|_| super::boxed(()))
     }),
     ("Stream::write_value_u32", |fixture| {
-        // SAFETY: the address is that of the buffer, which lives on this stream.
-        made(unsafe { fixture.stream.write_value_u32(fixture.buffer.as_pointer(), 1) }?)
+        // SAFETY: the address is that of the pinned values, which outlive the work.
+        made(unsafe { fixture.stream.write_value_u32(fixture.value_address(), 1) }?)
     }),
     ("Stream::write_value_u64", |fixture| {
-        // SAFETY: as above; device memory is aligned to more than 8, and the buffer has 16 elements of 4 bytes.
-        made(unsafe { fixture.stream.write_value_u64(fixture.buffer.as_pointer().cast(), 1) }?)
+        // SAFETY: as above; pinned memory is aligned to more than 8, and there are 16 values of 4 bytes.
+        made(unsafe { fixture.stream.write_value_u64(fixture.value_address().cast(), 1) }?)
     }),
     ("Stream::wait_value_u32", |fixture| {
         // SAFETY: as above; any value has no bit less than none.
-        made(unsafe { fixture.stream.wait_value_u32(fixture.buffer.as_pointer(), WaitCondition::Nor, 0xf000_0000) }?)
+        made(unsafe { fixture.stream.wait_value_u32(fixture.value_address(), WaitCondition::Nor, 0xf000_0000) }?)
     }),
     ("Stream::wait_value_u64", |fixture| {
-        let address = fixture.buffer.as_pointer().cast();
+        let address = fixture.value_address().cast();
         // SAFETY: as above.
         made(unsafe { fixture.stream.wait_value_u64(address, WaitCondition::Nor, 0xf000_0000_0000_0000) }?)
     }),
     ("Stream::batch_memory_operations", |fixture| {
-        let address = fixture.buffer.as_pointer();
+        let address = fixture.value_address();
         let operations =
             [MemoryOperation::WriteU32(address, 3), MemoryOperation::WaitU32(address, WaitCondition::Equal, 3)];
         // SAFETY: as above, and the wait is for what was written.

@@ -23,13 +23,14 @@ pub(super) unsafe fn apply(config: &CUlaunchConfig, shape: &mut Shape) -> Result
             Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION => check_cluster(attribute)?,
             Attribute::CU_LAUNCH_ATTRIBUTE_IGNORE
             | Attribute::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW
-            | Attribute::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY
             | Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE
             | Attribute::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
             | Attribute::CU_LAUNCH_ATTRIBUTE_PRIORITY
             | Attribute::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP
             | Attribute::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN
             | Attribute::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT => {}
+            // An attribute of streams only.
+            Attribute::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
             Attribute(number) if number < Attribute::CU_LAUNCH_ATTRIBUTE_MAX.0 => {
                 return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
             }
