@@ -41,7 +41,7 @@ unsafe impl Send for LaunchAttributes<'_> {}
 unsafe impl Sync for LaunchAttributes<'_> {}
 
 /// As many attributes as a launch can have.
-const CAPACITY: usize = 17;
+const CAPACITY: usize = 16;
 
 /// When an event of a programmatic launch is recorded.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
