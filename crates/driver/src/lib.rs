@@ -85,6 +85,8 @@ pub use curium_sys as sys;
 pub use curium_sys::{CudaVersion, Function};
 
 pub use self::call_spans::CallSpans;
+#[doc(hidden)]
+pub use self::capture_mode::relaxed;
 pub use self::checkpoint::{CheckpointProcess, Checkpointed, Locked, ProcessState, Running};
 pub use self::context::{
     CacheConfig, Context, ContextFlags, ContextKind, ContextOptions, GraphicsQueue, GreenContextFlags,

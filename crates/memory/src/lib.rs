@@ -33,8 +33,10 @@
 mod device_buffer;
 mod pinned_buffer;
 mod size;
+mod staging;
 
 pub use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 
 pub use self::device_buffer::DeviceBuffer;
 pub use self::pinned_buffer::{PinnedBuffer, PinnedFlags};
+pub use self::staging::{Staging, StagingOptions};
