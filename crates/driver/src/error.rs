@@ -2,6 +2,7 @@
 
 mod code;
 mod hint;
+mod out_of_memory;
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -11,6 +12,7 @@ use curium_sys::{CUresult, Function, LoadError, MissingFunction};
 use thiserror::Error as ThisError;
 
 pub use self::code::ErrorClass;
+pub use self::out_of_memory::OutOfMemoryError;
 use crate::Driver;
 use crate::release::discard;
 
@@ -27,6 +29,9 @@ pub enum Error {
     /// A function of the driver returned an error.
     #[error(transparent)]
     Call(#[from] Box<CallError>),
+    /// Memory was short, on the device or the host: a call's error with the figures.
+    #[error(transparent)]
+    OutOfMemory(#[from] Box<OutOfMemoryError>),
     /// The driver lacks a function, mostly because it is too old.
     #[error(transparent)]
     Missing(#[from] MissingFunction),
@@ -100,10 +105,7 @@ impl Error {
     /// What the driver returned, if it was called.
     #[must_use]
     pub fn code(&self) -> Option<CUresult> {
-        match self {
-            Self::Call(error) => Some(error.code),
-            _ => None,
-        }
+        self.call().map(|error| error.code)
     }
 
     /// The function of the driver that failed or is missing.
@@ -111,6 +113,7 @@ impl Error {
     pub fn function(&self) -> Option<Function> {
         match self {
             Self::Call(error) => Some(error.function),
+            Self::OutOfMemory(error) => Some(error.call.function),
             Self::Missing(error) => Some(error.function),
             Self::Load(_) | Self::Argument(_) | Self::Panic(_) => None,
         }
@@ -121,6 +124,7 @@ impl Error {
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Call(error) => ErrorClass::of(error.code),
+            Self::OutOfMemory(_) => ErrorClass::Resource,
             Self::Load(_) | Self::Missing(_) => ErrorClass::System,
             Self::Argument(_) | Self::Panic(_) => ErrorClass::Usage,
         }
@@ -143,7 +147,7 @@ impl Error {
     #[cold]
     #[must_use]
     pub fn about(mut self, subject: impl Into<Cow<'static, str>>) -> Self {
-        if let Self::Call(error) = &mut self {
+        if let Some(error) = self.call_mut() {
             error.subject = subject.into();
         }
         self
@@ -154,7 +158,7 @@ impl Error {
     #[cold]
     #[must_use]
     pub fn advised(mut self, hint: impl FnOnce(&CallError) -> Option<Cow<'static, str>>) -> Self {
-        if let Self::Call(error) = &mut self
+        if let Some(error) = self.call_mut()
             && let Some(hint) = hint(error)
         {
             error.hint = Some(hint);
@@ -162,10 +166,27 @@ impl Error {
         self
     }
 
+    /// The call that failed.
+    fn call(&self) -> Option<&CallError> {
+        match self {
+            Self::Call(error) => Some(error),
+            Self::OutOfMemory(error) => Some(&error.call),
+            _ => None,
+        }
+    }
+
+    fn call_mut(&mut self) -> Option<&mut CallError> {
+        match self {
+            Self::Call(error) => Some(error),
+            Self::OutOfMemory(error) => Some(&mut error.call),
+            _ => None,
+        }
+    }
+
     /// Adds what the driver's compiler wrote.
     #[cold]
     pub(crate) fn with_log(mut self, log: &str) -> Self {
-        if let Self::Call(error) = &mut self {
+        if let Some(error) = self.call_mut() {
             error.log = (!log.is_empty()).then(|| log.into());
         }
         self
