@@ -10,7 +10,7 @@ use crate::{Driver, Result};
 ///
 /// # Errors
 ///
-/// Those of `operation`; whatever the driver returns for the mode.
+/// That of `operation`, or whatever the driver returns for a mode.
 #[doc(hidden)]
 pub fn relaxed<T>(driver: &Driver, operation: impl FnOnce() -> Result<T>) -> Result<T> {
     let before = exchange(driver, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED)?;

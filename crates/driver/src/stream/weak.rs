@@ -1,11 +1,12 @@
 //! A stream that is watched without keeping it alive.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 use curium_sys::{CU_STREAM_LEGACY, CU_STREAM_PER_THREAD};
 
 use super::{Shared, Stream};
+use crate::lock::Mutex;
 use crate::{Driver, Event, EventFlags, PooledEvent, Result};
 
 /// A stream, or what is left of it: a point behind all of its work. It does not keep the stream alive, and may be dropped in any
@@ -71,13 +72,7 @@ impl WeakStream {
     /// Of a stream that is gone, the point behind all of its work. It is handed out once; nothing if the driver did not give one.
     #[must_use]
     pub fn take_last(&self) -> Option<Event> {
-        self.last.lock().take()
-    }
-}
-
-impl Last {
-    fn lock(&self) -> MutexGuard<'_, Option<Event>> {
-        self.event.lock().unwrap_or_else(PoisonError::into_inner)
+        self.last.event.lock().take()
     }
 }
 
@@ -86,7 +81,7 @@ impl Shared {
     pub(super) fn leave_last(&mut self) {
         let Some(last) = self.last.take().filter(|last| Arc::strong_count(last) > 1) else { return };
         // Without it, whoever waits for the stream waits for its context.
-        *last.lock() = self.last_event().ok();
+        *last.event.lock() = self.last_event().ok();
     }
 
     fn last_event(&self) -> Result<Event> {
