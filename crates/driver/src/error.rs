@@ -8,7 +8,6 @@ use std::borrow::Cow;
 use std::fmt;
 
 use curium_sys::{CUresult, Function, LoadError, MissingFunction};
-use thiserror::Error as ThisError;
 
 pub use self::code::ErrorClass;
 use crate::Driver;
@@ -18,29 +17,23 @@ use crate::release::discard;
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
 /// Why an operation failed.
-#[derive(Debug, ThisError)]
+#[derive(Debug)]
 #[non_exhaustive]
 pub enum Error {
     /// No CUDA driver could be loaded.
-    #[error(transparent)]
-    Load(#[from] Box<LoadError>),
+    Load(Box<LoadError>),
     /// A function of the driver returned an error.
-    #[error(transparent)]
-    Call(#[from] Box<CallError>),
+    Call(Box<CallError>),
     /// The driver lacks a function, mostly because it is too old.
-    #[error(transparent)]
-    Missing(#[from] MissingFunction),
+    Missing(MissingFunction),
     /// An argument was refused before the driver was called.
-    #[error(transparent)]
-    Argument(#[from] Box<ArgumentError>),
+    Argument(Box<ArgumentError>),
     /// A function that the driver called for you panicked.
-    #[error(transparent)]
-    Panic(#[from] Box<PanicError>),
+    Panic(Box<PanicError>),
 }
 
 /// A function that the driver called for you panicked.
-#[derive(Debug, ThisError)]
-#[error("a host function panicked: {message}")]
+#[derive(Debug)]
 #[non_exhaustive]
 pub struct PanicError {
     /// What the panic said; empty if it was no text.
@@ -59,8 +52,7 @@ impl PanicError {
 }
 
 /// An argument was refused before the driver was called.
-#[derive(Debug, ThisError)]
-#[error("{operation}: {reason}")]
+#[derive(Debug)]
 #[non_exhaustive]
 pub struct ArgumentError {
     /// The operation that was asked for, such as `Kernel::launch`.
@@ -162,6 +154,17 @@ impl Error {
         self
     }
 
+    /// The error itself, which this one passes on in its own words.
+    fn inner(&self) -> &(dyn std::error::Error + 'static) {
+        match self {
+            Self::Load(error) => &**error,
+            Self::Call(error) => &**error,
+            Self::Missing(error) => error,
+            Self::Argument(error) => &**error,
+            Self::Panic(error) => &**error,
+        }
+    }
+
     /// Adds what the driver's compiler wrote.
     #[cold]
     pub(crate) fn with_log(mut self, log: &str) -> Self {
@@ -179,6 +182,46 @@ impl CallError {
         Self { function, code, name, description, subject: Cow::Borrowed(""), log: None, hint }
     }
 }
+
+impl fmt::Display for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self.inner(), formatter)
+    }
+}
+
+impl std::error::Error for Error {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        self.inner().source()
+    }
+}
+
+impl From<MissingFunction> for Error {
+    fn from(error: MissingFunction) -> Self {
+        Self::Missing(error)
+    }
+}
+
+impl From<Box<LoadError>> for Error {
+    fn from(error: Box<LoadError>) -> Self {
+        Self::Load(error)
+    }
+}
+
+impl fmt::Display for PanicError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "a host function panicked: {}", self.message)
+    }
+}
+
+impl std::error::Error for PanicError {}
+
+impl fmt::Display for ArgumentError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.operation, self.reason)
+    }
+}
+
+impl std::error::Error for ArgumentError {}
 
 impl fmt::Display for CallError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -7,9 +7,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use parking_lot::Mutex;
-
 use crate::capture_mode::relaxed;
+use crate::lock::Mutex;
 use crate::watch::{self, Identity, Pace, Waiter};
 use crate::{Event, PooledEvent, Result, Stream};
 

@@ -17,8 +17,8 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use curium_sys::CUevent_flags;
-use parking_lot::Mutex;
 
+use crate::lock::Mutex;
 use crate::{Event, EventFlags, Result, Stream};
 
 /// The uses of one piece of memory that a later use may have to wait for.

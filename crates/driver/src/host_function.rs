@@ -8,9 +8,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use parking_lot::Mutex;
-
 use crate::error::PanicError;
+use crate::lock::Mutex;
 use crate::watch::{self, Pace, Waiter};
 use crate::{Error, Event, PooledEvent, Result, Stream};
 

@@ -67,6 +67,8 @@ mod kernel;
 mod launch;
 mod library;
 mod linker;
+#[doc(hidden)]
+pub mod lock;
 mod module;
 #[cfg(feature = "nvtx")]
 mod nvtx;

@@ -4,10 +4,12 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+#[cfg(not(miri))]
+use std::time::{Duration, Instant};
 
 use curium_sys::CUresult;
-use parking_lot::{Mutex, RwLock};
 
+use crate::lock::{Mutex, RwLock};
 use crate::{Error, Result};
 
 /// Is told of every failure in a drop. See [`set_drop_observer`].
@@ -20,7 +22,7 @@ static BACKGROUND: Mutex<()> = Mutex::new(());
 
 /// How long the exit of the process waits for the call of a background thread to return.
 #[cfg(not(miri))]
-const EXIT_PATIENCE: std::time::Duration = std::time::Duration::from_secs(1);
+const EXIT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// Has `observer` told of every failure in a drop, in place of the observer before it; `None` ends that.
 ///
@@ -106,7 +108,10 @@ pub(crate) fn watch_for_exit() {
 extern "C" fn on_exit() {
     EXITING.store(true, Ordering::Release);
     // Whoever holds the lock is in the driver, which must not end under its feet.
-    drop(BACKGROUND.try_lock_for(EXIT_PATIENCE));
+    let deadline = Instant::now() + EXIT_PATIENCE;
+    while BACKGROUND.try_lock().is_none() && Instant::now() < deadline {
+        std::thread::sleep(Duration::from_millis(1));
+    }
 }
 
 // SAFETY: `atexit` of the C library has this signature; the handler only stores a flag.

@@ -16,9 +16,9 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use curium_sys::{CUresult, Function};
-use parking_lot::Mutex;
 
 use self::clock::Clock;
+use crate::lock::Mutex;
 use crate::{Call, CallObserver, CallObserverGuard, PooledEvent, Result, Stream, observe_calls};
 
 /// Records the calls of the driver, and the work of streams that is put into [`Trace::on_stream`], until it is written.

@@ -28,9 +28,8 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
-
 use crate::capture_mode::relaxed;
+use crate::lock::{Condvar, Mutex};
 use crate::release::{contain, unless_exiting};
 use crate::{Error, Event, Result, Stream, call};
 
@@ -193,11 +192,15 @@ fn run() {
             due.into_iter().for_each(|(identity, waiter)| look_after(identity, waiter));
             table = WATCH.table.lock();
         } else if let Some(Reverse((time, _))) = table.agenda.peek() {
-            let time = *time;
-            WATCH.changed.wait_until(&mut table, time);
-        } else if WATCH.changed.wait_for(&mut table, LINGER).timed_out() && table.is_idle() {
-            table.is_running = false;
-            return;
+            let pause = time.saturating_duration_since(Instant::now());
+            (table, _) = WATCH.changed.wait_for(table, pause);
+        } else {
+            let is_over;
+            (table, is_over) = WATCH.changed.wait_for(table, LINGER);
+            if is_over && table.is_idle() {
+                table.is_running = false;
+                return;
+            }
         }
     }
 }

@@ -6,9 +6,9 @@ use std::marker::PhantomData;
 
 use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 use curium_driver::hazard::Accesses;
+use curium_driver::lock::Mutex;
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Argument, DevicePointer, Driver, Error, Result, Stream, call, release};
-use parking_lot::Mutex;
 
 use crate::size;
 

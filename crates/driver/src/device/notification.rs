@@ -13,10 +13,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use curium_sys::{CUasyncCallbackEntry_st, CUasyncCallbackHandle, CUasyncNotificationInfo, CUasyncNotificationType};
-use parking_lot::Mutex;
 
 use crate::call;
 use crate::handle::Handle;
+use crate::lock::Mutex;
 use crate::release::{is_exiting, release};
 use crate::{Device, Error, Result};
 

@@ -5,8 +5,7 @@ use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
+use crate::lock::Mutex;
 use crate::{Context, Event, EventFlags, Result};
 
 /// Hands out events of one context and takes them back, so that none is created or destroyed on a hot path. Clones are cheap

@@ -6,8 +6,7 @@ use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use parking_lot::Mutex;
-
+use crate::lock::Mutex;
 use crate::{Context, Result, Stream, StreamOptions};
 
 /// Hands out streams of one context and takes them back. Creating a stream is slow, and destroying one while other threads are in the
