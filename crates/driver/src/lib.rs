@@ -100,7 +100,7 @@ pub use self::device::{
     NotificationListener, NumaConfig, PeerLink, RdmaFlushOptions, RdmaWritesOrdering, Topology, TopologyDevice,
 };
 pub use self::driver::Driver;
-pub use self::error::{ArgumentError, CallError, Error, ErrorClass, PanicError, Result};
+pub use self::error::{ArgumentError, CallError, Error, ErrorClass, OutOfMemoryError, PanicError, Result};
 pub use self::event::{Event, EventFlags, EventPool, IpcEventHandle, PooledEvent, RecordFlags};
 pub use self::finished::Finished;
 pub use self::global::Global;
@@ -126,6 +126,8 @@ pub use self::resource::{
     Multiprocessors, Partition, Partitioning, SplitFlags, WorkQueue, WorkQueueConfig, WorkQueueScope,
 };
 pub use self::signature::{Argument, Arguments, ByValue, Parameter, Signature};
+#[doc(hidden)]
+pub use self::stream::WeakStream;
 pub use self::stream::{
     AccessPolicyWindow, AccessProperty, AttachMode, MemoryOperation, MemorySyncDomain, MemorySyncDomainMap,
     PooledStream, Stream, StreamFlags, StreamOptions, StreamPool, SynchronizationPolicy, WaitCondition,
