@@ -67,6 +67,8 @@ pub struct Kernel {
     pub max_threads_per_block: Option<u32>,
     /// The block that the kernel insists on.
     pub required_block: Option<[u32; 3]>,
+    /// The cluster that the kernel insists on.
+    pub required_cluster: Option<[u32; 3]>,
     /// Index of the kernel's function.
     pub(crate) function: u32,
 }
@@ -153,6 +155,8 @@ pub(crate) struct Function {
     pub(crate) local_size: u64,
     pub(crate) calls: Vec<CallSite>,
     pub(crate) branch_tables: Vec<Vec<u32>>,
+    /// Rows of instructions that have more operands than an `Op` holds.
+    pub(crate) row_lists: Vec<Vec<u32>>,
     /// Offsets in local memory and sizes of the parameters.
     pub(crate) params: Vec<(u64, u64)>,
     /// Offsets in local memory and sizes of the results.

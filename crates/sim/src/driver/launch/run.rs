@@ -19,6 +19,7 @@ impl Launch {
             kernel,
             grid: self.shape.grid,
             block: self.shape.block,
+            cluster: [1; 3],
             dynamic_shared: self.shape.dynamic_shared,
             params: &self.parameters,
             globals: &self.globals,

@@ -114,6 +114,7 @@ impl Lowerer<'_> {
         let (run, d) = match slot {
             Slot::Word(row) => (load::<u32, u32>(), row),
             Slot::Double(row) => (load::<u64, u64>(), row),
+            Slot::Quad(_) => return Err(Refusal("registers of 128 bits cannot be passed".into())),
             Slot::Predicate(_) => return Err(Refusal("predicates cannot be passed".into())),
         };
         self.push(Op { d, imm: offset, space: Space::Frame, ..Op::new(run) });
@@ -125,6 +126,7 @@ impl Lowerer<'_> {
         let (run, b) = match slot {
             Slot::Word(row) => (store::<u32, u32>(), row),
             Slot::Double(row) => (store::<u64, u64>(), row),
+            Slot::Quad(_) => return Err(Refusal("registers of 128 bits cannot be passed".into())),
             Slot::Predicate(_) => return Err(Refusal("predicates cannot be passed".into())),
         };
         self.push(Op { b, imm: offset, space: Space::Frame, ..Op::new(run) });

@@ -1,10 +1,15 @@
 //! Whole programs, from PTX text to memory.
 
 mod arithmetic;
+mod asynchronous;
 mod atomics;
+mod bits;
 mod calls;
+mod clusters;
+mod conversions;
 mod divergence;
 mod faults;
+mod halves;
 mod kernels;
 mod memory;
 mod warps;
@@ -27,6 +32,7 @@ pub(super) struct Bench {
     pub(super) schedule: Schedule,
     pub(super) workers: usize,
     pub(super) dynamic_shared: u32,
+    pub(super) cluster: [u32; 3],
 }
 
 impl Bench {
@@ -50,7 +56,7 @@ impl Bench {
                 memory.write(address - BASE + relocation.offset, &[value]);
             }
         }
-        Self { program, memory, globals, schedule: Schedule::InOrder, workers: 1, dynamic_shared: 0 }
+        Self { program, memory, globals, schedule: Schedule::InOrder, workers: 1, dynamic_shared: 0, cluster: [1; 3] }
     }
 
     /// A program of one kernel `main` with one pointer parameter `p`, which is in `%p`.
@@ -70,6 +76,7 @@ impl Bench {
             kernel: self.program.kernel("main").expect("the program has a kernel `main`"),
             grid,
             block,
+            cluster: self.cluster,
             dynamic_shared: self.dynamic_shared,
             params,
             globals: &self.globals,
