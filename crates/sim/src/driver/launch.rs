@@ -3,6 +3,7 @@
 mod attribute;
 mod parameters;
 mod run;
+mod runtime;
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use curium_sys::{CUdevice_attribute, CUfunc_st, CUlaunchConfig, CUresult, CUstream_st};
 
 use self::parameters::Arguments;
+pub(crate) use self::runtime::KernelHeap;
 use crate::argument::{ConstPointer, Pointer};
 use crate::driver::function::Subject;
 use crate::driver::{Context, Driver, Result, State};
@@ -23,6 +25,7 @@ struct Launch {
     parameters: Box<[u8]>,
     globals: Arc<[u64]>,
     device: usize,
+    context: Id<Context>,
 }
 
 /// How a kernel is launched.
@@ -117,7 +120,7 @@ impl Driver {
         self.check_shape(&subject, &shape)?;
         let parameters = arguments.collect(subject.kernel()?)?;
         let device = state.usable(context)?.device;
-        let launch = Launch { subject, shape, parameters, globals, device };
+        let launch = Launch { subject, shape, parameters, globals, device, context };
         self.queue(&mut state, stream, Work::Device(Box::new(move |driver| launch.run(driver))));
         Ok(())
     }

@@ -10,6 +10,7 @@ use super::fault::{Fault, FaultKind};
 use super::frame::Layout;
 use super::memory::Memory;
 use super::program::{Kernel, Late, Program};
+use super::runtime::Runtime;
 use super::worker::Worker;
 
 /// Blocks in the largest cluster of any device.
@@ -36,6 +37,8 @@ pub struct Launch<'a> {
     pub globals: &'a [u64],
     /// Device memory.
     pub memory: &'a dyn Memory,
+    /// What kernels can ask of the host.
+    pub runtime: &'a dyn Runtime,
     /// The device that is simulated.
     pub device: &'a DeviceModel,
     /// Host threads to use; at least one runs.
@@ -103,6 +106,7 @@ pub(crate) struct Prepared<'a> {
     pub(crate) shared_size: u32,
     pub(crate) params: &'a [u8],
     pub(crate) memory: &'a dyn Memory,
+    pub(crate) runtime: &'a dyn Runtime,
     pub(crate) device: &'a DeviceModel,
     /// Register files of every function.
     pub(crate) layouts: Vec<Layout>,
@@ -166,6 +170,7 @@ impl<'a> Prepared<'a> {
             shared_size,
             params: launch.params,
             memory: launch.memory,
+            runtime: launch.runtime,
             device: launch.device,
             layouts: Vec::new(),
             started: Instant::now(),

@@ -13,11 +13,14 @@ mod float;
 mod flow;
 mod function;
 mod integer;
+mod matrix;
+mod matrix_memory;
 mod module;
 mod moves;
 mod packed;
 mod select;
 mod set;
+mod system;
 mod variables;
 mod warp;
 
