@@ -196,7 +196,7 @@ impl<'a> Prepared<'a> {
         let refusals = [
             (launch.grid.contains(&0) || launch.block.contains(&0), "grid or block is empty"),
             (
-                self.cluster.contains(&0) || (0..3).any(|axis| launch.grid[axis] % self.cluster[axis] != 0),
+                self.cluster.contains(&0) || (0..3).any(|axis| !launch.grid[axis].is_multiple_of(self.cluster[axis])),
                 "grid is not made of whole clusters",
             ),
             (self.cluster_size() > MOST_BLOCKS_IN_CLUSTER, "cluster has more blocks than the device allows"),
