@@ -25,7 +25,7 @@ pub enum Error {
     /// A function of the driver returned an error.
     Call(Box<CallError>),
     /// The driver lacks a function, mostly because it is too old.
-    Missing(MissingFunction),
+    Missing(Box<MissingFunction>),
     /// An argument was refused before the driver was called.
     Argument(Box<ArgumentError>),
     /// A function that the driver called for you panicked.
@@ -159,7 +159,7 @@ impl Error {
         match self {
             Self::Load(error) => &**error,
             Self::Call(error) => &**error,
-            Self::Missing(error) => error,
+            Self::Missing(error) => &**error,
             Self::Argument(error) => &**error,
             Self::Panic(error) => &**error,
         }
@@ -197,7 +197,7 @@ impl std::error::Error for Error {
 
 impl From<MissingFunction> for Error {
     fn from(error: MissingFunction) -> Self {
-        Self::Missing(error)
+        Self::Missing(Box::new(error))
     }
 }
 
