@@ -5,6 +5,8 @@
 //!   the buffer's own stream costs no driver call, readers do not wait for each other, and a writer or the end of the buffer waits
 //!   for all of them, on the device.
 //! - [`PinnedBuffer`] is memory of the host that the device reads and writes directly.
+//! - A [`Resource`] is where device memory comes from: [`StreamOrdered`] is the device's current pool, [`Plain`] is memory of no
+//!   pool.
 //!
 //! Lengths are in elements, and sizes called `bytes` in bytes. What may be copied is bounded with `bytemuck`'s traits:
 //! [`NoUninit`] for elements that go to the device, and [`AnyBitPattern`] for those that come back, since a kernel may leave any
@@ -32,9 +34,11 @@
 
 mod device_buffer;
 mod pinned_buffer;
+mod resource;
 mod size;
 
 pub use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 
 pub use self::device_buffer::DeviceBuffer;
 pub use self::pinned_buffer::{PinnedBuffer, PinnedFlags};
+pub use self::resource::{Plain, Resource, StreamOrdered};

@@ -39,6 +39,7 @@ mod peer;
 mod pinned_buffer;
 mod primary_context;
 mod release;
+mod resource;
 mod sticky;
 mod stream;
 mod stream_attribute;
