@@ -11,6 +11,9 @@
 //!    reads the count *before* it is recorded: so a tail that has counted a ticket comes behind its work, whichever threads the
 //!    two happen on. A stream remembers which count it has waited for, and waits for no use twice.
 //! 6. A use is noted while the memory is borrowed, so that nobody who would have to wait for it can miss it.
+//! 7. Parts of one piece that are borrowed apart are uses of the whole: they wait for each other. They may be put on streams by
+//!    several threads at once, though, each between the waits of another and its note; so a note of a part forgets only what its
+//!    stream is known to have waited for.
 //!
 //! Streams are told apart by their identity and never by their handle, which drivers reuse.
 
@@ -34,11 +37,14 @@ pub struct Accesses {
     /// The ticket of the last use on the writer's stream.
     used: u64,
     /// The reads since the last write on other streams, one for each.
-    readers: Vec<Read>,
+    readers: Vec<Use>,
+    /// The writes of other parts on other streams that the last write has not waited for, one for each.
+    writers: Vec<Use>,
 }
 
+/// The last use on a stream.
 #[derive(Debug)]
-struct Read {
+struct Use {
     stream: Stream,
     ticket: u64,
 }
@@ -68,7 +74,7 @@ impl Accesses {
     #[must_use]
     pub fn allocated(stream: &Stream) -> Self {
         let ticket = stream.tail().ticket();
-        Self { writer: stream.clone(), written: ticket, used: ticket, readers: Vec::new() }
+        Self { writer: stream.clone(), written: ticket, used: ticket, readers: Vec::new(), writers: Vec::new() }
     }
 
     /// Has `stream` wait for what a read must wait for.
@@ -77,7 +83,8 @@ impl Accesses {
     ///
     /// Whatever the driver returns for an event. The read must not take place then.
     pub fn before_read(&self, stream: &Stream) -> Result<()> {
-        wait(stream, &self.writer, self.written)
+        wait(stream, &self.writer, self.written)?;
+        wait_for_all(stream, &self.writers)
     }
 
     /// Notes a read that was put on `stream`.
@@ -85,10 +92,8 @@ impl Accesses {
         let ticket = stream.tail().ticket();
         if self.writer == *stream {
             self.used = ticket;
-        } else if let Some(read) = self.readers.iter_mut().find(|read| read.stream == *stream) {
-            read.ticket = ticket;
         } else {
-            self.readers.push(Read { stream: stream.clone(), ticket });
+            note(&mut self.readers, stream, ticket);
         }
     }
 
@@ -99,10 +104,11 @@ impl Accesses {
     /// Whatever the driver returns for an event. The write must not take place then.
     pub fn before_write(&self, stream: &Stream) -> Result<()> {
         wait(stream, &self.writer, self.used)?;
-        self.readers.iter().try_for_each(|read| wait(stream, &read.stream, read.ticket))
+        wait_for_all(stream, &self.readers)?;
+        wait_for_all(stream, &self.writers)
     }
 
-    /// Notes a write that was put on `stream`.
+    /// Notes a write that was put on `stream` while the whole memory was borrowed exclusively.
     pub fn after_write(&mut self, stream: &Stream) {
         let ticket = stream.tail().ticket();
         if self.writer != *stream {
@@ -111,6 +117,30 @@ impl Accesses {
         self.written = ticket;
         self.used = ticket;
         self.readers.clear();
+        self.writers.clear();
+    }
+
+    /// Notes a write of a part that was put on `stream` while other parts were borrowed by others.
+    pub fn after_partial_write(&mut self, stream: &Stream) {
+        if self.writer != *stream {
+            let before = std::mem::replace(&mut self.writer, stream.clone());
+            note(&mut self.writers, &before, self.used);
+        }
+        // Before the ticket is taken: a tail that has counted it is recorded behind those waits then.
+        self.forget_waited_for(stream);
+        let ticket = stream.tail().ticket();
+        self.written = ticket;
+        self.used = ticket;
+    }
+
+    /// Waits on the host until every write is done.
+    ///
+    /// # Errors
+    ///
+    /// The error of any work that failed before; every stream is waited for all the same.
+    pub fn synchronize_writes(&self) -> Result<()> {
+        let streams = std::iter::once(&self.writer).chain(self.writers.iter().map(|write| &write.stream));
+        streams.map(Stream::synchronize).fold(Ok(()), Result::and)
     }
 
     /// Waits on the host until every use is done.
@@ -119,8 +149,15 @@ impl Accesses {
     ///
     /// The error of any work that failed before; every stream is waited for all the same.
     pub fn synchronize(&self) -> Result<()> {
-        let streams = std::iter::once(&self.writer).chain(self.readers.iter().map(|read| &read.stream));
-        streams.map(Stream::synchronize).fold(Ok(()), Result::and)
+        let others = self.readers.iter().chain(&self.writers).map(|other| &other.stream);
+        std::iter::once(&self.writer).chain(others).map(Stream::synchronize).fold(Ok(()), Result::and)
+    }
+
+    /// Drops the uses that come before all work that is on `stream` from now on: who waits for that waits for them as well.
+    fn forget_waited_for(&mut self, stream: &Stream) {
+        let is_ahead = |other: &Use| other.stream != *stream && !has_waited(stream, &other.stream, other.ticket);
+        self.readers.retain(is_ahead);
+        self.writers.retain(is_ahead);
     }
 }
 
@@ -142,6 +179,24 @@ impl Tail {
         waiting.wait_event(event)?;
         Ok(count)
     }
+}
+
+/// Makes the use with this ticket the last one on its stream.
+fn note(uses: &mut Vec<Use>, stream: &Stream, ticket: u64) {
+    match uses.iter_mut().find(|known| known.stream == *stream) {
+        Some(known) => known.ticket = ticket,
+        None => uses.push(Use { stream: stream.clone(), ticket }),
+    }
+}
+
+fn wait_for_all(waiting: &Stream, uses: &[Use]) -> Result<()> {
+    uses.iter().try_for_each(|other| wait(waiting, &other.stream, other.ticket))
+}
+
+/// Whether `waiting` is known to have waited for the use of `stream` with this ticket.
+fn has_waited(waiting: &Stream, stream: &Stream, ticket: u64) -> bool {
+    let waited = waiting.tail().waited.lock();
+    waited.iter().any(|known| known.stream == stream.identity() && known.count >= ticket)
 }
 
 /// Has `waiting` wait for the use of `stream` with this ticket, unless it has done so.
