@@ -32,13 +32,16 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod cache;
 mod device_buffer;
 mod pinned_buffer;
 mod resource;
 mod size;
+mod staging;
 
 pub use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 
 pub use self::device_buffer::DeviceBuffer;
 pub use self::pinned_buffer::{PinnedBuffer, PinnedFlags};
 pub use self::resource::{Plain, Resource, StreamOrdered};
+pub use self::staging::{Staging, StagingOptions};

@@ -31,6 +31,7 @@ mod stream;
 mod stream_attribute;
 mod stream_memory_operation;
 mod symbol;
+mod virtual_memory;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};

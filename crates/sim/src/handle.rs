@@ -23,6 +23,7 @@ pub(crate) enum Kind {
     Descriptor,
     Listener,
     Link,
+    Physical,
 }
 
 /// What the driver keeps behind a handle.
@@ -87,6 +88,11 @@ impl<T> Id<T> {
     /// The handle that a number stands for.
     pub(crate) fn from_number(number: u64) -> Self {
         Self(number, PhantomData)
+    }
+
+    /// The number that a handle is, for those that C does not know as pointers.
+    pub(crate) fn number(self) -> u64 {
+        self.0
     }
 }
 

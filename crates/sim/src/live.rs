@@ -33,6 +33,12 @@ pub struct LiveHandles {
     pub managed_allocations: u64,
     /// Ranges of host memory that are registered.
     pub registrations: u64,
+    /// Reserved ranges of addresses.
+    pub address_ranges: u64,
+    /// Pieces of physical memory that have a handle or a mapping.
+    pub physical_allocations: u64,
+    /// Mappings of physical memory.
+    pub mappings: u64,
 }
 
 impl LiveHandles {
@@ -48,7 +54,7 @@ impl LiveHandles {
         self.total() == 0
     }
 
-    fn counts(&self) -> [(&'static str, u64); 12] {
+    fn counts(&self) -> [(&'static str, u64); 15] {
         [
             ("contexts", self.contexts),
             ("streams", self.streams),
@@ -62,6 +68,9 @@ impl LiveHandles {
             ("host allocations", self.host_allocations),
             ("managed allocations", self.managed_allocations),
             ("registrations", self.registrations),
+            ("address ranges", self.address_ranges),
+            ("physical allocations", self.physical_allocations),
+            ("mappings", self.mappings),
         ]
     }
 }

@@ -4,12 +4,19 @@
 //! its own address, as unified addressing has it. Every use of an address is checked against the bytes that were asked for.
 
 mod allocation;
+#[cfg(all(target_os = "linux", not(miri)))]
+mod backing;
 mod heap;
+#[cfg(all(target_os = "linux", not(miri)))]
+mod mapping;
+#[cfg(not(all(target_os = "linux", not(miri))))]
+mod no_backing;
 mod pool;
 mod ranges;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod reserved;
 mod transfer;
+mod virtual_memory;
 
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -17,11 +24,17 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use curium_sys::CUresult;
 
 pub(crate) use self::allocation::{Allocation, HostPtr, Owner, Purpose};
+#[cfg(all(target_os = "linux", not(miri)))]
+use self::backing::{Backing, LABEL_WORDS, Label, Reservation};
 pub(crate) use self::heap::Heap;
+#[cfg(not(all(target_os = "linux", not(miri))))]
+use self::no_backing::{Backing, LABEL_WORDS, Label, Reservation};
 pub(crate) use self::pool::Pool;
 #[cfg(all(target_os = "linux", not(miri)))]
 use self::reserved::Reserved as Space;
 pub(crate) use self::transfer::{End, Fill};
+use self::virtual_memory::VirtualMemory;
+pub(crate) use self::virtual_memory::{GRANULARITY, Location, Physical, Properties, READ, WRITE};
 use crate::Error;
 use crate::config::Config;
 use crate::driver::{Context, Result};
@@ -60,7 +73,14 @@ pub(crate) struct Records {
     pub(crate) current_pools: Vec<Id<Pool>>,
     /// The bytes that are allocated on each device outside of pools.
     used: Vec<u64>,
+    virtual_memory: VirtualMemory,
     last_id: u64,
+}
+
+/// The memory of a driver as the kernels of one device reach it.
+pub(crate) struct View<'a> {
+    memory: &'a Memory,
+    device: usize,
 }
 
 impl Memory {
@@ -74,6 +94,7 @@ impl Memory {
             current_pools: default_pools.clone(),
             default_pools,
             used: vec![0; config.devices as usize],
+            virtual_memory: VirtualMemory::new(),
             last_id: 0,
         };
         // Twice the budget, so that addresses of freed memory are not soon used again.
@@ -131,9 +152,9 @@ impl Memory {
         self.read().find(address).cloned()
     }
 
-    /// Whether `size` bytes from `address` on lie in one allocation.
+    /// Whether `size` bytes from `address` on lie in one allocation, or in mappings without a gap that a device may use.
     pub(crate) fn contains(&self, address: u64, size: u64) -> bool {
-        self.read().find(address).is_some_and(|allocation| allocation.contains(address, size))
+        self.read().contains(address, size)
     }
 
     /// Whether `address` is in memory that was allocated in stream order.
@@ -143,7 +164,7 @@ impl Memory {
 
     /// Whether `address` is one that only device memory can have.
     pub(crate) fn is_device_address(&self, address: u64) -> bool {
-        self.space.owns(address)
+        self.space.owns(address) || self.read().virtual_memory.is_reserved(address)
     }
 
     /// Takes an allocation out of the caller's hands, if it starts at `address` and may be freed in this way; what is queued
@@ -188,13 +209,19 @@ impl Memory {
         for allocation in records.allocations.values().filter(|allocation| !allocation.is_condemned) {
             match allocation.purpose {
                 Purpose::Device | Purpose::Pool(_) => live.device_allocations += 1,
-                Purpose::Module | Purpose::ManagedVariable => {}
+                Purpose::Module | Purpose::ManagedVariable | Purpose::Mapped(_) => {}
                 Purpose::Pinned { .. } => live.host_allocations += 1,
                 Purpose::Managed => live.managed_allocations += 1,
                 Purpose::Registered { .. } => live.registrations += 1,
             }
         }
         live.pools = records.pools.iter().filter(|(_, pool)| !pool.is_default && !pool.is_retired).count() as u64;
+        [live.address_ranges, live.physical_allocations, live.mappings] = records.virtual_memory.counts();
+    }
+
+    /// The memory as the kernels of a device reach it.
+    pub(crate) fn seen_by(&self, device: usize) -> View<'_> {
+        View { memory: self, device }
     }
 
     fn give_back(&self, allocation: &Allocation) {
@@ -205,7 +232,7 @@ impl Memory {
             Purpose::Pinned { .. } | Purpose::Managed | Purpose::ManagedVariable => {
                 self.heap.release(allocation.base, allocation.size, allocation.host);
             }
-            Purpose::Registered { .. } => {}
+            Purpose::Registered { .. } | Purpose::Mapped(_) => {}
         }
     }
 }
@@ -219,13 +246,14 @@ impl Drop for Memory {
 }
 
 // SAFETY: a segment is an allocation. Its bytes stay mapped until it is freed, which happens behind the work that was queued
-// before; of reserved memory even longer. Places in host memory are congruent to device addresses: both start at pages.
+// before; of reserved and mapped memory even longer. Places in host memory are congruent to device addresses: both start at pages.
 // A kernel and a copy that race are a race of the program that queued them without an order.
-unsafe impl exec::Memory for Memory {
+unsafe impl exec::Memory for View<'_> {
     fn segment(&self, address: u64) -> Option<Segment> {
-        let records = self.read();
-        let found = records.find(address)?;
-        Some(Segment { base: found.base, size: found.size, host: found.host.0 })
+        let records = self.memory.read();
+        let found = records.find(address).filter(|found| records.allows(found, Some(self.device), READ))?;
+        let writable = records.allows(found, Some(self.device), WRITE);
+        Some(Segment { base: found.base, size: found.size, host: found.host.0, writable })
     }
 }
 
@@ -234,6 +262,21 @@ impl Records {
     pub(crate) fn find(&self, address: u64) -> Option<&Allocation> {
         let (_, allocation) = self.allocations.range(..=address).next_back()?;
         (address < allocation.end()).then_some(allocation)
+    }
+
+    fn contains(&self, address: u64, size: u64) -> bool {
+        let Some(end) = address.checked_add(size) else { return false };
+        let mut next = address;
+        while let Some(found) = self.find(next).filter(|found| self.allows(found, None, READ)) {
+            if end <= found.end() {
+                return true;
+            }
+            if !matches!(found.purpose, Purpose::Mapped(_)) {
+                return false;
+            }
+            next = found.end();
+        }
+        false
     }
 
     fn insert(&mut self, base: u64, size: u64, host: HostPtr, owner: Owner, purpose: Purpose) {
@@ -288,7 +331,8 @@ impl Records {
                 self.drop_if_unused(*pool);
             }
             Purpose::Device | Purpose::Module => self.used[owner.device] -= size.next_multiple_of(ALIGNMENT),
-            Purpose::Pinned { .. } | Purpose::Managed | Purpose::ManagedVariable | Purpose::Registered { .. } => {}
+            Purpose::Pinned { .. } | Purpose::Managed | Purpose::ManagedVariable => {}
+            Purpose::Registered { .. } | Purpose::Mapped(_) => {}
         }
     }
 }

@@ -40,6 +40,7 @@ mod pinned_buffer;
 mod primary_context;
 mod release;
 mod resource;
+mod staging;
 mod sticky;
 mod stream;
 mod stream_attribute;

@@ -26,7 +26,7 @@ unsafe impl Resource for Plain {
             let mut raw: CUdeviceptr = 0;
             // SAFETY: `raw` is a valid place for the answer, and the context is current.
             let result = unsafe { call!(driver, cuMemAlloc_v2(&raw mut raw, bytes)) };
-            result.map_err(|error| error.about(format!("{bytes} bytes")))?;
+            result.map_err(|error| error.about(format!("{bytes} bytes")).with_memory_figures(stream, bytes, None))?;
             Ok(DevicePointer::from_raw(raw))
         })
     }

@@ -25,7 +25,7 @@ unsafe impl Resource for StreamOrdered {
         let mut raw: CUdeviceptr = 0;
         // SAFETY: `raw` is a valid place for the answer, and the stream is live.
         let result = unsafe { call!(stream.driver(), cuMemAllocAsync(&raw mut raw, bytes, stream.as_raw())) };
-        result.map_err(|error| error.about(format!("{bytes} bytes")))?;
+        result.map_err(|error| error.about(format!("{bytes} bytes")).with_memory_figures(stream, bytes, None))?;
         Ok(DevicePointer::from_raw(raw))
     }
 

@@ -22,6 +22,7 @@ struct Launch {
     shape: Shape,
     parameters: Box<[u8]>,
     globals: Arc<[u64]>,
+    device: usize,
 }
 
 /// How a kernel is launched.
@@ -115,7 +116,8 @@ impl Driver {
         let (subject, globals) = self.subject_in(&mut state, function, context)?;
         self.check_shape(&subject, &shape)?;
         let parameters = arguments.collect(subject.kernel()?)?;
-        let launch = Launch { subject, shape, parameters, globals };
+        let device = state.usable(context)?.device;
+        let launch = Launch { subject, shape, parameters, globals, device };
         self.queue(&mut state, stream, Work::Device(Box::new(move |driver| launch.run(driver))));
         Ok(())
     }

@@ -9,3 +9,5 @@ mod module;
 mod ptx;
 mod stream;
 mod support;
+#[cfg(target_os = "linux")]
+mod virtual_memory;

@@ -22,7 +22,7 @@ impl Launch {
             dynamic_shared: self.shape.dynamic_shared,
             params: &self.parameters,
             globals: &self.globals,
-            memory: driver.memory(),
+            memory: &driver.memory().seen_by(self.device),
             device: &driver.executor_model(),
             workers: workers as usize,
             schedule: driver.block_order(),
