@@ -53,9 +53,10 @@ fn c_launches(
     y: CUdeviceptr,
     count: u64,
 ) -> Result<(), CUresult> {
-    let launch = api.cuLaunchKernel.expect("the table has a launch");
     let config = LaunchConfig::for_elements(COUNT);
     for _ in 0..count {
+        // SAFETY: `main` put a function there.
+        let launch = unsafe { black_box(api).cuLaunchKernel.unwrap_unchecked() };
         let config = *black_box(&config);
         let (grid, block) = (config.grid, config.block);
         let (kernel, stream, shared) = (black_box(kernel), black_box(stream), config.shared_bytes);
@@ -82,10 +83,9 @@ fn curium_launches(
 ) -> Result<()> {
     let config = LaunchConfig::for_elements(COUNT);
     for _ in 0..count {
-        let config = *black_box(&config);
         let (kernel, stream) = (black_box(kernel), black_box(stream));
         // SAFETY: this launch does nothing.
-        unsafe { kernel.launch(stream, config, (2.0, x, &mut *y, COUNT)) }?;
+        unsafe { kernel.launch(stream, *black_box(&config), (2.0, x, &mut *y, COUNT)) }?;
     }
     Ok(())
 }
