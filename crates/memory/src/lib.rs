@@ -5,6 +5,7 @@
 //!   the buffer's own stream costs no driver call, readers do not wait for each other, and a writer or the end of the buffer waits
 //!   for all of them, on the device.
 //! - [`PinnedBuffer`] is memory of the host that the device reads and writes directly.
+//! - [`virtual_memory`] reserves addresses and maps memory behind them.
 //!
 //! Lengths are in elements, and sizes called `bytes` in bytes. What may be copied is bounded with `bytemuck`'s traits:
 //! [`NoUninit`] for elements that go to the device, and [`AnyBitPattern`] for those that come back, since a kernel may leave any
@@ -30,11 +31,17 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod access;
 mod device_buffer;
+mod location;
 mod pinned_buffer;
 mod size;
+pub mod virtual_memory;
 
 pub use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 
+pub use self::access::MemoryAccess;
 pub use self::device_buffer::DeviceBuffer;
+pub use self::location::MemoryLocation;
 pub use self::pinned_buffer::{PinnedBuffer, PinnedFlags};
+pub use self::virtual_memory::{AddressRange, Mapping, PhysicalMemory};

@@ -46,3 +46,5 @@ mod stream_foreign;
 mod stream_memory_operation;
 mod stream_pool;
 mod trace;
+#[cfg(not(miri))]
+mod virtual_memory;
