@@ -7,7 +7,12 @@ use crate::{Driver, Result};
 
 /// Runs `operation` such that its harmless queries do not invalidate the captures that other threads have begun, which they do
 /// otherwise. What the calling thread captures itself is not protected from it.
-pub(crate) fn relaxed<T>(driver: &Driver, operation: impl FnOnce() -> Result<T>) -> Result<T> {
+///
+/// # Errors
+///
+/// That of `operation`, or whatever the driver returns for a mode.
+#[doc(hidden)]
+pub fn relaxed<T>(driver: &Driver, operation: impl FnOnce() -> Result<T>) -> Result<T> {
     let before = exchange(driver, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED)?;
     let result = operation();
     let restored = exchange(driver, before);

@@ -1,5 +1,6 @@
 //! A context: a device's address space and everything that lives in it.
 
+mod attachment;
 mod config;
 mod create;
 mod event;
@@ -16,6 +17,7 @@ use std::sync::Arc;
 
 use curium_sys::{CUcontext, CUctx_st, CUgreenCtx_st};
 
+use self::attachment::Attachments;
 pub use self::config::{CacheConfig, PriorityRange, RdmaScope, SharedMemoryConfig};
 pub use self::create::{ContextFlags, ContextOptions, GraphicsQueue};
 pub use self::green::{GreenContextFlags, GreenContextOptions};
@@ -72,6 +74,7 @@ struct Shared {
     raw: Handle<CUctx_st>,
     device: Device,
     owned: Owned,
+    attachments: Attachments,
 }
 
 /// What this crate owns of a context.
@@ -88,7 +91,8 @@ enum Owned {
 
 impl Context {
     fn new(raw: CUcontext, device: &Device, owned: Owned) -> Self {
-        Self { shared: Arc::new(Shared { raw: Handle::new(raw), device: device.clone(), owned }) }
+        let (raw, device) = (Handle::new(raw), device.clone());
+        Self { shared: Arc::new(Shared { raw, device, owned, attachments: Attachments::default() }) }
     }
 
     /// The device that this context is on.
@@ -236,6 +240,7 @@ pub struct MemoryInfo {
 
 impl Shared {
     fn destroy(&mut self) -> Result<()> {
+        self.attachments.clear();
         let driver = self.device.driver();
         match &self.owned {
             // SAFETY: this value stands for one retention, which ends here once.

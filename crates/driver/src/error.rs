@@ -2,6 +2,7 @@
 
 mod code;
 mod hint;
+mod out_of_memory;
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -10,6 +11,7 @@ use std::fmt;
 use curium_sys::{CUresult, Function, LoadError, MissingFunction};
 
 pub use self::code::ErrorClass;
+pub use self::out_of_memory::OutOfMemoryError;
 use crate::Driver;
 use crate::release::discard;
 
@@ -24,6 +26,8 @@ pub enum Error {
     Load(Box<LoadError>),
     /// A function of the driver returned an error.
     Call(Box<CallError>),
+    /// Memory was short, on the device or the host: a call's error with the figures.
+    OutOfMemory(Box<OutOfMemoryError>),
     /// The driver lacks a function, mostly because it is too old.
     Missing(MissingFunction),
     /// An argument was refused before the driver was called.
@@ -92,10 +96,7 @@ impl Error {
     /// What the driver returned, if it was called.
     #[must_use]
     pub fn code(&self) -> Option<CUresult> {
-        match self {
-            Self::Call(error) => Some(error.code),
-            _ => None,
-        }
+        self.call().map(|error| error.code)
     }
 
     /// The function of the driver that failed or is missing.
@@ -103,6 +104,7 @@ impl Error {
     pub fn function(&self) -> Option<Function> {
         match self {
             Self::Call(error) => Some(error.function),
+            Self::OutOfMemory(error) => Some(error.call.function),
             Self::Missing(error) => Some(error.function),
             Self::Load(_) | Self::Argument(_) | Self::Panic(_) => None,
         }
@@ -113,6 +115,7 @@ impl Error {
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Call(error) => ErrorClass::of(error.code),
+            Self::OutOfMemory(_) => ErrorClass::Resource,
             Self::Load(_) | Self::Missing(_) => ErrorClass::System,
             Self::Argument(_) | Self::Panic(_) => ErrorClass::Usage,
         }
@@ -135,7 +138,7 @@ impl Error {
     #[cold]
     #[must_use]
     pub fn about(mut self, subject: impl Into<Cow<'static, str>>) -> Self {
-        if let Self::Call(error) = &mut self {
+        if let Some(error) = self.call_mut() {
             error.subject = subject.into();
         }
         self
@@ -146,7 +149,7 @@ impl Error {
     #[cold]
     #[must_use]
     pub fn advised(mut self, hint: impl FnOnce(&CallError) -> Option<Cow<'static, str>>) -> Self {
-        if let Self::Call(error) = &mut self
+        if let Some(error) = self.call_mut()
             && let Some(hint) = hint(error)
         {
             error.hint = Some(hint);
@@ -154,11 +157,29 @@ impl Error {
         self
     }
 
+    /// The call that failed.
+    fn call(&self) -> Option<&CallError> {
+        match self {
+            Self::Call(error) => Some(error),
+            Self::OutOfMemory(error) => Some(&error.call),
+            _ => None,
+        }
+    }
+
+    fn call_mut(&mut self) -> Option<&mut CallError> {
+        match self {
+            Self::Call(error) => Some(error),
+            Self::OutOfMemory(error) => Some(&mut error.call),
+            _ => None,
+        }
+    }
+
     /// The error itself, which this one passes on in its own words.
     fn inner(&self) -> &(dyn std::error::Error + 'static) {
         match self {
             Self::Load(error) => &**error,
             Self::Call(error) => &**error,
+            Self::OutOfMemory(error) => &**error,
             Self::Missing(error) => error,
             Self::Argument(error) => &**error,
             Self::Panic(error) => &**error,
@@ -168,7 +189,7 @@ impl Error {
     /// Adds what the driver's compiler wrote.
     #[cold]
     pub(crate) fn with_log(mut self, log: &str) -> Self {
-        if let Self::Call(error) = &mut self {
+        if let Some(error) = self.call_mut() {
             error.log = (!log.is_empty()).then(|| log.into());
         }
         self

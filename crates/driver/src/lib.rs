@@ -85,6 +85,8 @@ pub use curium_sys as sys;
 pub use curium_sys::{CudaVersion, Function};
 
 pub use self::call_spans::CallSpans;
+#[doc(hidden)]
+pub use self::capture_mode::relaxed;
 pub use self::checkpoint::{CheckpointProcess, Checkpointed, Locked, ProcessState, Running};
 pub use self::context::{
     CacheConfig, Context, ContextFlags, ContextKind, ContextOptions, GraphicsQueue, GreenContextFlags,
@@ -98,7 +100,7 @@ pub use self::device::{
     NotificationListener, NumaConfig, PeerLink, RdmaFlushOptions, RdmaWritesOrdering, Topology, TopologyDevice,
 };
 pub use self::driver::Driver;
-pub use self::error::{ArgumentError, CallError, Error, ErrorClass, PanicError, Result};
+pub use self::error::{ArgumentError, CallError, Error, ErrorClass, OutOfMemoryError, PanicError, Result};
 pub use self::event::{Event, EventFlags, EventPool, IpcEventHandle, PooledEvent, RecordFlags};
 pub use self::finished::Finished;
 pub use self::global::Global;
@@ -124,6 +126,8 @@ pub use self::resource::{
     Multiprocessors, Partition, Partitioning, SplitFlags, WorkQueue, WorkQueueConfig, WorkQueueScope,
 };
 pub use self::signature::{Argument, Arguments, ByValue, Parameter, Signature};
+#[doc(hidden)]
+pub use self::stream::WeakStream;
 pub use self::stream::{
     AccessPolicyWindow, AccessProperty, AttachMode, MemoryOperation, MemorySyncDomain, MemorySyncDomainMap,
     PooledStream, Stream, StreamFlags, StreamOptions, StreamPool, SynchronizationPolicy, WaitCondition,

@@ -4,6 +4,7 @@ mod attribute;
 mod foreign;
 mod memory_operation;
 mod pool;
+mod weak;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,6 +19,8 @@ pub use self::attribute::{
 use self::foreign::Ownership;
 pub use self::memory_operation::{AttachMode, MemoryOperation, WaitCondition};
 pub use self::pool::{PooledStream, StreamPool};
+use self::weak::Last;
+pub use self::weak::WeakStream;
 
 use crate::call;
 use crate::handle::Handle;
@@ -68,6 +71,8 @@ struct Shared {
     tail: Tail,
     /// Events that mark points for those who wait without blocking.
     markers: OnceLock<EventPool>,
+    /// What those who watch the stream find when it is gone.
+    last: OnceLock<Arc<Last>>,
 }
 
 impl StreamOptions {
@@ -261,12 +266,6 @@ impl Stream {
         }
     }
 
-    /// A number that no other stream of this process has, also after this one is gone.
-    #[inline]
-    pub(crate) fn identity(&self) -> u64 {
-        self.shared.identity
-    }
-
     #[inline]
     pub(crate) fn tail(&self) -> &Tail {
         &self.shared.tail
@@ -298,6 +297,7 @@ impl Stream {
             identity: NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed),
             tail: Tail::default(),
             markers: OnceLock::new(),
+            last: OnceLock::new(),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -322,6 +322,7 @@ impl Shared {
     /// Destroys the stream if it is ours, and not destroyed yet.
     fn destroy(&mut self) -> Result<()> {
         if matches!(self.ownership, Ownership::Owned) {
+            self.leave_last();
             // SAFETY: the stream is live, nobody else has its handle, and it is forgotten once it is destroyed.
             unsafe { call!(&self.driver, cuStreamDestroy_v2(self.raw.raw())) }?;
             self.ownership = Ownership::Foreign(None);
@@ -353,8 +354,9 @@ impl fmt::Debug for Stream {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        if matches!(self.ownership, Ownership::Owned) {
-            release(|| self.destroy());
-        }
+        release(|| {
+            self.leave_last();
+            self.destroy()
+        });
     }
 }

@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::MaybeUninit;
 
 use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 use curium_driver::hazard::Accesses;
@@ -10,7 +11,7 @@ use curium_driver::lock::Mutex;
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Argument, DevicePointer, Driver, Error, Result, Stream, call, release};
 
-use crate::size;
+use crate::{size, staging};
 
 /// A fixed number of elements in the memory of a device.
 ///
@@ -122,8 +123,14 @@ impl<T> DeviceBuffer<T> {
         size::same_len("DeviceBuffer::copy_from_slice", self.len, source.len())?;
         let (stream, bytes) = (&self.stream, self.len * size_of::<T>());
         let accesses = self.accesses.get_mut();
-        accesses.before_write(stream)?;
         let (to, from) = (self.pointer.as_raw(), source.as_ptr().cast::<c_void>());
+        // SAFETY: the buffer is live, has as many bytes, and is borrowed exclusively until the copy is done.
+        let staged =
+            unsafe { staging::upload(stream, to, bytemuck::cast_slice(source), |lane| accesses.before_write(lane)) };
+        if let Some(result) = staged {
+            return result;
+        }
+        accesses.before_write(stream)?;
         // SAFETY: both sides have this many bytes, the buffer is live on this stream, and `source` is borrowed until the stream has
         // been waited for below.
         let result = unsafe { call!(stream.driver(), cuMemcpyHtoDAsync_v2(to, from, bytes, stream.as_raw())) };
@@ -147,6 +154,14 @@ impl<T> DeviceBuffer<T> {
         size::same_len("DeviceBuffer::copy_to_slice", self.len, target.len())?;
         let (stream, bytes) = (&self.stream, self.byte_len());
         let to = target.as_mut_ptr().cast::<c_void>();
+        // SAFETY: the bytes are those of `target`, which is borrowed exclusively, and any bytes are valid elements.
+        let places = unsafe { std::slice::from_raw_parts_mut(to.cast::<MaybeUninit<u8>>(), bytes) };
+        let order = |lane: &Stream| self.accesses.lock().before_read(lane);
+        // SAFETY: the buffer is live, has as many bytes, and nobody writes it while it is borrowed.
+        let staged = unsafe { staging::download(stream, places, self.pointer.as_raw(), order) };
+        if let Some(result) = staged {
+            return result;
+        }
         self.read(stream, |from| {
             // SAFETY: both sides have this many bytes, the buffer is live on this stream, any bytes are valid elements, and `target` is
             // borrowed until the stream has been waited for below.

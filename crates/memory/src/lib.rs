@@ -6,6 +6,8 @@
 //!   for all of them, on the device.
 //! - [`PinnedBuffer`] is memory of the host that the device reads and writes directly.
 //! - [`virtual_memory`] reserves addresses and maps memory behind them.
+//! - A [`Resource`] is where device memory comes from: [`StreamOrdered`] is the device's current pool, [`Plain`] is memory of no
+//!   pool.
 //!
 //! Lengths are in elements, and sizes called `bytes` in bytes. What may be copied is bounded with `bytemuck`'s traits:
 //! [`NoUninit`] for elements that go to the device, and [`AnyBitPattern`] for those that come back, since a kernel may leave any
@@ -32,10 +34,13 @@
 //! ```
 
 mod access;
+mod cache;
 mod device_buffer;
 mod location;
 mod pinned_buffer;
+mod resource;
 mod size;
+mod staging;
 pub mod virtual_memory;
 
 pub use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
@@ -44,4 +49,6 @@ pub use self::access::MemoryAccess;
 pub use self::device_buffer::DeviceBuffer;
 pub use self::location::MemoryLocation;
 pub use self::pinned_buffer::{PinnedBuffer, PinnedFlags};
+pub use self::resource::{Plain, Resource, StreamOrdered};
+pub use self::staging::{Staging, StagingOptions};
 pub use self::virtual_memory::{AddressRange, Mapping, PhysicalMemory};

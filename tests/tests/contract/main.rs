@@ -39,6 +39,8 @@ mod peer;
 mod pinned_buffer;
 mod primary_context;
 mod release;
+mod resource;
+mod staging;
 mod sticky;
 mod stream;
 mod stream_attribute;

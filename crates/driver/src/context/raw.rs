@@ -72,6 +72,7 @@ impl Context {
     /// Gives the context back if clones of it, or things made from it, still exist.
     pub fn into_raw(self) -> Result<RawContext, Self> {
         let mut shared = Arc::try_unwrap(self.shared).map_err(|shared| Self { shared })?;
+        shared.attachments.clear();
         let context = shared.raw.raw();
         let raw = match &shared.owned {
             Owned::Primary => RawContext::Primary(context),

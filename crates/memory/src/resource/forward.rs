@@ -1,0 +1,34 @@
+//! Pointers to resources are resources.
+
+use std::sync::Arc;
+
+use curium_driver::{DevicePointer, Result, Stream};
+
+use super::Resource;
+
+/// Implements the trait for a pointer to a resource.
+macro_rules! forward {
+    ($($pointer:ty),*) => {$(
+        // SAFETY: every call goes to the resource pointed to, which keeps the promises and which the pointer keeps.
+        unsafe impl<R: Resource + ?Sized> Resource for $pointer {
+            #[inline]
+            fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
+                (**self).allocate(stream, bytes, alignment)
+            }
+
+            #[inline]
+            unsafe fn deallocate(
+                &self,
+                stream: &Stream,
+                pointer: DevicePointer<u8>,
+                bytes: usize,
+                alignment: usize,
+            ) -> Result<()> {
+                // SAFETY: the caller's promises are those of the resource pointed to, where the memory came from.
+                unsafe { (**self).deallocate(stream, pointer, bytes, alignment) }
+            }
+        }
+    )*};
+}
+
+forward!(&R, Box<R>, Arc<R>);

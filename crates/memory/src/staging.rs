@@ -1,0 +1,353 @@
+//! Copies of large pageable memory at the speed of pinned memory.
+//!
+//! The driver copies from and to an ordinary slice through one small pinned block and one thread. Here several threads do the same,
+//! each over a lane of its own: a stream, and two pinned blocks that take turns, so that one is copied by the processor while the
+//! other is copied by the device.
+//!
+//! - The lanes belong to the context. They are made when they are needed first, there are never more than
+//!   [`StagingOptions::lanes`] of them, and copies that run at the same time share them.
+//! - The threads live for one copy. The calling thread is one of them.
+//! - What cannot go this way goes the driver's: small copies, memory that is pinned already, streams that are being captured, and
+//!   copies that find no lane free or no pinned memory left.
+
+mod job;
+mod lane;
+
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+use std::num::NonZeroUsize;
+use std::panic::resume_unwind;
+use std::sync::Arc;
+use std::thread::{self, ScopedJoinHandle};
+
+use curium_driver::lock::Mutex;
+use curium_driver::sys::{CUdeviceptr, CUpointer_attribute, CUstreamCaptureStatus};
+use curium_driver::{Context, Driver, Error, Result, Stream, call, relaxed};
+
+use self::job::Job;
+use self::lane::Lane;
+
+/// How copies from and to ordinary slices are staged through pinned memory. The defaults suit machines of any size.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct StagingOptions {
+    /// The most lanes that a context has, each with a thread while it copies. 0 leaves all copies to the driver. The default is one for
+    /// each processor, at most 12.
+    pub lanes: usize,
+    /// The size of a pinned block in bytes; a lane has two of them. The default is 4 MiB.
+    pub block_bytes: usize,
+    /// The size in bytes from which copies to the host are staged; copies to the device, where the driver is faster by itself, from twice
+    /// that. The default is 2 MiB.
+    pub threshold: usize,
+}
+
+/// The lanes of one context.
+pub struct Staging {
+    /// Does not keep the context alive, which keeps this value.
+    context: Context,
+    pool: Mutex<Pool>,
+}
+
+struct Pool {
+    options: StagingOptions,
+    idle: Vec<Lane>,
+    /// How many lanes exist, in use or not.
+    lanes: usize,
+    /// Counts changes of the options: a lane of an earlier one is not used again.
+    generation: u64,
+}
+
+/// Lanes for one copy. They go back to the pool at its end.
+struct Lanes {
+    staging: Arc<Staging>,
+    lanes: Vec<Lane>,
+    chunk: usize,
+}
+
+/// The way of a copy.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Direction {
+    ToDevice,
+    ToHost,
+}
+
+/// The smallest part of a copy that is worth a turn of its own, in bytes.
+const LEAST_CHUNK: usize = 256 << 10;
+
+impl StagingOptions {
+    /// The defaults.
+    #[must_use]
+    pub fn new() -> Self {
+        let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        Self { lanes: processors.min(12), block_bytes: 4 << 20, threshold: 2 << 20 }
+    }
+
+    /// The same with another number of lanes.
+    #[must_use]
+    pub const fn with_lanes(mut self, lanes: usize) -> Self {
+        self.lanes = lanes;
+        self
+    }
+
+    /// The same with blocks of another size in bytes.
+    #[must_use]
+    pub const fn with_block_bytes(mut self, bytes: usize) -> Self {
+        self.block_bytes = bytes;
+        self
+    }
+
+    /// The same with another size in bytes from which copies are staged.
+    #[must_use]
+    pub const fn with_threshold(mut self, bytes: usize) -> Self {
+        self.threshold = bytes;
+        self
+    }
+}
+
+impl Default for StagingOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Staging {
+    /// The options of a context.
+    #[must_use]
+    pub fn options(context: &Context) -> StagingOptions {
+        Self::of(context).pool.lock().options
+    }
+
+    /// Changes the options of a context. Copies that run keep theirs.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if a block has no bytes.
+    pub fn set_options(context: &Context, options: StagingOptions) -> Result<()> {
+        if options.block_bytes == 0 {
+            return Err(Error::argument("Staging::set_options", "a block of 0 bytes holds nothing"));
+        }
+        let staging = Self::of(context);
+        let mut pool = staging.pool.lock();
+        pool.options = options;
+        pool.generation += 1;
+        drop(pool);
+        Self::trim(context);
+        Ok(())
+    }
+
+    /// Gives the pinned memory that no copy is using back to the system. It is allocated again when it is needed.
+    ///
+    /// CUDA: `cuMemFreeHost`, `cuStreamDestroy_v2`, `cuEventDestroy_v2`.
+    pub fn trim(context: &Context) {
+        let staging = Self::of(context);
+        let idle = {
+            let mut pool = staging.pool.lock();
+            pool.lanes -= pool.idle.len();
+            std::mem::take(&mut pool.idle)
+        };
+        drop(idle);
+    }
+
+    /// The pinned memory that a context holds for staging, in bytes.
+    #[must_use]
+    pub fn byte_len(context: &Context) -> usize {
+        Self::of(context).pool.lock().idle.iter().map(Lane::byte_len).sum()
+    }
+
+    fn of(context: &Context) -> Arc<Self> {
+        let make = |context| {
+            let pool = Pool { options: StagingOptions::new(), idle: Vec::new(), lanes: 0, generation: 0 };
+            Self { context, pool: Mutex::new(pool) }
+        };
+        // SAFETY: lanes, which hold what is made from the context, are in the pool or in a `Lanes`, which borrows nothing but is dropped
+        // by copies before they return, as is this value by every caller; all of them borrow the context meanwhile.
+        unsafe { context.attached(make) }
+    }
+
+    /// A free lane, or a new one if there may be one more and there is memory for it. Without a lane the driver's own way is left, which
+    /// says what is wrong if that fails as well.
+    fn lane(&self) -> Option<Lane> {
+        let (generation, block_bytes) = {
+            let mut pool = self.pool.lock();
+            if let Some(lane) = pool.idle.pop() {
+                return Some(lane);
+            }
+            if pool.lanes >= pool.options.lanes {
+                return None;
+            }
+            pool.lanes += 1;
+            (pool.generation, pool.options.block_bytes)
+        };
+        let lane = Lane::new(&self.context, block_bytes, generation).ok();
+        if lane.is_none() {
+            self.pool.lock().lanes -= 1;
+        }
+        lane
+    }
+
+    /// Takes lanes back. Those that failed, or that are not what the options ask for any more, are dropped.
+    fn put_back(&self, lanes: Vec<Lane>) {
+        let mut pool = self.pool.lock();
+        let (kept, dropped): (Vec<_>, Vec<_>) =
+            lanes.into_iter().partition(|lane| lane.is_sound() && lane.generation() == pool.generation);
+        pool.lanes -= dropped.len();
+        pool.idle.extend(kept);
+        drop(pool);
+        drop(dropped);
+    }
+}
+
+/// Copies `source` to the device in place of a copy on `stream` that is waited for, if that is faster; `None` if it is not, and
+/// nothing was done. `order` has a stream wait for all that the copy must wait for.
+///
+/// # Safety
+///
+/// `target` is the address of as many live bytes, which may be written by streams that have waited.
+pub(crate) unsafe fn upload(
+    stream: &Stream,
+    target: CUdeviceptr,
+    source: &[u8],
+    order: impl FnMut(&Stream) -> Result<()>,
+) -> Option<Result<()>> {
+    let lanes = Lanes::take(stream, source.as_ptr().cast(), source.len(), Direction::ToDevice)?;
+    // SAFETY: the caller vouches for the target, and the lanes have waited.
+    Some(lanes.ordered(order).and_then(|lanes| unsafe { lanes.upload(target, source) }))
+}
+
+/// Copies from the device to `target` in place of a copy on `stream` that is waited for, if that is faster; `None` if it is not, and
+/// nothing was done. `order` has a stream wait for all that the copy must wait for. If it succeeds, all of `target` is initialised.
+///
+/// # Safety
+///
+/// `source` is the address of as many live bytes, which may be read by streams that have waited.
+pub(crate) unsafe fn download(
+    stream: &Stream,
+    target: &mut [MaybeUninit<u8>],
+    source: CUdeviceptr,
+    order: impl FnMut(&Stream) -> Result<()>,
+) -> Option<Result<()>> {
+    let lanes = Lanes::take(stream, target.as_ptr().cast(), target.len(), Direction::ToHost)?;
+    // SAFETY: the caller vouches for the source, and the lanes have waited.
+    Some(lanes.ordered(order).and_then(|lanes| unsafe { lanes.download(target, source) }))
+}
+
+impl Direction {
+    /// How many of the lanes that may be used serve best: more only get into each other's way.
+    fn lanes(self, most: usize) -> usize {
+        match self {
+            Self::ToDevice => most.min(8),
+            Self::ToHost => most,
+        }
+    }
+
+    /// The size in bytes from which staging is faster than the driver.
+    fn threshold(self, options: &StagingOptions) -> usize {
+        match self {
+            Self::ToDevice => options.threshold.saturating_mul(2),
+            Self::ToHost => options.threshold,
+        }
+    }
+
+    /// How many lanes it takes to be faster than the driver.
+    fn enough(self) -> usize {
+        match self {
+            Self::ToDevice => 2,
+            Self::ToHost => 3,
+        }
+    }
+}
+
+impl Lanes {
+    /// Lanes for a copy of `bytes` bytes between the device and `host`, in place of one on `stream`; none if that is better left to the
+    /// driver.
+    fn take(stream: &Stream, host: *const c_void, bytes: usize, direction: Direction) -> Option<Self> {
+        let staging = Staging::of(stream.context());
+        let options = staging.pool.lock().options;
+        let least = LEAST_CHUNK.min(options.block_bytes);
+        let lanes = direction.lanes(options.lanes).min(bytes / least);
+        if bytes < direction.threshold(&options) || lanes < direction.enough() {
+            return None;
+        }
+        if is_capturing(stream) || !is_pageable(stream.driver(), host, bytes) {
+            return None;
+        }
+        let make = || Ok((0..lanes).map_while(|_| staging.lane()).collect::<Vec<_>>());
+        // The calls that make a lane must not end the captures of other threads.
+        let lanes = relaxed(stream.driver(), make).ok()?;
+        let chunk = bytes.div_ceil(lanes.len().max(1) * 2).next_multiple_of(4096).clamp(least, options.block_bytes);
+        let taken = Self { staging, lanes, chunk };
+        (taken.lanes.len() >= direction.enough()).then_some(taken)
+    }
+
+    /// Has the streams of all lanes wait.
+    fn ordered(self, order: impl FnMut(&Stream) -> Result<()>) -> Result<Self> {
+        self.lanes.iter().map(Lane::stream).try_for_each(order)?;
+        Ok(self)
+    }
+
+    /// Copies `source` to the device. Waits until the copy is done.
+    ///
+    /// # Safety
+    ///
+    /// `target` is the address of as many live bytes, which the lanes' streams may write.
+    unsafe fn upload(mut self, target: CUdeviceptr, source: &[u8]) -> Result<()> {
+        let job = Job::new(source.chunks(self.chunk), self.chunk);
+        // SAFETY: the caller vouches for the target, and the chunks lie at these offsets within `source`.
+        self.run(|lane| unsafe { lane.upload(target, &job) })
+    }
+
+    /// Copies from the device to `target`. Waits until the copy is done; all of `target` is initialised if it succeeds.
+    ///
+    /// # Safety
+    ///
+    /// `source` is the address of as many live bytes, which the lanes' streams may read.
+    unsafe fn download(mut self, target: &mut [MaybeUninit<u8>], source: CUdeviceptr) -> Result<()> {
+        let job = Job::new(target.chunks_mut(self.chunk), self.chunk);
+        // SAFETY: the caller vouches for the source, and the chunks lie at these offsets within `target`.
+        self.run(|lane| unsafe { lane.download(source, &job) })
+    }
+
+    /// Has every lane `work`, each on a thread of its own but for one, for which the calling thread does. Where there is no thread to be
+    /// had, the others do it all.
+    fn run(&mut self, work: impl Fn(&mut Lane) -> Result<()> + Sync) -> Result<()> {
+        let Some((own, others)) = self.lanes.split_first_mut() else { return Ok(()) };
+        let work = &work;
+        thread::scope(|scope| {
+            let spawn = |lane| thread::Builder::new().spawn_scoped(scope, move || work(lane));
+            let threads: Vec<_> = others.iter_mut().map_while(|lane| spawn(lane).ok()).collect();
+            let result = work(own);
+            let join = |thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|payload| resume_unwind(payload));
+            threads.into_iter().map(join).fold(result, Result::and)
+        })
+    }
+}
+
+impl Drop for Lanes {
+    fn drop(&mut self) {
+        self.staging.put_back(std::mem::take(&mut self.lanes));
+    }
+}
+
+/// Whether work on `stream` is recorded and not run. A stream that does not say is left to the driver.
+fn is_capturing(stream: &Stream) -> bool {
+    let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+    // SAFETY: `status` is a valid place for the answer, and the stream is live.
+    let asked = unsafe { call!(stream.driver(), cuStreamIsCapturing(stream.as_raw(), &raw mut status)) };
+    asked.is_err() || status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE
+}
+
+/// Whether the driver knows neither end of this memory of the host. What it knows is pinned or managed, and copied by it directly.
+fn is_pageable(driver: &Driver, host: *const c_void, bytes: usize) -> bool {
+    let ends = [host.addr(), host.addr() + bytes - 1];
+    ends.into_iter().all(|address| memory_type(driver, address as CUdeviceptr).is_ok_and(|kind| kind == 0))
+}
+
+/// What kind of memory is at an address: 0 if the driver does not know it.
+fn memory_type(driver: &Driver, address: CUdeviceptr) -> Result<u32> {
+    let mut kind = 0_u32;
+    let mut attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;
+    let mut place: *mut c_void = (&raw mut kind).cast();
+    // SAFETY: there is one attribute and one valid place for its value, and any address may be asked for.
+    unsafe { call!(driver, cuPointerGetAttributes(1, &raw mut attribute, &raw mut place, address)) }?;
+    Ok(kind)
+}

@@ -1,0 +1,142 @@
+//! One way through pinned memory: a stream and two blocks that take turns.
+
+use std::mem::MaybeUninit;
+use std::slice::{Chunks, ChunksMut};
+
+use curium_driver::sys::CUdeviceptr;
+use curium_driver::{Context, Event, EventFlags, Result, Stream, call};
+
+use super::job::Job;
+use crate::{PinnedBuffer, PinnedFlags};
+
+/// A stream and two blocks, used by one copy at a time.
+pub(super) struct Lane {
+    stream: Stream,
+    blocks: [Block; 2],
+    generation: u64,
+    /// Whether all that was put on the stream is known to be done.
+    is_sound: bool,
+}
+
+/// Pinned memory, and when the device is done with it.
+struct Block {
+    memory: PinnedBuffer<u8>,
+    done: Event,
+}
+
+impl Lane {
+    pub(super) fn new(context: &Context, block_bytes: usize, generation: u64) -> Result<Self> {
+        let blocks = [Block::new(context, block_bytes)?, Block::new(context, block_bytes)?];
+        Ok(Self { stream: context.stream()?, blocks, generation, is_sound: true })
+    }
+
+    pub(super) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    pub(super) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    pub(super) fn is_sound(&self) -> bool {
+        self.is_sound
+    }
+
+    /// The pinned memory in bytes.
+    pub(super) fn byte_len(&self) -> usize {
+        self.blocks.iter().map(|block| block.memory.len()).sum()
+    }
+
+    /// Copies parts of `job` to the device until there are none left, and waits for them.
+    ///
+    /// # Safety
+    ///
+    /// `target` is the address of as many live bytes as the parts reach, which this stream may write. No part is longer than a block.
+    pub(super) unsafe fn upload(&mut self, target: CUdeviceptr, job: &Job<Chunks<'_, u8>>) -> Result<()> {
+        // SAFETY: the caller vouches for the target.
+        self.work(job, |lane| unsafe { lane.upload_parts(target, job) })
+    }
+
+    /// Copies parts of `job` from the device until there are none left, and waits for them.
+    ///
+    /// # Safety
+    ///
+    /// `source` is the address of as many live bytes as the parts reach, which this stream may read. No part is longer than a block.
+    pub(super) unsafe fn download(
+        &mut self,
+        source: CUdeviceptr,
+        job: &Job<ChunksMut<'_, MaybeUninit<u8>>>,
+    ) -> Result<()> {
+        // SAFETY: the caller vouches for the source.
+        self.work(job, |lane| unsafe { lane.download_parts(source, job) })
+    }
+
+    /// Runs `copy` and waits for the stream in any case, since the device may be using the blocks.
+    fn work<I: Iterator>(&mut self, job: &Job<I>, copy: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+        self.is_sound = false;
+        let copied = copy(self);
+        let waited = self.stream.synchronize();
+        let result = copied.and(waited);
+        match result {
+            Ok(()) => self.is_sound = true,
+            Err(_) => job.stop(),
+        }
+        result
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Lane::upload`].
+    unsafe fn upload_parts(&mut self, target: CUdeviceptr, job: &Job<Chunks<'_, u8>>) -> Result<()> {
+        for turn in 0.. {
+            let Some((offset, part)) = job.next() else { break };
+            let block = &mut self.blocks[turn % 2];
+            block.done.synchronize()?;
+            block.memory[..part.len()].copy_from_slice(part);
+            let (stream, from, to) = (&self.stream, block.memory.as_ptr().cast(), target + offset as CUdeviceptr);
+            // SAFETY: the caller vouches for the target; the block holds this many bytes, and is not touched until the event behind the
+            // copy has been waited for.
+            unsafe { call!(stream.driver(), cuMemcpyHtoDAsync_v2(to, from, part.len(), stream.as_raw())) }?;
+            block.done.record(stream)?;
+        }
+        Ok(())
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Lane::download`].
+    unsafe fn download_parts(&mut self, source: CUdeviceptr, job: &Job<ChunksMut<'_, MaybeUninit<u8>>>) -> Result<()> {
+        let mut pending: [Option<&mut [MaybeUninit<u8>]>; 2] = [None, None];
+        for turn in 0.. {
+            let (block, pending) = (&mut self.blocks[turn % 2], &mut pending[turn % 2]);
+            if let Some(part) = pending.take() {
+                block.give(part)?;
+            } else if turn >= 2 {
+                // Both blocks are empty, and there was no part left for either.
+                break;
+            }
+            let Some((offset, part)) = job.next() else { continue };
+            let (stream, to, from) = (&self.stream, block.memory.as_mut_ptr().cast(), source + offset as CUdeviceptr);
+            // SAFETY: the caller vouches for the source; the block has room for this many bytes, and is not touched until the event behind
+            // the copy has been waited for.
+            unsafe { call!(stream.driver(), cuMemcpyDtoHAsync_v2(to, from, part.len(), stream.as_raw())) }?;
+            block.done.record(stream)?;
+            *pending = Some(part);
+        }
+        Ok(())
+    }
+}
+
+impl Block {
+    fn new(context: &Context, bytes: usize) -> Result<Self> {
+        let memory = PinnedBuffer::zeroed(context, bytes, PinnedFlags::empty())?;
+        Ok(Self { memory, done: Event::new(context, EventFlags::DISABLE_TIMING)? })
+    }
+
+    /// Copies what the device has put into this block to `part`, once it is there.
+    fn give(&self, part: &mut [MaybeUninit<u8>]) -> Result<()> {
+        self.done.synchronize()?;
+        part.write_copy_of_slice(&self.memory[..part.len()]);
+        Ok(())
+    }
+}

@@ -1,0 +1,188 @@
+//! Copies of large slices through pinned lanes.
+
+use std::thread;
+
+use curium_driver::{Context, Function};
+use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags, Staging, StagingOptions};
+use curium_sim::{Config, Fault};
+use curium_sys::CUresult;
+use curium_tests::{on_driver, on_simulator, stream_work};
+
+/// Bytes of a block in these tests: so small that a copy takes many turns.
+const BLOCK: usize = 16 << 10;
+
+/// A number of words that is staged, and no multiple of a block.
+const LEN: usize = 50_021;
+
+fn stage_small_copies(context: &Context) {
+    let options = StagingOptions::new().with_lanes(4).with_block_bytes(BLOCK).with_threshold(2 * BLOCK);
+    Staging::set_options(context, options).expect("the options are valid");
+    assert_eq!(Staging::options(context), options);
+}
+
+fn words(len: usize, seed: u32) -> Vec<u32> {
+    (0..len as u32).map(|index| (index ^ seed).wrapping_mul(0x9e37_79b9)).collect()
+}
+
+#[test]
+fn staged_copies_of_every_length_are_whole() {
+    on_driver(|test| {
+        let stream = test.stream();
+        stage_small_copies(stream.context());
+        let block = BLOCK / 4;
+        for len in [4 * block - 1, 4 * block, 4 * block + 1, 8 * block, 9 * block + 7, LEN] {
+            let source = words(len, 0);
+            let buffer = DeviceBuffer::from_slice(&stream, &source).expect("memory suffices");
+            assert!(buffer.to_vec().expect("the buffer can be read") == source, "{len} words differ");
+        }
+        assert_eq!(Staging::byte_len(stream.context()), 4 * 2 * BLOCK);
+    });
+}
+
+#[test]
+fn small_copies_and_copies_of_pinned_memory_are_the_drivers() {
+    on_driver(|test| {
+        let stream = test.stream();
+        stage_small_copies(stream.context());
+        let small = words(BLOCK / 4, 1);
+        let pinned = PinnedBuffer::from_slice(stream.context(), &words(LEN, 1), PinnedFlags::empty()).expect("memory");
+        test.assert_calls(Function::cuMemHostAlloc, 0, || {
+            let buffer = DeviceBuffer::from_slice(&stream, &small).expect("memory suffices");
+            assert_eq!(buffer.to_vec().expect("the buffer can be read"), small);
+        });
+        test.assert_calls(Function::cuMemcpyHtoDAsync_v2, 1, || {
+            DeviceBuffer::from_slice(&stream, &pinned).expect("memory suffices")
+        });
+        assert_eq!(Staging::byte_len(stream.context()), 0);
+    });
+}
+
+#[test]
+fn staging_without_lanes_is_off() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let options = StagingOptions::new().with_lanes(0).with_threshold(1);
+        Staging::set_options(stream.context(), options).expect("the options are valid");
+        let source = words(LEN, 2);
+        let buffer = DeviceBuffer::from_slice(&stream, &source).expect("memory suffices");
+        assert!(buffer.to_vec().expect("the buffer can be read") == source);
+        assert_eq!(Staging::byte_len(stream.context()), 0);
+    });
+}
+
+#[test]
+fn block_without_bytes_is_an_error() {
+    on_driver(|test| {
+        let context = test.context();
+        let before = Staging::options(&context);
+        let error = Staging::set_options(&context, before.with_block_bytes(0)).expect_err("such a block holds nothing");
+        assert!(error.to_string().contains("a block of 0 bytes"), "{error}");
+        assert_eq!(Staging::options(&context), before);
+    });
+}
+
+#[test]
+fn staged_copy_comes_after_pending_work_of_other_streams() {
+    for seed in 0..8 {
+        on_simulator(Config::new().with_seed(seed), |test, _| {
+            let context = test.context();
+            let (stream, other) = (context.stream().expect("a stream"), context.stream().expect("a stream"));
+            stage_small_copies(&context);
+            let mut buffer = DeviceBuffer::from_slice(&stream, &words(LEN, 3)).expect("memory suffices");
+            stream_work::fill(&other, &mut buffer, 7).expect("the buffer can be filled");
+            assert!(buffer.to_vec().expect("the buffer can be read") == vec![7; LEN], "the fill was missed");
+            let mut target = DeviceBuffer::zeroed(&other, LEN).expect("memory suffices");
+            stream_work::copy(&other, &mut target, &buffer).expect("the buffer can be copied");
+            buffer.copy_from_slice(&words(LEN, 4)).expect("the buffer can be written");
+            assert!(target.to_vec().expect("the buffer can be read") == vec![7; LEN], "the reader was overtaken");
+            assert!(buffer.to_vec().expect("the buffer can be read") == words(LEN, 4));
+        });
+    }
+}
+
+#[test]
+fn threads_that_copy_at_once_share_the_lanes() {
+    on_driver(|test| {
+        let context = test.context();
+        stage_small_copies(&context);
+        thread::scope(|scope| {
+            for seed in 0..4 {
+                let context = &context;
+                scope.spawn(move || {
+                    let stream = context.stream().expect("the context gives a stream");
+                    for round in 0..4 {
+                        let source = words(LEN, seed * 16 + round);
+                        let buffer = DeviceBuffer::from_slice(&stream, &source).expect("memory suffices");
+                        assert!(buffer.to_vec().expect("the buffer can be read") == source);
+                    }
+                });
+            }
+        });
+        assert!(Staging::byte_len(&context) <= 4 * 2 * BLOCK, "there are more lanes than allowed");
+    });
+}
+
+#[test]
+fn trim_gives_the_pinned_memory_back_and_the_next_copy_takes_it_again() {
+    on_driver(|test| {
+        let stream = test.stream();
+        stage_small_copies(stream.context());
+        let mut buffer = DeviceBuffer::from_slice(&stream, &words(LEN, 5)).expect("memory suffices");
+        assert!(Staging::byte_len(stream.context()) > 0);
+        test.assert_calls(Function::cuMemFreeHost, 8, || Staging::trim(stream.context()));
+        assert_eq!(Staging::byte_len(stream.context()), 0);
+        buffer.copy_from_slice(&words(LEN, 6)).expect("the buffer can be written");
+        assert!(Staging::byte_len(stream.context()) > 0);
+    });
+}
+
+#[test]
+fn lanes_end_before_the_context_that_is_closed() {
+    on_simulator(Config::new(), |test, simulator| {
+        let context = test.context();
+        stage_small_copies(&context);
+        let stream = context.stream().expect("the context gives a stream");
+        drop(DeviceBuffer::from_slice(&stream, &words(LEN, 7)).expect("memory suffices"));
+        stream.synchronize().expect("the work succeeds");
+        drop(stream);
+        context.close().map_err(|(_, error)| error).expect("lanes do not keep the context");
+        assert!(simulator.live_handles().is_empty(), "left: {}", simulator.live_handles());
+    });
+}
+
+#[test]
+fn copy_without_pinned_memory_is_the_drivers() {
+    on_simulator(Config::new(), |test, simulator| {
+        let stream = test.stream();
+        stage_small_copies(stream.context());
+        simulator.inject(Fault::on(Function::cuMemHostAlloc).returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+        let source = words(LEN, 8);
+        let buffer = DeviceBuffer::from_slice(&stream, &source).expect("the driver copies without pinned memory");
+        simulator.clear_faults();
+        assert_eq!(Staging::byte_len(stream.context()), 0);
+        assert!(buffer.to_vec().expect("the buffer can be read") == source);
+    });
+}
+
+#[test]
+fn staged_copy_that_fails_says_so_and_the_next_one_succeeds() {
+    on_simulator(Config::new(), |test, simulator| {
+        let stream = test.stream();
+        stage_small_copies(stream.context());
+        let source = words(LEN, 9);
+        let mut buffer = DeviceBuffer::from_slice(&stream, &source).expect("memory suffices");
+        let functions = [Function::cuMemcpyHtoDAsync_v2, Function::cuEventRecord, Function::cuEventSynchronize];
+        for function in functions {
+            simulator.inject(Fault::on(function).call(3).returns(CUresult::CUDA_ERROR_UNKNOWN));
+            let error = buffer.copy_from_slice(&source).expect_err("a call fails");
+            simulator.clear_faults();
+            assert_eq!((error.function(), error.code()), (Some(function), Some(CUresult::CUDA_ERROR_UNKNOWN)));
+            buffer.copy_from_slice(&source).expect("the lanes are replaced");
+        }
+        simulator.inject(Fault::on(Function::cuMemcpyDtoHAsync_v2).call(2).returns(CUresult::CUDA_ERROR_UNKNOWN));
+        let error = buffer.to_vec().expect_err("a call fails");
+        simulator.clear_faults();
+        assert_eq!(error.function(), Some(Function::cuMemcpyDtoHAsync_v2));
+        assert!(buffer.to_vec().expect("the lanes are replaced") == source);
+    });
+}
