@@ -8,6 +8,8 @@ mod created_context;
 mod device;
 mod device_buffer;
 mod device_lookup;
+#[cfg(not(miri))]
+mod device_vec;
 mod driver;
 mod error;
 mod event;

@@ -4,9 +4,9 @@ use std::os::fd::AsFd;
 
 use curium_driver::{MemoryHandleTypes, Result};
 use curium_memory::virtual_memory::{Granularity, PhysicalOptions};
-use curium_memory::{AddressRange, Mapping, MemoryAccess, PhysicalMemory};
+use curium_memory::{AddressRange, DeviceVec, Mapping, MemoryAccess, PhysicalMemory};
 
-use super::{Fixture, Operation, boxed, made};
+use super::{Fixture, LEN, Operation, boxed, made};
 
 pub(super) const OPERATIONS: &[Operation] = &[
     ("PhysicalOptions::granularity", |fixture| made(granularity(fixture)?)),
@@ -34,6 +34,24 @@ pub(super) const OPERATIONS: &[Operation] = &[
         range.map(0, &memory)?.close().map_err(|(_, error)| error)?;
         made((range, memory))
     }),
+    ("DeviceVec::with_max_len", |fixture| made(vector(fixture)?)),
+    ("DeviceVec::new", |fixture| made(DeviceVec::<u32>::new(&fixture.stream)?)),
+    ("DeviceVec::reserve", |fixture| {
+        let mut vector = vector(fixture)?;
+        vector.reserve(LEN)?;
+        made(vector)
+    }),
+    ("DeviceVec::resize", |fixture| made(filled(fixture)?)),
+    ("DeviceVec::extend_from_buffer", |fixture| {
+        let mut vector = vector(fixture)?;
+        vector.extend_from_buffer(&fixture.buffer)?;
+        made(vector)
+    }),
+    ("DeviceVec::to_vec", |fixture| {
+        let vector = filled(fixture)?;
+        vector.to_vec()?;
+        made(vector)
+    }),
 ];
 
 fn options(fixture: &Fixture) -> PhysicalOptions {
@@ -51,4 +69,14 @@ fn memory(fixture: &Fixture) -> Result<PhysicalMemory> {
 fn map(fixture: &Fixture) -> Result<Mapping> {
     let memory = memory(fixture)?;
     AddressRange::reserve(&fixture.driver, memory.byte_len())?.map(0, &memory)
+}
+
+fn vector(fixture: &Fixture) -> Result<DeviceVec<u32>> {
+    DeviceVec::with_max_len(&fixture.stream, LEN)
+}
+
+fn filled(fixture: &Fixture) -> Result<DeviceVec<u32>> {
+    let mut vector = vector(fixture)?;
+    vector.resize(LEN, 1)?;
+    Ok(vector)
 }
