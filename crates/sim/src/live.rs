@@ -39,6 +39,8 @@ pub struct LiveHandles {
     pub physical_allocations: u64,
     /// Mappings of physical memory.
     pub mappings: u64,
+    /// Memory of other processes that is open.
+    pub foreign_allocations: u64,
 }
 
 impl LiveHandles {
@@ -54,7 +56,7 @@ impl LiveHandles {
         self.total() == 0
     }
 
-    fn counts(&self) -> [(&'static str, u64); 15] {
+    fn counts(&self) -> [(&'static str, u64); 16] {
         [
             ("contexts", self.contexts),
             ("streams", self.streams),
@@ -71,6 +73,7 @@ impl LiveHandles {
             ("address ranges", self.address_ranges),
             ("physical allocations", self.physical_allocations),
             ("mappings", self.mappings),
+            ("foreign allocations", self.foreign_allocations),
         ]
     }
 }
