@@ -16,6 +16,7 @@ mod green;
 mod host_function;
 mod host_memory;
 mod image;
+mod ipc;
 mod kernel;
 mod launch;
 mod library;

@@ -45,6 +45,8 @@ pub struct LiveHandles {
     pub physical_allocations: u64,
     /// Mappings of physical memory.
     pub mappings: u64,
+    /// Memory of other processes that is open.
+    pub foreign_allocations: u64,
 }
 
 impl LiveHandles {
@@ -60,8 +62,8 @@ impl LiveHandles {
         self.total() == 0
     }
 
-    fn counts(&self) -> [(&'static str, u64); 18] {
-        [
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        vec![
             ("contexts", self.contexts),
             ("streams", self.streams),
             ("events", self.events),
@@ -80,6 +82,7 @@ impl LiveHandles {
             ("address ranges", self.address_ranges),
             ("physical allocations", self.physical_allocations),
             ("mappings", self.mappings),
+            ("foreign allocations", self.foreign_allocations),
         ]
     }
 }

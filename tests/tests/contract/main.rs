@@ -8,6 +8,8 @@ mod created_context;
 mod device;
 mod device_buffer;
 mod device_lookup;
+#[cfg(not(miri))]
+mod device_vec;
 mod driver;
 mod error;
 mod event;
@@ -48,3 +50,5 @@ mod stream_foreign;
 mod stream_memory_operation;
 mod stream_pool;
 mod trace;
+#[cfg(not(miri))]
+mod virtual_memory;

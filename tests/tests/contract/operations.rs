@@ -1,6 +1,8 @@
 //! Every public operation of the driver and the memory layer that calls the driver, by name, for tests that hold for all of them.
 
 mod streams;
+#[cfg(not(miri))]
+mod virtual_memory;
 
 use std::any::Any;
 
@@ -130,7 +132,14 @@ pub(crate) const OPERATIONS: &[Operation] = &[
 /// All operations.
 pub(crate) fn all() -> Vec<Operation> {
     #[cfg(not(miri))]
-    return [OPERATIONS, streams::OPERATIONS, context_operations::OPERATIONS, code::OPERATIONS].concat();
+    return [
+        OPERATIONS,
+        streams::OPERATIONS,
+        context_operations::OPERATIONS,
+        code::OPERATIONS,
+        virtual_memory::OPERATIONS,
+    ]
+    .concat();
     #[cfg(miri)]
     return [OPERATIONS, streams::OPERATIONS, context_operations::OPERATIONS].concat();
 }

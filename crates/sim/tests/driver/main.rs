@@ -8,6 +8,8 @@ mod launch;
 mod memory;
 mod module;
 mod ptx;
+#[cfg(target_os = "linux")]
+mod sharing;
 mod stream;
 mod support;
 #[cfg(target_os = "linux")]
