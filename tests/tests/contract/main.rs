@@ -1,6 +1,7 @@
 //! What holds on every driver, one file per object: run on the simulator, and with `CURIUM_TEST_DRIVER=cuda` on this machine's.
 
 mod attribute;
+mod caching;
 mod context;
 mod context_operations;
 mod context_stack;

@@ -27,6 +27,18 @@ macro_rules! forward {
                 // SAFETY: the caller's promises are those of the resource pointed to, where the memory came from.
                 unsafe { (**self).deallocate(stream, pointer, bytes, alignment) }
             }
+
+            fn purge(&self) -> Result<()> {
+                (**self).purge()
+            }
+
+            fn synchronize(&self, stream: &Stream) -> Result<()> {
+                (**self).synchronize(stream)
+            }
+
+            fn trim(&self, stream: &Stream, keep: usize) -> Result<()> {
+                (**self).trim(stream, keep)
+            }
         }
     )*};
 }
