@@ -11,7 +11,7 @@ use std::fmt;
 use curium_sys::{CUresult, Function, LoadError, MissingFunction};
 
 pub use self::code::ErrorClass;
-pub use self::out_of_memory::OutOfMemoryError;
+pub use self::out_of_memory::{OutOfMemoryError, RecoveryAttempt};
 use crate::Driver;
 use crate::release::discard;
 

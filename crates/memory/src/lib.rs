@@ -43,5 +43,8 @@ pub use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 
 pub use self::device_buffer::DeviceBuffer;
 pub use self::pinned_buffer::{PinnedBuffer, PinnedFlags};
-pub use self::resource::{CachingOptions, CachingResource, CachingStatistics, Plain, Resource, StreamOrdered};
+pub use self::resource::{
+    CachingOptions, CachingResource, CachingStatistics, LadderStatistics, Plain, ReclaimerGuard, Reclaiming, Resource,
+    Rung, RungStatistics, StreamOrdered,
+};
 pub use self::staging::{Staging, StagingOptions};

@@ -3,12 +3,14 @@
 mod caching;
 mod forward;
 mod plain;
+mod reclaiming;
 mod request;
 mod segments;
 mod stream_ordered;
 
 pub use self::caching::{CachingOptions, CachingResource, CachingStatistics};
 pub use self::plain::Plain;
+pub use self::reclaiming::{LadderStatistics, ReclaimerGuard, Reclaiming, Rung, RungStatistics};
 pub(crate) use self::request::Request;
 pub use self::stream_ordered::StreamOrdered;
 

@@ -26,9 +26,41 @@ pub struct OutOfMemoryError {
     pub pool_reserved: Option<usize>,
     /// The longest row of bytes that the resource itself had free, of resources that hold free memory.
     pub largest_free: Option<usize>,
+    /// What was tried in vain to have more memory, in this order.
+    pub attempts: Vec<RecoveryAttempt>,
+}
+
+/// Something that was tried to have more memory.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct RecoveryAttempt {
+    /// What was done, such as `trimming`.
+    pub what: &'static str,
+    /// Why it could not be done, if so.
+    pub error: Option<Error>,
+}
+
+impl RecoveryAttempt {
+    /// An attempt, and its error if it failed itself.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn new(what: &'static str, error: Option<Error>) -> Self {
+        Self { what, error }
+    }
 }
 
 impl Error {
+    /// Adds to an error that says that memory was short what was tried in vain.
+    #[doc(hidden)]
+    #[cold]
+    #[must_use]
+    pub fn with_recovery_attempts(mut self, attempts: Vec<RecoveryAttempt>) -> Self {
+        if let Self::OutOfMemory(error) = &mut self {
+            error.attempts.extend(attempts);
+        }
+        self
+    }
+
     /// Adds to an error that says that memory was short what was asked for on `stream`, and what there is. Other errors stay as they
     /// are.
     #[doc(hidden)]
@@ -63,6 +95,7 @@ impl OutOfMemoryError {
             pool_used: pool.as_ref().map(|pool| pool.used),
             pool_reserved: pool.as_ref().map(|pool| pool.reserved),
             largest_free,
+            attempts: Vec::new(),
         }
     }
 }
@@ -104,6 +137,12 @@ impl fmt::Display for OutOfMemoryError {
         }
         if let Some(largest) = self.largest_free {
             write!(formatter, "; the longest free range of the resource has {largest} bytes")?;
+        }
+        for (index, attempt) in self.attempts.iter().enumerate() {
+            write!(formatter, "{}{}", if index == 0 { "; in vain: " } else { ", " }, attempt.what)?;
+            if let Some(error) = &attempt.error {
+                write!(formatter, " ({error})")?;
+            }
         }
         Ok(())
     }

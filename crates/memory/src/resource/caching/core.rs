@@ -11,7 +11,7 @@ use curium_driver::{Context, ContextKind, DevicePointer, Error, Result, Stream, 
 use super::depot::{Depot, Shelf};
 use super::watched::Watched;
 use super::{CachingOptions, CachingStatistics, local};
-use crate::cache::{GRANULE, Heap, Owner, Rounded};
+use crate::cache::{GRANULE, Heap, Owner, Rounded, Store};
 use crate::resource::segments::{HeapAccess, Segments, Upstream};
 use crate::resource::{Request, Resource, StreamOrdered};
 
@@ -142,7 +142,7 @@ impl Core {
     pub(super) fn synchronize(&self) -> Result<()> {
         let mut reserve = self.reserve.lock();
         self.depot.collect();
-        let freed = self.depot.with_store(|store| store.mark_all());
+        let freed = self.depot.with_store(Store::mark_all);
         self.context.synchronize()?;
         self.depot.with_store(|store| {
             freed.into_iter().for_each(|(owner, generation)| store.promote(owner, generation));
