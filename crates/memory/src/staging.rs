@@ -36,7 +36,8 @@ pub struct StagingOptions {
     pub lanes: usize,
     /// The size of a pinned block in bytes; a lane has two of them. The default is 4 MiB.
     pub block_bytes: usize,
-    /// The size in bytes from which copies are staged. The default is 2 MiB.
+    /// The size in bytes from which copies to the host are staged; copies to the device, where the driver is faster by itself, from twice
+    /// that. The default is 2 MiB.
     pub threshold: usize,
 }
 
@@ -239,6 +240,14 @@ impl Direction {
         }
     }
 
+    /// The size in bytes from which staging is faster than the driver.
+    fn threshold(self, options: &StagingOptions) -> usize {
+        match self {
+            Self::ToDevice => options.threshold.saturating_mul(2),
+            Self::ToHost => options.threshold,
+        }
+    }
+
     /// How many lanes it takes to be faster than the driver.
     fn enough(self) -> usize {
         match self {
@@ -256,7 +265,7 @@ impl Lanes {
         let options = staging.pool.lock().options;
         let least = LEAST_CHUNK.min(options.block_bytes);
         let lanes = direction.lanes(options.lanes).min(bytes / least);
-        if bytes < options.threshold || lanes < direction.enough() {
+        if bytes < direction.threshold(&options) || lanes < direction.enough() {
             return None;
         }
         if is_capturing(stream) || !is_pageable(stream.driver(), host, bytes) {

@@ -15,7 +15,7 @@ const BLOCK: usize = 16 << 10;
 const LEN: usize = 50_021;
 
 fn stage_small_copies(context: &Context) {
-    let options = StagingOptions::new().with_lanes(4).with_block_bytes(BLOCK).with_threshold(4 * BLOCK);
+    let options = StagingOptions::new().with_lanes(4).with_block_bytes(BLOCK).with_threshold(2 * BLOCK);
     Staging::set_options(context, options).expect("the options are valid");
     assert_eq!(Staging::options(context), options);
 }

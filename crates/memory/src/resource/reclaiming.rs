@@ -14,6 +14,7 @@ pub use self::reclaimer::ReclaimerGuard;
 use self::reclaimer::Reclaimers;
 use self::rung::Counters;
 pub use self::rung::{LadderStatistics, Rung, RungStatistics};
+use super::forward::upkeep_of_inner;
 use super::{Resource, StreamOrdered};
 
 /// A resource that does not give up when memory is short before it has tried what there is, one rung after the other, each
@@ -178,17 +179,7 @@ unsafe impl<R: Resource> Resource for Reclaiming<R> {
         unsafe { self.inner.deallocate(stream, pointer, bytes, alignment) }
     }
 
-    fn purge(&self) -> Result<()> {
-        self.inner.purge()
-    }
-
-    fn synchronize(&self, stream: &Stream) -> Result<()> {
-        self.inner.synchronize(stream)
-    }
-
-    fn trim(&self, stream: &Stream, keep: usize) -> Result<()> {
-        self.inner.trim(stream, keep)
-    }
+    upkeep_of_inner!();
 }
 
 impl<R: fmt::Debug> fmt::Debug for Reclaiming<R> {

@@ -54,7 +54,7 @@ impl Mapped {
         Ok(Self { context: context.clone(), row, granularity, parts: BTreeMap::new() })
     }
 
-    pub(super) fn grow(&mut self, bytes: u64, step: u64, heap: &impl HeapAccess) -> Result<()> {
+    pub(in crate::resource) fn grow(&mut self, bytes: u64, step: u64, heap: &impl HeapAccess) -> Result<()> {
         let place = self.place(bytes, heap).ok_or_else(|| {
             let row = self.row.length;
             Error::argument("resource", format!("{bytes} bytes in one row do not fit the {row} addresses reserved"))
@@ -72,7 +72,7 @@ impl Mapped {
         Ok(())
     }
 
-    pub(super) fn trim(&mut self, keep: u64, heap: &impl HeapAccess) -> Result<()> {
+    pub(in crate::resource) fn trim(&mut self, keep: u64, heap: &impl HeapAccess) -> Result<()> {
         let mut left = self.list().iter().map(|segment| segment.length).sum::<u64>();
         for Segment { start, length } in self.list().into_iter().rev() {
             if left - length < keep || !heap.with_heap(|heap| heap.withdraw(start, length)) {
@@ -89,7 +89,7 @@ impl Mapped {
         Ok(())
     }
 
-    pub(super) fn close(&mut self) -> Result<()> {
+    pub(in crate::resource) fn close(&mut self) -> Result<()> {
         // One part that is refused must not keep the others.
         let starts: Vec<u64> = self.parts.keys().copied().collect();
         starts.into_iter().map(|start| self.unmap(start)).fold(Ok(()), Result::and)?;
@@ -101,7 +101,7 @@ impl Mapped {
         unsafe { call!(self.context.driver(), cuMemAddressFree(start, length as usize)) }
     }
 
-    pub(super) fn list(&self) -> Vec<Segment> {
+    pub(in crate::resource) fn list(&self) -> Vec<Segment> {
         self.parts.iter().map(|(start, part)| Segment { start: *start, length: part.length }).collect()
     }
 
