@@ -52,6 +52,9 @@ pub use self::device_buffer::DeviceBuffer;
 pub use self::device_vec::DeviceVec;
 pub use self::location::MemoryLocation;
 pub use self::pinned_buffer::{PinnedBuffer, PinnedFlags};
-pub use self::resource::{Plain, Resource, StreamOrdered};
+pub use self::resource::{
+    CachingOptions, CachingResource, CachingStatistics, LadderStatistics, Plain, ReclaimerGuard, Reclaiming, Resource,
+    Rung, RungStatistics, StreamOrdered,
+};
 pub use self::staging::{Staging, StagingOptions};
 pub use self::virtual_memory::{AddressRange, Mapping, PhysicalMemory};

@@ -115,7 +115,8 @@ impl Pool {
 
     /// Gives unused memory back to the device, but for `keep` bytes.
     pub(crate) fn trim(&mut self, keep: u64) {
-        self.reserved = self.reserved.min(self.used.max(keep).next_multiple_of(STEP));
+        let kept = self.used.max(keep).checked_next_multiple_of(STEP);
+        self.reserved = self.reserved.min(kept.unwrap_or(u64::MAX));
     }
 }
 
@@ -232,6 +233,15 @@ mod tests {
         pool.used = 0;
         pool.trim(STEP);
         assert_eq!((pool.reserved, pool.reserved_high), (STEP, 2 * STEP));
+    }
+
+    #[test]
+    fn pool_with_the_largest_threshold_keeps_everything() {
+        let mut pool = Pool::new(0, true, 0);
+        pool.charge(1000, 1 << 30).expect("there is room");
+        pool.used = 0;
+        pool.trim(u64::MAX);
+        assert_eq!(pool.reserved, STEP);
     }
 
     #[test]
