@@ -4,6 +4,7 @@ mod attribute;
 mod context;
 mod context_operations;
 mod context_stack;
+mod coverage;
 mod created_context;
 mod device;
 mod device_buffer;
