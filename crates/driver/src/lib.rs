@@ -75,6 +75,7 @@ mod nvtx;
 mod pointer;
 mod release;
 mod resource;
+mod reuse;
 mod signature;
 mod stream;
 #[cfg(feature = "trace")]
