@@ -51,12 +51,17 @@ impl Header {
 /// The header at `path` in Rust, with every symbol that CUDA ever exported declared.
 ///
 /// The result depends on the header alone: its few system headers are replaced by ours.
-pub(crate) fn declarations(_clang: &Clang, path: &Path) -> Result<String> {
+pub(crate) fn declarations(clang: &Clang, path: &Path) -> Result<String> {
+    declarations_of(clang, path, "(cu|CU|CUDA)[A-Za-z_0-9]*")
+}
+
+/// The items of the header at `path` whose names match `items`, in Rust.
+pub(crate) fn declarations_of(_clang: &Clang, path: &Path, items: &str) -> Result<String> {
     let bindings = bindgen::Builder::default()
         .header(path.to_str().context("the header's path is not UTF-8")?)
         .clang_args(["-nostdinc", "-D__CUDA_API_VERSION_INTERNAL", "--target=x86_64-unknown-linux-gnu"])
         .clang_arg(format!("-isystem{}", crate::root().join("xtask/include").display()))
-        .allowlist_item("(cu|CU|CUDA)[A-Za-z_0-9]*")
+        .allowlist_item(items)
         .blocklist_function(".*_pt[ds][sz]")
         .default_enum_style(EnumVariation::NewType { is_bitfield: false, is_global: false })
         .prepend_enum_name(false)
