@@ -17,4 +17,4 @@ pub use self::gate::Gate;
 pub use self::idle_driver::idle_driver;
 pub use self::own_process::in_own_process;
 pub use self::samples::Samples;
-pub use self::test_driver::{TestDriver, on_driver, on_simulator, uses_cuda};
+pub use self::test_driver::{TestDriver, on_driver, on_incomplete_simulator, on_simulator, uses_cuda};
