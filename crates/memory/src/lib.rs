@@ -33,15 +33,31 @@
 //! ```
 
 mod cache;
+pub mod copy;
+mod device_box;
 mod device_buffer;
+mod device_slice;
+mod fill;
+mod grid;
+mod location;
 mod pinned_buffer;
+mod pointer_info;
 mod resource;
 mod size;
 mod staging;
+mod tracked;
+mod wait;
 
 pub use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 
+pub use self::device_box::DeviceBox;
 pub use self::device_buffer::DeviceBuffer;
+pub use self::device_slice::{
+    AsDeviceSlice, AsDeviceSliceMut, DeviceChunks, DeviceChunksMut, DeviceSlice, DeviceSliceMut,
+};
+pub use self::grid::{Extent, Grid, GridMut, HostGrid, HostGridMut, Pitch};
+pub use self::location::MemoryLocation;
 pub use self::pinned_buffer::{PinnedBuffer, PinnedFlags};
+pub use self::pointer_info::{MemoryKind, PointerInfo, address_range};
 pub use self::resource::{Plain, Resource, StreamOrdered};
 pub use self::staging::{Staging, StagingOptions};

@@ -19,6 +19,7 @@ mod kernel;
 mod launch;
 mod library;
 mod link;
+mod managed;
 mod memset;
 mod module;
 mod notification;
