@@ -133,14 +133,14 @@ impl Accesses {
         self.used = ticket;
     }
 
-    /// Waits on the host until every write is done.
-    ///
-    /// # Errors
-    ///
-    /// The error of any work that failed before; every stream is waited for all the same.
-    pub fn synchronize_writes(&self) -> Result<()> {
-        let streams = std::iter::once(&self.writer).chain(self.writers.iter().map(|write| &write.stream));
-        streams.map(Stream::synchronize).fold(Ok(()), Result::and)
+    /// The streams that the memory was last written on: a read waits for these.
+    pub fn writers(&self) -> impl Iterator<Item = &Stream> {
+        std::iter::once(&self.writer).chain(self.writers.iter().map(|write| &write.stream))
+    }
+
+    /// The streams that the memory was last used on: a write waits for these. One may come twice.
+    pub fn users(&self) -> impl Iterator<Item = &Stream> {
+        self.writers().chain(self.readers.iter().map(|read| &read.stream))
     }
 
     /// Waits on the host until every use is done.
@@ -149,8 +149,7 @@ impl Accesses {
     ///
     /// The error of any work that failed before; every stream is waited for all the same.
     pub fn synchronize(&self) -> Result<()> {
-        let others = self.readers.iter().chain(&self.writers).map(|other| &other.stream);
-        std::iter::once(&self.writer).chain(others).map(Stream::synchronize).fold(Ok(()), Result::and)
+        self.users().map(Stream::synchronize).fold(Ok(()), Result::and)
     }
 
     /// Drops the uses that come before all work that is on `stream` from now on: who waits for that waits for them as well.

@@ -44,7 +44,7 @@ impl End<'_> {
 
     /// Whether every device reaches the memory.
     pub(crate) fn is_everywhere(&self) -> bool {
-        self.tracked.reach() == Reach::Everywhere
+        self.tracked.reach() != Reach::Device
     }
 
     /// Whether both ends are on one device, or one is where every device reaches it.

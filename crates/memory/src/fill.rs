@@ -41,7 +41,8 @@ pub(crate) fn fill(operation: &'static str, stream: &Stream, target: &End<'_>, r
 }
 
 fn enqueue(stream: &Stream, address: CUdeviceptr, rows: Rows, value: &[u8]) -> Result<()> {
-    let words = words(value, address | rows.pitch as u64 * u64::from(rows.height > 1));
+    let pitch = if rows.height > 1 { rows.pitch as u64 } else { 0 };
+    let words = words(value, address | pitch);
     let size = words[0].size();
     if words.iter().all(|word| *word == words[0]) {
         return if rows.height == 1 {

@@ -190,6 +190,7 @@ impl<'a, T> Grid<'a, T> {
             return Ok(());
         }
         let (stream, end) = (self.stream(), self.end());
+        stream.refuse_capture(OPERATION)?;
         end.end.tracked.before_read(OPERATION, stream)?;
         let to = target.as_mut_ptr().cast();
         // SAFETY: the host's end holds these rows and layers, any bytes are valid elements, and it is borrowed until the stream has been

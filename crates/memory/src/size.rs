@@ -59,3 +59,12 @@ pub(crate) fn split(operation: &'static str, len: usize, middle: usize) -> Resul
     }
     Err(Error::argument(operation, format!("{len} elements cannot be split at {middle}")))
 }
+
+/// An error unless `address` is aligned for elements of type `T`.
+pub(crate) fn aligned<T>(operation: &'static str, address: u64) -> Result<()> {
+    let align = align_of::<T>();
+    if address.is_multiple_of(align as u64) {
+        return Ok(());
+    }
+    Err(Error::argument(operation, format!("the memory at {address:#x} is not aligned to {align} bytes")))
+}

@@ -8,6 +8,7 @@ use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Result, Stream};
 
 use crate::copy::peer;
+use crate::wait;
 
 /// The stream that memory belongs to, and the uses that a later use may have to wait for.
 #[derive(Debug)]
@@ -24,8 +25,10 @@ pub(crate) struct Tracked {
 pub(crate) enum Reach {
     /// The device that it is on, and others once they have been given access.
     Device,
-    /// Every device.
-    Everywhere,
+    /// Every device: memory of the host.
+    Mapped,
+    /// Every device: memory that migrates.
+    Managed,
 }
 
 impl Tracked {
@@ -75,15 +78,26 @@ impl Tracked {
         self.accesses.get_mut()
     }
 
-    /// The uses of memory that is borrowed.
-    pub(crate) fn accesses(&self) -> &Mutex<Accesses> {
-        &self.accesses
+    /// Waits on the host until nobody writes the memory any more.
+    pub(crate) fn wait_for_writes(&self) -> Result<()> {
+        let streams: Vec<Stream> = self.accesses.lock().writers().cloned().collect();
+        streams.iter().try_for_each(Stream::synchronize)
+    }
+
+    /// Waits on the host until nobody uses the memory any more.
+    pub(crate) fn wait_for_uses(&mut self) -> Result<()> {
+        self.exclusive().users().try_for_each(Stream::synchronize)
+    }
+
+    /// Waits until nobody uses the memory any more, so that it may be freed.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        self.exclusive().users().try_for_each(wait::before_free)
     }
 
     /// Lets kernels on `stream` use the memory at `address`, which is this memory's, if they are on another device than it is.
     #[inline]
     pub(crate) fn let_in(&self, operation: &'static str, stream: &Stream, address: CUdeviceptr) -> Result<()> {
-        if self.reach == Reach::Everywhere || stream.device().as_raw() == self.stream.device().as_raw() {
+        if self.reach != Reach::Device || stream.device().as_raw() == self.stream.device().as_raw() {
             return Ok(());
         }
         self.let_in_peer(operation, stream, address)

@@ -1,52 +1,58 @@
-//! Waiting for work that uses memory which the caller of a safe function has lent.
+//! Waiting for work that uses memory which is about to leave its hands.
 
 use std::thread;
 use std::time::Duration;
 
-use curium_driver::{Error, Result, Stream};
+use curium_driver::{Error, Result, Stream, relaxed, report};
 
-/// How often a stream is asked whether it is done after a wait for it has failed.
+/// How often a wait that has failed is tried again where nothing else will do, and the pause before.
 const ATTEMPTS: u32 = 1000;
 const PAUSE: Duration = Duration::from_millis(10);
 
-/// Waits until all work on `stream` is done, whatever the driver says: afterwards the device does not use what the work was given.
+/// Waits until all work on `stream` is done, whatever the driver says: afterwards the device does not use what the work was given, which
+/// is the caller's for no longer.
+///
+/// If the driver will not say for ten seconds that the work is done, the process is aborted: the device may write to memory that
+/// belongs to somebody else by then.
 ///
 /// # Errors
 ///
 /// That of any work that failed before, or of the wait.
-///
-/// # Panics
-///
-/// It does not: if the driver will not say for ten seconds that the work is done, the process is aborted, since the device may still
-/// write into memory whose borrow is about to end.
 pub(crate) fn until_done(stream: &Stream) -> Result<()> {
-    stream.synchronize().map_err(|error| {
-        make_sure(stream, &error);
-        error
+    stream.synchronize().inspect_err(|error| {
+        let is_over = is_over(error) || (0..ATTEMPTS).any(|attempt| is_done(stream, attempt));
+        if !is_over {
+            report(error);
+            std::process::abort();
+        }
     })
 }
 
-/// Makes sure that no work is left on `stream` after a wait for it has failed.
-#[cold]
-fn make_sure(stream: &Stream, error: &Error) {
-    // A context that is lost does no more work.
-    let mut is_over = error.is_sticky();
-    for _ in 0..ATTEMPTS {
-        is_over = is_over
-            || match stream.is_finished() {
-                Ok(finished) => finished,
-                Err(error) => error.is_sticky(),
-            };
-        if is_over {
-            return;
-        }
-        thread::sleep(PAUSE);
+/// Waits until all work on `stream` is done, so that what it uses can be freed. An error of that work is no concern.
+///
+/// # Errors
+///
+/// That of the wait, if the work may still be running.
+pub(crate) fn before_free(stream: &Stream) -> Result<()> {
+    match stream.synchronize() {
+        Err(error) if !is_over(&error) && !is_done(stream, 0) => Err(error),
+        _ => Ok(()),
     }
-    abort(error);
 }
 
+/// Whether the context that an error tells of does no more work.
+fn is_over(error: &Error) -> bool {
+    error.is_sticky()
+}
+
+/// Tries to wait again, such that the captures of other threads are no hindrance, and says whether the work is done.
 #[cold]
-fn abort(error: &Error) -> ! {
-    curium_driver::report(error);
-    std::process::abort()
+fn is_done(stream: &Stream, attempt: u32) -> bool {
+    if attempt > 0 {
+        thread::sleep(PAUSE);
+    }
+    match relaxed(stream.driver(), || stream.synchronize()) {
+        Ok(()) => true,
+        Err(error) => is_over(&error),
+    }
 }

@@ -15,6 +15,7 @@ pub(crate) fn upload<T: NoUninit>(target: DeviceSliceMut<'_, T>, source: &[T]) -
     if end.bytes == 0 {
         return Ok(());
     }
+    stream.refuse_capture("copy from a slice")?;
     let source: &[u8] = bytemuck::cast_slice(source);
     let order = |lane: &Stream| end.tracked.before_write("copy from a slice", lane);
     // SAFETY: the memory is live, has as many bytes, and is borrowed exclusively until the copy is done.
@@ -35,6 +36,7 @@ pub(crate) fn download<T: AnyBitPattern>(source: DeviceSlice<'_, T>, target: &mu
     if end.bytes == 0 {
         return Ok(());
     }
+    stream.refuse_capture("copy to a slice")?;
     let to = target.as_mut_ptr().cast::<MaybeUninit<u8>>();
     // SAFETY: the bytes are those of `target`, which is borrowed exclusively, and any bytes are valid elements.
     let places = unsafe { std::slice::from_raw_parts_mut(to, end.bytes) };

@@ -124,6 +124,7 @@ impl<'a, T> GridMut<'a, T> {
             return Ok(());
         }
         let (stream, end) = (self.stream(), self.end());
+        stream.refuse_capture(OPERATION)?;
         end.end.tracked.before_write(OPERATION, stream)?;
         // SAFETY: the host's end holds these rows and layers, and it is borrowed until the stream has been waited for below.
         unsafe { copies::from_host(stream, &end, source.as_ptr().cast(), source.place()) }?;
