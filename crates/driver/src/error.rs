@@ -144,6 +144,17 @@ impl Error {
         self
     }
 
+    /// Names the operation of an argument error, which was noticed deeper down.
+    #[doc(hidden)]
+    #[cold]
+    #[must_use]
+    pub fn during(mut self, operation: &'static str) -> Self {
+        if let Self::Argument(error) = &mut self {
+            error.operation = operation;
+        }
+        self
+    }
+
     /// Adds what a person can do in place of the general advice for the code.
     #[doc(hidden)]
     #[cold]

@@ -36,25 +36,57 @@
 
 mod access;
 mod cache;
+pub mod copy;
+mod decompress;
+mod device_box;
 mod device_buffer;
+mod device_slice;
 mod device_vec;
+mod fill;
+mod grid;
 mod location;
+mod mapped_buffer;
 mod pinned_buffer;
+mod pitched_buffer;
+mod pointer_info;
+mod registered;
 mod resource;
 mod size;
 mod staging;
+mod tracked;
+mod unified_box;
+mod unified_buffer;
 pub mod virtual_memory;
+mod wait;
 
 pub use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 
 pub use self::access::MemoryAccess;
+pub use self::decompress::{Compression, DecompressBatch};
+pub use self::device_box::DeviceBox;
 pub use self::device_buffer::DeviceBuffer;
+pub use self::device_slice::{
+    AsDeviceSlice, AsDeviceSliceMut, DeviceChunks, DeviceChunksMut, DeviceSlice, DeviceSliceMut,
+};
 pub use self::device_vec::DeviceVec;
+pub use self::grid::{Extent, Grid, GridMut, HostGrid, HostGridMut, Pitch};
 pub use self::location::MemoryLocation;
+pub use self::mapped_buffer::MappedBuffer;
 pub use self::pinned_buffer::{PinnedBuffer, PinnedFlags};
+pub use self::pitched_buffer::PitchedBuffer;
+pub use self::pointer_info::{MemoryKind, PointerInfo, address_range};
+pub use self::registered::{RegisterFlags, Registered, RegisteredRef};
 pub use self::resource::{
     CachingOptions, CachingResource, CachingStatistics, LadderStatistics, Plain, ReclaimerGuard, Reclaiming, Resource,
     Rung, RungStatistics, StreamOrdered,
 };
 pub use self::staging::{Staging, StagingOptions};
+pub use self::unified_box::UnifiedBox;
+pub use self::unified_buffer::{MemoryAdvice, RangeAttributes, UnifiedBuffer};
 pub use self::virtual_memory::{AddressRange, Mapping, PhysicalMemory};
+
+pub mod unified {
+    //! Many ranges of managed memory in one call.
+
+    pub use crate::unified_buffer::{discard, discard_and_prefetch, prefetch};
+}

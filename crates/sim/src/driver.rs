@@ -21,6 +21,7 @@ mod kernel;
 mod launch;
 mod library;
 mod link;
+mod managed;
 mod memset;
 mod module;
 mod notification;
