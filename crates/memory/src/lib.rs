@@ -38,7 +38,9 @@ mod access;
 mod cache;
 mod device_buffer;
 mod device_vec;
+mod ipc_memory;
 mod location;
+mod memory_pool;
 mod pinned_buffer;
 mod resource;
 mod size;
@@ -50,7 +52,11 @@ pub use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 pub use self::access::MemoryAccess;
 pub use self::device_buffer::DeviceBuffer;
 pub use self::device_vec::DeviceVec;
+pub use self::ipc_memory::{IpcMemory, IpcMemoryHandle};
 pub use self::location::MemoryLocation;
+pub use self::memory_pool::{
+    MemoryPool, PoolKind, PoolMemory, PoolOptions, PoolPointerHandle, PoolStatistics, PoolUsage,
+};
 pub use self::pinned_buffer::{PinnedBuffer, PinnedFlags};
 pub use self::resource::{Plain, Resource, StreamOrdered};
 pub use self::staging::{Staging, StagingOptions};

@@ -23,6 +23,8 @@ mod hazard;
 mod hook;
 mod host_function;
 mod image;
+#[cfg(not(miri))]
+mod ipc_memory;
 mod jit;
 mod kernel;
 mod kernel_attribute;
@@ -32,6 +34,8 @@ mod launch_attribute;
 mod library;
 mod limit;
 mod linker;
+#[cfg(not(miri))]
+mod memory_pool;
 mod module;
 mod neutrality;
 mod notification;

@@ -1,5 +1,7 @@
 //! Every public operation of the driver and the memory layer that calls the driver, by name, for tests that hold for all of them.
 
+#[cfg(not(miri))]
+mod pools;
 mod streams;
 #[cfg(not(miri))]
 mod virtual_memory;
@@ -138,6 +140,7 @@ pub(crate) fn all() -> Vec<Operation> {
         context_operations::OPERATIONS,
         code::OPERATIONS,
         virtual_memory::OPERATIONS,
+        pools::OPERATIONS,
     ]
     .concat();
     #[cfg(miri)]

@@ -115,7 +115,8 @@ impl Pool {
 
     /// Gives unused memory back to the device, but for `keep` bytes.
     pub(crate) fn trim(&mut self, keep: u64) {
-        self.reserved = self.reserved.min(self.used.max(keep).next_multiple_of(STEP));
+        let kept = self.used.max(keep).checked_next_multiple_of(STEP);
+        self.reserved = self.reserved.min(kept.unwrap_or(u64::MAX));
     }
 }
 
@@ -232,6 +233,8 @@ mod tests {
         pool.used = 0;
         pool.trim(STEP);
         assert_eq!((pool.reserved, pool.reserved_high), (STEP, 2 * STEP));
+        pool.trim(u64::MAX);
+        assert_eq!(pool.reserved, STEP);
     }
 
     #[test]
