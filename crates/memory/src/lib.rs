@@ -58,6 +58,9 @@ pub use self::memory_pool::{
     MemoryPool, PoolKind, PoolMemory, PoolOptions, PoolPointerHandle, PoolStatistics, PoolUsage,
 };
 pub use self::pinned_buffer::{PinnedBuffer, PinnedFlags};
-pub use self::resource::{Plain, Resource, StreamOrdered};
+pub use self::resource::{
+    CachingOptions, CachingResource, CachingStatistics, LadderStatistics, Plain, ReclaimerGuard, Reclaiming, Resource,
+    Rung, RungStatistics, StreamOrdered,
+};
 pub use self::staging::{Staging, StagingOptions};
 pub use self::virtual_memory::{AddressRange, Mapping, PhysicalMemory};

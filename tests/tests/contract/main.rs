@@ -1,6 +1,7 @@
 //! What holds on every driver, one file per object: run on the simulator, and with `CURIUM_TEST_DRIVER=cuda` on this machine's.
 
 mod attribute;
+mod caching;
 mod context;
 mod context_operations;
 mod context_stack;
@@ -44,6 +45,7 @@ mod operations;
 mod peer;
 mod pinned_buffer;
 mod primary_context;
+mod reclaiming;
 mod release;
 mod resource;
 mod staging;

@@ -42,8 +42,7 @@ pub(crate) fn render(
     let mut files = BTreeMap::new();
     let Some(newest) = headers.get(&pins.newest()?.version) else { return Ok(files) };
     let functions = &newest.surface.functions;
-    let typedefs = pins.newest()?.include()?.join("cudaTypedefs.h");
-    let since = since::derive(&typedefs, functions.keys().map(String::as_str))?;
+    let since = since::derive(&pins.newest()?.include()?, functions.keys().map(String::as_str))?;
     files.insert(folder.join("types.rs"), render_types(newest)?);
     files.insert(folder.join("functions.rs"), render_functions(functions, &since)?);
     if pins.cuda.iter().all(|cuda| headers.contains_key(&cuda.version)) {

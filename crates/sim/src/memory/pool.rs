@@ -238,6 +238,15 @@ mod tests {
     }
 
     #[test]
+    fn pool_with_the_largest_threshold_keeps_everything() {
+        let mut pool = Pool::new(0, true, 0);
+        pool.charge(1000, 1 << 30).expect("there is room");
+        pool.used = 0;
+        pool.trim(u64::MAX);
+        assert_eq!(pool.reserved, STEP);
+    }
+
+    #[test]
     fn pool_never_reserves_more_than_the_device_has_left() {
         let mut pool = Pool::of_device(0, true, 0);
         pool.charge(4096, 8192).expect("there is room");

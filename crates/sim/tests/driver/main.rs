@@ -3,6 +3,7 @@
 mod context;
 mod device;
 mod event;
+mod graph;
 mod launch;
 mod memory;
 mod module;
