@@ -45,6 +45,7 @@ mod pinned_buffer;
 mod resource;
 mod size;
 mod staging;
+mod tensor_map;
 pub mod virtual_memory;
 
 pub use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
@@ -63,4 +64,8 @@ pub use self::resource::{
     Rung, RungStatistics, StreamOrdered,
 };
 pub use self::staging::{Staging, StagingOptions};
+pub use self::tensor_map::{
+    Im2col, Im2colWide, TensorAllocationClass, TensorDataType, TensorFill, TensorInterleave, TensorL2Promotion,
+    TensorLayout, TensorMap, TensorSwizzle, WideMode,
+};
 pub use self::virtual_memory::{AddressRange, Mapping, PhysicalMemory};

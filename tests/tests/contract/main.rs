@@ -55,6 +55,7 @@ mod stream_attribute;
 mod stream_foreign;
 mod stream_memory_operation;
 mod stream_pool;
+mod tensor_map;
 mod trace;
 #[cfg(not(miri))]
 mod virtual_memory;
