@@ -121,7 +121,7 @@ impl<T> DeviceBuffer<T> {
     {
         size::same_len("DeviceBuffer::copy_from_slice", self.len, source.len())?;
         let (stream, bytes) = (&self.stream, self.len * size_of::<T>());
-        let accesses = &self.accesses;
+        let accesses = &mut self.accesses;
         let (to, from) = (self.pointer.as_raw(), source.as_ptr().cast::<c_void>());
         // SAFETY: the buffer is live, has as many bytes, and is borrowed exclusively until the copy is done.
         let staged =

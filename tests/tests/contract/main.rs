@@ -5,6 +5,7 @@ mod caching;
 mod context;
 mod context_operations;
 mod context_stack;
+mod coverage;
 mod created_context;
 mod device;
 mod device_buffer;
