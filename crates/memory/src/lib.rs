@@ -44,8 +44,10 @@ mod device_slice;
 mod device_vec;
 mod fill;
 mod grid;
+mod ipc_memory;
 mod location;
 mod mapped_buffer;
+mod memory_pool;
 mod pinned_buffer;
 mod pitched_buffer;
 mod pointer_info;
@@ -53,6 +55,7 @@ mod registered;
 mod resource;
 mod size;
 mod staging;
+mod tensor_map;
 mod tracked;
 mod unified_box;
 mod unified_buffer;
@@ -70,8 +73,12 @@ pub use self::device_slice::{
 };
 pub use self::device_vec::DeviceVec;
 pub use self::grid::{Extent, Grid, GridMut, HostGrid, HostGridMut, Pitch};
+pub use self::ipc_memory::{IpcMemory, IpcMemoryHandle};
 pub use self::location::MemoryLocation;
 pub use self::mapped_buffer::MappedBuffer;
+pub use self::memory_pool::{
+    MemoryPool, PoolKind, PoolMemory, PoolOptions, PoolPointerHandle, PoolStatistics, PoolUsage,
+};
 pub use self::pinned_buffer::{PinnedBuffer, PinnedFlags};
 pub use self::pitched_buffer::PitchedBuffer;
 pub use self::pointer_info::{MemoryKind, PointerInfo, address_range};
@@ -81,6 +88,10 @@ pub use self::resource::{
     Rung, RungStatistics, StreamOrdered,
 };
 pub use self::staging::{Staging, StagingOptions};
+pub use self::tensor_map::{
+    Im2col, Im2colWide, TensorAllocationClass, TensorDataType, TensorFill, TensorInterleave, TensorL2Promotion,
+    TensorLayout, TensorMap, TensorSwizzle, WideMode,
+};
 pub use self::unified_box::UnifiedBox;
 pub use self::unified_buffer::{MemoryAdvice, RangeAttributes, UnifiedBuffer};
 pub use self::virtual_memory::{AddressRange, Mapping, PhysicalMemory};

@@ -34,6 +34,7 @@ mod stream;
 mod stream_attribute;
 mod stream_memory_operation;
 mod symbol;
+mod tensor_map;
 mod virtual_memory;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -25,6 +25,8 @@ mod hazard;
 mod hook;
 mod host_function;
 mod image;
+#[cfg(not(miri))]
+mod ipc_memory;
 mod jit;
 mod kernel;
 mod kernel_attribute;
@@ -34,6 +36,8 @@ mod launch_attribute;
 mod library;
 mod limit;
 mod linker;
+#[cfg(not(miri))]
+mod memory_pool;
 mod module;
 mod neutrality;
 mod notification;
@@ -52,6 +56,7 @@ mod stream_attribute;
 mod stream_foreign;
 mod stream_memory_operation;
 mod stream_pool;
+mod tensor_map;
 mod trace;
 #[cfg(not(miri))]
 mod virtual_memory;

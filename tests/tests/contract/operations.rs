@@ -5,6 +5,8 @@ mod hazards;
 mod kernels;
 #[cfg(not(miri))]
 mod loading;
+#[cfg(not(miri))]
+mod pools;
 mod resources;
 #[cfg(not(miri))]
 mod solitary;
@@ -149,8 +151,15 @@ pub(crate) const OPERATIONS: &[Operation] = &[
 /// All operations.
 pub(crate) fn all() -> Vec<Operation> {
     #[cfg(not(miri))]
-    return [&common()[..], code::OPERATIONS, kernels::OPERATIONS, loading::OPERATIONS, virtual_memory::OPERATIONS]
-        .concat();
+    return [
+        &common()[..],
+        code::OPERATIONS,
+        kernels::OPERATIONS,
+        loading::OPERATIONS,
+        virtual_memory::OPERATIONS,
+        pools::OPERATIONS,
+    ]
+    .concat();
     #[cfg(miri)]
     return common();
 }
