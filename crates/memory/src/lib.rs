@@ -32,19 +32,26 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod allocation_log;
 mod cache;
 mod device_buffer;
 mod pinned_buffer;
 mod resource;
 mod size;
+mod snapshot;
 mod staging;
 
 pub use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 
+pub use self::allocation_log::{
+    AllocationEvent, AllocationLog, CacheSample, EventKind, ParseLogError, Replay, Site, UsageSample,
+};
 pub use self::device_buffer::DeviceBuffer;
 pub use self::pinned_buffer::{PinnedBuffer, PinnedFlags};
 pub use self::resource::{
-    CachingOptions, CachingResource, CachingStatistics, LadderStatistics, Plain, ReclaimerGuard, Reclaiming, Resource,
-    Rung, RungStatistics, StreamOrdered,
+    AllocateFunction, AllocationCounts, Arena, CachingOptions, CachingResource, CachingStatistics, DeallocateFunction,
+    ForeignResource, LadderStatistics, Limit, LiveAllocation, Managed, OnFailure, Pinned, Plain, ReclaimerGuard,
+    Reclaiming, Recording, Resource, ResourceTable, Rung, RungStatistics, Statistics, StreamOrdered, Tracking,
 };
+pub use self::snapshot::Snapshot;
 pub use self::staging::{Staging, StagingOptions};

@@ -42,6 +42,8 @@ mod primary_context;
 mod reclaiming;
 mod release;
 mod resource;
+mod resource_adaptor;
+mod resource_table;
 mod staging;
 mod sticky;
 mod stream;

@@ -12,7 +12,7 @@ use super::depot::{Depot, Shelf};
 use super::watched::Watched;
 use super::{CachingOptions, CachingStatistics, local};
 use crate::cache::{GRANULE, Heap, Owner, Rounded, Store};
-use crate::resource::segments::{HeapAccess, Segments, Upstream};
+use crate::resource::segments::{HeapAccess, Segment, Segments, Upstream};
 use crate::resource::{Request, Resource, StreamOrdered};
 
 /// The next identity of a resource, by which threads tell their bins apart.
@@ -175,6 +175,11 @@ impl Core {
             longest_free_bytes: longest,
             growths: reserve.growths,
         }
+    }
+
+    /// The segments by address.
+    pub(super) fn segments(&self) -> Vec<Segment> {
+        self.reserve.lock().segments.list()
     }
 
     fn take(&self, need: Need<'_>) -> Option<u64> {
