@@ -44,6 +44,7 @@ mod release;
 mod resource;
 mod resource_adaptor;
 mod resource_table;
+mod snapshot;
 mod staging;
 mod sticky;
 mod stream;

@@ -1,5 +1,6 @@
 //! Every public operation of the driver and the memory layer that calls the driver, by name, for tests that hold for all of them.
 
+mod resources;
 mod streams;
 
 use std::any::Any;
@@ -130,9 +131,10 @@ pub(crate) const OPERATIONS: &[Operation] = &[
 /// All operations.
 pub(crate) fn all() -> Vec<Operation> {
     #[cfg(not(miri))]
-    return [OPERATIONS, streams::OPERATIONS, context_operations::OPERATIONS, code::OPERATIONS].concat();
+    return [OPERATIONS, resources::OPERATIONS, streams::OPERATIONS, context_operations::OPERATIONS, code::OPERATIONS]
+        .concat();
     #[cfg(miri)]
-    return [OPERATIONS, streams::OPERATIONS, context_operations::OPERATIONS].concat();
+    return [OPERATIONS, resources::OPERATIONS, streams::OPERATIONS, context_operations::OPERATIONS].concat();
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the operations return it")]

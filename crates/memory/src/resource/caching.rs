@@ -166,8 +166,7 @@ unsafe impl Resource for CachingResource {
     }
 
     fn purge(&self) -> Result<()> {
-        self.core.collect();
-        Ok(())
+        self.core.collect()
     }
 
     fn synchronize(&self, _stream: &Stream) -> Result<()> {
