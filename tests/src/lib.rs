@@ -15,4 +15,4 @@ pub use self::context_stack::{ContextStack, CreatedContext};
 pub use self::gate::Gate;
 pub use self::own_process::in_own_process;
 pub use self::samples::Samples;
-pub use self::test_driver::{TestDriver, on_driver, on_simulator, uses_cuda};
+pub use self::test_driver::{TestDriver, on_driver, on_incomplete_simulator, on_simulator, uses_cuda};

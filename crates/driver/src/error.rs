@@ -29,7 +29,7 @@ pub enum Error {
     /// Memory was short, on the device or the host: a call's error with the figures.
     OutOfMemory(Box<OutOfMemoryError>),
     /// The driver lacks a function, mostly because it is too old.
-    Missing(MissingFunction),
+    Missing(Box<MissingFunction>),
     /// An argument was refused before the driver was called.
     Argument(Box<ArgumentError>),
     /// A function that the driver called for you panicked.
@@ -180,7 +180,7 @@ impl Error {
             Self::Load(error) => &**error,
             Self::Call(error) => &**error,
             Self::OutOfMemory(error) => &**error,
-            Self::Missing(error) => error,
+            Self::Missing(error) => &**error,
             Self::Argument(error) => &**error,
             Self::Panic(error) => &**error,
         }
@@ -218,7 +218,7 @@ impl std::error::Error for Error {
 
 impl From<MissingFunction> for Error {
     fn from(error: MissingFunction) -> Self {
-        Self::Missing(error)
+        Self::Missing(Box::new(error))
     }
 }
 

@@ -5,10 +5,13 @@ mod caching;
 mod context;
 mod context_operations;
 mod context_stack;
+mod coverage;
 mod created_context;
 mod device;
 mod device_buffer;
 mod device_lookup;
+#[cfg(not(miri))]
+mod device_vec;
 mod driver;
 mod error;
 mod event;
@@ -53,3 +56,5 @@ mod stream_foreign;
 mod stream_memory_operation;
 mod stream_pool;
 mod trace;
+#[cfg(not(miri))]
+mod virtual_memory;
