@@ -35,6 +35,7 @@
 //! ```
 
 mod access;
+mod allocation_log;
 mod cache;
 pub mod copy;
 mod decompress;
@@ -54,6 +55,7 @@ mod pointer_info;
 mod registered;
 mod resource;
 mod size;
+mod snapshot;
 mod staging;
 mod tensor_map;
 mod tracked;
@@ -65,6 +67,9 @@ mod wait;
 pub use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 
 pub use self::access::MemoryAccess;
+pub use self::allocation_log::{
+    AllocationEvent, AllocationLog, CacheSample, EventKind, ParseLogError, Replay, Site, UsageSample,
+};
 pub use self::decompress::{Compression, DecompressBatch};
 pub use self::device_box::DeviceBox;
 pub use self::device_buffer::DeviceBuffer;
@@ -84,9 +89,11 @@ pub use self::pitched_buffer::PitchedBuffer;
 pub use self::pointer_info::{MemoryKind, PointerInfo, address_range};
 pub use self::registered::{RegisterFlags, Registered, RegisteredRef};
 pub use self::resource::{
-    CachingOptions, CachingResource, CachingStatistics, LadderStatistics, Plain, ReclaimerGuard, Reclaiming, Resource,
-    Rung, RungStatistics, StreamOrdered,
+    AllocateFunction, AllocationCounts, Arena, CachingOptions, CachingResource, CachingStatistics, DeallocateFunction,
+    ForeignResource, LadderStatistics, Limit, LiveAllocation, Managed, OnFailure, Pinned, Plain, ReclaimerGuard,
+    Reclaiming, Recording, Resource, ResourceTable, Rung, RungStatistics, Statistics, StreamOrdered, Tracking,
 };
+pub use self::snapshot::Snapshot;
 pub use self::staging::{Staging, StagingOptions};
 pub use self::tensor_map::{
     Im2col, Im2colWide, TensorAllocationClass, TensorDataType, TensorFill, TensorInterleave, TensorL2Promotion,

@@ -64,6 +64,16 @@ const MEANINGS: &[Meaning] = &[
         code: None,
         operation: Some("Plain::allocate and Plain::deallocate"),
     },
+    Meaning {
+        function: Function::cuStreamSynchronize,
+        code: None,
+        operation: Some("Managed::allocate and Managed::deallocate"),
+    },
+    Meaning {
+        function: Function::cuStreamSynchronize,
+        code: None,
+        operation: Some("Pinned::allocate and Pinned::deallocate"),
+    },
 ];
 
 /// A call that fails: the `call`-th of `function`.
