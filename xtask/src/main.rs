@@ -10,6 +10,7 @@ mod nvrtc;
 mod package;
 mod sim;
 mod stale;
+mod support;
 mod version;
 
 use std::path::{Path, PathBuf};
@@ -37,6 +38,8 @@ enum Command {
     Gpu,
     /// Build the simulated driver as `libcuda.so.1`.
     Sim,
+    /// Write the page that says what Curium does with each function of the driver, or check it.
+    Support(support::Options),
     /// Run every check that a change must pass.
     Ci(ci::Options),
 }
@@ -57,6 +60,7 @@ fn run(command: Command) -> Result<()> {
         Command::Kernels(options) => kernels::run(&options),
         Command::Gpu => gpu::run(),
         Command::Sim => sim::run(),
+        Command::Support(options) => support::run(&options),
         Command::Ci(options) => ci::run(&options),
     }
 }

@@ -45,6 +45,7 @@
 mod bare;
 mod call;
 mod call_spans;
+mod callback;
 mod capture_mode;
 mod checkpoint;
 mod context;
@@ -69,10 +70,12 @@ mod library;
 mod linker;
 #[doc(hidden)]
 pub mod lock;
+mod log;
 mod module;
 #[cfg(feature = "nvtx")]
 mod nvtx;
 mod pointer;
+mod profiler;
 mod release;
 mod resource;
 mod signature;
@@ -93,7 +96,7 @@ pub use self::context::{
     GreenContextOptions, Limit, MemoryInfo, PrimaryState, PriorityRange, RawContext, RdmaScope, SharedMemoryConfig,
 };
 #[cfg(unix)]
-pub use self::core_dump::{CoreDump, CoreDumpFlags};
+pub use self::core_dump::{CoreDump, CoreDumpFlags, CoreDumpListener, CoreDumpNotice};
 pub use self::device::{
     AtomicForms, AtomicOperation, AttributeKey, Clique, CliqueKind, ComputeCapability, ComputeMode,
     DecompressAlgorithms, Device, DeviceAttribute, EndpointHandleTypes, Luid, MemoryHandleTypes, Notification,
@@ -107,7 +110,7 @@ pub use self::global::Global;
 #[doc(hidden)]
 pub use self::hook::Observation;
 pub use self::hook::{Call, CallObserver, CallObserverGuard, observe_calls};
-pub use self::host_function::HostFunction;
+pub use self::host_function::{HostFunction, HostFunctionWait};
 pub use self::image::{Image, ImageKind};
 pub use self::jit::{HostSymbol, JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget, LtoOptions};
 pub use self::kernel::{
@@ -117,10 +120,12 @@ pub use self::kernel::{
 pub use self::launch::{ClusterPortability, Dimensions, EventTrigger, LaunchAttributes, LaunchConfig};
 pub use self::library::Library;
 pub use self::linker::{LinkInput, LinkedImage, Linker};
+pub use self::log::{LogLevel, LogListener, LogReader};
 pub use self::module::{LoadingMode, Module};
 #[cfg(feature = "nvtx")]
 pub use self::nvtx::{NvtxRange, nvtx_mark};
 pub use self::pointer::DevicePointer;
+pub use self::profiler::Profiling;
 pub use self::release::{DropObserver, is_exiting, release, report, set_drop_observer};
 pub use self::resource::{
     Multiprocessors, Partition, Partitioning, SplitFlags, WorkQueue, WorkQueueConfig, WorkQueueScope,
@@ -128,7 +133,7 @@ pub use self::resource::{
 pub use self::signature::{Argument, Arguments, ByValue, Parameter, Signature};
 pub use self::stream::{
     AccessPolicyWindow, AccessProperty, AttachMode, MemoryOperation, MemorySyncDomain, MemorySyncDomainMap,
-    PooledStream, Stream, StreamFlags, StreamOptions, StreamPool, SynchronizationPolicy, WaitCondition,
+    PooledStream, Reduction, Stream, StreamFlags, StreamOptions, StreamPool, SynchronizationPolicy, WaitCondition,
 };
 #[cfg(feature = "trace")]
 pub use self::trace::Trace;
