@@ -1,8 +1,9 @@
 //! What opening the driver costs on top of C, each measured in fresh processes, in turn.
 //!
-//! C's twin opens the library and looks up `cuInit` alone; Curium opens it, resolves every symbol and asks for the version. `cuInit`
-//! itself is the same call for both and varies by more than all of that, so it is measured apart; what `Driver` adds around it is
-//! the time of making one from a driver that is initialised already.
+//! C's twin opens the library, looks up three functions and asks for the version; Curium opens it, resolves every symbol and asks
+//! for the version. Both ask, since the first call of a driver pays for its set-up. `cuInit` itself is the same call for both and
+//! varies by more than all of that, so it is measured apart; what `Driver` adds around it is the time of making one from a driver
+//! that is initialised already.
 #![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
 
 use std::error::Error;
@@ -10,10 +11,12 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use curium_driver::{CudaVersion, Driver, sys};
+use curium_tests::Samples;
 
 /// Which of the two a process measures.
 const ROLE: &str = "CURIUM_BENCH_OPEN";
-const ROUNDS: usize = 9;
+/// How often each is measured, after a first time that brings the library into the system's cache.
+const ROUNDS: usize = 24;
 
 fn main() -> Result<(), Box<dyn Error>> {
     match std::env::var(ROLE).as_deref() {
@@ -27,32 +30,38 @@ fn main() -> Result<(), Box<dyn Error>> {
 /// What one process measures.
 #[derive(Clone, Copy)]
 struct Opening {
-    /// From nothing to a library whose functions can be called.
+    /// From nothing to a library whose functions can be called and whose version is known.
     open: Duration,
+    /// The first call of the library, of all that.
+    first_call: Duration,
     /// `cuInit`.
     init: Duration,
     /// What is done around `cuInit`.
     around: Duration,
 }
 
-/// Runs both in turn and prints the medians, then what the driver lacks.
-fn compare() -> Result<(), Box<dyn Error>> {
-    let (mut c, mut curium) = (Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
-        c.push(measure("c")?);
-        curium.push(measure("curium")?);
+impl Opening {
+    /// All but `cuInit`, in nanoseconds.
+    fn cost(&self) -> f64 {
+        (self.open + self.around).as_nanos() as f64
     }
-    let of = |openings: &[Opening], part: fn(&Opening) -> Duration| {
-        median(&mut openings.iter().map(part).collect::<Vec<_>>())
-    };
-    let (c_open, open) = (of(&c, |c| c.open), of(&curium, |curium| curium.open));
-    let around = of(&curium, |curium| curium.around);
-    println!("cuInit:                    {:>12.3?}", of(&c, |c| c.init));
-    println!("open, C:                   {c_open:>12.3?}");
-    println!("open, Curium:              {open:>12.3?}");
-    println!("around cuInit, Curium:     {around:>12.3?}");
-    println!("on top of C and of cuInit: {:>12.3?}", (open + around).saturating_sub(c_open));
-    println!("all symbols, resolved:     {:>12.3?}", resolve()?);
+}
+
+/// Runs both in turn and prints what they took, then what the driver lacks.
+fn compare() -> Result<(), Box<dyn Error>> {
+    measure("c")?;
+    let rounds =
+        (0..ROUNDS).map(|_| Ok((measure("c")?, measure("curium")?))).collect::<Result<Vec<_>, Box<dyn Error>>>()?;
+    let of = |part: fn(&(Opening, Opening)) -> Duration| rounds.iter().map(part).collect::<Samples>();
+    println!("{ROUNDS} pairs of processes: median [quartiles]");
+    println!("cuInit:                    {}", of(|(c, _)| c.init));
+    println!("open, C:                   {}", of(|(c, _)| c.open));
+    println!("  the first call of it:    {}", of(|(c, _)| c.first_call));
+    println!("open, Curium:              {}", of(|(_, curium)| curium.open));
+    println!("around cuInit, Curium:     {}", of(|(_, curium)| curium.around));
+    let on_top: Samples = rounds.iter().map(|(c, curium)| curium.cost() - c.cost()).collect();
+    println!("on top of C and of cuInit: {on_top}");
+    println!("opened once more:          {}", open_again()?);
     print_absent(&Driver::load()?);
     Ok(())
 }
@@ -62,31 +71,38 @@ fn measure(role: &str) -> Result<Opening, Box<dyn Error>> {
     let output = Command::new(std::env::current_exe()?).env(ROLE, role).output()?;
     let text = String::from_utf8(output.stdout)?;
     let figures: Vec<_> = text.split_whitespace().filter_map(|figure| figure.parse().ok()).collect();
-    let &[open, init, around] = figures.as_slice() else {
+    let &[open, first_call, init, around] = figures.as_slice() else {
         let errors = String::from_utf8_lossy(&output.stderr).into_owned();
         return Err(format!("no figures for {role}: {text}{errors}").into());
     };
-    let [open, init, around] = [open, init, around].map(Duration::from_nanos);
-    Ok(Opening { open, init, around })
+    let [open, first_call, init, around] = [open, first_call, init, around].map(Duration::from_nanos);
+    Ok(Opening { open, first_call, init, around })
 }
 
 fn open_as_c() -> Result<Opening, Box<dyn Error>> {
     type Init = unsafe extern "C" fn(u32) -> sys::CUresult;
+    type Version = unsafe extern "C" fn(*mut i32) -> sys::CUresult;
     let name = std::env::var_os("CURIUM_DRIVER_PATH").unwrap_or_else(|| "libcuda.so.1".into());
     let begin = Instant::now();
     // SAFETY: this is the name of the CUDA driver, whose initialisers may run.
     let library = unsafe { libloading::Library::new(name) }?;
     // SAFETY: `cuInit` has this signature in every CUDA driver.
     let init = unsafe { library.get::<Init>(b"cuInit\0") }?;
-    let open = begin.elapsed();
+    // SAFETY: `cuDriverGetVersion` has this signature in every CUDA driver.
+    let version = unsafe { library.get::<Version>(b"cuDriverGetVersion\0") }?;
+    let (mut number, call) = (0, Instant::now());
+    // SAFETY: `number` is a valid place for the answer.
+    succeeded("cuDriverGetVersion", unsafe { version(&raw mut number) })?;
+    let (open, first_call, call) = (begin.elapsed(), call.elapsed(), Instant::now());
     // SAFETY: 0 is the only valid argument.
-    let result = unsafe { init(0) };
-    let init = begin.elapsed() - open;
+    succeeded("cuInit", unsafe { init(0) })?;
+    let init = call.elapsed();
     std::mem::forget(library);
-    if result != sys::CUresult::CUDA_SUCCESS {
-        return Err(format!("cuInit returned {}", result.0).into());
-    }
-    Ok(Opening { open, init, around: Duration::ZERO })
+    Ok(Opening { open, first_call, init, around: Duration::ZERO })
+}
+
+fn succeeded(function: &str, code: sys::CUresult) -> Result<(), Box<dyn Error>> {
+    if code == sys::CUresult::CUDA_SUCCESS { Ok(()) } else { Err(format!("{function} returned {}", code.0).into()) }
 }
 
 fn open_as_curium() -> Result<Opening, Box<dyn Error>> {
@@ -99,19 +115,18 @@ fn open_as_curium() -> Result<Opening, Box<dyn Error>> {
     let again = Instant::now();
     // SAFETY: as above.
     unsafe { Driver::from_api(api) }?;
-    Ok(Opening { open, init, around: again.elapsed() })
+    Ok(Opening { open, first_call: Duration::ZERO, init, around: again.elapsed() })
 }
 
 /// The time to fill the table from a library that is open already.
-fn resolve() -> Result<Duration, Box<dyn Error>> {
+fn open_again() -> Result<Samples, Box<dyn Error>> {
     sys::Api::load()?;
-    let mut times = Vec::new();
-    for _ in 0..ROUNDS {
+    let times = (0..ROUNDS).map(|_| {
         let begin = Instant::now();
         sys::Api::load()?;
-        times.push(begin.elapsed());
-    }
-    Ok(median(&mut times))
+        Ok(begin.elapsed())
+    });
+    times.collect()
 }
 
 fn print_absent(driver: &Driver) {
@@ -123,11 +138,6 @@ fn print_absent(driver: &Driver) {
     println!("the bindings know CUDA up to {}", CudaVersion::NEWEST_KNOWN);
 }
 
-fn print(Opening { open, init, around }: Opening) {
-    println!("{} {} {}", open.as_nanos(), init.as_nanos(), around.as_nanos());
-}
-
-fn median(times: &mut [Duration]) -> Duration {
-    times.sort();
-    times[times.len() / 2]
+fn print(Opening { open, first_call, init, around }: Opening) {
+    println!("{} {} {} {}", open.as_nanos(), first_call.as_nanos(), init.as_nanos(), around.as_nanos());
 }

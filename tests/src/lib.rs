@@ -7,10 +7,12 @@ mod context_stack;
 mod gate;
 pub mod kernels;
 mod own_process;
+mod samples;
 pub mod stream_work;
 mod test_driver;
 
 pub use self::context_stack::{ContextStack, CreatedContext};
 pub use self::gate::Gate;
 pub use self::own_process::in_own_process;
-pub use self::test_driver::{TestDriver, on_driver, on_simulator, uses_cuda};
+pub use self::samples::Samples;
+pub use self::test_driver::{TestDriver, on_driver, on_incomplete_simulator, on_simulator, uses_cuda};

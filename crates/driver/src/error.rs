@@ -2,6 +2,7 @@
 
 mod code;
 mod hint;
+mod out_of_memory;
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -10,6 +11,7 @@ use std::fmt;
 use curium_sys::{CUresult, Function, LoadError, MissingFunction};
 
 pub use self::code::ErrorClass;
+pub use self::out_of_memory::{OutOfMemoryError, RecoveryAttempt};
 use crate::Driver;
 use crate::release::discard;
 
@@ -24,8 +26,10 @@ pub enum Error {
     Load(Box<LoadError>),
     /// A function of the driver returned an error.
     Call(Box<CallError>),
+    /// Memory was short, on the device or the host: a call's error with the figures.
+    OutOfMemory(Box<OutOfMemoryError>),
     /// The driver lacks a function, mostly because it is too old.
-    Missing(MissingFunction),
+    Missing(Box<MissingFunction>),
     /// An argument was refused before the driver was called.
     Argument(Box<ArgumentError>),
     /// A function that the driver called for you panicked.
@@ -94,10 +98,7 @@ impl Error {
     /// What the driver returned, if it was called.
     #[must_use]
     pub fn code(&self) -> Option<CUresult> {
-        match self {
-            Self::Call(error) => Some(error.code),
-            _ => None,
-        }
+        self.call().map(|error| error.code)
     }
 
     /// The function of the driver that failed or is missing.
@@ -105,6 +106,7 @@ impl Error {
     pub fn function(&self) -> Option<Function> {
         match self {
             Self::Call(error) => Some(error.function),
+            Self::OutOfMemory(error) => error.call.as_ref().map(|call| call.function),
             Self::Missing(error) => Some(error.function),
             Self::Load(_) | Self::Argument(_) | Self::Panic(_) => None,
         }
@@ -115,6 +117,7 @@ impl Error {
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Call(error) => ErrorClass::of(error.code),
+            Self::OutOfMemory(_) => ErrorClass::Resource,
             Self::Load(_) | Self::Missing(_) => ErrorClass::System,
             Self::Argument(_) | Self::Panic(_) => ErrorClass::Usage,
         }
@@ -129,7 +132,7 @@ impl Error {
     /// Whether memory was short, on the device or the host.
     #[must_use]
     pub fn is_out_of_memory(&self) -> bool {
-        self.code() == Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY)
+        matches!(self, Self::OutOfMemory(_)) || self.code() == Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY)
     }
 
     /// Adds what was asked for: bytes, the name of a kernel, a stream.
@@ -137,7 +140,7 @@ impl Error {
     #[cold]
     #[must_use]
     pub fn about(mut self, subject: impl Into<Cow<'static, str>>) -> Self {
-        if let Self::Call(error) = &mut self {
+        if let Some(error) = self.call_mut() {
             error.subject = subject.into();
         }
         self
@@ -148,7 +151,7 @@ impl Error {
     #[cold]
     #[must_use]
     pub fn advised(mut self, hint: impl FnOnce(&CallError) -> Option<Cow<'static, str>>) -> Self {
-        if let Self::Call(error) = &mut self
+        if let Some(error) = self.call_mut()
             && let Some(hint) = hint(error)
         {
             error.hint = Some(hint);
@@ -156,12 +159,30 @@ impl Error {
         self
     }
 
+    /// The call that failed.
+    fn call(&self) -> Option<&CallError> {
+        match self {
+            Self::Call(error) => Some(error),
+            Self::OutOfMemory(error) => error.call.as_ref(),
+            _ => None,
+        }
+    }
+
+    fn call_mut(&mut self) -> Option<&mut CallError> {
+        match self {
+            Self::Call(error) => Some(error),
+            Self::OutOfMemory(error) => error.call.as_mut(),
+            _ => None,
+        }
+    }
+
     /// The error itself, which this one passes on in its own words.
     fn inner(&self) -> &(dyn std::error::Error + 'static) {
         match self {
             Self::Load(error) => &**error,
             Self::Call(error) => &**error,
-            Self::Missing(error) => error,
+            Self::OutOfMemory(error) => &**error,
+            Self::Missing(error) => &**error,
             Self::Argument(error) => &**error,
             Self::Panic(error) => &**error,
         }
@@ -170,7 +191,7 @@ impl Error {
     /// Adds what the driver's compiler wrote.
     #[cold]
     pub(crate) fn with_log(mut self, log: &str) -> Self {
-        if let Self::Call(error) = &mut self {
+        if let Some(error) = self.call_mut() {
             error.log = (!log.is_empty()).then(|| log.into());
         }
         self
@@ -200,7 +221,7 @@ impl std::error::Error for Error {
 
 impl From<MissingFunction> for Error {
     fn from(error: MissingFunction) -> Self {
-        Self::Missing(error)
+        Self::Missing(Box::new(error))
     }
 }
 

@@ -258,11 +258,6 @@ impl Event {
         Self { shared: Arc::clone(&self.shared) }
     }
 
-    /// Whether no future of this event exists.
-    fn is_unshared(&self) -> bool {
-        Arc::strong_count(&self.shared) == 1
-    }
-
     fn unshare(self, operation: &'static str) -> Result<Shared, (Self, Error)> {
         Arc::try_unwrap(self.shared)
             .map_err(|shared| (Self { shared }, Error::argument(operation, "a future of the event still exists")))

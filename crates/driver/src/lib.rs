@@ -58,6 +58,7 @@ mod error;
 mod event;
 mod finished;
 mod global;
+mod graphics;
 mod handle;
 pub mod hazard;
 mod hook;
@@ -78,6 +79,7 @@ mod pointer;
 mod profiler;
 mod release;
 mod resource;
+mod reuse;
 mod signature;
 mod stream;
 #[cfg(feature = "trace")]
@@ -103,10 +105,16 @@ pub use self::device::{
     NotificationListener, NumaConfig, PeerLink, RdmaFlushOptions, RdmaWritesOrdering, Topology, TopologyDevice,
 };
 pub use self::driver::Driver;
-pub use self::error::{ArgumentError, CallError, Error, ErrorClass, PanicError, Result};
+pub use self::error::{
+    ArgumentError, CallError, Error, ErrorClass, OutOfMemoryError, PanicError, RecoveryAttempt, Result,
+};
 pub use self::event::{Event, EventFlags, EventPool, IpcEventHandle, PooledEvent, RecordFlags};
 pub use self::finished::Finished;
 pub use self::global::Global;
+pub use self::graphics::{
+    EglConsumer, EglFrame, EglLocation, EglProducer, GlDevices, GraphicsAccess, GraphicsFlags, GraphicsResource,
+    MappedGraphics,
+};
 #[doc(hidden)]
 pub use self::hook::Observation;
 pub use self::hook::{Call, CallObserver, CallObserverGuard, observe_calls};
@@ -131,6 +139,8 @@ pub use self::resource::{
     Multiprocessors, Partition, Partitioning, SplitFlags, WorkQueue, WorkQueueConfig, WorkQueueScope,
 };
 pub use self::signature::{Argument, Arguments, ByValue, Parameter, Signature};
+#[doc(hidden)]
+pub use self::stream::WeakStream;
 pub use self::stream::{
     AccessPolicyWindow, AccessProperty, AttachMode, MemoryOperation, MemorySyncDomain, MemorySyncDomainMap,
     PooledStream, Reduction, Stream, StreamFlags, StreamOptions, StreamPool, SynchronizationPolicy, WaitCondition,

@@ -5,6 +5,7 @@ mod foreign;
 mod memory_operation;
 mod pool;
 mod query;
+mod weak;
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,6 +20,8 @@ pub use self::attribute::{
 use self::foreign::Ownership;
 pub use self::memory_operation::{AttachMode, MemoryOperation, Reduction, WaitCondition};
 pub use self::pool::{PooledStream, StreamPool};
+use self::weak::Last;
+pub use self::weak::WeakStream;
 
 use crate::call;
 use crate::handle::Handle;
@@ -69,6 +72,8 @@ struct Shared {
     tail: Tail,
     /// Events that mark points for those who wait without blocking.
     markers: OnceLock<EventPool>,
+    /// What those who watch the stream find when it is gone.
+    last: OnceLock<Arc<Last>>,
 }
 
 impl StreamOptions {
@@ -227,12 +232,6 @@ impl Stream {
         }
     }
 
-    /// A number that no other stream of this process has, also after this one is gone.
-    #[inline]
-    pub(crate) fn identity(&self) -> u64 {
-        self.shared.identity
-    }
-
     #[inline]
     pub(crate) fn tail(&self) -> &Tail {
         &self.shared.tail
@@ -246,13 +245,22 @@ impl Stream {
 
     /// An argument error of `operation` if the stream is being captured.
     pub(crate) fn refuse_capture(&self, operation: &'static str) -> Result<()> {
+        if self.is_capturing()? { Err(Error::argument(operation, "the stream is being captured")) } else { Ok(()) }
+    }
+
+    /// Whether what is put on the stream is being captured instead of run.
+    ///
+    /// CUDA: `cuStreamIsCapturing`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuStreamIsCapturing")]
+    pub fn is_capturing(&self) -> Result<bool> {
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         // SAFETY: `status` is a valid place for the answer, and the stream is live.
         unsafe { call!(self.driver(), cuStreamIsCapturing(self.as_raw(), &raw mut status)) }?;
-        if status == CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE {
-            return Ok(());
-        }
-        Err(Error::argument(operation, "the stream is being captured"))
+        Ok(status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
     }
 
     fn with_ownership(context: &Context, raw: CUstream, ownership: Ownership) -> Self {
@@ -264,6 +272,7 @@ impl Stream {
             identity: NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed),
             tail: Tail::default(),
             markers: OnceLock::new(),
+            last: OnceLock::new(),
         };
         Self { shared: Arc::new(shared) }
     }
@@ -288,6 +297,7 @@ impl Shared {
     /// Destroys the stream if it is ours, and not destroyed yet.
     fn destroy(&mut self) -> Result<()> {
         if matches!(self.ownership, Ownership::Owned) {
+            self.leave_last();
             // SAFETY: the stream is live, nobody else has its handle, and it is forgotten once it is destroyed.
             unsafe { call!(&self.driver, cuStreamDestroy_v2(self.raw.raw())) }?;
             self.ownership = Ownership::Foreign(None);
@@ -304,8 +314,9 @@ impl AsRef<Driver> for Stream {
 
 /// Whether two values stand for the same stream.
 impl PartialEq for Stream {
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
-        self.identity() == other.identity()
+        Arc::ptr_eq(&self.shared, &other.shared)
     }
 }
 
@@ -319,8 +330,9 @@ impl fmt::Debug for Stream {
 
 impl Drop for Shared {
     fn drop(&mut self) {
-        if matches!(self.ownership, Ownership::Owned) {
-            release(|| self.destroy());
-        }
+        release(|| {
+            self.leave_last();
+            self.destroy()
+        });
     }
 }

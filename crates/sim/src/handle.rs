@@ -23,6 +23,11 @@ pub(crate) enum Kind {
     Descriptor,
     Listener,
     Link,
+    Physical,
+    Graph,
+    GraphNode,
+    GraphExec,
+    UserObject,
 }
 
 /// What the driver keeps behind a handle.
@@ -59,7 +64,7 @@ pub(crate) enum Fate {
 static NEXT: AtomicU64 = AtomicU64::new(0x4_0000);
 
 /// Handles are serial numbers shifted by this, with the kind in the bits above the alignment of real handles.
-const SERIAL_SHIFT: u32 = 8;
+const SERIAL_SHIFT: u32 = 12;
 const KIND_SHIFT: u32 = 4;
 
 impl<T: Object> Id<T> {
@@ -87,6 +92,11 @@ impl<T> Id<T> {
     /// The handle that a number stands for.
     pub(crate) fn from_number(number: u64) -> Self {
         Self(number, PhantomData)
+    }
+
+    /// The number that a handle is, for those that C does not know as pointers.
+    pub(crate) fn number(self) -> u64 {
+        self.0
     }
 }
 

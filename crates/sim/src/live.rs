@@ -23,6 +23,12 @@ pub struct LiveHandles {
     pub libraries: u64,
     /// Links that were not destroyed.
     pub links: u64,
+    /// Graphs that are no parts of others.
+    pub graphs: u64,
+    /// Executable graphs.
+    pub executables: u64,
+    /// User objects.
+    pub user_objects: u64,
     /// Memory pools.
     pub pools: u64,
     /// Allocations of device memory.
@@ -33,6 +39,14 @@ pub struct LiveHandles {
     pub managed_allocations: u64,
     /// Ranges of host memory that are registered.
     pub registrations: u64,
+    /// Reserved ranges of addresses.
+    pub address_ranges: u64,
+    /// Pieces of physical memory that have a handle or a mapping.
+    pub physical_allocations: u64,
+    /// Mappings of physical memory.
+    pub mappings: u64,
+    /// Memory of other processes that is open.
+    pub foreign_allocations: u64,
 }
 
 impl LiveHandles {
@@ -48,8 +62,8 @@ impl LiveHandles {
         self.total() == 0
     }
 
-    fn counts(&self) -> [(&'static str, u64); 12] {
-        [
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        vec![
             ("contexts", self.contexts),
             ("streams", self.streams),
             ("events", self.events),
@@ -57,11 +71,18 @@ impl LiveHandles {
             ("modules", self.modules),
             ("libraries", self.libraries),
             ("links", self.links),
+            ("graphs", self.graphs),
+            ("executables", self.executables),
+            ("user objects", self.user_objects),
             ("pools", self.pools),
             ("device allocations", self.device_allocations),
             ("host allocations", self.host_allocations),
             ("managed allocations", self.managed_allocations),
             ("registrations", self.registrations),
+            ("address ranges", self.address_ranges),
+            ("physical allocations", self.physical_allocations),
+            ("mappings", self.mappings),
+            ("foreign allocations", self.foreign_allocations),
         ]
     }
 }

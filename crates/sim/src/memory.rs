@@ -4,12 +4,20 @@
 //! its own address, as unified addressing has it. Every use of an address is checked against the bytes that were asked for.
 
 mod allocation;
+#[cfg(all(target_os = "linux", not(miri)))]
+mod backing;
 mod heap;
+#[cfg(all(target_os = "linux", not(miri)))]
+mod mapping;
+#[cfg(not(all(target_os = "linux", not(miri))))]
+mod no_backing;
 mod pool;
 mod ranges;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod reserved;
+mod sharing;
 mod transfer;
+mod virtual_memory;
 
 use std::collections::BTreeMap;
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -17,11 +25,18 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use curium_sys::CUresult;
 
 pub(crate) use self::allocation::{Allocation, HostPtr, Owner, Purpose};
+#[cfg(all(target_os = "linux", not(miri)))]
+use self::backing::{Backing, ForeignMemory, LABEL_WORDS, Label, Reservation};
 pub(crate) use self::heap::Heap;
-pub(crate) use self::pool::Pool;
+#[cfg(not(all(target_os = "linux", not(miri))))]
+use self::no_backing::{Backing, ForeignMemory, LABEL_WORDS, Label, Reservation};
+pub(crate) use self::pool::{Foreign, Pool};
 #[cfg(all(target_os = "linux", not(miri)))]
 use self::reserved::Reserved as Space;
+pub(crate) use self::sharing::{Origin, Place};
 pub(crate) use self::transfer::{End, Fill};
+use self::virtual_memory::VirtualMemory;
+pub(crate) use self::virtual_memory::{GRANULARITY, Location, Physical, Properties, READ, WRITE};
 use crate::Error;
 use crate::config::Config;
 use crate::driver::{Context, Result};
@@ -58,22 +73,36 @@ pub(crate) struct Records {
     pub(crate) default_pools: Vec<Id<Pool>>,
     /// The pool that each device allocates from unless another is named.
     pub(crate) current_pools: Vec<Id<Pool>>,
+    /// The pools that were chosen for other memory than that of devices.
+    chosen_pools: Vec<Id<Pool>>,
+    /// The memory of other processes, by address.
+    foreign: BTreeMap<u64, ForeignMemory>,
     /// The bytes that are allocated on each device outside of pools.
     used: Vec<u64>,
+    virtual_memory: VirtualMemory,
     last_id: u64,
+}
+
+/// The memory of a driver as the kernels of one device reach it.
+pub(crate) struct View<'a> {
+    memory: &'a Memory,
+    device: usize,
 }
 
 impl Memory {
     pub(crate) fn new(config: &Config) -> std::result::Result<Self, Error> {
         let mut pools = Table::new();
         let devices = 0..config.devices as usize;
-        let default_pools: Vec<_> = devices.map(|device| pools.insert(Pool::new(device, true, 0))).collect();
+        let default_pools: Vec<_> = devices.map(|device| pools.insert(Pool::of_device(device, true, 0))).collect();
         let records = Records {
             allocations: BTreeMap::new(),
             pools,
             current_pools: default_pools.clone(),
             default_pools,
+            chosen_pools: Vec::new(),
+            foreign: BTreeMap::new(),
             used: vec![0; config.devices as usize],
+            virtual_memory: VirtualMemory::new(),
             last_id: 0,
         };
         // Twice the budget, so that addresses of freed memory are not soon used again.
@@ -131,19 +160,19 @@ impl Memory {
         self.read().find(address).cloned()
     }
 
-    /// Whether `size` bytes from `address` on lie in one allocation.
+    /// Whether `size` bytes from `address` on lie in one allocation, or in mappings without a gap that a device may use.
     pub(crate) fn contains(&self, address: u64, size: u64) -> bool {
-        self.read().find(address).is_some_and(|allocation| allocation.contains(address, size))
+        self.read().contains(address, size)
     }
 
     /// Whether `address` is in memory that was allocated in stream order.
     pub(crate) fn is_stream_ordered(&self, address: u64) -> bool {
-        self.read().find(address).is_some_and(|allocation| matches!(allocation.purpose, Purpose::Pool(_)))
+        self.read().find(address).is_some_and(|allocation| Records::pool_of(allocation).is_some())
     }
 
     /// Whether `address` is one that only device memory can have.
     pub(crate) fn is_device_address(&self, address: u64) -> bool {
-        self.space.owns(address)
+        self.space.owns(address) || self.read().virtual_memory.is_reserved(address)
     }
 
     /// Takes an allocation out of the caller's hands, if it starts at `address` and may be freed in this way; what is queued
@@ -163,6 +192,8 @@ impl Memory {
         if let Some(allocation) = records.allocations.remove(&address) {
             records.discharge(&allocation.owner, &allocation.purpose, allocation.size);
             self.give_back(&allocation);
+            // Nobody uses the memory of another process after what was queued before: it can go.
+            records.foreign.remove(&address);
         }
     }
 
@@ -188,13 +219,20 @@ impl Memory {
         for allocation in records.allocations.values().filter(|allocation| !allocation.is_condemned) {
             match allocation.purpose {
                 Purpose::Device | Purpose::Pool(_) => live.device_allocations += 1,
-                Purpose::Module | Purpose::ManagedVariable => {}
-                Purpose::Pinned { .. } => live.host_allocations += 1,
-                Purpose::Managed => live.managed_allocations += 1,
+                Purpose::Module | Purpose::ManagedVariable | Purpose::Mapped(_) => {}
+                Purpose::Pinned { .. } | Purpose::HostPool(_) => live.host_allocations += 1,
+                Purpose::Foreign => live.foreign_allocations += 1,
+                Purpose::Managed | Purpose::ManagedPool(_) => live.managed_allocations += 1,
                 Purpose::Registered { .. } => live.registrations += 1,
             }
         }
         live.pools = records.pools.iter().filter(|(_, pool)| !pool.is_default && !pool.is_retired).count() as u64;
+        [live.address_ranges, live.physical_allocations, live.mappings] = records.virtual_memory.counts();
+    }
+
+    /// The memory as the kernels of a device reach it.
+    pub(crate) fn seen_by(&self, device: usize) -> View<'_> {
+        View { memory: self, device }
     }
 
     fn give_back(&self, allocation: &Allocation) {
@@ -202,10 +240,14 @@ impl Memory {
             Purpose::Device | Purpose::Pool(_) | Purpose::Module => {
                 self.space.release(allocation.base, allocation.size, allocation.host);
             }
-            Purpose::Pinned { .. } | Purpose::Managed | Purpose::ManagedVariable => {
+            Purpose::Pinned { .. }
+            | Purpose::Managed
+            | Purpose::ManagedVariable
+            | Purpose::HostPool(_)
+            | Purpose::ManagedPool(_) => {
                 self.heap.release(allocation.base, allocation.size, allocation.host);
             }
-            Purpose::Registered { .. } => {}
+            Purpose::Registered { .. } | Purpose::Mapped(_) | Purpose::Foreign => {}
         }
     }
 }
@@ -219,13 +261,14 @@ impl Drop for Memory {
 }
 
 // SAFETY: a segment is an allocation. Its bytes stay mapped until it is freed, which happens behind the work that was queued
-// before; of reserved memory even longer. Places in host memory are congruent to device addresses: both start at pages.
+// before; of reserved and mapped memory even longer. Places in host memory are congruent to device addresses: both start at pages.
 // A kernel and a copy that race are a race of the program that queued them without an order.
-unsafe impl exec::Memory for Memory {
+unsafe impl exec::Memory for View<'_> {
     fn segment(&self, address: u64) -> Option<Segment> {
-        let records = self.read();
-        let found = records.find(address)?;
-        Some(Segment { base: found.base, size: found.size, host: found.host.0 })
+        let records = self.memory.read();
+        let found = records.find(address).filter(|found| records.allows(found, Some(self.device), READ))?;
+        let writable = records.allows(found, Some(self.device), WRITE);
+        Some(Segment { base: found.base, size: found.size, host: found.host.0, writable })
     }
 }
 
@@ -236,42 +279,38 @@ impl Records {
         (address < allocation.end()).then_some(allocation)
     }
 
+    fn contains(&self, address: u64, size: u64) -> bool {
+        let Some(end) = address.checked_add(size) else { return false };
+        let mut next = address;
+        while let Some(found) = self.find(next).filter(|found| self.allows(found, None, READ)) {
+            if end <= found.end() {
+                return true;
+            }
+            if !matches!(found.purpose, Purpose::Mapped(_)) {
+                return false;
+            }
+            next = found.end();
+        }
+        false
+    }
+
     fn insert(&mut self, base: u64, size: u64, host: HostPtr, owner: Owner, purpose: Purpose) {
         self.last_id += 1;
         let allocation = Allocation { base, size, host, owner, purpose, id: self.last_id, is_condemned: false };
         self.allocations.insert(base, allocation);
     }
 
-    /// Destroys a pool, or has it live on until what was allocated from it is freed. Devices fall back to their default pool.
-    pub(crate) fn retire_pool(&mut self, id: Id<Pool>) {
-        for (current, default) in self.current_pools.iter_mut().zip(&self.default_pools) {
-            if *current == id {
-                *current = *default;
-            }
-        }
-        if let Some(pool) = self.pools.get_mut(id) {
-            pool.is_retired = true;
-            pool.trim(0);
-        }
-        self.drop_if_unused(id);
-    }
-
-    fn drop_if_unused(&mut self, id: Id<Pool>) {
-        if self.pools.get(id).is_some_and(|pool| pool.is_retired && pool.used == 0) {
-            self.pools.remove(id);
-        }
-    }
-
     /// The bytes of a device that are allocated or reserved by pools.
     fn taken(&self, device: usize) -> u64 {
-        let reserved = self.pools.iter().filter(|(_, pool)| pool.device == device).map(|(_, pool)| pool.reserved);
+        let reserved =
+            self.pools.iter().filter(|(_, pool)| pool.device() == Some(device)).map(|(_, pool)| pool.reserved);
         self.used[device] + reserved.sum::<u64>()
     }
 
     /// Accounts for device memory, if the budget allows it.
     fn charge(&mut self, owner: &Owner, purpose: &Purpose, size: u64, budget: u64) -> Result {
         let left = budget.saturating_sub(self.taken(owner.device));
-        if let Purpose::Pool(pool) = purpose {
+        if let Purpose::Pool(pool) | Purpose::HostPool(pool) | Purpose::ManagedPool(pool) = purpose {
             return self.pools.get_mut(*pool).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?.charge(size, left);
         }
         let charged = size.checked_next_multiple_of(ALIGNMENT).filter(|charged| *charged <= left);
@@ -281,14 +320,15 @@ impl Records {
 
     fn discharge(&mut self, owner: &Owner, purpose: &Purpose, size: u64) {
         match purpose {
-            Purpose::Pool(pool) => {
+            Purpose::Pool(pool) | Purpose::HostPool(pool) | Purpose::ManagedPool(pool) => {
                 if let Some(pool) = self.pools.get_mut(*pool) {
                     pool.used -= size;
                 }
-                self.drop_if_unused(*pool);
+                self.drop_pool_if_unused(*pool);
             }
             Purpose::Device | Purpose::Module => self.used[owner.device] -= size.next_multiple_of(ALIGNMENT),
-            Purpose::Pinned { .. } | Purpose::Managed | Purpose::ManagedVariable | Purpose::Registered { .. } => {}
+            Purpose::Pinned { .. } | Purpose::Managed | Purpose::ManagedVariable => {}
+            Purpose::Registered { .. } | Purpose::Mapped(_) | Purpose::Foreign => {}
         }
     }
 }

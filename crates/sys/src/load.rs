@@ -3,8 +3,8 @@
 
 mod candidates;
 mod error;
+mod symbols;
 
-use core::ffi::{CStr, c_void};
 use std::boxed::Box;
 use std::format;
 use std::path::{Path, PathBuf};
@@ -14,6 +14,7 @@ use std::vec::Vec;
 use libloading::Library;
 
 pub use self::error::{Attempt, LoadError, Rejection};
+use self::symbols::Symbols;
 use crate::{Api, CUresult, CudaVersion};
 
 impl Api {
@@ -70,19 +71,13 @@ impl Api {
 unsafe fn open(path: &Path) -> Result<Api, Rejection> {
     // SAFETY: the caller vouches for the initialisers of the library.
     let library = unsafe { Library::new(path) }.map_err(|error| Rejection::Unloadable { reason: reason(&error) })?;
+    let symbols = Symbols::of(library);
     // SAFETY: the caller vouches that the names of the driver's functions are those functions in this library, and it stays
     // loaded for as long as the table: it is never closed once the table leaves this function.
-    let api = unsafe { Api::from_resolver(|name| address(&library, name)) };
+    let api = unsafe { Api::from_resolver(|name| symbols.address(name)) };
     check(&api)?;
-    core::mem::forget(library);
+    core::mem::forget(symbols);
     Ok(api)
-}
-
-/// The address of a symbol, null if the library has none of this name.
-fn address(library: &Library, name: &CStr) -> *const c_void {
-    // SAFETY: the symbol is only taken as an address here; a function pointer has the size that is asked for.
-    let symbol = unsafe { library.get::<*const c_void>(name.to_bytes_with_nul()) };
-    symbol.map_or(core::ptr::null(), |symbol| *symbol)
 }
 
 /// Rejects what is no driver, the toolkit's stub, and a driver that is too old.

@@ -1,6 +1,6 @@
 //! A `cuda.h` and the headers beside it, as bindgen reads them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, ensure};
 use bindgen::{EnumVariation, Formatter, RustEdition, RustTarget};
@@ -51,16 +51,30 @@ impl Header {
 /// The `cuda.h` at `path` and the driver's other headers beside it in Rust, with every symbol that CUDA ever exported declared.
 ///
 /// The result depends on these headers alone: those of the system, and of OpenGL, EGL and VDPAU, are replaced by ours.
-pub(crate) fn declarations(_clang: &Clang, path: &Path) -> Result<String> {
+pub(crate) fn declarations(clang: &Clang, path: &Path) -> Result<String> {
     ensure!(path.is_file(), "there is no such file");
     let folder = path.parent().and_then(Path::to_str).context("the header's path is not UTF-8")?;
-    let ours = crate::root().join("xtask/include");
+    let all = ours().join("driver_api.h");
+    declared(clang, &all, vec![format!("-isystem{folder}")], "(cu|CU|CUDA)[A-Za-z_0-9]*")
+}
+
+/// The items of the header at `path` whose names match `items`, in Rust. The few headers of the system are replaced by ours.
+pub(crate) fn declarations_of(clang: &Clang, path: &Path, items: &str) -> Result<String> {
+    declared(clang, path, Vec::new(), items)
+}
+
+/// What is included by headers, in place of the system's.
+fn ours() -> PathBuf {
+    crate::root().join("xtask/include")
+}
+
+fn declared(_clang: &Clang, header: &Path, arguments: Vec<String>, items: &str) -> Result<String> {
     let bindings = bindgen::Builder::default()
-        .header(ours.join("driver_api.h").to_string_lossy())
+        .header(header.to_str().context("the header's path is not UTF-8")?)
         .clang_args(["-nostdinc", "-D__CUDA_API_VERSION_INTERNAL", "--target=x86_64-unknown-linux-gnu"])
-        .clang_arg(format!("-isystem{folder}"))
-        .clang_arg(format!("-isystem{}", ours.display()))
-        .allowlist_item("(cu|CU|CUDA)[A-Za-z_0-9]*")
+        .clang_args(arguments)
+        .clang_arg(format!("-isystem{}", ours().display()))
+        .allowlist_item(items)
         .blocklist_function(".*_pt[ds][sz]")
         .default_enum_style(EnumVariation::NewType { is_bitfield: false, is_global: false })
         .prepend_enum_name(false)
@@ -74,6 +88,6 @@ pub(crate) fn declarations(_clang: &Clang, path: &Path) -> Result<String> {
         .disable_header_comment()
         .formatter(Formatter::None)
         .generate()
-        .with_context(|| path.display().to_string())?;
+        .with_context(|| header.display().to_string())?;
     Ok(bindings.to_string())
 }

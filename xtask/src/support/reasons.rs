@@ -1,6 +1,7 @@
 //! `docs/not-wrapped.md`: what is not wrapped, and why.
 
 use std::collections::BTreeSet;
+use std::fmt;
 
 use anyhow::{Context as _, Result, bail, ensure};
 
@@ -12,13 +13,21 @@ pub(crate) struct Reasons {
     entries: Vec<Entry>,
 }
 
-/// One function, or all whose names begin alike.
 #[derive(Debug)]
 struct Entry {
     section: Section,
-    /// A name, or the beginning of names before a `*`.
-    pattern: String,
+    pattern: Pattern,
     reason: String,
+}
+
+/// What an entry stands for.
+#[derive(Debug)]
+enum Pattern {
+    Name(String),
+    /// All functions whose names begin so: `cuTexRef*`.
+    Beginning(String),
+    /// All functions of a part of the API that are not wrapped, in words.
+    Area(Area),
 }
 
 /// A table of the page, by its heading.
@@ -39,7 +48,7 @@ impl Reasons {
         for line in text.lines() {
             if let Some(heading) = line.strip_prefix("## ") {
                 section = Some(Section::of(heading)?);
-            } else if line.starts_with("| `") {
+            } else if is_row(line) {
                 let section = section.with_context(|| format!("`{line}` stands under no heading"))?;
                 reasons.add(section, line).with_context(|| line.to_owned())?;
             }
@@ -65,9 +74,7 @@ impl Reasons {
         };
         ensure!(reason.ends_with('.'), "the reason is no sentence");
         for pattern in patterns.split(", ") {
-            let pattern = pattern.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
-            let pattern = pattern.context("a name is not in backticks")?.to_owned();
-            self.entries.push(Entry { section, pattern, reason: reason.to_owned() });
+            self.entries.push(Entry { section, pattern: Pattern::parse(pattern)?, reason: reason.to_owned() });
         }
         Ok(())
     }
@@ -75,10 +82,10 @@ impl Reasons {
 
 impl Entry {
     fn matches(&self, name: &str) -> bool {
-        match self.pattern.strip_suffix('*') {
-            Some("cuGraph") => Area::of(name) == Area::Graph,
-            Some(beginning) => name.starts_with(beginning),
-            None => name == self.pattern,
+        match &self.pattern {
+            Pattern::Name(pattern) => pattern == name,
+            Pattern::Beginning(beginning) => name.starts_with(beginning),
+            Pattern::Area(area) => Area::of(name) == *area,
         }
     }
 
@@ -93,6 +100,35 @@ impl Entry {
         let is_final = self.section != Section::ToCome;
         (is_final && !wrapped.is_empty()).then(|| format!("{pattern} is listed, but {} is wrapped", wrapped.join(", ")))
     }
+}
+
+impl Pattern {
+    fn parse(text: &str) -> Result<Self> {
+        if let Some(area) = Area::ALL.into_iter().find(|area| area.to_string() == text) {
+            return Ok(Self::Area(area));
+        }
+        let name = text.strip_prefix('`').and_then(|rest| rest.strip_suffix('`'));
+        let name = name.with_context(|| format!("{text} is no part of the driver, nor a name in backticks"))?;
+        Ok(match name.strip_suffix('*') {
+            Some(beginning) => Self::Beginning(beginning.to_owned()),
+            None => Self::Name(name.to_owned()),
+        })
+    }
+}
+
+impl fmt::Display for Pattern {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(name) => formatter.write_str(name),
+            Self::Beginning(beginning) => write!(formatter, "{beginning}*"),
+            Self::Area(area) => area.fmt(formatter),
+        }
+    }
+}
+
+/// Whether a line is a row of a table, and not its head.
+fn is_row(line: &str) -> bool {
+    line.starts_with("| ") && !line.starts_with("| function ")
 }
 
 impl Section {
@@ -111,7 +147,7 @@ mod tests {
     use super::*;
 
     const PAGE: &str = "# Title\n\n## Retired\n\n| function | reason |\n|---|---|\n| `cuOld*`, `cuGone` | They are old. |\n\n\
-                        ## To come\n\n| `cuNext*` | They are to come. |\n";
+                        ## To come\n\n| `cuNext*`, Graphs | They are to come. |\n";
 
     fn names(names: &[&str]) -> BTreeSet<String> {
         names.iter().map(|name| (*name).to_owned()).collect()
@@ -123,19 +159,20 @@ mod tests {
         assert_eq!(reasons.of("cuGone"), Some((Section::Retired, "They are old.")));
         assert_eq!(reasons.of("cuOldSet"), Some((Section::Retired, "They are old.")));
         assert_eq!(reasons.of("cuNextSet"), Some((Section::ToCome, "They are to come.")));
+        assert_eq!(reasons.of("cuGraphCreate"), Some((Section::ToCome, "They are to come.")));
         assert_eq!(reasons.of("cuGoneSet"), None);
     }
 
     #[test]
     fn entry_of_a_function_that_is_wrapped_or_does_not_exist_is_stale() {
         let reasons = Reasons::parse(PAGE).expect("the page is valid");
-        let all = names(&["cuOldA", "cuOldB", "cuNextA", "cuNextB"]);
+        let all = names(&["cuOldA", "cuOldB", "cuNextA", "cuNextB", "cuGraphA"]);
         let stale = reasons.stale(&all, &names(&["cuOldA", "cuNextA"]));
         assert_eq!(
             stale,
             ["cuOld* is listed, but cuOldA is wrapped", "cuGone stands for no function that is not wrapped"]
         );
-        let stale = reasons.stale(&names(&["cuOldA", "cuGone", "cuNextA"]), &names(&["cuNextA"]));
+        let stale = reasons.stale(&names(&["cuOldA", "cuGone", "cuNextA", "cuGraphA"]), &names(&["cuNextA"]));
         assert_eq!(stale, ["cuNext* stands for no function that is not wrapped"]);
     }
 

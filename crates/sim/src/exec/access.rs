@@ -94,7 +94,7 @@ fn run_load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
         return load_frame::<T, D>(unit, op);
     }
     let addresses = addresses(unit, op);
-    if let Some(bytes) = contiguous::<T::Word>(unit, op, &addresses) {
+    if let Some(bytes) = contiguous::<T::Word>(unit, op, &addresses, false) {
         let row = unit.frame.row_mut::<D>(op.d);
         for lane in 0..LANES {
             row.0[lane] = D::truncate(T::extend(bytes.load(lane)));
@@ -127,7 +127,7 @@ fn run_store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
         return store_frame::<T, S>(unit, op);
     }
     let addresses = addresses(unit, op);
-    if let Some(bytes) = contiguous::<T>(unit, op, &addresses) {
+    if let Some(bytes) = contiguous::<T>(unit, op, &addresses, true) {
         let row = unit.frame.row::<S>(op.b);
         for (lane, value) in row.iter().enumerate() {
             bytes.store(lane, T::truncate(value.extend()));
@@ -243,7 +243,7 @@ fn addresses(unit: &Unit<'_>, op: &Op) -> [u64; LANES] {
 
 /// The host memory of a full warp's access to consecutive values, the common case.
 #[inline(always)]
-fn contiguous<T: Word>(unit: &mut Unit<'_>, op: &Op, addresses: &[u64; LANES]) -> Option<HostBytes> {
+fn contiguous<T: Word>(unit: &mut Unit<'_>, op: &Op, addresses: &[u64; LANES], write: bool) -> Option<HostBytes> {
     let first = addresses[0];
     if unit.active != FULL || first & u64::from(op.align_mask) != 0 || first & (T::SIZE - 1) != 0 {
         return None;
@@ -258,10 +258,10 @@ fn contiguous<T: Word>(unit: &mut Unit<'_>, op: &Op, addresses: &[u64; LANES]) -
     }
     let bytes = LANES as u64 * T::SIZE;
     match op.space {
-        Space::Global => unit.cache.place(unit.launch.memory, first, bytes),
+        Space::Global => unit.cache.place(unit.launch.memory, first, bytes, write),
         Space::Shared => unit.block.shared.place(first, bytes),
         Space::Generic => match resolve(first) {
-            (Space::Global, address) => unit.cache.place(unit.launch.memory, address, bytes),
+            (Space::Global, address) => unit.cache.place(unit.launch.memory, address, bytes, write),
             (Space::Shared, offset) => unit.block.shared.place(offset, bytes),
             _ => None,
         },
@@ -285,7 +285,7 @@ fn place(unit: &mut Unit<'_>, op: &Op, lane: usize, address: u64, bytes: u64, wr
         Space::Local => local_in_bounds(unit, offset, bytes).then_some(Place::Local(offset)),
         Space::Param if write => None,
         Space::Param => param(unit, offset, bytes).map(Place::Param),
-        _ => unit.cache.place(unit.launch.memory, offset, bytes).map(Place::Host),
+        _ => unit.cache.place(unit.launch.memory, offset, bytes, write).map(Place::Host),
     };
     found.ok_or_else(|| trap(FaultKind::IllegalAddress, lane, address, bytes, write))
 }

@@ -15,6 +15,8 @@ pub struct Segment {
     pub size: u64,
     /// The host memory; same residue modulo 16 as `base`.
     pub host: *mut u8,
+    /// Whether the launch may write to it.
+    pub writable: bool,
 }
 
 /// The device memory that a launch can reach.
@@ -41,7 +43,7 @@ pub(crate) struct SegmentCache {
 
 impl Default for Segment {
     fn default() -> Self {
-        Self { base: 0, size: 0, host: std::ptr::null_mut() }
+        Self { base: 0, size: 0, host: std::ptr::null_mut(), writable: false }
     }
 }
 
@@ -58,15 +60,18 @@ impl Segment {
 }
 
 impl SegmentCache {
-    /// The host memory of `bytes` bytes at `address`, asking `memory` only if it is news.
+    /// The host memory of `bytes` bytes at `address` to read, or to `write`, asking `memory` only if it is news.
     #[inline(always)]
-    pub(crate) fn place(&mut self, memory: &dyn Memory, address: u64, bytes: u64) -> Option<HostBytes> {
+    pub(crate) fn place(&mut self, memory: &dyn Memory, address: u64, bytes: u64, write: bool) -> Option<HostBytes> {
         for entry in &self.entries {
-            if let Some(place) = entry.place(address, bytes) {
+            if let Some(place) = entry.place(address, bytes)
+                && (entry.writable || !write)
+            {
                 return Some(place);
             }
         }
-        self.fetch(memory, address)?.place(address, bytes)
+        let segment = self.fetch(memory, address)?;
+        if segment.writable || !write { segment.place(address, bytes) } else { None }
     }
 
     #[cold]
@@ -234,6 +239,7 @@ impl SharedMemory {
             size: self.size,
             // Atomics may be written through a shared reference, so the cast adds no right.
             host: self.lines.as_ptr().cast_mut().cast(),
+            writable: true,
         };
         segment.place(offset, bytes)
     }
@@ -259,7 +265,7 @@ pub(crate) mod tests {
         }
 
         fn all(&self) -> Segment {
-            Segment { base: self.base, size: self.size, host: self.words.as_ptr().cast_mut().cast() }
+            Segment { base: self.base, size: self.size, host: self.words.as_ptr().cast_mut().cast(), writable: true }
         }
 
         /// Writes values at a byte offset.

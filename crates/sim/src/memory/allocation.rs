@@ -4,7 +4,7 @@ use std::ptr;
 
 use crate::driver::Context;
 use crate::handle::Id;
-use crate::memory::{POISON, POISONED_BYTES, Pool};
+use crate::memory::{POISON, POISONED_BYTES, Physical, Pool};
 
 /// Memory that was asked for, and where it is.
 #[derive(Clone, Debug)]
@@ -35,6 +35,12 @@ pub(crate) enum Purpose {
     Device,
     /// Device memory that was allocated in stream order.
     Pool(Id<Pool>),
+    /// Memory of the host that was allocated in stream order.
+    HostPool(Id<Pool>),
+    /// Managed memory that was allocated in stream order.
+    ManagedPool(Id<Pool>),
+    /// Memory of another process.
+    Foreign,
     /// A variable of a module.
     Module,
     /// A variable of a module that the host shares.
@@ -43,6 +49,8 @@ pub(crate) enum Purpose {
         flags: u32,
     },
     Managed,
+    /// Reserved addresses with physical memory behind them.
+    Mapped(Id<Physical>),
     /// Memory of the caller that the device knows.
     Registered {
         flags: u32,
@@ -50,20 +58,20 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
+    /// Whether the memory was allocated in stream order.
+    pub(crate) fn is_of_pool(self) -> bool {
+        matches!(self, Self::Pool(_) | Self::HostPool(_) | Self::ManagedPool(_))
+    }
+
     /// Whether host code can read the memory at its address.
     pub(crate) fn is_on_host(self) -> bool {
-        !matches!(self, Self::Device | Self::Pool(_) | Self::Module)
+        !matches!(self, Self::Device | Self::Pool(_) | Self::Module | Self::Mapped(_) | Self::Foreign)
     }
 }
 
 impl Allocation {
     pub(crate) fn end(&self) -> u64 {
         self.base + self.size
-    }
-
-    /// Whether `size` bytes from `address` on lie in it.
-    pub(crate) fn contains(&self, address: u64, size: u64) -> bool {
-        address >= self.base && address.checked_add(size).is_some_and(|end| end <= self.end())
     }
 
     /// Where the simulator finds the byte at `address`.

@@ -3,12 +3,11 @@
 //! The addresses are reserved without access, so that a host program that dereferences a device pointer faults as it would
 //! on hardware. The bytes are those of a file in memory, mapped a second time where only the simulator looks.
 
-use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
-use std::ptr;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::Error;
+use crate::memory::mapping::{Mapping, file_in_memory};
 use crate::memory::ranges::Ranges;
 use crate::memory::{ALIGNMENT, HostPtr};
 
@@ -18,12 +17,6 @@ pub(crate) struct Reserved {
     bytes: Mapping,
     file: OwnedFd,
     ranges: Mutex<Ranges>,
-}
-
-/// A mapping of our own, unmapped when dropped.
-struct Mapping {
-    start: HostPtr,
-    size: usize,
 }
 
 /// Memory is returned to the system in pages of this size.
@@ -37,11 +30,9 @@ impl Reserved {
         let size = size.clamp(SMALLEST, 1 << 44).next_multiple_of(PAGE);
         let refused = |source| Error::NoAddressSpace { bytes: size, source };
         let file = file_in_memory(size).map_err(refused)?;
-        let bytes = Mapping::new(size, libc::PROT_READ | libc::PROT_WRITE, libc::MAP_SHARED, file.as_raw_fd());
-        let addresses = Mapping::new(size, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1);
         Ok(Self {
-            bytes: bytes.map_err(refused)?,
-            addresses: addresses.map_err(refused)?,
+            bytes: Mapping::of_file(&file, size).map_err(refused)?,
+            addresses: Mapping::of_nothing(size, 0).map_err(refused)?,
             file,
             ranges: Mutex::new(Ranges::new(size)),
         })
@@ -50,15 +41,15 @@ impl Reserved {
     /// Fresh memory of `size` bytes: its address, and where the simulator finds it.
     pub(crate) fn allocate(&self, size: u64) -> Option<(u64, HostPtr)> {
         let offset = self.ranges().take(footprint(size)?)?;
-        let host = HostPtr(self.bytes.start.0.wrapping_add(offset as usize));
+        let host = HostPtr(self.bytes.start().0.wrapping_add(offset as usize));
         // SAFETY: the range lies within the mapping and was taken for this allocation alone.
         unsafe { host.poison(size as usize) };
-        Some((self.addresses.start.0.addr() as u64 + offset, host))
+        Some((self.addresses.address() + offset, host))
     }
 
     /// Takes memory back that came from here.
     pub(crate) fn release(&self, address: u64, size: u64, _host: HostPtr) {
-        let offset = address - self.addresses.start.0.addr() as u64;
+        let offset = address - self.addresses.address();
         self.discard(offset, size);
         if let Some(footprint) = footprint(size) {
             self.ranges().give_back(offset, footprint);
@@ -67,8 +58,17 @@ impl Reserved {
 
     /// Whether only memory from here can have this address.
     pub(crate) fn owns(&self, address: u64) -> bool {
-        let start = self.addresses.start.0.addr() as u64;
-        (start..start + self.addresses.size as u64).contains(&address)
+        self.addresses.contains(address)
+    }
+
+    /// The descriptor of the file that the bytes are in.
+    pub(crate) fn descriptor(&self) -> Option<i32> {
+        Some(self.file.as_raw_fd())
+    }
+
+    /// Where in the file the byte at an address is.
+    pub(crate) fn offset(&self, address: u64) -> Option<u64> {
+        self.owns(address).then(|| address - self.addresses.address())
     }
 
     /// Returns the whole pages of a range to the system.
@@ -84,42 +84,6 @@ impl Reserved {
 
     fn ranges(&self) -> MutexGuard<'_, Ranges> {
         self.ranges.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl Mapping {
-    fn new(size: u64, protection: i32, flags: i32, file: i32) -> io::Result<Self> {
-        let size = size as usize;
-        let flags = flags | libc::MAP_NORESERVE;
-        // SAFETY: a new mapping at a place of the system's choice touches nothing that exists.
-        let start = unsafe { libc::mmap(ptr::null_mut(), size, protection, flags, file, 0) };
-        if start == libc::MAP_FAILED {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(Self { start: HostPtr(start.cast()), size })
-    }
-}
-
-impl Drop for Mapping {
-    fn drop(&mut self) {
-        // SAFETY: the mapping is ours, and what was allocated in it has ended with the driver that owns it.
-        unsafe { libc::munmap(self.start.0.cast(), self.size) };
-    }
-}
-
-/// A file of `size` bytes that has no name and takes memory only where it was written.
-fn file_in_memory(size: u64) -> io::Result<OwnedFd> {
-    // SAFETY: the name is NUL-terminated text.
-    let raw = unsafe { libc::memfd_create(c"curium-sim device memory".as_ptr(), libc::MFD_CLOEXEC) };
-    if raw < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor was just opened and belongs to nobody else.
-    let file = unsafe { OwnedFd::from_raw_fd(raw) };
-    // SAFETY: the descriptor is open.
-    match unsafe { libc::ftruncate(file.as_raw_fd(), size.cast_signed()) } {
-        0 => Ok(file),
-        _ => Err(io::Error::last_os_error()),
     }
 }
 

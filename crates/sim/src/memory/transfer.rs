@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use curium_sys::CUresult;
 
 use crate::driver::Result;
-use crate::memory::{HostPtr, Memory};
+use crate::memory::{HostPtr, Memory, Purpose, READ};
 
 /// One end of a copy.
 #[derive(Debug)]
@@ -32,29 +32,29 @@ pub(crate) struct Fill {
 impl Memory {
     /// Copies `size` bytes. Memory that was freed before its turn came is an illegal address.
     pub(crate) fn copy(&self, to: &End, from: &End, size: usize) -> Result {
-        let to = self.locate(to, size)?;
-        let from = self.locate(from, size)?;
-        // SAFETY: `locate` checked that the bytes of allocations are there, and they are not freed before their work is done;
-        // the caller vouched for host memory. The ranges may overlap.
-        unsafe { ptr::copy(from.0, to.0, size) };
+        let mut done = 0;
+        while done < size {
+            let (to, to_room) = self.locate(to, done, size - done)?;
+            let (from, from_room) = self.locate(from, done, size - done)?;
+            let piece = to_room.min(from_room);
+            // SAFETY: `locate` checked that the bytes of allocations are there, and they are not freed before their work is
+            // done; the caller vouched for host memory. The ranges may overlap.
+            unsafe { ptr::copy(from.0, to.0, piece) };
+            done += piece;
+        }
         Ok(())
     }
 
     /// Fills memory from `address` on.
     pub(crate) fn fill(&self, address: u64, fill: Fill) -> Result {
-        let place = self.locate(&End::Device(address), fill.count * fill.width)?.0;
-        let bytes = fill.value.to_le_bytes();
-        let (size, mut filled) = (fill.count * fill.width, fill.width);
-        if size == 0 {
-            return Ok(());
-        }
-        // SAFETY: `locate` checked that all elements lie in the allocation, which is not freed before its work is done.
-        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), place, fill.width) };
-        while filled < size {
-            let next = filled.min(size - filled);
-            // SAFETY: as above; the part that is filled and the part behind it do not overlap.
-            unsafe { ptr::copy_nonoverlapping(place, place.wrapping_add(filled), next) };
-            filled += next;
+        let size = fill.count * fill.width;
+        let mut done = 0;
+        while done < size {
+            // Pieces are whole elements: mappings are made of pages.
+            let (place, room) = self.locate(&End::Device(address), done, size - done)?;
+            // SAFETY: `locate` checked that the bytes lie in the allocation, which is not freed before its work is done.
+            unsafe { fill.write(place, room) };
+            done += room;
         }
         Ok(())
     }
@@ -62,7 +62,7 @@ impl Memory {
     /// Replaces the value of `width` bytes, four or eight, at `address`, which is a multiple of that, by what `combine` makes of it, as
     /// one step.
     pub(crate) fn combine(&self, address: u64, width: usize, combine: impl Fn(u64) -> u64) -> Result {
-        let place = self.locate(&End::Device(address), width)?.0;
+        let (HostPtr(place), _) = self.locate(&End::Device(address), 0, width)?;
         if width == 4 {
             // SAFETY: `locate` checked that the bytes are there, and they are not freed before their work is done; the address is aligned.
             let word = unsafe { AtomicU32::from_ptr(place.cast()) };
@@ -75,16 +75,41 @@ impl Memory {
         Ok(())
     }
 
-    fn locate(&self, end: &End, size: usize) -> Result<HostPtr> {
+    /// Where `end` has its bytes from `offset` on, and how many of `size` bytes are there in a row.
+    fn locate(&self, end: &End, offset: usize, size: usize) -> Result<(HostPtr, usize)> {
         match end {
-            End::Host(host) => Ok(*host),
+            End::Host(host) => Ok((HostPtr(host.0.wrapping_add(offset)), size)),
             // Staged bytes are only ever read.
-            End::Staged(bytes) => Ok(HostPtr(bytes.as_ptr().cast_mut())),
+            End::Staged(bytes) => Ok((HostPtr(bytes.as_ptr().cast_mut().wrapping_add(offset)), size)),
             End::Device(address) => {
-                let records = self.read();
-                let found = records.find(*address).filter(|found| found.contains(*address, size as u64));
-                Ok(found.ok_or(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS)?.host_at(*address))
+                let (address, records) = (*address + offset as u64, self.read());
+                let found = records.find(address).filter(|found| records.allows(found, None, READ));
+                let found = found.ok_or(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS)?;
+                let room = (found.end() - address).min(size as u64) as usize;
+                // Only mappings lie next to each other: a range that ends in another allocation has a gap before it.
+                let is_whole = room == size || matches!(found.purpose, Purpose::Mapped(_));
+                if is_whole { Ok((found.host_at(address), room)) } else { Err(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS) }
             }
+        }
+    }
+}
+
+impl Fill {
+    /// Repeats the value over `size` bytes, which are whole elements.
+    ///
+    /// # Safety
+    ///
+    /// The bytes may be written.
+    unsafe fn write(self, place: HostPtr, size: usize) {
+        let (place, bytes) = (place.0, self.value.to_le_bytes());
+        let mut filled = self.width;
+        // SAFETY: there is at least one element, which the caller vouches for.
+        unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), place, self.width) };
+        while filled < size {
+            let next = filled.min(size - filled);
+            // SAFETY: as above; the part that is filled and the part behind it do not overlap.
+            unsafe { ptr::copy_nonoverlapping(place, place.wrapping_add(filled), next) };
+            filled += next;
         }
     }
 }

@@ -28,7 +28,7 @@ fn launch(
     cu!(fixture.api, cuLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, stream, parameters, ptr::null_mut()))
 }
 
-fn poke(fixture: &Fixture, address: CUdeviceptr) -> CUresult {
+pub(crate) fn poke(fixture: &Fixture, address: CUdeviceptr) -> CUresult {
     let function = function(fixture, POKE, c"poke");
     let mut address = address;
     launch(fixture, function, (1, 1), ptr::null_mut(), &mut [(&raw mut address).cast()])

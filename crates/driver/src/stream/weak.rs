@@ -1,0 +1,100 @@
+//! A stream that is watched without keeping it alive.
+
+use std::fmt;
+use std::sync::{Arc, Weak};
+
+use curium_sys::{CU_STREAM_LEGACY, CU_STREAM_PER_THREAD};
+
+use super::{Shared, Stream};
+use crate::lock::Mutex;
+use crate::{Driver, Event, EventFlags, PooledEvent, Result};
+
+/// A stream, or what is left of it: a point behind all of its work. It does not keep the stream alive, and may be dropped in any
+/// thread at any time, since that ends nothing but itself.
+#[doc(hidden)]
+#[derive(Clone)]
+pub struct WeakStream {
+    stream: Weak<Shared>,
+    last: Arc<Last>,
+    identity: u64,
+}
+
+/// The point behind all work of a stream that is gone.
+#[derive(Default)]
+pub(super) struct Last {
+    event: Mutex<Option<Event>>,
+}
+
+impl Stream {
+    /// A number that no other stream of this process has, also after this one is gone.
+    #[doc(hidden)]
+    #[inline]
+    #[must_use]
+    pub fn identity(&self) -> u64 {
+        self.shared.identity
+    }
+
+    /// This stream without keeping it alive; nothing for a default stream, whose handle stands for one stream or another depending
+    /// on who uses it.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn downgrade(&self) -> Option<WeakStream> {
+        let raw = self.as_raw();
+        if raw.is_null() || raw == CU_STREAM_LEGACY || raw == CU_STREAM_PER_THREAD {
+            return None;
+        }
+        let last = Arc::clone(self.shared.last.get_or_init(Arc::default));
+        Some(WeakStream { stream: Arc::downgrade(&self.shared), last, identity: self.identity() })
+    }
+
+    /// A point behind all work that is on the stream by now, of an event that is used again.
+    #[doc(hidden)]
+    pub fn mark(&self) -> Result<PooledEvent> {
+        let event = self.marker()?;
+        event.record(self)?;
+        Ok(event)
+    }
+}
+
+impl WeakStream {
+    /// The number of the stream.
+    #[must_use]
+    pub fn identity(&self) -> u64 {
+        self.identity
+    }
+
+    /// The stream, if it still exists.
+    #[must_use]
+    pub fn upgrade(&self) -> Option<Stream> {
+        self.stream.upgrade().map(|shared| Stream { shared })
+    }
+
+    /// Of a stream that is gone, the point behind all of its work. It is handed out once; nothing if the driver did not give one.
+    #[must_use]
+    pub fn take_last(&self) -> Option<Event> {
+        self.last.event.lock().take()
+    }
+}
+
+impl Shared {
+    /// Leaves a point behind all work of the stream to those who watch it. The stream is about to end, and is still live.
+    pub(super) fn leave_last(&mut self) {
+        let Some(last) = self.last.take().filter(|last| Arc::strong_count(last) > 1) else { return };
+        // Without it, whoever waits for the stream waits for its context.
+        *last.event.lock() = self.last_event().ok();
+    }
+
+    fn last_event(&self) -> Result<Event> {
+        let event = Event::new(&self.context, EventFlags::DISABLE_TIMING)?;
+        let driver: &Driver = &self.driver;
+        // SAFETY: the event is new and the stream is still live, and both belong to this driver and context.
+        unsafe { crate::call!(driver, cuEventRecord(event.as_raw(), self.raw.raw())) }?;
+        Ok(event)
+    }
+}
+
+impl fmt::Debug for WeakStream {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "WeakStream({})", self.identity)
+    }
+}

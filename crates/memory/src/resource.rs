@@ -1,0 +1,97 @@
+//! A resource: where device memory comes from, and where it goes back.
+
+mod caching;
+mod forward;
+mod plain;
+mod reclaiming;
+mod request;
+mod segments;
+mod stream_ordered;
+
+pub use self::caching::{CachingOptions, CachingResource, CachingStatistics};
+pub use self::plain::Plain;
+pub use self::reclaiming::{LadderStatistics, ReclaimerGuard, Reclaiming, Rung, RungStatistics};
+pub(crate) use self::request::Request;
+pub use self::stream_ordered::StreamOrdered;
+
+use curium_driver::{DevicePointer, Result, Stream};
+
+/// Where device memory comes from, and where it goes back.
+///
+/// Sources ask the driver, and adaptors wrap another resource: composed by type, they cost nothing. `&R`, `Box<R>` and `Arc<R>`
+/// are resources as well, and `Arc<dyn Resource>` is one that is chosen at run time.
+///
+/// Memory is allocated and given back in the order of a stream, and neither waits for the device unless a resource says so.
+///
+/// # Safety
+///
+/// An implementation promises of memory that [`Resource::allocate`] returned, until it is given back without an error:
+///
+/// - it has `bytes` bytes at an address that is a multiple of `alignment`, and the device of the stream can reach it;
+/// - work that is put on the stream from then on may use it, and nobody else does: whoever had it before has finished with it in
+///   the order of that stream;
+/// - it stays valid when the resource is moved, and for as long as the resource or, for those that share their state, a clone of it
+///   exists.
+///
+/// It allocates and frees from any thread, also for several at once.
+pub unsafe trait Resource: Send + Sync {
+    /// Memory of `bytes` bytes, aligned to `alignment`, for use in the order of `stream`. What it holds is undefined.
+    ///
+    /// `bytes` is not 0, and `alignment` is a power of two; 256 is always possible.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if `bytes` is 0 or the alignment is not possible; `CUDA_ERROR_OUT_OF_MEMORY`.
+    #[track_caller]
+    fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>>;
+
+    /// Takes memory back once the work that is on `stream` by now is done. The host waits for that only where a resource says so.
+    ///
+    /// # Safety
+    ///
+    /// - `pointer` came from [`Resource::allocate`] of this resource, with these `bytes` and this `alignment`, and was not given back
+    ///   since.
+    /// - `stream` is of the context that the memory was allocated in, but may be another stream: it has waited for every use of
+    ///   the memory on others, the allocation included.
+    /// - Nobody puts work that uses the memory on any stream from now on.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns. The memory is still the caller's then, who may try again.
+    unsafe fn deallocate(
+        &self,
+        stream: &Stream,
+        pointer: DevicePointer<u8>,
+        bytes: usize,
+        alignment: usize,
+    ) -> Result<()>;
+
+    /// Puts free memory that threads hold back to where others find it, and joins what lies side by side. Waits for nothing.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    fn purge(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Waits until all work of the stream's context is done, after which all free memory is free for every stream.
+    ///
+    /// # Errors
+    ///
+    /// The error of any work that failed before; the wait takes place all the same.
+    fn synchronize(&self, stream: &Stream) -> Result<()> {
+        stream.context().synchronize()
+    }
+
+    /// Gives free memory back to where the resource has it from, for as long as more than `keep` bytes are left then. Of resources that
+    /// are shared by devices or have no state, the stream says whose.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    fn trim(&self, stream: &Stream, keep: usize) -> Result<()> {
+        let _ = (stream, keep);
+        Ok(())
+    }
+}

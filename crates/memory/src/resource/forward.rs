@@ -1,0 +1,65 @@
+//! Pointers to resources are resources.
+
+use std::sync::Arc;
+
+use curium_driver::{DevicePointer, Result, Stream};
+
+use super::Resource;
+
+/// Has an adaptor leave the upkeep to the resource in its field `inner`.
+macro_rules! upkeep_of_inner {
+    () => {
+        fn purge(&self) -> curium_driver::Result<()> {
+            self.inner.purge()
+        }
+
+        fn synchronize(&self, stream: &curium_driver::Stream) -> curium_driver::Result<()> {
+            self.inner.synchronize(stream)
+        }
+
+        fn trim(&self, stream: &curium_driver::Stream, keep: usize) -> curium_driver::Result<()> {
+            self.inner.trim(stream, keep)
+        }
+    };
+}
+
+pub(super) use upkeep_of_inner;
+
+/// Implements the trait for a pointer to a resource.
+macro_rules! forward {
+    ($($pointer:ty),*) => {$(
+        // SAFETY: every call goes to the resource pointed to, which keeps the promises and which the pointer keeps.
+        unsafe impl<R: Resource + ?Sized> Resource for $pointer {
+            #[inline]
+            fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
+                (**self).allocate(stream, bytes, alignment)
+            }
+
+            #[inline]
+            unsafe fn deallocate(
+                &self,
+                stream: &Stream,
+                pointer: DevicePointer<u8>,
+                bytes: usize,
+                alignment: usize,
+            ) -> Result<()> {
+                // SAFETY: the caller's promises are those of the resource pointed to, where the memory came from.
+                unsafe { (**self).deallocate(stream, pointer, bytes, alignment) }
+            }
+
+            fn purge(&self) -> Result<()> {
+                (**self).purge()
+            }
+
+            fn synchronize(&self, stream: &Stream) -> Result<()> {
+                (**self).synchronize(stream)
+            }
+
+            fn trim(&self, stream: &Stream, keep: usize) -> Result<()> {
+                (**self).trim(stream, keep)
+            }
+        }
+    )*};
+}
+
+forward!(&R, Box<R>, Arc<R>);

@@ -1,0 +1,46 @@
+//! Memory that is allocated and freed at once.
+
+use curium_driver::sys::CUdeviceptr;
+use curium_driver::{DevicePointer, Result, Stream, call};
+
+use super::request::DRIVER_ALIGNMENT;
+use super::{Request, Resource};
+
+/// Memory of no pool, which belongs to the stream's context: there at once, and freed at once.
+///
+/// Both take long, and freeing waits for the work on the stream. What it is for: memory that lives as long as the program, that
+/// is shared with other processes, or that a memory checker shall see as it is. Memory is aligned to 256 bytes.
+///
+/// CUDA: `cuMemAlloc_v2`, `cuMemFree_v2`, `cuStreamSynchronize`.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[doc(alias = "cuMemAlloc")]
+#[doc(alias = "cuMemFree")]
+pub struct Plain;
+
+// SAFETY: the driver promises all of it for memory that it allocated, which lives until it is freed; it is freed once the stream
+// has been waited for.
+unsafe impl Resource for Plain {
+    fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
+        Request::new("Plain::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
+        stream.context().entered(|driver| {
+            let mut raw: CUdeviceptr = 0;
+            // SAFETY: `raw` is a valid place for the answer, and the context is current.
+            let result = unsafe { call!(driver, cuMemAlloc_v2(&raw mut raw, bytes)) };
+            result.map_err(|error| error.about(format!("{bytes} bytes")).with_memory_figures(stream, bytes, None))?;
+            Ok(DevicePointer::from_raw(raw))
+        })
+    }
+
+    unsafe fn deallocate(
+        &self,
+        stream: &Stream,
+        pointer: DevicePointer<u8>,
+        _bytes: usize,
+        _alignment: usize,
+    ) -> Result<()> {
+        // An error of the stream's work is that of a later call; the wait took place, and the memory must not be lost for it.
+        let _ = stream.synchronize();
+        // SAFETY: the caller vouches that the memory is live and that the stream, which has been waited for, comes after every use.
+        unsafe { call!(stream.driver(), cuMemFree_v2(pointer.as_raw())) }
+    }
+}

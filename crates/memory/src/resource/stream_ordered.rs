@@ -1,0 +1,55 @@
+//! Memory of the device's current pool.
+
+use curium_driver::sys::{CUdeviceptr, CUmemoryPool};
+use curium_driver::{DevicePointer, Result, Stream, call, relaxed};
+
+use super::request::DRIVER_ALIGNMENT;
+use super::{Request, Resource};
+
+/// Memory of the pool that is the current one of the stream's device, allocated and freed in stream order. It is the default of
+/// buffers.
+///
+/// It needs no current context and waits for nothing. Memory is aligned to 256 bytes.
+///
+/// CUDA: `cuMemAllocAsync`, `cuMemFreeAsync`.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[doc(alias = "cuMemAllocAsync")]
+#[doc(alias = "cuMemFreeAsync")]
+pub struct StreamOrdered;
+
+// SAFETY: the driver promises all of it for memory that is allocated in stream order, which lives until it is freed.
+unsafe impl Resource for StreamOrdered {
+    #[inline]
+    fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
+        Request::new("StreamOrdered::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
+        let mut raw: CUdeviceptr = 0;
+        // SAFETY: `raw` is a valid place for the answer, and the stream is live.
+        let result = unsafe { call!(stream.driver(), cuMemAllocAsync(&raw mut raw, bytes, stream.as_raw())) };
+        result.map_err(|error| error.about(format!("{bytes} bytes")).with_memory_figures(stream, bytes, None))?;
+        Ok(DevicePointer::from_raw(raw))
+    }
+
+    #[inline]
+    unsafe fn deallocate(
+        &self,
+        stream: &Stream,
+        pointer: DevicePointer<u8>,
+        _bytes: usize,
+        _alignment: usize,
+    ) -> Result<()> {
+        // SAFETY: the caller vouches that the memory is live and that the stream has waited for every use.
+        unsafe { call!(stream.driver(), cuMemFreeAsync(pointer.as_raw(), stream.as_raw())) }
+    }
+
+    /// CUDA: `cuDeviceGetMemPool`, `cuMemPoolTrimTo`.
+    fn trim(&self, stream: &Stream, keep: usize) -> Result<()> {
+        let (driver, device) = (stream.driver(), stream.device().as_raw());
+        relaxed(driver, || {
+            let mut pool: CUmemoryPool = std::ptr::null_mut();
+            // SAFETY: `pool` is a valid place for the answer, and the device is one of this driver.
+            unsafe { call!(driver, cuDeviceGetMemPool(&raw mut pool, device)) }?;
+            // SAFETY: the device's current pool is live.
+            unsafe { call!(driver, cuMemPoolTrimTo(pool, keep)) }
+        })
+    }
+}

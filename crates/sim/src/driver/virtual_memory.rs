@@ -1,0 +1,226 @@
+//! Virtual memory: addresses, physical memory, and the mappings between them.
+
+mod sharing;
+
+use std::ffi::c_void;
+
+use curium_sys::{
+    CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationGranularity_flags, CUmemAllocationHandleType,
+    CUmemAllocationProp, CUmemAllocationType, CUmemGenericAllocationHandle, CUmemLocation, CUmemLocationType, CUresult,
+};
+
+use crate::argument::{ConstPointer, Pointer, elements};
+use crate::driver::{Driver, Result};
+use crate::handle::Id;
+use crate::memory::{GRANULARITY, Location, Physical, Properties, READ, WRITE};
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuMemAddressReserve(
+        &self,
+        address: Pointer<CUdeviceptr>,
+        size: usize,
+        alignment: usize,
+        hint: CUdeviceptr,
+        flags: u64,
+    ) -> Result {
+        let place = address.required()?;
+        let is_aligned = alignment == 0 || alignment.is_power_of_two();
+        if flags != 0 || !is_aligned || !is_granular(size as u64) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        place.write(self.memory().reserve(size as u64, alignment as u64, hint)?)
+    }
+
+    pub(crate) fn cuMemAddressFree(&self, address: CUdeviceptr, size: usize) -> Result {
+        self.memory().give_back_reservation(address, size as u64)
+    }
+
+    pub(crate) fn cuMemCreate(
+        &self,
+        handle: Pointer<CUmemGenericAllocationHandle>,
+        size: usize,
+        properties: ConstPointer<CUmemAllocationProp>,
+        flags: u64,
+    ) -> Result {
+        let place = handle.required()?;
+        let properties = self.properties(&properties.read()?)?;
+        if flags != 0 || !is_granular(size as u64) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        place.write(self.memory().create_physical(size as u64, properties)?.number())
+    }
+
+    /// The memory lives on in its mappings.
+    pub(crate) fn cuMemRelease(&self, handle: CUmemGenericAllocationHandle) -> Result {
+        self.memory().release_physical(physical(handle))?;
+        self.drop_retired_memory();
+        Ok(())
+    }
+
+    pub(crate) fn cuMemRetainAllocationHandle(
+        &self,
+        handle: Pointer<CUmemGenericAllocationHandle>,
+        address: Pointer<c_void>,
+    ) -> Result {
+        handle.required()?.write(self.memory().retain_physical(address.address())?.number())
+    }
+
+    /// Only whole pieces of memory from their start on can be mapped, as documented.
+    pub(crate) fn cuMemMap(
+        &self,
+        address: CUdeviceptr,
+        size: usize,
+        offset: usize,
+        handle: CUmemGenericAllocationHandle,
+        flags: u64,
+    ) -> Result {
+        if flags != 0 || offset != 0 || !is_granular(size as u64) || !address.is_multiple_of(GRANULARITY) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        self.memory().map(address, size as u64, physical(handle))
+    }
+
+    /// Work that was queued before and has not run yet will find nothing there.
+    pub(crate) fn cuMemUnmap(&self, address: CUdeviceptr, size: usize) -> Result {
+        self.memory().unmap(address, size as u64)?;
+        self.drop_retired_memory();
+        Ok(())
+    }
+
+    pub(crate) fn cuMemSetAccess(
+        &self,
+        address: CUdeviceptr,
+        size: usize,
+        rights: ConstPointer<CUmemAccessDesc>,
+        count: usize,
+    ) -> Result {
+        // SAFETY: the caller passes `count` descriptions.
+        let rights = unsafe { elements(rights.as_ptr(), count) }?;
+        if rights.is_empty() {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let right = |right: &CUmemAccessDesc| Ok((self.location(&right.location)?, checked_access(right.flags)?));
+        let rights: Vec<_> = rights.iter().map(right).collect::<Result<_>>()?;
+        self.memory().set_access(address, size as u64, &rights)
+    }
+
+    pub(crate) fn cuMemGetAccess(
+        &self,
+        flags: Pointer<u64>,
+        location: ConstPointer<CUmemLocation>,
+        address: CUdeviceptr,
+    ) -> Result {
+        let place = flags.required()?;
+        let location = self.location(&location.read()?)?;
+        place.write(self.memory().access(address, location)?.into())
+    }
+
+    pub(crate) fn cuMemGetAllocationGranularity(
+        &self,
+        granularity: Pointer<usize>,
+        properties: ConstPointer<CUmemAllocationProp>,
+        option: CUmemAllocationGranularity_flags,
+    ) -> Result {
+        let place = granularity.required()?;
+        self.properties(&properties.read()?)?;
+        match option {
+            CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_MINIMUM
+            | CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_RECOMMENDED => {
+                place.write(GRANULARITY as usize)
+            }
+            _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        }
+    }
+
+    pub(crate) fn cuMemGetAllocationPropertiesFromHandle(
+        &self,
+        properties: Pointer<CUmemAllocationProp>,
+        handle: CUmemGenericAllocationHandle,
+    ) -> Result {
+        let place = properties.required()?;
+        let known = self.memory().physical_properties(physical(handle))?;
+        let mut properties = CUmemAllocationProp {
+            type_: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
+            requestedHandleTypes: CUmemAllocationHandleType(known.handle_types),
+            ..CUmemAllocationProp::default()
+        };
+        properties.location = raw_location(known.location);
+        properties.allocFlags.compressionType = known.compression;
+        properties.allocFlags.gpuDirectRDMACapable = known.gpu_direct;
+        properties.allocFlags.usage = known.usage;
+        place.write(properties)
+    }
+}
+
+impl Driver {
+    /// What physical memory is asked for with, checked.
+    fn properties(&self, raw: &CUmemAllocationProp) -> Result<Properties> {
+        if raw.type_ != CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let location = self.location(&raw.location)?;
+        if location == Location::Host {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let known = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0;
+        if raw.requestedHandleTypes.0 & !known != 0 {
+            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+        }
+        Ok(Properties {
+            location,
+            handle_types: raw.requestedHandleTypes.0,
+            compression: raw.allocFlags.compressionType,
+            gpu_direct: raw.allocFlags.gpuDirectRDMACapable,
+            usage: raw.allocFlags.usage,
+        })
+    }
+
+    /// A location that there is. The host has one NUMA node.
+    pub(crate) fn location(&self, raw: &CUmemLocation) -> Result<Location> {
+        // SAFETY: the union's first member is a number, for which any bytes are valid.
+        let id = unsafe { raw.__bindgen_anon_1.id };
+        match raw.type_ {
+            CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE => self.device(id).map(Location::Device),
+            CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST => Ok(Location::Host),
+            CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA if id == 0 => Ok(Location::HostNuma(id)),
+            _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        }
+    }
+
+    /// Lets go of memory that nobody owns any more, unless work may still use it: then a later call does.
+    fn drop_retired_memory(&self) {
+        let state = self.lock();
+        if state.schedule.pending(|_| true).is_empty() {
+            self.memory().drop_retired();
+        }
+    }
+}
+
+/// A location as C describes it.
+pub(crate) fn raw_location(location: Location) -> CUmemLocation {
+    let (type_, id) = match location {
+        Location::Device(device) => (CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, device as i32),
+        Location::Host => (CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST, 0),
+        Location::HostNuma(node) => (CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA, node),
+    };
+    let mut raw = CUmemLocation { type_, ..CUmemLocation::default() };
+    raw.__bindgen_anon_1.id = id;
+    raw
+}
+
+/// The bits of rights that exist: none, to read, or to read and write.
+pub(crate) fn checked_access(flags: CUmemAccess_flags) -> Result<u32> {
+    match flags.0 {
+        bits if bits == 0 || bits == READ || bits == READ | WRITE => Ok(bits),
+        _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+    }
+}
+
+fn physical(handle: CUmemGenericAllocationHandle) -> Id<Physical> {
+    Id::from_number(handle)
+}
+
+fn is_granular(size: u64) -> bool {
+    size != 0 && size.is_multiple_of(GRANULARITY)
+}

@@ -1,0 +1,50 @@
+//! Physical memory that other processes may map: its descriptors.
+
+use std::ffi::c_void;
+
+use curium_sys::{CUmemAllocationHandleType, CUmemGenericAllocationHandle, CUresult};
+
+use super::physical;
+use crate::argument::Pointer;
+use crate::driver::{Driver, Result};
+use crate::memory::Location;
+
+const DESCRIPTOR: CUmemAllocationHandleType = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuMemExportToShareableHandle(
+        &self,
+        exported: Pointer<c_void>,
+        handle: CUmemGenericAllocationHandle,
+        handle_type: CUmemAllocationHandleType,
+        flags: u64,
+    ) -> Result {
+        let place = exported.required()?;
+        if flags != 0 || handle_type != DESCRIPTOR {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let descriptor = self.memory().export_physical(physical(handle), handle_type.0)?;
+        // SAFETY: for this type the caller passes a place for an `int`.
+        unsafe { place.cast::<i32>() }.write(descriptor)
+    }
+
+    /// The descriptor stays the caller's.
+    pub(crate) fn cuMemImportFromShareableHandle(
+        &self,
+        handle: Pointer<CUmemGenericAllocationHandle>,
+        exported: Pointer<c_void>,
+        handle_type: CUmemAllocationHandleType,
+    ) -> Result {
+        let place = handle.required()?;
+        if handle_type != DESCRIPTOR {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        // The number is passed in place of a pointer.
+        let descriptor = i32::try_from(exported.address()).map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let devices = self.config().devices as usize;
+        let exists = |location| !matches!(location, Location::Device(device) if device >= devices);
+        let imported = self.memory().import_physical(descriptor, |properties| exists(properties.location))?;
+        place.write(imported.number())
+    }
+}

@@ -1,0 +1,163 @@
+//! Physical memory: a file in memory for each piece, so that it can be found at several addresses and in several processes.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
+
+use crate::memory::mapping::{Mapping, file_in_memory, file_of_process};
+use crate::memory::{HostPtr, Place};
+
+/// The bytes of a piece of physical memory.
+pub(crate) struct Backing {
+    mapping: Mapping,
+    /// Kept only where the memory may be shared or shown to the host: descriptors are few.
+    file: Option<OwnedFd>,
+}
+
+/// What a file says of itself behind its last byte, so that another process knows what it is given.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Label {
+    pub(crate) size: u64,
+    /// Numbers that only the driver understands.
+    pub(crate) words: [u64; LABEL_WORDS],
+}
+
+/// How many numbers a label has for the driver.
+pub(crate) const LABEL_WORDS: usize = 8;
+
+const MAGIC: u64 = u64::from_le_bytes(*b"curiumsm");
+const LABEL_BYTES: u64 = 8 * (2 + LABEL_WORDS as u64);
+
+impl Backing {
+    /// Fresh memory, filled so that its use shows.
+    pub(crate) fn new(label: Label, keep_file: bool) -> io::Result<Self> {
+        let file = File::from(file_in_memory(label.size + LABEL_BYTES)?);
+        file.write_all_at(&label.to_bytes(), label.size)?;
+        let file = OwnedFd::from(file);
+        let mapping = Mapping::of_file(&file, label.size)?;
+        // SAFETY: the mapping has this size, and is known to nobody else yet.
+        unsafe { mapping.start().poison(label.size as usize) };
+        Ok(Self { mapping, file: keep_file.then_some(file) })
+    }
+
+    /// The memory that a descriptor of the caller stands for, which stays the caller's; `None` if it is not such a descriptor.
+    pub(crate) fn import(descriptor: i32) -> Option<(Self, Label)> {
+        if descriptor < 0 {
+            return None;
+        }
+        // SAFETY: the caller of the C function vouches that the descriptor is open during the call.
+        let borrowed = unsafe { BorrowedFd::borrow_raw(descriptor) };
+        let file = File::from(borrowed.try_clone_to_owned().ok()?);
+        let size = file.metadata().ok()?.len().checked_sub(LABEL_BYTES)?;
+        let mut bytes = [0; LABEL_BYTES as usize];
+        file.read_exact_at(&mut bytes, size).ok()?;
+        let label = Label::from_bytes(&bytes).filter(|label| label.size == size)?;
+        let file = OwnedFd::from(file);
+        Some((Self { mapping: Mapping::of_file(&file, size).ok()?, file: Some(file) }, label))
+    }
+
+    /// A descriptor of the memory, which is the caller's to close.
+    pub(crate) fn export(&self) -> io::Result<i32> {
+        self.file()?.try_clone().map(IntoRawFd::into_raw_fd)
+    }
+
+    /// Where the simulator finds the bytes.
+    pub(crate) fn host(&self) -> HostPtr {
+        self.mapping.start()
+    }
+
+    fn file(&self) -> io::Result<&OwnedFd> {
+        self.file.as_ref().ok_or_else(|| io::ErrorKind::Unsupported.into())
+    }
+}
+
+impl Label {
+    fn to_bytes(self) -> Vec<u8> {
+        [MAGIC, self.size].into_iter().chain(self.words).flat_map(u64::to_le_bytes).collect()
+    }
+
+    fn from_bytes(bytes: &[u8]) -> Option<Self> {
+        let mut words = bytes.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word));
+        if words.next() != Some(MAGIC) {
+            return None;
+        }
+        let size = words.next()?;
+        let mut label = Self { size, words: [0; LABEL_WORDS] };
+        label.words.iter_mut().zip(words).for_each(|(to, from)| *to = from);
+        Some(label)
+    }
+}
+
+/// Addresses that were reserved, without memory behind them.
+pub(crate) struct Reservation(Mapping);
+
+impl Reservation {
+    /// `size` addresses from a multiple of `alignment` on, a power of two; at `hint` if that can be had and is not 0.
+    pub(crate) fn new(size: u64, alignment: u64, hint: u64) -> io::Result<Self> {
+        if hint != 0 && hint.is_multiple_of(alignment) {
+            let mapping = Mapping::of_nothing(size, hint)?;
+            if mapping.address() == hint {
+                return Ok(Self(mapping));
+            }
+        }
+        let padded = size.checked_add(alignment).ok_or(io::ErrorKind::OutOfMemory)?;
+        let mapping = Mapping::of_nothing(padded, 0)?;
+        let start = mapping.address().next_multiple_of(alignment);
+        Ok(Self(mapping.cut(start, size)))
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        self.0.address()
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.0.size()
+    }
+
+    /// Lets host code use the start of the backing at an address of the reservation.
+    pub(crate) fn show(&self, address: u64, size: u64, backing: &Backing, is_writable: bool) -> io::Result<()> {
+        self.0.show(address, size, backing.file()?, is_writable)
+    }
+
+    /// Takes addresses away from host code again.
+    pub(crate) fn hide(&self, address: u64, size: u64) -> io::Result<()> {
+        self.0.hide(address, size)
+    }
+}
+
+/// Memory that belongs to another process.
+pub(crate) struct ForeignMemory {
+    bytes: Mapping,
+    addresses: Mapping,
+    /// Where in its first page it begins.
+    skew: u64,
+    place: Place,
+    /// How often it was opened.
+    pub(crate) openings: u32,
+}
+
+impl ForeignMemory {
+    /// The memory at a place of another process, opened once.
+    pub(crate) fn open(place: Place) -> io::Result<Self> {
+        let file = file_of_process(place.origin.process, place.origin.descriptor)?;
+        let skew = place.offset % PAGE;
+        let size = (skew + place.size).next_multiple_of(PAGE);
+        let bytes = Mapping::of_part(&file, place.offset - skew, size)?;
+        Ok(Self { bytes, addresses: Mapping::of_nothing(size, 0)?, skew, place, openings: 1 })
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        self.place
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        self.addresses.address() + self.skew
+    }
+
+    pub(crate) fn host(&self) -> HostPtr {
+        HostPtr(self.bytes.start().0.wrapping_add(self.skew as usize))
+    }
+}
+
+const PAGE: u64 = 4096;

@@ -1,0 +1,134 @@
+//! Pages of the process: addresses, with or without memory behind them.
+
+use std::ffi::CStr;
+use std::io;
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::ptr;
+
+use crate::memory::HostPtr;
+
+/// A mapping of our own, unmapped when dropped.
+pub(crate) struct Mapping {
+    start: HostPtr,
+    size: usize,
+}
+
+impl Mapping {
+    /// The first `size` bytes of a file, to read and write.
+    pub(crate) fn of_file(file: &OwnedFd, size: u64) -> io::Result<Self> {
+        Self::of_part(file, 0, size)
+    }
+
+    /// `size` bytes of a file from `offset` on, a multiple of a page, to read and write.
+    pub(crate) fn of_part(file: &OwnedFd, offset: u64, size: u64) -> io::Result<Self> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        Self::new(0, size, protection, libc::MAP_SHARED, (file.as_raw_fd(), offset))
+    }
+
+    /// Addresses that nobody can touch, at `hint` if that is free and not 0.
+    pub(crate) fn of_nothing(size: u64, hint: u64) -> io::Result<Self> {
+        Self::new(hint, size, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, (-1, 0))
+    }
+
+    pub(crate) fn start(&self) -> HostPtr {
+        self.start
+    }
+
+    /// The first address.
+    pub(crate) fn address(&self) -> u64 {
+        self.start.0.addr() as u64
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.size as u64
+    }
+
+    pub(crate) fn contains(&self, address: u64) -> bool {
+        address.checked_sub(self.address()).is_some_and(|offset| offset < self.size())
+    }
+
+    /// Gives back all but `size` bytes from `address` on, which lie in it. Both are multiples of a page.
+    pub(crate) fn cut(mut self, address: u64, size: u64) -> Self {
+        let (before, after) = (address - self.address(), self.address() + self.size() - (address + size));
+        unmap(self.start, before as usize);
+        self.start = HostPtr(self.start.0.wrapping_add(before as usize));
+        unmap(HostPtr(self.start.0.wrapping_add(size as usize)), after as usize);
+        self.size = size as usize;
+        self
+    }
+
+    /// Lets host code use `size` bytes of a file, from its start, at an address in this mapping.
+    pub(crate) fn show(&self, address: u64, size: u64, file: &OwnedFd, is_writable: bool) -> io::Result<()> {
+        let protection = libc::PROT_READ | if is_writable { libc::PROT_WRITE } else { 0 };
+        self.replace(address, size, protection, libc::MAP_SHARED, file.as_raw_fd())
+    }
+
+    /// Takes `size` bytes from `address` on away from host code again.
+    pub(crate) fn hide(&self, address: u64, size: u64) -> io::Result<()> {
+        self.replace(address, size, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
+    }
+
+    fn new(hint: u64, size: u64, protection: i32, flags: i32, (file, offset): (i32, u64)) -> io::Result<Self> {
+        let size = size as usize;
+        let hint = ptr::without_provenance_mut(hint as usize);
+        let flags = flags | libc::MAP_NORESERVE;
+        // SAFETY: a new mapping at a place that the system finds free touches nothing that exists.
+        let start = unsafe { libc::mmap(hint, size, protection, flags, file, offset.cast_signed()) };
+        if start == libc::MAP_FAILED {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(Self { start: HostPtr(start.cast()), size })
+    }
+
+    fn replace(&self, address: u64, size: u64, protection: i32, flags: i32, file: i32) -> io::Result<()> {
+        let place = self.start.0.wrapping_add((address - self.address()) as usize);
+        let flags = flags | libc::MAP_NORESERVE | libc::MAP_FIXED;
+        // SAFETY: the pages are within this mapping, and what a program had there it must no longer use: that is the contract of
+        // the driver's functions that lead here.
+        let start = unsafe { libc::mmap(place.cast(), size as usize, protection, flags, file, 0) };
+        if start == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(()) }
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        unmap(self.start, self.size);
+    }
+}
+
+/// What the files are called in lists of open files.
+const NAME: &CStr = c"curium-sim device memory";
+
+/// The file that process `process` has open as `descriptor`, if it is one of a simulator.
+pub(crate) fn file_of_process(process: u32, descriptor: i32) -> io::Result<OwnedFd> {
+    let path = format!("/proc/{process}/fd/{descriptor}");
+    let target = std::fs::read_link(&path)?;
+    let name = NAME.to_str().unwrap_or_default();
+    if !target.to_str().is_some_and(|target| target.contains("memfd:") && target.contains(name)) {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    Ok(std::fs::File::options().read(true).write(true).open(path)?.into())
+}
+
+/// A file of `size` bytes that has no name and takes memory only where it was written.
+pub(crate) fn file_in_memory(size: u64) -> io::Result<OwnedFd> {
+    // SAFETY: the name is NUL-terminated text.
+    let raw = unsafe { libc::memfd_create(NAME.as_ptr(), libc::MFD_CLOEXEC) };
+    if raw < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor was just opened and belongs to nobody else.
+    let file = unsafe { OwnedFd::from_raw_fd(raw) };
+    // SAFETY: the descriptor is open.
+    match unsafe { libc::ftruncate(file.as_raw_fd(), size.cast_signed()) } {
+        0 => Ok(file),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
+fn unmap(start: HostPtr, size: usize) {
+    if size != 0 {
+        // SAFETY: the pages are part of a mapping of ours, and nothing of the driver that owned it uses them any more.
+        unsafe { libc::munmap(start.0.cast(), size) };
+    }
+}

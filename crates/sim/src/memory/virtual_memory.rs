@@ -1,0 +1,367 @@
+//! Virtual memory: reserved addresses, physical memory, and what is mapped where with which rights.
+
+use std::collections::BTreeMap;
+use std::io;
+
+use curium_sys::CUresult;
+
+use crate::driver::Result;
+use crate::handle::{Id, Kind, Object, Table};
+use crate::memory::{Allocation, Backing, LABEL_WORDS, Label, Memory, Owner, Purpose, Records, Reservation};
+
+/// Sizes and addresses of virtual memory are multiples of this.
+pub(crate) const GRANULARITY: u64 = 2 << 20;
+
+/// All virtual memory of a driver.
+pub(crate) struct VirtualMemory {
+    reservations: BTreeMap<u64, Reservation>,
+    physical: Table<Physical>,
+    mapped: BTreeMap<u64, Mapped>,
+    /// Backing without an owner, which work that is running may still use.
+    retired: Vec<Backing>,
+}
+
+/// A piece of physical memory. It lasts until it has neither a handle nor a mapping.
+pub(crate) struct Physical {
+    backing: Backing,
+    size: u64,
+    properties: Properties,
+    is_imported: bool,
+    handles: u32,
+    mappings: u32,
+}
+
+impl Object for Physical {
+    type Raw = u8;
+    const KIND: Kind = Kind::Physical;
+}
+
+/// What physical memory was asked for with.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Properties {
+    pub(crate) location: Location,
+    /// The bits of the kinds of handles that may be exported.
+    pub(crate) handle_types: u32,
+    pub(crate) compression: u8,
+    pub(crate) gpu_direct: u8,
+    pub(crate) usage: u16,
+}
+
+/// Where memory is, or who may use it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Location {
+    Device(usize),
+    Host,
+    HostNuma(i32),
+}
+
+/// The right to read, as a bit of the flags of C; the right to write is the next bit.
+pub(crate) const READ: u32 = 1;
+pub(crate) const WRITE: u32 = 2;
+
+/// A mapping of physical memory.
+struct Mapped {
+    physical: Id<Physical>,
+    access: Vec<(Location, u32)>,
+}
+
+impl VirtualMemory {
+    pub(crate) fn new() -> Self {
+        Self { reservations: BTreeMap::new(), physical: Table::new(), mapped: BTreeMap::new(), retired: Vec::new() }
+    }
+
+    /// How many reservations, pieces of physical memory and mappings there are.
+    pub(crate) fn counts(&self) -> [u64; 3] {
+        [self.reservations.len(), self.physical.iter().count(), self.mapped.len()].map(|count| count as u64)
+    }
+
+    /// Whether an address is in a reservation.
+    pub(crate) fn is_reserved(&self, address: u64) -> bool {
+        self.reservation(address, 1).is_some()
+    }
+
+    /// The reservation that holds all of a range.
+    fn reservation(&self, address: u64, size: u64) -> Option<&Reservation> {
+        let (_, reservation) = self.reservations.range(..=address).next_back()?;
+        let end = reservation.address() + reservation.size();
+        address.checked_add(size).is_some_and(|last| last <= end).then_some(reservation)
+    }
+
+    /// Whether a device, or any if none is named, may use a mapping in all ways of `rights`.
+    fn allows(&self, base: u64, device: Option<usize>, rights: u32) -> bool {
+        let matches = |location: &Location| match location {
+            Location::Device(one) => device.is_none_or(|device| device == *one),
+            Location::Host | Location::HostNuma(_) => false,
+        };
+        let mapped = self.mapped.get(&base);
+        mapped.is_some_and(|mapped| {
+            mapped.access.iter().any(|(location, access)| matches(location) && access & rights == rights)
+        })
+    }
+
+    /// The mappings that make up a range without gaps, by where they start and what they have.
+    fn whole(&self, address: u64, size: u64, allocations: &BTreeMap<u64, Allocation>) -> Result<Vec<u64>> {
+        let end = address.checked_add(size).filter(|end| *end > address).ok_or(INVALID)?;
+        let mut bases = Vec::new();
+        let mut next = address;
+        while next < end {
+            let mapping = self.mapped.contains_key(&next).then(|| allocations.get(&next)).flatten();
+            bases.push(next);
+            next = mapping.ok_or(INVALID)?.end();
+        }
+        if next == end { Ok(bases) } else { Err(INVALID) }
+    }
+}
+
+impl Memory {
+    /// Reserves addresses.
+    pub(crate) fn reserve(&self, size: u64, alignment: u64, hint: u64) -> Result<u64> {
+        let reservation = Reservation::new(size, alignment.max(GRANULARITY), hint).map_err(|error| code_of(&error))?;
+        let address = reservation.address();
+        self.write().virtual_memory.reservations.insert(address, reservation);
+        Ok(address)
+    }
+
+    /// Gives a whole reservation back in which nothing is mapped.
+    pub(crate) fn give_back_reservation(&self, address: u64, size: u64) -> Result {
+        let memory = &mut self.write().virtual_memory;
+        let is_whole = memory.reservations.get(&address).is_some_and(|reservation| reservation.size() == size);
+        let is_used = memory.mapped.range(address..address.saturating_add(size)).next().is_some();
+        if !is_whole || is_used {
+            return Err(INVALID);
+        }
+        memory.reservations.remove(&address);
+        Ok(())
+    }
+
+    /// Makes physical memory, with one handle.
+    pub(crate) fn create_physical(&self, size: u64, properties: Properties) -> Result<Id<Physical>> {
+        let mut records = self.write();
+        if let Location::Device(device) = properties.location {
+            let left = self.budget.saturating_sub(records.taken(device));
+            if size > left {
+                return Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+            }
+        }
+        let keep_file = properties.handle_types != 0 || !matches!(properties.location, Location::Device(_));
+        let label = Label { size, words: properties.to_words() };
+        let backing = Backing::new(label, keep_file).map_err(|error| code_of(&error))?;
+        if let Location::Device(device) = properties.location {
+            records.used[device] += size;
+        }
+        let physical = Physical { backing, size, properties, is_imported: false, handles: 1, mappings: 0 };
+        Ok(records.virtual_memory.physical.insert(physical))
+    }
+
+    /// A descriptor of physical memory, which is the caller's.
+    pub(crate) fn export_physical(&self, id: Id<Physical>, handle_type: u32) -> Result<i32> {
+        let records = self.read();
+        let physical = records.virtual_memory.physical.get(id).filter(|physical| physical.handles != 0);
+        let physical = physical.ok_or(INVALID)?;
+        if physical.properties.handle_types & handle_type == 0 {
+            return Err(INVALID);
+        }
+        physical.backing.export().map_err(|error| code_of(&error))
+    }
+
+    /// The physical memory that a descriptor stands for, if its properties suit, with one handle.
+    pub(crate) fn import_physical(&self, descriptor: i32, suits: impl Fn(&Properties) -> bool) -> Result<Id<Physical>> {
+        let (backing, label) = Backing::import(descriptor).ok_or(INVALID)?;
+        let properties = Properties::from_words(label.words).filter(|properties| suits(properties)).ok_or(INVALID)?;
+        let physical = Physical { backing, size: label.size, properties, is_imported: true, handles: 1, mappings: 0 };
+        Ok(self.write().virtual_memory.physical.insert(physical))
+    }
+
+    /// Another handle of the physical memory behind an address.
+    pub(crate) fn retain_physical(&self, address: u64) -> Result<Id<Physical>> {
+        let mut records = self.write();
+        let Some(&Allocation { purpose: Purpose::Mapped(id), .. }) = records.find(address) else {
+            return Err(INVALID);
+        };
+        let physical = records.virtual_memory.physical.get_mut(id).ok_or(INVALID)?;
+        physical.handles += 1;
+        Ok(id)
+    }
+
+    /// Gives one handle back.
+    pub(crate) fn release_physical(&self, id: Id<Physical>) -> Result {
+        let mut records = self.write();
+        let physical = records.virtual_memory.physical.get_mut(id).filter(|physical| physical.handles != 0);
+        physical.ok_or(INVALID)?.handles -= 1;
+        records.drop_physical_if_unused(id);
+        Ok(())
+    }
+
+    pub(crate) fn physical_properties(&self, id: Id<Physical>) -> Result<Properties> {
+        let records = self.read();
+        let physical = records.virtual_memory.physical.get(id).filter(|physical| physical.handles != 0);
+        physical.map(|physical| physical.properties).ok_or(INVALID)
+    }
+
+    /// Maps the start of physical memory at reserved addresses, for nobody to use yet.
+    pub(crate) fn map(&self, address: u64, size: u64, id: Id<Physical>) -> Result {
+        let mut records = self.write();
+        let before = records.allocations.range(..address.saturating_add(size)).next_back();
+        let is_free = before.is_none_or(|(_, before)| before.end() <= address);
+        let memory = &mut records.virtual_memory;
+        let is_free = is_free && memory.reservation(address, size).is_some();
+        let physical = memory.physical.get_mut(id).filter(|physical| physical.handles != 0 && physical.size >= size);
+        let physical = physical.filter(|_| is_free).ok_or(INVALID)?;
+        physical.mappings += 1;
+        let (host, location) = (physical.backing.host(), physical.properties.location);
+        memory.mapped.insert(address, Mapped { physical: id, access: Vec::new() });
+        let device = if let Location::Device(device) = location { device } else { 0 };
+        // Mapped memory belongs to no context.
+        let owner = Owner { context: Id::from_number(0), device };
+        records.insert(address, size, host, owner, Purpose::Mapped(id));
+        Ok(())
+    }
+
+    /// Ends all mappings of a range, none of which reaches beyond it.
+    pub(crate) fn unmap(&self, address: u64, size: u64) -> Result {
+        let mut records = self.write();
+        let records = &mut *records;
+        for base in records.virtual_memory.whole(address, size, &records.allocations)? {
+            let allocation = records.allocations.remove(&base).ok_or(INVALID)?;
+            let mapped = records.virtual_memory.mapped.remove(&base).ok_or(INVALID)?;
+            if mapped.access.iter().any(|(location, _)| !matches!(location, Location::Device(_)))
+                && let Some(reservation) = records.virtual_memory.reservation(base, allocation.size)
+            {
+                reservation.hide(base, allocation.size).map_err(|error| code_of(&error))?;
+            }
+            if let Some(physical) = records.virtual_memory.physical.get_mut(mapped.physical) {
+                physical.mappings -= 1;
+            }
+            records.drop_physical_if_unused(mapped.physical);
+        }
+        Ok(())
+    }
+
+    /// Sets what each of some locations may do with all mappings of a range.
+    pub(crate) fn set_access(&self, address: u64, size: u64, rights: &[(Location, u32)]) -> Result {
+        let mut records = self.write();
+        let records = &mut *records;
+        let bases = records.virtual_memory.whole(address, size, &records.allocations)?;
+        for &(location, _) in rights {
+            let is_for_host = !matches!(location, Location::Device(_));
+            let is_on_device =
+                |base: &u64| records.location_of(*base).is_none_or(|of| matches!(of, Location::Device(_)));
+            if is_for_host && bases.iter().any(is_on_device) {
+                return Err(INVALID);
+            }
+        }
+        for base in bases {
+            for (location, flags) in rights {
+                records.set_access_of(base, *location, *flags)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What a location may do with the mapping that an address is in.
+    pub(crate) fn access(&self, address: u64, location: Location) -> Result<u32> {
+        let records = self.read();
+        let found = records.find(address).filter(|found| matches!(found.purpose, Purpose::Mapped(_)));
+        let mapped = found.and_then(|found| records.virtual_memory.mapped.get(&found.base)).ok_or(INVALID)?;
+        let entry = mapped.access.iter().find(|(of, _)| *of == location);
+        Ok(entry.map_or(0, |(_, flags)| *flags))
+    }
+
+    /// Lets go of memory that has no owner; only when no work is running.
+    pub(crate) fn drop_retired(&self) {
+        let retired = std::mem::take(&mut self.write().virtual_memory.retired);
+        drop(retired);
+    }
+}
+
+impl Records {
+    /// Whether a device, or any if none is named, may use an allocation in all ways of `rights`.
+    pub(crate) fn allows(&self, allocation: &Allocation, device: Option<usize>, rights: u32) -> bool {
+        match allocation.purpose {
+            Purpose::Mapped(_) => self.virtual_memory.allows(allocation.base, device, rights),
+            Purpose::Pool(pool) => device.is_none_or(|device| self.pool_allows(pool, device, rights)),
+            _ => true,
+        }
+    }
+
+    fn location_of(&self, base: u64) -> Option<Location> {
+        let mapped = self.virtual_memory.mapped.get(&base)?;
+        self.virtual_memory.physical.get(mapped.physical).map(|physical| physical.properties.location)
+    }
+
+    fn set_access_of(&mut self, base: u64, location: Location, flags: u32) -> Result {
+        let size = self.allocations.get(&base).ok_or(INVALID)?.size;
+        if !matches!(location, Location::Device(_)) {
+            self.show_to_host(base, size, flags)?;
+        }
+        let mapped = self.virtual_memory.mapped.get_mut(&base).ok_or(INVALID)?;
+        mapped.access.retain(|(of, _)| *of != location);
+        if flags != 0 {
+            mapped.access.push((location, flags));
+        }
+        Ok(())
+    }
+
+    fn show_to_host(&self, base: u64, size: u64, flags: u32) -> Result {
+        let memory = &self.virtual_memory;
+        let reservation = memory.reservation(base, size).ok_or(INVALID)?;
+        let mapped = memory.mapped.get(&base).ok_or(INVALID)?;
+        let physical = memory.physical.get(mapped.physical).ok_or(INVALID)?;
+        let shown = match flags {
+            0 => reservation.hide(base, size),
+            flags => reservation.show(base, size, &physical.backing, flags & WRITE != 0),
+        };
+        shown.map_err(|error| code_of(&error))
+    }
+
+    fn drop_physical_if_unused(&mut self, id: Id<Physical>) {
+        let memory = &mut self.virtual_memory;
+        if memory.physical.get(id).is_none_or(|physical| physical.handles != 0 || physical.mappings != 0) {
+            return;
+        }
+        let Some(physical) = memory.physical.remove(id) else { return };
+        if let (Location::Device(device), false) = (physical.properties.location, physical.is_imported) {
+            self.used[device] -= physical.size;
+        }
+        self.virtual_memory.retired.push(physical.backing);
+    }
+}
+
+impl Properties {
+    fn to_words(self) -> [u64; LABEL_WORDS] {
+        let (kind, id) = match self.location {
+            Location::Device(device) => (1, device as u64),
+            Location::Host => (2, 0),
+            Location::HostNuma(node) => (3, u64::from(node.unsigned_abs())),
+        };
+        let flags = [u64::from(self.compression), u64::from(self.gpu_direct), u64::from(self.usage)];
+        [kind, id, self.handle_types.into(), flags[0] | flags[1] << 8 | flags[2] << 16, 0, 0, 0, 0]
+    }
+
+    fn from_words([kind, id, handle_types, flags, ..]: [u64; LABEL_WORDS]) -> Option<Self> {
+        let location = match kind {
+            1 => Location::Device(usize::try_from(id).ok()?),
+            2 => Location::Host,
+            3 => Location::HostNuma(i32::try_from(id).ok()?),
+            _ => return None,
+        };
+        Some(Self {
+            location,
+            handle_types: u32::try_from(handle_types).ok()?,
+            compression: flags as u8,
+            gpu_direct: (flags >> 8) as u8,
+            usage: (flags >> 16) as u16,
+        })
+    }
+}
+
+const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
+
+/// What the driver says when the system refuses.
+pub(super) fn code_of(error: &io::Error) -> CUresult {
+    match error.kind() {
+        io::ErrorKind::Unsupported => CUresult::CUDA_ERROR_NOT_SUPPORTED,
+        io::ErrorKind::OutOfMemory => CUresult::CUDA_ERROR_OUT_OF_MEMORY,
+        _ => CUresult::CUDA_ERROR_OPERATING_SYSTEM,
+    }
+}

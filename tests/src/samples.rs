@@ -1,0 +1,87 @@
+//! Measurements of one thing, as a benchmark reports them.
+
+use std::fmt;
+use std::time::Duration;
+
+/// Times of one thing, or differences of two, in nanoseconds.
+#[derive(Clone, Debug)]
+pub struct Samples {
+    /// In ascending order.
+    sorted: Vec<f64>,
+}
+
+impl Samples {
+    /// The sample below which `part` of all lie, from 0 to 1.
+    ///
+    /// # Panics
+    ///
+    /// If there is no sample.
+    #[must_use]
+    pub fn quantile(&self, part: f64) -> f64 {
+        let last = self.sorted.len() - 1;
+        self.sorted[(last as f64 * part).round() as usize]
+    }
+
+    /// The sample in the middle.
+    #[must_use]
+    pub fn median(&self) -> f64 {
+        self.quantile(0.5)
+    }
+
+    /// How many samples there are.
+    #[must_use]
+    pub fn count(&self) -> usize {
+        self.sorted.len()
+    }
+}
+
+impl FromIterator<f64> for Samples {
+    fn from_iter<I: IntoIterator<Item = f64>>(nanoseconds: I) -> Self {
+        let mut sorted: Vec<_> = nanoseconds.into_iter().collect();
+        sorted.sort_by(f64::total_cmp);
+        Self { sorted }
+    }
+}
+
+impl FromIterator<Duration> for Samples {
+    fn from_iter<I: IntoIterator<Item = Duration>>(times: I) -> Self {
+        times.into_iter().map(|time| time.as_nanos() as f64).collect()
+    }
+}
+
+/// The median and, in brackets, the quartiles: the middle half of the samples lies between them.
+impl fmt::Display for Samples {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let [low, median, high] = [0.25, 0.5, 0.75].map(|part| time(self.quantile(part)));
+        write!(formatter, "{median:>10} [{low:>10} {high:>10}]")
+    }
+}
+
+/// A time with the unit that suits it.
+fn time(nanoseconds: f64) -> String {
+    match nanoseconds.abs() {
+        ..1e4 => format!("{nanoseconds:.1} ns"),
+        1e4..1e7 => format!("{:.2} µs", nanoseconds / 1e3),
+        _ => format!("{:.2} ms", nanoseconds / 1e6),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantiles_are_samples_whatever_their_order() {
+        let samples: Samples = [5.0, 1.0, 3.0, -2.0, 4.0].into_iter().collect();
+        assert_eq!([0.0, 0.25, 0.5, 0.75, 1.0].map(|part| samples.quantile(part)), [-2.0, 1.0, 3.0, 4.0, 5.0]);
+        assert_eq!(samples.median(), 3.0);
+    }
+
+    #[test]
+    fn text_has_the_median_first_and_a_unit_that_suits() {
+        let samples: Samples = [1, 20, 300].map(Duration::from_micros).into_iter().collect();
+        assert_eq!(samples.to_string(), "  20.00 µs [  20.00 µs  300.00 µs]");
+        assert_eq!(time(-1.25), "-1.2 ns");
+        assert_eq!(time(2e7), "20.00 ms");
+    }
+}
