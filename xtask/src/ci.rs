@@ -63,6 +63,7 @@ const STEPS: &[Step] = &[
     Step { name: "kernels", run: |_| run_all(xtask()?.args(["kernels", "--check"])) },
     Step { name: "bindings", run: bindings },
     Step { name: "xtask", run: |_| run_all(cargo().args(["test", "-p", "xtask"])) },
+    Step { name: "cost", run: cost },
     Step { name: "miri", run: miri },
 ];
 
@@ -128,6 +129,13 @@ fn doc(_options: &Options) -> Result<Outcome> {
 fn bindings(options: &Options) -> Result<Outcome> {
     let versions = options.cuda.iter().flat_map(|version| ["--cuda".to_owned(), version.to_string()]);
     run_all(xtask()?.args(["bindings", "check"]).args(versions))
+}
+
+fn cost(_options: &Options) -> Result<Outcome> {
+    if !crate::cost::can_count() {
+        return Ok(Outcome::Skipped("no valgrind"));
+    }
+    crate::cost::run().map(|()| Outcome::Passed)
 }
 
 fn miri(_options: &Options) -> Result<Outcome> {

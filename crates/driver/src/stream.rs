@@ -237,14 +237,16 @@ impl Stream {
         &self.shared.tail
     }
 
-    /// An event for a point that is waited for without blocking.
-    pub(crate) fn marker(&self) -> Result<PooledEvent> {
+    /// An event for a point that is waited for later.
+    #[doc(hidden)]
+    pub fn marker(&self) -> Result<PooledEvent> {
         let markers = || EventPool::new(self.context(), EventFlags::DISABLE_TIMING);
         self.shared.markers.get_or_init(markers).take()
     }
 
     /// An argument error of `operation` if the stream is being captured.
-    pub(crate) fn refuse_capture(&self, operation: &'static str) -> Result<()> {
+    #[doc(hidden)]
+    pub fn refuse_capture(&self, operation: &'static str) -> Result<()> {
         if self.is_capturing()? { Err(Error::argument(operation, "the stream is being captured")) } else { Ok(()) }
     }
 
