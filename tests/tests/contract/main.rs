@@ -36,6 +36,7 @@ mod launch_attribute;
 mod library;
 mod limit;
 mod linker;
+mod log;
 #[cfg(not(miri))]
 mod memory_pool;
 mod module;
@@ -46,6 +47,7 @@ mod operations;
 mod peer;
 mod pinned_buffer;
 mod primary_context;
+mod profiler;
 mod reclaiming;
 mod release;
 mod resource;
