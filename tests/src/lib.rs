@@ -4,6 +4,8 @@
 //! and without a call that it does not support; with `CURIUM_TEST_DRIVER=cuda` it runs on this machine's driver instead.
 
 mod context_stack;
+#[cfg(target_os = "linux")]
+mod fork;
 mod gate;
 pub mod kernels;
 mod own_process;
@@ -12,7 +14,9 @@ pub mod stream_work;
 mod test_driver;
 
 pub use self::context_stack::{ContextStack, CreatedContext};
+#[cfg(target_os = "linux")]
+pub use self::fork::in_fork;
 pub use self::gate::Gate;
-pub use self::own_process::in_own_process;
+pub use self::own_process::{in_new_process, in_own_process};
 pub use self::samples::Samples;
 pub use self::test_driver::{TestDriver, on_driver, on_incomplete_simulator, on_simulator, uses_cuda};

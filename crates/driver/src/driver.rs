@@ -8,7 +8,7 @@ use std::sync::{Arc, OnceLock};
 use curium_sys::{Api, CudaVersion, Function};
 
 use crate::call;
-use crate::{Device, Error, Result, release};
+use crate::{Device, Error, Result, fork, release};
 
 /// The CUDA driver, loaded and initialised. Clones are cheap and stand for the same driver.
 ///
@@ -172,6 +172,7 @@ impl Driver {
         // SAFETY: `cuInit` takes no pointer and may be called any number of times.
         unsafe { call!(&driver, cuInit(0)) }?;
         release::watch_for_exit();
+        fork::watch_for_forks();
         Ok(driver)
     }
 

@@ -39,6 +39,7 @@ mod operations;
 mod peer;
 mod pinned_buffer;
 mod primary_context;
+mod process;
 mod release;
 mod resource;
 mod staging;

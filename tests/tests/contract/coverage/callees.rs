@@ -22,7 +22,7 @@ pub(super) enum Callee {
 
 /// Methods of the standard library's collections, locks and writers. Functions of these crates have some of the names as well, and no
 /// other function of these crates calls them on a value.
-const STANDARD: &[&str] = &["clear", "get", "lock", "name", "pop", "push", "to_vec", "write"];
+const STANDARD: &[&str] = &["clear", "get", "load", "lock", "name", "pop", "push", "to_vec", "write"];
 
 /// Collects what is called.
 #[derive(Default)]
