@@ -2,6 +2,7 @@
 
 mod allowed;
 mod check;
+mod compilers;
 mod difference;
 mod generate;
 mod header;
@@ -19,7 +20,7 @@ use crate::version::Version;
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Write `crates/sys/src/generated` from the pinned headers.
+    /// Write the generated folders of `crates/sys` and `crates/nvrtc` from the pinned headers.
     Generate,
     /// Compare every CUDA version with the generated files.
     Check(check::Options),

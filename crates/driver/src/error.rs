@@ -11,7 +11,7 @@ use std::fmt;
 use curium_sys::{CUresult, Function, LoadError, MissingFunction};
 
 pub use self::code::ErrorClass;
-pub use self::out_of_memory::OutOfMemoryError;
+pub use self::out_of_memory::{OutOfMemoryError, RecoveryAttempt};
 use crate::Driver;
 pub use crate::fork::ForkError;
 use crate::release::discard;
@@ -30,7 +30,7 @@ pub enum Error {
     /// Memory was short, on the device or the host: a call's error with the figures.
     OutOfMemory(Box<OutOfMemoryError>),
     /// The driver lacks a function, mostly because it is too old.
-    Missing(MissingFunction),
+    Missing(Box<MissingFunction>),
     /// An argument was refused before the driver was called.
     Argument(Box<ArgumentError>),
     /// A function that the driver called for you panicked.
@@ -107,7 +107,7 @@ impl Error {
     pub fn function(&self) -> Option<Function> {
         match self {
             Self::Call(error) => Some(error.function),
-            Self::OutOfMemory(error) => Some(error.call.function),
+            Self::OutOfMemory(error) => error.call.as_ref().map(|call| call.function),
             Self::Missing(error) => Some(error.function),
             Self::Fork(error) => Some(error.function),
             Self::Load(_) | Self::Argument(_) | Self::Panic(_) => None,
@@ -134,7 +134,7 @@ impl Error {
     /// Whether memory was short, on the device or the host.
     #[must_use]
     pub fn is_out_of_memory(&self) -> bool {
-        self.code() == Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY)
+        matches!(self, Self::OutOfMemory(_)) || self.code() == Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY)
     }
 
     /// Adds what was asked for: bytes, the name of a kernel, a stream.
@@ -165,7 +165,7 @@ impl Error {
     fn call(&self) -> Option<&CallError> {
         match self {
             Self::Call(error) => Some(error),
-            Self::OutOfMemory(error) => Some(&error.call),
+            Self::OutOfMemory(error) => error.call.as_ref(),
             _ => None,
         }
     }
@@ -173,7 +173,7 @@ impl Error {
     fn call_mut(&mut self) -> Option<&mut CallError> {
         match self {
             Self::Call(error) => Some(error),
-            Self::OutOfMemory(error) => Some(&mut error.call),
+            Self::OutOfMemory(error) => error.call.as_mut(),
             _ => None,
         }
     }
@@ -184,7 +184,7 @@ impl Error {
             Self::Load(error) => &**error,
             Self::Call(error) => &**error,
             Self::OutOfMemory(error) => &**error,
-            Self::Missing(error) => error,
+            Self::Missing(error) => &**error,
             Self::Argument(error) => &**error,
             Self::Panic(error) => &**error,
             Self::Fork(error) => error,
@@ -223,7 +223,7 @@ impl std::error::Error for Error {
 
 impl From<MissingFunction> for Error {
     fn from(error: MissingFunction) -> Self {
-        Self::Missing(error)
+        Self::Missing(Box::new(error))
     }
 }
 

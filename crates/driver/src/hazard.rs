@@ -3,14 +3,17 @@
 //! The rules:
 //!
 //! 1. A read waits for the last write. A write, and the end of the memory, wait for the last write and for *every* read since.
-//! 2. Uses on one stream are ordered by the stream: they cost no driver call.
+//! 2. Uses on one stream are ordered by the stream: they cost no driver call, no lock and no atomic write.
 //! 3. Reads do not wait for each other, on whatever streams they are.
 //! 4. To wait for a use on another stream, an event is recorded behind *all* work that is on that stream by then (its tail) and
 //!    the waiting stream waits for the event. The host never waits.
-//! 5. Each use has a ticket, the number of its stream's uses so far. It is taken *after* the work was put on the stream, and a tail
-//!    reads the count *before* it is recorded: so a tail that has counted a ticket comes behind its work, whichever threads the
-//!    two happen on. A stream remembers which count it has waited for, and waits for no use twice.
-//! 6. A use is noted while the memory is borrowed, so that nobody who would have to wait for it can miss it.
+//! 5. The tails of a stream are counted. A use notes the count *after* its work was put on the stream, and a tail counts itself
+//!    *before* it is recorded: so a tail that a use has not seen counted comes behind its work, whichever threads the two happen on,
+//!    since the driver puts the one and the other on the stream in turn. A stream remembers up to which tail of another it has
+//!    waited, and waits for no use twice.
+//! 6. A use is noted while the memory is borrowed, so that nobody who would have to wait for it can miss it. Writers borrow it
+//!    exclusively. Readers share it, and change nothing but `read` and `readers`: the last write stays what it is meanwhile, and is
+//!    read without a lock.
 //!
 //! Streams are told apart by their identity and never by their handle, which drivers reuse.
 
@@ -29,35 +32,36 @@ use crate::{Event, EventFlags, Result, Stream};
 pub struct Accesses {
     /// The stream of the last write. The allocation counts as the first.
     writer: Stream,
-    /// The ticket of the last write.
+    /// How many tails the writer's stream had when the write was put there.
     written: u64,
-    /// The ticket of the last use on the writer's stream.
-    used: u64,
+    /// The same for the last read on the writer's stream.
+    read: AtomicU64,
     /// The reads since the last write on other streams, one for each.
-    readers: Vec<Read>,
+    readers: Mutex<Vec<Read>>,
 }
 
 #[derive(Debug)]
 struct Read {
     stream: Stream,
-    ticket: u64,
+    /// How many tails the stream had when the read was put there.
+    tails: u64,
 }
 
 /// What a stream knows of the end of its own work, and of the work of others that it has waited for.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
-    /// How many uses were put on the stream.
-    issued: AtomicU64,
-    /// The event that is recorded behind them whenever another stream must wait.
+    /// How many tails of the stream there are.
+    count: AtomicU64,
+    /// The event that is recorded behind its work whenever another stream must wait.
     event: Mutex<Option<Event>>,
     waited: Mutex<Vec<Waited>>,
 }
 
-/// One stream has waited for another up to a count.
+/// One stream has waited for another up to a tail.
 #[derive(Debug)]
 struct Waited {
     stream: u64,
-    count: u64,
+    tail: u64,
 }
 
 /// How many other streams a stream remembers to have waited for. One that is forgotten costs a needless wait.
@@ -67,28 +71,28 @@ impl Accesses {
     /// Memory that was allocated on `stream`.
     #[must_use]
     pub fn allocated(stream: &Stream) -> Self {
-        let ticket = stream.tail().ticket();
-        Self { writer: stream.clone(), written: ticket, used: ticket, readers: Vec::new() }
+        let written = stream.tail().count();
+        Self { writer: stream.clone(), written, read: AtomicU64::new(0), readers: Mutex::default() }
     }
 
     /// Has `stream` wait for what a read must wait for.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns for an event. The read must not take place then.
+    /// An argument error if the stream is of another driver; whatever the driver returns for an event. The read must not take place
+    /// then.
+    #[inline]
     pub fn before_read(&self, stream: &Stream) -> Result<()> {
-        wait(stream, &self.writer, self.written)
+        if self.writer == *stream { Ok(()) } else { wait(stream, &self.writer, self.written) }
     }
 
     /// Notes a read that was put on `stream`.
-    pub fn after_read(&mut self, stream: &Stream) {
-        let ticket = stream.tail().ticket();
-        if self.writer == *stream {
-            self.used = ticket;
-        } else if let Some(read) = self.readers.iter_mut().find(|read| read.stream == *stream) {
-            read.ticket = ticket;
-        } else {
-            self.readers.push(Read { stream: stream.clone(), ticket });
+    #[inline]
+    pub fn after_read(&self, stream: &Stream) {
+        let tails = stream.tail().count();
+        // The borrow orders this with whoever writes later. Another reader may note more meanwhile, and never less.
+        if self.writer != *stream || tails > self.read.load(Ordering::Relaxed) {
+            self.note_read(stream, tails);
         }
     }
 
@@ -96,21 +100,20 @@ impl Accesses {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns for an event. The write must not take place then.
-    pub fn before_write(&self, stream: &Stream) -> Result<()> {
-        wait(stream, &self.writer, self.used)?;
-        self.readers.iter().try_for_each(|read| wait(stream, &read.stream, read.ticket))
+    /// As for [`Accesses::before_read`]. The write must not take place then.
+    #[inline]
+    pub fn before_write(&mut self, stream: &Stream) -> Result<()> {
+        let is_only_user = self.writer == *stream && self.readers.get_mut().is_empty();
+        if is_only_user { Ok(()) } else { self.take_over(stream) }
     }
 
     /// Notes a write that was put on `stream`.
+    #[inline]
     pub fn after_write(&mut self, stream: &Stream) {
-        let ticket = stream.tail().ticket();
         if self.writer != *stream {
-            self.writer = stream.clone();
+            self.forget_all_but(stream);
         }
-        self.written = ticket;
-        self.used = ticket;
-        self.readers.clear();
+        self.written = stream.tail().count();
     }
 
     /// Waits on the host until every use is done.
@@ -119,49 +122,81 @@ impl Accesses {
     ///
     /// The error of any work that failed before; every stream is waited for all the same.
     pub fn synchronize(&self) -> Result<()> {
-        let streams = std::iter::once(&self.writer).chain(self.readers.iter().map(|read| &read.stream));
+        let readers: Vec<_> = self.readers.lock().iter().map(|read| read.stream.clone()).collect();
+        let streams = std::iter::once(&self.writer).chain(&readers);
         streams.map(Stream::synchronize).fold(Ok(()), Result::and)
+    }
+
+    #[cold]
+    fn note_read(&self, stream: &Stream, tails: u64) {
+        if self.writer == *stream {
+            self.read.fetch_max(tails, Ordering::Relaxed);
+            return;
+        }
+        let mut readers = self.readers.lock();
+        match readers.iter_mut().find(|read| read.stream == *stream) {
+            Some(read) => read.tails = read.tails.max(tails),
+            None => readers.push(Read { stream: stream.clone(), tails }),
+        }
+    }
+
+    /// Has `stream` wait for every use. What comes on it comes behind them all, so that nothing else needs to be remembered.
+    #[cold]
+    fn take_over(&mut self, stream: &Stream) -> Result<()> {
+        wait(stream, &self.writer, self.written.max(*self.read.get_mut()))?;
+        self.readers.get_mut().iter().try_for_each(|read| wait(stream, &read.stream, read.tails))?;
+        self.forget_all_but(stream);
+        Ok(())
+    }
+
+    #[cold]
+    fn forget_all_but(&mut self, stream: &Stream) {
+        *self = Self::allocated(stream);
     }
 }
 
 impl Tail {
-    /// The ticket of a use that was just put on the stream.
-    fn ticket(&self) -> u64 {
-        self.issued.fetch_add(1, Ordering::Release) + 1
+    /// How many tails there are by now: a use that is on the stream already is behind none of those to come.
+    #[inline]
+    fn count(&self) -> u64 {
+        self.count.load(Ordering::Acquire)
     }
 
-    /// Has `waiting` wait for all work that is on `stream`, whose tail this is, and returns how many uses that covers.
+    /// Has `waiting` wait for all work that is on `stream`, whose tail this is, and returns which tail that is.
     fn pass(&self, stream: &Stream, waiting: &Stream) -> Result<u64> {
         let mut event = self.event.lock();
         let event = match &mut *event {
             Some(event) => event,
             none => none.insert(Event::new(stream.context(), tail_flags())?),
         };
-        let count = self.issued.load(Ordering::Acquire);
+        // A tail that fails leaves a number that no stream has waited for.
+        let tail = self.count.fetch_add(1, Ordering::AcqRel) + 1;
         event.record(stream)?;
         waiting.wait_event(event)?;
-        Ok(count)
+        Ok(tail)
     }
 }
 
-/// Has `waiting` wait for the use of `stream` with this ticket, unless it has done so.
-fn wait(waiting: &Stream, stream: &Stream, ticket: u64) -> Result<()> {
+/// Has `waiting` wait for a use of `stream` that saw this many of its tails, unless it has done so.
+#[cold]
+fn wait(waiting: &Stream, stream: &Stream, tails: u64) -> Result<()> {
     if waiting == stream {
         return Ok(());
     }
+    waiting.driver().expect_same(stream.driver(), "memory on a stream")?;
     let mut waited = waiting.tail().waited.lock();
     let known = waited.iter().position(|known| known.stream == stream.identity());
-    if known.is_some_and(|index| waited[index].count >= ticket) {
+    if known.is_some_and(|index| waited[index].tail > tails) {
         return Ok(());
     }
-    let count = stream.tail().pass(stream, waiting)?;
+    let tail = stream.tail().pass(stream, waiting)?;
     match known {
-        Some(index) => waited[index].count = count,
+        Some(index) => waited[index].tail = tail,
         None => {
             if waited.len() == REMEMBERED_STREAMS {
                 waited.remove(0);
             }
-            waited.push(Waited { stream: stream.identity(), count });
+            waited.push(Waited { stream: stream.identity(), tail });
         }
     }
     Ok(())

@@ -104,7 +104,9 @@ pub use self::device::{
     NotificationListener, NumaConfig, PeerLink, RdmaFlushOptions, RdmaWritesOrdering, Topology, TopologyDevice,
 };
 pub use self::driver::Driver;
-pub use self::error::{ArgumentError, CallError, Error, ErrorClass, ForkError, OutOfMemoryError, PanicError, Result};
+pub use self::error::{
+    ArgumentError, CallError, Error, ErrorClass, ForkError, OutOfMemoryError, PanicError, RecoveryAttempt, Result,
+};
 pub use self::event::{Event, EventFlags, EventPool, IpcEventHandle, PooledEvent, RecordFlags};
 pub use self::finished::Finished;
 pub use self::global::Global;

@@ -279,13 +279,22 @@ impl Stream {
 
     /// An argument error of `operation` if the stream is being captured.
     pub(crate) fn refuse_capture(&self, operation: &'static str) -> Result<()> {
+        if self.is_capturing()? { Err(Error::argument(operation, "the stream is being captured")) } else { Ok(()) }
+    }
+
+    /// Whether what is put on the stream is being captured instead of run.
+    ///
+    /// CUDA: `cuStreamIsCapturing`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuStreamIsCapturing")]
+    pub fn is_capturing(&self) -> Result<bool> {
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         // SAFETY: `status` is a valid place for the answer, and the stream is live.
         unsafe { call!(self.driver(), cuStreamIsCapturing(self.as_raw(), &raw mut status)) }?;
-        if status == CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE {
-            return Ok(());
-        }
-        Err(Error::argument(operation, "the stream is being captured"))
+        Ok(status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
     }
 
     fn with_ownership(context: &Context, raw: CUstream, ownership: Ownership) -> Self {
@@ -339,8 +348,9 @@ impl AsRef<Driver> for Stream {
 
 /// Whether two values stand for the same stream.
 impl PartialEq for Stream {
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
-        self.identity() == other.identity()
+        Arc::ptr_eq(&self.shared, &other.shared)
     }
 }
 

@@ -7,7 +7,6 @@ use std::mem::MaybeUninit;
 
 use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 use curium_driver::hazard::Accesses;
-use curium_driver::lock::Mutex;
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Argument, DevicePointer, Driver, Error, Result, Stream, call, release};
 
@@ -21,7 +20,7 @@ pub struct DeviceBuffer<T> {
     pointer: DevicePointer<T>,
     len: usize,
     stream: Stream,
-    accesses: Mutex<Accesses>,
+    accesses: Accesses,
     _elements: PhantomData<T>,
 }
 
@@ -58,7 +57,7 @@ impl<T> DeviceBuffer<T> {
         let (pointer, bytes) = (buffer.pointer.as_raw(), buffer.byte_len());
         // SAFETY: the buffer is live on this stream, and has this many bytes.
         unsafe { call!(stream.driver(), cuMemsetD8Async(pointer, 0, bytes, stream.as_raw())) }?;
-        buffer.accesses.get_mut().after_write(stream);
+        buffer.accesses.after_write(stream);
         Ok(buffer)
     }
 
@@ -122,7 +121,7 @@ impl<T> DeviceBuffer<T> {
     {
         size::same_len("DeviceBuffer::copy_from_slice", self.len, source.len())?;
         let (stream, bytes) = (&self.stream, self.len * size_of::<T>());
-        let accesses = self.accesses.get_mut();
+        let accesses = &mut self.accesses;
         let (to, from) = (self.pointer.as_raw(), source.as_ptr().cast::<c_void>());
         // SAFETY: the buffer is live, has as many bytes, and is borrowed exclusively until the copy is done.
         let staged =
@@ -156,7 +155,7 @@ impl<T> DeviceBuffer<T> {
         let to = target.as_mut_ptr().cast::<c_void>();
         // SAFETY: the bytes are those of `target`, which is borrowed exclusively, and any bytes are valid elements.
         let places = unsafe { std::slice::from_raw_parts_mut(to.cast::<MaybeUninit<u8>>(), bytes) };
-        let order = |lane: &Stream| self.accesses.lock().before_read(lane);
+        let order = |lane: &Stream| self.accesses.before_read(lane);
         // SAFETY: the buffer is live, has as many bytes, and nobody writes it while it is borrowed.
         let staged = unsafe { staging::download(stream, places, self.pointer.as_raw(), order) };
         if let Some(result) = staged {
@@ -202,7 +201,7 @@ impl<T> DeviceBuffer<T> {
         size::same_len("DeviceBuffer::copy_from_buffer", self.len, source.len)?;
         self.stream.driver().expect_same(source.stream.driver(), "DeviceBuffer::copy_from_buffer")?;
         let (stream, bytes, to) = (&self.stream, self.len * size_of::<T>(), self.pointer.as_raw());
-        let accesses = self.accesses.get_mut();
+        let accesses = &mut self.accesses;
         accesses.before_write(stream)?;
         source.read(stream, |from| {
             // SAFETY: both buffers have this many bytes and are live on this stream, which has waited for all that they must wait for.
@@ -236,22 +235,21 @@ impl<T> DeviceBuffer<T> {
             pointer: DevicePointer::from_raw(raw),
             len,
             stream: stream.clone(),
-            accesses: Mutex::new(Accesses::allocated(stream)),
+            accesses: Accesses::allocated(stream),
             _elements: PhantomData,
         })
     }
 
     /// Has `enqueue` put a read of the buffer on `stream`.
     fn read(&self, stream: &Stream, enqueue: impl FnOnce(CUdeviceptr) -> Result<()>) -> Result<()> {
-        let mut accesses = self.accesses.lock();
-        accesses.before_read(stream)?;
+        self.accesses.before_read(stream)?;
         enqueue(self.pointer.as_raw())?;
-        accesses.after_read(stream);
+        self.accesses.after_read(stream);
         Ok(())
     }
 
     fn free(&mut self) -> Result<()> {
-        let accesses = self.accesses.get_mut();
+        let accesses = &mut self.accesses;
         // Where the stream cannot wait for the uses, the host can.
         accesses.before_write(&self.stream).or_else(|_| accesses.synchronize())?;
         let raw = self.pointer.as_raw();
@@ -267,14 +265,13 @@ impl<T> DeviceBuffer<T> {
 unsafe impl<T> Argument<&[T]> for &DeviceBuffer<T> {
     #[inline]
     unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
-        stream.driver().expect_same(self.stream.driver(), "kernel argument")?;
-        self.accesses.lock().before_read(stream)?;
+        self.accesses.before_read(stream)?;
         Ok(self.pointer.as_raw())
     }
 
     #[inline]
     unsafe fn launched(&mut self, stream: &Stream) {
-        self.accesses.lock().after_read(stream);
+        self.accesses.after_read(stream);
     }
 }
 
@@ -283,14 +280,13 @@ unsafe impl<T> Argument<&[T]> for &DeviceBuffer<T> {
 unsafe impl<T> Argument<&mut [T]> for &mut DeviceBuffer<T> {
     #[inline]
     unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
-        stream.driver().expect_same(self.stream.driver(), "kernel argument")?;
-        self.accesses.get_mut().before_write(stream)?;
+        self.accesses.before_write(stream)?;
         Ok(self.pointer.as_raw())
     }
 
     #[inline]
     unsafe fn launched(&mut self, stream: &Stream) {
-        self.accesses.get_mut().after_write(stream);
+        self.accesses.after_write(stream);
     }
 }
 

@@ -5,6 +5,8 @@
 //!   the buffer's own stream costs no driver call, readers do not wait for each other, and a writer or the end of the buffer waits
 //!   for all of them, on the device.
 //! - [`PinnedBuffer`] is memory of the host that the device reads and writes directly.
+//! - [`DeviceVec`] is memory of the device that grows in place: its elements never move.
+//! - [`virtual_memory`] reserves addresses and maps memory behind them.
 //! - A [`Resource`] is where device memory comes from: [`StreamOrdered`] is the device's current pool, [`Plain`] is memory of no
 //!   pool.
 //!
@@ -32,16 +34,27 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+mod access;
 mod cache;
 mod device_buffer;
+mod device_vec;
+mod location;
 mod pinned_buffer;
 mod resource;
 mod size;
 mod staging;
+pub mod virtual_memory;
 
 pub use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 
+pub use self::access::MemoryAccess;
 pub use self::device_buffer::DeviceBuffer;
+pub use self::device_vec::DeviceVec;
+pub use self::location::MemoryLocation;
 pub use self::pinned_buffer::{PinnedBuffer, PinnedFlags};
-pub use self::resource::{Plain, Resource, StreamOrdered};
+pub use self::resource::{
+    CachingOptions, CachingResource, CachingStatistics, LadderStatistics, Plain, ReclaimerGuard, Reclaiming, Resource,
+    Rung, RungStatistics, StreamOrdered,
+};
 pub use self::staging::{Staging, StagingOptions};
+pub use self::virtual_memory::{AddressRange, Mapping, PhysicalMemory};

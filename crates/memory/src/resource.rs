@@ -1,11 +1,16 @@
 //! A resource: where device memory comes from, and where it goes back.
 
+mod caching;
 mod forward;
 mod plain;
+mod reclaiming;
 mod request;
+mod segments;
 mod stream_ordered;
 
+pub use self::caching::{CachingOptions, CachingResource, CachingStatistics};
 pub use self::plain::Plain;
+pub use self::reclaiming::{LadderStatistics, ReclaimerGuard, Reclaiming, Rung, RungStatistics};
 pub(crate) use self::request::Request;
 pub use self::stream_ordered::StreamOrdered;
 
@@ -60,4 +65,33 @@ pub unsafe trait Resource: Send + Sync {
         bytes: usize,
         alignment: usize,
     ) -> Result<()>;
+
+    /// Puts free memory that threads hold back to where others find it, and joins what lies side by side. Waits for nothing.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    fn purge(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Waits until all work of the stream's context is done, after which all free memory is free for every stream.
+    ///
+    /// # Errors
+    ///
+    /// The error of any work that failed before; the wait takes place all the same.
+    fn synchronize(&self, stream: &Stream) -> Result<()> {
+        stream.context().synchronize()
+    }
+
+    /// Gives free memory back to where the resource has it from, for as long as more than `keep` bytes are left then. Of resources that
+    /// are shared by devices or have no state, the stream says whose.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    fn trim(&self, stream: &Stream, keep: usize) -> Result<()> {
+        let _ = (stream, keep);
+        Ok(())
+    }
 }

@@ -1,6 +1,7 @@
 //! What holds on every driver, one file per object: run on the simulator, and with `CURIUM_TEST_DRIVER=cuda` on this machine's.
 
 mod attribute;
+mod caching;
 mod context;
 mod context_operations;
 mod context_stack;
@@ -9,6 +10,8 @@ mod created_context;
 mod device;
 mod device_buffer;
 mod device_lookup;
+#[cfg(not(miri))]
+mod device_vec;
 mod driver;
 mod error;
 mod event;
@@ -40,6 +43,7 @@ mod peer;
 mod pinned_buffer;
 mod primary_context;
 mod process;
+mod reclaiming;
 mod release;
 mod resource;
 mod staging;
@@ -50,3 +54,5 @@ mod stream_foreign;
 mod stream_memory_operation;
 mod stream_pool;
 mod trace;
+#[cfg(not(miri))]
+mod virtual_memory;

@@ -9,6 +9,8 @@ mod resources;
 #[cfg(not(miri))]
 mod solitary;
 mod streams;
+#[cfg(not(miri))]
+mod virtual_memory;
 
 use std::any::Any;
 
@@ -147,7 +149,8 @@ pub(crate) const OPERATIONS: &[Operation] = &[
 /// All operations.
 pub(crate) fn all() -> Vec<Operation> {
     #[cfg(not(miri))]
-    return [&common()[..], code::OPERATIONS, kernels::OPERATIONS, loading::OPERATIONS].concat();
+    return [&common()[..], code::OPERATIONS, kernels::OPERATIONS, loading::OPERATIONS, virtual_memory::OPERATIONS]
+        .concat();
     #[cfg(miri)]
     return common();
 }
@@ -155,7 +158,7 @@ pub(crate) fn all() -> Vec<Operation> {
 /// The operations that need a simulator of their own, and may fail.
 #[cfg(not(miri))]
 pub(crate) fn solitary() -> Vec<Operation> {
-    [solitary::OPERATIONS, kernels::SOLITARY, loading::SOLITARY].concat()
+    [solitary::OPERATIONS, kernels::SOLITARY, loading::SOLITARY, resources::SOLITARY, virtual_memory::SOLITARY].concat()
 }
 
 fn common() -> Vec<Operation> {

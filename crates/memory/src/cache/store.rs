@@ -108,12 +108,26 @@ impl Store {
         self.lists.keys().copied().collect()
     }
 
-    /// Forgets an owner that frees nothing any more, if all that it freed is free for all.
-    pub(crate) fn forget(&mut self, owner: Owner) {
+    /// Forgets an owner that frees nothing any more, and says whether it did: not as long as anything is free for it alone.
+    pub(crate) fn forget(&mut self, owner: Owner) -> bool {
         let has_blocks = self.lists.get(&owner).is_some_and(|lists| lists.has_blocks);
-        if !has_blocks && !self.heap.has(owner) {
+        let is_done = !has_blocks && !self.heap.has(owner);
+        if is_done {
             self.lists.remove(&owner);
         }
+        is_done
+    }
+
+    /// Settles every owner, and begins a new generation of each: whoever then sees them all pass may promote those that are returned.
+    pub(crate) fn mark_all(&mut self) -> Vec<(Owner, Generation)> {
+        let owners = self.owners().into_iter();
+        owners
+            .filter_map(|owner| {
+                self.mark(owner);
+                let newest = self.lists.get(&owner)?.generation.0.checked_sub(1)?;
+                Some((owner, Generation(newest)))
+            })
+            .collect()
     }
 
     /// The free ranges, with the blocks in lists as ranges of their owners.
