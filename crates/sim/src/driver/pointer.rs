@@ -6,7 +6,8 @@ use curium_sys::{CUcontext, CUdeviceptr, CUmemoryPool, CUmemorytype, CUpointer_a
 
 use crate::argument::{Pointer, elements};
 use crate::driver::{Driver, Result};
-use crate::memory::{Allocation, Purpose};
+use crate::handle::Id;
+use crate::memory::{Allocation, Purpose, Records};
 
 #[expect(non_snake_case, reason = "these are C's names")]
 impl Driver {
@@ -37,7 +38,13 @@ impl Driver {
         for (attribute, value) in attributes.iter().zip(values) {
             // SAFETY: each place is for a value of its attribute's type.
             let value = unsafe { Pointer::from_raw(*value) };
-            put(value.required()?, *attribute, found.as_ref(), address)?;
+            let value = value.required()?;
+            // What a kind of memory does not have is zero here, and an error of the other function only.
+            let is_unseen = found.as_ref().is_some_and(|found| !found.purpose.is_on_host());
+            match *attribute {
+                CUpointer_attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER if is_unseen => put_as(value, 0_u64)?,
+                attribute => put(value, attribute, found.as_ref(), address)?,
+            }
         }
         Ok(())
     }
@@ -59,7 +66,9 @@ fn put(
     use CUpointer_attribute as Attribute;
 
     let is_on_host = found.is_some_and(|found| found.purpose.is_on_host());
-    let is_managed = found.is_some_and(|found| matches!(found.purpose, Purpose::Managed | Purpose::ManagedVariable));
+    let is_managed = found.is_some_and(|found| {
+        matches!(found.purpose, Purpose::Managed | Purpose::ManagedVariable | Purpose::ManagedPool(_))
+    });
     match attribute {
         Attribute::CU_POINTER_ATTRIBUTE_CONTEXT => {
             let context: CUcontext = found.map_or(std::ptr::null_mut(), |found| found.owner.context.as_raw());
@@ -97,14 +106,13 @@ fn put_as<T>(value: Pointer<c_void>, of: T) -> Result {
 fn memory_type(found: Option<&Allocation>) -> u32 {
     match found.map(|found| found.purpose) {
         None => 0,
-        Some(Purpose::Pinned { .. } | Purpose::Registered { .. }) => CUmemorytype::CU_MEMORYTYPE_HOST.0,
+        Some(Purpose::Pinned { .. } | Purpose::Registered { .. } | Purpose::HostPool(_)) => {
+            CUmemorytype::CU_MEMORYTYPE_HOST.0
+        }
         Some(_) => CUmemorytype::CU_MEMORYTYPE_DEVICE.0,
     }
 }
 
 fn pool_of(found: Option<&Allocation>) -> CUmemoryPool {
-    match found.map(|found| found.purpose) {
-        Some(Purpose::Pool(pool)) => pool.as_raw(),
-        _ => std::ptr::null_mut(),
-    }
+    found.and_then(Records::pool_of).map_or(std::ptr::null_mut(), Id::as_raw)
 }

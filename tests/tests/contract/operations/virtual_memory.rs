@@ -1,0 +1,148 @@
+//! The operations on virtual memory.
+
+use std::os::fd::AsFd;
+
+use curium_driver::{Argument, MemoryHandleTypes, Result};
+use curium_memory::virtual_memory::{FabricHandle, Granularity, PhysicalOptions, ReserveOptions};
+use curium_memory::{
+    AddressRange, DeviceVec, Mapping, MemoryAccess, MemoryLocation, PhysicalMemory, TensorDataType, TensorLayout,
+    TensorMap,
+};
+
+use super::{Fixture, LEN, Operation, boxed, made};
+
+pub(super) const OPERATIONS: &[Operation] = &[
+    ("PhysicalOptions::granularity", |fixture| made(granularity(fixture)?)),
+    ("AddressRange::reserve", |fixture| made(AddressRange::reserve(&fixture.driver, granularity(fixture)?)?)),
+    ("AddressRange::map", |fixture| made(map(fixture)?)),
+    ("AddressRange::close", |fixture| {
+        let range = AddressRange::reserve(&fixture.driver, granularity(fixture)?)?;
+        range.close().map_err(|(_, error)| error).map(boxed)
+    }),
+    ("PhysicalMemory::new", |fixture| made(memory(fixture)?)),
+    ("PhysicalMemory::options", |fixture| made(memory(fixture)?.options()?)),
+    ("PhysicalMemory::export_fd", |fixture| made(memory(fixture)?.export_fd()?)),
+    ("PhysicalMemory::import_fd", |fixture| {
+        let memory = memory(fixture)?;
+        let descriptor = memory.export_fd()?;
+        made(PhysicalMemory::import_fd(&fixture.driver, descriptor.as_fd(), memory.byte_len())?)
+    }),
+    ("PhysicalMemory::close", |fixture| memory(fixture)?.close().map_err(|(_, error)| error).map(boxed)),
+    ("Mapping::set_access", |fixture| made(map(fixture)?.set_access(&fixture.device, MemoryAccess::ReadWrite)?)),
+    ("Mapping::access", |fixture| made(map(fixture)?.access(&fixture.device)?)),
+    ("Mapping::retain_memory", |fixture| made(map(fixture)?.retain_memory()?)),
+    ("Mapping::close", |fixture| {
+        let memory = memory(fixture)?;
+        let range = AddressRange::reserve(&fixture.driver, memory.byte_len())?;
+        range.map(0, &memory)?.close().map_err(|(_, error)| error)?;
+        made((range, memory))
+    }),
+    ("AddressRange::reserve_with", |fixture| {
+        made(AddressRange::reserve_with(&fixture.driver, granularity(fixture)?, ReserveOptions::new())?)
+    }),
+    ("PhysicalMemory::with_options", |fixture| made(memory(fixture)?)),
+    ("Mapping::set_accesses", |fixture| {
+        let (mapping, location) = (map(fixture)?, MemoryLocation::from(&fixture.device));
+        made(mapping.set_accesses(&[(location, MemoryAccess::ReadWrite)])?)
+    }),
+    ("DeviceVec::from_slice", |fixture| made(DeviceVec::from_slice(&fixture.stream, &[1_u32; LEN])?)),
+    ("DeviceVec::push", |fixture| {
+        let mut vector = vector(fixture)?;
+        vector.push(1)?;
+        made(vector)
+    }),
+    ("DeviceVec::extend_from_slice", |fixture| {
+        let mut vector = vector(fixture)?;
+        vector.extend_from_slice(&[1, 2])?;
+        made(vector)
+    }),
+    ("DeviceVec::copy_from_slice", |fixture| {
+        let mut vector = filled(fixture)?;
+        vector.copy_from_slice(&[1; LEN])?;
+        made(vector)
+    }),
+    ("DeviceVec::copy_to_slice", |fixture| {
+        let vector = filled(fixture)?;
+        vector.copy_to_slice(&mut [0; LEN])?;
+        made(vector)
+    }),
+    ("DeviceVec::bind", |fixture| {
+        let mut vector = filled(fixture)?;
+        let mut argument = &mut vector;
+        // SAFETY: nothing is put on the stream.
+        unsafe { Argument::<&mut [u32]>::bind(&mut argument, &fixture.other) }?;
+        made(vector)
+    }),
+    ("DeviceVec::close", |fixture| filled(fixture)?.close().map_err(|(_, error)| error).map(boxed)),
+    ("DeviceVec::with_max_len", |fixture| made(vector(fixture)?)),
+    ("DeviceVec::new", |fixture| made(DeviceVec::<u32>::new(&fixture.stream)?)),
+    ("DeviceVec::reserve", |fixture| {
+        let mut vector = vector(fixture)?;
+        vector.reserve(LEN)?;
+        made(vector)
+    }),
+    ("DeviceVec::resize", |fixture| made(filled(fixture)?)),
+    ("DeviceVec::extend_from_buffer", |fixture| {
+        let mut vector = vector(fixture)?;
+        vector.extend_from_buffer(&fixture.buffer)?;
+        made(vector)
+    }),
+    ("TensorMap::tiled", |fixture| made(map_tensor(fixture)?)),
+    ("TensorMap::replace_address", |fixture| {
+        made(map_tensor(fixture)?.replace_address(&fixture.context, fixture.buffer.as_pointer())?)
+    }),
+    ("DeviceVec::to_vec", |fixture| {
+        let vector = filled(fixture)?;
+        vector.to_vec()?;
+        made(vector)
+    }),
+];
+
+/// What a simulated machine may refuse.
+#[cfg(not(miri))]
+pub(super) const SOLITARY: &[Operation] = &[
+    ("DeviceVec::shrink_to and DeviceVec::shrink_to_fit", |fixture| {
+        let mut vector = filled(fixture)?;
+        vector.truncate(1);
+        vector.shrink_to(2)?;
+        vector.shrink_to_fit()?;
+        made(vector)
+    }),
+    ("PhysicalMemory::export_fabric", |fixture| made(memory(fixture)?.export_fabric()?)),
+    ("PhysicalMemory::import_fabric", |fixture| {
+        let handle = FabricHandle::from_bytes([1; 64]);
+        made(PhysicalMemory::import_fabric(&fixture.driver, handle, granularity(fixture)?)?)
+    }),
+];
+
+fn options(fixture: &Fixture) -> PhysicalOptions {
+    PhysicalOptions::new(&fixture.device).with_handle_types(MemoryHandleTypes::POSIX_FILE_DESCRIPTOR)
+}
+
+fn granularity(fixture: &Fixture) -> Result<usize> {
+    options(fixture).granularity(&fixture.driver, Granularity::Minimum)
+}
+
+fn memory(fixture: &Fixture) -> Result<PhysicalMemory> {
+    PhysicalMemory::with_options(&fixture.driver, granularity(fixture)?, &options(fixture))
+}
+
+fn map(fixture: &Fixture) -> Result<Mapping> {
+    let memory = memory(fixture)?;
+    AddressRange::reserve(&fixture.driver, memory.byte_len())?.map(0, &memory)
+}
+
+fn vector(fixture: &Fixture) -> Result<DeviceVec<u32>> {
+    DeviceVec::with_max_len(&fixture.stream, LEN)
+}
+
+fn filled(fixture: &Fixture) -> Result<DeviceVec<u32>> {
+    let mut vector = vector(fixture)?;
+    vector.resize(LEN, 1)?;
+    Ok(vector)
+}
+
+fn map_tensor(fixture: &Fixture) -> Result<TensorMap> {
+    let layout = TensorLayout::new(TensorDataType::Uint32, fixture.buffer.as_pointer(), &[4, LEN as u64 / 4]);
+    TensorMap::tiled(&fixture.context, &layout, &[4, 1])
+}
