@@ -43,8 +43,14 @@ fn exclusive_sums_of_a_block_equal_the_cpu() {
         let config = LaunchConfig::new(1, 256).with_shared_bytes(512 * 4);
         launch!(test, &stream, SCAN::"scan_exclusive", (&mut [u32],), config, (&mut data,));
         let mut sum = 0_u32;
-        let expected: Vec<u32> =
-            input.iter().map(|value| std::mem::replace(&mut sum, sum.wrapping_add(*value))).collect();
+        let expected: Vec<u32> = input
+            .iter()
+            .map(|value| {
+                let before = sum;
+                sum = sum.wrapping_add(*value);
+                before
+            })
+            .collect();
         assert_eq!(values(&data), expected);
     });
 }
