@@ -48,6 +48,7 @@ mod operations;
 mod peer;
 mod pinned_buffer;
 mod primary_context;
+mod process;
 mod profiler;
 mod reclaiming;
 mod release;

@@ -173,7 +173,7 @@ pub(crate) fn all() -> Vec<Operation> {
 /// The operations that need a simulator of their own, and may fail.
 #[cfg(not(miri))]
 pub(crate) fn solitary() -> Vec<Operation> {
-    [solitary::OPERATIONS, kernels::SOLITARY, loading::SOLITARY].concat()
+    [solitary::OPERATIONS, kernels::SOLITARY, loading::SOLITARY, resources::SOLITARY, virtual_memory::SOLITARY].concat()
 }
 
 fn common() -> Vec<Operation> {
