@@ -39,6 +39,10 @@ const EXEMPT: &[(&str, &str)] = &[
 
 /// Functions that call no driver but a namesake of a function that does: an iterator's `take`, the `as_raw` of a value.
 const NAMESAKES: &[&str] = &[
+    "Accesses::after_partial_write",
+    "Accesses::after_read",
+    "Accesses::after_write",
+    "Accesses::allocated",
     "Image::from_bytes",
     "Image::from_file",
     "Image::from_ptx",

@@ -10,14 +10,19 @@ pub(super) const OPERATIONS: &[Operation] = &[
         made(accesses.before_read(&fixture.other)?)
     }),
     ("Accesses::before_write", |fixture| {
-        let mut accesses = Accesses::allocated(&fixture.stream);
+        let accesses = Accesses::allocated(&fixture.stream);
         accesses.before_read(&fixture.other)?;
         accesses.after_read(&fixture.other);
         made(accesses.before_write(&fixture.stream)?)
     }),
     ("Accesses::synchronize", |fixture| {
-        let mut accesses = Accesses::allocated(&fixture.stream);
+        let accesses = Accesses::allocated(&fixture.stream);
         accesses.after_read(&fixture.other);
         made(accesses.synchronize()?)
+    }),
+    ("Accesses::synchronize_writes", |fixture| {
+        let accesses = Accesses::allocated(&fixture.stream);
+        accesses.after_partial_write(&fixture.other);
+        made(accesses.synchronize_writes()?)
     }),
 ];
