@@ -69,6 +69,7 @@ mod host_function;
 mod image;
 mod jit;
 mod kernel;
+mod kernels;
 mod launch;
 mod library;
 mod linker;

@@ -31,6 +31,7 @@ mod jit;
 mod kernel;
 mod kernel_attribute;
 mod kernel_list;
+mod kernel_struct;
 mod kernels;
 mod launch_attribute;
 mod library;
