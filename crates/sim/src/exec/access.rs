@@ -101,8 +101,8 @@ fn run_load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
     if let Some(bytes) = contiguous::<T::Word>(unit, op, &addresses, false) {
         let values: [T::Word; LANES] = bytes.load_row();
         let row = unit.frame.row_mut::<D>(op.d);
-        for lane in 0..LANES {
-            row.0[lane] = D::truncate(T::extend(values[lane]));
+        for (target, value) in row.0.iter_mut().zip(values) {
+            *target = D::truncate(T::extend(value));
         }
         return Control::Next;
     }
