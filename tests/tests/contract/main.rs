@@ -12,6 +12,7 @@ mod device_buffer;
 mod device_lookup;
 #[cfg(not(miri))]
 mod device_vec;
+mod disk_cache;
 mod driver;
 mod error;
 mod event;
