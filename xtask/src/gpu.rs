@@ -51,8 +51,8 @@ fn tests() -> Result<Vec<Artifact>> {
 }
 
 fn benches() -> Result<Vec<Artifact>> {
-    let arguments = ["bench", "--no-run", "--benches", "--workspace", "--exclude", "xtask"];
-    built_of_kind(&arguments, "bench")
+    // Not of the workspace: that would build every library once more, with its unit tests.
+    built_of_kind(&["bench", "--no-run", "--benches", "-p", "curium-tests"], "bench")
 }
 
 fn examples() -> Result<Vec<Artifact>> {
