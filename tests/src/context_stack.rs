@@ -40,13 +40,23 @@ impl<'a> ContextStack<'a> {
     /// If the stack is not as it was when they were pushed.
     #[track_caller]
     pub fn assert_unchanged(self) {
+        self.assert_unchanged_by("the operation");
+    }
+
+    /// As [`assert_unchanged`](ContextStack::assert_unchanged), and says who would have changed it.
+    ///
+    /// # Panics
+    ///
+    /// If the stack is not as it was when they were pushed.
+    #[track_caller]
+    pub fn assert_unchanged_by(self, operation: &str) {
         let Self { driver, pushed } = self;
         for (depth, expected) in pushed.into_iter().rev().enumerate() {
-            assert_eq!(current(driver), expected, "the context {depth} below the top of the stack");
+            assert_eq!(current(driver), expected, "{operation}: the context {depth} below the top of the stack");
             pop(driver);
         }
         let rest = current(driver);
-        assert!(rest.is_null(), "a context was left on the stack: {rest:?}");
+        assert!(rest.is_null(), "{operation}: a context was left on the stack: {rest:?}");
     }
 
     /// Takes all contexts off, whatever they are.

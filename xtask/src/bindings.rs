@@ -2,6 +2,7 @@
 
 mod allowed;
 mod check;
+mod compilers;
 mod difference;
 mod generate;
 mod header;
@@ -11,15 +12,18 @@ mod since;
 mod structure;
 mod surface;
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 use clap::Subcommand;
 
+pub(crate) use self::since::split_suffix;
 use crate::package::Pins;
 use crate::version::Version;
 
 #[derive(Subcommand)]
 pub(crate) enum Command {
-    /// Write `crates/sys/src/generated` from the pinned headers.
+    /// Write the generated folders of `crates/sys` and `crates/nvrtc` from the pinned headers.
     Generate,
     /// Compare every CUDA version with the generated files.
     Check(check::Options),
@@ -36,6 +40,11 @@ pub(crate) fn run(command: Command) -> Result<()> {
         Command::Check(options) => check::run(&options),
         Command::Header { cuda } => print_header(cuda),
     }
+}
+
+/// Every function of the generated list, with the version that introduced it.
+pub(crate) fn functions() -> Result<BTreeMap<String, Version>> {
+    Ok(surface::Surface::read_generated(&generate::folder())?.1)
 }
 
 fn print_header(version: Option<Version>) -> Result<()> {

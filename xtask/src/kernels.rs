@@ -30,7 +30,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let files = render(&Nvrtc::load(&Pins::read()?.nvrtc)?)?;
+    let files = render(&Nvrtc::load(Pins::read()?.oldest_nvrtc()?)?)?;
     if options.check {
         stale::check(&files, "cargo xtask kernels")?;
         println!("{} kernel files are up to date", files.len());
@@ -81,7 +81,7 @@ mod tests {
 
     fn nvrtc() -> Nvrtc {
         let pins = Pins::read().expect("the pins are valid");
-        Nvrtc::load(&pins.nvrtc).expect("NVRTC is cached or can be fetched")
+        Nvrtc::load(pins.oldest_nvrtc().expect("one is pinned")).expect("NVRTC is cached or can be fetched")
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(crate) struct Package {
     pub(crate) sha256: String,
 }
 
-/// The header package of one CUDA version.
+/// The package of one CUDA version.
 #[derive(Clone, Debug, Deserialize)]
 pub(crate) struct CudaVersion {
     pub(crate) version: Version,
@@ -31,7 +31,10 @@ pub(crate) struct CudaVersion {
 pub(crate) struct Pins {
     pub(crate) cuda: Vec<CudaVersion>,
     pub(crate) libclang: Package,
-    pub(crate) nvrtc: Package,
+    /// NVRTC of each version, the oldest first.
+    pub(crate) nvrtc: Vec<CudaVersion>,
+    /// nvJitLink of each version, the oldest first.
+    pub(crate) nvjitlink: Vec<CudaVersion>,
 }
 
 impl Pins {
@@ -47,6 +50,11 @@ impl Pins {
         self.cuda.last().context("cuda-versions.toml lists no CUDA version")
     }
 
+    /// The NVRTC whose PTX every supported driver accepts: the oldest.
+    pub(crate) fn oldest_nvrtc(&self) -> Result<&Package> {
+        Ok(&self.nvrtc.first().context("cuda-versions.toml lists no NVRTC")?.package)
+    }
+
     /// The pin of CUDA `version`.
     pub(crate) fn cuda(&self, version: Version) -> Result<&CudaVersion> {
         self.cuda.iter().find(|cuda| cuda.version == version).with_context(|| {
@@ -59,14 +67,18 @@ impl Pins {
 impl CudaVersion {
     /// The folder that holds `cuda.h` and `cudaTypedefs.h` of this version.
     pub(crate) fn include(&self) -> Result<PathBuf> {
-        let unpacked = self.package.unpacked()?;
-        let header = find(&unpacked, |name| name == "cuda.h")
-            .with_context(|| format!("{} {} holds no cuda.h", self.package.package, self.package.release))?;
-        Ok(header.parent().expect("a file lies in a folder").to_path_buf())
+        self.package.folder_of(|name| name == "cuda.h")
     }
 }
 
 impl Package {
+    /// The folder within the package that holds the first file whose name is `wanted`.
+    pub(crate) fn folder_of(&self, wanted: impl Fn(&str) -> bool + Copy) -> Result<PathBuf> {
+        let file = find(&self.unpacked()?, wanted)
+            .with_context(|| format!("{} {} lacks a file that it must hold", self.package, self.release))?;
+        Ok(file.parent().expect("a file lies in a folder").to_path_buf())
+    }
+
     /// The folder of the unpacked package; fetches and verifies it on first use.
     pub(crate) fn unpacked(&self) -> Result<PathBuf> {
         let digest = self.sha256.get(..12).with_context(|| {
@@ -157,8 +169,19 @@ mod tests {
     #[test]
     fn pins_name_each_version_once_and_in_order() {
         let pins = Pins::read().expect("the pins are valid");
-        let versions: Vec<_> = pins.cuda.iter().map(|cuda| cuda.version).collect();
-        assert!(versions.is_sorted_by(|earlier, later| earlier < later), "{versions:?}");
+        for list in [&pins.cuda, &pins.nvrtc, &pins.nvjitlink] {
+            let versions: Vec<_> = list.iter().map(|cuda| cuda.version).collect();
+            assert!(versions.is_sorted_by(|earlier, later| earlier < later), "{versions:?}");
+        }
+    }
+
+    #[test]
+    fn compilers_are_pinned_for_every_version_that_has_them() {
+        let pins = Pins::read().expect("the pins are valid");
+        let versions = |list: &[CudaVersion]| list.iter().map(|cuda| cuda.version).collect::<Vec<_>>();
+        let cuda = versions(&pins.cuda);
+        assert_eq!(versions(&pins.nvrtc), cuda);
+        assert_eq!(versions(&pins.nvjitlink), cuda[1..], "nvJitLink came with CUDA 12.0");
     }
 
     #[test]

@@ -16,6 +16,11 @@ impl Version {
     pub(crate) const fn from_raw(raw: u32) -> Self {
         Self(raw)
     }
+
+    /// What `CUDA_VERSION` of its header is.
+    pub(crate) const fn raw(self) -> u32 {
+        self.0
+    }
 }
 
 impl FromStr for Version {

@@ -15,16 +15,29 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// The newest pinned header.
-fn newest_header() -> String {
+/// The path of the newest pinned `cuda.h`.
+fn newest_path() -> PathBuf {
     let output = xtask(&["bindings", "header"]);
     assert!(output.status.success(), "{}", text(&output.stderr));
-    fs::read_to_string(text(&output.stdout).trim()).expect("the header is readable")
+    PathBuf::from(text(&output.stdout).trim())
 }
 
-/// A folder with a `cuda.h` of this text.
+/// The newest pinned `cuda.h`.
+fn newest_header() -> String {
+    fs::read_to_string(newest_path()).expect("the header is readable")
+}
+
+/// A folder with a `cuda.h` of this text, beside the driver's other headers.
 fn folder_with(header: &str) -> (TempDir, PathBuf) {
     let folder = tempfile::tempdir().expect("a folder can be made");
+    let newest = newest_path();
+    for file in fs::read_dir(newest.parent().expect("a file lies in a folder")).expect("the folder is readable") {
+        let file = file.expect("the folder is readable");
+        let name = file.file_name().to_string_lossy().into_owned();
+        if name.starts_with("cuda") && name.ends_with(".h") {
+            fs::copy(file.path(), folder.path().join(name)).expect("the folder is writable");
+        }
+    }
     let path = folder.path().join("cuda.h");
     fs::write(&path, header).expect("the folder is writable");
     (folder, path)

@@ -16,10 +16,12 @@ macro_rules! call {
     ($driver:expr, $function:ident($($argument:expr),* $(,)?)) => {{
         let driver: &$crate::Driver = $driver;
         match driver.api().$function {
-            Some(function) => {
-                let observation = driver.begin($crate::Function::$function);
-                driver.check($crate::Function::$function, function($($argument),*), observation)
-            }
+            Some(function) => match driver.begin($crate::Function::$function) {
+                None => driver.check($crate::Function::$function, function($($argument),*)),
+                Some(observation) => {
+                    driver.observed($crate::Function::$function, function($($argument),*), observation)
+                }
+            },
             None => Err(driver.missing($crate::Function::$function)),
         }
     }};
@@ -36,26 +38,17 @@ impl Driver {
     /// Turns what a function returned into a result.
     #[doc(hidden)]
     #[inline]
-    pub fn check(
-        &self,
-        function: Function,
-        code: CUresult,
-        observation: Option<Box<Observation>>,
-    ) -> Result<(), Error> {
-        if code == CUresult::CUDA_SUCCESS && observation.is_none() {
-            // There is nothing to drop, which the compiler does not see by itself.
-            std::mem::forget(observation);
-            return Ok(());
-        }
-        self.settle(function, code, observation)
+    pub fn check(&self, function: Function, code: CUresult) -> Result<(), Error> {
+        if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(self.failed(function, code)) }
     }
 
+    /// Tells the observers of a call that it ended, and turns what the function returned into a result.
+    #[doc(hidden)]
     #[cold]
-    fn settle(&self, function: Function, code: CUresult, observation: Option<Box<Observation>>) -> Result<(), Error> {
-        if let Some(observation) = observation {
-            observation.end(self, function, code);
-        }
-        if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(self.failed(function, code)) }
+    #[expect(clippy::boxed_local, reason = "the observation is boxed so that a call without one costs a null pointer")]
+    pub fn observed(&self, function: Function, code: CUresult, observation: Box<Observation>) -> Result<(), Error> {
+        observation.end(self, function, code);
+        self.check(function, code)
     }
 
     /// The error for a function that this driver lacks.
@@ -64,7 +57,7 @@ impl Driver {
     pub fn missing(&self, function: Function) -> Error {
         let version = self.version();
         // The version is 0 until the driver has said it.
-        Error::Missing(self.api().missing(function, (version.as_raw() != 0).then_some(version)))
+        self.api().missing(function, (version.as_raw() != 0).then_some(version)).into()
     }
 
     #[cold]

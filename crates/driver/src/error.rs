@@ -11,7 +11,7 @@ use std::fmt;
 use curium_sys::{CUresult, Function, LoadError, MissingFunction};
 
 pub use self::code::ErrorClass;
-pub use self::out_of_memory::OutOfMemoryError;
+pub use self::out_of_memory::{OutOfMemoryError, RecoveryAttempt};
 use crate::Driver;
 use crate::release::discard;
 
@@ -29,7 +29,7 @@ pub enum Error {
     /// Memory was short, on the device or the host: a call's error with the figures.
     OutOfMemory(Box<OutOfMemoryError>),
     /// The driver lacks a function, mostly because it is too old.
-    Missing(MissingFunction),
+    Missing(Box<MissingFunction>),
     /// An argument was refused before the driver was called.
     Argument(Box<ArgumentError>),
     /// A function that the driver called for you panicked.
@@ -81,6 +81,8 @@ pub struct CallError {
     pub subject: Cow<'static, str>,
     /// What the driver's compiler wrote, for calls that compile.
     pub log: Option<Box<str>>,
+    /// What the driver's own log says of the call, on drivers for CUDA 12.9 and newer: some lines, 4 KiB at most.
+    pub driver_log: Option<Box<str>>,
     /// What a person can do, where the facts allow to say it.
     pub hint: Option<Cow<'static, str>>,
 }
@@ -104,7 +106,7 @@ impl Error {
     pub fn function(&self) -> Option<Function> {
         match self {
             Self::Call(error) => Some(error.function),
-            Self::OutOfMemory(error) => Some(error.call.function),
+            Self::OutOfMemory(error) => error.call.as_ref().map(|call| call.function),
             Self::Missing(error) => Some(error.function),
             Self::Load(_) | Self::Argument(_) | Self::Panic(_) => None,
         }
@@ -130,7 +132,7 @@ impl Error {
     /// Whether memory was short, on the device or the host.
     #[must_use]
     pub fn is_out_of_memory(&self) -> bool {
-        self.code() == Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY)
+        matches!(self, Self::OutOfMemory(_)) || self.code() == Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY)
     }
 
     /// Adds what was asked for: bytes, the name of a kernel, a stream.
@@ -140,6 +142,17 @@ impl Error {
     pub fn about(mut self, subject: impl Into<Cow<'static, str>>) -> Self {
         if let Some(error) = self.call_mut() {
             error.subject = subject.into();
+        }
+        self
+    }
+
+    /// Names the operation of an argument error, which was noticed deeper down.
+    #[doc(hidden)]
+    #[cold]
+    #[must_use]
+    pub fn during(mut self, operation: &'static str) -> Self {
+        if let Self::Argument(error) = &mut self {
+            error.operation = operation;
         }
         self
     }
@@ -161,7 +174,7 @@ impl Error {
     fn call(&self) -> Option<&CallError> {
         match self {
             Self::Call(error) => Some(error),
-            Self::OutOfMemory(error) => Some(&error.call),
+            Self::OutOfMemory(error) => error.call.as_ref(),
             _ => None,
         }
     }
@@ -169,7 +182,7 @@ impl Error {
     fn call_mut(&mut self) -> Option<&mut CallError> {
         match self {
             Self::Call(error) => Some(error),
-            Self::OutOfMemory(error) => Some(&mut error.call),
+            Self::OutOfMemory(error) => error.call.as_mut(),
             _ => None,
         }
     }
@@ -180,7 +193,7 @@ impl Error {
             Self::Load(error) => &**error,
             Self::Call(error) => &**error,
             Self::OutOfMemory(error) => &**error,
-            Self::Missing(error) => error,
+            Self::Missing(error) => &**error,
             Self::Argument(error) => &**error,
             Self::Panic(error) => &**error,
         }
@@ -200,7 +213,8 @@ impl CallError {
     pub(crate) fn new(driver: &Driver, function: Function, code: CUresult) -> Self {
         let (name, description) = code::names(driver, code);
         let hint = hint::hint(driver, code);
-        Self { function, code, name, description, subject: Cow::Borrowed(""), log: None, hint }
+        let driver_log = driver.logged(function, code);
+        Self { function, code, name, description, subject: Cow::Borrowed(""), log: None, driver_log, hint }
     }
 }
 
@@ -218,7 +232,7 @@ impl std::error::Error for Error {
 
 impl From<MissingFunction> for Error {
     fn from(error: MissingFunction) -> Self {
-        Self::Missing(error)
+        Self::Missing(Box::new(error))
     }
 }
 
@@ -262,6 +276,9 @@ impl fmt::Display for CallError {
         }
         if let Some(log) = &self.log {
             write!(formatter, "\n{}", log.trim_end())?;
+        }
+        if let Some(log) = &self.driver_log {
+            write!(formatter, "\nthe driver's log: {}", log.trim_end())?;
         }
         Ok(())
     }

@@ -3,14 +3,16 @@
 //! The rules:
 //!
 //! 1. A read waits for the last write. A write, and the end of the memory, wait for the last write and for *every* read since.
-//! 2. Uses on one stream are ordered by the stream: they cost no driver call.
+//! 2. Uses on one stream are ordered by the stream: they cost no driver call, no lock and no atomic write.
 //! 3. Reads do not wait for each other, on whatever streams they are.
 //! 4. To wait for a use on another stream, an event is recorded behind *all* work that is on that stream by then (its tail) and
 //!    the waiting stream waits for the event. The host never waits.
-//! 5. Each use has a ticket, the number of its stream's uses so far. It is taken *after* the work was put on the stream, and a tail
-//!    reads the count *before* it is recorded: so a tail that has counted a ticket comes behind its work, whichever threads the
-//!    two happen on. A stream remembers which count it has waited for, and waits for no use twice.
-//! 6. A use is noted while the memory is borrowed, so that nobody who would have to wait for it can miss it.
+//! 5. The tails of a stream are counted. A use notes the count *after* its work was put on the stream, and a tail counts itself
+//!    *before* it is recorded: so a tail that a use has not seen counted comes behind its work, whichever threads the two happen on,
+//!    since the driver puts the one and the other on the stream in turn. A stream remembers up to which tail of another it has
+//!    waited, and waits for no use twice.
+//! 6. A use is noted while the memory is borrowed, so that nobody who would have to wait for it can miss it. A write of the whole
+//!    borrows it exclusively, so that the stream of the last such write can be read without a lock.
 //! 7. Parts of one piece that are borrowed apart are uses of the whole: they wait for each other. They may be put on streams by
 //!    several threads at once, though, each between the waits of another and its note; so a note of a part forgets only what its
 //!    stream is known to have waited for.
@@ -26,74 +28,90 @@ use crate::{Event, EventFlags, Result, Stream};
 
 /// The uses of one piece of memory that a later use may have to wait for.
 ///
-/// [`Accesses::before_read`] and [`Accesses::before_write`] come before work is put on a stream, and [`Accesses::after_read`] and
-/// [`Accesses::after_write`] after it, all while the memory is borrowed accordingly.
+/// [`Accesses::before_read`] and [`Accesses::before_write`] come before work is put on a stream, and [`Accesses::after_read`],
+/// [`Accesses::after_write`] and [`Accesses::after_partial_write`] after it, all while the memory is borrowed accordingly. The
+/// borrows order what different threads do with the same memory, so that no use needs more than a relaxed look at the last one.
 #[derive(Debug)]
 pub struct Accesses {
-    /// The stream of the last write. The allocation counts as the first.
+    /// The stream of the last write of the whole. The allocation counts as the first.
     writer: Stream,
-    /// The ticket of the last write.
-    written: u64,
-    /// The ticket of the last use on the writer's stream.
-    used: u64,
-    /// The reads since the last write on other streams, one for each.
-    readers: Vec<Use>,
-    /// The writes of other parts on other streams that the last write has not waited for, one for each.
-    writers: Vec<Use>,
+    /// How many tails that stream had when the last write, of the whole or a part, was put there.
+    written: AtomicU64,
+    /// The same for the last read there.
+    read: AtomicU64,
+    /// The identity of the stream whose reads wait for nothing: the writer's, or none (0) if parts were written on others.
+    reads_freely: AtomicU64,
+    /// The identity of the stream whose writes wait for nothing: the writer's, or none (0) if there were uses on others.
+    writes_freely: AtomicU64,
+    /// The uses on other streams since the last write of the whole: the last read and the last write of a part on each.
+    others: Mutex<Vec<Use>>,
 }
 
-/// The last use on a stream.
 #[derive(Debug)]
 struct Use {
     stream: Stream,
-    ticket: u64,
+    is_write: bool,
+    /// How many tails the stream had when the use was put there.
+    tails: u64,
 }
 
 /// What a stream knows of the end of its own work, and of the work of others that it has waited for.
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
-    /// How many uses were put on the stream.
-    issued: AtomicU64,
-    /// The event that is recorded behind them whenever another stream must wait.
+    /// How many tails of the stream there are.
+    count: AtomicU64,
+    /// The event that is recorded behind its work whenever another stream must wait.
     event: Mutex<Option<Event>>,
     waited: Mutex<Vec<Waited>>,
 }
 
-/// One stream has waited for another up to a count.
+/// One stream has waited for another up to a tail.
 #[derive(Debug)]
 struct Waited {
     stream: u64,
-    count: u64,
+    tail: u64,
 }
 
 /// How many other streams a stream remembers to have waited for. One that is forgotten costs a needless wait.
 const REMEMBERED_STREAMS: usize = 64;
 
+/// The identity of no stream.
+const NOBODY: u64 = 0;
+
 impl Accesses {
     /// Memory that was allocated on `stream`.
     #[must_use]
     pub fn allocated(stream: &Stream) -> Self {
-        let ticket = stream.tail().ticket();
-        Self { writer: stream.clone(), written: ticket, used: ticket, readers: Vec::new(), writers: Vec::new() }
+        Self {
+            writer: stream.clone(),
+            written: AtomicU64::new(stream.tail().count()),
+            read: AtomicU64::new(0),
+            reads_freely: AtomicU64::new(stream.identity()),
+            writes_freely: AtomicU64::new(stream.identity()),
+            others: Mutex::default(),
+        }
     }
 
     /// Has `stream` wait for what a read must wait for.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns for an event. The read must not take place then.
+    /// An argument error if the stream is of another driver; whatever the driver returns for an event. The read must not take place
+    /// then.
+    #[inline]
     pub fn before_read(&self, stream: &Stream) -> Result<()> {
-        wait(stream, &self.writer, self.written)?;
-        wait_for_all(stream, &self.writers)
+        if self.reads_freely.load(Ordering::Relaxed) == stream.identity() {
+            Ok(())
+        } else {
+            self.wait_for_writes(stream)
+        }
     }
 
     /// Notes a read that was put on `stream`.
-    pub fn after_read(&mut self, stream: &Stream) {
-        let ticket = stream.tail().ticket();
-        if self.writer == *stream {
-            self.used = ticket;
-        } else {
-            note(&mut self.readers, stream, ticket);
+    #[inline]
+    pub fn after_read(&self, stream: &Stream) {
+        if self.writer != *stream || stream.tail().count() > self.read.load(Ordering::Relaxed) {
+            self.note_read(stream);
         }
     }
 
@@ -101,46 +119,38 @@ impl Accesses {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns for an event. The write must not take place then.
+    /// As for [`Accesses::before_read`]. The write must not take place then.
+    #[inline]
     pub fn before_write(&self, stream: &Stream) -> Result<()> {
-        wait(stream, &self.writer, self.used)?;
-        wait_for_all(stream, &self.readers)?;
-        wait_for_all(stream, &self.writers)
+        if self.writes_freely.load(Ordering::Relaxed) == stream.identity() { Ok(()) } else { self.wait_for_all(stream) }
     }
 
     /// Notes a write that was put on `stream` while the whole memory was borrowed exclusively.
+    #[inline]
     pub fn after_write(&mut self, stream: &Stream) {
-        let ticket = stream.tail().ticket();
+        // Where the stream is the writer's, the others were forgotten when it waited for them.
         if self.writer != *stream {
-            self.writer = stream.clone();
+            self.begin_anew(stream);
         }
-        self.written = ticket;
-        self.used = ticket;
-        self.readers.clear();
-        self.writers.clear();
+        *self.written.get_mut() = stream.tail().count();
     }
 
     /// Notes a write of a part that was put on `stream` while other parts were borrowed by others.
-    pub fn after_partial_write(&mut self, stream: &Stream) {
-        if self.writer != *stream {
-            let before = std::mem::replace(&mut self.writer, stream.clone());
-            note(&mut self.writers, &before, self.used);
+    #[inline]
+    pub fn after_partial_write(&self, stream: &Stream) {
+        if self.writer != *stream || stream.tail().count() > self.written.load(Ordering::Relaxed) {
+            self.note_partial_write(stream);
         }
-        // Before the ticket is taken: a tail that has counted it is recorded behind those waits then.
-        self.forget_waited_for(stream);
-        let ticket = stream.tail().ticket();
-        self.written = ticket;
-        self.used = ticket;
     }
 
     /// The streams that the memory was last written on: a read waits for these.
-    pub fn writers(&self) -> impl Iterator<Item = &Stream> {
-        std::iter::once(&self.writer).chain(self.writers.iter().map(|write| &write.stream))
+    pub fn writers(&self) -> Vec<Stream> {
+        self.streams_of(|other| other.is_write)
     }
 
     /// The streams that the memory was last used on: a write waits for these. One may come twice.
-    pub fn users(&self) -> impl Iterator<Item = &Stream> {
-        self.writers().chain(self.readers.iter().map(|read| &read.stream))
+    pub fn users(&self) -> Vec<Stream> {
+        self.streams_of(|_| true)
     }
 
     /// Waits on the host until every use is done.
@@ -149,73 +159,131 @@ impl Accesses {
     ///
     /// The error of any work that failed before; every stream is waited for all the same.
     pub fn synchronize(&self) -> Result<()> {
-        self.users().map(Stream::synchronize).fold(Ok(()), Result::and)
+        self.users().iter().map(Stream::synchronize).fold(Ok(()), Result::and)
     }
 
-    /// Drops the uses that come before all work that is on `stream` from now on: who waits for that waits for them as well.
-    fn forget_waited_for(&mut self, stream: &Stream) {
-        let is_ahead = |other: &Use| other.stream != *stream && !has_waited(stream, &other.stream, other.ticket);
-        self.readers.retain(is_ahead);
-        self.writers.retain(is_ahead);
+    fn streams_of(&self, is_concerned: impl Fn(&Use) -> bool) -> Vec<Stream> {
+        let others = self.others.lock();
+        let others = others.iter().filter(|other| is_concerned(other)).map(|other| &other.stream);
+        std::iter::once(&self.writer).chain(others).cloned().collect()
+    }
+
+    #[cold]
+    fn wait_for_writes(&self, stream: &Stream) -> Result<()> {
+        wait(stream, &self.writer, self.written.load(Ordering::Relaxed))?;
+        if self.reads_freely.load(Ordering::Relaxed) == self.writer.identity() {
+            return Ok(());
+        }
+        let others = self.others.lock();
+        others.iter().filter(|other| other.is_write).try_for_each(|write| write.wait(stream))
+    }
+
+    #[cold]
+    fn wait_for_all(&self, stream: &Stream) -> Result<()> {
+        let (written, read) = (self.written.load(Ordering::Relaxed), self.read.load(Ordering::Relaxed));
+        wait(stream, &self.writer, written.max(read))?;
+        let mut others = self.others.lock();
+        others.iter().try_for_each(|other| other.wait(stream))?;
+        if self.writer == *stream {
+            // Whoever waits for what is on this stream from now on waits for the others as well.
+            self.written.fetch_max(stream.tail().count(), Ordering::Relaxed);
+            others.clear();
+            self.reads_freely.store(stream.identity(), Ordering::Relaxed);
+            self.writes_freely.store(stream.identity(), Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    #[cold]
+    fn note_read(&self, stream: &Stream) {
+        let tails = stream.tail().count();
+        if self.writer == *stream {
+            self.read.fetch_max(tails, Ordering::Relaxed);
+            return;
+        }
+        let mut others = self.others.lock();
+        match others.iter_mut().find(|other| !other.is_write && other.stream == *stream) {
+            Some(read) => read.tails = read.tails.max(tails),
+            None => others.push(Use { stream: stream.clone(), is_write: false, tails }),
+        }
+        self.writes_freely.store(NOBODY, Ordering::Relaxed);
+    }
+
+    #[cold]
+    fn note_partial_write(&self, stream: &Stream) {
+        if self.writer == *stream {
+            self.written.fetch_max(stream.tail().count(), Ordering::Relaxed);
+            return;
+        }
+        let mut others = self.others.lock();
+        others.retain(|other| other.stream != *stream && !other.has_been_waited_for(stream));
+        // Only now: a tail that is not counted yet comes behind all waits for what was forgotten.
+        let tails = stream.tail().count();
+        others.push(Use { stream: stream.clone(), is_write: true, tails });
+        self.reads_freely.store(NOBODY, Ordering::Relaxed);
+        self.writes_freely.store(NOBODY, Ordering::Relaxed);
+    }
+
+    /// Forgets every use: `stream` has waited for them and is the writer's now.
+    #[cold]
+    fn begin_anew(&mut self, stream: &Stream) {
+        *self = Self::allocated(stream);
+    }
+}
+
+impl Use {
+    fn wait(&self, waiting: &Stream) -> Result<()> {
+        wait(waiting, &self.stream, self.tails)
+    }
+
+    /// Whether `waiting` is known to have waited for this use.
+    fn has_been_waited_for(&self, waiting: &Stream) -> bool {
+        let waited = waiting.tail().waited.lock();
+        waited.iter().any(|known| known.stream == self.stream.identity() && known.tail > self.tails)
     }
 }
 
 impl Tail {
-    /// The ticket of a use that was just put on the stream.
-    fn ticket(&self) -> u64 {
-        self.issued.fetch_add(1, Ordering::Release) + 1
+    /// How many tails there are by now: a use that is on the stream already comes before all that are not counted yet.
+    #[inline]
+    fn count(&self) -> u64 {
+        self.count.load(Ordering::Acquire)
     }
 
-    /// Has `waiting` wait for all work that is on `stream`, whose tail this is, and returns how many uses that covers.
+    /// Has `waiting` wait for all work that is on `stream`, whose tail this is, and returns which tail that is.
     fn pass(&self, stream: &Stream, waiting: &Stream) -> Result<u64> {
         let mut event = self.event.lock();
         let event = match &mut *event {
             Some(event) => event,
             none => none.insert(Event::new(stream.context(), tail_flags())?),
         };
-        let count = self.issued.load(Ordering::Acquire);
+        // If the calls below fail, this is the number of a tail that nobody has waited for.
+        let tail = self.count.fetch_add(1, Ordering::AcqRel) + 1;
         event.record(stream)?;
         waiting.wait_event(event)?;
-        Ok(count)
+        Ok(tail)
     }
 }
 
-/// Makes the use with this ticket the last one on its stream.
-fn note(uses: &mut Vec<Use>, stream: &Stream, ticket: u64) {
-    match uses.iter_mut().find(|known| known.stream == *stream) {
-        Some(known) => known.ticket = ticket,
-        None => uses.push(Use { stream: stream.clone(), ticket }),
-    }
-}
-
-fn wait_for_all(waiting: &Stream, uses: &[Use]) -> Result<()> {
-    uses.iter().try_for_each(|other| wait(waiting, &other.stream, other.ticket))
-}
-
-/// Whether `waiting` is known to have waited for the use of `stream` with this ticket.
-fn has_waited(waiting: &Stream, stream: &Stream, ticket: u64) -> bool {
-    let waited = waiting.tail().waited.lock();
-    waited.iter().any(|known| known.stream == stream.identity() && known.count >= ticket)
-}
-
-/// Has `waiting` wait for the use of `stream` with this ticket, unless it has done so.
-fn wait(waiting: &Stream, stream: &Stream, ticket: u64) -> Result<()> {
+/// Has `waiting` wait for a use of `stream` that saw this many of its tails, unless it has done so.
+fn wait(waiting: &Stream, stream: &Stream, tails: u64) -> Result<()> {
     if waiting == stream {
         return Ok(());
     }
+    waiting.driver().expect_same(stream.driver(), "memory on a stream")?;
     let mut waited = waiting.tail().waited.lock();
     let known = waited.iter().position(|known| known.stream == stream.identity());
-    if known.is_some_and(|index| waited[index].count >= ticket) {
+    if known.is_some_and(|index| waited[index].tail > tails) {
         return Ok(());
     }
-    let count = stream.tail().pass(stream, waiting)?;
+    let tail = stream.tail().pass(stream, waiting)?;
     match known {
-        Some(index) => waited[index].count = count,
+        Some(index) => waited[index].tail = tail,
         None => {
             if waited.len() == REMEMBERED_STREAMS {
                 waited.remove(0);
             }
-            waited.push(Waited { stream: stream.identity(), count });
+            waited.push(Waited { stream: stream.identity(), tail });
         }
     }
     Ok(())

@@ -2,7 +2,7 @@
 //!
 //! The rules:
 //!
-//! 1. While nobody watches, a call costs one relaxed load, one branch that is predicted, and one test of a null pointer.
+//! 1. While nobody watches, a call costs one relaxed load and one branch that is predicted.
 //! 2. An observer is told on the thread that calls. What it calls itself is not observed, so that it cannot call itself for ever.
 //! 3. Observers are called without any lock of this module: they may install and remove observers, and several threads may be
 //!    in one at a time.

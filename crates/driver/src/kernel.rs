@@ -74,8 +74,8 @@ pub(crate) enum Owner {
 impl<S: Signature> Kernel<S> {
     /// Launches the kernel on `stream`. Returns before it has run.
     ///
-    /// Nothing is allocated, and no context needs to be current. Whatever the arguments have to wait for on other streams is waited
-    /// for by `stream`, not by the host.
+    /// This is one call of the driver, and nothing is allocated; no context needs to be current. What the arguments have to wait for on
+    /// other streams is waited for by `stream`, not by the host, which takes a call or two more the first time.
     ///
     /// CUDA: `cuLaunchKernel`.
     ///
@@ -91,11 +91,11 @@ impl<S: Signature> Kernel<S> {
     #[doc(alias = "cuLaunchKernel")]
     #[inline]
     pub unsafe fn launch(&self, stream: &Stream, config: LaunchConfig, arguments: impl Arguments<S>) -> Result<()> {
-        self.inner.check(stream, config)?;
+        self.inner.check(stream)?;
         arguments.launch_with(stream, |values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller vouches for what
             // the kernel does with them.
-            unsafe { self.inner.enqueue(stream, config, values) }
+            unsafe { self.inner.enqueue(stream, &config, values) }
         })
     }
 
@@ -124,11 +124,11 @@ impl<S: Signature> Kernel<S> {
         attributes: &LaunchAttributes<'_>,
         arguments: impl Arguments<S>,
     ) -> Result<()> {
-        self.inner.check(stream, config)?;
+        self.inner.check(stream)?;
         arguments.launch_with(stream, |values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller vouches for what
             // the kernel does with them.
-            unsafe { self.inner.enqueue_with(stream, config, attributes, values) }
+            unsafe { self.inner.enqueue_with(stream, &config, attributes, values) }
         })
     }
 
@@ -151,11 +151,11 @@ impl<S: Signature> Kernel<S> {
         config: LaunchConfig,
         arguments: impl Arguments<S>,
     ) -> Result<()> {
-        self.inner.check(stream, config)?;
+        self.inner.check(stream)?;
         arguments.launch_with(stream, |values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller vouches for what
             // the kernel does with them.
-            unsafe { self.inner.enqueue_cooperative(stream, config, values) }
+            unsafe { self.inner.enqueue_cooperative(stream, &config, values) }
         })
     }
 
@@ -206,9 +206,9 @@ impl Kernel<Untyped> {
         attributes: &LaunchAttributes<'_>,
         arguments: &mut [*mut c_void],
     ) -> Result<()> {
-        self.inner.check(stream, config)?;
+        self.inner.check(stream)?;
         // SAFETY: the caller vouches for the arguments and the kernel.
-        unsafe { self.inner.enqueue_with(stream, config, attributes, arguments.as_mut_ptr()) }
+        unsafe { self.inner.enqueue_with(stream, &config, attributes, arguments.as_mut_ptr()) }
     }
 
     /// Launches the kernel on a stream that is captured, as a node of the graph that kernels can change, and gives the node as they
@@ -231,12 +231,12 @@ impl Kernel<Untyped> {
         attributes: &LaunchAttributes<'_>,
         arguments: &mut [*mut c_void],
     ) -> Result<CUgraphDeviceNode> {
-        self.inner.check(stream, config)?;
+        self.inner.check(stream)?;
         let mut attributes = attributes.with_device_updatable();
         attributes.check(&self.inner.driver)?;
-        let raw_config = attributes.launch_config_mut(config, stream.as_raw());
+        let raw_config = attributes.launch_config_mut(&config, stream.as_raw());
         // SAFETY: the caller vouches for the arguments and the kernel.
-        unsafe { self.inner.enqueue_config(stream, config, &raw_config, arguments.as_mut_ptr()) }?;
+        unsafe { self.inner.enqueue_config(stream, &config, &raw_config, arguments.as_mut_ptr()) }?;
         Ok(attributes.device_node())
     }
 

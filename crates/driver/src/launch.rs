@@ -7,7 +7,6 @@ use std::fmt;
 
 pub use self::attribute::{ClusterPortability, EventTrigger, LaunchAttributes};
 pub(crate) use self::explain::explain;
-use crate::{Error, Result};
 
 /// A size in three dimensions. A number stands for `(x, 1, 1)`, a pair for `(x, y, 1)`.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -45,12 +44,14 @@ impl Dimensions {
 
 impl LaunchConfig {
     /// `grid` blocks of `block` threads, without dynamic shared memory.
+    #[inline]
     #[must_use]
     pub fn new(grid: impl Into<Dimensions>, block: impl Into<Dimensions>) -> Self {
         Self { grid: grid.into(), block: block.into(), shared_bytes: 0 }
     }
 
     /// At least one thread for each of `count` elements, in blocks of 256. The kernel guards its index with the count.
+    #[inline]
     #[must_use]
     pub fn for_elements(count: u32) -> Self {
         Self::new(count.div_ceil(DEFAULT_BLOCK).max(1), DEFAULT_BLOCK)
@@ -63,34 +64,28 @@ impl LaunchConfig {
         self
     }
 
-    /// An error if a dimension is zero.
-    #[inline]
-    pub(crate) fn check(self) -> Result<()> {
-        let Self { grid, block, .. } = self;
-        // Without short-circuits this is one branch.
-        let empty = (grid.x == 0) | (grid.y == 0) | (grid.z == 0) | (block.x == 0) | (block.y == 0) | (block.z == 0);
-        if empty { Err(self.empty()) } else { Ok(()) }
-    }
-
-    #[cold]
-    fn empty(self) -> Error {
-        Error::argument("Kernel::launch", format!("a dimension is zero: {self}"))
+    /// Whether there is no thread.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.grid.total() == 0 || self.block.total() == 0
     }
 }
 
 impl From<u32> for Dimensions {
+    #[inline]
     fn from(x: u32) -> Self {
         Self { x, y: 1, z: 1 }
     }
 }
 
 impl From<(u32, u32)> for Dimensions {
+    #[inline]
     fn from((x, y): (u32, u32)) -> Self {
         Self { x, y, z: 1 }
     }
 }
 
 impl From<(u32, u32, u32)> for Dimensions {
+    #[inline]
     fn from((x, y, z): (u32, u32, u32)) -> Self {
         Self { x, y, z }
     }

@@ -1,13 +1,36 @@
 //! A resource: where device memory comes from, and where it goes back.
 
+mod arena;
+mod caching;
 mod forward;
+mod limit;
+mod managed;
+mod on_failure;
+mod pinned;
 mod plain;
+mod reclaiming;
+mod recording;
 mod request;
+mod segments;
+mod statistics;
 mod stream_ordered;
+mod table;
+mod tracking;
 
+pub use self::arena::Arena;
+pub use self::caching::{CachingOptions, CachingResource, CachingStatistics};
+pub use self::limit::Limit;
+pub use self::managed::Managed;
+pub use self::on_failure::OnFailure;
+pub use self::pinned::Pinned;
 pub use self::plain::Plain;
+pub use self::reclaiming::{LadderStatistics, ReclaimerGuard, Reclaiming, Rung, RungStatistics};
+pub use self::recording::Recording;
 pub(crate) use self::request::Request;
+pub use self::statistics::{AllocationCounts, Statistics};
 pub use self::stream_ordered::StreamOrdered;
+pub use self::table::{AllocateFunction, DeallocateFunction, ForeignResource, ResourceTable};
+pub use self::tracking::{LiveAllocation, Tracking};
 
 use curium_driver::{DevicePointer, Result, Stream};
 
@@ -60,4 +83,33 @@ pub unsafe trait Resource: Send + Sync {
         bytes: usize,
         alignment: usize,
     ) -> Result<()>;
+
+    /// Puts free memory that threads hold back to where others find it, and joins what lies side by side. Waits for nothing.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    fn purge(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Waits until all work of the stream's context is done, after which all free memory is free for every stream.
+    ///
+    /// # Errors
+    ///
+    /// The error of any work that failed before; the wait takes place all the same.
+    fn synchronize(&self, stream: &Stream) -> Result<()> {
+        stream.context().synchronize()
+    }
+
+    /// Gives free memory back to where the resource has it from, for as long as more than `keep` bytes are left then. Of resources that
+    /// are shared by devices or have no state, the stream says whose.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    fn trim(&self, stream: &Stream, keep: usize) -> Result<()> {
+        let _ = (stream, keep);
+        Ok(())
+    }
 }

@@ -3,7 +3,6 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use curium_driver::hazard::Accesses;
-use curium_driver::lock::Mutex;
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Result, Stream};
 
@@ -14,7 +13,7 @@ use crate::wait;
 #[derive(Debug)]
 pub(crate) struct Tracked {
     stream: Stream,
-    accesses: Mutex<Accesses>,
+    accesses: Accesses,
     reach: Reach,
     /// The devices, a bit for each of the first 64, that were given access to the memory.
     reached: AtomicU64,
@@ -34,7 +33,7 @@ pub(crate) enum Reach {
 impl Tracked {
     /// Memory that was allocated on `stream`.
     pub(crate) fn new(stream: &Stream, reach: Reach) -> Self {
-        let accesses = Mutex::new(Accesses::allocated(stream));
+        let accesses = Accesses::allocated(stream);
         Self { stream: stream.clone(), accesses, reach, reached: AtomicU64::new(0) }
     }
 
@@ -50,48 +49,45 @@ impl Tracked {
     /// Has `stream` wait for what a read must wait for.
     #[inline]
     pub(crate) fn before_read(&self, operation: &'static str, stream: &Stream) -> Result<()> {
-        stream.driver().expect_same(self.stream.driver(), operation)?;
-        self.accesses.lock().before_read(stream)
+        self.accesses.before_read(stream).map_err(|error| error.during(operation))
     }
 
     /// Has `stream` wait for what a write must wait for.
     #[inline]
     pub(crate) fn before_write(&self, operation: &'static str, stream: &Stream) -> Result<()> {
-        stream.driver().expect_same(self.stream.driver(), operation)?;
-        self.accesses.lock().before_write(stream)
+        self.accesses.before_write(stream).map_err(|error| error.during(operation))
     }
 
     /// Notes a read that was put on `stream`.
     #[inline]
     pub(crate) fn after_read(&self, stream: &Stream) {
-        self.accesses.lock().after_read(stream);
+        self.accesses.after_read(stream);
     }
 
     /// Notes a write of a part that was put on `stream`.
     pub(crate) fn after_partial_write(&self, stream: &Stream) {
-        self.accesses.lock().after_partial_write(stream);
+        self.accesses.after_partial_write(stream);
     }
 
     /// The uses, for whom has borrowed all of the memory exclusively.
     #[inline]
     pub(crate) fn exclusive(&mut self) -> &mut Accesses {
-        self.accesses.get_mut()
+        &mut self.accesses
     }
 
     /// Waits on the host until nobody writes the memory any more.
     pub(crate) fn wait_for_writes(&self) -> Result<()> {
-        let streams: Vec<Stream> = self.accesses.lock().writers().cloned().collect();
-        streams.iter().try_for_each(Stream::synchronize)
+        self.accesses.writers().iter().try_for_each(Stream::synchronize)
     }
 
     /// Waits on the host until nobody uses the memory any more.
     pub(crate) fn wait_for_uses(&mut self) -> Result<()> {
-        self.exclusive().users().try_for_each(Stream::synchronize)
+        self.accesses.users().iter().try_for_each(Stream::synchronize)
     }
 
     /// Waits until nobody uses the memory any more, so that it may be freed.
     pub(crate) fn settle(&mut self) -> Result<()> {
-        self.exclusive().users().try_for_each(wait::before_free)
+        self.accesses.users().iter().try_for_each(wait::before_free)
     }
 
     /// Lets kernels on `stream` use the memory at `address`, which is this memory's, if they are on another device than it is.

@@ -252,5 +252,6 @@ by_value! {
     CUmemPool_attribute CUmemLocation CUlogicalEndpointIpcHandleType CUlimit CUipcMemHandle CUgraphMem_attribute CUfilter_mode
     CUexecAffinityType CUarray_format CUtensorMapIm2ColWideMode CUtensorMapAllocClass CUmulticastGranularity_flags
     CUmem_range_attribute CUmemRangeHandleType CUmemAllocationGranularity_flags CUipcEventHandle
+    CUGLDeviceList CUeglFrame CUoutput_mode
     CUflushGPUDirectRDMAWritesTarget CUflushGPUDirectRDMAWritesScope CUdevice_attribute CUdevice_P2PAttribute CUaddress_mode
 }

@@ -11,14 +11,17 @@ mod device_memory;
 mod error;
 mod event;
 mod function;
+mod graph;
 mod green;
 mod host_function;
 mod host_memory;
 mod image;
+mod ipc;
 mod kernel;
 mod launch;
 mod library;
 mod link;
+mod log;
 mod managed;
 mod memset;
 mod module;
@@ -26,12 +29,14 @@ mod notification;
 mod occupancy;
 mod pointer;
 mod pool;
+mod profiler;
 mod resource;
 mod state;
 mod stream;
 mod stream_attribute;
 mod stream_memory_operation;
 mod symbol;
+mod tensor_map;
 mod virtual_memory;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -44,6 +49,7 @@ use curium_sys::CUresult;
 pub(crate) use self::context::Context;
 pub(crate) use self::event::Event;
 pub(crate) use self::function::Function;
+pub(crate) use self::graph::{Executable, Graph, Node, UserObject};
 pub(crate) use self::host_function::HostFunction;
 pub(crate) use self::kernel::Kernel;
 pub(crate) use self::library::Library;
@@ -82,6 +88,7 @@ pub(crate) struct Driver {
     changed: Condvar,
     memory: Memory,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    log: log::Log,
     /// Stops kernels when the driver ends.
     cancelled: AtomicBool,
 }
@@ -118,6 +125,7 @@ impl Driver {
             changed: Condvar::new(),
             memory,
             threads: Mutex::new(Vec::new()),
+            log: log::Log::default(),
             cancelled: AtomicBool::new(false),
             config,
         }))
@@ -207,6 +215,7 @@ impl Driver {
         let mut live = LiveHandles::default();
         self.lock().count_live(&mut live);
         self.memory.count_live(&mut live);
+        live.listeners += self.log.listeners();
         live
     }
 

@@ -24,6 +24,10 @@ pub(crate) enum Kind {
     Listener,
     Link,
     Physical,
+    Graph,
+    GraphNode,
+    GraphExec,
+    UserObject,
 }
 
 /// What the driver keeps behind a handle.
@@ -60,7 +64,7 @@ pub(crate) enum Fate {
 static NEXT: AtomicU64 = AtomicU64::new(0x4_0000);
 
 /// Handles are serial numbers shifted by this, with the kind in the bits above the alignment of real handles.
-const SERIAL_SHIFT: u32 = 8;
+const SERIAL_SHIFT: u32 = 12;
 const KIND_SHIFT: u32 = 4;
 
 impl<T: Object> Id<T> {

@@ -15,7 +15,7 @@ pub struct LiveHandles {
     pub streams: u64,
     /// Events.
     pub events: u64,
-    /// Callbacks for the notifications of devices.
+    /// Callbacks for the notifications of devices and for the log.
     pub listeners: u64,
     /// Modules.
     pub modules: u64,
@@ -23,6 +23,12 @@ pub struct LiveHandles {
     pub libraries: u64,
     /// Links that were not destroyed.
     pub links: u64,
+    /// Graphs that are no parts of others.
+    pub graphs: u64,
+    /// Executable graphs.
+    pub executables: u64,
+    /// User objects.
+    pub user_objects: u64,
     /// Memory pools.
     pub pools: u64,
     /// Allocations of device memory.
@@ -39,6 +45,8 @@ pub struct LiveHandles {
     pub physical_allocations: u64,
     /// Mappings of physical memory.
     pub mappings: u64,
+    /// Memory of other processes that is open.
+    pub foreign_allocations: u64,
 }
 
 impl LiveHandles {
@@ -54,8 +62,8 @@ impl LiveHandles {
         self.total() == 0
     }
 
-    fn counts(&self) -> [(&'static str, u64); 15] {
-        [
+    fn counts(&self) -> Vec<(&'static str, u64)> {
+        vec![
             ("contexts", self.contexts),
             ("streams", self.streams),
             ("events", self.events),
@@ -63,6 +71,9 @@ impl LiveHandles {
             ("modules", self.modules),
             ("libraries", self.libraries),
             ("links", self.links),
+            ("graphs", self.graphs),
+            ("executables", self.executables),
+            ("user objects", self.user_objects),
             ("pools", self.pools),
             ("device allocations", self.device_allocations),
             ("host allocations", self.host_allocations),
@@ -71,6 +82,7 @@ impl LiveHandles {
             ("address ranges", self.address_ranges),
             ("physical allocations", self.physical_allocations),
             ("mappings", self.mappings),
+            ("foreign allocations", self.foreign_allocations),
         ]
     }
 }

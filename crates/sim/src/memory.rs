@@ -16,6 +16,7 @@ mod pool;
 mod ranges;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod reserved;
+mod sharing;
 mod transfer;
 mod virtual_memory;
 
@@ -27,13 +28,14 @@ use curium_sys::CUresult;
 pub(crate) use self::advice::{Advice, Policies};
 pub(crate) use self::allocation::{Allocation, HostPtr, Owner, Purpose};
 #[cfg(all(target_os = "linux", not(miri)))]
-use self::backing::{Backing, LABEL_WORDS, Label, Reservation};
+use self::backing::{Backing, ForeignMemory, LABEL_WORDS, Label, Reservation};
 pub(crate) use self::heap::Heap;
 #[cfg(not(all(target_os = "linux", not(miri))))]
-use self::no_backing::{Backing, LABEL_WORDS, Label, Reservation};
-pub(crate) use self::pool::Pool;
+use self::no_backing::{Backing, ForeignMemory, LABEL_WORDS, Label, Reservation};
+pub(crate) use self::pool::{Foreign, Pool};
 #[cfg(all(target_os = "linux", not(miri)))]
 use self::reserved::Reserved as Space;
+pub(crate) use self::sharing::{Origin, Place};
 pub(crate) use self::transfer::{End, Fill};
 use self::virtual_memory::VirtualMemory;
 pub(crate) use self::virtual_memory::{GRANULARITY, Location, Physical, Properties, READ, WRITE};
@@ -73,6 +75,10 @@ pub(crate) struct Records {
     pub(crate) default_pools: Vec<Id<Pool>>,
     /// The pool that each device allocates from unless another is named.
     pub(crate) current_pools: Vec<Id<Pool>>,
+    /// The pools that were chosen for other memory than that of devices.
+    chosen_pools: Vec<Id<Pool>>,
+    /// The memory of other processes, by address.
+    foreign: BTreeMap<u64, ForeignMemory>,
     /// The bytes that are allocated on each device outside of pools.
     used: Vec<u64>,
     virtual_memory: VirtualMemory,
@@ -91,12 +97,14 @@ impl Memory {
     pub(crate) fn new(config: &Config) -> std::result::Result<Self, Error> {
         let mut pools = Table::new();
         let devices = 0..config.devices as usize;
-        let default_pools: Vec<_> = devices.map(|device| pools.insert(Pool::new(device, true, 0))).collect();
+        let default_pools: Vec<_> = devices.map(|device| pools.insert(Pool::of_device(device, true, 0))).collect();
         let records = Records {
             allocations: BTreeMap::new(),
             pools,
             current_pools: default_pools.clone(),
             default_pools,
+            chosen_pools: Vec::new(),
+            foreign: BTreeMap::new(),
             used: vec![0; config.devices as usize],
             virtual_memory: VirtualMemory::new(),
             last_id: 0,
@@ -164,7 +172,7 @@ impl Memory {
 
     /// Whether `address` is in memory that was allocated in stream order.
     pub(crate) fn is_stream_ordered(&self, address: u64) -> bool {
-        self.read().find(address).is_some_and(|allocation| matches!(allocation.purpose, Purpose::Pool(_)))
+        self.read().find(address).is_some_and(|allocation| Records::pool_of(allocation).is_some())
     }
 
     /// Whether `address` is one that only device memory can have.
@@ -190,6 +198,8 @@ impl Memory {
             records.policies.remove(&address);
             records.discharge(&allocation.owner, &allocation.purpose, allocation.size);
             self.give_back(&allocation);
+            // Nobody uses the memory of another process after what was queued before: it can go.
+            records.foreign.remove(&address);
         }
     }
 
@@ -216,8 +226,9 @@ impl Memory {
             match allocation.purpose {
                 Purpose::Device | Purpose::Pool(_) => live.device_allocations += 1,
                 Purpose::Module | Purpose::ManagedVariable | Purpose::Mapped(_) => {}
-                Purpose::Pinned { .. } => live.host_allocations += 1,
-                Purpose::Managed => live.managed_allocations += 1,
+                Purpose::Pinned { .. } | Purpose::HostPool(_) => live.host_allocations += 1,
+                Purpose::Foreign => live.foreign_allocations += 1,
+                Purpose::Managed | Purpose::ManagedPool(_) => live.managed_allocations += 1,
                 Purpose::Registered { .. } => live.registrations += 1,
             }
         }
@@ -235,10 +246,14 @@ impl Memory {
             Purpose::Device | Purpose::Pool(_) | Purpose::Module => {
                 self.space.release(allocation.base, allocation.size, allocation.host);
             }
-            Purpose::Pinned { .. } | Purpose::Managed | Purpose::ManagedVariable => {
+            Purpose::Pinned { .. }
+            | Purpose::Managed
+            | Purpose::ManagedVariable
+            | Purpose::HostPool(_)
+            | Purpose::ManagedPool(_) => {
                 self.heap.release(allocation.base, allocation.size, allocation.host);
             }
-            Purpose::Registered { .. } | Purpose::Mapped(_) => {}
+            Purpose::Registered { .. } | Purpose::Mapped(_) | Purpose::Foreign => {}
         }
     }
 }
@@ -291,36 +306,17 @@ impl Records {
         self.allocations.insert(base, allocation);
     }
 
-    /// Destroys a pool, or has it live on until what was allocated from it is freed. Devices fall back to their default pool.
-    pub(crate) fn retire_pool(&mut self, id: Id<Pool>) {
-        for (current, default) in self.current_pools.iter_mut().zip(&self.default_pools) {
-            if *current == id {
-                *current = *default;
-            }
-        }
-        if let Some(pool) = self.pools.get_mut(id) {
-            pool.is_retired = true;
-            pool.trim(0);
-        }
-        self.drop_if_unused(id);
-    }
-
-    fn drop_if_unused(&mut self, id: Id<Pool>) {
-        if self.pools.get(id).is_some_and(|pool| pool.is_retired && pool.used == 0) {
-            self.pools.remove(id);
-        }
-    }
-
     /// The bytes of a device that are allocated or reserved by pools.
     fn taken(&self, device: usize) -> u64 {
-        let reserved = self.pools.iter().filter(|(_, pool)| pool.device == device).map(|(_, pool)| pool.reserved);
+        let reserved =
+            self.pools.iter().filter(|(_, pool)| pool.device() == Some(device)).map(|(_, pool)| pool.reserved);
         self.used[device] + reserved.sum::<u64>()
     }
 
     /// Accounts for device memory, if the budget allows it.
     fn charge(&mut self, owner: &Owner, purpose: &Purpose, size: u64, budget: u64) -> Result {
         let left = budget.saturating_sub(self.taken(owner.device));
-        if let Purpose::Pool(pool) = purpose {
+        if let Purpose::Pool(pool) | Purpose::HostPool(pool) | Purpose::ManagedPool(pool) = purpose {
             return self.pools.get_mut(*pool).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?.charge(size, left);
         }
         let charged = size.checked_next_multiple_of(ALIGNMENT).filter(|charged| *charged <= left);
@@ -330,15 +326,15 @@ impl Records {
 
     fn discharge(&mut self, owner: &Owner, purpose: &Purpose, size: u64) {
         match purpose {
-            Purpose::Pool(pool) => {
+            Purpose::Pool(pool) | Purpose::HostPool(pool) | Purpose::ManagedPool(pool) => {
                 if let Some(pool) = self.pools.get_mut(*pool) {
                     pool.used -= size;
                 }
-                self.drop_if_unused(*pool);
+                self.drop_pool_if_unused(*pool);
             }
             Purpose::Device | Purpose::Module => self.used[owner.device] -= size.next_multiple_of(ALIGNMENT),
             Purpose::Pinned { .. } | Purpose::Managed | Purpose::ManagedVariable => {}
-            Purpose::Registered { .. } | Purpose::Mapped(_) => {}
+            Purpose::Registered { .. } | Purpose::Mapped(_) | Purpose::Foreign => {}
         }
     }
 }

@@ -80,6 +80,16 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         // SAFETY: the fixture keeps the context.
         made(unsafe { Context::from_raw(&fixture.driver, raw) }?)
     }),
+    ("Context::into_raw", |fixture| {
+        let raw = fixture.device.create_context(ContextOptions::new())?.into_raw().expect("nobody else has it");
+        // SAFETY: the context was given away, and nobody else has it.
+        let taken = unsafe { Context::from_raw(&fixture.driver, raw) };
+        if taken.is_err() {
+            // SAFETY: the attempt that failed left the context as it was.
+            drop(unsafe { Context::from_raw(&fixture.driver, raw) });
+        }
+        made(taken?)
+    }),
     ("Context::from_raw_with_owner", |fixture| {
         let owner = fixture.context.clone();
         // SAFETY: `owner` is the context.

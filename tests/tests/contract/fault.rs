@@ -1,96 +1,225 @@
-//! Whichever call of the driver fails: the error names it, nothing leaks, nothing panics, the context stack is as it was, and the
-//! same operation works afterwards.
+//! Whichever call of the driver fails, and with whichever code: the error names it, nothing leaks, nothing is freed twice, nothing
+//! panics, the context stack is as it was, and the same operation works afterwards.
 
-use curium_driver::Function;
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use curium_driver::{Call, Function, Result, observe_calls};
 use curium_sim::{Config, Fault, Simulator};
-use curium_sys::CUresult;
-use curium_tests::{ContextStack, on_simulator};
+use curium_sys::{CUcontext, CUresult};
+use curium_tests::{ContextStack, CreatedContext, TestDriver, on_simulator};
 
-use crate::neutrality::with_each_stack;
+use crate::neutrality::{STACKS, stacks};
 use crate::operations::{self, Fixture, Made, Operation};
 
-/// A code that no operation treats in its own way.
-const CODE: CUresult = CUresult::CUDA_ERROR_SYSTEM_NOT_READY;
+/// What a call may fail with: what drivers say most often, what ends a context, what ends a process, and a code that no header has.
+const CODES: &[CUresult] = &[
+    CUresult::CUDA_ERROR_INVALID_VALUE,
+    CUresult::CUDA_ERROR_OUT_OF_MEMORY,
+    CUresult::CUDA_ERROR_NOT_INITIALIZED,
+    CUresult::CUDA_ERROR_DEINITIALIZED,
+    CUresult::CUDA_ERROR_INVALID_CONTEXT,
+    CUresult::CUDA_ERROR_INVALID_HANDLE,
+    CUresult::CUDA_ERROR_NOT_SUPPORTED,
+    CUresult::CUDA_ERROR_ILLEGAL_ADDRESS,
+    CUresult::CUDA_ERROR_LAUNCH_FAILED,
+    CUresult::CUDA_ERROR_SYSTEM_NOT_READY,
+    CUresult::CUDA_ERROR_UNKNOWN,
+    CUresult(65_000),
+];
 
-/// The functions that `operation` calls, each with how often, without those that end what it made.
-fn calls_of(simulator: &Simulator, operation: impl FnOnce() -> Made) -> Vec<(Function, u64)> {
-    let before: Vec<_> = Function::all().map(|function| simulator.calls(function)).collect();
-    let made = operation();
-    let called = Function::all().zip(before).map(|(function, before)| (function, simulator.calls(function) - before));
-    let called = called.filter(|(_, calls)| *calls > 0).collect();
-    drop(made);
-    called
+/// A failed call that an operation makes sense of, by itself or as part of what it is told.
+struct Meaning {
+    function: Function,
+    /// Any code if there is none.
+    code: Option<CUresult>,
+    /// The only operation of which it is true; any if there is none.
+    operation: Option<&'static str>,
 }
 
-/// Lets one call of `function` fail during `operation`, and checks what comes of it.
-fn sweep_one(simulator: &Simulator, fixture: &mut Fixture, (name, operation): Operation, fault: (Function, u64)) {
-    let (function, call) = fault;
-    simulator.inject(Fault::on(function).call(call).returns(CODE));
-    let result = operation(fixture);
-    simulator.clear_faults();
-    match result {
-        // The operation has done what it is there for; that the context could not be left is reported, see `release`.
-        Ok(made) if function == Function::cuCtxPopCurrent_v2 => drop(made),
-        Ok(_) => panic!("{name}: call {call} of {function} failed, and nobody was told"),
-        Err(error) => {
-            assert_eq!((error.function(), error.code()), (Some(function), Some(CODE)), "{name}: {error}");
-            assert!(error.to_string().contains(function.name()), "{name}: {error}");
-        }
+const MEANINGS: &[Meaning] = &[
+    // The operation has done what it is there for; that the context could not be left is reported, see `release`.
+    Meaning { function: Function::cuCtxPopCurrent_v2, code: None, operation: None },
+    // There are no more parameters.
+    Meaning { function: Function::cuFuncGetParamInfo, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
+    Meaning {
+        function: Function::cuKernelGetParamInfo,
+        code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
+        operation: None,
+    },
+    // The driver does not know the attribute yet, so there is nothing to say.
+    Meaning {
+        function: Function::cuDeviceGetAttribute,
+        code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
+        operation: Some("Driver::topology"),
+    },
+    // An error of the stream's work, which says nothing of the memory that is freed.
+    Meaning {
+        function: Function::cuStreamSynchronize,
+        code: None,
+        operation: Some("Plain::allocate and Plain::deallocate"),
+    },
+    Meaning {
+        function: Function::cuStreamSynchronize,
+        code: None,
+        operation: Some("Managed::allocate and Managed::deallocate"),
+    },
+    Meaning {
+        function: Function::cuStreamSynchronize,
+        code: None,
+        operation: Some("Pinned::allocate and Pinned::deallocate"),
+    },
+];
+
+/// A call that fails: the `call`-th of `function`.
+#[derive(Clone, Copy, Debug)]
+struct Failing {
+    function: Function,
+    call: u64,
+    code: CUresult,
+}
+
+/// What an operation calls when nothing is made to fail.
+struct Calls {
+    /// Each function with how often it is called.
+    calls: Vec<(Function, u64)>,
+    /// The calls that fail all the same, since an operation asks for what may not be there.
+    failed: Vec<(Function, CUresult)>,
+}
+
+/// What one operation was put through.
+#[derive(Default)]
+struct Tally {
+    pairs: BTreeSet<(Function, u32)>,
+    runs: usize,
+    /// The operations for which something did not hold.
+    failed: Vec<&'static str>,
+}
+
+/// The driver of a sweep, with what failed on this thread.
+struct Sweep<'a> {
+    test: &'a TestDriver,
+    simulator: &'a Simulator,
+    /// A context that is not the fixture's.
+    other: CUcontext,
+    failed: &'a Mutex<Vec<(Function, CUresult)>>,
+}
+
+impl Meaning {
+    fn is_of(&self, operation: &str, failing: Failing) -> bool {
+        self.function == failing.function
+            && self.code.is_none_or(|code| code == failing.code)
+            && self.operation.is_none_or(|own| own == operation)
     }
 }
 
-/// How many handles are live once frees that were put on streams have run.
-fn settled(simulator: &Simulator, expected: u64) -> u64 {
-    for _ in 0..2000 {
-        if simulator.live_handles().total() == expected {
-            break;
-        }
-        std::thread::sleep(std::time::Duration::from_millis(1));
-    }
-    simulator.live_handles().total()
-}
-
-#[test]
-fn every_call_that_fails_is_reported_and_nothing_leaks() {
-    on_simulator(Config::new(), |test, simulator| {
-        let context = test.context();
-        let mut swept = 0;
-        with_each_stack(test, &context, |current, contexts| {
-            for (name, operation) in operations::all() {
-                let stack = ContextStack::push(test.driver(), contexts);
-                let mut fixture = Fixture::new(test);
-                let calls = calls_of(simulator, || {
-                    operation(&mut fixture).unwrap_or_else(|error| panic!("{name} with {current}: {error}"))
-                });
-                stack.assert_unchanged();
-                // What is dropped within the operation has no caller to tell: see `release`.
-                let told = |function| !is_end(name, function) && !names_errors(function);
-                for (function, count) in calls.into_iter().filter(|(function, _)| told(*function)) {
-                    for call in 1..=count {
-                        let live = simulator.live_handles();
-                        let mut fixture = Fixture::new(test);
-                        let stack = ContextStack::push(test.driver(), contexts);
-                        sweep_one(simulator, &mut fixture, (name, operation), (function, call));
-                        if function == Function::cuCtxPopCurrent_v2 {
-                            stack.clear();
-                        } else {
-                            stack.assert_unchanged();
-                        }
-                        operation(&mut fixture).map(drop).unwrap_or_else(|error| panic!("{name} again: {error}"));
-                        drop(fixture);
-                        let left = settled(simulator, live.total());
-                        assert_eq!(left, live.total(), "{name}, {function} failed: {}", simulator.live_handles());
-                        swept += 1;
-                    }
+impl Sweep<'_> {
+    /// Lets each call that `operation` makes fail with each code, with each stack of contexts.
+    fn run(&self, operation: Operation, tally: &mut Tally) {
+        for stack in 0..STACKS {
+            let mut fixture = Fixture::new(self.test);
+            let cold = self.calls_of(operation, &mut fixture, stack);
+            let warm = self.calls_of(operation, &mut fixture, stack);
+            for (function, count) in cold.calls.iter().copied().filter(|call| is_told(operation.0, call.0)) {
+                let again = warm.calls.iter().find(|call| call.0 == function).map_or(0, |call| call.1);
+                for (call, code) in failures(count) {
+                    let failing = Failing { function, call, code };
+                    self.leaving_nothing(failing, || {
+                        // Only the first use of what a fixture has makes such a call, and may leave something in it.
+                        let mut new = (call > again).then(|| Fixture::new(self.test));
+                        let fixture = new.as_mut().unwrap_or(&mut fixture);
+                        self.fail(operation, fixture, failing, (stack, &cold.failed));
+                    });
+                    tally.pairs.insert((function, code.0));
+                    tally.runs += 1;
                 }
+                operation.1(&mut fixture).map(drop).unwrap_or_else(|error| panic!("{} again: {error}", operation.0));
             }
-        });
-        assert!(swept > 200, "the sweep reached {swept} calls only");
-    });
+        }
+    }
+
+    /// Asserts that as much is live after `run` as before, once frees that it put on streams have run.
+    fn leaving_nothing(&self, failing: Failing, run: impl FnOnce()) {
+        let before = self.simulator.live_handles();
+        run();
+        let deadline = Instant::now() + Duration::from_secs(5);
+        while self.simulator.live_handles() != before && Instant::now() < deadline {
+            thread::yield_now();
+        }
+        assert_eq!(self.simulator.live_handles(), before, "{failing:?}");
+    }
+
+    /// The functions that `operation` calls, each with how often, without those that end what it made.
+    fn calls_of(&self, (name, operation): Operation, fixture: &mut Fixture, stack: usize) -> Calls {
+        let (current, contexts) = &stacks(fixture.context.as_raw(), self.other)[stack];
+        let stack = ContextStack::push(self.test.driver(), contexts);
+        take(self.failed);
+        let before: Vec<_> = Function::all().map(|function| self.simulator.calls(function)).collect();
+        let made = operation(fixture).unwrap_or_else(|error| panic!("{name} with {current}: {error}"));
+        let calls =
+            Function::all().zip(before).map(|(function, before)| (function, self.simulator.calls(function) - before));
+        let calls = calls.filter(|(_, calls)| *calls > 0).collect();
+        drop(made);
+        stack.assert_unchanged_by(name);
+        Calls { calls, failed: take(self.failed) }
+    }
+
+    /// Lets one call fail during `operation`, and checks what comes of it.
+    fn fail(
+        &self,
+        (name, operation): Operation,
+        fixture: &mut Fixture,
+        failing: Failing,
+        (stack, usual): (usize, &[(Function, CUresult)]),
+    ) {
+        let (current, contexts) = &stacks(fixture.context.as_raw(), self.other)[stack];
+        let stack = ContextStack::push(self.test.driver(), contexts);
+        take(self.failed);
+        self.simulator.inject(Fault::on(failing.function).call(failing.call).returns(failing.code));
+        let result = operation(fixture);
+        self.simulator.clear_faults();
+        let failed = take(self.failed).into_iter().filter(|call| !usual.contains(call)).collect::<Vec<_>>();
+        let subject = format!("{name} with {current}, {failing:?}");
+        assert_told(&subject, name, failing, result, &failed);
+        if failing.function == Function::cuCtxPopCurrent_v2 {
+            stack.clear();
+        } else {
+            stack.assert_unchanged_by(&subject);
+        }
+        let later = take(self.failed);
+        assert!(later.is_empty(), "{subject}: what was dropped made calls that failed: {later:?}");
+    }
 }
 
-/// Whether `function` ends a handle that `operation` only dropped.
-fn is_end(operation: &str, function: Function) -> bool {
+/// The error names what failed, and no other call failed: nothing was freed twice, and nothing was used that is not there.
+fn assert_told(subject: &str, name: &str, failing: Failing, result: Result<Made>, failed: &[(Function, CUresult)]) {
+    let Failing { function, code, .. } = failing;
+    if MEANINGS.iter().any(|meaning| meaning.is_of(name, failing)) {
+        return;
+    }
+    assert!(failed.contains(&(function, code)), "{subject}: the call did not take place");
+    let others: Vec<_> = failed.iter().filter(|call| **call != (function, code)).collect();
+    assert!(others.is_empty(), "{subject}: {others:?} failed as well");
+    let Err(error) = result else { panic!("{subject}: nobody was told") };
+    assert_eq!((error.function(), error.code()), (Some(function), Some(code)), "{subject}: {error}");
+    let text = error.to_string();
+    assert!(text.contains(function.name()) && text.contains(&code.0.to_string()), "{subject}: {error}");
+}
+
+/// Which calls of `count` to let fail, with which codes: all calls if they are few, or else the first two and the last.
+fn failures(count: u64) -> impl Iterator<Item = (u64, CUresult)> {
+    let calls = if count <= 4 { (1..=count).collect() } else { vec![1, 2, count] };
+    calls.into_iter().flat_map(|call| CODES.iter().map(move |code| (call, *code)))
+}
+
+/// Whether somebody is told that `function` failed during `operation`: not if it only gives an error its words, and not if it ends a
+/// handle that the operation drops, which is reported where drops are, see `release`.
+fn is_told(operation: &str, function: Function) -> bool {
     let ends = [
         Function::cuCtxDestroy_v2,
         Function::cuGreenCtxDestroy,
@@ -98,15 +227,83 @@ fn is_end(operation: &str, function: Function) -> bool {
         Function::cuDevicePrimaryCtxRelease_v2,
         Function::cuStreamDestroy_v2,
         Function::cuEventDestroy_v2,
+        Function::cuLinkDestroy,
         Function::cuMemFreeAsync,
         Function::cuMemFreeHost,
+        Function::cuMemUnmap,
+        Function::cuMemRelease,
+        Function::cuMemAddressFree,
+        Function::cuMemPoolDestroy,
+        Function::cuArrayDestroy,
+        Function::cuMipmappedArrayDestroy,
+        Function::cuTexObjectDestroy,
+        Function::cuSurfObjectDestroy,
+        Function::cuIpcCloseMemHandle,
+        Function::cuDestroyExternalMemory,
+        Function::cuDestroyExternalSemaphore,
         Function::cuLibraryUnload,
+        Function::cuLogsUnregisterCallback,
         Function::cuModuleUnload,
+        Function::cuProfilerStop,
     ];
-    ends.contains(&function) && !operation.ends_with("::close")
+    let reads_log = function == Function::cuLogsDumpToMemory && !operation.starts_with("LogReader");
+    let names = [Function::cuGetErrorName, Function::cuGetErrorString];
+    !reads_log && !names.contains(&function) && (!ends.contains(&function) || operation.ends_with("::close"))
 }
 
-/// Whether `function` only gives an error its words.
-fn names_errors(function: Function) -> bool {
-    [Function::cuGetErrorName, Function::cuGetErrorString].contains(&function)
+fn take(failed: &Mutex<Vec<(Function, CUresult)>>) -> Vec<(Function, CUresult)> {
+    std::mem::take(&mut *failed.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Runs `sweep` with the list of the calls that fail on this thread.
+fn watching<T>(sweep: impl FnOnce(&Mutex<Vec<(Function, CUresult)>>) -> T) -> T {
+    let failed = Arc::new(Mutex::new(Vec::new()));
+    let (list, own) = (Arc::clone(&failed), thread::current().id());
+    let words = [Function::cuGetErrorName, Function::cuGetErrorString];
+    let _guard = observe_calls(move |call: &Call<'_>| {
+        if call.code != CUresult::CUDA_SUCCESS && thread::current().id() == own && !words.contains(&call.function) {
+            list.lock().unwrap_or_else(PoisonError::into_inner).push((call.function, call.code));
+        }
+    });
+    sweep(&failed)
+}
+
+fn sweep(operation: Operation, tally: &mut Tally) {
+    on_simulator(Config::new(), |test, simulator| {
+        let other = CreatedContext::new(&test.device());
+        watching(|failed| Sweep { test, simulator, other: other.as_raw(), failed }.run(operation, tally));
+    });
+}
+
+#[test]
+fn every_call_that_fails_is_reported_and_nothing_leaks() {
+    if curium_tests::uses_cuda() {
+        return;
+    }
+    let (operations, next, started) = (operations::all(), AtomicUsize::new(0), Instant::now());
+    let tally = Mutex::new(Tally::default());
+    let worker = || {
+        while let Some(operation) = operations.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let mut own = Tally::default();
+            let swept = catch_unwind(AssertUnwindSafe(|| sweep(*operation, &mut own)));
+            let mut all = tally.lock().unwrap_or_else(PoisonError::into_inner);
+            all.runs += own.runs;
+            all.pairs.extend(own.pairs);
+            all.failed.extend(swept.err().map(|_| operation.0));
+        }
+    };
+    thread::scope(|scope| [(); 2].map(|()| scope.spawn(worker)).map(|thread| thread.join().expect("the sweep passes")));
+    let Tally { pairs, runs, failed } = tally.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let functions = pairs.iter().map(|pair| pair.0).collect::<BTreeSet<_>>().len();
+    // Past the harness, which keeps what a test prints unless it fails.
+    let line = format!(
+        "fault sweep: {} pairs of a function and an error ({functions} functions, {} errors) in {runs} runs of {} operations, {:.1} s\n",
+        pairs.len(),
+        CODES.len(),
+        operations.len(),
+        started.elapsed().as_secs_f64(),
+    );
+    std::io::stderr().write_all(line.as_bytes()).expect("the standard error takes a line");
+    assert!(failed.is_empty(), "the sweep failed for {failed:?}; the reasons stand above");
+    assert!(pairs.len() > 1_000 && runs > 5_000, "{line}");
 }

@@ -1,15 +1,19 @@
 //! What holds on every driver, one file per object: run on the simulator, and with `CURIUM_TEST_DRIVER=cuda` on this machine's.
 
 mod attribute;
+mod caching;
 mod context;
 mod context_operations;
 mod context_stack;
 mod copy;
+mod coverage;
 mod created_context;
 mod device;
 mod device_buffer;
 mod device_lookup;
 mod device_slice;
+#[cfg(not(miri))]
+mod device_vec;
 mod driver;
 mod error;
 mod event;
@@ -24,6 +28,8 @@ mod hook;
 mod host_function;
 mod host_memory;
 mod image;
+#[cfg(not(miri))]
+mod ipc_memory;
 mod jit;
 mod kernel;
 mod kernel_attribute;
@@ -33,6 +39,9 @@ mod launch_attribute;
 mod library;
 mod limit;
 mod linker;
+mod log;
+#[cfg(not(miri))]
+mod memory_pool;
 mod module;
 mod neutrality;
 mod notification;
@@ -41,8 +50,13 @@ mod operations;
 mod peer;
 mod pinned_buffer;
 mod primary_context;
+mod profiler;
+mod reclaiming;
 mod release;
 mod resource;
+mod resource_adaptor;
+mod resource_table;
+mod snapshot;
 mod staging;
 mod sticky;
 mod stream;
@@ -50,4 +64,7 @@ mod stream_attribute;
 mod stream_foreign;
 mod stream_memory_operation;
 mod stream_pool;
+mod tensor_map;
 mod trace;
+#[cfg(not(miri))]
+mod virtual_memory;

@@ -3,20 +3,33 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use curium_driver::{Context, Result};
+#[cfg(not(miri))]
+use curium_sim::Config;
 use curium_sys::CUcontext;
+#[cfg(not(miri))]
+use curium_tests::on_incomplete_simulator;
 use curium_tests::{ContextStack, CreatedContext, TestDriver, on_driver};
 
 use crate::operations::{self, Fixture};
 
-/// Calls `check` with each stack of contexts that a caller may have: none, the operation's own, another, and several.
-pub(crate) fn with_each_stack(test: &TestDriver, own: &Context, mut check: impl FnMut(&str, &[CUcontext])) {
+/// How many stacks of contexts a caller may have that make a difference.
+pub(crate) const STACKS: usize = 5;
+
+/// Each of those stacks, with words for it: `own` is the context of what is called.
+pub(crate) fn stacks(own: CUcontext, other: CUcontext) -> [(&'static str, Vec<CUcontext>); STACKS] {
+    [
+        ("no context", vec![]),
+        ("the same context", vec![own]),
+        ("another context", vec![other]),
+        ("another above the same", vec![own, other]),
+        ("the same above another", vec![other, own]),
+    ]
+}
+
+/// Calls `check` with each stack of contexts that a caller may have.
+fn with_each_stack(test: &TestDriver, own: &Context, mut check: impl FnMut(&str, &[CUcontext])) {
     let other = CreatedContext::new(&test.device());
-    let (own, other) = (own.as_raw(), other.as_raw());
-    check("no context", &[]);
-    check("the same context", &[own]);
-    check("another context", &[other]);
-    check("another above the same", &[own, other]);
-    check("the same above another", &[other, own]);
+    stacks(own.as_raw(), other.as_raw()).iter().for_each(|(current, contexts)| check(current, contexts));
 }
 
 #[test]
@@ -28,13 +41,28 @@ fn operations_leave_the_context_stack_as_it_was() {
             for (name, operation) in operations::all() {
                 let stack = ContextStack::push(test.driver(), contexts);
                 let made = operation(&mut fixture).unwrap_or_else(|error| panic!("{name} with {current}: {error}"));
-                stack.assert_unchanged();
+                stack.assert_unchanged_by(name);
                 let stack = ContextStack::push(test.driver(), contexts);
                 drop(made);
-                stack.assert_unchanged();
+                stack.assert_unchanged_by(name);
             }
         });
     });
+}
+
+#[test]
+#[cfg(not(miri))]
+fn operations_that_may_fail_leave_the_context_stack_as_it_was() {
+    for (index, (name, operation)) in operations::solitary().into_iter().flat_map(|it| [it; STACKS]).enumerate() {
+        on_incomplete_simulator(Config::new().with_devices(2), |test| {
+            let other = CreatedContext::new(&test.device());
+            let mut fixture = Fixture::new(test);
+            let (current, contexts) = &stacks(fixture.context.as_raw(), other.as_raw())[index % STACKS];
+            let stack = ContextStack::push(test.driver(), contexts);
+            drop(operation(&mut fixture));
+            stack.assert_unchanged_by(&format!("{name} with {current}"));
+        });
+    }
 }
 
 #[test]

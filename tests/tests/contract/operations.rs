@@ -1,6 +1,18 @@
 //! Every public operation of the driver and the memory layer that calls the driver, by name, for tests that hold for all of them.
 
+mod hazards;
+#[cfg(not(miri))]
+mod kernels;
+#[cfg(not(miri))]
+mod loading;
+#[cfg(not(miri))]
+mod pools;
+mod resources;
+#[cfg(not(miri))]
+mod solitary;
 mod streams;
+#[cfg(not(miri))]
+mod virtual_memory;
 
 use std::any::Any;
 
@@ -77,6 +89,15 @@ impl Fixture {
 
 /// The operations that need no code.
 pub(crate) const OPERATIONS: &[Operation] = &[
+    ("Driver::from_api", |fixture| {
+        // SAFETY: the table is that of the fixture's driver, which outlives what is made from it here.
+        made(unsafe { Driver::from_api(fixture.driver.api().clone()) }?)
+    }),
+    ("Driver::from_api_with_owner", |fixture| {
+        let owner = fixture.driver.clone();
+        // SAFETY: `owner` keeps the table's functions callable as long as it did.
+        made(unsafe { Driver::from_api_with_owner(fixture.driver.api().clone(), owner) }?)
+    }),
     ("Driver::device_count", |fixture| made(fixture.driver.device_count()?)),
     ("Driver::device", |fixture| made(fixture.driver.device(0)?)),
     ("Driver::devices", |fixture| made(fixture.driver.devices()?)),
@@ -90,6 +111,12 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     ("Context::stream", |fixture| made(fixture.context.stream()?)),
     ("Context::synchronize", |fixture| made(fixture.context.synchronize()?)),
     ("Context::memory_info", |fixture| made(fixture.context.memory_info()?)),
+    ("Context::profile", |fixture| made(fixture.context.profile()?)),
+    ("Profiling::close", |fixture| fixture.context.profile()?.close().map_err(|(_, error)| error).map(boxed)),
+    ("Driver::log_reader", |fixture| made(fixture.driver.log_reader()?)),
+    ("LogReader::read", |fixture| made(fixture.driver.log_from_start().read()?)),
+    ("Driver::on_log", |fixture| made(fixture.driver.on_log(|_, _| {})?)),
+    ("LogListener::close", |fixture| fixture.driver.on_log(|_, _| {})?.close().map_err(|(_, error)| error).map(boxed)),
     ("Context::close", |fixture| fixture.device.primary_context()?.close().map_err(|(_, error)| error).map(boxed)),
     ("Stream::new", |fixture| made(Stream::new(&fixture.context, StreamOptions::new())?)),
     ("Stream::synchronize", |fixture| made(fixture.stream.synchronize()?)),
@@ -112,7 +139,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     ("DeviceBuffer::copy_to_slice", |fixture| made(fixture.buffer.copy_to_slice(&mut [0; LEN])?)),
     ("DeviceBuffer::to_vec", |fixture| made(fixture.buffer.to_vec()?)),
     ("DeviceBuffer::copy_from_buffer", |fixture| made(fixture.target.copy_from_buffer(&fixture.buffer)?)),
-    ("Argument::bind", |fixture| made(stream_work::copy(&fixture.stream, &mut fixture.target, &fixture.buffer)?)),
+    ("DeviceBuffer::bind", |fixture| made(stream_work::copy(&fixture.stream, &mut fixture.target, &fixture.buffer)?)),
     ("DeviceBuffer::close", |fixture| {
         let buffer = DeviceBuffer::<u32>::zeroed(&fixture.stream, LEN)?;
         buffer.close().map_err(|(_, error)| error).map(boxed)
@@ -130,9 +157,28 @@ pub(crate) const OPERATIONS: &[Operation] = &[
 /// All operations.
 pub(crate) fn all() -> Vec<Operation> {
     #[cfg(not(miri))]
-    return [OPERATIONS, streams::OPERATIONS, context_operations::OPERATIONS, code::OPERATIONS].concat();
+    return [
+        &common()[..],
+        code::OPERATIONS,
+        kernels::OPERATIONS,
+        loading::OPERATIONS,
+        virtual_memory::OPERATIONS,
+        pools::OPERATIONS,
+    ]
+    .concat();
     #[cfg(miri)]
-    return [OPERATIONS, streams::OPERATIONS, context_operations::OPERATIONS].concat();
+    return common();
+}
+
+/// The operations that need a simulator of their own, and may fail.
+#[cfg(not(miri))]
+pub(crate) fn solitary() -> Vec<Operation> {
+    [solitary::OPERATIONS, kernels::SOLITARY, loading::SOLITARY].concat()
+}
+
+fn common() -> Vec<Operation> {
+    [OPERATIONS, streams::OPERATIONS, hazards::OPERATIONS, resources::OPERATIONS, context_operations::OPERATIONS]
+        .concat()
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the operations return it")]
@@ -156,17 +202,17 @@ mod code {
 
     use super::{Operation, boxed, made};
 
-    type Fill = (&'static mut [u32], u32, u32);
+    pub(super) type Fill = (&'static mut [u32], u32, u32);
 
     const VARIABLE: &str = ".version 7.8\n.target sm_75\n.address_size 64\n.visible .global .align 4 .u32 word = 3;\n";
 
     pub(crate) struct Code {
         pub(crate) library: Library,
-        module: Module,
-        fill: Kernel<Fill>,
-        variables: Library,
-        module_variables: Module,
-        word: Global<u32>,
+        pub(super) module: Module,
+        pub(super) fill: Kernel<Fill>,
+        pub(super) variables: Library,
+        pub(super) module_variables: Module,
+        pub(super) word: Global<u32>,
     }
 
     impl Code {

@@ -10,7 +10,7 @@ use super::allowed::{Allowed, Verdict};
 use super::difference::compare;
 use super::header::{Clang, Header};
 use super::surface::Surface;
-use super::{generate, matrix};
+use super::{compilers, generate, matrix};
 use crate::package::Pins;
 use crate::stale;
 use crate::version::Version;
@@ -55,6 +55,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         && let Err(error) = stale::check(&generate::render(&pins, &headers, &folder)?, REPAIR)
     {
         reasons.push(error.to_string());
+    }
+    if options.header.is_none() && options.generated.is_none() {
+        reasons.extend(compilers::check(&clang, &pins, &options.cuda, REPAIR)?);
     }
     if reasons.is_empty() {
         return Ok(());

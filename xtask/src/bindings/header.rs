@@ -1,14 +1,14 @@
-//! A `cuda.h` as bindgen reads it.
+//! A `cuda.h` and the headers beside it, as bindgen reads them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 use bindgen::{EnumVariation, Formatter, RustEdition, RustTarget};
 
 use super::surface::Surface;
 use crate::package::Pins;
 
-/// The declarations of one `cuda.h` in Rust.
+/// The declarations of one CUDA version's headers in Rust.
 pub(crate) struct Header {
     /// bindgen's output: types, constants, layout assertions and the functions.
     pub(crate) text: String,
@@ -36,7 +36,7 @@ impl Clang {
 }
 
 impl Header {
-    /// Parses the header at `path`.
+    /// Parses the headers beside the `cuda.h` at `path`.
     pub(crate) fn parse(clang: &Clang, path: &Path) -> Result<Self> {
         Self::read(declarations(clang, path)?).with_context(|| path.display().to_string())
     }
@@ -48,15 +48,33 @@ impl Header {
     }
 }
 
-/// The header at `path` in Rust, with every symbol that CUDA ever exported declared.
+/// The `cuda.h` at `path` and the driver's other headers beside it in Rust, with every symbol that CUDA ever exported declared.
 ///
-/// The result depends on the header alone: its few system headers are replaced by ours.
-pub(crate) fn declarations(_clang: &Clang, path: &Path) -> Result<String> {
+/// The result depends on these headers alone: those of the system, and of OpenGL, EGL and VDPAU, are replaced by ours.
+pub(crate) fn declarations(clang: &Clang, path: &Path) -> Result<String> {
+    ensure!(path.is_file(), "there is no such file");
+    let folder = path.parent().and_then(Path::to_str).context("the header's path is not UTF-8")?;
+    let all = ours().join("driver_api.h");
+    declared(clang, &all, vec![format!("-isystem{folder}")], "(cu|CU|CUDA)[A-Za-z_0-9]*")
+}
+
+/// The items of the header at `path` whose names match `items`, in Rust. The few headers of the system are replaced by ours.
+pub(crate) fn declarations_of(clang: &Clang, path: &Path, items: &str) -> Result<String> {
+    declared(clang, path, Vec::new(), items)
+}
+
+/// What is included by headers, in place of the system's.
+fn ours() -> PathBuf {
+    crate::root().join("xtask/include")
+}
+
+fn declared(_clang: &Clang, header: &Path, arguments: Vec<String>, items: &str) -> Result<String> {
     let bindings = bindgen::Builder::default()
-        .header(path.to_str().context("the header's path is not UTF-8")?)
+        .header(header.to_str().context("the header's path is not UTF-8")?)
         .clang_args(["-nostdinc", "-D__CUDA_API_VERSION_INTERNAL", "--target=x86_64-unknown-linux-gnu"])
-        .clang_arg(format!("-isystem{}", crate::root().join("xtask/include").display()))
-        .allowlist_item("(cu|CU|CUDA)[A-Za-z_0-9]*")
+        .clang_args(arguments)
+        .clang_arg(format!("-isystem{}", ours().display()))
+        .allowlist_item(items)
         .blocklist_function(".*_pt[ds][sz]")
         .default_enum_style(EnumVariation::NewType { is_bitfield: false, is_global: false })
         .prepend_enum_name(false)
@@ -70,6 +88,6 @@ pub(crate) fn declarations(_clang: &Clang, path: &Path) -> Result<String> {
         .disable_header_comment()
         .formatter(Formatter::None)
         .generate()
-        .with_context(|| path.display().to_string())?;
+        .with_context(|| header.display().to_string())?;
     Ok(bindings.to_string())
 }

@@ -1,4 +1,4 @@
-//! The CUDA version that introduced each function, derived from `cudaTypedefs.h`.
+//! The CUDA version that introduced each function, derived from `cudaTypedefs.h` and its kind.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -8,12 +8,20 @@ use anyhow::{Context as _, Result, ensure};
 /// ABI symbol to version, as in `("cuCtxCreate_v3", 11040)`.
 pub(crate) type Since = BTreeMap<String, u32>;
 
-/// Dates every one of `functions`.
+/// The headers that date functions.
+const TYPEDEFS: [&str; 5] =
+    ["cudaTypedefs.h", "cudaEGLTypedefs.h", "cudaGLTypedefs.h", "cudaProfilerTypedefs.h", "cudaVDPAUTypedefs.h"];
+
+/// Dates every one of `functions` by the headers in `folder`.
 ///
 /// `cudaTypedefs.h` names a function pointer type per *base* name and version (`PFN_cuCtxCreate_v11040`). The symbols of a
 /// base name in order of their suffix (`cuCtxCreate`, `_v2`, `_v3`, …) take the versions in ascending order.
-pub(crate) fn derive<'a>(typedefs: &Path, functions: impl Iterator<Item = &'a str>) -> Result<Since> {
-    let text = std::fs::read_to_string(typedefs).with_context(|| typedefs.display().to_string())?;
+pub(crate) fn derive<'a>(folder: &Path, functions: impl Iterator<Item = &'a str>) -> Result<Since> {
+    let texts = TYPEDEFS
+        .map(|name| folder.join(name))
+        .into_iter()
+        .map(|path| std::fs::read_to_string(&path).with_context(|| path.display().to_string()));
+    let text = texts.collect::<Result<String>>()?;
     let versions = versions(&text);
     let mut since = Since::new();
     for (base, symbols) in by_base(functions) {
@@ -22,7 +30,7 @@ pub(crate) fn derive<'a>(typedefs: &Path, functions: impl Iterator<Item = &'a st
         ensure!(
             dates.len() == symbols.len(),
             "{}: {base} has the versions {dates:?}, but its symbols are {names:?}",
-            typedefs.display()
+            folder.display()
         );
         since.extend(symbols.into_values().map(str::to_owned).zip(dates));
     }

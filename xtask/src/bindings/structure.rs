@@ -107,7 +107,7 @@ fn follow<'a>(mut ty: &'a Type, surface: &'a Surface) -> &'a Type {
 }
 
 /// The `T` of `Option<T>`.
-fn argument(path: &syn::TypePath) -> Option<&Type> {
+pub(super) fn argument(path: &syn::TypePath) -> Option<&Type> {
     let syn::PathArguments::AngleBracketed(arguments) = &path.path.segments.last()?.arguments else { return None };
     match arguments.args.first()? {
         syn::GenericArgument::Type(ty) => Some(ty),

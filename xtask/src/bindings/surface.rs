@@ -81,6 +81,9 @@ impl Surface {
         let mut since = BTreeMap::new();
         for name in ["types.rs", "removed.rs"] {
             let path = folder.join(name);
+            if name == "removed.rs" && !path.exists() {
+                continue;
+            }
             let text = std::fs::read_to_string(&path).with_context(|| path.display().to_string())?;
             let file = syn::parse_file(&text).with_context(|| path.display().to_string())?;
             let part = Self::read(&file)?;

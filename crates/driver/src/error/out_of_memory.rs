@@ -12,10 +12,14 @@ use crate::{Device, Driver, Error, MemoryInfo, Result, Stream, call};
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct OutOfMemoryError {
-    /// The call that failed.
-    pub call: CallError,
+    /// The call that failed; nothing if a resource refused by itself.
+    pub call: Option<CallError>,
+    /// The limit that a resource has set itself in bytes, if that is what was reached.
+    pub limit: Option<usize>,
     /// The bytes that were asked for.
     pub requested: usize,
+    /// The bytes that the resource with the limit had handed out.
+    pub used: Option<usize>,
     /// The bytes of the device that were free, outside of pools and caches.
     pub free: Option<usize>,
     /// All bytes of the device.
@@ -26,9 +30,51 @@ pub struct OutOfMemoryError {
     pub pool_reserved: Option<usize>,
     /// The longest row of bytes that the resource itself had free, of resources that hold free memory.
     pub largest_free: Option<usize>,
+    /// What was tried in vain to have more memory, in this order.
+    pub attempts: Vec<RecoveryAttempt>,
+}
+
+/// Something that was tried to have more memory.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct RecoveryAttempt {
+    /// What was done, such as `trimming`.
+    pub what: &'static str,
+    /// Why it could not be done, if so.
+    pub error: Option<Error>,
+}
+
+impl RecoveryAttempt {
+    /// An attempt, and its error if it failed itself.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn new(what: &'static str, error: Option<Error>) -> Self {
+        Self { what, error }
+    }
 }
 
 impl Error {
+    /// The error of a resource that has `used` bytes in use, or does not know, and will not give `requested` more for its own reasons: a
+    /// limit, or none that it tells.
+    #[doc(hidden)]
+    #[cold]
+    #[must_use]
+    pub fn refused_memory(requested: usize, limit: Option<usize>, used: Option<usize>) -> Self {
+        let error = OutOfMemoryError { limit, used, ..OutOfMemoryError::bare(requested) };
+        Self::OutOfMemory(Box::new(error))
+    }
+
+    /// Adds to an error that says that memory was short what was tried in vain.
+    #[doc(hidden)]
+    #[cold]
+    #[must_use]
+    pub fn with_recovery_attempts(mut self, attempts: Vec<RecoveryAttempt>) -> Self {
+        if let Self::OutOfMemory(error) = &mut self {
+            error.attempts.extend(attempts);
+        }
+        self
+    }
+
     /// Adds to an error that says that memory was short what was asked for on `stream`, and what there is. Other errors stay as they
     /// are.
     #[doc(hidden)]
@@ -56,13 +102,29 @@ impl OutOfMemoryError {
         let memory = relaxed(stream.driver(), || stream.context().memory_info()).ok();
         let pool = relaxed(stream.driver(), || PoolFigures::of(stream.device())).ok();
         Self {
-            call,
-            requested,
+            call: Some(call),
             free: memory.map(|MemoryInfo { free, .. }| free),
             total: memory.map(|MemoryInfo { total, .. }| total),
             pool_used: pool.as_ref().map(|pool| pool.used),
             pool_reserved: pool.as_ref().map(|pool| pool.reserved),
             largest_free,
+            ..Self::bare(requested)
+        }
+    }
+
+    /// Without any figure but one.
+    fn bare(requested: usize) -> Self {
+        Self {
+            call: None,
+            limit: None,
+            requested,
+            used: None,
+            free: None,
+            total: None,
+            pool_used: None,
+            pool_reserved: None,
+            largest_free: None,
+            attempts: Vec::new(),
         }
     }
 }
@@ -95,7 +157,16 @@ fn figure(driver: &Driver, pool: CUmemoryPool, attribute: CUmemPool_attribute) -
 
 impl fmt::Display for OutOfMemoryError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.call.fmt(formatter)?;
+        match &self.call {
+            Some(call) => call.fmt(formatter)?,
+            None => write!(formatter, "a resource refused {} bytes", self.requested)?,
+        }
+        if let Some(limit) = self.limit {
+            write!(formatter, "; its limit is {limit} bytes")?;
+        }
+        if let Some(used) = self.used {
+            write!(formatter, ", of which {used} are in use")?;
+        }
         if let (Some(free), Some(total)) = (self.free, self.total) {
             write!(formatter, "; {free} of {total} bytes of the device are free")?;
         }
@@ -104,6 +175,12 @@ impl fmt::Display for OutOfMemoryError {
         }
         if let Some(largest) = self.largest_free {
             write!(formatter, "; the longest free range of the resource has {largest} bytes")?;
+        }
+        for (index, attempt) in self.attempts.iter().enumerate() {
+            write!(formatter, "{}{}", if index == 0 { "; in vain: " } else { ", " }, attempt.what)?;
+            if let Some(error) = &attempt.error {
+                write!(formatter, " ({error})")?;
+            }
         }
         Ok(())
     }

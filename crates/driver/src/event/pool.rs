@@ -1,11 +1,10 @@
 //! Events that are used again.
 
 use std::fmt;
-use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::lock::Mutex;
+use crate::reuse::{Lent, Reusable, Shelf};
 use crate::{Context, Event, EventFlags, Result};
 
 /// Hands out events of one context and takes them back, so that none is created or destroyed on a hot path. Clones are cheap
@@ -27,21 +26,11 @@ use crate::{Context, Event, EventFlags, Result};
 /// ```
 #[derive(Clone)]
 pub struct EventPool {
-    shared: Arc<Shared>,
+    shelf: Arc<Shelf<Event>>,
 }
 
 /// An event of an [`EventPool`], which goes back there when it is dropped.
-pub struct PooledEvent {
-    event: ManuallyDrop<Event>,
-    pool: Arc<Shared>,
-}
-
-struct Shared {
-    context: Context,
-    flags: EventFlags,
-    capacity: usize,
-    idle: Mutex<Vec<Event>>,
-}
+pub struct PooledEvent(Lent<Event>);
 
 /// How many idle events a pool keeps unless told otherwise.
 const DEFAULT_CAPACITY: usize = 64;
@@ -56,8 +45,7 @@ impl EventPool {
     /// As [`EventPool::new`], keeping up to `capacity` idle events.
     #[must_use]
     pub fn with_capacity(context: &Context, flags: EventFlags, capacity: usize) -> Self {
-        let shared = Shared { context: context.clone(), flags, capacity, idle: Mutex::new(Vec::new()) };
-        Self { shared: Arc::new(shared) }
+        Self { shelf: Shelf::new(context, flags, capacity) }
     }
 
     /// An event of the pool; a new one is created if none is idle. It is to be recorded before it is waited for: what it marks until
@@ -69,28 +57,37 @@ impl EventPool {
     ///
     /// As for [`Event::new`].
     pub fn take(&self) -> Result<PooledEvent> {
-        let Shared { context, flags, idle, .. } = &*self.shared;
-        let event = idle.lock().pop();
-        let event = event.map_or_else(|| Event::new(context, *flags), Ok)?;
-        Ok(PooledEvent { event: ManuallyDrop::new(event), pool: Arc::clone(&self.shared) })
+        self.shelf.take().map(PooledEvent)
     }
 
     /// How many events are idle.
     #[must_use]
     pub fn idle(&self) -> usize {
-        self.shared.idle.lock().len()
+        self.shelf.len()
     }
 
     /// Destroys the events that are idle.
     pub fn trim(&self) {
-        let idle = std::mem::take(&mut *self.shared.idle.lock());
-        drop(idle);
+        self.shelf.trim();
     }
 
     /// The context of the events.
     #[must_use]
     pub fn context(&self) -> &Context {
-        &self.shared.context
+        &self.shelf.context
+    }
+}
+
+impl Reusable for Event {
+    type Options = EventFlags;
+
+    fn create(context: &Context, flags: EventFlags) -> Result<Self> {
+        Self::new(context, flags)
+    }
+
+    /// A future that still looks at the event must not see the next user's point.
+    fn is_unshared(&self) -> bool {
+        Arc::strong_count(&self.shared) == 1
     }
 }
 
@@ -98,33 +95,18 @@ impl Deref for PooledEvent {
     type Target = Event;
 
     fn deref(&self) -> &Event {
-        &self.event
+        &self.0
     }
 }
 
 impl fmt::Debug for EventPool {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "EventPool({} idle of at most {})", self.idle(), self.shared.capacity)
+        write!(formatter, "EventPool({} idle of at most {})", self.idle(), self.shelf.capacity)
     }
 }
 
 impl fmt::Debug for PooledEvent {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.event.fmt(formatter)
-    }
-}
-
-impl Drop for PooledEvent {
-    fn drop(&mut self) {
-        // SAFETY: this value is being dropped, so that nobody uses the field again.
-        let event = unsafe { ManuallyDrop::take(&mut self.event) };
-        let mut idle = self.pool.idle.lock();
-        // A future that still looks at the event must not see the next user's point.
-        if event.is_unshared() && idle.len() < self.pool.capacity {
-            idle.push(event);
-        } else {
-            drop(idle);
-            drop(event);
-        }
+        self.0.fmt(formatter)
     }
 }

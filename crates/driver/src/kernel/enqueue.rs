@@ -10,10 +10,9 @@ use crate::launch::{self, LaunchAttributes, LaunchConfig};
 use crate::{Result, Stream};
 
 impl Inner {
-    /// What is checked before every launch.
+    /// What is checked before every launch. One without threads is refused by the driver, and told from its error.
     #[inline]
-    pub(super) fn check(&self, stream: &Stream, config: LaunchConfig) -> Result<()> {
-        config.check()?;
+    pub(super) fn check(&self, stream: &Stream) -> Result<()> {
         self.driver.expect_same(stream.driver(), "Kernel::launch")
     }
 
@@ -21,24 +20,28 @@ impl Inner {
     ///
     /// `values` holds the address of a value for each parameter, and the kernel may run with them.
     #[inline]
-    pub(super) unsafe fn enqueue(&self, stream: &Stream, config: LaunchConfig, values: *mut *mut c_void) -> Result<()> {
+    pub(super) unsafe fn enqueue(
+        &self,
+        stream: &Stream,
+        config: &LaunchConfig,
+        values: *mut *mut c_void,
+    ) -> Result<()> {
         let LaunchConfig { grid, block, shared_bytes } = config;
-        let (kernel, stream_raw) = (self.raw.raw(), stream.as_raw());
         let extra = std::ptr::null_mut();
         // SAFETY: the kernel and the stream are live and belong to this driver; the caller vouches for `values`.
         let result = unsafe {
             call!(
                 stream.driver(),
                 cuLaunchKernel(
-                    kernel,
+                    self.raw.raw(),
                     grid.x,
                     grid.y,
                     grid.z,
                     block.x,
                     block.y,
                     block.z,
-                    shared_bytes,
-                    stream_raw,
+                    *shared_bytes,
+                    stream.as_raw(),
                     values,
                     extra
                 )
@@ -53,7 +56,7 @@ impl Inner {
     pub(super) unsafe fn enqueue_with(
         &self,
         stream: &Stream,
-        config: LaunchConfig,
+        config: &LaunchConfig,
         attributes: &LaunchAttributes<'_>,
         values: *mut *mut c_void,
     ) -> Result<()> {
@@ -73,7 +76,7 @@ impl Inner {
     pub(super) unsafe fn enqueue_config(
         &self,
         stream: &Stream,
-        config: LaunchConfig,
+        config: &LaunchConfig,
         raw_config: &CUlaunchConfig,
         values: *mut *mut c_void,
     ) -> Result<()> {
@@ -89,10 +92,10 @@ impl Inner {
     pub(super) unsafe fn enqueue_cooperative(
         &self,
         stream: &Stream,
-        config: LaunchConfig,
+        config: &LaunchConfig,
         values: *mut *mut c_void,
     ) -> Result<()> {
-        let LaunchConfig { grid, block, shared_bytes } = config;
+        let LaunchConfig { grid, block, shared_bytes } = *config;
         let (kernel, stream_raw) = (self.raw.raw(), stream.as_raw());
         // SAFETY: the kernel and the stream are live and belong to this driver; the caller vouches for `values`.
         let result = unsafe {

@@ -195,7 +195,7 @@ impl<S> Kernel<S> {
     ) -> Result<u32> {
         let kernel = self.as_raw();
         attributes.check(self.driver())?;
-        let config = attributes.launch_config(config, std::ptr::null_mut());
+        let config = attributes.launch_config(&config, std::ptr::null_mut());
         self.occupancy("Kernel::active_clusters", context, |driver, place| {
             // SAFETY: `place` is a valid place for the answer, `config` is live with its attributes, the kernel is live, and a context of
             // its driver is current.
@@ -219,7 +219,7 @@ impl<S> Kernel<S> {
     ) -> Result<u32> {
         let kernel = self.as_raw();
         attributes.check(self.driver())?;
-        let config = attributes.launch_config(config, std::ptr::null_mut());
+        let config = attributes.launch_config(&config, std::ptr::null_mut());
         self.occupancy("Kernel::max_cluster_size", context, |driver, place| {
             // SAFETY: `place` is a valid place for the answer, `config` is live with its attributes, the kernel is live, and a context of
             // its driver is current.

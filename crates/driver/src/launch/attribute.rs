@@ -227,14 +227,14 @@ impl<'a> LaunchAttributes<'a> {
     }
 
     /// A launch with these attributes, which it borrows and into which the driver may write.
-    pub(crate) fn launch_config_mut(&mut self, config: LaunchConfig, stream: CUstream) -> CUlaunchConfig {
+    pub(crate) fn launch_config_mut(&mut self, config: &LaunchConfig, stream: CUstream) -> CUlaunchConfig {
         let attrs = self.raw.as_mut_ptr();
         CUlaunchConfig { attrs, ..self.launch_config(config, stream) }
     }
 
     /// A launch with these attributes, which it borrows.
-    pub(crate) fn launch_config(&self, config: LaunchConfig, stream: CUstream) -> CUlaunchConfig {
-        let LaunchConfig { grid, block, shared_bytes } = config;
+    pub(crate) fn launch_config(&self, config: &LaunchConfig, stream: CUstream) -> CUlaunchConfig {
+        let LaunchConfig { grid, block, shared_bytes } = *config;
         CUlaunchConfig {
             gridDimX: grid.x,
             gridDimY: grid.y,

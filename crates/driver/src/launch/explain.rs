@@ -12,7 +12,10 @@ type Advice = Option<Cow<'static, str>>;
 
 /// Adds to the error of a launch what was asked for, and which limit it exceeds if it does.
 #[cold]
-pub(crate) fn explain(error: Error, kernel: &Inner, stream: &Stream, config: LaunchConfig) -> Error {
+pub(crate) fn explain(error: Error, kernel: &Inner, stream: &Stream, config: &LaunchConfig) -> Error {
+    if error.code() == Some(CUresult::CUDA_ERROR_INVALID_VALUE) && config.is_empty() {
+        return Error::argument("Kernel::launch", format!("a dimension is zero: {config}"));
+    }
     let device = stream.context().device();
     error.about(format!("kernel `{}`, {config}", kernel.name)).advised(|error| match error.code {
         CUresult::CUDA_ERROR_INVALID_VALUE => {
@@ -32,8 +35,8 @@ pub(crate) fn explain(error: Error, kernel: &Inner, stream: &Stream, config: Lau
 }
 
 /// The first limit of the device that `config` exceeds.
-fn exceeded_limit(device: &Device, config: LaunchConfig) -> Advice {
-    let LaunchConfig { grid, block, .. } = config;
+fn exceeded_limit(device: &Device, config: &LaunchConfig) -> Advice {
+    let LaunchConfig { grid, block, .. } = *config;
     let asked = [
         (block.total(), "threads in a block", CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_BLOCK),
         (block.x.into(), "threads of a block along x", CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCK_DIM_X),
@@ -50,7 +53,7 @@ fn exceeded_limit(device: &Device, config: LaunchConfig) -> Advice {
 }
 
 /// The limit of shared memory that `config` exceeds with what the kernel has by itself, and how to raise it.
-fn exceeded_shared_bytes(kernel: &Inner, device: &Device, config: LaunchConfig) -> Advice {
+fn exceeded_shared_bytes(kernel: &Inner, device: &Device, config: &LaunchConfig) -> Advice {
     let own = kernel.attribute(device, CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
     let own = own.ok().and_then(|own| u128::try_from(own).ok()).unwrap_or_default();
     let asked = own + u128::from(config.shared_bytes);
@@ -70,7 +73,7 @@ fn exceeded_shared_bytes(kernel: &Inner, device: &Device, config: LaunchConfig) 
 }
 
 /// The threads that a block of this kernel can have, if `config` has more.
-fn exceeded_threads(kernel: &Inner, device: &Device, config: LaunchConfig) -> Advice {
+fn exceeded_threads(kernel: &Inner, device: &Device, config: &LaunchConfig) -> Advice {
     let limit = kernel.attribute(device, CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK).ok()?;
     let (limit, asked) = (u128::try_from(limit).ok()?, config.block.total());
     (asked > limit).then(|| {

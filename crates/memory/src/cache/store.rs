@@ -87,6 +87,11 @@ impl Store {
         }
     }
 
+    /// Settles every owner.
+    pub(crate) fn settle_all(&mut self) {
+        self.owners().into_iter().for_each(|owner| self.settle(owner));
+    }
+
     /// Settles an owner and, if the heap holds memory of it that no mark covers, begins a new generation: whoever then sees the owner
     /// pass a point from now on may [promote](Store::promote) the generation that is returned.
     pub(crate) fn mark(&mut self, owner: Owner) -> Option<Generation> {
@@ -108,12 +113,26 @@ impl Store {
         self.lists.keys().copied().collect()
     }
 
-    /// Forgets an owner that frees nothing any more, if all that it freed is free for all.
-    pub(crate) fn forget(&mut self, owner: Owner) {
+    /// Forgets an owner that frees nothing any more, and says whether it did: not as long as anything is free for it alone.
+    pub(crate) fn forget(&mut self, owner: Owner) -> bool {
         let has_blocks = self.lists.get(&owner).is_some_and(|lists| lists.has_blocks);
-        if !has_blocks && !self.heap.has(owner) {
+        let is_done = !has_blocks && !self.heap.has(owner);
+        if is_done {
             self.lists.remove(&owner);
         }
+        is_done
+    }
+
+    /// Settles every owner, and begins a new generation of each: whoever then sees them all pass may promote those that are returned.
+    pub(crate) fn mark_all(&mut self) -> Vec<(Owner, Generation)> {
+        let owners = self.owners().into_iter();
+        owners
+            .filter_map(|owner| {
+                self.mark(owner);
+                let newest = self.lists.get(&owner)?.generation.0.checked_sub(1)?;
+                Some((owner, Generation(newest)))
+            })
+            .collect()
     }
 
     /// The free ranges, with the blocks in lists as ranges of their owners.

@@ -6,6 +6,25 @@ use curium_driver::{DevicePointer, Result, Stream};
 
 use super::Resource;
 
+/// Has an adaptor leave the upkeep to the resource in its field `inner`.
+macro_rules! upkeep_of_inner {
+    () => {
+        fn purge(&self) -> curium_driver::Result<()> {
+            self.inner.purge()
+        }
+
+        fn synchronize(&self, stream: &curium_driver::Stream) -> curium_driver::Result<()> {
+            self.inner.synchronize(stream)
+        }
+
+        fn trim(&self, stream: &curium_driver::Stream, keep: usize) -> curium_driver::Result<()> {
+            self.inner.trim(stream, keep)
+        }
+    };
+}
+
+pub(super) use upkeep_of_inner;
+
 /// Implements the trait for a pointer to a resource.
 macro_rules! forward {
     ($($pointer:ty),*) => {$(
@@ -26,6 +45,18 @@ macro_rules! forward {
             ) -> Result<()> {
                 // SAFETY: the caller's promises are those of the resource pointed to, where the memory came from.
                 unsafe { (**self).deallocate(stream, pointer, bytes, alignment) }
+            }
+
+            fn purge(&self) -> Result<()> {
+                (**self).purge()
+            }
+
+            fn synchronize(&self, stream: &Stream) -> Result<()> {
+                (**self).synchronize(stream)
+            }
+
+            fn trim(&self, stream: &Stream, keep: usize) -> Result<()> {
+                (**self).trim(stream, keep)
             }
         }
     )*};

@@ -1,7 +1,7 @@
 //! Memory of the device's current pool.
 
-use curium_driver::sys::CUdeviceptr;
-use curium_driver::{DevicePointer, Result, Stream, call};
+use curium_driver::sys::{CUdeviceptr, CUmemoryPool};
+use curium_driver::{DevicePointer, Result, Stream, call, relaxed};
 
 use super::request::DRIVER_ALIGNMENT;
 use super::{Request, Resource};
@@ -39,5 +39,17 @@ unsafe impl Resource for StreamOrdered {
     ) -> Result<()> {
         // SAFETY: the caller vouches that the memory is live and that the stream has waited for every use.
         unsafe { call!(stream.driver(), cuMemFreeAsync(pointer.as_raw(), stream.as_raw())) }
+    }
+
+    /// CUDA: `cuDeviceGetMemPool`, `cuMemPoolTrimTo`.
+    fn trim(&self, stream: &Stream, keep: usize) -> Result<()> {
+        let (driver, device) = (stream.driver(), stream.device().as_raw());
+        relaxed(driver, || {
+            let mut pool: CUmemoryPool = std::ptr::null_mut();
+            // SAFETY: `pool` is a valid place for the answer, and the device is one of this driver.
+            unsafe { call!(driver, cuDeviceGetMemPool(&raw mut pool, device)) }?;
+            // SAFETY: the device's current pool is live.
+            unsafe { call!(driver, cuMemPoolTrimTo(pool, keep)) }
+        })
     }
 }

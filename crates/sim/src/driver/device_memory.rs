@@ -46,7 +46,9 @@ impl Driver {
         let found = self.memory().find(address).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let state = self.lock();
         state.healthy(found.owner.device)?;
-        let may = |purpose: &Purpose| matches!(purpose, Purpose::Device | Purpose::Pool(_) | Purpose::Managed);
+        let may = |purpose: &Purpose| {
+            purpose.is_of_pool() || matches!(purpose, Purpose::Device | Purpose::Managed | Purpose::Foreign)
+        };
         self.memory().condemn(address, may)?;
         let state = self.wait_for_device(state, found.owner.device)?;
         state.healthy(found.owner.device)?;

@@ -131,16 +131,21 @@ impl Driver {
         if state.home(self.stream_context(state, stream)?) != context {
             return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
         }
-        let event = state.events.get_mut(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
-        event.records += 1;
-        event.time = None;
-        let record = event.records;
-        let stamp = Work::Device(Box::new(move |driver| driver.stamp(id, record)));
+        let stamp = self.stamping(state, id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         let ticket = self.queue_after(state, stream, extra, stamp);
         if let Some(event) = state.events.get_mut(id) {
             event.ticket = ticket;
         }
         Ok(())
+    }
+
+    /// The work that is one more record of an event.
+    pub(crate) fn stamping(&self, state: &mut State, id: Id<Event>) -> Option<Work> {
+        let event = state.events.get_mut(id)?;
+        event.records += 1;
+        event.time = None;
+        let record = event.records;
+        Some(Work::Device(Box::new(move |driver| driver.stamp(id, record))))
     }
 
     /// Lets later work of a stream wait for a record, if it is pending.

@@ -3,18 +3,20 @@
 use std::cell::Cell;
 use std::ffi::c_void;
 
-use curium_sys::{CUhostFn, CUresult, CUstream, CUstream_st, CUstreamCallback};
+use curium_sys::{CUhostFn, CUhostTaskSyncMode, CUresult, CUstream, CUstream_st, CUstreamCallback};
 
 use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 use crate::schedule::Work;
 
 /// A function of the host with its argument.
+#[derive(Clone)]
 pub(crate) struct HostFunction {
     callee: Callee,
     data: *mut c_void,
 }
 
+#[derive(Clone, Copy)]
 enum Callee {
     Function(unsafe extern "C" fn(*mut c_void)),
     Callback(unsafe extern "C" fn(CUstream, CUresult, *mut c_void), CUstream),
@@ -22,6 +24,8 @@ enum Callee {
 
 // SAFETY: whoever queues a host function lets the driver call it with its argument on another thread: that is its contract.
 unsafe impl Send for HostFunction {}
+// SAFETY: a shared host function can only be called, which whoever queued it permitted on any thread.
+unsafe impl Sync for HostFunction {}
 
 thread_local! {
     static RUNNING: Cell<bool> = const { Cell::new(false) };
@@ -40,6 +44,21 @@ pub(crate) fn run(code: impl FnOnce()) {
 }
 
 impl HostFunction {
+    /// A function that takes its argument alone.
+    pub(crate) fn new(function: CUhostFn, data: *mut c_void) -> Result<Self> {
+        let function = function.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        Ok(Self { callee: Callee::Function(function), data })
+    }
+
+    /// The function, if it is no callback of a stream, and the argument.
+    pub(crate) fn as_raw(&self) -> (CUhostFn, *mut c_void) {
+        let function: CUhostFn = match self.callee {
+            Callee::Function(function) => Some(function),
+            Callee::Callback(..) => None,
+        };
+        (function, self.data)
+    }
+
     pub(crate) fn call(&self) {
         run(|| match self.callee {
             // SAFETY: whoever queued the function vouched that it can be called with this argument.
@@ -58,8 +77,21 @@ impl Driver {
         function: CUhostFn,
         data: Pointer<c_void>,
     ) -> Result {
-        let function = function.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        self.queue_host_function(stream, HostFunction { callee: Callee::Function(function), data: data.as_ptr() })
+        self.queue_host_function(stream, HostFunction::new(function, data.as_ptr())?)
+    }
+
+    /// The workers wait as they do in any case: the mode is a matter of latency alone.
+    pub(crate) fn cuLaunchHostFunc_v2(
+        &self,
+        stream: Pointer<CUstream_st>,
+        function: CUhostFn,
+        data: Pointer<c_void>,
+        mode: u32,
+    ) -> Result {
+        if mode > CUhostTaskSyncMode::CU_HOST_TASK_SPINWAIT.0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        self.cuLaunchHostFunc(stream, function, data)
     }
 
     pub(crate) fn cuStreamAddCallback(

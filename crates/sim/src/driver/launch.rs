@@ -1,7 +1,7 @@
 //! Launches of kernels.
 
 mod attribute;
-mod parameters;
+pub(crate) mod parameters;
 mod run;
 
 use std::ffi::c_void;
@@ -17,7 +17,7 @@ use crate::handle::Id;
 use crate::schedule::Work;
 
 /// A launch with everything that it needs when its turn comes.
-struct Launch {
+pub(crate) struct Launch {
     subject: Subject,
     shape: Shape,
     parameters: Box<[u8]>,
@@ -27,12 +27,12 @@ struct Launch {
 
 /// How a kernel is launched.
 #[derive(Clone, Copy, Debug)]
-struct Shape {
-    grid: [u32; 3],
-    block: [u32; 3],
-    dynamic_shared: u32,
+pub(crate) struct Shape {
+    pub(crate) grid: [u32; 3],
+    pub(crate) block: [u32; 3],
+    pub(crate) dynamic_shared: u32,
     /// Whether all blocks must run at once.
-    is_cooperative: bool,
+    pub(crate) is_cooperative: bool,
 }
 
 #[expect(non_snake_case, reason = "these are C's names")]
@@ -113,13 +113,25 @@ impl Driver {
         }
         let stream = self.stream(&mut state, stream)?;
         let context = state.home(self.stream_context(&state, stream)?);
-        let (subject, globals) = self.subject_in(&mut state, function, context)?;
+        let launch = self.prepare(&mut state, function, context, shape, arguments)?;
+        self.queue(&mut state, stream, Work::Device(Box::new(move |driver| launch.run(driver))));
+        Ok(())
+    }
+
+    /// Checks a launch and copies its parameters.
+    pub(crate) fn prepare(
+        &self,
+        state: &mut State,
+        function: Pointer<CUfunc_st>,
+        context: Id<Context>,
+        shape: Shape,
+        arguments: Arguments,
+    ) -> Result<Launch> {
+        let (subject, globals) = self.subject_in(state, function, context)?;
         self.check_shape(&subject, &shape)?;
         let parameters = arguments.collect(subject.kernel()?)?;
         let device = state.usable(context)?.device;
-        let launch = Launch { subject, shape, parameters, globals, device };
-        self.queue(&mut state, stream, Work::Device(Box::new(move |driver| launch.run(driver))));
-        Ok(())
+        Ok(Launch { subject, shape, parameters, globals, device })
     }
 
     /// The kernel behind a handle with the addresses of its variables in a context.
@@ -179,6 +191,17 @@ impl Driver {
         }
         let is_simulated = shape.blocks() <= run::MOST_COOPERATIVE_BLOCKS;
         if is_simulated { Ok(()) } else { Err(CUresult::CUDA_ERROR_NOT_SUPPORTED) }
+    }
+}
+
+impl Launch {
+    pub(crate) fn shape(&self) -> &Shape {
+        &self.shape
+    }
+
+    /// Where the value of each parameter lies, for as long as this launch exists.
+    pub(crate) fn values(&self) -> Result<impl Iterator<Item = *const u8>> {
+        Ok(self.subject.kernel()?.params.iter().map(|parameter| self.parameters[parameter.offset..].as_ptr()))
     }
 }
 

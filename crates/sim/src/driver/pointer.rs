@@ -6,7 +6,8 @@ use curium_sys::{CUcontext, CUdeviceptr, CUmemoryPool, CUmemorytype, CUpointer_a
 
 use crate::argument::{Pointer, elements};
 use crate::driver::{Driver, Result};
-use crate::memory::{Allocation, Purpose};
+use crate::handle::Id;
+use crate::memory::{Allocation, Purpose, Records};
 
 #[expect(non_snake_case, reason = "these are C's names")]
 impl Driver {
@@ -65,7 +66,9 @@ fn put(
     use CUpointer_attribute as Attribute;
 
     let is_on_host = found.is_some_and(|found| found.purpose.is_on_host());
-    let is_managed = found.is_some_and(|found| matches!(found.purpose, Purpose::Managed | Purpose::ManagedVariable));
+    let is_managed = found.is_some_and(|found| {
+        matches!(found.purpose, Purpose::Managed | Purpose::ManagedVariable | Purpose::ManagedPool(_))
+    });
     match attribute {
         Attribute::CU_POINTER_ATTRIBUTE_CONTEXT => {
             let context: CUcontext = found.map_or(std::ptr::null_mut(), |found| found.owner.context.as_raw());
@@ -103,14 +106,13 @@ fn put_as<T>(value: Pointer<c_void>, of: T) -> Result {
 fn memory_type(found: Option<&Allocation>) -> u32 {
     match found.map(|found| found.purpose) {
         None => 0,
-        Some(Purpose::Pinned { .. } | Purpose::Registered { .. }) => CUmemorytype::CU_MEMORYTYPE_HOST.0,
+        Some(Purpose::Pinned { .. } | Purpose::Registered { .. } | Purpose::HostPool(_)) => {
+            CUmemorytype::CU_MEMORYTYPE_HOST.0
+        }
         Some(_) => CUmemorytype::CU_MEMORYTYPE_DEVICE.0,
     }
 }
 
 fn pool_of(found: Option<&Allocation>) -> CUmemoryPool {
-    match found.map(|found| found.purpose) {
-        Some(Purpose::Pool(pool)) => pool.as_raw(),
-        _ => std::ptr::null_mut(),
-    }
+    found.and_then(Records::pool_of).map_or(std::ptr::null_mut(), Id::as_raw)
 }

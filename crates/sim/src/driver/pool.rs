@@ -1,16 +1,20 @@
 //! Memory pools, and allocation in stream order.
 
+mod location;
+mod sharing;
+
 use std::ffi::c_void;
 
 use curium_sys::{
-    CUdevice, CUdeviceptr, CUmemAllocationType, CUmemLocationType, CUmemPool_attribute, CUmemPoolHandle_st,
-    CUmemPoolProps, CUmemoryPool, CUresult, CUstream_st,
+    CUdevice, CUdeviceptr, CUmemAllocationHandleType, CUmemAllocationType, CUmemLocation, CUmemLocationType,
+    CUmemPool_attribute, CUmemPoolHandle_st, CUmemPoolProps, CUmemoryPool, CUresult, CUstream_st, CudaVersion,
 };
 
 use crate::argument::{ConstPointer, Pointer};
+use crate::driver::virtual_memory::raw_location;
 use crate::driver::{Driver, Result, State, Stream};
 use crate::handle::Id;
-use crate::memory::{Owner, Pool, Purpose};
+use crate::memory::{Location, Owner, Pool, Purpose};
 use crate::schedule::Work;
 
 #[expect(non_snake_case, reason = "these are C's names")]
@@ -47,7 +51,8 @@ impl Driver {
         if address == 0 {
             return Ok(());
         }
-        self.memory().condemn(address, |purpose| matches!(purpose, Purpose::Device | Purpose::Pool(_)))?;
+        let may = |purpose: &Purpose| purpose.is_of_pool() || matches!(purpose, Purpose::Device | Purpose::Foreign);
+        self.memory().condemn(address, may)?;
         let free = move |driver: &Self| {
             driver.memory().free(address);
             Ok(())
@@ -69,12 +74,7 @@ impl Driver {
     pub(crate) fn cuDeviceSetMemPool(&self, device: CUdevice, pool: Pointer<CUmemPoolHandle_st>) -> Result {
         let device = self.device(device)?;
         let id = self.pool(pool)?;
-        let mut records = self.memory().write();
-        if records.pools.get(id).is_none_or(|pool| pool.device != device) {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
-        records.current_pools[device] = id;
-        Ok(())
+        self.memory().set_current_pool(Some(Location::Device(device)), false, id)
     }
 
     pub(crate) fn cuMemPoolCreate(
@@ -84,16 +84,16 @@ impl Driver {
     ) -> Result {
         let place = pool.required()?;
         let properties = properties.read()?;
-        let is_on_device = properties.location.type_ == CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
-        if properties.allocType != CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED || !is_on_device {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
-        // SAFETY: the union's first member is a number, for which any bytes are valid.
-        let device = self.device(unsafe { properties.location.__bindgen_anon_1.id })?;
-        if properties.handleTypes.0 != 0 {
+        let (location, is_managed) = self.pool_place(&properties.location, properties.allocType)?;
+        let known = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR.0;
+        if properties.handleTypes.0 & !known != 0 {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
-        let pool = Pool::new(device, false, properties.maxSize as u64);
+        let pool = Pool {
+            handle_types: properties.handleTypes.0,
+            max_size: properties.maxSize as u64,
+            ..Pool::at(location, is_managed)
+        };
         place.write(self.memory().write().pools.insert(pool).as_raw())
     }
 
@@ -101,7 +101,7 @@ impl Driver {
     pub(crate) fn cuMemPoolDestroy(&self, pool: Pointer<CUmemPoolHandle_st>) -> Result {
         let id = self.pool(pool)?;
         let mut records = self.memory().write();
-        if records.default_pools.contains(&id) {
+        if records.pools.get(id).is_none_or(|pool| pool.is_default) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         records.retire_pool(id);
@@ -130,12 +130,17 @@ impl Driver {
             // SAFETY: for these attributes the caller passes a place for an `int`.
             return unsafe { value.cast::<i32>() }.write(pool.reuse[flag]);
         }
+        if let Some(property) = self.pool_property(pool, attribute) {
+            // SAFETY: for these attributes the caller passes a place for an `int` or an enumerator.
+            return unsafe { value.cast::<u32>() }.write(property);
+        }
         let number = match attribute {
             CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => pool.threshold,
             CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT => pool.reserved,
             CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH => pool.reserved_high,
             CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT => pool.used,
             CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH => pool.used_high,
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_MAX_POOL_SIZE if self.tells_properties() => pool.max_size,
             _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         };
         // SAFETY: for these attributes the caller passes a place for a `cuuint64_t`.
@@ -172,7 +177,7 @@ impl Driver {
 }
 
 impl Driver {
-    fn pool(&self, raw: Pointer<CUmemPoolHandle_st>) -> Result<Id<Pool>> {
+    pub(super) fn pool(&self, raw: Pointer<CUmemPoolHandle_st>) -> Result<Id<Pool>> {
         let id = Id::from(raw);
         let is_live = self.memory().read().pools.get(id).is_some_and(|pool| !pool.is_retired);
         if is_live { Ok(id) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
@@ -184,13 +189,54 @@ impl Driver {
         Ok(Owner { context, device: state.usable(context)?.device })
     }
 
+    /// Whether the driver knows the attributes that say what a pool was made with: those came with CUDA 13.1.
+    fn tells_properties(&self) -> bool {
+        self.config().driver_version >= CudaVersion::new(13, 1)
+    }
+
+    /// What a pool was made with, of attributes that are 32 bits wide.
+    fn pool_property(&self, pool: &Pool, attribute: CUmemPool_attribute) -> Option<u32> {
+        if !self.tells_properties() {
+            return None;
+        }
+        let location = pool.location.map(raw_location);
+        match attribute {
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_ALLOCATION_TYPE => Some(1 + u32::from(pool.is_managed)),
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_EXPORT_HANDLE_TYPES => Some(pool.handle_types),
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_LOCATION_TYPE => Some(location.map_or(0, |raw| raw.type_.0)),
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_LOCATION_ID => {
+                // SAFETY: the union's first member is a number, which `raw_location` has written.
+                Some(location.map_or(0, |raw| unsafe { raw.__bindgen_anon_1.id }).cast_unsigned())
+            }
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_HW_DECOMPRESS_ENABLED => Some(0),
+            _ => None,
+        }
+    }
+
+    /// Where the memory of a pool is, and whether it is managed; managed memory can be nowhere in particular.
+    pub(super) fn pool_place(
+        &self,
+        location: &CUmemLocation,
+        kind: CUmemAllocationType,
+    ) -> Result<(Option<Location>, bool)> {
+        let is_managed = match kind {
+            CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED => false,
+            CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED => true,
+            _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        };
+        if is_managed && location.type_ == CUmemLocationType::CU_MEM_LOCATION_TYPE_NONE {
+            return Ok((None, true));
+        }
+        Ok((Some(self.location(location)?), is_managed))
+    }
+
     /// The memory is there at once; its use in stream order is up to the caller.
     fn allocate_from(&self, pool: Id<Pool>, address: Pointer<CUdeviceptr>, size: usize, owner: Owner) -> Result {
         let place = address.required()?;
         if size == 0 {
             return place.write(0);
         }
-        place.write(self.memory().allocate_on_device(size as u64, owner, Purpose::Pool(pool))?)
+        place.write(self.memory().allocate_in_pool(pool, size as u64, owner)?)
     }
 }
 

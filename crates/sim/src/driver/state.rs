@@ -6,7 +6,10 @@ use curium_sys::CUresult;
 
 use crate::config::Config;
 use crate::driver::stream::Class;
-use crate::driver::{Context, Descriptor, Event, Function, Kernel, Library, Link, Listener, Module, Result, Stream};
+use crate::driver::{
+    Context, Descriptor, Event, Executable, Function, Graph, HostFunction, Kernel, Library, Link, Listener, Module,
+    Node, Result, Stream, UserObject,
+};
 use crate::exec::Fault;
 use crate::handle::{Fate, Id, Table};
 use crate::live::LiveHandles;
@@ -25,6 +28,12 @@ pub(crate) struct State {
     pub(crate) libraries: Table<Library>,
     pub(crate) kernels: Table<Kernel>,
     pub(crate) links: Table<Link>,
+    pub(crate) graphs: Table<Graph>,
+    pub(crate) nodes: Table<Node>,
+    pub(crate) executables: Table<Executable>,
+    pub(crate) objects: Table<UserObject>,
+    /// Of user objects that nothing refers to any more.
+    pub(crate) destructors: Vec<HostFunction>,
     pub(crate) schedule: Schedule,
     pub(crate) workers_started: bool,
     /// What stopped kernels, oldest first.
@@ -58,6 +67,11 @@ impl State {
             libraries: Table::new(),
             kernels: Table::new(),
             links: Table::new(),
+            graphs: Table::new(),
+            nodes: Table::new(),
+            executables: Table::new(),
+            objects: Table::new(),
+            destructors: Vec::new(),
             schedule: Schedule::new(config.seed, config.workers),
             workers_started: false,
             kernel_faults: Vec::new(),
@@ -155,6 +169,9 @@ impl State {
         live.modules = self.modules.iter().filter(|(_, module)| module.library.is_none()).count() as u64;
         live.libraries = self.libraries.iter().count() as u64;
         live.links = self.links.iter().count() as u64;
+        live.graphs = self.graphs.iter().filter(|(_, graph)| graph.is_owned()).count() as u64;
+        live.executables = self.executables.iter().count() as u64;
+        live.user_objects = self.objects.iter().count() as u64;
     }
 
     /// The per-thread default stream of a thread in a context, made when it is first used.

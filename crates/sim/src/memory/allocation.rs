@@ -35,6 +35,12 @@ pub(crate) enum Purpose {
     Device,
     /// Device memory that was allocated in stream order.
     Pool(Id<Pool>),
+    /// Memory of the host that was allocated in stream order.
+    HostPool(Id<Pool>),
+    /// Managed memory that was allocated in stream order.
+    ManagedPool(Id<Pool>),
+    /// Memory of another process.
+    Foreign,
     /// A variable of a module.
     Module,
     /// A variable of a module that the host shares.
@@ -52,9 +58,14 @@ pub(crate) enum Purpose {
 }
 
 impl Purpose {
+    /// Whether the memory was allocated in stream order.
+    pub(crate) fn is_of_pool(self) -> bool {
+        matches!(self, Self::Pool(_) | Self::HostPool(_) | Self::ManagedPool(_))
+    }
+
     /// Whether host code can read the memory at its address.
     pub(crate) fn is_on_host(self) -> bool {
-        !matches!(self, Self::Device | Self::Pool(_) | Self::Module | Self::Mapped(_))
+        !matches!(self, Self::Device | Self::Pool(_) | Self::Module | Self::Mapped(_) | Self::Foreign)
     }
 }
 

@@ -5,8 +5,8 @@ use std::io;
 use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
-use crate::memory::HostPtr;
-use crate::memory::mapping::{Mapping, file_in_memory};
+use crate::memory::mapping::{Mapping, file_in_memory, file_of_process};
+use crate::memory::{HostPtr, Place};
 
 /// The bytes of a piece of physical memory.
 pub(crate) struct Backing {
@@ -24,7 +24,7 @@ pub(crate) struct Label {
 }
 
 /// How many numbers a label has for the driver.
-pub(crate) const LABEL_WORDS: usize = 4;
+pub(crate) const LABEL_WORDS: usize = 8;
 
 const MAGIC: u64 = u64::from_le_bytes(*b"curiumsm");
 const LABEL_BYTES: u64 = 8 * (2 + LABEL_WORDS as u64);
@@ -125,3 +125,39 @@ impl Reservation {
         self.0.hide(address, size)
     }
 }
+
+/// Memory that belongs to another process.
+pub(crate) struct ForeignMemory {
+    bytes: Mapping,
+    addresses: Mapping,
+    /// Where in its first page it begins.
+    skew: u64,
+    place: Place,
+    /// How often it was opened.
+    pub(crate) openings: u32,
+}
+
+impl ForeignMemory {
+    /// The memory at a place of another process, opened once.
+    pub(crate) fn open(place: Place) -> io::Result<Self> {
+        let file = file_of_process(place.origin.process, place.origin.descriptor)?;
+        let skew = place.offset % PAGE;
+        let size = (skew + place.size).next_multiple_of(PAGE);
+        let bytes = Mapping::of_part(&file, place.offset - skew, size)?;
+        Ok(Self { bytes, addresses: Mapping::of_nothing(size, 0)?, skew, place, openings: 1 })
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        self.place
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        self.addresses.address() + self.skew
+    }
+
+    pub(crate) fn host(&self) -> HostPtr {
+        HostPtr(self.bytes.start().0.wrapping_add(self.skew as usize))
+    }
+}
+
+const PAGE: u64 = 4096;

@@ -62,6 +62,18 @@ impl Heap {
     pub(crate) fn owns(&self, _address: u64) -> bool {
         false
     }
+
+    /// The descriptor of a file that the bytes are in: there is none.
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    pub(crate) fn descriptor(&self) -> Option<i32> {
+        None
+    }
+
+    /// Where in a file the byte at an address is: nowhere.
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    pub(crate) fn offset(&self, _address: u64) -> Option<u64> {
+        None
+    }
 }
 
 impl Quarantine {

@@ -1,5 +1,6 @@
 //! Pages of the process: addresses, with or without memory behind them.
 
+use std::ffi::CStr;
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::ptr;
@@ -15,13 +16,18 @@ pub(crate) struct Mapping {
 impl Mapping {
     /// The first `size` bytes of a file, to read and write.
     pub(crate) fn of_file(file: &OwnedFd, size: u64) -> io::Result<Self> {
+        Self::of_part(file, 0, size)
+    }
+
+    /// `size` bytes of a file from `offset` on, a multiple of a page, to read and write.
+    pub(crate) fn of_part(file: &OwnedFd, offset: u64, size: u64) -> io::Result<Self> {
         let protection = libc::PROT_READ | libc::PROT_WRITE;
-        Self::new(0, size, protection, libc::MAP_SHARED, file.as_raw_fd())
+        Self::new(0, size, protection, libc::MAP_SHARED, (file.as_raw_fd(), offset))
     }
 
     /// Addresses that nobody can touch, at `hint` if that is free and not 0.
     pub(crate) fn of_nothing(size: u64, hint: u64) -> io::Result<Self> {
-        Self::new(hint, size, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
+        Self::new(hint, size, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, (-1, 0))
     }
 
     pub(crate) fn start(&self) -> HostPtr {
@@ -62,12 +68,12 @@ impl Mapping {
         self.replace(address, size, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
     }
 
-    fn new(hint: u64, size: u64, protection: i32, flags: i32, file: i32) -> io::Result<Self> {
+    fn new(hint: u64, size: u64, protection: i32, flags: i32, (file, offset): (i32, u64)) -> io::Result<Self> {
         let size = size as usize;
         let hint = ptr::without_provenance_mut(hint as usize);
         let flags = flags | libc::MAP_NORESERVE;
         // SAFETY: a new mapping at a place that the system finds free touches nothing that exists.
-        let start = unsafe { libc::mmap(hint, size, protection, flags, file, 0) };
+        let start = unsafe { libc::mmap(hint, size, protection, flags, file, offset.cast_signed()) };
         if start == libc::MAP_FAILED {
             return Err(io::Error::last_os_error());
         }
@@ -90,10 +96,24 @@ impl Drop for Mapping {
     }
 }
 
+/// What the files are called in lists of open files.
+const NAME: &CStr = c"curium-sim device memory";
+
+/// The file that process `process` has open as `descriptor`, if it is one of a simulator.
+pub(crate) fn file_of_process(process: u32, descriptor: i32) -> io::Result<OwnedFd> {
+    let path = format!("/proc/{process}/fd/{descriptor}");
+    let target = std::fs::read_link(&path)?;
+    let name = NAME.to_str().unwrap_or_default();
+    if !target.to_str().is_some_and(|target| target.contains("memfd:") && target.contains(name)) {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    Ok(std::fs::File::options().read(true).write(true).open(path)?.into())
+}
+
 /// A file of `size` bytes that has no name and takes memory only where it was written.
 pub(crate) fn file_in_memory(size: u64) -> io::Result<OwnedFd> {
     // SAFETY: the name is NUL-terminated text.
-    let raw = unsafe { libc::memfd_create(c"curium-sim device memory".as_ptr(), libc::MFD_CLOEXEC) };
+    let raw = unsafe { libc::memfd_create(NAME.as_ptr(), libc::MFD_CLOEXEC) };
     if raw < 0 {
         return Err(io::Error::last_os_error());
     }

@@ -2,7 +2,7 @@
 
 use std::io;
 
-use crate::memory::HostPtr;
+use crate::memory::{HostPtr, Place};
 
 /// What there is none of.
 pub(crate) enum Backing {}
@@ -18,7 +18,7 @@ pub(crate) struct Label {
 }
 
 /// How many numbers a label has for the driver.
-pub(crate) const LABEL_WORDS: usize = 4;
+pub(crate) const LABEL_WORDS: usize = 8;
 
 impl Backing {
     pub(crate) fn new(_: Label, _: bool) -> io::Result<Self> {
@@ -57,5 +57,29 @@ impl Reservation {
 
     pub(crate) fn hide(&self, _: u64, _: u64) -> io::Result<()> {
         match *self {}
+    }
+}
+
+/// What there is none of.
+pub(crate) struct ForeignMemory {
+    pub(crate) openings: u32,
+    never: Backing,
+}
+
+impl ForeignMemory {
+    pub(crate) fn open(_: Place) -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        match self.never {}
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        match self.never {}
+    }
+
+    pub(crate) fn host(&self) -> HostPtr {
+        match self.never {}
     }
 }

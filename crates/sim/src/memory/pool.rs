@@ -3,13 +3,22 @@
 use curium_sys::{CUmemPoolHandle_st, CUresult};
 
 use crate::driver::Result;
-use crate::handle::{Kind, Object};
+use crate::handle::{Id, Kind, Object};
+use crate::memory::{Allocation, HostPtr, Location, Memory, Origin, Owner, Purpose, READ, Records, WRITE};
 
 /// A pool that allocations in stream order come from.
 #[derive(Debug)]
 pub(crate) struct Pool {
-    pub(crate) device: usize,
+    /// Where its memory is. Managed memory can be nowhere in particular.
+    pub(crate) location: Option<Location>,
+    pub(crate) is_managed: bool,
     pub(crate) is_default: bool,
+    /// The bits of the kinds of handles that it may be exported by.
+    pub(crate) handle_types: u32,
+    /// What other devices than its own may do with its memory.
+    pub(crate) access: Vec<(Location, u32)>,
+    /// Of a pool of another process, what that process calls it.
+    pub(crate) foreign: Option<Foreign>,
     /// Whether the pool was destroyed while memory was allocated from it, and lives on for that.
     pub(crate) is_retired: bool,
     /// The most bytes that the pool may hold; 0 for no limit.
@@ -25,6 +34,13 @@ pub(crate) struct Pool {
     pub(crate) reuse: [i32; 3],
 }
 
+/// A pool as the process knows it that it is of.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Foreign {
+    pub(crate) origin: Origin,
+    pub(crate) pool: u64,
+}
+
 impl Object for Pool {
     type Raw = CUmemPoolHandle_st;
     const KIND: Kind = Kind::Pool;
@@ -34,12 +50,22 @@ impl Object for Pool {
 const STEP: u64 = 32 << 20;
 
 impl Pool {
-    pub(crate) fn new(device: usize, is_default: bool, max_size: u64) -> Self {
+    /// A pool of memory of a device.
+    pub(crate) fn of_device(device: usize, is_default: bool, max_size: u64) -> Self {
+        Self { is_default, max_size, ..Self::at(Some(Location::Device(device)), false) }
+    }
+
+    /// A pool of pinned or managed memory.
+    pub(crate) fn at(location: Option<Location>, is_managed: bool) -> Self {
         Self {
-            device,
-            is_default,
+            location,
+            is_managed,
+            is_default: false,
+            handle_types: 0,
+            access: Vec::new(),
+            foreign: None,
             is_retired: false,
-            max_size,
+            max_size: 0,
             threshold: 0,
             used: 0,
             used_high: 0,
@@ -47,6 +73,28 @@ impl Pool {
             reserved_high: 0,
             reuse: [1; 3],
         }
+    }
+
+    /// The device whose memory it takes.
+    pub(crate) fn device(&self) -> Option<usize> {
+        match self.location {
+            Some(Location::Device(device)) if !self.is_managed => Some(device),
+            _ => None,
+        }
+    }
+
+    /// What a location may do with its memory.
+    pub(crate) fn rights(&self, location: Location) -> u32 {
+        if self.location == Some(location) || self.is_managed || self.location == Some(Location::Host) {
+            return READ | WRITE;
+        }
+        self.access.iter().find(|(of, _)| *of == location).map_or(0, |(_, flags)| *flags)
+    }
+
+    /// Sets what a location may do with its memory.
+    pub(crate) fn set_rights(&mut self, location: Location, flags: u32) {
+        self.access.retain(|(of, _)| *of != location);
+        self.access.push((location, flags));
     }
 
     /// Accounts for an allocation, if the limits of the pool and of the device allow it; `left` is what the device has.
@@ -67,7 +115,107 @@ impl Pool {
 
     /// Gives unused memory back to the device, but for `keep` bytes.
     pub(crate) fn trim(&mut self, keep: u64) {
-        self.reserved = self.reserved.min(self.used.max(keep).next_multiple_of(STEP));
+        let kept = self.used.max(keep).checked_next_multiple_of(STEP);
+        self.reserved = self.reserved.min(kept.unwrap_or(u64::MAX));
+    }
+}
+
+impl Memory {
+    /// Allocates memory of a pool for work in a context, and returns its address.
+    pub(crate) fn allocate_in_pool(&self, pool: Id<Pool>, size: u64, owner: Owner) -> Result<u64> {
+        let known = self.read().pools.get(pool).map(|pool| (pool.device(), pool.is_managed, pool.foreign));
+        match known.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)? {
+            // Only the process that made a pool allocates from it.
+            (.., Some(_)) => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+            (Some(device), ..) => self.allocate_on_device(size, Owner { device, ..owner }, Purpose::Pool(pool)),
+            (None, is_managed, _) => {
+                let purpose = if is_managed { Purpose::ManagedPool(pool) } else { Purpose::HostPool(pool) };
+                self.write().charge(&owner, &purpose, size, u64::MAX)?;
+                let allocated = self.allocate_on_host(size, owner, purpose);
+                allocated.map(HostPtr::expose).inspect_err(|_| self.write().discharge(&owner, &purpose, size))
+            }
+        }
+    }
+
+    /// The default pool of a location, made when it is first asked for.
+    pub(crate) fn default_pool(&self, location: Option<Location>, is_managed: bool) -> Id<Pool> {
+        let records = &mut *self.write();
+        if let (Some(Location::Device(device)), false) = (location, is_managed) {
+            return records.default_pools[device];
+        }
+        let matches = |pool: &Pool| pool.is_default && pool.location == location && pool.is_managed == is_managed;
+        let known = records.pools.iter().find(|(_, pool)| matches(pool)).map(|(id, _)| id);
+        known.unwrap_or_else(|| records.pools.insert(Pool { is_default: true, ..Pool::at(location, is_managed) }))
+    }
+
+    /// The pool that allocations for a location come from.
+    pub(crate) fn current_pool(&self, location: Option<Location>, is_managed: bool) -> Id<Pool> {
+        if let (Some(Location::Device(device)), false) = (location, is_managed) {
+            return self.read().current_pools[device];
+        }
+        let chosen = self.read().chosen_pool(location, is_managed);
+        chosen.unwrap_or_else(|| self.default_pool(location, is_managed))
+    }
+
+    /// Makes a pool the one that allocations for its location come from.
+    pub(crate) fn set_current_pool(&self, location: Option<Location>, is_managed: bool, id: Id<Pool>) -> Result {
+        let records = &mut *self.write();
+        let pool = records.pools.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        if pool.location != location || pool.is_managed != is_managed || pool.foreign.is_some() {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        match pool.device() {
+            Some(device) => records.current_pools[device] = id,
+            None => {
+                let before = records.chosen_pool(location, is_managed);
+                records.chosen_pools.retain(|chosen| Some(*chosen) != before);
+                records.chosen_pools.push(id);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Records {
+    /// Destroys a pool, or has it live on until what was allocated from it is freed. Devices fall back to their default pool.
+    pub(crate) fn retire_pool(&mut self, id: Id<Pool>) {
+        for (current, default) in self.current_pools.iter_mut().zip(&self.default_pools) {
+            if *current == id {
+                *current = *default;
+            }
+        }
+        self.chosen_pools.retain(|chosen| *chosen != id);
+        if let Some(pool) = self.pools.get_mut(id) {
+            pool.is_retired = true;
+            pool.trim(0);
+        }
+        self.drop_pool_if_unused(id);
+    }
+
+    fn chosen_pool(&self, location: Option<Location>, is_managed: bool) -> Option<Id<Pool>> {
+        let matches = |id: &Id<Pool>| {
+            self.pools.get(*id).is_some_and(|pool| pool.location == location && pool.is_managed == is_managed)
+        };
+        self.chosen_pools.iter().copied().find(matches)
+    }
+
+    pub(super) fn drop_pool_if_unused(&mut self, id: Id<Pool>) {
+        if self.pools.get(id).is_some_and(|pool| pool.is_retired && pool.used == 0) {
+            self.pools.remove(id);
+        }
+    }
+
+    /// What a device may do with memory of a pool.
+    pub(super) fn pool_allows(&self, pool: Id<Pool>, device: usize, rights: u32) -> bool {
+        self.pools.get(pool).is_some_and(|pool| pool.rights(Location::Device(device)) & rights == rights)
+    }
+
+    /// The pool that an allocation came from.
+    pub(crate) fn pool_of(allocation: &Allocation) -> Option<Id<Pool>> {
+        match allocation.purpose {
+            Purpose::Pool(pool) | Purpose::HostPool(pool) | Purpose::ManagedPool(pool) => Some(pool),
+            _ => None,
+        }
     }
 }
 
@@ -77,7 +225,7 @@ mod tests {
 
     #[test]
     fn pool_reserves_in_steps_and_trims_to_its_threshold() {
-        let mut pool = Pool::new(0, true, 0);
+        let mut pool = Pool::of_device(0, true, 0);
         pool.charge(1000, 1 << 30).expect("there is room");
         assert_eq!((pool.used, pool.reserved), (1000, STEP));
         pool.charge(STEP, 1 << 30).expect("there is room");
@@ -85,11 +233,22 @@ mod tests {
         pool.used = 0;
         pool.trim(STEP);
         assert_eq!((pool.reserved, pool.reserved_high), (STEP, 2 * STEP));
+        pool.trim(u64::MAX);
+        assert_eq!(pool.reserved, STEP);
+    }
+
+    #[test]
+    fn pool_with_the_largest_threshold_keeps_everything() {
+        let mut pool = Pool::new(0, true, 0);
+        pool.charge(1000, 1 << 30).expect("there is room");
+        pool.used = 0;
+        pool.trim(u64::MAX);
+        assert_eq!(pool.reserved, STEP);
     }
 
     #[test]
     fn pool_never_reserves_more_than_the_device_has_left() {
-        let mut pool = Pool::new(0, true, 0);
+        let mut pool = Pool::of_device(0, true, 0);
         pool.charge(4096, 8192).expect("there is room");
         assert_eq!(pool.reserved, 8192);
         assert_eq!(pool.charge(4097, 0), Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
@@ -97,7 +256,7 @@ mod tests {
 
     #[test]
     fn pool_with_a_maximum_refuses_to_grow_beyond_it() {
-        let mut pool = Pool::new(0, false, 1 << 20);
+        let mut pool = Pool::of_device(0, false, 1 << 20);
         assert_eq!(pool.charge((1 << 20) + 1, 1 << 30), Err(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
         assert_eq!(pool.charge(1 << 20, 1 << 30), Ok(()));
     }

@@ -61,6 +61,16 @@ impl Reserved {
         self.addresses.contains(address)
     }
 
+    /// The descriptor of the file that the bytes are in.
+    pub(crate) fn descriptor(&self) -> Option<i32> {
+        Some(self.file.as_raw_fd())
+    }
+
+    /// Where in the file the byte at an address is.
+    pub(crate) fn offset(&self, address: u64) -> Option<u64> {
+        self.owns(address).then(|| address - self.addresses.address())
+    }
+
     /// Returns the whole pages of a range to the system.
     fn discard(&self, offset: u64, size: u64) {
         let (start, end) = (offset.next_multiple_of(PAGE), (offset + size) / PAGE * PAGE);

@@ -279,6 +279,7 @@ impl Records {
     pub(crate) fn allows(&self, allocation: &Allocation, device: Option<usize>, rights: u32) -> bool {
         match allocation.purpose {
             Purpose::Mapped(_) => self.virtual_memory.allows(allocation.base, device, rights),
+            Purpose::Pool(pool) => device.is_none_or(|device| self.pool_allows(pool, device, rights)),
             _ => true,
         }
     }
@@ -334,10 +335,10 @@ impl Properties {
             Location::HostNuma(node) => (3, u64::from(node.unsigned_abs())),
         };
         let flags = [u64::from(self.compression), u64::from(self.gpu_direct), u64::from(self.usage)];
-        [kind, id, self.handle_types.into(), flags[0] | flags[1] << 8 | flags[2] << 16]
+        [kind, id, self.handle_types.into(), flags[0] | flags[1] << 8 | flags[2] << 16, 0, 0, 0, 0]
     }
 
-    fn from_words([kind, id, handle_types, flags]: [u64; LABEL_WORDS]) -> Option<Self> {
+    fn from_words([kind, id, handle_types, flags, ..]: [u64; LABEL_WORDS]) -> Option<Self> {
         let location = match kind {
             1 => Location::Device(usize::try_from(id).ok()?),
             2 => Location::Host,
@@ -357,7 +358,7 @@ impl Properties {
 const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 
 /// What the driver says when the system refuses.
-fn code_of(error: &io::Error) -> CUresult {
+pub(super) fn code_of(error: &io::Error) -> CUresult {
     match error.kind() {
         io::ErrorKind::Unsupported => CUresult::CUDA_ERROR_NOT_SUPPORTED,
         io::ErrorKind::OutOfMemory => CUresult::CUDA_ERROR_OUT_OF_MEMORY,

@@ -3,10 +3,13 @@
 mod context;
 mod device;
 mod event;
+mod graph;
 mod launch;
 mod memory;
 mod module;
 mod ptx;
+#[cfg(target_os = "linux")]
+mod sharing;
 mod stream;
 mod support;
 #[cfg(target_os = "linux")]

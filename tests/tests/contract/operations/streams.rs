@@ -3,7 +3,7 @@
 
 use curium_driver::{
     AccessPolicyWindow, DevicePointer, Event, EventFlags, EventPool, MemoryOperation, MemorySyncDomain,
-    MemorySyncDomainMap, RecordFlags, StreamOptions, StreamPool, SynchronizationPolicy, WaitCondition,
+    MemorySyncDomainMap, RecordFlags, Stream, StreamOptions, StreamPool, SynchronizationPolicy, WaitCondition,
 };
 use curium_sys::CUstreamAttrID;
 
@@ -14,6 +14,9 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("Stream::id", |fixture| made(fixture.stream.id()?)),
     ("Stream::flags", |fixture| made(fixture.stream.flags()?)),
     ("Stream::priority", |fixture| made(fixture.stream.priority()?)),
+    ("Stream::context_raw", |fixture| made(fixture.stream.context_raw()?)),
+    ("Stream::contexts_raw", |fixture| made(fixture.stream.contexts_raw()?)),
+    ("Stream::device_raw", |fixture| made(fixture.stream.device_raw()?)),
     ("Stream::access_policy_window", |fixture| made(fixture.stream.access_policy_window()?)),
     ("Stream::set_access_policy_window", |fixture| {
         let window = AccessPolicyWindow::persisting(DevicePointer::from_raw(0), 0);
@@ -59,6 +62,30 @@ pub(super) const OPERATIONS: &[Operation] = &[
             [MemoryOperation::WriteU32(address, 3), MemoryOperation::WaitU32(address, WaitCondition::Equal, 3)];
         // SAFETY: as above, and the wait is for what was written.
         made(unsafe { fixture.stream.batch_memory_operations(&operations) }?)
+    }),
+    ("Stream::set_priority", |fixture| made(fixture.stream.set_priority(0)?)),
+    ("Stream::set_raw_attribute", |fixture| {
+        let attribute = CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY;
+        let value = fixture.stream.raw_attribute(attribute)?;
+        // SAFETY: the value is that of this attribute.
+        made(unsafe { fixture.stream.set_raw_attribute(attribute, &value) }?)
+    }),
+    ("Stream::into_raw", |fixture| {
+        let raw = fixture.context.stream()?.into_raw().map_err(|(_, error)| error)?;
+        // SAFETY: the handle is live and nobody's.
+        made(unsafe { Stream::from_raw(&fixture.context, raw) })
+    }),
+    ("StreamPool::trim", |fixture| {
+        let pool = StreamPool::new(&fixture.context, StreamOptions::new());
+        drop(pool.take()?);
+        pool.trim();
+        made(())
+    }),
+    ("EventPool::trim", |fixture| {
+        let pool = EventPool::new(&fixture.context, EventFlags::empty());
+        drop(pool.take()?);
+        pool.trim();
+        made(())
     }),
     ("StreamPool::take", |fixture| made(StreamPool::new(&fixture.context, StreamOptions::new()).take()?)),
     ("Event::record_with_flags", |fixture| {

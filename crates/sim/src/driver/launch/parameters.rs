@@ -10,7 +10,7 @@ use crate::exec::Kernel;
 
 /// What the caller of a launch passed.
 #[derive(Clone, Copy)]
-pub(super) enum Arguments {
+pub(crate) enum Arguments {
     Nothing,
     /// An array of pointers, one per parameter.
     Pointers(Pointer<*mut c_void>),
@@ -22,7 +22,7 @@ pub(super) enum Arguments {
 const MOST_KEYS: usize = 8;
 
 impl Arguments {
-    pub(super) fn new(parameters: Pointer<*mut c_void>, extra: Pointer<*mut c_void>) -> Result<Self> {
+    pub(crate) fn new(parameters: Pointer<*mut c_void>, extra: Pointer<*mut c_void>) -> Result<Self> {
         match (parameters.is_null(), extra.is_null()) {
             (true, true) => Ok(Self::Nothing),
             (false, true) => Ok(Self::Pointers(parameters)),

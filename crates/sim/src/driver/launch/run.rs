@@ -11,7 +11,7 @@ pub(super) const MOST_COOPERATIVE_BLOCKS: u64 = 1024;
 
 impl Launch {
     /// Runs the kernel; a fault of it is the code that sticks to the device.
-    pub(super) fn run(&self, driver: &Driver) -> Result {
+    pub(crate) fn run(&self, driver: &Driver) -> Result {
         let kernel = self.subject.kernel()?;
         let workers = if self.shape.is_cooperative { self.shape.blocks() } else { driver.config().workers.into() };
         let launch = exec::Launch {

@@ -1,0 +1,79 @@
+//! Handles that are used again: what pools of events and of streams have in common.
+
+use std::collections::VecDeque;
+use std::mem::ManuallyDrop;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use crate::lock::Mutex;
+use crate::{Context, Result};
+
+/// A handle that can be handed out again.
+pub(crate) trait Reusable: Sized {
+    /// How one is made.
+    type Options: Copy;
+
+    fn create(context: &Context, options: Self::Options) -> Result<Self>;
+
+    /// Whether nobody else has this handle.
+    fn is_unshared(&self) -> bool;
+}
+
+/// Idle handles of one context, all made alike.
+pub(crate) struct Shelf<T: Reusable> {
+    pub(crate) context: Context,
+    options: T::Options,
+    pub(crate) capacity: usize,
+    /// The one that came back first is handed out first: its work is most likely to be done.
+    idle: Mutex<VecDeque<T>>,
+}
+
+/// A handle that goes back to its shelf when it is dropped, unless it is shared or the shelf is full.
+pub(crate) struct Lent<T: Reusable> {
+    handle: ManuallyDrop<T>,
+    shelf: Arc<Shelf<T>>,
+}
+
+impl<T: Reusable> Shelf<T> {
+    pub(crate) fn new(context: &Context, options: T::Options, capacity: usize) -> Arc<Self> {
+        Arc::new(Self { context: context.clone(), options, capacity, idle: Mutex::new(VecDeque::new()) })
+    }
+
+    /// An idle handle, or else a new one.
+    pub(crate) fn take(self: &Arc<Self>) -> Result<Lent<T>> {
+        let idle = self.idle.lock().pop_front();
+        let handle = idle.map_or_else(|| T::create(&self.context, self.options), Ok)?;
+        Ok(Lent { handle: ManuallyDrop::new(handle), shelf: Arc::clone(self) })
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.idle.lock().len()
+    }
+
+    pub(crate) fn trim(&self) {
+        let idle = std::mem::take(&mut *self.idle.lock());
+        drop(idle);
+    }
+}
+
+impl<T: Reusable> Deref for Lent<T> {
+    type Target = T;
+
+    fn deref(&self) -> &T {
+        &self.handle
+    }
+}
+
+impl<T: Reusable> Drop for Lent<T> {
+    fn drop(&mut self) {
+        // SAFETY: this value is being dropped, so that nobody uses the field again.
+        let handle = unsafe { ManuallyDrop::take(&mut self.handle) };
+        let mut idle = self.shelf.idle.lock();
+        if handle.is_unshared() && idle.len() < self.shelf.capacity {
+            idle.push_back(handle);
+        } else {
+            drop(idle);
+            drop(handle);
+        }
+    }
+}

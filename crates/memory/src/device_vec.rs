@@ -1,0 +1,332 @@
+//! A vector in the memory of a device that grows in place.
+
+mod copy;
+mod segments;
+
+use std::fmt;
+use std::marker::PhantomData;
+
+use bytemuck::{AnyBitPattern, NoUninit};
+use curium_driver::hazard::Accesses;
+use curium_driver::sys::CUdeviceptr;
+use curium_driver::{Argument, DevicePointer, Driver, Error, Result, Stream};
+
+use self::segments::Segments;
+use crate::size;
+
+/// Elements in the memory of a device, as many as there is memory for. Growing moves and copies nothing: addresses are reserved once,
+/// for all elements that there may ever be, and memory is mapped behind them as it is needed. So a pointer to an element stays
+/// right for as long as the element exists.
+///
+/// The vector belongs to a stream, on which it copies, and may be used on any. Growing maps whole steps of memory (2 MiB and more)
+/// without waiting for the device. What gives memory back waits on the host for every use of the vector: [`DeviceVec::shrink_to`],
+/// [`DeviceVec::shrink_to_fit`], and its end.
+pub struct DeviceVec<T> {
+    len: usize,
+    stream: Stream,
+    accesses: Accesses,
+    segments: Box<Segments>,
+    _elements: PhantomData<T>,
+}
+
+impl<T> DeviceVec<T> {
+    /// A vector without elements that may grow to the size of the device's memory.
+    ///
+    /// CUDA: `cuMemAddressReserve`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_NOT_SUPPORTED` where the device has no virtual memory management; an argument error for elements without bytes.
+    pub fn new(stream: &Stream) -> Result<Self> {
+        size::bytes::<T>("DeviceVec::new", 1)?;
+        let total = stream.context().device().total_memory()?;
+        Self::with_max_len(stream, (total / size_of::<T>()).max(1))
+    }
+
+    /// A vector without elements that may grow to `max_len` elements: so many addresses are reserved. That takes no memory.
+    ///
+    /// CUDA: `cuMemAddressReserve`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if `max_len` is 0 or too large to be a size; `CUDA_ERROR_NOT_SUPPORTED` where the device has no virtual memory
+    /// management; `CUDA_ERROR_OUT_OF_MEMORY` if there are not so many addresses.
+    #[doc(alias = "cuMemAddressReserve")]
+    pub fn with_max_len(stream: &Stream, max_len: usize) -> Result<Self> {
+        let bytes = size::bytes::<T>("DeviceVec::with_max_len", max_len)?;
+        Ok(Self {
+            len: 0,
+            stream: stream.clone(),
+            accesses: Accesses::allocated(stream),
+            segments: Box::new(Segments::reserve(stream.context().device(), bytes)?),
+            _elements: PhantomData,
+        })
+    }
+
+    /// A vector with the elements of `source`. Waits until the copy is done.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceVec::new`] and [`DeviceVec::extend_from_slice`].
+    pub fn from_slice(stream: &Stream, source: &[T]) -> Result<Self>
+    where
+        T: NoUninit,
+    {
+        let mut vector = Self::new(stream)?;
+        vector.extend_from_slice(source)?;
+        Ok(vector)
+    }
+
+    /// The number of elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no element.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The size of the elements in bytes.
+    #[must_use]
+    pub fn byte_len(&self) -> usize {
+        self.len * size_of::<T>()
+    }
+
+    /// How many elements there is memory for.
+    #[must_use]
+    pub fn capacity(&self) -> usize {
+        self.segments.mapped() / size_of::<T>()
+    }
+
+    /// How many elements there are addresses for.
+    #[must_use]
+    pub fn max_len(&self) -> usize {
+        self.segments.reserved() / size_of::<T>()
+    }
+
+    /// The stream that the vector copies on.
+    #[must_use]
+    pub fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// The address of the first element, which never changes. What is done with it is not tracked.
+    #[must_use]
+    pub fn as_pointer(&self) -> DevicePointer<T> {
+        DevicePointer::from_raw(self.segments.address())
+    }
+
+    /// Has memory for `additional` more elements, so that adding them asks the driver for none.
+    ///
+    /// CUDA: `cuMemCreate`, `cuMemMap`, `cuMemSetAccess`, if there is not enough.
+    ///
+    /// # Errors
+    ///
+    /// An argument error beyond [`DeviceVec::max_len`]; `CUDA_ERROR_OUT_OF_MEMORY`. The vector is as it was then.
+    pub fn reserve(&mut self, additional: usize) -> Result<()> {
+        self.make_room("DeviceVec::reserve", additional).map(|_| ())
+    }
+
+    /// Adds an element. Waits until it is there: adding many at once is much faster.
+    ///
+    /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceVec::reserve`]. The vector is as it was then.
+    pub fn push(&mut self, value: T) -> Result<()>
+    where
+        T: NoUninit,
+    {
+        let len = self.make_room("DeviceVec::push", 1)?;
+        self.write(self.len, &[value])?;
+        self.len = len;
+        Ok(())
+    }
+
+    /// Adds the elements of `source`. Waits until they are there.
+    ///
+    /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceVec::reserve`]. The vector is as it was then.
+    pub fn extend_from_slice(&mut self, source: &[T]) -> Result<()>
+    where
+        T: NoUninit,
+    {
+        let len = self.make_room("DeviceVec::extend_from_slice", source.len())?;
+        if !source.is_empty() {
+            self.write(self.len, source)?;
+        }
+        self.len = len;
+        Ok(())
+    }
+
+    /// Makes the vector `len` elements long. Elements that are new have the value `value`; memory behind the last element is kept.
+    ///
+    /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuMemcpyDtoDAsync_v2`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceVec::reserve`]. The vector is as it was then.
+    pub fn resize(&mut self, len: usize, value: T) -> Result<()>
+    where
+        T: NoUninit,
+    {
+        if let Some(added) = len.checked_sub(self.len).filter(|added| *added > 0) {
+            self.make_room("DeviceVec::resize", added)?;
+            self.fill(self.len, added, value)?;
+        }
+        self.len = len;
+        Ok(())
+    }
+
+    /// Makes the vector `len` elements long if it is longer. The memory is kept.
+    pub fn truncate(&mut self, len: usize) {
+        self.len = self.len.min(len);
+    }
+
+    /// Removes all elements. The memory is kept.
+    pub fn clear(&mut self) {
+        self.len = 0;
+    }
+
+    /// Gives memory back that is not needed for the elements. Waits on the host for every use of the vector if there is such memory.
+    ///
+    /// CUDA: `cuMemUnmap`, `cuMemRelease`.
+    ///
+    /// # Errors
+    ///
+    /// The error of any work of the context that failed before. The memory is kept then.
+    pub fn shrink_to_fit(&mut self) -> Result<()> {
+        self.shrink_to(0)
+    }
+
+    /// Gives memory back that is needed neither for the elements nor for `min_capacity` of them. Waits on the host for every use of the
+    /// vector if there is such memory. Memory goes back in the steps that it came in.
+    ///
+    /// CUDA: `cuMemUnmap`, `cuMemRelease`.
+    ///
+    /// # Errors
+    ///
+    /// The error of any work of the context that failed before. The memory is kept then.
+    pub fn shrink_to(&mut self, min_capacity: usize) -> Result<()> {
+        let keep = self.len.max(min_capacity).saturating_mul(size_of::<T>());
+        if self.segments.can_shrink_to(keep) {
+            self.accesses.synchronize()?;
+            self.segments.shrink_to(keep)?;
+        }
+        Ok(())
+    }
+
+    /// A copy of the elements on the host. Waits until it is there.
+    ///
+    /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// The error of any work of the context that failed before.
+    pub fn to_vec(&self) -> Result<Vec<T>>
+    where
+        T: AnyBitPattern,
+    {
+        let mut target = bytemuck::zeroed_vec(self.len);
+        self.copy_to_slice(&mut target)?;
+        Ok(target)
+    }
+
+    /// Gives all memory and addresses back, which [`Drop`] does as well, and says whether it succeeded. Waits on the host for every use.
+    ///
+    /// CUDA: `cuMemUnmap`, `cuMemRelease`, `cuMemAddressFree`.
+    ///
+    /// # Errors
+    ///
+    /// Gives the vector back if the driver refuses; memory that was given back by then is missing from its end.
+    pub fn close(mut self) -> Result<(), (Self, Error)> {
+        self.end().map_err(|error| (self, error))
+    }
+
+    /// Maps memory for `additional` elements behind the last, and returns the length with them.
+    fn make_room(&mut self, operation: &'static str, additional: usize) -> Result<usize> {
+        let len = self.len.checked_add(additional).filter(|len| *len <= self.max_len());
+        let Some(len) = len else {
+            let (len, most) = (self.len, self.max_len());
+            let reason = format!("{len} elements and {additional} more are over the maximum of {most}");
+            return Err(Error::argument(operation, reason));
+        };
+        self.segments.grow_to(self.stream.context().device(), len * size_of::<T>())?;
+        Ok(len)
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.accesses.synchronize()?;
+        // What is cut off is gone, even if the rest cannot be.
+        let result = self.segments.shrink_to(0);
+        self.len = self.len.min(self.capacity());
+        result
+    }
+}
+
+// SAFETY: `bind` has the stream wait for the last write, and while the vector is borrowed nobody can write it; a later writer waits
+// for this use, which `launched` notes. The address is that of mapped memory: unmapping waits as well.
+unsafe impl<T> Argument<&[T]> for &DeviceVec<T> {
+    #[inline]
+    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
+        stream.driver().expect_same(self.stream.driver(), "kernel argument")?;
+        self.accesses.before_read(stream)?;
+        Ok(self.as_pointer().as_raw())
+    }
+
+    #[inline]
+    unsafe fn launched(&mut self, stream: &Stream) {
+        self.accesses.after_read(stream);
+    }
+}
+
+// SAFETY: `bind` has the stream wait for every use, the vector is borrowed exclusively, and later uses wait for this one, which
+// `launched` notes. The address is that of mapped memory: unmapping waits as well.
+unsafe impl<T> Argument<&mut [T]> for &mut DeviceVec<T> {
+    #[inline]
+    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
+        stream.driver().expect_same(self.stream.driver(), "kernel argument")?;
+        self.accesses.before_write(stream)?;
+        Ok(self.as_pointer().as_raw())
+    }
+
+    #[inline]
+    unsafe fn launched(&mut self, stream: &Stream) {
+        self.accesses.after_write(stream);
+    }
+}
+
+impl<T> AsRef<Driver> for DeviceVec<T> {
+    fn as_ref(&self) -> &Driver {
+        self.stream.driver()
+    }
+}
+
+impl<T> fmt::Debug for DeviceVec<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = std::any::type_name::<T>();
+        write!(formatter, "DeviceVec({} × {name} at {:?})", self.len, self.as_pointer())
+    }
+}
+
+impl<T> Drop for DeviceVec<T> {
+    fn drop(&mut self) {
+        if self.segments.mapped() != 0 {
+            curium_driver::release(|| {
+                self.end().inspect_err(|error| {
+                    // Work that could not be waited for may still use the memory, which must not become another's.
+                    if !error.is_sticky() {
+                        self.segments.leak();
+                    }
+                })
+            });
+        }
+    }
+}

@@ -1,0 +1,88 @@
+//! The memory behind a row of reserved addresses: mapped from the front, without gaps.
+
+use curium_driver::sys::CUdeviceptr;
+use curium_driver::{Device, Error, Result};
+
+use crate::virtual_memory::{AddressRange, Granularity, Mapping, PhysicalMemory, PhysicalOptions};
+use crate::{MemoryAccess, MemoryLocation};
+
+/// Addresses, and memory behind the first of them.
+pub(super) struct Segments {
+    /// From the front on; the last ends at `mapped`.
+    mappings: Vec<Mapping>,
+    mapped: usize,
+    granularity: usize,
+    range: AddressRange,
+}
+
+impl Segments {
+    /// Addresses for at least `bytes` bytes, and no memory.
+    pub(super) fn reserve(device: &Device, bytes: usize) -> Result<Self> {
+        let granularity = PhysicalOptions::new(device).granularity(device.driver(), Granularity::Minimum)?;
+        let padded = bytes.checked_next_multiple_of(granularity.max(1)).ok_or_else(|| {
+            Error::argument("DeviceVec::with_max_len", format!("{bytes} bytes are more than the address space holds"))
+        })?;
+        let range = AddressRange::reserve(device.driver(), padded)?;
+        Ok(Self { mappings: Vec::new(), mapped: 0, granularity: granularity.max(1), range })
+    }
+
+    pub(super) fn address(&self) -> CUdeviceptr {
+        self.range.as_pointer().as_raw()
+    }
+
+    /// The bytes that there are addresses for.
+    pub(super) fn reserved(&self) -> usize {
+        self.range.byte_len()
+    }
+
+    /// The bytes that there is memory for.
+    pub(super) fn mapped(&self) -> usize {
+        self.mapped
+    }
+
+    /// Has memory for at least `bytes` bytes, which there are addresses for. Grows by half where there is memory for it, so that
+    /// many small steps make few mappings.
+    pub(super) fn grow_to(&mut self, device: &Device, bytes: usize) -> Result<()> {
+        let Some(missing) = bytes.checked_sub(self.mapped).filter(|missing| *missing > 0) else { return Ok(()) };
+        let missing = missing.next_multiple_of(self.granularity);
+        let wanted = (self.mapped / 2).next_multiple_of(self.granularity).max(missing);
+        match self.grow_by(device, wanted.min(self.reserved() - self.mapped)) {
+            Err(error) if error.is_out_of_memory() && wanted > missing => self.grow_by(device, missing),
+            result => result,
+        }
+    }
+
+    fn grow_by(&mut self, device: &Device, bytes: usize) -> Result<()> {
+        let memory = PhysicalMemory::new(device, bytes)?;
+        let mapping = self.range.map(self.mapped, &memory)?;
+        mapping.set_access(MemoryLocation::from(device), MemoryAccess::ReadWrite)?;
+        self.mappings.push(mapping);
+        self.mapped += bytes;
+        Ok(())
+    }
+
+    /// Whether a whole mapping lies behind the first `bytes` bytes.
+    pub(super) fn can_shrink_to(&self, bytes: usize) -> bool {
+        self.mappings.last().is_some_and(|last| self.mapped - last.byte_len() >= bytes)
+    }
+
+    /// Ends the mappings that lie behind the first `bytes` bytes, which nobody uses any more, from the end on.
+    pub(super) fn shrink_to(&mut self, bytes: usize) -> Result<()> {
+        while self.can_shrink_to(bytes) {
+            let Some(last) = self.mappings.pop() else { break };
+            let size = last.byte_len();
+            if let Err((last, error)) = last.close() {
+                self.mappings.push(last);
+                return Err(error);
+            }
+            self.mapped -= size;
+        }
+        Ok(())
+    }
+
+    /// Keeps the memory and its addresses for as long as the process lives.
+    pub(super) fn leak(&mut self) {
+        std::mem::forget(std::mem::take(&mut self.mappings));
+        self.mapped = 0;
+    }
+}

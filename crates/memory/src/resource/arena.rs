@@ -1,0 +1,125 @@
+//! Memory in one row of addresses that grows.
+
+use std::fmt;
+
+use curium_driver::lock::Mutex;
+use curium_driver::{Context, DevicePointer, Error, Result, Stream, relaxed, release};
+
+use super::segments::{HeapAccess, Mapped};
+use super::{Request, Resource};
+use crate::cache::{GRANULE, Generation, Heap, Owner};
+
+/// Memory of one row of addresses, behind which physical memory is mapped as it is needed: what is free joins, however much the
+/// memory has grown meanwhile, and an allocation may be as large as all that is free.
+///
+/// Memory is aligned to 512 bytes, or to what is asked for, up to 2 MiB. Freeing waits for the work on the stream, after which every
+/// stream may have the memory. It is kept until [`Resource::trim`]. For many short-lived blocks there is
+/// [`CachingResource`](super::CachingResource).
+///
+/// CUDA: `cuMemAddressReserve`, `cuMemCreate`, `cuMemMap`, `cuMemSetAccess`, `cuMemUnmap`, `cuMemRelease`, `cuMemAddressFree`.
+pub struct Arena {
+    context: Context,
+    heap: Mutex<Heap>,
+    /// Locked while the row grows or shrinks; the heap may be locked meanwhile.
+    mapped: Mutex<Mapped>,
+}
+
+/// Physical memory is mapped in pieces of at least this many bytes.
+const STEP: u64 = 2 << 20;
+/// The largest alignment that can be asked for.
+const LARGEST_ALIGNMENT: usize = 2 << 20;
+
+impl Arena {
+    /// An arena for the device of `context`, without memory yet.
+    ///
+    /// CUDA: `cuMemAddressReserve`, `cuMemGetAllocationGranularity`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns where memory cannot be mapped.
+    pub fn new(context: &Context) -> Result<Self> {
+        let mapped = Mutex::new(Mapped::new(context)?);
+        Ok(Self { context: context.clone(), heap: Mutex::default(), mapped })
+    }
+
+    /// The bytes that are mapped.
+    pub fn reserved_bytes(&self) -> usize {
+        self.mapped.lock().list().iter().map(|segment| segment.length as usize).sum()
+    }
+
+    fn take(&self, length: u64, alignment: u64) -> Option<DevicePointer<u8>> {
+        self.heap.lock().allocate(Owner::ALL, length, alignment).map(DevicePointer::from_raw)
+    }
+
+    fn grow(&self, length: u64, alignment: u64) -> Result<DevicePointer<u8>> {
+        let mut mapped = self.mapped.lock();
+        loop {
+            // Another thread may have grown the row, or taken what this one has added.
+            if let Some(pointer) = self.take(length, alignment) {
+                return Ok(pointer);
+            }
+            let room = length + alignment - GRANULE;
+            relaxed(self.context.driver(), || mapped.grow(room, STEP, &self.heap))?;
+        }
+    }
+}
+
+// SAFETY: the heap has each address once, and hands out what lies in the row and is mapped. What is freed has been waited for. The
+// row lives as long as the arena.
+unsafe impl Resource for Arena {
+    fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
+        const OPERATION: &str = "Arena::allocate";
+        Request::new(OPERATION, bytes, alignment, LARGEST_ALIGNMENT)?;
+        self.context.driver().expect_same(stream.driver(), OPERATION)?;
+        if stream.device().as_raw() != self.context.device().as_raw() {
+            return Err(Error::argument(OPERATION, format!("{stream:?} is not of the arena's device")));
+        }
+        let (length, alignment) = ((bytes as u64).next_multiple_of(GRANULE), (alignment as u64).max(GRANULE));
+        let grown = |error: Error| {
+            let longest = self.heap.lock().longest(Owner::ALL);
+            error.with_memory_figures(stream, bytes, Some(longest as usize))
+        };
+        self.take(length, alignment).map_or_else(|| self.grow(length, alignment).map_err(grown), Ok)
+    }
+
+    unsafe fn deallocate(
+        &self,
+        stream: &Stream,
+        pointer: DevicePointer<u8>,
+        bytes: usize,
+        _alignment: usize,
+    ) -> Result<()> {
+        // An error of the stream's work is that of a later call; the wait took place, and the memory must not be lost for it.
+        let _ = stream.synchronize();
+        let length = (bytes as u64).next_multiple_of(GRANULE);
+        self.heap.lock().free(pointer.as_raw(), length, Owner::ALL, Generation::default());
+        Ok(())
+    }
+
+    fn trim(&self, _stream: &Stream, keep: usize) -> Result<()> {
+        let mut mapped = self.mapped.lock();
+        relaxed(self.context.driver(), || mapped.trim(keep as u64, &self.heap))
+    }
+}
+
+impl HeapAccess for Mutex<Heap> {
+    fn with_heap<T>(&self, operation: impl FnOnce(&mut Heap) -> T) -> T {
+        operation(&mut self.lock())
+    }
+}
+
+impl fmt::Debug for Arena {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Arena({} bytes)", self.reserved_bytes())
+    }
+}
+
+impl Drop for Arena {
+    fn drop(&mut self) {
+        release(|| {
+            // Whatever the work came to, it is over.
+            let waited = self.context.synchronize();
+            self.mapped.get_mut().close().and(waited)
+        });
+    }
+}

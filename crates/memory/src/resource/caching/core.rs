@@ -1,0 +1,308 @@
+//! What a cache does when a thread has nothing to hand out.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use curium_driver::lock::Mutex;
+use curium_driver::{Context, ContextKind, DevicePointer, Error, Result, Stream, relaxed, release};
+
+use super::depot::{Depot, Shelf};
+use super::watched::Watched;
+use super::{CachingOptions, CachingStatistics, local};
+use crate::cache::{GRANULE, Heap, Owner, Rounded, Store};
+use crate::resource::segments::{HeapAccess, Segment, Segments, Upstream};
+use crate::resource::{Request, Resource, StreamOrdered};
+
+/// The next identity of a resource, by which threads tell their bins apart.
+static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(1);
+
+/// The shared state of a resource.
+pub(super) struct Core {
+    identity: u64,
+    context: Context,
+    options: CachingOptions,
+    is_private: bool,
+    depot: Arc<Depot>,
+    /// Locked while memory is looked for beyond the depot, whose lock may be taken meanwhile.
+    reserve: Mutex<Reserve>,
+    /// Where segments come from, if not from the device.
+    upstream: Option<Arc<dyn Resource>>,
+}
+
+/// What the depot is filled from.
+struct Reserve {
+    segments: Segments,
+    watched: HashMap<Owner, Watched>,
+    growths: u64,
+}
+
+/// An allocation that the bins did not serve.
+#[derive(Clone, Copy)]
+struct Need<'a> {
+    owner: Owner,
+    size: Rounded,
+    alignment: u64,
+    shelf: Option<&'a Shelf>,
+}
+
+impl Core {
+    pub(super) fn new(
+        context: &Context,
+        options: &CachingOptions,
+        upstream: Option<Arc<dyn Resource>>,
+    ) -> Result<Self> {
+        let segments = match &upstream {
+            Some(upstream) => Segments::Upstream(Upstream::new(context, Arc::clone(upstream))?),
+            None => Segments::best(context)?,
+        };
+        Ok(Self {
+            identity: NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed),
+            context: context.clone(),
+            options: *options,
+            is_private: false,
+            depot: Arc::default(),
+            reserve: Mutex::new(Reserve { segments, watched: HashMap::new(), growths: 0 }),
+            upstream,
+        })
+    }
+
+    /// A core of its own that is otherwise like this one, for one graph: it looks at no stream.
+    pub(super) fn private(&self) -> Result<Self> {
+        let mut core = Self::new(&self.context, &self.options, self.upstream.clone())?;
+        core.is_private = true;
+        Ok(core)
+    }
+
+    #[inline]
+    pub(super) fn identity(&self) -> u64 {
+        self.identity
+    }
+
+    pub(super) fn context(&self) -> &Context {
+        &self.context
+    }
+
+    pub(super) fn depot(&self) -> &Depot {
+        &self.depot
+    }
+
+    /// Memory for a request that the bins of the calling thread did not serve.
+    pub(super) fn allocate(&self, stream: &Stream, request: Request) -> Result<DevicePointer<u8>> {
+        let Request { bytes, alignment } = request;
+        if let Some(bypass) = self.bypass() {
+            let pointer = bypass.allocate(stream, bytes, alignment)?;
+            self.depot.count(bytes);
+            return Ok(pointer);
+        }
+        let owner = Owner(stream.identity());
+        let shelf = self.shelf(stream, "CachingResource::allocate")?;
+        let (size, alignment) = (Rounded::up(bytes), alignment as u64);
+        let need = Need { owner, size, alignment, shelf: shelf.as_deref() };
+        let address = match self.take(need) {
+            Some(address) => address,
+            None => self.search(need).map_err(|error| self.explain(error, stream, need, bytes))?,
+        };
+        self.depot.count(bytes);
+        Ok(DevicePointer::from_raw(address))
+    }
+
+    /// Takes memory back that the bins of the calling thread did not take.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Resource::deallocate`].
+    pub(super) unsafe fn deallocate(
+        &self,
+        stream: &Stream,
+        pointer: DevicePointer<u8>,
+        bytes: usize,
+        alignment: usize,
+    ) -> Result<()> {
+        if let Some(bypass) = self.bypass() {
+            // SAFETY: the caller's promises are those of the resource that the memory came from.
+            unsafe { bypass.deallocate(stream, pointer, bytes, alignment) }?;
+            self.depot.count_free(bytes);
+            return Ok(());
+        }
+        // Later frees of the thread find bins.
+        self.shelf(stream, "CachingResource::deallocate")?;
+        let owner = Owner(stream.identity());
+        self.depot.free(owner, Rounded::up(bytes), pointer.as_raw(), bytes);
+        Ok(())
+    }
+
+    /// Joins all that is free, also what threads hold, and frees for all what is done.
+    pub(super) fn collect(&self) -> Result<()> {
+        self.gather(&mut self.reserve.lock())
+    }
+
+    /// Waits for the work of the context, after which all free memory is free for all.
+    pub(super) fn synchronize(&self) -> Result<()> {
+        let mut reserve = self.reserve.lock();
+        self.depot.collect();
+        let freed = self.depot.with_store(Store::mark_all);
+        self.context.synchronize()?;
+        self.depot.with_store(|store| {
+            freed.into_iter().for_each(|(owner, generation)| store.promote(owner, generation));
+        });
+        reserve.watched.values_mut().for_each(Watched::clear);
+        Ok(())
+    }
+
+    /// Gives segments back that nobody uses.
+    pub(super) fn trim(&self, keep: u64) -> Result<()> {
+        let mut reserve = self.reserve.lock();
+        self.gather(&mut reserve)?;
+        relaxed(self.context.driver(), || reserve.segments.trim(keep, &*self.depot))
+    }
+
+    pub(super) fn statistics(&self) -> CachingStatistics {
+        let reserve = self.reserve.lock();
+        let (counts, held) = (self.depot.counts(), self.depot.held());
+        let (free, longest) = self.depot.with_store(|store| {
+            (store.free_ranges().iter().map(|range| range.length).sum::<u64>(), store.heap().longest(Owner::ALL))
+        });
+        CachingStatistics {
+            allocations: counts.allocations,
+            hits: counts.hits,
+            frees: counts.frees,
+            allocated_bytes: counts.allocated_bytes,
+            freed_bytes: counts.freed_bytes,
+            reserved_bytes: reserve.segments.bytes(),
+            free_bytes: free + held,
+            longest_free_bytes: longest,
+            growths: reserve.growths,
+        }
+    }
+
+    /// The segments by address.
+    pub(super) fn segments(&self) -> Vec<Segment> {
+        self.reserve.lock().segments.list()
+    }
+
+    fn take(&self, need: Need<'_>) -> Option<u64> {
+        self.depot.take(need.owner, need.size, need.alignment, need.shelf)
+    }
+
+    /// Looks further and further away: what others took meanwhile, what joins, what other streams are done with, what threads hold,
+    /// and at last what the device has.
+    fn search(&self, need: Need<'_>) -> Result<u64> {
+        let mut reserve = self.reserve.lock();
+        if let Some(address) = self.take(need) {
+            return Ok(address);
+        }
+        self.depot.with_store(|store| store.settle(need.owner));
+        if let Some(address) = self.take(need) {
+            return Ok(address);
+        }
+        self.gather(&mut reserve)?;
+        if let Some(address) = self.take(need) {
+            return Ok(address);
+        }
+        let (bytes, step) = (need.room(), self.options.segment_bytes as u64);
+        loop {
+            relaxed(self.context.driver(), || reserve.segments.grow(bytes, step, &*self.depot))?;
+            reserve.growths += 1;
+            // Another thread may have been faster, and then has what it needs.
+            if let Some(address) = self.take(need) {
+                return Ok(address);
+            }
+        }
+    }
+
+    /// Where allocations go if none is kept.
+    fn bypass(&self) -> Option<&dyn Resource> {
+        (!self.options.cache).then(|| self.upstream.as_deref().unwrap_or(&StreamOrdered))
+    }
+
+    /// The bins of the calling thread, once it is known that `stream` may use this resource; nothing if the thread is ending.
+    fn shelf(&self, stream: &Stream, operation: &'static str) -> Result<Option<Arc<Shelf>>> {
+        let owner = Owner(stream.identity());
+        if let Some(shelf) = local::find(self.identity, owner) {
+            return Ok(Some(shelf));
+        }
+        self.admit(stream, operation)?;
+        Ok(local::add(self.identity, owner, &self.depot))
+    }
+
+    /// Puts what threads hold together with the rest, and frees for all what streams are done with.
+    fn gather(&self, reserve: &mut Reserve) -> Result<()> {
+        self.depot.collect();
+        if self.is_private {
+            self.depot.with_store(Store::settle_all);
+            return Ok(());
+        }
+        relaxed(self.context.driver(), || {
+            // What cannot be asked counts as not done, and must not keep the others from being asked.
+            let watched = reserve.watched.iter_mut();
+            watched.map(|(owner, watched)| self.watch(*owner, watched)).fold(Ok(()), Result::and)
+        })?;
+        let is_kept = |owner: &Owner, watched: &mut Watched| {
+            !(watched.is_over() && self.depot.with_store(|store| store.forget(*owner)))
+        };
+        reserve.watched.retain(is_kept);
+        Ok(())
+    }
+
+    /// Marks what a stream freed, and frees for all what lies behind marks that it has passed.
+    fn watch(&self, owner: Owner, watched: &mut Watched) -> Result<()> {
+        if let Some(generation) = self.depot.with_store(|store| store.mark(owner)) {
+            watched.mark(generation)?;
+        }
+        if let Some(generation) = watched.passed()? {
+            self.depot.with_store(|store| store.promote(owner, generation));
+        }
+        Ok(())
+    }
+
+    /// Has the memory that `stream` frees watched, if the stream may use this resource.
+    fn admit(&self, stream: &Stream, operation: &'static str) -> Result<()> {
+        let owner = Owner(stream.identity());
+        let mut reserve = self.reserve.lock();
+        let Entry::Vacant(vacant) = reserve.watched.entry(owner) else { return Ok(()) };
+        self.context.driver().expect_same(stream.driver(), operation)?;
+        let (ours, theirs) = (&self.context, stream.context());
+        let is_part = theirs.kind() == ContextKind::Green && ours.kind() == ContextKind::Primary;
+        if ours.as_raw() != theirs.as_raw() && !(is_part && ours.device().as_raw() == theirs.device().as_raw()) {
+            return Err(Error::argument(operation, format!("{stream:?} is not of the resource's {ours:?}")));
+        }
+        vacant.insert(Watched::new(stream));
+        Ok(())
+    }
+
+    /// Adds the figures to an error that says that memory is short.
+    #[cold]
+    fn explain(&self, error: Error, stream: &Stream, need: Need<'_>, bytes: usize) -> Error {
+        let longest = self.depot.with_store(|store| store.heap().longest(need.owner));
+        error.with_memory_figures(stream, bytes, usize::try_from(longest).ok())
+    }
+
+    /// Waits for the work of the context and gives everything back.
+    fn close(&mut self) -> Result<()> {
+        self.depot.close();
+        let waited = self.context.synchronize();
+        // Whatever the work came to, it is over.
+        self.reserve.get_mut().segments.close().and(waited)
+    }
+}
+
+impl Need<'_> {
+    /// The bytes in a row that are sure to hold it.
+    fn room(&self) -> u64 {
+        self.size.bytes() + self.alignment.saturating_sub(GRANULE)
+    }
+}
+
+impl HeapAccess for Depot {
+    fn with_heap<T>(&self, operation: impl FnOnce(&mut Heap) -> T) -> T {
+        self.with_store(|store| operation(store.heap_mut()))
+    }
+}
+
+impl Drop for Core {
+    fn drop(&mut self) {
+        release(|| self.close());
+    }
+}

@@ -1,0 +1,238 @@
+//! The free memory that all threads share, and the bins of each thread.
+
+use std::sync::Arc;
+
+use curium_driver::lock::Mutex;
+
+use super::claim::Claim;
+use crate::cache::{Bins, Class, Overflow, Owner, Rounded, Store};
+
+/// The free memory of a resource. It knows no driver, so that a thread that ends may put its free memory back at any time: the
+/// resource itself may be gone by then, and the driver must not be called.
+#[derive(Debug, Default)]
+pub(super) struct Depot {
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    pub(super) store: Store,
+    /// The bins of every thread and stream.
+    shelves: Vec<Arc<Shelf>>,
+    /// What was allocated and freed without bins, or by threads that have ended.
+    counts: Counts,
+    /// Whether the resource is gone, and its memory with it.
+    is_closed: bool,
+}
+
+/// The free blocks that one thread holds of one stream. On a line of its own, so that threads do not slow each other down.
+#[derive(Debug)]
+#[repr(align(128))]
+pub(super) struct Shelf {
+    pub(super) owner: Owner,
+    content: Claim<Content>,
+}
+
+#[derive(Debug)]
+struct Content {
+    counts: Counts,
+    bins: Bins,
+}
+
+/// How much was allocated and freed.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(super) struct Counts {
+    pub(super) allocations: u64,
+    pub(super) frees: u64,
+    pub(super) allocated_bytes: u64,
+    pub(super) freed_bytes: u64,
+    /// The allocations that the bins of the calling thread served.
+    pub(super) hits: u64,
+}
+
+/// What became of a block that was to be held.
+pub(super) enum Put {
+    Held,
+    /// It is held, and others had to leave.
+    Spilled(Overflow),
+    /// There is no room.
+    Refused,
+}
+
+impl Shelf {
+    fn new(owner: Owner) -> Self {
+        Self { owner, content: Claim::new(Content { counts: Counts::default(), bins: Bins::new() }) }
+    }
+
+    /// A free block, for an allocation of `bytes` bytes.
+    #[inline]
+    pub(super) fn take(&self, size: Rounded, bytes: usize) -> Option<u64> {
+        let mut content = self.content.attempt()?;
+        let address = content.bins.take(size)?;
+        content.counts.allocations += 1;
+        content.counts.hits += 1;
+        content.counts.allocated_bytes += bytes as u64;
+        Some(address)
+    }
+
+    /// Holds a block that was freed, of an allocation of `bytes` bytes.
+    #[inline]
+    pub(super) fn put(&self, size: Rounded, address: u64, bytes: usize) -> Put {
+        let Some(mut content) = self.content.attempt() else { return Put::Refused };
+        if !content.bins.put(size, address) {
+            return content.put_with_force(size, address, bytes);
+        }
+        content.counts.free(bytes);
+        Put::Held
+    }
+
+    /// Holds blocks that were taken in advance, and returns those that found no room.
+    fn stock(&self, class: Class, blocks: Vec<u64>) -> Vec<u64> {
+        let Some(mut content) = self.content.attempt() else { return blocks };
+        let mut rest = blocks.into_iter();
+        let refused = rest.by_ref().find(|address| !content.bins.put(Rounded::Class(class), *address));
+        refused.into_iter().chain(rest).collect()
+    }
+}
+
+impl Content {
+    #[cold]
+    fn put_with_force(&mut self, size: Rounded, address: u64, bytes: usize) -> Put {
+        let overflow = self.bins.overflow(size);
+        if !self.bins.put(size, address) {
+            return Put::Refused;
+        }
+        self.counts.free(bytes);
+        Put::Spilled(overflow)
+    }
+}
+
+impl Counts {
+    #[inline]
+    fn free(&mut self, bytes: usize) {
+        self.frees += 1;
+        self.freed_bytes += bytes as u64;
+    }
+
+    fn allocate(&mut self, bytes: usize) {
+        self.allocations += 1;
+        self.allocated_bytes += bytes as u64;
+    }
+
+    fn add(&mut self, other: Self) {
+        self.allocations += other.allocations;
+        self.frees += other.frees;
+        self.allocated_bytes += other.allocated_bytes;
+        self.freed_bytes += other.freed_bytes;
+        self.hits += other.hits;
+    }
+}
+
+impl Depot {
+    /// New bins, for the calling thread.
+    pub(super) fn add_shelf(&self, owner: Owner) -> Arc<Shelf> {
+        let shelf = Arc::new(Shelf::new(owner));
+        self.state.lock().shelves.push(Arc::clone(&shelf));
+        shelf
+    }
+
+    /// Takes the blocks of bins whose thread ends, or does not use them any more.
+    pub(super) fn remove_shelf(&self, shelf: &Arc<Shelf>) {
+        let mut state = self.state.lock();
+        state.shelves.retain(|other| !Arc::ptr_eq(other, shelf));
+        state.empty(shelf);
+        let counts = std::mem::take(&mut shelf.content.wait().counts);
+        state.counts.add(counts);
+    }
+
+    /// Memory that is free for `owner`: a block from the lists, with more for the bins of the calling thread, or a range.
+    pub(super) fn take(&self, owner: Owner, size: Rounded, alignment: u64, shelf: Option<&Shelf>) -> Option<u64> {
+        let Rounded::Class(class) = size else { return self.take_range(owner, size, alignment) };
+        if alignment > crate::cache::GRANULE {
+            return self.take_range(owner, size, alignment);
+        }
+        let mut blocks = Vec::new();
+        let most = if shelf.is_some() { Bins::capacity(class).div_ceil(2) } else { 1 };
+        self.state.lock().store.take(owner, class, most, &mut blocks);
+        let address = blocks.pop()?;
+        // The claim comes after the lock is gone: whoever holds the lock may wait for claims.
+        let rest = shelf.map_or_else(Vec::new, |shelf| shelf.stock(class, blocks));
+        if !rest.is_empty() {
+            self.give_blocks(owner, size, rest);
+        }
+        Some(address)
+    }
+
+    /// Takes blocks back that are free for `owner`.
+    pub(super) fn give_blocks(&self, owner: Owner, size: Rounded, blocks: Vec<u64>) {
+        let mut state = self.state.lock();
+        blocks.into_iter().for_each(|address| state.give(owner, size, address));
+    }
+
+    /// Takes a block back that was allocated with `bytes` bytes.
+    pub(super) fn free(&self, owner: Owner, size: Rounded, address: u64, bytes: usize) {
+        let mut state = self.state.lock();
+        state.give(owner, size, address);
+        state.counts.free(bytes);
+    }
+
+    /// Counts an allocation that the bins did not serve.
+    pub(super) fn count(&self, bytes: usize) {
+        self.state.lock().counts.allocate(bytes);
+    }
+
+    /// Counts a free that no bin saw.
+    pub(super) fn count_free(&self, bytes: usize) {
+        self.state.lock().counts.free(bytes);
+    }
+
+    /// Has `operation` look at the store.
+    pub(super) fn with_store<T>(&self, operation: impl FnOnce(&mut Store) -> T) -> T {
+        operation(&mut self.state.lock().store)
+    }
+
+    /// Empties the bins of all threads.
+    pub(super) fn collect(&self) {
+        let mut state = self.state.lock();
+        let shelves = state.shelves.clone();
+        shelves.iter().for_each(|shelf| state.empty(shelf));
+    }
+
+    /// The counts of all threads.
+    pub(super) fn counts(&self) -> Counts {
+        let state = self.state.lock();
+        let mut counts = state.counts;
+        state.shelves.iter().for_each(|shelf| counts.add(shelf.content.wait().counts));
+        counts
+    }
+
+    /// The bytes in the bins of all threads.
+    pub(super) fn held(&self) -> u64 {
+        self.state.lock().shelves.iter().map(|shelf| shelf.content.wait().bins.bytes()).sum()
+    }
+
+    /// Forgets everything, since the memory is about to go.
+    pub(super) fn close(&self) {
+        let mut state = self.state.lock();
+        state.is_closed = true;
+        let shelves = std::mem::take(&mut state.shelves);
+        shelves.iter().for_each(|shelf| state.empty(shelf));
+        state.store = Store::default();
+    }
+
+    fn take_range(&self, owner: Owner, size: Rounded, alignment: u64) -> Option<u64> {
+        self.state.lock().store.take_range(owner, size.bytes(), alignment)
+    }
+}
+
+impl State {
+    fn empty(&mut self, shelf: &Shelf) {
+        shelf.content.wait().bins.drain(|size, address| self.give(shelf.owner, size, address));
+    }
+
+    fn give(&mut self, owner: Owner, size: Rounded, address: u64) {
+        if !self.is_closed {
+            self.store.give(owner, size, address);
+        }
+    }
+}

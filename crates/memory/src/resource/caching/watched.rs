@@ -1,0 +1,84 @@
+//! When the memory that a stream freed is free for all.
+
+use std::collections::VecDeque;
+
+use curium_driver::{Event, PooledEvent, Result, Stream, WeakStream};
+
+use crate::cache::Generation;
+
+/// A stream on which memory was freed, and points in it behind which that memory is free for all.
+pub(super) struct Watched {
+    /// Nothing for a default stream: what its handle stands for depends on who asks.
+    stream: Option<WeakStream>,
+    marks: VecDeque<(Generation, Mark)>,
+}
+
+enum Mark {
+    /// The stream was idle.
+    Passed,
+    Pooled(PooledEvent),
+    /// The last one of a stream that is gone.
+    Last(Event),
+}
+
+impl Watched {
+    pub(super) fn new(stream: &Stream) -> Self {
+        Self { stream: stream.downgrade(), marks: VecDeque::new() }
+    }
+
+    /// Puts a point behind the memory of this generation. Where that is not possible, the memory stays the stream's until the context is
+    /// waited for.
+    pub(super) fn mark(&mut self, generation: Generation) -> Result<()> {
+        let Some(weak) = &self.stream else { return Ok(()) };
+        let mark = match weak.upgrade() {
+            Some(stream) => Mark::behind(&stream)?,
+            None => weak.take_last().map(Mark::Last),
+        };
+        self.marks.extend(mark.map(|mark| (generation, mark)));
+        Ok(())
+    }
+
+    /// The newest generation whose point the stream has passed, if it has passed another since it was asked last.
+    pub(super) fn passed(&mut self) -> Result<Option<Generation>> {
+        let mut newest = None;
+        while let Some((generation, mark)) = self.marks.front()
+            && mark.is_passed()?
+        {
+            newest = Some(*generation);
+            self.marks.pop_front();
+        }
+        Ok(newest)
+    }
+
+    /// Forgets the points, since the stream has been waited for.
+    pub(super) fn clear(&mut self) {
+        self.marks.clear();
+    }
+
+    /// Whether the stream is gone, and all that it freed is free for all.
+    pub(super) fn is_over(&self) -> bool {
+        self.marks.is_empty() && self.stream.as_ref().is_some_and(|weak| weak.upgrade().is_none())
+    }
+}
+
+impl Mark {
+    /// A point behind all work that is on `stream`; nothing while the stream is being captured, since what is on it does not run.
+    fn behind(stream: &Stream) -> Result<Option<Self>> {
+        if stream.is_capturing()? {
+            return Ok(None);
+        }
+        // An event takes a moment to be passed, also on an idle stream.
+        if stream.is_finished()? {
+            return Ok(Some(Self::Passed));
+        }
+        stream.mark().map(Self::Pooled).map(Some)
+    }
+
+    fn is_passed(&self) -> Result<bool> {
+        match self {
+            Self::Passed => Ok(true),
+            Self::Pooled(event) => event.is_finished(),
+            Self::Last(event) => event.is_finished(),
+        }
+    }
+}

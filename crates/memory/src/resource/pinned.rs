@@ -1,0 +1,64 @@
+//! Memory of the host that the device uses in place.
+
+use std::ffi::c_void;
+
+use curium_driver::sys::{CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE, CUdeviceptr};
+use curium_driver::{DevicePointer, Driver, Error, Result, Stream, call};
+
+use super::request::DRIVER_ALIGNMENT;
+use super::{Request, Resource};
+
+/// Pinned memory of the host, which every device reads and writes in place over the bus: slow, but not short.
+///
+/// Allocating takes long, and so does freeing, which waits for the work on the stream. Memory is aligned to 256 bytes.
+///
+/// CUDA: `cuMemHostAlloc`, `cuMemHostGetDevicePointer_v2`, `cuMemFreeHost`, `cuStreamSynchronize`.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[doc(alias = "cuMemHostAlloc")]
+#[doc(alias = "cuMemHostGetDevicePointer")]
+pub struct Pinned;
+
+// SAFETY: the driver promises all of it for memory that it allocated and mapped, which lives until it is freed; it is freed once
+// the stream has been waited for.
+unsafe impl Resource for Pinned {
+    fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
+        Request::new("Pinned::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
+        let flags = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP;
+        let allocated = stream.context().entered(|driver| {
+            let mut host: *mut c_void = std::ptr::null_mut();
+            // SAFETY: `host` is a valid place for the answer, and the context is current.
+            let result = unsafe { call!(driver, cuMemHostAlloc(&raw mut host, bytes, flags)) };
+            result.map_err(|error| error.about(format!("{bytes} bytes of pinned memory")))?;
+            mapped(driver, host).or_else(|error| free(driver, host).and(Err(error)))
+        });
+        allocated.map_err(|error| error.with_memory_figures(stream, bytes, None))
+    }
+
+    unsafe fn deallocate(
+        &self,
+        stream: &Stream,
+        pointer: DevicePointer<u8>,
+        _bytes: usize,
+        _alignment: usize,
+    ) -> Result<()> {
+        // An error of the stream's work is that of a later call; the wait took place, and the memory must not be lost for it.
+        let _ = stream.synchronize();
+        free(stream.driver(), std::ptr::with_exposed_provenance_mut(pointer.as_raw() as usize))
+    }
+}
+
+/// Where the device finds memory of the host: where the host does, on every system that is supported.
+fn mapped(driver: &Driver, host: *mut c_void) -> Result<DevicePointer<u8>> {
+    let mut raw: CUdeviceptr = 0;
+    // SAFETY: `raw` is a valid place for the answer, the memory is live and mapped, and 0 is the only value of the flags.
+    unsafe { call!(driver, cuMemHostGetDevicePointer_v2(&raw mut raw, host, 0)) }?;
+    if raw != host.expose_provenance() as u64 {
+        return Err(Error::argument("Pinned::allocate", "the device has another address for memory of the host"));
+    }
+    Ok(DevicePointer::from_raw(raw))
+}
+
+fn free(driver: &Driver, host: *mut c_void) -> Result<()> {
+    // SAFETY: the memory is live, nothing uses it, and its address is forgotten.
+    unsafe { call!(driver, cuMemFreeHost(host)) }
+}

@@ -1,0 +1,109 @@
+//! Segments: the large pieces of memory that a resource cuts into blocks.
+
+mod mapped;
+mod upstream;
+
+use std::sync::Arc;
+
+use curium_driver::sys::CUdevice_attribute;
+use curium_driver::{Context, Function, Result};
+
+pub(super) use self::mapped::Mapped;
+pub(super) use self::upstream::Upstream;
+use crate::cache::{FreeRange, Heap};
+
+/// Where a heap gets its memory from.
+pub(super) enum Segments {
+    /// Physical memory that is mapped into one row of addresses: a segment grows in place.
+    Mapped(Mapped),
+    /// Pieces of another resource.
+    Upstream(Upstream),
+}
+
+/// A piece of memory that belongs to a heap.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Segment {
+    pub(super) start: u64,
+    pub(super) length: u64,
+}
+
+/// A heap that is locked for a moment at a time, since memory is fetched without the lock.
+pub(super) trait HeapAccess {
+    /// Has `operation` use the heap.
+    fn with_heap<T>(&self, operation: impl FnOnce(&mut Heap) -> T) -> T;
+}
+
+impl Segments {
+    /// Mapped memory where device and driver can, else pieces of the device's pool.
+    pub(super) fn best(context: &Context) -> Result<Self> {
+        if can_map(context)? {
+            return Mapped::new(context).map(Self::Mapped);
+        }
+        Upstream::new(context, Arc::new(super::StreamOrdered)).map(Self::Upstream)
+    }
+
+    /// Makes room for `bytes` bytes in one row, of which some may be free already. It takes at least `step` bytes if it can.
+    pub(super) fn grow(&mut self, bytes: u64, step: u64, heap: &impl HeapAccess) -> Result<()> {
+        match self {
+            Self::Mapped(mapped) => mapped.grow(bytes, step, heap),
+            Self::Upstream(upstream) => upstream.grow(bytes, step, heap),
+        }
+    }
+
+    /// Gives pieces back that are free for all, for as long as more than `keep` bytes are left then.
+    pub(super) fn trim(&mut self, keep: u64, heap: &impl HeapAccess) -> Result<()> {
+        match self {
+            Self::Mapped(mapped) => mapped.trim(keep, heap),
+            Self::Upstream(upstream) => upstream.trim(keep, heap),
+        }
+    }
+
+    /// Gives every piece back. No work uses them any more.
+    pub(super) fn close(&mut self) -> Result<()> {
+        match self {
+            Self::Mapped(mapped) => mapped.close(),
+            Self::Upstream(upstream) => upstream.close(),
+        }
+    }
+
+    /// The pieces by address.
+    pub(super) fn list(&self) -> Vec<Segment> {
+        match self {
+            Self::Mapped(mapped) => mapped.list(),
+            Self::Upstream(upstream) => upstream.list(),
+        }
+    }
+
+    /// The bytes of all pieces.
+    pub(super) fn bytes(&self) -> u64 {
+        self.list().iter().map(|segment| segment.length).sum()
+    }
+}
+
+/// Whether memory can be mapped on the context's device.
+pub(super) fn can_map(context: &Context) -> Result<bool> {
+    const FUNCTIONS: [Function; 8] = [
+        Function::cuMemAddressReserve,
+        Function::cuMemAddressFree,
+        Function::cuMemCreate,
+        Function::cuMemRelease,
+        Function::cuMemMap,
+        Function::cuMemUnmap,
+        Function::cuMemSetAccess,
+        Function::cuMemGetAllocationGranularity,
+    ];
+    let attribute = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED;
+    let has_all = FUNCTIONS.into_iter().all(|function| context.driver().has(function));
+    Ok(has_all && context.device().attribute(attribute)? != 0)
+}
+
+impl Segment {
+    pub(super) fn end(self) -> u64 {
+        self.start + self.length
+    }
+
+    /// What more than the free range behind which it begins a row of `bytes` bytes needs.
+    fn beyond(range: Option<FreeRange>, bytes: u64) -> u64 {
+        bytes.saturating_sub(range.map_or(0, |range| range.length))
+    }
+}

@@ -1,0 +1,514 @@
+//! Graphs: work that is described before it runs.
+//!
+//! A graph holds nodes, and each node its [`Content`] and the nodes that it comes after. Instantiating copies all of that into a
+//! [`plan`], which can be launched any number of times and no longer depends on the graph.
+
+mod add;
+mod condition;
+mod content;
+mod dot;
+mod executable;
+mod memory;
+mod object;
+mod params;
+mod plan;
+mod update;
+
+use std::collections::HashMap;
+
+use curium_sys::{CUgraph, CUgraph_st, CUgraphEdgeData, CUgraphNode, CUgraphNode_st, CUgraphNodeType, CUresult};
+
+pub(crate) use self::condition::Conditions;
+pub(crate) use self::content::Content;
+pub(crate) use self::executable::Executable;
+pub(crate) use self::object::UserObject;
+use crate::argument::{ConstPointer, Pointer, elements};
+use crate::driver::{Driver, Result, State};
+use crate::handle::{Id, Kind, Object};
+
+/// A graph: its nodes in the order in which they were added.
+#[derive(Default)]
+pub(crate) struct Graph {
+    pub(super) nodes: Vec<Id<Node>>,
+    /// The node whose part this graph is: nobody else may destroy it.
+    pub(super) parent: Option<Id<Node>>,
+    /// For a clone: which node came from which.
+    origins: HashMap<Id<Node>, Id<Node>>,
+    /// What lives for as long as the graph, and how many times it was retained.
+    pub(super) objects: Vec<(Id<UserObject>, u32)>,
+    pub(super) conditions: Conditions,
+    number: u32,
+    /// The number of the node that was added last.
+    last_node: u32,
+}
+
+/// A node of a graph.
+pub(crate) struct Node {
+    pub(super) graph: Id<Graph>,
+    pub(super) content: Content,
+    pub(super) after: Vec<Edge>,
+    number: u32,
+}
+
+/// What a node comes after.
+#[derive(Clone, Copy)]
+pub(crate) struct Edge {
+    pub(super) from: Id<Node>,
+    data: CUgraphEdgeData,
+}
+
+impl Object for Graph {
+    type Raw = CUgraph_st;
+    const KIND: Kind = Kind::Graph;
+}
+
+impl Object for Node {
+    type Raw = CUgraphNode_st;
+    const KIND: Kind = Kind::GraphNode;
+}
+
+impl Graph {
+    /// Whether a caller owns the graph, and no node.
+    pub(crate) fn is_owned(&self) -> bool {
+        self.parent.is_none()
+    }
+}
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuGraphCreate(&self, graph: Pointer<CUgraph>, flags: u32) -> Result {
+        let place = graph.required()?;
+        if flags != 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        place.write(self.lock().new_graph(None).as_raw())
+    }
+
+    pub(crate) fn cuGraphDestroy(&self, graph: Pointer<CUgraph_st>) -> Result {
+        let mut state = self.lock();
+        let id = state.graph(graph)?;
+        if state.graphs.get(id).is_some_and(|graph| graph.parent.is_some()) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        state.remove_graph(id);
+        self.call_destructors(state);
+        Ok(())
+    }
+
+    pub(crate) fn cuGraphClone(&self, clone: Pointer<CUgraph>, graph: Pointer<CUgraph_st>) -> Result {
+        let place = clone.required()?;
+        let mut state = self.lock();
+        let id = state.graph(graph)?;
+        if state.allocates(id) {
+            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+        }
+        place.write(state.clone_graph(id, None).as_raw())
+    }
+
+    pub(crate) fn cuGraphNodeFindInClone(
+        &self,
+        found: Pointer<CUgraphNode>,
+        original: Pointer<CUgraphNode_st>,
+        clone: Pointer<CUgraph_st>,
+    ) -> Result {
+        let place = found.required()?;
+        let state = self.lock();
+        let (original, clone) = (state.node(original)?.0, state.graph(clone)?);
+        let found = state.graphs.get(clone).and_then(|clone| clone.origins.get(&original));
+        place.write(found.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?.as_raw())
+    }
+
+    pub(crate) fn cuGraphGetId(&self, graph: Pointer<CUgraph_st>, id: Pointer<u32>) -> Result {
+        let state = self.lock();
+        let graph = state.graph(graph)?;
+        id.write(state.graphs.get(graph).map_or(0, |graph| graph.number))
+    }
+
+    pub(crate) fn cuGraphGetNodes(
+        &self,
+        graph: Pointer<CUgraph_st>,
+        nodes: Pointer<CUgraphNode>,
+        count: Pointer<usize>,
+    ) -> Result {
+        let state = self.lock();
+        let graph = state.graph(graph)?;
+        write_list(nodes, count, &state.nodes_of(graph))
+    }
+
+    pub(crate) fn cuGraphGetRootNodes(
+        &self,
+        graph: Pointer<CUgraph_st>,
+        nodes: Pointer<CUgraphNode>,
+        count: Pointer<usize>,
+    ) -> Result {
+        let state = self.lock();
+        let mut roots = state.nodes_of(state.graph(graph)?);
+        roots.retain(|node| state.nodes.get(*node).is_some_and(|node| node.after.is_empty()));
+        write_list(nodes, count, &roots)
+    }
+
+    pub(crate) fn cuGraphGetEdges(
+        &self,
+        graph: Pointer<CUgraph_st>,
+        from: Pointer<CUgraphNode>,
+        to: Pointer<CUgraphNode>,
+        count: Pointer<usize>,
+    ) -> Result {
+        self.cuGraphGetEdges_v2(graph, from, to, Pointer::null(), count)
+    }
+
+    pub(crate) fn cuGraphGetEdges_v2(
+        &self,
+        graph: Pointer<CUgraph_st>,
+        from: Pointer<CUgraphNode>,
+        to: Pointer<CUgraphNode>,
+        data: Pointer<CUgraphEdgeData>,
+        count: Pointer<usize>,
+    ) -> Result {
+        let state = self.lock();
+        let graph = state.graph(graph)?;
+        let mut edges = Vec::new();
+        for node in state.nodes_of(graph) {
+            edges.extend(
+                state.nodes.get(node).into_iter().flat_map(|to| to.after.iter().map(move |edge| (*edge, node))),
+            );
+        }
+        let tails: Vec<_> = edges.iter().map(|(_, to)| *to).collect();
+        let (before, data_of): (Vec<_>, Vec<_>) = edges.iter().map(|(edge, _)| (edge.from, edge.data)).unzip();
+        let room = count.read()?;
+        write_data(data, &data_of, room)?;
+        // The count is written once, with the last list.
+        let mut written = room;
+        // SAFETY: this place is a `usize` of ours.
+        write_list(from, unsafe { Pointer::from_raw(&raw mut written) }, &before)?;
+        write_list(to, count, &tails)
+    }
+
+    pub(crate) fn cuGraphNodeGetType(&self, node: Pointer<CUgraphNode_st>, kind: Pointer<CUgraphNodeType>) -> Result {
+        let kind = kind.required()?;
+        kind.write(self.lock().node(node)?.1.content.kind())
+    }
+
+    pub(crate) fn cuGraphNodeGetContainingGraph(
+        &self,
+        node: Pointer<CUgraphNode_st>,
+        graph: Pointer<CUgraph>,
+    ) -> Result {
+        graph.write(self.lock().node(node)?.1.graph.as_raw())
+    }
+
+    pub(crate) fn cuGraphNodeGetLocalId(&self, node: Pointer<CUgraphNode_st>, id: Pointer<u32>) -> Result {
+        id.write(self.lock().node(node)?.1.number)
+    }
+
+    pub(crate) fn cuGraphNodeGetToolsId(&self, node: Pointer<CUgraphNode_st>, id: Pointer<u64>) -> Result {
+        let state = self.lock();
+        let (_, node) = state.node(node)?;
+        let graph = state.graphs.get(node.graph).map_or(0, |graph| graph.number);
+        id.write(u64::from(graph) << 32 | u64::from(node.number))
+    }
+
+    pub(crate) fn cuGraphNodeGetDependencies(
+        &self,
+        node: Pointer<CUgraphNode_st>,
+        dependencies: Pointer<CUgraphNode>,
+        count: Pointer<usize>,
+    ) -> Result {
+        self.cuGraphNodeGetDependencies_v2(node, dependencies, Pointer::null(), count)
+    }
+
+    pub(crate) fn cuGraphNodeGetDependencies_v2(
+        &self,
+        node: Pointer<CUgraphNode_st>,
+        dependencies: Pointer<CUgraphNode>,
+        data: Pointer<CUgraphEdgeData>,
+        count: Pointer<usize>,
+    ) -> Result {
+        let state = self.lock();
+        let (_, node) = state.node(node)?;
+        let (from, data_of): (Vec<_>, Vec<_>) = node.after.iter().map(|edge| (edge.from, edge.data)).unzip();
+        write_data(data, &data_of, count.read()?)?;
+        write_list(dependencies, count, &from)
+    }
+
+    pub(crate) fn cuGraphNodeGetDependentNodes(
+        &self,
+        node: Pointer<CUgraphNode_st>,
+        dependents: Pointer<CUgraphNode>,
+        count: Pointer<usize>,
+    ) -> Result {
+        self.cuGraphNodeGetDependentNodes_v2(node, dependents, Pointer::null(), count)
+    }
+
+    pub(crate) fn cuGraphNodeGetDependentNodes_v2(
+        &self,
+        node: Pointer<CUgraphNode_st>,
+        dependents: Pointer<CUgraphNode>,
+        data: Pointer<CUgraphEdgeData>,
+        count: Pointer<usize>,
+    ) -> Result {
+        let state = self.lock();
+        let (id, node) = state.node(node)?;
+        let (mut later, mut data_of) = (Vec::new(), Vec::new());
+        for other in state.nodes_of(node.graph) {
+            let edges = state.nodes.get(other).map_or(&[][..], |other| &other.after);
+            if let Some(edge) = edges.iter().find(|edge| edge.from == id) {
+                later.push(other);
+                data_of.push(edge.data);
+            }
+        }
+        write_data(data, &data_of, count.read()?)?;
+        write_list(dependents, count, &later)
+    }
+
+    pub(crate) fn cuGraphAddDependencies(
+        &self,
+        graph: Pointer<CUgraph_st>,
+        from: ConstPointer<CUgraphNode>,
+        to: ConstPointer<CUgraphNode>,
+        count: usize,
+    ) -> Result {
+        // SAFETY: null is a place that nothing is read from.
+        let no_data = unsafe { crate::argument::Argument::receive(std::ptr::null::<CUgraphEdgeData>()) };
+        self.cuGraphAddDependencies_v2(graph, from, to, no_data, count)
+    }
+
+    pub(crate) fn cuGraphAddDependencies_v2(
+        &self,
+        graph: Pointer<CUgraph_st>,
+        from: ConstPointer<CUgraphNode>,
+        to: ConstPointer<CUgraphNode>,
+        data: ConstPointer<CUgraphEdgeData>,
+        count: usize,
+    ) -> Result {
+        let mut state = self.lock();
+        let graph = state.graph(graph)?;
+        let from = state.edges(graph, from, data, count)?;
+        let to = state.members(graph, to, count)?;
+        for (edge, to) in from.iter().zip(&to) {
+            let is_there = |node: &Node| node.after.iter().any(|other| other.from == edge.from);
+            if edge.from == *to || state.nodes.get(*to).is_none_or(is_there) {
+                return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+            }
+        }
+        for (edge, to) in from.into_iter().zip(to) {
+            if let Some(node) = state.nodes.get_mut(to) {
+                node.after.push(edge);
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn cuGraphRemoveDependencies(
+        &self,
+        graph: Pointer<CUgraph_st>,
+        from: ConstPointer<CUgraphNode>,
+        to: ConstPointer<CUgraphNode>,
+        count: usize,
+    ) -> Result {
+        let mut state = self.lock();
+        let graph = state.graph(graph)?;
+        let (from, to) = (state.members(graph, from, count)?, state.members(graph, to, count)?);
+        for (from, to) in from.iter().zip(&to) {
+            let edges = state.nodes.get(*to).map_or(&[][..], |node| &node.after);
+            if edges.iter().all(|edge| edge.from != *from) {
+                return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+            }
+        }
+        for (from, to) in from.into_iter().zip(to) {
+            if let Some(node) = state.nodes.get_mut(to) {
+                node.after.retain(|edge| edge.from != from);
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn cuGraphRemoveDependencies_v2(
+        &self,
+        graph: Pointer<CUgraph_st>,
+        from: ConstPointer<CUgraphNode>,
+        to: ConstPointer<CUgraphNode>,
+        _data: ConstPointer<CUgraphEdgeData>,
+        count: usize,
+    ) -> Result {
+        self.cuGraphRemoveDependencies(graph, from, to, count)
+    }
+
+    pub(crate) fn cuGraphDestroyNode(&self, node: Pointer<CUgraphNode_st>) -> Result {
+        let mut state = self.lock();
+        let (id, node) = state.node(node)?;
+        if node.content.is_memory() {
+            return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
+        }
+        let graph = node.graph;
+        for other in state.nodes_of(graph) {
+            if let Some(other) = state.nodes.get_mut(other) {
+                other.after.retain(|edge| edge.from != id);
+            }
+        }
+        if let Some(graph) = state.graphs.get_mut(graph) {
+            graph.nodes.retain(|other| *other != id);
+        }
+        state.remove_node(id);
+        Ok(())
+    }
+}
+
+impl State {
+    /// A live graph.
+    pub(crate) fn graph(&self, raw: Pointer<CUgraph_st>) -> Result<Id<Graph>> {
+        let id = Id::from(raw);
+        if self.graphs.contains(id) { Ok(id) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+    }
+
+    /// A live node.
+    pub(crate) fn node(&self, raw: Pointer<CUgraphNode_st>) -> Result<(Id<Node>, &Node)> {
+        let id = Id::from(raw);
+        self.nodes.get(id).map(|node| (id, node)).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
+    }
+
+    pub(crate) fn new_graph(&mut self, parent: Option<Id<Node>>) -> Id<Graph> {
+        let number = self.next_number() as u32;
+        self.graphs.insert(Graph { parent, number, ..Graph::default() })
+    }
+
+    /// Adds a node behind others of the graph.
+    pub(crate) fn add_node(&mut self, graph: Id<Graph>, content: Content, after: Vec<Edge>) -> Id<Node> {
+        let number = self.graphs.get_mut(graph).map_or(0, |graph| {
+            graph.last_node += 1;
+            graph.last_node
+        });
+        let parts = content.parts();
+        let id = self.nodes.insert(Node { graph, content, after, number });
+        for part in parts {
+            if let Some(part) = self.graphs.get_mut(part) {
+                part.parent = Some(id);
+            }
+        }
+        if let Some(graph) = self.graphs.get_mut(graph) {
+            graph.nodes.push(id);
+        }
+        id
+    }
+
+    pub(super) fn nodes_of(&self, graph: Id<Graph>) -> Vec<Id<Node>> {
+        self.graphs.get(graph).map(|graph| graph.nodes.clone()).unwrap_or_default()
+    }
+
+    /// A copy of a graph with everything in it, as the part of a node or on its own.
+    pub(super) fn clone_graph(&mut self, original: Id<Graph>, parent: Option<Id<Node>>) -> Id<Graph> {
+        let clone = self.new_graph(parent);
+        let mut origins = HashMap::new();
+        for from in self.nodes_of(original) {
+            let Some(node) = self.nodes.get(from) else { continue };
+            let (content, after) = (node.content.clone(), node.after.clone());
+            let content = self.clone_content(content);
+            let to = self.add_node(clone, content, after);
+            origins.insert(from, to);
+        }
+        for node in self.nodes_of(clone) {
+            let after = self.nodes.get_mut(node).into_iter().flat_map(|node| &mut node.after);
+            for edge in after {
+                edge.from = origins.get(&edge.from).copied().unwrap_or(edge.from);
+            }
+        }
+        let objects = self.graphs.get(original).map(|graph| graph.objects.clone()).unwrap_or_default();
+        self.retain_objects(&objects);
+        let conditions = self.graphs.get(original).map(|graph| graph.conditions.clone()).unwrap_or_default();
+        if let Some(clone) = self.graphs.get_mut(clone) {
+            (clone.origins, clone.objects, clone.conditions) = (origins, objects, conditions);
+        }
+        clone
+    }
+
+    /// The same content with parts of its own.
+    fn clone_content(&mut self, mut content: Content) -> Content {
+        for part in content.parts_mut() {
+            *part = self.clone_graph(*part, None);
+        }
+        content
+    }
+
+    pub(super) fn remove_graph(&mut self, id: Id<Graph>) {
+        let Some(graph) = self.graphs.remove(id) else { return };
+        for node in graph.nodes {
+            self.remove_node(node);
+        }
+        self.release_objects(&graph.objects);
+    }
+
+    fn remove_node(&mut self, id: Id<Node>) {
+        let Some(node) = self.nodes.remove(id) else { return };
+        for part in node.content.parts() {
+            self.remove_graph(part);
+        }
+    }
+
+    /// Nodes of a graph that the caller of a C function listed.
+    pub(super) fn members(
+        &self,
+        graph: Id<Graph>,
+        nodes: ConstPointer<CUgraphNode>,
+        count: usize,
+    ) -> Result<Vec<Id<Node>>> {
+        // SAFETY: the caller of the C function passed `count` nodes.
+        let nodes = unsafe { elements(nodes.as_ptr(), count) }?;
+        let member = |raw: &CUgraphNode| {
+            // SAFETY: a node is a handle, as if it were an argument.
+            let (id, node) = self.node(unsafe { Pointer::from_raw(*raw) })?;
+            if node.graph == graph { Ok(id) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+        };
+        nodes.iter().map(member).collect()
+    }
+
+    /// Edges from nodes of a graph that the caller of a C function listed, with data if there is any.
+    pub(super) fn edges(
+        &self,
+        graph: Id<Graph>,
+        nodes: ConstPointer<CUgraphNode>,
+        data: ConstPointer<CUgraphEdgeData>,
+        count: usize,
+    ) -> Result<Vec<Edge>> {
+        let nodes = self.members(graph, nodes, count)?;
+        let data = if data.is_null() {
+            vec![CUgraphEdgeData::default(); count]
+        } else {
+            // SAFETY: the caller of the C function passed as many data as nodes, or none.
+            unsafe { elements(data.as_ptr(), count) }?.to_vec()
+        };
+        let edges: Vec<_> = nodes.into_iter().zip(data).map(|(from, data)| Edge { from, data }).collect();
+        let repeats = |(index, edge): (usize, &Edge)| edges[..index].iter().any(|other| other.from == edge.from);
+        if edges.iter().enumerate().any(repeats) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        Ok(edges)
+    }
+}
+
+impl Edge {
+    /// An edge without data.
+    pub(crate) fn from(node: Id<Node>) -> Self {
+        Self { from: node, data: CUgraphEdgeData::default() }
+    }
+}
+
+/// Writes as many handles as the caller has room for, and nulls into the rest of the room; without a list, only how many there are.
+fn write_list(list: Pointer<CUgraphNode>, count: Pointer<usize>, nodes: &[Id<Node>]) -> Result {
+    if list.is_null() {
+        return count.write(nodes.len());
+    }
+    let room = count.read()?;
+    let handles = nodes.iter().map(|node| node.as_raw()).chain(std::iter::repeat(std::ptr::null_mut()));
+    // SAFETY: the caller of the C function has room for as many handles as the count said.
+    unsafe { list.write_all(handles.take(room)) }?;
+    count.write(nodes.len().min(room))
+}
+
+/// Writes the data of as many edges as the caller has room for, if it asked for them.
+fn write_data(place: Pointer<CUgraphEdgeData>, data: &[CUgraphEdgeData], room: usize) -> Result {
+    if place.is_null() {
+        return Ok(());
+    }
+    // SAFETY: the caller of the C function has room for as many data as the count said.
+    unsafe { place.write_all(data.iter().copied().take(room)) }
+}

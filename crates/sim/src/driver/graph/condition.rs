@@ -1,0 +1,104 @@
+//! Nodes that run their bodies as a value says.
+
+use curium_sys::{
+    CUctx_st, CUgraph_st, CUgraphConditionalHandle, CUgraphConditionalNodeType, CUgraphConditionalNodeType_enum,
+    CUresult,
+};
+
+use super::Graph;
+use crate::argument::Pointer;
+use crate::driver::{Driver, Result};
+use crate::handle::Id;
+
+/// A conditional node.
+#[derive(Clone)]
+pub(crate) struct Condition {
+    pub(super) handle: CUgraphConditionalHandle,
+    pub(super) kind: CUgraphConditionalNodeType,
+    pub(super) bodies: Vec<Id<Graph>>,
+}
+
+/// The values of a graph that conditional nodes look at, each with what it is at the begin of a launch.
+#[derive(Clone, Default)]
+pub(crate) struct Conditions(Vec<Value>);
+
+#[derive(Clone, Copy)]
+struct Value {
+    handle: CUgraphConditionalHandle,
+    value: u32,
+    is_assigned_at_launch: bool,
+    default: u32,
+}
+
+const ASSIGN_DEFAULT: u32 = 1;
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuGraphConditionalHandleCreate(
+        &self,
+        handle: Pointer<CUgraphConditionalHandle>,
+        graph: Pointer<CUgraph_st>,
+        context: Pointer<CUctx_st>,
+        default: u32,
+        flags: u32,
+    ) -> Result {
+        let place = handle.required()?;
+        self.context_or_current(context)?;
+        let mut state = self.lock();
+        let graph = state.graph(graph)?;
+        if flags & !ASSIGN_DEFAULT != 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let handle = state.next_number();
+        let value = Value { handle, value: 0, is_assigned_at_launch: flags & ASSIGN_DEFAULT != 0, default };
+        if let Some(graph) = state.graphs.get_mut(graph) {
+            graph.conditions.0.push(value);
+        }
+        place.write(handle)
+    }
+}
+
+impl Conditions {
+    pub(super) fn has(&self, handle: CUgraphConditionalHandle) -> bool {
+        self.0.iter().any(|value| value.handle == handle)
+    }
+
+    /// The values of a graph and of its parts together.
+    pub(super) fn extend(&mut self, parts: Self) {
+        self.0.extend(parts.0);
+    }
+
+    /// What every value is when a launch begins.
+    pub(super) fn begin(&mut self) {
+        for value in self.0.iter_mut().filter(|value| value.is_assigned_at_launch) {
+            value.value = value.default;
+        }
+    }
+
+    pub(super) fn get(&self, handle: CUgraphConditionalHandle) -> u32 {
+        self.0.iter().find(|value| value.handle == handle).map_or(0, |value| value.value)
+    }
+}
+
+impl Condition {
+    /// How many bodies a node of this kind may have.
+    pub(super) fn allows(kind: CUgraphConditionalNodeType, bodies: u32) -> bool {
+        match kind {
+            CUgraphConditionalNodeType_enum::CU_GRAPH_COND_TYPE_IF => (1..=2).contains(&bodies),
+            CUgraphConditionalNodeType_enum::CU_GRAPH_COND_TYPE_WHILE => bodies == 1,
+            CUgraphConditionalNodeType_enum::CU_GRAPH_COND_TYPE_SWITCH => bodies > 0,
+            _ => false,
+        }
+    }
+
+    /// Which body runs next for a value, given how many bodies ran.
+    pub(super) fn chooses(&self, value: u32, ran: u64) -> Option<usize> {
+        let body = match self.kind {
+            CUgraphConditionalNodeType_enum::CU_GRAPH_COND_TYPE_WHILE if value != 0 => return Some(0),
+            CUgraphConditionalNodeType_enum::CU_GRAPH_COND_TYPE_IF if ran == 0 => usize::from(value == 0),
+            CUgraphConditionalNodeType_enum::CU_GRAPH_COND_TYPE_SWITCH if ran == 0 => value as usize,
+            _ => return None,
+        };
+        (body < self.bodies.len()).then_some(body)
+    }
+}

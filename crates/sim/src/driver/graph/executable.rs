@@ -1,0 +1,265 @@
+//! Executables: graphs that can be launched.
+
+use std::ffi::{c_char, c_ulonglong};
+use std::sync::{Arc, Mutex};
+
+use curium_sys::{
+    CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraph_st, CUgraphExec, CUgraphExec_st, CUgraphInstantiate_flags,
+    CUgraphInstantiateResult, CUgraphNode, CUgraphNode_st, CUresult, CUstream_st, cuuint64_t,
+};
+
+use super::condition::Conditions;
+use super::plan::{Plan, SharedConditions, lock};
+use super::{Graph, Node, UserObject};
+use crate::argument::Pointer;
+use crate::driver::{Driver, Event, Result, State};
+use crate::handle::{Id, Kind, Object};
+use crate::schedule::{Place, Ticket, Work};
+
+/// A graph as it was when it was instantiated, with the updates since.
+pub(crate) struct Executable {
+    pub(super) plan: Plan,
+    conditions: SharedConditions,
+    objects: Vec<(Id<UserObject>, u32)>,
+    flags: u64,
+    number: u32,
+    /// The end of the last launch: launches do not overlap.
+    last: Option<Ticket>,
+}
+
+impl Object for Executable {
+    type Raw = CUgraphExec_st;
+    const KIND: Kind = Kind::GraphExec;
+}
+
+const ALL_FLAGS: u64 = (CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH.0
+    | CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD.0
+    | CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH.0
+    | CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY.0) as u64;
+const DEVICE_LAUNCH: u64 = CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH.0 as u64;
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuGraphInstantiate(
+        &self,
+        executable: Pointer<CUgraphExec>,
+        graph: Pointer<CUgraph_st>,
+        failing: Pointer<CUgraphNode>,
+        _log: Pointer<c_char>,
+        _size: usize,
+    ) -> Result {
+        self.instantiate_graph(executable, graph, 0, failing)
+    }
+
+    pub(crate) fn cuGraphInstantiate_v2(
+        &self,
+        executable: Pointer<CUgraphExec>,
+        graph: Pointer<CUgraph_st>,
+        failing: Pointer<CUgraphNode>,
+        _log: Pointer<c_char>,
+        _size: usize,
+    ) -> Result {
+        self.instantiate_graph(executable, graph, 0, failing)
+    }
+
+    pub(crate) fn cuGraphInstantiateWithFlags(
+        &self,
+        executable: Pointer<CUgraphExec>,
+        graph: Pointer<CUgraph_st>,
+        flags: c_ulonglong,
+    ) -> Result {
+        self.instantiate_graph(executable, graph, flags, Pointer::null())
+    }
+
+    pub(crate) fn cuGraphInstantiateWithParams(
+        &self,
+        executable: Pointer<CUgraphExec>,
+        graph: Pointer<CUgraph_st>,
+        params: Pointer<CUDA_GRAPH_INSTANTIATE_PARAMS>,
+    ) -> Result {
+        let mut described = params.read()?;
+        let mut failing = std::ptr::null_mut();
+        // SAFETY: this place is ours.
+        let result =
+            self.instantiate_graph(executable, graph, described.flags, unsafe { Pointer::from_raw(&raw mut failing) });
+        described.hErrNode_out = failing;
+        described.result_out = match (result, failing.is_null()) {
+            (Ok(()), _) => CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_SUCCESS,
+            (Err(_), false) => CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE,
+            (Err(_), true) => CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_ERROR,
+        };
+        params.write(described)?;
+        result
+    }
+
+    pub(crate) fn cuGraphExecDestroy(&self, executable: Pointer<CUgraphExec_st>) -> Result {
+        let mut state = self.lock();
+        let id = state.executable(executable)?;
+        if let Some(executable) = state.executables.remove(id) {
+            state.release_objects(&executable.objects);
+        }
+        self.call_destructors(state);
+        Ok(())
+    }
+
+    pub(crate) fn cuGraphExecGetFlags(
+        &self,
+        executable: Pointer<CUgraphExec_st>,
+        flags: Pointer<cuuint64_t>,
+    ) -> Result {
+        let state = self.lock();
+        let id = state.executable(executable)?;
+        flags.write(state.executables.get(id).map_or(0, |executable| executable.flags))
+    }
+
+    pub(crate) fn cuGraphExecGetId(&self, executable: Pointer<CUgraphExec_st>, number: Pointer<u32>) -> Result {
+        let state = self.lock();
+        let id = state.executable(executable)?;
+        number.write(state.executables.get(id).map_or(0, |executable| executable.number))
+    }
+
+    pub(crate) fn cuGraphUpload(&self, executable: Pointer<CUgraphExec_st>, stream: Pointer<CUstream_st>) -> Result {
+        let mut state = self.lock();
+        state.executable(executable)?;
+        self.stream(&mut state, stream).map(|_| ())
+    }
+
+    pub(crate) fn cuGraphLaunch(&self, executable: Pointer<CUgraphExec_st>, stream: Pointer<CUstream_st>) -> Result {
+        let mut state = self.lock();
+        let id = state.executable(executable)?;
+        let stream = self.stream(&mut state, stream)?;
+        let context = self.stream_context(&state, stream)?;
+        let place = Place { device: state.usable(context)?.device, context };
+        let Some(executable) = state.executables.get(id) else { return Ok(()) };
+        let (plan, conditions) = (executable.plan.clone(), Arc::clone(&executable.conditions));
+        let last: Vec<Ticket> = executable.last.into_iter().collect();
+        let start = Arc::clone(&conditions);
+        let begin = Work::Device(Box::new(move |_| {
+            lock(&start).begin();
+            Ok(())
+        }));
+        let begin = self.queue_after(&mut state, stream, &last, begin);
+        let ends = plan.submit(self, &mut state, place, begin.as_slice(), &conditions);
+        let end = self.queue_after(&mut state, stream, &ends, Work::Device(Box::new(|_| Ok(()))));
+        if let Some(executable) = state.executables.get_mut(id) {
+            executable.last = end;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn cuGraphNodeGetEnabled(
+        &self,
+        executable: Pointer<CUgraphExec_st>,
+        node: Pointer<CUgraphNode_st>,
+        is_enabled: Pointer<u32>,
+    ) -> Result {
+        let mut state = self.lock();
+        let step = state.step(executable, node)?;
+        is_enabled.write(step.is_enabled.into())
+    }
+
+    pub(crate) fn cuGraphNodeSetEnabled(
+        &self,
+        executable: Pointer<CUgraphExec_st>,
+        node: Pointer<CUgraphNode_st>,
+        is_enabled: u32,
+    ) -> Result {
+        use super::Content;
+
+        let mut state = self.lock();
+        let step = state.step(executable, node)?;
+        if !matches!(step.content, Content::Kernel(_) | Content::Copy(_) | Content::Set(_)) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        step.is_enabled = is_enabled != 0;
+        Ok(())
+    }
+}
+
+impl Driver {
+    fn instantiate_graph(
+        &self,
+        executable: Pointer<CUgraphExec>,
+        graph: Pointer<CUgraph_st>,
+        flags: u64,
+        failing: Pointer<CUgraphNode>,
+    ) -> Result {
+        let place = executable.required()?;
+        let mut state = self.lock();
+        let graph = state.graph(graph)?;
+        if flags & !ALL_FLAGS != 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        if flags & DEVICE_LAUNCH != 0 {
+            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+        }
+        let plan = Plan::new(&state, graph).map_err(|node| {
+            failing.write_if_asked(node.as_raw());
+            CUresult::CUDA_ERROR_INVALID_VALUE
+        })?;
+        let objects = state.objects_of(graph);
+        state.retain_objects(&objects);
+        let conditions = Arc::new(Mutex::new(state.conditions_of(graph)));
+        let number = state.next_number() as u32;
+        let executable = Executable { plan, conditions, objects, flags, number, last: None };
+        place.write(state.executables.insert(executable).as_raw())
+    }
+
+    /// Queues the record of an event behind steps of a graph.
+    pub(super) fn record_in_graph(
+        &self,
+        state: &mut State,
+        event: Id<Event>,
+        place: Place,
+        after: &[Ticket],
+    ) -> Option<Ticket> {
+        let stamp = self.stamping(state, event)?;
+        let ticket = state.schedule.submit(place, after, stamp);
+        if let Some(event) = state.events.get_mut(event) {
+            event.ticket = Some(ticket);
+        }
+        Some(ticket)
+    }
+}
+
+impl State {
+    pub(super) fn executable(&self, raw: Pointer<CUgraphExec_st>) -> Result<Id<Executable>> {
+        let id = Id::from(raw);
+        if self.executables.contains(id) { Ok(id) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+    }
+
+    /// The step of an executable that a node of its graph became.
+    pub(super) fn step(
+        &mut self,
+        executable: Pointer<CUgraphExec_st>,
+        node: Pointer<CUgraphNode_st>,
+    ) -> Result<&mut super::plan::Step> {
+        let id = self.executable(executable)?;
+        let node: Id<Node> = Id::from(node);
+        let executable = self.executables.get_mut(id);
+        executable.and_then(|executable| executable.plan.step_mut(node)).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
+    }
+
+    /// The values of a graph and of its parts.
+    fn conditions_of(&self, graph: Id<Graph>) -> Conditions {
+        let mut conditions = self.graphs.get(graph).map(|graph| graph.conditions.clone()).unwrap_or_default();
+        for part in self.parts_of(graph) {
+            conditions.extend(self.conditions_of(part));
+        }
+        conditions
+    }
+
+    /// What a graph and its parts keep alive.
+    fn objects_of(&self, graph: Id<Graph>) -> Vec<(Id<UserObject>, u32)> {
+        let mut objects = self.graphs.get(graph).map(|graph| graph.objects.clone()).unwrap_or_default();
+        for part in self.parts_of(graph) {
+            objects.extend(self.objects_of(part));
+        }
+        objects
+    }
+
+    fn parts_of(&self, graph: Id<Graph>) -> Vec<Id<Graph>> {
+        let nodes = self.nodes_of(graph);
+        nodes.iter().filter_map(|node| self.nodes.get(*node)).flat_map(|node| node.content.parts()).collect()
+    }
+}

@@ -1,0 +1,160 @@
+//! The steps of an executable: a graph's nodes with all that they need, in an order in which they can be begun.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::condition::Conditions;
+use super::{Content, Graph, Node};
+use crate::driver::{Driver, Result, State};
+use crate::handle::Id;
+use crate::schedule::{Place, Ticket, Work};
+
+/// The steps of a graph, each behind those that it comes after.
+#[derive(Clone)]
+pub(super) struct Plan {
+    pub(super) steps: Vec<Step>,
+}
+
+/// One node of the graph that was instantiated.
+#[derive(Clone)]
+pub(super) struct Step {
+    pub(super) node: Id<Node>,
+    pub(super) content: Content,
+    /// The steps that must be done before.
+    pub(super) after: Vec<usize>,
+    pub(super) is_enabled: bool,
+    /// What the graphs of the node do.
+    pub(super) parts: Vec<Plan>,
+}
+
+/// Values that conditional nodes look at while an executable runs.
+pub(super) type SharedConditions = Arc<std::sync::Mutex<Conditions>>;
+
+impl Plan {
+    /// The plan of a graph; the error is a node on a circle.
+    pub(super) fn new(state: &State, graph: Id<Graph>) -> std::result::Result<Self, Id<Node>> {
+        let mut left = state.nodes_of(graph);
+        let mut positions = HashMap::new();
+        let mut steps = Vec::new();
+        while let Some(first) = left.first().copied() {
+            let is_ready = |id: &Id<Node>| {
+                let edges = state.nodes.get(*id).map_or(&[][..], |node| &node.after);
+                edges.iter().all(|edge| positions.contains_key(&edge.from))
+            };
+            let (ready, waiting): (Vec<_>, Vec<_>) = left.iter().copied().partition(is_ready);
+            if ready.is_empty() {
+                return Err(first);
+            }
+            for id in ready {
+                let Some(node) = state.nodes.get(id) else { continue };
+                let after = node.after.iter().filter_map(|edge| positions.get(&edge.from).copied()).collect();
+                let parts = node.content.parts().into_iter().map(|part| Self::new(state, part));
+                let parts = parts.collect::<std::result::Result<_, _>>()?;
+                positions.insert(id, steps.len());
+                steps.push(Step { node: id, content: node.content.clone(), after, is_enabled: true, parts });
+            }
+            left = waiting;
+        }
+        Ok(Self { steps })
+    }
+
+    /// The step of a node, wherever it is.
+    pub(super) fn step_mut(&mut self, node: Id<Node>) -> Option<&mut Step> {
+        let position = self.steps.iter().position(|step| step.node == node);
+        match position {
+            Some(position) => self.steps.get_mut(position),
+            None => self.steps.iter_mut().flat_map(|step| &mut step.parts).find_map(|part| part.step_mut(node)),
+        }
+    }
+
+    /// Submits every step behind `begin`, and returns what a caller who waits for all of them waits for.
+    pub(super) fn submit(
+        &self,
+        driver: &Driver,
+        state: &mut State,
+        place: Place,
+        begin: &[Ticket],
+        conditions: &SharedConditions,
+    ) -> Vec<Ticket> {
+        let mut ends: Vec<Vec<Ticket>> = Vec::new();
+        for step in &self.steps {
+            let mut after: Vec<Ticket> = step.after.iter().flat_map(|index| ends[*index].clone()).collect();
+            if step.after.is_empty() {
+                after.extend(begin);
+            }
+            ends.push(step.submit(driver, state, place, &after, conditions));
+        }
+        let mut all: Vec<Ticket> = ends.into_iter().flatten().collect();
+        if all.is_empty() {
+            all.extend(begin);
+        }
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    /// Does every step at once, on the calling worker.
+    fn run(&self, driver: &Driver, conditions: &SharedConditions) -> Result {
+        self.steps.iter().filter(|step| step.is_enabled).try_for_each(|step| step.run(driver, conditions))
+    }
+}
+
+impl Step {
+    fn submit(
+        &self,
+        driver: &Driver,
+        state: &mut State,
+        place: Place,
+        after: &[Ticket],
+        conditions: &SharedConditions,
+    ) -> Vec<Ticket> {
+        if !self.is_enabled {
+            return after.to_vec();
+        }
+        let work = match &self.content {
+            Content::Child(_) => {
+                let parts = self.parts.iter();
+                return parts.flat_map(|part| part.submit(driver, state, place, after, conditions)).collect();
+            }
+            Content::Wait(event) => {
+                let record = state.events.get(*event).and_then(|event| event.ticket);
+                return after.iter().copied().chain(record).collect();
+            }
+            Content::Record(event) => {
+                return driver.record_in_graph(state, *event, place, after).into_iter().collect();
+            }
+            Content::Host(function) => Work::Host(function.clone()),
+            Content::Condition(_) => {
+                let (step, conditions) = (self.clone(), Arc::clone(conditions));
+                Work::Device(Box::new(move |driver| step.run(driver, &conditions)))
+            }
+            content => {
+                let content = content.clone();
+                Work::Device(Box::new(move |driver| content.run(driver)))
+            }
+        };
+        vec![state.schedule.submit(place, after, work)]
+    }
+
+    fn run(&self, driver: &Driver, conditions: &SharedConditions) -> Result {
+        match &self.content {
+            Content::Child(_) => self.parts.iter().try_for_each(|part| part.run(driver, conditions)),
+            Content::Condition(condition) => {
+                let value = || lock(conditions).get(condition.handle);
+                for ran in 0.. {
+                    if driver.cancelled().load(std::sync::atomic::Ordering::Acquire) {
+                        break;
+                    }
+                    let Some(body) = condition.chooses(value(), ran) else { break };
+                    self.parts[body].run(driver, conditions)?;
+                }
+                Ok(())
+            }
+            content => content.run(driver),
+        }
+    }
+}
+
+pub(super) fn lock(conditions: &SharedConditions) -> std::sync::MutexGuard<'_, Conditions> {
+    conditions.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
+}

@@ -1,0 +1,52 @@
+//! Device memory in several processes, by the handles of old.
+
+use curium_sys::{CUdeviceptr, CUipcMem_flags, CUipcMemHandle, CUresult};
+
+use crate::argument::Pointer;
+use crate::driver::{Driver, Result};
+use crate::memory::{Place, Purpose};
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    /// Memory that was allocated in stream order has handles of its own.
+    pub(crate) fn cuIpcGetMemHandle(&self, handle: Pointer<CUipcMemHandle>, address: CUdeviceptr) -> Result {
+        let place = handle.required()?;
+        self.current_owner()?;
+        let found = self.memory().find(address).filter(|found| !found.is_condemned);
+        let found = found.filter(|found| found.purpose == Purpose::Device);
+        let found = found.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let at = self.memory().place_of(&found, self.serial).ok_or(CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
+        place.write(CUipcMemHandle { reserved: at.to_bytes().map(u8::cast_signed) })
+    }
+
+    /// Each simulator counts as a process: one does not open its own memory, but another of the same process may.
+    pub(crate) fn cuIpcOpenMemHandle_v2(
+        &self,
+        address: Pointer<CUdeviceptr>,
+        handle: CUipcMemHandle,
+        flags: u32,
+    ) -> Result {
+        let place = address.required()?;
+        let owner = self.current_owner()?;
+        let at = Place::from_bytes(&handle.reserved.map(i8::cast_unsigned));
+        let at = at.filter(|_| flags == CUipcMem_flags::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS.0);
+        let at = at.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        if Some(at.origin) == self.memory().origin(self.serial) {
+            return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
+        }
+        place.write(self.memory().open_foreign(at, owner)?)
+    }
+
+    /// Waits for the device when the memory is closed as often as it was opened.
+    pub(crate) fn cuIpcCloseMemHandle(&self, address: CUdeviceptr) -> Result {
+        let found = self.memory().find(address).filter(|found| found.base == address && !found.is_condemned);
+        let found = found.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        if self.memory().close_foreign(address)? {
+            let state = self.lock();
+            self.memory().condemn(address, |_| true)?;
+            drop(self.wait_for_device(state, found.owner.device)?);
+            self.memory().free(address);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,84 @@
+//! Pools by where their memory is, and who may use it.
+
+use curium_sys::{
+    CUmemAccess_flags, CUmemAccessDesc, CUmemAllocationType, CUmemLocation, CUmemPoolHandle_st, CUmemoryPool, CUresult,
+};
+
+use crate::argument::{ConstPointer, Pointer, elements};
+use crate::driver::virtual_memory::checked_access;
+use crate::driver::{Driver, Result};
+use crate::memory::Location;
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuMemGetDefaultMemPool(
+        &self,
+        pool: Pointer<CUmemoryPool>,
+        location: Pointer<CUmemLocation>,
+        kind: CUmemAllocationType,
+    ) -> Result {
+        let place = pool.required()?;
+        let (location, is_managed) = self.pool_place(&location.read()?, kind)?;
+        place.write(self.memory().default_pool(location, is_managed).as_raw())
+    }
+
+    pub(crate) fn cuMemGetMemPool(
+        &self,
+        pool: Pointer<CUmemoryPool>,
+        location: Pointer<CUmemLocation>,
+        kind: CUmemAllocationType,
+    ) -> Result {
+        let place = pool.required()?;
+        let (location, is_managed) = self.pool_place(&location.read()?, kind)?;
+        place.write(self.memory().current_pool(location, is_managed).as_raw())
+    }
+
+    pub(crate) fn cuMemSetMemPool(
+        &self,
+        location: Pointer<CUmemLocation>,
+        kind: CUmemAllocationType,
+        pool: Pointer<CUmemPoolHandle_st>,
+    ) -> Result {
+        let (location, is_managed) = self.pool_place(&location.read()?, kind)?;
+        self.memory().set_current_pool(location, is_managed, self.pool(pool)?)
+    }
+
+    pub(crate) fn cuMemPoolSetAccess(
+        &self,
+        pool: Pointer<CUmemPoolHandle_st>,
+        rights: ConstPointer<CUmemAccessDesc>,
+        count: usize,
+    ) -> Result {
+        let id = self.pool(pool)?;
+        // SAFETY: the caller passes `count` descriptions.
+        let rights = unsafe { elements(rights.as_ptr(), count) }?;
+        let right = |right: &CUmemAccessDesc| Ok((self.location(&right.location)?, checked_access(right.flags)?));
+        let rights: Vec<_> = rights.iter().map(right).collect::<Result<_>>()?;
+        let mut records = self.memory().write();
+        let pool = records.pools.get_mut(id).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        // The device of a pool keeps its rights, and no other than a device can be given any.
+        let is_refused = |(location, flags): &(Location, u32)| match location {
+            Location::Device(_) => pool.location == Some(*location) && *flags != 3,
+            Location::Host | Location::HostNuma(_) => true,
+        };
+        if rights.iter().any(is_refused) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        rights.into_iter().for_each(|(location, flags)| pool.set_rights(location, flags));
+        Ok(())
+    }
+
+    pub(crate) fn cuMemPoolGetAccess(
+        &self,
+        flags: Pointer<CUmemAccess_flags>,
+        pool: Pointer<CUmemPoolHandle_st>,
+        location: Pointer<CUmemLocation>,
+    ) -> Result {
+        let place = flags.required()?;
+        let id = self.pool(pool)?;
+        let location = self.location(&location.read()?)?;
+        let records = self.memory().read();
+        let pool = records.pools.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        place.write(CUmemAccess_flags(pool.rights(location)))
+    }
+}

@@ -1,0 +1,96 @@
+//! Pools, and memory of them, in several processes.
+
+use std::ffi::c_void;
+
+use curium_sys::{
+    CUdeviceptr, CUmemAllocationHandleType, CUmemPoolHandle_st, CUmemPoolPtrExportData, CUmemoryPool, CUresult,
+};
+
+use crate::argument::Pointer;
+use crate::driver::{Driver, Result};
+use crate::handle::Id;
+use crate::memory::{Foreign, Location, Owner, Place, Pool, Purpose};
+
+const DESCRIPTOR: CUmemAllocationHandleType = CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR;
+const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuMemPoolExportToShareableHandle(
+        &self,
+        exported: Pointer<c_void>,
+        pool: Pointer<CUmemPoolHandle_st>,
+        handle_type: CUmemAllocationHandleType,
+        flags: u64,
+    ) -> Result {
+        let place = exported.required()?;
+        let id = self.pool(pool)?;
+        let (handle_types, device) = {
+            let records = self.memory().read();
+            let pool = records.pools.get(id).ok_or(INVALID)?;
+            (pool.handle_types, pool.device().ok_or(CUresult::CUDA_ERROR_NOT_SUPPORTED)?)
+        };
+        if flags != 0 || handle_type != DESCRIPTOR || handle_types & handle_type.0 == 0 {
+            return Err(INVALID);
+        }
+        let origin = self.memory().origin(self.serial).ok_or(CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
+        let name = Place { origin, offset: 0, size: 0, device, pool: id.number() };
+        // SAFETY: for this type the caller passes a place for an `int`.
+        unsafe { place.cast::<i32>() }.write(self.memory().publish(&name)?)
+    }
+
+    /// The descriptor stays the caller's.
+    pub(crate) fn cuMemPoolImportFromShareableHandle(
+        &self,
+        pool: Pointer<CUmemoryPool>,
+        exported: Pointer<c_void>,
+        handle_type: CUmemAllocationHandleType,
+        flags: u64,
+    ) -> Result {
+        let place = pool.required()?;
+        if flags != 0 || handle_type != DESCRIPTOR {
+            return Err(INVALID);
+        }
+        // The number is passed in place of a pointer.
+        let descriptor = i32::try_from(exported.address()).map_err(|_| INVALID)?;
+        let name = self.memory().published(descriptor).ok_or(INVALID)?;
+        if name.device >= self.config().devices as usize {
+            return Err(CUresult::CUDA_ERROR_INVALID_DEVICE);
+        }
+        let foreign = Some(Foreign { origin: name.origin, pool: name.pool });
+        let pool = Pool { foreign, ..Pool::at(Some(Location::Device(name.device)), false) };
+        place.write(self.memory().write().pools.insert(pool).as_raw())
+    }
+
+    pub(crate) fn cuMemPoolExportPointer(&self, data: Pointer<CUmemPoolPtrExportData>, address: CUdeviceptr) -> Result {
+        let place = data.required()?;
+        let found = self.memory().find(address).filter(|found| found.base == address && !found.is_condemned);
+        let found = found.filter(|found| self.is_exportable(found.purpose)).ok_or(INVALID)?;
+        let at = self.memory().place_of(&found, self.serial).ok_or(CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
+        place.write(CUmemPoolPtrExportData { reserved: at.to_bytes() })
+    }
+
+    pub(crate) fn cuMemPoolImportPointer(
+        &self,
+        address: Pointer<CUdeviceptr>,
+        pool: Pointer<CUmemPoolHandle_st>,
+        data: Pointer<CUmemPoolPtrExportData>,
+    ) -> Result {
+        let place = address.required()?;
+        let foreign = self.memory().read().pools.get(self.pool(pool)?).and_then(|pool| pool.foreign);
+        let at = Place::from_bytes(&data.read()?.reserved).ok_or(INVALID)?;
+        if foreign != Some(Foreign { origin: at.origin, pool: at.pool }) {
+            return Err(INVALID);
+        }
+        // Imported memory belongs to no context.
+        let owner = Owner { context: Id::from_number(0), device: at.device };
+        place.write(self.memory().open_foreign(at, owner)?)
+    }
+}
+
+impl Driver {
+    fn is_exportable(&self, purpose: Purpose) -> bool {
+        let Purpose::Pool(pool) = purpose else { return false };
+        self.memory().read().pools.get(pool).is_some_and(|pool| pool.handle_types != 0)
+    }
+}

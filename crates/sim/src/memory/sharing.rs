@@ -1,0 +1,116 @@
+//! Memory of one process in another: where it is found, and what was opened.
+
+use curium_sys::CUresult;
+
+use crate::driver::Result;
+use crate::handle::Id;
+use crate::memory::virtual_memory::code_of;
+use crate::memory::{Allocation, Backing, ForeignMemory, LABEL_WORDS, Label, Memory, Owner, Purpose, Records};
+
+/// A simulator as other processes find its device memory.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Origin {
+    pub(crate) process: u32,
+    /// The file that all its device memory is in.
+    pub(crate) descriptor: i32,
+    /// Tells simulators of one process apart.
+    pub(crate) serial: u64,
+}
+
+/// Memory as other processes find it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Place {
+    pub(crate) origin: Origin,
+    pub(crate) offset: u64,
+    pub(crate) size: u64,
+    pub(crate) device: usize,
+    /// The pool that it is of, as its process knows it; 0 if it is of none.
+    pub(crate) pool: u64,
+}
+
+/// What a handle begins with.
+const MAGIC: u64 = u64::from_le_bytes(*b"curiumip");
+
+impl Place {
+    /// The bytes that stand for the place in a handle.
+    pub(crate) fn to_bytes(self) -> [u8; 64] {
+        let Self { origin, offset, size, device, pool } = self;
+        let process = u64::from(origin.process) | u64::from(origin.descriptor.cast_unsigned()) << 32;
+        let words = [MAGIC, process, origin.serial, offset, size, device as u64, pool, 0];
+        let mut bytes = [0; 64];
+        bytes.as_chunks_mut().0.iter_mut().zip(words).for_each(|(bytes, word)| *bytes = word.to_le_bytes());
+        bytes
+    }
+
+    /// The place that the bytes of a handle stand for.
+    pub(crate) fn from_bytes(bytes: &[u8; 64]) -> Option<Self> {
+        let mut words = [0; 8];
+        words.iter_mut().zip(bytes.as_chunks().0).for_each(|(word, bytes)| *word = u64::from_le_bytes(*bytes));
+        let [MAGIC, process, serial, offset, size, device, pool, 0] = words else { return None };
+        let descriptor = ((process >> 32) as u32).cast_signed();
+        let origin = Origin { process: process as u32, descriptor, serial };
+        Some(Self { origin, offset, size, device: usize::try_from(device).ok()?, pool })
+    }
+}
+
+impl Memory {
+    /// How other processes find the device memory of the simulator with this serial number, if they can.
+    pub(crate) fn origin(&self, serial: u64) -> Option<Origin> {
+        let descriptor = self.space.descriptor()?;
+        Some(Origin { process: std::process::id(), descriptor, serial })
+    }
+
+    /// How other processes find an allocation.
+    pub(crate) fn place_of(&self, allocation: &Allocation, serial: u64) -> Option<Place> {
+        let offset = self.space.offset(allocation.base)?;
+        let pool = Records::pool_of(allocation).map_or(0, Id::number);
+        let device = allocation.owner.device;
+        Some(Place { origin: self.origin(serial)?, offset, size: allocation.size, device, pool })
+    }
+
+    /// Opens memory of another process once more, and returns its address.
+    pub(crate) fn open_foreign(&self, place: Place, owner: Owner) -> Result<u64> {
+        let mut records = self.write();
+        if let Some((address, known)) = records.foreign.iter_mut().find(|(_, known)| known.place() == place) {
+            known.openings += 1;
+            return Ok(*address);
+        }
+        let memory = ForeignMemory::open(place).map_err(|error| code_of(&error))?;
+        let (address, host) = (memory.address(), memory.host());
+        records.insert(address, place.size, host, owner, Purpose::Foreign);
+        records.foreign.insert(address, memory);
+        Ok(address)
+    }
+
+    /// Closes memory of another process once; whether that was the last time, after which it must be freed.
+    pub(crate) fn close_foreign(&self, address: u64) -> Result<bool> {
+        let mut records = self.write();
+        let memory = records.foreign.get_mut(&address).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        memory.openings -= 1;
+        Ok(memory.openings == 0)
+    }
+}
+
+impl Memory {
+    /// A descriptor that tells another process a name, which is the caller's.
+    pub(crate) fn publish(&self, name: &Place) -> Result<i32> {
+        let mut words = [0; LABEL_WORDS];
+        words
+            .iter_mut()
+            .zip(name.to_bytes().as_chunks().0)
+            .for_each(|(word, bytes)| *word = u64::from_le_bytes(*bytes));
+        let label = Label { size: PAGE, words };
+        Backing::new(label, true).and_then(|backing| backing.export()).map_err(|error| code_of(&error))
+    }
+
+    /// The name that a descriptor of the caller tells, if it is one of a name.
+    pub(crate) fn published(&self, descriptor: i32) -> Option<Place> {
+        let (_, label) = Backing::import(descriptor)?;
+        let mut bytes = [0; 64];
+        bytes.as_chunks_mut().0.iter_mut().zip(label.words).for_each(|(bytes, word)| *bytes = word.to_le_bytes());
+        Place::from_bytes(&bytes)
+    }
+}
+
+/// The size of a file that holds nothing but its label.
+const PAGE: u64 = 4096;

@@ -1,0 +1,390 @@
+//! [`CachingResource`]: memory that is kept and handed out again.
+
+use std::sync::Arc;
+
+use curium_driver::{DevicePointer, Error, Function, Stream, call};
+use curium_memory::{CachingOptions, CachingResource, Plain, Resource};
+use curium_sim::{Config, Fault};
+use curium_sys::CUresult;
+use curium_tests::{Gate, TestDriver, on_driver, on_simulator};
+
+/// Memory of a resource that goes back there when it is dropped.
+struct Block<'a> {
+    resource: &'a dyn Resource,
+    stream: &'a Stream,
+    pointer: DevicePointer<u8>,
+    bytes: usize,
+    alignment: usize,
+}
+
+impl<'a> Block<'a> {
+    fn new(resource: &'a dyn Resource, stream: &'a Stream, bytes: usize) -> Self {
+        Self::aligned(resource, stream, bytes, 256)
+    }
+
+    fn aligned(resource: &'a dyn Resource, stream: &'a Stream, bytes: usize, alignment: usize) -> Self {
+        let pointer = resource.allocate(stream, bytes, alignment).expect("memory suffices");
+        assert!(pointer.as_raw() % alignment as u64 == 0, "{pointer:?} is not aligned to {alignment}");
+        Self { resource, stream, pointer, bytes, alignment }
+    }
+
+    fn address(&self) -> u64 {
+        self.pointer.as_raw()
+    }
+
+    /// Sets every byte on its stream.
+    fn fill(&self, value: u8) {
+        let (address, stream) = (self.address(), self.stream.as_raw());
+        // SAFETY: the block has this many bytes and is used on its stream.
+        unsafe { call!(self.stream.driver(), cuMemsetD8Async(address, value, self.bytes, stream)) }
+            .expect("the block can be written");
+    }
+
+    /// Whether every byte is `value`. Waits.
+    fn holds(&self, value: u8) -> bool {
+        let mut bytes = vec![!value; self.bytes];
+        let (to, from, stream) = (bytes.as_mut_ptr().cast(), self.address(), self.stream.as_raw());
+        // SAFETY: both sides have this many bytes, and the stream is waited for.
+        unsafe { call!(self.stream.driver(), cuMemcpyDtoHAsync_v2(to, from, self.bytes, stream)) }
+            .expect("the block can be read");
+        self.stream.synchronize().expect("the stream works");
+        bytes.iter().all(|byte| *byte == value)
+    }
+}
+
+impl Drop for Block<'_> {
+    fn drop(&mut self) {
+        // SAFETY: the block came from this resource with these figures, and its work is on its stream.
+        unsafe { self.resource.deallocate(self.stream, self.pointer, self.bytes, self.alignment) }
+            .expect("the block can be freed");
+    }
+}
+
+fn caching(test: &TestDriver) -> CachingResource {
+    CachingResource::with_options(&test.context(), &CachingOptions::new().with_cache(true))
+        .expect("a resource can be made")
+}
+
+#[test]
+fn freed_block_is_handed_out_again_without_a_call_of_the_driver() {
+    on_driver(|test| {
+        let (resource, stream) = (caching(test), test.stream());
+        let first = Block::new(&resource, &stream, 1 << 20).address();
+        let before = test.simulator().map(|simulator| Function::all().map(|f| simulator.calls(f)).sum::<u64>());
+        for _ in 0..100 {
+            assert_eq!(Block::new(&resource, &stream, (1 << 20) - 100).address(), first);
+        }
+        let after = test.simulator().map(|simulator| Function::all().map(|f| simulator.calls(f)).sum::<u64>());
+        assert_eq!(before, after, "calls of the driver");
+        let statistics = resource.statistics();
+        assert_eq!((statistics.allocations, statistics.frees, statistics.hits), (101, 101, 100));
+        assert_eq!((statistics.live_bytes(), statistics.growths), (0, 1));
+    });
+}
+
+#[test]
+fn blocks_of_all_sizes_hold_what_is_written_to_them() {
+    on_driver(|test| {
+        let (resource, stream) = (caching(test), test.stream());
+        let sizes = [1, 511, 512, 513, 4096, 100_000, 1 << 20, (1 << 20) + 1, 5 << 20, (33 << 20) + 7];
+        let blocks: Vec<_> = sizes.iter().map(|bytes| Block::new(&resource, &stream, *bytes)).collect();
+        for (value, block) in blocks.iter().enumerate() {
+            block.fill(value as u8);
+        }
+        for (value, block) in blocks.iter().enumerate() {
+            assert!(block.holds(value as u8), "the block of {} bytes", block.bytes);
+        }
+        let mut ranges: Vec<_> = blocks.iter().map(|block| (block.address(), block.bytes as u64)).collect();
+        ranges.sort_unstable();
+        assert!(ranges.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0), "{ranges:?} overlap");
+        assert_eq!(resource.statistics().live_bytes(), sizes.iter().sum::<usize>() as u64);
+    });
+}
+
+#[test]
+fn block_that_spans_parts_of_a_grown_segment_is_one_piece() {
+    on_driver(|test| {
+        let options = CachingOptions::new().with_cache(true).with_segment_bytes(2 << 20);
+        let resource = CachingResource::with_options(&test.context(), &options).expect("a resource can be made");
+        let stream = test.stream();
+        drop(Block::new(&resource, &stream, 2 << 20));
+        stream.synchronize().expect("the stream works");
+        let block = Block::new(&resource, &stream, 8 << 20);
+        block.fill(7);
+        assert!(block.holds(7));
+        let statistics = resource.statistics();
+        assert_eq!((statistics.growths, statistics.reserved_bytes), (2, 8 << 20), "the segment grew in place");
+    });
+}
+
+#[test]
+fn large_alignments_are_met() {
+    on_driver(|test| {
+        let (resource, stream) = (caching(test), test.stream());
+        let _first = Block::new(&resource, &stream, 1);
+        let blocks: Vec<_> = (9..=21).map(|log| Block::aligned(&resource, &stream, 3 << (log - 2), 1 << log)).collect();
+        assert_eq!(blocks.len(), 13);
+        let error = resource.allocate(&stream, 1, 4 << 20).expect_err("no page is that large");
+        assert!(matches!(error, Error::Argument(_)), "{error}");
+        for (bytes, alignment) in [(0, 256), (usize::MAX, 256), (1, 0), (1, 3)] {
+            resource.allocate(&stream, bytes, alignment).expect_err("the request is refused");
+        }
+    });
+}
+
+#[test]
+fn memory_freed_on_a_stream_is_for_others_only_once_its_work_is_done() {
+    on_driver(|test| {
+        let (resource, stream, other) = (caching(test), test.stream(), test.stream());
+        let bytes = 24 << 20;
+        let gate = Gate::on(&stream);
+        let block = Block::new(&resource, &stream, bytes);
+        block.fill(1);
+        let address = block.address();
+        drop(block);
+        assert_eq!(Block::new(&resource, &stream, bytes).address(), address, "the same stream has it at once");
+        let while_pending = Block::new(&resource, &other, bytes);
+        assert_ne!(while_pending.address(), address, "the work on the other stream is not done");
+        gate.open();
+        stream.synchronize().expect("the stream works");
+        drop(while_pending);
+        let _held = Block::new(&resource, &other, bytes);
+        let after = Block::new(&resource, &other, bytes);
+        assert_eq!(after.address(), address, "the work is done");
+        assert_eq!(resource.statistics().growths, 2);
+    });
+}
+
+#[test]
+fn memory_of_a_stream_that_is_gone_is_used_again() {
+    on_driver(|test| {
+        let (resource, other, context) = (caching(test), test.stream(), test.context());
+        let bytes = 24 << 20;
+        let stream = test.stream();
+        let address = Block::new(&resource, &stream, bytes).address();
+        drop(stream);
+        context.synchronize().expect("the context works");
+        assert_eq!(Block::new(&resource, &other, bytes).address(), address);
+        for _ in 0..20 {
+            let stream = test.stream();
+            Block::new(&resource, &stream, bytes).fill(1);
+            drop(stream);
+            context.synchronize().expect("the context works");
+        }
+        assert_eq!(resource.statistics().growths, 1, "memory is not lost with its stream");
+    });
+}
+
+#[test]
+fn threads_share_the_memory_and_lose_none_at_their_end() {
+    on_driver(|test| {
+        let (resource, stream) = (caching(test), test.stream());
+        std::thread::scope(|scope| {
+            for thread in 0..4_u8 {
+                let (resource, stream) = (&resource, &stream);
+                scope.spawn(move || {
+                    for round in 0..50 {
+                        let blocks: Vec<_> =
+                            (0..40).map(|index| Block::new(resource, stream, 1 + 700 * (index + round))).collect();
+                        assert!(blocks.iter().all(|block| block.bytes > 0), "thread {thread}");
+                    }
+                });
+            }
+        });
+        let statistics = resource.statistics();
+        assert_eq!((statistics.allocations, statistics.frees), (4 * 50 * 40, 4 * 50 * 40));
+        assert_eq!((statistics.live_bytes(), statistics.free_bytes), (0, statistics.reserved_bytes));
+        stream.synchronize().expect("the stream works");
+        resource.purge().expect("purging makes no error");
+        let statistics = resource.statistics();
+        assert_eq!(statistics.longest_free_bytes, statistics.reserved_bytes, "all that is free joins");
+        assert!(statistics.fragmentation() < f64::EPSILON);
+    });
+}
+
+#[test]
+fn block_freed_by_another_thread_is_found_by_the_first() {
+    on_driver(|test| {
+        let (resource, stream) = (caching(test), test.stream());
+        for _ in 0..100 {
+            let block = Block::new(&resource, &stream, 3 << 20);
+            std::thread::scope(|scope| scope.spawn(move || drop(block)).join().expect("freeing does not panic"));
+        }
+        assert_eq!(resource.statistics().growths, 1);
+    });
+}
+
+#[test]
+fn trim_gives_back_what_nobody_uses() {
+    on_driver(|test| {
+        let (resource, stream) = (caching(test), test.stream());
+        let free = || test.context().memory_info().expect("a context reports memory").free;
+        let before = free();
+        let kept = Block::new(&resource, &stream, 1 << 20);
+        drop((0..4).map(|_| Block::new(&resource, &stream, 40 << 20)).collect::<Vec<_>>());
+        let reserved = resource.statistics().reserved_bytes;
+        assert!(reserved >= 160 << 20, "{reserved} bytes are reserved");
+        resource.synchronize(&stream).expect("the context works");
+        resource.trim(&stream, 0).expect("free memory can be given back");
+        assert_eq!(resource.statistics().reserved_bytes, 32 << 20);
+        if test.simulator().is_some() {
+            assert_eq!(free(), before - (32 << 20));
+        }
+        kept.fill(3);
+        assert!(kept.holds(3));
+        drop(kept);
+        resource.synchronize(&stream).expect("the context works");
+        resource.trim(&stream, 0).expect("free memory can be given back");
+        assert_eq!(resource.statistics().reserved_bytes, 0);
+        drop(Block::new(&resource, &stream, 50 << 20));
+    });
+}
+
+#[test]
+fn trim_leaves_memory_whose_work_is_pending() {
+    on_driver(|test| {
+        let (resource, stream) = (caching(test), test.stream());
+        let gate = Gate::on(&stream);
+        Block::new(&resource, &stream, 1 << 20).fill(1);
+        resource.trim(&stream, 0).expect("trimming does not wait");
+        assert_eq!(resource.statistics().reserved_bytes, 32 << 20);
+        gate.open();
+        stream.synchronize().expect("the stream works");
+        resource.trim(&stream, 0).expect("free memory can be given back");
+        assert_eq!(resource.statistics().reserved_bytes, 0);
+    });
+}
+
+#[test]
+fn stream_of_another_context_is_refused() {
+    on_driver(|test| {
+        let resource = caching(test);
+        let context = test.device().create_context(curium_driver::ContextOptions::new());
+        let context = context.expect("a context can be created");
+        let stream = context.stream().expect("the context gives a stream");
+        let error = resource.allocate(&stream, 16, 16).expect_err("the memory is another context's");
+        assert!(matches!(error, Error::Argument(_)), "{error}");
+        assert!(error.to_string().starts_with("CachingResource::allocate: Stream("), "{error}");
+    });
+}
+
+#[test]
+fn without_a_cache_every_allocation_goes_to_the_driver() {
+    on_driver(|test| {
+        let options = CachingOptions::new().with_cache(false);
+        let resource = CachingResource::with_options(&test.context(), &options).expect("a resource can be made");
+        let stream = test.stream();
+        for function in [Function::cuMemAllocAsync, Function::cuMemFreeAsync] {
+            test.assert_calls(function, 3, || (0..3).for_each(|_| drop(Block::new(&resource, &stream, 100))));
+        }
+        assert_eq!(resource.statistics().allocations, 6);
+    });
+}
+
+#[test]
+fn segments_may_come_from_another_resource() {
+    on_driver(|test| {
+        let options = CachingOptions::new().with_cache(true);
+        let resource = CachingResource::with_upstream(&test.context(), &options, Plain).expect("a resource");
+        let stream = test.stream();
+        test.assert_calls(Function::cuMemAlloc_v2, 2, || {
+            let small = Block::new(&resource, &stream, 1 << 20);
+            let large = Block::new(&resource, &stream, 64 << 20);
+            small.fill(1);
+            large.fill(2);
+            assert!(small.holds(1) && large.holds(2));
+        });
+        resource.synchronize(&stream).expect("the context works");
+        test.assert_calls(Function::cuMemFree_v2, 2, || resource.trim(&stream, 0).expect("memory is given back"));
+        drop(Block::new(&resource, &stream, 1));
+        test.assert_calls(Function::cuMemFree_v2, 1, || drop(resource));
+    });
+}
+
+#[test]
+fn driver_without_virtual_memory_lends_segments_of_its_pool() {
+    on_simulator(Config::new().without(Function::cuMemMap), |test, _| {
+        let (resource, stream) = (caching(test), test.stream());
+        test.assert_calls(Function::cuMemAllocAsync, 1, || {
+            let blocks: Vec<_> = (1..50).map(|index| Block::new(&resource, &stream, 1000 * index)).collect();
+            blocks[0].fill(1);
+            assert!(blocks[0].holds(1));
+        });
+    });
+}
+
+#[test]
+fn private_pool_asks_no_stream_and_keeps_its_memory() {
+    on_driver(|test| {
+        let (resource, stream, other) = (caching(test), test.stream(), test.stream());
+        let pool = resource.private_pool().expect("a pool can be made");
+        let address = Block::new(&pool, &stream, 24 << 20).address();
+        for function in [Function::cuEventRecord, Function::cuEventQuery, Function::cuStreamQuery] {
+            test.assert_calls(function, 0, || {
+                assert_ne!(Block::new(&pool, &other, 24 << 20).address(), address);
+            });
+        }
+        assert_eq!(Block::new(&pool, &stream, 24 << 20).address(), address);
+        assert_eq!(resource.statistics().allocations, 0);
+    });
+}
+
+#[test]
+fn growth_that_fails_leaves_nothing_behind() {
+    for function in [Function::cuMemCreate, Function::cuMemMap, Function::cuMemSetAccess] {
+        on_simulator(Config::new(), |test, simulator| {
+            let (resource, stream) = (caching(test), test.stream());
+            let live = simulator.live_handles();
+            simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
+            let error = resource.allocate(&stream, 1, 1).expect_err("the driver refuses");
+            assert_eq!(error.function(), Some(function), "{error}");
+            assert_eq!(simulator.live_handles(), live);
+            drop(Block::new(&resource, &stream, 1));
+        });
+    }
+}
+
+#[test]
+fn trim_that_fails_keeps_what_is_still_mapped() {
+    on_simulator(Config::new(), |test, simulator| {
+        let (resource, stream) = (caching(test), test.stream());
+        drop(Block::new(&resource, &stream, 1));
+        simulator.inject(Fault::on(Function::cuMemUnmap).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
+        let error = resource.trim(&stream, 0).expect_err("the driver refuses");
+        assert_eq!(error.function(), Some(Function::cuMemUnmap));
+        assert_eq!(resource.statistics().free_bytes, 32 << 20);
+        Block::new(&resource, &stream, 1 << 20).fill(1);
+        stream.synchronize().expect("the stream works");
+        resource.trim(&stream, 0).expect("the driver does not refuse twice");
+        assert_eq!(resource.statistics().reserved_bytes, 0);
+    });
+}
+
+#[test]
+fn memory_is_short_only_when_there_is_none() {
+    on_simulator(Config::new().with_memory_budget(48 << 20), |test, _| {
+        let (resource, stream) = (caching(test), test.stream());
+        let first = Block::new(&resource, &stream, 20 << 20);
+        let second = Block::new(&resource, &stream, 20 << 20);
+        let error = resource.allocate(&stream, 20 << 20, 256).expect_err("the budget is used up");
+        assert!(error.is_out_of_memory(), "{error}");
+        let Error::OutOfMemory(figures) = &error else { panic!("{error:?} has no figures") };
+        assert_eq!((figures.requested, figures.total), (20 << 20, Some(48 << 20)));
+        assert_eq!(figures.largest_free, Some(resource.statistics().longest_free_bytes as usize));
+        drop((first, second));
+        stream.synchronize().expect("the stream works");
+        drop(Block::new(&resource, &stream, 40 << 20));
+    });
+}
+
+#[test]
+fn clones_share_the_memory() {
+    on_driver(|test| {
+        let (resource, stream) = (caching(test), test.stream());
+        let clone = resource.clone();
+        let address = Block::new(&resource, &stream, 4096).address();
+        drop(resource);
+        let shared: Arc<dyn Resource> = Arc::new(clone);
+        assert_eq!(Block::new(&shared, &stream, 4096).address(), address);
+    });
+}

@@ -1,0 +1,90 @@
+//! The operations are complete: whatever users can call of the driver and the memory layer is one of them if it may call the
+//! driver, or stands here with the reason why it is not.
+#![cfg(not(miri))]
+
+mod callees;
+mod source;
+
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use curium_tests::uses_cuda;
+
+use self::source::Source;
+use crate::operations;
+
+/// Functions that are no operations, or none that can be tried here, each with the reason.
+const EXEMPT: &[(&str, &str)] = &[
+    (
+        "CheckpointProcess::checkpoint",
+        "no simulator brings a process so far; the tests beside it do, on a table of their own",
+    ),
+    ("CheckpointProcess::lock", "as for `checkpoint`"),
+    ("CheckpointProcess::restore", "as for `checkpoint`"),
+    ("CheckpointProcess::restore_thread", "as for `checkpoint`"),
+    ("CheckpointProcess::unlock", "as for `checkpoint`"),
+    ("CallSpans::after", "is told of calls, and makes none"),
+    ("CallSpans::before", "as for `after`"),
+    ("Context::pop", "changes the stack, as it says; see `context_stack`"),
+    ("Context::push", "as for `pop`"),
+    ("Context::set_current", "as for `pop`"),
+    ("Context::unset_current", "as for `pop`"),
+    ("Device::first", "loads this machine's driver"),
+    ("Driver::load", "loads this machine's driver; see the tests of the loader"),
+    ("Driver::load_from", "as for `load`"),
+    ("NvtxRange::new", "calls a library of tools, and not the driver"),
+    ("Trace::write", "ends what the operation on `on_stream` begins"),
+    ("nvtx::nvtx_mark", "as for `NvtxRange::new`"),
+];
+
+/// Functions that call no driver but a namesake of a function that does: an iterator's `take`, the `as_raw` of a value.
+const NAMESAKES: &[&str] = &[
+    "Image::from_bytes",
+    "Image::from_file",
+    "Image::from_ptx",
+    "LaunchAttributes::with_access_policy_window",
+    "LaunchAttributes::with_carveout",
+    "LaunchAttributes::with_cluster_portability",
+    "LaunchAttributes::with_cluster_scheduling",
+    "LaunchAttributes::with_launch_completion_event",
+    "LaunchAttributes::with_memory_sync_domain",
+    "LaunchAttributes::with_programmatic_event",
+    "LaunchAttributes::with_shared_memory_mode",
+    "Stream::device",
+];
+
+fn read(crates: &[&str]) -> Source {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
+    let mut source = Source::default();
+    crates.iter().for_each(|name| source.read(&folder.join(name)));
+    source
+}
+
+/// The names of all operations, without what tells operations on one function apart.
+fn operations() -> BTreeSet<&'static str> {
+    let all = operations::all().into_iter().chain(operations::solitary());
+    all.flat_map(|(name, _)| name.split(',').next().unwrap_or(name).split(" and ")).collect()
+}
+
+#[test]
+fn every_public_function_that_may_call_the_driver_is_an_operation() {
+    if uses_cuda() {
+        return;
+    }
+    let (source, done) = (read(&["driver", "memory"]), operations());
+    let reaching = source.reaching();
+    let exempt: BTreeSet<&str> = EXEMPT.iter().map(|(name, _)| *name).chain(NAMESAKES.iter().copied()).collect();
+    let public: BTreeSet<&str> = source.public().collect();
+    let expected: BTreeSet<&str> = public.iter().copied().filter(|name| reaching.contains_key(name)).collect();
+    assert!(expected.len() > 250, "{} of {} public functions may call the driver", expected.len(), public.len());
+    let missing: Vec<_> = expected
+        .iter()
+        .filter(|name| !done.contains(**name) && !exempt.contains(**name))
+        .map(|name| format!("{name}, which calls {}", reaching[name]))
+        .collect();
+    let stale: Vec<_> = exempt.iter().filter(|name| done.contains(**name) || !expected.contains(**name)).collect();
+    let unknown: Vec<_> = done.difference(&public).collect();
+    assert!(missing.is_empty(), "public functions that are neither operations nor exempt: {missing:#?}");
+    assert!(stale.is_empty(), "functions that are exempt and need not be: {stale:#?}");
+    assert!(unknown.is_empty(), "operations on functions that are not public: {unknown:#?}");
+}

@@ -1,0 +1,91 @@
+//! The operations that have a simulator of their own, because nothing works after them, a simulator refuses them, or other threads
+//! make calls for them, which no sweep can count. Whether they succeed is not asked, only what they leave behind.
+
+use curium_driver::{
+    AttachMode, CheckpointProcess, CoreDump, CoreDumpFlags, DevicePointer, Event, EventFlags, IpcEventHandle, Module,
+    Partition, ProcessState, Result, Trace,
+};
+use curium_sys::CUdevice_P2PAttribute;
+
+use super::{Fixture, Operation, made};
+
+pub(super) const OPERATIONS: &[Operation] = &[
+    ("Device::reset_primary_context", |fixture| {
+        // SAFETY: what is made in the context is only dropped.
+        made(unsafe { fixture.device.reset_primary_context() }?)
+    }),
+    ("Device::luid", |fixture| made(fixture.device.luid()?)),
+    ("Device::fabric_cluster_uuid", |fixture| made(fixture.device.fabric_cluster_uuid()?)),
+    ("Device::cliques", |fixture| made(fixture.device.cliques()?)),
+    ("Device::clique_count", |fixture| made(fixture.device.clique_count()?)),
+    ("Device::work_queue_config", |fixture| made(fixture.device.work_queue_config()?)),
+    ("Context::work_queue_config", |fixture| made(fixture.context.work_queue_config()?)),
+    ("Context::work_queue", |fixture| made(fixture.context.work_queue()?)),
+    ("Stream::multiprocessors", |fixture| made(fixture.stream.multiprocessors()?)),
+    ("Multiprocessors::split_into", |fixture| {
+        made(fixture.device.multiprocessors()?.split_into(&[Partition::default()])?)
+    }),
+    ("Stream::attach_managed", |fixture| {
+        let address = DevicePointer::from_raw(fixture.value_address().as_raw());
+        // SAFETY: no work uses the values.
+        made(unsafe { fixture.stream.attach_managed(address, 0, AttachMode::Global) }?)
+    }),
+    ("Stream::launch_host_function", |fixture| made(pollster::block_on(fixture.stream.launch_host_function(|| 3)?)?)),
+    ("Trace::on_stream", |fixture| {
+        let trace = Trace::start();
+        trace.on_stream(&fixture.stream, "nothing", || Ok(()))?;
+        trace.write(std::io::sink()).expect("a sink takes everything");
+        made(())
+    }),
+    ("Module::from_fat_binary_record", |fixture| {
+        // SAFETY: a simulator takes no null for a record, and reads nothing of it.
+        made(unsafe { Module::from_fat_binary_record(&fixture.context, std::ptr::null()) }?)
+    }),
+    ("Event::ipc_handle", |fixture| made(shared_event(fixture)?.ipc_handle()?)),
+    ("Event::open_ipc", |fixture| {
+        let handle = IpcEventHandle::from_bytes([1; 64]);
+        made(Event::open_ipc(&fixture.context, handle)?)
+    }),
+    ("CheckpointProcess::running", |fixture| made(CheckpointProcess::running(&fixture.driver, 1)?)),
+    ("CheckpointProcess::locked", |fixture| made(CheckpointProcess::locked(&fixture.driver, 1)?)),
+    ("CheckpointProcess::checkpointed", |fixture| made(CheckpointProcess::checkpointed(&fixture.driver, 1)?)),
+    ("ProcessState::of", |fixture| made(ProcessState::of(&fixture.driver, 1)?)),
+    ("CoreDump::is_enabled", |fixture| made(dump(fixture).is_enabled()?)),
+    ("CoreDump::set_enabled", |fixture| made(dump(fixture).set_enabled(false)?)),
+    ("CoreDump::triggers_host", |fixture| made(dump(fixture).triggers_host()?)),
+    ("CoreDump::set_triggers_host", |fixture| made(dump(fixture).set_triggers_host(true)?)),
+    ("CoreDump::is_user_triggered", |fixture| made(dump(fixture).is_user_triggered()?)),
+    ("CoreDump::set_user_triggered", |fixture| made(dump(fixture).set_user_triggered(false)?)),
+    ("CoreDump::file", |fixture| made(dump(fixture).file()?)),
+    ("CoreDump::set_file", |fixture| made(dump(fixture).set_file("core")?)),
+    ("CoreDump::pipe", |fixture| made(dump(fixture).pipe()?)),
+    ("CoreDump::set_pipe", |fixture| made(dump(fixture).set_pipe("pipe")?)),
+    ("CoreDump::flags", |fixture| made(dump(fixture).flags()?)),
+    ("CoreDump::set_flags", |fixture| made(dump(fixture).set_flags(CoreDumpFlags::empty())?)),
+    ("Device::peer_attribute", |fixture| {
+        let attribute = CUdevice_P2PAttribute::CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED;
+        made(fixture.device.peer_attribute(&fixture.driver.device(1)?, attribute)?)
+    }),
+    ("Device::peer_link", |fixture| made(fixture.device.peer_link(&fixture.driver.device(1)?)?)),
+    ("Device::peer_atomics", |fixture| {
+        made(fixture.device.peer_atomics(&fixture.driver.device(1)?, &[curium_driver::AtomicOperation::And])?)
+    }),
+    ("Context::enable_peer_access", |fixture| {
+        let peer = fixture.driver.device(1)?.primary_context()?;
+        made(fixture.context.enable_peer_access(&peer)?)
+    }),
+    ("Context::disable_peer_access", |fixture| {
+        let peer = fixture.driver.device(1)?.primary_context()?;
+        fixture.context.enable_peer_access(&peer)?;
+        made(fixture.context.disable_peer_access(&peer)?)
+    }),
+];
+
+/// The settings of the fixture's context.
+fn dump(fixture: &Fixture) -> CoreDump {
+    CoreDump::of_context(&fixture.context)
+}
+
+fn shared_event(fixture: &Fixture) -> Result<Event> {
+    Event::new(&fixture.context, EventFlags::INTERPROCESS | EventFlags::DISABLE_TIMING)
+}

@@ -1,0 +1,213 @@
+//! [`Reclaiming`]: what is tried before memory is called short, rung by rung.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use curium_driver::{DevicePointer, Error, Function, Stream};
+use curium_memory::{CachingOptions, CachingResource, Plain, Reclaiming, Resource, RungStatistics, StreamOrdered};
+use curium_sim::{Config, Fault, Simulator};
+use curium_sys::CUresult;
+use curium_tests::{Gate, TestDriver, on_driver, on_simulator};
+
+const BUDGET: u64 = 64 << 20;
+const MOST: usize = 40 << 20;
+
+fn ladder(test: &TestDriver) -> Reclaiming<CachingResource> {
+    let options = CachingOptions::new().with_cache(true);
+    Reclaiming::new(CachingResource::with_options(&test.context(), &options).expect("a resource can be made"))
+}
+
+fn free(resource: &dyn Resource, stream: &Stream, pointer: DevicePointer<u8>, bytes: usize) {
+    // SAFETY: the tests pass memory of this resource that nothing uses beyond the stream.
+    unsafe { resource.deallocate(stream, pointer, bytes, 256) }.expect("the memory can be freed");
+}
+
+fn tried(statistics: RungStatistics) -> (u64, u64, u64) {
+    (statistics.tried, statistics.helped, statistics.failed)
+}
+
+/// Runs `test` where memory is short.
+fn when_short(test: impl FnOnce(&TestDriver, &Simulator)) {
+    on_simulator(Config::new().with_memory_budget(BUDGET), test);
+}
+
+#[test]
+fn purging_helps_when_the_memory_was_freed_but_not_joined() {
+    on_simulator(Config::new(), |test, simulator| {
+        // A source that fails once, as if another thread had freed memory in between.
+        simulator.inject(Fault::on(Function::cuMemAllocAsync).returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY));
+        let (resource, stream) = (Reclaiming::new(StreamOrdered), test.stream());
+        let pointer = resource.allocate(&stream, 100, 256).expect("the second attempt succeeds");
+        free(&resource, &stream, pointer, 100);
+        let statistics = resource.statistics();
+        assert_eq!((tried(statistics.purge), tried(statistics.synchronize)), ((1, 1, 0), (0, 0, 0)));
+    });
+}
+
+#[test]
+fn synchronizing_helps_when_other_work_holds_the_memory() {
+    when_short(|test, _| {
+        let (resource, stream, other) = (ladder(test), test.stream(), test.stream());
+        let pointer = resource.allocate(&stream, MOST, 256).expect("memory suffices");
+        let gate = Gate::on(&stream);
+        free(&resource, &stream, pointer, MOST);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                gate.open();
+            });
+            let again = resource.allocate(&other, MOST, 256).expect("the work on the other stream ends");
+            assert_eq!(again, pointer);
+            free(&resource, &other, again, MOST);
+        });
+        let statistics = resource.statistics();
+        assert_eq!((tried(statistics.purge), tried(statistics.synchronize)), ((1, 0, 0), (1, 1, 0)));
+    });
+}
+
+#[test]
+fn trimming_helps_when_the_devices_pool_holds_the_memory() {
+    when_short(|test, simulator| {
+        let stream = test.stream();
+        // A pool that keeps its memory at a synchronisation.
+        let (device, driver) = (test.device().as_raw(), test.driver());
+        let mut pool = std::ptr::null_mut();
+        let mut threshold = u64::MAX;
+        let attribute = curium_sys::CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
+        // SAFETY: `pool` is a valid place for the answer.
+        unsafe { curium_driver::call!(driver, cuDeviceGetMemPool(&raw mut pool, device)) }.expect("there is a pool");
+        // SAFETY: the pool is live, and the attribute is a number of 64 bits.
+        unsafe { curium_driver::call!(driver, cuMemPoolSetAttribute(pool, attribute, (&raw mut threshold).cast())) }
+            .expect("the attribute can be set");
+        let pointer = StreamOrdered.allocate(&stream, MOST, 256).expect("memory suffices");
+        free(&StreamOrdered, &stream, pointer, MOST);
+        stream.synchronize().expect("the stream works");
+        let resource = Reclaiming::new(Plain);
+        let pointer = resource.allocate(&stream, MOST, 256).expect("the pool gives its memory back");
+        free(&resource, &stream, pointer, MOST);
+        let statistics = resource.statistics();
+        assert_eq!(
+            (tried(statistics.purge), tried(statistics.synchronize), tried(statistics.trim)),
+            ((1, 0, 0), (1, 0, 0), (1, 1, 0))
+        );
+        assert_eq!(simulator.calls(Function::cuMemPoolTrimTo), 1);
+    });
+}
+
+#[test]
+fn reclaimers_are_asked_by_priority_until_there_is_memory() {
+    when_short(|test, _| {
+        let (resource, stream) = (Arc::new(ladder(test)), test.stream());
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let held = Arc::new(Mutex::new(vec![resource.allocate(&stream, MOST, 256).expect("memory suffices")]));
+        let register = |priority, frees: bool| {
+            let (asked, held, stream) = (Arc::clone(&asked), Arc::clone(&held), stream.clone());
+            let inner = resource.inner().clone();
+            resource.register(priority, move |bytes| {
+                asked.lock().unwrap_or_else(PoisonError::into_inner).push((priority, bytes));
+                if !frees {
+                    return 0;
+                }
+                let blocks = std::mem::take(&mut *held.lock().unwrap_or_else(PoisonError::into_inner));
+                blocks.iter().for_each(|pointer| free(&inner, &stream, *pointer, MOST));
+                blocks.len() * MOST
+            })
+        };
+        let _guards = [register(1, true), register(5, false), register(3, false), register(-2, true)];
+        drop(register(9, false));
+        let pointer = resource.allocate(&stream, MOST, 256).expect("a reclaimer gives memory up");
+        free(&*resource, &stream, pointer, MOST);
+        let asked = asked.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        assert_eq!(asked, [(5, MOST), (3, MOST), (1, MOST)]);
+        assert_eq!(tried(resource.statistics().reclaim), (1, 1, 0));
+    });
+}
+
+#[test]
+fn rung_that_fails_is_passed_by_and_told_of() {
+    when_short(|test, simulator| {
+        let (resource, stream) = (ladder(test), test.stream());
+        let pointer = resource.allocate(&stream, MOST, 256).expect("memory suffices");
+        for function in [Function::cuCtxSynchronize, Function::cuMemPoolTrimTo] {
+            simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
+        }
+        let error = resource.allocate(&stream, MOST, 256).expect_err("there is no memory");
+        let Error::OutOfMemory(figures) = &error else { panic!("{error:?} has no figures") };
+        let attempts: Vec<_> = figures.attempts.iter().map(|attempt| (attempt.what, attempt.error.is_some())).collect();
+        assert_eq!(attempts, [("purging", false), ("synchronizing", true), ("trimming", true)]);
+        assert!(error.is_out_of_memory(), "{error}");
+        let text = error.to_string();
+        assert!(text.contains("; in vain: purging, synchronizing (cuCtxSynchronize failed"), "{text}");
+        let statistics = resource.statistics();
+        assert_eq!(
+            (tried(statistics.purge), tried(statistics.synchronize), tried(statistics.trim)),
+            ((1, 0, 0), (1, 0, 1), (1, 0, 1))
+        );
+        free(&resource, &stream, pointer, MOST);
+    });
+}
+
+#[test]
+fn rung_that_fails_does_not_keep_the_next_from_helping() {
+    when_short(|test, simulator| {
+        let (resource, stream) = (Arc::new(ladder(test)), test.stream());
+        let pointer = resource.allocate(&stream, MOST, 256).expect("memory suffices");
+        simulator.inject(Fault::on(Function::cuCtxSynchronize).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
+        let (inner, on) = (resource.inner().clone(), stream.clone());
+        let _guard = resource.register(0, move |_| {
+            free(&inner, &on, pointer, MOST);
+            MOST
+        });
+        let again = resource.allocate(&stream, MOST, 256).expect("a reclaimer gives memory up");
+        free(&*resource, &stream, again, MOST);
+        assert_eq!(tried(resource.statistics().synchronize), (1, 0, 1));
+        assert_eq!(tried(resource.statistics().reclaim), (1, 1, 0));
+    });
+}
+
+#[test]
+fn context_that_is_lost_on_the_ladder_ends_it() {
+    when_short(|test, simulator| {
+        let (resource, stream) = (ladder(test), test.stream());
+        let pointer = resource.allocate(&stream, MOST, 256).expect("memory suffices");
+        simulator.inject(Fault::on(Function::cuCtxSynchronize).returns(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
+        let error = resource.allocate(&stream, MOST, 256).expect_err("the context is lost");
+        assert!(error.is_sticky(), "{error}");
+        assert_eq!(resource.statistics().trim.tried, 0);
+        free(&resource, &stream, pointer, MOST);
+    });
+}
+
+#[test]
+fn reclaimer_that_allocates_does_not_begin_anew() {
+    when_short(|test, _| {
+        let (resource, stream) = (Arc::new(ladder(test)), test.stream());
+        let pointer = resource.allocate(&stream, MOST, 256).expect("memory suffices");
+        let calls = Arc::new(AtomicUsize::new(0));
+        let (weak, on, count) = (Arc::downgrade(&resource), stream.clone(), Arc::clone(&calls));
+        let _guard = resource.register(0, move |_| {
+            count.fetch_add(1, Ordering::Relaxed);
+            let resource = weak.upgrade().expect("the resource is asking");
+            resource.allocate(&on, MOST, 256).expect_err("there is no memory");
+            1
+        });
+        resource.allocate(&stream, MOST, 256).expect_err("there is no memory");
+        assert_eq!(calls.load(Ordering::Relaxed), 1);
+        free(&*resource, &stream, pointer, MOST);
+    });
+}
+
+#[test]
+fn other_errors_and_success_do_not_use_the_ladder() {
+    on_driver(|test| {
+        let (resource, stream) = (Reclaiming::new(StreamOrdered), test.stream());
+        let pointer = resource.allocate(&stream, 100, 256).expect("memory suffices");
+        free(&resource, &stream, pointer, 100);
+        resource.allocate(&stream, 0, 256).expect_err("the request is refused");
+        assert_eq!(resource.statistics(), curium_memory::LadderStatistics::default());
+        let total = test.device().total_memory().expect("a device has memory");
+        let error = resource.allocate(&stream, total * 2, 256).expect_err("no device holds twice its memory");
+        assert!(error.is_out_of_memory(), "{error}");
+        assert_eq!(tried(resource.statistics().trim), (1, 0, 0));
+    });
+}
