@@ -5,6 +5,7 @@
 
 mod context_stack;
 mod gate;
+mod idle_driver;
 pub mod kernels;
 mod own_process;
 mod samples;
@@ -13,6 +14,7 @@ mod test_driver;
 
 pub use self::context_stack::{ContextStack, CreatedContext};
 pub use self::gate::Gate;
+pub use self::idle_driver::idle_driver;
 pub use self::own_process::in_own_process;
 pub use self::samples::Samples;
 pub use self::test_driver::{TestDriver, on_driver, on_incomplete_simulator, on_simulator, uses_cuda};

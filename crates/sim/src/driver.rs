@@ -22,12 +22,15 @@ mod kernel;
 mod launch;
 mod library;
 mod link;
+mod log;
+mod managed;
 mod memset;
 mod module;
 mod notification;
 mod occupancy;
 mod pointer;
 mod pool;
+mod profiler;
 mod resource;
 mod state;
 mod stream;
@@ -89,6 +92,7 @@ pub(crate) struct Driver {
     changed: Condvar,
     memory: Memory,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    log: log::Log,
     /// Stops kernels when the driver ends.
     cancelled: AtomicBool,
 }
@@ -125,6 +129,7 @@ impl Driver {
             changed: Condvar::new(),
             memory,
             threads: Mutex::new(Vec::new()),
+            log: log::Log::default(),
             cancelled: AtomicBool::new(false),
             config,
         }))
@@ -214,6 +219,7 @@ impl Driver {
         let mut live = LiveHandles::default();
         self.lock().count_live(&mut live);
         self.memory.count_live(&mut live);
+        live.listeners += self.log.listeners();
         live
     }
 

@@ -64,6 +64,16 @@ const MEANINGS: &[Meaning] = &[
         code: None,
         operation: Some("Plain::allocate and Plain::deallocate"),
     },
+    Meaning {
+        function: Function::cuStreamSynchronize,
+        code: None,
+        operation: Some("Managed::allocate and Managed::deallocate"),
+    },
+    Meaning {
+        function: Function::cuStreamSynchronize,
+        code: None,
+        operation: Some("Pinned::allocate and Pinned::deallocate"),
+    },
 ];
 
 /// A call that fails: the `call`-th of `function`.
@@ -232,10 +242,13 @@ fn is_told(operation: &str, function: Function) -> bool {
         Function::cuDestroyExternalMemory,
         Function::cuDestroyExternalSemaphore,
         Function::cuLibraryUnload,
+        Function::cuLogsUnregisterCallback,
         Function::cuModuleUnload,
+        Function::cuProfilerStop,
     ];
+    let reads_log = function == Function::cuLogsDumpToMemory && !operation.starts_with("LogReader");
     let names = [Function::cuGetErrorName, Function::cuGetErrorString];
-    !names.contains(&function) && (!ends.contains(&function) || operation.ends_with("::close"))
+    !reads_log && !names.contains(&function) && (!ends.contains(&function) || operation.ends_with("::close"))
 }
 
 fn take(failed: &Mutex<Vec<(Function, CUresult)>>) -> Vec<(Function, CUresult)> {
