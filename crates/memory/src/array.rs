@@ -19,7 +19,7 @@ pub use self::copy::ArrayRegion;
 pub use self::mipmapped::MipmappedArray;
 pub use self::shape::{ArrayFlags, ArrayKind, ArrayShape};
 pub use self::sparse::{SparseProperties, TileMapping, TileMemory};
-pub use self::texel::{ArrayFormat, Texel};
+pub use self::texel::{ArrayFormat, Half, Texel};
 
 /// Elements in rows and layers whose place in memory only the device knows. Kernels reach them by [textures](crate::Texture) and
 /// [surfaces](crate::Surface), and copies by their coordinates.
@@ -54,7 +54,7 @@ enum Owner {
     /// The mipmapped array that it is a level of.
     Mipmapped { _parent: Arc<mipmapped::MipmappedHandle> },
     /// Somebody else.
-    Foreign(Driver),
+    Foreign,
 }
 
 /// The memory that an array wants that gets its memory later.
@@ -132,7 +132,7 @@ impl<T: Texel> Array<T> {
             let reason = format!("the array has elements of {format}, and not of {}", T::FORMAT);
             return Err(Error::argument("Array::from_raw_borrowed", reason));
         }
-        let handle = ArrayHandle { raw, owner: Owner::Foreign(stream.driver().clone()) };
+        let handle = ArrayHandle { raw, owner: Owner::Foreign };
         Ok(Self::of(handle, shape, flags, Uses::new(stream)))
     }
 

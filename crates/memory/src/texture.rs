@@ -6,9 +6,7 @@ mod view;
 use std::fmt;
 use std::sync::Arc;
 
-use curium_driver::sys::{
-    CUDA_RESOURCE_DESC, CUDA_TEXTURE_DESC, CUDA_RESOURCE_DESC_st__bindgen_ty_1, CUresourcetype, CUtexObject,
-};
+use curium_driver::sys::{CUDA_RESOURCE_DESC, CUDA_TEXTURE_DESC, CUresourcetype, CUtexObject};
 use curium_driver::{Argument, ByValue, Context, Driver, Error, Result, Stream, call, release};
 
 pub use self::options::{AddressMode, FilterMode, TextureFlags, TextureOptions};
@@ -70,11 +68,7 @@ impl<T: Texel> Texture<T> {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for options or a view that the array cannot be read with.
-    pub fn of_array_view(
-        array: &Arc<Array<T>>,
-        options: &TextureOptions,
-        view: Option<&TextureView>,
-    ) -> Result<Self> {
+    pub fn of_array_view(array: &Arc<Array<T>>, options: &TextureOptions, view: Option<&TextureView>) -> Result<Self> {
         let mut resource = empty(CUresourcetype::CU_RESOURCE_TYPE_ARRAY);
         resource.res.array.hArray = array.as_raw();
         Self::create(array.stream().context(), &resource, options, view, Source::Array(Arc::clone(array)))
@@ -124,10 +118,12 @@ impl<T: Texel> Texture<T> {
     pub fn of_plane(buffer: &Arc<DeviceBuffer<T>>, plane: TexturePlane, options: &TextureOptions) -> Result<Self> {
         let TexturePlane { width, height, pitch_bytes } = plane;
         let row = width.checked_mul(size_of::<T>()).filter(|row| *row <= pitch_bytes && *row != 0);
-        let end = row.zip(height.checked_sub(1)).and_then(|(row, rows)| rows.checked_mul(pitch_bytes)?.checked_add(row));
+        let end =
+            row.zip(height.checked_sub(1)).and_then(|(row, rows)| rows.checked_mul(pitch_bytes)?.checked_add(row));
         if end.is_none_or(|end| end > buffer.byte_len()) {
             let bytes = buffer.byte_len();
-            let reason = format!("{height} rows of {width} elements, {pitch_bytes} bytes apart, in a buffer of {bytes} bytes");
+            let reason =
+                format!("{height} rows of {width} elements, {pitch_bytes} bytes apart, in a buffer of {bytes} bytes");
             return Err(Error::argument("Texture::of_plane", reason));
         }
         let mut resource = empty(CUresourcetype::CU_RESOURCE_TYPE_PITCH2D);
@@ -281,8 +277,5 @@ impl<T> Drop for Texture<T> {
 
 /// The description of a resource of a type, to be filled in.
 pub(crate) fn empty(kind: CUresourcetype) -> CUDA_RESOURCE_DESC {
-    let mut resource = CUDA_RESOURCE_DESC::default();
-    resource.resType = kind;
-    resource.res = CUDA_RESOURCE_DESC_st__bindgen_ty_1::default();
-    resource
+    CUDA_RESOURCE_DESC { resType: kind, ..CUDA_RESOURCE_DESC::default() }
 }

@@ -41,10 +41,10 @@ mod tensor_map;
 mod texture;
 mod virtual_memory;
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
-use std::fmt;
 
 use curium_sys::CUresult;
 

@@ -18,6 +18,7 @@ pub struct ArrayRegion {
 }
 
 /// One side of a copy.
+#[derive(Clone, Copy)]
 enum Side<'a, T> {
     Array(&'a Array<T>, [usize; 3]),
     /// Elements without gaps.
@@ -258,7 +259,8 @@ impl<T: Texel> Side<'_, T> {
 /// Both sides have them, are live until the copy is done, and the stream has waited for all that the copy must wait for.
 unsafe fn copy<T: Texel>(stream: &Stream, to: Side<'_, T>, from: Side<'_, T>, extent: [usize; 3]) -> Result<()> {
     let [width, rows, layers] = extent;
-    let mut raw = CUDA_MEMCPY3D { WidthInBytes: width * size_of::<T>(), Height: rows, Depth: layers, ..CUDA_MEMCPY3D::default() };
+    let mut raw =
+        CUDA_MEMCPY3D { WidthInBytes: width * size_of::<T>(), Height: rows, Depth: layers, ..CUDA_MEMCPY3D::default() };
     to.target(&mut raw, extent);
     from.source(&mut raw, extent);
     // SAFETY: the caller vouches for both sides.

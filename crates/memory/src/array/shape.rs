@@ -229,7 +229,9 @@ mod tests {
             assert_eq!((shape.len(), shape.rows(), shape.layers()), (len, rows, layers), "{shape}");
             shape.check("test").expect("the shape has elements");
         }
-        for shape in [ArrayShape::line(0), ArrayShape::volume(4, 0, 4), ArrayShape::lines(4, 0), ArrayShape::cubes(4, 0)] {
+        for shape in
+            [ArrayShape::line(0), ArrayShape::volume(4, 0, 4), ArrayShape::lines(4, 0), ArrayShape::cubes(4, 0)]
+        {
             shape.check("test").expect_err("the shape has no element");
         }
         ArrayShape::plane(usize::MAX, 2).check("test").expect_err("the shape is too large");

@@ -7,8 +7,8 @@ use curium_sys::CUresult;
 use crate::config::Config;
 use crate::driver::stream::Class;
 use crate::driver::{
-    Array, MipmappedArray, Surface, Texture, Context, Descriptor, Event, Executable, Function, Graph, HostFunction, Kernel, Library, Link, Listener, Module,
-    Node, Result, Stream, UserObject,
+    Array, Context, Descriptor, Event, Executable, Function, Graph, HostFunction, Kernel, Library, Link, Listener,
+    MipmappedArray, Module, Node, Result, Stream, Surface, Texture, UserObject,
 };
 use crate::exec::Fault;
 use crate::handle::{Fate, Id, Table};
