@@ -58,6 +58,8 @@ const MEANINGS: &[Meaning] = &[
         code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
         operation: Some("Driver::topology"),
     },
+    // The addresses are those of a range that is dropped behind the memory, which reports by itself.
+    Meaning { function: Function::cuMemAddressFree, code: None, operation: Some("DeviceVec::close") },
     // An error of the stream's work, which says nothing of the memory that is freed.
     Meaning {
         function: Function::cuStreamSynchronize,
@@ -246,7 +248,8 @@ fn is_told(operation: &str, function: Function) -> bool {
         Function::cuModuleUnload,
         Function::cuProfilerStop,
     ];
-    let reads_log = function == Function::cuLogsDumpToMemory && !operation.starts_with("LogReader");
+    let log = [Function::cuLogsCurrent, Function::cuLogsDumpToMemory];
+    let reads_log = log.contains(&function) && !operation.contains("Log") && !operation.contains("::log");
     let names = [Function::cuGetErrorName, Function::cuGetErrorString];
     !reads_log && !names.contains(&function) && (!ends.contains(&function) || operation.ends_with("::close"))
 }
