@@ -8,6 +8,7 @@ mod gate;
 pub mod kernels;
 mod own_process;
 mod samples;
+mod soak;
 pub mod stream_work;
 mod test_driver;
 
@@ -15,4 +16,5 @@ pub use self::context_stack::{ContextStack, CreatedContext};
 pub use self::gate::Gate;
 pub use self::own_process::in_own_process;
 pub use self::samples::Samples;
+pub use self::soak::{Soak, Soaked};
 pub use self::test_driver::{TestDriver, on_driver, on_incomplete_simulator, on_simulator, uses_cuda};

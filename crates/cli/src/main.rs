@@ -1,6 +1,7 @@
 //! The `curium` program.
 
 mod demo;
+mod mem;
 
 use std::process::ExitCode;
 
@@ -17,11 +18,13 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Demo(demo::Options),
+    Mem(mem::Options),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Demo(options) => demo::run(&options),
+        Command::Mem(options) => mem::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

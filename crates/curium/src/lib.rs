@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | [`sys`] | `curium-sys` | the C ABI, the table of functions, the loader |
 //! | [`driver`] | `curium-driver` | devices, contexts, streams, events, modules, libraries, kernels |
-//! | [`memory`] | `curium-memory` | device and pinned buffers, copies |
+//! | [`memory`] | `curium-memory` | device and pinned buffers, copies, and resources that memory comes from |
 //! | `nvrtc` (feature) | `curium-nvrtc` | CUDA C++ to PTX at run time |
 //!
 //! Nothing of CUDA is needed to compile or start a program: the driver is found when [`Device::first`](driver::Device::first) or
