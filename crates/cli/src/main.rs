@@ -1,5 +1,6 @@
 //! The `curium` program.
 
+mod cache;
 mod demo;
 mod mem;
 
@@ -19,12 +20,15 @@ struct Cli {
 enum Command {
     Demo(demo::Options),
     Mem(mem::Options),
+    #[command(subcommand)]
+    Cache(cache::Command),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Demo(options) => demo::run(&options),
         Command::Mem(options) => mem::run(&options),
+        Command::Cache(command) => cache::run(&command),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

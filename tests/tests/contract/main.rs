@@ -25,15 +25,21 @@ mod hazard;
 mod hook;
 mod host_function;
 mod image;
+#[cfg(not(miri))]
+mod ipc_memory;
 mod jit;
 mod kernel;
 mod kernel_attribute;
 mod kernel_list;
+mod kernel_struct;
 mod kernels;
 mod launch_attribute;
 mod library;
 mod limit;
 mod linker;
+mod log;
+#[cfg(not(miri))]
+mod memory_pool;
 mod module;
 mod neutrality;
 mod notification;
@@ -42,6 +48,8 @@ mod operations;
 mod peer;
 mod pinned_buffer;
 mod primary_context;
+mod process;
+mod profiler;
 mod reclaiming;
 mod release;
 mod resource;
@@ -56,6 +64,7 @@ mod stream_attribute;
 mod stream_foreign;
 mod stream_memory_operation;
 mod stream_pool;
+mod tensor_map;
 mod trace;
 #[cfg(not(miri))]
 mod virtual_memory;

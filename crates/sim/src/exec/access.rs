@@ -17,7 +17,10 @@ pub(crate) const PARAM_WINDOW: u64 = 1 << 50;
 /// Where functions have their addresses; none of it is memory.
 pub(crate) const FUNCTION_WINDOW: u64 = 1 << 51;
 
-const WINDOW_SIZE: u64 = 1 << 32;
+/// Bytes of each window.
+pub(crate) const WINDOW_SIZE: u64 = 1 << 32;
+/// Bytes of shared addresses that belong to a block: its own come first, then those of each block of its cluster.
+pub(crate) const BLOCK_STRIDE: u64 = 1 << 24;
 
 /// The space and the offset in it that a generic address names.
 #[inline(always)]
@@ -224,7 +227,7 @@ fn local_in_bounds(unit: &Unit<'_>, offset: u64, bytes: u64) -> bool {
 
 /// The lanes' addresses.
 #[inline(always)]
-fn addresses(unit: &Unit<'_>, op: &Op) -> [u64; LANES] {
+pub(crate) fn addresses(unit: &Unit<'_>, op: &Op) -> [u64; LANES] {
     let mut result = [0; LANES];
     if op.narrow_address {
         let row = unit.frame.row::<u32>(op.a);
@@ -276,18 +279,79 @@ fn place(unit: &mut Unit<'_>, op: &Op, lane: usize, address: u64, bytes: u64, wr
     if address.wrapping_sub(u64::from(op.e)) & u64::from(op.align_mask) != 0 {
         return Err(trap(FaultKind::MisalignedAddress, lane, address, bytes, write));
     }
-    let (space, offset) = match op.space {
+    locate(unit, op.space, lane, address, bytes, write)
+}
+
+/// Finds where one lane's access goes.
+#[inline(always)]
+fn locate(
+    unit: &mut Unit<'_>,
+    space: Space,
+    lane: usize,
+    address: u64,
+    bytes: u64,
+    write: bool,
+) -> Result<Place, Trap> {
+    let (space, offset) = match space {
         Space::Generic => resolve(address),
         space => (space, address),
     };
     let found = match space {
-        Space::Shared => unit.block.shared.place(offset, bytes).map(Place::Host),
+        Space::Shared => unit.block.shared_place(offset, bytes).map(Place::Host),
         Space::Local => local_in_bounds(unit, offset, bytes).then_some(Place::Local(offset)),
         Space::Param if write => None,
         Space::Param => param(unit, offset, bytes).map(Place::Param),
         _ => unit.cache.place(unit.launch.memory, offset, bytes, write).map(Place::Host),
     };
     found.ok_or_else(|| trap(FaultKind::IllegalAddress, lane, address, bytes, write))
+}
+
+/// That an address is a multiple of `bytes`, a power of two.
+pub(crate) fn check_alignment(address: u64, bytes: u64, lane: usize, write: bool) -> Result<(), Trap> {
+    if address & (bytes - 1) == 0 {
+        return Ok(());
+    }
+    Err(trap(FaultKind::MisalignedAddress, lane, address, bytes, write))
+}
+
+/// Reads what is at one lane's address, which must be aligned.
+pub(crate) fn read_at<T: Word>(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64) -> Result<T, Trap> {
+    check_alignment(address, T::SIZE, lane, false)?;
+    let place = locate(unit, space, lane, address, T::SIZE, false)?;
+    Ok(read(unit, place, lane))
+}
+
+/// Writes to one lane's address, which must be aligned.
+pub(crate) fn write_at<T: Word>(
+    unit: &mut Unit<'_>,
+    space: Space,
+    lane: usize,
+    address: u64,
+    value: T,
+) -> Result<(), Trap> {
+    check_alignment(address, T::SIZE, lane, true)?;
+    let place = locate(unit, space, lane, address, T::SIZE, true)?;
+    write(unit, place, lane, value);
+    Ok(())
+}
+
+/// Changes what is at one lane's address atomically, and returns what was there.
+pub(crate) fn update_at<T: Word>(
+    unit: &mut Unit<'_>,
+    space: Space,
+    lane: usize,
+    address: u64,
+    change: impl Fn(T) -> T,
+) -> Result<T, Trap> {
+    check_alignment(address, T::SIZE, lane, true)?;
+    match locate(unit, space, lane, address, T::SIZE, true)? {
+        Place::Host(bytes) => Ok(bytes.update(change)),
+        place => {
+            let old = read(unit, place, lane);
+            write(unit, place, lane, change(old));
+            Ok(old)
+        }
+    }
 }
 
 #[inline(always)]

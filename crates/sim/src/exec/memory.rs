@@ -225,9 +225,9 @@ impl SharedMemory {
     }
 
     /// Clears the memory for the next block.
-    pub(crate) fn clear(&mut self) {
-        for word in self.lines.iter_mut().flat_map(|line| &mut line.0) {
-            *word.get_mut() = 0;
+    pub(crate) fn clear(&self) {
+        for word in self.lines.iter().flat_map(|line| &line.0) {
+            word.store(0, Ordering::Relaxed);
         }
     }
 
