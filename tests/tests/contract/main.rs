@@ -61,6 +61,7 @@ mod resource;
 mod resource_adaptor;
 mod resource_table;
 mod snapshot;
+mod soak;
 mod staging;
 mod sticky;
 mod stream;
