@@ -16,7 +16,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         made(accesses.before_write(&fixture.stream)?)
     }),
     ("Accesses::synchronize", |fixture| {
-        let mut accesses = Accesses::allocated(&fixture.stream);
+        let accesses = Accesses::allocated(&fixture.stream);
         accesses.after_read(&fixture.other);
         made(accesses.synchronize()?)
     }),
