@@ -4,29 +4,22 @@
 //! `launch_cost c|curium COUNT`: only the functions called `…_launches` are to be counted.
 
 use std::error::Error;
-use std::ffi::{c_uint, c_void};
+use std::ffi::c_void;
 use std::hint::black_box;
 
 use curium_driver::sys::{Api, CUdeviceptr, CUfunction, CUresult, CUstream};
-use curium_driver::{Driver, Kernel, LaunchConfig, Library, Result, Stream};
+use curium_driver::{Kernel, LaunchConfig, Library, Result, Stream};
 use curium_memory::DeviceBuffer;
-use curium_sim::{Config, Simulator};
-use curium_tests::kernels;
+use curium_tests::{idle_driver, kernels};
 
 type Saxpy = Kernel<(f32, &'static [f32], &'static mut [f32], u32)>;
 
 const COUNT: u32 = 1_000;
-/// As many bytes as the simulated device has: valgrind does not give the addresses of a whole device.
-const MEMORY: u64 = 1 << 24;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let arguments: Vec<_> = std::env::args().skip(1).collect();
     let [mode, count] = arguments.as_slice() else { return Err("usage: launch_cost c|curium COUNT".into()) };
-    let simulator = Simulator::new(Config::new().with_memory_budget(MEMORY))?;
-    let mut api = simulator.api();
-    api.cuLaunchKernel = Some(nothing);
-    // SAFETY: the simulator outlives everything made from this table, and a launch that does nothing harms nobody.
-    let driver = unsafe { Driver::from_api(api) }?;
+    let driver = idle_driver();
     let stream = driver.device(0)?.primary_context()?.stream()?;
     let saxpy: Saxpy = Library::from_ptx(&driver, kernels::SAXPY)?.kernel("saxpy")?;
     let x = DeviceBuffer::from_slice(&stream, &[1.0; COUNT as usize])?;
@@ -53,9 +46,10 @@ fn c_launches(
     y: CUdeviceptr,
     count: u64,
 ) -> Result<(), CUresult> {
-    let launch = api.cuLaunchKernel.expect("the table has a launch");
     let config = LaunchConfig::for_elements(COUNT);
     for _ in 0..count {
+        // SAFETY: `main` put a function there.
+        let launch = unsafe { black_box(api).cuLaunchKernel.unwrap_unchecked() };
         let config = *black_box(&config);
         let (grid, block) = (config.grid, config.block);
         let (kernel, stream, shared) = (black_box(kernel), black_box(stream), config.shared_bytes);
@@ -82,27 +76,9 @@ fn curium_launches(
 ) -> Result<()> {
     let config = LaunchConfig::for_elements(COUNT);
     for _ in 0..count {
-        let config = *black_box(&config);
         let (kernel, stream) = (black_box(kernel), black_box(stream));
         // SAFETY: this launch does nothing.
-        unsafe { kernel.launch(stream, config, (2.0, x, &mut *y, COUNT)) }?;
+        unsafe { kernel.launch(stream, *black_box(&config), (2.0, x, &mut *y, COUNT)) }?;
     }
     Ok(())
-}
-
-/// Does nothing and succeeds.
-unsafe extern "C" fn nothing(
-    _: CUfunction,
-    _: c_uint,
-    _: c_uint,
-    _: c_uint,
-    _: c_uint,
-    _: c_uint,
-    _: c_uint,
-    _: c_uint,
-    _: CUstream,
-    _: *mut *mut c_void,
-    _: *mut *mut c_void,
-) -> CUresult {
-    CUresult::CUDA_SUCCESS
 }

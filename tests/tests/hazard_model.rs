@@ -6,6 +6,7 @@
 #![cfg(not(miri))]
 
 mod hazard_model {
+    mod capture;
     pub(super) mod driver;
     pub(super) mod program;
     pub(super) mod tails;

@@ -1,5 +1,6 @@
 //! `cargo xtask ci`: every check that a change must pass, with a summary.
 
+mod nvrtc;
 mod tree;
 
 use std::process::Command;
@@ -59,9 +60,12 @@ const STEPS: &[Step] = &[
     Step { name: "clippy", run: |_| run_all(cargo().args(CLIPPY)) },
     Step { name: "no-std", run: |_| run_all(cargo().args(["build", "-p", "curium-sys", "--no-default-features"])) },
     Step { name: "doc", run: doc },
+    Step { name: "support", run: |_| run_all(xtask()?.args(["support", "--check"])) },
     Step { name: "kernels", run: |_| run_all(xtask()?.args(["kernels", "--check"])) },
     Step { name: "bindings", run: bindings },
+    Step { name: "nvrtc", run: nvrtc::run },
     Step { name: "xtask", run: |_| run_all(cargo().args(["test", "-p", "xtask"])) },
+    Step { name: "cost", run: cost },
     Step { name: "miri", run: miri },
 ];
 
@@ -127,6 +131,13 @@ fn doc(_options: &Options) -> Result<Outcome> {
 fn bindings(options: &Options) -> Result<Outcome> {
     let versions = options.cuda.iter().flat_map(|version| ["--cuda".to_owned(), version.to_string()]);
     run_all(xtask()?.args(["bindings", "check"]).args(versions))
+}
+
+fn cost(_options: &Options) -> Result<Outcome> {
+    if !crate::cost::can_count() {
+        return Ok(Outcome::Skipped("no valgrind"));
+    }
+    crate::cost::run().map(|()| Outcome::Passed)
 }
 
 fn miri(_options: &Options) -> Result<Outcome> {

@@ -4,12 +4,14 @@
 mod bindings;
 mod cargo;
 mod ci;
+mod cost;
 mod gpu;
 mod kernels;
 mod nvrtc;
 mod package;
 mod sim;
 mod stale;
+mod support;
 mod version;
 
 use std::path::{Path, PathBuf};
@@ -35,8 +37,12 @@ enum Command {
     Kernels(kernels::Options),
     /// Bundle tests, benchmarks and the program for a machine with a GPU and without Rust.
     Gpu,
+    /// Count the instructions of a launch, and compare them with those of C.
+    Cost,
     /// Build the simulated driver as `libcuda.so.1`.
     Sim,
+    /// Write the page that says what Curium does with each function of the driver, or check it.
+    Support(support::Options),
     /// Run every check that a change must pass.
     Ci(ci::Options),
 }
@@ -56,7 +62,9 @@ fn run(command: Command) -> Result<()> {
         Command::Bindings(command) => bindings::run(command),
         Command::Kernels(options) => kernels::run(&options),
         Command::Gpu => gpu::run(),
+        Command::Cost => cost::run(),
         Command::Sim => sim::run(),
+        Command::Support(options) => support::run(&options),
         Command::Ci(options) => ci::run(&options),
     }
 }

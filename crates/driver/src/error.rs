@@ -84,6 +84,8 @@ pub struct CallError {
     pub subject: Cow<'static, str>,
     /// What the driver's compiler wrote, for calls that compile.
     pub log: Option<Box<str>>,
+    /// What the driver's own log says of the call, on drivers for CUDA 12.9 and newer: some lines, 4 KiB at most.
+    pub driver_log: Option<Box<str>>,
     /// What a person can do, where the facts allow to say it.
     pub hint: Option<Cow<'static, str>>,
 }
@@ -148,6 +150,17 @@ impl Error {
         self
     }
 
+    /// Names the operation of an argument error, which was noticed deeper down.
+    #[doc(hidden)]
+    #[cold]
+    #[must_use]
+    pub fn during(mut self, operation: &'static str) -> Self {
+        if let Self::Argument(error) = &mut self {
+            error.operation = operation;
+        }
+        self
+    }
+
     /// Adds what a person can do in place of the general advice for the code.
     #[doc(hidden)]
     #[cold]
@@ -205,7 +218,8 @@ impl CallError {
     pub(crate) fn new(driver: &Driver, function: Function, code: CUresult) -> Self {
         let (name, description) = code::names(driver, code);
         let hint = hint::hint(driver, code);
-        Self { function, code, name, description, subject: Cow::Borrowed(""), log: None, hint }
+        let driver_log = driver.logged(function, code);
+        Self { function, code, name, description, subject: Cow::Borrowed(""), log: None, driver_log, hint }
     }
 }
 
@@ -267,6 +281,9 @@ impl fmt::Display for CallError {
         }
         if let Some(log) = &self.log {
             write!(formatter, "\n{}", log.trim_end())?;
+        }
+        if let Some(log) = &self.driver_log {
+            write!(formatter, "\nthe driver's log: {}", log.trim_end())?;
         }
         Ok(())
     }

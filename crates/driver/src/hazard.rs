@@ -11,9 +11,15 @@
 //!    *before* it is recorded: so a tail that a use has not seen counted comes behind its work, whichever threads the two happen on,
 //!    since the driver puts the one and the other on the stream in turn. A stream remembers up to which tail of another it has
 //!    waited, and waits for no use twice.
-//! 6. A use is noted while the memory is borrowed, so that nobody who would have to wait for it can miss it. Writers borrow it
-//!    exclusively. Readers share it, and change nothing but `read` and `readers`: the last write stays what it is meanwhile, and is
-//!    read without a lock.
+//! 6. A use is noted while the memory is borrowed, so that nobody who would have to wait for it can miss it. A write of the whole
+//!    borrows it exclusively, so that the stream of the last such write can be read without a lock.
+//! 7. Parts of one piece that are borrowed apart are uses of the whole: they wait for each other. They may be put on streams by
+//!    several threads at once, though, each between the waits of another and its note; so a note of a part forgets only what its
+//!    stream is known to have waited for.
+//! 8. A capture takes work down instead of running it, so that an event of the one cannot stand for work of the other: recorded inside
+//!    and waited for outside, or the other way round, it breaks the capture. Where a use and what waits for it are not in the same
+//!    capture, the wait is an error that says so, before an event is touched, unless the use is seen to be done: then nobody waits.
+//!    Whether streams are being captured is asked only where one must wait for another.
 //!
 //! Streams are told apart by their identity and never by their handle, which drivers reuse.
 
@@ -21,29 +27,36 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use curium_sys::CUevent_flags;
 
+use crate::capture_mode::relaxed;
 use crate::lock::Mutex;
-use crate::{Event, EventFlags, Result, Stream};
+use crate::{Error, Event, EventFlags, Result, Stream};
 
 /// The uses of one piece of memory that a later use may have to wait for.
 ///
-/// [`Accesses::before_read`] and [`Accesses::before_write`] come before work is put on a stream, and [`Accesses::after_read`] and
-/// [`Accesses::after_write`] after it, all while the memory is borrowed accordingly.
+/// [`Accesses::before_read`] and [`Accesses::before_write`] come before work is put on a stream, and [`Accesses::after_read`],
+/// [`Accesses::after_write`] and [`Accesses::after_partial_write`] after it, all while the memory is borrowed accordingly. The
+/// borrows order what different threads do with the same memory, so that no use needs more than a relaxed look at the last one.
 #[derive(Debug)]
 pub struct Accesses {
-    /// The stream of the last write. The allocation counts as the first.
+    /// The stream of the last write of the whole. The allocation counts as the first.
     writer: Stream,
-    /// How many tails the writer's stream had when the write was put there.
-    written: u64,
-    /// The same for the last read on the writer's stream.
+    /// How many tails that stream had when the last write, of the whole or a part, was put there.
+    written: AtomicU64,
+    /// The same for the last read there.
     read: AtomicU64,
-    /// The reads since the last write on other streams, one for each.
-    readers: Mutex<Vec<Read>>,
+    /// The identity of the stream whose reads wait for nothing: the writer's, or none (0) if parts were written on others.
+    reads_freely: AtomicU64,
+    /// The identity of the stream whose writes wait for nothing: the writer's, or none (0) if there were uses on others.
+    writes_freely: AtomicU64,
+    /// The uses on other streams since the last write of the whole: the last read and the last write of a part on each.
+    others: Mutex<Vec<Use>>,
 }
 
 #[derive(Debug)]
-struct Read {
+struct Use {
     stream: Stream,
-    /// How many tails the stream had when the read was put there.
+    is_write: bool,
+    /// How many tails the stream had when the use was put there.
     tails: u64,
 }
 
@@ -51,7 +64,7 @@ struct Read {
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
     /// How many tails of the stream there are.
-    count: AtomicU64,
+    tails: AtomicU64,
     /// The event that is recorded behind its work whenever another stream must wait.
     event: Mutex<Option<Event>>,
     waited: Mutex<Vec<Waited>>,
@@ -67,12 +80,24 @@ struct Waited {
 /// How many other streams a stream remembers to have waited for. One that is forgotten costs a needless wait.
 const REMEMBERED_STREAMS: usize = 64;
 
+/// What errors call the waits for other uses.
+const OPERATION: &str = "memory on a stream";
+
+/// The identity of no stream.
+const NOBODY: u64 = 0;
+
 impl Accesses {
     /// Memory that was allocated on `stream`.
     #[must_use]
     pub fn allocated(stream: &Stream) -> Self {
-        let written = stream.tail().count();
-        Self { writer: stream.clone(), written, read: AtomicU64::new(0), readers: Mutex::default() }
+        Self {
+            writer: stream.clone(),
+            written: AtomicU64::new(stream.tail().tails()),
+            read: AtomicU64::new(0),
+            reads_freely: AtomicU64::new(stream.identity()),
+            writes_freely: AtomicU64::new(stream.identity()),
+            others: Mutex::default(),
+        }
     }
 
     /// Has `stream` wait for what a read must wait for.
@@ -83,16 +108,18 @@ impl Accesses {
     /// then.
     #[inline]
     pub fn before_read(&self, stream: &Stream) -> Result<()> {
-        if self.writer == *stream { Ok(()) } else { wait(stream, &self.writer, self.written) }
+        if self.reads_freely.load(Ordering::Relaxed) == stream.identity() {
+            Ok(())
+        } else {
+            self.wait_for_writes(stream)
+        }
     }
 
     /// Notes a read that was put on `stream`.
     #[inline]
     pub fn after_read(&self, stream: &Stream) {
-        let tails = stream.tail().count();
-        // The borrow orders this with whoever writes later. Another reader may note more meanwhile, and never less.
-        if self.writer != *stream || tails > self.read.load(Ordering::Relaxed) {
-            self.note_read(stream, tails);
+        if self.writer != *stream || stream.tail().tails() > self.read.load(Ordering::Relaxed) {
+            self.note_read(stream);
         }
     }
 
@@ -102,18 +129,36 @@ impl Accesses {
     ///
     /// As for [`Accesses::before_read`]. The write must not take place then.
     #[inline]
-    pub fn before_write(&mut self, stream: &Stream) -> Result<()> {
-        let is_only_user = self.writer == *stream && self.readers.get_mut().is_empty();
-        if is_only_user { Ok(()) } else { self.take_over(stream) }
+    pub fn before_write(&self, stream: &Stream) -> Result<()> {
+        if self.writes_freely.load(Ordering::Relaxed) == stream.identity() { Ok(()) } else { self.wait_for_all(stream) }
     }
 
-    /// Notes a write that was put on `stream`.
+    /// Notes a write that was put on `stream` while the whole memory was borrowed exclusively.
     #[inline]
     pub fn after_write(&mut self, stream: &Stream) {
+        // Where the stream is the writer's, the others were forgotten when it waited for them.
         if self.writer != *stream {
-            self.forget_all_but(stream);
+            self.begin_anew(stream);
         }
-        self.written = stream.tail().count();
+        *self.written.get_mut() = stream.tail().tails();
+    }
+
+    /// Notes a write of a part that was put on `stream` while other parts were borrowed by others.
+    #[inline]
+    pub fn after_partial_write(&self, stream: &Stream) {
+        if self.writer != *stream || stream.tail().tails() > self.written.load(Ordering::Relaxed) {
+            self.note_partial_write(stream);
+        }
+    }
+
+    /// The streams that the memory was last written on: a read waits for these.
+    pub fn writers(&self) -> Vec<Stream> {
+        self.streams_of(|other| other.is_write)
+    }
+
+    /// The streams that the memory was last used on: a write waits for these. One may come twice.
+    pub fn users(&self) -> Vec<Stream> {
+        self.streams_of(|_| true)
     }
 
     /// Waits on the host until every use is done.
@@ -122,74 +167,133 @@ impl Accesses {
     ///
     /// The error of any work that failed before; every stream is waited for all the same.
     pub fn synchronize(&self) -> Result<()> {
-        let readers: Vec<_> = self.readers.lock().iter().map(|read| read.stream.clone()).collect();
-        let streams = std::iter::once(&self.writer).chain(&readers);
-        streams.map(Stream::synchronize).fold(Ok(()), Result::and)
+        self.users().iter().map(Stream::synchronize).fold(Ok(()), Result::and)
+    }
+
+    fn streams_of(&self, is_concerned: impl Fn(&Use) -> bool) -> Vec<Stream> {
+        let others = self.others.lock();
+        let others = others.iter().filter(|other| is_concerned(other)).map(|other| &other.stream);
+        std::iter::once(&self.writer).chain(others).cloned().collect()
     }
 
     #[cold]
-    fn note_read(&self, stream: &Stream, tails: u64) {
+    fn wait_for_writes(&self, stream: &Stream) -> Result<()> {
+        wait(stream, &self.writer, self.written.load(Ordering::Relaxed))?;
+        if self.reads_freely.load(Ordering::Relaxed) == self.writer.identity() {
+            return Ok(());
+        }
+        let others = self.others.lock();
+        others.iter().filter(|other| other.is_write).try_for_each(|write| write.wait(stream))
+    }
+
+    #[cold]
+    fn wait_for_all(&self, stream: &Stream) -> Result<()> {
+        let (written, read) = (self.written.load(Ordering::Relaxed), self.read.load(Ordering::Relaxed));
+        wait(stream, &self.writer, written.max(read))?;
+        let mut others = self.others.lock();
+        others.iter().try_for_each(|other| other.wait(stream))?;
         if self.writer == *stream {
-            self.read.fetch_max(tails, Ordering::Relaxed);
-            return;
+            // Whoever waits for what is on this stream from now on waits for the others as well.
+            self.written.fetch_max(stream.tail().tails(), Ordering::Relaxed);
+            others.clear();
+            self.reads_freely.store(stream.identity(), Ordering::Relaxed);
+            self.writes_freely.store(stream.identity(), Ordering::Relaxed);
         }
-        let mut readers = self.readers.lock();
-        match readers.iter_mut().find(|read| read.stream == *stream) {
-            Some(read) => read.tails = read.tails.max(tails),
-            None => readers.push(Read { stream: stream.clone(), tails }),
-        }
-    }
-
-    /// Has `stream` wait for every use. What comes on it comes behind them all, so that nothing else needs to be remembered.
-    #[cold]
-    fn take_over(&mut self, stream: &Stream) -> Result<()> {
-        wait(stream, &self.writer, self.written.max(*self.read.get_mut()))?;
-        self.readers.get_mut().iter().try_for_each(|read| wait(stream, &read.stream, read.tails))?;
-        self.forget_all_but(stream);
         Ok(())
     }
 
     #[cold]
-    fn forget_all_but(&mut self, stream: &Stream) {
+    fn note_read(&self, stream: &Stream) {
+        let tails = stream.tail().tails();
+        if self.writer == *stream {
+            self.read.fetch_max(tails, Ordering::Relaxed);
+            return;
+        }
+        let mut others = self.others.lock();
+        match others.iter_mut().find(|other| !other.is_write && other.stream == *stream) {
+            Some(read) => read.tails = read.tails.max(tails),
+            None => others.push(Use { stream: stream.clone(), is_write: false, tails }),
+        }
+        self.writes_freely.store(NOBODY, Ordering::Relaxed);
+    }
+
+    #[cold]
+    fn note_partial_write(&self, stream: &Stream) {
+        if self.writer == *stream {
+            self.written.fetch_max(stream.tail().tails(), Ordering::Relaxed);
+            return;
+        }
+        let mut others = self.others.lock();
+        others.retain(|other| other.stream != *stream && !other.has_been_waited_for(stream));
+        // Only now: a tail that is not counted yet comes behind all waits for what was forgotten.
+        let tails = stream.tail().tails();
+        others.push(Use { stream: stream.clone(), is_write: true, tails });
+        self.reads_freely.store(NOBODY, Ordering::Relaxed);
+        self.writes_freely.store(NOBODY, Ordering::Relaxed);
+    }
+
+    /// Forgets every use: `stream` has waited for them and is the writer's now.
+    #[cold]
+    fn begin_anew(&mut self, stream: &Stream) {
         *self = Self::allocated(stream);
     }
 }
 
-impl Tail {
-    /// How many tails there are by now: a use that is on the stream already is behind none of those to come.
-    #[inline]
-    fn count(&self) -> u64 {
-        self.count.load(Ordering::Acquire)
+impl Use {
+    fn wait(&self, waiting: &Stream) -> Result<()> {
+        wait(waiting, &self.stream, self.tails)
     }
 
-    /// Has `waiting` wait for all work that is on `stream`, whose tail this is, and returns which tail that is.
-    fn pass(&self, stream: &Stream, waiting: &Stream) -> Result<u64> {
+    /// Whether `waiting` is known to have waited for this use.
+    fn has_been_waited_for(&self, waiting: &Stream) -> bool {
+        let waited = waiting.tail().waited.lock();
+        waited.iter().any(|known| known.stream == self.stream.identity() && known.tail > self.tails)
+    }
+}
+
+impl Tail {
+    /// How many tails there are by now: a use that is on the stream already comes before all that are not counted yet.
+    #[inline]
+    fn tails(&self) -> u64 {
+        self.tails.load(Ordering::Acquire)
+    }
+
+    /// Has `waiting` wait for all work that is on `stream`, whose tail this is, and returns which tail that is; none if both are in a
+    /// capture, where a wait is one of the graph and not of the streams.
+    fn pass(&self, stream: &Stream, waiting: &Stream) -> Result<Option<u64>> {
+        let (source, target) = (stream.capture()?, waiting.capture()?);
+        if source.is_some() && source != target {
+            return Err(in_capture(waiting, stream));
+        }
         let mut event = self.event.lock();
         let event = match &mut *event {
             Some(event) => event,
             none => none.insert(Event::new(stream.context(), tail_flags())?),
         };
-        // A tail that fails leaves a number that no stream has waited for.
-        let tail = self.count.fetch_add(1, Ordering::AcqRel) + 1;
+        // If the calls below fail, this is the number of a tail that nobody has waited for.
+        let tail = self.tails.fetch_add(1, Ordering::AcqRel) + 1;
         event.record(stream)?;
-        waiting.wait_event(event)?;
-        Ok(tail)
+        if source == target {
+            waiting.wait_event(event)?;
+        } else {
+            expect_done(event, waiting)?;
+        }
+        Ok(source.is_none().then_some(tail))
     }
 }
 
 /// Has `waiting` wait for a use of `stream` that saw this many of its tails, unless it has done so.
-#[cold]
 fn wait(waiting: &Stream, stream: &Stream, tails: u64) -> Result<()> {
     if waiting == stream {
         return Ok(());
     }
-    waiting.driver().expect_same(stream.driver(), "memory on a stream")?;
+    waiting.driver().expect_same(stream.driver(), OPERATION)?;
     let mut waited = waiting.tail().waited.lock();
     let known = waited.iter().position(|known| known.stream == stream.identity());
     if known.is_some_and(|index| waited[index].tail > tails) {
         return Ok(());
     }
-    let tail = stream.tail().pass(stream, waiting)?;
+    let Some(tail) = stream.tail().pass(stream, waiting)? else { return Ok(()) };
     match known {
         Some(index) => waited[index].tail = tail,
         None => {
@@ -200,6 +304,22 @@ fn wait(waiting: &Stream, stream: &Stream, tails: u64) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cold]
+fn in_capture(waiting: &Stream, stream: &Stream) -> Error {
+    let reason = format!("{waiting:?} would wait for work on {stream:?}, which is in a capture that it is not in");
+    Error::argument(OPERATION, reason)
+}
+
+/// An error unless what `event` stands for is done, which spares `waiting`, a stream that is being captured, the wait.
+fn expect_done(event: &Event, waiting: &Stream) -> Result<()> {
+    if relaxed(event.driver(), || event.is_finished())? {
+        return Ok(());
+    }
+    let reason =
+        format!("{waiting:?} is being captured, and would wait for work from outside of the capture that is not done");
+    Err(Error::argument(OPERATION, reason))
 }
 
 fn tail_flags() -> EventFlags {

@@ -74,8 +74,8 @@ pub(crate) enum Owner {
 impl<S: Signature> Kernel<S> {
     /// Launches the kernel on `stream`. Returns before it has run.
     ///
-    /// Nothing is allocated, and no context needs to be current. Whatever the arguments have to wait for on other streams is waited
-    /// for by `stream`, not by the host.
+    /// This is one call of the driver, and nothing is allocated; no context needs to be current. What the arguments have to wait for on
+    /// other streams is waited for by `stream`, not by the host, which takes a call or two more the first time.
     ///
     /// CUDA: `cuLaunchKernel`.
     ///

@@ -47,6 +47,7 @@
 mod bare;
 mod call;
 mod call_spans;
+mod callback;
 mod capture_mode;
 mod checkpoint;
 mod context;
@@ -54,12 +55,14 @@ mod context;
 mod core_dump;
 mod current;
 mod device;
+mod disk_cache;
 mod driver;
 mod error;
 mod event;
 mod finished;
 mod fork;
 mod global;
+mod graphics;
 mod handle;
 pub mod hazard;
 mod hook;
@@ -67,15 +70,18 @@ mod host_function;
 mod image;
 mod jit;
 mod kernel;
+mod kernels;
 mod launch;
 mod library;
 mod linker;
 #[doc(hidden)]
 pub mod lock;
+mod log;
 mod module;
 #[cfg(feature = "nvtx")]
 mod nvtx;
 mod pointer;
+mod profiler;
 mod release;
 mod resource;
 mod reuse;
@@ -97,12 +103,13 @@ pub use self::context::{
     GreenContextOptions, Limit, MemoryInfo, PrimaryState, PriorityRange, RawContext, RdmaScope, SharedMemoryConfig,
 };
 #[cfg(unix)]
-pub use self::core_dump::{CoreDump, CoreDumpFlags};
+pub use self::core_dump::{CoreDump, CoreDumpFlags, CoreDumpListener, CoreDumpNotice};
 pub use self::device::{
     AtomicForms, AtomicOperation, AttributeKey, Clique, CliqueKind, ComputeCapability, ComputeMode,
     DecompressAlgorithms, Device, DeviceAttribute, EndpointHandleTypes, Luid, MemoryHandleTypes, Notification,
     NotificationListener, NumaConfig, PeerLink, RdmaFlushOptions, RdmaWritesOrdering, Topology, TopologyDevice,
 };
+pub use self::disk_cache::{CacheKey, CacheUsage, DiskCache};
 pub use self::driver::Driver;
 pub use self::error::{
     ArgumentError, CallError, Error, ErrorClass, ForkError, OutOfMemoryError, PanicError, RecoveryAttempt, Result,
@@ -110,10 +117,14 @@ pub use self::error::{
 pub use self::event::{Event, EventFlags, EventPool, IpcEventHandle, PooledEvent, RecordFlags};
 pub use self::finished::Finished;
 pub use self::global::Global;
+pub use self::graphics::{
+    EglConsumer, EglFrame, EglLocation, EglProducer, GlDevices, GraphicsAccess, GraphicsFlags, GraphicsResource,
+    MappedGraphics,
+};
 #[doc(hidden)]
 pub use self::hook::Observation;
 pub use self::hook::{Call, CallObserver, CallObserverGuard, observe_calls};
-pub use self::host_function::HostFunction;
+pub use self::host_function::{HostFunction, HostFunctionWait};
 pub use self::image::{Image, ImageKind};
 pub use self::jit::{HostSymbol, JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget, LtoOptions};
 pub use self::kernel::{
@@ -123,10 +134,12 @@ pub use self::kernel::{
 pub use self::launch::{ClusterPortability, Dimensions, EventTrigger, LaunchAttributes, LaunchConfig};
 pub use self::library::Library;
 pub use self::linker::{LinkInput, LinkedImage, Linker};
+pub use self::log::{LogLevel, LogListener, LogReader};
 pub use self::module::{LoadingMode, Module};
 #[cfg(feature = "nvtx")]
 pub use self::nvtx::{NvtxRange, nvtx_mark};
 pub use self::pointer::DevicePointer;
+pub use self::profiler::Profiling;
 pub use self::release::{DropObserver, is_exiting, release, report, set_drop_observer};
 pub use self::resource::{
     Multiprocessors, Partition, Partitioning, SplitFlags, WorkQueue, WorkQueueConfig, WorkQueueScope,
@@ -136,7 +149,7 @@ pub use self::signature::{Argument, Arguments, ByValue, Parameter, Signature};
 pub use self::stream::WeakStream;
 pub use self::stream::{
     AccessPolicyWindow, AccessProperty, AttachMode, MemoryOperation, MemorySyncDomain, MemorySyncDomainMap,
-    PooledStream, Stream, StreamFlags, StreamOptions, StreamPool, SynchronizationPolicy, WaitCondition,
+    PooledStream, Reduction, Stream, StreamFlags, StreamOptions, StreamPool, SynchronizationPolicy, WaitCondition,
 };
 #[cfg(feature = "trace")]
 pub use self::trace::Trace;

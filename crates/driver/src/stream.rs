@@ -4,6 +4,7 @@ mod attribute;
 mod foreign;
 mod memory_operation;
 mod pool;
+mod query;
 mod weak;
 
 use std::fmt;
@@ -11,13 +12,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bitflags::bitflags;
-use curium_sys::{CUresult, CUstream, CUstream_flags, CUstream_st, CUstreamCaptureStatus};
+use curium_sys::{CUresult, CUstream, CUstream_flags, CUstream_st, CUstreamCaptureStatus, Function};
 
 pub use self::attribute::{
     AccessPolicyWindow, AccessProperty, MemorySyncDomain, MemorySyncDomainMap, SynchronizationPolicy,
 };
 use self::foreign::Ownership;
-pub use self::memory_operation::{AttachMode, MemoryOperation, WaitCondition};
+pub use self::memory_operation::{AttachMode, MemoryOperation, Reduction, WaitCondition};
 pub use self::pool::{PooledStream, StreamPool};
 use self::weak::Last;
 pub use self::weak::WeakStream;
@@ -106,14 +107,24 @@ impl Default for StreamOptions {
 impl Stream {
     /// Creates a stream in `context`.
     ///
-    /// CUDA: `cuStreamCreateWithPriority`.
+    /// CUDA: `cuStreamCreateWithPriority`, and `cuGreenCtxStreamCreate` in a green context.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// `CUDA_ERROR_INVALID_VALUE` in a green context without [`StreamFlags::NON_BLOCKING`].
     #[doc(alias = "cuStreamCreate")]
     #[doc(alias = "cuStreamCreateWithPriority")]
+    #[doc(alias = "cuGreenCtxStreamCreate")]
     pub fn new(context: &Context, options: StreamOptions) -> Result<Self> {
+        if let Some(green) = context.green_raw()
+            && context.driver().has(Function::cuGreenCtxStreamCreate)
+        {
+            let (mut raw, StreamOptions { flags, priority }) = (std::ptr::null_mut(), options);
+            let (driver, place) = (context.driver(), &raw mut raw);
+            // SAFETY: `place` is valid for the answer, and the green context is live.
+            unsafe { call!(driver, cuGreenCtxStreamCreate(place, green, flags.bits(), priority)) }?;
+            return Ok(Self::with_ownership(context, raw, Ownership::Owned));
+        }
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
             let StreamOptions { flags, priority } = options;
@@ -198,51 +209,6 @@ impl Stream {
         unsafe { call!(self.driver(), cuStreamWaitEvent(self.as_raw(), event.as_raw(), 0)) }
     }
 
-    /// The number that the driver gives the stream, which no other stream of the process has.
-    ///
-    /// CUDA: `cuStreamGetId`, since 12.0.
-    ///
-    /// # Errors
-    ///
-    /// Whatever the driver returns.
-    #[doc(alias = "cuStreamGetId")]
-    pub fn id(&self) -> Result<u64> {
-        let mut id = 0;
-        // SAFETY: `id` is a valid place for the answer, and the stream is live.
-        unsafe { call!(self.driver(), cuStreamGetId(self.as_raw(), &raw mut id)) }?;
-        Ok(id)
-    }
-
-    /// The flags of the stream.
-    ///
-    /// CUDA: `cuStreamGetFlags`.
-    ///
-    /// # Errors
-    ///
-    /// Whatever the driver returns.
-    #[doc(alias = "cuStreamGetFlags")]
-    pub fn flags(&self) -> Result<StreamFlags> {
-        let mut flags = 0;
-        // SAFETY: `flags` is a valid place for the answer, and the stream is live.
-        unsafe { call!(self.driver(), cuStreamGetFlags(self.as_raw(), &raw mut flags)) }?;
-        Ok(StreamFlags::from_bits_retain(flags))
-    }
-
-    /// The priority that the stream got, after clamping. Lower numbers go first.
-    ///
-    /// CUDA: `cuStreamGetPriority`.
-    ///
-    /// # Errors
-    ///
-    /// Whatever the driver returns.
-    #[doc(alias = "cuStreamGetPriority")]
-    pub fn priority(&self) -> Result<i32> {
-        let mut priority = 0;
-        // SAFETY: `priority` is a valid place for the answer, and the stream is live.
-        unsafe { call!(self.driver(), cuStreamGetPriority(self.as_raw(), &raw mut priority)) }?;
-        Ok(priority)
-    }
-
     /// The device that the stream's work runs on.
     #[must_use]
     pub fn device(&self) -> &Device {
@@ -271,14 +237,16 @@ impl Stream {
         &self.shared.tail
     }
 
-    /// An event for a point that is waited for without blocking.
-    pub(crate) fn marker(&self) -> Result<PooledEvent> {
+    /// An event for a point that is waited for later.
+    #[doc(hidden)]
+    pub fn marker(&self) -> Result<PooledEvent> {
         let markers = || EventPool::new(self.context(), EventFlags::DISABLE_TIMING);
         self.shared.markers.get_or_init(markers).take()
     }
 
     /// An argument error of `operation` if the stream is being captured.
-    pub(crate) fn refuse_capture(&self, operation: &'static str) -> Result<()> {
+    #[doc(hidden)]
+    pub fn refuse_capture(&self, operation: &'static str) -> Result<()> {
         if self.is_capturing()? { Err(Error::argument(operation, "the stream is being captured")) } else { Ok(()) }
     }
 
@@ -295,6 +263,24 @@ impl Stream {
         // SAFETY: `status` is a valid place for the answer, and the stream is live.
         unsafe { call!(self.driver(), cuStreamIsCapturing(self.as_raw(), &raw mut status)) }?;
         Ok(status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+    }
+
+    /// The number of the capture that the stream is in, if any.
+    pub(crate) fn capture(&self) -> Result<Option<u64>> {
+        if !self.is_capturing()? {
+            return Ok(None);
+        }
+        let (mut status, mut capture) = (CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE, 0);
+        let (no_graph, no_nodes, no_count) = (std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut());
+        let (status_place, place) = (&raw mut status, &raw mut capture);
+        // SAFETY: `status` and `capture` are valid places for the answers, and what is null is not asked for.
+        unsafe {
+            call!(
+                self.driver(),
+                cuStreamGetCaptureInfo_v2(self.as_raw(), status_place, place, no_graph, no_nodes, no_count)
+            )
+        }?;
+        Ok(Some(capture))
     }
 
     fn with_ownership(context: &Context, raw: CUstream, ownership: Ownership) -> Self {

@@ -64,6 +64,16 @@ const MEANINGS: &[Meaning] = &[
         code: None,
         operation: Some("Plain::allocate and Plain::deallocate"),
     },
+    Meaning {
+        function: Function::cuStreamSynchronize,
+        code: None,
+        operation: Some("Managed::allocate and Managed::deallocate"),
+    },
+    Meaning {
+        function: Function::cuStreamSynchronize,
+        code: None,
+        operation: Some("Pinned::allocate and Pinned::deallocate"),
+    },
 ];
 
 /// A call that fails: the `call`-th of `function`.
@@ -235,12 +245,16 @@ fn is_told(operation: &str, function: Function) -> bool {
         Function::cuDestroyExternalMemory,
         Function::cuDestroyExternalSemaphore,
         Function::cuLibraryUnload,
+        Function::cuLogsUnregisterCallback,
         Function::cuModuleUnload,
+        Function::cuProfilerStop,
     ];
+    let log = [Function::cuLogsCurrent, Function::cuLogsDumpToMemory];
+    let reads_log = log.contains(&function) && !operation.contains("Log") && !operation.contains("::log");
     let names = [Function::cuGetErrorName, Function::cuGetErrorString];
     // What a vector was made of is dropped behind its memory.
     let is_close = operation.ends_with("::close") && operation != "DeviceVec::close";
-    !names.contains(&function) && (!ends.contains(&function) || is_close)
+    !reads_log && !names.contains(&function) && (!ends.contains(&function) || is_close)
 }
 
 fn take(failed: &Mutex<Vec<(Function, CUresult)>>) -> Vec<(Function, CUresult)> {

@@ -4,7 +4,10 @@ use std::cell::RefCell;
 use std::ptr;
 
 use curium_driver::{Context, Driver, Stream};
-use curium_sys::{Api, CUcontext, CUdevice, CUevent, CUresult, CUstream, CUstreamCaptureStatus};
+use curium_sys::{
+    Api, CUcontext, CUdevice, CUevent, CUgraph, CUgraphNode, CUresult, CUstream, CUstreamCaptureMode,
+    CUstreamCaptureStatus,
+};
 
 /// A set of pieces of work, by their numbers.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -26,6 +29,10 @@ struct State {
     /// How many events were recorded.
     records: usize,
     calls: u64,
+    /// The capture that each stream is in; 0 is none.
+    captures: Vec<u64>,
+    /// Whether work that was recorded is not done yet.
+    is_busy: bool,
     /// How many calls there are until one fails; none fails if it is 0.
     fails_in: u64,
 }
@@ -70,6 +77,16 @@ impl Notes {
         STATE.with_borrow_mut(|state| *state = State { calls: state.calls, ..State::default() });
     }
 
+    /// Puts a stream into a capture, or with 0 into none.
+    pub(crate) fn set_capture(&self, stream: &Stream, capture: u64) {
+        STATE.with_borrow_mut(|state| state.captures[index(stream.as_raw())] = capture);
+    }
+
+    /// Whether events that are asked for are behind work that is not done.
+    pub(crate) fn set_busy(&self, is_busy: bool) {
+        STATE.with_borrow_mut(|state| state.is_busy = is_busy);
+    }
+
     /// Has the `call`-th record or wait from now on fail.
     pub(crate) fn fail(&self, call: u64) {
         STATE.with_borrow_mut(|state| state.fails_in = call);
@@ -103,6 +120,7 @@ impl State {
     fn add(&mut self) -> usize {
         self.past.push(Works::default());
         self.recorded.push(usize::MAX);
+        self.captures.push(0);
         self.past.len()
     }
 
@@ -130,6 +148,9 @@ fn api() -> Api {
     api.cuStreamCreateWithPriority = Some(create_stream);
     api.cuStreamDestroy_v2 = Some(destroy_stream);
     api.cuStreamIsCapturing = Some(is_capturing);
+    api.cuStreamGetCaptureInfo_v2 = Some(capture_info);
+    api.cuThreadExchangeStreamCaptureMode = Some(exchange_mode);
+    api.cuEventQuery = Some(query);
     api.cuEventCreate = Some(create_event);
     api.cuEventDestroy_v2 = Some(destroy_event);
     api.cuEventRecord = Some(record);
@@ -188,9 +209,39 @@ unsafe extern "C" fn destroy_stream(_: CUstream) -> CUresult {
     CUresult::CUDA_SUCCESS
 }
 
-unsafe extern "C" fn is_capturing(_: CUstream, place: *mut CUstreamCaptureStatus) -> CUresult {
+unsafe extern "C" fn is_capturing(stream: CUstream, place: *mut CUstreamCaptureStatus) -> CUresult {
+    let status = match capture_of(stream) {
+        0 => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE,
+        _ => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE,
+    };
     // SAFETY: the caller passes a valid place.
-    unsafe { answer(place, CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE) }
+    unsafe { answer(place, status) }
+}
+
+unsafe extern "C" fn capture_info(
+    stream: CUstream,
+    _: *mut CUstreamCaptureStatus,
+    place: *mut u64,
+    _: *mut CUgraph,
+    _: *mut *const CUgraphNode,
+    _: *mut usize,
+) -> CUresult {
+    // SAFETY: the caller passes a valid place.
+    unsafe { answer(place, capture_of(stream)) }
+}
+
+fn capture_of(stream: CUstream) -> u64 {
+    STATE.with_borrow(|state| state.captures[index(stream)])
+}
+
+/// The mode is always the same: there is nobody whose capture could be spoilt.
+unsafe extern "C" fn exchange_mode(_: *mut CUstreamCaptureMode) -> CUresult {
+    CUresult::CUDA_SUCCESS
+}
+
+unsafe extern "C" fn query(_: CUevent) -> CUresult {
+    let is_busy = STATE.with_borrow(|state| state.is_busy);
+    if is_busy { CUresult::CUDA_ERROR_NOT_READY } else { CUresult::CUDA_SUCCESS }
 }
 
 unsafe extern "C" fn create_event(place: *mut CUevent, _: u32) -> CUresult {

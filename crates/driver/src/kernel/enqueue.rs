@@ -10,7 +10,7 @@ use crate::launch::{self, LaunchAttributes, LaunchConfig};
 use crate::{Result, Stream};
 
 impl Inner {
-    /// What is checked before every launch. A launch without threads is refused by the driver, and told from its error.
+    /// What is checked before every launch. One without threads is refused by the driver, and told from its error.
     #[inline]
     pub(super) fn check(&self, stream: &Stream) -> Result<()> {
         self.driver.expect_same(stream.driver(), "Kernel::launch")

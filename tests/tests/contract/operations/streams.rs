@@ -15,6 +15,9 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("Stream::id", |fixture| made(fixture.stream.id()?)),
     ("Stream::flags", |fixture| made(fixture.stream.flags()?)),
     ("Stream::priority", |fixture| made(fixture.stream.priority()?)),
+    ("Stream::context_raw", |fixture| made(fixture.stream.context_raw()?)),
+    ("Stream::contexts_raw", |fixture| made(fixture.stream.contexts_raw()?)),
+    ("Stream::device_raw", |fixture| made(fixture.stream.device_raw()?)),
     ("Stream::access_policy_window", |fixture| made(fixture.stream.access_policy_window()?)),
     ("Stream::set_access_policy_window", |fixture| {
         let window = AccessPolicyWindow::persisting(DevicePointer::from_raw(0), 0);

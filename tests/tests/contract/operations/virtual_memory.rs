@@ -4,7 +4,10 @@ use std::os::fd::AsFd;
 
 use curium_driver::{Argument, MemoryHandleTypes, Result};
 use curium_memory::virtual_memory::{FabricHandle, Granularity, PhysicalOptions, ReserveOptions};
-use curium_memory::{AddressRange, DeviceVec, Mapping, MemoryAccess, MemoryLocation, PhysicalMemory};
+use curium_memory::{
+    AddressRange, DeviceVec, Mapping, MemoryAccess, MemoryLocation, PhysicalMemory, TensorDataType, TensorLayout,
+    TensorMap,
+};
 
 use super::{Fixture, LEN, Operation, boxed, made};
 
@@ -84,6 +87,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
         vector.extend_from_buffer(&fixture.buffer)?;
         made(vector)
     }),
+    ("TensorMap::tiled", |fixture| made(map_tensor(fixture)?)),
+    ("TensorMap::replace_address", |fixture| {
+        made(map_tensor(fixture)?.replace_address(&fixture.context, fixture.buffer.as_pointer())?)
+    }),
     ("DeviceVec::to_vec", |fixture| {
         let vector = filled(fixture)?;
         vector.to_vec()?;
@@ -133,4 +140,9 @@ fn filled(fixture: &Fixture) -> Result<DeviceVec<u32>> {
     let mut vector = vector(fixture)?;
     vector.resize(LEN, 1)?;
     Ok(vector)
+}
+
+fn map_tensor(fixture: &Fixture) -> Result<TensorMap> {
+    let layout = TensorLayout::new(TensorDataType::Uint32, fixture.buffer.as_pointer(), &[4, LEN as u64 / 4]);
+    TensorMap::tiled(&fixture.context, &layout, &[4, 1])
 }

@@ -1,0 +1,40 @@
+//! A driver whose launches do nothing, so that only the way to them is measured.
+
+use std::ffi::{c_uint, c_void};
+
+use curium_driver::Driver;
+use curium_driver::sys::{CUfunction, CUresult, CUstream};
+use curium_sim::{Config, Simulator};
+
+/// As many bytes as the simulated device has: valgrind does not give the addresses of a whole device.
+const MEMORY: u64 = 1 << 24;
+
+/// A simulator of its own, with `cuLaunchKernel` replaced by a function that succeeds at once.
+///
+/// # Panics
+///
+/// If there is no simulator left.
+#[must_use]
+pub fn idle_driver() -> Driver {
+    let simulator = Simulator::new(Config::new().with_memory_budget(MEMORY)).expect("a simulator can be made");
+    let mut api = simulator.api();
+    api.cuLaunchKernel = Some(launch_nothing);
+    // SAFETY: the functions are the simulator's, which the driver keeps, but for a launch that harms nobody.
+    unsafe { Driver::from_api_with_owner(api, simulator) }.expect("the simulator initialises")
+}
+
+unsafe extern "C" fn launch_nothing(
+    _: CUfunction,
+    _: c_uint,
+    _: c_uint,
+    _: c_uint,
+    _: c_uint,
+    _: c_uint,
+    _: c_uint,
+    _: c_uint,
+    _: CUstream,
+    _: *mut *mut c_void,
+    _: *mut *mut c_void,
+) -> CUresult {
+    CUresult::CUDA_SUCCESS
+}

@@ -1,0 +1,71 @@
+//! What a launch allocates: nothing.
+#![cfg(not(miri))]
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+
+use curium_driver::{Driver, LaunchAttributes, LaunchConfig, Library};
+use curium_memory::DeviceBuffer;
+use curium_tests::{idle_driver, kernels, uses_cuda};
+
+/// The system's allocator, which counts what each thread asks of it.
+struct Counting;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+// SAFETY: every request goes to the system's allocator as it is.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the caller vouches for the layout.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the pointer came from `alloc`, which is the system's.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        // SAFETY: the pointer came from `alloc`, which is the system's, and the caller vouches for the rest.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+/// How often this thread allocates in `operation`.
+fn allocations(operation: impl FnOnce()) -> u64 {
+    let before = ALLOCATIONS.get();
+    operation();
+    ALLOCATIONS.get() - before
+}
+
+#[test]
+fn launch_allocates_nothing_on_one_stream_or_on_several() {
+    let driver = if uses_cuda() { Driver::load().expect("there is a driver") } else { idle_driver() };
+    let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a context");
+    let [own, other] = [(); 2].map(|()| context.stream().expect("the context gives a stream"));
+    let saxpy = Library::from_ptx(&driver, kernels::SAXPY).expect("the PTX is right");
+    let saxpy = saxpy.kernel::<(f32, &[f32], &mut [f32], u32)>("saxpy").expect("the kernel is there");
+    let x = DeviceBuffer::from_slice(&own, &[1.0; 256]).expect("memory suffices");
+    let mut y = DeviceBuffer::from_slice(&own, &[2.0; 256]).expect("memory suffices");
+    let mut z = DeviceBuffer::from_slice(&other, &[3.0; 256]).expect("memory suffices");
+    let config = LaunchConfig::for_elements(256);
+    let mut launch = || {
+        // SAFETY: `saxpy` reads x, writes y, and guards its index with the length of both.
+        unsafe { saxpy.launch(&own, config, (2.0, &x, &mut y, 256)) }.expect("it launches");
+        // SAFETY: as above.
+        unsafe { saxpy.launch_with(&own, config, &LaunchAttributes::new(), (2.0, &x, &mut y, 256)) }
+            .expect("it launches");
+        // SAFETY: as above, with z in place of y.
+        unsafe { saxpy.launch(&other, config, (2.0, &x, &mut z, 256)) }.expect("it launches");
+    };
+    assert!(allocations(&mut launch) > 0, "the first use on another stream is noted, which shows that counting works");
+    assert_eq!(allocations(|| (0..100).for_each(|_| launch())), 0);
+    own.synchronize().and_then(|()| other.synchronize()).expect("it runs");
+}
