@@ -22,6 +22,7 @@ mod launch;
 mod library;
 mod link;
 mod log;
+mod managed;
 mod memset;
 mod module;
 mod notification;
@@ -35,6 +36,7 @@ mod stream;
 mod stream_attribute;
 mod stream_memory_operation;
 mod symbol;
+mod tensor_map;
 mod virtual_memory;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};

@@ -23,8 +23,6 @@ const EXEMPT: &[(&str, &str)] = &[
     ("CheckpointProcess::restore", "as for `checkpoint`"),
     ("CheckpointProcess::restore_thread", "as for `checkpoint`"),
     ("CheckpointProcess::unlock", "as for `checkpoint`"),
-    ("CallSpans::after", "is told of calls, and makes none"),
-    ("CallSpans::before", "as for `after`"),
     ("Context::pop", "changes the stack, as it says; see `context_stack`"),
     ("Context::push", "as for `pop`"),
     ("Context::set_current", "as for `pop`"),
@@ -68,6 +66,15 @@ const EXEMPT: &[(&str, &str)] = &[
 
 /// Functions that call no driver but a namesake of a function that does: an iterator's `take`, the `as_raw` of a value.
 const NAMESAKES: &[&str] = &[
+    "Accesses::after_partial_write",
+    "Accesses::after_read",
+    "Accesses::after_write",
+    "Accesses::allocated",
+    "CachingResource::context",
+    "CachingResource::statistics",
+    "DeviceVec::as_pointer",
+    "EventPool::new",
+    "EventPool::with_capacity",
     "Image::from_bytes",
     "Image::from_file",
     "Image::from_ptx",
@@ -79,7 +86,10 @@ const NAMESAKES: &[&str] = &[
     "LaunchAttributes::with_memory_sync_domain",
     "LaunchAttributes::with_programmatic_event",
     "LaunchAttributes::with_shared_memory_mode",
-    "Stream::device",
+    "Reclaiming::statistics",
+    "Staging::byte_len",
+    "StreamPool::new",
+    "StreamPool::with_capacity",
 ];
 
 fn read(crates: &[&str]) -> Source {

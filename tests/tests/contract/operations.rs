@@ -5,6 +5,8 @@ mod hazards;
 mod kernels;
 #[cfg(not(miri))]
 mod loading;
+#[cfg(not(miri))]
+mod pools;
 mod resources;
 #[cfg(not(miri))]
 mod solitary;
@@ -161,8 +163,15 @@ pub(crate) const OPERATIONS: &[Operation] = &[
 /// All operations.
 pub(crate) fn all() -> Vec<Operation> {
     #[cfg(not(miri))]
-    return [&common()[..], code::OPERATIONS, kernels::OPERATIONS, loading::OPERATIONS, virtual_memory::OPERATIONS]
-        .concat();
+    return [
+        &common()[..],
+        code::OPERATIONS,
+        kernels::OPERATIONS,
+        loading::OPERATIONS,
+        virtual_memory::OPERATIONS,
+        pools::OPERATIONS,
+    ]
+    .concat();
     #[cfg(miri)]
     return common();
 }
@@ -170,7 +179,7 @@ pub(crate) fn all() -> Vec<Operation> {
 /// The operations that need a simulator of their own, and may fail.
 #[cfg(not(miri))]
 pub(crate) fn solitary() -> Vec<Operation> {
-    [solitary::OPERATIONS, kernels::SOLITARY, loading::SOLITARY].concat()
+    [solitary::OPERATIONS, kernels::SOLITARY, loading::SOLITARY, resources::SOLITARY, virtual_memory::SOLITARY].concat()
 }
 
 fn common() -> Vec<Operation> {

@@ -233,11 +233,13 @@ mod tests {
         pool.used = 0;
         pool.trim(STEP);
         assert_eq!((pool.reserved, pool.reserved_high), (STEP, 2 * STEP));
+        pool.trim(u64::MAX);
+        assert_eq!(pool.reserved, STEP);
     }
 
     #[test]
     fn pool_with_the_largest_threshold_keeps_everything() {
-        let mut pool = Pool::new(0, true, 0);
+        let mut pool = Pool::of_device(0, true, 0);
         pool.charge(1000, 1 << 30).expect("there is room");
         pool.used = 0;
         pool.trim(u64::MAX);

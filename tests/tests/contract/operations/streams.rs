@@ -11,6 +11,7 @@ use super::{Operation, made};
 
 pub(super) const OPERATIONS: &[Operation] = &[
     ("Stream::finished", |fixture| made(pollster::block_on(fixture.stream.finished())?)),
+    ("Stream::is_capturing", |fixture| made(fixture.stream.is_capturing()?)),
     ("Stream::id", |fixture| made(fixture.stream.id()?)),
     ("Stream::flags", |fixture| made(fixture.stream.flags()?)),
     ("Stream::priority", |fixture| made(fixture.stream.priority()?)),
