@@ -59,7 +59,7 @@ struct Use {
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
     /// How many tails of the stream there are.
-    count: AtomicU64,
+    tails: AtomicU64,
     /// The event that is recorded behind its work whenever another stream must wait.
     event: Mutex<Option<Event>>,
     waited: Mutex<Vec<Waited>>,
@@ -84,7 +84,7 @@ impl Accesses {
     pub fn allocated(stream: &Stream) -> Self {
         Self {
             writer: stream.clone(),
-            written: AtomicU64::new(stream.tail().count()),
+            written: AtomicU64::new(stream.tail().tails()),
             read: AtomicU64::new(0),
             reads_freely: AtomicU64::new(stream.identity()),
             writes_freely: AtomicU64::new(stream.identity()),
@@ -110,7 +110,7 @@ impl Accesses {
     /// Notes a read that was put on `stream`.
     #[inline]
     pub fn after_read(&self, stream: &Stream) {
-        if self.writer != *stream || stream.tail().count() > self.read.load(Ordering::Relaxed) {
+        if self.writer != *stream || stream.tail().tails() > self.read.load(Ordering::Relaxed) {
             self.note_read(stream);
         }
     }
@@ -132,13 +132,13 @@ impl Accesses {
         if self.writer != *stream {
             self.begin_anew(stream);
         }
-        *self.written.get_mut() = stream.tail().count();
+        *self.written.get_mut() = stream.tail().tails();
     }
 
     /// Notes a write of a part that was put on `stream` while other parts were borrowed by others.
     #[inline]
     pub fn after_partial_write(&self, stream: &Stream) {
-        if self.writer != *stream || stream.tail().count() > self.written.load(Ordering::Relaxed) {
+        if self.writer != *stream || stream.tail().tails() > self.written.load(Ordering::Relaxed) {
             self.note_partial_write(stream);
         }
     }
@@ -186,7 +186,7 @@ impl Accesses {
         others.iter().try_for_each(|other| other.wait(stream))?;
         if self.writer == *stream {
             // Whoever waits for what is on this stream from now on waits for the others as well.
-            self.written.fetch_max(stream.tail().count(), Ordering::Relaxed);
+            self.written.fetch_max(stream.tail().tails(), Ordering::Relaxed);
             others.clear();
             self.reads_freely.store(stream.identity(), Ordering::Relaxed);
             self.writes_freely.store(stream.identity(), Ordering::Relaxed);
@@ -196,7 +196,7 @@ impl Accesses {
 
     #[cold]
     fn note_read(&self, stream: &Stream) {
-        let tails = stream.tail().count();
+        let tails = stream.tail().tails();
         if self.writer == *stream {
             self.read.fetch_max(tails, Ordering::Relaxed);
             return;
@@ -212,13 +212,13 @@ impl Accesses {
     #[cold]
     fn note_partial_write(&self, stream: &Stream) {
         if self.writer == *stream {
-            self.written.fetch_max(stream.tail().count(), Ordering::Relaxed);
+            self.written.fetch_max(stream.tail().tails(), Ordering::Relaxed);
             return;
         }
         let mut others = self.others.lock();
         others.retain(|other| other.stream != *stream && !other.has_been_waited_for(stream));
         // Only now: a tail that is not counted yet comes behind all waits for what was forgotten.
-        let tails = stream.tail().count();
+        let tails = stream.tail().tails();
         others.push(Use { stream: stream.clone(), is_write: true, tails });
         self.reads_freely.store(NOBODY, Ordering::Relaxed);
         self.writes_freely.store(NOBODY, Ordering::Relaxed);
@@ -246,8 +246,8 @@ impl Use {
 impl Tail {
     /// How many tails there are by now: a use that is on the stream already comes before all that are not counted yet.
     #[inline]
-    fn count(&self) -> u64 {
-        self.count.load(Ordering::Acquire)
+    fn tails(&self) -> u64 {
+        self.tails.load(Ordering::Acquire)
     }
 
     /// Has `waiting` wait for all work that is on `stream`, whose tail this is, and returns which tail that is.
@@ -258,7 +258,7 @@ impl Tail {
             none => none.insert(Event::new(stream.context(), tail_flags())?),
         };
         // If the calls below fail, this is the number of a tail that nobody has waited for.
-        let tail = self.count.fetch_add(1, Ordering::AcqRel) + 1;
+        let tail = self.tails.fetch_add(1, Ordering::AcqRel) + 1;
         event.record(stream)?;
         waiting.wait_event(event)?;
         Ok(tail)

@@ -66,14 +66,15 @@ const EXEMPT: &[(&str, &str)] = &[
 
 /// Functions that call no driver but a namesake of a function that does: an iterator's `take`, the `as_raw` of a value.
 const NAMESAKES: &[&str] = &[
+    "Accesses::after_partial_write",
+    "Accesses::after_read",
+    "Accesses::after_write",
+    "Accesses::allocated",
     "CachingResource::context",
     "CachingResource::statistics",
     "DeviceVec::as_pointer",
     "EventPool::new",
     "EventPool::with_capacity",
-    "Reclaiming::statistics",
-    "StreamPool::new",
-    "StreamPool::with_capacity",
     "Image::from_bytes",
     "Image::from_file",
     "Image::from_ptx",
@@ -85,6 +86,10 @@ const NAMESAKES: &[&str] = &[
     "LaunchAttributes::with_memory_sync_domain",
     "LaunchAttributes::with_programmatic_event",
     "LaunchAttributes::with_shared_memory_mode",
+    "Reclaiming::statistics",
+    "Staging::byte_len",
+    "StreamPool::new",
+    "StreamPool::with_capacity",
 ];
 
 fn read(crates: &[&str]) -> Source {

@@ -2,7 +2,7 @@
 
 use super::fault::{Access, FaultKind, Trap};
 use super::frame::InFile;
-use super::handler::operation;
+use super::handler::{operation, versions};
 use super::lane::{FULL, LANES, Lanes};
 use super::memory::{HostBytes, Word};
 use super::op::{Control, Handler, Op, Space};
@@ -67,19 +67,19 @@ macro_rules! loads {
 
 loads!(u8: u8 as u64, u16: u16 as u64, u32: u32 as u64, u64: u64 as u64, i8: u8 as i64, i16: u16 as i64, i32: u32 as i64);
 
-/// `d = [a + imm]`.
-pub(crate) fn load<T: Load, D: InFile>() -> Handler {
-    run_load::<T, D>
+versions! {
+    /// `d = [a + imm]`.
+    load() = run_load [T, D] where T: Load, D: InFile
+}
+
+versions! {
+    /// `[a + imm] = b`.
+    store() = run_store [T, S] where T: Word, S: InFile
 }
 
 /// `d = [imm]` in the kernel's parameters, the same in every lane.
 pub(crate) fn load_param<T: Load, D: InFile>() -> Handler {
     run_load_param::<T, D>
-}
-
-/// `[a + imm] = b`.
-pub(crate) fn store<T: Word, S: InFile>() -> Handler {
-    run_store::<T, S>
 }
 
 /// `d = [a + imm]; [a + imm] = f(d, b)`, atomically.
@@ -92,18 +92,25 @@ where
     run_atomic::<T, R, F>
 }
 
+#[inline(always)]
 fn run_load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
     if op.space == Space::Frame {
         return load_frame::<T, D>(unit, op);
     }
     let addresses = addresses(unit, op);
     if let Some(bytes) = contiguous::<T::Word>(unit, op, &addresses, false) {
+        let values: [T::Word; LANES] = bytes.load_row();
         let row = unit.frame.row_mut::<D>(op.d);
-        for lane in 0..LANES {
-            row.0[lane] = D::truncate(T::extend(bytes.load(lane)));
+        for (target, value) in row.0.iter_mut().zip(values) {
+            *target = D::truncate(T::extend(value));
         }
         return Control::Next;
     }
+    scattered_load::<T, D>(unit, op, &addresses)
+}
+
+/// Loads lane by lane.
+fn scattered_load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op, addresses: &[u64; LANES]) -> Control {
     for lane in Lanes(unit.active) {
         let value = match place(unit, op, lane, addresses[lane], T::Word::SIZE, false) {
             Ok(place) => read::<T::Word>(unit, place, lane),
@@ -125,18 +132,21 @@ fn run_load_param<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
     Control::Next
 }
 
+#[inline(always)]
 fn run_store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
     if op.space == Space::Frame {
         return store_frame::<T, S>(unit, op);
     }
     let addresses = addresses(unit, op);
     if let Some(bytes) = contiguous::<T>(unit, op, &addresses, true) {
-        let row = unit.frame.row::<S>(op.b);
-        for (lane, value) in row.iter().enumerate() {
-            bytes.store(lane, T::truncate(value.extend()));
-        }
+        bytes.store_row(&unit.frame.row::<S>(op.b).map(|value| T::truncate(value.extend())));
         return Control::Next;
     }
+    scattered_store::<T, S>(unit, op, &addresses)
+}
+
+/// Stores lane by lane.
+fn scattered_store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op, addresses: &[u64; LANES]) -> Control {
     for lane in Lanes(unit.active) {
         let value = T::truncate(unit.frame.row::<S>(op.b)[lane].extend());
         match place(unit, op, lane, addresses[lane], T::SIZE, true) {

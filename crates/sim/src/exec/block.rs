@@ -80,13 +80,13 @@ impl Block {
         self.state.cluster.restart(threads);
         self.turn = FIRST_TURN;
         let count = threads.div_ceil(LANES as u32);
-        self.warps.resize_with(count as usize, Warp::default);
+        // Every block of a launch has the same shape, so warps keep their threads.
+        for index in self.warps.len() as u32..count {
+            self.warps.push(Warp::new(index, thread_indices(index * 32, worker.launch.block)));
+        }
         self.first = (first % u64::from(count)) as usize;
         for (index, warp) in self.warps.iter_mut().enumerate() {
-            let index = index as u32;
-            let lanes = (threads - index * 32).min(32);
-            warp.state.index = index;
-            warp.state.thread = thread_indices(index * 32, worker.launch.block);
+            let lanes = (threads - index as u32 * 32).min(32);
             warp.start(worker.launch.kernel.function, u32::MAX >> (32 - lanes), worker);
         }
     }

@@ -7,7 +7,7 @@ use std::thread;
 use std::time::Instant;
 
 use super::fault::{Fault, FaultKind};
-use super::frame::Layout;
+use super::frame::Registers;
 use super::memory::Memory;
 use super::program::{Kernel, Late, Program};
 use super::runtime::Runtime;
@@ -109,7 +109,7 @@ pub(crate) struct Prepared<'a> {
     pub(crate) runtime: &'a dyn Runtime,
     pub(crate) device: &'a DeviceModel,
     /// Register files of every function.
-    pub(crate) layouts: Vec<Layout>,
+    pub(crate) registers: Vec<Registers>,
     pub(crate) started: Instant,
     pub(crate) failed: AtomicBool,
     pub(crate) workers: u64,
@@ -172,7 +172,7 @@ impl<'a> Prepared<'a> {
             memory: launch.memory,
             runtime: launch.runtime,
             device: launch.device,
-            layouts: Vec::new(),
+            registers: Vec::new(),
             started: Instant::now(),
             failed: AtomicBool::new(false),
             workers: launch.workers.max(1) as u64,
@@ -183,7 +183,7 @@ impl<'a> Prepared<'a> {
         if let Some(reason) = prepared.refusal(launch) {
             return Err(prepared.launch_fault(FaultKind::InvalidLaunch(reason)));
         }
-        prepared.layouts = layouts(launch);
+        prepared.registers = registers(launch);
         Ok(prepared)
     }
 
@@ -196,7 +196,7 @@ impl<'a> Prepared<'a> {
         let refusals = [
             (launch.grid.contains(&0) || launch.block.contains(&0), "grid or block is empty"),
             (
-                self.cluster.contains(&0) || (0..3).any(|axis| launch.grid[axis] % self.cluster[axis] != 0),
+                self.cluster.contains(&0) || (0..3).any(|axis| !launch.grid[axis].is_multiple_of(self.cluster[axis])),
                 "grid is not made of whole clusters",
             ),
             (self.cluster_size() > MOST_BLOCKS_IN_CLUSTER, "cluster has more blocks than the device allows"),
@@ -310,7 +310,7 @@ fn mix(seed: u64) -> u64 {
 }
 
 /// The register files of every function, with the addresses of this launch in their constants.
-fn layouts(launch: &Launch<'_>) -> Vec<Layout> {
+fn registers(launch: &Launch<'_>) -> Vec<Registers> {
     let functions = launch.program.functions.iter();
     functions
         .map(|function| {
@@ -321,7 +321,7 @@ fn layouts(launch: &Launch<'_>) -> Vec<Layout> {
                     Late::DynamicShared(offset) => u64::from(launch.kernel.static_shared).wrapping_add_signed(offset),
                 };
             }
-            layout
+            Registers::new(&layout)
         })
         .collect()
 }

@@ -33,6 +33,7 @@ mod runtime;
 mod small_float;
 mod transfer;
 mod unit;
+mod video;
 mod warp;
 mod worker;
 

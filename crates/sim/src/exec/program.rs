@@ -6,6 +6,7 @@ use super::access::FUNCTION_WINDOW;
 use super::frame::Layout;
 use super::matrix::{Accumulation, Fragment};
 use super::op::Op;
+use super::video::Video;
 
 /// Bytes between the addresses of functions.
 const FUNCTION_STRIDE: u64 = 16;
@@ -156,6 +157,8 @@ pub(crate) struct Function {
     pub(crate) local_size: u64,
     pub(crate) calls: Vec<CallSite>,
     pub(crate) branch_tables: Vec<Vec<u32>>,
+    /// What the video instructions do.
+    pub(crate) videos: Vec<Video>,
     /// The products of matrices.
     pub(crate) products: Vec<Product>,
     /// The matrices that are loaded and stored.

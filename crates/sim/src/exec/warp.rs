@@ -107,6 +107,11 @@ pub(crate) struct Failure {
 }
 
 impl Warp {
+    /// A warp of a block, with the thread indices of its lanes.
+    pub(crate) fn new(index: u32, thread: [[u32; LANES]; 3]) -> Self {
+        Self { state: WarpState { index, thread, ..WarpState::default() }, ..Self::default() }
+    }
+
     /// Puts the threads `mask` at the start of a kernel.
     pub(crate) fn start(&mut self, function: u32, mask: u32, worker: &Worker<'_>) {
         self.fragments.clear();
@@ -116,7 +121,7 @@ impl Warp {
         self.state.copies.clear();
         let frame = self.new_frame();
         let target = &mut self.frames[frame as usize];
-        target.reset(&worker.launch.layouts[function as usize]);
+        target.reset(&worker.launch.registers[function as usize]);
         target.function = function;
         target.local = 0;
         target.lanes = mask;

@@ -22,6 +22,7 @@ mod select;
 mod set;
 mod system;
 mod variables;
+mod video;
 mod warp;
 
 pub use error::LowerError;

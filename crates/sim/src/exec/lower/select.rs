@@ -69,6 +69,7 @@ impl Lowerer<'_> {
             Opcode::Isspacep => self.is_in_space(instruction),
             Opcode::Addc | Opcode::Subc | Opcode::Madc => self.extended(instruction),
             Opcode::Add | Opcode::Sub | Opcode::Mad if instruction.has(Modifier::Carry) => self.extended(instruction),
+            _ if instruction.opcode.name().starts_with('v') => self.video(instruction),
             _ if float => self.float(instruction),
             _ => self.integer(instruction),
         }

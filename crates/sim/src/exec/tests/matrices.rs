@@ -100,7 +100,8 @@ fn brain(value: i32) -> u32 {
 
 #[test]
 fn floating_point_products_equal_the_definition() {
-    let forms: [(&str, usize, usize, u32, fn(i32) -> u32); 6] = [
+    type Encode = fn(i32) -> u32;
+    let forms: [(&str, usize, usize, u32, Encode); 6] = [
         ("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32", 16, 8, 16, half),
         ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 16, 16, 16, half),
         ("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32", 16, 8, 16, brain),

@@ -14,6 +14,7 @@ mod kernels;
 mod matrices;
 mod memory;
 mod system;
+mod video;
 mod warps;
 
 use std::sync::Mutex;
