@@ -4,6 +4,8 @@
 //! and without a call that it does not support; with `CURIUM_TEST_DRIVER=cuda` it runs on this machine's driver instead.
 
 mod context_stack;
+#[cfg(target_os = "linux")]
+mod fork;
 mod gate;
 mod idle_driver;
 pub mod kernels;
@@ -13,8 +15,10 @@ pub mod stream_work;
 mod test_driver;
 
 pub use self::context_stack::{ContextStack, CreatedContext};
+#[cfg(target_os = "linux")]
+pub use self::fork::in_fork;
 pub use self::gate::Gate;
 pub use self::idle_driver::idle_driver;
-pub use self::own_process::in_own_process;
+pub use self::own_process::{in_new_process, in_own_process};
 pub use self::samples::Samples;
 pub use self::test_driver::{TestDriver, on_driver, on_incomplete_simulator, on_simulator, uses_cuda};

@@ -12,9 +12,12 @@ mod since;
 mod structure;
 mod surface;
 
+use std::collections::BTreeMap;
+
 use anyhow::Result;
 use clap::Subcommand;
 
+pub(crate) use self::since::split_suffix;
 use crate::package::Pins;
 use crate::version::Version;
 
@@ -37,6 +40,11 @@ pub(crate) fn run(command: Command) -> Result<()> {
         Command::Check(options) => check::run(&options),
         Command::Header { cuda } => print_header(cuda),
     }
+}
+
+/// Every function of the generated list, with the version that introduced it.
+pub(crate) fn functions() -> Result<BTreeMap<String, Version>> {
+    Ok(surface::Surface::read_generated(&generate::folder())?.1)
 }
 
 fn print_header(version: Option<Version>) -> Result<()> {

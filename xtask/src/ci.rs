@@ -59,6 +59,7 @@ const STEPS: &[Step] = &[
     Step { name: "clippy", run: |_| run_all(cargo().args(CLIPPY)) },
     Step { name: "no-std", run: |_| run_all(cargo().args(["build", "-p", "curium-sys", "--no-default-features"])) },
     Step { name: "doc", run: doc },
+    Step { name: "support", run: |_| run_all(xtask()?.args(["support", "--check"])) },
     Step { name: "kernels", run: |_| run_all(xtask()?.args(["kernels", "--check"])) },
     Step { name: "bindings", run: bindings },
     Step { name: "xtask", run: |_| run_all(cargo().args(["test", "-p", "xtask"])) },

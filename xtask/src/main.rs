@@ -11,6 +11,7 @@ mod nvrtc;
 mod package;
 mod sim;
 mod stale;
+mod support;
 mod version;
 
 use std::path::{Path, PathBuf};
@@ -40,6 +41,8 @@ enum Command {
     Cost,
     /// Build the simulated driver as `libcuda.so.1`.
     Sim,
+    /// Write the page that says what Curium does with each function of the driver, or check it.
+    Support(support::Options),
     /// Run every check that a change must pass.
     Ci(ci::Options),
 }
@@ -61,6 +64,7 @@ fn run(command: Command) -> Result<()> {
         Command::Gpu => gpu::run(),
         Command::Cost => cost::run(),
         Command::Sim => sim::run(),
+        Command::Support(options) => support::run(&options),
         Command::Ci(options) => ci::run(&options),
     }
 }

@@ -15,7 +15,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use curium_sys::{CUcontext, CUctx_st, CUgreenCtx_st};
+use curium_sys::{CUcontext, CUctx_st, CUgreenCtx_st, Function};
 
 use self::attachment::Attachments;
 pub use self::config::{CacheConfig, PriorityRange, RdmaScope, SharedMemoryConfig};
@@ -169,13 +169,18 @@ impl Context {
 
     /// Waits until all work of this context is done.
     ///
-    /// CUDA: `cuCtxSynchronize`.
+    /// CUDA: `cuCtxSynchronize_v2`, and `cuCtxSynchronize` before CUDA 13.0.
     ///
     /// # Errors
     ///
     /// The error of any work that failed before; the wait takes place all the same.
     #[doc(alias = "cuCtxSynchronize")]
     pub fn synchronize(&self) -> Result<()> {
+        let driver = self.driver();
+        if driver.has(Function::cuCtxSynchronize_v2) {
+            // SAFETY: the context is live and belongs to this driver.
+            return unsafe { call!(driver, cuCtxSynchronize_v2(self.as_raw())) };
+        }
         self.entered(|driver| {
             // SAFETY: the call takes no argument, and this context is current.
             unsafe { call!(driver, cuCtxSynchronize()) }

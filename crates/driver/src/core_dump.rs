@@ -1,5 +1,7 @@
 //! What the driver writes when a kernel fails.
 
+mod listener;
+
 use std::ffi::{CString, OsString, c_void};
 use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::path::{Path, PathBuf};
@@ -7,6 +9,7 @@ use std::path::{Path, PathBuf};
 use bitflags::bitflags;
 use curium_sys::{CUCoredumpGenerationFlags, CUcoredumpSettings};
 
+pub use self::listener::{CoreDumpListener, CoreDumpNotice};
 use crate::call;
 use crate::{Context, Driver, Error, Result};
 

@@ -5,10 +5,11 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use curium_sys::{Api, CudaVersion, Function};
+use curium_sys::{Api, CUresult, CudaVersion, Function};
 
 use crate::call;
-use crate::{Device, Error, Result, release};
+use crate::log::Mark;
+use crate::{Device, Error, Result, fork, release};
 
 /// The CUDA driver, loaded and initialised. Clones are cheap and stand for the same driver.
 ///
@@ -30,6 +31,8 @@ pub struct Driver {
 struct Shared {
     api: Api,
     version: CudaVersion,
+    /// How far errors have read the driver's log.
+    log: Mark,
     /// What the functions in `api` need to stay callable.
     _owner: Option<Box<dyn Any + Send + Sync>>,
 }
@@ -113,6 +116,12 @@ impl Driver {
         self.shared.version
     }
 
+    /// What the driver has logged of a call of `function` that has returned `code`.
+    #[cold]
+    pub(crate) fn logged(&self, function: Function, code: CUresult) -> Option<Box<str>> {
+        self.shared.log.read(self.api(), function, code)
+    }
+
     /// Whether the driver has `function`.
     #[must_use]
     pub fn has(&self, function: Function) -> bool {
@@ -163,7 +172,7 @@ impl Driver {
     }
 
     fn initialised(api: Api, owner: Option<Box<dyn Any + Send + Sync>>) -> Result<Self> {
-        let shared = Shared { api, version: CudaVersion::from_raw(0), _owner: owner };
+        let shared = Shared { api, version: CudaVersion::from_raw(0), log: Mark::nowhere(), _owner: owner };
         let mut driver = Self { shared: Arc::new(shared) };
         let version = driver.read_version()?;
         if let Some(shared) = Arc::get_mut(&mut driver.shared) {
@@ -171,7 +180,11 @@ impl Driver {
         }
         // SAFETY: `cuInit` takes no pointer and may be called any number of times.
         unsafe { call!(&driver, cuInit(0)) }?;
+        if let Some(shared) = Arc::get_mut(&mut driver.shared) {
+            shared.log = Mark::now(&shared.api);
+        }
         release::watch_for_exit();
+        fork::watch_for_forks();
         Ok(driver)
     }
 

@@ -13,6 +13,7 @@ use curium_sys::{CUresult, Function, LoadError, MissingFunction};
 pub use self::code::ErrorClass;
 pub use self::out_of_memory::{OutOfMemoryError, RecoveryAttempt};
 use crate::Driver;
+pub use crate::fork::ForkError;
 use crate::release::discard;
 
 /// A `Result` of this crate.
@@ -34,6 +35,8 @@ pub enum Error {
     Argument(Box<ArgumentError>),
     /// A function that the driver called for you panicked.
     Panic(Box<PanicError>),
+    /// The process was forked from the one that the driver works in.
+    Fork(ForkError),
 }
 
 /// A function that the driver called for you panicked.
@@ -81,6 +84,8 @@ pub struct CallError {
     pub subject: Cow<'static, str>,
     /// What the driver's compiler wrote, for calls that compile.
     pub log: Option<Box<str>>,
+    /// What the driver's own log says of the call, on drivers for CUDA 12.9 and newer: some lines, 4 KiB at most.
+    pub driver_log: Option<Box<str>>,
     /// What a person can do, where the facts allow to say it.
     pub hint: Option<Cow<'static, str>>,
 }
@@ -106,6 +111,7 @@ impl Error {
             Self::Call(error) => Some(error.function),
             Self::OutOfMemory(error) => error.call.as_ref().map(|call| call.function),
             Self::Missing(error) => Some(error.function),
+            Self::Fork(error) => Some(error.function),
             Self::Load(_) | Self::Argument(_) | Self::Panic(_) => None,
         }
     }
@@ -117,7 +123,7 @@ impl Error {
             Self::Call(error) => ErrorClass::of(error.code),
             Self::OutOfMemory(_) => ErrorClass::Resource,
             Self::Load(_) | Self::Missing(_) => ErrorClass::System,
-            Self::Argument(_) | Self::Panic(_) => ErrorClass::Usage,
+            Self::Argument(_) | Self::Panic(_) | Self::Fork(_) => ErrorClass::Usage,
         }
     }
 
@@ -140,6 +146,17 @@ impl Error {
     pub fn about(mut self, subject: impl Into<Cow<'static, str>>) -> Self {
         if let Some(error) = self.call_mut() {
             error.subject = subject.into();
+        }
+        self
+    }
+
+    /// Names the operation of an argument error, which was noticed deeper down.
+    #[doc(hidden)]
+    #[cold]
+    #[must_use]
+    pub fn during(mut self, operation: &'static str) -> Self {
+        if let Self::Argument(error) = &mut self {
+            error.operation = operation;
         }
         self
     }
@@ -183,6 +200,7 @@ impl Error {
             Self::Missing(error) => &**error,
             Self::Argument(error) => &**error,
             Self::Panic(error) => &**error,
+            Self::Fork(error) => error,
         }
     }
 
@@ -200,7 +218,8 @@ impl CallError {
     pub(crate) fn new(driver: &Driver, function: Function, code: CUresult) -> Self {
         let (name, description) = code::names(driver, code);
         let hint = hint::hint(driver, code);
-        Self { function, code, name, description, subject: Cow::Borrowed(""), log: None, hint }
+        let driver_log = driver.logged(function, code);
+        Self { function, code, name, description, subject: Cow::Borrowed(""), log: None, driver_log, hint }
     }
 }
 
@@ -262,6 +281,9 @@ impl fmt::Display for CallError {
         }
         if let Some(log) = &self.log {
             write!(formatter, "\n{}", log.trim_end())?;
+        }
+        if let Some(log) = &self.driver_log {
+            write!(formatter, "\nthe driver's log: {}", log.trim_end())?;
         }
         Ok(())
     }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use bitflags::bitflags;
-use curium_sys::{CUevent, CUevent_flags, CUevent_record_flags, CUevent_st};
+use curium_sys::{CUevent, CUevent_flags, CUevent_record_flags, CUevent_st, Function};
 
 pub use self::ipc::IpcEventHandle;
 pub use self::pool::{EventPool, PooledEvent};
@@ -182,7 +182,7 @@ impl Event {
     /// The time from `begin` to this event, in milliseconds; negative if this event came first. Both must have been reached.
     /// The resolution is about half a microsecond.
     ///
-    /// CUDA: `cuEventElapsedTime`.
+    /// CUDA: `cuEventElapsedTime_v2`, and `cuEventElapsedTime` before CUDA 12.8.
     ///
     /// # Errors
     ///
@@ -192,15 +192,20 @@ impl Event {
     pub fn milliseconds_since(&self, begin: &Self) -> Result<f32> {
         self.driver().expect_same(begin.driver(), "Event::milliseconds_since")?;
         let mut milliseconds = 0.0;
-        let (begin, end) = (begin.as_raw(), self.as_raw());
-        // SAFETY: `milliseconds` is a valid place for the answer, and both events are live.
-        unsafe { call!(self.driver(), cuEventElapsedTime(&raw mut milliseconds, begin, end)) }?;
+        let (driver, place, begin, end) = (self.driver(), &raw mut milliseconds, begin.as_raw(), self.as_raw());
+        if driver.has(Function::cuEventElapsedTime_v2) {
+            // SAFETY: `place` is valid for the answer, and both events are live.
+            unsafe { call!(driver, cuEventElapsedTime_v2(place, begin, end)) }?;
+        } else {
+            // SAFETY: as above.
+            unsafe { call!(driver, cuEventElapsedTime(place, begin, end)) }?;
+        }
         Ok(milliseconds)
     }
 
     /// The time from `begin` to this event; zero if this event came first. Both must have been reached.
     ///
-    /// CUDA: `cuEventElapsedTime`.
+    /// CUDA: `cuEventElapsedTime_v2`, and `cuEventElapsedTime` before CUDA 12.8.
     ///
     /// # Errors
     ///

@@ -111,7 +111,7 @@ impl Finished {
     /// Has the driver call when `stream` comes to this point.
     fn call_behind(&self, stream: &Stream) -> Result<()> {
         match self.state {
-            State::Watched(identity, _) => watch::call_behind(stream, identity),
+            State::Watched(identity, _) => watch::call_behind(stream, identity, None),
             State::Known(_) => Ok(()),
         }
     }

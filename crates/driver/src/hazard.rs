@@ -143,13 +143,14 @@ impl Accesses {
         }
     }
 
-    /// Waits on the host until every write is done.
-    ///
-    /// # Errors
-    ///
-    /// The error of any work that failed before; every stream is waited for all the same.
-    pub fn synchronize_writes(&self) -> Result<()> {
-        self.synchronize_with(|other| other.is_write)
+    /// The streams that the memory was last written on: a read waits for these.
+    pub fn writers(&self) -> Vec<Stream> {
+        self.streams_of(|other| other.is_write)
+    }
+
+    /// The streams that the memory was last used on: a write waits for these. One may come twice.
+    pub fn users(&self) -> Vec<Stream> {
+        self.streams_of(|_| true)
     }
 
     /// Waits on the host until every use is done.
@@ -158,14 +159,13 @@ impl Accesses {
     ///
     /// The error of any work that failed before; every stream is waited for all the same.
     pub fn synchronize(&self) -> Result<()> {
-        self.synchronize_with(|_| true)
+        self.users().iter().map(Stream::synchronize).fold(Ok(()), Result::and)
     }
 
-    fn synchronize_with(&self, is_concerned: impl Fn(&Use) -> bool) -> Result<()> {
+    fn streams_of(&self, is_concerned: impl Fn(&Use) -> bool) -> Vec<Stream> {
         let others = self.others.lock();
-        let others: Vec<_> =
-            others.iter().filter(|other| is_concerned(other)).map(|other| other.stream.clone()).collect();
-        std::iter::once(&self.writer).chain(&others).map(Stream::synchronize).fold(Ok(()), Result::and)
+        let others = others.iter().filter(|other| is_concerned(other)).map(|other| &other.stream);
+        std::iter::once(&self.writer).chain(others).cloned().collect()
     }
 
     #[cold]

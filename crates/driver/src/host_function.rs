@@ -8,6 +8,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use curium_sys::CUhostTaskSyncMode;
+
 use crate::error::PanicError;
 use crate::lock::Mutex;
 use crate::watch::{self, Pace, Waiter};
@@ -19,6 +21,16 @@ use crate::{Error, Event, PooledEvent, Result, Stream};
 #[must_use = "the function's panic or failure is seen by whoever awaits this"]
 pub struct HostFunction<T> {
     job: Arc<Job<T>>,
+}
+
+/// How the driver's thread that runs [host functions](Stream::launch_host_function_with) waits for the next one.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum HostFunctionWait {
+    /// It sleeps.
+    Block,
+    /// It spins, which is quicker and keeps a processor busy.
+    Spin,
 }
 
 struct Job<T> {
@@ -76,19 +88,55 @@ impl Stream {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        const OPERATION: &str = "Stream::launch_host_function";
-        self.refuse_capture(OPERATION)?;
+        self.launch_host_function_as("Stream::launch_host_function", function, None)
+    }
+
+    /// As [`Stream::launch_host_function`], with a choice of how the driver's thread waits for such functions.
+    ///
+    /// Needs CUDA 13.1. CUDA: `cuLaunchHostFunc_v2`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Stream::launch_host_function`].
+    pub fn launch_host_function_with<T, F>(&self, wait: HostFunctionWait, function: F) -> Result<HostFunction<T>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.launch_host_function_as("Stream::launch_host_function_with", function, Some(wait))
+    }
+
+    fn launch_host_function_as<T, F>(
+        &self,
+        operation: &'static str,
+        function: F,
+        wait: Option<HostFunctionWait>,
+    ) -> Result<HostFunction<T>>
+    where
+        F: FnOnce() -> T + Send + 'static,
+        T: Send + 'static,
+    {
+        self.refuse_capture(operation)?;
         let event = self.marker()?;
         event.record(self)?;
         let state = State { stage: Stage::Queued(Box::new(function)), waker: None };
         let job = Arc::new(Job { event, state: Mutex::new(state) });
         let waiter: Arc<dyn Waiter> = Arc::<Job<T>>::clone(&job);
-        let identity = watch::add(OPERATION, waiter, Pace::Called)?;
-        if let Err(error) = watch::call_behind(self, identity) {
+        let identity = watch::add(operation, waiter, Pace::Called)?;
+        if let Err(error) = watch::call_behind(self, identity, wait) {
             watch::remove(identity);
             return Err(error);
         }
         Ok(HostFunction { job })
+    }
+}
+
+impl HostFunctionWait {
+    pub(crate) const fn as_raw(self) -> u32 {
+        match self {
+            Self::Block => CUhostTaskSyncMode::CU_HOST_TASK_BLOCKING.0,
+            Self::Spin => CUhostTaskSyncMode::CU_HOST_TASK_SPINWAIT.0,
+        }
     }
 }
 

@@ -12,6 +12,8 @@
 //!   error of such work is returned by a later call; a call that waits does so all the same.
 //! - **Dropping** never panics. A failure is reported to `tracing` and to [`set_drop_observer`]; `close` ends a handle with a
 //!   result. Once the process exits, nothing is called any more.
+//! - **Forking** a process that has initialised a driver gives a child in which every operation is an error ([`Error::Fork`]) and
+//!   dropping does nothing. Start a program of its own instead, or fork first.
 //! - **Errors** name the function of the driver that failed, its code, what was asked for, and what a person can do. An error
 //!   that [`Error::is_sticky`] ends all use of the device in this process.
 //!
@@ -45,6 +47,7 @@
 mod bare;
 mod call;
 mod call_spans;
+mod callback;
 mod capture_mode;
 mod checkpoint;
 mod context;
@@ -56,7 +59,9 @@ mod driver;
 mod error;
 mod event;
 mod finished;
+mod fork;
 mod global;
+mod graphics;
 mod handle;
 pub mod hazard;
 mod hook;
@@ -69,10 +74,12 @@ mod library;
 mod linker;
 #[doc(hidden)]
 pub mod lock;
+mod log;
 mod module;
 #[cfg(feature = "nvtx")]
 mod nvtx;
 mod pointer;
+mod profiler;
 mod release;
 mod resource;
 mod reuse;
@@ -94,7 +101,7 @@ pub use self::context::{
     GreenContextOptions, Limit, MemoryInfo, PrimaryState, PriorityRange, RawContext, RdmaScope, SharedMemoryConfig,
 };
 #[cfg(unix)]
-pub use self::core_dump::{CoreDump, CoreDumpFlags};
+pub use self::core_dump::{CoreDump, CoreDumpFlags, CoreDumpListener, CoreDumpNotice};
 pub use self::device::{
     AtomicForms, AtomicOperation, AttributeKey, Clique, CliqueKind, ComputeCapability, ComputeMode,
     DecompressAlgorithms, Device, DeviceAttribute, EndpointHandleTypes, Luid, MemoryHandleTypes, Notification,
@@ -102,15 +109,19 @@ pub use self::device::{
 };
 pub use self::driver::Driver;
 pub use self::error::{
-    ArgumentError, CallError, Error, ErrorClass, OutOfMemoryError, PanicError, RecoveryAttempt, Result,
+    ArgumentError, CallError, Error, ErrorClass, ForkError, OutOfMemoryError, PanicError, RecoveryAttempt, Result,
 };
 pub use self::event::{Event, EventFlags, EventPool, IpcEventHandle, PooledEvent, RecordFlags};
 pub use self::finished::Finished;
 pub use self::global::Global;
+pub use self::graphics::{
+    EglConsumer, EglFrame, EglLocation, EglProducer, GlDevices, GraphicsAccess, GraphicsFlags, GraphicsResource,
+    MappedGraphics,
+};
 #[doc(hidden)]
 pub use self::hook::Observation;
 pub use self::hook::{Call, CallObserver, CallObserverGuard, observe_calls};
-pub use self::host_function::HostFunction;
+pub use self::host_function::{HostFunction, HostFunctionWait};
 pub use self::image::{Image, ImageKind};
 pub use self::jit::{HostSymbol, JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget, LtoOptions};
 pub use self::kernel::{
@@ -120,10 +131,12 @@ pub use self::kernel::{
 pub use self::launch::{ClusterPortability, Dimensions, EventTrigger, LaunchAttributes, LaunchConfig};
 pub use self::library::Library;
 pub use self::linker::{LinkInput, LinkedImage, Linker};
+pub use self::log::{LogLevel, LogListener, LogReader};
 pub use self::module::{LoadingMode, Module};
 #[cfg(feature = "nvtx")]
 pub use self::nvtx::{NvtxRange, nvtx_mark};
 pub use self::pointer::DevicePointer;
+pub use self::profiler::Profiling;
 pub use self::release::{DropObserver, is_exiting, release, report, set_drop_observer};
 pub use self::resource::{
     Multiprocessors, Partition, Partitioning, SplitFlags, WorkQueue, WorkQueueConfig, WorkQueueScope,
@@ -133,7 +146,7 @@ pub use self::signature::{Argument, Arguments, ByValue, Parameter, Signature};
 pub use self::stream::WeakStream;
 pub use self::stream::{
     AccessPolicyWindow, AccessProperty, AttachMode, MemoryOperation, MemorySyncDomain, MemorySyncDomainMap,
-    PooledStream, Stream, StreamFlags, StreamOptions, StreamPool, SynchronizationPolicy, WaitCondition,
+    PooledStream, Reduction, Stream, StreamFlags, StreamOptions, StreamPool, SynchronizationPolicy, WaitCondition,
 };
 #[cfg(feature = "trace")]
 pub use self::trace::Trace;

@@ -4,6 +4,7 @@ mod attribute;
 mod foreign;
 mod memory_operation;
 mod pool;
+mod query;
 mod weak;
 
 use std::fmt;
@@ -11,13 +12,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bitflags::bitflags;
-use curium_sys::{CUresult, CUstream, CUstream_flags, CUstream_st, CUstreamCaptureStatus};
+use curium_sys::{CUresult, CUstream, CUstream_flags, CUstream_st, CUstreamCaptureStatus, Function};
 
 pub use self::attribute::{
     AccessPolicyWindow, AccessProperty, MemorySyncDomain, MemorySyncDomainMap, SynchronizationPolicy,
 };
 use self::foreign::Ownership;
-pub use self::memory_operation::{AttachMode, MemoryOperation, WaitCondition};
+pub use self::memory_operation::{AttachMode, MemoryOperation, Reduction, WaitCondition};
 pub use self::pool::{PooledStream, StreamPool};
 use self::weak::Last;
 pub use self::weak::WeakStream;
@@ -106,14 +107,24 @@ impl Default for StreamOptions {
 impl Stream {
     /// Creates a stream in `context`.
     ///
-    /// CUDA: `cuStreamCreateWithPriority`.
+    /// CUDA: `cuStreamCreateWithPriority`, and `cuGreenCtxStreamCreate` in a green context.
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// `CUDA_ERROR_INVALID_VALUE` in a green context without [`StreamFlags::NON_BLOCKING`].
     #[doc(alias = "cuStreamCreate")]
     #[doc(alias = "cuStreamCreateWithPriority")]
+    #[doc(alias = "cuGreenCtxStreamCreate")]
     pub fn new(context: &Context, options: StreamOptions) -> Result<Self> {
+        if let Some(green) = context.green_raw()
+            && context.driver().has(Function::cuGreenCtxStreamCreate)
+        {
+            let (mut raw, StreamOptions { flags, priority }) = (std::ptr::null_mut(), options);
+            let (driver, place) = (context.driver(), &raw mut raw);
+            // SAFETY: `place` is valid for the answer, and the green context is live.
+            unsafe { call!(driver, cuGreenCtxStreamCreate(place, green, flags.bits(), priority)) }?;
+            return Ok(Self::with_ownership(context, raw, Ownership::Owned));
+        }
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
             let StreamOptions { flags, priority } = options;
@@ -196,51 +207,6 @@ impl Stream {
         self.driver().expect_same(event.driver(), "Stream::wait_event")?;
         // SAFETY: the stream and the event are live and belong to this driver; 0 is the default of the flags.
         unsafe { call!(self.driver(), cuStreamWaitEvent(self.as_raw(), event.as_raw(), 0)) }
-    }
-
-    /// The number that the driver gives the stream, which no other stream of the process has.
-    ///
-    /// CUDA: `cuStreamGetId`, since 12.0.
-    ///
-    /// # Errors
-    ///
-    /// Whatever the driver returns.
-    #[doc(alias = "cuStreamGetId")]
-    pub fn id(&self) -> Result<u64> {
-        let mut id = 0;
-        // SAFETY: `id` is a valid place for the answer, and the stream is live.
-        unsafe { call!(self.driver(), cuStreamGetId(self.as_raw(), &raw mut id)) }?;
-        Ok(id)
-    }
-
-    /// The flags of the stream.
-    ///
-    /// CUDA: `cuStreamGetFlags`.
-    ///
-    /// # Errors
-    ///
-    /// Whatever the driver returns.
-    #[doc(alias = "cuStreamGetFlags")]
-    pub fn flags(&self) -> Result<StreamFlags> {
-        let mut flags = 0;
-        // SAFETY: `flags` is a valid place for the answer, and the stream is live.
-        unsafe { call!(self.driver(), cuStreamGetFlags(self.as_raw(), &raw mut flags)) }?;
-        Ok(StreamFlags::from_bits_retain(flags))
-    }
-
-    /// The priority that the stream got, after clamping. Lower numbers go first.
-    ///
-    /// CUDA: `cuStreamGetPriority`.
-    ///
-    /// # Errors
-    ///
-    /// Whatever the driver returns.
-    #[doc(alias = "cuStreamGetPriority")]
-    pub fn priority(&self) -> Result<i32> {
-        let mut priority = 0;
-        // SAFETY: `priority` is a valid place for the answer, and the stream is live.
-        unsafe { call!(self.driver(), cuStreamGetPriority(self.as_raw(), &raw mut priority)) }?;
-        Ok(priority)
     }
 
     /// The device that the stream's work runs on.

@@ -31,7 +31,7 @@ use std::time::{Duration, Instant};
 use crate::capture_mode::relaxed;
 use crate::lock::{Condvar, Mutex};
 use crate::release::{contain, unless_exiting};
-use crate::{Error, Event, Result, Stream, call};
+use crate::{Error, Event, HostFunctionWait, Result, Stream, call};
 
 /// Pending work, and what is to be done when it ends.
 pub(crate) trait Waiter: Send + Sync {
@@ -116,9 +116,14 @@ pub(crate) fn remove(identity: Identity) {
     drop(entry);
 }
 
-/// Has the driver call for an entry behind all work that is on `stream` now.
-pub(crate) fn call_behind(stream: &Stream, identity: Identity) -> Result<()> {
+/// Has the driver call for an entry behind all work that is on `stream` now, by a thread that waits as `wait` says, if anything.
+pub(crate) fn call_behind(stream: &Stream, identity: Identity, wait: Option<HostFunctionWait>) -> Result<()> {
     let number = std::ptr::without_provenance_mut::<c_void>(identity.0);
+    if let Some(wait) = wait {
+        let (raw, mode) = (stream.as_raw(), wait.as_raw());
+        // SAFETY: the stream is live, and `on_call` takes any number, at any time and any number of times.
+        return unsafe { call!(stream.driver(), cuLaunchHostFunc_v2(raw, Some(on_call), number, mode)) };
+    }
     // SAFETY: the stream is live, and `on_call` takes any number, at any time and any number of times.
     unsafe { call!(stream.driver(), cuLaunchHostFunc(stream.as_raw(), Some(on_call), number)) }
 }

@@ -8,7 +8,6 @@ use std::marker::PhantomData;
 
 use bytemuck::{AnyBitPattern, NoUninit};
 use curium_driver::hazard::Accesses;
-use curium_driver::lock::Mutex;
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Argument, DevicePointer, Driver, Error, Result, Stream};
 
@@ -25,7 +24,7 @@ use crate::size;
 pub struct DeviceVec<T> {
     len: usize,
     stream: Stream,
-    accesses: Mutex<Accesses>,
+    accesses: Accesses,
     segments: Box<Segments>,
     _elements: PhantomData<T>,
 }
@@ -58,7 +57,7 @@ impl<T> DeviceVec<T> {
         Ok(Self {
             len: 0,
             stream: stream.clone(),
-            accesses: Mutex::new(Accesses::allocated(stream)),
+            accesses: Accesses::allocated(stream),
             segments: Box::new(Segments::reserve(stream.context().device(), bytes)?),
             _elements: PhantomData,
         })
@@ -218,7 +217,7 @@ impl<T> DeviceVec<T> {
     pub fn shrink_to(&mut self, min_capacity: usize) -> Result<()> {
         let keep = self.len.max(min_capacity).saturating_mul(size_of::<T>());
         if self.segments.can_shrink_to(keep) {
-            self.accesses.get_mut().synchronize()?;
+            self.accesses.synchronize()?;
             self.segments.shrink_to(keep)?;
         }
         Ok(())
@@ -264,7 +263,7 @@ impl<T> DeviceVec<T> {
     }
 
     fn end(&mut self) -> Result<()> {
-        self.accesses.get_mut().synchronize()?;
+        self.accesses.synchronize()?;
         // What is cut off is gone, even if the rest cannot be.
         let result = self.segments.shrink_to(0);
         self.len = self.len.min(self.capacity());
@@ -278,13 +277,13 @@ unsafe impl<T> Argument<&[T]> for &DeviceVec<T> {
     #[inline]
     unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
         stream.driver().expect_same(self.stream.driver(), "kernel argument")?;
-        self.accesses.lock().before_read(stream)?;
+        self.accesses.before_read(stream)?;
         Ok(self.as_pointer().as_raw())
     }
 
     #[inline]
     unsafe fn launched(&mut self, stream: &Stream) {
-        self.accesses.lock().after_read(stream);
+        self.accesses.after_read(stream);
     }
 }
 
@@ -294,13 +293,13 @@ unsafe impl<T> Argument<&mut [T]> for &mut DeviceVec<T> {
     #[inline]
     unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
         stream.driver().expect_same(self.stream.driver(), "kernel argument")?;
-        self.accesses.get_mut().before_write(stream)?;
+        self.accesses.before_write(stream)?;
         Ok(self.as_pointer().as_raw())
     }
 
     #[inline]
     unsafe fn launched(&mut self, stream: &Stream) {
-        self.accesses.get_mut().after_write(stream);
+        self.accesses.after_write(stream);
     }
 }
 

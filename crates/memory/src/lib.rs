@@ -35,26 +35,76 @@
 //! ```
 
 mod access;
+mod allocation_log;
 mod cache;
+pub mod copy;
+mod decompress;
+mod device_box;
 mod device_buffer;
+mod device_slice;
 mod device_vec;
+mod fill;
+mod grid;
+mod ipc_memory;
 mod location;
+mod mapped_buffer;
+mod memory_pool;
 mod pinned_buffer;
+mod pitched_buffer;
+mod pointer_info;
+mod registered;
 mod resource;
 mod size;
+mod snapshot;
 mod staging;
+mod tensor_map;
+mod tracked;
+mod unified_box;
+mod unified_buffer;
 pub mod virtual_memory;
+mod wait;
 
 pub use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 
 pub use self::access::MemoryAccess;
-pub use self::device_buffer::DeviceBuffer;
-pub use self::device_vec::DeviceVec;
-pub use self::location::MemoryLocation;
-pub use self::pinned_buffer::{PinnedBuffer, PinnedFlags};
-pub use self::resource::{
-    CachingOptions, CachingResource, CachingStatistics, LadderStatistics, Plain, ReclaimerGuard, Reclaiming, Resource,
-    Rung, RungStatistics, StreamOrdered,
+pub use self::allocation_log::{
+    AllocationEvent, AllocationLog, CacheSample, EventKind, ParseLogError, Replay, Site, UsageSample,
 };
+pub use self::decompress::{Compression, DecompressBatch};
+pub use self::device_box::DeviceBox;
+pub use self::device_buffer::DeviceBuffer;
+pub use self::device_slice::{
+    AsDeviceSlice, AsDeviceSliceMut, DeviceChunks, DeviceChunksMut, DeviceSlice, DeviceSliceMut,
+};
+pub use self::device_vec::DeviceVec;
+pub use self::grid::{Extent, Grid, GridMut, HostGrid, HostGridMut, Pitch};
+pub use self::ipc_memory::{IpcMemory, IpcMemoryHandle};
+pub use self::location::MemoryLocation;
+pub use self::mapped_buffer::MappedBuffer;
+pub use self::memory_pool::{
+    MemoryPool, PoolKind, PoolMemory, PoolOptions, PoolPointerHandle, PoolStatistics, PoolUsage,
+};
+pub use self::pinned_buffer::{PinnedBuffer, PinnedFlags};
+pub use self::pitched_buffer::PitchedBuffer;
+pub use self::pointer_info::{MemoryKind, PointerInfo, address_range};
+pub use self::registered::{RegisterFlags, Registered, RegisteredRef};
+pub use self::resource::{
+    AllocateFunction, AllocationCounts, Arena, CachingOptions, CachingResource, CachingStatistics, DeallocateFunction,
+    ForeignResource, LadderStatistics, Limit, LiveAllocation, Managed, OnFailure, Pinned, Plain, ReclaimerGuard,
+    Reclaiming, Recording, Resource, ResourceTable, Rung, RungStatistics, Statistics, StreamOrdered, Tracking,
+};
+pub use self::snapshot::Snapshot;
 pub use self::staging::{Staging, StagingOptions};
+pub use self::tensor_map::{
+    Im2col, Im2colWide, TensorAllocationClass, TensorDataType, TensorFill, TensorInterleave, TensorL2Promotion,
+    TensorLayout, TensorMap, TensorSwizzle, WideMode,
+};
+pub use self::unified_box::UnifiedBox;
+pub use self::unified_buffer::{MemoryAdvice, RangeAttributes, UnifiedBuffer};
 pub use self::virtual_memory::{AddressRange, Mapping, PhysicalMemory};
+
+pub mod unified {
+    //! Many ranges of managed memory in one call.
+
+    pub use crate::unified_buffer::{discard, discard_and_prefetch, prefetch};
+}

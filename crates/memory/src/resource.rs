@@ -1,18 +1,36 @@
 //! A resource: where device memory comes from, and where it goes back.
 
+mod arena;
 mod caching;
 mod forward;
+mod limit;
+mod managed;
+mod on_failure;
+mod pinned;
 mod plain;
 mod reclaiming;
+mod recording;
 mod request;
 mod segments;
+mod statistics;
 mod stream_ordered;
+mod table;
+mod tracking;
 
+pub use self::arena::Arena;
 pub use self::caching::{CachingOptions, CachingResource, CachingStatistics};
+pub use self::limit::Limit;
+pub use self::managed::Managed;
+pub use self::on_failure::OnFailure;
+pub use self::pinned::Pinned;
 pub use self::plain::Plain;
 pub use self::reclaiming::{LadderStatistics, ReclaimerGuard, Reclaiming, Rung, RungStatistics};
+pub use self::recording::Recording;
 pub(crate) use self::request::Request;
+pub use self::statistics::{AllocationCounts, Statistics};
 pub use self::stream_ordered::StreamOrdered;
+pub use self::table::{AllocateFunction, DeallocateFunction, ForeignResource, ResourceTable};
+pub use self::tracking::{LiveAllocation, Tracking};
 
 use curium_driver::{DevicePointer, Result, Stream};
 

@@ -1,5 +1,7 @@
 //! From a number of elements to a number of bytes.
 
+use std::ops::{Bound, Range, RangeBounds};
+
 use curium_driver::{Error, Result};
 
 /// The bytes of `len` elements of type `T`, which must be at least one and fit the address space.
@@ -27,4 +29,42 @@ pub(crate) fn same_len(operation: &'static str, buffer: usize, other: usize) -> 
         return Ok(());
     }
     Err(Error::argument(operation, format!("the buffer has {buffer} elements, and the other side has {other}")))
+}
+
+/// The range, if it lies within `len` elements.
+pub(crate) fn range(operation: &'static str, len: usize, range: impl RangeBounds<usize>) -> Result<Range<usize>> {
+    let start = match range.start_bound() {
+        Bound::Included(start) => Some(*start),
+        Bound::Excluded(before) => before.checked_add(1),
+        Bound::Unbounded => Some(0),
+    };
+    let end = match range.end_bound() {
+        Bound::Included(last) => last.checked_add(1),
+        Bound::Excluded(end) => Some(*end),
+        Bound::Unbounded => Some(len),
+    };
+    match (start, end) {
+        (Some(start), Some(end)) if start <= end && end <= len => Ok(start..end),
+        (start, end) => {
+            let (start, end) = (start.unwrap_or(usize::MAX), end.unwrap_or(usize::MAX));
+            Err(Error::argument(operation, format!("the range {start}..{end} is not within {len} elements")))
+        }
+    }
+}
+
+/// An error unless there are at least `middle` of `len` elements.
+pub(crate) fn split(operation: &'static str, len: usize, middle: usize) -> Result<()> {
+    if middle <= len {
+        return Ok(());
+    }
+    Err(Error::argument(operation, format!("{len} elements cannot be split at {middle}")))
+}
+
+/// An error unless `address` is aligned for elements of type `T`.
+pub(crate) fn aligned<T>(operation: &'static str, address: u64) -> Result<()> {
+    let align = align_of::<T>();
+    if address.is_multiple_of(align as u64) {
+        return Ok(());
+    }
+    Err(Error::argument(operation, format!("the memory at {address:#x} is not aligned to {align} bytes")))
 }

@@ -21,18 +21,22 @@ mod kernel;
 mod launch;
 mod library;
 mod link;
+mod log;
+mod managed;
 mod memset;
 mod module;
 mod notification;
 mod occupancy;
 mod pointer;
 mod pool;
+mod profiler;
 mod resource;
 mod state;
 mod stream;
 mod stream_attribute;
 mod stream_memory_operation;
 mod symbol;
+mod tensor_map;
 mod virtual_memory;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -84,6 +88,7 @@ pub(crate) struct Driver {
     changed: Condvar,
     memory: Memory,
     threads: Mutex<Vec<JoinHandle<()>>>,
+    log: log::Log,
     /// Stops kernels when the driver ends.
     cancelled: AtomicBool,
 }
@@ -120,6 +125,7 @@ impl Driver {
             changed: Condvar::new(),
             memory,
             threads: Mutex::new(Vec::new()),
+            log: log::Log::default(),
             cancelled: AtomicBool::new(false),
             config,
         }))
@@ -209,6 +215,7 @@ impl Driver {
         let mut live = LiveHandles::default();
         self.lock().count_live(&mut live);
         self.memory.count_live(&mut live);
+        live.listeners += self.log.listeners();
         live
     }
 

@@ -23,7 +23,10 @@ fn enter(slot: usize, function: Function, body: &mut dyn FnMut(&Driver) -> Resul
     }));
     match outcome {
         Ok(Ok(())) => CUresult::CUDA_SUCCESS,
-        Ok(Err(code)) => code,
+        Ok(Err(code)) => {
+            driver.log_failure(function, code);
+            code
+        }
         Err(_) => report_panic(function),
     }
 }

@@ -15,7 +15,7 @@ pub struct LiveHandles {
     pub streams: u64,
     /// Events.
     pub events: u64,
-    /// Callbacks for the notifications of devices.
+    /// Callbacks for the notifications of devices and for the log.
     pub listeners: u64,
     /// Modules.
     pub modules: u64,

@@ -3,6 +3,7 @@
 //! Device memory has addresses that host code cannot touch ([`Space`]). Pinned and managed memory lies in host memory under
 //! its own address, as unified addressing has it. Every use of an address is checked against the bytes that were asked for.
 
+mod advice;
 mod allocation;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod backing;
@@ -24,6 +25,7 @@ use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use curium_sys::CUresult;
 
+pub(crate) use self::advice::{Advice, Policies};
 pub(crate) use self::allocation::{Allocation, HostPtr, Owner, Purpose};
 #[cfg(all(target_os = "linux", not(miri)))]
 use self::backing::{Backing, ForeignMemory, LABEL_WORDS, Label, Reservation};
@@ -81,6 +83,8 @@ pub(crate) struct Records {
     used: Vec<u64>,
     virtual_memory: VirtualMemory,
     last_id: u64,
+    /// What was advised of managed memory, by the address of the allocation.
+    policies: BTreeMap<u64, Policies>,
 }
 
 /// The memory of a driver as the kernels of one device reach it.
@@ -104,6 +108,7 @@ impl Memory {
             used: vec![0; config.devices as usize],
             virtual_memory: VirtualMemory::new(),
             last_id: 0,
+            policies: BTreeMap::new(),
         };
         // Twice the budget, so that addresses of freed memory are not soon used again.
         let addresses = config.memory_budget.saturating_mul(u64::from(config.devices)).saturating_mul(2);
@@ -190,6 +195,7 @@ impl Memory {
     pub(crate) fn free(&self, address: u64) {
         let mut records = self.write();
         if let Some(allocation) = records.allocations.remove(&address) {
+            records.policies.remove(&address);
             records.discharge(&allocation.owner, &allocation.purpose, allocation.size);
             self.give_back(&allocation);
             // Nobody uses the memory of another process after what was queued before: it can go.

@@ -23,8 +23,6 @@ const EXEMPT: &[(&str, &str)] = &[
     ("CheckpointProcess::restore", "as for `checkpoint`"),
     ("CheckpointProcess::restore_thread", "as for `checkpoint`"),
     ("CheckpointProcess::unlock", "as for `checkpoint`"),
-    ("CallSpans::after", "is told of calls, and makes none"),
-    ("CallSpans::before", "as for `after`"),
     ("Context::pop", "changes the stack, as it says; see `context_stack`"),
     ("Context::push", "as for `pop`"),
     ("Context::set_current", "as for `pop`"),
@@ -43,6 +41,14 @@ const NAMESAKES: &[&str] = &[
     "Accesses::after_read",
     "Accesses::after_write",
     "Accesses::allocated",
+    "CachingResource::context",
+    "CachingResource::statistics",
+    "DeviceVec::as_pointer",
+    "EventPool::new",
+    "EventPool::with_capacity",
+    "Reclaiming::statistics",
+    "StreamPool::new",
+    "StreamPool::with_capacity",
     "Image::from_bytes",
     "Image::from_file",
     "Image::from_ptx",
@@ -54,7 +60,6 @@ const NAMESAKES: &[&str] = &[
     "LaunchAttributes::with_memory_sync_domain",
     "LaunchAttributes::with_programmatic_event",
     "LaunchAttributes::with_shared_memory_mode",
-    "Stream::device",
 ];
 
 fn read(crates: &[&str]) -> Source {

@@ -58,11 +58,23 @@ const MEANINGS: &[Meaning] = &[
         code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
         operation: Some("Driver::topology"),
     },
+    // The addresses are those of a range that is dropped behind the memory, which reports by itself.
+    Meaning { function: Function::cuMemAddressFree, code: None, operation: Some("DeviceVec::close") },
     // An error of the stream's work, which says nothing of the memory that is freed.
     Meaning {
         function: Function::cuStreamSynchronize,
         code: None,
         operation: Some("Plain::allocate and Plain::deallocate"),
+    },
+    Meaning {
+        function: Function::cuStreamSynchronize,
+        code: None,
+        operation: Some("Managed::allocate and Managed::deallocate"),
+    },
+    Meaning {
+        function: Function::cuStreamSynchronize,
+        code: None,
+        operation: Some("Pinned::allocate and Pinned::deallocate"),
     },
 ];
 
@@ -232,10 +244,13 @@ fn is_told(operation: &str, function: Function) -> bool {
         Function::cuDestroyExternalMemory,
         Function::cuDestroyExternalSemaphore,
         Function::cuLibraryUnload,
+        Function::cuLogsUnregisterCallback,
         Function::cuModuleUnload,
+        Function::cuProfilerStop,
     ];
+    let reads_log = function == Function::cuLogsDumpToMemory && !operation.starts_with("LogReader");
     let names = [Function::cuGetErrorName, Function::cuGetErrorString];
-    !names.contains(&function) && (!ends.contains(&function) || operation.ends_with("::close"))
+    !reads_log && !names.contains(&function) && (!ends.contains(&function) || operation.ends_with("::close"))
 }
 
 fn take(failed: &Mutex<Vec<(Function, CUresult)>>) -> Vec<(Function, CUresult)> {

@@ -2,7 +2,7 @@
 
 use curium_driver::{
     Context, ContextKind, Device, Error, Event, EventFlags, Function, GreenContextFlags, GreenContextOptions,
-    Multiprocessors, Partition, RawContext, SplitFlags, WorkQueueScope,
+    Multiprocessors, Partition, RawContext, SplitFlags, Stream, StreamFlags, StreamOptions, WorkQueueScope,
 };
 use curium_memory::DeviceBuffer;
 use curium_sim::{Config, Fault};
@@ -139,6 +139,36 @@ fn events_go_between_a_green_context_and_its_primary_one() {
         let event = Event::new(&context, EventFlags::DISABLE_TIMING).expect("an event can be made");
         event.record(&outside).expect("the event is of the same primary context");
         event.synchronize().expect("an event can be waited for");
+    });
+}
+
+#[test]
+fn stream_tells_its_green_and_its_primary_context() {
+    on_driver(|test| {
+        let (primary, context) = (test.context(), green(&test.device()));
+        let inside = test
+            .assert_calls(Function::cuGreenCtxStreamCreate, 1, || context.stream())
+            .expect("a context gives a stream");
+        let outside = primary.stream().expect("a context gives a stream");
+        assert_eq!(inside.context_raw().expect("it can be asked"), context.as_raw());
+        assert_eq!(outside.context_raw().expect("it can be asked"), primary.as_raw());
+        if test.driver().has(Function::cuStreamGetCtx_v2) {
+            let green = context.green_raw().expect("the context is green");
+            assert_eq!(inside.contexts_raw().expect("it can be asked"), (primary.as_raw(), green));
+            assert_eq!(outside.contexts_raw().expect("it can be asked"), (primary.as_raw(), std::ptr::null_mut()));
+        }
+        if test.driver().has(Function::cuStreamGetDevice) {
+            assert_eq!(inside.device_raw().expect("it can be asked"), test.device().as_raw());
+        }
+    });
+}
+
+#[test]
+fn blocking_stream_of_a_green_context_is_refused() {
+    on_driver(|test| {
+        let options = StreamOptions::new().with_flags(StreamFlags::empty());
+        let error = Stream::new(&green(&test.device()), options).expect_err("such streams do not block");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
     });
 }
 

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use curium_driver::{Event, EventFlags, Function};
+use curium_driver::{CudaVersion, Event, EventFlags, Function, HostFunctionWait};
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
 use curium_tests::{Gate, on_driver, on_simulator};
@@ -20,6 +20,31 @@ impl Drop for Mourner {
     fn drop(&mut self) {
         self.0.send(()).expect("the test listens");
     }
+}
+
+#[test]
+fn function_runs_however_the_drivers_thread_waits() {
+    on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 1)), |test, _| {
+        let stream = test.stream();
+        for wait in [HostFunctionWait::Block, HostFunctionWait::Spin] {
+            let result = test.assert_calls(Function::cuLaunchHostFunc_v2, 1, || {
+                stream.launch_host_function_with(wait, move || wait).expect("a function can be launched")
+            });
+            assert_eq!(pollster::block_on(result).expect("it ran"), wait);
+        }
+    });
+}
+
+#[test]
+fn choice_of_waiting_on_an_older_driver_is_an_error_that_drops_the_function() {
+    on_simulator(Config::new(), |test, _| {
+        let (sender, receiver) = mpsc::channel::<()>();
+        let stream = test.stream();
+        let error = stream.launch_host_function_with(HostFunctionWait::Spin, move || drop(sender));
+        let error = error.map(drop).expect_err("the driver is too old").to_string();
+        assert!(error.contains("cuLaunchHostFunc_v2 needs a driver for CUDA 13.1"), "{error}");
+        assert!(receiver.recv().is_err(), "nobody will send");
+    });
 }
 
 #[test]

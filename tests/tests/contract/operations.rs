@@ -5,6 +5,8 @@ mod hazards;
 mod kernels;
 #[cfg(not(miri))]
 mod loading;
+#[cfg(not(miri))]
+mod pools;
 mod resources;
 #[cfg(not(miri))]
 mod solitary;
@@ -109,6 +111,12 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     ("Context::stream", |fixture| made(fixture.context.stream()?)),
     ("Context::synchronize", |fixture| made(fixture.context.synchronize()?)),
     ("Context::memory_info", |fixture| made(fixture.context.memory_info()?)),
+    ("Context::profile", |fixture| made(fixture.context.profile()?)),
+    ("Profiling::close", |fixture| fixture.context.profile()?.close().map_err(|(_, error)| error).map(boxed)),
+    ("Driver::log_reader", |fixture| made(fixture.driver.log_reader()?)),
+    ("LogReader::read", |fixture| made(fixture.driver.log_from_start().read()?)),
+    ("Driver::on_log", |fixture| made(fixture.driver.on_log(|_, _| {})?)),
+    ("LogListener::close", |fixture| fixture.driver.on_log(|_, _| {})?.close().map_err(|(_, error)| error).map(boxed)),
     ("Context::close", |fixture| fixture.device.primary_context()?.close().map_err(|(_, error)| error).map(boxed)),
     ("Stream::new", |fixture| made(Stream::new(&fixture.context, StreamOptions::new())?)),
     ("Stream::synchronize", |fixture| made(fixture.stream.synchronize()?)),
@@ -149,8 +157,15 @@ pub(crate) const OPERATIONS: &[Operation] = &[
 /// All operations.
 pub(crate) fn all() -> Vec<Operation> {
     #[cfg(not(miri))]
-    return [&common()[..], code::OPERATIONS, kernels::OPERATIONS, loading::OPERATIONS, virtual_memory::OPERATIONS]
-        .concat();
+    return [
+        &common()[..],
+        code::OPERATIONS,
+        kernels::OPERATIONS,
+        loading::OPERATIONS,
+        virtual_memory::OPERATIONS,
+        pools::OPERATIONS,
+    ]
+    .concat();
     #[cfg(miri)]
     return common();
 }
@@ -158,7 +173,7 @@ pub(crate) fn all() -> Vec<Operation> {
 /// The operations that need a simulator of their own, and may fail.
 #[cfg(not(miri))]
 pub(crate) fn solitary() -> Vec<Operation> {
-    [solitary::OPERATIONS, kernels::SOLITARY, loading::SOLITARY].concat()
+    [solitary::OPERATIONS, kernels::SOLITARY, loading::SOLITARY, resources::SOLITARY, virtual_memory::SOLITARY].concat()
 }
 
 fn common() -> Vec<Operation> {

@@ -2,27 +2,110 @@
 
 use std::sync::Arc;
 
-use curium_driver::{Error, Function, Result, Stream};
-use curium_memory::{Plain, Resource, StreamOrdered};
-use curium_tests::on_driver;
+use curium_driver::{DevicePointer, Error, Function, Result, Stream, call};
+use curium_memory::{
+    Arena, CachingOptions, CachingResource, Limit, Managed, OnFailure, Pinned, Plain, Reclaiming, Recording, Resource,
+    ResourceTable, Statistics, StreamOrdered, Tracking,
+};
+use curium_sim::{Config, Fault};
+use curium_sys::CUresult;
+use curium_tests::{Gate, TestDriver, on_driver, on_simulator};
 
 /// Allocates and gives back.
 fn round(resource: &impl Resource, stream: &Stream, bytes: usize, alignment: usize) -> Result<()> {
     let pointer = resource.allocate(stream, bytes, alignment)?;
     assert!(pointer.as_raw() != 0 && pointer.as_raw() % alignment as u64 == 0, "{pointer:?}");
+    write_and_read(stream, pointer, bytes);
+    free(resource, stream, pointer, bytes, alignment)
+}
+
+fn free(
+    resource: &impl Resource,
+    stream: &Stream,
+    pointer: DevicePointer<u8>,
+    bytes: usize,
+    alignment: usize,
+) -> Result<()> {
     // SAFETY: the memory came from this resource with these figures, and nobody uses it.
     unsafe { resource.deallocate(stream, pointer, bytes, alignment) }
+}
+
+/// Has the device write every byte, and looks at the last.
+fn write_and_read(stream: &Stream, pointer: DevicePointer<u8>, bytes: usize) {
+    let (driver, address, raw) = (stream.driver(), pointer.as_raw(), stream.as_raw());
+    // SAFETY: the memory is live with this many bytes, and is used on its stream.
+    unsafe { call!(driver, cuMemsetD8Async(address, 0xA5, bytes, raw)) }.expect("the memory can be written");
+    let mut last = 0_u8;
+    let place = (&raw mut last).cast();
+    // SAFETY: the memory has a last byte, `last` is a place for it, and the stream is waited for.
+    unsafe { call!(driver, cuMemcpyDtoHAsync_v2(place, address + bytes as u64 - 1, 1, raw)) }
+        .expect("the memory can be read");
+    stream.synchronize().expect("the stream works");
+    assert_eq!(last, 0xA5);
+}
+
+fn caching(test: &TestDriver) -> CachingResource {
+    let options = CachingOptions::new().with_cache(true);
+    CachingResource::with_options(&test.context(), &options).expect("a resource can be made")
+}
+
+/// Every resource, alone and composed.
+fn all(test: &TestDriver) -> Vec<(&'static str, Arc<dyn Resource>)> {
+    let context = test.context();
+    let table = || {
+        let table = ResourceTable::export(caching(test), &context);
+        // SAFETY: the table is ours, nobody else uses it, and its functions are those of a resource.
+        unsafe { curium_memory::ForeignResource::from_table(table) }.expect("the table is whole")
+    };
+    vec![
+        ("StreamOrdered", Arc::new(StreamOrdered)),
+        ("Plain", Arc::new(Plain)),
+        ("Managed", Arc::new(Managed)),
+        ("Pinned", Arc::new(Pinned)),
+        ("Arena", Arc::new(Arena::new(&context).expect("memory can be mapped"))),
+        ("CachingResource", Arc::new(caching(test))),
+        ("ForeignResource", Arc::new(table())),
+        ("Limit", Arc::new(Limit::new(StreamOrdered, 1 << 30))),
+        ("Statistics", Arc::new(Statistics::new(StreamOrdered))),
+        ("Tracking", Arc::new(Tracking::new(StreamOrdered))),
+        ("Recording", Arc::new(Recording::ring(StreamOrdered, 3))),
+        ("OnFailure", Arc::new(OnFailure::new(StreamOrdered, |_: &Error, _: &Stream, _| false))),
+        ("Reclaiming", Arc::new(Reclaiming::new(caching(test)))),
+        ("a tower", Arc::new(Statistics::new(Tracking::new(Limit::new(Reclaiming::new(caching(test)), 1 << 30))))),
+    ]
 }
 
 #[test]
 fn resource_gives_aligned_memory_and_takes_it_back() {
     on_driver(|test| {
         let stream = test.stream();
-        let resources: [Arc<dyn Resource>; 2] = [Arc::new(StreamOrdered), Arc::new(Plain)];
-        for resource in resources {
+        for (name, resource) in all(test) {
             for (bytes, alignment) in [(1, 1), (1, 256), (255, 16), (1 << 20, 256)] {
-                round(&resource, &stream, bytes, alignment).expect("memory suffices");
+                round(&resource, &stream, bytes, alignment).unwrap_or_else(|error| panic!("{name}: {error}"));
             }
+            resource.purge().unwrap_or_else(|error| panic!("{name}: {error}"));
+            resource.synchronize(&stream).unwrap_or_else(|error| panic!("{name}: {error}"));
+            resource.trim(&stream, 0).unwrap_or_else(|error| panic!("{name}: {error}"));
+            round(&resource, &stream, 4096, 256).unwrap_or_else(|error| panic!("{name}: {error}"));
+        }
+    });
+}
+
+#[test]
+fn resources_are_used_by_many_threads_at_once() {
+    on_driver(|test| {
+        for (name, resource) in all(test) {
+            std::thread::scope(|scope| {
+                for thread in 1..4 {
+                    let (resource, stream) = (&resource, test.stream());
+                    scope.spawn(move || {
+                        for bytes in 1..20 {
+                            round(resource, &stream, bytes * thread * 100, 256)
+                                .unwrap_or_else(|error| panic!("{name}: {error}"));
+                        }
+                    });
+                }
+            });
         }
     });
 }
@@ -43,19 +126,121 @@ fn stream_ordered_makes_one_call_each_way() {
 fn sizes_and_alignments_that_cannot_be_are_errors_with_the_figures() {
     on_driver(|test| {
         let stream = test.stream();
-        let cases = [
-            (0, 16, "the size is 0"),
-            (usize::MAX, 16, "18446744073709551615 bytes are more than the address space holds"),
-            (16, 0, "an alignment of 0 bytes is not a power of two"),
-            (16, 24, "an alignment of 24 bytes is not a power of two"),
-            (16, 512, "an alignment of 512 bytes is more than the 256 that are possible"),
-        ];
-        for (bytes, alignment, expected) in cases {
-            for resource in [&StreamOrdered as &dyn Resource, &Plain] {
+        let arena = Arena::new(&test.context()).expect("memory can be mapped");
+        let sources: [(&dyn Resource, usize); 5] =
+            [(&StreamOrdered, 256), (&Plain, 256), (&Managed, 256), (&Pinned, 256), (&arena, 2 << 20)];
+        for (resource, largest) in sources {
+            let beyond = largest * 2;
+            let cases = [
+                (0, 16, "the size is 0".to_owned()),
+                (usize::MAX, 16, "18446744073709551615 bytes are more than the address space holds".to_owned()),
+                (16, 0, "an alignment of 0 bytes is not a power of two".to_owned()),
+                (16, 24, "an alignment of 24 bytes is not a power of two".to_owned()),
+                (16, beyond, format!("an alignment of {beyond} bytes is more than the {largest} that are possible")),
+            ];
+            for (bytes, alignment, expected) in cases {
                 let error = resource.allocate(&stream, bytes, alignment).expect_err("the request is refused");
                 assert!(matches!(error, Error::Argument(_)), "{error}");
-                assert!(error.to_string().ends_with(expected), "{error}");
+                assert!(error.to_string().ends_with(&expected), "{error}");
             }
         }
+    });
+}
+
+#[test]
+fn memory_that_is_short_is_an_error_with_the_figures() {
+    on_simulator(Config::new().with_memory_budget(64 << 20), |test, _| {
+        let stream = test.stream();
+        let arena = Arena::new(&test.context()).expect("memory can be mapped");
+        for resource in [&StreamOrdered as &dyn Resource, &Plain, &arena] {
+            let error = resource.allocate(&stream, 65 << 20, 256).expect_err("the budget is too small");
+            assert!(error.is_out_of_memory() && !error.is_sticky(), "{error}");
+            let Error::OutOfMemory(figures) = &error else { panic!("{error:?} has no figures") };
+            let free = test.context().memory_info().expect("a context reports memory").free;
+            assert_eq!((figures.requested, figures.total, figures.free), (65 << 20, Some(64 << 20), Some(free)));
+            assert_eq!((figures.pool_used, figures.pool_reserved), (Some(0), Some(0)));
+            assert!(
+                error.to_string().contains(&format!("; {free} of 67108864 bytes of the device are free")),
+                "{error}"
+            );
+            assert!(error.code().is_some() && error.function().is_some(), "{error:?}");
+        }
+    });
+}
+
+#[test]
+fn blocking_sources_wait_for_the_stream_before_they_free() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let arena = Arena::new(&test.context()).expect("memory can be mapped");
+        for resource in [&Plain as &dyn Resource, &Managed, &Pinned, &arena] {
+            let pointer = resource.allocate(&stream, 4096, 256).expect("memory suffices");
+            let gate = Gate::on(&stream);
+            let (address, raw) = (pointer.as_raw(), stream.as_raw());
+            // SAFETY: the memory is live and used on its stream.
+            unsafe { call!(stream.driver(), cuMemsetD8Async(address, 1, 4096, raw)) }.expect("work can be queued");
+            std::thread::scope(|scope| {
+                let freeing = scope.spawn(|| free(&resource, &stream, pointer, 4096, 256));
+                std::thread::sleep(std::time::Duration::from_millis(5));
+                assert!(!freeing.is_finished(), "the memory was freed under the device");
+                gate.open();
+                freeing.join().expect("freeing does not panic").expect("the memory can be freed");
+            });
+        }
+    });
+}
+
+#[test]
+fn free_that_fails_leaves_the_memory_to_the_caller() {
+    on_simulator(Config::new(), |test, simulator| {
+        let stream = test.stream();
+        let cases: [(&dyn Resource, Function); 4] = [
+            (&StreamOrdered, Function::cuMemFreeAsync),
+            (&Plain, Function::cuMemFree_v2),
+            (&Managed, Function::cuMemFree_v2),
+            (&Pinned, Function::cuMemFreeHost),
+        ];
+        for (resource, function) in cases {
+            let pointer = resource.allocate(&stream, 100, 256).expect("memory suffices");
+            simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
+            let error = free(&resource, &stream, pointer, 100, 256).expect_err("the driver refuses");
+            assert_eq!(error.function(), Some(function));
+            free(&resource, &stream, pointer, 100, 256).expect("the driver does not refuse twice");
+        }
+    });
+}
+
+#[test]
+fn pinned_memory_without_an_address_on_the_device_is_freed() {
+    on_simulator(Config::new(), |test, simulator| {
+        let stream = test.stream();
+        let function = Function::cuMemHostGetDevicePointer_v2;
+        simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
+        let error = Pinned.allocate(&stream, 100, 256).expect_err("the driver refuses");
+        assert_eq!(error.function(), Some(function));
+        assert_eq!(simulator.live_handles().host_allocations, 0);
+    });
+}
+
+#[test]
+fn arena_grows_in_one_row_and_joins_what_is_free() {
+    on_driver(|test| {
+        let (context, stream) = (test.context(), test.stream());
+        let arena = Arena::new(&context).expect("memory can be mapped");
+        let blocks: Vec<_> = (0..5).map(|_| arena.allocate(&stream, 2 << 20, 256).expect("memory suffices")).collect();
+        let expected: Vec<_> = (0..5).map(|index| blocks[0].wrapping_add(index << 21)).collect();
+        assert_eq!(blocks, expected, "one behind the other");
+        for block in blocks {
+            free(&arena, &stream, block, 2 << 20, 256).expect("the memory can be freed");
+        }
+        assert_eq!(arena.reserved_bytes(), 10 << 20);
+        let all = arena.allocate(&stream, 10 << 20, 2 << 20).expect("what is free has joined");
+        assert_eq!((all, arena.reserved_bytes()), (expected[0], 10 << 20));
+        write_and_read(&stream, all, 10 << 20);
+        let more = arena.allocate(&stream, 1, 1).expect("memory suffices");
+        free(&arena, &stream, all, 10 << 20, 2 << 20).expect("the memory can be freed");
+        arena.trim(&stream, 0).expect("what is free is given back");
+        assert_eq!(arena.reserved_bytes(), 2 << 20);
+        free(&arena, &stream, more, 1, 1).expect("the memory can be freed");
     });
 }

@@ -1,9 +1,10 @@
 //! Waiting for and writing single values in stream order.
 
-use curium_driver::{DevicePointer, MemoryOperation, WaitCondition};
+use curium_driver::{CudaVersion, DevicePointer, MemoryOperation, Reduction, WaitCondition};
 use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags, Zeroable};
+use curium_sim::Config;
 use curium_sys::CUresult;
-use curium_tests::{Gate, TestDriver, on_driver};
+use curium_tests::{Gate, TestDriver, on_driver, on_simulator};
 
 /// Zeroes that the device writes in place: value operations take no memory that was allocated in stream order.
 fn pinned<T: Zeroable>(test: &TestDriver, len: usize) -> PinnedBuffer<T> {
@@ -89,6 +90,43 @@ fn batch_that_is_too_large_is_an_error_that_says_how_large() {
         // SAFETY: the address is aligned and in the buffer.
         let error = unsafe { stream.batch_memory_operations(&operations) }.expect_err("a batch has 256 at most");
         assert!(error.to_string().contains("257"), "{error}");
+    });
+}
+
+#[test]
+fn reductions_combine_with_what_is_in_memory() {
+    on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 2)), |test, _| {
+        let stream = test.stream();
+        let buffer = pinned::<u64>(test, 2);
+        let wide = address(&buffer);
+        let narrow: DevicePointer<u32> = wide.wrapping_add(1).cast();
+        let operations = [
+            MemoryOperation::WriteU32(narrow, u32::MAX),
+            MemoryOperation::ReduceU32(narrow, Reduction::Add, 8),
+            MemoryOperation::ReduceU32(narrow, Reduction::Or, 0x30),
+            MemoryOperation::ReduceU64(wide, Reduction::Add, 1 << 40),
+            MemoryOperation::ReduceU64(wide, Reduction::Or, 3),
+            MemoryOperation::ReduceU64(wide, Reduction::And, 1 << 40 | 1),
+        ];
+        // SAFETY: the addresses are aligned and in the buffer, which outlives the stream's work.
+        unsafe { stream.batch_memory_operations(&operations) }.expect("the device does all of them");
+        stream.synchronize().expect("a stream can be waited for");
+        assert_eq!(*buffer, [1 << 40 | 1, 0x37], "the narrow value wraps around within its four bytes");
+    });
+}
+
+#[test]
+fn reductions_of_several_streams_lose_nothing() {
+    on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 2)), |test, _| {
+        let streams = [test.stream(), test.stream(), test.stream()];
+        let buffer = pinned::<u32>(test, 1);
+        let operations = vec![MemoryOperation::ReduceU32(address(&buffer), Reduction::Add, 1); 100];
+        for stream in &streams {
+            // SAFETY: the address is aligned and in the buffer, which outlives the streams' work.
+            unsafe { stream.batch_memory_operations(&operations) }.expect("the device does all of them");
+        }
+        streams.iter().for_each(|stream| stream.synchronize().expect("a stream can be waited for"));
+        assert_eq!(*buffer, [300]);
     });
 }
 

@@ -1,23 +1,16 @@
 //! What a device tells a process without being asked.
-//!
-//! The driver calls back with a number and not with an address. Nothing says that no call is under way when a callback has been
-//! unregistered, so the closure lives in a table: a call takes its share of the closure there, and finds none when it comes too
-//! late.
 
-use std::collections::BTreeMap;
 use std::ffi::c_void;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
 use curium_sys::{CUasyncCallbackEntry_st, CUasyncCallbackHandle, CUasyncNotificationInfo, CUasyncNotificationType};
 
 use crate::call;
+use crate::callback::{Callbacks, Number};
 use crate::handle::Handle;
-use crate::lock::Mutex;
-use crate::release::{is_exiting, release};
+use crate::release::release;
 use crate::{Device, Error, Result};
 
 /// Something that a device tells a process.
@@ -38,14 +31,11 @@ pub enum Notification {
 pub struct NotificationListener {
     device: Device,
     raw: Handle<CUasyncCallbackEntry_st>,
-    number: usize,
+    number: Number,
 }
 
-type Callback = dyn Fn(Notification) + Send + Sync;
-
-/// The closures of the listeners that exist, by their numbers.
-static CALLBACKS: Mutex<BTreeMap<usize, Arc<Callback>>> = Mutex::new(BTreeMap::new());
-static NEXT: AtomicUsize = AtomicUsize::new(1);
+/// The closures of the listeners that exist.
+static CALLBACKS: Callbacks<dyn Fn(Notification) + Send + Sync> = Callbacks::new();
 
 impl Device {
     /// Has `callback` called with what this device tells, on a thread of the driver, for as long as the listener exists.
@@ -63,15 +53,14 @@ impl Device {
         &self,
         callback: impl Fn(Notification) + Send + Sync + 'static,
     ) -> Result<NotificationListener> {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        CALLBACKS.lock().insert(number, Arc::new(callback));
-        let data = ptr::without_provenance_mut(number);
+        let number = CALLBACKS.add(Arc::new(callback));
+        let data = number.as_data();
         let mut raw = ptr::null_mut();
         // SAFETY: `raw` is a valid place for the answer; `notified` takes any number and may be called at any time.
         unsafe {
             call!(self.driver(), cuDeviceRegisterAsyncNotification(self.as_raw(), Some(notified), data, &raw mut raw))
         }
-        .inspect_err(|_| forget(number))?;
+        .inspect_err(|_| CALLBACKS.forget(number))?;
         Ok(NotificationListener { device: self.clone(), raw: Handle::new(raw), number })
     }
 }
@@ -91,7 +80,7 @@ impl NotificationListener {
     }
 
     fn unregister(&mut self) -> Result<()> {
-        forget(self.number);
+        CALLBACKS.forget(self.number);
         let (device, raw) = (self.device.as_raw(), self.raw.raw());
         // SAFETY: `raw` stands for a callback of this device, and it is forgotten once it is unregistered.
         unsafe { call!(self.device.driver(), cuDeviceUnregisterAsyncNotification(device, raw)) }?;
@@ -125,16 +114,10 @@ impl fmt::Debug for NotificationListener {
 impl Drop for NotificationListener {
     fn drop(&mut self) {
         if !self.raw.is_cleared() {
-            forget(self.number);
+            CALLBACKS.forget(self.number);
             release(|| self.unregister());
         }
     }
-}
-
-/// Takes a closure out of the table. It is dropped where no lock is held, since it may own anything.
-fn forget(number: usize) {
-    let callback = CALLBACKS.lock().remove(&number);
-    drop(callback);
 }
 
 /// What the driver calls.
@@ -143,20 +126,11 @@ fn forget(number: usize) {
 ///
 /// `info` points to a notification for the duration of the call. `data` may be any number.
 unsafe extern "C" fn notified(info: *mut CUasyncNotificationInfo, data: *mut c_void, _: CUasyncCallbackHandle) {
-    if is_exiting() {
-        return;
-    }
     // SAFETY: the driver passes a pointer that is valid for the duration of the call.
     let Some(info) = (unsafe { info.as_ref() }) else { return };
-    let callback = CALLBACKS.lock().get(&data.addr()).cloned();
-    let Some(callback) = callback else { return };
     // SAFETY: `info` came from the driver.
     let notification = unsafe { Notification::from_raw(info) };
-    // No panic may reach C; the panic hook has printed it.
-    let outcome = catch_unwind(AssertUnwindSafe(move || callback(notification)));
-    if outcome.is_err() {
-        tracing::error!(?notification, "the callback of a device's notification panicked");
-    }
+    CALLBACKS.call(data, "the callback of a device's notification", |callback| callback(notification));
 }
 
 #[cfg(test)]
@@ -172,21 +146,20 @@ mod tests {
         info
     }
 
-    fn notify(number: usize, mut info: CUasyncNotificationInfo) {
+    fn notify(number: Number, mut info: CUasyncNotificationInfo) {
         // SAFETY: `info` is a notification that lives during the call.
-        unsafe { notified(&raw mut info, ptr::without_provenance_mut(number), ptr::null_mut()) };
+        unsafe { notified(&raw mut info, number.as_data(), ptr::null_mut()) };
     }
 
     #[test]
     fn notification_reaches_its_closure_until_it_is_forgotten() {
         let (sender, receiver) = mpsc::channel();
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        CALLBACKS.lock().insert(number, Arc::new(move |notification| sender.send(notification).expect("a receiver")));
+        let number = CALLBACKS.add(Arc::new(move |notification| sender.send(notification).expect("a receiver")));
         notify(number, over_budget(4096));
         let mut unknown = over_budget(0);
         unknown.type_ = CUasyncNotificationType(77);
         notify(number, unknown);
-        forget(number);
+        CALLBACKS.forget(number);
         notify(number, over_budget(1));
         let received: Vec<_> = receiver.iter().collect();
         assert_eq!(received, [Notification::OverBudget { bytes: 4096 }, Notification::Unknown(77)]);
@@ -194,9 +167,8 @@ mod tests {
 
     #[test]
     fn panic_of_a_closure_ends_in_the_callback() {
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        CALLBACKS.lock().insert(number, Arc::new(|_| panic!("the closure's own")));
+        let number = CALLBACKS.add(Arc::new(|_| panic!("the closure's own")));
         notify(number, over_budget(1));
-        forget(number);
+        CALLBACKS.forget(number);
     }
 }

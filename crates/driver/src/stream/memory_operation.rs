@@ -1,7 +1,8 @@
 //! Waiting for and writing single values in stream order, and attaching managed memory.
 
 use curium_sys::{
-    CUmemAttach_flags, CUstreamBatchMemOpParams,
+    CUmemAttach_flags, CUstreamAtomicReductionDataType, CUstreamAtomicReductionOpType, CUstreamBatchMemOpParams,
+    CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st,
     CUstreamBatchMemOpParams_union_CUstreamMemOpFlushRemoteWritesParams_st,
     CUstreamBatchMemOpParams_union_CUstreamMemOpMemoryBarrierParams_st,
     CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st,
@@ -28,6 +29,18 @@ pub enum WaitCondition {
     Nor,
 }
 
+/// How a value is combined with the one in memory.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Reduction {
+    /// The sum, wrapping around.
+    Add,
+    /// The bits that both have.
+    And,
+    /// The bits that either has.
+    Or,
+}
+
 /// One operation of [`Stream::batch_memory_operations`].
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
@@ -40,6 +53,11 @@ pub enum MemoryOperation {
     WriteU32(DevicePointer<u32>, u32),
     /// As [`Stream::write_value_u64`].
     WriteU64(DevicePointer<u64>, u64),
+    /// Combines a value with the one in memory, as one step that no other device sees half done. Needs CUDA 13.2 and a device with
+    /// `CU_DEVICE_ATTRIBUTE_ATOMIC_REDUCTION_SUPPORTED`.
+    ReduceU32(DevicePointer<u32>, Reduction, u32),
+    /// As [`MemoryOperation::ReduceU32`], for 64 bits.
+    ReduceU64(DevicePointer<u64>, Reduction, u64),
     /// Makes what other devices have written before visible to later work.
     FlushRemoteWrites,
     /// Orders the writes before and behind it for everybody in the system.
@@ -204,6 +222,16 @@ impl WaitCondition {
     }
 }
 
+impl Reduction {
+    const fn as_raw(self) -> CUstreamAtomicReductionOpType {
+        match self {
+            Self::Add => CUstreamAtomicReductionOpType::CU_STREAM_ATOMIC_REDUCTION_OP_ADD,
+            Self::And => CUstreamAtomicReductionOpType::CU_STREAM_ATOMIC_REDUCTION_OP_AND,
+            Self::Or => CUstreamAtomicReductionOpType::CU_STREAM_ATOMIC_REDUCTION_OP_OR,
+        }
+    }
+}
+
 impl AttachMode {
     const fn flags(self) -> u32 {
         match self {
@@ -232,6 +260,14 @@ impl MemoryOperation {
             Self::WriteU64(address, value64) => {
                 let value = CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st__bindgen_ty_1 { value64 };
                 write(CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64, address.as_raw(), value)
+            }
+            Self::ReduceU32(address, reduction, value) => {
+                let ty = CUstreamAtomicReductionDataType::CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_32;
+                reduce(ty, address.as_raw(), reduction, u64::from(value))
+            }
+            Self::ReduceU64(address, reduction, value) => {
+                let ty = CUstreamAtomicReductionDataType::CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_64;
+                reduce(ty, address.as_raw(), reduction, value)
             }
             Self::FlushRemoteWrites => CUstreamBatchMemOpParams {
                 flushRemoteWrites: CUstreamBatchMemOpParams_union_CUstreamMemOpFlushRemoteWritesParams_st {
@@ -273,6 +309,25 @@ fn write(
         address,
         __bindgen_anon_1: value,
         flags: CUstreamWriteValue_flags::CU_STREAM_WRITE_VALUE_DEFAULT.0,
+        alias: 0,
+    };
+    parameters
+}
+
+fn reduce(
+    ty: CUstreamAtomicReductionDataType,
+    address: u64,
+    reduction: Reduction,
+    value: u64,
+) -> CUstreamBatchMemOpParams {
+    let mut parameters = CUstreamBatchMemOpParams::default();
+    parameters.atomicReduction = CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st {
+        operation: CUstreamBatchMemOpType::CU_STREAM_MEM_OP_ATOMIC_REDUCTION,
+        flags: 0,
+        reductionOp: reduction.as_raw(),
+        dataType: ty,
+        address,
+        value,
         alias: 0,
     };
     parameters

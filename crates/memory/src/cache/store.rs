@@ -87,6 +87,11 @@ impl Store {
         }
     }
 
+    /// Settles every owner.
+    pub(crate) fn settle_all(&mut self) {
+        self.owners().into_iter().for_each(|owner| self.settle(owner));
+    }
+
     /// Settles an owner and, if the heap holds memory of it that no mark covers, begins a new generation: whoever then sees the owner
     /// pass a point from now on may [promote](Store::promote) the generation that is returned.
     pub(crate) fn mark(&mut self, owner: Owner) -> Option<Generation> {

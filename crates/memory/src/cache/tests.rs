@@ -212,11 +212,11 @@ fn bins_and_store_lose_no_block() {
                 block
             });
             used.push(block.expect("the region suffices"));
-        } else if let Some(block) = used.pop() {
-            if !bins.put(size, block) {
-                bins.overflow(size).addresses.into_iter().for_each(|block| model.store.give(owner, size, block));
-                assert!(bins.put(size, block), "half of the bin is empty");
-            }
+        } else if let Some(block) = used.pop()
+            && !bins.put(size, block)
+        {
+            bins.overflow(size).addresses.into_iter().for_each(|block| model.store.give(owner, size, block));
+            assert!(bins.put(size, block), "half of the bin is empty");
         }
         if used.len() > 4000 {
             used.drain(..2000).for_each(|block| model.store.give(owner, size, block));

@@ -39,14 +39,12 @@ impl<T> DeviceVec<T> {
         }
         let (stream, bytes, from) = (&self.stream, self.byte_len(), self.as_pointer().as_raw());
         let to = target.as_mut_ptr().cast();
-        let mut accesses = self.accesses.lock();
-        accesses.before_read(stream)?;
+        self.accesses.before_read(stream)?;
         // SAFETY: both sides have this many bytes, the memory is mapped, any bytes are valid elements, and `target` is borrowed until
         // the stream has been waited for below.
         let result = unsafe { call!(stream.driver(), cuMemcpyDtoHAsync_v2(to, from, bytes, stream.as_raw())) };
         result.map_err(|error| error.about(format!("{bytes} bytes")))?;
-        accesses.after_read(stream);
-        drop(accesses);
+        self.accesses.after_read(stream);
         stream.synchronize()
     }
 
@@ -62,14 +60,14 @@ impl<T> DeviceVec<T> {
         let len = self.make_room("DeviceVec::extend_from_buffer", source.len())?;
         let (to, bytes) = (self.as_pointer().wrapping_add(self.len).as_raw(), source.byte_len());
         let stream: &Stream = &self.stream;
-        self.accesses.get_mut().before_write(stream)?;
+        self.accesses.before_write(stream)?;
         // SAFETY: the copy is noted by `launched` below, and the buffer is not used in between.
         let from = unsafe { Argument::<&[T]>::bind(&mut source, stream) }?;
         // SAFETY: the buffer has this many bytes, there is room for them, and the stream has waited for all that both must wait for.
         unsafe { call!(stream.driver(), cuMemcpyDtoDAsync_v2(to, from, bytes, stream.as_raw())) }?;
         // SAFETY: the buffer was bound to this stream above, and not used since.
         unsafe { Argument::<&[T]>::launched(&mut source, stream) };
-        self.accesses.get_mut().after_write(stream);
+        self.accesses.after_write(stream);
         self.len = len;
         Ok(())
     }
@@ -80,7 +78,7 @@ impl<T> DeviceVec<T> {
         T: NoUninit,
     {
         let (to, bytes) = (self.as_pointer().wrapping_add(first).as_raw(), size_of_val(source));
-        let (stream, accesses) = (&self.stream, self.accesses.get_mut());
+        let (stream, accesses) = (&self.stream, &mut self.accesses);
         accesses.before_write(stream)?;
         let from = source.as_ptr().cast();
         // SAFETY: there is memory for these bytes, and `source` is borrowed until the stream has been waited for below.
@@ -104,7 +102,7 @@ impl<T> DeviceVec<T> {
             let (to, bytes) = (from.wrapping_add(done).as_raw(), next * size_of::<T>());
             // SAFETY: there is memory for both ranges, which do not overlap, and the stream has waited for all uses in `write`.
             unsafe { call!(stream.driver(), cuMemcpyDtoDAsync_v2(to, from.as_raw(), bytes, stream.as_raw())) }?;
-            self.accesses.get_mut().after_write(stream);
+            self.accesses.after_write(stream);
             done += next;
         }
         Ok(())

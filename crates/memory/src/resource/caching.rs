@@ -113,6 +113,12 @@ impl CachingResource {
         self.core.context()
     }
 
+    /// Where segments begin, and how many bytes they have.
+    #[must_use]
+    pub fn segments(&self) -> Vec<(u64, u64)> {
+        self.core.segments().into_iter().map(|segment| (segment.start, segment.length)).collect()
+    }
+
     /// What was allocated and freed so far, and where the memory is now. Threads that are at work meanwhile may be counted before or
     /// after.
     #[must_use]
@@ -160,8 +166,7 @@ unsafe impl Resource for CachingResource {
     }
 
     fn purge(&self) -> Result<()> {
-        self.core.collect();
-        Ok(())
+        self.core.collect()
     }
 
     fn synchronize(&self, _stream: &Stream) -> Result<()> {

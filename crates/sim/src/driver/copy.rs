@@ -1,5 +1,9 @@
 //! Copies.
 
+mod batch;
+mod peer;
+mod rows;
+
 use std::ffi::c_void;
 
 use curium_sys::{CUdeviceptr, CUresult, CUstream_st};

@@ -1,5 +1,6 @@
 //! Names and descriptions of the codes.
 
+use std::borrow::Cow;
 use std::ffi::{CStr, c_char};
 
 use curium_sys::CUresult;
@@ -134,6 +135,12 @@ impl Driver {
     pub(crate) fn cuGetErrorString(&self, code: CUresult, text: Pointer<*const c_char>) -> Result {
         describe(code, text, |entry| entry.2)
     }
+}
+
+/// What a code means.
+pub(super) fn description(code: CUresult) -> Cow<'static, str> {
+    let entry = CODES.iter().find(|entry| entry.0 == code);
+    entry.map_or(Cow::Borrowed("an error of an unknown code"), |entry| entry.2.to_string_lossy())
 }
 
 /// Writes one text of the entry for `code`; an unknown code is an invalid value and gives a null pointer.

@@ -100,6 +100,20 @@ impl Driver {
         let is_green = state.usable(context)?.green.is_some();
         place.write(if is_green { context.as_raw().cast() } else { std::ptr::null_mut() })
     }
+
+    /// Gives the primary context for a stream of a green one.
+    pub(crate) fn cuStreamGetCtx_v2(
+        &self,
+        stream: Pointer<CUstream_st>,
+        context: Pointer<CUcontext>,
+        green: Pointer<CUgreenCtx>,
+    ) -> Result {
+        let (context, green) = (context.required()?, green.required()?);
+        self.cuStreamGetGreenCtx(stream, green)?;
+        self.cuStreamGetCtx(stream, context)?;
+        let found = Id::from_number(context.read()?.addr() as u64);
+        context.write(self.lock().home(found).as_raw())
+    }
 }
 
 impl State {

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::ffi::c_void;
 
-use curium_sys::{CUhostFn, CUresult, CUstream, CUstream_st, CUstreamCallback};
+use curium_sys::{CUhostFn, CUhostTaskSyncMode, CUresult, CUstream, CUstream_st, CUstreamCallback};
 
 use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
@@ -78,6 +78,20 @@ impl Driver {
         data: Pointer<c_void>,
     ) -> Result {
         self.queue_host_function(stream, HostFunction::new(function, data.as_ptr())?)
+    }
+
+    /// The workers wait as they do in any case: the mode is a matter of latency alone.
+    pub(crate) fn cuLaunchHostFunc_v2(
+        &self,
+        stream: Pointer<CUstream_st>,
+        function: CUhostFn,
+        data: Pointer<c_void>,
+        mode: u32,
+    ) -> Result {
+        if mode > CUhostTaskSyncMode::CU_HOST_TASK_SPINWAIT.0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        self.cuLaunchHostFunc(stream, function, data)
     }
 
     pub(crate) fn cuStreamAddCallback(

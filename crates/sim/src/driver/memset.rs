@@ -1,5 +1,7 @@
 //! Filling memory.
 
+mod rows;
+
 use curium_sys::{CUdeviceptr, CUresult, CUstream_st};
 
 use crate::argument::Pointer;

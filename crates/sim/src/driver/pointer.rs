@@ -38,7 +38,13 @@ impl Driver {
         for (attribute, value) in attributes.iter().zip(values) {
             // SAFETY: each place is for a value of its attribute's type.
             let value = unsafe { Pointer::from_raw(*value) };
-            put(value.required()?, *attribute, found.as_ref(), address)?;
+            let value = value.required()?;
+            // What a kind of memory does not have is zero here, and an error of the other function only.
+            let is_unseen = found.as_ref().is_some_and(|found| !found.purpose.is_on_host());
+            match *attribute {
+                CUpointer_attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER if is_unseen => put_as(value, 0_u64)?,
+                attribute => put(value, attribute, found.as_ref(), address)?,
+            }
         }
         Ok(())
     }

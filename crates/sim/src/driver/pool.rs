@@ -7,10 +7,11 @@ use std::ffi::c_void;
 
 use curium_sys::{
     CUdevice, CUdeviceptr, CUmemAllocationHandleType, CUmemAllocationType, CUmemLocation, CUmemLocationType,
-    CUmemPool_attribute, CUmemPoolHandle_st, CUmemPoolProps, CUmemoryPool, CUresult, CUstream_st,
+    CUmemPool_attribute, CUmemPoolHandle_st, CUmemPoolProps, CUmemoryPool, CUresult, CUstream_st, CudaVersion,
 };
 
 use crate::argument::{ConstPointer, Pointer};
+use crate::driver::virtual_memory::raw_location;
 use crate::driver::{Driver, Result, State, Stream};
 use crate::handle::Id;
 use crate::memory::{Location, Owner, Pool, Purpose};
@@ -129,12 +130,17 @@ impl Driver {
             // SAFETY: for these attributes the caller passes a place for an `int`.
             return unsafe { value.cast::<i32>() }.write(pool.reuse[flag]);
         }
+        if let Some(property) = self.pool_property(pool, attribute) {
+            // SAFETY: for these attributes the caller passes a place for an `int` or an enumerator.
+            return unsafe { value.cast::<u32>() }.write(property);
+        }
         let number = match attribute {
             CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD => pool.threshold,
             CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT => pool.reserved,
             CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH => pool.reserved_high,
             CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_CURRENT => pool.used,
             CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH => pool.used_high,
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_MAX_POOL_SIZE if self.tells_properties() => pool.max_size,
             _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         };
         // SAFETY: for these attributes the caller passes a place for a `cuuint64_t`.
@@ -181,6 +187,30 @@ impl Driver {
     fn owner_of(&self, state: &State, stream: Id<Stream>) -> Result<Owner> {
         let context = state.home(self.stream_context(state, stream)?);
         Ok(Owner { context, device: state.usable(context)?.device })
+    }
+
+    /// Whether the driver knows the attributes that say what a pool was made with: those came with CUDA 13.1.
+    fn tells_properties(&self) -> bool {
+        self.config().driver_version >= CudaVersion::new(13, 1)
+    }
+
+    /// What a pool was made with, of attributes that are 32 bits wide.
+    fn pool_property(&self, pool: &Pool, attribute: CUmemPool_attribute) -> Option<u32> {
+        if !self.tells_properties() {
+            return None;
+        }
+        let location = pool.location.map(raw_location);
+        match attribute {
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_ALLOCATION_TYPE => Some(1 + u32::from(pool.is_managed)),
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_EXPORT_HANDLE_TYPES => Some(pool.handle_types),
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_LOCATION_TYPE => Some(location.map_or(0, |raw| raw.type_.0)),
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_LOCATION_ID => {
+                // SAFETY: the union's first member is a number, which `raw_location` has written.
+                Some(location.map_or(0, |raw| unsafe { raw.__bindgen_anon_1.id }).cast_unsigned())
+            }
+            CUmemPool_attribute::CU_MEMPOOL_ATTR_HW_DECOMPRESS_ENABLED => Some(0),
+            _ => None,
+        }
     }
 
     /// Where the memory of a pool is, and whether it is managed; managed memory can be nowhere in particular.

@@ -260,7 +260,7 @@ fn created(raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
 }
 
 /// A number for the calling thread that no other thread has.
-fn this_thread() -> u64 {
+pub(super) fn this_thread() -> u64 {
     static NEXT: AtomicU64 = AtomicU64::new(1);
     thread_local! {
         static NUMBER: u64 = NEXT.fetch_add(1, Ordering::Relaxed);

@@ -1,8 +1,8 @@
 //! Attributes of streams. They are kept and have no effect.
 
 use curium_sys::{
-    CUaccessPolicyWindow, CUaccessProperty, CUcontext, CUgreenCtx, CUlaunchMemSyncDomain, CUlaunchMemSyncDomainMap,
-    CUresult, CUstream_st, CUstreamAttrID, CUstreamAttrValue, CUsynchronizationPolicy,
+    CUaccessPolicyWindow, CUaccessProperty, CUlaunchMemSyncDomain, CUlaunchMemSyncDomainMap, CUresult, CUstream_st,
+    CUstreamAttrID, CUstreamAttrValue, CUsynchronizationPolicy,
 };
 
 use crate::argument::{ConstPointer, Pointer};
@@ -87,17 +87,6 @@ impl Driver {
         }
         to.attributes = attributes;
         Ok(())
-    }
-
-    pub(crate) fn cuStreamGetCtx_v2(
-        &self,
-        stream: Pointer<CUstream_st>,
-        context: Pointer<CUcontext>,
-        green: Pointer<CUgreenCtx>,
-    ) -> Result {
-        let green = green.required()?;
-        self.cuStreamGetCtx(stream, context)?;
-        green.write(std::ptr::null_mut())
     }
 }
 

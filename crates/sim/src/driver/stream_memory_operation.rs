@@ -1,7 +1,9 @@
 //! Waiting for and writing single values in stream order.
 
 use curium_sys::{
-    CUdeviceptr, CUresult, CUstream_st, CUstreamBatchMemOpParams, CUstreamBatchMemOpType, CUstreamWaitValue_flags,
+    CUdeviceptr, CUresult, CUstream_st, CUstreamAtomicReductionDataType, CUstreamAtomicReductionOpType,
+    CUstreamBatchMemOpParams, CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st as Reduction,
+    CUstreamBatchMemOpType, CUstreamWaitValue_flags,
 };
 
 use crate::argument::{Pointer, elements};
@@ -112,6 +114,11 @@ impl Driver {
                 };
                 self.queue_write(stream, Operation::new(write.address, value, is_wide, write.flags))
             }
+            CUstreamBatchMemOpType::CU_STREAM_MEM_OP_ATOMIC_REDUCTION => {
+                // SAFETY: the kind says that this is a reduction.
+                let reduction = unsafe { operation.atomicReduction };
+                self.queue_reduction(stream, &reduction)
+            }
             // Work of a stream runs in order here, and sees what was written before.
             CUstreamBatchMemOpType::CU_STREAM_MEM_OP_BARRIER
             | CUstreamBatchMemOpType::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES => Ok(()),
@@ -138,6 +145,25 @@ impl Driver {
             driver.memory().copy(&End::Device(address), &End::Staged(bytes), width)
         };
         self.queue_on_value(stream, operation, Work::Device(Box::new(write)))
+    }
+
+    fn queue_reduction(&self, stream: Pointer<CUstream_st>, reduction: &Reduction) -> Result {
+        let is_wide = match reduction.dataType {
+            CUstreamAtomicReductionDataType::CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_32 => false,
+            CUstreamAtomicReductionDataType::CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_64 => true,
+            _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        };
+        let combine: fn(u64, u64) -> u64 = match reduction.reductionOp {
+            CUstreamAtomicReductionOpType::CU_STREAM_ATOMIC_REDUCTION_OP_ADD => u64::wrapping_add,
+            CUstreamAtomicReductionOpType::CU_STREAM_ATOMIC_REDUCTION_OP_AND => |found, value| found & value,
+            CUstreamAtomicReductionOpType::CU_STREAM_ATOMIC_REDUCTION_OP_OR => |found, value| found | value,
+            _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        };
+        let operation = Operation::new(reduction.address, reduction.value, is_wide, reduction.flags);
+        let reduce = move |driver: &Self| {
+            driver.memory().combine(operation.address, operation.width, |found| combine(found, operation.value))
+        };
+        self.queue_on_value(stream, operation, Work::Device(Box::new(reduce)))
     }
 
     fn queue_on_value(&self, stream: Pointer<CUstream_st>, operation: Operation, work: Work) -> Result {

@@ -233,6 +233,8 @@ mod tests {
         pool.used = 0;
         pool.trim(STEP);
         assert_eq!((pool.reserved, pool.reserved_high), (STEP, 2 * STEP));
+        pool.trim(u64::MAX);
+        assert_eq!(pool.reserved, STEP);
     }
 
     #[test]

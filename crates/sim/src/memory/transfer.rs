@@ -1,6 +1,7 @@
 //! Copying and filling, when the work runs.
 
 use std::ptr;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 use curium_sys::CUresult;
 
@@ -54,6 +55,22 @@ impl Memory {
             // SAFETY: `locate` checked that the bytes lie in the allocation, which is not freed before its work is done.
             unsafe { fill.write(place, room) };
             done += room;
+        }
+        Ok(())
+    }
+
+    /// Replaces the value of `width` bytes, four or eight, at `address`, which is a multiple of that, by what `combine` makes of it, as
+    /// one step.
+    pub(crate) fn combine(&self, address: u64, width: usize, combine: impl Fn(u64) -> u64) -> Result {
+        let (HostPtr(place), _) = self.locate(&End::Device(address), 0, width)?;
+        if width == 4 {
+            // SAFETY: `locate` checked that the bytes are there, and they are not freed before their work is done; the address is aligned.
+            let word = unsafe { AtomicU32::from_ptr(place.cast()) };
+            word.update(Ordering::SeqCst, Ordering::SeqCst, |found| combine(u64::from(found)) as u32);
+        } else {
+            // SAFETY: as above.
+            let word = unsafe { AtomicU64::from_ptr(place.cast()) };
+            word.update(Ordering::SeqCst, Ordering::SeqCst, combine);
         }
         Ok(())
     }

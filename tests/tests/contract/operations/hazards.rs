@@ -20,9 +20,4 @@ pub(super) const OPERATIONS: &[Operation] = &[
         accesses.after_read(&fixture.other);
         made(accesses.synchronize()?)
     }),
-    ("Accesses::synchronize_writes", |fixture| {
-        let accesses = Accesses::allocated(&fixture.stream);
-        accesses.after_partial_write(&fixture.other);
-        made(accesses.synchronize_writes()?)
-    }),
 ];

@@ -1,13 +1,63 @@
-//! The operations of the sources of memory.
+//! The operations on resources. Those that try again when memory is short have tests of their own.
 
 use curium_driver::Result;
-use curium_memory::{Plain, Resource, StreamOrdered};
+#[cfg(not(miri))]
+use curium_driver::Stream;
+#[cfg(not(miri))]
+use curium_memory::Arena;
+use curium_memory::{
+    CachingOptions, CachingResource, Managed, Pinned, Plain, Reclaiming, Resource, StreamOrdered, Tracking,
+};
 
 use super::{Fixture, Made, Operation, made};
 
-pub(super) const OPERATIONS: &[Operation] = &[
-    ("Plain::allocate and Plain::deallocate", |fixture| allocate_and_free(fixture, Plain)),
-    ("StreamOrdered::allocate and StreamOrdered::deallocate", |fixture| allocate_and_free(fixture, StreamOrdered)),
+/// Memory that goes back when it is dropped.
+#[cfg(not(miri))]
+struct Block<R: Resource> {
+    resource: R,
+    stream: Stream,
+    pointer: curium_driver::DevicePointer<u8>,
+}
+
+#[cfg(not(miri))]
+const BYTES: usize = 1000;
+
+#[cfg(not(miri))]
+impl<R: Resource> Drop for Block<R> {
+    fn drop(&mut self) {
+        // SAFETY: the block came from this resource with these figures, and nothing uses it.
+        let freed = unsafe { self.resource.deallocate(&self.stream, self.pointer, BYTES, 256) };
+        freed.expect("the driver frees the memory");
+    }
+}
+
+/// Allocates, and frees when the result is dropped.
+#[cfg(not(miri))]
+fn allocate<R: Resource + 'static>(fixture: &Fixture, resource: R) -> Result<Made> {
+    let stream = fixture.stream.clone();
+    let pointer = resource.allocate(&stream, BYTES, 256)?;
+    made(Block { resource, stream, pointer })
+}
+
+/// Those that make up for calls that fail.
+#[cfg(not(miri))]
+pub(super) const SOLITARY: &[Operation] = &[
+    ("Reclaiming::allocate and Reclaiming::deallocate", |fixture| {
+        allocate_and_free(fixture, Reclaiming::new(StreamOrdered))
+    }),
+    ("CachingResource::with_options", |fixture| {
+        made(CachingResource::with_options(&fixture.context, &CachingOptions::default())?)
+    }),
+    ("CachingResource::deallocate", |fixture| allocate_and_free(fixture, CachingResource::new(&fixture.context)?)),
+    ("CachingResource::purge and CachingResource::trim", |fixture| {
+        let resource = CachingResource::new(&fixture.context)?;
+        let pointer = resource.allocate(&fixture.stream, 64, 8)?;
+        // SAFETY: the memory was just allocated here, and nothing uses it.
+        unsafe { resource.deallocate(&fixture.stream, pointer, 64, 8) }?;
+        resource.purge()?;
+        resource.trim(&fixture.stream, 0)?;
+        made(resource)
+    }),
 ];
 
 /// Allocates, and gives back what was allocated at the first or the second attempt.
@@ -22,3 +72,42 @@ fn allocate_and_free(fixture: &Fixture, resource: impl Resource) -> Result<Made>
     })?;
     made(())
 }
+
+#[cfg(not(miri))]
+fn caching(fixture: &Fixture) -> Result<CachingResource> {
+    // Segments of what is needed and no more: a larger one that is refused is asked for again.
+    let options = CachingOptions::new().with_cache(true).with_segment_bytes(1);
+    CachingResource::with_options(&fixture.context, &options)
+}
+
+pub(super) const OPERATIONS: &[Operation] = &[
+    ("StreamOrdered::allocate and StreamOrdered::deallocate", |fixture| allocate_and_free(fixture, StreamOrdered)),
+    ("StreamOrdered::trim", |fixture| made(StreamOrdered.trim(&fixture.stream, 0)?)),
+    ("Plain::allocate and Plain::deallocate", |fixture| allocate_and_free(fixture, Plain)),
+    ("Managed::allocate and Managed::deallocate", |fixture| allocate_and_free(fixture, Managed)),
+    ("Pinned::allocate and Pinned::deallocate", |fixture| allocate_and_free(fixture, Pinned)),
+    #[cfg(not(miri))]
+    ("Arena::new", |fixture| made(Arena::new(&fixture.context)?)),
+    #[cfg(not(miri))]
+    ("Arena::allocate", |fixture| allocate(fixture, Arena::new(&fixture.context)?)),
+    #[cfg(not(miri))]
+    ("CachingResource::new", |fixture| made(CachingResource::new(&fixture.context)?)),
+    ("CachingResource::with_upstream", |fixture| {
+        made(CachingResource::with_upstream(&fixture.context, &CachingOptions::new(), Plain)?)
+    }),
+    #[cfg(not(miri))]
+    ("CachingResource::private_pool", |fixture| {
+        let resource = caching(fixture)?;
+        made((resource.private_pool()?, resource))
+    }),
+    #[cfg(not(miri))]
+    ("CachingResource::allocate", |fixture| allocate(fixture, caching(fixture)?)),
+    #[cfg(not(miri))]
+    ("CachingResource::synchronize", |fixture| {
+        let resource = caching(fixture)?;
+        resource.synchronize(&fixture.stream)?;
+        made(resource)
+    }),
+    ("Tracking::allocate and Tracking::deallocate", |fixture| allocate_and_free(fixture, Tracking::new(StreamOrdered))),
+    ("Stream::is_capturing", |fixture| made(fixture.stream.is_capturing()?)),
+];

@@ -11,9 +11,13 @@ use super::{Operation, made};
 
 pub(super) const OPERATIONS: &[Operation] = &[
     ("Stream::finished", |fixture| made(pollster::block_on(fixture.stream.finished())?)),
+    ("Stream::is_capturing", |fixture| made(fixture.stream.is_capturing()?)),
     ("Stream::id", |fixture| made(fixture.stream.id()?)),
     ("Stream::flags", |fixture| made(fixture.stream.flags()?)),
     ("Stream::priority", |fixture| made(fixture.stream.priority()?)),
+    ("Stream::context_raw", |fixture| made(fixture.stream.context_raw()?)),
+    ("Stream::contexts_raw", |fixture| made(fixture.stream.contexts_raw()?)),
+    ("Stream::device_raw", |fixture| made(fixture.stream.device_raw()?)),
     ("Stream::access_policy_window", |fixture| made(fixture.stream.access_policy_window()?)),
     ("Stream::set_access_policy_window", |fixture| {
         let window = AccessPolicyWindow::persisting(DevicePointer::from_raw(0), 0);

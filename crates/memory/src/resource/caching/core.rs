@@ -12,7 +12,7 @@ use super::depot::{Depot, Shelf};
 use super::watched::Watched;
 use super::{CachingOptions, CachingStatistics, local};
 use crate::cache::{GRANULE, Heap, Owner, Rounded, Store};
-use crate::resource::segments::{HeapAccess, Segments, Upstream};
+use crate::resource::segments::{HeapAccess, Segment, Segments, Upstream};
 use crate::resource::{Request, Resource, StreamOrdered};
 
 /// The next identity of a resource, by which threads tell their bins apart.
@@ -134,8 +134,8 @@ impl Core {
     }
 
     /// Joins all that is free, also what threads hold, and frees for all what is done.
-    pub(super) fn collect(&self) {
-        self.gather(&mut self.reserve.lock());
+    pub(super) fn collect(&self) -> Result<()> {
+        self.gather(&mut self.reserve.lock())
     }
 
     /// Waits for the work of the context, after which all free memory is free for all.
@@ -154,7 +154,7 @@ impl Core {
     /// Gives segments back that nobody uses.
     pub(super) fn trim(&self, keep: u64) -> Result<()> {
         let mut reserve = self.reserve.lock();
-        self.gather(&mut reserve);
+        self.gather(&mut reserve)?;
         relaxed(self.context.driver(), || reserve.segments.trim(keep, &*self.depot))
     }
 
@@ -177,6 +177,11 @@ impl Core {
         }
     }
 
+    /// The segments by address.
+    pub(super) fn segments(&self) -> Vec<Segment> {
+        self.reserve.lock().segments.list()
+    }
+
     fn take(&self, need: Need<'_>) -> Option<u64> {
         self.depot.take(need.owner, need.size, need.alignment, need.shelf)
     }
@@ -192,7 +197,7 @@ impl Core {
         if let Some(address) = self.take(need) {
             return Ok(address);
         }
-        self.gather(&mut reserve);
+        self.gather(&mut reserve)?;
         if let Some(address) = self.take(need) {
             return Ok(address);
         }
@@ -223,34 +228,33 @@ impl Core {
     }
 
     /// Puts what threads hold together with the rest, and frees for all what streams are done with.
-    fn gather(&self, reserve: &mut Reserve) {
+    fn gather(&self, reserve: &mut Reserve) -> Result<()> {
         self.depot.collect();
         if self.is_private {
-            return self.depot.with_store(|store| {
-                store.owners().into_iter().for_each(|owner| store.settle(owner));
-            });
+            self.depot.with_store(Store::settle_all);
+            return Ok(());
         }
-        // What cannot be asked counts as not done.
-        let _ = relaxed(self.context.driver(), || {
-            self.watch(reserve);
-            Ok(())
-        });
+        relaxed(self.context.driver(), || {
+            // What cannot be asked counts as not done, and must not keep the others from being asked.
+            let watched = reserve.watched.iter_mut();
+            watched.map(|(owner, watched)| self.watch(*owner, watched)).fold(Ok(()), Result::and)
+        })?;
+        let is_kept = |owner: &Owner, watched: &mut Watched| {
+            !(watched.is_over() && self.depot.with_store(|store| store.forget(*owner)))
+        };
+        reserve.watched.retain(is_kept);
+        Ok(())
     }
 
-    /// Marks what streams freed, and frees for all what lies behind marks that are passed.
-    fn watch(&self, reserve: &mut Reserve) {
-        reserve.watched.retain(|owner, watched| {
-            if let Some(generation) = self.depot.with_store(|store| store.mark(*owner)) {
-                watched.mark(generation);
-            }
-            let passed = watched.passed();
-            self.depot.with_store(|store| {
-                if let Some(generation) = passed {
-                    store.promote(*owner, generation);
-                }
-                !(watched.is_over() && store.forget(*owner))
-            })
-        });
+    /// Marks what a stream freed, and frees for all what lies behind marks that it has passed.
+    fn watch(&self, owner: Owner, watched: &mut Watched) -> Result<()> {
+        if let Some(generation) = self.depot.with_store(|store| store.mark(owner)) {
+            watched.mark(generation)?;
+        }
+        if let Some(generation) = watched.passed()? {
+            self.depot.with_store(|store| store.promote(owner, generation));
+        }
+        Ok(())
     }
 
     /// Has the memory that `stream` frees watched, if the stream may use this resource.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use curium_driver::{Event, PooledEvent, Stream, WeakStream};
+use curium_driver::{Event, PooledEvent, Result, Stream, WeakStream};
 
 use crate::cache::Generation;
 
@@ -28,25 +28,26 @@ impl Watched {
 
     /// Puts a point behind the memory of this generation. Where that is not possible, the memory stays the stream's until the context is
     /// waited for.
-    pub(super) fn mark(&mut self, generation: Generation) {
-        let Some(weak) = &self.stream else { return };
+    pub(super) fn mark(&mut self, generation: Generation) -> Result<()> {
+        let Some(weak) = &self.stream else { return Ok(()) };
         let mark = match weak.upgrade() {
-            Some(stream) => Mark::behind(&stream),
+            Some(stream) => Mark::behind(&stream)?,
             None => weak.take_last().map(Mark::Last),
         };
         self.marks.extend(mark.map(|mark| (generation, mark)));
+        Ok(())
     }
 
-    /// The newest generation whose point the stream has passed. Asks once; a failure counts as not passed.
-    pub(super) fn passed(&mut self) -> Option<Generation> {
+    /// The newest generation whose point the stream has passed, if it has passed another since it was asked last.
+    pub(super) fn passed(&mut self) -> Result<Option<Generation>> {
         let mut newest = None;
         while let Some((generation, mark)) = self.marks.front()
-            && mark.is_passed()
+            && mark.is_passed()?
         {
             newest = Some(*generation);
             self.marks.pop_front();
         }
-        newest
+        Ok(newest)
     }
 
     /// Forgets the points, since the stream has been waited for.
@@ -62,23 +63,22 @@ impl Watched {
 
 impl Mark {
     /// A point behind all work that is on `stream`; nothing while the stream is being captured, since what is on it does not run.
-    fn behind(stream: &Stream) -> Option<Self> {
-        if stream.is_capturing().unwrap_or(true) {
-            return None;
+    fn behind(stream: &Stream) -> Result<Option<Self>> {
+        if stream.is_capturing()? {
+            return Ok(None);
         }
         // An event takes a moment to be passed, also on an idle stream.
-        if stream.is_finished().unwrap_or(false) {
-            return Some(Self::Passed);
+        if stream.is_finished()? {
+            return Ok(Some(Self::Passed));
         }
-        stream.mark().ok().map(Self::Pooled)
+        stream.mark().map(Self::Pooled).map(Some)
     }
 
-    fn is_passed(&self) -> bool {
-        let event: &Event = match self {
-            Self::Passed => return true,
-            Self::Pooled(event) => event,
-            Self::Last(event) => event,
-        };
-        event.is_finished().unwrap_or(false)
+    fn is_passed(&self) -> Result<bool> {
+        match self {
+            Self::Passed => Ok(true),
+            Self::Pooled(event) => event.is_finished(),
+            Self::Last(event) => event.is_finished(),
+        }
     }
 }

@@ -1,0 +1,84 @@
+//! Closures that the driver calls back.
+//!
+//! The driver calls back with a number and not with an address. Nothing says that no call is under way when a callback has been
+//! unregistered, so closures live in a table: a call takes its share of the closure there, and finds none when it comes too late.
+
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::lock::Mutex;
+use crate::release::{contain, is_exiting};
+
+/// The closures of one kind that the driver may call, by their numbers.
+pub(crate) struct Callbacks<F: ?Sized> {
+    closures: Mutex<BTreeMap<usize, Arc<F>>>,
+    next: AtomicUsize,
+}
+
+/// The number of a closure.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(crate) struct Number(usize);
+
+impl<F: ?Sized> Callbacks<F> {
+    pub(crate) const fn new() -> Self {
+        Self { closures: Mutex::new(BTreeMap::new()), next: AtomicUsize::new(1) }
+    }
+
+    pub(crate) fn add(&self, closure: Arc<F>) -> Number {
+        let number = self.next.fetch_add(1, Ordering::Relaxed);
+        self.closures.lock().insert(number, closure);
+        Number(number)
+    }
+
+    /// Takes a closure out of the table. It is dropped where no lock is held, since it may own anything.
+    pub(crate) fn forget(&self, number: Number) {
+        let closure = self.closures.lock().remove(&number.0);
+        drop(closure);
+    }
+
+    /// Calls the closure that the driver's argument stands for, if it is still there and the process does not exit. Its panic ends
+    /// here, after the panic hook has printed it, and is reported with the name of `what` was called.
+    pub(crate) fn call(&self, data: *mut c_void, what: &'static str, call: impl FnOnce(&F)) {
+        if is_exiting() {
+            return;
+        }
+        let closure = self.closures.lock().get(&data.addr()).cloned();
+        let Some(closure) = closure else { return };
+        if !contain(move || call(&closure)) {
+            tracing::error!("{what} panicked");
+        }
+    }
+}
+
+impl Number {
+    /// The argument that the driver passes back.
+    pub(crate) fn as_data(self) -> *mut c_void {
+        ptr::without_provenance_mut(self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn closure_is_called_until_it_is_forgotten_and_its_panic_ends_in_the_call() {
+        static CALLS: Callbacks<dyn Fn(u32) + Send + Sync> = Callbacks::new();
+        let heard = Arc::new(AtomicUsize::new(0));
+        let ear = Arc::clone(&heard);
+        let number = CALLS.add(Arc::new(move |value| {
+            ear.fetch_add(value as usize, Ordering::Relaxed);
+            assert!(value < 10, "this panic is part of the test");
+        }));
+        for value in [3, 20] {
+            CALLS.call(number.as_data(), "a test", |closure| closure(value));
+        }
+        CALLS.forget(number);
+        CALLS.call(number.as_data(), "a test", |closure| closure(100));
+        assert_eq!(heard.load(Ordering::Relaxed), 23);
+        assert_eq!(Arc::strong_count(&heard), 1, "the closure is dropped");
+    }
+}

@@ -1,0 +1,202 @@
+//! Hearing of core dumps that the driver writes.
+
+use std::ffi::{c_int, c_void};
+use std::fmt;
+use std::ptr;
+use std::sync::Arc;
+
+use curium_sys::{CUcoredumpCallbackEntry_st, CUdevice};
+
+use crate::call;
+use crate::callback::{Callbacks, Number};
+use crate::handle::Handle;
+use crate::release::release;
+use crate::{Driver, Error, Result};
+
+/// A core dump that begins or has ended.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub struct CoreDumpNotice {
+    /// The process whose kernel failed.
+    pub process: i32,
+    /// The device that the kernel ran on.
+    pub device: CUdevice,
+}
+
+/// A closure that is called when a core dump begins or has ended. Dropping it ends that.
+#[must_use = "the closure is called for as long as this exists"]
+pub struct CoreDumpListener {
+    driver: Driver,
+    raw: Handle<CUcoredumpCallbackEntry_st>,
+    number: Number,
+    stage: Stage,
+}
+
+/// What a listener waits for.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Stage {
+    Start,
+    Completion,
+}
+
+/// The closures of the listeners that exist.
+static CALLBACKS: Callbacks<dyn Fn(CoreDumpNotice) + Send + Sync> = Callbacks::new();
+
+impl CoreDumpListener {
+    /// Has `callback` called when a core dump begins, before any data is collected. The dump waits for it: it should return soon, and
+    /// must not use this crate.
+    ///
+    /// Needs CUDA 13.2. CUDA: `cuCoredumpRegisterStartCallback`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuCoredumpRegisterStartCallback")]
+    pub fn on_start(driver: &Driver, callback: impl Fn(CoreDumpNotice) + Send + Sync + 'static) -> Result<Self> {
+        Self::register(driver, Stage::Start, Arc::new(callback))
+    }
+
+    /// Has `callback` called when a core dump has ended, with the same care as for [`CoreDumpListener::on_start`].
+    ///
+    /// Needs CUDA 13.2. CUDA: `cuCoredumpRegisterCompleteCallback`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuCoredumpRegisterCompleteCallback")]
+    pub fn on_completion(driver: &Driver, callback: impl Fn(CoreDumpNotice) + Send + Sync + 'static) -> Result<Self> {
+        Self::register(driver, Stage::Completion, Arc::new(callback))
+    }
+
+    /// Ends the listener, which [`Drop`] does as well, and says whether the driver agreed. The closure is not called any more in
+    /// either case; a call that is under way goes on.
+    ///
+    /// CUDA: `cuCoredumpDeregisterStartCallback`, `cuCoredumpDeregisterCompleteCallback`.
+    ///
+    /// # Errors
+    ///
+    /// Gives the listener, which stays silent, back if the driver refuses.
+    #[doc(alias = "cuCoredumpDeregisterStartCallback")]
+    #[doc(alias = "cuCoredumpDeregisterCompleteCallback")]
+    pub fn close(mut self) -> Result<(), (Self, Error)> {
+        self.deregister().map_err(|error| (self, error))
+    }
+
+    fn register(driver: &Driver, stage: Stage, callback: Arc<dyn Fn(CoreDumpNotice) + Send + Sync>) -> Result<Self> {
+        let number = CALLBACKS.add(callback);
+        let (mut raw, data) = (ptr::null_mut(), number.as_data());
+        let place = &raw mut raw;
+        let result = match stage {
+            // SAFETY: `place` is valid for the answer; `dumped` takes any number and may be called at any time.
+            Stage::Start => unsafe { call!(driver, cuCoredumpRegisterStartCallback(Some(dumped), data, place)) },
+            // SAFETY: as above.
+            Stage::Completion => unsafe {
+                call!(driver, cuCoredumpRegisterCompleteCallback(Some(dumped), data, place))
+            },
+        };
+        result.inspect_err(|_| CALLBACKS.forget(number))?;
+        Ok(Self { driver: driver.clone(), raw: Handle::new(raw), number, stage })
+    }
+
+    fn deregister(&mut self) -> Result<()> {
+        CALLBACKS.forget(self.number);
+        let raw = self.raw.raw();
+        match self.stage {
+            // SAFETY: `raw` stands for a callback of this kind, and it is forgotten once it is deregistered.
+            Stage::Start => unsafe { call!(&self.driver, cuCoredumpDeregisterStartCallback(raw)) },
+            // SAFETY: as above.
+            Stage::Completion => unsafe { call!(&self.driver, cuCoredumpDeregisterCompleteCallback(raw)) },
+        }?;
+        self.raw.clear();
+        Ok(())
+    }
+}
+
+impl fmt::Debug for CoreDumpListener {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "CoreDumpListener({:?} for {:?})", self.raw, self.stage)
+    }
+}
+
+impl Drop for CoreDumpListener {
+    fn drop(&mut self) {
+        if !self.raw.is_cleared() {
+            release(|| self.deregister());
+        }
+    }
+}
+
+/// What the driver calls. `data` is a number and never dereferenced.
+unsafe extern "C" fn dumped(data: *mut c_void, process: c_int, device: CUdevice) {
+    let notice = CoreDumpNotice { process, device };
+    CALLBACKS.call(data, "the callback of a core dump", |callback| callback(notice));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use curium_sys::{CUcoredumpCallbackHandle, CUcoredumpStatusCallback, CUresult};
+
+    use super::*;
+    use crate::bare;
+    use crate::lock::Mutex;
+
+    /// What is registered with a driver made by hand: the handle and the argument of the callback.
+    static REGISTERED: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());
+    static NEXT: AtomicUsize = AtomicUsize::new(0x100);
+
+    fn driver() -> Driver {
+        unsafe extern "C" fn register(
+            callback: CUcoredumpStatusCallback,
+            data: *mut c_void,
+            place: *mut CUcoredumpCallbackHandle,
+        ) -> CUresult {
+            assert!(callback.is_some(), "there is a callback to register");
+            let handle = NEXT.fetch_add(0x10, Ordering::Relaxed);
+            REGISTERED.lock().push((handle, data.addr()));
+            // SAFETY: the caller passes a valid place.
+            unsafe { place.write(ptr::without_provenance_mut(handle)) };
+            CUresult::CUDA_SUCCESS
+        }
+        unsafe extern "C" fn deregister(handle: CUcoredumpCallbackHandle) -> CUresult {
+            let mut registered = REGISTERED.lock();
+            let before = registered.len();
+            registered.retain(|(known, _)| *known != handle.addr());
+            if registered.len() < before { CUresult::CUDA_SUCCESS } else { CUresult::CUDA_ERROR_INVALID_VALUE }
+        }
+        let mut api = bare::api();
+        api.cuCoredumpRegisterStartCallback = Some(register);
+        api.cuCoredumpDeregisterStartCallback = Some(deregister);
+        bare::driver(api)
+    }
+
+    #[test]
+    fn listener_hears_of_dumps_until_it_is_dropped() {
+        let heard = Arc::new(Mutex::new(Vec::new()));
+        let ear = Arc::clone(&heard);
+        let driver = driver();
+        let listener = CoreDumpListener::on_start(&driver, move |notice| ear.lock().push(notice));
+        let listener = listener.expect("the driver registers it");
+        let (_, data) = REGISTERED.lock()[0];
+        let data = ptr::without_provenance_mut(data);
+        // SAFETY: the callback takes any number.
+        unsafe { dumped(data, 12, 1) };
+        drop(listener);
+        // SAFETY: as above.
+        unsafe { dumped(data, 13, 1) };
+        assert_eq!(*heard.lock(), [CoreDumpNotice { process: 12, device: 1 }]);
+        assert!(REGISTERED.lock().is_empty(), "the driver was told");
+        assert_eq!(Arc::strong_count(&heard), 1, "the closure is dropped");
+    }
+
+    #[test]
+    fn listener_on_a_driver_that_is_too_old_is_an_error_that_keeps_nothing() {
+        let token = Arc::new(());
+        let held = Arc::clone(&token);
+        let error = CoreDumpListener::on_completion(&driver(), move |_| drop(Arc::clone(&held)));
+        let error = error.expect_err("the function is missing").to_string();
+        assert!(error.contains("cuCoredumpRegisterCompleteCallback needs a driver for CUDA 13.2"), "{error}");
+        assert_eq!(Arc::strong_count(&token), 1, "the closure is dropped");
+    }
+}

@@ -1,0 +1,145 @@
+//! Memory that OpenGL and EGL share with CUDA.
+
+mod egl;
+mod egl_stream;
+mod gl;
+mod mapped;
+
+use std::fmt;
+
+use bitflags::bitflags;
+use curium_sys::{CUgraphicsMapResourceFlags, CUgraphicsRegisterFlags, CUgraphicsResource, CUgraphicsResource_st};
+
+pub use self::egl_stream::{EglConsumer, EglFrame, EglLocation, EglProducer};
+pub use self::gl::GlDevices;
+pub use self::mapped::MappedGraphics;
+use crate::call;
+use crate::handle::Handle;
+use crate::release::release;
+use crate::{Context, Driver, Error, Result};
+
+/// A buffer or an image of a graphics interface that is registered with CUDA. Dropping it ends the registration.
+///
+/// While it is [mapped](GraphicsResource::map), CUDA may use its memory and the graphics interface may not. Memory of Vulkan is shared
+/// as external memory instead. The simulator has no graphics.
+pub struct GraphicsResource {
+    raw: Handle<CUgraphicsResource_st>,
+    context: Context,
+}
+
+bitflags! {
+    /// How CUDA uses a registered resource.
+    #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+    pub struct GraphicsFlags: u32 {
+        /// CUDA only reads it.
+        const READ_ONLY = CUgraphicsRegisterFlags::CU_GRAPHICS_REGISTER_FLAGS_READ_ONLY.0;
+        /// CUDA overwrites all of it, and reads nothing.
+        const WRITE_DISCARD = CUgraphicsRegisterFlags::CU_GRAPHICS_REGISTER_FLAGS_WRITE_DISCARD.0;
+        /// CUDA binds it to surfaces.
+        const SURFACE_LOAD_STORE = CUgraphicsRegisterFlags::CU_GRAPHICS_REGISTER_FLAGS_SURFACE_LDST.0;
+        /// CUDA gathers from it as a texture.
+        const TEXTURE_GATHER = CUgraphicsRegisterFlags::CU_GRAPHICS_REGISTER_FLAGS_TEXTURE_GATHER.0;
+        /// Flags of newer drivers.
+        const _ = !0;
+    }
+}
+
+/// How CUDA uses a resource while it is mapped.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum GraphicsAccess {
+    /// It reads and writes.
+    #[default]
+    ReadWrite,
+    /// It only reads.
+    ReadOnly,
+    /// It overwrites everything, and reads nothing.
+    WriteDiscard,
+}
+
+impl GraphicsResource {
+    /// The driver's handle. It is valid for as long as this value exists.
+    #[must_use]
+    pub fn as_raw(&self) -> CUgraphicsResource {
+        self.raw.raw()
+    }
+
+    /// The context that the resource is registered in.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Says how CUDA uses the resource when it is mapped next.
+    ///
+    /// CUDA: `cuGraphicsResourceSetMapFlags_v2`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_ALREADY_MAPPED` if it is mapped.
+    #[doc(alias = "cuGraphicsResourceSetMapFlags")]
+    pub fn set_access(&self, access: GraphicsAccess) -> Result<()> {
+        self.context.entered(|driver| {
+            // SAFETY: the resource is live, and its context is current.
+            unsafe { call!(driver, cuGraphicsResourceSetMapFlags_v2(self.as_raw(), access.as_raw())) }
+        })
+    }
+
+    /// Ends the registration, which [`Drop`] does as well, and says whether it succeeded.
+    ///
+    /// CUDA: `cuGraphicsUnregisterResource`.
+    ///
+    /// # Errors
+    ///
+    /// Gives the resource back if the driver refuses.
+    #[doc(alias = "cuGraphicsUnregisterResource")]
+    pub fn close(mut self) -> Result<(), (Self, Error)> {
+        self.unregister().map_err(|error| (self, error))
+    }
+
+    /// What `register` registers in `context`, which is current then.
+    fn registered(
+        context: &Context,
+        register: impl FnOnce(&Driver, *mut CUgraphicsResource) -> Result<()>,
+    ) -> Result<Self> {
+        let mut raw = std::ptr::null_mut();
+        context.entered(|driver| register(driver, &raw mut raw))?;
+        Ok(Self { raw: Handle::new(raw), context: context.clone() })
+    }
+
+    fn unregister(&mut self) -> Result<()> {
+        self.context.entered(|driver| {
+            // SAFETY: the resource is live, nobody else has its handle, its context is current, and it is forgotten once it is unregistered.
+            unsafe { call!(driver, cuGraphicsUnregisterResource(self.raw.raw())) }
+        })?;
+        self.raw.clear();
+        Ok(())
+    }
+}
+
+impl GraphicsAccess {
+    const fn as_raw(self) -> u32 {
+        match self {
+            Self::ReadWrite => CUgraphicsMapResourceFlags::CU_GRAPHICS_MAP_RESOURCE_FLAGS_NONE.0,
+            Self::ReadOnly => CUgraphicsMapResourceFlags::CU_GRAPHICS_MAP_RESOURCE_FLAGS_READ_ONLY.0,
+            Self::WriteDiscard => CUgraphicsMapResourceFlags::CU_GRAPHICS_MAP_RESOURCE_FLAGS_WRITE_DISCARD.0,
+        }
+    }
+}
+
+impl fmt::Debug for GraphicsResource {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "GraphicsResource({:?})", self.raw)
+    }
+}
+
+impl Drop for GraphicsResource {
+    fn drop(&mut self) {
+        if !self.raw.is_cleared() {
+            release(|| self.unregister());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,54 @@
+//! Images and fences of EGL.
+
+use curium_sys::{EGLImageKHR, EGLSyncKHR};
+
+use super::{GraphicsFlags, GraphicsResource};
+use crate::call;
+use crate::{Context, Event, EventFlags, Result};
+
+impl GraphicsResource {
+    /// Registers an image of EGL. It is mapped by the driver for as long as it is registered, and [`GraphicsResource::map`] is not for it.
+    ///
+    /// CUDA: `cuGraphicsEGLRegisterImage`.
+    ///
+    /// # Safety
+    ///
+    /// The image lives for as long as the result, and whoever else uses it is synchronised with CUDA.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_HANDLE` if there is no such image.
+    #[doc(alias = "cuGraphicsEGLRegisterImage")]
+    pub unsafe fn from_egl_image(context: &Context, image: EGLImageKHR, flags: GraphicsFlags) -> Result<Self> {
+        let resource = Self::registered(context, |driver, place| {
+            // SAFETY: `place` is valid for the answer, the context is current, and the caller vouches for the image.
+            unsafe { call!(driver, cuGraphicsEGLRegisterImage(place, image, flags.bits())) }
+        });
+        resource.map_err(|error| error.about(format!("image {image:?} of EGL")))
+    }
+}
+
+impl Event {
+    /// An event that is reached when a fence of EGL is. It can be waited for and queried, and not recorded.
+    ///
+    /// CUDA: `cuEventCreateFromEGLSync`.
+    ///
+    /// # Safety
+    ///
+    /// `sync` is a live fence of EGL, and stays so until this event has been reached.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuEventCreateFromEGLSync")]
+    pub unsafe fn from_egl_sync(context: &Context, sync: EGLSyncKHR, flags: EventFlags) -> Result<Self> {
+        let raw = context.entered(|driver| {
+            let mut raw = std::ptr::null_mut();
+            // SAFETY: `raw` is a valid place for the answer, the context is current, and the caller vouches for the fence.
+            unsafe { call!(driver, cuEventCreateFromEGLSync(&raw mut raw, sync, flags.bits())) }?;
+            Ok(raw)
+        })?;
+        // SAFETY: the driver has just made the event in this context, and nobody else has its handle.
+        Ok(unsafe { Self::from_raw(context, raw) })
+    }
+}

@@ -1,0 +1,298 @@
+//! Streams of frames between EGL and CUDA.
+
+use std::fmt;
+use std::time::Duration;
+
+use curium_sys::{
+    CUeglFrame, CUeglResourceLocationFlags, CUeglStreamConnection, CUeglStreamConnection_st, CUgraphicsResource,
+    EGLStreamKHR,
+};
+
+use super::mapped::mapped_egl_frame;
+use crate::call;
+use crate::handle::Handle;
+use crate::release::release;
+use crate::{Context, Driver, Error, Result, Stream};
+
+/// CUDA at the end of a stream of EGL, where frames are taken out. Dropping it ends the connection.
+pub struct EglConsumer {
+    connection: Connection,
+}
+
+/// CUDA at the beginning of a stream of EGL, where frames are put in. Dropping it ends the connection.
+pub struct EglProducer {
+    connection: Connection,
+}
+
+/// A frame that was taken out of a stream of EGL. Dropping it gives it back, behind the work that is on its stream then.
+pub struct EglFrame<'a> {
+    consumer: &'a mut EglConsumer,
+    resource: CUgraphicsResource,
+    stream: Stream,
+    is_held: bool,
+}
+
+/// Where the frames that CUDA takes out are to lie.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum EglLocation {
+    /// In memory of the host.
+    System,
+    /// In memory of the device.
+    Video,
+}
+
+struct Connection {
+    raw: Handle<CUeglStreamConnection_st>,
+    context: Context,
+    /// What ends a connection of this kind.
+    disconnect: fn(&Driver, *mut CUeglStreamConnection) -> Result<()>,
+}
+
+impl EglConsumer {
+    /// Connects CUDA to the end of a stream of EGL.
+    ///
+    /// CUDA: `cuEGLStreamConsumerConnect`, `cuEGLStreamConsumerConnectWithFlags`.
+    ///
+    /// # Safety
+    ///
+    /// `stream` is a live stream of EGL without a consumer, and outlives the result.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuEGLStreamConsumerConnect")]
+    #[doc(alias = "cuEGLStreamConsumerConnectWithFlags")]
+    pub unsafe fn connect(context: &Context, stream: EGLStreamKHR, location: Option<EglLocation>) -> Result<Self> {
+        let connection = Connection::new(context, disconnect_consumer, |driver, place| match location {
+            // SAFETY: `place` is valid for the answer, the context is current, and the caller vouches for the stream.
+            None => unsafe { call!(driver, cuEGLStreamConsumerConnect(place, stream)) },
+            // SAFETY: as above.
+            Some(location) => unsafe {
+                call!(driver, cuEGLStreamConsumerConnectWithFlags(place, stream, location.as_raw()))
+            },
+        });
+        Ok(Self { connection: connection? })
+    }
+
+    /// Takes the newest frame out, for work on `stream`; waits until there is one, for ever without a `timeout`.
+    ///
+    /// CUDA: `cuEGLStreamConsumerAcquireFrame`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_LAUNCH_TIMEOUT` if the time was too short.
+    #[doc(alias = "cuEGLStreamConsumerAcquireFrame")]
+    pub fn acquire(&mut self, stream: &Stream, timeout: Option<Duration>) -> Result<EglFrame<'_>> {
+        self.connection.context.driver().expect_same(stream.driver(), "EglConsumer::acquire")?;
+        let microseconds = timeout.map_or(u32::MAX, |timeout| timeout.as_micros().min(u128::from(u32::MAX - 1)) as u32);
+        let (mut resource, mut raw) = (std::ptr::null_mut(), stream.as_raw());
+        let (place, stream_place) = (&raw mut resource, &raw mut raw);
+        self.connection.with(|driver, connection| {
+            // SAFETY: the connection is live, `place` is valid for the answer, and `stream_place` holds a live stream.
+            unsafe { call!(driver, cuEGLStreamConsumerAcquireFrame(connection, place, stream_place, microseconds)) }
+        })?;
+        Ok(EglFrame { consumer: self, resource, stream: stream.clone(), is_held: true })
+    }
+
+    /// Ends the connection, which [`Drop`] does as well, and says whether it succeeded.
+    ///
+    /// CUDA: `cuEGLStreamConsumerDisconnect`.
+    ///
+    /// # Errors
+    ///
+    /// Gives the connection back if the driver refuses.
+    #[doc(alias = "cuEGLStreamConsumerDisconnect")]
+    pub fn close(mut self) -> Result<(), (Self, Error)> {
+        self.connection.end().map_err(|error| (self, error))
+    }
+}
+
+impl EglFrame<'_> {
+    /// What the frame consists of: its planes as arrays or as memory, and their form.
+    ///
+    /// CUDA: `cuGraphicsResourceGetMappedEglFrame`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    pub fn planes(&self) -> Result<CUeglFrame> {
+        mapped_egl_frame(&self.consumer.connection.context, self.resource, 0, 0)
+    }
+
+    /// Gives the frame back, which [`Drop`] does as well, and says whether it succeeded.
+    ///
+    /// CUDA: `cuEGLStreamConsumerReleaseFrame`.
+    ///
+    /// # Errors
+    ///
+    /// Gives the frame to the caller again if the driver refuses.
+    #[doc(alias = "cuEGLStreamConsumerReleaseFrame")]
+    pub fn close(mut self) -> Result<(), (Self, Error)> {
+        self.give_back().map_err(|error| (self, error))
+    }
+
+    fn give_back(&mut self) -> Result<()> {
+        let (resource, mut raw) = (self.resource, self.stream.as_raw());
+        let stream_place = &raw mut raw;
+        self.consumer.connection.with(|driver, connection| {
+            // SAFETY: the connection is live, the frame was taken out of it, and `stream_place` holds a live stream.
+            unsafe { call!(driver, cuEGLStreamConsumerReleaseFrame(connection, resource, stream_place)) }
+        })?;
+        self.is_held = false;
+        Ok(())
+    }
+}
+
+impl EglProducer {
+    /// Connects CUDA to the beginning of a stream of EGL, for frames of this size in pixels.
+    ///
+    /// CUDA: `cuEGLStreamProducerConnect`.
+    ///
+    /// # Safety
+    ///
+    /// `stream` is a live stream of EGL without a producer, and outlives the result.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuEGLStreamProducerConnect")]
+    pub unsafe fn connect(context: &Context, stream: EGLStreamKHR, (width, height): (i32, i32)) -> Result<Self> {
+        let connection = Connection::new(context, disconnect_producer, |driver, place| {
+            // SAFETY: `place` is valid for the answer, the context is current, and the caller vouches for the stream.
+            unsafe { call!(driver, cuEGLStreamProducerConnect(place, stream, width, height)) }
+        });
+        Ok(Self { connection: connection? })
+    }
+
+    /// Puts a frame in, behind the work that is on `stream`.
+    ///
+    /// CUDA: `cuEGLStreamProducerPresentFrame`.
+    ///
+    /// # Safety
+    ///
+    /// The planes of the frame are live memory of this context, and nobody writes them until the frame has come
+    /// [back](EglProducer::take_back).
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuEGLStreamProducerPresentFrame")]
+    pub unsafe fn present(&mut self, frame: CUeglFrame, stream: &Stream) -> Result<()> {
+        self.connection.context.driver().expect_same(stream.driver(), "EglProducer::present")?;
+        let mut raw = stream.as_raw();
+        let stream_place = &raw mut raw;
+        self.connection.with(|driver, connection| {
+            // SAFETY: the connection is live, the caller vouches for the frame, and `stream_place` holds a live stream.
+            unsafe { call!(driver, cuEGLStreamProducerPresentFrame(connection, frame, stream_place)) }
+        })
+    }
+
+    /// A frame that nobody uses any more, once the work that this puts on `stream` is done.
+    ///
+    /// CUDA: `cuEGLStreamProducerReturnFrame`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_LAUNCH_TIMEOUT` if there is none.
+    #[doc(alias = "cuEGLStreamProducerReturnFrame")]
+    pub fn take_back(&mut self, stream: &Stream) -> Result<CUeglFrame> {
+        self.connection.context.driver().expect_same(stream.driver(), "EglProducer::take_back")?;
+        let (mut frame, mut raw) = (CUeglFrame::default(), stream.as_raw());
+        let (place, stream_place) = (&raw mut frame, &raw mut raw);
+        self.connection.with(|driver, connection| {
+            // SAFETY: the connection is live, `place` is valid for the answer, and `stream_place` holds a live stream.
+            unsafe { call!(driver, cuEGLStreamProducerReturnFrame(connection, place, stream_place)) }
+        })?;
+        Ok(frame)
+    }
+
+    /// Ends the connection, which [`Drop`] does as well, and says whether it succeeded.
+    ///
+    /// CUDA: `cuEGLStreamProducerDisconnect`.
+    ///
+    /// # Errors
+    ///
+    /// Gives the connection back if the driver refuses.
+    #[doc(alias = "cuEGLStreamProducerDisconnect")]
+    pub fn close(mut self) -> Result<(), (Self, Error)> {
+        self.connection.end().map_err(|error| (self, error))
+    }
+}
+
+impl EglLocation {
+    const fn as_raw(self) -> u32 {
+        match self {
+            Self::System => CUeglResourceLocationFlags::CU_EGL_RESOURCE_LOCATION_SYSMEM.0,
+            Self::Video => CUeglResourceLocationFlags::CU_EGL_RESOURCE_LOCATION_VIDMEM.0,
+        }
+    }
+}
+
+impl Connection {
+    fn new(
+        context: &Context,
+        disconnect: fn(&Driver, *mut CUeglStreamConnection) -> Result<()>,
+        connect: impl FnOnce(&Driver, *mut CUeglStreamConnection) -> Result<()>,
+    ) -> Result<Self> {
+        let mut raw = std::ptr::null_mut();
+        context.entered(|driver| connect(driver, &raw mut raw))?;
+        Ok(Self { raw: Handle::new(raw), context: context.clone(), disconnect })
+    }
+
+    /// Calls the driver with the address of the connection, as its functions want it, in its context.
+    fn with<T>(&self, call: impl FnOnce(&Driver, *mut CUeglStreamConnection) -> Result<T>) -> Result<T> {
+        let mut raw = self.raw.raw();
+        self.context.entered(|driver| call(driver, &raw mut raw))
+    }
+
+    fn end(&mut self) -> Result<()> {
+        self.with(self.disconnect)?;
+        self.raw.clear();
+        Ok(())
+    }
+}
+
+impl fmt::Debug for EglConsumer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "EglConsumer({:?})", self.connection.raw)
+    }
+}
+
+impl fmt::Debug for EglProducer {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "EglProducer({:?})", self.connection.raw)
+    }
+}
+
+impl fmt::Debug for EglFrame<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "EglFrame({:?} on {:?})", self.resource, self.stream)
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        if !self.raw.is_cleared() {
+            release(|| self.end());
+        }
+    }
+}
+
+impl Drop for EglFrame<'_> {
+    fn drop(&mut self) {
+        if self.is_held {
+            release(|| self.give_back());
+        }
+    }
+}
+
+fn disconnect_consumer(driver: &Driver, connection: *mut CUeglStreamConnection) -> Result<()> {
+    // SAFETY: `connection` holds a live connection of a consumer, which is forgotten once it is ended.
+    unsafe { call!(driver, cuEGLStreamConsumerDisconnect(connection)) }
+}
+
+fn disconnect_producer(driver: &Driver, connection: *mut CUeglStreamConnection) -> Result<()> {
+    // SAFETY: `connection` holds a live connection of a producer, which is forgotten once it is ended.
+    unsafe { call!(driver, cuEGLStreamProducerDisconnect(connection)) }
+}

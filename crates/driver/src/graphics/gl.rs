@@ -1,0 +1,92 @@
+//! Buffers and images of OpenGL.
+
+use curium_sys::CUGLDeviceList;
+
+use super::{GraphicsFlags, GraphicsResource};
+use crate::call;
+use crate::{Context, Device, Driver, Result};
+
+/// Which devices of an OpenGL context are asked for.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum GlDevices {
+    /// Those of the context.
+    All,
+    /// Those that draw the current frame.
+    CurrentFrame,
+    /// Those that draw the next frame.
+    NextFrame,
+}
+
+impl GraphicsResource {
+    /// Registers a buffer object of OpenGL.
+    ///
+    /// CUDA: `cuGraphicsGLRegisterBuffer`.
+    ///
+    /// # Safety
+    ///
+    /// - An OpenGL context is current on this thread, shares with the one that `buffer` belongs to, and is drawn by this device.
+    /// - The buffer lives for as long as the result, and OpenGL does not use it while it is mapped.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_HANDLE` if there is no such buffer; `CUDA_ERROR_OPERATING_SYSTEM` if OpenGL and CUDA do not meet.
+    #[doc(alias = "cuGraphicsGLRegisterBuffer")]
+    pub unsafe fn from_gl_buffer(context: &Context, buffer: u32, flags: GraphicsFlags) -> Result<Self> {
+        let resource = Self::registered(context, |driver, place| {
+            // SAFETY: `place` is valid for the answer, the context is current, and the caller vouches for the buffer.
+            unsafe { call!(driver, cuGraphicsGLRegisterBuffer(place, buffer, flags.bits())) }
+        });
+        resource.map_err(|error| error.about(format!("buffer {buffer} of OpenGL")))
+    }
+
+    /// Registers a texture or a render buffer of OpenGL, of the kind that `target` says, such as `GL_TEXTURE_2D`.
+    ///
+    /// CUDA: `cuGraphicsGLRegisterImage`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`GraphicsResource::from_gl_buffer`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`GraphicsResource::from_gl_buffer`]; `CUDA_ERROR_INVALID_VALUE` for a format that CUDA does not know.
+    #[doc(alias = "cuGraphicsGLRegisterImage")]
+    pub unsafe fn from_gl_image(context: &Context, image: u32, target: u32, flags: GraphicsFlags) -> Result<Self> {
+        let resource = Self::registered(context, |driver, place| {
+            // SAFETY: `place` is valid for the answer, the context is current, and the caller vouches for the image.
+            unsafe { call!(driver, cuGraphicsGLRegisterImage(place, image, target, flags.bits())) }
+        });
+        resource.map_err(|error| error.about(format!("image {image} of OpenGL, target {target:#x}")))
+    }
+}
+
+impl Driver {
+    /// The devices that draw for the OpenGL context that is current on this thread.
+    ///
+    /// CUDA: `cuGLGetDevices_v2`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_NO_DEVICE` if no CUDA device does; `CUDA_ERROR_INVALID_GRAPHICS_CONTEXT` if no OpenGL context is current.
+    #[doc(alias = "cuGLGetDevices")]
+    pub fn gl_devices(&self, which: GlDevices) -> Result<Vec<Device>> {
+        let mut devices = vec![0; self.device_count()?];
+        let (mut count, room) = (0, devices.len() as u32);
+        let (place, first) = (&raw mut count, devices.as_mut_ptr());
+        // SAFETY: `place` is valid for the answer, and `first` for as many devices as there are.
+        unsafe { call!(self, cuGLGetDevices_v2(place, first, room, which.as_raw())) }?;
+        devices.truncate(count as usize);
+        Ok(devices.into_iter().map(|raw| Device::from_raw(self, raw)).collect())
+    }
+}
+
+impl GlDevices {
+    const fn as_raw(self) -> CUGLDeviceList {
+        match self {
+            Self::All => CUGLDeviceList::CU_GL_DEVICE_LIST_ALL,
+            Self::CurrentFrame => CUGLDeviceList::CU_GL_DEVICE_LIST_CURRENT_FRAME,
+            Self::NextFrame => CUGLDeviceList::CU_GL_DEVICE_LIST_NEXT_FRAME,
+        }
+    }
+}

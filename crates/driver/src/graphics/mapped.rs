@@ -1,0 +1,179 @@
+//! Graphics resources while CUDA uses them.
+
+use std::fmt;
+
+use curium_sys::{CUarray, CUeglFrame, CUgraphicsResource, CUmipmappedArray};
+
+use super::GraphicsResource;
+use crate::call;
+use crate::release::release;
+use crate::{DevicePointer, Error, Result, Stream};
+
+/// Graphics resources that are mapped for CUDA. Dropping it unmaps them, in the order of the stream.
+///
+/// What it gives stands for memory that is there until then: work that uses it belongs on the same stream, or is waited for.
+#[must_use = "the resources are unmapped when this is dropped"]
+pub struct MappedGraphics<'a> {
+    resources: &'a mut [GraphicsResource],
+    stream: Stream,
+    is_mapped: bool,
+}
+
+impl GraphicsResource {
+    /// Maps `resources` for work on `stream`, which comes behind what the graphics interface was told to do with them before.
+    ///
+    /// CUDA: `cuGraphicsMapResources`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the stream is of another driver; `CUDA_ERROR_ALREADY_MAPPED` if one is mapped.
+    #[doc(alias = "cuGraphicsMapResources")]
+    pub fn map<'a>(resources: &'a mut [Self], stream: &Stream) -> Result<MappedGraphics<'a>> {
+        for resource in &*resources {
+            stream.driver().expect_same(resource.context().driver(), "GraphicsResource::map")?;
+        }
+        let mut raw = raw_handles(resources);
+        let (count, first) = (raw.len() as u32, raw.as_mut_ptr());
+        stream.context().entered(|driver| {
+            // SAFETY: `first` points to `count` live resources, and the stream and its current context are live.
+            unsafe { call!(driver, cuGraphicsMapResources(count, first, stream.as_raw())) }
+        })?;
+        Ok(MappedGraphics { resources, stream: stream.clone(), is_mapped: true })
+    }
+}
+
+impl MappedGraphics<'_> {
+    /// The memory of the buffer at `index`, and its length in bytes.
+    ///
+    /// CUDA: `cuGraphicsResourceGetMappedPointer_v2`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if there are not that many resources; `CUDA_ERROR_NOT_MAPPED_AS_POINTER` for an image.
+    #[doc(alias = "cuGraphicsResourceGetMappedPointer")]
+    pub fn pointer(&self, index: usize) -> Result<(DevicePointer<u8>, usize)> {
+        let resource = self.raw("MappedGraphics::pointer", index)?;
+        let (mut address, mut bytes) = (0, 0);
+        let (address_place, bytes_place) = (&raw mut address, &raw mut bytes);
+        self.stream.context().entered(|driver| {
+            // SAFETY: both places are valid for the answers, and the resource is mapped.
+            unsafe { call!(driver, cuGraphicsResourceGetMappedPointer_v2(address_place, bytes_place, resource)) }
+        })?;
+        Ok((DevicePointer::from_raw(address), bytes))
+    }
+
+    /// The array of a layer and a mipmap level of the image at `index`.
+    ///
+    /// CUDA: `cuGraphicsSubResourceGetMappedArray`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if there are not that many resources; `CUDA_ERROR_NOT_MAPPED_AS_ARRAY` for a buffer.
+    #[doc(alias = "cuGraphicsSubResourceGetMappedArray")]
+    pub fn array(&self, index: usize, layer: u32, level: u32) -> Result<CUarray> {
+        let resource = self.raw("MappedGraphics::array", index)?;
+        let mut array = std::ptr::null_mut();
+        let place = &raw mut array;
+        self.stream.context().entered(|driver| {
+            // SAFETY: `place` is valid for the answer, and the resource is mapped.
+            unsafe { call!(driver, cuGraphicsSubResourceGetMappedArray(place, resource, layer, level)) }
+        })?;
+        Ok(array)
+    }
+
+    /// The mipmapped array of the image at `index`.
+    ///
+    /// CUDA: `cuGraphicsResourceGetMappedMipmappedArray`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`MappedGraphics::array`].
+    #[doc(alias = "cuGraphicsResourceGetMappedMipmappedArray")]
+    pub fn mipmapped_array(&self, index: usize) -> Result<CUmipmappedArray> {
+        let resource = self.raw("MappedGraphics::mipmapped_array", index)?;
+        let mut array = std::ptr::null_mut();
+        let place = &raw mut array;
+        self.stream.context().entered(|driver| {
+            // SAFETY: `place` is valid for the answer, and the resource is mapped.
+            unsafe { call!(driver, cuGraphicsResourceGetMappedMipmappedArray(place, resource)) }
+        })?;
+        Ok(array)
+    }
+
+    /// Unmaps the resources, which [`Drop`] does as well, and says whether it succeeded.
+    ///
+    /// CUDA: `cuGraphicsUnmapResources`.
+    ///
+    /// # Errors
+    ///
+    /// Gives the mapping back if the driver refuses.
+    #[doc(alias = "cuGraphicsUnmapResources")]
+    pub fn close(mut self) -> Result<(), (Self, Error)> {
+        self.unmap().map_err(|error| (self, error))
+    }
+
+    fn raw(&self, operation: &'static str, index: usize) -> Result<CUgraphicsResource> {
+        let count = self.resources.len();
+        let refuse = || Error::argument(operation, format!("there are {count} resources, and no number {index}"));
+        self.resources.get(index).map(GraphicsResource::as_raw).ok_or_else(refuse)
+    }
+
+    fn unmap(&mut self) -> Result<()> {
+        let mut raw = raw_handles(self.resources);
+        let (count, first) = (raw.len() as u32, raw.as_mut_ptr());
+        self.stream.context().entered(|driver| {
+            // SAFETY: `first` points to `count` mapped resources, and the stream and its current context are live.
+            unsafe { call!(driver, cuGraphicsUnmapResources(count, first, self.stream.as_raw())) }
+        })?;
+        self.is_mapped = false;
+        Ok(())
+    }
+}
+
+impl GraphicsResource {
+    /// The frame of an image of EGL, which is mapped for as long as it is registered.
+    ///
+    /// CUDA: `cuGraphicsResourceGetMappedEglFrame`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` if the resource is no image of EGL.
+    #[doc(alias = "cuGraphicsResourceGetMappedEglFrame")]
+    pub fn egl_frame(&self, index: u32, level: u32) -> Result<CUeglFrame> {
+        mapped_egl_frame(self.context(), self.as_raw(), index, level)
+    }
+}
+
+/// The frame of a live resource of EGL in `context`.
+pub(super) fn mapped_egl_frame(
+    context: &crate::Context,
+    resource: CUgraphicsResource,
+    index: u32,
+    level: u32,
+) -> Result<CUeglFrame> {
+    let mut frame = CUeglFrame::default();
+    let place = &raw mut frame;
+    context.entered(|driver| {
+        // SAFETY: `place` is valid for the answer, and the caller's resource is live.
+        unsafe { call!(driver, cuGraphicsResourceGetMappedEglFrame(place, resource, index, level)) }
+    })?;
+    Ok(frame)
+}
+
+fn raw_handles(resources: &[GraphicsResource]) -> Vec<CUgraphicsResource> {
+    resources.iter().map(GraphicsResource::as_raw).collect()
+}
+
+impl fmt::Debug for MappedGraphics<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "MappedGraphics({:?} on {:?})", self.resources, self.stream)
+    }
+}
+
+impl Drop for MappedGraphics<'_> {
+    fn drop(&mut self) {
+        if self.is_mapped {
+            release(|| self.unmap());
+        }
+    }
+}

@@ -1,0 +1,148 @@
+//! Graphics on a simulator with functions made by hand in place of those that it lacks.
+
+use std::ffi::c_uint;
+use std::ptr;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use curium_sim::{Config, Simulator};
+use curium_sys::{CUdeviceptr, CUeglFrame, CUeglStreamConnection, CUresult, CUstream, GLuint};
+
+use super::*;
+
+static REGISTERED: AtomicUsize = AtomicUsize::new(0);
+static MAPPED: AtomicUsize = AtomicUsize::new(0);
+static CONNECTED: AtomicUsize = AtomicUsize::new(0);
+static HELD: AtomicUsize = AtomicUsize::new(0);
+
+/// Adds `count` to what is counted; more than is there cannot be taken away.
+fn step(counter: &AtomicUsize, count: isize) -> CUresult {
+    let next = |before: usize| before.checked_add_signed(count);
+    match counter.try_update(Ordering::AcqRel, Ordering::Acquire, next) {
+        Ok(_) => CUresult::CUDA_SUCCESS,
+        Err(_) => CUresult::CUDA_ERROR_INVALID_HANDLE,
+    }
+}
+
+unsafe extern "C" fn register_buffer(place: *mut CUgraphicsResource, buffer: GLuint, flags: c_uint) -> CUresult {
+    if buffer == 0 || flags != GraphicsFlags::READ_ONLY.bits() {
+        return CUresult::CUDA_ERROR_INVALID_HANDLE;
+    }
+    // SAFETY: the caller passes a valid place.
+    unsafe { place.write(ptr::without_provenance_mut(buffer as usize * 0x100)) };
+    step(&REGISTERED, 1)
+}
+
+unsafe extern "C" fn unregister(_: CUgraphicsResource) -> CUresult {
+    step(&REGISTERED, -1)
+}
+
+unsafe extern "C" fn map(count: c_uint, first: *mut CUgraphicsResource, _: CUstream) -> CUresult {
+    // SAFETY: the caller passes as many resources as it says.
+    let resources = unsafe { std::slice::from_raw_parts(first, count as usize) };
+    assert!(resources.iter().all(|resource| !resource.is_null()));
+    step(&MAPPED, count as isize)
+}
+
+unsafe extern "C" fn unmap(count: c_uint, _: *mut CUgraphicsResource, _: CUstream) -> CUresult {
+    step(&MAPPED, -(count as isize))
+}
+
+unsafe extern "C" fn pointer(address: *mut CUdeviceptr, size: *mut usize, resource: CUgraphicsResource) -> CUresult {
+    // SAFETY: the caller passes a valid place.
+    unsafe { address.write(resource.addr() as u64 * 2) };
+    // SAFETY: as above.
+    unsafe { size.write(4096) };
+    CUresult::CUDA_SUCCESS
+}
+
+unsafe extern "C" fn connect(place: *mut CUeglStreamConnection, _: curium_sys::EGLStreamKHR) -> CUresult {
+    // SAFETY: the caller passes a valid place.
+    unsafe { place.write(ptr::without_provenance_mut(0x700)) };
+    step(&CONNECTED, 1)
+}
+
+unsafe extern "C" fn disconnect(_: *mut CUeglStreamConnection) -> CUresult {
+    step(&CONNECTED, -1)
+}
+
+unsafe extern "C" fn acquire(
+    connection: *mut CUeglStreamConnection,
+    place: *mut CUgraphicsResource,
+    _: *mut CUstream,
+    timeout: c_uint,
+) -> CUresult {
+    // SAFETY: the caller passes the place of a connection.
+    assert_eq!(unsafe { connection.read() }.addr(), 0x700);
+    if timeout == 1_000 {
+        return CUresult::CUDA_ERROR_LAUNCH_TIMEOUT;
+    }
+    // SAFETY: the caller passes a valid place.
+    unsafe { place.write(ptr::without_provenance_mut(0x900)) };
+    step(&HELD, 1)
+}
+
+unsafe extern "C" fn give_back(_: *mut CUeglStreamConnection, frame: CUgraphicsResource, _: *mut CUstream) -> CUresult {
+    assert_eq!(frame.addr(), 0x900);
+    step(&HELD, -1)
+}
+
+unsafe extern "C" fn frame(place: *mut CUeglFrame, _: CUgraphicsResource, _: c_uint, _: c_uint) -> CUresult {
+    let frame = CUeglFrame { width: 640, ..CUeglFrame::default() };
+    // SAFETY: the caller passes a valid place.
+    unsafe { place.write(frame) };
+    CUresult::CUDA_SUCCESS
+}
+
+fn driver() -> (Driver, Simulator) {
+    let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
+    let mut api = simulator.api();
+    api.cuGraphicsGLRegisterBuffer = Some(register_buffer);
+    api.cuGraphicsUnregisterResource = Some(unregister);
+    api.cuGraphicsMapResources = Some(map);
+    api.cuGraphicsUnmapResources = Some(unmap);
+    api.cuGraphicsResourceGetMappedPointer_v2 = Some(pointer);
+    api.cuEGLStreamConsumerConnect = Some(connect);
+    api.cuEGLStreamConsumerDisconnect = Some(disconnect);
+    api.cuEGLStreamConsumerAcquireFrame = Some(acquire);
+    api.cuEGLStreamConsumerReleaseFrame = Some(give_back);
+    api.cuGraphicsResourceGetMappedEglFrame = Some(frame);
+    // SAFETY: the functions do what their names say, as far as the tests call them, and the simulator outlives the driver.
+    (unsafe { Driver::from_api(api) }.expect("the driver initialises"), simulator)
+}
+
+/// Both are one test, since the counts are global.
+#[test]
+fn resources_and_frames_are_given_back_once_and_in_order() {
+    let (driver, simulator) = driver();
+    let context = driver.device(0).and_then(|device| device.primary_context()).expect("a context");
+    let stream = context.stream().expect("a stream");
+    // SAFETY: the buffers of this test are numbers.
+    let register = |buffer| unsafe { GraphicsResource::from_gl_buffer(&context, buffer, GraphicsFlags::READ_ONLY) };
+
+    let error = register(0).expect_err("there is no such buffer").to_string();
+    assert!(error.contains("buffer 0 of OpenGL"), "{error}");
+    let mut resources = [register(1).expect("it is registered"), register(2).expect("it is registered")];
+    let mapped = GraphicsResource::map(&mut resources, &stream).expect("they are mapped");
+    assert_eq!(MAPPED.load(Ordering::Acquire), 2);
+    assert_eq!(mapped.pointer(1).expect("it is a buffer"), (crate::DevicePointer::from_raw(0x400), 4096));
+    let error = mapped.pointer(2).expect_err("there are two").to_string();
+    assert_eq!(error, "MappedGraphics::pointer: there are 2 resources, and no number 2");
+    drop(mapped);
+    assert_eq!(MAPPED.load(Ordering::Acquire), 0);
+    drop(resources);
+    assert_eq!(REGISTERED.load(Ordering::Acquire), 0);
+
+    // SAFETY: the stream of this test is a number.
+    let mut consumer = unsafe { EglConsumer::connect(&context, ptr::null_mut(), None) }.expect("it connects");
+    let timeout = std::time::Duration::from_millis(1);
+    let error = consumer.acquire(&stream, Some(timeout)).map(drop).expect_err("the time is too short");
+    assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LAUNCH_TIMEOUT));
+    let frame = consumer.acquire(&stream, None).expect("there is a frame");
+    assert_eq!(frame.planes().expect("the frame is known").width, 640);
+    drop(frame);
+    assert_eq!((HELD.load(Ordering::Acquire), CONNECTED.load(Ordering::Acquire)), (0, 1));
+    consumer.close().map_err(|(_, error)| error).expect("it disconnects");
+    assert_eq!(CONNECTED.load(Ordering::Acquire), 0);
+    drop((stream, context, driver));
+    assert!(simulator.live_handles().is_empty());
+}

@@ -1,0 +1,116 @@
+//! The driver's own log: what it says about calls that failed.
+//!
+//! An error takes along what the log says of its call. Only a call that has failed reads the log, and it does so directly: reading is
+//! not observed, and a failure to read is no error. What was read once is not read again, so an error does not repeat what an earlier
+//! one said; with several threads that fail at once, lines go to the error whose function they name.
+
+mod listener;
+mod reader;
+
+use std::ffi::c_char;
+
+use curium_sys::{Api, CUlogIterator, CUresult, Function};
+
+pub use self::listener::{LogLevel, LogListener};
+pub use self::reader::LogReader;
+use crate::lock::Mutex;
+
+/// The most that an error takes along, in bytes.
+const LIMIT: usize = 4096;
+
+/// How far errors have read the log of a driver.
+pub(crate) struct Mark {
+    position: Mutex<Option<CUlogIterator>>,
+    /// The process that set the mark. A lock of the driver may be held for ever in one that was forked from it.
+    process: u32,
+}
+
+impl Mark {
+    /// The end of the log as it is now, if the driver has one.
+    pub(crate) fn now(api: &Api) -> Self {
+        let mut position = 0;
+        let set = api.cuLogsCurrent.map(|current| {
+            // SAFETY: `position` is a valid place for the answer, and 0 is the only value of the flags.
+            unsafe { current(&raw mut position, 0) }
+        });
+        let position = (set == Some(CUresult::CUDA_SUCCESS)).then_some(position);
+        Self { position: Mutex::new(position), process: std::process::id() }
+    }
+
+    /// No place in any log.
+    pub(crate) const fn nowhere() -> Self {
+        Self { position: Mutex::new(None), process: 0 }
+    }
+
+    /// What the driver has logged since the last time, as far as it may concern a call of `function` that has returned `code`.
+    #[cold]
+    pub(crate) fn read(&self, api: &Api, function: Function, code: CUresult) -> Option<Box<str>> {
+        if is_silent(code) || self.process != std::process::id() {
+            return None;
+        }
+        let dump = api.cuLogsDumpToMemory?;
+        let mut buffer = vec![0_u8; LIMIT];
+        let mut size = buffer.len();
+        let mut position = self.position.lock();
+        let (place, text, size_place) =
+            (&raw mut *position.as_mut()?, buffer.as_mut_ptr().cast::<c_char>(), &raw mut size);
+        // SAFETY: `text` has room for as many bytes as `size_place` says, and the iterator is one of this driver.
+        let result = unsafe { dump(place, text, size_place, 0) };
+        drop(position);
+        if result != CUresult::CUDA_SUCCESS {
+            return None;
+        }
+        let text = String::from_utf8_lossy(&buffer[..size.min(LIMIT)]);
+        let lines: Vec<_> = text.lines().filter(|line| may_concern(line, function)).collect();
+        (!lines.is_empty()).then(|| lines.join("\n").into())
+    }
+}
+
+/// Whether `code` says of the driver that it is not to be asked, or is no failure of anything.
+fn is_silent(code: CUresult) -> bool {
+    [
+        CUresult::CUDA_ERROR_DEINITIALIZED,
+        CUresult::CUDA_ERROR_NOT_INITIALIZED,
+        CUresult::CUDA_ERROR_NOT_PERMITTED,
+        CUresult::CUDA_ERROR_NOT_READY,
+    ]
+    .contains(&code)
+}
+
+/// Whether a line of the log, which says in brackets what function it is about, says none other than `function`.
+fn may_concern(line: &str, function: Function) -> bool {
+    let named = line.split(['[', ']']).find(|field| {
+        field.strip_prefix("cu").is_some_and(|rest| rest.starts_with(char::is_uppercase) && !rest.contains(' '))
+    });
+    named.is_none_or(|named| base_name(named) == function.base_name()) && !line.trim_matches('\0').trim().is_empty()
+}
+
+/// `cuMemAlloc` of `cuMemAlloc_v2_ptds`.
+fn base_name(symbol: &str) -> &str {
+    let symbol = symbol.strip_suffix("_ptsz").or_else(|| symbol.strip_suffix("_ptds")).unwrap_or(symbol);
+    match symbol.rsplit_once("_v") {
+        Some((base, number)) if number.parse::<u32>().is_ok() => base,
+        _ => symbol,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_that_names_another_function_does_not_concern_the_call() {
+        let line = "[22:21:32.099][25642][CUDA][E][cuMemAlloc_v2_ptds] There is too little memory";
+        assert!(may_concern(line, Function::cuMemAlloc_v2));
+        assert!(may_concern(line, Function::cuMemAlloc));
+        assert!(!may_concern(line, Function::cuMemAllocAsync));
+        assert!(may_concern("Log was truncated", Function::cuMemAllocAsync));
+        assert!(!may_concern("", Function::cuMemAllocAsync));
+    }
+
+    #[test]
+    fn driver_without_a_log_has_nothing_to_say() {
+        let mark = Mark::now(&Api::empty());
+        assert_eq!(mark.read(&Api::empty(), Function::cuInit, CUresult::CUDA_ERROR_NO_DEVICE), None);
+    }
+}

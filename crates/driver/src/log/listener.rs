@@ -1,0 +1,125 @@
+//! Hearing of what the driver logs.
+
+use std::ffi::{c_char, c_void};
+use std::fmt;
+use std::ptr;
+use std::sync::Arc;
+
+use curium_sys::{CUlogLevel, CUlogsCallbackEntry_st};
+
+use crate::call;
+use crate::callback::{Callbacks, Number};
+use crate::handle::Handle;
+use crate::release::release;
+use crate::{Driver, Error, Result};
+
+/// How bad it is what the driver logs.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum LogLevel {
+    /// A call has failed.
+    Error,
+    /// A call did what it should, but something is not as it should be.
+    Warning,
+    /// A level of a newer driver.
+    Unknown(u32),
+}
+
+/// A closure that is called with what the driver logs. Dropping it ends that.
+#[must_use = "the closure is called for as long as this exists"]
+pub struct LogListener {
+    driver: Driver,
+    raw: Handle<CUlogsCallbackEntry_st>,
+    number: Number,
+}
+
+type Callback = dyn Fn(LogLevel, &str) + Send + Sync;
+
+/// The closures of the listeners that exist.
+static CALLBACKS: Callbacks<Callback> = Callbacks::new();
+
+impl Driver {
+    /// Has `callback` called with each message that the driver logs, on the thread whose call it is about, for as long as the listener
+    /// exists.
+    ///
+    /// The closure should return soon, and must not use this crate: it is called in the middle of a call. If it panics, that is the end
+    /// of the call of the closure and nothing else.
+    ///
+    /// Needs CUDA 12.9. CUDA: `cuLogsRegisterCallback`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuLogsRegisterCallback")]
+    pub fn on_log(&self, callback: impl Fn(LogLevel, &str) + Send + Sync + 'static) -> Result<LogListener> {
+        let number = CALLBACKS.add(Arc::new(callback));
+        let (mut raw, data) = (ptr::null_mut(), number.as_data());
+        // SAFETY: `raw` is a valid place for the answer; `logged` takes any number and may be called at any time.
+        unsafe { call!(self, cuLogsRegisterCallback(Some(logged), data, &raw mut raw)) }
+            .inspect_err(|_| CALLBACKS.forget(number))?;
+        Ok(LogListener { driver: self.clone(), raw: Handle::new(raw), number })
+    }
+}
+
+impl LogListener {
+    /// Ends the listener, which [`Drop`] does as well, and says whether the driver agreed. The closure is not called any more in
+    /// either case; a call that is under way goes on.
+    ///
+    /// CUDA: `cuLogsUnregisterCallback`.
+    ///
+    /// # Errors
+    ///
+    /// Gives the listener, which stays silent, back if the driver refuses.
+    #[doc(alias = "cuLogsUnregisterCallback")]
+    pub fn close(mut self) -> Result<(), (Self, Error)> {
+        self.unregister().map_err(|error| (self, error))
+    }
+
+    fn unregister(&mut self) -> Result<()> {
+        CALLBACKS.forget(self.number);
+        // SAFETY: the handle stands for a callback of this driver, and it is forgotten once it is unregistered.
+        unsafe { call!(&self.driver, cuLogsUnregisterCallback(self.raw.raw())) }?;
+        self.raw.clear();
+        Ok(())
+    }
+}
+
+impl LogLevel {
+    fn from_raw(level: CUlogLevel) -> Self {
+        match level {
+            CUlogLevel::CU_LOG_LEVEL_ERROR => Self::Error,
+            CUlogLevel::CU_LOG_LEVEL_WARNING => Self::Warning,
+            CUlogLevel(other) => Self::Unknown(other),
+        }
+    }
+}
+
+impl fmt::Debug for LogListener {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "LogListener({:?})", self.raw)
+    }
+}
+
+impl Drop for LogListener {
+    fn drop(&mut self) {
+        if !self.raw.is_cleared() {
+            release(|| self.unregister());
+        }
+    }
+}
+
+/// What the driver calls.
+///
+/// # Safety
+///
+/// `message` points to `length` bytes for the duration of the call. `data` may be any number.
+unsafe extern "C" fn logged(data: *mut c_void, level: CUlogLevel, message: *mut c_char, length: usize) {
+    if message.is_null() {
+        return;
+    }
+    // SAFETY: the driver passes a text of this length that is valid for the duration of the call.
+    let bytes = unsafe { std::slice::from_raw_parts(message.cast::<u8>(), length) };
+    let text = String::from_utf8_lossy(bytes);
+    let text = text.trim_end_matches(['\0', '\n']);
+    CALLBACKS.call(data, "the callback of the driver's log", |callback| callback(LogLevel::from_raw(level), text));
+}

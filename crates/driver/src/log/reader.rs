@@ -1,0 +1,117 @@
+//! Reading the driver's log.
+
+use std::path::Path;
+
+use curium_sys::CUlogIterator;
+
+use crate::call;
+use crate::module::c_path;
+use crate::{Driver, Result};
+
+/// A place in the driver's log, which moves on as the log is read.
+///
+/// Needs a driver for CUDA 12.9. The driver keeps the last 25,600 bytes; older lines are lost, which the text says then.
+///
+/// ```
+/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
+/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
+/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// let mut log = driver.log_reader()?;
+/// assert!(driver.device(1_000).is_err());
+/// assert!(log.read()?.contains("cuDeviceGet"));
+/// assert_eq!(log.read()?, "", "it was read");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct LogReader {
+    driver: Driver,
+    /// None stands for the beginning.
+    position: Option<CUlogIterator>,
+}
+
+/// How much the driver keeps, in bytes, and the NUL behind it.
+const CAPACITY: usize = 25_601;
+
+impl Driver {
+    /// A reader of what the driver logs from now on.
+    ///
+    /// Needs CUDA 12.9. CUDA: `cuLogsCurrent`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuLogsCurrent")]
+    pub fn log_reader(&self) -> Result<LogReader> {
+        let position = current(self)?;
+        Ok(LogReader { driver: self.clone(), position: Some(position) })
+    }
+
+    /// A reader of all that the driver has kept in its log, and of what comes.
+    ///
+    /// Needs CUDA 12.9.
+    #[must_use]
+    pub fn log_from_start(&self) -> LogReader {
+        LogReader { driver: self.clone(), position: None }
+    }
+}
+
+impl LogReader {
+    /// The lines that were logged since the last call, empty if there is none.
+    ///
+    /// Needs CUDA 12.9. CUDA: `cuLogsDumpToMemory`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuLogsDumpToMemory")]
+    pub fn read(&mut self) -> Result<String> {
+        let mut buffer = vec![0_u8; CAPACITY];
+        let mut size = buffer.len();
+        let (text, size_place) = (buffer.as_mut_ptr().cast(), &raw mut size);
+        self.dump(|driver, position| {
+            // SAFETY: `text` has room for as many bytes as `size_place` says, and `position` is null or a place in this driver's log.
+            unsafe { call!(driver, cuLogsDumpToMemory(position, text, size_place, 0)) }
+        })?;
+        buffer.truncate(size);
+        Ok(String::from_utf8_lossy(&buffer).into_owned())
+    }
+
+    /// Writes the lines that were logged since the last call into the file at `path`.
+    ///
+    /// Needs CUDA 12.9. CUDA: `cuLogsDumpToFile`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error for a path with a NUL; `CUDA_ERROR_INVALID_VALUE` if the file cannot be written.
+    #[doc(alias = "cuLogsDumpToFile")]
+    pub fn write_to(&mut self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
+        let name = c_path("LogReader::write_to", path)?;
+        let result = self.dump(|driver, position| {
+            let name = name.as_ptr();
+            // SAFETY: `name` ends in NUL, and `position` is null or a place in this driver's log.
+            unsafe { call!(driver, cuLogsDumpToFile(position, name, 0)) }
+        });
+        result.map_err(|error| error.about(path.display().to_string()))
+    }
+
+    /// Dumps from the reader's place, and moves it behind what was dumped.
+    fn dump(&mut self, dump: impl FnOnce(&Driver, *mut CUlogIterator) -> Result<()>) -> Result<()> {
+        if let Some(position) = &mut self.position {
+            return dump(&self.driver, &raw mut *position);
+        }
+        // The driver moves no place for whoever begins at the start. What is logged in between is read twice rather than never.
+        let behind = current(&self.driver)?;
+        dump(&self.driver, std::ptr::null_mut())?;
+        self.position = Some(behind);
+        Ok(())
+    }
+}
+
+/// The end of the log as it is now.
+fn current(driver: &Driver) -> Result<CUlogIterator> {
+    let mut position = 0;
+    // SAFETY: `position` is a valid place for the answer, and 0 is the only value of the flags.
+    unsafe { call!(driver, cuLogsCurrent(&raw mut position, 0)) }?;
+    Ok(position)
+}

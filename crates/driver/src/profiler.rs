@@ -1,0 +1,83 @@
+//! What profilers record.
+
+use std::fmt;
+
+use crate::call;
+use crate::release::release;
+use crate::{Context, Error, Result};
+
+/// A stretch of a program that a profiler records, which ends when this value is dropped.
+///
+/// NVIDIA's profilers record only such stretches if they are started so (`nsys profile --capture-range=cudaProfilerApi`). Without a
+/// profiler nothing happens.
+///
+/// ```
+/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
+/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
+/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// let context = driver.device(0)?.primary_context()?;
+/// let profiling = context.profile()?;
+/// // … what is to be recorded …
+/// drop(profiling);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "the profiler stops when this is dropped"]
+pub struct Profiling {
+    context: Context,
+    is_running: bool,
+}
+
+impl Context {
+    /// Has the profiler, if there is one, record what this process does in this context until the result is dropped.
+    ///
+    /// CUDA: `cuProfilerStart`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuProfilerStart")]
+    pub fn profile(&self) -> Result<Profiling> {
+        self.entered(|driver| {
+            // SAFETY: the call takes no argument, and this context is current.
+            unsafe { call!(driver, cuProfilerStart()) }
+        })?;
+        Ok(Profiling { context: self.clone(), is_running: true })
+    }
+}
+
+impl Profiling {
+    /// Stops the profiler, which [`Drop`] does as well, and says whether it succeeded.
+    ///
+    /// CUDA: `cuProfilerStop`.
+    ///
+    /// # Errors
+    ///
+    /// Gives the value back if the driver refuses.
+    #[doc(alias = "cuProfilerStop")]
+    pub fn close(mut self) -> Result<(), (Self, Error)> {
+        self.stop().map_err(|error| (self, error))
+    }
+
+    fn stop(&mut self) -> Result<()> {
+        self.context.entered(|driver| {
+            // SAFETY: the call takes no argument, and this context is current.
+            unsafe { call!(driver, cuProfilerStop()) }
+        })?;
+        self.is_running = false;
+        Ok(())
+    }
+}
+
+impl fmt::Debug for Profiling {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Profiling({:?})", self.context)
+    }
+}
+
+impl Drop for Profiling {
+    fn drop(&mut self) {
+        if self.is_running {
+            release(|| self.stop());
+        }
+    }
+}

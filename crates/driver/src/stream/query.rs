@@ -1,0 +1,101 @@
+//! What the driver says of a stream.
+
+use curium_sys::{CUcontext, CUdevice, CUgreenCtx};
+
+use crate::call;
+use crate::{Result, Stream, StreamFlags};
+
+impl Stream {
+    /// The number that the driver gives the stream, which no other stream of the process has.
+    ///
+    /// CUDA: `cuStreamGetId`, since 12.0.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuStreamGetId")]
+    pub fn id(&self) -> Result<u64> {
+        let mut id = 0;
+        // SAFETY: `id` is a valid place for the answer, and the stream is live.
+        unsafe { call!(self.driver(), cuStreamGetId(self.as_raw(), &raw mut id)) }?;
+        Ok(id)
+    }
+
+    /// The flags of the stream.
+    ///
+    /// CUDA: `cuStreamGetFlags`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuStreamGetFlags")]
+    pub fn flags(&self) -> Result<StreamFlags> {
+        let mut flags = 0;
+        // SAFETY: `flags` is a valid place for the answer, and the stream is live.
+        unsafe { call!(self.driver(), cuStreamGetFlags(self.as_raw(), &raw mut flags)) }?;
+        Ok(StreamFlags::from_bits_retain(flags))
+    }
+
+    /// The priority that the stream got, after clamping. Lower numbers go first.
+    ///
+    /// CUDA: `cuStreamGetPriority`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuStreamGetPriority")]
+    pub fn priority(&self) -> Result<i32> {
+        let mut priority = 0;
+        // SAFETY: `priority` is a valid place for the answer, and the stream is live.
+        unsafe { call!(self.driver(), cuStreamGetPriority(self.as_raw(), &raw mut priority)) }?;
+        Ok(priority)
+    }
+
+    /// The driver's handle of the context that this stream belongs to, as the driver sees it: the same as that of
+    /// [`Stream::context`], except for a default stream, whose context is the one that is current.
+    ///
+    /// CUDA: `cuStreamGetCtx`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_CONTEXT` for a default stream if no context is current.
+    #[doc(alias = "cuStreamGetCtx")]
+    pub fn context_raw(&self) -> Result<CUcontext> {
+        let mut context = std::ptr::null_mut();
+        // SAFETY: `context` is a valid place for the answer, and the stream is live.
+        unsafe { call!(self.driver(), cuStreamGetCtx(self.as_raw(), &raw mut context)) }?;
+        Ok(context)
+    }
+
+    /// The driver's handles of the regular context that this stream belongs to and of its green context, which is null if it has none.
+    /// The regular context of a stream in a green context is the primary one.
+    ///
+    /// Needs CUDA 12.5. CUDA: `cuStreamGetCtx_v2`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Stream::context_raw`].
+    pub fn contexts_raw(&self) -> Result<(CUcontext, CUgreenCtx)> {
+        let (mut context, mut green) = (std::ptr::null_mut(), std::ptr::null_mut());
+        let (context_place, green_place) = (&raw mut context, &raw mut green);
+        // SAFETY: both places are valid for the answers, and the stream is live.
+        unsafe { call!(self.driver(), cuStreamGetCtx_v2(self.as_raw(), context_place, green_place)) }?;
+        Ok((context, green))
+    }
+
+    /// The driver's number of the device that this stream's work runs on, as the driver sees it. [`Stream::device`] knows it without
+    /// asking.
+    ///
+    /// Needs CUDA 12.8. CUDA: `cuStreamGetDevice`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Stream::context_raw`].
+    #[doc(alias = "cuStreamGetDevice")]
+    pub fn device_raw(&self) -> Result<CUdevice> {
+        let mut device = 0;
+        // SAFETY: `device` is a valid place for the answer, and the stream is live.
+        unsafe { call!(self.driver(), cuStreamGetDevice(self.as_raw(), &raw mut device)) }?;
+        Ok(device)
+    }
+}

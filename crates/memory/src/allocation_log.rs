@@ -1,0 +1,150 @@
+//! What was allocated and freed, written down.
+
+mod event;
+mod replay;
+mod through_cache;
+mod usage;
+
+use std::collections::HashMap;
+use std::fmt;
+use std::str::FromStr;
+
+pub use self::event::{AllocationEvent, EventKind, Site};
+pub use self::replay::Replay;
+pub use self::through_cache::CacheSample;
+pub use self::usage::UsageSample;
+
+/// Allocations and frees in the order in which they happened, such as a [`Recording`](crate::Recording) writes down.
+///
+/// As text it is a line for each event behind a first line that says what it is:
+///
+/// ```text
+/// curium allocation log 1
+/// 1200 allocate 0x7f0000000000 4096 256 1 src/model.rs:10:5
+/// 1900 free 0x7f0000000000 4096 256 1
+/// 2500 fail 0x0 99999999999 256 1 src/model.rs:12:5
+/// ```
+///
+/// A line has the nanoseconds since the beginning, what happened, the address, the bytes and the alignment that were asked for, the
+/// number of the stream and, if it is known, the line of code.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct AllocationLog {
+    events: Vec<AllocationEvent>,
+}
+
+/// A line of a log that cannot be read.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct ParseLogError {
+    /// The number of the line, counted from 1 on.
+    pub line: usize,
+    /// What is wrong with it.
+    pub reason: String,
+}
+
+impl AllocationLog {
+    /// The log of these events.
+    #[must_use]
+    pub fn new(events: Vec<AllocationEvent>) -> Self {
+        Self { events }
+    }
+
+    /// The events, the first first.
+    #[must_use]
+    pub fn events(&self) -> &[AllocationEvent] {
+        &self.events
+    }
+
+    /// The allocations that the log does not see freed, by address.
+    #[must_use]
+    pub fn live(&self) -> Vec<AllocationEvent> {
+        let mut live = HashMap::new();
+        for event in &self.events {
+            match event.kind {
+                EventKind::Allocate => drop(live.insert(event.address, event.clone())),
+                EventKind::Free => drop(live.remove(&event.address)),
+                EventKind::Fail => {}
+            }
+        }
+        let mut live: Vec<_> = live.into_values().collect();
+        live.sort_by_key(|event| event.address);
+        live
+    }
+}
+
+impl FromStr for AllocationLog {
+    type Err = ParseLogError;
+
+    fn from_str(text: &str) -> Result<Self, ParseLogError> {
+        let mut lines = text.lines().enumerate();
+        let wrong = |line: usize, reason: String| ParseLogError { line: line + 1, reason };
+        match lines.next() {
+            Some((_, AllocationEvent::HEADER)) => {}
+            first => {
+                let found = first.map_or("nothing", |(_, line)| line);
+                let expected = AllocationEvent::HEADER;
+                return Err(wrong(0, format!("a log begins with {expected:?}, and this begins with {found:?}")));
+            }
+        }
+        let filled = lines.filter(|(_, line)| !line.trim().is_empty());
+        let events = filled.map(|(number, line)| line.parse().map_err(|reason| wrong(number, reason)));
+        events.collect::<Result<_, _>>().map(Self::new)
+    }
+}
+
+impl fmt::Display for AllocationLog {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(formatter, "{}", AllocationEvent::HEADER)?;
+        self.events.iter().try_for_each(|event| writeln!(formatter, "{event}"))
+    }
+}
+
+impl fmt::Display for ParseLogError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "line {} of the allocation log: {}", self.line, self.reason)
+    }
+}
+
+impl std::error::Error for ParseLogError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "curium allocation log 1\n\
+        1200 allocate 0x7f0000000000 4096 256 1 a file.rs:10:5\n\
+        1900 free 0x7f0000000000 4096 256 1\n\
+        2000 allocate 0x200 1 1 18446744073709551615\n\
+        2500 fail 0x0 99999999999 256 1 C:\\x.rs:12:5\n";
+
+    #[test]
+    fn log_is_what_it_was_after_writing_and_reading() {
+        let log: AllocationLog = TEXT.parse().expect("the log is well formed");
+        assert_eq!(log.to_string(), TEXT);
+        let sites: Vec<_> = log.events().iter().map(|event| event.site.clone()).collect();
+        let site = sites[0].as_ref().expect("the first line has a line of code");
+        assert_eq!((&*site.file, site.line, site.column), ("a file.rs", 10, 5));
+        assert_eq!(sites[3].as_ref().map(|site| &*site.file), Some("C:\\x.rs"));
+        assert_eq!(log.live().iter().map(|event| event.address).collect::<Vec<_>>(), [0x200]);
+    }
+
+    #[test]
+    fn line_that_cannot_be_read_is_an_error_with_its_number() {
+        let cases = [
+            ("", "line 1 of the allocation log: a log begins with"),
+            ("curium allocation log 2\n", "line 1 of"),
+            ("curium allocation log 1\n1 alloc 0x0 1 1 1\n", "line 2 of the allocation log: \"alloc\" is no event"),
+            ("curium allocation log 1\n\n1 free 7 1 1 1\n", "line 3 of the allocation log: \"7\" is no address"),
+            ("curium allocation log 1\n1 free 0x7 1 1\n", "line 2 of the allocation log: the stream is missing"),
+            ("curium allocation log 1\n-1 free 0x7 1 1 1\n", "line 2 of the allocation log: \"-1\" is no time"),
+            (
+                "curium allocation log 1\n1 free 0x7 1 1 1 x.rs\n",
+                "line 2 of the allocation log: \"x.rs\" is no line of code",
+            ),
+        ];
+        for (text, expected) in cases {
+            let error = text.parse::<AllocationLog>().expect_err("the log is not well formed").to_string();
+            assert!(error.starts_with(expected), "{text:?}: {error}");
+        }
+    }
+}

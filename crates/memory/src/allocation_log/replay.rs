@@ -1,0 +1,138 @@
+//! A log once more, on a resource.
+
+use std::collections::HashMap;
+
+use curium_driver::{Context, DevicePointer, Result, Stream};
+
+use super::{AllocationEvent, AllocationLog, EventKind};
+use crate::resource::Resource;
+
+/// What came of a log that was replayed.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Replay {
+    /// The allocations that succeeded.
+    pub allocations: u64,
+    /// The allocations that failed for want of memory.
+    pub failures: u64,
+    /// The frees.
+    pub frees: u64,
+    /// The frees of memory that the log does not see allocated, which were left out.
+    pub unknown_frees: u64,
+    /// The allocations that were in use at the end of the log, and were freed then.
+    pub left: u64,
+    /// The most bytes that were in use.
+    pub peak_bytes: u64,
+}
+
+/// What is in use during a replay. It is freed at the end, whichever.
+struct Playing<'a, R: Resource> {
+    resource: &'a R,
+    context: &'a Context,
+    streams: HashMap<u64, Stream>,
+    live: HashMap<u64, Block>,
+    live_bytes: u64,
+    replay: Replay,
+}
+
+struct Block {
+    pointer: DevicePointer<u8>,
+    bytes: usize,
+    alignment: usize,
+    stream: Stream,
+}
+
+impl AllocationLog {
+    /// Allocates and frees on `resource` as the log says, on a stream of `context` for each stream of the log, and frees what is left.
+    /// An allocation that fails for want of memory is counted, and one that failed in the log is tried.
+    ///
+    /// # Errors
+    ///
+    /// Any other error of the resource.
+    pub fn replay(&self, resource: &impl Resource, context: &Context) -> Result<Replay> {
+        let mut playing = Playing {
+            resource,
+            context,
+            streams: HashMap::new(),
+            live: HashMap::new(),
+            live_bytes: 0,
+            replay: Replay::default(),
+        };
+        let played = self.events.iter().try_for_each(|event| playing.play(event));
+        let ended = playing.end();
+        played.and(ended)?;
+        Ok(playing.replay)
+    }
+}
+
+impl<R: Resource> Playing<'_, R> {
+    fn play(&mut self, event: &AllocationEvent) -> Result<()> {
+        let stream = self.stream(event.stream)?;
+        match event.kind {
+            EventKind::Allocate => self.allocate(event, stream),
+            EventKind::Fail => match self.attempt(event, &stream)? {
+                Some(pointer) => self.free(&Block { pointer, bytes: event.bytes, alignment: event.alignment, stream }),
+                None => Ok(()),
+            },
+            EventKind::Free => match self.live.remove(&event.address) {
+                Some(block) => {
+                    self.live_bytes -= block.bytes as u64;
+                    self.replay.frees += 1;
+                    self.free(&block)
+                }
+                None => {
+                    self.replay.unknown_frees += 1;
+                    Ok(())
+                }
+            },
+        }
+    }
+
+    fn allocate(&mut self, event: &AllocationEvent, stream: Stream) -> Result<()> {
+        let Some(pointer) = self.attempt(event, &stream)? else { return Ok(()) };
+        self.replay.allocations += 1;
+        self.live_bytes += event.bytes as u64;
+        self.replay.peak_bytes = self.replay.peak_bytes.max(self.live_bytes);
+        let block = Block { pointer, bytes: event.bytes, alignment: event.alignment, stream };
+        match self.live.insert(event.address, block) {
+            // The log has lost a free.
+            Some(before) => {
+                self.live_bytes -= before.bytes as u64;
+                self.free(&before)
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Memory, or nothing if there is none.
+    fn attempt(&mut self, event: &AllocationEvent, stream: &Stream) -> Result<Option<DevicePointer<u8>>> {
+        match self.resource.allocate(stream, event.bytes, event.alignment) {
+            Ok(pointer) => Ok(Some(pointer)),
+            Err(error) if error.is_out_of_memory() => {
+                self.replay.failures += 1;
+                Ok(None)
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    fn free(&self, block: &Block) -> Result<()> {
+        // SAFETY: the block came from this resource with these figures on this stream, and nothing uses it.
+        unsafe { self.resource.deallocate(&block.stream, block.pointer, block.bytes, block.alignment) }
+    }
+
+    fn stream(&mut self, number: u64) -> Result<Stream> {
+        if let Some(stream) = self.streams.get(&number) {
+            return Ok(stream.clone());
+        }
+        let stream = self.context.stream()?;
+        self.streams.insert(number, stream.clone());
+        Ok(stream)
+    }
+
+    fn end(&mut self) -> Result<()> {
+        let left = std::mem::take(&mut self.live);
+        self.replay.left = left.len() as u64;
+        left.values().map(|block| self.free(block)).fold(Ok(()), Result::and)
+    }
+}

@@ -1,0 +1,58 @@
+//! How much memory was in use when.
+
+use std::collections::BTreeMap;
+
+use super::{AllocationLog, EventKind};
+
+/// The memory that was in use after an event of a log.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct UsageSample {
+    /// When, in nanoseconds since the beginning of the log.
+    pub nanoseconds: u64,
+    /// The bytes in use.
+    pub live_bytes: u64,
+    /// How many allocations were in use.
+    pub live: u64,
+    /// The bytes from the first that was in use to the last: what lies between and is not in use is scattered.
+    pub span_bytes: u64,
+}
+
+impl AllocationLog {
+    /// What was in use after each event. Frees of memory that the log does not see allocated do not count.
+    #[must_use]
+    pub fn usage(&self) -> Vec<UsageSample> {
+        let mut live: BTreeMap<u64, u64> = BTreeMap::new();
+        let mut live_bytes = 0;
+        let samples = self.events.iter().map(|event| {
+            match event.kind {
+                EventKind::Allocate => {
+                    live_bytes += event.bytes as u64;
+                    live_bytes -= live.insert(event.address, event.bytes as u64).unwrap_or_default();
+                }
+                EventKind::Free => live_bytes -= live.remove(&event.address).unwrap_or_default(),
+                EventKind::Fail => {}
+            }
+            let first = live.first_key_value().map_or(0, |(address, _)| *address);
+            let end = live.last_key_value().map_or(0, |(address, bytes)| address + bytes);
+            UsageSample { nanoseconds: event.nanoseconds, live_bytes, live: live.len() as u64, span_bytes: end - first }
+        });
+        samples.collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn usage_follows_the_events() {
+        let log: AllocationLog = "curium allocation log 1\n1 allocate 0x1000 100 1 1\n2 allocate 0x2000 50 1 1\n\
+             3 free 0x1000 100 1 1\n4 free 0x9000 7 1 1\n5 fail 0x0 7 1 1\n"
+            .parse()
+            .expect("the log is well formed");
+        let usage: Vec<_> =
+            log.usage().iter().map(|sample| (sample.live_bytes, sample.live, sample.span_bytes)).collect();
+        assert_eq!(usage, [(100, 1, 100), (150, 2, 0x1000 + 50), (50, 1, 50), (50, 1, 50), (50, 1, 50)]);
+    }
+}

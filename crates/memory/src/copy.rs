@@ -1,0 +1,93 @@
+//! Copies.
+//!
+//! | from and to | what to call | the host waits |
+//! |---|---|---|
+//! | ordinary slices | [`DeviceSliceMut::copy_from_slice`](crate::DeviceSliceMut::copy_from_slice), [`DeviceSlice::copy_to_slice`](crate::DeviceSlice::copy_to_slice) | until it is done |
+//! | pinned buffers | [`upload`], [`download`]: the buffer moves in and comes back | when it wants to: [`Pending`] |
+//! | borrowed slices | [`CopyScope`] | at the end of the scope |
+//! | device memory, also of two devices | [`DeviceSliceMut::copy_from_device`](crate::DeviceSliceMut::copy_from_device) | no |
+//! | rows and layers | [`GridMut`](crate::GridMut) | as its methods say |
+//! | many at once | [`CopyBatch`] | no |
+
+mod batch;
+pub(crate) mod device;
+pub(crate) mod grid;
+pub(crate) mod host;
+mod options;
+pub(crate) mod peer;
+mod pending;
+mod scope;
+
+pub use self::batch::CopyBatch;
+pub use self::options::CopyOptions;
+pub use self::pending::{Pending, download, upload};
+pub use self::scope::{CopyScope, copy_scope};
+use curium_driver::sys::CUdeviceptr;
+use curium_driver::{Error, Result, Stream};
+
+use crate::PointerInfo;
+use crate::tracked::{Reach, Tracked};
+
+/// One end of a copy: memory that the device uses.
+#[derive(Clone, Copy)]
+pub(crate) struct End<'a> {
+    pub(crate) address: CUdeviceptr,
+    pub(crate) bytes: usize,
+    pub(crate) tracked: &'a Tracked,
+}
+
+impl End<'_> {
+    /// The stream that the memory belongs to.
+    pub(crate) fn stream(&self) -> &Stream {
+        self.tracked.stream()
+    }
+
+    /// Whether every device reaches the memory.
+    pub(crate) fn is_everywhere(&self) -> bool {
+        self.tracked.reach() != Reach::Device
+    }
+
+    /// Whether both ends are on one device, or one is where every device reaches it.
+    pub(crate) fn is_near(&self, other: &End<'_>) -> bool {
+        let is_same_device = self.stream().device().as_raw() == other.stream().device().as_raw();
+        is_same_device || self.is_everywhere() || other.is_everywhere()
+    }
+
+    /// Adds to the error of a use of the memory how many bytes it was, and that the memory is gone if it is.
+    #[cold]
+    pub(crate) fn explain(&self, error: Error) -> Error {
+        let error = error.about(format!("{} bytes at {:#x}", self.bytes, self.address));
+        error.advised(|_| self.is_gone().then(|| gone(self.address).into()))
+    }
+
+    /// Whether nothing is allocated here any more, as far as the driver can be asked.
+    fn is_gone(&self) -> bool {
+        PointerInfo::of_address(self.stream().driver(), self.address).is_ok_and(|info| info.is_none())
+    }
+}
+
+/// What is said of memory that foreign code has freed.
+pub(crate) fn gone(address: CUdeviceptr) -> String {
+    format!("nothing is allocated at {address:#x}: other code has freed memory that this program still uses")
+}
+
+/// Has `enqueue` put work on `stream` that writes `to` and reads `from`.
+pub(crate) fn transfer(
+    operation: &'static str,
+    stream: &Stream,
+    to: &End<'_>,
+    from: &End<'_>,
+    enqueue: impl FnOnce() -> Result<()>,
+) -> Result<()> {
+    to.tracked.before_write(operation, stream)?;
+    from.tracked.before_read(operation, stream)?;
+    enqueue().map_err(|error| explain_both(error, to, from))?;
+    from.tracked.after_read(stream);
+    to.tracked.after_partial_write(stream);
+    Ok(())
+}
+
+#[cold]
+fn explain_both(error: Error, to: &End<'_>, from: &End<'_>) -> Error {
+    if to.is_gone() { to.explain(error) } else { from.explain(error) }
+}

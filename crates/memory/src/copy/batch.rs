@@ -1,0 +1,207 @@
+//! Many copies in one call.
+
+use std::fmt;
+
+use curium_driver::sys::{CUDA_MEMCPY3D_BATCH_OP, CUdeviceptr};
+use curium_driver::{Function, Result, Stream, call};
+
+use super::{CopyOptions, End, device, grid};
+use crate::{DeviceSlice, DeviceSliceMut, Grid, GridMut, size};
+
+/// Copies that are put on a stream together, which costs less than one by one. Among each other they have no order.
+///
+/// ```
+/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
+/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
+/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// use curium_memory::{DeviceBuffer, copy::CopyBatch};
+///
+/// # let stream = driver.device(0)?.primary_context()?.stream()?;
+/// let source = DeviceBuffer::from_slice(&stream, &[1_u32, 2, 3, 4])?;
+/// let mut target = DeviceBuffer::<u32>::zeroed(&stream, 4)?;
+/// let (first, second) = target.as_slice_mut().split_at(2)?;
+/// CopyBatch::new()
+///     .copy(first, source.slice(2..)?)?
+///     .copy(second, source.slice(..2)?)?
+///     .enqueue(&stream)?;
+/// assert_eq!(target.to_vec()?, [3, 4, 1, 2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[must_use = "copies are done only when they are put on a stream"]
+#[derive(Default)]
+pub struct CopyBatch<'a> {
+    lines: Vec<(End<'a>, End<'a>)>,
+    boxes: Vec<(grid::End<'a>, grid::End<'a>)>,
+    options: CopyOptions,
+}
+
+impl<'a> CopyBatch<'a> {
+    /// No copies.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same with options, which the driver follows for all copies if it knows them.
+    pub fn with_options(mut self, options: CopyOptions) -> Self {
+        self.options = options;
+        self
+    }
+
+    /// Adds a copy of `source` to `target`, which has as many elements. Both may be of any device.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the lengths differ.
+    pub fn copy<T: Copy>(mut self, target: DeviceSliceMut<'a, T>, source: DeviceSlice<'a, T>) -> Result<Self> {
+        size::same_len("CopyBatch::copy", target.len(), source.len())?;
+        if !target.is_empty() {
+            self.lines.push((target.end(), source.end()));
+        }
+        Ok(self)
+    }
+
+    /// Adds a copy of the rows and layers of `source` to `target`, which has as many.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the extents differ.
+    pub fn copy_grid<T: Copy>(mut self, target: GridMut<'a, T>, source: Grid<'a, T>) -> Result<Self> {
+        let (target, source) = (target.into_end(), source.end());
+        grid::same_extent("CopyBatch::copy_grid", &target.place, &source.place)?;
+        if !target.place.is_empty() {
+            self.boxes.push((target, source));
+        }
+        Ok(self)
+    }
+
+    /// How many copies there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.lines.len() + self.boxes.len()
+    }
+
+    /// Whether there is no copy.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Puts the copies on `stream`, and waits for none of them.
+    ///
+    /// A driver before CUDA 12.8 has no such call, and gets one for each copy; for rows and layers, one before 13.0. So does the legacy
+    /// default stream, which takes no batches.
+    ///
+    /// CUDA: `cuMemcpyBatchAsync_v2` or `cuMemcpyBatchAsync`; `cuMemcpy3DBatchAsync_v2` for rows and layers.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns. Some of the copies may be on the stream then.
+    #[doc(alias = "cuMemcpyBatchAsync")]
+    #[doc(alias = "cuMemcpy3DBatchAsync")]
+    pub fn enqueue(self, stream: &Stream) -> Result<()> {
+        for (to, from) in &self.lines {
+            prepare(stream, to, from)?;
+        }
+        for (to, from) in &self.boxes {
+            prepare(stream, &to.end, &from.end)?;
+        }
+        let result = self.enqueue_lines(stream).and_then(|()| self.enqueue_boxes(stream));
+        // After a failure some may be on the stream.
+        let boxes = self.boxes.iter().map(|(to, from)| (&to.end, &from.end));
+        for (to, from) in self.lines.iter().map(|(to, from)| (to, from)).chain(boxes) {
+            from.tracked.after_read(stream);
+            to.tracked.after_partial_write(stream);
+        }
+        result.map_err(|error| error.about(format!("{} copies", self.len())))
+    }
+
+    fn enqueue_lines(&self, stream: &Stream) -> Result<()> {
+        if self.lines.is_empty() {
+            return Ok(());
+        }
+        let mut batch = Lines::new(&self.lines, self.options);
+        let takes_batches = !stream.as_raw().is_null();
+        if takes_batches && stream.driver().has(Function::cuMemcpyBatchAsync_v2) {
+            batch.call(stream)
+        } else if takes_batches && stream.driver().has(Function::cuMemcpyBatchAsync) {
+            batch.call_of_12_8(stream)
+        } else {
+            self.lines.iter().try_for_each(|(to, from)| device::any(stream, to, from))
+        }
+    }
+
+    fn enqueue_boxes(&self, stream: &Stream) -> Result<()> {
+        if self.boxes.is_empty() {
+            return Ok(());
+        }
+        if stream.as_raw().is_null() || !stream.driver().has(Function::cuMemcpy3DBatchAsync_v2) {
+            return self.boxes.iter().try_for_each(|(to, from)| grid::enqueue(stream, to, from));
+        }
+        let flags = self.options.flags();
+        let mut operations: Vec<CUDA_MEMCPY3D_BATCH_OP> =
+            self.boxes.iter().map(|(to, from)| grid::operation(to, from, flags)).collect();
+        let (count, operations) = (operations.len(), operations.as_mut_ptr());
+        // SAFETY: the list has this many entries, and all ends are live on this stream, which has waited for what they must wait for.
+        unsafe { call!(stream.driver(), cuMemcpy3DBatchAsync_v2(count, operations, 0, stream.as_raw())) }
+    }
+}
+
+/// Copies as C wants them.
+struct Lines {
+    targets: Vec<CUdeviceptr>,
+    sources: Vec<CUdeviceptr>,
+    sizes: Vec<usize>,
+    options: CopyOptions,
+}
+
+impl Lines {
+    fn new(copies: &[(End<'_>, End<'_>)], options: CopyOptions) -> Self {
+        Self {
+            targets: copies.iter().map(|(to, _)| to.address).collect(),
+            sources: copies.iter().map(|(_, from)| from.address).collect(),
+            sizes: copies.iter().map(|(to, _)| to.bytes).collect(),
+            options,
+        }
+    }
+
+    fn call(&mut self, stream: &Stream) -> Result<()> {
+        let (mut attributes, mut first, count, raw) = (self.options.to_raw(), 0, self.sizes.len(), stream.as_raw());
+        let (to, from, sizes) = (self.targets.as_mut_ptr(), self.sources.as_mut_ptr(), self.sizes.as_mut_ptr());
+        let (attributes, first) = (&raw mut attributes, &raw mut first);
+        // SAFETY: the lists have `count` entries, the first attributes hold for all of them, and all ends are live on this stream, which has
+        // waited for what they must wait for.
+        unsafe { call!(stream.driver(), cuMemcpyBatchAsync_v2(to, from, sizes, count, attributes, first, 1, raw)) }
+    }
+
+    /// The form that has a place for the index of the copy that failed, and drivers from 12.8 on.
+    fn call_of_12_8(&mut self, stream: &Stream) -> Result<()> {
+        let (mut attributes, mut first, count, raw) = (self.options.to_raw(), 0, self.sizes.len(), stream.as_raw());
+        let (to, from, sizes) = (self.targets.as_mut_ptr(), self.sources.as_mut_ptr(), self.sizes.as_mut_ptr());
+        let (attributes, first) = (&raw mut attributes, &raw mut first);
+        let mut failed = usize::MAX;
+        let place = &raw mut failed;
+        // SAFETY: as in `call`, and `place` is valid for the answer.
+        let result = unsafe {
+            call!(stream.driver(), cuMemcpyBatchAsync(to, from, sizes, count, attributes, first, 1, place, raw))
+        };
+        result.map_err(|error| match failed {
+            usize::MAX => error,
+            index => error.advised(|_| Some(format!("the copy at index {index} was refused").into())),
+        })
+    }
+}
+
+/// Has `stream` wait for what a copy must wait for.
+fn prepare(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
+    if !to.is_near(from) {
+        super::peer::connect(to.stream().context(), from.stream().context())?;
+    }
+    to.tracked.before_write("CopyBatch::enqueue", stream)?;
+    from.tracked.before_read("CopyBatch::enqueue", stream)
+}
+
+impl fmt::Debug for CopyBatch<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "CopyBatch({} copies)", self.len())
+    }
+}

@@ -1,0 +1,85 @@
+//! Copies on a device and between devices.
+
+use curium_driver::sys::CUmemcpyAttributes;
+use curium_driver::{Function, Result, Stream, call};
+
+use super::{CopyOptions, End, peer, transfer};
+
+/// Puts a copy of `from` to `to`, which has as many bytes, on `stream`.
+pub(crate) fn copy(operation: &'static str, stream: &Stream, to: End<'_>, from: End<'_>) -> Result<()> {
+    if to.bytes == 0 {
+        return Ok(());
+    }
+    if !to.is_near(&from) {
+        return peer::copy(operation, stream, to, from);
+    }
+    transfer(operation, stream, &to, &from, || {
+        if to.is_everywhere() || from.is_everywhere() {
+            return any(stream, &to, &from);
+        }
+        let (driver, raw, bytes) = (stream.driver(), stream.as_raw(), to.bytes);
+        // SAFETY: both ends have this many bytes and are live on this stream, which has waited for all that they must wait for.
+        unsafe { call!(driver, cuMemcpyDtoDAsync_v2(to.address, from.address, bytes, raw)) }
+    })
+}
+
+/// Puts a copy on `stream`, which has waited for what both ends must wait for, wherever they are.
+pub(crate) fn any(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
+    // SAFETY: both ends have this many bytes and are live on this stream, which has waited for all that they must wait for.
+    unsafe { call!(stream.driver(), cuMemcpyAsync(to.address, from.address, to.bytes, stream.as_raw())) }
+}
+
+/// As [`copy`], telling the driver the options if it has a function that takes them.
+pub(crate) fn copy_with(
+    operation: &'static str,
+    stream: &Stream,
+    (to, from): (End<'_>, End<'_>),
+    options: CopyOptions,
+) -> Result<()> {
+    let has = |function| stream.driver().has(function);
+    let knows = has(Function::cuMemcpyWithAttributesAsync) || has(Function::cuMemcpyBatchAsync_v2);
+    if to.bytes == 0 || options == CopyOptions::new() || !knows {
+        return copy(operation, stream, to, from);
+    }
+    if !to.is_near(&from) {
+        peer::connect(to.stream().context(), from.stream().context())?;
+    }
+    let mut attributes = options.to_raw();
+    transfer(operation, stream, &to, &from, || {
+        if has(Function::cuMemcpyWithAttributesAsync) {
+            // SAFETY: as in `copy`; the attributes outlive the call, and their order is that of the stream.
+            return unsafe { with_attributes(stream, &to, &from, &raw mut attributes) };
+        }
+        // SAFETY: as above.
+        unsafe { batch_of_one(stream, &to, &from, &raw mut attributes) }
+    })
+}
+
+/// # Safety
+///
+/// Both ends are live on `stream`, which has waited for what they must wait for, and the attributes can be read.
+unsafe fn with_attributes(
+    stream: &Stream,
+    to: &End<'_>,
+    from: &End<'_>,
+    attributes: *mut CUmemcpyAttributes,
+) -> Result<()> {
+    let (to, from, bytes, raw) = (to.address, from.address, to.bytes, stream.as_raw());
+    // SAFETY: the caller vouches for the ends and for the attributes.
+    unsafe { call!(stream.driver(), cuMemcpyWithAttributesAsync(to, from, bytes, attributes, raw)) }
+}
+
+/// # Safety
+///
+/// As for [`with_attributes`].
+unsafe fn batch_of_one(
+    stream: &Stream,
+    to: &End<'_>,
+    from: &End<'_>,
+    attributes: *mut CUmemcpyAttributes,
+) -> Result<()> {
+    let (mut to, mut from, mut bytes, mut first, raw) = (to.address, from.address, to.bytes, 0, stream.as_raw());
+    let (to, from, bytes, first) = (&raw mut to, &raw mut from, &raw mut bytes, &raw mut first);
+    // SAFETY: the caller vouches for the ends and for the attributes, and each list has one entry.
+    unsafe { call!(stream.driver(), cuMemcpyBatchAsync_v2(to, from, bytes, 1, attributes, first, 1, raw)) }
+}

@@ -1,0 +1,222 @@
+//! Copies of rows and layers.
+
+use std::ffi::c_void;
+
+use curium_driver::sys::{
+    CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUDA_MEMCPY3D_PEER, CUdeviceptr, CUextent3D,
+    CUmemcpy3DOperand, CUmemcpy3DOperand_st__bindgen_ty_1, CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1,
+    CUmemcpy3DOperandType, CUmemcpySrcAccessOrder, CUmemorytype,
+};
+use curium_driver::{Error, Result, Stream, call};
+
+use super::{peer, transfer};
+
+/// Rows and layers in bytes: where they begin, and how far apart they are.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Place {
+    /// The bytes of a row that belong to it.
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    pub(crate) depth: usize,
+    /// The bytes from one row to the next.
+    pub(crate) pitch: usize,
+    /// The rows from one layer to the next.
+    pub(crate) layer: usize,
+}
+
+/// One end of a copy of rows and layers, in memory that the device uses.
+#[derive(Clone, Copy)]
+pub(crate) struct End<'a> {
+    pub(crate) end: super::End<'a>,
+    pub(crate) place: Place,
+}
+
+/// One end as the driver's structures have it.
+#[derive(Clone, Copy)]
+enum Side {
+    Device(CUdeviceptr),
+    Host(*mut c_void),
+}
+
+impl Place {
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.width == 0 || self.height == 0 || self.depth == 0
+    }
+
+    /// The bytes from the first to the last, with the gaps between.
+    pub(crate) fn span(&self) -> Option<usize> {
+        if self.is_empty() {
+            return Some(0);
+        }
+        let rows = (self.depth - 1).checked_mul(self.layer)?.checked_add(self.height - 1)?;
+        rows.checked_mul(self.pitch)?.checked_add(self.width)
+    }
+}
+
+impl Side {
+    fn kind(self) -> CUmemorytype {
+        match self {
+            Self::Device(_) => CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            Self::Host(_) => CUmemorytype::CU_MEMORYTYPE_HOST,
+        }
+    }
+
+    fn device(self) -> CUdeviceptr {
+        if let Self::Device(address) = self { address } else { 0 }
+    }
+
+    fn host(self) -> *mut c_void {
+        if let Self::Host(host) = self { host } else { std::ptr::null_mut() }
+    }
+}
+
+/// Copies rows and layers on a device or between devices.
+pub(crate) fn copy(operation: &'static str, stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
+    same_extent(operation, &to.place, &from.place)?;
+    if to.place.is_empty() {
+        return Ok(());
+    }
+    if !to.end.is_near(&from.end) {
+        peer::connect(to.end.stream().context(), from.end.stream().context())?;
+    }
+    transfer(operation, stream, &to.end, &from.end, || enqueue(stream, to, from))
+}
+
+/// Puts a copy on `stream`, which has waited for what both ends must wait for.
+pub(crate) fn enqueue(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
+    let sides = (Side::Device(to.end.address), Side::Device(from.end.address));
+    if !to.end.is_near(&from.end) {
+        return between_devices(stream, to, from);
+    }
+    // SAFETY: both ends are checked to hold these rows and layers, and live on this stream.
+    unsafe { put(stream, (sides.0, &to.place), (sides.1, &from.place)) }
+}
+
+/// Puts a copy from the host on `stream`.
+///
+/// # Safety
+///
+/// `from` points to rows and layers that lie as in `place` and that nobody writes until the copy is done; the stream has waited for what
+/// `to` must wait for.
+pub(crate) unsafe fn from_host(stream: &Stream, to: &End<'_>, from: *const c_void, place: &Place) -> Result<()> {
+    let (target, source) = (Side::Device(to.end.address), Side::Host(from.cast_mut()));
+    // SAFETY: the caller vouches for the host's end, and the other was checked.
+    unsafe { put(stream, (target, &to.place), (source, place)) }.map_err(|error| to.end.explain(error))
+}
+
+/// Puts a copy to the host on `stream`.
+///
+/// # Safety
+///
+/// `to` points to rows and layers that lie as in `place` and that nobody uses until the copy is done; the stream has waited for what
+/// `from` must wait for.
+pub(crate) unsafe fn to_host(stream: &Stream, to: *mut c_void, place: &Place, from: &End<'_>) -> Result<()> {
+    // SAFETY: the caller vouches for the host's end, and the other was checked.
+    unsafe { put(stream, (Side::Host(to), place), (Side::Device(from.end.address), &from.place)) }
+        .map_err(|error| from.end.explain(error))
+}
+
+/// Puts a copy on `stream`, of one layer or of several.
+///
+/// # Safety
+///
+/// Both sides hold the rows and layers of their places, and are live until the copy is done.
+unsafe fn put(stream: &Stream, (to, target): (Side, &Place), (from, source): (Side, &Place)) -> Result<()> {
+    if target.depth == 1 {
+        let copy = two_dimensional((to, target), (from, source));
+        // SAFETY: the caller vouches for both sides.
+        return unsafe { call!(stream.driver(), cuMemcpy2DAsync_v2(&raw const copy, stream.as_raw())) };
+    }
+    let copy = three_dimensional((to, target), (from, source));
+    // SAFETY: the caller vouches for both sides.
+    unsafe { call!(stream.driver(), cuMemcpy3DAsync_v2(&raw const copy, stream.as_raw())) }
+}
+
+fn two_dimensional((to, target): (Side, &Place), (from, source): (Side, &Place)) -> CUDA_MEMCPY2D {
+    CUDA_MEMCPY2D {
+        srcMemoryType: from.kind(),
+        srcHost: from.host(),
+        srcDevice: from.device(),
+        srcPitch: source.pitch,
+        dstMemoryType: to.kind(),
+        dstHost: to.host(),
+        dstDevice: to.device(),
+        dstPitch: target.pitch,
+        WidthInBytes: target.width,
+        Height: target.height,
+        ..CUDA_MEMCPY2D::default()
+    }
+}
+
+fn three_dimensional((to, target): (Side, &Place), (from, source): (Side, &Place)) -> CUDA_MEMCPY3D {
+    CUDA_MEMCPY3D {
+        srcMemoryType: from.kind(),
+        srcHost: from.host(),
+        srcDevice: from.device(),
+        srcPitch: source.pitch,
+        srcHeight: source.layer,
+        dstMemoryType: to.kind(),
+        dstHost: to.host(),
+        dstDevice: to.device(),
+        dstPitch: target.pitch,
+        dstHeight: target.layer,
+        WidthInBytes: target.width,
+        Height: target.height,
+        Depth: target.depth,
+        ..CUDA_MEMCPY3D::default()
+    }
+}
+
+fn between_devices(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
+    let copy = CUDA_MEMCPY3D_PEER {
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        srcDevice: from.end.address,
+        srcContext: from.end.stream().context().as_raw(),
+        srcPitch: from.place.pitch,
+        srcHeight: from.place.layer,
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        dstDevice: to.end.address,
+        dstContext: to.end.stream().context().as_raw(),
+        dstPitch: to.place.pitch,
+        dstHeight: to.place.layer,
+        WidthInBytes: to.place.width,
+        Height: to.place.height,
+        Depth: to.place.depth,
+        ..CUDA_MEMCPY3D_PEER::default()
+    };
+    // SAFETY: both ends are checked to hold these rows and layers, are of the contexts named, and live on this stream.
+    unsafe { call!(stream.driver(), cuMemcpy3DPeerAsync(&raw const copy, stream.as_raw())) }
+}
+
+/// The copy as part of a batch.
+pub(crate) fn operation(to: &End<'_>, from: &End<'_>, flags: u32) -> CUDA_MEMCPY3D_BATCH_OP {
+    let operand = |end: &End<'_>| CUmemcpy3DOperand {
+        type_: CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_POINTER,
+        op: CUmemcpy3DOperand_st__bindgen_ty_1 {
+            ptr: CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1 {
+                ptr: end.end.address,
+                rowLength: end.place.pitch,
+                layerHeight: end.place.layer,
+                ..Default::default()
+            },
+        },
+    };
+    CUDA_MEMCPY3D_BATCH_OP {
+        src: operand(from),
+        dst: operand(to),
+        extent: CUextent3D { width: to.place.width, height: to.place.height, depth: to.place.depth },
+        srcAccessOrder: CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM,
+        flags,
+    }
+}
+
+/// An error unless both sides of a copy have as many bytes, rows and layers.
+pub(crate) fn same_extent(operation: &'static str, one: &Place, other: &Place) -> Result<()> {
+    let extent = |place: &Place| (place.width, place.height, place.depth);
+    if extent(one) == extent(other) {
+        return Ok(());
+    }
+    let text = |place: &Place| format!("{} × {} × {}", place.width, place.height, place.depth);
+    let reason = format!("one side has {} bytes, rows and layers, and the other {}", text(one), text(other));
+    Err(Error::argument(operation, reason))
+}

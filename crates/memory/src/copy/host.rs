@@ -1,0 +1,74 @@
+//! Copies from and to ordinary slices, which the host waits for.
+
+use std::ffi::c_void;
+use std::mem::MaybeUninit;
+
+use bytemuck::{AnyBitPattern, NoUninit};
+use curium_driver::sys::CUdeviceptr;
+use curium_driver::{Result, Stream, call};
+
+use crate::{DeviceSlice, DeviceSliceMut, staging, wait};
+
+/// Copies `source`, which is as long, to `target`, and waits until that is done.
+pub(crate) fn upload<T: NoUninit>(target: DeviceSliceMut<'_, T>, source: &[T]) -> Result<()> {
+    let (stream, end) = (target.stream(), target.end());
+    if end.bytes == 0 {
+        return Ok(());
+    }
+    stream.refuse_capture("copy from a slice")?;
+    let source: &[u8] = bytemuck::cast_slice(source);
+    let order = |lane: &Stream| end.tracked.before_write("copy from a slice", lane);
+    // SAFETY: the memory is live, has as many bytes, and is borrowed exclusively until the copy is done.
+    if let Some(result) = unsafe { staging::upload(stream, end.address, source, order) } {
+        return result;
+    }
+    order(stream)?;
+    // SAFETY: both sides have this many bytes, the device's is live on this stream, and `source` is borrowed until the stream has been
+    // waited for below.
+    unsafe { to_device(stream, end.address, source.as_ptr().cast(), end.bytes) }.map_err(|error| end.explain(error))?;
+    end.tracked.after_partial_write(stream);
+    wait::until_done(stream)
+}
+
+/// Copies `source` to `target`, which is as long, and waits until that is done.
+pub(crate) fn download<T: AnyBitPattern>(source: DeviceSlice<'_, T>, target: &mut [T]) -> Result<()> {
+    let (stream, end) = (source.stream(), source.end());
+    if end.bytes == 0 {
+        return Ok(());
+    }
+    stream.refuse_capture("copy to a slice")?;
+    let to = target.as_mut_ptr().cast::<MaybeUninit<u8>>();
+    // SAFETY: the bytes are those of `target`, which is borrowed exclusively, and any bytes are valid elements.
+    let places = unsafe { std::slice::from_raw_parts_mut(to, end.bytes) };
+    let order = |lane: &Stream| end.tracked.before_read("copy to a slice", lane);
+    // SAFETY: the memory is live, has as many bytes, and nobody writes it while it is borrowed.
+    if let Some(result) = unsafe { staging::download(stream, places, end.address, order) } {
+        return result;
+    }
+    order(stream)?;
+    // SAFETY: both sides have this many bytes, the device's is live on this stream, any bytes are valid elements, and `target` is
+    // borrowed until the stream has been waited for below.
+    unsafe { to_host(stream, to.cast(), end.address, end.bytes) }.map_err(|error| end.explain(error))?;
+    end.tracked.after_read(stream);
+    wait::until_done(stream)
+}
+
+/// Puts a copy from the host on `stream`.
+///
+/// # Safety
+///
+/// Both sides have `bytes` bytes, the device's is live in the order of `stream`, and nobody writes the host's before the copy is done.
+pub(crate) unsafe fn to_device(stream: &Stream, to: CUdeviceptr, from: *const c_void, bytes: usize) -> Result<()> {
+    // SAFETY: the caller vouches for both sides, and the stream is live.
+    unsafe { call!(stream.driver(), cuMemcpyHtoDAsync_v2(to, from, bytes, stream.as_raw())) }
+}
+
+/// Puts a copy to the host on `stream`.
+///
+/// # Safety
+///
+/// Both sides have `bytes` bytes, the device's is live in the order of `stream`, and nobody uses the host's before the copy is done.
+pub(crate) unsafe fn to_host(stream: &Stream, to: *mut c_void, from: CUdeviceptr, bytes: usize) -> Result<()> {
+    // SAFETY: the caller vouches for both sides, and the stream is live.
+    unsafe { call!(stream.driver(), cuMemcpyDtoHAsync_v2(to, from, bytes, stream.as_raw())) }
+}

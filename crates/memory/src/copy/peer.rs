@@ -1,0 +1,64 @@
+//! Memory of one device that another uses.
+
+use curium_driver::sys::{CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc, CUresult};
+use curium_driver::{Context, Error, Result, Stream, call};
+
+use super::{End, transfer};
+use crate::{MemoryLocation, pointer_info};
+
+/// Puts a copy between devices on `stream`.
+#[cold]
+pub(crate) fn copy(operation: &'static str, stream: &Stream, to: End<'_>, from: End<'_>) -> Result<()> {
+    let (to_context, from_context) = (to.stream().context(), from.stream().context());
+    connect(to_context, from_context)?;
+    transfer(operation, stream, &to, &from, || {
+        let (to_context, from_context, raw) = (to_context.as_raw(), from_context.as_raw(), stream.as_raw());
+        let (to, from, bytes) = (to.address, from.address, to.bytes);
+        // SAFETY: both ends have this many bytes, are of the contexts named, and live on this stream, which has waited for all that they
+        // must wait for.
+        unsafe { call!(stream.driver(), cuMemcpyPeerAsync(to, to_context, from, from_context, bytes, raw)) }
+    })
+}
+
+/// Lets two contexts reach each other's memory, where their devices can, so that copies between them go straight.
+pub(crate) fn connect(one: &Context, other: &Context) -> Result<()> {
+    for (from, to) in [(one, other), (other, one)] {
+        if from.device().can_access_peer(to.device())? {
+            unless_impossible(from.enable_peer_access(to))?;
+        }
+    }
+    Ok(())
+}
+
+/// Lets kernels on `stream` use memory at `address` that belongs to `owner`, a stream of another device.
+pub(crate) fn give_access(
+    operation: &'static str,
+    stream: &Stream,
+    owner: &Stream,
+    address: CUdeviceptr,
+) -> Result<()> {
+    let (from, to) = (stream.device(), owner.device());
+    if !from.can_access_peer(to)? {
+        let (from, to) = (from.as_raw(), to.as_raw());
+        let reason = format!("device {from} cannot use memory at {address:#x}, which is on device {to}: copy it");
+        return Err(Error::argument(operation, reason));
+    }
+    let pool = pointer_info::pool_at(owner.driver(), address)?;
+    if pool.is_null() {
+        return stream.context().enable_peer_access(owner.context());
+    }
+    let location = MemoryLocation::from(from).to_raw();
+    let access = CUmemAccessDesc { location, flags: CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE };
+    // SAFETY: the pool exists for as long as memory is allocated from it, and there is one entry.
+    unsafe { call!(owner.driver(), cuMemPoolSetAccess(pool, &raw const access, 1)) }
+}
+
+/// Copies take another way where a direct one is not possible.
+fn unless_impossible(result: Result<()>) -> Result<()> {
+    const IMPOSSIBLE: [CUresult; 2] =
+        [CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, CUresult::CUDA_ERROR_TOO_MANY_PEERS];
+    match result {
+        Err(error) if error.code().is_some_and(|code| IMPOSSIBLE.contains(&code)) => Ok(()),
+        result => result,
+    }
+}

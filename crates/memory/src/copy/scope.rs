@@ -1,0 +1,158 @@
+//! Copies from and to borrowed memory of the host that are waited for together.
+
+use std::cell::Cell;
+use std::fmt;
+use std::marker::PhantomData;
+
+use bytemuck::{AnyBitPattern, NoUninit};
+use curium_driver::{Result, Stream};
+
+use super::host;
+use crate::{AsDeviceSlice, AsDeviceSliceMut, size, wait};
+
+/// A scope in which copies are put on one stream; made by [`copy_scope`].
+pub struct CopyScope<'scope, 'env: 'scope> {
+    waiter: &'scope Waiter<'env>,
+    /// The slices live for exactly this long.
+    _scope: PhantomData<Cell<&'scope ()>>,
+}
+
+/// Waits for the copies of a scope when it ends, in whatever way.
+struct Waiter<'env> {
+    stream: &'env Stream,
+    /// Whether a copy was put on the stream.
+    is_used: Cell<bool>,
+}
+
+/// Runs `operation`, in which copies from and to borrowed slices are put on `stream` without a wait for each, and waits for all of them
+/// at the end, also if `operation` panics.
+///
+/// The slices may be ordinary memory, which the driver copies at its own pace, or pinned memory, of which the copies run while
+/// `operation` goes on. What is copied to may be read behind the scope:
+///
+/// ```
+/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
+/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
+/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// use curium_memory::{DeviceBuffer, copy};
+///
+/// # let stream = driver.device(0)?.primary_context()?.stream()?;
+/// let (first, second) = ([1_u32, 2], [3_u32, 4]);
+/// let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 4)?;
+/// let mut result = [0; 4];
+/// copy::copy_scope(&stream, |scope| {
+///     scope.upload(&first, &mut buffer.slice_mut(..2)?)?;
+///     scope.upload(&second, &mut buffer.slice_mut(2..)?)?;
+///     scope.download(&buffer, &mut result)
+/// })?;
+/// assert_eq!(result, [1, 2, 3, 4]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// CUDA: `cuStreamSynchronize`.
+///
+/// # Errors
+///
+/// That of `operation`, or that of any work of the context that failed before.
+pub fn copy_scope<'env, R>(
+    stream: &'env Stream,
+    operation: impl for<'scope> FnOnce(&'scope CopyScope<'scope, 'env>) -> Result<R>,
+) -> Result<R> {
+    let waiter = Waiter { stream, is_used: Cell::new(false) };
+    let result = operation(&CopyScope { waiter: &waiter, _scope: PhantomData });
+    let waited = waiter.wait();
+    result.and_then(|value| waited.map(|()| value))
+}
+
+impl<'scope> CopyScope<'scope, '_> {
+    /// The stream that the copies are put on.
+    #[must_use]
+    pub fn stream(&self) -> &Stream {
+        self.waiter.stream
+    }
+
+    /// Puts a copy of `source` to `target`, which has as many elements, on the stream.
+    ///
+    /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuStreamIsCapturing`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the lengths differ, or if the stream is being captured, since a graph would outlive the scope.
+    pub fn upload<T: NoUninit>(
+        &'scope self,
+        source: &'scope [T],
+        target: &mut impl AsDeviceSliceMut<Element = T>,
+    ) -> Result<()> {
+        const OPERATION: &str = "CopyScope::upload";
+        let target = target.as_device_slice_mut();
+        size::same_len(OPERATION, target.len(), source.len())?;
+        self.prepare(OPERATION)?;
+        let end = target.end();
+        if end.bytes == 0 {
+            return Ok(());
+        }
+        end.tracked.before_write(OPERATION, self.stream())?;
+        // SAFETY: both sides have this many bytes, the device's is live on this stream, and the host's is borrowed until the scope has
+        // waited for the copy.
+        let result = unsafe { host::to_device(self.stream(), end.address, source.as_ptr().cast(), end.bytes) };
+        result.map_err(|error| end.explain(error))?;
+        end.tracked.after_partial_write(self.stream());
+        Ok(())
+    }
+
+    /// Puts a copy of `source` to `target`, which has as many elements, on the stream.
+    ///
+    /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamIsCapturing`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`CopyScope::upload`].
+    pub fn download<T: AnyBitPattern>(
+        &'scope self,
+        source: &impl AsDeviceSlice<Element = T>,
+        target: &'scope mut [T],
+    ) -> Result<()> {
+        const OPERATION: &str = "CopyScope::download";
+        let source = source.as_device_slice();
+        size::same_len(OPERATION, source.len(), target.len())?;
+        self.prepare(OPERATION)?;
+        let end = source.end();
+        if end.bytes == 0 {
+            return Ok(());
+        }
+        end.tracked.before_read(OPERATION, self.stream())?;
+        // SAFETY: both sides have this many bytes, the device's is live on this stream, any bytes are valid elements, and the host's is
+        // borrowed until the scope has waited for the copy.
+        let result = unsafe { host::to_host(self.stream(), target.as_mut_ptr().cast(), end.address, end.bytes) };
+        result.map_err(|error| end.explain(error))?;
+        end.tracked.after_read(self.stream());
+        Ok(())
+    }
+
+    fn prepare(&self, operation: &'static str) -> Result<()> {
+        self.stream().refuse_capture(operation)?;
+        self.waiter.is_used.set(true);
+        Ok(())
+    }
+}
+
+impl Waiter<'_> {
+    /// Waits for the copies, once.
+    fn wait(&self) -> Result<()> {
+        if self.is_used.replace(false) { wait::until_done(self.stream) } else { Ok(()) }
+    }
+}
+
+impl fmt::Debug for CopyScope<'_, '_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "CopyScope({:?})", self.stream())
+    }
+}
+
+impl Drop for Waiter<'_> {
+    fn drop(&mut self) {
+        if let Err(error) = self.wait() {
+            curium_driver::report(&error);
+        }
+    }
+}

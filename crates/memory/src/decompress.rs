@@ -1,0 +1,148 @@
+//! Decompression by the device's own engine.
+
+use std::fmt;
+
+use curium_driver::sys::{CUmemDecompressAlgorithm, CUmemDecompressParams};
+use curium_driver::{Result, Stream, call};
+
+use crate::copy::End;
+use crate::{DeviceSlice, DeviceSliceMut};
+
+/// What data was compressed with.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum Compression {
+    /// DEFLATE.
+    Deflate,
+    /// Snappy.
+    Snappy,
+    /// LZ4.
+    Lz4,
+}
+
+/// Compressed pieces of data that are decompressed together, without a kernel. Among each other they have no order.
+///
+/// Which devices have an engine for it, and for what, [`DeviceAttribute::MEM_DECOMPRESS_ALGORITHM_MASK`] says; the memory must be made
+/// for it, as memory of the driver's pools is.
+///
+/// [`DeviceAttribute::MEM_DECOMPRESS_ALGORITHM_MASK`]: curium_driver::DeviceAttribute::MEM_DECOMPRESS_ALGORITHM_MASK
+#[must_use = "data is decompressed only when the batch is put on a stream"]
+#[derive(Default)]
+pub struct DecompressBatch<'a> {
+    pieces: Vec<Piece<'a>>,
+}
+
+struct Piece<'a> {
+    source: End<'a>,
+    target: End<'a>,
+    written: End<'a>,
+    compression: Compression,
+}
+
+impl<'a> DecompressBatch<'a> {
+    /// No data.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds `source`, which is decompressed to `target`. How many bytes that gave is written to the first number of `written`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if `source` or `target` is empty, or if there is no number.
+    pub fn add(
+        mut self,
+        compression: Compression,
+        source: DeviceSlice<'a, u8>,
+        target: DeviceSliceMut<'a, u8>,
+        written: DeviceSliceMut<'a, u32>,
+    ) -> Result<Self> {
+        for (what, len) in [("source", source.len()), ("target", target.len()), ("written", written.len())] {
+            if len == 0 {
+                let reason = format!("`{what}` is empty");
+                return Err(curium_driver::Error::argument("DecompressBatch::add", reason));
+            }
+        }
+        let (source, target, written) = (source.end(), target.end(), written.end());
+        self.pieces.push(Piece { source, target, written, compression });
+        Ok(self)
+    }
+
+    /// How many pieces there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.pieces.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.pieces.is_empty()
+    }
+
+    /// Puts the batch on `stream` and waits for nothing.
+    ///
+    /// Needs a driver for CUDA 12.6. CUDA: `cuMemBatchDecompressAsync`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_NOT_SUPPORTED` if the device has no such engine, and whatever the driver says of a piece.
+    #[doc(alias = "cuMemBatchDecompressAsync")]
+    pub fn enqueue(self, stream: &Stream) -> Result<()> {
+        const OPERATION: &str = "DecompressBatch::enqueue";
+        if self.is_empty() {
+            return Ok(());
+        }
+        for piece in &self.pieces {
+            piece.source.tracked.before_read(OPERATION, stream)?;
+            piece.target.tracked.before_write(OPERATION, stream)?;
+            piece.written.tracked.before_write(OPERATION, stream)?;
+        }
+        let mut pieces: Vec<_> = self.pieces.iter().map(Piece::to_raw).collect();
+        let (count, first, mut failed) = (pieces.len(), pieces.as_mut_ptr(), usize::MAX);
+        let place = &raw mut failed;
+        // SAFETY: the list has `count` entries, all memory is live on this stream, which has waited for its uses, and `place` is valid for
+        // the answer.
+        let result =
+            unsafe { call!(stream.driver(), cuMemBatchDecompressAsync(first, count, 0, place, stream.as_raw())) };
+        for piece in &self.pieces {
+            piece.source.tracked.after_read(stream);
+            piece.target.tracked.after_partial_write(stream);
+            piece.written.tracked.after_partial_write(stream);
+        }
+        result.map_err(|error| match failed {
+            usize::MAX => error.about(format!("{count} pieces")),
+            index => error.about(format!("piece {index} of {count}")),
+        })
+    }
+}
+
+impl Piece<'_> {
+    fn to_raw(&self) -> CUmemDecompressParams {
+        CUmemDecompressParams {
+            srcNumBytes: self.source.bytes,
+            dstNumBytes: self.target.bytes,
+            dstActBytes: std::ptr::with_exposed_provenance_mut(self.written.address as usize),
+            src: std::ptr::with_exposed_provenance(self.source.address as usize),
+            dst: std::ptr::with_exposed_provenance_mut(self.target.address as usize),
+            algo: self.compression.to_raw(),
+            ..CUmemDecompressParams::default()
+        }
+    }
+}
+
+impl Compression {
+    const fn to_raw(self) -> CUmemDecompressAlgorithm {
+        match self {
+            Self::Deflate => CUmemDecompressAlgorithm::CU_MEM_DECOMPRESS_ALGORITHM_DEFLATE,
+            Self::Snappy => CUmemDecompressAlgorithm::CU_MEM_DECOMPRESS_ALGORITHM_SNAPPY,
+            Self::Lz4 => CUmemDecompressAlgorithm::CU_MEM_DECOMPRESS_ALGORITHM_LZ4,
+        }
+    }
+}
+
+impl fmt::Debug for DecompressBatch<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "DecompressBatch({} pieces)", self.len())
+    }
+}

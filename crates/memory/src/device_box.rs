@@ -1,0 +1,172 @@
+//! One value in the memory of a device.
+
+use std::fmt;
+
+use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
+use curium_driver::sys::CUdeviceptr;
+use curium_driver::{Argument, DevicePointer, Driver, Error, Result, Stream};
+
+use crate::resource::{Resource, StreamOrdered};
+use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceBuffer, DeviceSlice, DeviceSliceMut};
+
+/// One value in the memory of a device: a [`DeviceBuffer`] of one element. A kernel takes it for a `&[T]` or a `&mut [T]`.
+pub struct DeviceBox<T, R: Resource = StreamOrdered> {
+    buffer: DeviceBuffer<T, R>,
+}
+
+impl<T> DeviceBox<T> {
+    /// Allocates a value on `stream` and copies `value` there. Waits until the copy is done.
+    ///
+    /// CUDA: `cuMemAllocAsync`, `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if `T` has no bytes; `CUDA_ERROR_OUT_OF_MEMORY` with the figures.
+    pub fn new(stream: &Stream, value: T) -> Result<Self>
+    where
+        T: NoUninit,
+    {
+        Self::new_in(StreamOrdered, stream, value)
+    }
+
+    /// Allocates a value on `stream` and sets its bytes to zero there.
+    ///
+    /// CUDA: `cuMemAllocAsync`, `cuMemsetD8Async`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceBox::new`].
+    pub fn zeroed(stream: &Stream) -> Result<Self>
+    where
+        T: Zeroable,
+    {
+        Ok(Self { buffer: DeviceBuffer::zeroed(stream, 1)? })
+    }
+}
+
+impl<T, R: Resource> DeviceBox<T, R> {
+    /// As [`DeviceBox::new`], with memory of `resource`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceBox::new`].
+    pub fn new_in(resource: R, stream: &Stream, value: T) -> Result<Self>
+    where
+        T: NoUninit,
+    {
+        Ok(Self { buffer: DeviceBuffer::from_slice_in(resource, stream, &[value])? })
+    }
+
+    /// The value. Waits until it is on the host.
+    ///
+    /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// The error of any work of the context that failed before.
+    pub fn get(&self) -> Result<T>
+    where
+        T: AnyBitPattern,
+    {
+        let mut value = T::zeroed();
+        self.buffer.copy_to_slice(std::slice::from_mut(&mut value))?;
+        Ok(value)
+    }
+
+    /// Replaces the value. Waits until it is on the device.
+    ///
+    /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    pub fn set(&mut self, value: T) -> Result<()>
+    where
+        T: NoUninit,
+    {
+        self.buffer.copy_from_slice(&[value])
+    }
+
+    /// The stream that the value was allocated on, on which it is copied and freed.
+    #[must_use]
+    pub fn stream(&self) -> &Stream {
+        self.buffer.stream()
+    }
+
+    /// The address of the value. What is done with it is not tracked.
+    #[must_use]
+    pub fn as_pointer(&self) -> DevicePointer<T> {
+        self.buffer.as_pointer()
+    }
+
+    /// The buffer of one element.
+    #[must_use]
+    pub fn into_buffer(self) -> DeviceBuffer<T, R> {
+        self.buffer
+    }
+
+    /// Frees the value, which [`Drop`] does as well, and says whether it succeeded. As [`DeviceBuffer::close`].
+    ///
+    /// # Errors
+    ///
+    /// Gives the value back if the resource refuses.
+    pub fn close(self) -> Result<(), (Self, Error)> {
+        self.buffer.close().map_err(|(buffer, error)| (Self { buffer }, error))
+    }
+}
+
+impl<T, R: Resource> AsDeviceSlice for DeviceBox<T, R> {
+    type Element = T;
+
+    fn as_device_slice(&self) -> DeviceSlice<'_, T> {
+        self.buffer.as_slice()
+    }
+}
+
+impl<T, R: Resource> AsDeviceSliceMut for DeviceBox<T, R> {
+    fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
+        self.buffer.as_slice_mut()
+    }
+}
+
+// SAFETY: as for the buffer, which is borrowed alike.
+unsafe impl<T, R: Resource> Argument<&[T]> for &DeviceBox<T, R> {
+    #[inline]
+    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
+        // SAFETY: the caller's promise is the same.
+        unsafe { Argument::<&[T]>::bind(&mut &self.buffer, stream) }
+    }
+
+    #[inline]
+    unsafe fn launched(&mut self, stream: &Stream) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { Argument::<&[T]>::launched(&mut &self.buffer, stream) };
+    }
+}
+
+// SAFETY: as for the buffer, which is borrowed alike.
+unsafe impl<T, R: Resource> Argument<&mut [T]> for &mut DeviceBox<T, R> {
+    #[inline]
+    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
+        // SAFETY: the caller's promise is the same.
+        unsafe { Argument::<&mut [T]>::bind(&mut &mut self.buffer, stream) }
+    }
+
+    #[inline]
+    unsafe fn launched(&mut self, stream: &Stream) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { Argument::<&mut [T]>::launched(&mut &mut self.buffer, stream) };
+    }
+}
+
+impl<T, R: Resource> AsRef<Driver> for DeviceBox<T, R> {
+    fn as_ref(&self) -> &Driver {
+        self.buffer.as_ref()
+    }
+}
+
+impl<T, R: Resource> fmt::Debug for DeviceBox<T, R> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "DeviceBox({} at {:?})", std::any::type_name::<T>(), self.as_pointer())
+    }
+}

@@ -1,0 +1,183 @@
+//! Views of memory that the device uses.
+
+mod argument;
+mod chunks;
+mod mutable;
+mod reinterpret;
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::RangeBounds;
+
+use bytemuck::AnyBitPattern;
+use curium_driver::{DevicePointer, Driver, Result, Stream};
+
+pub use self::chunks::{DeviceChunks, DeviceChunksMut};
+pub use self::mutable::DeviceSliceMut;
+use crate::copy::{self, host};
+use crate::size;
+use crate::tracked::Tracked;
+
+/// Elements in a row in memory that the device uses, borrowed to be read: all of a [`DeviceBuffer`](crate::DeviceBuffer) or of
+/// another kind of memory, or a part.
+///
+/// It may be empty. Whatever is done with a view counts as done with the memory that it is a view of: uses of views on several streams
+/// wait for each other as uses of the whole would, also where the views do not overlap. Their results are never mixed up; work that is
+/// to run at the same time needs buffers of its own.
+pub struct DeviceSlice<'a, T> {
+    pointer: DevicePointer<T>,
+    len: usize,
+    tracked: &'a Tracked,
+    _elements: PhantomData<&'a [T]>,
+}
+
+/// Memory that the device uses and that can be viewed: buffers of all kinds, and views themselves.
+pub trait AsDeviceSlice {
+    /// The type of the elements.
+    type Element;
+
+    /// All of it.
+    fn as_device_slice(&self) -> DeviceSlice<'_, Self::Element>;
+}
+
+/// Memory that the device uses and that can be viewed to be written.
+pub trait AsDeviceSliceMut: AsDeviceSlice {
+    /// All of it.
+    fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, Self::Element>;
+}
+
+impl<'a, T> DeviceSlice<'a, T> {
+    /// The view of `len` elements from `pointer` on, which are memory of `tracked`.
+    pub(crate) fn new(pointer: DevicePointer<T>, len: usize, tracked: &'a Tracked) -> Self {
+        Self { pointer, len, tracked, _elements: PhantomData }
+    }
+
+    /// The number of elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no element.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The size in bytes.
+    #[must_use]
+    pub fn byte_len(&self) -> usize {
+        self.len * size_of::<T>()
+    }
+
+    /// The stream of the memory that this is a view of, on which it copies.
+    #[must_use]
+    pub fn stream(&self) -> &'a Stream {
+        self.tracked.stream()
+    }
+
+    /// The address of the first element. What is done with it is not tracked.
+    #[must_use]
+    pub fn as_pointer(&self) -> DevicePointer<T> {
+        self.pointer
+    }
+
+    /// The elements in `range`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the range ends before it begins, or beyond the view.
+    pub fn slice(self, range: impl RangeBounds<usize>) -> Result<Self> {
+        let range = size::range("DeviceSlice::slice", self.len, range)?;
+        Ok(Self { pointer: self.pointer.wrapping_add(range.start), len: range.len(), ..self })
+    }
+
+    /// The first `middle` elements, and the rest.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if there are fewer.
+    pub fn split_at(self, middle: usize) -> Result<(Self, Self)> {
+        size::split("DeviceSlice::split_at", self.len, middle)?;
+        let rest = Self { pointer: self.pointer.wrapping_add(middle), len: self.len - middle, ..self };
+        Ok((Self { len: middle, ..self }, rest))
+    }
+
+    /// The view in parts of `len` elements, of which the last may have fewer.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if `len` is 0.
+    pub fn chunks(self, len: usize) -> Result<DeviceChunks<'a, T>> {
+        DeviceChunks::new(self, len)
+    }
+
+    /// Copies the elements to `target`, which has as many. Waits until the copy is done.
+    ///
+    /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the lengths differ; the error of any work of the context that failed before.
+    #[doc(alias = "cuMemcpyDtoH")]
+    pub fn copy_to_slice(self, target: &mut [T]) -> Result<()>
+    where
+        T: AnyBitPattern,
+    {
+        size::same_len("DeviceSlice::copy_to_slice", self.len, target.len())?;
+        host::download(self, target)
+    }
+
+    /// A copy of the elements on the host. Waits until it is there.
+    ///
+    /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// The error of any work of the context that failed before.
+    pub fn to_vec(self) -> Result<Vec<T>>
+    where
+        T: AnyBitPattern,
+    {
+        let mut target = bytemuck::zeroed_vec(self.len);
+        host::download(self, &mut target)?;
+        Ok(target)
+    }
+
+    pub(crate) fn tracked(&self) -> &'a Tracked {
+        self.tracked
+    }
+
+    /// The view as one end of a copy.
+    pub(crate) fn end(&self) -> copy::End<'a> {
+        copy::End { address: self.pointer.as_raw(), bytes: self.byte_len(), tracked: self.tracked }
+    }
+}
+
+impl<T> AsDeviceSlice for DeviceSlice<'_, T> {
+    type Element = T;
+
+    fn as_device_slice(&self) -> DeviceSlice<'_, T> {
+        *self
+    }
+}
+
+impl<T> Clone for DeviceSlice<'_, T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for DeviceSlice<'_, T> {}
+
+impl<T> AsRef<Driver> for DeviceSlice<'_, T> {
+    fn as_ref(&self) -> &Driver {
+        self.stream().driver()
+    }
+}
+
+impl<T> fmt::Debug for DeviceSlice<'_, T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "DeviceSlice({} × {} at {:?})", self.len, std::any::type_name::<T>(), self.pointer)
+    }
+}

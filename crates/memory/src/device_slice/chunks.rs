@@ -1,0 +1,81 @@
+//! Views in parts of equal length.
+
+use std::iter::FusedIterator;
+
+use curium_driver::{Error, Result};
+
+use super::{DeviceSlice, DeviceSliceMut};
+
+/// The parts of a view. Made by [`DeviceSlice::chunks`].
+#[derive(Debug)]
+pub struct DeviceChunks<'a, T> {
+    rest: DeviceSlice<'a, T>,
+    len: usize,
+}
+
+/// The parts of a view, each borrowed exclusively. Made by [`DeviceSliceMut::chunks`].
+#[derive(Debug)]
+pub struct DeviceChunksMut<'a, T> {
+    rest: Option<DeviceSliceMut<'a, T>>,
+    len: usize,
+}
+
+impl<'a, T> DeviceChunks<'a, T> {
+    pub(super) fn new(rest: DeviceSlice<'a, T>, len: usize) -> Result<Self> {
+        not_zero("DeviceSlice::chunks", len)?;
+        Ok(Self { rest, len })
+    }
+}
+
+impl<'a, T> DeviceChunksMut<'a, T> {
+    pub(super) fn new(rest: DeviceSliceMut<'a, T>, len: usize) -> Result<Self> {
+        not_zero("DeviceSliceMut::chunks", len)?;
+        Ok(Self { rest: Some(rest), len })
+    }
+}
+
+impl<'a, T> Iterator for DeviceChunks<'a, T> {
+    type Item = DeviceSlice<'a, T>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        // The middle lies within the view.
+        let (part, rest) = self.rest.split_at(self.len.min(self.rest.len())).ok()?;
+        self.rest = rest;
+        Some(part)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let count = self.rest.len().div_ceil(self.len);
+        (count, Some(count))
+    }
+}
+
+impl<'a, T> Iterator for DeviceChunksMut<'a, T> {
+    type Item = DeviceSliceMut<'a, T>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let rest = self.rest.take().filter(|rest| !rest.is_empty())?;
+        let middle = self.len.min(rest.len());
+        // The middle lies within the view.
+        let (part, rest) = rest.split_at(middle).ok()?;
+        self.rest = Some(rest);
+        Some(part)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        let count = self.rest.as_ref().map_or(0, DeviceSliceMut::len).div_ceil(self.len);
+        (count, Some(count))
+    }
+}
+
+impl<T> ExactSizeIterator for DeviceChunks<'_, T> {}
+impl<T> ExactSizeIterator for DeviceChunksMut<'_, T> {}
+impl<T> FusedIterator for DeviceChunks<'_, T> {}
+impl<T> FusedIterator for DeviceChunksMut<'_, T> {}
+
+fn not_zero(operation: &'static str, len: usize) -> Result<()> {
+    if len == 0 { Err(Error::argument(operation, "a part has 0 elements")) } else { Ok(()) }
+}

@@ -1,0 +1,306 @@
+//! Views through which memory is written.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::RangeBounds;
+
+use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
+use curium_driver::{DevicePointer, Driver, Result, Stream};
+
+use super::{AsDeviceSlice, AsDeviceSliceMut, DeviceChunksMut, DeviceSlice};
+use crate::copy::{self, CopyOptions, device, host};
+use crate::tracked::Tracked;
+use crate::{fill, size};
+
+/// Elements in a row in memory that the device uses, borrowed exclusively.
+///
+/// It may be empty. As for [`DeviceSlice`], a use is one of the memory that this is a view of: parts of one buffer may be written on
+/// several streams and by several threads, and one write waits for the other on the device.
+pub struct DeviceSliceMut<'a, T> {
+    pointer: DevicePointer<T>,
+    len: usize,
+    tracked: &'a Tracked,
+    _elements: PhantomData<&'a mut [T]>,
+}
+
+impl<'a, T> DeviceSliceMut<'a, T> {
+    /// The view of `len` elements from `pointer` on, which are memory of `tracked` that nobody else has borrowed for `'a`.
+    pub(crate) fn new(pointer: DevicePointer<T>, len: usize, tracked: &'a Tracked) -> Self {
+        Self { pointer, len, tracked, _elements: PhantomData }
+    }
+
+    /// The number of elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no element.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The size in bytes.
+    #[must_use]
+    pub fn byte_len(&self) -> usize {
+        self.len * size_of::<T>()
+    }
+
+    /// The stream of the memory that this is a view of, on which it copies.
+    #[must_use]
+    pub fn stream(&self) -> &'a Stream {
+        self.tracked.stream()
+    }
+
+    /// The address of the first element. What is done with it is not tracked.
+    #[must_use]
+    pub fn as_pointer(&self) -> DevicePointer<T> {
+        self.pointer
+    }
+
+    /// The same elements to be read.
+    #[must_use]
+    pub fn as_slice(&self) -> DeviceSlice<'_, T> {
+        DeviceSlice::new(self.pointer, self.len, self.tracked)
+    }
+
+    /// The same elements for a shorter time, after which this view can be used again.
+    #[must_use]
+    pub fn reborrow(&mut self) -> DeviceSliceMut<'_, T> {
+        DeviceSliceMut::new(self.pointer, self.len, self.tracked)
+    }
+
+    /// The elements in `range`. [`DeviceSliceMut::reborrow`] keeps this view.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the range ends before it begins, or beyond the view.
+    pub fn slice(self, range: impl RangeBounds<usize>) -> Result<Self> {
+        let range = size::range("DeviceSliceMut::slice", self.len, range)?;
+        Ok(Self::new(self.pointer.wrapping_add(range.start), range.len(), self.tracked))
+    }
+
+    /// The first `middle` elements, and the rest. [`DeviceSliceMut::reborrow`] keeps this view.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if there are fewer.
+    pub fn split_at(self, middle: usize) -> Result<(Self, Self)> {
+        size::split("DeviceSliceMut::split_at", self.len, middle)?;
+        let rest = Self::new(self.pointer.wrapping_add(middle), self.len - middle, self.tracked);
+        Ok((Self::new(self.pointer, middle, self.tracked), rest))
+    }
+
+    /// The view in parts of `len` elements, of which the last may have fewer. [`DeviceSliceMut::reborrow`] keeps this view.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if `len` is 0.
+    pub fn chunks(self, len: usize) -> Result<DeviceChunksMut<'a, T>> {
+        DeviceChunksMut::new(self, len)
+    }
+
+    /// Copies `source`, which has as many elements, to the device. Waits until the copy is done.
+    ///
+    /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the lengths differ.
+    #[doc(alias = "cuMemcpyHtoD")]
+    pub fn copy_from_slice(&mut self, source: &[T]) -> Result<()>
+    where
+        T: NoUninit,
+    {
+        size::same_len("DeviceSliceMut::copy_from_slice", self.len, source.len())?;
+        host::upload(self.reborrow(), source)
+    }
+
+    /// Copies the elements to `target`, which has as many. Waits until the copy is done.
+    ///
+    /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the lengths differ; the error of any work of the context that failed before.
+    pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()>
+    where
+        T: AnyBitPattern,
+    {
+        self.as_slice().copy_to_slice(target)
+    }
+
+    /// A copy of the elements on the host. Waits until it is there.
+    ///
+    /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// The error of any work of the context that failed before.
+    pub fn to_vec(&self) -> Result<Vec<T>>
+    where
+        T: AnyBitPattern,
+    {
+        self.as_slice().to_vec()
+    }
+
+    /// Copies `source`, which has as many elements and may be on another device, on the device. Returns when the copy is on the stream
+    /// of the memory that this is a view of.
+    ///
+    /// Between devices the copy goes straight where they can reach each other, and over the host otherwise.
+    ///
+    /// CUDA: `cuMemcpyDtoDAsync_v2`, `cuMemcpyPeerAsync`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the lengths differ.
+    #[doc(alias = "cuMemcpyDtoD")]
+    #[doc(alias = "cuMemcpyPeer")]
+    pub fn copy_from_device(&mut self, source: &impl AsDeviceSlice<Element = T>) -> Result<()>
+    where
+        T: Copy,
+    {
+        self.copy_from_device_on(self.stream(), source)
+    }
+
+    /// As [`DeviceSliceMut::copy_from_device`], on any stream.
+    ///
+    /// CUDA: `cuMemcpyDtoDAsync_v2`, `cuMemcpyPeerAsync`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceSliceMut::copy_from_device`].
+    pub fn copy_from_device_on(&mut self, stream: &Stream, source: &impl AsDeviceSlice<Element = T>) -> Result<()>
+    where
+        T: Copy,
+    {
+        let source = source.as_device_slice();
+        size::same_len("DeviceSliceMut::copy_from_device", self.len, source.len())?;
+        device::copy("DeviceSliceMut::copy_from_device", stream, self.end(), source.end())
+    }
+
+    /// As [`DeviceSliceMut::copy_from_device_on`], with options that the driver follows if it knows them.
+    ///
+    /// CUDA: `cuMemcpyWithAttributesAsync` (since 13.2) or `cuMemcpyBatchAsync_v2` (since 13.0); an older driver ignores the options.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceSliceMut::copy_from_device`].
+    #[doc(alias = "cuMemcpyWithAttributesAsync")]
+    pub fn copy_from_device_with(
+        &mut self,
+        stream: &Stream,
+        source: &impl AsDeviceSlice<Element = T>,
+        options: CopyOptions,
+    ) -> Result<()>
+    where
+        T: Copy,
+    {
+        let source = source.as_device_slice();
+        size::same_len("DeviceSliceMut::copy_from_device_with", self.len, source.len())?;
+        device::copy_with("DeviceSliceMut::copy_from_device_with", stream, (self.end(), source.end()), options)
+    }
+
+    /// Sets every element to `value`. Returns when that is on the stream of the memory that this is a view of.
+    ///
+    /// Elements of 1, 2 or 4 bytes are one call. Larger ones are one call for each word in which they differ from a repetition, which is
+    /// slower than a kernel.
+    ///
+    /// CUDA: `cuMemsetD8Async`, `cuMemsetD16Async`, `cuMemsetD32Async`, `cuMemsetD2D8Async`, `cuMemsetD2D16Async`,
+    /// `cuMemsetD2D32Async`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuMemsetD32Async")]
+    #[doc(alias = "cuMemsetD16Async")]
+    pub fn fill(&mut self, value: T) -> Result<()>
+    where
+        T: NoUninit,
+    {
+        self.fill_on(self.stream(), value)
+    }
+
+    /// As [`DeviceSliceMut::fill`], on any stream.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    pub fn fill_on(&mut self, stream: &Stream, value: T) -> Result<()>
+    where
+        T: NoUninit,
+    {
+        fill::elements("DeviceSliceMut::fill", stream, &self.end(), bytemuck::bytes_of(&value))
+    }
+
+    /// Sets every byte to zero. Returns when that is on the stream of the memory that this is a view of.
+    ///
+    /// CUDA: `cuMemsetD8Async`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuMemsetD8Async")]
+    pub fn zero(&mut self) -> Result<()>
+    where
+        T: Zeroable,
+    {
+        self.zero_on(self.stream())
+    }
+
+    /// As [`DeviceSliceMut::zero`], on any stream.
+    ///
+    /// CUDA: `cuMemsetD8Async`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    pub fn zero_on(&mut self, stream: &Stream) -> Result<()>
+    where
+        T: Zeroable,
+    {
+        fill::elements("DeviceSliceMut::zero", stream, &self.end(), &[0])
+    }
+
+    pub(crate) fn tracked(&self) -> &'a Tracked {
+        self.tracked
+    }
+
+    /// The view as one end of a copy, for as long as the view is borrowed.
+    pub(crate) fn end(&self) -> copy::End<'a> {
+        copy::End { address: self.pointer.as_raw(), bytes: self.byte_len(), tracked: self.tracked }
+    }
+}
+
+impl<'a, T> From<DeviceSliceMut<'a, T>> for DeviceSlice<'a, T> {
+    fn from(view: DeviceSliceMut<'a, T>) -> Self {
+        Self::new(view.pointer, view.len, view.tracked)
+    }
+}
+
+impl<T> AsDeviceSlice for DeviceSliceMut<'_, T> {
+    type Element = T;
+
+    fn as_device_slice(&self) -> DeviceSlice<'_, T> {
+        self.as_slice()
+    }
+}
+
+impl<T> AsDeviceSliceMut for DeviceSliceMut<'_, T> {
+    fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
+        self.reborrow()
+    }
+}
+
+impl<T> AsRef<Driver> for DeviceSliceMut<'_, T> {
+    fn as_ref(&self) -> &Driver {
+        self.stream().driver()
+    }
+}
+
+impl<T> fmt::Debug for DeviceSliceMut<'_, T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "DeviceSliceMut({} × {} at {:?})", self.len, std::any::type_name::<T>(), self.pointer)
+    }
+}

@@ -1,0 +1,73 @@
+//! Views of the same bytes as elements of another type.
+
+use bytemuck::{AnyBitPattern, NoUninit};
+use curium_driver::{DevicePointer, Error, Result};
+
+use super::{DeviceSlice, DeviceSliceMut};
+
+impl<'a, T> DeviceSlice<'a, T> {
+    /// The same bytes as elements of type `U`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the bytes are no whole number of elements, or are not aligned for them.
+    pub fn cast<U>(self) -> Result<DeviceSlice<'a, U>>
+    where
+        T: NoUninit,
+        U: AnyBitPattern,
+    {
+        let len = elements::<U>("DeviceSlice::cast", self.pointer.cast(), self.byte_len())?;
+        Ok(DeviceSlice::new(self.pointer.cast(), len, self.tracked))
+    }
+
+    /// The bytes.
+    #[must_use]
+    pub fn as_bytes(self) -> DeviceSlice<'a, u8>
+    where
+        T: NoUninit,
+    {
+        DeviceSlice::new(self.pointer.cast(), self.byte_len(), self.tracked)
+    }
+}
+
+impl<'a, T> DeviceSliceMut<'a, T> {
+    /// The same bytes as elements of type `U`. [`DeviceSliceMut::reborrow`] keeps this view.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the bytes are no whole number of elements, or are not aligned for them.
+    pub fn cast<U>(self) -> Result<DeviceSliceMut<'a, U>>
+    where
+        T: NoUninit + AnyBitPattern,
+        U: NoUninit + AnyBitPattern,
+    {
+        let len = elements::<U>("DeviceSliceMut::cast", self.as_pointer().cast(), self.byte_len())?;
+        Ok(DeviceSliceMut::new(self.as_pointer().cast(), len, self.tracked()))
+    }
+
+    /// The bytes. [`DeviceSliceMut::reborrow`] keeps this view.
+    #[must_use]
+    pub fn into_bytes(self) -> DeviceSliceMut<'a, u8>
+    where
+        T: NoUninit + AnyBitPattern,
+    {
+        DeviceSliceMut::new(self.as_pointer().cast(), self.byte_len(), self.tracked())
+    }
+}
+
+/// How many elements of type `U` these bytes are.
+fn elements<U>(operation: &'static str, pointer: DevicePointer<u8>, bytes: usize) -> Result<usize> {
+    let (name, size, align) = (std::any::type_name::<U>(), size_of::<U>(), align_of::<U>());
+    if size == 0 {
+        return Err(Error::argument(operation, format!("an element of type {name} has no bytes")));
+    }
+    if !bytes.is_multiple_of(size) {
+        let reason = format!("{bytes} bytes are no whole number of elements of type {name}, which have {size}");
+        return Err(Error::argument(operation, reason));
+    }
+    if !pointer.as_raw().is_multiple_of(align as u64) {
+        let reason = format!("the address {pointer:?} is no multiple of {align}, which the type {name} needs");
+        return Err(Error::argument(operation, reason));
+    }
+    Ok(bytes / size)
+}

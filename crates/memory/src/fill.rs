@@ -1,0 +1,126 @@
+//! Filling memory with one value.
+
+use curium_driver::sys::CUdeviceptr;
+use curium_driver::{Result, Stream, call};
+
+use crate::copy::End;
+
+/// A number that the driver fills memory with.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Word {
+    Byte(u8),
+    Half(u16),
+    Full(u32),
+}
+
+/// Rows of words, each row `pitch` bytes behind the one before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rows {
+    pub(crate) pitch: usize,
+    /// In bytes.
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+}
+
+/// Has every element of `target` hold the bytes of `value` on `stream`.
+pub(crate) fn elements(operation: &'static str, stream: &Stream, target: &End<'_>, value: &[u8]) -> Result<()> {
+    let rows = Rows { pitch: target.bytes, width: target.bytes, height: 1 };
+    fill(operation, stream, target, rows, value)
+}
+
+/// Has every element in `rows`, which lie in `target`, hold the bytes of `value` on `stream`.
+pub(crate) fn fill(operation: &'static str, stream: &Stream, target: &End<'_>, rows: Rows, value: &[u8]) -> Result<()> {
+    if rows.width == 0 || rows.height == 0 {
+        return Ok(());
+    }
+    target.tracked.before_write(operation, stream)?;
+    let filled = enqueue(stream, target.address, rows, value);
+    // What was put on the stream before a failure is on it.
+    target.tracked.after_partial_write(stream);
+    filled.map_err(|error| target.explain(error))
+}
+
+fn enqueue(stream: &Stream, address: CUdeviceptr, rows: Rows, value: &[u8]) -> Result<()> {
+    let pitch = if rows.height > 1 { rows.pitch as u64 } else { 0 };
+    let words = words(value, address | pitch);
+    let size = words[0].size();
+    if words.iter().all(|word| *word == words[0]) {
+        return if rows.height == 1 {
+            line(stream, address, words[0], rows.width / size)
+        } else {
+            block(stream, address, words[0], Rows { width: rows.width / size, ..rows })
+        };
+    }
+    for row in 0..rows.height {
+        let start = address + (row * rows.pitch) as u64;
+        // Each word of the value is a column, as wide as the word, in a table that has an element in each row.
+        let table = Rows { pitch: value.len(), width: 1, height: rows.width / value.len() };
+        for (column, word) in words.iter().enumerate() {
+            block(stream, start + (column * size) as u64, *word, table)?;
+        }
+    }
+    Ok(())
+}
+
+/// The value in words of the largest size that the places allow.
+fn words(value: &[u8], places: u64) -> Vec<Word> {
+    let fits = |size: usize| value.len().is_multiple_of(size) && places.is_multiple_of(size as u64);
+    if fits(4) {
+        value.chunks(4).map(|word| Word::Full(u32::from_ne_bytes(std::array::from_fn(|byte| word[byte])))).collect()
+    } else if fits(2) {
+        value.chunks(2).map(|word| Word::Half(u16::from_ne_bytes(std::array::from_fn(|byte| word[byte])))).collect()
+    } else {
+        value.iter().map(|byte| Word::Byte(*byte)).collect()
+    }
+}
+
+impl Word {
+    const fn size(self) -> usize {
+        match self {
+            Self::Byte(_) => 1,
+            Self::Half(_) => 2,
+            Self::Full(_) => 4,
+        }
+    }
+}
+
+/// Puts `count` words in a row.
+fn line(stream: &Stream, at: CUdeviceptr, word: Word, count: usize) -> Result<()> {
+    let (driver, raw) = (stream.driver(), stream.as_raw());
+    match word {
+        // SAFETY: the words lie in memory that is live on this stream, which has waited for its uses.
+        Word::Byte(value) => unsafe { call!(driver, cuMemsetD8Async(at, value, count, raw)) },
+        // SAFETY: as above, and the address is a multiple of 2.
+        Word::Half(value) => unsafe { call!(driver, cuMemsetD16Async(at, value, count, raw)) },
+        // SAFETY: as above, and the address is a multiple of 4.
+        Word::Full(value) => unsafe { call!(driver, cuMemsetD32Async(at, value, count, raw)) },
+    }
+}
+
+/// Puts words in rows of which the width counts words.
+fn block(stream: &Stream, at: CUdeviceptr, word: Word, rows: Rows) -> Result<()> {
+    let (driver, raw) = (stream.driver(), stream.as_raw());
+    let Rows { pitch, width, height } = rows;
+    match word {
+        // SAFETY: the words lie in memory that is live on this stream, which has waited for its uses.
+        Word::Byte(value) => unsafe { call!(driver, cuMemsetD2D8Async(at, pitch, value, width, height, raw)) },
+        // SAFETY: as above, and the address and the pitch are multiples of 2.
+        Word::Half(value) => unsafe { call!(driver, cuMemsetD2D16Async(at, pitch, value, width, height, raw)) },
+        // SAFETY: as above, and the address and the pitch are multiples of 4.
+        Word::Full(value) => unsafe { call!(driver, cuMemsetD2D32Async(at, pitch, value, width, height, raw)) },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn value_is_cut_into_the_largest_words_that_its_place_allows() {
+        assert_eq!(words(&1_u32.to_ne_bytes(), 8), [Word::Full(1)]);
+        assert_eq!(words(&[1, 1, 1, 1], 2), [Word::Half(0x0101); 2]);
+        assert_eq!(words(&[1, 2, 3, 4], 1), [1, 2, 3, 4].map(Word::Byte));
+        assert_eq!(words(&[7, 8, 9], 0), [7, 8, 9].map(Word::Byte));
+        assert_eq!(words(&0x0002_0000_0001_u64.to_ne_bytes(), 0), [Word::Full(1), Word::Full(2)]);
+    }
+}

@@ -1,0 +1,60 @@
+//! Rows and layers in memory of the host.
+
+use curium_driver::Result;
+
+use super::{Extent, Pitch};
+use crate::copy::grid::Place;
+
+/// Rows and layers of elements in a slice, to be copied to the device.
+#[derive(Clone, Copy, Debug)]
+pub struct HostGrid<'a, T> {
+    elements: &'a [T],
+    place: Place,
+}
+
+/// Rows and layers of elements in a slice, to be copied to from the device.
+#[derive(Debug)]
+pub struct HostGridMut<'a, T> {
+    elements: &'a mut [T],
+    place: Place,
+}
+
+impl<'a, T> HostGrid<'a, T> {
+    /// The elements from the first on as rows and layers.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if they reach beyond the slice, or if rows or layers overlap.
+    pub fn new(elements: &'a [T], extent: Extent, pitch: Pitch) -> Result<Self> {
+        let place = pitch.place::<T>("HostGrid::new", extent, size_of_val(elements))?;
+        Ok(Self { elements, place })
+    }
+
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    pub(crate) fn as_ptr(&self) -> *const T {
+        self.elements.as_ptr()
+    }
+}
+
+impl<'a, T> HostGridMut<'a, T> {
+    /// The elements from the first on as rows and layers. What lies between rows keeps its values.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if they reach beyond the slice, or if rows or layers overlap.
+    pub fn new(elements: &'a mut [T], extent: Extent, pitch: Pitch) -> Result<Self> {
+        let place = pitch.place::<T>("HostGridMut::new", extent, size_of_val(elements))?;
+        Ok(Self { elements, place })
+    }
+
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
+    }
+
+    pub(crate) fn as_mut_ptr(&mut self) -> *mut T {
+        self.elements.as_mut_ptr()
+    }
+}

@@ -1,0 +1,169 @@
+//! What the driver knows of an address.
+
+use std::ffi::c_void;
+use std::ops::Range;
+use std::ptr;
+
+use curium_driver::sys::{CUdeviceptr, CUmemoryPool, CUmemorytype, CUpointer_attribute, CUresult};
+use curium_driver::{Context, DevicePointer, Driver, Result, call};
+
+/// What the driver knows of an address in memory that it allocated, mapped or registered.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct PointerInfo {
+    /// What kind of memory it is.
+    pub kind: MemoryKind,
+    /// The addresses of the allocation that it lies in.
+    pub range: Range<u64>,
+    /// The number of the device that the memory is on or was allocated for.
+    pub device: i32,
+    /// Where the device finds the memory.
+    pub device_pointer: DevicePointer<u8>,
+    /// Where the host finds the memory, if it can.
+    pub host_address: Option<u64>,
+    /// A number that no other allocation of the process has.
+    pub buffer_id: u64,
+    /// Whether the memory migrates between host and devices.
+    pub is_managed: bool,
+    /// Whether the address is backed by memory, and not only reserved.
+    pub is_mapped: bool,
+    /// Whether the memory was allocated from a pool.
+    pub is_pooled: bool,
+}
+
+/// What kind of memory an address is in.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum MemoryKind {
+    /// Memory of the host.
+    Host,
+    /// Memory of a device.
+    Device,
+    /// An array of a device.
+    Array,
+    /// Managed memory, where a driver tells it apart.
+    Unified,
+    /// A kind that this version of the crate does not know.
+    Unknown(u32),
+}
+
+/// What is asked in one call, as C's types.
+#[derive(Default)]
+struct Answers {
+    kind: u32,
+    start: CUdeviceptr,
+    size: usize,
+    device: i32,
+    device_pointer: CUdeviceptr,
+    host_pointer: u64,
+    buffer_id: u64,
+    is_managed: u32,
+    is_mapped: u32,
+}
+
+impl PointerInfo {
+    /// What the driver knows of `pointer`, or `None` if that is nothing, as for ordinary memory of the host.
+    ///
+    /// CUDA: `cuPointerGetAttributes`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuPointerGetAttribute")]
+    #[doc(alias = "cuPointerGetAttributes")]
+    pub fn of<T>(driver: &Driver, pointer: DevicePointer<T>) -> Result<Option<Self>> {
+        Self::of_address(driver, pointer.as_raw())
+    }
+
+    pub(crate) fn of_address(driver: &Driver, address: CUdeviceptr) -> Result<Option<Self>> {
+        let mut answers = Answers::default();
+        answers.ask(driver, address)?;
+        if answers.kind == 0 {
+            return Ok(None);
+        }
+        let pool = pool_at(driver, address)?;
+        Ok(Some(answers.into_info(!pool.is_null())))
+    }
+}
+
+impl Answers {
+    fn ask(&mut self, driver: &Driver, address: CUdeviceptr) -> Result<()> {
+        use CUpointer_attribute as Attribute;
+
+        let places: [(CUpointer_attribute, *mut c_void); 9] = [
+            (Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE, (&raw mut self.kind).cast()),
+            (Attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR, (&raw mut self.start).cast()),
+            (Attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE, (&raw mut self.size).cast()),
+            (Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, (&raw mut self.device).cast()),
+            (Attribute::CU_POINTER_ATTRIBUTE_DEVICE_POINTER, (&raw mut self.device_pointer).cast()),
+            (Attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER, (&raw mut self.host_pointer).cast()),
+            (Attribute::CU_POINTER_ATTRIBUTE_BUFFER_ID, (&raw mut self.buffer_id).cast()),
+            (Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED, (&raw mut self.is_managed).cast()),
+            (Attribute::CU_POINTER_ATTRIBUTE_MAPPED, (&raw mut self.is_mapped).cast()),
+        ];
+        let mut attributes = places.map(|(attribute, _)| attribute);
+        let mut places = places.map(|(_, place)| place);
+        let (count, attributes, places) = (places.len() as u32, attributes.as_mut_ptr(), places.as_mut_ptr());
+        // SAFETY: both lists have this many entries, and each place is valid for the type of its attribute.
+        let result = unsafe { call!(driver, cuPointerGetAttributes(count, attributes, places, address)) };
+        result.map_err(|error| error.about(format!("{address:#x}")))
+    }
+
+    fn into_info(self, is_pooled: bool) -> PointerInfo {
+        PointerInfo {
+            kind: MemoryKind::from_raw(self.kind),
+            range: self.start..self.start.saturating_add(self.size as u64),
+            device: self.device,
+            device_pointer: DevicePointer::from_raw(self.device_pointer),
+            host_address: (self.host_pointer != 0).then_some(self.host_pointer),
+            buffer_id: self.buffer_id,
+            is_managed: self.is_managed != 0,
+            is_mapped: self.is_mapped != 0,
+            is_pooled,
+        }
+    }
+}
+
+impl MemoryKind {
+    fn from_raw(raw: u32) -> Self {
+        match CUmemorytype(raw) {
+            CUmemorytype::CU_MEMORYTYPE_HOST => Self::Host,
+            CUmemorytype::CU_MEMORYTYPE_DEVICE => Self::Device,
+            CUmemorytype::CU_MEMORYTYPE_ARRAY => Self::Array,
+            CUmemorytype::CU_MEMORYTYPE_UNIFIED => Self::Unified,
+            CUmemorytype(other) => Self::Unknown(other),
+        }
+    }
+}
+
+/// The addresses of the allocation of `context` that `pointer` lies in; `None` if there is none.
+///
+/// CUDA: `cuMemGetAddressRange_v2`.
+///
+/// # Errors
+///
+/// Whatever the driver returns.
+#[doc(alias = "cuMemGetAddressRange")]
+pub fn address_range<T>(context: &Context, pointer: DevicePointer<T>) -> Result<Option<Range<u64>>> {
+    let result = context.entered(|driver| {
+        let (mut base, mut size, address) = (0, 0, pointer.as_raw());
+        // SAFETY: both are valid places for the answers, any address may be asked for, and the context is current.
+        unsafe { call!(driver, cuMemGetAddressRange_v2(&raw mut base, &raw mut size, address)) }?;
+        Ok(base..base + size as u64)
+    });
+    match result {
+        Ok(range) => Ok(Some(range)),
+        Err(error) if error.code() == Some(CUresult::CUDA_ERROR_NOT_FOUND) => Ok(None),
+        Err(error) => Err(error.about(format!("{pointer:?}"))),
+    }
+}
+
+/// The pool that memory was allocated from, null if it is of none.
+pub(crate) fn pool_at(driver: &Driver, address: CUdeviceptr) -> Result<CUmemoryPool> {
+    let mut pool: CUmemoryPool = ptr::null_mut();
+    let mut attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE;
+    let mut place: *mut c_void = (&raw mut pool).cast();
+    // SAFETY: there is one attribute and one valid place for its value, and any address may be asked for.
+    unsafe { call!(driver, cuPointerGetAttributes(1, &raw mut attribute, &raw mut place, address)) }?;
+    Ok(pool)
+}

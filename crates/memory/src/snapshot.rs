@@ -1,0 +1,174 @@
+//! The state of memory, as PyTorch's memory viewer reads it.
+
+mod layout;
+mod pickle;
+
+use std::io;
+use std::path::Path;
+
+use self::layout::{Block, Span};
+use self::pickle::Pickle;
+use crate::allocation_log::{AllocationEvent, AllocationLog, EventKind, Site};
+use crate::resource::{CachingResource, LiveAllocation};
+
+/// What is in use, in which segments, and what happened before, as a file that the memory viewer of PyTorch shows
+/// (<https://pytorch.org/memory_viz>).
+///
+/// ```
+/// # use curium_driver::Driver;
+/// use curium_memory::{Recording, Resource, Snapshot, StreamOrdered};
+///
+/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
+/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
+/// # let driver = unsafe { Driver::from_api(simulator.api()) }?;
+/// # /*
+/// let driver = Driver::load()?;
+/// # */
+/// let stream = driver.device(0)?.primary_context()?.stream()?;
+/// let resource = Recording::ring(StreamOrdered, 10_000);
+/// let pointer = resource.allocate(&stream, 1 << 20, 256)?;
+/// let pickle = Snapshot::new(0, resource.events()).to_pickle();
+/// // std::fs::write("snapshot.pickle", pickle)?;
+/// # // SAFETY: the memory came from this resource with these figures, and nothing uses it.
+/// # unsafe { resource.deallocate(&stream, pointer, 1 << 20, 256) }?;
+/// # assert_eq!(pickle[0], 0x80);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Snapshot {
+    device: usize,
+    events: Vec<AllocationEvent>,
+    live: Vec<Block>,
+    segments: Vec<Span>,
+}
+
+impl Snapshot {
+    /// The state after `events` on the device with this number: what they allocated and did not free is in use.
+    #[must_use]
+    pub fn new(device: usize, events: Vec<AllocationEvent>) -> Self {
+        let log = AllocationLog::new(events);
+        let live = log.live().into_iter().map(Block::from).collect();
+        Self { device, events: log.events().to_vec(), live, segments: Vec::new() }
+    }
+
+    /// The same with `live` as what is in use, such as what [`Tracking`](crate::Tracking) knows: also what was allocated before the first
+    /// event.
+    #[must_use]
+    pub fn with_live(mut self, live: &[LiveAllocation]) -> Self {
+        self.live = live.iter().map(Block::from).collect();
+        self.live.sort_by_key(|block| block.address);
+        self
+    }
+
+    /// The same with the segments of `resource`. Memory that lies in none of them is shown as segments of its own.
+    #[must_use]
+    pub fn with_segments(mut self, resource: &CachingResource) -> Self {
+        self.segments =
+            resource.segments().into_iter().map(|(start, bytes)| Span { start, end: start + bytes }).collect();
+        self
+    }
+
+    /// The file's content.
+    #[must_use]
+    pub fn to_pickle(&self) -> Vec<u8> {
+        let mut pickle = Pickle::new();
+        pickle.dictionary(|pickle| {
+            pickle.key("segments");
+            let segments = layout::segments(&self.segments, &self.live, &self.events);
+            pickle.list(&segments, |pickle, segment| self.write_segment(pickle, segment));
+            pickle.key("device_traces");
+            // The viewer finds a device's events at its number.
+            let traces: Vec<&[AllocationEvent]> =
+                (0..=self.device).map(|device| if device == self.device { &*self.events } else { &[] }).collect();
+            pickle.list(&traces, |pickle, trace| Self::write_trace(pickle, trace));
+            pickle.key("allocator_settings");
+            pickle.dictionary(|_| {});
+            pickle.key("external_annotations");
+            pickle.list(&[(); 0], |_, ()| {});
+        });
+        pickle.finish()
+    }
+
+    /// Writes the file.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the system says of the file.
+    pub fn write(&self, path: impl AsRef<Path>) -> io::Result<()> {
+        std::fs::write(path, self.to_pickle())
+    }
+
+    fn write_segment(&self, pickle: &mut Pickle, segment: &layout::Segment) {
+        let in_use = || segment.blocks.iter().filter(|block| block.is_live);
+        let allocated: u64 = in_use().map(|block| block.size).sum();
+        pickle.dictionary(|pickle| {
+            pickle.entry("device", self.device as u64);
+            pickle.entry("address", segment.span.start);
+            pickle.entry("total_size", segment.span.length());
+            pickle.entry("allocated_size", allocated);
+            pickle.entry("active_size", allocated);
+            pickle.entry("requested_size", in_use().map(|block| block.requested).sum());
+            pickle.entry("stream", segment.blocks.iter().find(|block| block.is_live).map_or(0, |block| block.stream));
+            pickle.key("segment_type");
+            pickle.text("large");
+            pickle.key("segment_pool_id");
+            pickle.pair(0, 0);
+            pickle.key("is_expandable");
+            pickle.boolean(false);
+            pickle.key("frames");
+            write_frames(pickle, None);
+            pickle.key("blocks");
+            pickle.list(&segment.blocks, write_block);
+        });
+    }
+
+    fn write_trace(pickle: &mut Pickle, trace: &[AllocationEvent]) {
+        // A free is two events: that it was asked for, and that it was done.
+        let actions = trace.iter().flat_map(|event| match event.kind {
+            EventKind::Allocate => vec![("alloc", event)],
+            EventKind::Free => vec![("free_requested", event), ("free_completed", event)],
+            EventKind::Fail => vec![("oom", event)],
+        });
+        pickle.list(&actions.collect::<Vec<_>>(), |pickle, (action, event)| write_event(pickle, action, event));
+    }
+}
+
+fn write_block(pickle: &mut Pickle, block: &layout::Placed) {
+    pickle.dictionary(|pickle| {
+        pickle.entry("address", block.address);
+        pickle.entry("size", block.size);
+        pickle.entry("requested_size", block.requested);
+        pickle.key("state");
+        pickle.text(if block.is_live { "active_allocated" } else { "inactive" });
+        pickle.key("frames");
+        write_frames(pickle, block.site.as_ref());
+    });
+}
+
+fn write_event(pickle: &mut Pickle, action: &str, event: &AllocationEvent) {
+    pickle.dictionary(|pickle| {
+        pickle.key("action");
+        pickle.text(action);
+        match event.kind {
+            EventKind::Fail => pickle.entry("device_free", 0),
+            EventKind::Allocate | EventKind::Free => pickle.entry("addr", event.address),
+        }
+        pickle.entry("size", event.bytes as u64);
+        pickle.entry("stream", event.stream);
+        pickle.entry("time_us", event.nanoseconds / 1000);
+        pickle.key("frames");
+        write_frames(pickle, event.site.as_ref());
+    });
+}
+
+fn write_frames(pickle: &mut Pickle, site: Option<&Site>) {
+    pickle.list(site.as_slice(), |pickle, site| {
+        pickle.dictionary(|pickle| {
+            pickle.key("filename");
+            pickle.text(&site.file);
+            pickle.entry("line", u64::from(site.line));
+            pickle.key("name");
+            pickle.text("allocate");
+        });
+    });
+}

@@ -1,0 +1,149 @@
+//! Segments without gaps: every byte belongs to a block that is in use or free.
+
+use crate::allocation_log::{AllocationEvent, EventKind, Site};
+use crate::cache::GRANULE;
+use crate::resource::LiveAllocation;
+
+/// A row of addresses.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) struct Span {
+    pub(super) start: u64,
+    pub(super) end: u64,
+}
+
+/// Memory in use.
+#[derive(Clone, Debug)]
+pub(super) struct Block {
+    pub(super) address: u64,
+    pub(super) bytes: u64,
+    pub(super) stream: u64,
+    pub(super) site: Option<Site>,
+}
+
+/// A segment and all that lies in it.
+#[derive(Debug)]
+pub(super) struct Segment {
+    pub(super) span: Span,
+    pub(super) blocks: Vec<Placed>,
+}
+
+/// A part of a segment.
+#[derive(Debug)]
+pub(super) struct Placed {
+    pub(super) address: u64,
+    pub(super) size: u64,
+    pub(super) requested: u64,
+    pub(super) stream: u64,
+    pub(super) is_live: bool,
+    pub(super) site: Option<Site>,
+}
+
+impl Span {
+    pub(super) fn length(self) -> u64 {
+        self.end - self.start
+    }
+
+    /// The granules that memory takes.
+    fn of(address: u64, bytes: u64) -> Self {
+        Self { start: address, end: address + bytes.next_multiple_of(GRANULE).max(GRANULE) }
+    }
+
+    fn contains(self, other: Self) -> bool {
+        self.start <= other.start && other.end <= self.end
+    }
+}
+
+impl From<AllocationEvent> for Block {
+    fn from(event: AllocationEvent) -> Self {
+        Self { address: event.address, bytes: event.bytes as u64, stream: event.stream, site: event.site }
+    }
+}
+
+impl From<&LiveAllocation> for Block {
+    fn from(live: &LiveAllocation) -> Self {
+        Self {
+            address: live.pointer.as_raw(),
+            bytes: live.bytes as u64,
+            stream: live.stream,
+            site: Some(live.site.into()),
+        }
+    }
+}
+
+/// The segments with all blocks, `live` being sorted by address. Memory of blocks and events that lies in none of the known segments is
+/// made one of its own: whoever goes back in time finds a place for every event.
+pub(super) fn segments(known: &[Span], live: &[Block], events: &[AllocationEvent]) -> Vec<Segment> {
+    let used = live.iter().map(|block| Span::of(block.address, block.bytes));
+    let placed = events.iter().filter(|event| event.kind != EventKind::Fail);
+    let seen = placed.map(|event| Span::of(event.address, event.bytes as u64));
+    let unknown = used.chain(seen).filter(|span| !known.iter().any(|known| known.contains(*span)));
+    let spans = merged(known.iter().copied().chain(unknown).collect());
+    let mut rest = live;
+    let segment = |span: Span| {
+        let count = rest.partition_point(|block| block.address < span.end);
+        let (inside, behind) = rest.split_at(count);
+        rest = behind;
+        Segment { span, blocks: blocks(span, inside) }
+    };
+    spans.into_iter().map(segment).collect()
+}
+
+/// The spans by address, those that overlap as one.
+fn merged(mut spans: Vec<Span>) -> Vec<Span> {
+    spans.sort_by_key(|span| span.start);
+    let mut merged: Vec<Span> = Vec::new();
+    for span in spans {
+        match merged.last_mut() {
+            Some(last) if span.start < last.end => last.end = last.end.max(span.end),
+            _ => merged.push(span),
+        }
+    }
+    merged
+}
+
+/// The blocks of a segment and what is free between them.
+fn blocks(span: Span, live: &[Block]) -> Vec<Placed> {
+    let mut blocks = Vec::new();
+    let mut next = span.start;
+    for (index, block) in live.iter().enumerate() {
+        let limit = live.get(index + 1).map_or(span.end, |block| block.address);
+        let end = Span::of(block.address, block.bytes).end.min(limit);
+        blocks.extend(free(next, block.address));
+        let (address, size) = (block.address, end - block.address);
+        let Block { stream, site, .. } = block.clone();
+        blocks.push(Placed { address, size, requested: block.bytes.min(size), stream, is_live: true, site });
+        next = end;
+    }
+    blocks.extend(free(next, span.end));
+    blocks
+}
+
+fn free(start: u64, end: u64) -> Option<Placed> {
+    let size = end.checked_sub(start).filter(|size| *size != 0)?;
+    Some(Placed { address: start, size, requested: 0, stream: 0, is_live: false, site: None })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn block(address: u64, bytes: u64) -> Block {
+        Block { address, bytes, stream: 1, site: None }
+    }
+
+    #[test]
+    fn blocks_fill_their_segments() {
+        let known = [Span { start: 0x1000, end: 0x3000 }];
+        let live = [block(0x1200, 100), block(0x1400, 0x600), block(0x8000, 1)];
+        let segments = segments(&known, &live, &[]);
+        let spans: Vec<_> = segments.iter().map(|segment| (segment.span.start, segment.span.end)).collect();
+        assert_eq!(spans, [(0x1000, 0x3000), (0x8000, 0x8200)]);
+        for segment in &segments {
+            let sizes: u64 = segment.blocks.iter().map(|block| block.size).sum();
+            assert_eq!(sizes, segment.span.length());
+            assert!(segment.blocks.windows(2).all(|pair| pair[0].address + pair[0].size == pair[1].address));
+        }
+        let live: Vec<_> = segments[0].blocks.iter().map(|block| (block.size, block.is_live)).collect();
+        assert_eq!(live, [(0x200, false), (0x200, true), (0x600, true), (0x1600, false)]);
+    }
+}

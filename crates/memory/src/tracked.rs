@@ -1,0 +1,117 @@
+//! What all memory that the device uses has in common: its stream, and who uses it where.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use curium_driver::hazard::Accesses;
+use curium_driver::sys::CUdeviceptr;
+use curium_driver::{Result, Stream};
+
+use crate::copy::peer;
+use crate::wait;
+
+/// The stream that memory belongs to, and the uses that a later use may have to wait for.
+#[derive(Debug)]
+pub(crate) struct Tracked {
+    stream: Stream,
+    accesses: Accesses,
+    reach: Reach,
+    /// The devices, a bit for each of the first 64, that were given access to the memory.
+    reached: AtomicU64,
+}
+
+/// Which devices reach memory.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Reach {
+    /// The device that it is on, and others once they have been given access.
+    Device,
+    /// Every device: memory of the host.
+    Mapped,
+    /// Every device: memory that migrates.
+    Managed,
+}
+
+impl Tracked {
+    /// Memory that was allocated on `stream`.
+    pub(crate) fn new(stream: &Stream, reach: Reach) -> Self {
+        let accesses = Accesses::allocated(stream);
+        Self { stream: stream.clone(), accesses, reach, reached: AtomicU64::new(0) }
+    }
+
+    #[inline]
+    pub(crate) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    pub(crate) fn reach(&self) -> Reach {
+        self.reach
+    }
+
+    /// Has `stream` wait for what a read must wait for.
+    #[inline]
+    pub(crate) fn before_read(&self, operation: &'static str, stream: &Stream) -> Result<()> {
+        self.accesses.before_read(stream).map_err(|error| error.during(operation))
+    }
+
+    /// Has `stream` wait for what a write must wait for.
+    #[inline]
+    pub(crate) fn before_write(&self, operation: &'static str, stream: &Stream) -> Result<()> {
+        self.accesses.before_write(stream).map_err(|error| error.during(operation))
+    }
+
+    /// Notes a read that was put on `stream`.
+    #[inline]
+    pub(crate) fn after_read(&self, stream: &Stream) {
+        self.accesses.after_read(stream);
+    }
+
+    /// Notes a write of a part that was put on `stream`.
+    pub(crate) fn after_partial_write(&self, stream: &Stream) {
+        self.accesses.after_partial_write(stream);
+    }
+
+    /// The uses, for whom has borrowed all of the memory exclusively.
+    #[inline]
+    pub(crate) fn exclusive(&mut self) -> &mut Accesses {
+        &mut self.accesses
+    }
+
+    /// Waits on the host until nobody writes the memory any more.
+    pub(crate) fn wait_for_writes(&self) -> Result<()> {
+        self.accesses.writers().iter().try_for_each(Stream::synchronize)
+    }
+
+    /// Waits on the host until nobody uses the memory any more.
+    pub(crate) fn wait_for_uses(&mut self) -> Result<()> {
+        self.accesses.users().iter().try_for_each(Stream::synchronize)
+    }
+
+    /// Waits until nobody uses the memory any more, so that it may be freed.
+    pub(crate) fn settle(&mut self) -> Result<()> {
+        self.accesses.users().iter().try_for_each(wait::before_free)
+    }
+
+    /// Lets kernels on `stream` use the memory at `address`, which is this memory's, if they are on another device than it is.
+    #[inline]
+    pub(crate) fn let_in(&self, operation: &'static str, stream: &Stream, address: CUdeviceptr) -> Result<()> {
+        if self.stream == *stream { Ok(()) } else { self.let_in_other(operation, stream, address) }
+    }
+
+    /// The same for another stream than the memory's own.
+    fn let_in_other(&self, operation: &'static str, stream: &Stream, address: CUdeviceptr) -> Result<()> {
+        if self.reach != Reach::Device || stream.device().as_raw() == self.stream.device().as_raw() {
+            return Ok(());
+        }
+        self.let_in_peer(operation, stream, address)
+    }
+
+    #[cold]
+    fn let_in_peer(&self, operation: &'static str, stream: &Stream, address: CUdeviceptr) -> Result<()> {
+        let bit = u32::try_from(stream.device().as_raw()).ok().and_then(|ordinal| 1_u64.checked_shl(ordinal));
+        if bit.is_some_and(|bit| self.reached.load(Ordering::Acquire) & bit != 0) {
+            return Ok(());
+        }
+        peer::give_access(operation, stream, &self.stream, address)?;
+        self.reached.fetch_or(bit.unwrap_or_default(), Ordering::Release);
+        Ok(())
+    }
+}

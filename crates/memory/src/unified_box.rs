@@ -1,0 +1,141 @@
+//! One value in managed memory.
+
+use std::fmt;
+
+use bytemuck::{AnyBitPattern, NoUninit};
+use curium_driver::sys::CUdeviceptr;
+use curium_driver::{Argument, DevicePointer, Driver, Error, Result, Stream};
+
+use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut, UnifiedBuffer};
+
+/// One value in managed memory: a [`UnifiedBuffer`] of one element. A kernel takes it for a `&[T]` or a `&mut [T]`.
+pub struct UnifiedBox<T> {
+    buffer: UnifiedBuffer<T>,
+}
+
+impl<T> UnifiedBox<T> {
+    /// Allocates a value and copies `value` there. Waits until the copy is done. Work on it that names no stream goes on `stream`.
+    ///
+    /// CUDA: `cuMemAllocManaged`, `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`UnifiedBuffer::from_slice`].
+    pub fn new(stream: &Stream, value: T) -> Result<Self>
+    where
+        T: NoUninit,
+    {
+        Ok(Self { buffer: UnifiedBuffer::from_slice(stream, &[value])? })
+    }
+
+    /// The value as the host sees it. Waits until no work that was started writes it.
+    ///
+    /// CUDA: `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`UnifiedBuffer::host`].
+    pub fn host(&self) -> Result<&T>
+    where
+        T: AnyBitPattern,
+    {
+        Ok(&self.buffer.host()?[0])
+    }
+
+    /// The value as the host sees it, to be written. Waits until no work that was started uses it.
+    ///
+    /// CUDA: `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`UnifiedBuffer::host`].
+    pub fn host_mut(&mut self) -> Result<&mut T>
+    where
+        T: AnyBitPattern,
+    {
+        Ok(&mut self.buffer.host_mut()?[0])
+    }
+
+    /// The stream for work that names none.
+    #[must_use]
+    pub fn stream(&self) -> &Stream {
+        self.buffer.stream()
+    }
+
+    /// The address of the value. What is done with it is not tracked.
+    #[must_use]
+    pub fn as_pointer(&self) -> DevicePointer<T> {
+        self.buffer.as_pointer()
+    }
+
+    /// The buffer of one element.
+    #[must_use]
+    pub fn into_buffer(self) -> UnifiedBuffer<T> {
+        self.buffer
+    }
+
+    /// Frees the value, which [`Drop`] does as well, and says whether it succeeded. Waits for the work that uses it.
+    ///
+    /// # Errors
+    ///
+    /// Gives the value back if the driver refuses.
+    pub fn close(self) -> Result<(), (Self, Error)> {
+        self.buffer.close().map_err(|(buffer, error)| (Self { buffer }, error))
+    }
+}
+
+impl<T> AsDeviceSlice for UnifiedBox<T> {
+    type Element = T;
+
+    fn as_device_slice(&self) -> DeviceSlice<'_, T> {
+        self.buffer.as_slice()
+    }
+}
+
+impl<T> AsDeviceSliceMut for UnifiedBox<T> {
+    fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
+        self.buffer.as_slice_mut()
+    }
+}
+
+// SAFETY: as for the buffer, which is borrowed alike.
+unsafe impl<T> Argument<&[T]> for &UnifiedBox<T> {
+    #[inline]
+    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
+        // SAFETY: the caller's promise is the same.
+        unsafe { Argument::<&[T]>::bind(&mut &self.buffer, stream) }
+    }
+
+    #[inline]
+    unsafe fn launched(&mut self, stream: &Stream) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { Argument::<&[T]>::launched(&mut &self.buffer, stream) };
+    }
+}
+
+// SAFETY: as for the buffer, which is borrowed alike.
+unsafe impl<T> Argument<&mut [T]> for &mut UnifiedBox<T> {
+    #[inline]
+    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
+        // SAFETY: the caller's promise is the same.
+        unsafe { Argument::<&mut [T]>::bind(&mut &mut self.buffer, stream) }
+    }
+
+    #[inline]
+    unsafe fn launched(&mut self, stream: &Stream) {
+        // SAFETY: the caller's promise is the same.
+        unsafe { Argument::<&mut [T]>::launched(&mut &mut self.buffer, stream) };
+    }
+}
+
+impl<T> AsRef<Driver> for UnifiedBox<T> {
+    fn as_ref(&self) -> &Driver {
+        self.buffer.as_ref()
+    }
+}
+
+impl<T> fmt::Debug for UnifiedBox<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "UnifiedBox({} at {:?})", std::any::type_name::<T>(), self.as_pointer())
+    }
+}

@@ -1,0 +1,302 @@
+//! A buffer in managed memory.
+
+mod advice;
+mod argument;
+mod batch;
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::ops::RangeBounds;
+
+use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
+use curium_driver::sys::{CUdeviceptr, CUmemAttach_flags};
+use curium_driver::{
+    AttachMode, DeviceAttribute, DevicePointer, Driver, Error, Result, Stream, call, is_exiting, release,
+};
+
+pub use self::advice::{MemoryAdvice, RangeAttributes};
+pub use self::batch::{discard, discard_and_prefetch, prefetch};
+use crate::copy::host;
+use crate::tracked::{Reach, Tracked};
+use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut, size};
+
+/// A fixed number of elements in managed memory: one address for the host and every device, and pages that migrate to whoever uses them.
+///
+/// Kernels take it as they take a [`DeviceBuffer`](crate::DeviceBuffer). The host sees it through [`UnifiedBuffer::host`] and
+/// [`UnifiedBuffer::host_mut`], which wait for the work that uses it; while such a slice is in use, no work that would disturb it can be
+/// started.
+///
+/// ```
+/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
+/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
+/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// use curium_memory::{MemoryLocation, UnifiedBuffer};
+///
+/// # let device = driver.device(0)?;
+/// # let stream = device.primary_context()?.stream()?;
+/// let mut buffer = UnifiedBuffer::<f32>::zeroed(&stream, 1024)?;
+/// buffer.host_mut()?[7] = 1.0;
+/// buffer.prefetch(&stream, .., MemoryLocation::from(&device))?;
+/// buffer.as_slice_mut().slice(..7)?.fill(2.0)?; // on the stream
+/// assert_eq!(buffer.host()?[6..8], [2.0, 1.0]); // waits
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct UnifiedBuffer<T> {
+    /// 0 once the memory was freed.
+    pointer: DevicePointer<T>,
+    len: usize,
+    tracked: Tracked,
+    /// Whether the host may use managed memory while devices do.
+    is_concurrent: bool,
+    _elements: PhantomData<T>,
+}
+
+impl<T> UnifiedBuffer<T> {
+    /// Allocates `len` elements and sets every byte to zero on `stream`, on which work on the buffer goes that names no other.
+    ///
+    /// CUDA: `cuMemAllocManaged`, `cuMemsetD8Async`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if `len` is 0 or too large to be a size; `CUDA_ERROR_OUT_OF_MEMORY`; `CUDA_ERROR_NOT_SUPPORTED` if the device has
+    /// no managed memory.
+    #[doc(alias = "cuMemAllocManaged")]
+    pub fn zeroed(stream: &Stream, len: usize) -> Result<Self>
+    where
+        T: Zeroable,
+    {
+        let mut buffer = Self::allocate("UnifiedBuffer::zeroed", stream, len)?;
+        buffer.as_slice_mut().zero()?;
+        Ok(buffer)
+    }
+
+    /// Allocates `len` elements and leaves their bytes as they are: any values.
+    ///
+    /// CUDA: `cuMemAllocManaged`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`UnifiedBuffer::zeroed`].
+    pub fn uninit(stream: &Stream, len: usize) -> Result<Self>
+    where
+        T: AnyBitPattern,
+    {
+        Self::allocate("UnifiedBuffer::uninit", stream, len)
+    }
+
+    /// Allocates as many elements as `source` has and copies it there. Waits until the copy is done.
+    ///
+    /// CUDA: `cuMemAllocManaged`, `cuMemcpyHtoDAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`UnifiedBuffer::zeroed`].
+    pub fn from_slice(stream: &Stream, source: &[T]) -> Result<Self>
+    where
+        T: NoUninit,
+    {
+        let mut buffer = Self::allocate("UnifiedBuffer::from_slice", stream, source.len())?;
+        host::upload(buffer.as_slice_mut(), source)?;
+        Ok(buffer)
+    }
+
+    /// The number of elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether there is no element, which is never so.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// The size in bytes.
+    #[must_use]
+    pub fn byte_len(&self) -> usize {
+        self.len * size_of::<T>()
+    }
+
+    /// The stream for work that names none.
+    #[must_use]
+    pub fn stream(&self) -> &Stream {
+        self.tracked.stream()
+    }
+
+    /// The address of the first element. What is done with it is not tracked.
+    #[must_use]
+    pub fn as_pointer(&self) -> DevicePointer<T> {
+        self.pointer
+    }
+
+    /// A view of all elements as the device sees them.
+    #[must_use]
+    pub fn as_slice(&self) -> DeviceSlice<'_, T> {
+        DeviceSlice::new(self.pointer, self.len, &self.tracked)
+    }
+
+    /// A view of all elements as the device sees them, to be written.
+    #[must_use]
+    pub fn as_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
+        DeviceSliceMut::new(self.pointer, self.len, &self.tracked)
+    }
+
+    /// A view of the elements in `range` as the device sees them.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the range ends before it begins, or beyond the buffer.
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<DeviceSlice<'_, T>> {
+        self.as_slice().slice(range)
+    }
+
+    /// A view of the elements in `range` as the device sees them, to be written.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the range ends before it begins, or beyond the buffer.
+    pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<DeviceSliceMut<'_, T>> {
+        self.as_slice_mut().slice(range)
+    }
+
+    /// The elements as the host sees them. Waits until no work that was started writes them.
+    ///
+    /// CUDA: `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the host must not use managed memory while the device works, as the device's attribute
+    /// `CONCURRENT_MANAGED_ACCESS` says; the error of any work of the context that failed before.
+    pub fn host(&self) -> Result<&[T]>
+    where
+        T: AnyBitPattern,
+    {
+        self.expect_concurrent("UnifiedBuffer::host")?;
+        self.tracked.wait_for_writes()?;
+        // SAFETY: the memory is live and holds `len` elements, of which any bytes are valid; work that writes it has been waited for, and
+        // none can be started while the buffer is borrowed.
+        Ok(unsafe { std::slice::from_raw_parts(self.host_pointer(), self.len) })
+    }
+
+    /// The elements as the host sees them, to be written. Waits until no work that was started uses them.
+    ///
+    /// CUDA: `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`UnifiedBuffer::host`].
+    pub fn host_mut(&mut self) -> Result<&mut [T]>
+    where
+        T: AnyBitPattern,
+    {
+        self.expect_concurrent("UnifiedBuffer::host_mut")?;
+        self.tracked.wait_for_uses()?;
+        // SAFETY: the memory is live and holds `len` elements, of which any bytes are valid; work that uses it has been waited for, and
+        // none can be started while the buffer is borrowed exclusively.
+        Ok(unsafe { std::slice::from_raw_parts_mut(self.host_pointer(), self.len) })
+    }
+
+    /// Says who uses the memory, in the order of `stream`: on devices where the host must not use managed memory while the device works,
+    /// memory that is attached to the host or to one stream is left out of that.
+    ///
+    /// CUDA: `cuStreamAttachMemAsync`.
+    ///
+    /// # Safety
+    ///
+    /// From then on only those use the memory that `mode` names; with [`AttachMode::Stream`], that is work on `stream`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuStreamAttachMemAsync")]
+    pub unsafe fn attach(&mut self, stream: &Stream, mode: AttachMode) -> Result<()> {
+        self.tracked.before_write("UnifiedBuffer::attach", stream)?;
+        // SAFETY: the address is that of the whole allocation, and the caller vouches for its users.
+        unsafe { stream.attach_managed(self.pointer.cast(), 0, mode) }?;
+        self.tracked.exclusive().after_write(stream);
+        Ok(())
+    }
+
+    /// Frees the buffer, which [`Drop`] does as well, and says whether it succeeded. Waits for the work that uses it.
+    ///
+    /// CUDA: `cuMemFree_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// Gives the buffer back if the driver refuses.
+    pub fn close(mut self) -> Result<(), (Self, Error)> {
+        self.free().map_err(|error| (self, error))
+    }
+
+    fn allocate(operation: &'static str, stream: &Stream, len: usize) -> Result<Self> {
+        let bytes = size::bytes::<T>(operation, len)?;
+        let is_concurrent = stream.device().attribute(DeviceAttribute::CONCURRENT_MANAGED_ACCESS)?;
+        let pointer = stream.context().entered(|driver| {
+            let (mut raw, flags): (CUdeviceptr, u32) = (0, CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL.0);
+            // SAFETY: `raw` is a valid place for the answer, and the context is current.
+            let result = unsafe { call!(driver, cuMemAllocManaged(&raw mut raw, bytes, flags)) };
+            result.map_err(|error| error.about(format!("{bytes} bytes of managed memory")))?;
+            Ok(DevicePointer::from_raw(raw))
+        })?;
+        let tracked = Tracked::new(stream, Reach::Managed);
+        let buffer = Self { pointer, len, tracked, is_concurrent, _elements: PhantomData };
+        size::aligned::<T>(operation, pointer.as_raw()).map(|()| buffer)
+    }
+
+    /// Where the host finds the memory: at its one address.
+    fn host_pointer(&self) -> *mut T {
+        std::ptr::with_exposed_provenance_mut(self.pointer.as_raw() as usize)
+    }
+
+    fn expect_concurrent(&self, operation: &'static str) -> Result<()> {
+        if self.is_concurrent {
+            return Ok(());
+        }
+        let reason = "the host must not use managed memory while this device works: copy it";
+        Err(Error::argument(operation, reason))
+    }
+
+    fn free(&mut self) -> Result<()> {
+        self.tracked.settle()?;
+        // SAFETY: the memory is live, all work that uses it has been waited for, and it is forgotten once it is freed.
+        unsafe { call!(self.tracked.stream().driver(), cuMemFree_v2(self.pointer.as_raw())) }
+            .map_err(|error| self.as_slice().end().explain(error))?;
+        self.pointer = DevicePointer::from_raw(0);
+        Ok(())
+    }
+}
+
+impl<T> AsDeviceSlice for UnifiedBuffer<T> {
+    type Element = T;
+
+    fn as_device_slice(&self) -> DeviceSlice<'_, T> {
+        self.as_slice()
+    }
+}
+
+impl<T> AsDeviceSliceMut for UnifiedBuffer<T> {
+    fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
+        self.as_slice_mut()
+    }
+}
+
+impl<T> AsRef<Driver> for UnifiedBuffer<T> {
+    fn as_ref(&self) -> &Driver {
+        self.stream().driver()
+    }
+}
+
+impl<T> fmt::Debug for UnifiedBuffer<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "UnifiedBuffer({} × {} at {:?})", self.len, std::any::type_name::<T>(), self.pointer)
+    }
+}
+
+impl<T> Drop for UnifiedBuffer<T> {
+    fn drop(&mut self) {
+        if self.pointer.as_raw() != 0 && !is_exiting() {
+            release(|| self.free());
+        }
+    }
+}

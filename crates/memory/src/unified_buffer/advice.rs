@@ -1,0 +1,217 @@
+//! What the driver is told of managed memory, and what it knows.
+
+use std::ffi::c_void;
+use std::ops::RangeBounds;
+
+use curium_driver::sys::{CUdeviceptr, CUmem_advise, CUmem_range_attribute, CUmemLocation, CUmemLocationType};
+use curium_driver::{CudaVersion, DevicePointer, Error, Function, Result, Stream, call};
+
+use super::UnifiedBuffer;
+use crate::{MemoryLocation, size};
+
+/// How managed memory will be used. It changes where pages are, and nothing that they hold.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum MemoryAdvice {
+    /// The memory is mostly read: whoever reads it gets a copy of the page, and a write drops the copies.
+    ReadMostly,
+    /// The opposite.
+    NotReadMostly,
+    /// Pages stay at this location where that is possible, and others reach them from afar.
+    PreferredLocation(MemoryLocation),
+    /// No location is preferred.
+    NoPreferredLocation,
+    /// The memory is kept mapped for this location, so that its accesses do not fault.
+    AccessedBy(MemoryLocation),
+    /// The opposite.
+    NotAccessedBy(MemoryLocation),
+}
+
+/// What holds for all pages of a range of managed memory.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct RangeAttributes {
+    /// Whether all pages are mostly read.
+    pub is_read_mostly: bool,
+    /// The location that all pages prefer.
+    pub preferred_location: Option<MemoryLocation>,
+    /// The location that all pages were last asked to be at.
+    pub last_prefetch_location: Option<MemoryLocation>,
+    /// The locations for which all pages are kept mapped: devices and the host.
+    pub accessed_by: Vec<MemoryLocation>,
+}
+
+/// `CU_DEVICE_CPU` and `CU_DEVICE_INVALID`.
+const HOST: i32 = -1;
+const NOWHERE: i32 = -2;
+
+impl<T> UnifiedBuffer<T> {
+    /// Has the pages of the elements in `range` go to `location`, in the order of `stream`. Nothing else changes.
+    ///
+    /// CUDA: `cuMemPrefetchAsync_v2` (since 12.2), before that `cuMemPrefetchAsync`, which knows devices and the host only.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the range ends before it begins, or beyond the buffer.
+    #[doc(alias = "cuMemPrefetchAsync")]
+    pub fn prefetch(&self, stream: &Stream, range: impl RangeBounds<usize>, location: MemoryLocation) -> Result<()> {
+        let (address, bytes) = self.bytes_of("UnifiedBuffer::prefetch", range)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        stream.driver().expect_same(self.stream().driver(), "UnifiedBuffer::prefetch")?;
+        enqueue_prefetch(stream, address, bytes, location)?;
+        self.tracked.after_read(stream);
+        Ok(())
+    }
+
+    /// Tells the driver how the elements in `range` will be used. It holds for whole pages.
+    ///
+    /// CUDA: `cuMemAdvise_v2` (since 12.2), before that `cuMemAdvise`, which knows devices and the host only.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the range ends before it begins, or beyond the buffer.
+    #[doc(alias = "cuMemAdvise")]
+    pub fn advise(&self, range: impl RangeBounds<usize>, advice: MemoryAdvice) -> Result<()> {
+        let (address, bytes) = self.bytes_of("UnifiedBuffer::advise", range)?;
+        if bytes == 0 {
+            return Ok(());
+        }
+        let (driver, (raw, location)) = (self.stream().driver(), advice.to_raw());
+        let result = if driver.has(Function::cuMemAdvise_v2) {
+            // SAFETY: the range lies in managed memory that is live.
+            unsafe { call!(driver, cuMemAdvise_v2(address, bytes, raw, location.to_raw())) }
+        } else {
+            let device = device_of("UnifiedBuffer::advise", location)?;
+            // SAFETY: as above.
+            unsafe { call!(driver, cuMemAdvise(address, bytes, raw, device)) }
+        };
+        result.map_err(|error| error.about(format!("{bytes} bytes, {advice:?}")))
+    }
+
+    /// What holds for the pages of the elements in `range`.
+    ///
+    /// CUDA: `cuMemRangeGetAttributes`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the range is empty, ends before it begins, or beyond the buffer.
+    #[doc(alias = "cuMemRangeGetAttribute")]
+    #[doc(alias = "cuMemRangeGetAttributes")]
+    pub fn range_attributes(&self, range: impl RangeBounds<usize>) -> Result<RangeAttributes> {
+        const OPERATION: &str = "UnifiedBuffer::range_attributes";
+        let (address, bytes) = self.bytes_of(OPERATION, range)?;
+        if bytes == 0 {
+            return Err(Error::argument(OPERATION, "the range is empty"));
+        }
+        let driver = self.stream().driver();
+        let mut users = vec![NOWHERE; driver.device_count()? + 1];
+        let mut numbers = [0_i32; 5];
+        let has_types = driver.version() >= CudaVersion::new(12, 2);
+        let attributes: &[_] = if has_types { &TYPED } else { &UNTYPED };
+        let mut places: Vec<*mut c_void> = numbers.iter_mut().map(|number| (&raw mut *number).cast()).collect();
+        places.truncate(attributes.len() - 1);
+        places.push(users.as_mut_ptr().cast());
+        let mut sizes = vec![size_of::<i32>(); attributes.len() - 1];
+        sizes.push(size_of_val(&users[..]));
+        let mut attributes = attributes.to_vec();
+        let (count, attributes) = (places.len(), attributes.as_mut_ptr());
+        let (places, sizes) = (places.as_mut_ptr(), sizes.as_mut_ptr());
+        // SAFETY: the lists have `count` entries, each place has the size that is given for it, and the range is live managed memory.
+        unsafe { call!(driver, cuMemRangeGetAttributes(places, sizes, attributes, count, address, bytes)) }?;
+        Ok(RangeAttributes::from_raw(has_types, numbers, &users))
+    }
+
+    /// The address and the size of a range of elements.
+    fn bytes_of(&self, operation: &'static str, range: impl RangeBounds<usize>) -> Result<(CUdeviceptr, usize)> {
+        let range = size::range(operation, self.len, range)?;
+        let start: DevicePointer<T> = self.pointer.wrapping_add(range.start);
+        Ok((start.as_raw(), range.len() * size_of::<T>()))
+    }
+}
+
+/// What is asked, the list of users last.
+const UNTYPED: [CUmem_range_attribute; 4] = [
+    CUmem_range_attribute::CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY,
+    CUmem_range_attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION,
+    CUmem_range_attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION,
+    CUmem_range_attribute::CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY,
+];
+const TYPED: [CUmem_range_attribute; 6] = [
+    CUmem_range_attribute::CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY,
+    CUmem_range_attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE,
+    CUmem_range_attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID,
+    CUmem_range_attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE,
+    CUmem_range_attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID,
+    CUmem_range_attribute::CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY,
+];
+
+impl RangeAttributes {
+    fn from_raw(has_types: bool, numbers: [i32; 5], users: &[i32]) -> Self {
+        let typed = |kind: i32, id: i32| {
+            let mut raw = CUmemLocation { type_: CUmemLocationType(kind.cast_unsigned()), ..CUmemLocation::default() };
+            raw.__bindgen_anon_1.id = id;
+            (kind != 0).then(|| MemoryLocation::from_raw(&raw))
+        };
+        let [read_mostly, first, second, third, fourth] = numbers;
+        let (preferred_location, last_prefetch_location) = if has_types {
+            (typed(first, second), typed(third, fourth))
+        } else {
+            (location_of(first), location_of(second))
+        };
+        let accessed_by = users.iter().filter_map(|user| location_of(*user)).collect();
+        Self { is_read_mostly: read_mostly != 0, preferred_location, last_prefetch_location, accessed_by }
+    }
+}
+
+impl MemoryAdvice {
+    /// As C has it. Where there is no location, the host stands for it.
+    fn to_raw(self) -> (CUmem_advise, MemoryLocation) {
+        let host = MemoryLocation::Host;
+        match self {
+            Self::ReadMostly => (CUmem_advise::CU_MEM_ADVISE_SET_READ_MOSTLY, host),
+            Self::NotReadMostly => (CUmem_advise::CU_MEM_ADVISE_UNSET_READ_MOSTLY, host),
+            Self::PreferredLocation(location) => (CUmem_advise::CU_MEM_ADVISE_SET_PREFERRED_LOCATION, location),
+            Self::NoPreferredLocation => (CUmem_advise::CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION, host),
+            Self::AccessedBy(location) => (CUmem_advise::CU_MEM_ADVISE_SET_ACCESSED_BY, location),
+            Self::NotAccessedBy(location) => (CUmem_advise::CU_MEM_ADVISE_UNSET_ACCESSED_BY, location),
+        }
+    }
+}
+
+/// Puts a prefetch of live managed memory on `stream`.
+pub(super) fn enqueue_prefetch(
+    stream: &Stream,
+    address: CUdeviceptr,
+    bytes: usize,
+    location: MemoryLocation,
+) -> Result<()> {
+    let (driver, raw) = (stream.driver(), stream.as_raw());
+    let result = if driver.has(Function::cuMemPrefetchAsync_v2) {
+        // SAFETY: the range lies in managed memory that is live until the work is done, since a free waits for it.
+        unsafe { call!(driver, cuMemPrefetchAsync_v2(address, bytes, location.to_raw(), 0, raw)) }
+    } else {
+        let device = device_of("UnifiedBuffer::prefetch", location)?;
+        // SAFETY: as above.
+        unsafe { call!(driver, cuMemPrefetchAsync(address, bytes, device, raw)) }
+    };
+    result.map_err(|error| error.about(format!("{bytes} bytes to {location}")))
+}
+
+/// The location as functions before CUDA 12.2 have it.
+fn device_of(operation: &'static str, location: MemoryLocation) -> Result<i32> {
+    match location {
+        MemoryLocation::Device(id) => Ok(id),
+        MemoryLocation::Host => Ok(HOST),
+        other => Err(Error::argument(operation, format!("the location {other} needs a driver for CUDA 12.2"))),
+    }
+}
+
+fn location_of(device: i32) -> Option<MemoryLocation> {
+    match device {
+        NOWHERE => None,
+        HOST => Some(MemoryLocation::Host),
+        id => Some(MemoryLocation::Device(id)),
+    }
+}

@@ -1,0 +1,155 @@
+//! Many ranges of managed memory in one call.
+
+use bytemuck::AnyBitPattern;
+use curium_driver::sys::{CUdeviceptr, CUmemLocation};
+use curium_driver::{Error, Function, Result, Stream, call};
+
+use super::advice::enqueue_prefetch;
+use crate::copy::End;
+use crate::tracked::Reach;
+use crate::{DeviceSlice, DeviceSliceMut, MemoryLocation};
+
+/// Has the pages of each view of managed memory go to its location, in the order of `stream`. Nothing else changes.
+///
+/// CUDA: `cuMemPrefetchBatchAsync` (since 13.0), before that a call for each.
+///
+/// # Errors
+///
+/// An argument error if a view is not of managed memory.
+#[doc(alias = "cuMemPrefetchBatchAsync")]
+pub fn prefetch<T>(stream: &Stream, ranges: &[(DeviceSlice<'_, T>, MemoryLocation)]) -> Result<()> {
+    let ends = ranges.iter().map(|(range, _)| range.end());
+    let mut batch = Batch::new("unified::prefetch", stream, ends)?.with_locations(ranges.iter().map(|(_, at)| *at));
+    if batch.is_empty() {
+        return Ok(());
+    }
+    if stream.driver().has(Function::cuMemPrefetchBatchAsync) {
+        batch.prefetch(stream)?;
+    } else {
+        for (range, location) in ranges.iter().filter(|(range, _)| !range.is_empty()) {
+            enqueue_prefetch(stream, range.as_pointer().as_raw(), range.byte_len(), *location)?;
+        }
+    }
+    ranges.iter().for_each(|(range, _)| range.tracked().after_read(stream));
+    Ok(())
+}
+
+/// Says that what the views of managed memory hold is not needed any more, in the order of `stream`: it is undefined until it is written,
+/// and need not migrate.
+///
+/// Needs a driver for CUDA 13.0. CUDA: `cuMemDiscardBatchAsync`.
+///
+/// # Errors
+///
+/// An argument error if a view is not of managed memory.
+#[doc(alias = "cuMemDiscardBatchAsync")]
+pub fn discard<T: AnyBitPattern>(stream: &Stream, ranges: &mut [DeviceSliceMut<'_, T>]) -> Result<()> {
+    let mut batch = Batch::new("unified::discard", stream, ranges.iter().map(DeviceSliceMut::end))?;
+    if batch.is_empty() {
+        return Ok(());
+    }
+    before_writes("unified::discard", stream, ranges.iter().map(DeviceSliceMut::end))?;
+    let result = batch.discard(stream);
+    ranges.iter().for_each(|range| range.tracked().after_partial_write(stream));
+    result
+}
+
+/// As [`discard`], and has the pages go to their locations.
+///
+/// Needs a driver for CUDA 13.0. CUDA: `cuMemDiscardAndPrefetchBatchAsync`.
+///
+/// # Errors
+///
+/// An argument error if a view is not of managed memory.
+#[doc(alias = "cuMemDiscardAndPrefetchBatchAsync")]
+pub fn discard_and_prefetch<T: AnyBitPattern>(
+    stream: &Stream,
+    ranges: &mut [(DeviceSliceMut<'_, T>, MemoryLocation)],
+) -> Result<()> {
+    const OPERATION: &str = "unified::discard_and_prefetch";
+    let ends = ranges.iter().map(|(range, _)| range.end());
+    let batch = Batch::new(OPERATION, stream, ends.clone())?;
+    let mut batch = batch.with_locations(ranges.iter().map(|(_, location)| *location));
+    if batch.is_empty() {
+        return Ok(());
+    }
+    before_writes(OPERATION, stream, ends)?;
+    let result = batch.discard_and_prefetch(stream);
+    ranges.iter().for_each(|(range, _)| range.tracked().after_partial_write(stream));
+    result
+}
+
+/// Ranges as C wants them. Empty ones are left out.
+struct Batch {
+    addresses: Vec<CUdeviceptr>,
+    sizes: Vec<usize>,
+    locations: Vec<CUmemLocation>,
+    /// Each location is that of one range.
+    firsts: Vec<usize>,
+    /// The ranges that are not empty.
+    kept: Vec<usize>,
+}
+
+impl Batch {
+    fn new<'a>(operation: &'static str, stream: &Stream, ends: impl Iterator<Item = End<'a>>) -> Result<Self> {
+        let (locations, firsts) = (Vec::new(), Vec::new());
+        let mut batch = Self { addresses: Vec::new(), sizes: Vec::new(), locations, firsts, kept: Vec::new() };
+        for (index, end) in ends.enumerate() {
+            stream.driver().expect_same(end.stream().driver(), operation)?;
+            if end.tracked.reach() != Reach::Managed {
+                let reason = format!("the memory at {:#x}, of range {index}, is not managed", end.address);
+                return Err(Error::argument(operation, reason));
+            }
+            if end.bytes > 0 {
+                batch.addresses.push(end.address);
+                batch.sizes.push(end.bytes);
+                batch.kept.push(index);
+            }
+        }
+        Ok(batch)
+    }
+
+    fn with_locations(mut self, locations: impl Iterator<Item = MemoryLocation>) -> Self {
+        let all: Vec<_> = locations.map(MemoryLocation::to_raw).collect();
+        self.locations = self.kept.iter().map(|index| all[*index]).collect();
+        self.firsts = (0..self.locations.len()).collect();
+        self
+    }
+
+    fn is_empty(&self) -> bool {
+        self.addresses.is_empty()
+    }
+
+    fn prefetch(&mut self, stream: &Stream) -> Result<()> {
+        let (count, raw) = (self.addresses.len(), stream.as_raw());
+        let (ranges, sizes) = (self.addresses.as_mut_ptr(), self.sizes.as_mut_ptr());
+        let (places, firsts) = (self.locations.as_mut_ptr(), self.firsts.as_mut_ptr());
+        // SAFETY: all lists have `count` entries, and the ranges are managed memory that is live until the work is done.
+        unsafe { call!(stream.driver(), cuMemPrefetchBatchAsync(ranges, sizes, count, places, firsts, count, 0, raw)) }
+    }
+
+    fn discard(&mut self, stream: &Stream) -> Result<()> {
+        let (count, raw) = (self.addresses.len(), stream.as_raw());
+        let (ranges, sizes) = (self.addresses.as_mut_ptr(), self.sizes.as_mut_ptr());
+        // SAFETY: both lists have `count` entries, the ranges are managed memory that is live and borrowed exclusively, the stream has
+        // waited for its uses, and any bytes are valid elements.
+        unsafe { call!(stream.driver(), cuMemDiscardBatchAsync(ranges, sizes, count, 0, raw)) }
+    }
+
+    fn discard_and_prefetch(&mut self, stream: &Stream) -> Result<()> {
+        let (count, raw) = (self.addresses.len(), stream.as_raw());
+        let (ranges, sizes) = (self.addresses.as_mut_ptr(), self.sizes.as_mut_ptr());
+        let (places, firsts) = (self.locations.as_mut_ptr(), self.firsts.as_mut_ptr());
+        // SAFETY: as in `discard`, and each range has its location.
+        unsafe {
+            call!(
+                stream.driver(),
+                cuMemDiscardAndPrefetchBatchAsync(ranges, sizes, count, places, firsts, count, 0, raw)
+            )
+        }
+    }
+}
+
+fn before_writes<'a>(operation: &'static str, stream: &Stream, ends: impl Iterator<Item = End<'a>>) -> Result<()> {
+    ends.into_iter().try_for_each(|end| end.tracked.before_write(operation, stream))
+}

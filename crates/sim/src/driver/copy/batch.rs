@@ -1,0 +1,173 @@
+//! Many copies in one call, and copies with attributes.
+
+use curium_sys::{
+    CUDA_MEMCPY3D_BATCH_OP, CUdeviceptr, CUmemcpyAttributes, CUmemcpySrcAccessOrder, CUresult, CUstream_st,
+};
+
+use crate::argument::{Pointer, elements};
+use crate::driver::{Driver, Result};
+
+/// The lists of a batch.
+struct Batch<'a> {
+    targets: &'a [CUdeviceptr],
+    sources: &'a [CUdeviceptr],
+    sizes: &'a [usize],
+}
+
+#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(clippy::too_many_arguments, reason = "these are C's signatures")]
+impl Driver {
+    pub(crate) fn cuMemcpyBatchAsync(
+        &self,
+        targets: Pointer<CUdeviceptr>,
+        sources: Pointer<CUdeviceptr>,
+        sizes: Pointer<usize>,
+        count: usize,
+        attributes: Pointer<CUmemcpyAttributes>,
+        firsts: Pointer<usize>,
+        attribute_count: usize,
+        failed: Pointer<usize>,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
+        failed.write_if_asked(usize::MAX);
+        check_attributes(attributes, firsts, attribute_count, count)?;
+        let batch = batch(targets, sources, sizes, count)?;
+        self.copy_batch(&batch, stream).map_err(|(index, code)| {
+            failed.write_if_asked(index);
+            code
+        })
+    }
+
+    pub(crate) fn cuMemcpyBatchAsync_v2(
+        &self,
+        targets: Pointer<CUdeviceptr>,
+        sources: Pointer<CUdeviceptr>,
+        sizes: Pointer<usize>,
+        count: usize,
+        attributes: Pointer<CUmemcpyAttributes>,
+        firsts: Pointer<usize>,
+        attribute_count: usize,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
+        let failed = Pointer::null();
+        self.cuMemcpyBatchAsync(targets, sources, sizes, count, attributes, firsts, attribute_count, failed, stream)
+    }
+
+    pub(crate) fn cuMemcpyWithAttributesAsync(
+        &self,
+        to: CUdeviceptr,
+        from: CUdeviceptr,
+        size: usize,
+        attributes: Pointer<CUmemcpyAttributes>,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
+        check_order(attributes.read()?.srcAccessOrder)?;
+        self.cuMemcpyAsync(to, from, size, stream)
+    }
+
+    pub(crate) fn cuMemcpy3DBatchAsync_v2(
+        &self,
+        count: usize,
+        operations: Pointer<CUDA_MEMCPY3D_BATCH_OP>,
+        flags: u64,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
+        if count == 0 || flags != 0 || stream.is_null() {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        // SAFETY: the caller passes `count` operations.
+        let operations = unsafe { elements(operations.as_ptr().cast_const(), count) }?;
+        for operation in operations {
+            check_order(operation.srcAccessOrder)?;
+            self.copy_operation(operation, stream)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn cuMemcpy3DBatchAsync(
+        &self,
+        count: usize,
+        operations: Pointer<CUDA_MEMCPY3D_BATCH_OP>,
+        failed: Pointer<usize>,
+        flags: u64,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
+        failed.write_if_asked(usize::MAX);
+        self.cuMemcpy3DBatchAsync_v2(count, operations, flags, stream)
+    }
+
+    pub(crate) fn cuMemcpy3DWithAttributesAsync(
+        &self,
+        operation: Pointer<CUDA_MEMCPY3D_BATCH_OP>,
+        flags: u64,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
+        let operation = operation.read()?;
+        check_order(operation.srcAccessOrder)?;
+        if flags != 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        self.copy_operation(&operation, stream)
+    }
+}
+
+impl Driver {
+    /// Queues the copies one after the other, which is one of the orders that a batch may have; the index of the one that is refused.
+    fn copy_batch(
+        &self,
+        batch: &Batch<'_>,
+        stream: Pointer<CUstream_st>,
+    ) -> std::result::Result<(), (usize, CUresult)> {
+        if stream.is_null() {
+            return Err((usize::MAX, CUresult::CUDA_ERROR_INVALID_VALUE));
+        }
+        let copies = batch.targets.iter().zip(batch.sources).zip(batch.sizes).enumerate();
+        for (index, ((to, from), size)) in copies {
+            self.cuMemcpyAsync(*to, *from, *size, stream).map_err(|code| (index, code))?;
+        }
+        Ok(())
+    }
+}
+
+fn batch<'a>(
+    targets: Pointer<CUdeviceptr>,
+    sources: Pointer<CUdeviceptr>,
+    sizes: Pointer<usize>,
+    count: usize,
+) -> Result<Batch<'a>> {
+    if count == 0 {
+        return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+    }
+    Ok(Batch {
+        // SAFETY: the caller passes `count` addresses.
+        targets: unsafe { elements(targets.as_ptr().cast_const(), count) }?,
+        // SAFETY: the caller passes `count` addresses.
+        sources: unsafe { elements(sources.as_ptr().cast_const(), count) }?,
+        // SAFETY: the caller passes `count` sizes.
+        sizes: unsafe { elements(sizes.as_ptr().cast_const(), count) }?,
+    })
+}
+
+/// The first attributes begin at the first copy, and the others further on.
+fn check_attributes(
+    attributes: Pointer<CUmemcpyAttributes>,
+    firsts: Pointer<usize>,
+    count: usize,
+    copies: usize,
+) -> Result {
+    // SAFETY: the caller passes `count` attributes.
+    let attributes = unsafe { elements(attributes.as_ptr().cast_const(), count) }?;
+    // SAFETY: the caller passes `count` indices.
+    let firsts = unsafe { elements(firsts.as_ptr().cast_const(), count) }?;
+    let is_rising = firsts.first() == Some(&0) && firsts.windows(2).all(|pair| pair[0] < pair[1]);
+    if !is_rising || firsts.last().is_none_or(|last| *last >= copies) {
+        return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+    }
+    attributes.iter().try_for_each(|attributes| check_order(attributes.srcAccessOrder))
+}
+
+fn check_order(order: CUmemcpySrcAccessOrder) -> Result {
+    let known = CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM.0
+        ..=CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_ANY.0;
+    if known.contains(&order.0) { Ok(()) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+}

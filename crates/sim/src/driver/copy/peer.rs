@@ -1,0 +1,51 @@
+//! Copies between contexts.
+
+use curium_sys::{CUcontext, CUctx_st, CUdeviceptr, CUstream_st};
+
+use super::{Wait, legacy};
+use crate::argument::Pointer;
+use crate::driver::{Driver, Result};
+use crate::handle::Id;
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuMemcpyPeer(
+        &self,
+        to: CUdeviceptr,
+        to_context: Pointer<CUctx_st>,
+        from: CUdeviceptr,
+        from_context: Pointer<CUctx_st>,
+        size: usize,
+    ) -> Result {
+        self.require_current()?;
+        self.cuMemcpyPeerAsync(to, to_context, from, from_context, size, legacy())
+    }
+
+    /// As on hardware, the host does not wait, and no access need have been enabled: the copy goes over the host then.
+    pub(crate) fn cuMemcpyPeerAsync(
+        &self,
+        to: CUdeviceptr,
+        to_context: Pointer<CUctx_st>,
+        from: CUdeviceptr,
+        from_context: Pointer<CUctx_st>,
+        size: usize,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
+        self.expect_live_contexts(to_context.as_ptr(), from_context.as_ptr())?;
+        let ends = (self.device_end(to, size)?, self.device_end(from, size)?);
+        self.transfer(stream, ends, size, Wait::Never)
+    }
+}
+
+impl Driver {
+    /// That both contexts of a copy exist.
+    pub(super) fn expect_live_contexts(&self, to: CUcontext, from: CUcontext) -> Result {
+        let state = self.lock();
+        for context in [to, from] {
+            // SAFETY: a context is a handle, which is only compared.
+            let context = unsafe { Pointer::from_raw(context) };
+            state.usable(Id::from(context))?;
+        }
+        Ok(())
+    }
+}

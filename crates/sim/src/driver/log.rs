@@ -1,0 +1,242 @@
+//! The driver's log: a line for each call that failed.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::ffi::{c_char, c_void};
+use std::fmt::Write as _;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use curium_sys::{CUlogIterator, CUlogLevel, CUlogsCallback, CUlogsCallbackEntry_st, CUlogsCallbackHandle, CUresult};
+
+use crate::argument::{ConstPointer, Pointer};
+use crate::driver::stream::this_thread;
+use crate::driver::{Driver, Result, error, host_function};
+
+/// What the driver has logged, and who hears of it.
+#[derive(Default)]
+pub(crate) struct Log {
+    inner: Mutex<Inner>,
+}
+
+#[derive(Default)]
+struct Inner {
+    lines: VecDeque<String>,
+    /// The length of all lines with their ends.
+    bytes: usize,
+    /// How many lines are not kept any more: the place of the first that is.
+    dropped: CUlogIterator,
+    listeners: BTreeMap<usize, Listener>,
+    last_listener: usize,
+}
+
+/// A callback of the caller for what is logged.
+#[derive(Clone, Copy)]
+struct Listener {
+    callback: unsafe extern "C" fn(*mut c_void, CUlogLevel, *mut c_char, usize),
+    data: *mut c_void,
+}
+
+// SAFETY: whoever registers a callback lets the driver call it with its argument on another thread: that is its contract.
+unsafe impl Send for Listener {}
+
+/// How much is kept, in bytes.
+const CAPACITY: usize = 25_600;
+const TRUNCATED: &str = "[CUDA] the log was truncated here\n";
+/// Handles are multiples of this, as addresses of real ones are.
+const HANDLE_STEP: usize = 0x10;
+
+impl Log {
+    /// How many callbacks there are.
+    pub(crate) fn listeners(&self) -> u64 {
+        self.inner().listeners.len() as u64
+    }
+
+    fn inner(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Inner {
+    fn end(&self) -> CUlogIterator {
+        self.dropped + self.lines.len() as CUlogIterator
+    }
+
+    fn add(&mut self, line: String) {
+        self.bytes += line.len();
+        self.lines.push_back(line);
+        while self.bytes > CAPACITY
+            && let Some(line) = self.lines.pop_front()
+        {
+            self.bytes -= line.len();
+            self.dropped += 1;
+        }
+    }
+
+    /// The lines from `start` on, the last ones that fit into `room` bytes. `None` if there are some and not even one fits.
+    fn text(&self, start: Option<CUlogIterator>, room: usize) -> Option<String> {
+        let start = start.unwrap_or(self.dropped);
+        let skipped = start.saturating_sub(self.dropped).min(self.lines.len() as CUlogIterator) as usize;
+        let asked: Vec<_> = self.lines.iter().skip(skipped).collect();
+        let is_whole = start >= self.dropped && asked.iter().map(|line| line.len()).sum::<usize>() <= room;
+        if is_whole {
+            return Some(asked.into_iter().map(String::as_str).collect());
+        }
+        let mut left = room.checked_sub(TRUNCATED.len())?;
+        let fits = |line: &&&String| match left.checked_sub(line.len()) {
+            Some(rest) => {
+                left = rest;
+                true
+            }
+            None => false,
+        };
+        let count = asked.iter().rev().take_while(fits).count();
+        let lines = asked[asked.len() - count..].iter().map(|line| line.as_str());
+        (count > 0 || asked.is_empty()).then(|| std::iter::once(TRUNCATED).chain(lines).collect())
+    }
+}
+
+impl Driver {
+    /// Logs that a call has failed, and tells those who listen, who cannot call the driver meanwhile.
+    #[cold]
+    pub(crate) fn log_failure(&self, function: curium_sys::Function, code: CUresult) {
+        let name = function.name();
+        let is_answer = code == CUresult::CUDA_ERROR_NOT_READY || name.starts_with("cuGetError");
+        if is_answer || name.starts_with("cuLogs") || host_function::is_running_here() {
+            return;
+        }
+        let mut line = format!("{} {}", heading(name), error::description(code));
+        let message = line.clone();
+        line.push('\n');
+        let mut log = self.log.inner();
+        log.add(line);
+        let listeners: Vec<_> = log.listeners.values().copied().collect();
+        drop(log);
+        for listener in listeners {
+            let mut bytes = message.clone().into_bytes();
+            let (text, length) = (bytes.as_mut_ptr().cast(), bytes.len());
+            host_function::run(|| {
+                // SAFETY: whoever registered the callback vouched that it can be called with its argument and a message.
+                unsafe { (listener.callback)(listener.data, CUlogLevel::CU_LOG_LEVEL_ERROR, text, length) }
+            });
+        }
+    }
+}
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuLogsRegisterCallback(
+        &self,
+        callback: CUlogsCallback,
+        data: Pointer<c_void>,
+        handle: Pointer<CUlogsCallbackHandle>,
+    ) -> Result {
+        let callback = callback.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let mut log = self.log.inner();
+        log.last_listener += HANDLE_STEP;
+        let number = log.last_listener;
+        log.listeners.insert(number, Listener { callback, data: data.as_ptr() });
+        handle.write_if_asked(std::ptr::without_provenance_mut(number));
+        Ok(())
+    }
+
+    pub(crate) fn cuLogsUnregisterCallback(&self, handle: Pointer<CUlogsCallbackEntry_st>) -> Result {
+        let removed = self.log.inner().listeners.remove(&(handle.address() as usize));
+        removed.map(|_| ()).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
+    }
+
+    pub(crate) fn cuLogsCurrent(&self, iterator: Pointer<CUlogIterator>, flags: u32) -> Result {
+        if flags != 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        iterator.write(self.log.inner().end())
+    }
+
+    pub(crate) fn cuLogsDumpToMemory(
+        &self,
+        iterator: Pointer<CUlogIterator>,
+        buffer: Pointer<c_char>,
+        size: Pointer<usize>,
+        flags: u32,
+    ) -> Result {
+        let (buffer, room) = (buffer.required()?, size.read()?);
+        // The NUL takes one of the bytes.
+        let room = room.checked_sub(1).filter(|_| flags == 0).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let log = self.log.inner();
+        let Some(text) = log.text(iterator.read().ok(), room) else {
+            size.write(0)?;
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        };
+        iterator.write_if_asked(log.end());
+        // SAFETY: the caller passed a buffer of one byte more than `room`, and the text is not longer than that.
+        size.write(unsafe { buffer.fill_with(&text, room + 1) })
+    }
+
+    pub(crate) fn cuLogsDumpToFile(
+        &self,
+        iterator: Pointer<CUlogIterator>,
+        path: ConstPointer<c_char>,
+        flags: u32,
+    ) -> Result {
+        let path = path.text()?.to_str().ok().filter(|_| flags == 0).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let log = self.log.inner();
+        let text = log.text(iterator.read().ok(), usize::MAX).unwrap_or_default();
+        std::fs::write(path, text).map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        iterator.write_if_asked(log.end());
+        Ok(())
+    }
+}
+
+/// What stands before a message: time, thread, source, severity and function.
+fn heading(function: &str) -> String {
+    let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let mut heading = clock(time);
+    // Writing to a string cannot fail.
+    write!(heading, "[{}][CUDA][E][{function}]", this_thread()).unwrap_or_default();
+    heading
+}
+
+/// The time of the day, as in `[22:21:32.099]`.
+fn clock(time: Duration) -> String {
+    let seconds = time.as_secs() % 86_400;
+    let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
+    format!("[{hours:02}:{minutes:02}:{:02}.{:03}]", seconds % 60, time.subsec_millis())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn log(lines: usize) -> Inner {
+        let mut log = Inner::default();
+        (0..lines).for_each(|line| log.add(format!("line {line:05}\n")));
+        log
+    }
+
+    #[test]
+    fn text_begins_at_the_place_asked_for() {
+        let log = log(3);
+        assert_eq!(log.text(Some(1), 100).as_deref(), Some("line 00001\nline 00002\n"));
+        assert_eq!(log.text(Some(log.end()), 0).as_deref(), Some(""));
+    }
+
+    #[test]
+    fn text_that_does_not_fit_ends_with_the_newest_lines_and_says_so() {
+        let log = log(10);
+        let text = log.text(None, TRUNCATED.len() + 2 * 11).expect("two lines fit");
+        assert_eq!(text, format!("{TRUNCATED}line 00008\nline 00009\n"));
+        assert_eq!(log.text(None, TRUNCATED.len() + 5), None);
+    }
+
+    #[test]
+    fn oldest_lines_are_dropped_and_missed() {
+        let log = log(3000);
+        assert!(log.bytes <= CAPACITY && log.dropped > 0);
+        let text = log.text(Some(0), usize::MAX).expect("it fits");
+        assert!(text.starts_with(TRUNCATED) && text.ends_with("line 02999\n"));
+    }
+
+    #[test]
+    fn clock_shows_the_time_of_the_day() {
+        assert_eq!(clock(Duration::from_millis(86_400_000 + 3_723_004)), "[01:02:03.004]");
+    }
+}

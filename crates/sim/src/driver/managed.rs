@@ -1,0 +1,355 @@
+//! Managed memory: where it is wanted, and who uses it.
+//!
+//! Nothing moves here, since all memory is the host's; what was advised and asked for is remembered and answered.
+
+use std::ffi::c_void;
+
+use curium_sys::{
+    CUdevice, CUdeviceptr, CUmem_advise, CUmem_range_attribute, CUmemLocation, CUmemLocationType, CUresult, CUstream_st,
+};
+
+use crate::argument::{Pointer, elements};
+use crate::driver::{Driver, Result};
+use crate::memory::{Advice, Purpose};
+use crate::schedule::Work;
+
+/// `CU_DEVICE_CPU` and `CU_DEVICE_INVALID`.
+const HOST: i32 = -1;
+const NOWHERE: i32 = -2;
+
+/// `CU_MEM_ATTACH_GLOBAL`, `CU_MEM_ATTACH_HOST` and `CU_MEM_ATTACH_SINGLE`.
+const ATTACH_FLAGS: [u32; 3] = [1, 2, 4];
+const ATTACH_SINGLE: u32 = 4;
+
+/// The lists of a batch of ranges, each with the location that it belongs to.
+struct Ranges<'a> {
+    addresses: &'a [CUdeviceptr],
+    sizes: &'a [usize],
+    locations: &'a [CUmemLocation],
+    firsts: &'a [usize],
+}
+
+#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(clippy::too_many_arguments, reason = "these are C's signatures")]
+impl Driver {
+    pub(crate) fn cuMemAdvise(
+        &self,
+        address: CUdeviceptr,
+        size: usize,
+        advice: CUmem_advise,
+        device: CUdevice,
+    ) -> Result {
+        self.advise(address, size, advice, location_of(device))
+    }
+
+    pub(crate) fn cuMemAdvise_v2(
+        &self,
+        address: CUdeviceptr,
+        size: usize,
+        advice: CUmem_advise,
+        location: CUmemLocation,
+    ) -> Result {
+        self.advise(address, size, advice, place(&location))
+    }
+
+    pub(crate) fn cuMemPrefetchAsync(
+        &self,
+        address: CUdeviceptr,
+        size: usize,
+        device: CUdevice,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
+        self.prefetch(address, size, location_of(device), stream)
+    }
+
+    pub(crate) fn cuMemPrefetchAsync_v2(
+        &self,
+        address: CUdeviceptr,
+        size: usize,
+        location: CUmemLocation,
+        flags: u32,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
+        if flags != 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        self.prefetch(address, size, place(&location), stream)
+    }
+
+    pub(crate) fn cuMemRangeGetAttribute(
+        &self,
+        data: Pointer<c_void>,
+        data_size: usize,
+        attribute: CUmem_range_attribute,
+        address: CUdeviceptr,
+        size: usize,
+    ) -> Result {
+        let data = data.required()?;
+        put(data, data_size, attribute, &self.memory().advice(address, size as u64)?)
+    }
+
+    pub(crate) fn cuMemRangeGetAttributes(
+        &self,
+        data: Pointer<*mut c_void>,
+        sizes: Pointer<usize>,
+        attributes: Pointer<CUmem_range_attribute>,
+        count: usize,
+        address: CUdeviceptr,
+        size: usize,
+    ) -> Result {
+        // SAFETY: the caller passes `count` places.
+        let places = unsafe { elements(data.as_ptr().cast_const(), count) }?;
+        // SAFETY: the caller passes `count` sizes.
+        let sizes = unsafe { elements(sizes.as_ptr().cast_const(), count) }?;
+        // SAFETY: the caller passes `count` attributes.
+        let attributes = unsafe { elements(attributes.as_ptr().cast_const(), count) }?;
+        let advice = self.memory().advice(address, size as u64)?;
+        for ((place, data_size), attribute) in places.iter().zip(sizes).zip(attributes) {
+            // SAFETY: each place has the size that the caller passes for it.
+            let place = unsafe { Pointer::from_raw(*place) };
+            put(place.required()?, *data_size, *attribute, &advice)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn cuStreamAttachMemAsync(
+        &self,
+        stream: Pointer<CUstream_st>,
+        address: CUdeviceptr,
+        size: usize,
+        flags: u32,
+    ) -> Result {
+        let is_single = flags == ATTACH_SINGLE;
+        if !ATTACH_FLAGS.contains(&flags) || (is_single && stream.is_null()) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let found = self.memory().find(address).filter(|found| found.purpose == Purpose::Managed);
+        let is_whole = found.is_some_and(|found| found.base == address && [0, found.size].contains(&(size as u64)));
+        if !is_whole {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        self.queue_nothing(stream)
+    }
+
+    pub(crate) fn cuMemPrefetchBatchAsync(
+        &self,
+        addresses: Pointer<CUdeviceptr>,
+        sizes: Pointer<usize>,
+        count: usize,
+        locations: Pointer<CUmemLocation>,
+        firsts: Pointer<usize>,
+        location_count: usize,
+        flags: u64,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
+        let ranges = ranges(addresses, sizes, count, (locations, firsts, location_count), flags)?;
+        ranges.for_each(|address, size, location| {
+            self.prefetch(address, size, place(location.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?), stream)
+        })
+    }
+
+    pub(crate) fn cuMemDiscardBatchAsync(
+        &self,
+        addresses: Pointer<CUdeviceptr>,
+        sizes: Pointer<usize>,
+        count: usize,
+        flags: u64,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
+        let none = (Pointer::null(), Pointer::null(), 0);
+        let ranges = ranges(addresses, sizes, count, none, flags)?;
+        ranges.for_each(|address, size, _| self.discard(address, size, stream))
+    }
+
+    pub(crate) fn cuMemDiscardAndPrefetchBatchAsync(
+        &self,
+        addresses: Pointer<CUdeviceptr>,
+        sizes: Pointer<usize>,
+        count: usize,
+        locations: Pointer<CUmemLocation>,
+        firsts: Pointer<usize>,
+        location_count: usize,
+        flags: u64,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
+        self.cuMemDiscardBatchAsync(addresses, sizes, count, flags, stream)?;
+        self.cuMemPrefetchBatchAsync(addresses, sizes, count, locations, firsts, location_count, flags, stream)
+    }
+}
+
+impl Driver {
+    fn advise(
+        &self,
+        address: CUdeviceptr,
+        size: usize,
+        advice: CUmem_advise,
+        place: (CUmemLocationType, i32),
+    ) -> Result {
+        // Advice on how memory is read has no location.
+        let has_place = ![CUmem_advise::CU_MEM_ADVISE_SET_READ_MOSTLY, CUmem_advise::CU_MEM_ADVISE_UNSET_READ_MOSTLY]
+            .contains(&advice)
+            && advice != CUmem_advise::CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION;
+        if has_place {
+            self.expect_place(place)?;
+        }
+        let user = if place.0 == CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE { place.1 } else { HOST };
+        let change: &dyn Fn(&mut Advice) = match advice {
+            CUmem_advise::CU_MEM_ADVISE_SET_READ_MOSTLY => &|advice| advice.is_read_mostly = true,
+            CUmem_advise::CU_MEM_ADVISE_UNSET_READ_MOSTLY => &|advice| advice.is_read_mostly = false,
+            CUmem_advise::CU_MEM_ADVISE_SET_PREFERRED_LOCATION => &|advice| advice.preferred = Some(place),
+            CUmem_advise::CU_MEM_ADVISE_UNSET_PREFERRED_LOCATION => &|advice| advice.preferred = None,
+            CUmem_advise::CU_MEM_ADVISE_SET_ACCESSED_BY => &|advice| {
+                if !advice.accessed_by.contains(&user) {
+                    advice.accessed_by.push(user);
+                }
+            },
+            CUmem_advise::CU_MEM_ADVISE_UNSET_ACCESSED_BY => {
+                &|advice| advice.accessed_by.retain(|other| *other != user)
+            }
+            _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        };
+        self.memory().advise(address, size as u64, change)
+    }
+
+    fn prefetch(
+        &self,
+        address: CUdeviceptr,
+        size: usize,
+        place: (CUmemLocationType, i32),
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
+        self.expect_place(place)?;
+        self.memory().advise(address, size as u64, |advice| advice.last_prefetch = Some(place))?;
+        self.queue_nothing(stream)
+    }
+
+    fn discard(&self, address: CUdeviceptr, size: usize, stream: Pointer<CUstream_st>) -> Result {
+        self.memory().managed(address, size as u64)?;
+        let mut state = self.lock();
+        let stream = self.stream(&mut state, stream)?;
+        let work = move |driver: &Self| driver.memory().discard(address, size as u64);
+        self.queue(&mut state, stream, Work::Device(Box::new(work)));
+        Ok(())
+    }
+
+    /// Queues work that does nothing but take its turn.
+    fn queue_nothing(&self, stream: Pointer<CUstream_st>) -> Result {
+        let mut state = self.lock();
+        let stream = self.stream(&mut state, stream)?;
+        self.queue(&mut state, stream, Work::Device(Box::new(|_| Ok(()))));
+        Ok(())
+    }
+
+    /// That memory can be at a place.
+    fn expect_place(&self, (kind, id): (CUmemLocationType, i32)) -> Result {
+        match kind {
+            CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE => self.device(id).map(|_| ()),
+            CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST
+            | CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA_CURRENT => Ok(()),
+            CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA if id == 0 => Ok(()),
+            _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        }
+    }
+}
+
+impl Ranges<'_> {
+    fn for_each(&self, mut operation: impl FnMut(u64, usize, Option<&CUmemLocation>) -> Result) -> Result {
+        for (index, (address, size)) in self.addresses.iter().zip(self.sizes).enumerate() {
+            let location = self.firsts.iter().rposition(|first| *first <= index).map(|at| &self.locations[at]);
+            operation(*address, *size, location)?;
+        }
+        Ok(())
+    }
+}
+
+fn ranges<'a>(
+    addresses: Pointer<CUdeviceptr>,
+    sizes: Pointer<usize>,
+    count: usize,
+    (locations, firsts, location_count): (Pointer<CUmemLocation>, Pointer<usize>, usize),
+    flags: u64,
+) -> Result<Ranges<'a>> {
+    if count == 0 || flags != 0 || location_count > count {
+        return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+    }
+    let ranges = Ranges {
+        // SAFETY: the caller passes `count` addresses.
+        addresses: unsafe { elements(addresses.as_ptr().cast_const(), count) }?,
+        // SAFETY: the caller passes `count` sizes.
+        sizes: unsafe { elements(sizes.as_ptr().cast_const(), count) }?,
+        // SAFETY: the caller passes `location_count` locations.
+        locations: unsafe { elements(locations.as_ptr().cast_const(), location_count) }?,
+        // SAFETY: the caller passes `location_count` indices.
+        firsts: unsafe { elements(firsts.as_ptr().cast_const(), location_count) }?,
+    };
+    let is_rising = ranges.firsts.windows(2).all(|pair| pair[0] < pair[1]);
+    let begins = location_count == 0 || (ranges.firsts[0] == 0 && ranges.firsts[location_count - 1] < count);
+    if is_rising && begins { Ok(ranges) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+}
+
+/// The location that the older functions name by a device's number.
+fn location_of(device: CUdevice) -> (CUmemLocationType, i32) {
+    match device {
+        HOST => (CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST, 0),
+        device => (CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, device),
+    }
+}
+
+fn place(location: &CUmemLocation) -> (CUmemLocationType, i32) {
+    // SAFETY: the union's first member is a number, for which any bytes are valid.
+    (location.type_, unsafe { location.__bindgen_anon_1.id })
+}
+
+/// Writes what all parts of a range have in common.
+fn put(data: Pointer<c_void>, size: usize, attribute: CUmem_range_attribute, parts: &[Advice]) -> Result {
+    use CUmem_range_attribute as Attribute;
+
+    let common = |of: fn(&Advice) -> Option<(CUmemLocationType, i32)>| {
+        let first = parts.first().and_then(of);
+        if parts.iter().all(|part| of(part) == first) { first } else { None }
+    };
+    let preferred = common(|advice| advice.preferred);
+    let prefetched = common(|advice| advice.last_prefetch);
+    let value = match attribute {
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY => i32::from(parts.iter().all(|part| part.is_read_mostly)),
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION => device_of(preferred),
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION => device_of(prefetched),
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE => type_of(preferred),
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE => type_of(prefetched),
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID => preferred.map_or(0, |(_, id)| id),
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID => prefetched.map_or(0, |(_, id)| id),
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_ACCESSED_BY => return put_users(data, size, parts),
+        _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+    };
+    if size != size_of::<i32>() {
+        return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+    }
+    // SAFETY: the caller passes a place of `size` bytes, which is that of a number.
+    unsafe { data.cast::<i32>() }.write(value)
+}
+
+/// Writes the devices that access all parts, and fills the rest of the list.
+fn put_users(data: Pointer<c_void>, size: usize, parts: &[Advice]) -> Result {
+    if size == 0 || !size.is_multiple_of(size_of::<i32>()) {
+        return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+    }
+    let users = parts.first().map(|part| part.accessed_by.clone()).unwrap_or_default();
+    let users = users.into_iter().filter(|user| parts.iter().all(|part| part.accessed_by.contains(user)));
+    let list = users.chain(std::iter::repeat(NOWHERE)).take(size / size_of::<i32>());
+    // SAFETY: the caller passes a place of `size` bytes, which are those of that many numbers.
+    let place = unsafe { data.cast::<i32>() };
+    // SAFETY: as above.
+    unsafe { place.write_all(list) }
+}
+
+fn device_of(place: Option<(CUmemLocationType, i32)>) -> i32 {
+    match place {
+        Some((CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, id)) => id,
+        Some(_) => HOST,
+        None => NOWHERE,
+    }
+}
+
+fn type_of(place: Option<(CUmemLocationType, i32)>) -> i32 {
+    place.map_or(CUmemLocationType::CU_MEM_LOCATION_TYPE_INVALID, |(kind, _)| kind).0.cast_signed()
+}

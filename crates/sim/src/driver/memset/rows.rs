@@ -1,0 +1,82 @@
+//! Filling rows.
+
+use curium_sys::{CUdeviceptr, CUresult, CUstream_st};
+
+use crate::argument::Pointer;
+use crate::driver::copy::legacy;
+use crate::driver::{Driver, Result};
+use crate::memory::Fill;
+use crate::schedule::Work;
+
+/// Rows of the same length in bytes.
+#[derive(Clone, Copy)]
+struct Rows {
+    pitch: usize,
+    height: usize,
+}
+
+/// Methods for one width: the synchronous form and the asynchronous one.
+macro_rules! widths {
+    ($($now:ident $later:ident $ty:ty;)*) => {
+        #[expect(non_snake_case, reason = "these are C's names")]
+        impl Driver {
+            $(
+                pub(crate) fn $now(
+                    &self,
+                    address: CUdeviceptr,
+                    pitch: usize,
+                    value: $ty,
+                    width: usize,
+                    height: usize,
+                ) -> Result {
+                    self.require_current()?;
+                    self.$later(address, pitch, value, width, height, legacy())?;
+                    let is_on_host = self.memory().find(address).is_some_and(|found| found.purpose.is_on_host());
+                    if is_on_host { self.cuStreamSynchronize(legacy()) } else { Ok(()) }
+                }
+
+                pub(crate) fn $later(
+                    &self,
+                    address: CUdeviceptr,
+                    pitch: usize,
+                    value: $ty,
+                    width: usize,
+                    height: usize,
+                    stream: Pointer<CUstream_st>,
+                ) -> Result {
+                    let fill = Fill { value: value.into(), width: size_of::<$ty>(), count: width };
+                    self.fill_rows(address, fill, Rows { pitch, height }, stream)
+                }
+            )*
+        }
+    };
+}
+
+widths! {
+    cuMemsetD2D8_v2 cuMemsetD2D8Async u8;
+    cuMemsetD2D16_v2 cuMemsetD2D16Async u16;
+    cuMemsetD2D32_v2 cuMemsetD2D32Async u32;
+}
+
+impl Driver {
+    fn fill_rows(&self, address: CUdeviceptr, fill: Fill, rows: Rows, stream: Pointer<CUstream_st>) -> Result {
+        const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
+        let row = fill.count.checked_mul(fill.width).ok_or(INVALID)?;
+        let mut state = self.lock();
+        let stream = self.stream(&mut state, stream)?;
+        let is_aligned = |place: u64| place.is_multiple_of(fill.width as u64);
+        if !is_aligned(address) || (rows.height > 1 && (rows.pitch < row || !is_aligned(rows.pitch as u64))) {
+            return Err(INVALID);
+        }
+        if row == 0 || rows.height == 0 {
+            return Ok(());
+        }
+        let span = (rows.height - 1).checked_mul(rows.pitch).and_then(|rows| rows.checked_add(row)).ok_or(INVALID)?;
+        self.device_end(address, span)?;
+        let work = move |driver: &Self| {
+            (0..rows.height).try_for_each(|index| driver.memory().fill(address + (index * rows.pitch) as u64, fill))
+        };
+        self.queue(&mut state, stream, Work::Device(Box::new(work)));
+        Ok(())
+    }
+}

@@ -1,0 +1,192 @@
+//! Tensor maps: 128 bytes of the simulator's own layout.
+
+use std::ffi::c_void;
+
+use curium_sys::{
+    CUresult, CUtensorMap, CUtensorMapDataType, CUtensorMapFloatOOBfill, CUtensorMapInterleave, CUtensorMapL2promotion,
+    CUtensorMapSwizzle,
+};
+
+use crate::argument::{ConstPointer, Pointer, elements};
+use crate::driver::{Driver, Result};
+
+/// What a map begins with, above its kind.
+const MAGIC: u64 = u64::from_le_bytes(*b"\0tensor\0");
+const TILED: u64 = 1;
+const IM2COL: u64 = 2;
+
+/// Where in a map the address of the tensor is.
+const ADDRESS: usize = 1;
+
+/// The tensor of a map, checked.
+struct Tensor {
+    header: u64,
+    address: u64,
+    extents: Vec<u64>,
+    strides: Vec<u64>,
+    steps: Vec<u32>,
+}
+
+/// The arguments that all maps have.
+struct Arguments {
+    data_type: CUtensorMapDataType,
+    rank: u32,
+    address: Pointer<c_void>,
+    extents: ConstPointer<u64>,
+    strides: ConstPointer<u64>,
+    steps: ConstPointer<u32>,
+    interleave: CUtensorMapInterleave,
+    swizzle: CUtensorMapSwizzle,
+    promotion: CUtensorMapL2promotion,
+    fill: CUtensorMapFloatOOBfill,
+}
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    #[expect(clippy::too_many_arguments, reason = "this is C's signature")]
+    pub(crate) fn cuTensorMapEncodeTiled(
+        &self,
+        map: Pointer<CUtensorMap>,
+        data_type: CUtensorMapDataType,
+        rank: u32,
+        address: Pointer<c_void>,
+        extents: ConstPointer<u64>,
+        strides: ConstPointer<u64>,
+        boxed: ConstPointer<u32>,
+        steps: ConstPointer<u32>,
+        interleave: CUtensorMapInterleave,
+        swizzle: CUtensorMapSwizzle,
+        promotion: CUtensorMapL2promotion,
+        fill: CUtensorMapFloatOOBfill,
+    ) -> Result {
+        let arguments =
+            Arguments { data_type, rank, address, extents, strides, steps, interleave, swizzle, promotion, fill };
+        let tensor = arguments.check(1)?;
+        // SAFETY: the caller passes as many values as the rank.
+        let boxed = unsafe { elements(boxed.as_ptr(), rank as usize) }?;
+        let width = u64::from(boxed[0]) * bits(data_type)? / 8;
+        let is_whole = interleave.0 != 0 || width.is_multiple_of(16);
+        if !boxed.iter().all(|count| (1..=256).contains(count)) || !is_whole || !arguments.fits_swizzle(width) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let packed = pack(boxed.iter().map(|count| u64::from(*count - 1)), 8);
+        write(map, &tensor, TILED, packed)
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "this is C's signature")]
+    pub(crate) fn cuTensorMapEncodeIm2col(
+        &self,
+        map: Pointer<CUtensorMap>,
+        data_type: CUtensorMapDataType,
+        rank: u32,
+        address: Pointer<c_void>,
+        extents: ConstPointer<u64>,
+        strides: ConstPointer<u64>,
+        lower: ConstPointer<i32>,
+        upper: ConstPointer<i32>,
+        channels: u32,
+        pixels: u32,
+        steps: ConstPointer<u32>,
+        interleave: CUtensorMapInterleave,
+        swizzle: CUtensorMapSwizzle,
+        promotion: CUtensorMapL2promotion,
+        fill: CUtensorMapFloatOOBfill,
+    ) -> Result {
+        let arguments =
+            Arguments { data_type, rank, address, extents, strides, steps, interleave, swizzle, promotion, fill };
+        let tensor = arguments.check(3)?;
+        // SAFETY: the caller passes two values less than the rank.
+        let lower = unsafe { elements(lower.as_ptr(), rank as usize - 2) }?;
+        // SAFETY: as above.
+        let upper = unsafe { elements(upper.as_ptr(), rank as usize - 2) }?;
+        let limit = [1 << 15, 1 << 7, 1 << 4][rank as usize - 3];
+        let is_within = lower.iter().chain(upper).all(|offset| (-limit..limit).contains(offset));
+        let is_count = channels <= 256 && pixels <= 1024 && channels != 0 && pixels != 0;
+        if !is_within || !is_count || !arguments.fits_swizzle(u64::from(channels) * bits(data_type)? / 8) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let corners = lower.iter().chain(upper).map(|offset| u64::from(offset.cast_unsigned() & 0xff));
+        let corners = if rank == 3 {
+            pack(lower.iter().chain(upper).map(|offset| u64::from(offset.cast_unsigned() & 0xffff)), 16)
+        } else {
+            pack(corners, 8)
+        };
+        write(map, &tensor, IM2COL, corners << 24 | u64::from(channels - 1) << 16 | u64::from(pixels))
+    }
+
+    pub(crate) fn cuTensorMapReplaceAddress(&self, map: Pointer<CUtensorMap>, address: Pointer<c_void>) -> Result {
+        let mut encoded = map.read()?;
+        let is_map = encoded.opaque[0] & MAGIC == MAGIC && address.address().is_multiple_of(16);
+        if !is_map {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        encoded.opaque[ADDRESS] = address.address();
+        map.write(encoded)
+    }
+}
+
+impl Arguments {
+    fn check(&self, least: u32) -> Result<Tensor> {
+        let least = if self.interleave.0 == 0 { least } else { 3 };
+        let is_known = self.interleave.0 <= 2 && self.swizzle.0 <= 6 && self.promotion.0 <= 3 && self.fill.0 <= 1;
+        if !(least..=5).contains(&self.rank) || !is_known {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let rank = self.rank as usize;
+        // SAFETY: the caller passes as many values as the rank.
+        let extents = unsafe { elements(self.extents.as_ptr(), rank) }?;
+        // SAFETY: the caller passes one value less than the rank.
+        let strides = unsafe { elements(self.strides.as_ptr(), rank - 1) }?;
+        // SAFETY: the caller passes as many values as the rank.
+        let steps = unsafe { elements(self.steps.as_ptr(), rank) }?;
+        let address = self.address.address();
+        let is_padded = self.data_type.0 >= CUtensorMapDataType::CU_TENSOR_MAP_DATA_TYPE_16U4_ALIGN16B.0;
+        let alignment = if self.interleave.0 == 2 || is_padded { 32 } else { 16 };
+        let is_valid = address.is_multiple_of(alignment)
+            && extents.iter().all(|extent| (1..=1 << 32).contains(extent))
+            && strides.iter().all(|stride| stride.is_multiple_of(alignment) && (1..1 << 40).contains(stride))
+            && steps.iter().all(|step| (1..=8).contains(step))
+            && (self.interleave.0 != 2 || self.swizzle.0 == 1)
+            && (self.fill.0 == 0 || (6..=12).contains(&self.data_type.0));
+        if !is_valid {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        bits(self.data_type)?;
+        let fields = [self.data_type.0, self.rank, self.interleave.0, self.swizzle.0, self.promotion.0, self.fill.0];
+        let header = pack(fields.into_iter().map(u64::from), 4);
+        Ok(Tensor { header, address, extents: extents.into(), strides: strides.into(), steps: steps.into() })
+    }
+
+    /// Whether so many bytes of the innermost dimension fit the span of the swizzle.
+    fn fits_swizzle(&self, bytes: u64) -> bool {
+        let span = [u64::MAX, 32, 64, 128, 128, 128, 128][self.swizzle.0 as usize];
+        self.interleave.0 != 0 || bytes <= span
+    }
+}
+
+/// The bits of an element.
+fn bits(data_type: CUtensorMapDataType) -> Result<u64> {
+    const BITS: [u64; 16] = [8, 16, 32, 32, 64, 64, 16, 32, 64, 16, 32, 32, 32, 4, 4, 6];
+    BITS.get(data_type.0 as usize).copied().ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
+}
+
+/// Values side by side, the first in the lowest bits.
+fn pack(values: impl Iterator<Item = u64>, width: u32) -> u64 {
+    values.enumerate().fold(0, |packed, (index, value)| packed | value << (index as u32 * width))
+}
+
+fn write(map: Pointer<CUtensorMap>, tensor: &Tensor, kind: u64, taken: u64) -> Result {
+    // The address of a map is a multiple of 64, which the device relies on.
+    if !map.required()?.address().is_multiple_of(64) {
+        return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+    }
+    let mut opaque = [0; 16];
+    opaque[0] = MAGIC | kind;
+    opaque[ADDRESS] = tensor.address;
+    opaque[2] = tensor.header;
+    opaque[3] = taken;
+    opaque[4] = pack(tensor.steps.iter().map(|step| u64::from(*step)), 8);
+    opaque[5..].iter_mut().zip(&tensor.extents).for_each(|(word, extent)| *word = *extent);
+    opaque[10..].iter_mut().zip(&tensor.strides).for_each(|(word, stride)| *word = *stride);
+    map.write(CUtensorMap { opaque })
+}

@@ -1,0 +1,105 @@
+//! What was advised of managed memory, and where it was asked to be.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use curium_sys::{CUmemLocationType, CUresult};
+
+use crate::driver::Result;
+use crate::memory::{Memory, POISON, Purpose};
+
+/// Advice holds for whole pages.
+const PAGE: u64 = 4096;
+
+/// The policy of each part of an allocation: what begins at an address holds up to the next one.
+#[derive(Clone, Debug)]
+pub(crate) struct Policies {
+    parts: BTreeMap<u64, Advice>,
+}
+
+/// What holds for a page.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Advice {
+    pub(crate) is_read_mostly: bool,
+    /// The type and the number of the location.
+    pub(crate) preferred: Option<Place>,
+    pub(crate) last_prefetch: Option<Place>,
+    /// Who accesses the memory: devices by number, -1 for the host.
+    pub(crate) accessed_by: Vec<i32>,
+}
+
+/// The type and the number of a location.
+pub(crate) type Place = (CUmemLocationType, i32);
+
+impl Policies {
+    fn new(base: u64) -> Self {
+        Self { parts: BTreeMap::from([(base, Advice::default())]) }
+    }
+
+    fn split(&mut self, at: u64) {
+        if let Some((_, advice)) = self.parts.range(..=at).next_back() {
+            let advice = advice.clone();
+            self.parts.entry(at).or_insert(advice);
+        }
+    }
+
+    fn change(&mut self, range: Range<u64>, change: impl Fn(&mut Advice)) {
+        self.split(range.start);
+        self.split(range.end);
+        self.parts.range_mut(range).for_each(|(_, advice)| change(advice));
+    }
+
+    fn of(&self, range: Range<u64>) -> Vec<Advice> {
+        let first = self.parts.range(..=range.start).next_back();
+        let rest = self.parts.range(range.start.saturating_add(1)..range.end.max(range.start + 1));
+        first.into_iter().chain(rest).map(|(_, advice)| advice.clone()).collect()
+    }
+}
+
+impl Memory {
+    /// Changes the advice for the pages of a range, which is managed memory.
+    pub(crate) fn advise(&self, address: u64, size: u64, change: impl Fn(&mut Advice)) -> Result {
+        let (base, pages) = self.managed(address, size)?;
+        self.write().policies.entry(base).or_insert_with(|| Policies::new(base)).change(pages, change);
+        Ok(())
+    }
+
+    /// The advice for the pages of a range, which is managed memory.
+    pub(crate) fn advice(&self, address: u64, size: u64) -> Result<Vec<Advice>> {
+        let (base, pages) = self.managed(address, size)?;
+        let policies = self.read().policies.get(&base).map(|policies| policies.of(pages));
+        Ok(policies.unwrap_or_else(|| vec![Advice::default()]))
+    }
+
+    /// Makes the contents of a range undefined, visibly so.
+    pub(crate) fn discard(&self, address: u64, size: u64) -> Result {
+        let fill = crate::memory::Fill { value: POISON.into(), width: 1, count: size as usize };
+        self.fill(address, fill)
+    }
+
+    /// The allocation that a range of managed memory lies in, and its pages there.
+    pub(crate) fn managed(&self, address: u64, size: u64) -> Result<(u64, Range<u64>)> {
+        let found = self.find(address).filter(|found| !found.is_condemned);
+        let found = found.filter(|found| matches!(found.purpose, Purpose::Managed | Purpose::ManagedVariable));
+        let found = found.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let end = address.checked_add(size).filter(|end| size > 0 && *end <= found.end());
+        let end = end.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        Ok((found.base, (address / PAGE * PAGE).max(found.base)..end.next_multiple_of(PAGE)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn advice_holds_for_the_part_that_it_was_given_for() {
+        let mut policies = Policies::new(0);
+        policies.change(4096..8192, |advice| advice.is_read_mostly = true);
+        let flags = |range| policies.of(range).iter().map(|advice| advice.is_read_mostly).collect::<Vec<_>>();
+        assert_eq!(flags(0..4096), [false]);
+        assert_eq!(flags(4096..8192), [true]);
+        assert_eq!(flags(0..16384), [false, true, false]);
+        assert_eq!(flags(8192..8193), [false]);
+    }
+}

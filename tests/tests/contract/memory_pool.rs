@@ -1,0 +1,275 @@
+//! [`MemoryPool`]: properties, attributes, who may use a pool, and what is shared.
+
+use std::os::fd::AsFd;
+
+use curium_driver::{Error, Function, MemoryHandleTypes, Result, Stream, call};
+use curium_memory::{
+    DeviceBuffer, MemoryAccess, MemoryLocation, MemoryPool, PoolKind, PoolOptions, PoolPointerHandle, Resource,
+};
+use curium_sim::{Config, Fault};
+use curium_sys::{CUresult, CudaVersion};
+use curium_tests::{TestDriver, on_driver, on_simulator};
+
+const INVALID: Option<CUresult> = Some(CUresult::CUDA_ERROR_INVALID_VALUE);
+
+/// Allocates from a pool, uses the memory and gives it back.
+fn round(pool: &MemoryPool, stream: &Stream, bytes: usize) -> Result<()> {
+    let pointer = pool.allocate(stream, bytes, 256)?;
+    // SAFETY: the memory has these bytes, for use on this stream.
+    unsafe { call!(stream.driver(), cuMemsetD8Async(pointer.as_raw(), 1, bytes, stream.as_raw())) }?;
+    // SAFETY: the memory came from this pool with these figures, and is used on this stream only.
+    unsafe { pool.deallocate(stream, pointer, bytes, 256) }?;
+    stream.synchronize()
+}
+
+fn pool(test: &TestDriver) -> MemoryPool {
+    MemoryPool::new(&test.device()).expect("the device has pools")
+}
+
+#[test]
+fn pool_gives_memory_counts_it_and_keeps_it_until_it_is_trimmed() {
+    on_driver(|test| {
+        let (pool, stream) = (pool(test), test.stream());
+        let pointer = pool.allocate(&stream, 1 << 20, 256).expect("memory suffices");
+        let statistics = pool.statistics().expect("a pool counts");
+        assert!(statistics.used >= 1 << 20 && statistics.reserved >= statistics.used, "{statistics:?}");
+        // SAFETY: the memory came from this pool with these figures, and nobody uses it.
+        unsafe { pool.deallocate(&stream, pointer, 1 << 20, 256) }.expect("the memory can be freed");
+        stream.synchronize().expect("the stream works");
+        let statistics = pool.statistics().expect("a pool counts");
+        assert_eq!(statistics.used, 0);
+        assert!(statistics.reserved > 0, "the pool gave its memory back by itself");
+        assert!(statistics.used_high >= 1 << 20 && statistics.reserved_high >= statistics.reserved, "{statistics:?}");
+        pool.trim_to(0).expect("a pool can be trimmed");
+        pool.reset_maxima().expect("the maxima can be reset");
+        let statistics = pool.statistics().expect("a pool counts");
+        assert_eq!((statistics.reserved, statistics.used_high, statistics.reserved_high), (0, 0, 0));
+    });
+}
+
+#[test]
+fn attributes_are_what_they_were_set_to() {
+    on_driver(|test| {
+        let pool = pool(test);
+        assert_eq!(pool.release_threshold().expect("it is an attribute"), u64::MAX);
+        pool.set_release_threshold(5 << 20).expect("it can be set");
+        assert_eq!(pool.release_threshold().expect("it is an attribute"), 5 << 20);
+        for is_set in [false, true] {
+            pool.set_reuses_after_events(is_set).expect("it can be set");
+            pool.set_reuses_opportunistically(!is_set).expect("it can be set");
+            pool.set_reuses_by_waiting(is_set).expect("it can be set");
+            assert_eq!(pool.reuses_after_events().expect("it is an attribute"), is_set);
+            assert_eq!(pool.reuses_opportunistically().expect("it is an attribute"), !is_set);
+            assert_eq!(pool.reuses_by_waiting().expect("it is an attribute"), is_set);
+        }
+    });
+}
+
+#[test]
+fn pool_of_a_newer_driver_tells_what_it_was_made_with() {
+    on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 1)), |test, _| {
+        let device = test.device();
+        let options = PoolOptions::new(&device)
+            .with_max_bytes(64 << 20)
+            .with_handle_types(MemoryHandleTypes::POSIX_FILE_DESCRIPTOR);
+        let pool = MemoryPool::with_options(test.driver(), &options).expect("the device has pools");
+        assert_eq!(pool.kind().expect("it is told"), PoolKind::Pinned);
+        assert_eq!(pool.location().expect("it is told"), Some(MemoryLocation::from(&device)));
+        assert_eq!(pool.handle_types().expect("it is told"), MemoryHandleTypes::POSIX_FILE_DESCRIPTOR);
+        assert_eq!(pool.max_bytes().expect("it is told"), Some(64 << 20));
+        assert!(!pool.is_for_hardware_decompression().expect("it is told"));
+        let managed =
+            MemoryPool::with_options(test.driver(), &PoolOptions::managed(None)).expect("there are such pools");
+        assert_eq!(managed.kind().expect("it is told"), PoolKind::Managed);
+        assert_eq!(managed.location().expect("it is told"), None);
+    });
+    on_simulator(Config::new(), |test, _| {
+        assert_eq!(pool(test).kind().expect_err("the driver is too old").code(), INVALID);
+    });
+}
+
+#[test]
+fn pool_refuses_to_grow_beyond_its_maximum() {
+    on_driver(|test| {
+        let options = PoolOptions::new(&test.device()).with_max_bytes(32 << 20);
+        let pool = MemoryPool::with_options(test.driver(), &options).expect("the device has pools");
+        round(&pool, &test.stream(), 1 << 20).expect("memory suffices");
+        let error = round(&pool, &test.stream(), 256 << 20).expect_err("the pool is smaller");
+        assert!(error.is_out_of_memory(), "{error}");
+        assert!(error.to_string().contains("268435456 bytes"), "{error}");
+    });
+}
+
+#[test]
+fn current_pool_is_the_default_one_until_it_is_set_and_after_that_pool_ends() {
+    on_driver(|test| {
+        let device = test.device();
+        let default = MemoryPool::default_of(&device).expect("the device has pools");
+        let before = MemoryPool::current_of(&device).expect("the device has pools");
+        let pool = pool(test);
+        pool.set_current_of(&device).expect("the pool is of this device");
+        let current = MemoryPool::current_of(&device).expect("the device has pools");
+        assert_eq!(current.as_raw(), pool.as_raw());
+        let stream = test.stream();
+        let buffer = DeviceBuffer::<u8>::zeroed(&stream, 1000).expect("memory suffices");
+        assert!(pool.statistics().expect("a pool counts").used >= 1000);
+        drop(buffer);
+        stream.synchronize().expect("the stream works");
+        before.set_current_of(&device).expect("the pool is of this device");
+        assert_eq!(MemoryPool::current_of(&device).expect("the device has pools").as_raw(), default.as_raw());
+        // Pools that are not ours are not ended.
+        test.assert_calls(Function::cuMemPoolDestroy, 0, || {
+            default.close().map_err(|(_, error)| error).expect("there is nothing to do");
+            drop(before);
+        });
+    });
+}
+
+#[test]
+fn memory_outlives_the_pool_that_it_came_from() {
+    on_driver(|test| {
+        let (pool, stream) = (pool(test), test.stream());
+        let pointer = pool.allocate(&stream, 64, 64).expect("memory suffices");
+        let clone = pool.clone();
+        let (pool, error) = pool.close().expect_err("there is a clone");
+        assert!(error.to_string().contains("1 other owners"), "{error}");
+        drop(clone);
+        test.assert_calls(Function::cuMemPoolDestroy, 1, || {
+            pool.close().map_err(|(_, error)| error).expect("the pool can end");
+        });
+        // SAFETY: the memory is live, and nobody uses it.
+        unsafe { call!(test.driver(), cuMemFreeAsync(pointer.as_raw(), stream.as_raw())) }.expect("the memory is live");
+        stream.synchronize().expect("the stream works");
+    });
+}
+
+#[test]
+fn access_is_that_of_the_device_of_the_pool() {
+    on_driver(|test| {
+        let (pool, device) = (pool(test), test.device());
+        assert_eq!(pool.access(&device).expect("the device exists"), MemoryAccess::ReadWrite);
+        pool.set_access(&device, MemoryAccess::ReadWrite).expect("that is what it has");
+        let error = pool.set_access(MemoryLocation::Device(99), MemoryAccess::ReadWrite).expect_err("no such device");
+        assert!(error.to_string().contains("device 99"), "{error}");
+    });
+    on_simulator(Config::new().with_devices(2), |test, _| {
+        let pool = pool(test);
+        let other = test.driver().device(1).expect("there are two devices");
+        assert_eq!(pool.access(&other).expect("the device exists"), MemoryAccess::None);
+        pool.set_access(&other, MemoryAccess::ReadWrite).expect("the devices have a link");
+        assert_eq!(pool.access(&other).expect("the device exists"), MemoryAccess::ReadWrite);
+    });
+}
+
+#[test]
+fn memory_of_a_shared_pool_is_opened_by_another_process() {
+    on_simulator(Config::new(), |owner, _| {
+        on_simulator(Config::new(), |other, _| {
+            let options = PoolOptions::new(&owner.device()).with_handle_types(MemoryHandleTypes::POSIX_FILE_DESCRIPTOR);
+            let pool = MemoryPool::with_options(owner.driver(), &options).expect("the device has pools");
+            let descriptor = pool.export_fd().expect("the pool can be shared");
+            let imported = MemoryPool::import_fd(other.driver(), descriptor.as_fd()).expect("it is one of a pool");
+            let stream = owner.stream();
+            let pointer = pool.allocate(&stream, 64, 64).expect("memory suffices");
+            // SAFETY: the memory has these bytes, for use on this stream.
+            unsafe { call!(owner.driver(), cuMemsetD8Async(pointer.as_raw(), 9, 64, stream.as_raw())) }
+                .expect("the memory can be filled");
+            stream.synchronize().expect("the stream works");
+            let name = pool.export_pointer(pointer).expect("the pool is shared");
+            let name = PoolPointerHandle::from_bytes(name.to_bytes());
+            let memory = imported.import_pointer(name).expect("the memory is of this pool");
+            let (mut bytes, there) = ([0_u8; 64], other.stream());
+            let to = bytes.as_mut_ptr().cast();
+            // SAFETY: both sides have these bytes, and the stream is waited for.
+            unsafe {
+                call!(other.driver(), cuMemcpyDtoHAsync_v2(to, memory.as_pointer().as_raw(), 64, there.as_raw()))
+            }
+            .expect("the memory can be read");
+            there.synchronize().expect("the stream works");
+            assert_eq!(bytes, [9; 64]);
+            memory.close().map_err(|(_, error)| error).expect("the memory can be closed");
+            let error = imported.allocate(&there, 64, 64).expect_err("the pool is another process's");
+            assert_eq!(error.code(), INVALID);
+            // SAFETY: the memory came from this pool with these figures, and nobody uses it.
+            unsafe { pool.deallocate(&stream, pointer, 64, 64) }.expect("the memory can be freed");
+        });
+    });
+}
+
+#[test]
+fn pool_that_was_not_made_to_be_shared_is_not_exported() {
+    on_driver(|test| {
+        let (pool, stream) = (pool(test), test.stream());
+        let error = pool.export_fd().expect_err("the pool is this process's own");
+        assert_eq!(error.function(), Some(Function::cuMemPoolExportToShareableHandle));
+        let pointer = pool.allocate(&stream, 64, 64).expect("memory suffices");
+        let error = pool.export_pointer(pointer).expect_err("the pool is this process's own");
+        assert!(error.to_string().contains(&format!("{pointer:?}")), "{error}");
+        // SAFETY: the memory came from this pool with these figures, and nobody uses it.
+        unsafe { pool.deallocate(&stream, pointer, 64, 64) }.expect("the memory can be freed");
+    });
+}
+
+#[test]
+fn pool_of_the_host_gives_memory_that_the_host_reads() {
+    on_simulator(Config::new(), |test, _| {
+        let stream = test.stream();
+        for options in [
+            PoolOptions::new(MemoryLocation::Host),
+            PoolOptions::new(MemoryLocation::HostNuma(0)),
+            PoolOptions::managed(Some(MemoryLocation::from(&test.device()))),
+        ] {
+            let pool = MemoryPool::with_options(test.driver(), &options).expect("there are such pools");
+            let pointer = pool.allocate(&stream, 16, 16).expect("memory suffices");
+            // SAFETY: the memory has these bytes, for use on this stream.
+            unsafe { call!(test.driver(), cuMemsetD8Async(pointer.as_raw(), 6, 16, stream.as_raw())) }
+                .expect("the memory can be filled");
+            stream.synchronize().expect("the stream works");
+            let bytes: *const [u8; 16] = std::ptr::with_exposed_provenance(pointer.as_raw() as usize);
+            // SAFETY: the memory has these bytes at the host's address too, and the device has finished with it.
+            assert_eq!(unsafe { bytes.read() }, [6; 16]);
+            // SAFETY: the memory came from this pool with these figures, and nobody uses it.
+            unsafe { pool.deallocate(&stream, pointer, 16, 16) }.expect("the memory can be freed");
+        }
+    });
+}
+
+#[test]
+fn current_pool_of_a_location_is_the_one_that_was_set() {
+    on_simulator(Config::new(), |test, _| {
+        let driver = test.driver();
+        let (host, kind) = (Some(MemoryLocation::Host), PoolKind::Pinned);
+        let default = MemoryPool::default_at(driver, host, kind).expect("the host has a pool");
+        let current = MemoryPool::current_at(driver, host, kind).expect("the host has a pool");
+        assert_eq!(current.as_raw(), default.as_raw());
+        let pool =
+            MemoryPool::with_options(driver, &PoolOptions::new(MemoryLocation::Host)).expect("there are such pools");
+        pool.set_current_at(host, kind).expect("the pool is of the host");
+        let current = MemoryPool::current_at(driver, host, kind).expect("the host has a pool");
+        assert_eq!(current.as_raw(), pool.as_raw());
+        let error = pool.set_current_at(None, PoolKind::Managed).expect_err("the pool is of another kind");
+        assert_eq!(error.code(), INVALID);
+    });
+}
+
+#[test]
+fn pool_is_ended_when_setting_it_up_fails() {
+    on_simulator(Config::new(), |test, simulator| {
+        simulator.inject(Fault::on(Function::cuMemPoolSetAttribute).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+        let error = MemoryPool::new(&test.device()).expect_err("the driver refuses once");
+        assert_eq!(error.function(), Some(Function::cuMemPoolSetAttribute));
+        assert!(error.to_string().contains("release threshold of a pool"), "{error}");
+        assert_eq!(simulator.live_handles().pools, 0);
+    });
+}
+
+#[test]
+fn sizes_and_alignments_that_cannot_be_are_errors() {
+    on_driver(|test| {
+        let (pool, stream) = (pool(test), test.stream());
+        for (bytes, alignment) in [(0, 16), (16, 0), (16, 512), (usize::MAX, 16)] {
+            let error = pool.allocate(&stream, bytes, alignment).expect_err("the request is refused");
+            assert!(matches!(error, Error::Argument(_)), "{error}");
+        }
+    });
+}

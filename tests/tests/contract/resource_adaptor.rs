@@ -1,0 +1,259 @@
+//! Resources around resources: what they count, refuse, know and write down.
+
+use std::panic::Location;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use curium_driver::{DevicePointer, Error, Stream, set_drop_observer};
+use curium_memory::{
+    AllocationLog, EventKind, Limit, OnFailure, Recording, Resource, Statistics, StreamOrdered, Tracking,
+};
+use curium_sim::{Config, Fault};
+use curium_sys::{CUresult, Function};
+use curium_tests::{on_driver, on_simulator};
+
+const OUT_OF_MEMORY: CUresult = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+
+fn free(resource: &impl Resource, stream: &Stream, pointer: DevicePointer<u8>, bytes: usize) {
+    // SAFETY: the tests pass memory of this resource that nothing uses.
+    unsafe { resource.deallocate(stream, pointer, bytes, 256) }.expect("the memory can be freed");
+}
+
+#[test]
+fn limit_refuses_what_is_beyond_it_with_the_figures() {
+    on_driver(|test| {
+        let (resource, stream) = (Limit::new(StreamOrdered, 1000), test.stream());
+        let first = resource.allocate(&stream, 600, 256).expect("memory suffices");
+        let error = resource.allocate(&stream, 401, 256).expect_err("the limit is reached");
+        assert!(error.is_out_of_memory(), "{error}");
+        assert_eq!((error.code(), error.function()), (None, None), "the driver was not called");
+        assert_eq!(error.to_string(), "a resource refused 401 bytes; its limit is 1000 bytes, of which 600 are in use");
+        let second = resource.allocate(&stream, 400, 256).expect("memory suffices");
+        assert_eq!((resource.used(), resource.limit()), (1000, 1000));
+        free(&resource, &stream, first, 600);
+        free(&resource, &stream, second, 400);
+        assert_eq!(resource.used(), 0);
+    });
+}
+
+#[test]
+fn limit_counts_no_allocation_that_failed() {
+    on_simulator(Config::new(), |test, simulator| {
+        let (resource, stream) = (Limit::new(StreamOrdered, 1000), test.stream());
+        simulator.inject(Fault::on(Function::cuMemAllocAsync).returns(OUT_OF_MEMORY));
+        resource.allocate(&stream, 600, 256).expect_err("the driver refuses");
+        assert_eq!(resource.used(), 0);
+        let pointer = resource.allocate(&stream, 600, 256).expect("memory suffices");
+        simulator.inject(Fault::on(Function::cuMemFreeAsync).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
+        // SAFETY: the memory came from this resource with these figures, and nothing uses it.
+        unsafe { resource.deallocate(&stream, pointer, 600, 256) }.expect_err("the driver refuses");
+        assert_eq!(resource.used(), 600, "the memory is still in use");
+        free(&resource, &stream, pointer, 600);
+    });
+}
+
+#[test]
+fn statistics_count_what_is_in_use_and_what_was_at_most() {
+    on_simulator(Config::new(), |test, simulator| {
+        let (resource, stream) = (Statistics::new(StreamOrdered), test.stream());
+        let first = resource.allocate(&stream, 100, 256).expect("memory suffices");
+        let second = resource.allocate(&stream, 200, 256).expect("memory suffices");
+        free(&resource, &stream, first, 100);
+        simulator.inject(Fault::on(Function::cuMemAllocAsync).returns(OUT_OF_MEMORY));
+        resource.allocate(&stream, 600, 256).expect_err("the driver refuses");
+        let counts = resource.counts();
+        assert_eq!((counts.allocations, counts.frees, counts.failures), (2, 1, 1));
+        assert_eq!((counts.allocated_bytes, counts.live_bytes, counts.peak_bytes), (300, 200, 300));
+        assert_eq!((counts.live, counts.peak), (1, 2));
+        resource.reset_peaks();
+        let counts = resource.counts();
+        assert_eq!((counts.peak_bytes, counts.peak), (200, 1));
+        free(&resource, &stream, second, 200);
+    });
+}
+
+#[test]
+fn tracking_knows_who_asked() {
+    on_driver(|test| {
+        // Through other adaptors and pointers as well.
+        let resource = Arc::new(Statistics::new(Tracking::new(StreamOrdered)));
+        let stream = test.stream();
+        let line = Location::caller().line() + 1;
+        let pointer = resource.allocate(&stream, 100, 256).expect("memory suffices");
+        let live = resource.inner().live();
+        assert_eq!(live.len(), 1);
+        assert_eq!((live[0].pointer, live[0].bytes, live[0].alignment), (pointer, 100, 256));
+        assert_eq!((live[0].site.file(), live[0].site.line()), (file!(), line));
+        let text = live[0].to_string();
+        assert!(text.starts_with("100 bytes at 0x") && text.contains("resource_adaptor.rs:"), "{text}");
+        free(&resource, &stream, pointer, 100);
+        assert!(resource.inner().live().is_empty());
+    });
+}
+
+#[test]
+fn tracking_refuses_memory_that_is_freed_twice_or_with_other_figures() {
+    on_driver(|test| {
+        let (resource, stream) = (Tracking::new(StreamOrdered), test.stream());
+        let pointer = resource.allocate(&stream, 100, 256).expect("memory suffices");
+        for (pointer, bytes, expected) in [
+            (pointer, 99, "99 bytes aligned to 256 are freed that were allocated as 100 bytes at"),
+            (pointer.wrapping_add(1), 100, "are not in use, or not of this resource"),
+        ] {
+            // SAFETY: the resource refuses before anything is freed.
+            let error = unsafe { resource.deallocate(&stream, pointer, bytes, 256) }.expect_err("the figures differ");
+            assert!(matches!(error, Error::Argument(_)), "{error}");
+            assert!(error.to_string().contains(expected), "{error}");
+        }
+        free(&resource, &stream, pointer, 100);
+        // SAFETY: the resource refuses before anything is freed.
+        unsafe { resource.deallocate(&stream, pointer, 100, 256) }.expect_err("it is freed already");
+    });
+}
+
+#[test]
+fn tracking_reports_leaks_with_their_lines_when_it_is_dropped() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let reports = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&reports);
+        let resource = Tracking::new(StreamOrdered);
+        let pointers: Vec<_> =
+            (1..=20).map(|bytes| resource.allocate(&stream, bytes, 256).expect("memory suffices")).collect();
+        set_drop_observer(Some(Arc::new(move |error: &Error| {
+            seen.lock().unwrap_or_else(PoisonError::into_inner).push(error.to_string());
+        })));
+        drop(resource);
+        set_drop_observer(None);
+        let reports = reports.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        let report = reports.iter().find(|report| report.starts_with("Tracking::drop")).expect("leaks are reported");
+        assert!(report.contains("20 allocations of 210 bytes were never freed"), "{report}");
+        assert!(report.contains("\n  16 bytes at 0x") && report.ends_with("\n  and 4 more"), "{report}");
+        pointers.into_iter().zip(1..).for_each(|(pointer, bytes)| free(&StreamOrdered, &stream, pointer, bytes));
+    });
+}
+
+#[test]
+fn callback_decides_how_often_a_failed_allocation_is_tried() {
+    on_simulator(Config::new(), |test, simulator| {
+        let calls = AtomicUsize::new(0);
+        let resource = OnFailure::new(StreamOrdered, |error: &Error, _: &Stream, bytes| {
+            assert!(error.is_out_of_memory() && bytes == 100, "{error}");
+            calls.fetch_add(1, Ordering::Relaxed) < 2
+        });
+        let stream = test.stream();
+        for call in [1, 2] {
+            simulator.inject(Fault::on(Function::cuMemAllocAsync).call(call).returns(OUT_OF_MEMORY));
+        }
+        let pointer = resource.allocate(&stream, 100, 256).expect("the third attempt succeeds");
+        free(&resource, &stream, pointer, 100);
+        simulator.inject(Fault::on(Function::cuMemAllocAsync).always().returns(OUT_OF_MEMORY));
+        resource.allocate(&stream, 100, 256).expect_err("the callback gives up");
+        assert_eq!(calls.load(Ordering::Relaxed), 3);
+        simulator.clear_faults();
+    });
+}
+
+#[test]
+fn recording_keeps_the_last_events() {
+    on_simulator(Config::new(), |test, simulator| {
+        let (resource, stream) = (Recording::ring(StreamOrdered, 4), test.stream());
+        let line = line!() + 1;
+        let pointer = resource.allocate(&stream, 100, 256).expect("memory suffices");
+        free(&resource, &stream, pointer, 100);
+        simulator.inject(Fault::on(Function::cuMemAllocAsync).returns(OUT_OF_MEMORY));
+        resource.allocate(&stream, 200, 256).expect_err("the driver refuses");
+        let events = resource.events();
+        let kinds: Vec<_> = events.iter().map(|event| (event.kind, event.address, event.bytes)).collect();
+        let address = pointer.as_raw();
+        assert_eq!(
+            kinds,
+            [(EventKind::Allocate, address, 100), (EventKind::Free, address, 100), (EventKind::Fail, 0, 200)]
+        );
+        assert_eq!(events[0].site.as_ref().map(|site| site.line), Some(line));
+        assert!(events.is_sorted_by_key(|event| event.nanoseconds));
+        for _ in 0..3 {
+            let pointer = resource.allocate(&stream, 300, 256).expect("memory suffices");
+            free(&resource, &stream, pointer, 300);
+        }
+        assert_eq!((resource.events().len(), resource.lost()), (4, 5));
+        assert!(resource.events().iter().all(|event| event.bytes == 300));
+    });
+}
+
+/// A writer whose text the test sees, and that fails when it is full.
+#[derive(Clone, Default)]
+struct Paper {
+    text: Arc<Mutex<Vec<u8>>>,
+    room: usize,
+}
+
+impl std::io::Write for Paper {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let mut text = self.text.lock().unwrap_or_else(PoisonError::into_inner);
+        if text.len() + bytes.len() > self.room {
+            return Err(std::io::Error::other("the paper is full"));
+        }
+        text.extend(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn recorded_log_is_replayed_on_another_resource() {
+    on_driver(|test| {
+        let paper = Paper { room: usize::MAX, ..Paper::default() };
+        let (stream, other) = (test.stream(), test.stream());
+        let resource = Recording::to_writer(StreamOrdered, paper.clone());
+        let kept = resource.allocate(&stream, 5000, 256).expect("memory suffices");
+        for bytes in 1..20 {
+            let pointer = resource.allocate(&other, bytes * 100, 256).expect("memory suffices");
+            free(&resource, &other, pointer, bytes * 100);
+        }
+        resource.flush().expect("the paper takes it");
+        let text = String::from_utf8(paper.text.lock().unwrap_or_else(PoisonError::into_inner).clone());
+        let log: AllocationLog = text.expect("a log is text").parse().expect("a log can be read");
+        assert_eq!((log.events().len(), log.live().len()), (39, 1));
+        let target = Statistics::new(StreamOrdered);
+        let replay = log.replay(&target, &test.context()).expect("the log can be replayed");
+        assert_eq!((replay.allocations, replay.frees, replay.left, replay.failures), (20, 19, 1, 0));
+        assert_eq!((replay.peak_bytes, target.counts().peak_bytes), (6900, 6900));
+        assert_eq!((target.counts().allocations, target.counts().live), (20, 0));
+        free(&resource, &stream, kept, 5000);
+    });
+}
+
+#[test]
+fn replay_that_fails_frees_what_it_has() {
+    on_simulator(Config::new(), |test, simulator| {
+        let text = "curium allocation log 1\n1 allocate 0x200 64 1 1\n2 free 0x999 1 1 1\n3 allocate 0x400 64 1 2\n";
+        let log: AllocationLog = text.parse().expect("the log is well formed");
+        let context = test.context();
+        let function = Function::cuMemAllocAsync;
+        simulator.inject(Fault::on(function).call(2).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
+        let error = log.replay(&StreamOrdered, &context).expect_err("the driver refuses");
+        assert_eq!(error.function(), Some(function));
+        context.synchronize().expect("the context works");
+        assert_eq!(simulator.live_handles().device_allocations, 0);
+        simulator.inject(Fault::on(function).call(2).returns(OUT_OF_MEMORY));
+        let replay = log.replay(&StreamOrdered, &context).expect("memory that is short is counted");
+        assert_eq!((replay.allocations, replay.failures, replay.unknown_frees, replay.left), (1, 1, 1, 1));
+    });
+}
+
+#[test]
+fn log_that_cannot_be_written_harms_no_allocation() {
+    on_driver(|test| {
+        let (paper, stream) = (Paper { room: 60, ..Paper::default() }, test.stream());
+        let resource = Recording::to_writer(StreamOrdered, paper);
+        for _ in 0..3 {
+            let pointer = resource.allocate(&stream, 100, 256).expect("memory suffices");
+            free(&resource, &stream, pointer, 100);
+        }
+        assert!(resource.lost() >= 5, "{} events are lost", resource.lost());
+    });
+}

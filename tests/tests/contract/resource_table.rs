@@ -1,0 +1,172 @@
+//! [`ResourceTable`]: resources for C and of C.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use curium_driver::{DevicePointer, Result, Stream};
+use curium_memory::{
+    CachingOptions, CachingResource, ForeignResource, Limit, Resource, ResourceTable, Statistics, StreamOrdered,
+};
+use curium_sys::{CUdeviceptr, CUresult, CUstream};
+use curium_tests::on_driver;
+
+/// A resource as C would write one: it hands out numbers.
+struct Counter {
+    live: AtomicUsize,
+    released: Arc<AtomicUsize>,
+}
+
+unsafe extern "C" fn allocate(
+    context: *mut c_void,
+    stream: CUstream,
+    bytes: usize,
+    alignment: usize,
+    address: *mut CUdeviceptr,
+) -> CUresult {
+    // SAFETY: the context is that of the table.
+    let counter = unsafe { &*context.cast::<Counter>() };
+    match bytes {
+        1 => CUresult::CUDA_ERROR_OUT_OF_MEMORY,
+        2 => CUresult::CUDA_ERROR_NOT_PERMITTED,
+        _ => {
+            assert!(!stream.is_null() && alignment == 256);
+            counter.live.fetch_add(1, Ordering::Relaxed);
+            // SAFETY: the caller passes a place for the answer.
+            unsafe { address.write(bytes as u64 * 1000) };
+            CUresult::CUDA_SUCCESS
+        }
+    }
+}
+
+unsafe extern "C" fn deallocate(
+    context: *mut c_void,
+    _stream: CUstream,
+    address: CUdeviceptr,
+    bytes: usize,
+    _alignment: usize,
+) -> CUresult {
+    // SAFETY: the context is that of the table.
+    let counter = unsafe { &*context.cast::<Counter>() };
+    assert_eq!(address, bytes as u64 * 1000);
+    counter.live.fetch_sub(1, Ordering::Relaxed);
+    CUresult::CUDA_SUCCESS
+}
+
+unsafe extern "C" fn release(context: *mut c_void) {
+    // SAFETY: the context came from a box, and this is the only release.
+    let counter = unsafe { Box::from_raw(context.cast::<Counter>()) };
+    assert_eq!(counter.live.load(Ordering::Relaxed), 0);
+    counter.released.fetch_add(1, Ordering::Relaxed);
+}
+
+#[test]
+fn resource_of_c_is_a_resource_and_is_released_once() {
+    on_driver(|test| {
+        let (stream, released) = (test.stream(), Arc::new(AtomicUsize::new(0)));
+        let counter = Box::new(Counter { live: AtomicUsize::new(0), released: Arc::clone(&released) });
+        let table = ResourceTable {
+            context: Box::into_raw(counter).cast(),
+            allocate: Some(allocate),
+            deallocate: Some(deallocate),
+            release: Some(release),
+        };
+        // SAFETY: nobody else uses the table, whose functions may be called from any thread; no memory is used.
+        let resource = unsafe { ForeignResource::from_table(table) }.expect("the table is whole");
+        let pointer = resource.allocate(&stream, 77, 256).expect("the table allocates");
+        assert_eq!(pointer.as_raw(), 77_000);
+        // SAFETY: the memory came from this resource with these figures.
+        unsafe { resource.deallocate(&stream, pointer, 77, 256) }.expect("the table frees");
+        assert!(resource.allocate(&stream, 1, 256).expect_err("memory is short").is_out_of_memory());
+        let error = resource.allocate(&stream, 2, 256).expect_err("the table refuses");
+        assert_eq!(
+            error.to_string(),
+            "ForeignResource::allocate: the resource behind it returned code 800 for 2 bytes"
+        );
+        assert_eq!(released.load(Ordering::Relaxed), 0);
+        drop(resource);
+        assert_eq!(released.load(Ordering::Relaxed), 1);
+    });
+}
+
+#[test]
+fn table_without_a_function_is_refused() {
+    let table = ResourceTable { context: std::ptr::null_mut(), allocate: None, deallocate: None, release: None };
+    // SAFETY: the table is refused.
+    unsafe { ForeignResource::from_table(table) }.expect_err("there is no function");
+}
+
+/// The table's allocation as C calls it.
+fn call(table: &ResourceTable, stream: &Stream, bytes: usize) -> (CUresult, u64) {
+    let (function, mut address) = (table.allocate.expect("the table is whole"), 0);
+    // SAFETY: the table was not released, the stream is live, and `address` is a place for the answer.
+    let code = unsafe { function(table.context, stream.as_raw(), bytes, 256, &raw mut address) };
+    (code, address)
+}
+
+fn give_back(table: &ResourceTable, stream: &Stream, address: u64, bytes: usize) -> CUresult {
+    let function = table.deallocate.expect("the table is whole");
+    // SAFETY: the table was not released, and the memory came from it with these figures.
+    unsafe { function(table.context, stream.as_raw(), address, bytes, 256) }
+}
+
+fn end(table: ResourceTable) {
+    // SAFETY: nobody uses the table from now on.
+    unsafe { table.release.expect("the table is whole")(table.context) };
+}
+
+#[test]
+fn exported_resource_serves_c_and_knows_its_streams() {
+    on_driver(|test| {
+        let (context, stream, other) = (test.context(), test.stream(), test.stream());
+        let options = CachingOptions::new().with_cache(true);
+        let resource = CachingResource::with_options(&context, &options).expect("a resource can be made");
+        let table = ResourceTable::export(resource.clone(), &context);
+        let (code, first) = call(&table, &stream, 1 << 20);
+        assert_eq!(code, CUresult::CUDA_SUCCESS);
+        assert_eq!(give_back(&table, &stream, first, 1 << 20), CUresult::CUDA_SUCCESS);
+        assert_eq!(call(&table, &stream, 1 << 20), (CUresult::CUDA_SUCCESS, first), "the stream is the same");
+        let (_, second) = call(&table, &other, 1 << 20);
+        assert_ne!(first, second);
+        assert_eq!(resource.statistics().hits, 1);
+        assert_eq!(give_back(&table, &stream, first, 1 << 20), CUresult::CUDA_SUCCESS);
+        assert_eq!(give_back(&table, &other, second, 1 << 20), CUresult::CUDA_SUCCESS);
+        end(table);
+    });
+}
+
+/// A resource that panics, as the code of a user may.
+struct Panicking;
+
+// SAFETY: it hands out no memory.
+unsafe impl Resource for Panicking {
+    fn allocate(&self, _: &Stream, _: usize, _: usize) -> Result<DevicePointer<u8>> {
+        std::panic::panic_any("this panic is part of the test")
+    }
+
+    unsafe fn deallocate(&self, _: &Stream, _: DevicePointer<u8>, _: usize, _: usize) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn what_goes_wrong_is_a_code_for_c() {
+    on_driver(|test| {
+        let (context, stream) = (test.context(), test.stream());
+        let table = ResourceTable::export(Statistics::new(Limit::new(StreamOrdered, 100)), &context);
+        assert_eq!(call(&table, &stream, 101).0, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
+        assert_eq!(call(&table, &stream, 0).0, CUresult::CUDA_ERROR_INVALID_VALUE);
+        let function = table.allocate.expect("the table is whole");
+        let mut address = 0;
+        // SAFETY: a default stream and a missing place are refused before anything else.
+        let code = unsafe { function(table.context, std::ptr::null_mut(), 10, 256, &raw mut address) };
+        assert_eq!(code, CUresult::CUDA_ERROR_INVALID_VALUE);
+        // SAFETY: as above.
+        let code = unsafe { function(table.context, stream.as_raw(), 10, 256, std::ptr::null_mut()) };
+        assert_eq!(code, CUresult::CUDA_ERROR_INVALID_VALUE);
+        end(table);
+        let table = ResourceTable::export(Panicking, &context);
+        assert_eq!(call(&table, &stream, 10).0, CUresult::CUDA_ERROR_UNKNOWN);
+        end(table);
+    });
+}

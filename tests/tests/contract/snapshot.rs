@@ -1,0 +1,252 @@
+//! [`Snapshot`]: the file that PyTorch's memory viewer reads, against what the viewer expects of it.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::process::{Command, Stdio};
+
+use curium_driver::{DevicePointer, Stream};
+use curium_memory::{CachingOptions, CachingResource, Recording, Resource, Snapshot, Tracking};
+use curium_tests::on_driver;
+use serde_json::{Map, Value};
+
+/// Reads the part of Python's pickle format that the viewer reads.
+struct Unpickler<'a> {
+    bytes: &'a [u8],
+    stack: Vec<Value>,
+    marks: Vec<usize>,
+}
+
+impl<'a> Unpickler<'a> {
+    fn read(bytes: &'a [u8]) -> Value {
+        let mut unpickler = Self { bytes, stack: Vec::new(), marks: Vec::new() };
+        while !unpickler.step() {}
+        assert!(unpickler.bytes.is_empty() && unpickler.marks.is_empty(), "something is left");
+        assert_eq!(unpickler.stack.len(), 1);
+        unpickler.stack.remove(0)
+    }
+
+    fn take(&mut self, count: usize) -> &'a [u8] {
+        let (taken, rest) = self.bytes.split_at(count);
+        self.bytes = rest;
+        taken
+    }
+
+    fn number(&mut self, count: usize) -> u64 {
+        let taken = self.take(count);
+        assert!(taken.iter().skip(8).all(|byte| *byte == 0), "a number of more than 64 bits");
+        taken.iter().take(8).rev().fold(0, |number, byte| (number << 8) | u64::from(*byte))
+    }
+
+    /// Does one instruction, and says whether it was the last.
+    fn step(&mut self) -> bool {
+        match self.take(1)[0] {
+            0x80 => assert_eq!(self.take(1), [2]),
+            b'.' => return true,
+            b'}' => self.stack.push(Value::Object(Map::new())),
+            b']' => self.stack.push(Value::Array(Vec::new())),
+            b'(' => self.marks.push(self.stack.len()),
+            b'u' => self.set_items(),
+            b'e' => self.append(),
+            b'X' => {
+                let length = self.number(4) as usize;
+                let text = std::str::from_utf8(self.take(length)).expect("a text is UTF-8");
+                self.stack.push(text.into());
+            }
+            b'K' => self.push_number(1),
+            b'J' => self.push_number(4),
+            0x8a => {
+                let length = usize::from(self.take(1)[0]);
+                assert!(length == 9 || self.bytes[length - 1] < 0x80, "the number is negative");
+                self.push_number(length);
+            }
+            0x86 => {
+                let pair = self.stack.split_off(self.stack.len() - 2);
+                self.stack.push(Value::Array(pair));
+            }
+            0x88 => self.stack.push(true.into()),
+            0x89 => self.stack.push(false.into()),
+            other => panic!("the viewer does not know instruction {other:#x}"),
+        }
+        false
+    }
+
+    fn push_number(&mut self, count: usize) {
+        let number = self.number(count);
+        self.stack.push(number.into());
+    }
+
+    fn items(&mut self) -> Vec<Value> {
+        let mark = self.marks.pop().expect("there is a mark");
+        self.stack.split_off(mark)
+    }
+
+    fn set_items(&mut self) {
+        let items = self.items();
+        let Some(Value::Object(object)) = self.stack.last_mut() else { panic!("no dictionary lies below the mark") };
+        for pair in items.chunks(2) {
+            let before = object.insert(pair[0].as_str().expect("a key is text").to_owned(), pair[1].clone());
+            assert!(before.is_none(), "{} is there twice", pair[0]);
+        }
+    }
+
+    fn append(&mut self) {
+        let items = self.items();
+        let Some(Value::Array(array)) = self.stack.last_mut() else { panic!("no list lies below the mark") };
+        array.extend(items);
+    }
+}
+
+fn number(value: &Value, key: &str) -> u64 {
+    value[key].as_u64().unwrap_or_else(|| panic!("{key} of {value} is no number"))
+}
+
+fn array<'a>(value: &'a Value, key: &str) -> &'a Vec<Value> {
+    value[key].as_array().unwrap_or_else(|| panic!("{key} of {value} is no list"))
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> &'a str {
+    value[key].as_str().unwrap_or_else(|| panic!("{key} of {value} is no text"))
+}
+
+/// Checks the fields that the viewer uses, and goes back in time as the viewer does: every block must lie in a segment, and every free
+/// must find memory that is free.
+fn check(snapshot: &Value, device: usize) {
+    let segments: BTreeMap<u64, u64> =
+        array(snapshot, "segments").iter().map(|s| (number(s, "address"), number(s, "total_size"))).collect();
+    let mut live = BTreeMap::new();
+    for segment in array(snapshot, "segments") {
+        assert_eq!(number(segment, "device"), device as u64);
+        assert!(["small", "large"].contains(&text(segment, "segment_type")));
+        let mut next = number(segment, "address");
+        let mut allocated = 0;
+        for block in array(segment, "blocks") {
+            assert_eq!(number(block, "address"), next, "blocks lie side by side");
+            next += number(block, "size");
+            assert!(number(block, "requested_size") <= number(block, "size"));
+            match text(block, "state") {
+                "active_allocated" => {
+                    allocated += number(block, "size");
+                    live.insert(number(block, "address"), number(block, "requested_size"));
+                }
+                "inactive" => {}
+                other => panic!("{other} is no state"),
+            }
+            frames(block);
+        }
+        assert_eq!(next, number(segment, "address") + number(segment, "total_size"), "blocks fill the segment");
+        assert_eq!(number(segment, "allocated_size"), allocated);
+    }
+    let traces = array(snapshot, "device_traces");
+    assert_eq!(traces.len(), device + 1, "the viewer finds the events at the number of the device");
+    for event in traces[device].as_array().expect("a trace is a list").iter().rev() {
+        frames(event);
+        number(event, "time_us");
+        number(event, "stream");
+        let bytes = number(event, "size");
+        match text(event, "action") {
+            "alloc" => assert_eq!(live.remove(&number(event, "addr")), Some(bytes), "{event}"),
+            "free_completed" => assert_eq!(live.insert(number(event, "addr"), bytes), None, "{event}"),
+            "free_requested" => assert!(live.contains_key(&number(event, "addr")), "{event}"),
+            "oom" => drop(number(event, "device_free")),
+            other => panic!("{other} is no action"),
+        }
+        for (address, bytes) in &live {
+            let (start, size) = segments.range(..=address).next_back().expect("a block lies in a segment");
+            assert!(address + bytes <= start + size, "{address:#x} lies in no segment");
+        }
+    }
+}
+
+fn frames(value: &Value) {
+    for frame in array(value, "frames") {
+        assert!(!text(frame, "filename").is_empty() && !text(frame, "name").is_empty());
+        assert!(number(frame, "line") > 0);
+    }
+}
+
+/// What Python's own reader makes of a snapshot: the same.
+const SCRIPT: &str = "
+import json, pickle, sys
+snapshot = pickle.load(sys.stdin.buffer)
+assert set(snapshot) >= {'segments', 'device_traces', 'allocator_settings', 'external_annotations'}, snapshot.keys()
+for segment in snapshot['segments']:
+    assert {'device', 'address', 'total_size', 'allocated_size', 'active_size', 'requested_size', 'stream',
+            'segment_type', 'segment_pool_id', 'is_expandable', 'frames', 'blocks'} <= set(segment), segment.keys()
+    assert type(segment['segment_pool_id']) is tuple and type(segment['is_expandable']) is bool
+    for block in segment['blocks']:
+        assert {'address', 'size', 'requested_size', 'state', 'frames'} <= set(block), block.keys()
+        assert all(type(block[key]) is int for key in ('address', 'size', 'requested_size')), block
+for trace in snapshot['device_traces']:
+    for event in trace:
+        assert {'action', 'size', 'stream', 'time_us', 'frames'} <= set(event), event.keys()
+        assert ('device_free' if event['action'] == 'oom' else 'addr') in event, event
+json.dump(snapshot, sys.stdout)
+";
+
+/// Has Python read a pickle; nothing where there is no Python.
+fn python(pickle: &[u8]) -> Option<Value> {
+    let mut command = Command::new("python3");
+    command.args(["-c", SCRIPT]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().ok()?;
+    child.stdin.take().expect("the input is piped").write_all(pickle).expect("Python reads its input");
+    let output = child.wait_with_output().expect("Python ends");
+    assert!(output.status.success(), "Python says: {}", String::from_utf8_lossy(&output.stderr));
+    Some(serde_json::from_slice(&output.stdout).expect("Python writes JSON"))
+}
+
+fn free(resource: &impl Resource, stream: &Stream, pointer: DevicePointer<u8>, bytes: usize) {
+    // SAFETY: the tests pass memory of this resource that nothing uses.
+    unsafe { resource.deallocate(stream, pointer, bytes, 256) }.expect("the memory can be freed");
+}
+
+#[test]
+fn snapshot_is_what_the_viewer_and_python_read() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let options = CachingOptions::new().with_cache(true);
+        let cache = CachingResource::with_options(&test.context(), &options).expect("a resource can be made");
+        let resource = Recording::ring(Tracking::new(cache), 2000);
+        let before = resource.inner().allocate(&stream, 12_345, 256).expect("memory suffices");
+        let mut live = Vec::new();
+        for round in 0..800_usize {
+            let bytes = 1 + (round * 7919) % 300_000;
+            live.push((resource.allocate(&stream, bytes, 256).expect("memory suffices"), bytes));
+            if round % 3 != 0 {
+                let (pointer, bytes) = live.swap_remove((round * 31) % live.len());
+                free(&resource, &stream, pointer, bytes);
+            }
+        }
+        resource.allocate(&stream, usize::MAX / 4, 256).expect_err("no device has as much");
+        let known = resource.inner().live();
+        let snapshot = Snapshot::new(0, resource.events()).with_live(&known).with_segments(resource.inner().inner());
+        let pickle = snapshot.to_pickle();
+        let read = Unpickler::read(&pickle);
+        check(&read, 0);
+        let blocks = array(&read, "segments").iter().flat_map(|segment| array(segment, "blocks"));
+        let in_use = blocks.filter(|block| text(block, "state") == "active_allocated").count();
+        assert_eq!(in_use, live.len() + 1);
+        if let Some(value) = python(&pickle) {
+            assert_eq!(value, read);
+        }
+        live.into_iter().for_each(|(pointer, bytes)| free(&resource, &stream, pointer, bytes));
+        free(resource.inner(), &stream, before, 12_345);
+    });
+}
+
+#[test]
+fn snapshot_without_segments_makes_its_own() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let resource = Recording::ring(curium_memory::StreamOrdered, 1000);
+        let kept: Vec<_> = (1..5).map(|index| resource.allocate(&stream, 777 * index, 256).expect("memory")).collect();
+        free(&resource, &stream, kept[1], 1554);
+        let pickle = Snapshot::new(3, resource.events()).to_pickle();
+        check(&Unpickler::read(&pickle), 3);
+        python(&pickle);
+        for index in [0, 2, 3] {
+            free(&resource, &stream, kept[index], 777 * (index + 1));
+        }
+        check(&Unpickler::read(&Snapshot::new(0, resource.events()).to_pickle()), 0);
+        check(&Unpickler::read(&Snapshot::new(0, Vec::new()).to_pickle()), 0);
+    });
+}

@@ -1,0 +1,172 @@
+//! [`TensorMap`]: what can be described, and what is refused with the figures.
+
+use curium_driver::{ComputeCapability, Context, DevicePointer, Error, Function, Result};
+use curium_memory::{
+    DeviceBuffer, Im2col, Im2colWide, TensorDataType as Type, TensorFill, TensorInterleave, TensorL2Promotion,
+    TensorLayout, TensorMap, TensorSwizzle, WideMode,
+};
+use curium_tests::{TestDriver, on_driver};
+
+/// Runs a test where the device has the accelerator.
+fn on_hopper(test: impl FnOnce(&TestDriver)) {
+    on_driver(|driver| {
+        let capability = driver.device().compute_capability().expect("a device has one");
+        if capability >= (ComputeCapability { major: 9, minor: 0 }) {
+            test(driver);
+        }
+    });
+}
+
+fn at(address: u64) -> DevicePointer<u8> {
+    DevicePointer::from_raw(address)
+}
+
+#[test]
+fn tensors_of_all_ranks_and_kinds_are_described() {
+    on_hopper(|test| {
+        let context = test.context();
+        let memory = DeviceBuffer::<f32>::zeroed(&test.stream(), 1 << 16).expect("memory suffices");
+        let pointer = memory.as_pointer();
+        let extents = [32, 16, 8, 4, 2];
+        for rank in 1..=5 {
+            let layout = TensorLayout::new(Type::Float32, pointer, &extents[..rank])
+                .with_swizzle(TensorSwizzle::Bytes128)
+                .with_l2_promotion(TensorL2Promotion::Bytes256)
+                .with_fill(TensorFill::Nan);
+            let map =
+                TensorMap::tiled(&context, &layout, &[32, 4, 2, 1, 1][..rank]).expect("the tensor can be described");
+            assert_ne!(map.to_words(), [0; 16]);
+        }
+        for rank in 3..=5 {
+            let layout =
+                TensorLayout::new(Type::Float16, pointer, &extents[..rank]).with_steps(&[1, 2, 1, 1, 1][..rank]);
+            let pixels = Im2col {
+                lower: &[-1, -1, -1][..rank - 2],
+                upper: &[-1, 1, 1][..rank - 2],
+                channels_per_pixel: 16,
+                pixels_per_column: 64,
+            };
+            TensorMap::im2col(&context, &layout, &pixels).expect("the tensor can be described");
+        }
+    });
+}
+
+#[test]
+fn map_of_another_address_differs_in_nothing_else() {
+    on_hopper(|test| {
+        let (context, stream) = (test.context(), test.stream());
+        let first = DeviceBuffer::<u8>::zeroed(&stream, 1024).expect("memory suffices");
+        let second = DeviceBuffer::<u8>::zeroed(&stream, 1024).expect("memory suffices");
+        let describe = |pointer| {
+            let layout = TensorLayout::new(Type::Uint8, pointer, &[64, 16]);
+            TensorMap::tiled(&context, &layout, &[64, 4]).expect("the tensor can be described")
+        };
+        let (mut map, wanted) = (describe(first.as_pointer()), describe(second.as_pointer()));
+        assert_ne!(map.to_words(), wanted.to_words());
+        map.replace_address(&context, second.as_pointer()).expect("the address is aligned");
+        assert_eq!(map.to_words(), wanted.to_words());
+        let error = map.replace_address(&context, at(8)).expect_err("the address is not aligned");
+        assert!(error.to_string().contains("the address 0x8 is no multiple of 16"), "{error}");
+    });
+}
+
+/// What is refused, and what the error says.
+fn refused(result: Result<TensorMap>, expected: &str) {
+    let error = result.expect_err(expected);
+    assert!(matches!(error, Error::Argument(_)), "{error}");
+    assert!(error.to_string().contains(expected), "{error}\nlacks: {expected}");
+}
+
+fn layout(extents: &[u64]) -> TensorLayout {
+    TensorLayout::new(Type::Float32, at(0x1000), extents)
+}
+
+#[test]
+fn tensor_that_the_accelerator_cannot_take_is_refused_before_the_driver_is_called() {
+    on_driver(|test| {
+        let context = test.context();
+        let tiled = |layout: &TensorLayout, elements: &[u32]| TensorMap::tiled(&context, layout, elements);
+        test.assert_calls(Function::cuTensorMapEncodeTiled, 0, || {
+            refused(tiled(&layout(&[]), &[]), "0 dimensions; there may be 1 to 5");
+            refused(tiled(&layout(&[4; 6]), &[4; 6]), "6 dimensions; there may be 1 to 5");
+            let interleaved = layout(&[8, 8]).with_interleave(TensorInterleave::Bytes16);
+            refused(tiled(&interleaved, &[8, 8]), "2 dimensions; there may be 3 to 5");
+            refused(tiled(&TensorLayout::new(Type::Uint8, at(8), &[64]), &[64]), "0x8 is no multiple of 16");
+            let packed = TensorLayout::new(Type::Packed4Align16, at(16), &[128]);
+            refused(tiled(&packed, &[128]), "0x10 is no multiple of 32");
+            let packed = TensorLayout::new(Type::Packed6Align16, at(0), &[100]);
+            refused(tiled(&packed, &[100]), "100 elements of Packed6Align16, which is no multiple of 128");
+            refused(tiled(&layout(&[8, 0]), &[8, 1]), "an extent of 0 elements; there may be 1 to 4294967296");
+            refused(tiled(&layout(&[3, 4]), &[4, 4]), "a stride of 12 bytes; strides are multiples of 16");
+            refused(tiled(&layout(&[4, 4]).with_strides(&[1 << 40]), &[4, 4]), "a stride of 1099511627776 bytes");
+            refused(tiled(&layout(&[4, 4]).with_strides(&[16, 64]), &[4, 4]), "2 strides for a tensor of 2 dimensions");
+            refused(tiled(&layout(&[4, 4]).with_steps(&[1, 9]), &[4, 4]), "a step of 9; steps are 1 to 8");
+            refused(tiled(&layout(&[4, 4]).with_steps(&[1]), &[4, 4]), "1 steps for a tensor of 2 dimensions");
+            refused(tiled(&layout(&[4, 4]), &[4]), "a box of 1 dimensions for a tensor of 2");
+            refused(
+                tiled(&layout(&[512, 4]), &[257, 4]),
+                "a box of 257 elements in a dimension; there may be 1 to 256",
+            );
+            refused(tiled(&layout(&[8, 4]), &[3, 4]), "a box of 12 bytes in the innermost dimension");
+            let swizzled = layout(&[64, 4]).with_swizzle(TensorSwizzle::Bytes64);
+            refused(
+                tiled(&swizzled, &[32, 4]),
+                "128 bytes in the innermost dimension, more than the 64 of the swizzle",
+            );
+            let interleaved = layout(&[8, 8, 8]).with_interleave(TensorInterleave::Bytes32);
+            refused(tiled(&interleaved, &[8, 8, 8]), "the swizzle None for an interleave of 32 bytes");
+            let filled = TensorLayout::new(Type::Int32, at(0), &[4, 4]).with_fill(TensorFill::Nan);
+            refused(tiled(&filled, &[4, 4]), "NaN outside of a tensor of Int32");
+        });
+    });
+}
+
+#[test]
+fn pixels_that_the_accelerator_cannot_take_are_refused_before_the_driver_is_called() {
+    on_driver(|test| {
+        let context = test.context();
+        let images = layout(&[16, 32, 32, 4]);
+        let fine = Im2col { lower: &[0, 0], upper: &[0, 0], channels_per_pixel: 16, pixels_per_column: 64 };
+        let im2col = |pixels: Im2col<'_>| TensorMap::im2col(&context, &images, &pixels);
+        test.assert_calls(Function::cuTensorMapEncodeIm2col, 0, || {
+            refused(im2col(Im2col { lower: &[0], ..fine }), "1 offsets of a corner for a tensor of 4 dimensions");
+            refused(
+                im2col(Im2col { upper: &[0, 128], ..fine }),
+                "an offset of 128 pixels; for 4 dimensions they are -128 to 127",
+            );
+            refused(im2col(Im2col { lower: &[32, 0], ..fine }), "offsets of 32 and 0 pixels, which leave nothing");
+            refused(
+                im2col(Im2col { channels_per_pixel: 257, ..fine }),
+                "257 channels of a pixel; there may be 1 to 256",
+            );
+            refused(
+                im2col(Im2col { pixels_per_column: 1025, ..fine }),
+                "1025 pixels in a column; there may be 1 to 1024",
+            );
+            let flat = layout(&[16, 32]);
+            refused(TensorMap::im2col(&context, &flat, &fine), "2 dimensions; there may be 3 to 5");
+            let wide = Im2colWide {
+                lower: 0,
+                upper: 0,
+                channels_per_pixel: 16,
+                pixels_per_column: 64,
+                mode: WideMode::Column,
+            };
+            refused(TensorMap::im2col_wide(&context, &images, &wide), "the swizzle None; there may be Bytes64");
+        });
+    });
+}
+
+#[test]
+fn map_is_an_argument_of_128_bytes() {
+    on_hopper(|test| {
+        fn size_of_parameter<P: curium_driver::Parameter>() -> usize {
+            size_of::<P::Raw>()
+        }
+        let context: Context = test.context();
+        assert_eq!(size_of_parameter::<TensorMap>(), 128);
+        let layout = TensorLayout::new(Type::Uint8, at(0x1000), &[64, 16]);
+        let map = TensorMap::tiled(&context, &layout, &[64, 4]).expect("the tensor can be described");
+        assert!((&raw const map).addr().is_multiple_of(64));
+    });
+}

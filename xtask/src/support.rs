@@ -1,0 +1,194 @@
+//! `cargo xtask support`: `docs/support.md`, what Curium does with each function of the driver.
+
+mod area;
+mod page;
+mod reasons;
+mod scan;
+mod sources;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use anyhow::{Context as _, Result, bail, ensure};
+
+use self::area::Area;
+use self::reasons::{Reasons, Section};
+use self::scan::Wrapping;
+use crate::bindings::split_suffix;
+use crate::stale;
+use crate::version::Version;
+
+const PAGE: &str = "docs/support.md";
+const REASONS: &str = "docs/not-wrapped.md";
+/// The functions that the contract tests called on a GPU, one a line, as `run.sh` of the bundle leaves them.
+const GPU_TESTED: &str = "xtask/gpu-tested.txt";
+
+/// The least share of the live functions that are neither of graphs nor of memory, in percent, that is wrapped.
+const LEAST_SHARE: usize = 95;
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Compare the page with what would be written instead of writing it.
+    #[arg(long)]
+    check: bool,
+}
+
+/// What is known of one function.
+#[derive(Debug)]
+struct Function {
+    name: String,
+    since: Version,
+    area: Area,
+    status: Status,
+    is_simulated: bool,
+    is_tested: bool,
+}
+
+#[derive(Clone, Debug, Eq, PartialEq)]
+enum Status {
+    /// Called by the libraries, by these public items.
+    Wrapped(Vec<Wrapping>),
+    /// A newer form of it serves every driver that has it.
+    Superseded(String),
+    /// Not wrapped, for a reason that is written down.
+    Left(Section, String),
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let functions = functions()?;
+    let files = BTreeMap::from([(crate::root().join(PAGE), page::render(&functions))]);
+    if options.check {
+        stale::check(&files, "cargo xtask support")?;
+    } else {
+        stale::write(&files)?;
+    }
+    for area in Area::ALL {
+        let (wrapped, live) = share(&functions, area);
+        println!("{area}: {wrapped} of {live} live functions are wrapped");
+    }
+    let (wrapped, live) = share(&functions, Area::Driver);
+    ensure!(wrapped * 100 >= live * LEAST_SHARE, "fewer than {LEAST_SHARE} % of the driver's functions are wrapped");
+    Ok(())
+}
+
+/// How many live functions of an area are wrapped, and how many there are.
+fn share(functions: &[Function], area: Area) -> (usize, usize) {
+    let live = functions.iter().filter(|function| function.area == area && function.is_live());
+    let wrapped = live.clone().filter(|function| matches!(function.status, Status::Wrapped(_)));
+    (wrapped.count(), live.count())
+}
+
+/// Every function of the list, in its order. Fails if one is neither wrapped nor has a reason, or has a reason and is wrapped.
+fn functions() -> Result<Vec<Function>> {
+    let since = sources::functions()?;
+    let names: BTreeSet<_> = since.keys().cloned().collect();
+    let wrapped = scan::wrapped(&sources::library_sources()?, &names)?;
+    let simulated = scan::simulated(&sources::simulator_sources()?)?;
+    let tested = gpu_tested(&names)?;
+    let reasons = reasons(&names, &wrapped)?;
+    let mut unexplained = Vec::new();
+    let mut functions = Vec::new();
+    for (name, since) in since {
+        let status = status(&name, &names, &wrapped, &reasons);
+        let Some(status) = status else {
+            unexplained.push(name);
+            continue;
+        };
+        let (is_simulated, is_tested) = (simulated.contains(&name), tested.contains(&name));
+        functions.push(Function { area: Area::of(&name), name, since, status, is_simulated, is_tested });
+    }
+    ensure!(
+        unexplained.is_empty(),
+        "neither wrapped nor in {REASONS}: {}\nwrap them, or add them there with the reason",
+        unexplained.join(", ")
+    );
+    Ok(functions)
+}
+
+fn reasons(names: &BTreeSet<String>, wrapped: &BTreeMap<String, Vec<Wrapping>>) -> Result<Reasons> {
+    let path = crate::root().join(REASONS);
+    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let reasons = Reasons::parse(&text).context(REASONS)?;
+    let wrapped: BTreeSet<_> = wrapped.keys().cloned().collect();
+    let stale = reasons.stale(names, &wrapped);
+    if !stale.is_empty() {
+        bail!("{REASONS} is stale:\n{}", stale.join("\n"));
+    }
+    Ok(reasons)
+}
+
+fn status(
+    name: &str,
+    names: &BTreeSet<String>,
+    wrapped: &BTreeMap<String, Vec<Wrapping>>,
+    reasons: &Reasons,
+) -> Option<Status> {
+    if let Some(wrappings) = wrapped.get(name) {
+        return Some(Status::Wrapped(wrappings.clone()));
+    }
+    if let Some((section, reason)) = reasons.of(name) {
+        return Some(Status::Left(section, reason.to_owned()));
+    }
+    newer(name, names).map(Status::Superseded)
+}
+
+/// The newest form of the same function, if that is another.
+fn newer(name: &str, names: &BTreeSet<String>) -> Option<String> {
+    let (base, number) = split_suffix(name);
+    let forms = names.iter().map(|other| (split_suffix(other), other));
+    let newer = forms.filter(|((other, later), _)| *other == base && *later > number);
+    newer.max_by_key(|((_, number), _)| *number).map(|(_, other)| other.clone())
+}
+
+fn gpu_tested(names: &BTreeSet<String>) -> Result<BTreeSet<String>> {
+    let path = crate::root().join(GPU_TESTED);
+    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let tested: BTreeSet<_> = lines.map(str::to_owned).collect();
+    let unknown: Vec<_> = tested.difference(names).cloned().collect();
+    ensure!(unknown.is_empty(), "{GPU_TESTED} names no function of the driver: {}", unknown.join(", "));
+    Ok(tested)
+}
+
+impl Function {
+    /// Whether a program written today has a use for it.
+    fn is_live(&self) -> bool {
+        match &self.status {
+            Status::Wrapped(_) => true,
+            Status::Superseded(_) => false,
+            Status::Left(section, _) => *section != Section::Retired,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    #[test]
+    fn newest_form_of_a_function_is_found_and_has_none_itself() {
+        let names = names(&["cuCtxCreate", "cuCtxCreate_v2", "cuCtxCreate_v4", "cuCtxCreateOther"]);
+        assert_eq!(newer("cuCtxCreate", &names).as_deref(), Some("cuCtxCreate_v4"));
+        assert_eq!(newer("cuCtxCreate_v4", &names), None);
+    }
+
+    #[test]
+    fn function_without_wrapping_newer_form_or_reason_has_no_status() {
+        let reasons = Reasons::parse("").expect("there is nothing to be wrong");
+        let names = names(&["cuOld", "cuOld_v2"]);
+        assert_eq!(
+            status("cuOld", &names, &BTreeMap::new(), &reasons),
+            Some(Status::Superseded("cuOld_v2".to_owned()))
+        );
+        assert_eq!(status("cuOld_v2", &names, &BTreeMap::new(), &reasons), None);
+    }
+
+    #[test]
+    fn committed_page_is_that_of_this_tree() {
+        run(&Options { check: true }).expect("the page is up to date");
+    }
+}

@@ -1,0 +1,65 @@
+//! The parts of the driver API that are counted each for itself.
+
+use std::fmt;
+
+/// A part of the driver API.
+#[derive(Clone, Copy, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) enum Area {
+    Driver,
+    Graph,
+    Memory,
+}
+
+impl Area {
+    pub(crate) const ALL: [Self; 3] = [Self::Driver, Self::Memory, Self::Graph];
+
+    /// The area of the function called `name`.
+    pub(crate) fn of(name: &str) -> Self {
+        let begins = |prefixes: &[&str]| prefixes.iter().any(|prefix| name.starts_with(prefix));
+        if begins(GRAPH) && !name.starts_with("cuGraphics") || name.starts_with("cuStream") && name.contains("apture") {
+            Self::Graph
+        } else if begins(MEMORY) || MEMORY_PARTS.iter().any(|part| name.contains(part)) {
+            Self::Memory
+        } else {
+            Self::Driver
+        }
+    }
+}
+
+const GRAPH: &[&str] = &["cuGraph", "cuUserObject", "cuDeviceGetGraphMem", "cuDeviceSetGraphMem", "cuDeviceGraphMem"];
+
+const MEMORY: &[&str] =
+    &["cuArray", "cuFabricCpy", "cuMem", "cuMipmapped", "cuMulticast", "cuPointer", "cuSurf", "cuTensorMap", "cuTex"];
+
+const MEMORY_PARTS: &[&str] = &["External", "IpcCloseMem", "IpcGetMem", "IpcOpenMem", "MemPool"];
+
+impl fmt::Display for Area {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Driver => "Driver",
+            Self::Graph => "Graphs",
+            Self::Memory => "Memory",
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn functions_are_told_apart_by_their_names() {
+        for (name, area) in [
+            ("cuGraphLaunch", Area::Graph),
+            ("cuStreamBeginCapture_v2", Area::Graph),
+            ("cuGraphicsMapResources", Area::Driver),
+            ("cuStreamAttachMemAsync", Area::Driver),
+            ("cuDeviceSetMemPool", Area::Memory),
+            ("cuIpcGetMemHandle", Area::Memory),
+            ("cuIpcGetEventHandle", Area::Driver),
+            ("cuImportExternalSemaphore", Area::Memory),
+        ] {
+            assert_eq!(Area::of(name), area, "{name}");
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! Which functions of the driver the sources call, and from where.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use anyhow::Result;
+use proc_macro2::{TokenStream, TokenTree};
+use syn::visit::{self, Visit};
+
+use super::sources::Source;
+
+/// An item that calls a function of the driver.
+#[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
+pub(crate) struct Wrapping {
+    /// The item, such as `Stream::synchronize`.
+    pub(crate) item: String,
+    /// The file that it lies in.
+    pub(crate) path: String,
+}
+
+/// The functions among `names` that `sources` call, each with its wrappings.
+///
+/// A function is wrapped where it is called. The item that is named is the public one whose documentation names the function after
+/// `CUDA:`, and only where there is none the one that holds the call.
+pub(crate) fn wrapped(sources: &[Source], names: &BTreeSet<String>) -> Result<BTreeMap<String, Vec<Wrapping>>> {
+    let mut scan = Scan { names, path: "", scope: Vec::new(), called: BTreeMap::new(), documented: BTreeMap::new() };
+    for source in sources {
+        scan.path = &source.path;
+        scan.visit_file(&source.file);
+    }
+    let Scan { called, mut documented, .. } = scan;
+    let wrappings = called.into_iter().map(|(name, callers)| {
+        let wrappings = documented.remove(&name).unwrap_or(callers);
+        (name, wrappings.into_iter().collect())
+    });
+    Ok(wrappings.collect())
+}
+
+/// The functions that the simulator implements: its driver's inherent methods under their C names.
+pub(crate) fn simulated(sources: &[Source]) -> Result<BTreeSet<String>> {
+    let items = sources.iter().flat_map(|source| &source.file.items);
+    let methods = items.filter_map(|item| match item {
+        syn::Item::Impl(block) if block.trait_.is_none() && type_name(&block.self_ty) == "Driver" => Some(&block.items),
+        _ => None,
+    });
+    let names = methods.flatten().filter_map(|item| match item {
+        syn::ImplItem::Fn(method) => Some(method.sig.ident.to_string()),
+        _ => None,
+    });
+    Ok(names.filter(|name| is_c_name(name)).collect())
+}
+
+struct Scan<'a> {
+    names: &'a BTreeSet<String>,
+    path: &'a str,
+    /// The names of the type and of the functions around what is visited.
+    scope: Vec<String>,
+    called: BTreeMap<String, BTreeSet<Wrapping>>,
+    documented: BTreeMap<String, BTreeSet<Wrapping>>,
+}
+
+impl Scan<'_> {
+    /// Visits what `visit` does within the item called `name`.
+    fn within(&mut self, name: String, visit: impl FnOnce(&mut Self)) {
+        self.scope.push(name);
+        visit(self);
+        self.scope.pop();
+    }
+
+    fn here(&self) -> Wrapping {
+        // A type and a function of it at most: what is nested deeper is no item of its own.
+        let item = self.scope.iter().take(2).cloned().collect::<Vec<_>>().join("::");
+        Wrapping { item, path: self.path.to_owned() }
+    }
+
+    fn call(&mut self, name: &str) {
+        if self.names.contains(name) {
+            let here = self.here();
+            self.called.entry(name.to_owned()).or_default().insert(here);
+        }
+    }
+
+    /// Notes the functions that the documentation of a public item names as those that it calls.
+    fn document(&mut self, visibility: &syn::Visibility, attributes: &[syn::Attribute]) {
+        if !matches!(visibility, syn::Visibility::Public(_)) {
+            return;
+        }
+        for name in named_functions(&documentation(attributes)) {
+            let here = self.here();
+            self.documented.entry(name).or_default().insert(here);
+        }
+    }
+
+    /// Finds `call!(…, name(…))` among the tokens of a macro.
+    fn tokens(&mut self, tokens: TokenStream) {
+        let mut before = [None, None];
+        for token in tokens {
+            if let TokenTree::Group(group) = &token {
+                if before == [Some("call".to_owned()), Some("!".to_owned())] {
+                    self.call_arguments(group.stream());
+                }
+                self.tokens(group.stream());
+            }
+            before = [before[1].take(), Some(token.to_string())];
+        }
+    }
+
+    /// The function named in the second argument of `call!`.
+    fn call_arguments(&mut self, tokens: TokenStream) {
+        let mut tokens = tokens.into_iter().skip_while(|token| token.to_string() != ",").skip(1);
+        if let Some(TokenTree::Ident(name)) = tokens.next() {
+            self.call(&name.to_string());
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Scan<'_> {
+    fn visit_item_mod(&mut self, module: &'ast syn::ItemMod) {
+        if !is_test(&module.attrs) {
+            visit::visit_item_mod(self, module);
+        }
+    }
+
+    fn visit_item_impl(&mut self, block: &'ast syn::ItemImpl) {
+        self.within(type_name(&block.self_ty), |scan| visit::visit_item_impl(scan, block));
+    }
+
+    fn visit_impl_item_fn(&mut self, method: &'ast syn::ImplItemFn) {
+        self.within(method.sig.ident.to_string(), |scan| {
+            scan.document(&method.vis, &method.attrs);
+            visit::visit_impl_item_fn(scan, method);
+        });
+    }
+
+    fn visit_item_fn(&mut self, function: &'ast syn::ItemFn) {
+        self.within(function.sig.ident.to_string(), |scan| {
+            scan.document(&function.vis, &function.attrs);
+            visit::visit_item_fn(scan, function);
+        });
+    }
+
+    fn visit_macro(&mut self, call: &'ast syn::Macro) {
+        if call.path.is_ident("call") {
+            self.call_arguments(call.tokens.clone());
+        }
+        self.tokens(call.tokens.clone());
+    }
+
+    fn visit_expr_field(&mut self, field: &'ast syn::ExprField) {
+        if let syn::Member::Named(name) = &field.member {
+            self.call(&name.to_string());
+        }
+        visit::visit_expr_field(self, field);
+    }
+}
+
+fn is_test(attributes: &[syn::Attribute]) -> bool {
+    attributes.iter().any(|attribute| {
+        attribute.path().is_ident("cfg") && attribute.parse_args::<syn::Ident>().is_ok_and(|what| what == "test")
+    })
+}
+
+fn is_c_name(name: &str) -> bool {
+    name.strip_prefix("cu").is_some_and(|rest| rest.starts_with(char::is_uppercase))
+}
+
+fn type_name(ty: &syn::Type) -> String {
+    match ty {
+        syn::Type::Path(path) => path.path.segments.last().map(|name| name.ident.to_string()).unwrap_or_default(),
+        syn::Type::Reference(reference) => type_name(&reference.elem),
+        _ => String::new(),
+    }
+}
+
+/// The text of the documentation comments.
+fn documentation(attributes: &[syn::Attribute]) -> String {
+    let lines = attributes.iter().filter(|attribute| attribute.path().is_ident("doc")).filter_map(|attribute| {
+        let syn::Meta::NameValue(pair) = &attribute.meta else { return None };
+        let syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) = &pair.value else { return None };
+        Some(text.value())
+    });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+/// The functions that stand in backticks behind `CUDA:`, up to the end of the paragraph.
+fn named_functions(documentation: &str) -> Vec<String> {
+    let named = documentation.split("CUDA: ").skip(1);
+    let paragraphs = named.filter_map(|rest| rest.split("\n\n").next());
+    let words = paragraphs.flat_map(|paragraph| paragraph.split('`').skip(1).step_by(2));
+    words.filter(|word| is_c_name(word)).map(str::to_owned).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn scan(text: &str) -> BTreeMap<String, Vec<Wrapping>> {
+        let sources = [Source { path: "stream.rs".to_owned(), file: syn::parse_file(text).expect("it is Rust") }];
+        let names = ["cuOne", "cuTwo", "cuThree"].map(str::to_owned).into();
+        wrapped(&sources, &names).expect("it is read")
+    }
+
+    fn items(found: &BTreeMap<String, Vec<Wrapping>>, name: &str) -> Vec<String> {
+        found.get(name).into_iter().flatten().map(|wrapping| wrapping.item.clone()).collect()
+    }
+
+    #[test]
+    fn call_is_found_in_its_method_and_in_macros_and_closures() {
+        let found = scan(
+            "impl Stream { fn wait(&self) { unsafe { call!(self.driver(), cuOne(a, b)) } } } \
+             fn free() { assert!(enter(|d| call!(d, cuTwo()))); } fn table(api: &Api) { api.cuThree; }",
+        );
+        assert_eq!(items(&found, "cuOne"), ["Stream::wait"]);
+        assert_eq!(items(&found, "cuTwo"), ["free"]);
+        assert_eq!(items(&found, "cuThree"), ["table"]);
+    }
+
+    #[test]
+    fn public_item_that_names_the_function_stands_for_the_private_one_that_calls_it() {
+        let found = scan(
+            "impl Stream { /// Ends it.\n///\n/// CUDA: `cuOne`, since 12.0.\n pub fn close(self) { self.end() } \
+             fn end(&self) { call!(d, cuOne()) } }",
+        );
+        assert_eq!(items(&found, "cuOne"), ["Stream::close"]);
+    }
+
+    #[test]
+    fn function_that_is_only_documented_or_only_tested_is_not_wrapped() {
+        let found =
+            scan("/// CUDA: `cuOne`.\npub fn one() {} #[cfg(test)] mod tests { fn two() { call!(d, cuTwo()) } }");
+        assert!(found.is_empty(), "{found:?}");
+    }
+
+    #[test]
+    fn functions_of_the_simulator_are_its_drivers_own_methods() {
+        let text =
+            "impl Driver { fn cuOne(&self) {} fn other(&self) {} } impl Unsupported for Driver { fn cuTwo(&self) {} }";
+        let file = syn::parse_file(text).expect("it is Rust");
+        let found = simulated(&[Source { path: String::new(), file }]).expect("it is read");
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), ["cuOne"]);
+    }
+}

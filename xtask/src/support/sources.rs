@@ -1,0 +1,58 @@
+//! What the page is made from: the list of functions, and the sources of the crates.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+
+use crate::bindings;
+use crate::version::Version;
+
+/// A source file: its path in the workspace, and what it says.
+pub(crate) struct Source {
+    pub(crate) path: String,
+    pub(crate) file: syn::File,
+}
+
+/// Every function of the driver with the version that introduced it.
+pub(crate) fn functions() -> Result<BTreeMap<String, Version>> {
+    bindings::functions()
+}
+
+/// The sources of the crates that wrap the driver.
+pub(crate) fn library_sources() -> Result<Vec<Source>> {
+    let mut sources = sources("crates/driver/src")?;
+    sources.extend(self::sources("crates/memory/src")?);
+    Ok(sources)
+}
+
+/// The sources of the simulator's driver.
+pub(crate) fn simulator_sources() -> Result<Vec<Source>> {
+    let mut all = sources("crates/sim/src/driver")?;
+    let path = "crates/sim/src/driver.rs";
+    all.push(parse(path, &crate::root().join(path))?);
+    Ok(all)
+}
+
+/// The Rust files below `folder`, in the order of their names.
+fn sources(folder: &str) -> Result<Vec<Source>> {
+    let mut found = Vec::new();
+    let path = crate::root().join(folder);
+    let mut entries = fs::read_dir(&path).with_context(|| folder.to_owned())?.collect::<std::io::Result<Vec<_>>>()?;
+    entries.sort_by_key(fs::DirEntry::file_name);
+    for entry in entries {
+        let name = format!("{folder}/{}", entry.file_name().to_string_lossy());
+        if entry.file_type()?.is_dir() {
+            found.extend(sources(&name)?);
+        } else if name.ends_with(".rs") {
+            found.push(parse(&name, &entry.path())?);
+        }
+    }
+    Ok(found)
+}
+
+fn parse(name: &str, path: &Path) -> Result<Source> {
+    let text = fs::read_to_string(path).with_context(|| name.to_owned())?;
+    Ok(Source { path: name.to_owned(), file: syn::parse_file(&text).with_context(|| name.to_owned())? })
+}
