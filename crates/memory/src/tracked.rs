@@ -87,6 +87,11 @@ impl Tracked {
     /// Lets kernels on `stream` use the memory at `address`, which is this memory's, if they are on another device than it is.
     #[inline]
     pub(crate) fn let_in(&self, operation: &'static str, stream: &Stream, address: CUdeviceptr) -> Result<()> {
+        if self.stream == *stream { Ok(()) } else { self.let_in_other(operation, stream, address) }
+    }
+
+    /// The same for another stream than the memory's own.
+    fn let_in_other(&self, operation: &'static str, stream: &Stream, address: CUdeviceptr) -> Result<()> {
         if self.reach != Reach::Device || stream.device().as_raw() == self.stream.device().as_raw() {
             return Ok(());
         }
