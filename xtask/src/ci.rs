@@ -1,5 +1,6 @@
 //! `cargo xtask ci`: every check that a change must pass, with a summary.
 
+mod nvrtc;
 mod tree;
 
 use std::process::Command;
@@ -62,6 +63,7 @@ const STEPS: &[Step] = &[
     Step { name: "support", run: |_| run_all(xtask()?.args(["support", "--check"])) },
     Step { name: "kernels", run: |_| run_all(xtask()?.args(["kernels", "--check"])) },
     Step { name: "bindings", run: bindings },
+    Step { name: "nvrtc", run: nvrtc::run },
     Step { name: "xtask", run: |_| run_all(cargo().args(["test", "-p", "xtask"])) },
     Step { name: "cost", run: cost },
     Step { name: "miri", run: miri },

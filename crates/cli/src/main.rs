@@ -1,5 +1,6 @@
 //! The `curium` program.
 
+mod cache;
 mod demo;
 
 use std::process::ExitCode;
@@ -17,11 +18,14 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Demo(demo::Options),
+    #[command(subcommand)]
+    Cache(cache::Command),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Demo(options) => demo::run(&options),
+        Command::Cache(command) => cache::run(&command),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -248,7 +248,8 @@ fn is_told(operation: &str, function: Function) -> bool {
         Function::cuModuleUnload,
         Function::cuProfilerStop,
     ];
-    let reads_log = function == Function::cuLogsDumpToMemory && !operation.starts_with("LogReader");
+    let log = [Function::cuLogsCurrent, Function::cuLogsDumpToMemory];
+    let reads_log = log.contains(&function) && !operation.contains("Log") && !operation.contains("::log");
     let names = [Function::cuGetErrorName, Function::cuGetErrorString];
     !reads_log && !names.contains(&function) && (!ends.contains(&function) || operation.ends_with("::close"))
 }

@@ -12,6 +12,7 @@ mod device_buffer;
 mod device_lookup;
 #[cfg(not(miri))]
 mod device_vec;
+mod disk_cache;
 mod driver;
 mod error;
 mod event;
@@ -31,6 +32,7 @@ mod jit;
 mod kernel;
 mod kernel_attribute;
 mod kernel_list;
+mod kernel_struct;
 mod kernels;
 mod launch_attribute;
 mod library;

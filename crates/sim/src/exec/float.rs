@@ -109,19 +109,49 @@ macro_rules! narrow_reals {
 
 narrow_reals!(Half F16, Bfloat BF16);
 
+/// Two numbers in one register, the first in the lower half.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pair<T>(pub(crate) T, pub(crate) T);
+
+macro_rules! pairs {
+    ($($ty:ty as $raw:ty, $half:literal),*) => {$(
+        impl Lane for Pair<$ty> {
+            type Raw = $raw;
+            #[inline(always)]
+            fn from_raw(raw: $raw) -> Self {
+                Self(<$ty>::from_raw(raw as u32), <$ty>::from_raw((raw >> $half) as u32))
+            }
+            #[inline(always)]
+            fn into_raw(self) -> $raw {
+                <$raw>::from(self.1.into_raw()) << $half | <$raw>::from(self.0.into_raw())
+            }
+        }
+    )*};
+}
+
+pairs!(Half as u32, 16, Bfloat as u32, 16, f32 as u64, 32);
+
 /// How an instruction rounds and what it does to its operands and result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mode(u32);
 
 impl Mode {
+    /// To nearest, with subnormals.
+    pub(crate) const NEAREST: Self = Self(0);
     const FLUSH: u32 = 4;
     const SATURATE: u32 = 8;
+    const RECTIFY: u32 = 16;
 
     /// A mode, as the value of a constant row.
     pub(crate) fn new(rounding: Rounding, flush: bool, saturate: bool) -> Self {
         let flush = if flush { Self::FLUSH } else { 0 };
         let saturate = if saturate { Self::SATURATE } else { 0 };
         Self(rounding as u32 | flush | saturate)
+    }
+
+    /// The same mode, in which negative results become zero: `.relu`.
+    pub(crate) fn rectified(self) -> Self {
+        Self(self.0 | Self::RECTIFY)
     }
 
     /// The value of the constant row.
@@ -149,10 +179,10 @@ impl Mode {
     /// A result, flushed and saturated if the mode asks for it.
     fn output<T: Real>(self, value: T) -> T {
         let value = self.input(value);
-        if self.0 & Self::SATURATE == 0 {
-            return value;
+        if self.0 & Self::SATURATE != 0 {
+            return saturate(value);
         }
-        saturate(value)
+        if self.0 & Self::RECTIFY != 0 { rectify(value) } else { value }
     }
 
     fn round<T: Real>(self, exact: Exact) -> T {
@@ -182,6 +212,12 @@ pub(crate) fn saturate<T: Real>(value: T) -> T {
     } else {
         T::of_bits(0)
     }
+}
+
+/// A negative number becomes +0, and so does -0; NaN stays.
+pub(crate) fn rectify<T: Real>(value: T) -> T {
+    let number = value.to_f64();
+    if number.is_nan() || number > 0.0 { value } else { T::of_bits(0) }
 }
 
 /// `a + b` in any mode.
@@ -273,9 +309,14 @@ pub(crate) fn flush(value: f32) -> f32 {
     f32::from_bits(if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits })
 }
 
-/// [`flush`] for f32, which is the only type that has it; others stay.
-fn flush_any<T: Real>(value: T) -> T {
-    if T::FORMAT == F32 { T::of_bits(flush(f32::from_bits(value.bits() as u32)).bits()) } else { value }
+/// [`flush`] for f32 and f16, the types that have it; others stay.
+pub(crate) fn flush_any<T: Real>(value: T) -> T {
+    let bits = value.bits();
+    match T::FORMAT {
+        F32 => T::of_bits(flush(f32::from_bits(bits as u32)).bits()),
+        F16 if bits & 0x7c00 == 0 => T::of_bits(bits & 0x8000),
+        _ => value,
+    }
 }
 
 /// The result of an f32 instruction: any NaN is the one NaN.
@@ -360,6 +401,32 @@ pub(crate) fn approximate(value: f32, f: impl Fn(f64) -> f64) -> f32 {
     canonical(f(f64::from(value)) as f32)
 }
 
+/// An approximate function of a 16-bit number, rounded once.
+pub(crate) fn approximate_narrow<T: Real>(value: T, f: impl Fn(f64) -> f64) -> T {
+    let result = f(value.to_f64());
+    if result.is_nan() { T::nan(&[value]) } else { T::of_bits(exact::narrow(result, T::FORMAT, Rounding::Nearest)) }
+}
+
+/// The magnitude of a 16-bit number; a NaN becomes the one NaN.
+#[inline(always)]
+pub(crate) fn abs_narrow<T: Real>(value: T) -> T {
+    if value.to_f64().is_nan() { T::nan(&[value]) } else { T::of_bits(value.bits() & 0x7fff) }
+}
+
+/// The negative of a 16-bit number; a NaN becomes the one NaN.
+#[inline(always)]
+pub(crate) fn neg_narrow<T: Real>(value: T) -> T {
+    if value.to_f64().is_nan() { T::nan(&[value]) } else { T::of_bits(value.bits() ^ 0x8000) }
+}
+
+/// One of two magnitudes, with the product of the signs.
+#[inline(always)]
+pub(crate) fn with_product_of_signs<T: Real>(a: T, b: T, pick: impl Fn(T, T) -> T) -> T {
+    let sign = 1 << T::FORMAT.sign_bit();
+    let magnitude = pick(T::of_bits(a.bits() & !sign), T::of_bits(b.bits() & !sign));
+    if magnitude.to_f64().is_nan() { magnitude } else { T::of_bits(magnitude.bits() | (a.bits() ^ b.bits()) & sign) }
+}
+
 /// The coarse f64 reciprocal and its kin: the upper half of the result, with subnormals flushed.
 pub(crate) fn coarse(value: f64, f: impl Fn(f64) -> f64) -> f64 {
     let flush = |value: f64| {
@@ -373,7 +440,7 @@ pub(crate) fn coarse(value: f64, f: impl Fn(f64) -> f64) -> f64 {
 mod tests {
     use super::*;
 
-    const NEAREST: Mode = Mode(0);
+    const NEAREST: Mode = Mode::NEAREST;
 
     fn mode(rounding: Rounding) -> Mode {
         Mode::new(rounding, false, false)

@@ -96,7 +96,7 @@ impl Warp {
         }
         let new = self.new_frame();
         let frame = &mut self.frames[new as usize];
-        frame.reset(&worker.launch.layouts[callee as usize]);
+        frame.reset(&worker.launch.registers[callee as usize]);
         frame.function = callee;
         frame.local = base;
         frame.lanes = lanes;

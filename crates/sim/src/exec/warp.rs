@@ -8,6 +8,7 @@
 //! lane of its own warp.
 
 use super::block::BlockState;
+use super::copies::Copies;
 use super::fault::{FaultKind, Trap};
 use super::frame::Frame;
 use super::lane::{LANES, Row};
@@ -39,11 +40,22 @@ pub(crate) struct WarpState {
     pub(crate) local: Vec<Row<u64>>,
     /// Lanes whose thread has not ended.
     pub(crate) live: u32,
+    /// The phase of the cluster's barrier at which each lane last arrived.
+    pub(crate) cluster_phase: [u32; LANES],
+    /// Asynchronous copies that are under way.
+    pub(crate) copies: Copies,
 }
 
 impl Default for WarpState {
     fn default() -> Self {
-        Self { index: 0, thread: [[0; LANES]; 3], local: Vec::new(), live: 0 }
+        Self {
+            index: 0,
+            thread: [[0; LANES]; 3],
+            local: Vec::new(),
+            live: 0,
+            cluster_phase: [0; LANES],
+            copies: Copies::default(),
+        }
     }
 }
 
@@ -71,6 +83,8 @@ pub(crate) enum State {
     Gathering { needed: u32 },
     /// Waits at a barrier until its phase is over.
     Barrier { index: usize, phase: u32 },
+    /// Waits at the barrier of the cluster until its phase is over.
+    Cluster { phase: u32 },
 }
 
 /// Why a warp stopped.
@@ -93,15 +107,21 @@ pub(crate) struct Failure {
 }
 
 impl Warp {
+    /// A warp of a block, with the thread indices of its lanes.
+    pub(crate) fn new(index: u32, thread: [[u32; LANES]; 3]) -> Self {
+        Self { state: WarpState { index, thread, ..WarpState::default() }, ..Self::default() }
+    }
+
     /// Puts the threads `mask` at the start of a kernel.
     pub(crate) fn start(&mut self, function: u32, mask: u32, worker: &Worker<'_>) {
         self.fragments.clear();
         self.free.clear();
         self.free.extend(0..self.frames.len() as u32);
         self.state.live = mask;
+        self.state.copies.clear();
         let frame = self.new_frame();
         let target = &mut self.frames[frame as usize];
-        target.reset(&worker.launch.layouts[function as usize]);
+        target.reset(&worker.launch.registers[function as usize]);
         target.function = function;
         target.local = 0;
         target.lanes = mask;
@@ -150,6 +170,11 @@ impl Warp {
         Some((fragment.mask.trailing_zeros() as usize, function, fragment.pc))
     }
 
+    /// Whether lanes wait for other blocks of the cluster.
+    pub(crate) fn waits_for_cluster(&self) -> bool {
+        self.fragments.iter().any(|fragment| matches!(fragment.state, State::Cluster { .. }))
+    }
+
     /// Ends the waits that are over, and merges fragments that have met.
     fn wake(&mut self, block: &mut BlockState, worker: &Worker<'_>) {
         for index in 0..self.fragments.len() {
@@ -162,6 +187,10 @@ impl Warp {
                     let frame = &mut self.frames[fragment.frame as usize];
                     let op = &worker.code(frame.function)[fragment.pc as usize];
                     votes.deliver(frame, op, fragment.mask);
+                    self.fragments[index].pc += 1;
+                    self.fragments[index].state = State::Ready;
+                }
+                State::Cluster { phase } if block.cluster.is_over(phase) => {
                     self.fragments[index].pc += 1;
                     self.fragments[index].state = State::Ready;
                 }
@@ -313,6 +342,9 @@ impl Warp {
                 return Err(stop.trap.unwrap_or(Trap::new(FaultKind::Trap, leader)));
             }
             Outcome::Control(Control::Wait, _) => self.arrive(index, stop.wait, block),
+            Outcome::Control(Control::WaitForCluster, _) => {
+                self.fragments[index].state = State::Cluster { phase: needed };
+            }
             Outcome::Control(Control::Converge, _) => {
                 self.fragments[index].state = State::Converging { needed };
             }
@@ -359,7 +391,7 @@ impl Warp {
 impl Fragment {
     /// Whether the lanes of both are at the same place and may go on together.
     fn meets(&self, other: &Self) -> bool {
-        let at_barrier = |state| matches!(state, State::Barrier { .. });
+        let at_barrier = |state| matches!(state, State::Barrier { .. } | State::Cluster { .. });
         self.pc == other.pc && self.frame == other.frame && !at_barrier(self.state) && !at_barrier(other.state)
     }
 }

@@ -239,7 +239,7 @@ mod tests {
 
     #[test]
     fn pool_with_the_largest_threshold_keeps_everything() {
-        let mut pool = Pool::new(0, true, 0);
+        let mut pool = Pool::of_device(0, true, 0);
         pool.charge(1000, 1 << 30).expect("there is room");
         pool.used = 0;
         pool.trim(u64::MAX);

@@ -1,5 +1,6 @@
 //! `cvt`: direct handlers for the usual pairs of types, the exact path for the rest.
 
+use super::convert_packed::is_small;
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use crate::exec::convert::{Conversion, Floating, Source, Target};
@@ -18,6 +19,9 @@ impl Lowerer<'_> {
         let [to, from] = types[..] else {
             return Err(Refusal::form(instruction));
         };
+        if to == ScalarType::Tf32 || is_small(to) || is_small(from) {
+            return self.convert_small(instruction, to, from);
+        }
         if let ([destination, high, low], ScalarType::F16x2 | ScalarType::Bf16x2) = (&instruction.operands[..], to) {
             return self.convert_pair(instruction, destination, [high, low], to, from);
         }
@@ -121,14 +125,14 @@ fn integer_to_integer(to: ScalarType, from: ScalarType) -> Option<Handler> {
     })
 }
 
-fn written(instruction: &Instruction) -> Option<Written> {
+pub(super) fn written(instruction: &Instruction) -> Option<Written> {
     instruction.modifiers.iter().find_map(|modifier| match modifier {
         Modifier::Round(rounding) => Some(*rounding),
         _ => None,
     })
 }
 
-fn relu(instruction: &Instruction) -> bool {
+pub(super) fn relu(instruction: &Instruction) -> bool {
     let mut modifiers = instruction.modifiers.iter();
     modifiers.any(|modifier| matches!(modifier, Modifier::Keyword(word) if word.name() == "relu"))
 }

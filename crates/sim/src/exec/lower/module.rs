@@ -231,6 +231,7 @@ fn kernel(module: &Module, function: &Function, index: u32, shared: u64, lowerer
             .or(performance.max_threads)
             .map(|block| block.iter().product()),
         required_block: performance.required_threads,
+        required_cluster: performance.required_cluster,
         function: index,
     }
 }
