@@ -108,11 +108,19 @@ impl Accesses {
     /// then.
     #[inline]
     pub fn before_read(&self, stream: &Stream) -> Result<()> {
-        if self.reads_freely.load(Ordering::Relaxed) == stream.identity() {
-            Ok(())
-        } else {
-            self.wait_for_writes(stream)
-        }
+        if self.reads_freely_on(stream) { Ok(()) } else { self.wait_for_writes(stream) }
+    }
+
+    /// Whether a read on `stream` waits for nothing, as far as that is plain at once.
+    #[inline]
+    pub fn reads_freely_on(&self, stream: &Stream) -> bool {
+        self.reads_freely.load(Ordering::Relaxed) == stream.identity()
+    }
+
+    /// Whether a write on `stream` waits for nothing, as far as that is plain at once.
+    #[inline]
+    pub fn writes_freely_on(&self, stream: &Stream) -> bool {
+        self.writes_freely.load(Ordering::Relaxed) == stream.identity()
     }
 
     /// Notes a read that was put on `stream`.
@@ -130,7 +138,7 @@ impl Accesses {
     /// As for [`Accesses::before_read`]. The write must not take place then.
     #[inline]
     pub fn before_write(&self, stream: &Stream) -> Result<()> {
-        if self.writes_freely.load(Ordering::Relaxed) == stream.identity() { Ok(()) } else { self.wait_for_all(stream) }
+        if self.writes_freely_on(stream) { Ok(()) } else { self.wait_for_all(stream) }
     }
 
     /// Notes a write that was put on `stream` while the whole memory was borrowed exclusively.

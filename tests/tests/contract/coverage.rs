@@ -70,6 +70,8 @@ const NAMESAKES: &[&str] = &[
     "Accesses::after_read",
     "Accesses::after_write",
     "Accesses::allocated",
+    "Accesses::reads_freely_on",
+    "Accesses::writes_freely_on",
     "CachingResource::context",
     "CachingResource::statistics",
     "DeviceVec::as_pointer",
