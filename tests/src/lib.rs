@@ -3,6 +3,7 @@
 //! A contract test says what holds on *every* driver. It runs on a simulator of its own, which must be left without a live handle
 //! and without a call that it does not support; with `CURIUM_TEST_DRIVER=cuda` it runs on this machine's driver instead.
 
+mod called;
 mod context_stack;
 #[cfg(target_os = "linux")]
 mod fork;

@@ -169,6 +169,16 @@ mod tests {
     }
 
     #[test]
+    fn script_lists_each_function_that_tests_called_once() {
+        let calling = format!("printf 'cuInit\\ncuCtxGetId\\ncuInit\\n' >>\"$CURIUM_CALLED\"; {GOOD}");
+        let folder = bundle(&[("tests/contract", &calling), ("bin/curium", "true")]);
+        let (success, text) = run_bundle(&folder, &[]);
+        assert!(success, "{text}");
+        let list = fs::read_to_string(folder.path().join("out/gpu-tested.txt")).expect("the list is written");
+        assert_eq!(list, "cuCtxGetId\ncuInit\n");
+    }
+
+    #[test]
     fn script_fails_when_a_test_fails_or_dies_or_the_demo_does() {
         let failing = "echo 'test result: FAILED. 3 passed; 2 failed; 0 ignored'; exit 101";
         let dying = "echo 'test result: ok. 3 passed; 0 failed; 0 ignored'; kill -SEGV $$";

@@ -186,9 +186,4 @@ mod tests {
         );
         assert_eq!(status("cuOld_v2", &names, &BTreeMap::new(), &reasons), None);
     }
-
-    #[test]
-    fn committed_page_is_that_of_this_tree() {
-        run(&Options { check: true }).expect("the page is up to date");
-    }
 }

@@ -66,6 +66,14 @@ const EXEMPT: &[(&str, &str)] = &[
 
 /// Functions that call no driver but a namesake of a function that does: an iterator's `take`, the `as_raw` of a value.
 const NAMESAKES: &[&str] = &[
+    "CacheKey::new",
+    "CacheKey::with",
+    "DiskCache::clear",
+    "DiskCache::get",
+    "DiskCache::of_user",
+    "DiskCache::open",
+    "DiskCache::put",
+    "DiskCache::remove",
     "Accesses::after_partial_write",
     "Accesses::after_read",
     "Accesses::after_write",
