@@ -34,7 +34,7 @@ pub struct Soaked {
 type Pool = Reclaiming<Limit<CachingResource>>;
 
 /// The bytes that may be in use at once: beyond that, allocations are refused.
-const LIMIT: usize = 192 << 20;
+const LIMIT: usize = 128 << 20;
 /// How many blocks a thread holds at most.
 const MOST: usize = 400;
 
@@ -67,12 +67,14 @@ impl Soak {
         let options = CachingOptions::new().with_cache(true).with_segment_bytes(4 << 20);
         let pool = Reclaiming::new(Limit::new(CachingResource::with_options(context, &options)?, LIMIT));
         let early = Self { operations: self.operations / 10, ..*self }.run_on(context, &pool)?;
+        give_back(context, &pool)?;
         let resident_early = resident();
         let rest = Self { operations: self.operations - self.operations / 10, seed: !self.seed, ..*self };
         let late = rest.run_on(context, &pool)?;
         let statistics = pool.inner().inner().statistics();
         assert_eq!((statistics.live_allocations(), pool.inner().used()), (0, 0), "{statistics:?}");
         assert_eq!(statistics.free_bytes, statistics.reserved_bytes, "{statistics:?}");
+        give_back(context, &pool)?;
         Ok(Soaked { resident_early, resident_late: resident(), ..early.and(late) })
     }
 
@@ -186,6 +188,16 @@ impl Worker<'_> {
         let mixed = (self.numbers ^ (self.numbers >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         (mixed ^ (mixed >> 31)) % end
     }
+}
+
+/// Gives all memory back, of which nothing is in use.
+fn give_back(context: &Context, pool: &Pool) -> Result<()> {
+    let stream = context.stream()?;
+    pool.synchronize(&stream)?;
+    pool.trim(&stream, 0)?;
+    let statistics = pool.inner().inner().statistics();
+    assert_eq!((statistics.reserved_bytes, statistics.free_bytes), (0, 0), "{statistics:?}");
+    Ok(())
 }
 
 /// The bytes of memory that the process has in use, if the system tells.
