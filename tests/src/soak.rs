@@ -25,7 +25,7 @@ pub struct Soaked {
     pub buffers: u64,
     /// Streams that were made and dropped.
     pub streams: u64,
-    /// The bytes of memory that the process had in use after a tenth of the operations, if the system tells.
+    /// The bytes of its own memory that the process had in use after a tenth of the operations, if the system tells.
     pub resident_early: Option<u64>,
     /// The same at the end.
     pub resident_late: Option<u64>,
@@ -200,9 +200,10 @@ fn give_back(context: &Context, pool: &Pool) -> Result<()> {
     Ok(())
 }
 
-/// The bytes of memory that the process has in use, if the system tells.
+/// The bytes of memory that the process has in use, if the system tells: its own, without the pages of files in memory that the
+/// simulator keeps where small blocks of device memory lay.
 fn resident() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
     line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib << 10)
 }
