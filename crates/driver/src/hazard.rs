@@ -186,25 +186,28 @@ impl Accesses {
 
     #[cold]
     fn wait_for_writes(&self, stream: &Stream) -> Result<()> {
-        wait(stream, &self.writer, self.written.load(Ordering::Relaxed))?;
-        if self.reads_freely.load(Ordering::Relaxed) == self.writer.identity() {
-            return Ok(());
+        // What was forgotten is in the count that was written before.
+        if self.reads_freely.load(Ordering::Acquire) == self.writer.identity() {
+            return wait(stream, &self.writer, self.written.load(Ordering::Relaxed));
         }
         let others = self.others.lock();
+        wait(stream, &self.writer, self.written.load(Ordering::Relaxed))?;
         others.iter().filter(|other| other.is_write).try_for_each(|write| write.wait(stream))
     }
 
     #[cold]
     fn wait_for_all(&self, stream: &Stream) -> Result<()> {
+        // Under the lock: another thread may forget the others once the writer's stream has waited for them, and whoever sees them
+        // forgotten must wait for that stream as it is then.
+        let mut others = self.others.lock();
         let (written, read) = (self.written.load(Ordering::Relaxed), self.read.load(Ordering::Relaxed));
         wait(stream, &self.writer, written.max(read))?;
-        let mut others = self.others.lock();
         others.iter().try_for_each(|other| other.wait(stream))?;
         if self.writer == *stream {
             // Whoever waits for what is on this stream from now on waits for the others as well.
             self.written.fetch_max(stream.tail().tails(), Ordering::Relaxed);
             others.clear();
-            self.reads_freely.store(stream.identity(), Ordering::Relaxed);
+            self.reads_freely.store(stream.identity(), Ordering::Release);
             self.writes_freely.store(stream.identity(), Ordering::Relaxed);
         }
         Ok(())
