@@ -107,6 +107,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// Gives the buffer back if the resource refuses.
     #[doc(alias = "cuMemFree")]
     #[doc(alias = "cuMemFreeAsync")]
+    #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.free().map_err(|error| (self, error))
     }
