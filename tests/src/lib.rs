@@ -11,6 +11,7 @@ mod idle_driver;
 pub mod kernels;
 mod own_process;
 mod samples;
+mod soak;
 pub mod stream_work;
 mod test_driver;
 
@@ -21,4 +22,5 @@ pub use self::gate::Gate;
 pub use self::idle_driver::idle_driver;
 pub use self::own_process::{in_new_process, in_own_process};
 pub use self::samples::Samples;
+pub use self::soak::{Soak, Soaked};
 pub use self::test_driver::{TestDriver, on_driver, on_incomplete_simulator, on_simulator, uses_cuda};

@@ -126,10 +126,10 @@ fn status(
     if let Some(wrappings) = wrapped.get(name) {
         return Some(Status::Wrapped(wrappings.clone()));
     }
-    if let Some((section, reason)) = reasons.of(name) {
-        return Some(Status::Left(section, reason.to_owned()));
+    if let Some(newer) = newer(name, names) {
+        return Some(Status::Superseded(newer));
     }
-    newer(name, names).map(Status::Superseded)
+    reasons.of(name).map(|(section, reason)| Status::Left(section, reason.to_owned()))
 }
 
 /// The newest form of the same function, if that is another.

@@ -1,11 +1,11 @@
-//! `curium cache`: what is kept of compiled programs.
+//! `curium cache`: what is kept of what was compiled.
 
 use std::io::{self, Write as _};
 
 use anyhow::Result;
-use curium::nvrtc::{Cache, CacheUsage};
+use curium::driver::{CacheUsage, DiskCache};
 
-/// Shows or clears the cache of programs that were compiled at run time.
+/// Shows or clears the cache of what was compiled at run time.
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
     /// Say where the cache is and how much it holds
@@ -15,19 +15,17 @@ pub(crate) enum Command {
 }
 
 pub(crate) fn run(command: &Command) -> Result<()> {
-    let folder = Cache::folder()?;
-    // Looking makes no folder.
-    let cache = if folder.exists() { Some(Cache::at(&folder)?) } else { None };
+    let cache = DiskCache::of_user()?;
+    let usage = cache.usage()?;
     let mut out = io::stdout().lock();
     match command {
         Command::Show => {
-            let usage = cache.map_or_else(|| Ok(CacheUsage::default()), |cache| cache.usage())?;
-            writeln!(out, "{}: {}", folder.display(), describe(usage))?;
-            writeln!(out, "at most {}", size(Cache::DEFAULT_LIMIT))?;
+            writeln!(out, "{}: {}", cache.folder().display(), describe(usage))?;
+            writeln!(out, "at most {}", size(DiskCache::DEFAULT_LIMIT))?;
         }
         Command::Clear => {
-            let usage = cache.map_or_else(|| Ok(CacheUsage::default()), |cache| cache.clear())?;
-            writeln!(out, "{}: removed {}", folder.display(), describe(usage))?;
+            cache.clear()?;
+            writeln!(out, "{}: removed {}", cache.folder().display(), describe(usage))?;
         }
     }
     Ok(())
@@ -36,8 +34,8 @@ pub(crate) fn run(command: &Command) -> Result<()> {
 fn describe(usage: CacheUsage) -> String {
     match usage.entries {
         0 => "nothing".to_owned(),
-        1 => format!("1 program, {}", size(usage.bytes)),
-        entries => format!("{entries} programs, {}", size(usage.bytes)),
+        1 => format!("1 entry, {}", size(usage.bytes)),
+        entries => format!("{entries} entries, {}", size(usage.bytes)),
     }
 }
 
@@ -59,6 +57,6 @@ mod tests {
         assert_eq!(size(0), "0 bytes");
         assert_eq!(size(1023), "1023 bytes");
         assert_eq!(size(1536), "1.5 KiB");
-        assert_eq!(size(Cache::DEFAULT_LIMIT), "1.0 GiB");
+        assert_eq!(size(DiskCache::DEFAULT_LIMIT), "1.0 GiB");
     }
 }

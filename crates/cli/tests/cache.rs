@@ -16,34 +16,33 @@ fn text(bytes: &[u8]) -> String {
 }
 
 #[test]
-fn empty_cache_is_shown_and_not_made() {
-    let folder = tempfile::tempdir().expect("a folder can be made");
-    let output = cache(folder.path(), "show");
-    let expected = format!("{}: nothing\nat most 1.0 GiB\n", folder.path().join("nvrtc").display());
-    assert_eq!(text(&output.stdout), expected);
-    assert!(!folder.path().join("nvrtc").exists());
+fn empty_cache_is_shown_with_its_folder() {
+    let parent = tempfile::tempdir().expect("a folder can be made");
+    let folder = parent.path().join("cache");
+    let output = cache(&folder, "show");
+    assert_eq!(text(&output.stdout), format!("{}: nothing\nat most 1.0 GiB\n", folder.display()));
 }
 
 #[test]
 fn cleared_cache_holds_nothing_and_leaves_other_files_alone() {
     let parent = tempfile::tempdir().expect("a folder can be made");
-    let folder = parent.path().join("nvrtc");
+    let folder = parent.path().join("cache");
     fs::DirBuilder::new().mode(0o700).create(&folder).expect("the folder is writable");
     fs::write(folder.join("0.entry"), [0; 2048]).expect("the folder is writable");
     fs::write(folder.join("notes.txt"), "mine").expect("the folder is writable");
-    assert!(text(&cache(parent.path(), "show").stdout).contains("1 program, 2.0 KiB"));
-    assert!(text(&cache(parent.path(), "clear").stdout).contains("removed 1 program, 2.0 KiB"));
-    assert!(text(&cache(parent.path(), "show").stdout).contains(": nothing"));
+    assert!(text(&cache(&folder, "show").stdout).contains("1 entry, 2.0 KiB"));
+    assert!(text(&cache(&folder, "clear").stdout).contains("removed 1 entry, 2.0 KiB"));
+    assert!(text(&cache(&folder, "show").stdout).contains(": nothing"));
     assert!(folder.join("notes.txt").exists());
 }
 
 #[test]
 fn cache_that_others_may_use_is_an_error_with_what_to_do() {
     let parent = tempfile::tempdir().expect("a folder can be made");
-    let folder = parent.path().join("nvrtc");
+    let folder = parent.path().join("cache");
     fs::create_dir(&folder).expect("the folder is writable");
     fs::set_permissions(&folder, fs::Permissions::from_mode(0o755)).expect("it is ours");
-    let output = cache(parent.path(), "show");
+    let output = cache(&folder, "show");
     assert!(!output.status.success());
-    assert!(text(&output.stderr).contains("chmod 700"), "{}", text(&output.stderr));
+    assert!(text(&output.stderr).contains("its mode is 755"), "{}", text(&output.stderr));
 }

@@ -55,6 +55,7 @@ mod context;
 mod core_dump;
 mod current;
 mod device;
+mod disk_cache;
 mod driver;
 mod error;
 mod event;
@@ -108,6 +109,7 @@ pub use self::device::{
     DecompressAlgorithms, Device, DeviceAttribute, EndpointHandleTypes, Luid, MemoryHandleTypes, Notification,
     NotificationListener, NumaConfig, PeerLink, RdmaFlushOptions, RdmaWritesOrdering, Topology, TopologyDevice,
 };
+pub use self::disk_cache::{CacheKey, CacheUsage, DiskCache};
 pub use self::driver::Driver;
 pub use self::error::{
     ArgumentError, CallError, Error, ErrorClass, ForkError, OutOfMemoryError, PanicError, RecoveryAttempt, Result,

@@ -4,7 +4,10 @@
 //!   (see [`curium_driver::hazard`]), so that it may be passed to a kernel or copied on any stream without waits by hand: a use on
 //!   the buffer's own stream costs no driver call, readers do not wait for each other, and a writer or the end of the buffer waits
 //!   for all of them, on the device.
-//! - [`PinnedBuffer`] is memory of the host that the device reads and writes directly.
+//! - [`DeviceSlice`] and [`DeviceSliceMut`] are views of such memory: kernels and copies take them like buffers.
+//! - [`PinnedBuffer`] is memory of the host that the device copies at full speed, [`MappedBuffer`] what kernels use in place, and
+//!   [`UnifiedBuffer`] what migrates between host and devices. Slices of the host are lent by them once the device is done.
+//! - [`copy`] has copies in every form, and says which to take.
 //! - [`DeviceVec`] is memory of the device that grows in place: its elements never move.
 //! - [`virtual_memory`] reserves addresses and maps memory behind them.
 //! - A [`Resource`] is where device memory comes from: [`StreamOrdered`] is the device's current pool, [`Plain`] is memory of no
@@ -36,6 +39,7 @@
 
 mod access;
 mod allocation_log;
+mod array;
 mod cache;
 pub mod copy;
 mod decompress;
@@ -57,7 +61,9 @@ mod resource;
 mod size;
 mod snapshot;
 mod staging;
+mod surface;
 mod tensor_map;
+mod texture;
 mod tracked;
 mod unified_box;
 mod unified_buffer;
@@ -69,6 +75,10 @@ pub use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 pub use self::access::MemoryAccess;
 pub use self::allocation_log::{
     AllocationEvent, AllocationLog, CacheSample, EventKind, ParseLogError, Replay, Site, UsageSample,
+};
+pub use self::array::{
+    Array, ArrayFlags, ArrayFormat, ArrayKind, ArrayMemoryRequirements, ArrayRegion, ArrayShape, Half, MipmappedArray,
+    SparseProperties, Texel, TileMapping, TileMemory,
 };
 pub use self::decompress::{Compression, DecompressBatch};
 pub use self::device_box::DeviceBox;
@@ -86,7 +96,7 @@ pub use self::memory_pool::{
 };
 pub use self::pinned_buffer::{PinnedBuffer, PinnedFlags};
 pub use self::pitched_buffer::PitchedBuffer;
-pub use self::pointer_info::{MemoryKind, PointerInfo, address_range};
+pub use self::pointer_info::{MemoryKind, PointerInfo, address_range, set_synchronous_copies};
 pub use self::registered::{RegisterFlags, Registered, RegisteredRef};
 pub use self::resource::{
     AllocateFunction, AllocationCounts, Arena, CachingOptions, CachingResource, CachingStatistics, DeallocateFunction,
@@ -95,9 +105,13 @@ pub use self::resource::{
 };
 pub use self::snapshot::Snapshot;
 pub use self::staging::{Staging, StagingOptions};
+pub use self::surface::{Surface, SurfaceObject};
 pub use self::tensor_map::{
     Im2col, Im2colWide, TensorAllocationClass, TensorDataType, TensorFill, TensorInterleave, TensorL2Promotion,
     TensorLayout, TensorMap, TensorSwizzle, WideMode,
+};
+pub use self::texture::{
+    AddressMode, FilterMode, Texture, TextureFlags, TextureObject, TextureOptions, TexturePlane, TextureView,
 };
 pub use self::unified_box::UnifiedBox;
 pub use self::unified_buffer::{MemoryAdvice, RangeAttributes, UnifiedBuffer};

@@ -7,7 +7,6 @@ use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Result, Stream};
 
 use crate::copy::peer;
-use crate::wait;
 
 /// The stream that memory belongs to, and the uses that a later use may have to wait for.
 #[derive(Debug)]
@@ -80,19 +79,19 @@ impl Tracked {
         self.accesses.writers().iter().try_for_each(Stream::synchronize)
     }
 
-    /// Waits on the host until nobody uses the memory any more.
+    /// Waits on the host until nobody uses the memory any more: it may be written by the host then, or freed.
     pub(crate) fn wait_for_uses(&mut self) -> Result<()> {
         self.accesses.users().iter().try_for_each(Stream::synchronize)
-    }
-
-    /// Waits until nobody uses the memory any more, so that it may be freed.
-    pub(crate) fn settle(&mut self) -> Result<()> {
-        self.accesses.users().iter().try_for_each(wait::before_free)
     }
 
     /// Lets kernels on `stream` use the memory at `address`, which is this memory's, if they are on another device than it is.
     #[inline]
     pub(crate) fn let_in(&self, operation: &'static str, stream: &Stream, address: CUdeviceptr) -> Result<()> {
+        if self.stream == *stream { Ok(()) } else { self.let_in_other(operation, stream, address) }
+    }
+
+    /// The same for another stream than the memory's own.
+    fn let_in_other(&self, operation: &'static str, stream: &Stream, address: CUdeviceptr) -> Result<()> {
         if self.reach != Reach::Device || stream.device().as_raw() == self.stream.device().as_raw() {
             return Ok(());
         }

@@ -69,7 +69,6 @@ mod unit;
 pub use curium_driver as __driver;
 
 pub use self::architecture::Architecture;
-pub use self::cache::{Cache, CacheUsage};
 pub use self::compiled::{CompiledProgram, PrecompiledHeader};
 pub use self::diagnostic::{Diagnostic, Place, Severity};
 pub use self::error::{CallError, CompileError, Error, LinkError, MissingFunction, Result};

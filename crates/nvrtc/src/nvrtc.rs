@@ -7,15 +7,16 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use curium_driver::{ComputeCapability, CudaVersion};
+use curium_driver::{ComputeCapability, CudaVersion, DiskCache};
 use libloading::Library;
 
 use self::api::Api;
 pub use self::bundled_headers::{BundledHeaders, InstallFlags};
 use crate::api::call;
+use crate::cache;
 use crate::load::{self, Product};
 use crate::unit::{Cancellation, Unit};
-use crate::{Architecture, Cache, CompileOptions, CompiledProgram, Error, Program, Result};
+use crate::{Architecture, CompileOptions, CompiledProgram, Error, Program, Result};
 
 /// How NVRTC is found.
 pub(crate) static NVRTC: Product = Product {
@@ -42,7 +43,7 @@ pub struct Nvrtc {
     pub(crate) api: Arc<Api>,
     version: CudaVersion,
     build: Arc<OnceLock<u32>>,
-    cache: Option<Cache>,
+    cache: Option<DiskCache>,
 }
 
 /// Read while something is compiled, written while the memory for precompiled headers is replaced: a process has one.
@@ -93,8 +94,22 @@ impl Nvrtc {
     }
 
     /// The same compiler, which looks into `cache` before it compiles, and keeps there what it compiled.
+    ///
+    /// A program is found again if source, headers, options, name expressions, this build of NVRTC and the files that the source may
+    /// include are the same. One whose files cannot be told, since an `#include` is computed, is compiled each time, and so is one whose
+    /// options make the compiler use other files: precompiled headers, times, NVRTC's own headers. That the cache fails is no error.
+    ///
+    /// ```no_run
+    /// use curium_driver::DiskCache;
+    /// use curium_nvrtc::{CompileOptions, Nvrtc, Program};
+    ///
+    /// let nvrtc = Nvrtc::load()?.with_cache(DiskCache::of_user()?);
+    /// let program = Program::new("empty.cu", r#"extern "C" __global__ void empty() {}"#);
+    /// let compiled = nvrtc.compile(&program, &CompileOptions::new())?;
+    /// # Ok::<(), curium_nvrtc::Error>(())
+    /// ```
     #[must_use]
-    pub fn with_cache(mut self, cache: Cache) -> Self {
+    pub fn with_cache(mut self, cache: DiskCache) -> Self {
         self.cache = Some(cache);
         self
     }
@@ -146,7 +161,7 @@ impl Nvrtc {
     #[doc(alias = "nvrtcCompileProgram")]
     pub fn compile(&self, program: &Program, options: &CompileOptions) -> Result<CompiledProgram> {
         match &self.cache {
-            Some(cache) => cache.compile(self, program, options),
+            Some(cache) => cache::compile(cache, self, program, options),
             None => self.compile_anew(program, options),
         }
     }

@@ -58,8 +58,6 @@ const MEANINGS: &[Meaning] = &[
         code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
         operation: Some("Driver::topology"),
     },
-    // The addresses are those of a range that is dropped behind the memory, which reports by itself.
-    Meaning { function: Function::cuMemAddressFree, code: None, operation: Some("DeviceVec::close") },
     // An error of the stream's work, which says nothing of the memory that is freed.
     Meaning {
         function: Function::cuStreamSynchronize,
@@ -232,6 +230,9 @@ fn is_told(operation: &str, function: Function) -> bool {
         Function::cuLinkDestroy,
         Function::cuMemFreeAsync,
         Function::cuMemFreeHost,
+        Function::cuMemAddressFree,
+        Function::cuMemRelease,
+        Function::cuMemUnmap,
         Function::cuMemUnmap,
         Function::cuMemRelease,
         Function::cuMemAddressFree,
@@ -248,9 +249,12 @@ fn is_told(operation: &str, function: Function) -> bool {
         Function::cuModuleUnload,
         Function::cuProfilerStop,
     ];
-    let reads_log = function == Function::cuLogsDumpToMemory && !operation.starts_with("LogReader");
+    let log = [Function::cuLogsCurrent, Function::cuLogsDumpToMemory];
+    let reads_log = log.contains(&function) && !operation.contains("Log") && !operation.contains("::log");
     let names = [Function::cuGetErrorName, Function::cuGetErrorString];
-    !reads_log && !names.contains(&function) && (!ends.contains(&function) || operation.ends_with("::close"))
+    // What a vector was made of is dropped behind its memory.
+    let is_close = operation.ends_with("::close") && operation != "DeviceVec::close";
+    !reads_log && !names.contains(&function) && (!ends.contains(&function) || is_close)
 }
 
 fn take(failed: &Mutex<Vec<(Function, CUresult)>>) -> Vec<(Function, CUresult)> {

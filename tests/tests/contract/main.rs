@@ -1,17 +1,21 @@
 //! What holds on every driver, one file per object: run on the simulator, and with `CURIUM_TEST_DRIVER=cuda` on this machine's.
 
+mod array;
 mod attribute;
 mod caching;
 mod context;
 mod context_operations;
 mod context_stack;
+mod copy;
 mod coverage;
 mod created_context;
 mod device;
 mod device_buffer;
 mod device_lookup;
+mod device_slice;
 #[cfg(not(miri))]
 mod device_vec;
+mod disk_cache;
 mod driver;
 mod error;
 mod event;
@@ -24,6 +28,7 @@ mod green_context;
 mod hazard;
 mod hook;
 mod host_function;
+mod host_memory;
 mod image;
 #[cfg(not(miri))]
 mod ipc_memory;
@@ -56,6 +61,7 @@ mod resource;
 mod resource_adaptor;
 mod resource_table;
 mod snapshot;
+mod soak;
 mod staging;
 mod sticky;
 mod stream;
@@ -64,6 +70,7 @@ mod stream_foreign;
 mod stream_memory_operation;
 mod stream_pool;
 mod tensor_map;
+mod texture;
 mod trace;
 #[cfg(not(miri))]
 mod virtual_memory;

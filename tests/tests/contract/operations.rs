@@ -1,5 +1,7 @@
 //! Every public operation of the driver and the memory layer that calls the driver, by name, for tests that hold for all of them.
 
+#[cfg(not(miri))]
+mod arrays;
 mod hazards;
 #[cfg(not(miri))]
 mod kernels;
@@ -115,6 +117,12 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     ("Profiling::close", |fixture| fixture.context.profile()?.close().map_err(|(_, error)| error).map(boxed)),
     ("Driver::log_reader", |fixture| made(fixture.driver.log_reader()?)),
     ("LogReader::read", |fixture| made(fixture.driver.log_from_start().read()?)),
+    ("LogReader::write_to", |fixture| {
+        let path = std::env::temp_dir().join(format!("curium-log-{:?}", std::thread::current().id()));
+        let result = fixture.driver.log_reader()?.write_to(&path);
+        std::fs::remove_file(path).unwrap_or_default();
+        made(result?)
+    }),
     ("Driver::on_log", |fixture| made(fixture.driver.on_log(|_, _| {})?)),
     ("LogListener::close", |fixture| fixture.driver.on_log(|_, _| {})?.close().map_err(|(_, error)| error).map(boxed)),
     ("Context::close", |fixture| fixture.device.primary_context()?.close().map_err(|(_, error)| error).map(boxed)),
@@ -164,6 +172,7 @@ pub(crate) fn all() -> Vec<Operation> {
         loading::OPERATIONS,
         virtual_memory::OPERATIONS,
         pools::OPERATIONS,
+        arrays::OPERATIONS,
     ]
     .concat();
     #[cfg(miri)]

@@ -25,6 +25,7 @@ done
 
 mkdir -p "$out"
 : >"$log"
+tar -C "$here" -xzf "$here/programs.tar.gz" || exit 2
 
 # run NAME COMMAND…: runs the command into the log and adds a row to the summary.
 run() {

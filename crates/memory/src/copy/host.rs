@@ -11,7 +11,7 @@ use crate::{DeviceSlice, DeviceSliceMut, staging, wait};
 
 /// Copies `source`, which is as long, to `target`, and waits until that is done.
 pub(crate) fn upload<T: NoUninit>(target: DeviceSliceMut<'_, T>, source: &[T]) -> Result<()> {
-    let (stream, end) = (target.stream(), target.end());
+    let (stream, end) = (target.stream(), target.into_end());
     if end.bytes == 0 {
         return Ok(());
     }

@@ -29,8 +29,7 @@ unsafe impl<T, R: Resource> Argument<&mut [T]> for &mut DeviceBuffer<T, R> {
     #[inline]
     unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
         let address = self.pointer.as_raw();
-        stream.driver().expect_same(self.tracked.stream().driver(), "kernel argument")?;
-        self.tracked.exclusive().before_write(stream)?;
+        self.tracked.before_write("kernel argument", stream)?;
         self.tracked.let_in("kernel argument", stream, address)?;
         Ok(address)
     }

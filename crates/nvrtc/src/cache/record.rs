@@ -4,23 +4,23 @@ use crate::{CompiledProgram, Program, diagnostic};
 
 /// Writes numbers and texts one behind the other.
 #[derive(Default)]
-pub(super) struct Writer {
-    pub(super) bytes: Vec<u8>,
+struct Writer {
+    bytes: Vec<u8>,
 }
 
 /// Reads what a [`Writer`] wrote; `None` is that it wrote something else.
 struct Reader<'a>(&'a [u8]);
 
 impl Writer {
-    pub(super) fn number(&mut self, number: u64) {
+    fn number(&mut self, number: u64) {
         self.bytes.extend(number.to_le_bytes());
     }
 
-    pub(super) fn text(&mut self, text: &str) {
+    fn text(&mut self, text: &str) {
         self.data(text.as_bytes());
     }
 
-    pub(super) fn texts<T: AsRef<str>>(&mut self, texts: impl IntoIterator<Item = T>) {
+    fn texts<T: AsRef<str>>(&mut self, texts: impl IntoIterator<Item = T>) {
         let texts: Vec<T> = texts.into_iter().collect();
         self.number(texts.len() as u64);
         texts.iter().for_each(|text| self.text(text.as_ref()));

@@ -3,13 +3,14 @@
 use std::fs;
 
 use crate::library::{program, with_nvrtc};
-use curium_nvrtc::{Cache, CompileOptions};
+use curium_driver::DiskCache;
+use curium_nvrtc::CompileOptions;
 
 #[test]
 fn program_that_was_compiled_once_is_read_with_everything_that_it_had() {
     with_nvrtc("program_that_was_compiled_once_is_read_with_everything_that_it_had", |nvrtc| {
         let folder = tempfile::tempdir().expect("a folder can be made");
-        let cache = Cache::at(folder.path().join("cache")).expect("the folder is writable");
+        let cache = DiskCache::open(folder.path().join("cache")).expect("the folder is writable");
         let nvrtc = nvrtc.clone().with_cache(cache.clone());
         let source = "template<class T> __global__ void k(T* x) { int unused; *x = 1; }";
         let program = program(source).with_name_expression("k<float>");
@@ -29,7 +30,7 @@ fn program_that_was_compiled_once_is_read_with_everything_that_it_had() {
 fn use_is_noted_and_a_damaged_entry_is_compiled_again() {
     with_nvrtc("use_is_noted_and_a_damaged_entry_is_compiled_again", |nvrtc| {
         let folder = tempfile::tempdir().expect("a folder can be made");
-        let cache = Cache::at(folder.path().join("cache")).expect("the folder is writable");
+        let cache = DiskCache::open(folder.path().join("cache")).expect("the folder is writable");
         let nvrtc = nvrtc.clone().with_cache(cache.clone());
         let compile = |text: &str| nvrtc.compile(&program(text), &CompileOptions::new());
         compile("__global__ void k() {}").expect("the source is right");
@@ -51,7 +52,7 @@ fn use_is_noted_and_a_damaged_entry_is_compiled_again() {
 fn changed_header_on_disk_is_compiled_again_and_errors_are_not_kept() {
     with_nvrtc("changed_header_on_disk_is_compiled_again_and_errors_are_not_kept", |nvrtc| {
         let folder = tempfile::tempdir().expect("a folder can be made");
-        let cache = Cache::at(folder.path().join("cache")).expect("the folder is writable");
+        let cache = DiskCache::open(folder.path().join("cache")).expect("the folder is writable");
         let nvrtc = nvrtc.clone().with_cache(cache.clone());
         let header = folder.path().join("value.h");
         let options = CompileOptions::new().with_include_path(folder.path());
@@ -71,7 +72,7 @@ fn changed_header_on_disk_is_compiled_again_and_errors_are_not_kept() {
 fn program_that_makes_other_files_is_compiled_each_time() {
     with_nvrtc("program_that_makes_other_files_is_compiled_each_time", |nvrtc| {
         let folder = tempfile::tempdir().expect("a folder can be made");
-        let cache = Cache::at(folder.path().join("cache")).expect("the folder is writable");
+        let cache = DiskCache::open(folder.path().join("cache")).expect("the folder is writable");
         let nvrtc = nvrtc.clone().with_cache(cache.clone());
         let options = CompileOptions::new().with_option("--time=-");
         if nvrtc.compile(&program("__global__ void k() {}"), &options).is_ok() {

@@ -116,6 +116,8 @@ impl Driver {
     }
 
     fn transfer(&self, stream: Pointer<CUstream_st>, (to, from): (End, End), size: usize, wait: Wait) -> Result {
+        let is_synchronous = |end: &End| matches!(end, End::Device(address) if self.memory().is_synchronous(*address));
+        let wait = if is_synchronous(&to) || is_synchronous(&from) { Wait::Until } else { wait };
         let mut state = self.lock();
         let stream = self.stream(&mut state, stream)?;
         if size == 0 {

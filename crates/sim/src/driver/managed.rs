@@ -5,7 +5,8 @@
 use std::ffi::c_void;
 
 use curium_sys::{
-    CUdevice, CUdeviceptr, CUmem_advise, CUmem_range_attribute, CUmemLocation, CUmemLocationType, CUresult, CUstream_st,
+    CUdevice, CUdeviceptr, CUmem_advise, CUmem_range_attribute, CUmemDecompressParams, CUmemLocation,
+    CUmemLocationType, CUresult, CUstream_st,
 };
 
 use crate::argument::{Pointer, elements};
@@ -159,6 +160,23 @@ impl Driver {
         let none = (Pointer::null(), Pointer::null(), 0);
         let ranges = ranges(addresses, sizes, count, none, flags)?;
         ranges.for_each(|address, size, _| self.discard(address, size, stream))
+    }
+
+    /// The device has no engine that decompresses.
+    pub(crate) fn cuMemBatchDecompressAsync(
+        &self,
+        _pieces: Pointer<CUmemDecompressParams>,
+        count: usize,
+        flags: u32,
+        failed: Pointer<usize>,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
+        failed.write_if_asked(usize::MAX);
+        self.stream(&mut self.lock(), stream)?;
+        if count == 0 || flags != 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        Err(CUresult::CUDA_ERROR_NOT_SUPPORTED)
     }
 
     pub(crate) fn cuMemDiscardAndPrefetchBatchAsync(

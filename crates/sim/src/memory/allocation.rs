@@ -20,6 +20,8 @@ pub(crate) struct Allocation {
     pub(crate) id: u64,
     /// Whether it was freed, and only work that was queued before may still use it.
     pub(crate) is_condemned: bool,
+    /// Whether copies from and to it are waited for: `CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`.
+    pub(crate) is_synchronous: bool,
 }
 
 /// Whom an allocation belongs to.
@@ -41,6 +43,8 @@ pub(crate) enum Purpose {
     ManagedPool(Id<Pool>),
     /// Memory of another process.
     Foreign,
+    /// The elements of an array, at an address that no program knows.
+    Array,
     /// A variable of a module.
     Module,
     /// A variable of a module that the host shares.
@@ -65,7 +69,7 @@ impl Purpose {
 
     /// Whether host code can read the memory at its address.
     pub(crate) fn is_on_host(self) -> bool {
-        !matches!(self, Self::Device | Self::Pool(_) | Self::Module | Self::Mapped(_) | Self::Foreign)
+        !matches!(self, Self::Device | Self::Pool(_) | Self::Module | Self::Mapped(_) | Self::Foreign | Self::Array)
     }
 }
 

@@ -140,6 +140,10 @@ impl Core {
 
     /// Waits for the work of the context, after which all free memory is free for all.
     pub(super) fn synchronize(&self) -> Result<()> {
+        if self.is_private {
+            // The graph may run again, and then use what it freed.
+            return self.context.synchronize();
+        }
         let mut reserve = self.reserve.lock();
         self.depot.collect();
         let freed = self.depot.with_store(Store::mark_all);

@@ -1,0 +1,369 @@
+//! Copies that own or borrow memory of the host, batches, rows and layers, and copies between devices.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use curium_driver::{Error, Function, Stream, call};
+use curium_memory::copy::{self, CopyBatch, CopyOptions};
+use curium_memory::{
+    DeviceBuffer, DeviceSlice, Extent, HostGrid, HostGridMut, PinnedBuffer, PinnedFlags, Pitch, Plain,
+};
+use curium_sim::{Config, Fault, Simulator};
+use curium_sys::{CUresult, CUstreamCaptureMode, CudaVersion};
+use curium_tests::{Gate, TestDriver, on_driver, on_simulator};
+
+const LEN: usize = 1000;
+
+fn pinned(test: &TestDriver, value: u32) -> PinnedBuffer<u32> {
+    PinnedBuffer::from_slice(&test.context(), &[value; LEN], PinnedFlags::empty()).expect("memory suffices")
+}
+
+fn buffer(stream: &Stream, value: u32) -> DeviceBuffer<u32> {
+    DeviceBuffer::filled(stream, value, LEN).expect("memory suffices")
+}
+
+fn values(buffer: &DeviceBuffer<u32>) -> Vec<u32> {
+    buffer.to_vec().expect("the buffer can be read")
+}
+
+#[test]
+fn pinned_buffer_comes_back_from_an_upload_and_a_download() {
+    on_driver(|test| {
+        let (stream, other) = (test.stream(), test.stream());
+        let mut target = buffer(&stream, 0);
+        let pending = copy::upload(&stream, pinned(test, 5), &mut target).map_err(|(_, error)| error);
+        let source = pending.expect("the copy begins").wait().map_err(|(_, error)| error).expect("the copy ends");
+        assert_eq!(&*source, &[5; LEN]);
+        let pending = copy::download(&other, &target, pinned(test, 0)).map_err(|(_, error)| error);
+        let result = pending.expect("the copy begins").wait().map_err(|(_, error)| error).expect("the copy ends");
+        assert_eq!(&*result, &[5; LEN]);
+    });
+}
+
+#[test]
+fn copy_under_way_does_not_hold_up_the_host_and_its_drop_waits() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let mut target = buffer(&stream, 0);
+        let gate = Gate::on(&stream);
+        let pending = copy::upload(&stream, pinned(test, 5), &mut target).map_err(|(_, error)| error);
+        let pending = pending.expect("the copy begins");
+        assert!(!pending.is_finished().expect("the copy can be asked"));
+        let dropped = std::thread::spawn(move || drop(pending));
+        std::thread::sleep(std::time::Duration::from_millis(5));
+        assert!(!dropped.is_finished(), "the drop did not wait");
+        gate.open();
+        dropped.join().expect("dropping does not panic");
+        assert_eq!(values(&target), [5; LEN]);
+    });
+}
+
+#[test]
+fn copy_under_way_can_be_awaited() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let source = buffer(&stream, 8);
+        let gate = Gate::on(&stream);
+        let pending = copy::download(&stream, &source, pinned(test, 0)).map_err(|(_, error)| error);
+        let pending = pending.expect("the copy begins");
+        let opener = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            gate.open();
+        });
+        let result = pollster::block_on(pending).expect("the copy ends");
+        opener.join().expect("opening does not panic");
+        assert_eq!(&*result, &[8; LEN]);
+    });
+}
+
+#[test]
+fn copy_that_does_not_begin_gives_the_pinned_buffer_back() {
+    on_simulator(Config::new(), |test, simulator| {
+        let stream = test.stream();
+        let mut target = DeviceBuffer::<u32>::zeroed(&stream, 3).expect("memory suffices");
+        let (source, error) = copy::upload(&stream, pinned(test, 5), &mut target).map(drop).expect_err("other lengths");
+        assert!(error.to_string().contains("1000 elements, and the other side has 3"), "{error}");
+        let mut target = buffer(&stream, 0);
+        for function in [Function::cuMemcpyHtoDAsync_v2, Function::cuEventRecord] {
+            simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+            let (source, error) = copy::upload(&stream, pinned(test, 5), &mut target).map(drop).expect_err("it fails");
+            assert_eq!((error.function(), source[0]), (Some(function), 5));
+        }
+        assert_eq!(source.len(), LEN);
+    });
+}
+
+#[test]
+fn wait_that_fails_keeps_the_pinned_buffer() {
+    on_simulator(Config::new(), |test, simulator| {
+        let stream = test.stream();
+        let mut target = buffer(&stream, 0);
+        let pending = copy::upload(&stream, pinned(test, 5), &mut target).map_err(|(_, error)| error);
+        simulator.inject(Fault::on(Function::cuEventSynchronize).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+        let (pending, error) = pending.expect("the copy begins").wait().map(drop).expect_err("the wait fails once");
+        assert_eq!(error.function(), Some(Function::cuEventSynchronize));
+        assert_eq!(pending.wait().map_err(|(_, error)| error).expect("the copy ends").len(), LEN);
+    });
+}
+
+#[test]
+fn scope_waits_for_its_copies_at_its_end() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let (source, mut result) = (pinned(test, 4), pinned(test, 0));
+        let mut target = buffer(&stream, 0);
+        test.assert_calls(Function::cuStreamSynchronize, 1, || {
+            copy::copy_scope(&stream, |scope| {
+                scope.upload(&source, &mut target)?;
+                scope.download(&target, &mut result)
+            })
+            .expect("the copies succeed");
+        });
+        assert_eq!(&*result, &[4; LEN]);
+    });
+}
+
+#[test]
+fn scope_that_panics_or_fails_waits_for_its_copies() {
+    for fails in [false, true] {
+        on_driver(|test| {
+            let stream = test.stream();
+            let (source, mut result) = (buffer(&stream, 4), pinned(test, 0));
+            let gate = Gate::on(&stream);
+            let opener = std::thread::spawn(move || {
+                std::thread::sleep(std::time::Duration::from_millis(10));
+                gate.open();
+            });
+            let outcome = catch_unwind(AssertUnwindSafe(|| {
+                copy::copy_scope(&stream, |scope| -> curium_driver::Result<()> {
+                    scope.download(&source, &mut result)?;
+                    if fails {
+                        return scope.download(&source, &mut []);
+                    }
+                    std::panic::panic_any("this panic is part of the test")
+                })
+            }));
+            assert!(outcome.is_err() || outcome.is_ok_and(|result| result.is_err()), "the scope failed");
+            assert_eq!(&*result, &[4; LEN], "the scope did not wait");
+            opener.join().expect("opening does not panic");
+        });
+    }
+}
+
+/// Runs `operation` while `stream` is being captured.
+fn captured<T>(stream: &Stream, operation: impl FnOnce() -> T) -> T {
+    let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+    // SAFETY: the stream is live, and the capture is ended below.
+    unsafe { call!(stream.driver(), cuStreamBeginCapture_v2(stream.as_raw(), mode)) }.expect("a capture can begin");
+    let value = operation();
+    let mut graph = std::ptr::null_mut();
+    // SAFETY: the stream is live, and `graph` is a valid place for the answer.
+    unsafe { call!(stream.driver(), cuStreamEndCapture(stream.as_raw(), &raw mut graph)) }.expect("a capture can end");
+    // SAFETY: the graph is ours and not used.
+    unsafe { call!(stream.driver(), cuGraphDestroy(graph)) }.expect("a graph can be destroyed");
+    value
+}
+
+#[test]
+fn copies_of_memory_that_a_graph_would_outlive_are_refused_while_a_stream_is_captured() {
+    // The simulator has no graphs yet.
+    if !curium_tests::uses_cuda() {
+        return;
+    }
+    on_driver(|test| {
+        let stream = test.stream();
+        let mut target = buffer(&stream, 0);
+        let source = pinned(test, 1);
+        captured(&stream, || {
+            let error = target.copy_from_slice(&source).expect_err("it cannot be waited for");
+            assert!(matches!(error, Error::Argument(_)) && error.to_string().contains("captured"), "{error}");
+            let scoped = copy::copy_scope(&stream, |scope| scope.upload(&source, &mut target));
+            assert!(matches!(scoped.expect_err("the slice ends"), Error::Argument(_)));
+        });
+    });
+}
+
+fn batch_moves_parts(test: &TestDriver) {
+    let (first, second) = (test.stream(), test.stream());
+    let source = DeviceBuffer::from_slice(&first, &(0..12).collect::<Vec<u32>>()).expect("memory suffices");
+    let mut target = DeviceBuffer::<u32>::zeroed(&second, 12).expect("memory suffices");
+    let (low, high) = target.as_slice_mut().split_at(6).expect("there are enough");
+    let (extent, pitch) = (Extent::plane(2, 2), Pitch::rows::<u32>(3));
+    let batch = CopyBatch::new().with_options(CopyOptions::new().with_prefer_overlap(true));
+    let parts = source.slice(6..).and_then(|part| batch.copy(low, part)).expect("the lengths are equal");
+    let grids = high.grid(extent, pitch).and_then(|high| parts.copy_grid(high, source.as_slice().grid(extent, pitch)?));
+    let batch = grids.expect("the extents are equal");
+    assert_eq!(batch.len(), 2);
+    batch.enqueue(&second).expect("the batch is put on the stream");
+    assert_eq!(values(&target), [6, 7, 8, 9, 10, 11, 0, 1, 0, 3, 4, 0]);
+}
+
+#[test]
+fn batch_of_copies_is_one_call_for_lines_and_one_for_grids() {
+    on_driver(|test| {
+        if !test.driver().has(Function::cuMemcpyBatchAsync_v2) {
+            return batch_moves_parts(test);
+        }
+        test.assert_calls(Function::cuMemcpyBatchAsync_v2, 1, || {
+            test.assert_calls(Function::cuMemcpy3DBatchAsync_v2, 1, || batch_moves_parts(test));
+        });
+    });
+}
+
+#[test]
+fn batch_on_an_older_driver_does_the_same() {
+    for (version, function, calls) in [
+        (CudaVersion::new(12, 8), Function::cuMemcpyBatchAsync, 1),
+        (CudaVersion::new(12, 6), Function::cuMemcpyAsync, 1),
+        (CudaVersion::new(11, 8), Function::cuMemcpy2DAsync_v2, 1),
+    ] {
+        on_simulator(Config::new().with_driver_version(version), |test, _| {
+            test.assert_calls(function, calls, || batch_moves_parts(test));
+        });
+    }
+}
+
+#[test]
+fn copy_with_options_copies_on_every_driver() {
+    for minor in [(13, 2), (13, 0), (12, 0)] {
+        on_simulator(Config::new().with_driver_version(CudaVersion::new(minor.0, minor.1)), |test, _| {
+            let stream = test.stream();
+            let (source, mut target) = (buffer(&stream, 6), buffer(&stream, 0));
+            let options = CopyOptions::new().with_prefer_overlap(true);
+            target.as_slice_mut().copy_from_device_with(&stream, &source, options).expect("the lengths are equal");
+            assert_eq!(values(&target), [6; LEN]);
+        });
+    }
+}
+
+#[test]
+fn box_is_copied_from_the_host_on_the_device_and_back() {
+    on_driver(|test| {
+        let stream = test.stream();
+        // 3 layers of 4 rows of 5 elements, of which a box of 2 layers of 2 rows of 3 elements is copied.
+        let whole = Extent::volume(5, 4, 3);
+        let numbers: Vec<u16> = (0..60).collect();
+        let inner = Extent::volume(3, 2, 2);
+        let source = HostGrid::new(&numbers, whole, Pitch::tight::<u16>(whole)).expect("the slice is long enough");
+        let mut device = DeviceBuffer::<u16>::zeroed(&stream, 60).expect("memory suffices");
+        let mut grid =
+            device.as_slice_mut().grid(whole, Pitch::tight::<u16>(whole)).expect("the buffer is long enough");
+        grid.copy_from_host(&source).expect("the extents are equal");
+        let part = grid.as_grid().part([1, 1, 1], inner).expect("the box is inside");
+        let mut target = DeviceBuffer::filled(&stream, 999_u16, 40).expect("memory suffices");
+        let pitch = Pitch::rows::<u16>(4).with_layers(3);
+        let mut copied = target.as_slice_mut().grid(inner, pitch).expect("the buffer is long enough");
+        copied.copy_from(&part).expect("the extents are equal");
+        let mut result = [0_u16; 12];
+        let mut host = HostGridMut::new(&mut result, inner, Pitch::tight::<u16>(inner)).expect("it is long enough");
+        copied.as_grid().copy_to_host(&mut host).expect("the extents are equal");
+        assert_eq!(result, [26, 27, 28, 31, 32, 33, 46, 47, 48, 51, 52, 53]);
+        let all = target.to_vec().expect("the buffer can be read");
+        let written = all.iter().filter(|value| **value != 999).count();
+        assert_eq!((written, all[3], all[8]), (12, 999, 999), "what lies between rows keeps its values");
+    });
+}
+
+#[test]
+fn grid_is_filled_and_nothing_between_its_rows() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let mut buffer = DeviceBuffer::filled(&stream, 1_u32, 24).expect("memory suffices");
+        let pitch = Pitch::rows::<u32>(4).with_layers(3);
+        let grid = buffer.as_slice_mut().grid(Extent::volume(3, 2, 2), pitch);
+        grid.and_then(|mut grid| grid.fill(7)).expect("the grid can be filled");
+        let layer = [7, 7, 7, 1, 7, 7, 7, 1, 1, 1, 1, 1];
+        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [layer, layer].concat());
+    });
+}
+
+#[test]
+fn grid_that_does_not_fit_is_an_error_with_the_figures() {
+    on_driver(|test| {
+        let buffer = DeviceBuffer::<u32>::zeroed(&test.stream(), 12).expect("memory suffices");
+        let grid = |extent, pitch| buffer.as_slice().grid(extent, pitch).map(drop).expect_err("it does not fit");
+        let tight = |extent| grid(extent, Pitch::tight::<u32>(extent));
+        for (error, text) in [
+            (tight(Extent::plane(4, 4)), "4 × 4 × 1 elements take 64 bytes, and there are 48 bytes"),
+            (tight(Extent::plane(usize::MAX, 2)), "more than the address space"),
+            (grid(Extent::plane(4, 2), Pitch::rows::<u32>(3)), "rows of 16 bytes do not fit in a pitch of 12 bytes"),
+            (grid(Extent::volume(1, 3, 2), Pitch::rows::<u32>(1).with_layers(2)), "layers of 3 rows do not fit"),
+            (grid(Extent::plane(1, 2), Pitch { row_bytes: 6, layer_rows: 0 }), "does not keep elements aligned"),
+        ] {
+            assert!(error.to_string().contains(text), "{error}");
+        }
+        let grid = buffer.as_slice().grid(Extent::plane(4, 3), Pitch::rows::<u32>(4)).expect("it fits");
+        let error = grid.part([2, 0, 0], Extent::plane(3, 1)).map(drop).expect_err("it is too wide");
+        assert!(error.to_string().contains("is not within"), "{error}");
+    });
+}
+
+/// Runs a test on two simulated devices.
+fn with_two_devices(test: impl FnOnce(&TestDriver, &Simulator, [Stream; 2])) {
+    on_simulator(Config::new().with_devices(2), |driver, simulator| {
+        let stream = |ordinal| driver.driver().device(ordinal).and_then(|device| device.primary_context()?.stream());
+        let streams = [0, 1].map(|ordinal| stream(ordinal).expect("the device gives a stream"));
+        test(driver, simulator, streams);
+    });
+}
+
+#[test]
+fn copy_between_devices_enables_access_and_copies() {
+    with_two_devices(|test, _, [first, second]| {
+        let (source, mut target) = (buffer(&first, 3), buffer(&second, 0));
+        for _ in 0..2 {
+            test.assert_calls(Function::cuMemcpyPeerAsync, 1, || target.copy_from_buffer(&source))
+                .expect("devices copy to each other");
+        }
+        assert_eq!(values(&target), [3; LEN]);
+        let extent = Extent::volume(5, 4, 2);
+        let pitch = Pitch::rows::<u32>(6).with_layers(5);
+        let mut target = buffer(&second, 0);
+        let grids = target
+            .as_slice_mut()
+            .grid(extent, pitch)
+            .and_then(|mut target| target.copy_from(&source.as_slice().grid(extent, pitch)?));
+        test.assert_calls(Function::cuMemcpy3DPeerAsync, 0, || grids.expect("devices copy to each other"));
+        assert_eq!(values(&target).iter().filter(|value| **value == 3).count(), 40);
+    });
+}
+
+#[test]
+fn copy_between_devices_that_cannot_reach_each_other_goes_all_the_same() {
+    with_two_devices(|_, simulator, [first, second]| {
+        simulator.inject(
+            Fault::on(Function::cuCtxEnablePeerAccess).always().returns(CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED),
+        );
+        let (source, mut target) = (buffer(&first, 3), buffer(&second, 0));
+        target.copy_from_buffer(&source).expect("the copy goes over the host");
+        assert_eq!(values(&target), [3; LEN]);
+    });
+}
+
+#[test]
+fn kernel_argument_on_another_device_is_given_access_once() {
+    with_two_devices(|test, _, [first, second]| {
+        use curium_driver::Argument;
+        let buffer = DeviceBuffer::from_slice_in(Plain, &first, &[1_u32; 4]).expect("memory suffices");
+        for calls in [1, 0] {
+            test.assert_calls(Function::cuCtxEnablePeerAccess, calls, || {
+                // SAFETY: nothing is launched with it.
+                unsafe { Argument::<&[u32]>::bind(&mut &buffer, &second) }.expect("the devices are peers");
+            });
+        }
+    });
+}
+
+#[test]
+fn views_of_different_drivers_are_not_copied() {
+    on_simulator(Config::new(), |test, _| {
+        on_simulator(Config::new(), |other, _| {
+            let (stream, foreign) = (test.stream(), other.stream());
+            let (source, mut target) = (buffer(&foreign, 1), buffer(&stream, 0));
+            let error = target.copy_from_buffer(&source).expect_err("the drivers differ");
+            assert!(matches!(error, Error::Argument(_)), "{error}");
+            let view: DeviceSlice<'_, u32> = source.as_slice();
+            let error = target.as_slice_mut().copy_from_device_on(&foreign, &view).expect_err("the drivers differ");
+            assert!(matches!(error, Error::Argument(_)), "{error}");
+        });
+    });
+}

@@ -1,0 +1,336 @@
+//! Views of buffers: [`DeviceSlice`] and [`DeviceSliceMut`].
+
+use std::mem::MaybeUninit;
+
+use curium_driver::{Error, Function, LaunchConfig, Library};
+use curium_memory::{AsDeviceSlice, DeviceBox, DeviceBuffer, DeviceSlice, DeviceSliceMut, Plain, StreamOrdered};
+use curium_sim::{Config, Fault};
+use curium_sys::CUresult;
+use curium_tests::{Gate, TestDriver, kernels, on_driver, on_simulator};
+
+fn counting(test: &TestDriver, len: u32) -> DeviceBuffer<u32> {
+    let values: Vec<u32> = (0..len).collect();
+    DeviceBuffer::from_slice(&test.stream(), &values).expect("memory suffices")
+}
+
+#[test]
+fn range_of_a_buffer_is_read_and_written_alone() {
+    on_driver(|test| {
+        let mut buffer = counting(test, 8);
+        assert_eq!(buffer.slice(2..5).and_then(DeviceSlice::to_vec).expect("the range exists"), [2, 3, 4]);
+        assert_eq!(buffer.slice(6..).and_then(DeviceSlice::to_vec).expect("the range exists"), [6, 7]);
+        assert_eq!(buffer.slice(..=1).and_then(DeviceSlice::to_vec).expect("the range exists"), [0, 1]);
+        buffer.slice_mut(2..4).and_then(|mut part| part.copy_from_slice(&[20, 30])).expect("the range exists");
+        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [0, 1, 20, 30, 4, 5, 6, 7]);
+    });
+}
+
+#[test]
+fn range_beyond_a_buffer_is_an_error_with_the_figures() {
+    on_driver(|test| {
+        let mut buffer = counting(test, 8);
+        #[expect(clippy::reversed_empty_ranges, reason = "it is one of the ranges that are refused")]
+        let backwards = 3..2;
+        for (error, text) in [
+            (buffer.slice(4..9).map(drop), "the range 4..9 is not within 8 elements"),
+            (buffer.slice(backwards).map(drop), "the range 3..2 is not within 8 elements"),
+            (buffer.slice(9..).map(drop), "the range 9..8 is not within 8 elements"),
+            (buffer.slice(..=usize::MAX).map(drop), "is not within 8 elements"),
+            (buffer.slice_mut(8..10).map(drop), "the range 8..10 is not within 8 elements"),
+            (buffer.as_slice().split_at(9).map(drop), "8 elements cannot be split at 9"),
+            (buffer.as_slice().chunks(0).map(drop), "a part has 0 elements"),
+        ] {
+            let error = error.expect_err("there is no such range");
+            assert!(matches!(error, Error::Argument(_)), "{error}");
+            assert!(error.to_string().contains(text), "{error}");
+        }
+    });
+}
+
+#[test]
+fn empty_view_is_copied_without_a_call() {
+    on_driver(|test| {
+        let mut buffer = counting(test, 4);
+        let other = counting(test, 4);
+        for function in [Function::cuMemcpyHtoDAsync_v2, Function::cuMemcpyDtoDAsync_v2, Function::cuMemsetD32Async] {
+            test.assert_calls(function, 0, || {
+                let mut nothing = buffer.slice_mut(4..).expect("an empty range is one");
+                assert!(nothing.is_empty());
+                nothing.copy_from_slice(&[]).expect("there is nothing to copy");
+                nothing.copy_from_device(&other.slice(2..2).expect("an empty range is one")).expect("nothing to copy");
+                nothing.fill(7).expect("there is nothing to fill");
+                assert_eq!(nothing.to_vec().expect("there is nothing to read"), [0_u32; 0]);
+            });
+        }
+    });
+}
+
+#[test]
+fn split_view_is_written_in_both_parts() {
+    on_driver(|test| {
+        let mut buffer = counting(test, 6);
+        let (mut low, mut high) = buffer.as_slice_mut().split_at(2).expect("there are two");
+        low.fill(1).expect("the part can be filled");
+        high.fill(2).expect("the part can be filled");
+        high.copy_from_device(&DeviceBuffer::from_slice(low.stream(), &[9; 4]).expect("memory suffices"))
+            .expect("the lengths are equal");
+        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [1, 1, 9, 9, 9, 9]);
+    });
+}
+
+#[test]
+fn chunks_cover_the_view_and_the_last_may_be_shorter() {
+    on_driver(|test| {
+        let mut buffer = counting(test, 7);
+        let parts = buffer.as_slice().chunks(3).expect("parts have elements");
+        assert_eq!(parts.len(), 3);
+        assert_eq!(parts.map(|part| part.len()).collect::<Vec<_>>(), [3, 3, 1]);
+        for (index, mut part) in buffer.as_slice_mut().chunks(3).expect("parts have elements").enumerate() {
+            part.fill(index as u32).expect("the part can be filled");
+        }
+        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [0, 0, 0, 1, 1, 1, 2]);
+    });
+}
+
+#[test]
+fn part_is_copied_to_another_part_of_the_same_buffer() {
+    on_driver(|test| {
+        let mut buffer = counting(test, 6);
+        let (low, mut high) = buffer.as_slice_mut().split_at(3).expect("there are three");
+        high.copy_from_device(&low).expect("the lengths are equal");
+        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [0, 1, 2, 0, 1, 2]);
+    });
+}
+
+#[test]
+fn parts_written_on_two_streams_by_two_threads_are_both_waited_for() {
+    on_driver(|test| {
+        let (first, second) = (test.stream(), test.stream());
+        for round in 0..20_u32 {
+            let mut buffer = counting(test, 64);
+            let (mut low, mut high) = buffer.as_slice_mut().split_at(32).expect("there are enough");
+            std::thread::scope(|scope| {
+                scope.spawn(|| low.fill_on(&first, round).expect("the part can be filled"));
+                scope.spawn(|| high.fill_on(&second, round + 1).expect("the part can be filled"));
+            });
+            let values = buffer.to_vec().expect("the buffer can be read");
+            assert_eq!(values, [vec![round; 32], vec![round + 1; 32]].concat());
+        }
+    });
+}
+
+/// Two binds, each before the other's note: the order that two threads can have.
+#[test]
+fn note_of_one_part_does_not_forget_the_use_of_another() {
+    use curium_driver::{Argument, call};
+    on_driver(|test| {
+        let (first, second) = (test.stream(), test.stream());
+        let mut buffer = counting(test, 64);
+        let gate = Gate::on(&first);
+        let (mut low, mut high) = buffer.as_slice_mut().split_at(32).expect("there are enough");
+        // SAFETY: both launches are noted below, and the parts are not used in between.
+        let low_address = unsafe { Argument::<&mut [u32]>::bind(&mut low, &first) }.expect("the part can be bound");
+        // SAFETY: as above.
+        let high_address = unsafe { Argument::<&mut [u32]>::bind(&mut high, &second) }.expect("the part can be bound");
+        for (stream, address) in [(&first, low_address), (&second, high_address)] {
+            // SAFETY: the part is live with this many words, and its stream has waited for its uses.
+            unsafe { call!(stream.driver(), cuMemsetD32Async(address, 7, 32, stream.as_raw())) }.expect("it is filled");
+        }
+        // SAFETY: the part was bound to this stream above, and not used since.
+        unsafe { Argument::<&mut [u32]>::launched(&mut low, &first) };
+        // SAFETY: as above.
+        unsafe { Argument::<&mut [u32]>::launched(&mut high, &second) };
+        let reader = test.stream();
+        let mut copy = DeviceBuffer::<u32>::zeroed(&reader, 64).expect("memory suffices");
+        copy.as_slice_mut().copy_from_device_on(&reader, &buffer).expect("the lengths are equal");
+        assert!(curium_tests::stream_work::is_held_up(&reader), "the reader forgot the first part");
+        gate.open();
+        assert_eq!(copy.to_vec().expect("the buffer can be read"), [7; 64]);
+    });
+}
+
+#[test]
+fn view_is_seen_as_elements_of_another_type() {
+    on_driver(|test| {
+        let mut buffer =
+            DeviceBuffer::from_slice(&test.stream(), &[0x0403_0201_u32, 0x0807_0605]).expect("memory suffices");
+        let bytes: DeviceSlice<'_, u8> = buffer.as_slice().cast().expect("bytes are always aligned");
+        assert_eq!(bytes.to_vec().expect("the bytes can be read"), [1, 2, 3, 4, 5, 6, 7, 8]);
+        let mut halves: DeviceSliceMut<'_, u16> = buffer.as_slice_mut().cast().expect("halves fit");
+        halves.fill(0xabcd).expect("the view can be filled");
+        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [0xabcd_abcd; 2]);
+        let wide: DeviceSlice<'_, u64> = buffer.as_slice().cast().expect("one wide element fits");
+        assert_eq!(wide.len(), 1);
+    });
+}
+
+#[test]
+fn view_that_does_not_fit_another_type_is_an_error_with_the_figures() {
+    on_driver(|test| {
+        let mut buffer = DeviceBuffer::<u8>::zeroed(&test.stream(), 10).expect("memory suffices");
+        let error = buffer.as_slice().cast::<u32>().expect_err("10 is no multiple of 4");
+        assert!(error.to_string().contains("10 bytes are no whole number of elements of type u32"), "{error}");
+        let error = buffer.slice(1..9).and_then(DeviceSlice::cast::<u32>).expect_err("the address is odd");
+        assert!(error.to_string().contains("is no multiple of 4"), "{error}");
+        let error = buffer.slice_mut(2..6).and_then(DeviceSliceMut::cast::<u32>).map(drop).expect_err("not aligned");
+        assert!(error.to_string().contains("is no multiple of 4"), "{error}");
+    });
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "Miri is too slow for kernels")]
+fn kernel_reads_one_part_and_writes_another_of_one_buffer() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let library = Library::from_ptx(test.driver(), kernels::SAXPY).expect("the kernels load");
+        let saxpy = library.kernel::<(f32, &[f32], &mut [f32], u32)>("saxpy").expect("the kernel is there");
+        let mut buffer = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0, 10.0, 20.0]).expect("memory suffices");
+        let (x, mut y) = buffer.as_slice_mut().split_at(2).expect("there are two");
+        let config = LaunchConfig::for_elements(2);
+        // SAFETY: the kernel reads two elements of `x` and writes two of `y`.
+        unsafe { saxpy.launch(&stream, config, (3.0, &x, &mut y, 2)) }.expect("the kernel is launched");
+        // SAFETY: as above; both views are of their own.
+        unsafe { saxpy.launch(&test.stream(), config, (1.0, x.as_slice(), y, 2)) }.expect("the kernel is launched");
+        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [1.0, 2.0, 14.0, 28.0]);
+    });
+}
+
+#[test]
+fn fill_sets_elements_of_every_size_and_nothing_beside() {
+    fn check<T: bytemuck_traits::Element>(test: &TestDriver, before: T, value: T) {
+        let mut buffer = DeviceBuffer::from_slice(&test.stream(), &[before; 9]).expect("memory suffices");
+        buffer.slice_mut(1..8).and_then(|mut part| part.fill(value)).expect("the part can be filled");
+        let mut expected = [value; 9];
+        (expected[0], expected[8]) = (before, before);
+        assert_eq!(buffer.to_vec().expect("the buffer can be read"), expected);
+    }
+    on_driver(|test| {
+        check(test, 1_u8, 2);
+        check(test, 1_u16, 0x0203);
+        check(test, 1_u32, 0x0203_0405);
+        check(test, 1_u64, 0x0203_0405_0607_0809);
+        check(test, 1_u64, 0x0203_0405_0203_0405);
+        check(test, 1.0_f64, 0.1);
+        check(test, [1_u8; 3], [2, 3, 4]);
+        check(test, [1_u16; 3], [2, 3, 4]);
+        check(test, [1_u32; 5], [2, 3, 4, 5, 6]);
+    });
+}
+
+mod bytemuck_traits {
+    //! What the elements of a test need to be.
+
+    use std::fmt::Debug;
+
+    use curium_memory::{AnyBitPattern, NoUninit};
+
+    pub(super) trait Element: NoUninit + AnyBitPattern + PartialEq + Debug {}
+    impl<T: NoUninit + AnyBitPattern + PartialEq + Debug> Element for T {}
+}
+
+#[test]
+fn filled_buffer_holds_the_value() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let buffer = DeviceBuffer::filled(&stream, 1.5_f32, 100).expect("memory suffices");
+        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [1.5; 100]);
+        let buffer = DeviceBuffer::filled_in(Plain, &stream, 7_u8, 3).expect("memory suffices");
+        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [7; 3]);
+    });
+}
+
+#[test]
+fn buffer_in_a_resource_allocates_and_frees_there() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let buffer = test.assert_calls(Function::cuMemAlloc_v2, 1, || {
+            DeviceBuffer::from_slice_in(Plain, &stream, &[1_u32, 2]).expect("memory suffices")
+        });
+        let shared = DeviceBuffer::<u32, &Plain>::zeroed_in(&Plain, &stream, 2).expect("memory suffices");
+        let chosen: std::sync::Arc<dyn curium_memory::Resource> = std::sync::Arc::new(StreamOrdered);
+        let mut chosen = DeviceBuffer::<u32, _>::uninit_in(chosen, &stream, 2).expect("memory suffices");
+        chosen.copy_from_buffer(&buffer).expect("the lengths are equal");
+        assert_eq!(chosen.to_vec().expect("the buffer can be read"), [1, 2]);
+        test.assert_calls(Function::cuMemFree_v2, 2, || {
+            drop(shared);
+            buffer.close().map_err(|(_, error)| error).expect("the driver frees the buffer");
+        });
+    });
+}
+
+#[test]
+fn buffer_taken_apart_and_put_together_is_freed_once() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let buffer = counting(test, 4);
+        let (owner, len) = (buffer.stream().clone(), buffer.len());
+        let (pointer, resource) = test.assert_calls(Function::cuMemFreeAsync, 0, || {
+            buffer.into_raw().map_err(|(_, error)| error).expect("nothing is to be waited for")
+        });
+        // SAFETY: the memory came from this resource with this length, and nobody else has it.
+        let buffer = unsafe { DeviceBuffer::from_raw(resource, &owner, pointer, len) }.expect("the length is not 0");
+        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [0, 1, 2, 3]);
+        test.assert_calls(Function::cuMemFreeAsync, 1, || drop(buffer));
+        // SAFETY: nothing is made of a null pointer.
+        let error = unsafe { DeviceBuffer::<u32>::from_raw(StreamOrdered, &stream, pointer.cast(), 0) };
+        assert!(error.map(drop).expect_err("no length").to_string().contains("the length is 0"));
+    });
+}
+
+#[test]
+fn places_become_values_once_they_are_written() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let places = DeviceBuffer::<MaybeUninit<u32>>::places_in(StreamOrdered, &stream, 4).expect("memory suffices");
+        // SAFETY: any bytes are numbers.
+        let mut buffer = unsafe { places.assume_init() };
+        buffer.as_slice_mut().fill(3).expect("the buffer can be filled");
+        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [3; 4]);
+    });
+}
+
+#[test]
+fn box_holds_its_value() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let mut value = DeviceBox::new(&stream, 1.5_f64).expect("memory suffices");
+        assert_eq!(value.get().expect("the value can be read"), 1.5);
+        value.set(2.5).expect("the value can be written");
+        assert_eq!(value.as_device_slice().to_vec().expect("the value can be read"), [2.5]);
+        assert_eq!(
+            DeviceBox::<[u32; 4]>::zeroed(&stream).and_then(|value| value.get()).expect("memory suffices"),
+            [0; 4]
+        );
+        value.close().map_err(|(_, error)| error).expect("the driver frees the value");
+    });
+}
+
+#[test]
+fn memory_that_foreign_code_has_freed_is_named_by_the_error() {
+    on_simulator(Config::new(), |test, _| {
+        let buffer = DeviceBuffer::from_slice_in(Plain, &test.stream(), &[1_u32; 8]).expect("memory suffices");
+        let address = buffer.as_pointer().as_raw();
+        // SAFETY: that this is wrong is what the test is about.
+        unsafe { curium_driver::call!(test.driver(), cuMemFree_v2(address)) }.expect("the memory is live");
+        for error in [
+            buffer.to_vec().map(drop).expect_err("the memory is gone"),
+            buffer.close().map_err(|(_, error)| error).expect_err("the memory is gone"),
+        ] {
+            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+            let text = error.to_string();
+            assert!(text.contains(&format!("nothing is allocated at {address:#x}")), "{text}");
+            assert!(text.contains(&format!("32 bytes at {address:#x}")), "{text}");
+        }
+    });
+}
+
+#[test]
+fn wait_that_fails_once_is_made_up_for_before_a_slice_is_given_back() {
+    on_simulator(Config::new(), |test, simulator| {
+        let buffer = counting(test, 1024);
+        let mut target = vec![0; 1024];
+        simulator.inject(Fault::on(Function::cuStreamSynchronize).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+        buffer.copy_to_slice(&mut target).expect_err("the wait fails once");
+        assert_eq!(target, (0..1024).collect::<Vec<_>>(), "the copy was still under way");
+    });
+}

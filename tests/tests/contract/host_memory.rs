@@ -1,0 +1,300 @@
+//! Memory of the host that the device uses in place, managed memory, pitched memory, and what is known of addresses.
+
+use curium_driver::{DevicePointer, Error, Function};
+use curium_memory::{
+    DeviceBuffer, DeviceSlice, MappedBuffer, MemoryAdvice, MemoryKind, MemoryLocation, PinnedBuffer, PinnedFlags,
+    PitchedBuffer, Plain, PointerInfo, RegisterFlags, Registered, RegisteredRef, UnifiedBox, UnifiedBuffer,
+    address_range, unified,
+};
+use curium_sim::{Config, Fault};
+use curium_sys::{CUresult, CudaVersion};
+use curium_tests::{Gate, on_driver, on_simulator};
+
+#[test]
+fn mapped_buffer_is_seen_by_device_and_host() {
+    on_driver(|test| {
+        let (stream, other) = (test.stream(), test.stream());
+        let mut mapped = MappedBuffer::from_slice(&stream, &[1_u32, 2, 3, 4]).expect("memory suffices");
+        let mut device = DeviceBuffer::<u32>::zeroed(&other, 4).expect("memory suffices");
+        device.as_slice_mut().copy_from_device(&mapped).expect("the lengths are equal");
+        assert_eq!(device.to_vec().expect("the buffer can be read"), [1, 2, 3, 4]);
+        mapped.slice_mut(1..3).and_then(|mut part| part.fill_on(&other, 9)).expect("the part can be filled");
+        assert_eq!(mapped.host().expect("the work ends"), [1, 9, 9, 4]);
+        mapped.host_mut().expect("the work ends")[0] = 7;
+        assert_eq!(mapped.as_slice().to_vec().expect("the buffer can be read"), [7, 9, 9, 4]);
+    });
+}
+
+#[test]
+fn host_view_waits_for_work_that_writes_and_not_for_work_that_reads() {
+    on_driver(|test| {
+        let (writer, reader) = (test.stream(), test.stream());
+        let mut mapped = MappedBuffer::<u32>::zeroed(&writer, 64).expect("memory suffices");
+        let mut target = DeviceBuffer::<u32>::zeroed(&reader, 64).expect("memory suffices");
+        let gate = Gate::on(&reader);
+        target.as_slice_mut().copy_from_device(&mapped).expect("the lengths are equal");
+        assert_eq!(mapped.host().expect("nothing writes"), [0; 64]);
+        let opener = std::thread::spawn(move || {
+            std::thread::sleep(std::time::Duration::from_millis(10));
+            gate.open();
+        });
+        mapped.host_mut().expect("the work ends").fill(5);
+        assert_eq!(target.to_vec().expect("the buffer can be read"), [0; 64], "the host wrote under the reader");
+        opener.join().expect("opening does not panic");
+    });
+}
+
+#[test]
+fn mapped_buffer_dropped_while_in_use_is_freed_behind_it() {
+    on_driver(|test| {
+        let (stream, other) = (test.stream(), test.stream());
+        let mapped = MappedBuffer::from_slice(&stream, &[3_u32; 64]).expect("memory suffices");
+        let mut target = DeviceBuffer::<u32>::zeroed(&other, 64).expect("memory suffices");
+        target.as_slice_mut().copy_from_device(&mapped).expect("the lengths are equal");
+        drop(mapped);
+        assert_eq!(target.to_vec().expect("the buffer can be read"), [3; 64]);
+    });
+}
+
+#[test]
+fn registered_slice_is_pinned_while_it_is_registered() {
+    on_driver(|test| {
+        let context = test.context();
+        let stream = test.stream();
+        let mut values = vec![1_u32; 4096];
+        let address = values.as_ptr().expose_provenance() as u64;
+        let known =
+            || PointerInfo::of(test.driver(), DevicePointer::<u32>::from_raw(address)).expect("it can be asked");
+        assert_eq!(known(), None);
+        let mut registered = Registered::new(&context, &mut values, RegisterFlags::PORTABLE).expect("it can be pinned");
+        assert_eq!(known().expect("it is pinned").kind, MemoryKind::Host);
+        let error = RegisteredRef::new(&context, &registered, RegisterFlags::empty()).map(drop);
+        let error = error.expect_err("it is pinned already");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED));
+        registered[0] = 5;
+        let buffer = DeviceBuffer::from_slice(&stream, &registered).expect("memory suffices");
+        buffer.copy_to_slice(&mut registered).expect("the lengths are equal");
+        assert_eq!((registered[0], registered[1]), (5, 1));
+        registered.close().map_err(|(_, error)| error).expect("the registration ends");
+        assert_eq!(known(), None);
+        let error = Registered::<u32>::new(&context, &mut [], RegisterFlags::empty()).map(drop).expect_err("no bytes");
+        assert!(matches!(error, Error::Argument(_)), "{error}");
+    });
+}
+
+#[test]
+fn unified_buffer_is_seen_by_device_and_host() {
+    on_driver(|test| {
+        let (stream, other) = (test.stream(), test.stream());
+        let mut buffer = UnifiedBuffer::from_slice(&stream, &[1.0_f32, 2.0, 3.0]).expect("memory suffices");
+        assert_eq!(buffer.host().expect("nothing writes"), [1.0, 2.0, 3.0]);
+        buffer.host_mut().expect("nothing uses it")[1] = 5.0;
+        buffer.slice_mut(2..).and_then(|mut part| part.fill_on(&other, 0.5)).expect("the part can be filled");
+        assert_eq!(buffer.host().expect("the work ends"), [1.0, 5.0, 0.5]);
+        assert_eq!(buffer.as_slice().to_vec().expect("the buffer can be read"), [1.0, 5.0, 0.5]);
+        let zeroed = UnifiedBuffer::<u64>::zeroed(&stream, 100).expect("memory suffices");
+        assert_eq!(zeroed.host().expect("the work ends"), [0; 100]);
+        zeroed.close().map_err(|(_, error)| error).expect("the driver frees the buffer");
+    });
+}
+
+#[test]
+fn unified_length_of_zero_or_beyond_the_address_space_is_an_error_without_a_call() {
+    on_driver(|test| {
+        let stream = test.stream();
+        test.assert_calls(Function::cuMemAllocManaged, 0, || {
+            for (len, text) in [(0, "the length is 0"), (usize::MAX, "elements of 8 bytes are more")] {
+                let error = UnifiedBuffer::<u64>::zeroed(&stream, len).map(drop).expect_err("no such length");
+                assert!(matches!(error, Error::Argument(_)) && error.to_string().contains(text), "{error}");
+            }
+        });
+    });
+}
+
+#[test]
+fn unified_buffer_dropped_while_in_use_is_freed_behind_it() {
+    on_driver(|test| {
+        let (stream, other) = (test.stream(), test.stream());
+        let buffer = UnifiedBuffer::from_slice(&stream, &[3_u32; 64]).expect("memory suffices");
+        let mut target = DeviceBuffer::<u32>::zeroed(&other, 64).expect("memory suffices");
+        target.as_slice_mut().copy_from_device(&buffer).expect("the lengths are equal");
+        drop(buffer);
+        assert_eq!(target.to_vec().expect("the buffer can be read"), [3; 64]);
+    });
+}
+
+#[test]
+fn unified_buffer_whose_last_wait_fails_is_given_back_or_freed() {
+    on_simulator(Config::new(), |test, simulator| {
+        let buffer = UnifiedBuffer::from_slice(&test.stream(), &[3_u32; 64]).expect("memory suffices");
+        simulator.inject(Fault::on(Function::cuStreamSynchronize).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+        buffer.close().map_err(|(_, error)| error).expect("another wait succeeds");
+        let buffer = UnifiedBuffer::from_slice(&test.stream(), &[3_u32; 64]).expect("memory suffices");
+        let fault = Fault::on(Function::cuStreamSynchronize).always();
+        simulator.inject(fault.returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+        let (buffer, error) = buffer.close().expect_err("no wait succeeds");
+        assert_eq!(error.function(), Some(Function::cuStreamSynchronize));
+        simulator.clear_faults();
+        assert_eq!(buffer.host().expect("the buffer is still there"), [3; 64]);
+    });
+}
+
+#[test]
+fn unified_box_holds_its_value() {
+    on_driver(|test| {
+        let mut value = UnifiedBox::new(&test.stream(), [1_u64, 2]).expect("memory suffices");
+        value.host_mut().expect("nothing uses it")[0] = 3;
+        assert_eq!(value.host().expect("nothing writes"), &[3, 2]);
+        value.close().map_err(|(_, error)| error).expect("the driver frees the value");
+    });
+}
+
+#[test]
+fn advice_and_prefetch_are_remembered_for_their_pages() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let device = MemoryLocation::from(&test.device());
+        let page = 64 << 10;
+        let buffer = UnifiedBuffer::<u8>::zeroed(&stream, 4 * page).expect("memory suffices");
+        let before = buffer.range_attributes(..).expect("the range exists");
+        assert!(!before.is_read_mostly && before.preferred_location.is_none() && before.accessed_by.is_empty());
+        buffer.advise(page.., MemoryAdvice::ReadMostly).expect("it can be advised");
+        buffer.advise(.., MemoryAdvice::PreferredLocation(device)).expect("it can be advised");
+        buffer.advise(.., MemoryAdvice::AccessedBy(MemoryLocation::Host)).expect("it can be advised");
+        buffer.advise(.., MemoryAdvice::AccessedBy(device)).expect("it can be advised");
+        buffer.advise(.., MemoryAdvice::NotAccessedBy(MemoryLocation::Host)).expect("it can be advised");
+        buffer.prefetch(&stream, .., MemoryLocation::Host).expect("it can be prefetched");
+        stream.synchronize().expect("the stream works");
+        let part = buffer.range_attributes(page..).expect("the range exists");
+        assert!(part.is_read_mostly);
+        let whole = buffer.range_attributes(..).expect("the range exists");
+        assert!(!whole.is_read_mostly);
+        assert_eq!(whole.preferred_location, Some(device));
+        assert_eq!(whole.last_prefetch_location, Some(MemoryLocation::Host));
+        assert_eq!(whole.accessed_by, [device]);
+        buffer.advise(.., MemoryAdvice::NoPreferredLocation).expect("it can be advised");
+        buffer.advise(.., MemoryAdvice::NotReadMostly).expect("it can be advised");
+        let after = buffer.range_attributes(..).expect("the range exists");
+        assert_eq!((after.preferred_location, after.is_read_mostly), (None, false));
+        assert_eq!(buffer.host().expect("nothing writes"), vec![0; 4 * page], "advice changes no values");
+    });
+}
+
+#[test]
+fn advice_on_an_older_driver_knows_devices_and_the_host() {
+    on_simulator(Config::new().with_driver_version(CudaVersion::new(12, 0)), |test, _| {
+        let stream = test.stream();
+        let device = MemoryLocation::from(&test.device());
+        let buffer = UnifiedBuffer::<u8>::zeroed(&stream, 4096).expect("memory suffices");
+        test.assert_calls(Function::cuMemAdvise, 1, || buffer.advise(.., MemoryAdvice::PreferredLocation(device)))
+            .expect("it can be advised");
+        test.assert_calls(Function::cuMemPrefetchAsync, 1, || buffer.prefetch(&stream, .., MemoryLocation::Host))
+            .expect("it can be prefetched");
+        let attributes = buffer.range_attributes(..).expect("the range exists");
+        assert_eq!(attributes.preferred_location, Some(device));
+        assert_eq!(attributes.last_prefetch_location, Some(MemoryLocation::Host));
+        let error = buffer.prefetch(&stream, .., MemoryLocation::HostNuma(0)).expect_err("it has no numbers for nodes");
+        assert!(error.to_string().contains("needs a driver for CUDA 12.2"), "{error}");
+    });
+}
+
+#[test]
+fn batches_of_managed_ranges_are_one_call_each() {
+    on_simulator(Config::new(), |test, _| {
+        let stream = test.stream();
+        let device = MemoryLocation::from(&test.device());
+        let mut buffer = UnifiedBuffer::from_slice(&stream, &[1_u8; 16384]).expect("memory suffices");
+        let (low, high) = buffer.as_slice().split_at(8192).expect("there are enough");
+        let ranges = [(low, device), (high, MemoryLocation::Host)];
+        test.assert_calls(Function::cuMemPrefetchBatchAsync, 1, || unified::prefetch(&stream, &ranges))
+            .expect("the ranges are managed");
+        let at = |range: std::ops::Range<usize>| {
+            buffer.range_attributes(range).expect("the range exists").last_prefetch_location
+        };
+        assert_eq!((at(0..8192), at(8192..16384)), (Some(device), Some(MemoryLocation::Host)));
+        let high = buffer.slice_mut(8192..).expect("the range exists");
+        test.assert_calls(Function::cuMemDiscardBatchAsync, 1, || unified::discard(&stream, &mut [high]))
+            .expect("the range is managed");
+        let values = buffer.host().expect("the work ends");
+        assert_eq!(values[..8192], [1; 8192]);
+        assert_ne!(values[8192..], [1; 8192], "what was discarded is undefined");
+        let all = buffer.as_slice_mut();
+        unified::discard_and_prefetch(&stream, &mut [(all, device)]).expect("the range is managed");
+        let plain = DeviceBuffer::<u8>::zeroed(&stream, 4).expect("memory suffices");
+        let error = unified::prefetch(&stream, &[(plain.as_slice(), device)]).expect_err("the memory is not managed");
+        assert!(error.to_string().contains("is not managed"), "{error}");
+    });
+}
+
+#[test]
+fn pitched_rows_begin_at_the_pitch_and_hold_their_elements() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let mut rows = PitchedBuffer::<[u8; 3]>::zeroed(&stream, 5, 4).expect("memory suffices");
+        assert!(rows.pitch_bytes() >= 15 && rows.pitch_bytes().is_multiple_of(512));
+        for (index, mut row) in rows.rows_mut().enumerate() {
+            row.fill([index as u8; 3]).expect("a row can be filled");
+        }
+        let read: Vec<_> = rows.rows().map(|row| row.to_vec().expect("a row can be read")).collect();
+        assert_eq!(read, (0..4).map(|index| vec![[index; 3]; 5]).collect::<Vec<_>>());
+        let step = rows.row(1).expect("there is a row").as_pointer().as_raw() - rows.as_pointer().as_raw();
+        assert_eq!(step, rows.pitch_bytes() as u64);
+        let error = rows.row_mut(4).map(drop).expect_err("there are four");
+        assert!(error.to_string().contains("there is no row 4 of 4"), "{error}");
+        for (width, height) in [(0, 1), (1, 0), (usize::MAX, 1), (1 << 40, 1 << 40)] {
+            let error = PitchedBuffer::<u32>::uninit(&stream, width, height).map(drop).expect_err("no such size");
+            assert!(matches!(error, Error::Argument(_)), "{error}");
+        }
+        rows.close().map_err(|(_, error)| error).expect("the driver frees the rows");
+    });
+}
+
+#[test]
+fn pointer_information_tells_kinds_of_memory_apart() {
+    on_driver(|test| {
+        let (stream, driver) = (test.stream(), test.driver());
+        let about = |pointer| PointerInfo::of(driver, pointer).expect("it can be asked").expect("it is known");
+        let pooled = DeviceBuffer::<u8>::zeroed(&stream, 100).expect("memory suffices");
+        let info = about(pooled.as_pointer());
+        assert_eq!((info.kind, info.is_pooled, info.is_managed), (MemoryKind::Device, true, false));
+        assert_eq!((info.host_address, info.device), (None, test.device().as_raw()));
+        let plain = DeviceBuffer::<u8, _>::zeroed_in(Plain, &stream, 100).expect("memory suffices");
+        let (start, info) = (plain.as_pointer().as_raw(), about(plain.as_pointer().wrapping_add(50)));
+        assert_eq!((info.range.clone(), info.is_pooled), (start..start + 100, false));
+        assert_ne!(info.buffer_id, about(pooled.as_pointer()).buffer_id);
+        let range = address_range(&test.context(), plain.as_pointer().wrapping_add(99)).expect("it can be asked");
+        assert_eq!(range, Some(start..start + 100));
+        let unified = UnifiedBuffer::<u8>::zeroed(&stream, 100).expect("memory suffices");
+        assert!(about(unified.as_pointer()).is_managed);
+        let pinned = PinnedBuffer::<u8>::zeroed(&test.context(), 100, PinnedFlags::empty()).expect("memory suffices");
+        let address = pinned.as_ptr().expose_provenance() as u64;
+        let info = about(DevicePointer::from_raw(address));
+        assert_eq!((info.kind, info.host_address), (MemoryKind::Host, Some(address)));
+        let ordinary = Box::new(1_u8);
+        let address = (&raw const *ordinary).expose_provenance() as u64;
+        let unknown = DevicePointer::<u8>::from_raw(address);
+        assert_eq!(PointerInfo::of(driver, unknown).expect("it can be asked"), None);
+        assert_eq!(address_range(&test.context(), unknown).expect("it can be asked"), None);
+        let view: DeviceSlice<'_, u8> = unified.as_slice();
+        assert_eq!(view.as_pointer(), unified.as_pointer());
+    });
+}
+
+#[test]
+fn decompression_without_an_engine_is_an_error_of_the_driver() {
+    use curium_memory::{Compression, DecompressBatch};
+    on_simulator(Config::new(), |test, _| {
+        let stream = test.stream();
+        let source = DeviceBuffer::from_slice(&stream, &[1_u8; 64]).expect("memory suffices");
+        let mut target = DeviceBuffer::<u8>::zeroed(&stream, 256).expect("memory suffices");
+        let mut written = DeviceBuffer::<u32>::zeroed(&stream, 1).expect("memory suffices");
+        let batch = DecompressBatch::new();
+        let batch = batch.add(Compression::Lz4, source.as_slice(), target.as_slice_mut(), written.as_slice_mut());
+        let error = batch.and_then(|batch| batch.enqueue(&stream)).expect_err("the device has no engine");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_SUPPORTED));
+        let empty = source.slice(0..0).expect("an empty range is one");
+        let batch = DecompressBatch::new();
+        let error = batch.add(Compression::Lz4, empty, target.as_slice_mut(), written.as_slice_mut()).map(drop);
+        assert!(error.expect_err("there is nothing").to_string().contains("`source` is empty"));
+    });
+}
