@@ -24,7 +24,7 @@ impl<'a> Block<'a> {
 
     fn aligned(resource: &'a dyn Resource, stream: &'a Stream, bytes: usize, alignment: usize) -> Self {
         let pointer = resource.allocate(stream, bytes, alignment).expect("memory suffices");
-        assert!(pointer.as_raw() % alignment as u64 == 0, "{pointer:?} is not aligned to {alignment}");
+        assert!(pointer.as_raw().is_multiple_of(alignment as u64), "{pointer:?} is not aligned to {alignment}");
         Self { resource, stream, pointer, bytes, alignment }
     }
 
@@ -44,9 +44,12 @@ impl<'a> Block<'a> {
     fn holds(&self, value: u8) -> bool {
         let mut bytes = vec![!value; self.bytes];
         let (to, from, stream) = (bytes.as_mut_ptr().cast(), self.address(), self.stream.as_raw());
-        // SAFETY: both sides have this many bytes, and the stream is waited for.
-        unsafe { call!(self.stream.driver(), cuMemcpyDtoHAsync_v2(to, from, self.bytes, stream)) }
-            .expect("the block can be read");
+        // A block may span parts of a segment, and such ranges are copied only while a context is current.
+        let read = self.stream.context().entered(|driver| {
+            // SAFETY: both sides have this many bytes, and the stream is waited for.
+            unsafe { call!(driver, cuMemcpyDtoHAsync_v2(to, from, self.bytes, stream)) }
+        });
+        read.expect("the block can be read");
         self.stream.synchronize().expect("the stream works");
         bytes.iter().all(|byte| *byte == value)
     }

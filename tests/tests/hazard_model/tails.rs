@@ -46,8 +46,8 @@ pub(crate) fn check(order: Order) -> Result<u64, String> {
 fn explore(state: &State, order: Order, path: &mut Vec<usize>) -> Result<u64, String> {
     let lengths = [2 * USES, 3 * TAILS];
     let mut interleavings = 0;
-    for thread in 0..2 {
-        if state.steps[thread] == lengths[thread] {
+    for (thread, length) in lengths.into_iter().enumerate() {
+        if state.steps[thread] == length {
             continue;
         }
         let mut next = state.clone();
@@ -67,9 +67,9 @@ impl State {
         if thread == 0 {
             let is_note = (step % 2 == 1) != (order == Order::NoteBeforeWork);
             if is_note {
-                self.notes.push(self.tails)
+                self.notes.push(self.tails);
             } else {
-                self.uses += 1
+                self.uses += 1;
             }
             return;
         }

@@ -95,7 +95,7 @@ fn bits_are_counted_and_moved_as_on_the_cpu() {
             both.leading_zeros(),
             (a.cast_signed().abs_diff(b.cast_signed())).wrapping_add(3),
             dot + 7,
-            (i64::from(a.cast_signed()) * i64::from(b.cast_signed()) >> 32) as u32,
+            ((i64::from(a.cast_signed()) * i64::from(b.cast_signed())) >> 32) as u32,
         ]
     };
     on_driver(|test| {

@@ -47,7 +47,7 @@ fn lanes_of_a_branch_are_those_that_took_it() {
         launch!(test, &stream, WARP::"active_lanes", (&mut [u32],), LaunchConfig::new(1, 64), (&mut output,));
         let each = |index: usize| {
             let taken = (index / 32 * 32..index / 32 * 32 + 32).filter(|thread| thread % 3 == 0).count() as u32;
-            if index % 3 == 0 { taken } else { 132 - taken }
+            if index.is_multiple_of(3) { taken } else { 132 - taken }
         };
         assert_eq!(values(&output), (0..64).map(each).collect::<Vec<_>>());
     });
