@@ -10,7 +10,7 @@ use curium_sim::{Config, Simulator};
 use curium_tests::{Soak, uses_cuda};
 
 /// What the process may grow by after the first tenth of the operations.
-const SLACK: u64 = 32 << 20;
+const SLACK: u64 = 8 << 20;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let operations = std::env::args().nth(1).map_or(Ok(10_000_000), |count| count.parse())?;

@@ -25,7 +25,7 @@ pub struct Soaked {
     pub buffers: u64,
     /// Streams that were made and dropped.
     pub streams: u64,
-    /// The bytes of memory that the process had in use after a tenth of the operations, if the system tells.
+    /// The bytes of its own memory that the process had in use after a tenth of the operations, if the system tells.
     pub resident_early: Option<u64>,
     /// The same at the end.
     pub resident_late: Option<u64>,
@@ -34,7 +34,7 @@ pub struct Soaked {
 type Pool = Reclaiming<Limit<CachingResource>>;
 
 /// The bytes that may be in use at once: beyond that, allocations are refused.
-const LIMIT: usize = 192 << 20;
+const LIMIT: usize = 128 << 20;
 /// How many blocks a thread holds at most.
 const MOST: usize = 400;
 
@@ -67,12 +67,14 @@ impl Soak {
         let options = CachingOptions::new().with_cache(true).with_segment_bytes(4 << 20);
         let pool = Reclaiming::new(Limit::new(CachingResource::with_options(context, &options)?, LIMIT));
         let early = Self { operations: self.operations / 10, ..*self }.run_on(context, &pool)?;
+        give_back(context, &pool)?;
         let resident_early = resident();
         let rest = Self { operations: self.operations - self.operations / 10, seed: !self.seed, ..*self };
         let late = rest.run_on(context, &pool)?;
         let statistics = pool.inner().inner().statistics();
         assert_eq!((statistics.live_allocations(), pool.inner().used()), (0, 0), "{statistics:?}");
         assert_eq!(statistics.free_bytes, statistics.reserved_bytes, "{statistics:?}");
+        give_back(context, &pool)?;
         Ok(Soaked { resident_early, resident_late: resident(), ..early.and(late) })
     }
 
@@ -188,9 +190,20 @@ impl Worker<'_> {
     }
 }
 
-/// The bytes of memory that the process has in use, if the system tells.
+/// Gives all memory back, of which nothing is in use.
+fn give_back(context: &Context, pool: &Pool) -> Result<()> {
+    let stream = context.stream()?;
+    pool.synchronize(&stream)?;
+    pool.trim(&stream, 0)?;
+    let statistics = pool.inner().inner().statistics();
+    assert_eq!((statistics.reserved_bytes, statistics.free_bytes), (0, 0), "{statistics:?}");
+    Ok(())
+}
+
+/// The bytes of memory that the process has in use, if the system tells: its own, without the pages of files in memory that the
+/// simulator keeps where small blocks of device memory lay.
 fn resident() -> Option<u64> {
     let text = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let line = text.lines().find_map(|line| line.strip_prefix("RssAnon:"))?;
     line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok().map(|kib| kib << 10)
 }

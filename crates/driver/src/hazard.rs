@@ -108,11 +108,19 @@ impl Accesses {
     /// then.
     #[inline]
     pub fn before_read(&self, stream: &Stream) -> Result<()> {
-        if self.reads_freely.load(Ordering::Relaxed) == stream.identity() {
-            Ok(())
-        } else {
-            self.wait_for_writes(stream)
-        }
+        if self.reads_freely_on(stream) { Ok(()) } else { self.wait_for_writes(stream) }
+    }
+
+    /// Whether a read on `stream` waits for nothing, as far as that is plain at once.
+    #[inline]
+    pub fn reads_freely_on(&self, stream: &Stream) -> bool {
+        self.reads_freely.load(Ordering::Relaxed) == stream.identity()
+    }
+
+    /// Whether a write on `stream` waits for nothing, as far as that is plain at once.
+    #[inline]
+    pub fn writes_freely_on(&self, stream: &Stream) -> bool {
+        self.writes_freely.load(Ordering::Relaxed) == stream.identity()
     }
 
     /// Notes a read that was put on `stream`.
@@ -130,7 +138,7 @@ impl Accesses {
     /// As for [`Accesses::before_read`]. The write must not take place then.
     #[inline]
     pub fn before_write(&self, stream: &Stream) -> Result<()> {
-        if self.writes_freely.load(Ordering::Relaxed) == stream.identity() { Ok(()) } else { self.wait_for_all(stream) }
+        if self.writes_freely_on(stream) { Ok(()) } else { self.wait_for_all(stream) }
     }
 
     /// Notes a write that was put on `stream` while the whole memory was borrowed exclusively.
@@ -178,25 +186,28 @@ impl Accesses {
 
     #[cold]
     fn wait_for_writes(&self, stream: &Stream) -> Result<()> {
-        wait(stream, &self.writer, self.written.load(Ordering::Relaxed))?;
-        if self.reads_freely.load(Ordering::Relaxed) == self.writer.identity() {
-            return Ok(());
+        // What was forgotten is in the count that was written before.
+        if self.reads_freely.load(Ordering::Acquire) == self.writer.identity() {
+            return wait(stream, &self.writer, self.written.load(Ordering::Relaxed));
         }
         let others = self.others.lock();
+        wait(stream, &self.writer, self.written.load(Ordering::Relaxed))?;
         others.iter().filter(|other| other.is_write).try_for_each(|write| write.wait(stream))
     }
 
     #[cold]
     fn wait_for_all(&self, stream: &Stream) -> Result<()> {
+        // Under the lock: another thread may forget the others once the writer's stream has waited for them, and whoever sees them
+        // forgotten must wait for that stream as it is then.
+        let mut others = self.others.lock();
         let (written, read) = (self.written.load(Ordering::Relaxed), self.read.load(Ordering::Relaxed));
         wait(stream, &self.writer, written.max(read))?;
-        let mut others = self.others.lock();
         others.iter().try_for_each(|other| other.wait(stream))?;
         if self.writer == *stream {
             // Whoever waits for what is on this stream from now on waits for the others as well.
             self.written.fetch_max(stream.tail().tails(), Ordering::Relaxed);
             others.clear();
-            self.reads_freely.store(stream.identity(), Ordering::Relaxed);
+            self.reads_freely.store(stream.identity(), Ordering::Release);
             self.writes_freely.store(stream.identity(), Ordering::Relaxed);
         }
         Ok(())

@@ -45,6 +45,30 @@ struct Meaning {
 const MEANINGS: &[Meaning] = &[
     // The operation has done what it is there for; that the context could not be left is reported, see `release`.
     Meaning { function: Function::cuCtxPopCurrent_v2, code: None, operation: None },
+    // The copy is tried once more with a context current: see `memory/src/copy/spanning.rs`.
+    Meaning {
+        function: Function::cuMemcpyHtoDAsync_v2,
+        code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
+        operation: None,
+    },
+    Meaning {
+        function: Function::cuMemcpyDtoHAsync_v2,
+        code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
+        operation: None,
+    },
+    Meaning {
+        function: Function::cuMemcpyDtoDAsync_v2,
+        code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
+        operation: None,
+    },
+    Meaning { function: Function::cuMemcpyAsync, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
+    Meaning { function: Function::cuMemcpy2DAsync_v2, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
+    Meaning { function: Function::cuMemcpy3DAsync_v2, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
+    Meaning {
+        function: Function::cuMemcpyWithAttributesAsync,
+        code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
+        operation: None,
+    },
     // There are no more parameters.
     Meaning { function: Function::cuFuncGetParamInfo, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
     Meaning {
@@ -230,9 +254,6 @@ fn is_told(operation: &str, function: Function) -> bool {
         Function::cuLinkDestroy,
         Function::cuMemFreeAsync,
         Function::cuMemFreeHost,
-        Function::cuMemAddressFree,
-        Function::cuMemRelease,
-        Function::cuMemUnmap,
         Function::cuMemUnmap,
         Function::cuMemRelease,
         Function::cuMemAddressFree,

@@ -243,9 +243,7 @@ impl Core {
             let watched = reserve.watched.iter_mut();
             watched.map(|(owner, watched)| self.watch(*owner, watched)).fold(Ok(()), Result::and)
         })?;
-        let is_kept = |owner: &Owner, watched: &mut Watched| {
-            !(watched.is_over() && self.depot.with_store(|store| store.forget(*owner)))
-        };
+        let is_kept = |owner: &Owner, watched: &mut Watched| !(watched.is_over() && self.depot.forget(*owner));
         reserve.watched.retain(is_kept);
         Ok(())
     }
