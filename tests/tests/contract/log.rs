@@ -98,10 +98,7 @@ fn driver_without_a_log_gives_errors_without_one() {
 
 #[test]
 fn reader_reads_each_line_once() {
-    on_driver(|test| {
-        if !has_log(test) {
-            return;
-        }
+    on_simulator(Config::new(), |test, _| {
         let mut log = test.driver().log_reader().expect("the driver has a log");
         assert_eq!(log.read().expect("it can be read"), "");
         drop(failure(test));
@@ -115,10 +112,7 @@ fn reader_reads_each_line_once() {
 
 #[test]
 fn reader_writes_a_file_and_names_one_that_it_cannot_write() {
-    on_driver(|test| {
-        if !has_log(test) {
-            return;
-        }
+    on_simulator(Config::new(), |test, _| {
         let mut log = test.driver().log_reader().expect("the driver has a log");
         drop(failure(test));
         let path = std::env::temp_dir().join(format!("curium-log-{}", std::process::id()));
@@ -135,10 +129,7 @@ fn reader_writes_a_file_and_names_one_that_it_cannot_write() {
 
 #[test]
 fn listener_hears_of_failures_until_it_is_dropped() {
-    on_driver(|test| {
-        if !has_log(test) {
-            return;
-        }
+    on_simulator(Config::new(), |test, _| {
         let heard = Arc::new(Mutex::new(Vec::new()));
         let ear = Arc::clone(&heard);
         let listener = test.driver().on_log(move |level, text| {
@@ -182,5 +173,24 @@ fn listener_that_the_driver_keeps_is_given_back_silent() {
         drop(failure(test));
         assert_eq!(*heard.lock().expect("no panic"), 0);
         drop(listener);
+    });
+}
+
+/// What a driver logs of a failure, if anything, is its own affair.
+#[test]
+fn log_of_any_driver_is_read_written_and_listened_to() {
+    on_driver(|test| {
+        if !has_log(test) {
+            return;
+        }
+        let listener = test.driver().on_log(|_, _| {}).expect("the driver takes a callback");
+        let mut log = test.driver().log_reader().expect("the driver has a log");
+        drop(failure(test));
+        log.read().expect("it can be read");
+        assert_eq!(log.read().expect("it can be read"), "", "each line is read once");
+        let path = std::env::temp_dir().join(format!("curium-whole-log-{}", std::process::id()));
+        test.driver().log_from_start().write_to(&path).expect("the folder is writable");
+        std::fs::remove_file(&path).expect("the file is there");
+        listener.close().map_err(|(_, error)| error).expect("the driver agrees");
     });
 }

@@ -26,7 +26,7 @@ done
 
 mkdir -p "$out"
 : >"$log"
-tar -C "$here" -xzf "$here/programs.tar.gz" || exit 2
+if [[ -f $here/programs.tar.gz ]]; then tar -C "$here" -xzf "$here/programs.tar.gz" || exit 2; fi
 
 # run NAME COMMAND…: runs the command into the log and adds a row to the summary.
 run() {
