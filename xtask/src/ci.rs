@@ -15,6 +15,22 @@ use crate::version::Version;
 /// The packages that Miri interprets: everything that holds memory or handles.
 const MIRI: &[&str] = &["miri", "test", "-p", "curium-sys", "-p", "curium-driver", "-p", "curium-memory", "--lib"];
 
+/// The contract tests that Miri interprets on the simulator: those of memory and of handles, without kernels.
+const MIRI_CONTRACT: &[&str] = &[
+    "miri",
+    "test",
+    "-p",
+    "curium-tests",
+    "--test",
+    "contract",
+    "--",
+    "device_buffer::",
+    "pinned_buffer::",
+    "event_pool::",
+    "stream_pool::",
+    "release::",
+];
+
 /// The loader asks for files, and the simulated driver hands out addresses as numbers, as a real one does.
 const MIRI_FLAGS: &str = "-Zmiri-disable-isolation -Zmiri-permissive-provenance";
 
@@ -151,7 +167,8 @@ fn miri(_options: &Options) -> Result<Outcome> {
         return Ok(Outcome::Skipped("no nightly toolchain with Miri"));
     }
     let skipped = TOO_LONG_FOR_MIRI.iter().flat_map(|test| ["--skip", *test]);
-    run_all(nightly().args(MIRI).arg("--").args(skipped))
+    run_all(nightly().args(MIRI).arg("--").args(skipped))?;
+    run_all(nightly().args(MIRI_CONTRACT))
 }
 
 /// This program.

@@ -2,6 +2,7 @@
 
 mod cache;
 mod demo;
+mod mem;
 
 use std::process::ExitCode;
 
@@ -18,6 +19,7 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Demo(demo::Options),
+    Mem(mem::Options),
     #[command(subcommand)]
     Cache(cache::Command),
 }
@@ -25,6 +27,7 @@ enum Command {
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Demo(options) => demo::run(&options),
+        Command::Mem(options) => mem::run(&options),
         Command::Cache(command) => cache::run(&command),
     };
     match result {

@@ -6,7 +6,7 @@
 //! |---|---|---|
 //! | [`sys`] | `curium-sys` | the C ABI, the table of functions, the loader |
 //! | [`driver`] | `curium-driver` | devices, contexts, streams, events, modules, libraries, kernels |
-//! | [`memory`] | `curium-memory` | device and pinned buffers, copies |
+//! | [`memory`] | `curium-memory` | device and pinned buffers, copies, and resources that memory comes from |
 //! | `nvrtc` (feature) | `curium-nvrtc` | CUDA C++ compiled and linked at run time |
 //! | `ByValue` (feature `derive`) | `curium-derive` | a derive for structs that are passed to kernels by value |
 //!

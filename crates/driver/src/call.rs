@@ -57,7 +57,7 @@ impl Driver {
     #[doc(hidden)]
     #[cold]
     pub fn refused(&self, function: Function) -> Error {
-        Error::Fork(ForkError::new(function))
+        Error::Fork(Box::new(ForkError::new(function)))
     }
 
     /// The error for a function that this driver lacks.

@@ -36,7 +36,7 @@ pub enum Error {
     /// A function that the driver called for you panicked.
     Panic(Box<PanicError>),
     /// The process was forked from the one that the driver works in.
-    Fork(ForkError),
+    Fork(Box<ForkError>),
 }
 
 /// A function that the driver called for you panicked.
@@ -89,6 +89,9 @@ pub struct CallError {
     /// What a person can do, where the facts allow to say it.
     pub hint: Option<Cow<'static, str>>,
 }
+
+// Each variant is a pointer, so that the result of a call is returned in registers.
+const _: () = assert!(size_of::<Error>() == 2 * size_of::<usize>(), "a variant is no pointer");
 
 impl Error {
     /// An argument of `operation` that is refused for `reason`.
@@ -200,7 +203,7 @@ impl Error {
             Self::Missing(error) => &**error,
             Self::Argument(error) => &**error,
             Self::Panic(error) => &**error,
-            Self::Fork(error) => error,
+            Self::Fork(error) => &**error,
         }
     }
 

@@ -16,6 +16,10 @@
 //! 7. Parts of one piece that are borrowed apart are uses of the whole: they wait for each other. They may be put on streams by
 //!    several threads at once, though, each between the waits of another and its note; so a note of a part forgets only what its
 //!    stream is known to have waited for.
+//! 8. A capture takes work down instead of running it, so that an event of the one cannot stand for work of the other: recorded inside
+//!    and waited for outside, or the other way round, it breaks the capture. Where a use and what waits for it are not in the same
+//!    capture, the wait is an error that says so, before an event is touched, unless the use is seen to be done: then nobody waits.
+//!    Whether streams are being captured is asked only where one must wait for another.
 //!
 //! Streams are told apart by their identity and never by their handle, which drivers reuse.
 
@@ -23,8 +27,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use curium_sys::CUevent_flags;
 
+use crate::capture_mode::relaxed;
 use crate::lock::Mutex;
-use crate::{Event, EventFlags, Result, Stream};
+use crate::{Error, Event, EventFlags, Result, Stream};
 
 /// The uses of one piece of memory that a later use may have to wait for.
 ///
@@ -75,6 +80,9 @@ struct Waited {
 /// How many other streams a stream remembers to have waited for. One that is forgotten costs a needless wait.
 const REMEMBERED_STREAMS: usize = 64;
 
+/// What errors call the waits for other uses.
+const OPERATION: &str = "memory on a stream";
+
 /// The identity of no stream.
 const NOBODY: u64 = 0;
 
@@ -100,11 +108,19 @@ impl Accesses {
     /// then.
     #[inline]
     pub fn before_read(&self, stream: &Stream) -> Result<()> {
-        if self.reads_freely.load(Ordering::Relaxed) == stream.identity() {
-            Ok(())
-        } else {
-            self.wait_for_writes(stream)
-        }
+        if self.reads_freely_on(stream) { Ok(()) } else { self.wait_for_writes(stream) }
+    }
+
+    /// Whether a read on `stream` waits for nothing, as far as that is plain at once.
+    #[inline]
+    pub fn reads_freely_on(&self, stream: &Stream) -> bool {
+        self.reads_freely.load(Ordering::Relaxed) == stream.identity()
+    }
+
+    /// Whether a write on `stream` waits for nothing, as far as that is plain at once.
+    #[inline]
+    pub fn writes_freely_on(&self, stream: &Stream) -> bool {
+        self.writes_freely.load(Ordering::Relaxed) == stream.identity()
     }
 
     /// Notes a read that was put on `stream`.
@@ -122,7 +138,7 @@ impl Accesses {
     /// As for [`Accesses::before_read`]. The write must not take place then.
     #[inline]
     pub fn before_write(&self, stream: &Stream) -> Result<()> {
-        if self.writes_freely.load(Ordering::Relaxed) == stream.identity() { Ok(()) } else { self.wait_for_all(stream) }
+        if self.writes_freely_on(stream) { Ok(()) } else { self.wait_for_all(stream) }
     }
 
     /// Notes a write that was put on `stream` while the whole memory was borrowed exclusively.
@@ -253,8 +269,13 @@ impl Tail {
         self.tails.load(Ordering::Acquire)
     }
 
-    /// Has `waiting` wait for all work that is on `stream`, whose tail this is, and returns which tail that is.
-    fn pass(&self, stream: &Stream, waiting: &Stream) -> Result<u64> {
+    /// Has `waiting` wait for all work that is on `stream`, whose tail this is, and returns which tail that is; none if both are in a
+    /// capture, where a wait is one of the graph and not of the streams.
+    fn pass(&self, stream: &Stream, waiting: &Stream) -> Result<Option<u64>> {
+        let (source, target) = (stream.capture()?, waiting.capture()?);
+        if source.is_some() && source != target {
+            return Err(in_capture(waiting, stream));
+        }
         let mut event = self.event.lock();
         let event = match &mut *event {
             Some(event) => event,
@@ -263,8 +284,12 @@ impl Tail {
         // If the calls below fail, this is the number of a tail that nobody has waited for.
         let tail = self.tails.fetch_add(1, Ordering::AcqRel) + 1;
         event.record(stream)?;
-        waiting.wait_event(event)?;
-        Ok(tail)
+        if source == target {
+            waiting.wait_event(event)?;
+        } else {
+            expect_done(event, waiting)?;
+        }
+        Ok(source.is_none().then_some(tail))
     }
 }
 
@@ -273,13 +298,13 @@ fn wait(waiting: &Stream, stream: &Stream, tails: u64) -> Result<()> {
     if waiting == stream {
         return Ok(());
     }
-    waiting.driver().expect_same(stream.driver(), "memory on a stream")?;
+    waiting.driver().expect_same(stream.driver(), OPERATION)?;
     let mut waited = waiting.tail().waited.lock();
     let known = waited.iter().position(|known| known.stream == stream.identity());
     if known.is_some_and(|index| waited[index].tail > tails) {
         return Ok(());
     }
-    let tail = stream.tail().pass(stream, waiting)?;
+    let Some(tail) = stream.tail().pass(stream, waiting)? else { return Ok(()) };
     match known {
         Some(index) => waited[index].tail = tail,
         None => {
@@ -290,6 +315,22 @@ fn wait(waiting: &Stream, stream: &Stream, tails: u64) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cold]
+fn in_capture(waiting: &Stream, stream: &Stream) -> Error {
+    let reason = format!("{waiting:?} would wait for work on {stream:?}, which is in a capture that it is not in");
+    Error::argument(OPERATION, reason)
+}
+
+/// An error unless what `event` stands for is done, which spares `waiting`, a stream that is being captured, the wait.
+fn expect_done(event: &Event, waiting: &Stream) -> Result<()> {
+    if relaxed(event.driver(), || event.is_finished())? {
+        return Ok(());
+    }
+    let reason =
+        format!("{waiting:?} is being captured, and would wait for work from outside of the capture that is not done");
+    Err(Error::argument(OPERATION, reason))
 }
 
 fn tail_flags() -> EventFlags {

@@ -39,6 +39,7 @@
 
 mod access;
 mod allocation_log;
+mod array;
 mod cache;
 pub mod copy;
 mod decompress;
@@ -60,7 +61,9 @@ mod resource;
 mod size;
 mod snapshot;
 mod staging;
+mod surface;
 mod tensor_map;
+mod texture;
 mod tracked;
 mod unified_box;
 mod unified_buffer;
@@ -72,6 +75,10 @@ pub use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 pub use self::access::MemoryAccess;
 pub use self::allocation_log::{
     AllocationEvent, AllocationLog, CacheSample, EventKind, ParseLogError, Replay, Site, UsageSample,
+};
+pub use self::array::{
+    Array, ArrayFlags, ArrayFormat, ArrayKind, ArrayMemoryRequirements, ArrayRegion, ArrayShape, Half, MipmappedArray,
+    SparseProperties, Texel, TileMapping, TileMemory,
 };
 pub use self::decompress::{Compression, DecompressBatch};
 pub use self::device_box::DeviceBox;
@@ -98,9 +105,13 @@ pub use self::resource::{
 };
 pub use self::snapshot::Snapshot;
 pub use self::staging::{Staging, StagingOptions};
+pub use self::surface::{Surface, SurfaceObject};
 pub use self::tensor_map::{
     Im2col, Im2colWide, TensorAllocationClass, TensorDataType, TensorFill, TensorInterleave, TensorL2Promotion,
     TensorLayout, TensorMap, TensorSwizzle, WideMode,
+};
+pub use self::texture::{
+    AddressMode, FilterMode, Texture, TextureFlags, TextureObject, TextureOptions, TexturePlane, TextureView,
 };
 pub use self::unified_box::UnifiedBox;
 pub use self::unified_buffer::{MemoryAdvice, RangeAttributes, UnifiedBuffer};

@@ -84,13 +84,39 @@ impl Tracked {
         self.accesses.users().iter().try_for_each(Stream::synchronize)
     }
 
-    /// Lets kernels on `stream` use the memory at `address`, which is this memory's, if they are on another device than it is.
+    /// Has `stream` wait for what a kernel that reads the memory at `address`, which is this memory's, must wait for, and gives the
+    /// stream's device access if it is on another one.
     #[inline]
-    pub(crate) fn let_in(&self, operation: &'static str, stream: &Stream, address: CUdeviceptr) -> Result<()> {
+    pub(crate) fn before_kernel_read(&self, stream: &Stream, address: CUdeviceptr) -> Result<()> {
+        if self.stream == *stream && self.accesses.reads_freely_on(stream) {
+            return Ok(());
+        }
+        self.admit(stream, address, Self::before_read)
+    }
+
+    /// The same for a kernel that writes the memory.
+    #[inline]
+    pub(crate) fn before_kernel_write(&self, stream: &Stream, address: CUdeviceptr) -> Result<()> {
+        if self.stream == *stream && self.accesses.writes_freely_on(stream) {
+            return Ok(());
+        }
+        self.admit(stream, address, Self::before_write)
+    }
+
+    /// Has `stream` wait, and lets its device in.
+    #[cold]
+    fn admit(
+        &self,
+        stream: &Stream,
+        address: CUdeviceptr,
+        wait: fn(&Self, &'static str, &Stream) -> Result<()>,
+    ) -> Result<()> {
+        const OPERATION: &str = "kernel argument";
+        wait(self, OPERATION, stream)?;
         if self.reach != Reach::Device || stream.device().as_raw() == self.stream.device().as_raw() {
             return Ok(());
         }
-        self.let_in_peer(operation, stream, address)
+        self.let_in_peer(OPERATION, stream, address)
     }
 
     #[cold]

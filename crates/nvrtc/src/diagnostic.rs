@@ -38,7 +38,7 @@ pub struct Place {
     pub file: String,
     /// The line, counted from 1.
     pub line: u32,
-    /// The column in bytes, counted from 1. NVRTC before CUDA 12 does not say it.
+    /// The column in bytes, counted from 1. NVRTC before CUDA 12.1 does not say it.
     pub column: Option<u32>,
     /// The text of the line, where it is known.
     pub source: Option<String>,

@@ -8,6 +8,7 @@ mod options;
 
 use std::ffi::{CString, c_void};
 use std::fmt;
+use std::fs::File;
 use std::path::Path;
 use std::ptr;
 
@@ -143,10 +144,12 @@ impl Linker {
     ///
     /// # Errors
     ///
-    /// What the linker wrote is part of its error.
+    /// [`Error::File`] if the file cannot be read; what the linker wrote is part of its error.
     #[doc(alias = "nvJitLinkAddFile")]
     pub unsafe fn add_file(&mut self, kind: LinkInput, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref().display().to_string();
+        // Some versions end the process if they cannot open a file.
+        File::open(&path).map_err(|error| Error::File { path: path.as_str().into(), error })?;
         let text = c_text(&path, || "the path of an input".to_owned())?;
         let file = text.as_ptr();
         self.inputs.push((text, Box::default()));

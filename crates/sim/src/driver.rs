@@ -3,6 +3,7 @@
 //! A method receives the arguments of C as they came and returns `Ok` or the code. Handles and null pointers are checked in
 //! it; what every call has in common happens in [`Driver::admit`].
 
+mod array;
 mod capture_mode;
 mod context;
 mod copy;
@@ -17,6 +18,7 @@ mod host_function;
 mod host_memory;
 mod image;
 mod ipc;
+mod ipc_event;
 mod kernel;
 mod launch;
 mod library;
@@ -37,15 +39,17 @@ mod stream_attribute;
 mod stream_memory_operation;
 mod symbol;
 mod tensor_map;
+mod texture;
 mod virtual_memory;
 
+use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
 use std::thread::JoinHandle;
-use std::{array, fmt};
 
 use curium_sys::CUresult;
 
+pub(crate) use self::array::{Array, MipmappedArray};
 pub(crate) use self::context::Context;
 pub(crate) use self::event::Event;
 pub(crate) use self::function::Function;
@@ -59,6 +63,7 @@ pub(crate) use self::notification::Listener;
 pub(crate) use self::resource::{Descriptor, Resources};
 pub(crate) use self::state::State;
 pub(crate) use self::stream::Stream;
+pub(crate) use self::texture::{Surface, Texture};
 use crate::Error;
 use crate::argument::Pointer;
 use crate::config::Config;
@@ -118,7 +123,7 @@ impl Driver {
             serial: SERIAL.fetch_add(1, Ordering::Relaxed),
             shared: Weak::clone(shared),
             initialized: AtomicBool::new(false),
-            counts: array::from_fn(|_| Counts::default()),
+            counts: std::array::from_fn(|_| Counts::default()),
             faults: Mutex::new(PendingFaults::new(&config.faults)),
             faulty: AtomicBool::new(true),
             state: Mutex::new(State::new(&config)),

@@ -28,6 +28,10 @@ pub(crate) enum Kind {
     GraphNode,
     GraphExec,
     UserObject,
+    Array,
+    MipmappedArray,
+    Texture,
+    Surface,
 }
 
 /// What the driver keeps behind a handle.

@@ -47,6 +47,12 @@ pub struct LiveHandles {
     pub mappings: u64,
     /// Memory of other processes that is open.
     pub foreign_allocations: u64,
+    /// Arrays, each level of a mipmapped array for itself.
+    pub arrays: u64,
+    /// Texture objects.
+    pub textures: u64,
+    /// Surface objects.
+    pub surfaces: u64,
 }
 
 impl LiveHandles {
@@ -83,6 +89,9 @@ impl LiveHandles {
             ("physical allocations", self.physical_allocations),
             ("mappings", self.mappings),
             ("foreign allocations", self.foreign_allocations),
+            ("arrays", self.arrays),
+            ("textures", self.textures),
+            ("surfaces", self.surfaces),
         ]
     }
 }

@@ -243,6 +243,7 @@ impl Memory {
                 Purpose::Device | Purpose::Pool(_) => live.device_allocations += 1,
                 Purpose::Module | Purpose::ManagedVariable | Purpose::Mapped(_) => {}
                 Purpose::Pinned { .. } | Purpose::HostPool(_) => live.host_allocations += 1,
+                Purpose::Array => live.arrays += 1,
                 Purpose::Foreign => live.foreign_allocations += 1,
                 Purpose::Managed | Purpose::ManagedPool(_) => live.managed_allocations += 1,
                 Purpose::Registered { .. } => live.registrations += 1,
@@ -259,7 +260,7 @@ impl Memory {
 
     fn give_back(&self, allocation: &Allocation) {
         match allocation.purpose {
-            Purpose::Device | Purpose::Pool(_) | Purpose::Module => {
+            Purpose::Device | Purpose::Pool(_) | Purpose::Module | Purpose::Array => {
                 self.space.release(allocation.base, allocation.size, allocation.host);
             }
             Purpose::Pinned { .. }
@@ -357,7 +358,9 @@ impl Records {
                 }
                 self.drop_pool_if_unused(*pool);
             }
-            Purpose::Device | Purpose::Module => self.used[owner.device] -= size.next_multiple_of(ALIGNMENT),
+            Purpose::Device | Purpose::Module | Purpose::Array => {
+                self.used[owner.device] -= size.next_multiple_of(ALIGNMENT);
+            }
             Purpose::Pinned { .. } | Purpose::Managed | Purpose::ManagedVariable => {}
             Purpose::Registered { .. } | Purpose::Mapped(_) | Purpose::Foreign => {}
         }

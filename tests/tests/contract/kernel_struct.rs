@@ -22,6 +22,12 @@ curium_driver::kernels! {
 }
 
 curium_driver::kernels! {
+    struct Built include "built.ptx" {
+        fn fill_index(out: &mut [u32], n: u32);
+    }
+}
+
+curium_driver::kernels! {
     struct Wrong {
         fn fill(out: &mut [u32], value: u64, n: u32);
     }
@@ -71,6 +77,14 @@ fn kernel_that_was_vouched_for_is_launched_by_safe_code() {
         kernels.fill_index.launch(&stream, LaunchConfig::for_elements(3), (&mut out, 3)).expect("it runs");
         assert_eq!(out.to_vec().expect("it can be read"), [0, 1, 2]);
         assert_eq!(kernels.fill.name(), "fill");
+    });
+}
+
+#[test]
+fn kernels_that_a_build_script_made_are_loaded() {
+    on_driver(|driver| {
+        let kernels = Built::load(&driver.stream()).expect("the build script made it");
+        assert_eq!((kernels.fill_index.name(), Built::KERNEL_NAMES), ("fill_index", ["fill_index"].as_slice()));
     });
 }
 

@@ -1,5 +1,6 @@
 //! What holds on every driver, one file per object: run on the simulator, and with `CURIUM_TEST_DRIVER=cuda` on this machine's.
 
+mod array;
 mod attribute;
 mod caching;
 mod context;
@@ -61,6 +62,7 @@ mod resource;
 mod resource_adaptor;
 mod resource_table;
 mod snapshot;
+mod soak;
 mod staging;
 mod sticky;
 mod stream;
@@ -69,6 +71,7 @@ mod stream_foreign;
 mod stream_memory_operation;
 mod stream_pool;
 mod tensor_map;
+mod texture;
 mod trace;
 #[cfg(not(miri))]
 mod virtual_memory;

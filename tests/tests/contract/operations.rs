@@ -1,5 +1,7 @@
 //! Every public operation of the driver and the memory layer that calls the driver, by name, for tests that hold for all of them.
 
+#[cfg(not(miri))]
+mod arrays;
 mod hazards;
 #[cfg(not(miri))]
 mod kernels;
@@ -175,6 +177,7 @@ pub(crate) fn all() -> Vec<Operation> {
         loading::OPERATIONS,
         virtual_memory::OPERATIONS,
         pools::OPERATIONS,
+        arrays::OPERATIONS,
     ]
     .concat();
     #[cfg(miri)]

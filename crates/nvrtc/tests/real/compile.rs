@@ -3,7 +3,7 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use crate::library::{compile_error, compiled, program, with_nvrtc};
-use curium_driver::ComputeCapability;
+use curium_driver::{ComputeCapability, CudaVersion};
 use curium_nvrtc::{Architecture, CompileOptions, Error, PrecompiledHeader, Severity};
 
 const SCALE: &str =
@@ -37,7 +37,7 @@ fn error_in_the_source_is_found_and_shown() {
         let mut expected =
             String::from("error: identifier \"nonsense\" is undefined\n --> k.cu:3:4\n  |\n3 |       nonsense(3);\n");
         expected.push_str("  |       ^^^^^^^^");
-        if nvrtc.version().major() < 12 {
+        if nvrtc.version() < CudaVersion::new(12, 1) {
             expected =
                 String::from("error: identifier \"nonsense\" is undefined\n --> k.cu:3\n  |\n3 |       nonsense(3);");
         }
@@ -75,7 +75,7 @@ fn column_counts_as_the_source_does_after_letters_of_several_bytes() {
         let source = "__global__ void k() { /* \u{e9}\u{20ac} */ nonsense(3); }";
         let error = compile_error(nvrtc, &program(source), &CompileOptions::new());
         let mark = error.to_string().lines().last().map(str::to_owned).expect("there are lines");
-        if nvrtc.version().major() >= 12 {
+        if nvrtc.version() >= CudaVersion::new(12, 1) {
             assert!(mark.trim_start_matches(['|', ' ']).starts_with("^^^^^^^^"), "{error}");
         }
     });
@@ -177,7 +177,7 @@ fn name_expression_that_is_nothing_is_an_error() {
 fn precompiled_header_is_made_when_asked_for() {
     with_nvrtc("precompiled_header_is_made_when_asked_for", |nvrtc| {
         let folder = tempfile::tempdir().expect("a folder can be made");
-        if nvrtc.version() < curium_driver::CudaVersion::new(12, 8) {
+        if nvrtc.version() < CudaVersion::new(12, 8) {
             assert!(matches!(nvrtc.precompiled_header_heap(), Err(Error::Missing(_))));
             return;
         }
@@ -203,7 +203,7 @@ fn cancelled_compilation_is_an_error_that_says_so() {
             answer
         };
         let result = nvrtc.compile_unless(&|| count(true), &program(EMPTY), &CompileOptions::new());
-        if nvrtc.version() < curium_driver::CudaVersion::new(12, 8) {
+        if nvrtc.version() < CudaVersion::new(12, 8) {
             assert!(matches!(result, Err(Error::Missing(_))), "{result:?}");
             return;
         }
@@ -217,7 +217,7 @@ fn cancelled_compilation_is_an_error_that_says_so() {
 #[test]
 fn panic_of_the_question_ends_the_compilation_and_goes_on_to_the_caller() {
     with_nvrtc("panic_of_the_question_ends_the_compilation_and_goes_on_to_the_caller", |nvrtc| {
-        if nvrtc.version() < curium_driver::CudaVersion::new(12, 8) {
+        if nvrtc.version() < CudaVersion::new(12, 8) {
             return;
         }
         let compile = || nvrtc.compile_unless(&|| panic!("asked"), &program(EMPTY), &CompileOptions::new()).map(|_| ());
@@ -229,7 +229,7 @@ fn panic_of_the_question_ends_the_compilation_and_goes_on_to_the_caller() {
 #[test]
 fn time_trace_is_written() {
     with_nvrtc("time_trace_is_written", |nvrtc| {
-        if nvrtc.version() < curium_driver::CudaVersion::new(12, 8) {
+        if nvrtc.version() < CudaVersion::new(12, 8) {
             return;
         }
         let folder = tempfile::tempdir().expect("a folder can be made");
@@ -243,7 +243,7 @@ fn time_trace_is_written() {
 #[test]
 fn headers_that_nvrtc_brings_are_installed_and_found() {
     with_nvrtc("headers_that_nvrtc_brings_are_installed_and_found", |nvrtc| {
-        if nvrtc.version() < curium_driver::CudaVersion::new(13, 3) {
+        if nvrtc.version() < CudaVersion::new(13, 3) {
             assert!(matches!(nvrtc.bundled_headers(), Err(Error::Missing(_))));
             return;
         }

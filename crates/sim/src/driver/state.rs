@@ -7,8 +7,8 @@ use curium_sys::CUresult;
 use crate::config::Config;
 use crate::driver::stream::Class;
 use crate::driver::{
-    Context, Descriptor, Event, Executable, Function, Graph, HostFunction, Kernel, Library, Link, Listener, Module,
-    Node, Result, Stream, UserObject,
+    Array, Context, Descriptor, Event, Executable, Function, Graph, HostFunction, Kernel, Library, Link, Listener,
+    MipmappedArray, Module, Node, Result, Stream, Surface, Texture, UserObject,
 };
 use crate::exec::Fault;
 use crate::handle::{Fate, Id, Table};
@@ -28,6 +28,10 @@ pub(crate) struct State {
     pub(crate) libraries: Table<Library>,
     pub(crate) kernels: Table<Kernel>,
     pub(crate) links: Table<Link>,
+    pub(crate) arrays: Table<Array>,
+    pub(crate) mipmapped_arrays: Table<MipmappedArray>,
+    pub(crate) textures: Table<Texture>,
+    pub(crate) surfaces: Table<Surface>,
     pub(crate) graphs: Table<Graph>,
     pub(crate) nodes: Table<Node>,
     pub(crate) executables: Table<Executable>,
@@ -67,6 +71,10 @@ impl State {
             libraries: Table::new(),
             kernels: Table::new(),
             links: Table::new(),
+            arrays: Table::new(),
+            mipmapped_arrays: Table::new(),
+            textures: Table::new(),
+            surfaces: Table::new(),
             graphs: Table::new(),
             nodes: Table::new(),
             executables: Table::new(),
@@ -154,6 +162,8 @@ impl State {
     pub(crate) fn lose_objects(&mut self, context: Id<Context>) {
         self.streams.lose(|stream| stream.context == context);
         self.events.lose(|event| event.context == context);
+        self.arrays.lose(|array| array.context == context);
+        self.mipmapped_arrays.lose(|array| array.is_of(context));
         for module in self.modules.lose(|module| module.context == context) {
             for function in module.functions {
                 self.functions.remove(function);
@@ -169,6 +179,8 @@ impl State {
         live.modules = self.modules.iter().filter(|(_, module)| module.library.is_none()).count() as u64;
         live.libraries = self.libraries.iter().count() as u64;
         live.links = self.links.iter().count() as u64;
+        live.textures = self.textures.iter().count() as u64;
+        live.surfaces = self.surfaces.iter().count() as u64;
         live.graphs = self.graphs.iter().filter(|(_, graph)| graph.is_owned()).count() as u64;
         live.executables = self.executables.iter().count() as u64;
         live.user_objects = self.objects.iter().count() as u64;

@@ -2,40 +2,13 @@
 
 use super::fault::{Access, FaultKind, Trap};
 use super::frame::InFile;
+use super::gather;
 use super::handler::{operation, versions};
 use super::lane::{FULL, LANES, Lanes};
 use super::memory::{HostBytes, Word};
 use super::op::{Control, Handler, Op, Space};
 use super::unit::Unit;
-
-/// Where shared memory begins in the generic address space.
-pub(crate) const SHARED_WINDOW: u64 = 1 << 48;
-/// Where each thread's local memory begins in the generic address space.
-pub(crate) const LOCAL_WINDOW: u64 = 1 << 49;
-/// Where kernel parameters begin in the generic address space.
-pub(crate) const PARAM_WINDOW: u64 = 1 << 50;
-/// Where functions have their addresses; none of it is memory.
-pub(crate) const FUNCTION_WINDOW: u64 = 1 << 51;
-
-/// Bytes of each window.
-pub(crate) const WINDOW_SIZE: u64 = 1 << 32;
-/// Bytes of shared addresses that belong to a block: its own come first, then those of each block of its cluster.
-pub(crate) const BLOCK_STRIDE: u64 = 1 << 24;
-
-/// The space and the offset in it that a generic address names.
-#[inline(always)]
-pub(crate) fn resolve(address: u64) -> (Space, u64) {
-    if address < SHARED_WINDOW {
-        return (Space::Global, address);
-    }
-    for (window, space) in [(SHARED_WINDOW, Space::Shared), (LOCAL_WINDOW, Space::Local), (PARAM_WINDOW, Space::Param)]
-    {
-        if address.wrapping_sub(window) < WINDOW_SIZE {
-            return (space, address - window);
-        }
-    }
-    (Space::Global, address)
-}
+use super::window::resolve;
 
 /// Where one lane's access goes, found to be in bounds and aligned.
 #[derive(Clone, Copy)]
@@ -106,6 +79,9 @@ fn run_load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
         }
         return Control::Next;
     }
+    if gather::load::<T, D>(unit, op, &addresses) {
+        return Control::Next;
+    }
     scattered_load::<T, D>(unit, op, &addresses)
 }
 
@@ -140,6 +116,9 @@ fn run_store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
     let addresses = addresses(unit, op);
     if let Some(bytes) = contiguous::<T>(unit, op, &addresses, true) {
         bytes.store_row(&unit.frame.row::<S>(op.b).map(|value| T::truncate(value.extend())));
+        return Control::Next;
+    }
+    if gather::store::<T, S>(unit, op, &addresses) {
         return Control::Next;
     }
     scattered_store::<T, S>(unit, op, &addresses)

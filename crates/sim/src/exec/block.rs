@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::access::BLOCK_STRIDE;
 use super::barrier::Barrier;
 use super::cluster::Cluster;
 use super::fault::{FaultKind, Trap};
@@ -10,6 +9,7 @@ use super::lane::LANES;
 use super::memory::{HostBytes, SharedMemory};
 use super::unit::Wait;
 use super::warp::{Failure, Progress, Warp};
+use super::window::BLOCK_STRIDE;
 use super::worker::Worker;
 
 /// Rounds of its warps after which a block lets another one run.

@@ -5,8 +5,8 @@
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use super::access::BLOCK_STRIDE;
 use super::memory::{HostBytes, SharedMemory};
+use super::window::BLOCK_STRIDE;
 
 /// What the blocks of a cluster share.
 #[derive(Debug, Default)]

@@ -3,16 +3,8 @@
 //! Rounding to nearest is the host's arithmetic. Everything else goes through [`exact`](super::exact)
 //! with a [`Mode`] operand, a constant row like any other immediate.
 
-use super::exact::{self, BF16, Exact, F16, F32, F64, Format, Rounding};
+use super::exact::{self, Exact, F16, F32, F64, Format, Rounding};
 use super::lane::Lane;
-
-/// A half-precision number, by its bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Half(pub(crate) u16);
-
-/// A bfloat16 number, by its bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Bfloat(pub(crate) u16);
 
 /// A floating-point type of the simulated device.
 pub(crate) trait Real: Lane {
@@ -70,66 +62,6 @@ impl Real for f64 {
         Self::from_bits(first.map_or(0xfff8 << 48, |bits| bits | 1 << 51))
     }
 }
-
-macro_rules! narrow_reals {
-    ($($ty:ident $format:ident),*) => {$(
-        impl Lane for $ty {
-            type Raw = u32;
-            #[inline(always)]
-            fn from_raw(raw: u32) -> Self {
-                Self(raw as u16)
-            }
-            #[inline(always)]
-            fn into_raw(self) -> u32 {
-                u32::from(self.0)
-            }
-        }
-
-        impl Real for $ty {
-            const FORMAT: Format = $format;
-            #[inline(always)]
-            fn to_f64(self) -> f64 {
-                exact::widen(u64::from(self.0), $format)
-            }
-            #[inline(always)]
-            fn of_bits(bits: u64) -> Self {
-                Self(bits as u16)
-            }
-            #[inline(always)]
-            fn bits(self) -> u64 {
-                u64::from(self.0)
-            }
-            #[inline(always)]
-            fn nan(_operands: &[Self]) -> Self {
-                Self(0x7fff)
-            }
-        }
-    )*};
-}
-
-narrow_reals!(Half F16, Bfloat BF16);
-
-/// Two numbers in one register, the first in the lower half.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Pair<T>(pub(crate) T, pub(crate) T);
-
-macro_rules! pairs {
-    ($($ty:ty as $raw:ty, $half:literal),*) => {$(
-        impl Lane for Pair<$ty> {
-            type Raw = $raw;
-            #[inline(always)]
-            fn from_raw(raw: $raw) -> Self {
-                Self(<$ty>::from_raw(raw as u32), <$ty>::from_raw((raw >> $half) as u32))
-            }
-            #[inline(always)]
-            fn into_raw(self) -> $raw {
-                <$raw>::from(self.1.into_raw()) << $half | <$raw>::from(self.0.into_raw())
-            }
-        }
-    )*};
-}
-
-pairs!(Half as u32, 16, Bfloat as u32, 16, f32 as u64, 32);
 
 /// How an instruction rounds and what it does to its operands and result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -401,24 +333,6 @@ pub(crate) fn approximate(value: f32, f: impl Fn(f64) -> f64) -> f32 {
     canonical(f(f64::from(value)) as f32)
 }
 
-/// An approximate function of a 16-bit number, rounded once.
-pub(crate) fn approximate_narrow<T: Real>(value: T, f: impl Fn(f64) -> f64) -> T {
-    let result = f(value.to_f64());
-    if result.is_nan() { T::nan(&[value]) } else { T::of_bits(exact::narrow(result, T::FORMAT, Rounding::Nearest)) }
-}
-
-/// The magnitude of a 16-bit number; a NaN becomes the one NaN.
-#[inline(always)]
-pub(crate) fn abs_narrow<T: Real>(value: T) -> T {
-    if value.to_f64().is_nan() { T::nan(&[value]) } else { T::of_bits(value.bits() & 0x7fff) }
-}
-
-/// The negative of a 16-bit number; a NaN becomes the one NaN.
-#[inline(always)]
-pub(crate) fn neg_narrow<T: Real>(value: T) -> T {
-    if value.to_f64().is_nan() { T::nan(&[value]) } else { T::of_bits(value.bits() ^ 0x8000) }
-}
-
 /// One of two magnitudes, with the product of the signs.
 #[inline(always)]
 pub(crate) fn with_product_of_signs<T: Real>(a: T, b: T, pick: impl Fn(T, T) -> T) -> T {
@@ -438,6 +352,7 @@ pub(crate) fn coarse(value: f64, f: impl Fn(f64) -> f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::narrow::Half;
     use super::*;
 
     const NEAREST: Mode = Mode::NEAREST;

@@ -138,6 +138,28 @@ impl HostBytes {
         pointer
     }
 
+    /// Reads the value at a byte offset. The address must be aligned.
+    #[inline(always)]
+    pub(crate) fn load_at<T: Word>(self, offset: u64) -> T {
+        // SAFETY: as for `load`.
+        unsafe { T::load(self.word_at::<T>(offset)) }
+    }
+
+    /// Writes the value at a byte offset. The address must be aligned.
+    #[inline(always)]
+    pub(crate) fn store_at<T: Word>(self, offset: u64, value: T) {
+        // SAFETY: as for `load`.
+        unsafe { T::store(self.word_at::<T>(offset), value) }
+    }
+
+    #[inline(always)]
+    fn word_at<T: Word>(self, offset: u64) -> *mut T {
+        let pointer = self.start.wrapping_add(offset as usize).cast::<T>();
+        let is_inside = offset <= self.len && self.len - offset >= T::SIZE;
+        assert!(is_inside && pointer.is_aligned(), "an access was not checked before it was made");
+        pointer
+    }
+
     /// Replaces the first value by `change` of it, atomically, and returns what was there.
     #[inline(always)]
     pub(crate) fn update<T: Word>(self, change: impl Fn(T) -> T) -> T {

@@ -2,11 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::access::FUNCTION_WINDOW;
 use super::frame::Layout;
 use super::matrix::{Accumulation, Fragment};
 use super::op::Op;
 use super::video::Video;
+use super::window::FUNCTION_WINDOW;
 
 /// Bytes between the addresses of functions.
 const FUNCTION_STRIDE: u64 = 16;

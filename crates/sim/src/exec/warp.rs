@@ -10,6 +10,7 @@
 use super::block::BlockState;
 use super::copies::Copies;
 use super::fault::{FaultKind, Trap};
+use super::fragment::{Fragment, Outcome, State, Stop};
 use super::frame::Frame;
 use super::lane::{LANES, Row};
 use super::op::{Control, Op};
@@ -57,34 +58,6 @@ impl Default for WarpState {
             copies: Copies::default(),
         }
     }
-}
-
-/// Lanes that are at the same place.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Fragment {
-    pub(crate) pc: u32,
-    pub(crate) mask: u32,
-    pub(crate) frame: u32,
-    pub(crate) depth: u32,
-    /// Backward branches taken since it last rested.
-    turns: u32,
-    state: State,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    /// Can run.
-    Ready,
-    /// Can run, but has had its turn.
-    Rested,
-    /// Waits for lanes to arrive at this instruction.
-    Converging { needed: u32 },
-    /// Waits for lanes to arrive at any instruction that waits for the same lanes.
-    Gathering { needed: u32 },
-    /// Waits at a barrier until its phase is over.
-    Barrier { index: usize, phase: u32 },
-    /// Waits at the barrier of the cluster until its phase is over.
-    Cluster { phase: u32 },
 }
 
 /// Why a warp stopped.
@@ -250,17 +223,6 @@ impl Warp {
             .min_by_key(|&index| order(&self.fragments[index]))
     }
 
-    /// Where a fragment must stop because another one is there.
-    fn meeting_point(&self, index: usize) -> u32 {
-        let this = &self.fragments[index];
-        self.fragments
-            .iter()
-            .filter(|other| other.frame == this.frame && other.pc > this.pc)
-            .map(|other| other.pc)
-            .min()
-            .unwrap_or(u32::MAX)
-    }
-
     /// Runs one fragment until it leaves its path, meets another, or has had its turn.
     fn run_fragment(
         &mut self,
@@ -271,7 +233,7 @@ impl Warp {
     ) -> Result<(), Failure> {
         let stop = self.follow(index, fuel, block, worker);
         let fragment = &mut self.fragments[index];
-        fragment.pc = stop.pc;
+        (fragment.pc, fragment.turns) = (stop.pc, stop.turns);
         let function = self.frames[fragment.frame as usize].function;
         let op = &worker.code(function)[stop.pc as usize];
         self.settle(index, &stop, op, block, worker).map_err(|trap| Failure { trap, function, line: op.line })
@@ -280,8 +242,8 @@ impl Warp {
     /// Executes a fragment's instructions one after the other, as long as all its lanes stay together.
     fn follow(&mut self, index: usize, fuel: &mut u32, block: &mut BlockState, worker: &mut Worker<'_>) -> Stop {
         let alone = self.fragments.len() == 1;
-        let meeting = self.meeting_point(index);
-        let Fragment { mut pc, mask, frame, .. } = self.fragments[index];
+        let Fragment { mut pc, mut turns, mask, frame, .. } = self.fragments[index];
+        let mut meeting = meeting_point(&self.fragments, index, pc + 1);
         let frame = &mut self.frames[frame as usize];
         let code = worker.code(frame.function);
         let mut unit = worker.unit(frame, &mut self.state, block);
@@ -305,8 +267,13 @@ impl Warp {
                         pc = op.imm as u32;
                         if back {
                             *fuel -= 1;
-                            if !alone || *fuel == 0 {
+                            turns += u32::from(!alone);
+                            if *fuel == 0 || !alone && (turns >= FRAGMENT_FUEL || is_ahead(&self.fragments, index, pc))
+                            {
                                 break Outcome::Back;
+                            }
+                            if !alone {
+                                meeting = meeting_point(&self.fragments, index, pc);
                             }
                         }
                     }
@@ -319,7 +286,7 @@ impl Warp {
         };
         let (needed, wait, trap) = (unit.needed, unit.wait, unit.trap);
         worker.count(executed, mask);
-        Stop { outcome, pc, needed, wait, trap }
+        Stop { outcome, pc, turns, needed, wait, trap }
     }
 
     /// Carries out what the last instruction of a path asked for.
@@ -335,7 +302,7 @@ impl Warp {
         let mask = self.fragments[index].mask;
         match stop.outcome {
             Outcome::Met => {}
-            Outcome::Back => self.rest(index),
+            Outcome::Back => self.rest(index, 0),
             Outcome::Split(active) => self.split(index, mask & !active, stop.pc + 1),
             Outcome::Control(Control::Fault, active) => {
                 let leader = active.trailing_zeros() as usize;
@@ -358,10 +325,10 @@ impl Warp {
         Ok(())
     }
 
-    /// Counts a backward branch, and lets others go first after many.
-    pub(crate) fn rest(&mut self, index: usize) {
+    /// Counts backward branches, and lets others go first after many.
+    pub(crate) fn rest(&mut self, index: usize, turns: u32) {
         let fragment = &mut self.fragments[index];
-        fragment.turns += 1;
+        fragment.turns += turns;
         if fragment.turns >= FRAGMENT_FUEL {
             fragment.turns = 0;
             fragment.state = State::Rested;
@@ -388,31 +355,15 @@ impl Warp {
     }
 }
 
-impl Fragment {
-    /// Whether the lanes of both are at the same place and may go on together.
-    fn meets(&self, other: &Self) -> bool {
-        let at_barrier = |state| matches!(state, State::Barrier { .. } | State::Cluster { .. });
-        self.pc == other.pc && self.frame == other.frame && !at_barrier(self.state) && !at_barrier(other.state)
-    }
+/// Where a fragment that goes on at `pc` must stop because another one of its activation is there.
+fn meeting_point(fragments: &[Fragment], index: usize, pc: u32) -> u32 {
+    let this = &fragments[index];
+    let others = fragments.iter().enumerate().filter(|(other, it)| *other != index && it.frame == this.frame);
+    others.map(|(_, other)| other.pc).filter(|other| *other >= pc).min().unwrap_or(u32::MAX)
 }
 
-/// Where a path ended, and what its last instruction left for the warp.
-struct Stop {
-    outcome: Outcome,
-    pc: u32,
-    needed: u32,
-    wait: Wait,
-    trap: Option<Trap>,
-}
-
-/// Why a path ended.
-enum Outcome {
-    /// Another fragment may be at this instruction.
-    Met,
-    /// A backward branch was taken.
-    Back,
-    /// Only these lanes execute the instruction; the rest go past it first.
-    Split(u32),
-    /// The instruction asks for more than the next one; with its active lanes.
-    Control(Control, u32),
+/// Whether a fragment at `pc` is ahead of another that can run, which then goes first.
+fn is_ahead(fragments: &[Fragment], index: usize, pc: u32) -> bool {
+    let depth = fragments[index].depth;
+    fragments.iter().any(|other| other.state == State::Ready && other.depth == depth && other.pc < pc)
 }

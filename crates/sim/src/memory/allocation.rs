@@ -43,6 +43,8 @@ pub(crate) enum Purpose {
     ManagedPool(Id<Pool>),
     /// Memory of another process.
     Foreign,
+    /// The elements of an array, at an address that no program knows.
+    Array,
     /// A variable of a module.
     Module,
     /// A variable of a module that the host shares.
@@ -67,7 +69,7 @@ impl Purpose {
 
     /// Whether host code can read the memory at its address.
     pub(crate) fn is_on_host(self) -> bool {
-        !matches!(self, Self::Device | Self::Pool(_) | Self::Module | Self::Mapped(_) | Self::Foreign)
+        !matches!(self, Self::Device | Self::Pool(_) | Self::Module | Self::Mapped(_) | Self::Foreign | Self::Array)
     }
 }
 

@@ -20,9 +20,28 @@ pub(super) enum Callee {
     Method(String, usize),
 }
 
-/// Methods of the standard library's collections, locks and writers. Functions of these crates have some of the names as well, and no
-/// other function of these crates calls them on a value.
-const STANDARD: &[&str] = &["clear", "get", "load", "lock", "name", "pop", "push", "to_vec", "write"];
+/// Methods of the standard library's collections, ranges, locks and writers, and those that only give a part of a value. Functions of
+/// these crates that call the driver have some of the names as well, and no other function of these crates calls those on a value.
+const STANDARD: &[&str] = &[
+    "as_bytes",
+    "as_pointer",
+    "as_raw",
+    "as_ref",
+    "cast",
+    "clear",
+    "driver",
+    "end",
+    "get",
+    "kind",
+    "load",
+    "lock",
+    "name",
+    "pop",
+    "push",
+    "remove",
+    "to_vec",
+    "write",
+];
 
 /// Collects what is called.
 #[derive(Default)]

@@ -51,6 +51,13 @@ impl Source {
                 Item::Mod(module) if is_public(&module.vis) => {
                     let (items, _) = open(module, &folder);
                     self.exported.extend(items.iter().filter_map(public_name));
+                    for item in &items {
+                        if let Item::Use(item) = item
+                            && is_public(&item.vis)
+                        {
+                            self.export(&item.tree);
+                        }
+                    }
                 }
                 _ => {}
             }

@@ -66,7 +66,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     }),
     ("Stream::set_priority", |fixture| made(fixture.stream.set_priority(0)?)),
     ("Stream::set_raw_attribute", |fixture| {
-        let attribute = CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY;
+        let attribute = CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN;
         let value = fixture.stream.raw_attribute(attribute)?;
         // SAFETY: the value is that of this attribute.
         made(unsafe { fixture.stream.set_raw_attribute(attribute, &value) }?)

@@ -10,6 +10,7 @@ use curium_sys::{
 use super::{Wait, host_end, legacy};
 use crate::argument::{ConstPointer, Pointer};
 use crate::driver::{Driver, Result};
+use crate::handle::Id;
 use crate::memory::{End, HostPtr};
 use crate::schedule::Work;
 
@@ -220,8 +221,8 @@ impl Driver {
     /// What an operand stands for, if all its rows and layers are there.
     fn side(&self, operand: &Operand, extent: Extent) -> Result<Side> {
         let [x, y, z] = operand.origin;
-        if !operand.array.is_null() || operand.kind == CUmemorytype::CU_MEMORYTYPE_ARRAY {
-            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+        if operand.kind == CUmemorytype::CU_MEMORYTYPE_ARRAY {
+            return self.array_side(operand, extent);
         }
         let too_narrow = x.checked_add(extent.width).is_none_or(|row| operand.pitch < row);
         let too_low = extent.depth > 1 && y.checked_add(extent.height).is_none_or(|rows| operand.layer < rows);
@@ -236,6 +237,24 @@ impl Driver {
         let span = (extent.depth - 1) * layer + (extent.height - 1) * operand.pitch + extent.width;
         let start = self.start(operand, offset, span)?;
         Ok(Side { start, pitch: operand.pitch, layer })
+    }
+
+    /// The side of a copy that is an array, whose rows and layers have no gaps.
+    fn array_side(&self, operand: &Operand, extent: Extent) -> Result<Side> {
+        // SAFETY: an array is a handle, which is only compared.
+        let id = Id::from(unsafe { Pointer::from_raw(operand.array) });
+        let array = *self.lock().array(id)?;
+        let ([x, y, z], shape) = (operand.origin, array.shape);
+        let ends = [x.checked_add(extent.width), y.checked_add(extent.height), z.checked_add(extent.depth)];
+        let bounds = [shape.pitch(), shape.rows(), shape.layers()];
+        let is_within = ends.into_iter().zip(bounds).all(|(end, bound)| end.is_some_and(|end| end <= bound));
+        let element = shape.element().unwrap_or(1);
+        if !is_within || !x.is_multiple_of(element) || !extent.width.is_multiple_of(element) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let (pitch, layer) = (shape.pitch(), shape.pitch() * shape.rows());
+        let offset = z * layer + y * pitch + x;
+        Ok(Side { start: Start::Device(array.base + offset as u64), pitch, layer })
     }
 
     fn start(&self, operand: &Operand, offset: usize, span: usize) -> Result<Start> {

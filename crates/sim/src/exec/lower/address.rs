@@ -4,11 +4,12 @@ use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
 use super::module::Place;
 use super::variables::Home;
-use crate::exec::access::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, load, load_param, store};
+use crate::exec::access::{load, load_param, store};
 use crate::exec::handler::{binary, unary};
 use crate::exec::op::{Control, Handler, Op, Space};
 use crate::exec::program::Late;
 use crate::exec::unit::Unit;
+use crate::exec::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::ptx::{
     Address, Base, FunctionKind, Instruction, Modifier, Operand, ScalarClass, ScalarType, Semantics, Space as State,
     Symbol,

@@ -4,8 +4,9 @@ use super::convert::{relu, written};
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use crate::exec::exact::{self, BF16, F16, Rounding};
-use crate::exec::float::{Bfloat, Half, Real};
-use crate::exec::handler::{binary, unary};
+use crate::exec::float::Real;
+use crate::exec::handler::{binary, ternary, unary};
+use crate::exec::narrow::{Bfloat, Half};
 use crate::exec::op::Handler;
 use crate::exec::small_float::{E2M1, E2M3, E3M2, E4M3, E5M2, narrow_scale, widen_scale};
 use crate::ptx::{Instruction, Operand, Rounding as Written, ScalarType};
@@ -50,6 +51,43 @@ impl Lowerer<'_> {
             [destination, source] if is_small(from) => self.widen_pair(instruction, destination, source, to, from),
             _ => Err(refusal()),
         }
+    }
+
+    /// `cvt.pack`: two integers, saturated, below the low bits of a third.
+    pub(super) fn pack_integers(&mut self, instruction: &Instruction) -> Lowered {
+        let (Some(to), [destination, a, b, rest @ ..]) = (instruction.types().next(), &instruction.operands[..]) else {
+            return Err(Refusal::form(instruction));
+        };
+        macro_rules! pack {
+            ($low:literal, $high:literal, $width:literal) => {
+                ternary(|a: i32, b: i32, c: u32| {
+                    let mask = u32::MAX >> (32 - $width);
+                    let [a, b] = [a, b].map(|it| it.clamp($low, $high).cast_unsigned() & mask);
+                    // Of halves, there is no third.
+                    let above = if $width == 16 { 0 } else { c << (2 * $width % 32) };
+                    above | a << $width | b
+                })
+            };
+        }
+        let run = match to {
+            ScalarType::U16 => pack!(0, 0xffff, 16),
+            ScalarType::S16 => pack!(-0x8000, 0x7fff, 16),
+            ScalarType::U8 => pack!(0, 0xff, 8),
+            ScalarType::S8 => pack!(-0x80, 0x7f, 8),
+            ScalarType::U4 => pack!(0, 0xf, 4),
+            ScalarType::S4 => pack!(-8, 7, 4),
+            ScalarType::U2 => pack!(0, 3, 2),
+            ScalarType::S2 => pack!(-2, 1, 2),
+            _ => return Err(Refusal::scalar(instruction, to)),
+        };
+        let c = match rest.first() {
+            Some(c) => self.source(c, ScalarType::B32)?,
+            None => self.word(0),
+        };
+        let (a, b) = (self.source(a, ScalarType::S32)?, self.source(b, ScalarType::S32)?);
+        let d = self.destination(destination, ScalarType::B32)?;
+        self.emit(run, d, [a, b, c]);
+        Ok(())
     }
 
     fn narrow_pair(&mut self, destination: &Operand, to: ScalarType, run: Handler, sources: [u32; 2]) -> Lowered {

@@ -5,10 +5,10 @@ use super::function::Lowerer;
 use super::packed::packed;
 use crate::exec::exact::Rounding;
 use crate::exec::float::{
-    self, Bfloat, Half, Mode, Real, abs32, approximate, approximate_narrow, canonical, coarse, flush, flush_any,
-    inherit, neg32, neg64,
+    self, Mode, Real, abs32, approximate, canonical, coarse, flush, flush_any, inherit, neg32, neg64,
 };
 use crate::exec::handler::{binary, quaternary, ternary, unary};
+use crate::exec::narrow::{self, Bfloat, Half, approximate_narrow};
 use crate::exec::op::Handler;
 use crate::ptx::{Instruction, Keyword, Modifier, Opcode, Operand, Rounding as Written, ScalarType};
 
@@ -213,10 +213,10 @@ fn narrow<T: Real<Raw = u32>>(instruction: &Instruction) -> Option<Choice> {
     plain(match (instruction.opcode, flushes) {
         (O::Add | O::Sub | O::Mul | O::Fma, _) => return general::<T>(instruction),
         (O::Min | O::Max, _) => return extremum::<T>(instruction, flushes),
-        (O::Abs, false) => unary(float::abs_narrow::<T>),
-        (O::Abs, true) => unary(|a: T| flush_any(float::abs_narrow(a))),
-        (O::Neg, false) => unary(float::neg_narrow::<T>),
-        (O::Neg, true) => unary(|a: T| flush_any(float::neg_narrow(a))),
+        (O::Abs, false) => unary(narrow::abs_narrow::<T>),
+        (O::Abs, true) => unary(|a: T| flush_any(narrow::abs_narrow(a))),
+        (O::Neg, false) => unary(narrow::neg_narrow::<T>),
+        (O::Neg, true) => unary(|a: T| flush_any(narrow::neg_narrow(a))),
         (O::Ex2, false) => unary(|a: T| approximate_narrow(a, f64::exp2)),
         // bf16 flushes what f32 would.
         (O::Ex2, true) => unary(|a: T| flush_any(approximate_narrow(flush_any(a), f64::exp2))),

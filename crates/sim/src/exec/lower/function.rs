@@ -41,6 +41,8 @@ pub(super) struct Lowerer<'m> {
     doubles: HashMap<u64, u32>,
     late: HashMap<Late, u32>,
     pub(super) local_size: u64,
+    /// Bytes of a kernel's parameters.
+    pub(super) parameter_size: u64,
     /// Local memory of register parameters and results.
     pub(super) register_homes: HashMap<RegisterId, u64>,
     guard: (u32, u32),
@@ -70,6 +72,7 @@ impl<'m> Lowerer<'m> {
             doubles: HashMap::new(),
             late: HashMap::new(),
             local_size: 0,
+            parameter_size: 0,
             register_homes: HashMap::new(),
             guard: (0, 0),
             line: 0,

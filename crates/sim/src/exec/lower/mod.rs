@@ -3,6 +3,7 @@
 mod address;
 mod asynchronous;
 mod atomic;
+mod barrier_object;
 mod bits;
 mod call;
 mod convert;

@@ -1,10 +1,11 @@
 //! Floating-point arithmetic on two numbers in one register.
 
 use super::float::{Choice, mode, plain};
-use crate::exec::float::{self, Bfloat, Half, Mode, Pair, Real, approximate_narrow, flush_any};
+use crate::exec::float::{self, Mode, Real, flush_any};
 use crate::exec::frame::InFile;
 use crate::exec::handler::{binary, quaternary, ternary, unary};
 use crate::exec::lane::Lane;
+use crate::exec::narrow::{self, Bfloat, Half, Pair, approximate_narrow};
 use crate::ptx::{Instruction, Keyword, Modifier, Opcode, ScalarType};
 
 /// The handler of an instruction on pairs.
@@ -41,10 +42,10 @@ where
     use Opcode as O;
     let flushes = instruction.has(Modifier::FlushToZero);
     plain(match (instruction.opcode, flushes) {
-        (O::Abs, false) => unary(|a: Pair<T>| a.map(float::abs_narrow)),
-        (O::Abs, true) => unary(|a: Pair<T>| a.map(|a| flush_any(float::abs_narrow(a)))),
-        (O::Neg, false) => unary(|a: Pair<T>| a.map(float::neg_narrow)),
-        (O::Neg, true) => unary(|a: Pair<T>| a.map(|a| flush_any(float::neg_narrow(a)))),
+        (O::Abs, false) => unary(|a: Pair<T>| a.map(narrow::abs_narrow)),
+        (O::Abs, true) => unary(|a: Pair<T>| a.map(|a| flush_any(narrow::abs_narrow(a)))),
+        (O::Neg, false) => unary(|a: Pair<T>| a.map(narrow::neg_narrow)),
+        (O::Neg, true) => unary(|a: Pair<T>| a.map(|a| flush_any(narrow::neg_narrow(a)))),
         (O::Ex2, false) => unary(|a: Pair<T>| a.map(|a| approximate_narrow(a, f64::exp2))),
         (O::Ex2, true) => unary(|a: Pair<T>| a.map(|a| flush_any(approximate_narrow(flush_any(a), f64::exp2)))),
         (O::Tanh, _) => unary(|a: Pair<T>| a.map(|a| approximate_narrow(a, f64::tanh))),

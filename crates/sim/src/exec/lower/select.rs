@@ -184,8 +184,8 @@ pub(super) fn comparison_handler(comparison: Compare, scalar: ScalarType, flush:
         ScalarType::F32 => float_comparison::<f32>(comparison),
         ScalarType::F64 => float_comparison::<f64>(comparison),
         ScalarType::F16 if flush => float_comparison::<FlushedHalf>(comparison),
-        ScalarType::F16 => float_comparison::<crate::exec::float::Half>(comparison),
-        ScalarType::Bf16 => float_comparison::<crate::exec::float::Bfloat>(comparison),
+        ScalarType::F16 => float_comparison::<crate::exec::narrow::Half>(comparison),
+        ScalarType::Bf16 => float_comparison::<crate::exec::narrow::Bfloat>(comparison),
         ScalarType::U16 | ScalarType::B16 => integer_comparison::<u16>(comparison),
         ScalarType::S16 => integer_comparison::<i16>(comparison),
         ScalarType::U32 | ScalarType::B32 => integer_comparison::<u32>(comparison),
@@ -235,13 +235,13 @@ impl crate::exec::lane::Lane for Flushed {
 
 /// An f16 whose subnormals compare as zero.
 #[derive(Clone, Copy)]
-struct FlushedHalf(crate::exec::float::Half);
+struct FlushedHalf(crate::exec::narrow::Half);
 
 impl crate::exec::lane::Lane for FlushedHalf {
     type Raw = u32;
     #[inline(always)]
     fn from_raw(raw: u32) -> Self {
-        Self(crate::exec::float::flush_any(crate::exec::float::Half(raw as u16)))
+        Self(crate::exec::float::flush_any(crate::exec::narrow::Half(raw as u16)))
     }
     #[inline(always)]
     fn into_raw(self) -> u32 {
@@ -267,8 +267,8 @@ comparable!(
     f64 => f64, it it;
     Flushed => f32, it it.0;
     FlushedHalf => f64, it crate::exec::float::Real::to_f64(it.0);
-    crate::exec::float::Half => f64, it crate::exec::float::Real::to_f64(it);
-    crate::exec::float::Bfloat => f64, it crate::exec::float::Real::to_f64(it)
+    crate::exec::narrow::Half => f64, it crate::exec::float::Real::to_f64(it);
+    crate::exec::narrow::Bfloat => f64, it crate::exec::float::Real::to_f64(it)
 );
 
 #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "the negation is true for unordered operands")]

@@ -3,12 +3,12 @@
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use super::select::comparison_handler;
-use crate::exec::access::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW_SIZE};
 use crate::exec::float::flush;
 use crate::exec::handler::{NO_REGISTER, compare, select, ternary, unary};
 use crate::exec::lane::LANES;
 use crate::exec::op::{Control, Handler, Op};
 use crate::exec::unit::Unit;
+use crate::exec::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW_SIZE};
 use crate::ptx::{Compare, Instruction, Keyword, Modifier, Operand, RegisterId, ScalarType, Space as State};
 
 impl Lowerer<'_> {
@@ -229,7 +229,7 @@ fn run_space(unit: &mut Unit<'_>, op: &Op) -> Control {
             0 => address < SHARED_WINDOW,
             SHARED_WINDOW => {
                 let offset = address.wrapping_sub(SHARED_WINDOW);
-                offset < if any_block { WINDOW_SIZE } else { crate::exec::access::BLOCK_STRIDE }
+                offset < if any_block { WINDOW_SIZE } else { crate::exec::window::BLOCK_STRIDE }
             }
             window => address.wrapping_sub(window) < WINDOW_SIZE,
         };

@@ -1,6 +1,6 @@
 //! Conversions to and from the formats that only conversions know.
 
-use super::arithmetic::{F, NAN32, check};
+use super::arithmetic::{F, NAN32, R, check};
 
 const HF: (char, char) = ('h', 'f');
 const RH: (char, char) = ('r', 'h');
@@ -45,5 +45,16 @@ fn bytes_become_pairs_of_halves_exactly() {
         ("cvt.rn.relu.f16x2.e5m2x2 $d, $a;", RH, &[0x7cbc], 0x7c00_0000),
         ("cvt.rn.f16x2.e5m2x2 $d, $a;", RH, &[0xfc3c], 0xfc00_3c00),
         ("cvt.rn.bf16x2.ue8m0x2 $d, $a;", RH, &[0x7fff], 0x3f80_7fff),
+    ]);
+}
+
+#[test]
+fn integers_saturate_and_are_packed() {
+    check(&[
+        ("cvt.pack.sat.s16.s32 $d, $a, $b;", R, &[0x0001_0000, 0xffff_0000], 0x7fff_8000),
+        ("cvt.pack.sat.u16.s32 $d, $a, $b;", R, &[0xffff_ffff, 0x0001_0000], 0x0000_ffff),
+        ("cvt.pack.sat.u8.s32.b32 $d, $a, $b, $c;", R, &[300, 5, 0x1234], 0x1234_ff05),
+        ("cvt.pack.sat.s4.s32.b32 $d, $a, $b, $c;", R, &[100, 0xffff_ff00, 0xab], 0xab78),
+        ("cvt.pack.sat.u2.s32.b32 $d, $a, $b, $c;", R, &[9, 1, 1], 0x1d),
     ]);
 }

@@ -12,7 +12,9 @@ mod faults;
 mod halves;
 mod kernels;
 mod matrices;
+
 mod memory;
+mod mutation;
 mod system;
 mod video;
 mod warps;

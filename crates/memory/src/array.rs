@@ -1,0 +1,305 @@
+//! Arrays: device memory whose layout is the device's own, for textures and surfaces.
+
+mod copy;
+mod mipmapped;
+mod shape;
+mod sparse;
+mod texel;
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use curium_driver::hazard::Accesses;
+use curium_driver::lock::Mutex;
+use curium_driver::sys::{CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY3D_DESCRIPTOR, CUarray};
+use curium_driver::{Device, Driver, Error, Result, Stream, call, release};
+
+pub use self::copy::ArrayRegion;
+pub use self::mipmapped::MipmappedArray;
+pub use self::shape::{ArrayFlags, ArrayKind, ArrayShape};
+pub use self::sparse::{SparseProperties, TileMapping, TileMemory};
+pub use self::texel::{ArrayFormat, Half, Texel};
+
+/// Elements in rows and layers whose place in memory only the device knows. Kernels reach them by [textures](crate::Texture) and
+/// [surfaces](crate::Surface), and copies by their coordinates.
+///
+/// Textures and surfaces share the array, so that everything here takes `&self`; what must be waited for on other streams is waited
+/// for by streams. If two threads put work on one array at the same time and one of the works writes, it is not determined which is
+/// first, nor what is read: any element is a valid value.
+pub struct Array<T> {
+    handle: Arc<ArrayHandle>,
+    shape: ArrayShape,
+    flags: ArrayFlags,
+    uses: Arc<Uses>,
+    _elements: PhantomData<fn() -> T>,
+}
+
+/// Who uses an array, or any level of a mipmapped one.
+pub(crate) struct Uses {
+    stream: Stream,
+    accesses: Mutex<Accesses>,
+}
+
+/// The driver's array.
+pub(crate) struct ArrayHandle {
+    raw: CUarray,
+    owner: Owner,
+}
+
+/// What ends an array.
+enum Owner {
+    /// Its handle, when every use is done.
+    Handle(Arc<Uses>),
+    /// The mipmapped array that it is a level of.
+    Mipmapped { _parent: Arc<mipmapped::MipmappedHandle> },
+    /// Somebody else.
+    Foreign,
+}
+
+/// The memory that an array wants that gets its memory later.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct ArrayMemoryRequirements {
+    /// The bytes.
+    pub bytes: usize,
+    /// What their place in physical memory is a multiple of.
+    pub alignment: usize,
+}
+
+// SAFETY: the pointer is a name that only the driver looks behind, from any thread.
+unsafe impl Send for ArrayHandle {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for ArrayHandle {}
+
+impl<T: Texel> Array<T> {
+    /// An array of this shape. What it holds is undefined. It copies on `stream` and ends when every use of it is done.
+    ///
+    /// CUDA: `cuArray3DCreate_v2`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error for an extent of 0 and for cubes that are none; `CUDA_ERROR_INVALID_VALUE` beyond what the device allows;
+    /// `CUDA_ERROR_OUT_OF_MEMORY`.
+    #[doc(alias = "cuArrayCreate")]
+    #[doc(alias = "cuArray3DCreate")]
+    pub fn new(stream: &Stream, shape: ArrayShape, flags: ArrayFlags) -> Result<Self> {
+        shape.check("Array::new")?;
+        let descriptor = shape.to_raw::<T>(flags);
+        let raw = stream.context().entered(|driver| {
+            let mut raw = std::ptr::null_mut();
+            // SAFETY: `raw` and `descriptor` are valid places, and the context is current.
+            unsafe { call!(driver, cuArray3DCreate_v2(&raw mut raw, &raw const descriptor)) }?;
+            Ok(raw)
+        });
+        let raw = raw.map_err(|error| error.about(format!("{shape} of {}", T::FORMAT)))?;
+        let uses = Uses::new(stream);
+        let handle = ArrayHandle { raw, owner: Owner::Handle(Arc::clone(&uses)) };
+        Ok(Self::of(handle, shape, flags, uses))
+    }
+
+    /// An array with the elements of `source`, in the order of [`Array::copy_from_slice`]. Waits until the copy is done.
+    ///
+    /// CUDA: `cuArray3DCreate_v2`, `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Array::new`] and [`Array::copy_from_slice`].
+    pub fn from_slice(stream: &Stream, shape: ArrayShape, flags: ArrayFlags, source: &[T]) -> Result<Self> {
+        let array = Self::new(stream, shape, flags)?;
+        array.copy_from_slice(source)?;
+        Ok(array)
+    }
+
+    /// An array that was made elsewhere and stays somebody else's, such as one of a graphics library.
+    ///
+    /// CUDA: `cuArray3DGetDescriptor_v2`.
+    ///
+    /// # Safety
+    ///
+    /// - `raw` is an array of the stream's context that lives for as long as the result.
+    /// - Uses of it elsewhere are ordered before or after those by the result.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if its elements are not of type `T`.
+    pub unsafe fn from_raw_borrowed(stream: &Stream, raw: CUarray) -> Result<Self> {
+        let mut descriptor = CUDA_ARRAY3D_DESCRIPTOR::default();
+        // SAFETY: `descriptor` is a valid place, and the caller vouches for the array.
+        unsafe { call!(stream.driver(), cuArray3DGetDescriptor_v2(&raw mut descriptor, raw)) }?;
+        let (shape, flags, format) = ArrayShape::from_raw(&descriptor);
+        if format != T::FORMAT {
+            let reason = format!("the array has elements of {format}, and not of {}", T::FORMAT);
+            return Err(Error::argument("Array::from_raw_borrowed", reason));
+        }
+        let handle = ArrayHandle { raw, owner: Owner::Foreign };
+        Ok(Self::of(handle, shape, flags, Uses::new(stream)))
+    }
+
+    fn of(handle: ArrayHandle, shape: ArrayShape, flags: ArrayFlags, uses: Arc<Uses>) -> Self {
+        Self { handle: Arc::new(handle), shape, flags, uses, _elements: PhantomData }
+    }
+}
+
+impl<T> Array<T> {
+    /// The extents.
+    #[must_use]
+    pub fn shape(&self) -> ArrayShape {
+        self.shape
+    }
+
+    /// The flags that the array was made with.
+    #[must_use]
+    pub fn flags(&self) -> ArrayFlags {
+        self.flags
+    }
+
+    /// The number of elements.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.shape.len()
+    }
+
+    /// Whether there is no element, which is never so.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The stream that the array copies on.
+    #[must_use]
+    pub fn stream(&self) -> &Stream {
+        &self.uses.stream
+    }
+
+    /// The driver.
+    #[must_use]
+    pub fn driver(&self) -> &Driver {
+        self.stream().driver()
+    }
+
+    /// The driver's handle, which stays this value's.
+    #[must_use]
+    pub fn as_raw(&self) -> CUarray {
+        self.handle.raw
+    }
+
+    /// The memory that the array wants, if it was made with [`ArrayFlags::DEFERRED_MAPPING`].
+    ///
+    /// CUDA: `cuArrayGetMemoryRequirements`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` for other arrays.
+    #[doc(alias = "cuArrayGetMemoryRequirements")]
+    pub fn memory_requirements(&self, device: &Device) -> Result<ArrayMemoryRequirements> {
+        let mut raw = CUDA_ARRAY_MEMORY_REQUIREMENTS::default();
+        let array = self.as_raw();
+        // SAFETY: `raw` is a valid place, the array is live, and the device is only looked up.
+        unsafe { call!(self.driver(), cuArrayGetMemoryRequirements(&raw mut raw, array, device.as_raw())) }?;
+        Ok(ArrayMemoryRequirements { bytes: raw.size, alignment: raw.alignment })
+    }
+
+    /// Ends the array, which [`Drop`] does as well, and says whether it succeeded. Waits on the host for every use.
+    ///
+    /// CUDA: `cuArrayDestroy`.
+    ///
+    /// # Errors
+    ///
+    /// Gives the array back if it is a level of a mipmapped array that is left, or if the driver refuses.
+    #[doc(alias = "cuArrayDestroy")]
+    pub fn close(mut self) -> Result<(), (Self, Error)> {
+        let Some(handle) = Arc::get_mut(&mut self.handle) else {
+            return Err((self, Error::argument("Array::close", "the array is still in use")));
+        };
+        match handle.destroy() {
+            Ok(()) => Ok(()),
+            Err(error) => Err((self, error)),
+        }
+    }
+
+    /// Who uses the array.
+    pub(crate) fn uses(&self) -> &Arc<Uses> {
+        &self.uses
+    }
+}
+
+impl Uses {
+    pub(crate) fn new(stream: &Stream) -> Arc<Self> {
+        Arc::new(Self { stream: stream.clone(), accesses: Mutex::new(Accesses::allocated(stream)) })
+    }
+
+    pub(crate) fn stream(&self) -> &Stream {
+        &self.stream
+    }
+
+    /// Has `enqueue` put a read on `stream`.
+    pub(crate) fn read(&self, stream: &Stream, enqueue: impl FnOnce() -> Result<()>) -> Result<()> {
+        let accesses = self.accesses.lock();
+        accesses.before_read(stream)?;
+        enqueue()?;
+        accesses.after_read(stream);
+        Ok(())
+    }
+
+    /// Has `enqueue` put a write on `stream`.
+    pub(crate) fn write(&self, stream: &Stream, enqueue: impl FnOnce() -> Result<()>) -> Result<()> {
+        let mut accesses = self.accesses.lock();
+        accesses.before_write(stream)?;
+        enqueue()?;
+        accesses.after_write(stream);
+        Ok(())
+    }
+
+    /// Has a stream wait for what a read must wait for, and notes reads that were put on it.
+    pub(crate) fn before_read(&self, stream: &Stream) -> Result<()> {
+        self.accesses.lock().before_read(stream)
+    }
+
+    pub(crate) fn after_read(&self, stream: &Stream) {
+        self.accesses.lock().after_read(stream);
+    }
+
+    pub(crate) fn before_write(&self, stream: &Stream) -> Result<()> {
+        self.accesses.lock().before_write(stream)
+    }
+
+    pub(crate) fn after_write(&self, stream: &Stream) {
+        self.accesses.lock().after_write(stream);
+    }
+
+    /// Waits on the host until every use is done.
+    pub(crate) fn synchronize(&self) -> Result<()> {
+        self.accesses.lock().synchronize()
+    }
+}
+
+impl ArrayHandle {
+    fn destroy(&mut self) -> Result<()> {
+        if let (Owner::Handle(uses), false) = (&self.owner, self.raw.is_null()) {
+            uses.synchronize()?;
+            // SAFETY: the array is live and idle, and is forgotten once it is destroyed.
+            unsafe { call!(uses.stream.driver(), cuArrayDestroy(self.raw)) }?;
+            self.raw = std::ptr::null_mut();
+        }
+        Ok(())
+    }
+}
+
+impl<T> AsRef<Driver> for Array<T> {
+    fn as_ref(&self) -> &Driver {
+        self.driver()
+    }
+}
+
+impl<T> fmt::Debug for Array<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Array({} of {}, {:?})", self.shape, std::any::type_name::<T>(), self.as_raw())
+    }
+}
+
+impl Drop for ArrayHandle {
+    fn drop(&mut self) {
+        release(|| self.destroy());
+    }
+}

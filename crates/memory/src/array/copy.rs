@@ -1,0 +1,269 @@
+//! Copies from and to arrays.
+
+use std::ffi::c_void;
+
+use curium_driver::sys::{CUDA_MEMCPY3D, CUdeviceptr, CUmemorytype};
+use curium_driver::{Argument, Error, Result, Stream, call};
+
+use super::{Array, ArrayShape, Texel};
+use crate::DeviceBuffer;
+
+/// A box of an array: its first element, row and layer, and how many of each there are.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct ArrayRegion {
+    /// The first element of a row, the first row, the first layer.
+    pub origin: [usize; 3],
+    /// The elements of a row, the rows, the layers.
+    pub extent: [usize; 3],
+}
+
+/// One side of a copy.
+#[derive(Clone, Copy)]
+enum Side<'a, T> {
+    Array(&'a Array<T>, [usize; 3]),
+    /// Elements without gaps.
+    Host(*mut c_void),
+    Device(CUdeviceptr),
+}
+
+impl ArrayRegion {
+    /// All of a shape.
+    #[must_use]
+    pub const fn whole(shape: ArrayShape) -> Self {
+        Self { origin: [0; 3], extent: [shape.width(), shape.rows(), shape.layers()] }
+    }
+
+    /// The number of elements.
+    #[must_use]
+    pub const fn len(&self) -> usize {
+        let [width, rows, layers] = self.extent;
+        width.saturating_mul(rows).saturating_mul(layers)
+    }
+
+    /// Whether there is no element.
+    #[must_use]
+    pub const fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// An error unless the region has elements, all of which lie in the shape.
+    fn check(&self, operation: &'static str, shape: ArrayShape) -> Result<()> {
+        let bounds = [shape.width(), shape.rows(), shape.layers()];
+        let ends = self.origin.iter().zip(self.extent).map(|(origin, extent)| origin.checked_add(extent));
+        let is_within = ends.zip(bounds).all(|(end, bound)| end.is_some_and(|end| end <= bound));
+        if is_within && !self.is_empty() {
+            return Ok(());
+        }
+        let (extent, origin) = (self.extent, self.origin);
+        Err(Error::argument(operation, format!("{extent:?} elements from {origin:?} on are no part of {shape}")))
+    }
+}
+
+impl<T: Texel> Array<T> {
+    /// Copies `source` to the array: row by row, layer by layer, without gaps. Waits until the copy is done.
+    ///
+    /// CUDA: `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error unless there are as many elements as the array has.
+    #[doc(alias = "cuMemcpyHtoA")]
+    pub fn copy_from_slice(&self, source: &[T]) -> Result<()> {
+        self.copy_region_from_slice(ArrayRegion::whole(self.shape()), source)
+    }
+
+    /// Copies the array to `target`: row by row, layer by layer, without gaps. Waits until the copy is done.
+    ///
+    /// CUDA: `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error unless there is room for as many elements as the array has; the error of any work of the context that failed
+    /// before.
+    #[doc(alias = "cuMemcpyAtoH")]
+    pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()> {
+        self.copy_region_to_slice(ArrayRegion::whole(self.shape()), target)
+    }
+
+    /// A copy of the array on the host. Waits until it is there.
+    ///
+    /// CUDA: `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// The error of any work of the context that failed before.
+    pub fn to_vec(&self) -> Result<Vec<T>> {
+        let mut target = bytemuck::zeroed_vec(self.len());
+        self.copy_to_slice(&mut target)?;
+        Ok(target)
+    }
+
+    /// Copies `source` to a region of the array. Waits until the copy is done.
+    ///
+    /// CUDA: `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error unless the region is in the array, and there are as many elements as it has.
+    pub fn copy_region_from_slice(&self, region: ArrayRegion, source: &[T]) -> Result<()> {
+        self.check("Array::copy_region_from_slice", region, source.len())?;
+        let from = Side::Host(source.as_ptr().cast_mut().cast());
+        self.uses().write(self.stream(), || {
+            // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been waited for below.
+            unsafe { copy(self.stream(), Side::Array(self, region.origin), from, region.extent) }
+        })?;
+        self.stream().synchronize()
+    }
+
+    /// Copies a region of the array to `target`. Waits until the copy is done.
+    ///
+    /// CUDA: `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error unless the region is in the array, and there is room for as many elements as it has.
+    pub fn copy_region_to_slice(&self, region: ArrayRegion, target: &mut [T]) -> Result<()> {
+        self.check("Array::copy_region_to_slice", region, target.len())?;
+        let to = Side::Host(target.as_mut_ptr().cast());
+        self.uses().read(self.stream(), || {
+            // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been waited for below.
+            unsafe { copy(self.stream(), to, Side::Array(self, region.origin), region.extent) }
+        })?;
+        self.stream().synchronize()
+    }
+
+    /// Copies `source`, which has as many elements, to a region of the array. Returns when the copy is on the array's stream.
+    ///
+    /// CUDA: `cuMemcpy3DAsync_v2`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error unless the region is in the array and the buffer has as many elements.
+    #[doc(alias = "cuMemcpyDtoA")]
+    pub fn copy_from_buffer(&self, region: ArrayRegion, mut source: &DeviceBuffer<T>) -> Result<()> {
+        self.check("Array::copy_from_buffer", region, source.len())?;
+        let stream = self.stream();
+        // SAFETY: the copy is noted by `launched` below, and the buffer is not used in between.
+        let from = unsafe { Argument::<&[T]>::bind(&mut source, stream) }?;
+        self.uses().write(stream, || {
+            // SAFETY: the buffer has as many elements as the region, and the stream has waited for all that both must wait for.
+            unsafe { copy(stream, Side::Array(self, region.origin), Side::Device(from), region.extent) }
+        })?;
+        // SAFETY: the buffer was bound to this stream above, and not used since.
+        unsafe { Argument::<&[T]>::launched(&mut source, stream) };
+        Ok(())
+    }
+
+    /// Copies a region of the array to `target`, which has as many elements. Returns when the copy is on the array's stream.
+    ///
+    /// CUDA: `cuMemcpy3DAsync_v2`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error unless the region is in the array and the buffer has as many elements.
+    #[doc(alias = "cuMemcpyAtoD")]
+    pub fn copy_to_buffer(&self, region: ArrayRegion, mut target: &mut DeviceBuffer<T>) -> Result<()> {
+        self.check("Array::copy_to_buffer", region, target.len())?;
+        let stream = self.stream();
+        // SAFETY: the copy is noted by `launched` below, and the buffer is not used in between.
+        let to = unsafe { Argument::<&mut [T]>::bind(&mut target, stream) }?;
+        self.uses().read(stream, || {
+            // SAFETY: the buffer has as many elements as the region, and the stream has waited for all that both must wait for.
+            unsafe { copy(stream, Side::Device(to), Side::Array(self, region.origin), region.extent) }
+        })?;
+        // SAFETY: the buffer was bound to this stream above, and not used since.
+        unsafe { Argument::<&mut [T]>::launched(&mut target, stream) };
+        Ok(())
+    }
+
+    /// Copies a region of another array to the place of this one that begins at `origin`. Returns when the copy is on this array's stream.
+    ///
+    /// CUDA: `cuMemcpy3DAsync_v2`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error unless the region is in the other array and its place in this one, and the two are not the same.
+    #[doc(alias = "cuMemcpyAtoA")]
+    pub fn copy_from_array(&self, origin: [usize; 3], source: &Self, region: ArrayRegion) -> Result<()> {
+        const OPERATION: &str = "Array::copy_from_array";
+        self.driver().expect_same(source.driver(), OPERATION)?;
+        region.check(OPERATION, source.shape())?;
+        ArrayRegion { origin, ..region }.check(OPERATION, self.shape())?;
+        let (to, from) = (Side::Array(self, origin), Side::Array(source, region.origin));
+        let stream = self.stream();
+        // SAFETY: both regions are in their arrays, and the stream has waited for all that both must wait for.
+        let enqueue = || unsafe { copy(stream, to, from, region.extent) };
+        if std::sync::Arc::ptr_eq(self.uses(), source.uses()) {
+            return self.uses().write(stream, enqueue);
+        }
+        source.uses().before_read(stream)?;
+        self.uses().write(stream, enqueue)?;
+        source.uses().after_read(stream);
+        Ok(())
+    }
+
+    fn check(&self, operation: &'static str, region: ArrayRegion, len: usize) -> Result<()> {
+        region.check(operation, self.shape())?;
+        let count = region.len();
+        if count == len {
+            return Ok(());
+        }
+        Err(Error::argument(operation, format!("the region has {count} elements, and the other side has {len}")))
+    }
+}
+
+impl<T: Texel> Side<'_, T> {
+    fn source(&self, raw: &mut CUDA_MEMCPY3D, [width, rows, _]: [usize; 3]) {
+        let size = size_of::<T>();
+        (raw.srcPitch, raw.srcHeight) = (width * size, rows);
+        match *self {
+            Self::Array(array, [x, y, z]) => {
+                raw.srcMemoryType = CUmemorytype::CU_MEMORYTYPE_ARRAY;
+                (raw.srcArray, raw.srcXInBytes, raw.srcY, raw.srcZ) = (array.as_raw(), x * size, y, z);
+            }
+            Self::Host(pointer) => {
+                raw.srcMemoryType = CUmemorytype::CU_MEMORYTYPE_HOST;
+                raw.srcHost = pointer;
+            }
+            Self::Device(address) => {
+                raw.srcMemoryType = CUmemorytype::CU_MEMORYTYPE_DEVICE;
+                raw.srcDevice = address;
+            }
+        }
+    }
+
+    fn target(&self, raw: &mut CUDA_MEMCPY3D, [width, rows, _]: [usize; 3]) {
+        let size = size_of::<T>();
+        (raw.dstPitch, raw.dstHeight) = (width * size, rows);
+        match *self {
+            Self::Array(array, [x, y, z]) => {
+                raw.dstMemoryType = CUmemorytype::CU_MEMORYTYPE_ARRAY;
+                (raw.dstArray, raw.dstXInBytes, raw.dstY, raw.dstZ) = (array.as_raw(), x * size, y, z);
+            }
+            Self::Host(pointer) => {
+                raw.dstMemoryType = CUmemorytype::CU_MEMORYTYPE_HOST;
+                raw.dstHost = pointer;
+            }
+            Self::Device(address) => {
+                raw.dstMemoryType = CUmemorytype::CU_MEMORYTYPE_DEVICE;
+                raw.dstDevice = address;
+            }
+        }
+    }
+}
+
+/// Puts a copy of `extent` elements, rows and layers on `stream`.
+///
+/// # Safety
+///
+/// Both sides have them, are live until the copy is done, and the stream has waited for all that the copy must wait for.
+unsafe fn copy<T: Texel>(stream: &Stream, to: Side<'_, T>, from: Side<'_, T>, extent: [usize; 3]) -> Result<()> {
+    let [width, rows, layers] = extent;
+    let mut raw =
+        CUDA_MEMCPY3D { WidthInBytes: width * size_of::<T>(), Height: rows, Depth: layers, ..CUDA_MEMCPY3D::default() };
+    to.target(&mut raw, extent);
+    from.source(&mut raw, extent);
+    // SAFETY: the caller vouches for both sides.
+    let result = unsafe { call!(stream.driver(), cuMemcpy3DAsync_v2(&raw const raw, stream.as_raw())) };
+    result.map_err(|error| error.about(format!("{extent:?} elements of {}", T::FORMAT)))
+}

@@ -1,0 +1,181 @@
+//! An image in falling sizes.
+
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use curium_driver::sys::{CUDA_ARRAY_MEMORY_REQUIREMENTS, CUmipmappedArray};
+use curium_driver::{Device, Driver, Error, Result, Stream, call, release};
+
+use super::{Array, ArrayFlags, ArrayHandle, ArrayMemoryRequirements, ArrayShape, Owner, Texel, Uses};
+
+/// An array and smaller versions of it: each level has half the extents of the one before. Textures of it are read at the level that
+/// fits.
+pub struct MipmappedArray<T> {
+    handle: Arc<MipmappedHandle>,
+    shape: ArrayShape,
+    flags: ArrayFlags,
+    levels: u32,
+    _elements: PhantomData<fn() -> T>,
+}
+
+/// The driver's mipmapped array.
+pub(crate) struct MipmappedHandle {
+    raw: CUmipmappedArray,
+    uses: Arc<Uses>,
+}
+
+// SAFETY: the pointer is a name that only the driver looks behind, from any thread.
+unsafe impl Send for MipmappedHandle {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for MipmappedHandle {}
+
+impl<T: Texel> MipmappedArray<T> {
+    /// An array of this shape with `levels` levels, that itself included. What it holds is undefined.
+    ///
+    /// CUDA: `cuMipmappedArrayCreate`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error for a shape without elements, for no level, and for more levels than the shape can have; otherwise as for
+    /// [`Array::new`].
+    #[doc(alias = "cuMipmappedArrayCreate")]
+    pub fn new(stream: &Stream, shape: ArrayShape, levels: u32, flags: ArrayFlags) -> Result<Self> {
+        shape.check("MipmappedArray::new")?;
+        if !(1..=shape.max_levels()).contains(&levels) {
+            let reason = format!("{levels} levels of {shape}; there may be 1 to {}", shape.max_levels());
+            return Err(Error::argument("MipmappedArray::new", reason));
+        }
+        let descriptor = shape.to_raw::<T>(flags);
+        let raw = stream.context().entered(|driver| {
+            let mut raw = std::ptr::null_mut();
+            // SAFETY: `raw` and `descriptor` are valid places, and the context is current.
+            unsafe { call!(driver, cuMipmappedArrayCreate(&raw mut raw, &raw const descriptor, levels)) }?;
+            Ok(raw)
+        });
+        let raw = raw.map_err(|error| error.about(format!("{levels} levels of {shape} of {}", T::FORMAT)))?;
+        let handle = Arc::new(MipmappedHandle { raw, uses: Uses::new(stream) });
+        Ok(Self { handle, shape, flags, levels, _elements: PhantomData })
+    }
+
+    /// One level: level 0 has the whole shape. It keeps the mipmapped array alive.
+    ///
+    /// CUDA: `cuMipmappedArrayGetLevel`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if there is no such level.
+    #[doc(alias = "cuMipmappedArrayGetLevel")]
+    pub fn level(&self, level: u32) -> Result<Array<T>> {
+        if level >= self.levels {
+            let reason = format!("level {level} of an array of {} levels", self.levels);
+            return Err(Error::argument("MipmappedArray::level", reason));
+        }
+        let mut raw = std::ptr::null_mut();
+        // SAFETY: `raw` is a valid place for the answer, and the array is live.
+        unsafe { call!(self.driver(), cuMipmappedArrayGetLevel(&raw mut raw, self.handle.raw, level)) }?;
+        let handle = ArrayHandle { raw, owner: Owner::Mipmapped { _parent: Arc::clone(&self.handle) } };
+        Ok(Array::of(handle, self.shape.level(level), self.flags, Arc::clone(&self.handle.uses)))
+    }
+}
+
+impl<T> MipmappedArray<T> {
+    /// The extents of level 0.
+    #[must_use]
+    pub fn shape(&self) -> ArrayShape {
+        self.shape
+    }
+
+    /// The flags that the array was made with.
+    #[must_use]
+    pub fn flags(&self) -> ArrayFlags {
+        self.flags
+    }
+
+    /// The number of levels.
+    #[must_use]
+    pub fn levels(&self) -> u32 {
+        self.levels
+    }
+
+    /// The stream that the levels copy on.
+    #[must_use]
+    pub fn stream(&self) -> &Stream {
+        self.handle.uses.stream()
+    }
+
+    /// The driver.
+    #[must_use]
+    pub fn driver(&self) -> &Driver {
+        self.stream().driver()
+    }
+
+    /// The driver's handle, which stays this value's.
+    #[must_use]
+    pub fn as_raw(&self) -> CUmipmappedArray {
+        self.handle.raw
+    }
+
+    /// The memory that the array wants, if it was made with [`ArrayFlags::DEFERRED_MAPPING`].
+    ///
+    /// CUDA: `cuMipmappedArrayGetMemoryRequirements`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` for other arrays.
+    #[doc(alias = "cuMipmappedArrayGetMemoryRequirements")]
+    pub fn memory_requirements(&self, device: &Device) -> Result<ArrayMemoryRequirements> {
+        let mut raw = CUDA_ARRAY_MEMORY_REQUIREMENTS::default();
+        let array = self.as_raw();
+        // SAFETY: `raw` is a valid place, the array is live, and the device is only looked up.
+        unsafe { call!(self.driver(), cuMipmappedArrayGetMemoryRequirements(&raw mut raw, array, device.as_raw())) }?;
+        Ok(ArrayMemoryRequirements { bytes: raw.size, alignment: raw.alignment })
+    }
+
+    /// Ends the array, which [`Drop`] does as well, and says whether it succeeded. Waits on the host for every use.
+    ///
+    /// CUDA: `cuMipmappedArrayDestroy`.
+    ///
+    /// # Errors
+    ///
+    /// Gives the array back if one of its levels or a texture of it is left, or if the driver refuses.
+    #[doc(alias = "cuMipmappedArrayDestroy")]
+    pub fn close(mut self) -> Result<(), (Self, Error)> {
+        let Some(handle) = Arc::get_mut(&mut self.handle) else {
+            return Err((self, Error::argument("MipmappedArray::close", "the array is still in use")));
+        };
+        match handle.destroy() {
+            Ok(()) => Ok(()),
+            Err(error) => Err((self, error)),
+        }
+    }
+
+    pub(crate) fn uses(&self) -> &Arc<Uses> {
+        &self.handle.uses
+    }
+}
+
+impl MipmappedHandle {
+    fn destroy(&mut self) -> Result<()> {
+        if !self.raw.is_null() {
+            self.uses.synchronize()?;
+            // SAFETY: the array is live and idle, and is forgotten once it is destroyed.
+            unsafe { call!(self.uses.stream().driver(), cuMipmappedArrayDestroy(self.raw)) }?;
+            self.raw = std::ptr::null_mut();
+        }
+        Ok(())
+    }
+}
+
+impl<T> fmt::Debug for MipmappedArray<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let name = std::any::type_name::<T>();
+        write!(formatter, "MipmappedArray({} levels of {} of {name})", self.levels, self.shape)
+    }
+}
+
+impl Drop for MipmappedHandle {
+    fn drop(&mut self) {
+        release(|| self.destroy());
+    }
+}

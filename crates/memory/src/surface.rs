@@ -1,0 +1,118 @@
+//! Surfaces: ways to read and write arrays by coordinates.
+
+use std::fmt;
+use std::sync::Arc;
+
+use curium_driver::sys::{CUresourcetype, CUsurfObject};
+use curium_driver::{Argument, ByValue, Driver, Error, Result, Stream, call, release};
+
+use crate::texture::empty;
+use crate::{Array, ArrayFlags};
+
+/// What a kernel takes for a surface: `cudaSurfaceObject_t` in CUDA C++. Pass a `&`[`Surface`] for it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(transparent)]
+pub struct SurfaceObject(CUsurfObject);
+
+/// A way to read and write an array, which it keeps alive. Kernels take a `&Surface` for a [`SurfaceObject`], which counts as a write.
+pub struct Surface<T> {
+    raw: CUsurfObject,
+    array: Arc<Array<T>>,
+}
+
+// SAFETY: it is a number to the device, and `Surface` gives it out with what it stands for.
+unsafe impl ByValue for SurfaceObject {}
+
+impl<T> Surface<T> {
+    /// A surface of an array that was made with [`ArrayFlags::SURFACE`].
+    ///
+    /// CUDA: `cuSurfObjectCreate`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error for an array that was made without that flag.
+    #[doc(alias = "cuSurfObjectCreate")]
+    pub fn new(array: &Arc<Array<T>>) -> Result<Self> {
+        if !array.flags().contains(ArrayFlags::SURFACE) {
+            return Err(Error::argument("Surface::new", format!("{array:?} was made without ArrayFlags::SURFACE")));
+        }
+        let mut resource = empty(CUresourcetype::CU_RESOURCE_TYPE_ARRAY);
+        resource.res.array.hArray = array.as_raw();
+        let raw = array.stream().context().entered(|driver| {
+            let mut raw = 0;
+            // SAFETY: both places are valid, the context is current, and the array is live, which the surface keeps.
+            unsafe { call!(driver, cuSurfObjectCreate(&raw mut raw, &raw const resource)) }?;
+            Ok(raw)
+        })?;
+        Ok(Self { raw, array: Arc::clone(array) })
+    }
+
+    /// The array.
+    #[must_use]
+    pub fn array(&self) -> &Arc<Array<T>> {
+        &self.array
+    }
+
+    /// The driver's handle, which stays this value's.
+    #[must_use]
+    pub fn as_raw(&self) -> CUsurfObject {
+        self.raw
+    }
+
+    /// Ends the surface, which [`Drop`] does as well, and says whether it succeeded. Waits on the host for every use of its array.
+    ///
+    /// CUDA: `cuSurfObjectDestroy`.
+    ///
+    /// # Errors
+    ///
+    /// Gives the surface back if the driver refuses.
+    #[doc(alias = "cuSurfObjectDestroy")]
+    pub fn close(mut self) -> Result<(), (Self, Error)> {
+        self.destroy().map_err(|error| (self, error))
+    }
+
+    fn destroy(&mut self) -> Result<()> {
+        // Kernels that are running may still look at the surface.
+        self.array.uses().synchronize()?;
+        self.array.stream().context().entered(|driver| {
+            // SAFETY: the surface is live and idle, its context is current, and it is forgotten once it is destroyed.
+            unsafe { call!(driver, cuSurfObjectDestroy(self.raw)) }
+        })?;
+        self.raw = 0;
+        Ok(())
+    }
+}
+
+// SAFETY: `bind` has the stream wait for every use of the array, and later uses wait for this one, which `launched` notes. The surface is
+// borrowed, and ends only when every use is done.
+unsafe impl<T> Argument<SurfaceObject> for &Surface<T> {
+    unsafe fn bind(&mut self, stream: &Stream) -> Result<SurfaceObject> {
+        stream.driver().expect_same(self.array.driver(), "kernel argument")?;
+        self.array.uses().before_write(stream)?;
+        Ok(SurfaceObject(self.raw))
+    }
+
+    unsafe fn launched(&mut self, stream: &Stream) {
+        self.array.uses().after_write(stream);
+    }
+}
+
+impl<T> AsRef<Driver> for Surface<T> {
+    fn as_ref(&self) -> &Driver {
+        self.array.driver()
+    }
+}
+
+impl<T> fmt::Debug for Surface<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Surface({:#x} of {:?})", self.raw, self.array)
+    }
+}
+
+impl<T> Drop for Surface<T> {
+    fn drop(&mut self) {
+        if self.raw != 0 {
+            release(|| self.destroy());
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Textures: ways to read arrays and memory, by coordinates and with filters.
+
+mod options;
+mod view;
+
+use std::fmt;
+use std::sync::Arc;
+
+use curium_driver::sys::{CUDA_RESOURCE_DESC, CUDA_TEXTURE_DESC, CUresourcetype, CUtexObject};
+use curium_driver::{Argument, ByValue, Context, Driver, Error, Result, Stream, call, release};
+
+pub use self::options::{AddressMode, FilterMode, TextureFlags, TextureOptions};
+pub use self::view::TextureView;
+use crate::array::Uses;
+use crate::{Array, DeviceBuffer, MipmappedArray, Texel};
+
+/// What a kernel takes for a texture: `cudaTextureObject_t` in CUDA C++. Pass a `&`[`Texture`] for it.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[repr(transparent)]
+pub struct TextureObject(CUtexObject);
+
+/// A way to read an array or a buffer, which it keeps alive. Kernels take a `&Texture` for a [`TextureObject`].
+pub struct Texture<T> {
+    raw: CUtexObject,
+    context: Context,
+    source: Source<T>,
+}
+
+/// What is read.
+enum Source<T> {
+    Array(Arc<Array<T>>),
+    Mipmapped(Arc<MipmappedArray<T>>),
+    Buffer(Arc<DeviceBuffer<T>>),
+}
+
+/// Rows of a buffer as a plane that a texture reads.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct TexturePlane {
+    /// The elements of a row.
+    pub width: usize,
+    /// The rows.
+    pub height: usize,
+    /// The bytes from the beginning of one row to that of the next: a multiple of the device's
+    /// `CU_DEVICE_ATTRIBUTE_TEXTURE_PITCH_ALIGNMENT`.
+    pub pitch_bytes: usize,
+}
+
+// SAFETY: it is a number to the device, and `Texture` gives it out with what it stands for.
+unsafe impl ByValue for TextureObject {}
+
+impl<T: Texel> Texture<T> {
+    /// A texture of an array.
+    ///
+    /// CUDA: `cuTexObjectCreate`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` for options that the array cannot be read with.
+    #[doc(alias = "cuTexObjectCreate")]
+    pub fn of_array(array: &Arc<Array<T>>, options: &TextureOptions) -> Result<Self> {
+        Self::of_array_view(array, options, None)
+    }
+
+    /// A texture of an array that is seen as another format, or of some of its layers.
+    ///
+    /// CUDA: `cuTexObjectCreate`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` for options or a view that the array cannot be read with.
+    pub fn of_array_view(array: &Arc<Array<T>>, options: &TextureOptions, view: Option<&TextureView>) -> Result<Self> {
+        let mut resource = empty(CUresourcetype::CU_RESOURCE_TYPE_ARRAY);
+        resource.res.array.hArray = array.as_raw();
+        Self::create(array.stream().context(), &resource, options, view, Source::Array(Arc::clone(array)))
+    }
+
+    /// A texture of all levels of a mipmapped array, or of those of a view.
+    ///
+    /// CUDA: `cuTexObjectCreate`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` for options or a view that the array cannot be read with: it wants normalised coordinates.
+    pub fn of_mipmapped(
+        array: &Arc<MipmappedArray<T>>,
+        options: &TextureOptions,
+        view: Option<&TextureView>,
+    ) -> Result<Self> {
+        let mut resource = empty(CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY);
+        resource.res.mipmap.hMipmappedArray = array.as_raw();
+        Self::create(array.stream().context(), &resource, options, view, Source::Mipmapped(Arc::clone(array)))
+    }
+
+    /// A texture of a buffer, read by index.
+    ///
+    /// CUDA: `cuTexObjectCreate`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` for a buffer that is longer than the device allows, or not aligned for textures.
+    pub fn of_buffer(buffer: &Arc<DeviceBuffer<T>>, options: &TextureOptions) -> Result<Self> {
+        let mut resource = empty(CUresourcetype::CU_RESOURCE_TYPE_LINEAR);
+        resource.res.linear.devPtr = buffer.as_pointer().as_raw();
+        resource.res.linear.format = T::FORMAT.component;
+        resource.res.linear.numChannels = T::FORMAT.channels;
+        resource.res.linear.sizeInBytes = buffer.byte_len();
+        Self::create(buffer.stream().context(), &resource, options, None, Source::Buffer(Arc::clone(buffer)))
+    }
+
+    /// A texture of rows of a buffer, read as a plane.
+    ///
+    /// CUDA: `cuTexObjectCreate`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the plane is not in the buffer; `CUDA_ERROR_INVALID_VALUE` for a pitch or an address that is not aligned for
+    /// textures.
+    pub fn of_plane(buffer: &Arc<DeviceBuffer<T>>, plane: TexturePlane, options: &TextureOptions) -> Result<Self> {
+        let TexturePlane { width, height, pitch_bytes } = plane;
+        let row = width.checked_mul(size_of::<T>()).filter(|row| *row <= pitch_bytes && *row != 0);
+        let end =
+            row.zip(height.checked_sub(1)).and_then(|(row, rows)| rows.checked_mul(pitch_bytes)?.checked_add(row));
+        if end.is_none_or(|end| end > buffer.byte_len()) {
+            let bytes = buffer.byte_len();
+            let reason =
+                format!("{height} rows of {width} elements, {pitch_bytes} bytes apart, in a buffer of {bytes} bytes");
+            return Err(Error::argument("Texture::of_plane", reason));
+        }
+        let mut resource = empty(CUresourcetype::CU_RESOURCE_TYPE_PITCH2D);
+        resource.res.pitch2D.devPtr = buffer.as_pointer().as_raw();
+        resource.res.pitch2D.format = T::FORMAT.component;
+        resource.res.pitch2D.numChannels = T::FORMAT.channels;
+        resource.res.pitch2D.width = width;
+        resource.res.pitch2D.height = height;
+        resource.res.pitch2D.pitchInBytes = pitch_bytes;
+        Self::create(buffer.stream().context(), &resource, options, None, Source::Buffer(Arc::clone(buffer)))
+    }
+}
+
+impl<T> Texture<T> {
+    /// The driver's handle, which stays this value's.
+    #[must_use]
+    pub fn as_raw(&self) -> CUtexObject {
+        self.raw
+    }
+
+    /// The driver.
+    #[must_use]
+    pub fn driver(&self) -> &Driver {
+        self.context.driver()
+    }
+
+    /// How the texture is read, as the driver knows it.
+    ///
+    /// CUDA: `cuTexObjectGetTextureDesc`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuTexObjectGetTextureDesc")]
+    pub fn options(&self) -> Result<TextureOptions> {
+        let mut raw = CUDA_TEXTURE_DESC::default();
+        self.context.entered(|driver| {
+            // SAFETY: `raw` is a valid place, the texture is live, and its context is current.
+            unsafe { call!(driver, cuTexObjectGetTextureDesc(&raw mut raw, self.raw)) }
+        })?;
+        Ok(TextureOptions::from_raw(&raw))
+    }
+
+    /// Ends the texture, which [`Drop`] does as well, and says whether it succeeded. Waits on the host for every use of what it is of.
+    ///
+    /// CUDA: `cuTexObjectDestroy`.
+    ///
+    /// # Errors
+    ///
+    /// Gives the texture back if the driver refuses.
+    #[doc(alias = "cuTexObjectDestroy")]
+    pub fn close(mut self) -> Result<(), (Self, Error)> {
+        self.destroy().map_err(|error| (self, error))
+    }
+
+    fn create(
+        context: &Context,
+        resource: &CUDA_RESOURCE_DESC,
+        options: &TextureOptions,
+        view: Option<&TextureView>,
+        source: Source<T>,
+    ) -> Result<Self> {
+        let (options, view) = (options.to_raw(), view.map(TextureView::to_raw));
+        let view = view.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        let raw = context.entered(|driver| {
+            let mut raw = 0;
+            // SAFETY: all places are valid or null, the context is current, and the resource is live, which the texture keeps.
+            unsafe { call!(driver, cuTexObjectCreate(&raw mut raw, resource, &raw const options, view)) }?;
+            Ok(raw)
+        })?;
+        Ok(Self { raw, context: context.clone(), source })
+    }
+
+    fn destroy(&mut self) -> Result<()> {
+        // Kernels that are running may still look at the texture.
+        self.source.synchronize()?;
+        self.context.entered(|driver| {
+            // SAFETY: the texture is live and idle, its context is current, and it is forgotten once it is destroyed.
+            unsafe { call!(driver, cuTexObjectDestroy(self.raw)) }
+        })?;
+        self.raw = 0;
+        Ok(())
+    }
+}
+
+impl<T> Source<T> {
+    fn uses(&self) -> Option<&Arc<Uses>> {
+        match self {
+            Self::Array(array) => Some(array.uses()),
+            Self::Mipmapped(array) => Some(array.uses()),
+            Self::Buffer(_) => None,
+        }
+    }
+
+    fn synchronize(&self) -> Result<()> {
+        match self {
+            // What uses a buffer is known to the buffer alone: all work of its context covers it.
+            Self::Buffer(buffer) => buffer.stream().context().synchronize(),
+            _ => self.uses().map_or(Ok(()), |uses| uses.synchronize()),
+        }
+    }
+}
+
+// SAFETY: `bind` has the stream wait for the last write of what the texture is of, and a later writer waits for this use, which
+// `launched` notes. The texture is borrowed, and ends only when every use is done.
+unsafe impl<T> Argument<TextureObject> for &Texture<T> {
+    unsafe fn bind(&mut self, stream: &Stream) -> Result<TextureObject> {
+        stream.driver().expect_same(self.driver(), "kernel argument")?;
+        match &self.source {
+            Source::Buffer(buffer) => {
+                let mut buffer: &DeviceBuffer<T> = buffer;
+                // SAFETY: `launched` notes the use, and nothing is done with the buffer in between.
+                unsafe { Argument::<&[T]>::bind(&mut buffer, stream) }?;
+            }
+            source => source.uses().map_or(Ok(()), |uses| uses.before_read(stream))?,
+        }
+        Ok(TextureObject(self.raw))
+    }
+
+    unsafe fn launched(&mut self, stream: &Stream) {
+        match &self.source {
+            Source::Buffer(buffer) => {
+                let mut buffer: &DeviceBuffer<T> = buffer;
+                // SAFETY: the buffer was bound to this stream by `bind`.
+                unsafe { Argument::<&[T]>::launched(&mut buffer, stream) };
+            }
+            source => source.uses().into_iter().for_each(|uses| uses.after_read(stream)),
+        }
+    }
+}
+
+impl<T> AsRef<Driver> for Texture<T> {
+    fn as_ref(&self) -> &Driver {
+        self.driver()
+    }
+}
+
+impl<T> fmt::Debug for Texture<T> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Texture({:#x} of {})", self.raw, std::any::type_name::<T>())
+    }
+}
+
+impl<T> Drop for Texture<T> {
+    fn drop(&mut self) {
+        if self.raw != 0 {
+            release(|| self.destroy());
+        }
+    }
+}
+
+/// The description of a resource of a type, to be filled in.
+pub(crate) fn empty(kind: CUresourcetype) -> CUDA_RESOURCE_DESC {
+    CUDA_RESOURCE_DESC { resType: kind, ..CUDA_RESOURCE_DESC::default() }
+}

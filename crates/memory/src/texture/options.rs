@@ -1,0 +1,212 @@
+//! How a texture is read.
+
+use bitflags::bitflags;
+use curium_driver::sys::{self, CUDA_TEXTURE_DESC, CUaddress_mode, CUfilter_mode};
+
+/// How a texture is read.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct TextureOptions {
+    /// What coordinates outside stand for, in each dimension.
+    pub address_modes: [AddressMode; 3],
+    /// How elements are mixed.
+    pub filter: FilterMode,
+    /// Further ways of reading.
+    pub flags: TextureFlags,
+    /// The most anisotropy that is evened out: 0 or 1 is none, 16 the most there is.
+    pub max_anisotropy: u32,
+    /// How levels of a mipmapped array are mixed.
+    pub mipmap_filter: FilterMode,
+    /// What is added to a level.
+    pub mipmap_level_bias: f32,
+    /// The least level that is read.
+    pub min_mipmap_level: f32,
+    /// The greatest level that is read.
+    pub max_mipmap_level: f32,
+    /// What is outside for [`AddressMode::Border`].
+    pub border_color: [f32; 4],
+}
+
+/// What coordinates outside stand for.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum AddressMode {
+    /// The element at the same place of a repetition. For normalised coordinates.
+    Wrap,
+    /// The nearest element.
+    #[default]
+    Clamp,
+    /// The element at the same place of a mirrored repetition. For normalised coordinates.
+    Mirror,
+    /// The border colour.
+    Border,
+}
+
+/// How elements are mixed.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum FilterMode {
+    /// The nearest one is taken.
+    #[default]
+    Point,
+    /// The nearest ones are mixed by distance. For reads that give floating-point numbers.
+    Linear,
+}
+
+bitflags! {
+    /// Ways of reading a texture.
+    #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+    pub struct TextureFlags: u32 {
+        /// Integers are read as integers, and not as numbers from 0 to 1 or -1 to 1.
+        const READ_AS_INTEGER = sys::CU_TRSF_READ_AS_INTEGER;
+        /// Coordinates go from 0 to 1, and not to the extent.
+        const NORMALIZED_COORDINATES = sys::CU_TRSF_NORMALIZED_COORDINATES;
+        /// Elements are colours in sRGB, which become linear before they are mixed.
+        const SRGB = sys::CU_TRSF_SRGB;
+        /// Levels are always mixed in full, and not only where it shows.
+        const DISABLE_TRILINEAR_OPTIMIZATION = sys::CU_TRSF_DISABLE_TRILINEAR_OPTIMIZATION;
+        /// Faces of a cube are mixed across their edges.
+        const SEAMLESS_CUBEMAP = sys::CU_TRSF_SEAMLESS_CUBEMAP;
+        /// Ways of newer drivers.
+        const _ = !0;
+    }
+}
+
+impl TextureOptions {
+    /// The nearest element as it is; the nearest one for coordinates outside.
+    #[must_use]
+    pub const fn new() -> Self {
+        Self {
+            address_modes: [AddressMode::Clamp; 3],
+            filter: FilterMode::Point,
+            flags: TextureFlags::READ_AS_INTEGER,
+            max_anisotropy: 0,
+            mipmap_filter: FilterMode::Point,
+            mipmap_level_bias: 0.0,
+            min_mipmap_level: 0.0,
+            max_mipmap_level: 0.0,
+            border_color: [0.0; 4],
+        }
+    }
+
+    /// With this for coordinates outside, in all dimensions.
+    #[must_use]
+    pub const fn with_address_mode(mut self, mode: AddressMode) -> Self {
+        self.address_modes = [mode; 3];
+        self
+    }
+
+    /// With elements mixed so.
+    #[must_use]
+    pub const fn with_filter(mut self, filter: FilterMode) -> Self {
+        self.filter = filter;
+        self
+    }
+
+    /// Read in these ways.
+    #[must_use]
+    pub const fn with_flags(mut self, flags: TextureFlags) -> Self {
+        self.flags = flags;
+        self
+    }
+
+    /// With so much anisotropy evened out.
+    #[must_use]
+    pub const fn with_max_anisotropy(mut self, anisotropy: u32) -> Self {
+        self.max_anisotropy = anisotropy;
+        self
+    }
+
+    /// With levels mixed so, from `min` to `max`.
+    #[must_use]
+    pub const fn with_mipmaps(mut self, filter: FilterMode, min: f32, max: f32) -> Self {
+        self.mipmap_filter = filter;
+        self.min_mipmap_level = min;
+        self.max_mipmap_level = max;
+        self
+    }
+
+    /// With this added to a level.
+    #[must_use]
+    pub const fn with_mipmap_level_bias(mut self, bias: f32) -> Self {
+        self.mipmap_level_bias = bias;
+        self
+    }
+
+    /// With this outside.
+    #[must_use]
+    pub const fn with_border_color(mut self, color: [f32; 4]) -> Self {
+        self.border_color = color;
+        self
+    }
+
+    pub(super) fn to_raw(self) -> CUDA_TEXTURE_DESC {
+        CUDA_TEXTURE_DESC {
+            addressMode: self.address_modes.map(|mode| CUaddress_mode(mode as u32)),
+            filterMode: CUfilter_mode(self.filter as u32),
+            flags: self.flags.bits(),
+            maxAnisotropy: self.max_anisotropy,
+            mipmapFilterMode: CUfilter_mode(self.mipmap_filter as u32),
+            mipmapLevelBias: self.mipmap_level_bias,
+            minMipmapLevelClamp: self.min_mipmap_level,
+            maxMipmapLevelClamp: self.max_mipmap_level,
+            borderColor: self.border_color,
+            ..CUDA_TEXTURE_DESC::default()
+        }
+    }
+
+    pub(super) fn from_raw(raw: &CUDA_TEXTURE_DESC) -> Self {
+        let filter = |mode: CUfilter_mode| match mode {
+            CUfilter_mode::CU_TR_FILTER_MODE_LINEAR => FilterMode::Linear,
+            _ => FilterMode::Point,
+        };
+        Self {
+            address_modes: raw.addressMode.map(AddressMode::from_raw),
+            filter: filter(raw.filterMode),
+            flags: TextureFlags::from_bits_retain(raw.flags),
+            max_anisotropy: raw.maxAnisotropy,
+            mipmap_filter: filter(raw.mipmapFilterMode),
+            mipmap_level_bias: raw.mipmapLevelBias,
+            min_mipmap_level: raw.minMipmapLevelClamp,
+            max_mipmap_level: raw.maxMipmapLevelClamp,
+            border_color: raw.borderColor,
+        }
+    }
+}
+
+impl AddressMode {
+    fn from_raw(raw: CUaddress_mode) -> Self {
+        match raw {
+            CUaddress_mode::CU_TR_ADDRESS_MODE_WRAP => Self::Wrap,
+            CUaddress_mode::CU_TR_ADDRESS_MODE_MIRROR => Self::Mirror,
+            CUaddress_mode::CU_TR_ADDRESS_MODE_BORDER => Self::Border,
+            _ => Self::Clamp,
+        }
+    }
+}
+
+impl Default for TextureOptions {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_survive_the_way_to_c_and_back() {
+        for mode in [AddressMode::Wrap, AddressMode::Clamp, AddressMode::Mirror, AddressMode::Border] {
+            let options = TextureOptions::new()
+                .with_address_mode(mode)
+                .with_filter(FilterMode::Linear)
+                .with_flags(TextureFlags::NORMALIZED_COORDINATES)
+                .with_mipmaps(FilterMode::Linear, 1.0, 3.0)
+                .with_mipmap_level_bias(0.5)
+                .with_max_anisotropy(8)
+                .with_border_color([1.0, 2.0, 3.0, 4.0]);
+            assert_eq!(TextureOptions::from_raw(&options.to_raw()), options);
+        }
+    }
+}

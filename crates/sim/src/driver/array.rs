@@ -1,0 +1,240 @@
+//! Arrays: memory whose layout is the device's own. Here it is rows and layers without gaps.
+
+mod mipmapped;
+
+use curium_sys::{
+    CUDA_ARRAY_DESCRIPTOR, CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY_SPARSE_PROPERTIES, CUDA_ARRAY3D_CUBEMAP,
+    CUDA_ARRAY3D_DEPTH_TEXTURE, CUDA_ARRAY3D_DESCRIPTOR, CUDA_ARRAY3D_LAYERED, CUDA_ARRAY3D_SURFACE_LDST,
+    CUDA_ARRAY3D_TEXTURE_GATHER, CUarray, CUarray_format, CUarray_st, CUdevice, CUresult,
+};
+
+pub(crate) use self::mipmapped::MipmappedArray;
+use crate::argument::{ConstPointer, Pointer};
+use crate::driver::{Context, Driver, Result, State};
+use crate::handle::{Id, Kind, Object};
+use crate::memory::Purpose;
+
+/// An array.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Array {
+    pub(crate) context: Id<Context>,
+    pub(crate) shape: Shape,
+    /// The address of its first element, which no program knows.
+    pub(crate) base: u64,
+    /// Whether it is a level of a mipmapped array, which ends with that.
+    is_level: bool,
+}
+
+/// What an array was made with.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Shape {
+    pub(crate) width: usize,
+    pub(crate) height: usize,
+    pub(crate) depth: usize,
+    pub(crate) format: CUarray_format,
+    pub(crate) channels: u32,
+    pub(crate) flags: u32,
+}
+
+impl Object for Array {
+    type Raw = CUarray_st;
+    const KIND: Kind = Kind::Array;
+}
+
+/// The flags of arrays that need nothing special of the hardware.
+const KNOWN_FLAGS: u32 = CUDA_ARRAY3D_LAYERED
+    | CUDA_ARRAY3D_CUBEMAP
+    | CUDA_ARRAY3D_SURFACE_LDST
+    | CUDA_ARRAY3D_TEXTURE_GATHER
+    | CUDA_ARRAY3D_DEPTH_TEXTURE;
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuArrayCreate_v2(
+        &self,
+        array: Pointer<CUarray>,
+        descriptor: ConstPointer<CUDA_ARRAY_DESCRIPTOR>,
+    ) -> Result {
+        let flat = descriptor.read()?;
+        let shape = Shape {
+            width: flat.Width,
+            height: flat.Height,
+            depth: 0,
+            format: flat.Format,
+            channels: flat.NumChannels,
+            flags: 0,
+        };
+        self.create_array(array, shape)
+    }
+
+    pub(crate) fn cuArray3DCreate_v2(
+        &self,
+        array: Pointer<CUarray>,
+        descriptor: ConstPointer<CUDA_ARRAY3D_DESCRIPTOR>,
+    ) -> Result {
+        self.create_array(array, Shape::from(descriptor.read()?))
+    }
+
+    /// Waits for the device, as its memory goes.
+    pub(crate) fn cuArrayDestroy(&self, array: Pointer<CUarray_st>) -> Result {
+        let mut state = self.lock();
+        let id = Id::from(array);
+        let known = *state.array(id)?;
+        if known.is_level {
+            return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
+        }
+        let device = state.usable(known.context)?.device;
+        state.arrays.remove(id);
+        drop(self.wait_for_device(state, device)?);
+        self.memory().free(known.base);
+        Ok(())
+    }
+
+    pub(crate) fn cuArrayGetDescriptor_v2(
+        &self,
+        descriptor: Pointer<CUDA_ARRAY_DESCRIPTOR>,
+        array: Pointer<CUarray_st>,
+    ) -> Result {
+        let place = descriptor.required()?;
+        let shape = self.lock().array(Id::from(array))?.shape;
+        place.write(CUDA_ARRAY_DESCRIPTOR {
+            Width: shape.width,
+            Height: shape.height,
+            Format: shape.format,
+            NumChannels: shape.channels,
+        })
+    }
+
+    pub(crate) fn cuArray3DGetDescriptor_v2(
+        &self,
+        descriptor: Pointer<CUDA_ARRAY3D_DESCRIPTOR>,
+        array: Pointer<CUarray_st>,
+    ) -> Result {
+        let place = descriptor.required()?;
+        place.write(self.lock().array(Id::from(array))?.shape.to_raw())
+    }
+
+    /// Only arrays whose memory is mapped later have requirements, and there are none here.
+    pub(crate) fn cuArrayGetMemoryRequirements(
+        &self,
+        requirements: Pointer<CUDA_ARRAY_MEMORY_REQUIREMENTS>,
+        array: Pointer<CUarray_st>,
+        device: CUdevice,
+    ) -> Result {
+        requirements.required()?;
+        self.device(device)?;
+        self.lock().array(Id::from(array))?;
+        Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+    }
+
+    /// There are no sparse arrays here.
+    pub(crate) fn cuArrayGetSparseProperties(
+        &self,
+        properties: Pointer<CUDA_ARRAY_SPARSE_PROPERTIES>,
+        array: Pointer<CUarray_st>,
+    ) -> Result {
+        properties.required()?;
+        self.lock().array(Id::from(array))?;
+        Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+    }
+
+    /// Arrays of several planes are not supported.
+    pub(crate) fn cuArrayGetPlane(&self, plane: Pointer<CUarray>, array: Pointer<CUarray_st>, _: u32) -> Result {
+        plane.required()?;
+        self.lock().array(Id::from(array))?;
+        Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+    }
+}
+
+impl Driver {
+    fn create_array(&self, array: Pointer<CUarray>, shape: Shape) -> Result {
+        let place = array.required()?;
+        let owner = self.current_owner()?;
+        let base = self.memory().allocate_on_device(shape.checked()?, owner, Purpose::Array)?;
+        let array = Array { context: owner.context, shape, base, is_level: false };
+        place.write(self.lock().arrays.insert(array).as_raw())
+    }
+}
+
+impl State {
+    /// An array that was not destroyed.
+    pub(crate) fn array(&self, id: Id<Array>) -> Result<&Array> {
+        self.arrays.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
+    }
+}
+
+impl Shape {
+    /// The bytes of an element; `None` for formats that are compressed or have several planes.
+    pub(crate) fn element(&self) -> Option<usize> {
+        let component = match self.format {
+            CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8 | CUarray_format::CU_AD_FORMAT_SIGNED_INT8 => 1,
+            CUarray_format::CU_AD_FORMAT_UNSIGNED_INT16
+            | CUarray_format::CU_AD_FORMAT_SIGNED_INT16
+            | CUarray_format::CU_AD_FORMAT_HALF => 2,
+            CUarray_format::CU_AD_FORMAT_UNSIGNED_INT32
+            | CUarray_format::CU_AD_FORMAT_SIGNED_INT32
+            | CUarray_format::CU_AD_FORMAT_FLOAT => 4,
+            _ => return None,
+        };
+        matches!(self.channels, 1 | 2 | 4).then_some(component * self.channels as usize)
+    }
+
+    /// The bytes of a row.
+    pub(crate) fn pitch(&self) -> usize {
+        self.width * self.element().unwrap_or_default()
+    }
+
+    /// The rows of a layer.
+    pub(crate) fn rows(&self) -> usize {
+        self.height.max(1)
+    }
+
+    /// The layers.
+    pub(crate) fn layers(&self) -> usize {
+        self.depth.max(1)
+    }
+
+    /// The bytes of all elements, if an array can be so.
+    fn checked(&self) -> Result<u64> {
+        let invalid = CUresult::CUDA_ERROR_INVALID_VALUE;
+        let is_layered = self.flags & CUDA_ARRAY3D_LAYERED != 0;
+        let is_cube = self.flags & CUDA_ARRAY3D_CUBEMAP != 0;
+        let has_gap = self.height == 0 && self.depth != 0 && !is_layered;
+        let is_cube_shape = self.width == self.height
+            && if is_layered { self.depth != 0 && self.depth.is_multiple_of(6) } else { self.depth == 6 };
+        if self.width == 0 || has_gap || (is_layered && self.depth == 0) || (is_cube && !is_cube_shape) {
+            return Err(invalid);
+        }
+        if self.flags & !KNOWN_FLAGS != 0 || self.element().is_none() {
+            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+        }
+        if self.width > 131_072 || self.height > 65_536 || self.depth > 16_384 {
+            return Err(invalid);
+        }
+        Ok((self.pitch() as u64) * (self.rows() as u64) * (self.layers() as u64))
+    }
+
+    fn to_raw(self) -> CUDA_ARRAY3D_DESCRIPTOR {
+        CUDA_ARRAY3D_DESCRIPTOR {
+            Width: self.width,
+            Height: self.height,
+            Depth: self.depth,
+            Format: self.format,
+            NumChannels: self.channels,
+            Flags: self.flags,
+        }
+    }
+}
+
+impl From<CUDA_ARRAY3D_DESCRIPTOR> for Shape {
+    fn from(raw: CUDA_ARRAY3D_DESCRIPTOR) -> Self {
+        Self {
+            width: raw.Width,
+            height: raw.Height,
+            depth: raw.Depth,
+            format: raw.Format,
+            channels: raw.NumChannels,
+            flags: raw.Flags,
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Mipmapped arrays: arrays of one image in falling sizes.
+
+use curium_sys::{
+    CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY_SPARSE_PROPERTIES, CUDA_ARRAY3D_DESCRIPTOR, CUDA_ARRAY3D_LAYERED,
+    CUarray, CUdevice, CUmipmappedArray, CUmipmappedArray_st, CUresult,
+};
+
+use super::{Array, Shape};
+use crate::argument::{ConstPointer, Pointer};
+use crate::driver::{Context, Driver, Result, State};
+use crate::handle::{Id, Kind, Object};
+use crate::memory::Purpose;
+
+/// A mipmapped array.
+pub(crate) struct MipmappedArray {
+    context: Id<Context>,
+    levels: Vec<Id<Array>>,
+}
+
+impl Object for MipmappedArray {
+    type Raw = CUmipmappedArray_st;
+    const KIND: Kind = Kind::MipmappedArray;
+}
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    /// More levels than the image has are cut off, as documented.
+    pub(crate) fn cuMipmappedArrayCreate(
+        &self,
+        array: Pointer<CUmipmappedArray>,
+        descriptor: ConstPointer<CUDA_ARRAY3D_DESCRIPTOR>,
+        levels: u32,
+    ) -> Result {
+        let place = array.required()?;
+        let shape = Shape::from(descriptor.read()?);
+        let owner = self.current_owner()?;
+        if levels == 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        shape.checked()?;
+        let mut made = Vec::new();
+        for level in shape.levels().take(levels as usize) {
+            match self.memory().allocate_on_device(level.checked()?, owner, Purpose::Array) {
+                Ok(base) => made.push(Array { context: owner.context, shape: level, base, is_level: true }),
+                Err(code) => {
+                    made.iter().for_each(|array| self.memory().free(array.base));
+                    return Err(code);
+                }
+            }
+        }
+        let mut state = self.lock();
+        let levels = made.into_iter().map(|array| state.arrays.insert(array)).collect();
+        place.write(state.mipmapped_arrays.insert(MipmappedArray { context: owner.context, levels }).as_raw())
+    }
+
+    pub(crate) fn cuMipmappedArrayGetLevel(
+        &self,
+        level_array: Pointer<CUarray>,
+        array: Pointer<CUmipmappedArray_st>,
+        level: u32,
+    ) -> Result {
+        let place = level_array.required()?;
+        let state = self.lock();
+        let level = state.mipmapped_array(Id::from(array))?.levels.get(level as usize).copied();
+        place.write(level.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?.as_raw())
+    }
+
+    /// Waits for the device, as its memory goes.
+    pub(crate) fn cuMipmappedArrayDestroy(&self, array: Pointer<CUmipmappedArray_st>) -> Result {
+        let mut state = self.lock();
+        let id = Id::from(array);
+        let context = state.mipmapped_array(id)?.context;
+        let device = state.usable(context)?.device;
+        let levels = state.mipmapped_arrays.remove(id).map(|array| array.levels).unwrap_or_default();
+        let bases: Vec<u64> =
+            levels.into_iter().filter_map(|level| state.arrays.remove(level)).map(|of| of.base).collect();
+        drop(self.wait_for_device(state, device)?);
+        bases.into_iter().for_each(|base| self.memory().free(base));
+        Ok(())
+    }
+
+    /// Only arrays whose memory is mapped later have requirements, and there are none here.
+    pub(crate) fn cuMipmappedArrayGetMemoryRequirements(
+        &self,
+        requirements: Pointer<CUDA_ARRAY_MEMORY_REQUIREMENTS>,
+        array: Pointer<CUmipmappedArray_st>,
+        device: CUdevice,
+    ) -> Result {
+        requirements.required()?;
+        self.device(device)?;
+        self.lock().mipmapped_array(Id::from(array))?;
+        Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+    }
+
+    /// There are no sparse arrays here.
+    pub(crate) fn cuMipmappedArrayGetSparseProperties(
+        &self,
+        properties: Pointer<CUDA_ARRAY_SPARSE_PROPERTIES>,
+        array: Pointer<CUmipmappedArray_st>,
+    ) -> Result {
+        properties.required()?;
+        self.lock().mipmapped_array(Id::from(array))?;
+        Err(CUresult::CUDA_ERROR_INVALID_VALUE)
+    }
+}
+
+impl MipmappedArray {
+    pub(crate) fn is_of(&self, context: Id<Context>) -> bool {
+        self.context == context
+    }
+}
+
+impl State {
+    /// A mipmapped array that was not destroyed.
+    pub(crate) fn mipmapped_array(&self, id: Id<MipmappedArray>) -> Result<&MipmappedArray> {
+        self.mipmapped_arrays.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
+    }
+}
+
+impl Shape {
+    /// The shapes of all levels: each extent is halved until all are one. Layers stay as many as they are.
+    fn levels(self) -> impl Iterator<Item = Self> {
+        let is_layered = self.flags & CUDA_ARRAY3D_LAYERED != 0;
+        let half = |extent: usize| if extent == 0 { 0 } else { (extent / 2).max(1) };
+        std::iter::successors(Some(self), move |shape| {
+            let depth = if is_layered { shape.depth } else { half(shape.depth) };
+            let next = Self { width: half(shape.width), height: half(shape.height), depth, ..*shape };
+            (next != *shape).then_some(next)
+        })
+    }
+}

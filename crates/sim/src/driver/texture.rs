@@ -1,0 +1,184 @@
+//! Texture and surface objects: ways to look at arrays and memory. Kernels that use them are refused when they are loaded.
+
+use curium_sys::{
+    CUDA_ARRAY3D_SURFACE_LDST, CUDA_RESOURCE_DESC, CUDA_RESOURCE_VIEW_DESC, CUDA_TEXTURE_DESC, CUresourcetype,
+    CUresult, CUsurfObject, CUtexObject,
+};
+
+use crate::argument::{ConstPointer, Pointer};
+use crate::driver::{Driver, Result, State};
+use crate::handle::{Id, Kind, Object};
+
+/// A texture object.
+pub(crate) struct Texture {
+    resource: Resource,
+    description: CUDA_TEXTURE_DESC,
+    view: Option<CUDA_RESOURCE_VIEW_DESC>,
+}
+
+/// A surface object.
+pub(crate) struct Surface {
+    resource: Resource,
+}
+
+/// What is looked at, as the caller described it.
+#[derive(Clone, Copy)]
+struct Resource(CUDA_RESOURCE_DESC);
+
+// SAFETY: the handles in a description are numbers to the simulator, which never follows them.
+unsafe impl Send for Resource {}
+
+impl Object for Texture {
+    type Raw = u8;
+    const KIND: Kind = Kind::Texture;
+}
+
+impl Object for Surface {
+    type Raw = u8;
+    const KIND: Kind = Kind::Surface;
+}
+
+/// Addresses of linear textures are multiples of this, and so are pitches of 32.
+const LINEAR_ALIGNMENT: u64 = 512;
+const PITCH_ALIGNMENT: usize = 32;
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuTexObjectCreate(
+        &self,
+        texture: Pointer<CUtexObject>,
+        resource: ConstPointer<CUDA_RESOURCE_DESC>,
+        description: ConstPointer<CUDA_TEXTURE_DESC>,
+        view: ConstPointer<CUDA_RESOURCE_VIEW_DESC>,
+    ) -> Result {
+        let place = texture.required()?;
+        let (resource, description) = (resource.read()?, description.read()?);
+        self.current_owner()?;
+        let mut state = self.lock();
+        self.check_resource(&state, &resource)?;
+        let modes = description.addressMode.iter().all(|mode| mode.0 <= 3);
+        if !modes || description.filterMode.0 > 1 || description.mipmapFilterMode.0 > 1 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        // A view is of an array only.
+        let is_array = resource.resType.0 <= CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY.0;
+        let view = if view.is_null() { None } else { Some(view.read()?) };
+        if view.is_some() && !is_array {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let texture = Texture { resource: Resource(resource), description, view };
+        place.write(state.textures.insert(texture).number())
+    }
+
+    pub(crate) fn cuTexObjectDestroy(&self, texture: CUtexObject) -> Result {
+        self.lock().textures.remove(Id::from_number(texture)).map(|_| ()).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
+    }
+
+    pub(crate) fn cuTexObjectGetResourceDesc(
+        &self,
+        resource: Pointer<CUDA_RESOURCE_DESC>,
+        texture: CUtexObject,
+    ) -> Result {
+        resource.required()?.write(self.lock().texture(texture)?.resource.0)
+    }
+
+    pub(crate) fn cuTexObjectGetTextureDesc(
+        &self,
+        description: Pointer<CUDA_TEXTURE_DESC>,
+        texture: CUtexObject,
+    ) -> Result {
+        description.required()?.write(self.lock().texture(texture)?.description)
+    }
+
+    pub(crate) fn cuTexObjectGetResourceViewDesc(
+        &self,
+        view: Pointer<CUDA_RESOURCE_VIEW_DESC>,
+        texture: CUtexObject,
+    ) -> Result {
+        let place = view.required()?;
+        place.write(self.lock().texture(texture)?.view.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?)
+    }
+
+    pub(crate) fn cuSurfObjectCreate(
+        &self,
+        surface: Pointer<CUsurfObject>,
+        resource: ConstPointer<CUDA_RESOURCE_DESC>,
+    ) -> Result {
+        let place = surface.required()?;
+        let resource = resource.read()?;
+        self.current_owner()?;
+        let mut state = self.lock();
+        let array = array_of(&resource).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        if state.array(array)?.shape.flags & CUDA_ARRAY3D_SURFACE_LDST == 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        place.write(state.surfaces.insert(Surface { resource: Resource(resource) }).number())
+    }
+
+    pub(crate) fn cuSurfObjectDestroy(&self, surface: CUsurfObject) -> Result {
+        self.lock().surfaces.remove(Id::from_number(surface)).map(|_| ()).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
+    }
+
+    pub(crate) fn cuSurfObjectGetResourceDesc(
+        &self,
+        resource: Pointer<CUDA_RESOURCE_DESC>,
+        surface: CUsurfObject,
+    ) -> Result {
+        let place = resource.required()?;
+        let state = self.lock();
+        let found = state.surfaces.get(Id::from_number(surface)).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        place.write(found.resource.0)
+    }
+}
+
+impl Driver {
+    /// That a texture can be of this.
+    fn check_resource(&self, state: &State, resource: &CUDA_RESOURCE_DESC) -> Result {
+        let is_valid = match resource.resType {
+            CUresourcetype::CU_RESOURCE_TYPE_ARRAY => {
+                return array_of(resource)
+                    .map_or(Err(CUresult::CUDA_ERROR_INVALID_VALUE), |id| state.array(id).map(|_| ()));
+            }
+            CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY => {
+                // SAFETY: the type says that the caller filled in this member.
+                let raw = unsafe { resource.res.mipmap }.hMipmappedArray;
+                // SAFETY: an array is a handle, which is only compared.
+                return state.mipmapped_array(Id::from(unsafe { Pointer::from_raw(raw) })).map(|_| ());
+            }
+            CUresourcetype::CU_RESOURCE_TYPE_LINEAR => {
+                // SAFETY: the type says that the caller filled in this member.
+                let linear = unsafe { resource.res.linear };
+                linear.devPtr.is_multiple_of(LINEAR_ALIGNMENT)
+                    && self.memory().contains(linear.devPtr, linear.sizeInBytes as u64)
+            }
+            CUresourcetype::CU_RESOURCE_TYPE_PITCH2D => {
+                // SAFETY: the type says that the caller filled in this member.
+                let plane = unsafe { resource.res.pitch2D };
+                let bytes = plane.pitchInBytes.saturating_mul(plane.height.saturating_sub(1)) as u64;
+                plane.devPtr.is_multiple_of(LINEAR_ALIGNMENT)
+                    && plane.pitchInBytes.is_multiple_of(PITCH_ALIGNMENT)
+                    && plane.width != 0
+                    && plane.height != 0
+                    && self.memory().contains(plane.devPtr, bytes)
+            }
+            _ => false,
+        };
+        if is_valid { Ok(()) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+    }
+}
+
+impl State {
+    fn texture(&self, raw: CUtexObject) -> Result<&Texture> {
+        self.textures.get(Id::from_number(raw)).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
+    }
+}
+
+/// The array that a description is of.
+fn array_of(resource: &CUDA_RESOURCE_DESC) -> Option<Id<crate::driver::Array>> {
+    (resource.resType == CUresourcetype::CU_RESOURCE_TYPE_ARRAY).then(|| {
+        // SAFETY: the type says that the caller filled in this member.
+        let raw = unsafe { resource.res.array }.hArray;
+        // SAFETY: an array is a handle, which is only compared.
+        Id::from(unsafe { Pointer::from_raw(raw) })
+    })
+}

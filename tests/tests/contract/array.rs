@@ -1,0 +1,194 @@
+//! [`Array`] and [`MipmappedArray`]: shapes, copies, and how they end.
+
+use curium_driver::{Error, Event, EventFlags, Function};
+use curium_memory::{Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBuffer, MipmappedArray};
+use curium_sim::{Config, Fault};
+use curium_sys::CUresult;
+use curium_tests::{Gate, on_driver, on_simulator};
+
+/// Numbers in order.
+fn numbers(count: usize) -> Vec<u32> {
+    (0..count as u32).collect()
+}
+
+#[test]
+fn arrays_of_all_shapes_hold_what_is_copied_to_them() {
+    on_driver(|test| {
+        let stream = test.stream();
+        for shape in [
+            ArrayShape::line(37),
+            ArrayShape::plane(37, 11),
+            ArrayShape::volume(8, 5, 3),
+            ArrayShape::lines(16, 4),
+            ArrayShape::planes(16, 8, 3),
+            ArrayShape::cube(8),
+            ArrayShape::cubes(4, 2),
+        ] {
+            let source = numbers(shape.len());
+            let array = Array::from_slice(&stream, shape, ArrayFlags::empty(), &source).expect("memory suffices");
+            assert_eq!((array.len(), array.shape()), (shape.len(), shape));
+            assert_eq!(array.to_vec().expect("the array can be read"), source, "{shape}");
+            array.close().map_err(|(_, error)| error).expect("the array can end");
+        }
+    });
+}
+
+#[test]
+fn arrays_hold_elements_of_every_format() {
+    on_driver(|test| {
+        let (stream, shape) = (test.stream(), ArrayShape::plane(5, 3));
+        macro_rules! check {
+            ($($value:expr),*) => {$({
+                let source = [$value; 15];
+                let array = Array::from_slice(&stream, shape, ArrayFlags::SURFACE, &source).expect("memory suffices");
+                assert_eq!(array.to_vec().expect("the array can be read"), source);
+            })*};
+        }
+        check!(7_u8, [1_i8, -2], [1_u16, 2, 3, 4], -5_i16, [1_u32, 2], [-1_i32, 2, -3, 4], 0.5_f32, [0.5_f32; 4]);
+    });
+}
+
+#[test]
+fn regions_are_copied_and_nothing_else() {
+    on_driver(|test| {
+        let (stream, shape) = (test.stream(), ArrayShape::volume(6, 4, 3));
+        let array = Array::from_slice(&stream, shape, ArrayFlags::empty(), &numbers(72)).expect("memory suffices");
+        let region = ArrayRegion { origin: [2, 1, 1], extent: [3, 2, 2] };
+        array.copy_region_from_slice(region, &[900; 12]).expect("the region is in the array");
+        let mut expected = numbers(72);
+        for (z, y, x) in (1..3).flat_map(|z| (1..3).flat_map(move |y| (2..5).map(move |x| (z, y, x)))) {
+            expected[z * 24 + y * 6 + x] = 900;
+        }
+        assert_eq!(array.to_vec().expect("the array can be read"), expected);
+        let mut target = [0; 4];
+        let corner = ArrayRegion { origin: [4, 2, 0], extent: [2, 2, 1] };
+        array.copy_region_to_slice(corner, &mut target).expect("the region is in the array");
+        assert_eq!(target, [16, 17, 22, 23]);
+        let other = Array::from_slice(&stream, shape, ArrayFlags::empty(), &[0; 72]).expect("memory suffices");
+        other.copy_from_array([0, 0, 2], &array, corner).expect("the regions are in their arrays");
+        other
+            .copy_region_to_slice(ArrayRegion { origin: [0, 0, 2], extent: [2, 2, 1] }, &mut target)
+            .expect("it is there");
+        assert_eq!(target, [16, 17, 22, 23]);
+    });
+}
+
+#[test]
+fn buffers_are_copied_to_arrays_and_back_on_any_stream() {
+    on_driver(|test| {
+        let (stream, other, shape) = (test.stream(), test.stream(), ArrayShape::plane(10, 10));
+        let source = DeviceBuffer::from_slice(&other, &numbers(100)).expect("memory suffices");
+        let mut target = DeviceBuffer::<u32>::zeroed(&other, 100).expect("memory suffices");
+        let array = Array::new(&stream, shape, ArrayFlags::empty()).expect("memory suffices");
+        let gate = Gate::on(&other);
+        let whole = ArrayRegion::whole(shape);
+        array.copy_from_buffer(whole, &source).expect("the lengths are equal");
+        array.copy_to_buffer(whole, &mut target).expect("the lengths are equal");
+        drop(source);
+        gate.open();
+        assert_eq!(target.to_vec().expect("the buffer can be read"), numbers(100));
+    });
+}
+
+#[test]
+fn array_that_ends_waits_for_its_uses() {
+    on_driver(|test| {
+        let (stream, other, shape) = (test.stream(), test.stream(), ArrayShape::line(16));
+        let array = Array::<u32>::new(&stream, shape, ArrayFlags::empty()).expect("memory suffices");
+        let source = DeviceBuffer::from_slice(&other, &numbers(16)).expect("memory suffices");
+        let done = Event::new(&test.context(), EventFlags::DISABLE_TIMING).expect("an event can be made");
+        let gate = Gate::on(&stream);
+        array.copy_from_buffer(ArrayRegion::whole(shape), &source).expect("the lengths are equal");
+        done.record(&stream).expect("an event can be recorded");
+        std::thread::scope(|scope| {
+            let end = scope.spawn(|| drop(array));
+            std::thread::sleep(std::time::Duration::from_millis(2));
+            assert!(!end.is_finished(), "the array did not wait");
+            gate.open();
+        });
+        assert!(done.is_finished().expect("an event can be asked"));
+    });
+}
+
+#[test]
+fn levels_halve_and_keep_the_array_alive() {
+    on_driver(|test| {
+        let (stream, shape) = (test.stream(), ArrayShape::plane(16, 8));
+        let array = MipmappedArray::<f32>::new(&stream, shape, 5, ArrayFlags::empty()).expect("memory suffices");
+        assert_eq!((array.levels(), array.shape()), (5, shape));
+        let sizes = [(16, 8), (8, 4), (4, 2), (2, 1), (1, 1)];
+        let levels: Vec<_> = (0..5).map(|level| array.level(level).expect("there is such a level")).collect();
+        for (index, (level, (width, height))) in levels.iter().zip(sizes).enumerate() {
+            assert_eq!(level.shape(), ArrayShape::plane(width, height));
+            level.copy_from_slice(&vec![index as f32; width * height]).expect("the lengths are equal");
+        }
+        let error = array.level(5).expect_err("there are five");
+        assert!(error.to_string().contains("level 5 of an array of 5 levels"), "{error}");
+        let (array, error) = array.close().expect_err("its levels are in use");
+        assert!(error.to_string().contains("still in use"), "{error}");
+        drop(array);
+        test.assert_calls(Function::cuMipmappedArrayDestroy, 1, || {
+            for (index, level) in levels.into_iter().enumerate() {
+                let expected = vec![index as f32; level.len()];
+                assert_eq!(level.to_vec().expect("the level can be read"), expected);
+            }
+        });
+    });
+}
+
+#[test]
+fn shapes_and_regions_that_cannot_be_are_errors_before_the_driver_is_called() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let array = Array::<u8>::new(&stream, ArrayShape::plane(4, 3), ArrayFlags::empty()).expect("memory suffices");
+        test.assert_calls(Function::cuArray3DCreate_v2, 0, || {
+            for shape in [ArrayShape::line(0), ArrayShape::volume(2, 0, 2), ArrayShape::lines(2, 0)] {
+                let error = Array::<u8>::new(&stream, shape, ArrayFlags::empty()).expect_err("no element");
+                assert!(error.to_string().contains(&format!("{shape} has no element")), "{error}");
+            }
+        });
+        let levels = |levels| {
+            MipmappedArray::<u8>::new(&stream, ArrayShape::plane(4, 3), levels, ArrayFlags::empty())
+                .expect_err("too many")
+        };
+        for error in [levels(0), levels(4)] {
+            assert!(error.to_string().contains("there may be 1 to 3"), "{error}");
+        }
+        test.assert_calls(Function::cuMemcpy3DAsync_v2, 0, || {
+            let regions =
+                [([0, 0, 0], [5, 1, 1]), ([4, 0, 0], [1, 1, 1]), ([0, 0, 1], [1, 1, 1]), ([0, 0, 0], [1, 0, 1])];
+            for (origin, extent) in regions.into_iter().chain([([usize::MAX, 0, 0], [2, 1, 1])]) {
+                let error = array.copy_region_from_slice(ArrayRegion { origin, extent }, &[0; 5]).expect_err("outside");
+                assert!(matches!(error, Error::Argument(_)), "{error}");
+                assert!(error.to_string().contains("are no part of a plane of 4 × 3"), "{error}");
+            }
+            let error = array.copy_from_slice(&[1; 11]).expect_err("too short");
+            assert!(error.to_string().contains("the region has 12 elements, and the other side has 11"), "{error}");
+        });
+    });
+}
+
+#[test]
+fn array_that_is_neither_sparse_nor_deferred_has_no_requirements() {
+    on_driver(|test| {
+        let array =
+            Array::<u8>::new(&test.stream(), ArrayShape::plane(64, 64), ArrayFlags::empty()).expect("memory suffices");
+        assert!(array.memory_requirements(&test.device()).is_err());
+        assert!(array.sparse_properties().is_err());
+    });
+}
+
+#[test]
+fn array_that_the_driver_does_not_destroy_is_given_back() {
+    on_simulator(Config::new(), |test, simulator| {
+        let array = Array::from_slice(&test.stream(), ArrayShape::line(3), ArrayFlags::empty(), &[1_u8, 2, 3]);
+        let array = array.expect("memory suffices");
+        simulator.inject(Fault::on(Function::cuArrayDestroy).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+        let (array, error) = array.close().expect_err("the driver refuses once");
+        assert_eq!(error.function(), Some(Function::cuArrayDestroy));
+        assert_eq!(array.to_vec().expect("the array is still there"), [1, 2, 3]);
+        simulator.inject(Fault::on(Function::cuMemcpy3DAsync_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+        let error = Array::from_slice(&test.stream(), ArrayShape::line(1), ArrayFlags::empty(), &[1_u8]);
+        assert!(error.expect_err("the copy fails").to_string().contains("1 × u8"));
+    });
+}

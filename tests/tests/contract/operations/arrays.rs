@@ -1,0 +1,66 @@
+//! The operations on arrays, textures and surfaces.
+
+use std::sync::Arc;
+
+use curium_driver::Result;
+use curium_memory::{Array, ArrayFlags, ArrayRegion, ArrayShape, MipmappedArray, Surface, Texture, TextureOptions};
+
+use super::{Fixture, LEN, Operation, boxed, made};
+
+const SHAPE: ArrayShape = ArrayShape::plane(4, LEN / 4);
+
+pub(super) const OPERATIONS: &[Operation] = &[
+    ("Array::new", |fixture| made(array(fixture)?)),
+    ("Array::copy_from_slice", |fixture| keep(fixture, |array, _| array.copy_from_slice(&[1; LEN]))),
+    ("Array::to_vec", |fixture| keep(fixture, |array, _| array.to_vec().map(|_| ()))),
+    ("Array::copy_from_buffer", |fixture| {
+        keep(fixture, |array, fixture| array.copy_from_buffer(ArrayRegion::whole(SHAPE), &fixture.buffer))
+    }),
+    ("Array::copy_to_buffer", |fixture| {
+        keep(fixture, |array, fixture| array.copy_to_buffer(ArrayRegion::whole(SHAPE), &mut fixture.target))
+    }),
+    ("Array::close", |fixture| array(fixture)?.close().map_err(|(_, error)| error).map(boxed)),
+    ("MipmappedArray::new", |fixture| made(levels(fixture)?)),
+    ("MipmappedArray::level", |fixture| made(levels(fixture)?.level(1)?)),
+    ("MipmappedArray::close", |fixture| levels(fixture)?.close().map_err(|(_, error)| error).map(boxed)),
+    ("Texture::of_array", |fixture| made(texture(fixture)?)),
+    ("Texture::of_mipmapped", |fixture| {
+        made(Texture::of_mipmapped(&Arc::new(levels(fixture)?), &TextureOptions::new(), None)?)
+    }),
+    ("Texture::options", |fixture| {
+        let texture = texture(fixture)?;
+        texture.options()?;
+        made(texture)
+    }),
+    ("Texture::close", |fixture| {
+        let array = Arc::new(array(fixture)?);
+        let texture = Texture::of_array(&array, &TextureOptions::new())?;
+        texture.close().map_err(|(_, error)| error)?;
+        made(array)
+    }),
+    ("Surface::new", |fixture| made(Surface::new(&Arc::new(array(fixture)?))?)),
+    ("Surface::close", |fixture| {
+        let array = Arc::new(array(fixture)?);
+        Surface::new(&array)?.close().map_err(|(_, error)| error)?;
+        made(array)
+    }),
+];
+
+fn array(fixture: &Fixture) -> Result<Array<u32>> {
+    Array::new(&fixture.stream, SHAPE, ArrayFlags::SURFACE)
+}
+
+/// Does something with an array, which ends later.
+fn keep(fixture: &mut Fixture, operation: impl FnOnce(&Array<u32>, &mut Fixture) -> Result<()>) -> Result<super::Made> {
+    let array = array(fixture)?;
+    operation(&array, fixture)?;
+    made(array)
+}
+
+fn levels(fixture: &Fixture) -> Result<MipmappedArray<u32>> {
+    MipmappedArray::new(&fixture.stream, ArrayShape::plane(4, 4), 2, ArrayFlags::empty())
+}
+
+fn texture(fixture: &Fixture) -> Result<Texture<u32>> {
+    Texture::of_array(&Arc::new(array(fixture)?), &TextureOptions::new())
+}

@@ -1,0 +1,138 @@
+//! [`Texture`] and [`Surface`]: what they are made of, and what they keep alive.
+
+use std::sync::Arc;
+
+use curium_driver::{Argument, Error, Function};
+use curium_memory::{
+    AddressMode, Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBuffer, FilterMode, MipmappedArray, Surface,
+    SurfaceObject, Texture, TextureFlags, TextureObject, TextureOptions, TexturePlane, TextureView,
+};
+use curium_sim::{Config, Fault};
+use curium_sys::{CUresourceViewFormat, CUresult};
+use curium_tests::{Gate, TestDriver, on_driver, on_simulator, stream_work};
+
+fn array(test: &TestDriver, flags: ArrayFlags) -> Arc<Array<f32>> {
+    let array = Array::from_slice(&test.stream(), ArrayShape::plane(8, 4), flags, &[0.5; 32]);
+    Arc::new(array.expect("memory suffices"))
+}
+
+#[test]
+fn texture_tells_the_options_that_it_was_made_with() {
+    on_driver(|test| {
+        let options = TextureOptions::new()
+            .with_address_mode(AddressMode::Mirror)
+            .with_filter(FilterMode::Linear)
+            .with_flags(TextureFlags::NORMALIZED_COORDINATES)
+            .with_border_color([0.0, 0.25, 0.5, 1.0]);
+        let texture = Texture::of_array(&array(test, ArrayFlags::empty()), &options).expect("the array can be read so");
+        assert_eq!(texture.options().expect("a texture tells"), options);
+        texture.close().map_err(|(_, error)| error).expect("the texture can end");
+    });
+}
+
+#[test]
+fn textures_are_of_arrays_mipmapped_arrays_and_buffers() {
+    on_driver(|test| {
+        let (stream, options) = (test.stream(), TextureOptions::new());
+        let plain = array(test, ArrayFlags::empty());
+        Texture::of_array(&plain, &options).expect("the array can be read");
+        let view = TextureView::new(CUresourceViewFormat::CU_RES_VIEW_FORMAT_FLOAT_1X32, [8, 4, 0]);
+        Texture::of_array_view(&plain, &options, Some(&view)).expect("the array can be read so");
+        let levels = MipmappedArray::<[u8; 4]>::new(&stream, ArrayShape::plane(16, 16), 4, ArrayFlags::empty());
+        let levels = Arc::new(levels.expect("memory suffices"));
+        let options = TextureOptions::new().with_flags(TextureFlags::NORMALIZED_COORDINATES).with_mipmaps(
+            FilterMode::Point,
+            0.0,
+            3.0,
+        );
+        Texture::of_mipmapped(&levels, &options, None).expect("the levels can be read");
+        let buffer = Arc::new(DeviceBuffer::<u32>::zeroed(&stream, 4096).expect("memory suffices"));
+        Texture::of_buffer(&buffer, &TextureOptions::new()).expect("the buffer can be read");
+        let plane = TexturePlane { width: 32, height: 16, pitch_bytes: 1024 };
+        Texture::of_plane(&buffer, plane, &TextureOptions::new()).expect("the plane can be read");
+        let beyond = TexturePlane { height: 17, ..plane };
+        let error = Texture::of_plane(&buffer, beyond, &TextureOptions::new()).expect_err("the buffer is shorter");
+        assert!(matches!(error, Error::Argument(_)), "{error}");
+        assert!(
+            error.to_string().contains("17 rows of 32 elements, 1024 bytes apart, in a buffer of 16384"),
+            "{error}"
+        );
+    });
+}
+
+#[test]
+fn texture_keeps_its_array_and_goes_before_it() {
+    on_driver(|test| {
+        let array = array(test, ArrayFlags::empty());
+        let texture = Texture::of_array(&array, &TextureOptions::new()).expect("the array can be read");
+        test.assert_calls(Function::cuArrayDestroy, 0, || drop(array));
+        test.assert_calls(Function::cuTexObjectDestroy, 1, || {
+            test.assert_calls(Function::cuArrayDestroy, 1, || drop(texture));
+        });
+    });
+}
+
+#[test]
+fn kernel_that_reads_a_texture_waits_for_the_copy_to_its_array() {
+    on_driver(|test| {
+        let (array, other) = (array(test, ArrayFlags::empty()), test.stream());
+        let source = DeviceBuffer::from_slice(array.stream(), &[1.0_f32; 32]).expect("memory suffices");
+        let texture = Texture::of_array(&array, &TextureOptions::new()).expect("the array can be read");
+        let gate = Gate::on(array.stream());
+        array.copy_from_buffer(ArrayRegion::whole(array.shape()), &source).expect("the lengths are equal");
+        let mut argument = &texture;
+        // SAFETY: nothing is launched with the value.
+        let object: TextureObject = unsafe { argument.bind(&other) }.expect("the texture can be used");
+        assert_eq!(format!("{object:?}"), format!("TextureObject({})", texture.as_raw()));
+        assert!(stream_work::is_held_up(&other), "the stream did not wait for the copy");
+        gate.open();
+        other.synchronize().expect("the stream works");
+    });
+}
+
+#[test]
+fn copy_waits_for_the_kernel_that_writes_a_surface() {
+    on_driver(|test| {
+        let (array, other) = (array(test, ArrayFlags::SURFACE), test.stream());
+        let surface = Surface::new(&array).expect("the array is for surfaces");
+        let mut argument = &surface;
+        // SAFETY: `launched` is called before the surface is used for anything else.
+        let _: SurfaceObject = unsafe { argument.bind(&other) }.expect("the surface can be used");
+        let gate = Gate::on(&other);
+        // SAFETY: the surface was bound to this stream above, and not used since.
+        unsafe { Argument::<SurfaceObject>::launched(&mut argument, &other) };
+        let mut target = DeviceBuffer::<f32>::zeroed(array.stream(), 32).expect("memory suffices");
+        array.stream().synchronize().expect("the stream works");
+        array.copy_to_buffer(ArrayRegion::whole(array.shape()), &mut target).expect("the lengths are equal");
+        assert!(stream_work::is_held_up(array.stream()), "the copy did not wait for the kernel");
+        gate.open();
+        assert_eq!(target.to_vec().expect("the buffer can be read"), [0.5; 32]);
+        surface.close().map_err(|(_, error)| error).expect("the surface can end");
+    });
+}
+
+#[test]
+fn array_that_was_not_made_for_surfaces_has_none() {
+    on_driver(|test| {
+        let array = array(test, ArrayFlags::empty());
+        let error = Surface::new(&array).expect_err("the array lacks the flag");
+        assert!(matches!(error, Error::Argument(_)) && error.to_string().contains("ArrayFlags::SURFACE"), "{error}");
+    });
+}
+
+#[test]
+fn texture_that_the_driver_does_not_destroy_is_given_back() {
+    on_simulator(Config::new(), |test, simulator| {
+        let array = array(test, ArrayFlags::SURFACE);
+        let texture = Texture::of_array(&array, &TextureOptions::new()).expect("the array can be read");
+        let surface = Surface::new(&array).expect("the array is for surfaces");
+        for function in [Function::cuTexObjectDestroy, Function::cuSurfObjectDestroy] {
+            simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+        }
+        let (texture, error) = texture.close().expect_err("the driver refuses once");
+        assert_eq!(error.function(), Some(Function::cuTexObjectDestroy));
+        texture.options().expect("the texture is still there");
+        let (_surface, error) = surface.close().expect_err("the driver refuses once");
+        assert_eq!(error.function(), Some(Function::cuSurfObjectDestroy));
+    });
+}
