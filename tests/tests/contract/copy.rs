@@ -318,11 +318,11 @@ fn copy_between_devices_enables_access_and_copies() {
         let extent = Extent::volume(5, 4, 2);
         let pitch = Pitch::rows::<u32>(6).with_layers(5);
         let mut target = buffer(&second, 0);
-        let grids = target
-            .as_slice_mut()
-            .grid(extent, pitch)
-            .and_then(|mut target| target.copy_from(&source.as_slice().grid(extent, pitch)?));
-        test.assert_calls(Function::cuMemcpy3DPeerAsync, 0, || grids.expect("devices copy to each other"));
+        let copied = test.assert_calls(Function::cuMemcpy3DPeerAsync, 1, || {
+            let mut target = target.as_slice_mut().grid(extent, pitch)?;
+            target.copy_from(&source.as_slice().grid(extent, pitch)?)
+        });
+        copied.expect("devices copy to each other");
         assert_eq!(values(&target).iter().filter(|value| **value == 3).count(), 40);
     });
 }

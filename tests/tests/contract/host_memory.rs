@@ -4,7 +4,7 @@ use curium_driver::{DevicePointer, Error, Function};
 use curium_memory::{
     DeviceBuffer, DeviceSlice, MappedBuffer, MemoryAdvice, MemoryKind, MemoryLocation, PinnedBuffer, PinnedFlags,
     PitchedBuffer, Plain, PointerInfo, RegisterFlags, Registered, RegisteredRef, UnifiedBox, UnifiedBuffer,
-    address_range, unified,
+    address_range, set_synchronous_copies, unified,
 };
 use curium_sim::{Config, Fault};
 use curium_sys::{CUresult, CudaVersion};
@@ -128,7 +128,8 @@ fn unified_buffer_whose_last_wait_fails_is_given_back_or_freed() {
     on_simulator(Config::new(), |test, simulator| {
         let buffer = UnifiedBuffer::from_slice(&test.stream(), &[3_u32; 64]).expect("memory suffices");
         simulator.inject(Fault::on(Function::cuStreamSynchronize).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        buffer.close().map_err(|(_, error)| error).expect("another wait succeeds");
+        drop(buffer);
+        assert_eq!(simulator.live_handles().managed_allocations, 0, "the drop waits again");
         let buffer = UnifiedBuffer::from_slice(&test.stream(), &[3_u32; 64]).expect("memory suffices");
         let fault = Fault::on(Function::cuStreamSynchronize).always();
         simulator.inject(fault.returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
@@ -277,6 +278,21 @@ fn pointer_information_tells_kinds_of_memory_apart() {
         assert_eq!(address_range(&test.context(), unknown).expect("it can be asked"), None);
         let view: DeviceSlice<'_, u8> = unified.as_slice();
         assert_eq!(view.as_pointer(), unified.as_pointer());
+    });
+}
+
+#[test]
+fn synchronous_copies_are_set_for_memory_that_is_of_no_pool() {
+    on_driver(|test| {
+        let (stream, driver) = (test.stream(), test.driver());
+        let plain = DeviceBuffer::<u8, _>::zeroed_in(Plain, &stream, 100).expect("memory suffices");
+        set_synchronous_copies(driver, plain.as_pointer(), true).expect("the memory takes the attribute");
+        plain.to_vec().expect("the buffer can be read");
+        set_synchronous_copies(driver, plain.as_pointer(), false).expect("the memory takes the attribute");
+        let error =
+            set_synchronous_copies(driver, DevicePointer::<u8>::from_raw(8), true).expect_err("nothing is there");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+        assert!(error.to_string().contains("0x8"), "{error}");
     });
 }
 

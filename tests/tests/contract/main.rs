@@ -55,6 +55,7 @@ mod pinned_buffer;
 mod primary_context;
 mod process;
 mod profiler;
+mod random_program;
 mod reclaiming;
 mod release;
 mod resource;

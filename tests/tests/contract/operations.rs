@@ -7,6 +7,7 @@ mod hazards;
 mod kernels;
 #[cfg(not(miri))]
 mod loading;
+mod memory;
 #[cfg(not(miri))]
 mod pools;
 mod resources;
@@ -38,6 +39,8 @@ pub(crate) struct Fixture {
     target: DeviceBuffer<u32>,
     /// What value operations work on, since they take no memory that was allocated in stream order.
     values: PinnedBuffer<u32>,
+    /// What has no stream order.
+    kinds: memory::Kinds,
     #[cfg(not(miri))]
     pub(crate) code: code::Code,
 }
@@ -66,6 +69,7 @@ impl Fixture {
         let buffer = DeviceBuffer::from_slice(&stream, &[1; LEN])?;
         let target = DeviceBuffer::from_slice(&other, &[2; LEN])?;
         let values = PinnedBuffer::zeroed(&context, LEN, PinnedFlags::DEVICE_MAP)?;
+        let kinds = memory::Kinds::new(&stream)?;
         context.synchronize()?;
         Ok(Self {
             driver: test.driver().clone(),
@@ -80,6 +84,7 @@ impl Fixture {
             buffer,
             target,
             values,
+            kinds,
         })
     }
 
@@ -186,8 +191,16 @@ pub(crate) fn solitary() -> Vec<Operation> {
 }
 
 fn common() -> Vec<Operation> {
-    [OPERATIONS, streams::OPERATIONS, hazards::OPERATIONS, resources::OPERATIONS, context_operations::OPERATIONS]
-        .concat()
+    [
+        OPERATIONS,
+        memory::OPERATIONS,
+        memory::PENDING,
+        streams::OPERATIONS,
+        hazards::OPERATIONS,
+        resources::OPERATIONS,
+        context_operations::OPERATIONS,
+    ]
+    .concat()
 }
 
 #[expect(clippy::unnecessary_wraps, reason = "the operations return it")]

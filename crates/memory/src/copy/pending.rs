@@ -21,9 +21,10 @@ use crate::{AsDeviceSlice, AsDeviceSliceMut, PinnedBuffer, size};
 pub struct Pending<B> {
     /// Nothing once it was given back.
     host: Option<B>,
+    /// Goes before the event, which is used again only if nobody looks at it any more.
+    finished: Option<Finished>,
     /// Recorded behind the copy.
     event: PooledEvent,
-    finished: Option<Finished>,
 }
 
 /// Copies a pinned buffer to device memory, which has as many elements, on `stream`. Waits for nothing: the buffer comes back from what

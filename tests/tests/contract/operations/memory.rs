@@ -1,0 +1,231 @@
+//! The operations on views, on memory of all kinds, and copies in all forms.
+
+use std::mem::MaybeUninit;
+
+use curium_driver::{Argument, AttachMode, DevicePointer, Parameter, Result, Stream};
+use curium_memory::copy::{self, CopyBatch, CopyOptions};
+use curium_memory::{
+    DeviceBox, DeviceBuffer, Extent, Grid, HostGrid, HostGridMut, MappedBuffer, MemoryAdvice, MemoryLocation,
+    PinnedBuffer, PinnedFlags, Pitch, PitchedBuffer, PointerInfo, RegisterFlags, Registered, RegisteredRef,
+    StreamOrdered, UnifiedBox, UnifiedBuffer, address_range, set_synchronous_copies, unified,
+};
+
+use super::{Fixture, LEN, Made, Operation, boxed, made};
+
+/// Kinds of memory that operations work on.
+pub(crate) struct Kinds {
+    mapped: MappedBuffer<u32>,
+    unified: UnifiedBuffer<u32>,
+    rows: PitchedBuffer<u32>,
+    value: DeviceBox<u32>,
+    shared: UnifiedBox<u32>,
+}
+
+impl Kinds {
+    pub(super) fn new(stream: &Stream) -> Result<Self> {
+        Ok(Self {
+            mapped: MappedBuffer::zeroed(stream, LEN)?,
+            unified: UnifiedBuffer::zeroed(stream, LEN)?,
+            rows: PitchedBuffer::zeroed(stream, 4, 4)?,
+            value: DeviceBox::new(stream, 1)?,
+            shared: UnifiedBox::new(stream, 1)?,
+        })
+    }
+}
+
+const SQUARE: Extent = Extent::plane(4, 4);
+const TIGHT: Pitch = Pitch::tight::<u32>(SQUARE);
+
+fn pinned(fixture: &Fixture) -> Result<PinnedBuffer<u32>> {
+    PinnedBuffer::from_slice(&fixture.context, &[5; LEN], PinnedFlags::empty())
+}
+
+/// Binds and notes, as a launch does.
+fn pass<P: Parameter>(stream: &Stream, mut argument: impl Argument<P>) -> Result<Made> {
+    // SAFETY: nothing is put on the stream, and the argument is not used in between.
+    unsafe { argument.bind(stream) }?;
+    // SAFETY: the argument was bound to this stream above, and not used since.
+    unsafe { argument.launched(stream) };
+    made(())
+}
+
+fn square(fixture: &Fixture) -> Result<Grid<'_, u32>> {
+    fixture.buffer.as_slice().grid(SQUARE, TIGHT)
+}
+
+pub(super) const OPERATIONS: &[Operation] = &[
+    ("DeviceBuffer::filled", |fixture| made(DeviceBuffer::filled(&fixture.stream, 3_u32, LEN)?)),
+    ("DeviceBuffer::uninit_in", |fixture| made(DeviceBuffer::<u32>::uninit_in(StreamOrdered, &fixture.stream, LEN)?)),
+    ("DeviceBuffer::zeroed_in", |fixture| made(DeviceBuffer::<u32>::zeroed_in(StreamOrdered, &fixture.stream, LEN)?)),
+    ("DeviceBuffer::filled_in", |fixture| {
+        made(DeviceBuffer::filled_in(StreamOrdered, &fixture.stream, 0x0001_0002_0003_u64, LEN)?)
+    }),
+    ("DeviceBuffer::from_slice_in", |fixture| {
+        made(DeviceBuffer::from_slice_in(StreamOrdered, &fixture.stream, &[1_u8; LEN])?)
+    }),
+    ("DeviceBuffer::places_in", |fixture| {
+        made(DeviceBuffer::<MaybeUninit<bool>>::places_in(StreamOrdered, &fixture.stream, LEN)?)
+    }),
+    ("DeviceBuffer::into_raw and DeviceBuffer::from_raw", |fixture| {
+        let buffer = DeviceBuffer::<u32>::zeroed(&fixture.stream, LEN)?;
+        let (pointer, resource) = buffer.into_raw().map_err(|(_, error)| error)?;
+        // SAFETY: the memory came from this resource with this length, and nobody else has it.
+        made(unsafe { DeviceBuffer::from_raw(resource, &fixture.stream, pointer, LEN) }?)
+    }),
+    ("DeviceBox::new", |fixture| made(DeviceBox::new(&fixture.stream, 1_u32)?)),
+    ("DeviceBox::new_in", |fixture| made(DeviceBox::new_in(StreamOrdered, &fixture.stream, 1_u32)?)),
+    ("DeviceBox::zeroed", |fixture| made(DeviceBox::<u32>::zeroed(&fixture.stream)?)),
+    ("DeviceBox::get", |fixture| made(fixture.kinds.value.get()?)),
+    ("DeviceBox::set", |fixture| made(fixture.kinds.value.set(2)?)),
+    ("DeviceBox::bind", |fixture| pass::<&[u32]>(&fixture.other, &fixture.kinds.value)),
+    ("DeviceBox::close", |fixture| {
+        DeviceBox::<u32>::zeroed(&fixture.stream)?.close().map_err(|(_, error)| error).map(boxed)
+    }),
+    ("DeviceSlice::copy_to_slice", |fixture| made(fixture.buffer.slice(1..3)?.copy_to_slice(&mut [0; 2])?)),
+    ("DeviceSlice::to_vec", |fixture| made(fixture.buffer.slice(1..3)?.to_vec()?)),
+    ("DeviceSlice::bind", |fixture| pass::<&[u32]>(&fixture.other, fixture.buffer.as_slice())),
+    ("DeviceSliceMut::copy_from_slice", |fixture| made(fixture.buffer.slice_mut(1..3)?.copy_from_slice(&[7, 8])?)),
+    ("DeviceSliceMut::copy_to_slice", |fixture| made(fixture.buffer.as_slice_mut().copy_to_slice(&mut [0; LEN])?)),
+    ("DeviceSliceMut::to_vec", |fixture| made(fixture.buffer.as_slice_mut().to_vec()?)),
+    ("DeviceSliceMut::copy_from_device", |fixture| {
+        made(fixture.target.as_slice_mut().copy_from_device(&fixture.kinds.unified)?)
+    }),
+    ("DeviceSliceMut::copy_from_device_on", |fixture| {
+        made(fixture.target.as_slice_mut().copy_from_device_on(&fixture.stream, &fixture.buffer)?)
+    }),
+    ("DeviceSliceMut::copy_from_device_with", |fixture| {
+        let options = CopyOptions::new().with_prefer_overlap(true);
+        made(fixture.target.as_slice_mut().copy_from_device_with(&fixture.stream, &fixture.buffer, options)?)
+    }),
+    ("DeviceSliceMut::fill", |fixture| made(fixture.target.as_slice_mut().fill(3)?)),
+    ("DeviceSliceMut::fill_on", |fixture| made(fixture.target.as_slice_mut().fill_on(&fixture.stream, 3)?)),
+    ("DeviceSliceMut::zero", |fixture| made(fixture.target.as_slice_mut().zero()?)),
+    ("DeviceSliceMut::zero_on", |fixture| made(fixture.target.as_slice_mut().zero_on(&fixture.stream)?)),
+    ("DeviceSliceMut::bind", |fixture| pass::<&mut [u32]>(&fixture.other, fixture.buffer.as_slice_mut())),
+    ("Grid::copy_to_host", |fixture| {
+        let mut values = [0; LEN];
+        made(square(fixture)?.copy_to_host(&mut HostGridMut::new(&mut values, SQUARE, TIGHT)?)?)
+    }),
+    ("GridMut::copy_from", |fixture| {
+        let mut target = fixture.target.as_slice_mut().grid(SQUARE, TIGHT)?;
+        made(target.copy_from(&fixture.buffer.as_slice().grid(SQUARE, TIGHT)?)?)
+    }),
+    ("GridMut::copy_from_on", |fixture| {
+        let extent = Extent::volume(2, 2, 2);
+        let pitch = Pitch::tight::<u32>(extent);
+        let mut target = fixture.target.as_slice_mut().grid(extent, pitch)?;
+        made(target.copy_from_on(&fixture.stream, &fixture.buffer.as_slice().grid(extent, pitch)?)?)
+    }),
+    ("GridMut::copy_from_host", |fixture| {
+        let mut target = fixture.target.as_slice_mut().grid(SQUARE, TIGHT)?;
+        made(target.copy_from_host(&HostGrid::new(&[1; LEN], SQUARE, TIGHT)?)?)
+    }),
+    ("GridMut::fill", |fixture| made(fixture.target.as_slice_mut().grid(SQUARE, TIGHT)?.fill(4)?)),
+    ("pending::upload", |fixture| {
+        let pinned = pinned(fixture)?;
+        copy::upload(&fixture.other, pinned, &mut fixture.buffer).map_err(|(_, error)| error).map(boxed)
+    }),
+    ("pending::download", |fixture| {
+        let pinned = pinned(fixture)?;
+        copy::download(&fixture.other, &fixture.buffer, pinned).map_err(|(_, error)| error).map(boxed)
+    }),
+    ("scope::copy_scope and CopyScope::upload and CopyScope::download", |fixture| {
+        let (source, mut target) = ([1; LEN], [0; LEN]);
+        made(copy::copy_scope(&fixture.other, |scope| {
+            scope.upload(&source, &mut fixture.buffer)?;
+            scope.download(&fixture.buffer, &mut target)
+        })?)
+    }),
+    ("CopyBatch::enqueue", |fixture| {
+        let (low, high) = fixture.target.as_slice_mut().split_at(LEN / 2)?;
+        let (extent, pitch) = (Extent::plane(2, 2), Pitch::rows::<u32>(3));
+        let batch = CopyBatch::new().copy(low, fixture.buffer.slice(..LEN / 2)?)?;
+        let batch = batch.copy_grid(high.grid(extent, pitch)?, fixture.buffer.as_slice().grid(extent, pitch)?)?;
+        made(batch.enqueue(&fixture.stream)?)
+    }),
+    ("MappedBuffer::zeroed", |fixture| made(MappedBuffer::<u32>::zeroed(&fixture.stream, LEN)?)),
+    ("MappedBuffer::from_slice", |fixture| made(MappedBuffer::from_slice(&fixture.stream, &[1_u32; LEN])?)),
+    ("MappedBuffer::host", |fixture| made(fixture.kinds.mapped.host()?.len())),
+    ("MappedBuffer::host_mut", |fixture| made(fixture.kinds.mapped.host_mut()?.len())),
+    ("MappedBuffer::bind", |fixture| pass::<&mut [u32]>(&fixture.other, &mut fixture.kinds.mapped)),
+    ("Registered::new and Registered::device_pointer and Registered::close", |fixture| {
+        let mut values = [1_u32; LEN];
+        let mut registered = Registered::new(&fixture.context, &mut values, RegisterFlags::DEVICE_MAP)?;
+        let pointer = registered.device_pointer();
+        registered.close().map_err(|(_, error)| error)?;
+        made(pointer?)
+    }),
+    ("RegisteredRef::new and RegisteredRef::close", |fixture| {
+        let values = [1_u32; LEN];
+        let registered = RegisteredRef::new(&fixture.context, &values, RegisterFlags::empty())?;
+        registered.close().map_err(|(_, error)| error).map(boxed)
+    }),
+    ("UnifiedBuffer::zeroed", |fixture| made(UnifiedBuffer::<u32>::zeroed(&fixture.stream, LEN)?)),
+    ("UnifiedBuffer::uninit", |fixture| made(UnifiedBuffer::<u32>::uninit(&fixture.stream, LEN)?)),
+    ("UnifiedBuffer::from_slice", |fixture| made(UnifiedBuffer::from_slice(&fixture.stream, &[1_u32; LEN])?)),
+    ("UnifiedBuffer::host", |fixture| made(fixture.kinds.unified.host()?.len())),
+    ("UnifiedBuffer::host_mut", |fixture| made(fixture.kinds.unified.host_mut()?.len())),
+    ("UnifiedBuffer::bind", |fixture| pass::<&mut [u32]>(&fixture.other, &mut fixture.kinds.unified)),
+    ("UnifiedBuffer::attach", |fixture| {
+        // SAFETY: everybody may use the memory, as before.
+        made(unsafe { fixture.kinds.unified.attach(&fixture.stream, AttachMode::Global) }?)
+    }),
+    ("UnifiedBuffer::prefetch", |fixture| {
+        made(fixture.kinds.unified.prefetch(&fixture.stream, .., MemoryLocation::Host)?)
+    }),
+    ("UnifiedBuffer::advise", |fixture| made(fixture.kinds.unified.advise(.., MemoryAdvice::ReadMostly)?)),
+    ("UnifiedBuffer::range_attributes", |fixture| made(fixture.kinds.unified.range_attributes(..)?)),
+    ("UnifiedBuffer::close", |fixture| {
+        let buffer = UnifiedBuffer::<u32>::uninit(&fixture.stream, LEN)?;
+        buffer.close().map_err(|(_, error)| error).map(boxed)
+    }),
+    ("batch::prefetch", |fixture| {
+        let location = MemoryLocation::from(&fixture.device);
+        made(unified::prefetch(&fixture.stream, &[(fixture.kinds.unified.as_slice(), location)])?)
+    }),
+    ("batch::discard", |fixture| made(unified::discard(&fixture.stream, &mut [fixture.kinds.unified.as_slice_mut()])?)),
+    ("batch::discard_and_prefetch", |fixture| {
+        let location = MemoryLocation::from(&fixture.device);
+        let ranges = &mut [(fixture.kinds.unified.as_slice_mut(), location)];
+        made(unified::discard_and_prefetch(&fixture.stream, ranges)?)
+    }),
+    ("UnifiedBox::new", |fixture| made(UnifiedBox::new(&fixture.stream, 1_u32)?)),
+    ("UnifiedBox::host", |fixture| made(*fixture.kinds.shared.host()?)),
+    ("UnifiedBox::host_mut", |fixture| made(*fixture.kinds.shared.host_mut()?)),
+    ("UnifiedBox::bind", |fixture| pass::<&[u32]>(&fixture.other, &fixture.kinds.shared)),
+    ("UnifiedBox::close", |fixture| {
+        UnifiedBox::new(&fixture.stream, 1_u32)?.close().map_err(|(_, error)| error).map(boxed)
+    }),
+    ("PitchedBuffer::zeroed", |fixture| made(PitchedBuffer::<u32>::zeroed(&fixture.stream, 3, 3)?)),
+    ("PitchedBuffer::uninit", |fixture| made(PitchedBuffer::<u32>::uninit(&fixture.stream, 3, 3)?)),
+    ("PitchedBuffer::bind", |fixture| pass::<&mut [u32]>(&fixture.other, &mut fixture.kinds.rows)),
+    ("PitchedBuffer::close", |fixture| {
+        let rows = PitchedBuffer::<u32>::uninit(&fixture.stream, 3, 3)?;
+        rows.close().map_err(|(_, error)| error).map(boxed)
+    }),
+    ("PointerInfo::of", |fixture| made(PointerInfo::of(&fixture.driver, fixture.buffer.as_pointer())?)),
+    ("pointer_info::address_range", |fixture| made(address_range(&fixture.context, fixture.buffer.as_pointer())?)),
+    ("pointer_info::set_synchronous_copies", |fixture| {
+        made(set_synchronous_copies(&fixture.driver, fixture.kinds.rows.as_pointer(), false)?)
+    }),
+    ("PinnedBuffer::flags", |fixture| made(fixture.values.flags()?)),
+    ("pointer_info::address_range, of nothing", |fixture| {
+        made(address_range(&fixture.context, DevicePointer::<u8>::from_raw(8))?)
+    }),
+];
+
+/// The operations that wait for a copy which they own.
+pub(super) const PENDING: &[Operation] = &[
+    ("Pending::wait", |fixture| {
+        let pinned = pinned(fixture)?;
+        let pending = copy::upload(&fixture.other, pinned, &mut fixture.buffer).map_err(|(_, error)| error)?;
+        pending.wait().map_err(|(_, error)| error).map(boxed)
+    }),
+    ("Pending::is_finished", |fixture| {
+        let pinned = pinned(fixture)?;
+        let pending = copy::upload(&fixture.other, pinned, &mut fixture.buffer).map_err(|(_, error)| error)?;
+        let finished = pending.is_finished();
+        pending.wait().map_err(|(_, error)| error)?;
+        made(finished?)
+    }),
+];
