@@ -20,3 +20,21 @@ pub const PARAMS: &str = include_str!("../kernels/params.ptx");
 pub const SPIN: &str = include_str!("../kernels/spin.ptx");
 /// `write_at(&mut [u32], u64, u32)`, `read_at(&[u32], u64, &mut [u32])`, `write_misaligned(&mut [u8], u32)`, `trap(u32)`.
 pub const FAULTS: &str = include_str!("../kernels/faults.ptx");
+/// `scan_inclusive`, `scan_add_totals`, `scan_exclusive`, `compact_odd`.
+pub const SCAN: &str = include_str!("../kernels/scan.ptx");
+/// `sort_bitonic`, `sort_warp`, `sort_insertion`, `sort_radix`.
+pub const SORT: &str = include_str!("../kernels/sort.ptx");
+/// `transpose`, `blur`, `heat`, `life`, `matrix_vector`, `bodies`.
+pub const GRID: &str = include_str!("../kernels/grid.ptx");
+/// `sha256`, `philox`, `wide_product`, `bit_operations`, `divide`, `crc32`, `find_text`, `collatz`.
+pub const NUMBERS: &str = include_str!("../kernels/numbers.ptx");
+/// `recursion`, `function_pointers`, `many_cases`, `device_heap`, `tree_height`, `last_block`, `spin_lock`, `grid_barrier`.
+pub const LANGUAGE: &str = include_str!("../kernels/language.ptx");
+/// `warp_operations`, `active_lanes`, `atomics`, `aggregated_histogram`, `block_votes`.
+pub const WARP: &str = include_str!("../kernels/warp.ptx");
+/// `softmax`, `layer_norm`, `functions`, `double_functions`, `roundings`, `halves`.
+pub const NETWORK: &str = include_str!("../kernels/network.ptx");
+/// `tensor_product`, `copied_ahead`, for compute capability 8.0 and newer.
+pub const TENSOR: &str = include_str!("../kernels/tensor.ptx");
+/// `cluster_histogram`, `barrier_object`, for compute capability 9.0 and newer.
+pub const CLUSTER: &str = include_str!("../kernels/cluster.ptx");

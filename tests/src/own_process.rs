@@ -1,6 +1,7 @@
-//! Tests that make the rest of their process useless.
+//! Tests that make the rest of their process useless, or are about its end.
 
-use std::process::Command;
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::uses_cuda;
 
@@ -8,6 +9,8 @@ use crate::uses_cuda;
 const CHILD: &str = "CURIUM_TEST_CHILD";
 /// What a child prints when its test has run: a filter that matches no test succeeds too.
 const MARK: &str = "the test ran in its own process";
+/// How long a process may take: one that hangs has failed.
+const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Runs `test`, which is the whole body of the test called `name` (its path in the binary), in a process of its own if it runs on
 /// this machine's driver, since no context of a process survives what such a test does. A simulator does.
@@ -15,20 +18,46 @@ const MARK: &str = "the test ran in its own process";
 /// # Panics
 ///
 /// If the test fails in its process, or is not found there.
-#[expect(clippy::print_stderr, reason = "the test harness captures what a test prints, which the other process reads")]
 pub fn in_own_process(name: &str, test: impl FnOnce()) {
-    if !uses_cuda() {
-        return test();
-    }
-    if std::env::var(CHILD).is_ok_and(|child| child == name) {
+    if uses_cuda() {
+        in_new_process(name, test);
+    } else {
         test();
+    }
+}
+
+/// Runs `test`, which is the whole body of the test called `name` (its path in the binary), in a process of its own, which ends with
+/// whatever the test leaves behind.
+///
+/// # Panics
+///
+/// If the test fails in its process, which includes that the process does not end well, or is not found there.
+#[expect(clippy::print_stderr, reason = "the test harness captures what a test prints, which the other process reads")]
+pub fn in_new_process(name: &str, test: impl FnOnce()) {
+    if std::env::var(CHILD).is_ok_and(|child| child == name) {
+        // Before the test, which may end the process itself.
         eprintln!("{MARK}");
-        return;
+        return test();
     }
     let program = std::env::current_exe().expect("a program knows its own path");
     let mut command = Command::new(program);
-    let output = command.args([name, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, name).output();
-    let output = output.expect("the test binary can be started again");
+    command.args([name, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, name);
+    let output = output(&mut command, name);
     let text = String::from_utf8_lossy(&output.stderr);
     assert!(output.status.success() && text.contains(MARK), "{name} in its own process: {}\n{text}", output.status);
+}
+
+/// What a process said and how it ended, which it must do in time.
+fn output(command: &mut Command, name: &str) -> Output {
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+    let mut child = child.expect("the test binary can be started again");
+    let deadline = Instant::now() + PATIENCE;
+    while child.try_wait().expect("a child can be waited for").is_none() {
+        if Instant::now() > deadline {
+            child.kill().expect("a child can be ended");
+            panic!("{name} hangs in its own process");
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    child.wait_with_output().expect("a child that has ended can be waited for")
 }

@@ -7,6 +7,8 @@ use std::time::{Duration, Instant};
 use curium_driver::{Context, Device, Driver, Function, Stream};
 use curium_sim::{Config, Simulator};
 
+use crate::called::noting_calls;
+
 /// The driver of one test: a simulator of its own, or this machine's driver.
 pub struct TestDriver {
     driver: Driver,
@@ -42,8 +44,10 @@ pub fn on_driver(test: impl FnOnce(&TestDriver)) {
     static TURN: Mutex<()> = Mutex::new(());
     if uses_cuda() {
         let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        let driver = Driver::load().expect("CURIUM_TEST_DRIVER=cuda needs a driver");
-        test(&TestDriver { driver, simulator: None });
+        noting_calls(|| {
+            let driver = Driver::load().expect("CURIUM_TEST_DRIVER=cuda needs a driver");
+            test(&TestDriver { driver, simulator: None });
+        });
     } else {
         simulate(Config::new(), test);
     }

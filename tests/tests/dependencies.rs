@@ -27,13 +27,14 @@ fn ours(names: BTreeSet<String>) -> Vec<String> {
 }
 
 /// The arrows that the design allows, each package with those that it may use directly.
-const ARROWS: [(&str, &[&str]); 9] = [
+const ARROWS: [(&str, &[&str]); 10] = [
     ("curium-sys", &[]),
     ("curium-sim", &["curium-sys"]),
+    ("curium-derive", &[]),
     ("curium-driver", &["curium-sys"]),
     ("curium-memory", &["curium-driver"]),
     ("curium-nvrtc", &["curium-driver"]),
-    ("curium", &["curium-driver", "curium-memory", "curium-nvrtc"]),
+    ("curium", &["curium-derive", "curium-driver", "curium-memory", "curium-nvrtc"]),
     ("curium-cli", &["curium", "curium-sim"]),
     ("curium-tests", &["curium", "curium-driver", "curium-memory", "curium-nvrtc", "curium-sim", "curium-sys"]),
     ("xtask", &[]),

@@ -17,11 +17,26 @@ static SIMULATOR: LazyLock<PathBuf> = LazyLock::new(|| {
     let target = Path::new(FOLDER).join("simulator");
     let mut cargo = cargo();
     cargo.args(["rustc", "--offline", "--package", "curium-sim", "--lib", "--features", "export"]);
-    cargo.args(["--crate-type", "cdylib"]).arg("--target-dir").arg(&target);
+    cargo.args(["--crate-type", "cdylib,staticlib"]).arg("--target-dir").arg(&target);
     run(cargo.args(["--", "-C", "link-arg=-Wl,-soname,libcuda.so.1"]));
     let library = target.join("driver/libcuda.so.1");
     std::fs::create_dir_all(target.join("driver")).expect("a folder can be made");
     std::fs::copy(target.join("debug/libcurium_sim.so"), &library).expect("the library was built");
+    library
+});
+
+/// The simulator with the symbols of CUDA 13.0 and no newer ones, linked as `cargo xtask sim --cuda 13.0` does.
+static OLD_SIMULATOR: LazyLock<PathBuf> = LazyLock::new(|| {
+    let (objects, folder) = (SIMULATOR.with_file_name("../debug/libcurium_sim.a"), folder("simulator_13_0"));
+    let old = Function::all().filter(|function| function.since() <= CudaVersion::new(13, 0));
+    let exports: String = old.map(|function| format!("{function};\n")).collect();
+    let (script, library) = (folder.join("exports.map"), folder.join("libcuda.so.1"));
+    std::fs::write(&script, format!("{{ global:\n{exports}local: *; }};\n")).expect("a file can be written");
+    let mut linker = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
+    linker.args(["-shared", "-Wl,-soname,libcuda.so.1", "-Wl,--gc-sections", "-o"]).arg(&library);
+    linker.arg(format!("-Wl,--version-script={}", script.display()));
+    linker.arg("-Wl,--whole-archive").arg(objects).arg("-Wl,--no-whole-archive");
+    run(linker.args(["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc"]));
     library
 });
 
@@ -280,4 +295,21 @@ fn program_runs_a_kernel_on_the_oldest_driver() {
     let output = report(&[("CURIUM_DRIVER_PATH", &SIMULATOR), ("CURIUM_SIM_DRIVER_VERSION", Path::new("11.8"))]);
     let out = assert_reports_saxpy(&output);
     assert!(out.contains("driver: CUDA 11.8\n"), "{out}");
+}
+
+#[test]
+fn simulator_of_an_older_driver_lacks_the_functions_of_newer_ones() {
+    let version = Path::new("13.0");
+    let output = report(&[("CURIUM_DRIVER_PATH", &OLD_SIMULATOR), ("CURIUM_SIM_DRIVER_VERSION", version)]);
+    let out = assert_reports_saxpy(&output);
+    assert!(out.contains("driver: CUDA 13.0\n"), "{out}");
+    let newer: Vec<_> = Function::all().filter(|function| function.since() > CudaVersion::new(13, 0)).collect();
+    for function in &newer {
+        let since = function.since();
+        assert!(
+            out.contains(&format!("missing: {function} needs a driver for CUDA {since} or newer")),
+            "{function}: {out}"
+        );
+    }
+    assert_eq!(out.matches("missing: ").count(), newer.len(), "nothing else is missing: {out}");
 }

@@ -48,8 +48,8 @@ fn artifact(line: &str) -> Result<Option<Artifact>> {
         return Ok(None);
     }
     let kind = string(line, "\"kind\":[\"")?.context("an artifact has no kind")?;
-    let shared = line.contains("\"crate_types\":[\"cdylib\"]");
-    let key = if shared { "\"filenames\":[\"" } else { "\"executable\":\"" };
+    let is_library = ["cdylib", "staticlib"].iter().any(|kind| line.contains(&format!("\"crate_types\":[\"{kind}\"]")));
+    let key = if is_library { "\"filenames\":[\"" } else { "\"executable\":\"" };
     Ok(string(line, key)?.map(|file| Artifact { kind, file: file.into() }))
 }
 

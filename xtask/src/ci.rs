@@ -1,5 +1,6 @@
 //! `cargo xtask ci`: every check that a change must pass, with a summary.
 
+mod nvrtc;
 mod tree;
 
 use std::process::Command;
@@ -13,6 +14,22 @@ use crate::version::Version;
 
 /// The packages that Miri interprets: everything that holds memory or handles.
 const MIRI: &[&str] = &["miri", "test", "-p", "curium-sys", "-p", "curium-driver", "-p", "curium-memory", "--lib"];
+
+/// The contract tests that Miri interprets on the simulator: those of memory and of handles, without kernels.
+const MIRI_CONTRACT: &[&str] = &[
+    "miri",
+    "test",
+    "-p",
+    "curium-tests",
+    "--test",
+    "contract",
+    "--",
+    "device_buffer::",
+    "pinned_buffer::",
+    "event_pool::",
+    "stream_pool::",
+    "release::",
+];
 
 /// The loader asks for files, and the simulated driver hands out addresses as numbers, as a real one does.
 const MIRI_FLAGS: &str = "-Zmiri-disable-isolation -Zmiri-permissive-provenance";
@@ -62,6 +79,7 @@ const STEPS: &[Step] = &[
     Step { name: "support", run: |_| run_all(xtask()?.args(["support", "--check"])) },
     Step { name: "kernels", run: |_| run_all(xtask()?.args(["kernels", "--check"])) },
     Step { name: "bindings", run: bindings },
+    Step { name: "nvrtc", run: nvrtc::run },
     Step { name: "xtask", run: |_| run_all(cargo().args(["test", "-p", "xtask"])) },
     Step { name: "cost", run: cost },
     Step { name: "miri", run: miri },
@@ -149,7 +167,8 @@ fn miri(_options: &Options) -> Result<Outcome> {
         return Ok(Outcome::Skipped("no nightly toolchain with Miri"));
     }
     let skipped = TOO_LONG_FOR_MIRI.iter().flat_map(|test| ["--skip", *test]);
-    run_all(nightly().args(MIRI).arg("--").args(skipped))
+    run_all(nightly().args(MIRI).arg("--").args(skipped))?;
+    run_all(nightly().args(MIRI_CONTRACT))
 }
 
 /// This program.

@@ -37,9 +37,24 @@ pub(crate) fn run() -> Result<()> {
     let script = root.join("run.sh");
     fs::write(&script, SCRIPT)?;
     fs::set_permissions(&script, fs::Permissions::from_mode(0o755))?;
-    println!("{:.1} MiB in .gpu; run .gpu/run.sh on the machine", size as f64 / 1024.0 / 1024.0);
-    ensure!(size <= LIMIT, "the bundle is larger than {} MiB", LIMIT / 1024 / 1024);
+    let packed = pack(&root)?;
+    let mebibytes = |bytes: u64| bytes as f64 / 1024.0 / 1024.0;
+    println!("{:.1} MiB in .gpu ({:.1} unpacked); run .gpu/run.sh on the machine", mebibytes(packed), mebibytes(size));
+    ensure!(packed <= LIMIT, "the bundle is larger than {} MiB", LIMIT / 1024 / 1024);
     Ok(())
+}
+
+/// Packs the folders of programs into one archive in their place, and returns its size. The script unpacks it.
+fn pack(root: &Path) -> Result<u64> {
+    let folders: Vec<_> =
+        ["tests", "benches", "examples", "bin"].into_iter().filter(|name| root.join(name).exists()).collect();
+    let archive = root.join("programs.tar.gz");
+    let status = Command::new("tar").arg("-C").arg(root).arg("-czf").arg(&archive).args(&folders).status();
+    ensure!(status.context("tar cannot be run")?.success(), "tar could not pack the programs");
+    for folder in folders {
+        fs::remove_dir_all(root.join(folder))?;
+    }
+    Ok(fs::metadata(&archive)?.len())
 }
 
 fn tests() -> Result<Vec<Artifact>> {
@@ -51,8 +66,8 @@ fn tests() -> Result<Vec<Artifact>> {
 }
 
 fn benches() -> Result<Vec<Artifact>> {
-    let arguments = ["bench", "--no-run", "--benches", "--workspace", "--exclude", "xtask"];
-    built_of_kind(&arguments, "bench")
+    // Not of the workspace: that would build every library once more, with its unit tests.
+    built_of_kind(&["bench", "--no-run", "--benches", "-p", "curium-tests"], "bench")
 }
 
 fn examples() -> Result<Vec<Artifact>> {
@@ -151,6 +166,16 @@ mod tests {
         assert_eq!(row(&text, "demo"), ["1", "0", "ok"]);
         let log = fs::read_to_string(folder.path().join("out/gpu.log")).expect("the log is written");
         assert!(log.contains("picture demo --device gpu --output"), "{log}");
+    }
+
+    #[test]
+    fn script_lists_each_function_that_tests_called_once() {
+        let calling = format!("printf 'cuInit\\ncuCtxGetId\\ncuInit\\n' >>\"$CURIUM_CALLED\"; {GOOD}");
+        let folder = bundle(&[("tests/contract", &calling), ("bin/curium", "true")]);
+        let (success, text) = run_bundle(&folder, &[]);
+        assert!(success, "{text}");
+        let list = fs::read_to_string(folder.path().join("out/gpu-tested.txt")).expect("the list is written");
+        assert_eq!(list, "cuCtxGetId\ncuInit\n");
     }
 
     #[test]

@@ -40,7 +40,7 @@ enum Command {
     /// Count the instructions of a launch, and compare them with those of C.
     Cost,
     /// Build the simulated driver as `libcuda.so.1`.
-    Sim,
+    Sim(sim::Options),
     /// Write the page that says what Curium does with each function of the driver, or check it.
     Support(support::Options),
     /// Run every check that a change must pass.
@@ -63,7 +63,7 @@ fn run(command: Command) -> Result<()> {
         Command::Kernels(options) => kernels::run(&options),
         Command::Gpu => gpu::run(),
         Command::Cost => cost::run(),
-        Command::Sim => sim::run(),
+        Command::Sim(options) => sim::run(&options),
         Command::Support(options) => support::run(&options),
         Command::Ci(options) => ci::run(&options),
     }

@@ -79,12 +79,21 @@ impl Package {
         Ok(file.parent().expect("a file lies in a folder").to_path_buf())
     }
 
+    /// The file `name` of the package. It alone is kept, unless the whole package is.
+    pub(crate) fn header(&self, name: &str) -> Result<PathBuf> {
+        let whole = self.folder("")?;
+        let folder = if whole.is_dir() { whole } else { self.kept("-header", |unpacked| only(unpacked, name))? };
+        find(&folder, |file| file == name).with_context(|| format!("{} holds no {name}", folder.display()))
+    }
+
     /// The folder of the unpacked package; fetches and verifies it on first use.
     pub(crate) fn unpacked(&self) -> Result<PathBuf> {
-        let digest = self.sha256.get(..12).with_context(|| {
-            format!("the sha256 of {} {} in cuda-versions.toml is not 64 digits long", self.package, self.release)
-        })?;
-        let folder = cache().join(format!("{}-{}-{digest}", self.package, self.release));
+        self.kept("", |unpacked| Ok(unpacked.to_path_buf()))
+    }
+
+    /// The folder in the cache that holds what `keep` chooses of the unpacked package.
+    fn kept(&self, suffix: &str, keep: impl Fn(&Path) -> Result<PathBuf>) -> Result<PathBuf> {
+        let folder = self.folder(suffix)?;
         if folder.is_dir() {
             return Ok(folder);
         }
@@ -93,10 +102,17 @@ impl Package {
         let wheel = self.download(&work.join("wheel"))?;
         self.verify(&wheel)?;
         unzip(&wheel, &work.join("unpacked"))?;
-        let moved = fs::rename(work.join("unpacked"), &folder);
+        let moved = fs::rename(keep(&work.join("unpacked"))?, &folder);
         fs::remove_dir_all(&work)?;
         ensure!(moved.is_ok() || folder.is_dir(), "{} cannot be made: {moved:?}", folder.display());
         Ok(folder)
+    }
+
+    fn folder(&self, suffix: &str) -> Result<PathBuf> {
+        let digest = self.sha256.get(..12).with_context(|| {
+            format!("the sha256 of {} {} in cuda-versions.toml is not 64 digits long", self.package, self.release)
+        })?;
+        Ok(cache().join(format!("{}-{}-{digest}{suffix}", self.package, self.release)))
     }
 
     fn download(&self, into: &Path) -> Result<PathBuf> {
@@ -145,6 +161,15 @@ impl Package {
 /// Where packages are kept: `CURIUM_CUDA_CACHE`, else `.cuda` in the workspace.
 fn cache() -> PathBuf {
     std::env::var_os("CURIUM_CUDA_CACHE").map_or_else(|| crate::root().join(".cuda"), PathBuf::from)
+}
+
+/// A folder beside `unpacked` with its file `name` alone.
+fn only(unpacked: &Path, name: &str) -> Result<PathBuf> {
+    let file = find(unpacked, |file| file == name).with_context(|| format!("the package holds no {name}"))?;
+    let folder = unpacked.with_file_name("only");
+    fs::create_dir(&folder)?;
+    fs::rename(file, folder.join(name))?;
+    Ok(folder)
 }
 
 fn unzip(wheel: &Path, into: &Path) -> Result<()> {

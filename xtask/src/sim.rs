@@ -1,24 +1,124 @@
 //! `cargo xtask sim`: the simulated driver as the library that programs load.
 
+use std::fmt::Write as _;
 use std::fs;
+use std::path::Path;
+use std::process::Command;
 
-use anyhow::{Context as _, Result};
+use anyhow::{Context as _, Result, ensure};
 
 use crate::cargo;
+use crate::version::Version;
 
 /// Builds the shared library. Its name inside the file is the driver's, so that a program linked to the driver takes it.
 const BUILD: &[&str] =
     &["rustc", "-p", "curium-sim", "--lib", "--release", "--features", "export", "--crate-type", "cdylib"];
 const COMPILER: &[&str] = &["-C", "link-arg=-Wl,-soname,libcuda.so.1"];
+/// Builds what a library with other exports is linked from.
+const BUILD_STATIC: &[&str] =
+    &["rustc", "-p", "curium-sim", "--lib", "--release", "--features", "export", "--crate-type", "staticlib"];
+/// What the static library needs of the system.
+const SYSTEM: &[&str] = &["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc"];
+/// The one list of functions.
+const FUNCTIONS: &str = "crates/sys/src/generated/functions.rs";
 
-pub(crate) fn run() -> Result<()> {
-    let built = cargo::build(BUILD, COMPILER)?;
-    let library = built.iter().find(|artifact| artifact.file.extension().is_some_and(|extension| extension == "so"));
-    let library = library.context("cargo built no shared library")?;
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Leave out the symbols that drivers of this CUDA version lack, as a real one does; programs see them missing then.
+    #[arg(long, value_name = "VERSION")]
+    cuda: Option<Version>,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
     let folder = cargo::target_folder()?.join("sim");
-    fs::create_dir_all(&folder)?;
-    let path = folder.join("libcuda.so.1");
-    fs::copy(&library.file, &path).with_context(|| path.display().to_string())?;
+    let path = match options.cuda {
+        Some(version) => folder.join(version.to_string()).join("libcuda.so.1"),
+        None => folder.join("libcuda.so.1"),
+    };
+    fs::create_dir_all(path.parent().context("a file lies in a folder")?)?;
+    match options.cuda {
+        Some(version) => link(version, &path)?,
+        None => {
+            let library = built(BUILD, COMPILER, "so")?;
+            fs::copy(&library, &path).with_context(|| path.display().to_string())?;
+        }
+    }
     println!("{}", path.display());
     Ok(())
+}
+
+/// The only file with this extension that cargo builds.
+fn built(arguments: &[&str], compiler: &[&str], extension: &str) -> Result<std::path::PathBuf> {
+    let artifacts = cargo::build(arguments, compiler)?;
+    let found = artifacts
+        .into_iter()
+        .map(|artifact| artifact.file)
+        .find(|file| file.extension().is_some_and(|it| it == extension));
+    found.with_context(|| format!("cargo built no file that ends in .{extension}"))
+}
+
+/// Links a library that exports what drivers of `version` have and nothing else. A symbol cannot be hidden when the library is used,
+/// since the system's loader looks it up by itself.
+fn link(version: Version, path: &Path) -> Result<()> {
+    let list = fs::read_to_string(crate::root().join(FUNCTIONS)).context(FUNCTIONS)?;
+    let script = path.with_file_name("exports.map");
+    fs::write(&script, exports(&list, version)?)?;
+    let objects = built(BUILD_STATIC, &[], "a")?;
+    let mut linker = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
+    linker.args(["-shared", "-Wl,-soname,libcuda.so.1", "-Wl,--gc-sections", "-o"]).arg(path);
+    linker.arg(format!("-Wl,--version-script={}", script.display()));
+    linker.arg("-Wl,--whole-archive").arg(objects).arg("-Wl,--no-whole-archive").args(SYSTEM);
+    let status = linker.status().with_context(|| format!("{} cannot be run", linker.get_program().display()))?;
+    ensure!(status.success(), "the linker ended with {status}");
+    // The newest driver that the library can say to be is one whose functions it has.
+    println!("set CURIUM_SIM_DRIVER_VERSION={version} when it is loaded");
+    Ok(())
+}
+
+/// The linker's list of the functions that drivers of `version` export.
+fn exports(list: &str, version: Version) -> Result<String> {
+    let mut script = "{ global:\n".to_owned();
+    let mut count = 0;
+    for line in list.lines().map(str::trim).filter(|line| line.starts_with("fn cu")) {
+        let name = line["fn ".len()..].split('(').next().unwrap_or_default();
+        let since = line.rsplit_once("= ").and_then(|(_, since)| since.trim_end_matches(';').parse().ok());
+        let since = since.with_context(|| format!("{FUNCTIONS} says no version of {name}"))?;
+        if Version::from_raw(since) <= version {
+            writeln!(script, "{name};")?;
+            count += 1;
+        }
+    }
+    ensure!(count > 0, "no function of the driver is as old as CUDA {version}");
+    Ok(script + "local: *; };\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LIST: &str = "macro\n    fn cuInit(Flags: u32) -> R = 2000;\n  fn cuCtxCreate_v4(a: *mut A) -> R = 12050;\n}";
+
+    fn version(text: &str) -> Version {
+        text.parse().expect("this is a version")
+    }
+
+    #[test]
+    fn exports_are_those_of_the_version_and_before() {
+        let exports = |text| exports(LIST, version(text)).expect("the list is right");
+        assert_eq!(exports("12.4"), "{ global:\ncuInit;\nlocal: *; };\n");
+        assert_eq!(exports("12.5"), "{ global:\ncuInit;\ncuCtxCreate_v4;\nlocal: *; };\n");
+    }
+
+    #[test]
+    fn version_before_all_functions_and_line_without_version_are_errors() {
+        assert!(exports(LIST, version("1.0")).is_err());
+        assert!(exports("fn cuInit(Flags: u32) -> R;", version("12.0")).is_err());
+    }
+
+    #[test]
+    fn generated_list_has_the_functions_of_each_version() {
+        let list = fs::read_to_string(crate::root().join(FUNCTIONS)).expect("the list is there");
+        let count = |text| exports(&list, version(text)).expect("the list is right").lines().count();
+        assert!(count("11.8") > 400 && count("11.8") < count("12.0") && count("13.0") < count("13.5"));
+    }
 }

@@ -1,6 +1,8 @@
 //! The `curium` program.
 
+mod cache;
 mod demo;
+mod mem;
 
 use std::process::ExitCode;
 
@@ -17,11 +19,16 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Demo(demo::Options),
+    Mem(mem::Options),
+    #[command(subcommand)]
+    Cache(cache::Command),
 }
 
 fn main() -> ExitCode {
     let result = match Cli::parse().command {
         Command::Demo(options) => demo::run(&options),
+        Command::Mem(options) => mem::run(&options),
+        Command::Cache(command) => cache::run(&command),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

@@ -6,8 +6,9 @@
 //! |---|---|---|
 //! | [`sys`] | `curium-sys` | the C ABI, the table of functions, the loader |
 //! | [`driver`] | `curium-driver` | devices, contexts, streams, events, modules, libraries, kernels |
-//! | [`memory`] | `curium-memory` | device and pinned buffers, copies |
-//! | `nvrtc` (feature) | `curium-nvrtc` | CUDA C++ to PTX at run time |
+//! | [`memory`] | `curium-memory` | device and pinned buffers, copies, and resources that memory comes from |
+//! | `nvrtc` (feature) | `curium-nvrtc` | CUDA C++ compiled and linked at run time |
+//! | `ByValue` (feature `derive`) | `curium-derive` | a derive for structs that are passed to kernels by value |
 //!
 //! Nothing of CUDA is needed to compile or start a program: the driver is found when [`Device::first`](driver::Device::first) or
 //! [`Driver::load`](driver::Driver::load) is called, and one program works with every driver from CUDA 11.8 on.
@@ -62,16 +63,26 @@
 //! assert_eq!(y.to_vec()?, [12.0, 24.0, 36.0]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! Kernels whose code is part of the program, or is compiled when it runs, are declared once with [`kernels!`].
 
+#[cfg(feature = "derive")]
+pub use curium_derive::ByValue;
 pub use curium_driver as driver;
+#[cfg(not(feature = "nvrtc"))]
+pub use curium_driver::kernels;
 pub use curium_memory as memory;
 #[cfg(feature = "nvrtc")]
 pub use curium_nvrtc as nvrtc;
+#[cfg(feature = "nvrtc")]
+pub use curium_nvrtc::kernels;
 pub use driver::sys;
 
 pub mod prelude {
     //! What most programs use.
 
+    #[cfg(feature = "derive")]
+    pub use curium_derive::ByValue;
     pub use curium_driver::{
         ByValue, Context, Device, DevicePointer, Driver, Event, EventFlags, Kernel, LaunchConfig, Library, Module,
         SafeKernel, Stream, StreamFlags, StreamOptions,

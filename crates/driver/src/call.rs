@@ -4,6 +4,7 @@ use curium_sys::{CUresult, Function};
 
 use crate::Driver;
 use crate::error::{CallError, Error};
+use crate::fork::ForkError;
 use crate::hook::Observation;
 
 /// Calls one function of the driver: `call!(driver, cuEventSynchronize(raw))` is a `Result<(), Error>`.
@@ -18,9 +19,10 @@ macro_rules! call {
         match driver.api().$function {
             Some(function) => match driver.begin($crate::Function::$function) {
                 None => driver.check($crate::Function::$function, function($($argument),*)),
-                Some(observation) => {
+                Some(observation) if observation.is_allowed() => {
                     driver.observed($crate::Function::$function, function($($argument),*), observation)
                 }
+                Some(_) => Err(driver.refused($crate::Function::$function)),
             },
             None => Err(driver.missing($crate::Function::$function)),
         }
@@ -49,6 +51,13 @@ impl Driver {
     pub fn observed(&self, function: Function, code: CUresult, observation: Box<Observation>) -> Result<(), Error> {
         observation.end(self, function, code);
         self.check(function, code)
+    }
+
+    /// The error for a call in a process that the driver does not work in.
+    #[doc(hidden)]
+    #[cold]
+    pub fn refused(&self, function: Function) -> Error {
+        Error::Fork(Box::new(ForkError::new(function)))
     }
 
     /// The error for a function that this driver lacks.

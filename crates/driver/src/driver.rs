@@ -9,7 +9,7 @@ use curium_sys::{Api, CUresult, CudaVersion, Function};
 
 use crate::call;
 use crate::log::Mark;
-use crate::{Device, Error, Result, release};
+use crate::{Device, Error, Result, fork, release};
 
 /// The CUDA driver, loaded and initialised. Clones are cheap and stand for the same driver.
 ///
@@ -184,6 +184,7 @@ impl Driver {
             shared.log = Mark::now(&shared.api);
         }
         release::watch_for_exit();
+        fork::watch_for_forks();
         Ok(driver)
     }
 

@@ -13,6 +13,7 @@ use curium_sys::{CUresult, Function, LoadError, MissingFunction};
 pub use self::code::ErrorClass;
 pub use self::out_of_memory::{OutOfMemoryError, RecoveryAttempt};
 use crate::Driver;
+pub use crate::fork::ForkError;
 use crate::release::discard;
 
 /// A `Result` of this crate.
@@ -34,6 +35,8 @@ pub enum Error {
     Argument(Box<ArgumentError>),
     /// A function that the driver called for you panicked.
     Panic(Box<PanicError>),
+    /// The process was forked from the one that the driver works in.
+    Fork(Box<ForkError>),
 }
 
 /// A function that the driver called for you panicked.
@@ -87,6 +90,9 @@ pub struct CallError {
     pub hint: Option<Cow<'static, str>>,
 }
 
+// Each variant is a pointer, so that the result of a call is returned in registers.
+const _: () = assert!(size_of::<Error>() == 2 * size_of::<usize>(), "a variant is no pointer");
+
 impl Error {
     /// An argument of `operation` that is refused for `reason`.
     #[doc(hidden)]
@@ -108,6 +114,7 @@ impl Error {
             Self::Call(error) => Some(error.function),
             Self::OutOfMemory(error) => error.call.as_ref().map(|call| call.function),
             Self::Missing(error) => Some(error.function),
+            Self::Fork(error) => Some(error.function),
             Self::Load(_) | Self::Argument(_) | Self::Panic(_) => None,
         }
     }
@@ -119,7 +126,7 @@ impl Error {
             Self::Call(error) => ErrorClass::of(error.code),
             Self::OutOfMemory(_) => ErrorClass::Resource,
             Self::Load(_) | Self::Missing(_) => ErrorClass::System,
-            Self::Argument(_) | Self::Panic(_) => ErrorClass::Usage,
+            Self::Argument(_) | Self::Panic(_) | Self::Fork(_) => ErrorClass::Usage,
         }
     }
 
@@ -196,6 +203,7 @@ impl Error {
             Self::Missing(error) => &**error,
             Self::Argument(error) => &**error,
             Self::Panic(error) => &**error,
+            Self::Fork(error) => &**error,
         }
     }
 

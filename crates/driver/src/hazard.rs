@@ -16,6 +16,10 @@
 //! 7. Parts of one piece that are borrowed apart are uses of the whole: they wait for each other. They may be put on streams by
 //!    several threads at once, though, each between the waits of another and its note; so a note of a part forgets only what its
 //!    stream is known to have waited for.
+//! 8. A capture takes work down instead of running it, so that an event of the one cannot stand for work of the other: recorded inside
+//!    and waited for outside, or the other way round, it breaks the capture. Where a use and what waits for it are not in the same
+//!    capture, the wait is an error that says so, before an event is touched, unless the use is seen to be done: then nobody waits.
+//!    Whether streams are being captured is asked only where one must wait for another.
 //!
 //! Streams are told apart by their identity and never by their handle, which drivers reuse.
 
@@ -23,8 +27,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use curium_sys::CUevent_flags;
 
+use crate::capture_mode::relaxed;
 use crate::lock::Mutex;
-use crate::{Event, EventFlags, Result, Stream};
+use crate::{Error, Event, EventFlags, Result, Stream};
 
 /// The uses of one piece of memory that a later use may have to wait for.
 ///
@@ -59,7 +64,7 @@ struct Use {
 #[derive(Debug, Default)]
 pub(crate) struct Tail {
     /// How many tails of the stream there are.
-    count: AtomicU64,
+    tails: AtomicU64,
     /// The event that is recorded behind its work whenever another stream must wait.
     event: Mutex<Option<Event>>,
     waited: Mutex<Vec<Waited>>,
@@ -75,6 +80,9 @@ struct Waited {
 /// How many other streams a stream remembers to have waited for. One that is forgotten costs a needless wait.
 const REMEMBERED_STREAMS: usize = 64;
 
+/// What errors call the waits for other uses.
+const OPERATION: &str = "memory on a stream";
+
 /// The identity of no stream.
 const NOBODY: u64 = 0;
 
@@ -84,7 +92,7 @@ impl Accesses {
     pub fn allocated(stream: &Stream) -> Self {
         Self {
             writer: stream.clone(),
-            written: AtomicU64::new(stream.tail().count()),
+            written: AtomicU64::new(stream.tail().tails()),
             read: AtomicU64::new(0),
             reads_freely: AtomicU64::new(stream.identity()),
             writes_freely: AtomicU64::new(stream.identity()),
@@ -100,17 +108,25 @@ impl Accesses {
     /// then.
     #[inline]
     pub fn before_read(&self, stream: &Stream) -> Result<()> {
-        if self.reads_freely.load(Ordering::Relaxed) == stream.identity() {
-            Ok(())
-        } else {
-            self.wait_for_writes(stream)
-        }
+        if self.reads_freely_on(stream) { Ok(()) } else { self.wait_for_writes(stream) }
+    }
+
+    /// Whether a read on `stream` waits for nothing, as far as that is plain at once.
+    #[inline]
+    pub fn reads_freely_on(&self, stream: &Stream) -> bool {
+        self.reads_freely.load(Ordering::Relaxed) == stream.identity()
+    }
+
+    /// Whether a write on `stream` waits for nothing, as far as that is plain at once.
+    #[inline]
+    pub fn writes_freely_on(&self, stream: &Stream) -> bool {
+        self.writes_freely.load(Ordering::Relaxed) == stream.identity()
     }
 
     /// Notes a read that was put on `stream`.
     #[inline]
     pub fn after_read(&self, stream: &Stream) {
-        if self.writer != *stream || stream.tail().count() > self.read.load(Ordering::Relaxed) {
+        if self.writer != *stream || stream.tail().tails() > self.read.load(Ordering::Relaxed) {
             self.note_read(stream);
         }
     }
@@ -122,7 +138,7 @@ impl Accesses {
     /// As for [`Accesses::before_read`]. The write must not take place then.
     #[inline]
     pub fn before_write(&self, stream: &Stream) -> Result<()> {
-        if self.writes_freely.load(Ordering::Relaxed) == stream.identity() { Ok(()) } else { self.wait_for_all(stream) }
+        if self.writes_freely_on(stream) { Ok(()) } else { self.wait_for_all(stream) }
     }
 
     /// Notes a write that was put on `stream` while the whole memory was borrowed exclusively.
@@ -132,13 +148,13 @@ impl Accesses {
         if self.writer != *stream {
             self.begin_anew(stream);
         }
-        *self.written.get_mut() = stream.tail().count();
+        *self.written.get_mut() = stream.tail().tails();
     }
 
     /// Notes a write of a part that was put on `stream` while other parts were borrowed by others.
     #[inline]
     pub fn after_partial_write(&self, stream: &Stream) {
-        if self.writer != *stream || stream.tail().count() > self.written.load(Ordering::Relaxed) {
+        if self.writer != *stream || stream.tail().tails() > self.written.load(Ordering::Relaxed) {
             self.note_partial_write(stream);
         }
     }
@@ -170,25 +186,28 @@ impl Accesses {
 
     #[cold]
     fn wait_for_writes(&self, stream: &Stream) -> Result<()> {
-        wait(stream, &self.writer, self.written.load(Ordering::Relaxed))?;
-        if self.reads_freely.load(Ordering::Relaxed) == self.writer.identity() {
-            return Ok(());
+        // What was forgotten is in the count that was written before.
+        if self.reads_freely.load(Ordering::Acquire) == self.writer.identity() {
+            return wait(stream, &self.writer, self.written.load(Ordering::Relaxed));
         }
         let others = self.others.lock();
+        wait(stream, &self.writer, self.written.load(Ordering::Relaxed))?;
         others.iter().filter(|other| other.is_write).try_for_each(|write| write.wait(stream))
     }
 
     #[cold]
     fn wait_for_all(&self, stream: &Stream) -> Result<()> {
+        // Under the lock: another thread may forget the others once the writer's stream has waited for them, and whoever sees them
+        // forgotten must wait for that stream as it is then.
+        let mut others = self.others.lock();
         let (written, read) = (self.written.load(Ordering::Relaxed), self.read.load(Ordering::Relaxed));
         wait(stream, &self.writer, written.max(read))?;
-        let mut others = self.others.lock();
         others.iter().try_for_each(|other| other.wait(stream))?;
         if self.writer == *stream {
             // Whoever waits for what is on this stream from now on waits for the others as well.
-            self.written.fetch_max(stream.tail().count(), Ordering::Relaxed);
+            self.written.fetch_max(stream.tail().tails(), Ordering::Relaxed);
             others.clear();
-            self.reads_freely.store(stream.identity(), Ordering::Relaxed);
+            self.reads_freely.store(stream.identity(), Ordering::Release);
             self.writes_freely.store(stream.identity(), Ordering::Relaxed);
         }
         Ok(())
@@ -196,7 +215,7 @@ impl Accesses {
 
     #[cold]
     fn note_read(&self, stream: &Stream) {
-        let tails = stream.tail().count();
+        let tails = stream.tail().tails();
         if self.writer == *stream {
             self.read.fetch_max(tails, Ordering::Relaxed);
             return;
@@ -212,13 +231,13 @@ impl Accesses {
     #[cold]
     fn note_partial_write(&self, stream: &Stream) {
         if self.writer == *stream {
-            self.written.fetch_max(stream.tail().count(), Ordering::Relaxed);
+            self.written.fetch_max(stream.tail().tails(), Ordering::Relaxed);
             return;
         }
         let mut others = self.others.lock();
         others.retain(|other| other.stream != *stream && !other.has_been_waited_for(stream));
         // Only now: a tail that is not counted yet comes behind all waits for what was forgotten.
-        let tails = stream.tail().count();
+        let tails = stream.tail().tails();
         others.push(Use { stream: stream.clone(), is_write: true, tails });
         self.reads_freely.store(NOBODY, Ordering::Relaxed);
         self.writes_freely.store(NOBODY, Ordering::Relaxed);
@@ -246,22 +265,31 @@ impl Use {
 impl Tail {
     /// How many tails there are by now: a use that is on the stream already comes before all that are not counted yet.
     #[inline]
-    fn count(&self) -> u64 {
-        self.count.load(Ordering::Acquire)
+    fn tails(&self) -> u64 {
+        self.tails.load(Ordering::Acquire)
     }
 
-    /// Has `waiting` wait for all work that is on `stream`, whose tail this is, and returns which tail that is.
-    fn pass(&self, stream: &Stream, waiting: &Stream) -> Result<u64> {
+    /// Has `waiting` wait for all work that is on `stream`, whose tail this is, and returns which tail that is; none if both are in a
+    /// capture, where a wait is one of the graph and not of the streams.
+    fn pass(&self, stream: &Stream, waiting: &Stream) -> Result<Option<u64>> {
+        let (source, target) = (stream.capture()?, waiting.capture()?);
+        if source.is_some() && source != target {
+            return Err(in_capture(waiting, stream));
+        }
         let mut event = self.event.lock();
         let event = match &mut *event {
             Some(event) => event,
             none => none.insert(Event::new(stream.context(), tail_flags())?),
         };
         // If the calls below fail, this is the number of a tail that nobody has waited for.
-        let tail = self.count.fetch_add(1, Ordering::AcqRel) + 1;
+        let tail = self.tails.fetch_add(1, Ordering::AcqRel) + 1;
         event.record(stream)?;
-        waiting.wait_event(event)?;
-        Ok(tail)
+        if source == target {
+            waiting.wait_event(event)?;
+        } else {
+            expect_done(event, waiting)?;
+        }
+        Ok(source.is_none().then_some(tail))
     }
 }
 
@@ -270,13 +298,13 @@ fn wait(waiting: &Stream, stream: &Stream, tails: u64) -> Result<()> {
     if waiting == stream {
         return Ok(());
     }
-    waiting.driver().expect_same(stream.driver(), "memory on a stream")?;
+    waiting.driver().expect_same(stream.driver(), OPERATION)?;
     let mut waited = waiting.tail().waited.lock();
     let known = waited.iter().position(|known| known.stream == stream.identity());
     if known.is_some_and(|index| waited[index].tail > tails) {
         return Ok(());
     }
-    let tail = stream.tail().pass(stream, waiting)?;
+    let Some(tail) = stream.tail().pass(stream, waiting)? else { return Ok(()) };
     match known {
         Some(index) => waited[index].tail = tail,
         None => {
@@ -287,6 +315,22 @@ fn wait(waiting: &Stream, stream: &Stream, tails: u64) -> Result<()> {
         }
     }
     Ok(())
+}
+
+#[cold]
+fn in_capture(waiting: &Stream, stream: &Stream) -> Error {
+    let reason = format!("{waiting:?} would wait for work on {stream:?}, which is in a capture that it is not in");
+    Error::argument(OPERATION, reason)
+}
+
+/// An error unless what `event` stands for is done, which spares `waiting`, a stream that is being captured, the wait.
+fn expect_done(event: &Event, waiting: &Stream) -> Result<()> {
+    if relaxed(event.driver(), || event.is_finished())? {
+        return Ok(());
+    }
+    let reason =
+        format!("{waiting:?} is being captured, and would wait for work from outside of the capture that is not done");
+    Err(Error::argument(OPERATION, reason))
 }
 
 fn tail_flags() -> EventFlags {

@@ -8,6 +8,7 @@
 //!    in one at a time.
 //! 4. An observer that panics harms nobody: the panic ends there, after the panic hook has printed it.
 //! 5. Whoever was told that a call begins is told that it ended, also if the observer was removed in between.
+//! 6. A child of a fork watches itself: its calls are not made, and nobody is told of them.
 
 use std::cell::Cell;
 use std::fmt;
@@ -17,9 +18,9 @@ use std::time::{Duration, Instant};
 
 use curium_sys::{CUresult, Function};
 
-use crate::Driver;
 use crate::lock::RwLock;
 use crate::release::contain;
+use crate::{Driver, fork};
 
 /// A call of the driver that has ended.
 #[derive(Clone, Copy, Debug)]
@@ -59,7 +60,8 @@ pub struct CallObserverGuard {
 /// What was seen of a call before it was made.
 #[doc(hidden)]
 pub struct Observation {
-    observers: Arc<[Installed]>,
+    /// None in the child of a fork, where the call must not be made.
+    observers: Option<Arc<[Installed]>>,
     started: Instant,
 }
 
@@ -69,6 +71,7 @@ struct Installed {
     observer: Arc<dyn CallObserver>,
 }
 
+/// Whether a call must look at more than this: there are observers, or this is the child of a fork.
 static INSTALLED: AtomicBool = AtomicBool::new(false);
 static OBSERVERS: RwLock<Option<Arc<[Installed]>>> = RwLock::new(None);
 static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(0);
@@ -126,17 +129,27 @@ impl Observation {
 
     #[cold]
     fn begin_observed(function: Function) -> Option<Box<Self>> {
+        if fork::is_child() {
+            return Some(Box::new(Self { observers: None, started: Instant::now() }));
+        }
         if IS_OBSERVING.get() {
             return None;
         }
         let observers = OBSERVERS.read().clone()?;
         tell(&observers, |observer| observer.before(function));
-        Some(Box::new(Self { observers, started: Instant::now() }))
+        Some(Box::new(Self { observers: Some(observers), started: Instant::now() }))
+    }
+
+    /// Whether the call may be made.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn is_allowed(&self) -> bool {
+        self.observers.is_some()
     }
 
     /// Tells the same observers that the call has ended.
     pub(crate) fn end(self, driver: &Driver, function: Function, code: CUresult) {
-        let Self { observers, started } = self;
+        let Self { observers: Some(observers), started } = self else { return };
         let call = Call { driver, function, code, started, duration: started.elapsed() };
         tell(&observers, |observer| observer.after(&call));
         // The last share of an observer that was removed meanwhile: dropping it runs the user's code.
@@ -157,12 +170,17 @@ impl Drop for CallObserverGuard {
     }
 }
 
+/// Has every later call look at whether it may be made.
+pub(crate) fn attend() {
+    INSTALLED.store(true, Ordering::Relaxed);
+}
+
 /// Replaces the list of observers by a changed copy: those who are reading the old one keep it.
 fn change(edit: impl FnOnce(&mut Vec<Installed>)) {
     let mut shared = OBSERVERS.write();
     let mut observers = shared.as_deref().unwrap_or_default().to_vec();
     edit(&mut observers);
-    INSTALLED.store(!observers.is_empty(), Ordering::Relaxed);
+    INSTALLED.store(!observers.is_empty() || fork::is_child(), Ordering::Relaxed);
     let old = std::mem::replace(&mut *shared, (!observers.is_empty()).then(|| observers.into()));
     drop(shared);
     // Dropping an observer runs the user's code, which may come back here.

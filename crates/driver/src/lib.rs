@@ -12,6 +12,8 @@
 //!   error of such work is returned by a later call; a call that waits does so all the same.
 //! - **Dropping** never panics. A failure is reported to `tracing` and to [`set_drop_observer`]; `close` ends a handle with a
 //!   result. Once the process exits, nothing is called any more.
+//! - **Forking** a process that has initialised a driver gives a child in which every operation is an error ([`Error::Fork`]) and
+//!   dropping does nothing. Start a program of its own instead, or fork first.
 //! - **Errors** name the function of the driver that failed, its code, what was asked for, and what a person can do. An error
 //!   that [`Error::is_sticky`] ends all use of the device in this process.
 //!
@@ -53,10 +55,12 @@ mod context;
 mod core_dump;
 mod current;
 mod device;
+mod disk_cache;
 mod driver;
 mod error;
 mod event;
 mod finished;
+mod fork;
 mod global;
 mod graphics;
 mod handle;
@@ -66,6 +70,7 @@ mod host_function;
 mod image;
 mod jit;
 mod kernel;
+mod kernels;
 mod launch;
 mod library;
 mod linker;
@@ -104,9 +109,10 @@ pub use self::device::{
     DecompressAlgorithms, Device, DeviceAttribute, EndpointHandleTypes, Luid, MemoryHandleTypes, Notification,
     NotificationListener, NumaConfig, PeerLink, RdmaFlushOptions, RdmaWritesOrdering, Topology, TopologyDevice,
 };
+pub use self::disk_cache::{CacheKey, CacheUsage, DiskCache};
 pub use self::driver::Driver;
 pub use self::error::{
-    ArgumentError, CallError, Error, ErrorClass, OutOfMemoryError, PanicError, RecoveryAttempt, Result,
+    ArgumentError, CallError, Error, ErrorClass, ForkError, OutOfMemoryError, PanicError, RecoveryAttempt, Result,
 };
 pub use self::event::{Event, EventFlags, EventPool, IpcEventHandle, PooledEvent, RecordFlags};
 pub use self::finished::Finished;

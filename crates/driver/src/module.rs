@@ -15,10 +15,13 @@ use crate::call;
 use crate::handle::Handle;
 use crate::image::ptx::{self, Entry};
 use crate::jit::Compilation;
+use crate::jit::cache::load_cached;
 use crate::kernel::{Candidates, Owner, c_name, function_name};
 use crate::release::release;
 use crate::signature::Signature;
-use crate::{Context, Driver, Error, Global, Image, JitOptions, JitReport, Kernel, Library, Result, Untyped};
+use crate::{
+    Context, DiskCache, Driver, Error, Global, Image, JitOptions, JitReport, Kernel, Library, Result, Untyped,
+};
 
 /// Code that was loaded into one context. Clones are cheap and stand for the same module.
 ///
@@ -59,6 +62,24 @@ impl Module {
     #[doc(alias = "cuModuleLoadDataEx")]
     pub fn from_ptx(context: &Context, ptx: &str) -> Result<Self> {
         Self::from_image(context, &Image::ptx("Module::from_ptx", ptx)?, &JitOptions::new())
+    }
+
+    /// Loads PTX text as machine code, which is in `cache` or is compiled and put there. See [`Image::compile_cached`] for what is found
+    /// again.
+    ///
+    /// CUDA: `cuModuleLoadDataEx`; `cuLinkCreate_v2`, `cuLinkAddData_v2`, `cuLinkComplete` if the code is not there.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Module::from_ptx`] and [`Image::compile_cached`]. That the cache fails is no error.
+    pub fn from_ptx_cached(context: &Context, ptx: &str, options: &JitOptions<'_>, cache: &DiskCache) -> Result<Self> {
+        let image = Image::ptx("Module::from_ptx_cached", ptx)?;
+        let load = |code: &Image<'_>| Self::from_image(context, code, &JitOptions::new());
+        let mut module = load_cached(cache, context, (&image, options), load)?;
+        if let Some(shared) = Arc::get_mut(&mut module.shared) {
+            shared.entries = unknown_entries(context.driver(), Function::cuFuncGetParamInfo, &image);
+        }
+        Ok(module)
     }
 
     /// Loads an image into `context`, and compiles it first if it is PTX.

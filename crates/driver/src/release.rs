@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use curium_sys::CUresult;
 
 use crate::lock::{Mutex, RwLock};
-use crate::{Error, Result};
+use crate::{Error, Result, fork};
 
 /// Is told of every failure in a drop. See [`set_drop_observer`].
 pub type DropObserver = Arc<dyn Fn(&Error) + Send + Sync>;
@@ -35,10 +35,11 @@ pub fn set_drop_observer(observer: Option<DropObserver>) {
 /// Runs `destroy` for a handle that is dropped.
 ///
 /// Once the process is exiting the driver may be gone already, and calling it may crash: then nothing is done, since the end of
-/// the process frees everything. A driver that says of itself that it is gone is silent for the same reason.
+/// the process frees everything. The same holds in the child of a fork, whose handles are the parent's. A driver that says of itself
+/// that it is gone is silent for the same reason.
 #[doc(hidden)]
 pub fn release(destroy: impl FnOnce() -> Result<()>) {
-    if EXITING.load(Ordering::Acquire) {
+    if is_exiting() || fork::is_child() {
         return;
     }
     if let Err(error) = destroy() {
@@ -107,6 +108,10 @@ pub(crate) fn watch_for_exit() {
 #[cfg(not(miri))]
 extern "C" fn on_exit() {
     EXITING.store(true, Ordering::Release);
+    if fork::is_child() {
+        // Whoever held the lock when the process was forked is not in this one.
+        return;
+    }
     // Whoever holds the lock is in the driver, which must not end under its feet.
     let deadline = Instant::now() + EXIT_PATIENCE;
     while BACKGROUND.try_lock().is_none() && Instant::now() < deadline {

@@ -265,6 +265,24 @@ impl Stream {
         Ok(status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
     }
 
+    /// The number of the capture that the stream is in, if any.
+    pub(crate) fn capture(&self) -> Result<Option<u64>> {
+        if !self.is_capturing()? {
+            return Ok(None);
+        }
+        let (mut status, mut capture) = (CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE, 0);
+        let (no_graph, no_nodes, no_count) = (std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut());
+        let (status_place, place) = (&raw mut status, &raw mut capture);
+        // SAFETY: `status` and `capture` are valid places for the answers, and what is null is not asked for.
+        unsafe {
+            call!(
+                self.driver(),
+                cuStreamGetCaptureInfo_v2(self.as_raw(), status_place, place, no_graph, no_nodes, no_count)
+            )
+        }?;
+        Ok(Some(capture))
+    }
+
     fn with_ownership(context: &Context, raw: CUstream, ownership: Ownership) -> Self {
         let shared = Shared {
             raw: Handle::new(raw),

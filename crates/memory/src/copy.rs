@@ -17,6 +17,7 @@ mod options;
 pub(crate) mod peer;
 mod pending;
 mod scope;
+pub(crate) mod spanning;
 
 pub use self::batch::CopyBatch;
 pub use self::options::CopyOptions;

@@ -63,7 +63,7 @@ impl<'a> DecompressBatch<'a> {
                 return Err(curium_driver::Error::argument("DecompressBatch::add", reason));
             }
         }
-        let (source, target, written) = (source.end(), target.end(), written.end());
+        let (source, target, written) = (source.end(), target.into_end(), written.into_end());
         self.pieces.push(Piece { source, target, written, compression });
         Ok(self)
     }

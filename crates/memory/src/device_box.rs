@@ -110,6 +110,7 @@ impl<T, R: Resource> DeviceBox<T, R> {
     /// # Errors
     ///
     /// Gives the value back if the resource refuses.
+    #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
     pub fn close(self) -> Result<(), (Self, Error)> {
         self.buffer.close().map_err(|(buffer, error)| (Self { buffer }, error))
     }

@@ -107,6 +107,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// Gives the buffer back if the resource refuses.
     #[doc(alias = "cuMemFree")]
     #[doc(alias = "cuMemFreeAsync")]
+    #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.free().map_err(|error| (self, error))
     }
@@ -117,8 +118,11 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     fn free(&mut self) -> Result<()> {
         let stream = self.tracked.stream().clone();
         let accesses = self.tracked.exclusive();
-        // Where the stream cannot wait for the uses, the host can.
-        accesses.before_write(&stream).or_else(|_| accesses.synchronize())?;
+        // Where the driver does not let the stream wait for the uses, the host can. A wait that was refused before it was called is one
+        // that a capture would not survive.
+        accesses
+            .before_write(&stream)
+            .or_else(|error| if error.function().is_some() { accesses.synchronize() } else { Err(error) })?;
         let (pointer, bytes) = (self.pointer.cast(), self.byte_len());
         // SAFETY: the memory is live and came from this resource with this size and alignment, its stream has waited for every use, and
         // it is forgotten once it is freed.

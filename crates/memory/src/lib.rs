@@ -4,7 +4,10 @@
 //!   (see [`curium_driver::hazard`]), so that it may be passed to a kernel or copied on any stream without waits by hand: a use on
 //!   the buffer's own stream costs no driver call, readers do not wait for each other, and a writer or the end of the buffer waits
 //!   for all of them, on the device.
-//! - [`PinnedBuffer`] is memory of the host that the device reads and writes directly.
+//! - [`DeviceSlice`] and [`DeviceSliceMut`] are views of such memory: kernels and copies take them like buffers.
+//! - [`PinnedBuffer`] is memory of the host that the device copies at full speed, [`MappedBuffer`] what kernels use in place, and
+//!   [`UnifiedBuffer`] what migrates between host and devices. Slices of the host are lent by them once the device is done.
+//! - [`copy`] has copies in every form, and says which to take.
 //! - [`DeviceVec`] is memory of the device that grows in place: its elements never move.
 //! - [`virtual_memory`] reserves addresses and maps memory behind them.
 //! - A [`Resource`] is where device memory comes from: [`StreamOrdered`] is the device's current pool, [`Plain`] is memory of no
@@ -95,7 +98,7 @@ pub use self::memory_pool::{
 };
 pub use self::pinned_buffer::{PinnedBuffer, PinnedFlags};
 pub use self::pitched_buffer::PitchedBuffer;
-pub use self::pointer_info::{MemoryKind, PointerInfo, address_range};
+pub use self::pointer_info::{MemoryKind, PointerInfo, address_range, set_synchronous_copies};
 pub use self::registered::{RegisterFlags, Registered, RegisteredRef};
 pub use self::resource::{
     AllocateFunction, AllocationCounts, Arena, CachingOptions, CachingResource, CachingStatistics, DeallocateFunction,

@@ -233,7 +233,7 @@ impl<T> Drop for MappedBuffer<T> {
     fn drop(&mut self) {
         release(|| {
             // Memory that may still be in use is left alone.
-            self.tracked.settle()?;
+            self.tracked.wait_for_uses().or_else(|_| self.tracked.wait_for_uses())?;
             // SAFETY: this value is being dropped, so that nobody uses the field again.
             unsafe { ManuallyDrop::drop(&mut self.memory) };
             Ok(())

@@ -92,6 +92,24 @@ impl<T> PinnedBuffer<T> {
         &self.context
     }
 
+    /// The flags that the memory has, which may be more than were asked for.
+    ///
+    /// CUDA: `cuMemHostGetFlags`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuMemHostGetFlags")]
+    pub fn flags(&self) -> Result<PinnedFlags> {
+        let memory = self.pointer.as_ptr();
+        self.context.entered(|driver| {
+            let mut flags = 0;
+            // SAFETY: `flags` is a valid place for the answer, the memory is live, and the context is current.
+            unsafe { call!(driver, cuMemHostGetFlags(&raw mut flags, memory.cast())) }?;
+            Ok(PinnedFlags::from_bits_retain(flags))
+        })
+    }
+
     /// Frees the memory, which [`Drop`] does as well, and says whether it succeeded. Waits for the work of the device.
     ///
     /// CUDA: `cuMemFreeHost`.

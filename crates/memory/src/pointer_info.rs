@@ -158,6 +158,23 @@ pub fn address_range<T>(context: &Context, pointer: DevicePointer<T>) -> Result<
     }
 }
 
+/// Has the driver wait for every copy from and to the allocation that `pointer` lies in before its call returns, or no longer: what
+/// another device on the bus that writes the memory needs, and what makes asynchronous copies slow.
+///
+/// CUDA: `cuPointerSetAttribute`.
+///
+/// # Errors
+///
+/// `CUDA_ERROR_INVALID_VALUE` if nothing is allocated there, or the memory is of a pool.
+#[doc(alias = "cuPointerSetAttribute")]
+pub fn set_synchronous_copies<T>(driver: &Driver, pointer: DevicePointer<T>, synchronous: bool) -> Result<()> {
+    let (value, address) = (i32::from(synchronous), pointer.as_raw());
+    let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS;
+    // SAFETY: the value is of the attribute's type, and any address may be named.
+    let result = unsafe { call!(driver, cuPointerSetAttribute((&raw const value).cast(), attribute, address)) };
+    result.map_err(|error| error.about(format!("{pointer:?}")))
+}
+
 /// The pool that memory was allocated from, null if it is of none.
 pub(crate) fn pool_at(driver: &Driver, address: CUdeviceptr) -> Result<CUmemoryPool> {
     let mut pool: CUmemoryPool = ptr::null_mut();

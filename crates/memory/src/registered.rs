@@ -22,7 +22,7 @@ pub struct Registered<'a, T> {
 /// A slice that may only be read, whose memory is pinned for as long as this value exists. See [`Registered`].
 pub struct RegisteredRef<'a, T> {
     elements: &'a [T],
-    _registration: Registration,
+    registration: Registration,
 }
 
 bitflags::bitflags! {
@@ -111,7 +111,18 @@ impl<'a, T> RegisteredRef<'a, T> {
     pub fn new(context: &Context, elements: &'a [T], flags: RegisterFlags) -> Result<Self> {
         let (start, bytes) = (elements.as_ptr().cast_mut().cast(), size_of_val(elements));
         let registration = Registration::new("RegisteredRef::new", context, start, bytes, flags)?;
-        Ok(Self { elements, _registration: registration })
+        Ok(Self { elements, registration })
+    }
+
+    /// Ends the registration, which [`Drop`] does as well, and says whether it succeeded. Waits for the work of the device.
+    ///
+    /// CUDA: `cuMemHostUnregister`.
+    ///
+    /// # Errors
+    ///
+    /// Gives the value back if the driver refuses.
+    pub fn close(mut self) -> Result<(), (Self, Error)> {
+        self.registration.end().map_err(|error| (self, error))
     }
 }
 

@@ -7,7 +7,6 @@ use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Result, Stream};
 
 use crate::copy::peer;
-use crate::wait;
 
 /// The stream that memory belongs to, and the uses that a later use may have to wait for.
 #[derive(Debug)]
@@ -80,23 +79,44 @@ impl Tracked {
         self.accesses.writers().iter().try_for_each(Stream::synchronize)
     }
 
-    /// Waits on the host until nobody uses the memory any more.
+    /// Waits on the host until nobody uses the memory any more: it may be written by the host then, or freed.
     pub(crate) fn wait_for_uses(&mut self) -> Result<()> {
         self.accesses.users().iter().try_for_each(Stream::synchronize)
     }
 
-    /// Waits until nobody uses the memory any more, so that it may be freed.
-    pub(crate) fn settle(&mut self) -> Result<()> {
-        self.accesses.users().iter().try_for_each(wait::before_free)
+    /// Has `stream` wait for what a kernel that reads the memory at `address`, which is this memory's, must wait for, and gives the
+    /// stream's device access if it is on another one.
+    #[inline]
+    pub(crate) fn before_kernel_read(&self, stream: &Stream, address: CUdeviceptr) -> Result<()> {
+        if self.stream == *stream && self.accesses.reads_freely_on(stream) {
+            return Ok(());
+        }
+        self.admit(stream, address, Self::before_read)
     }
 
-    /// Lets kernels on `stream` use the memory at `address`, which is this memory's, if they are on another device than it is.
+    /// The same for a kernel that writes the memory.
     #[inline]
-    pub(crate) fn let_in(&self, operation: &'static str, stream: &Stream, address: CUdeviceptr) -> Result<()> {
+    pub(crate) fn before_kernel_write(&self, stream: &Stream, address: CUdeviceptr) -> Result<()> {
+        if self.stream == *stream && self.accesses.writes_freely_on(stream) {
+            return Ok(());
+        }
+        self.admit(stream, address, Self::before_write)
+    }
+
+    /// Has `stream` wait, and lets its device in.
+    #[cold]
+    fn admit(
+        &self,
+        stream: &Stream,
+        address: CUdeviceptr,
+        wait: fn(&Self, &'static str, &Stream) -> Result<()>,
+    ) -> Result<()> {
+        const OPERATION: &str = "kernel argument";
+        wait(self, OPERATION, stream)?;
         if self.reach != Reach::Device || stream.device().as_raw() == self.stream.device().as_raw() {
             return Ok(());
         }
-        self.let_in_peer(operation, stream, address)
+        self.let_in_peer(OPERATION, stream, address)
     }
 
     #[cold]

@@ -225,6 +225,7 @@ impl<T> UnifiedBuffer<T> {
     /// # Errors
     ///
     /// Gives the buffer back if the driver refuses.
+    #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.free().map_err(|error| (self, error))
     }
@@ -258,7 +259,7 @@ impl<T> UnifiedBuffer<T> {
     }
 
     fn free(&mut self) -> Result<()> {
-        self.tracked.settle()?;
+        self.tracked.wait_for_uses()?;
         // SAFETY: the memory is live, all work that uses it has been waited for, and it is forgotten once it is freed.
         unsafe { call!(self.tracked.stream().driver(), cuMemFree_v2(self.pointer.as_raw())) }
             .map_err(|error| self.as_slice().end().explain(error))?;
@@ -296,7 +297,8 @@ impl<T> fmt::Debug for UnifiedBuffer<T> {
 impl<T> Drop for UnifiedBuffer<T> {
     fn drop(&mut self) {
         if self.pointer.as_raw() != 0 && !is_exiting() {
-            release(|| self.free());
+            // Nobody is there to try again.
+            release(|| self.free().or_else(|_| self.free()));
         }
     }
 }

@@ -1,93 +1,57 @@
-//! The functions of NVRTC, as its documentation declares them.
+//! The functions of a compiler's library, as a table made from the generated list, and the one form in which they are called.
 
-use std::ffi::{CStr, c_char, c_int, c_void};
-
-use libloading::Library;
-
-use crate::error::{CallError, Error, Result};
-
-/// What every function returns but the one that explains it; 0 is success.
-pub(crate) type RawResult = c_int;
-
-/// NVRTC's handle of a program.
-pub(crate) type RawProgram = *mut c_void;
-
-macro_rules! declare {
-    ($(fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) -> $result:ty;)*) => {
-        /// The functions of one NVRTC, each under its own name.
+/// Declares the table `Api` of the functions in a generated list, each under its own name.
+macro_rules! declare_api {
+    ($(fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) -> $result:ty = $since:literal;)*) => {
+        /// The functions of one library. One that it lacks is `None`.
         #[derive(Clone, Copy, Debug)]
         #[expect(non_snake_case, reason = "these are C's names")]
         pub(crate) struct Api {
-            $(pub(crate) $name: unsafe extern "C" fn($($parameter: $ty),*) -> $result,)*
+            $(pub(crate) $name: Option<unsafe extern "C" fn($($ty),*) -> $result>,)*
         }
 
         impl Api {
-            /// The functions that `library` exports, or the name of the first that it lacks.
+            /// The functions that `library` exports under one of the names that `symbols` gives for each.
             ///
             /// # Safety
             ///
-            /// - If the library exports the names of NVRTC's functions, they are NVRTC's functions.
+            /// - If the library exports such a name, it is the function that the list declares.
             /// - The library stays loaded for as long as the table, or a copy of it, is used.
-            pub(crate) unsafe fn from_library(library: &Library) -> Result<Self, &'static str> {
-                Ok(Self {
-                    $($name: {
-                        let name = concat!(stringify!($name), "\0").as_bytes();
-                        // SAFETY: the caller vouches that a symbol of this name is NVRTC's function, which has this signature.
-                        let symbol = unsafe { library.get::<unsafe extern "C" fn($($parameter: $ty),*) -> $result>(name) };
-                        *symbol.map_err(|_| stringify!($name))?
-                    },)*
-                })
+            pub(crate) unsafe fn from_library<const N: usize>(
+                library: &::libloading::Library,
+                symbols: impl Fn(&str) -> [String; N],
+            ) -> Self {
+                Self {
+                    $($name: symbols(stringify!($name)).into_iter().find_map(|symbol| {
+                        // SAFETY: the caller vouches that a symbol of this name has this signature.
+                        let symbol = unsafe { library.get::<unsafe extern "C" fn($($ty),*) -> $result>(symbol.as_bytes()) };
+                        symbol.ok().map(|symbol| *symbol)
+                    }),)*
+                }
+            }
+
+            /// The CUDA version that introduced `function`.
+            pub(crate) fn since(function: &str) -> ::curium_driver::CudaVersion {
+                let since = match function {
+                    $(stringify!($name) => $since,)*
+                    _ => 0,
+                };
+                ::curium_driver::CudaVersion::from_raw(since)
             }
         }
     };
 }
 
-declare! {
-    fn nvrtcGetErrorString(code: RawResult) -> *const c_char;
-    fn nvrtcVersion(major: *mut c_int, minor: *mut c_int) -> RawResult;
-    fn nvrtcGetNumSupportedArchs(count: *mut c_int) -> RawResult;
-    fn nvrtcGetSupportedArchs(architectures: *mut c_int) -> RawResult;
-    fn nvrtcCreateProgram(
-        program: *mut RawProgram,
-        source: *const c_char,
-        name: *const c_char,
-        header_count: c_int,
-        headers: *const *const c_char,
-        header_names: *const *const c_char,
-    ) -> RawResult;
-    fn nvrtcDestroyProgram(program: *mut RawProgram) -> RawResult;
-    fn nvrtcCompileProgram(program: RawProgram, option_count: c_int, options: *const *const c_char) -> RawResult;
-    fn nvrtcGetPTXSize(program: RawProgram, size: *mut usize) -> RawResult;
-    fn nvrtcGetPTX(program: RawProgram, ptx: *mut c_char) -> RawResult;
-    fn nvrtcGetProgramLogSize(program: RawProgram, size: *mut usize) -> RawResult;
-    fn nvrtcGetProgramLog(program: RawProgram, log: *mut c_char) -> RawResult;
-}
-
-/// Calls one function of NVRTC: `call!(api, nvrtcVersion(major, minor))` is a `Result<(), Error>`.
+/// Calls one function of a library: `call!(api, nvrtcVersion(major, minor))` is a `Result<(), Error>`. A function that the library
+/// lacks is an error and not called.
 macro_rules! call {
     ($api:expr, $function:ident($($argument:expr),* $(,)?)) => {{
-        let api: &$crate::api::Api = $api;
-        api.check(stringify!($function), (api.$function)($($argument),*))
+        let api = $api;
+        match api.$function {
+            Some(function) => api.check(stringify!($function), function($($argument),*)),
+            None => Err(api.missing(stringify!($function))),
+        }
     }};
 }
 
-pub(crate) use call;
-
-impl Api {
-    /// Turns what `function` returned into a result.
-    pub(crate) fn check(&self, function: &'static str, code: RawResult) -> Result<()> {
-        if code == 0 { Ok(()) } else { Err(Error::Call(CallError { function, code, name: self.name(code) })) }
-    }
-
-    /// NVRTC's name for a code.
-    pub(crate) fn name(&self, code: RawResult) -> Box<str> {
-        // SAFETY: the function takes any code at any time.
-        let text = unsafe { (self.nvrtcGetErrorString)(code) };
-        if text.is_null() {
-            return Box::from("an unknown code");
-        }
-        // SAFETY: NVRTC answers with a string that ends in NUL and lives as long as the library; it is copied at once.
-        let text = unsafe { CStr::from_ptr(text) };
-        text.to_string_lossy().into()
-    }
-}
+pub(crate) use {call, declare_api};

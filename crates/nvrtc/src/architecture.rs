@@ -1,21 +1,26 @@
-//! What PTX is compiled for.
+//! What a program is compiled for.
 
 use std::fmt;
 
-use curium_driver::ComputeCapability;
+use curium_driver::{ComputeCapability, Device};
 
-/// A virtual architecture: the least that a device must be able to do to run the PTX, such as `compute_75`.
+use crate::Result;
+
+/// An architecture: a virtual one such as `compute_75`, which is the least that a device must be able to do to run the PTX, or a real
+/// one such as `sm_90`, which machine code is for.
 ///
 /// ```
 /// use curium_nvrtc::Architecture;
 ///
 /// assert_eq!(Architecture::new(7, 5).to_string(), "compute_75");
 /// assert_eq!(Architecture::new(9, 0).specific().to_string(), "compute_90a");
+/// assert_eq!(Architecture::new(9, 0).real().to_string(), "sm_90");
 /// ```
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 pub struct Architecture {
     capability: ComputeCapability,
     features: Features,
+    is_real: bool,
 }
 
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -26,13 +31,25 @@ enum Features {
 }
 
 impl Architecture {
-    /// The architecture of compute capability `major.minor`; every later device runs its PTX.
+    /// The virtual architecture of compute capability `major.minor`; every later device runs its PTX.
     #[must_use]
     pub const fn new(major: u32, minor: u32) -> Self {
-        Self { capability: ComputeCapability { major, minor }, features: Features::Portable }
+        Self { capability: ComputeCapability { major, minor }, features: Features::Portable, is_real: false }
     }
 
-    /// The same with the features that only its family of devices has, as in `compute_100f`. Needs NVRTC 12.9.
+    /// The virtual architecture of `device`. An NVRTC that is older than the device may not know it:
+    /// [`Nvrtc::architecture_for`](crate::Nvrtc::architecture_for) gives one that it knows.
+    ///
+    /// CUDA: `cuDeviceGetAttribute`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    pub fn of(device: &Device) -> Result<Self> {
+        Ok(Self::from(device.compute_capability()?))
+    }
+
+    /// The same with the features that only its family of devices has, as in `compute_100f`. Needs NVRTC of CUDA 12.9.
     #[must_use]
     pub const fn family(mut self) -> Self {
         self.features = Features::Family;
@@ -46,6 +63,20 @@ impl Architecture {
         self
     }
 
+    /// The real architecture of the same capability: the program becomes machine code, which runs on devices of the same major
+    /// capability and an equal or a later minor one.
+    #[must_use]
+    pub const fn real(mut self) -> Self {
+        self.is_real = true;
+        self
+    }
+
+    /// Whether this is a real architecture.
+    #[must_use]
+    pub const fn is_real(self) -> bool {
+        self.is_real
+    }
+
     /// The compute capability that a device needs at least.
     #[must_use]
     pub const fn capability(self) -> ComputeCapability {
@@ -55,19 +86,20 @@ impl Architecture {
 
 impl From<ComputeCapability> for Architecture {
     fn from(capability: ComputeCapability) -> Self {
-        Self { capability, features: Features::Portable }
+        Self::new(capability.major, capability.minor)
     }
 }
 
 impl fmt::Display for Architecture {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ComputeCapability { major, minor } = self.capability;
+        let kind = if self.is_real { "sm" } else { "compute" };
         let suffix = match self.features {
             Features::Portable => "",
             Features::Family => "f",
             Features::Specific => "a",
         };
-        write!(formatter, "compute_{major}{minor}{suffix}")
+        write!(formatter, "{kind}_{major}{minor}{suffix}")
     }
 }
 
@@ -80,6 +112,6 @@ mod tests {
         let capability = ComputeCapability { major: 12, minor: 1 };
         assert_eq!(Architecture::from(capability).to_string(), "compute_121");
         assert_eq!(Architecture::new(10, 0).family().to_string(), "compute_100f");
-        assert_eq!(Architecture::new(10, 0).family().specific().to_string(), "compute_100a");
+        assert_eq!(Architecture::new(10, 0).family().specific().real().to_string(), "sm_100a");
     }
 }

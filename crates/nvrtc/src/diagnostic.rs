@@ -1,23 +1,47 @@
-//! What the compiler says about a place in the source.
+//! What the compiler says about a program.
+
+mod parse;
 
 use std::fmt;
 
-/// What the compiler says about one place in the source.
+pub(crate) use self::parse::parse;
+
+/// What the compiler says about a program. The text shows the line of the source with a mark below the place.
+///
+/// ```text
+/// error: identifier "nonsense" is undefined
+///  --> bad.cu:3:4
+///   |
+/// 3 |     nonsense(3);
+///   |     ^^^^^^^^
+/// ```
 #[derive(Clone, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct Diagnostic {
-    /// The name of the source or of a header.
-    pub file: String,
-    /// The line, counted from 1.
-    pub line: u32,
-    /// The column in bytes, counted from 1. NVRTC before 12 does not say it.
-    pub column: Option<u32>,
     /// How bad it is.
     pub severity: Severity,
     /// The number of the warning, such as `177-D`, with which it can be suppressed.
     pub number: Option<String>,
-    /// What is wrong. Further lines say how the compiler came there, such as by which instantiation.
+    /// What is wrong.
     pub message: String,
+    /// Where; `None` for what is about no place, such as an option.
+    pub place: Option<Place>,
+    /// What else the compiler says about it: how it came there, or what the candidates were.
+    pub notes: Vec<Diagnostic>,
+}
+
+/// A place in a source.
+#[derive(Clone, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct Place {
+    /// The name of the source or of a header.
+    pub file: String,
+    /// The line, counted from 1.
+    pub line: u32,
+    /// The column in bytes, counted from 1. NVRTC before CUDA 12.1 does not say it.
+    pub column: Option<u32>,
+    /// The text of the line, where it is known.
+    pub source: Option<String>,
 }
 
 /// How bad something is.
@@ -30,88 +54,51 @@ pub enum Severity {
     Warning,
     /// For information.
     Remark,
+    /// Belongs to another diagnostic.
+    Note,
 }
 
-/// The words for each severity, the longer before those that they end in.
-const SEVERITIES: [(&str, Severity); 5] = [
-    ("catastrophic error", Severity::Error),
-    ("internal error", Severity::Error),
-    ("error", Severity::Error),
-    ("warning", Severity::Warning),
-    ("remark", Severity::Remark),
-];
-
-/// The compiler shifts the source that it repeats by this many spaces.
-const INDENTATION: usize = 2;
-
-/// The diagnostics of a compiler's log, in its order.
-pub(crate) fn parse(log: &str) -> Vec<Diagnostic> {
-    let lines: Vec<_> = log.lines().collect();
-    let heads = lines.iter().enumerate().filter_map(|(at, line)| Some((at, head(line)?)));
-    heads.map(|(at, diagnostic)| with_details(diagnostic, &lines[at + 1..])).collect()
-}
-
-/// The diagnostic that begins with a line such as `a.cu(3): warning #177-D: variable "x" was declared but never referenced`.
-fn head(line: &str) -> Option<Diagnostic> {
-    // A file's name may hold anything: the first place that reads like the end of one counts.
-    line.match_indices("): ").find_map(|(end, separator)| {
-        let (file, number) = line[..end].rsplit_once('(')?;
-        let line_number = number.parse().ok()?;
-        let (severity, number, message) = kind(&line[end + separator.len()..])?;
-        Some(Diagnostic {
-            file: file.to_owned(),
-            line: line_number,
-            column: None,
-            severity,
-            number: number.map(str::to_owned),
-            message: message.to_owned(),
-        })
-    })
-}
-
-/// Severity, number and message of `warning #177-D: variable …`.
-fn kind(text: &str) -> Option<(Severity, Option<&str>, &str)> {
-    let (word, severity) = SEVERITIES.into_iter().find(|(word, _)| text.starts_with(word))?;
-    let (number, message) = text[word.len()..].split_once(": ")?;
-    match number.strip_prefix(" #") {
-        Some(number) => Some((severity, Some(number), message)),
-        None => number.is_empty().then_some((severity, None, message)),
-    }
-}
-
-/// Adds what stands in the lines below the head, up to an empty one: the source with a caret below it, and notes.
-fn with_details(mut diagnostic: Diagnostic, below: &[&str]) -> Diagnostic {
-    let end = below.iter().position(|line| line.trim().is_empty() || head(line).is_some());
-    let block = &below[..end.unwrap_or(below.len())];
-    let caret = block.iter().position(|line| line.trim() == "^");
-    diagnostic.column = caret.and_then(|at| column(block[at]));
-    for (at, line) in block.iter().enumerate() {
-        let is_source = caret.is_some_and(|caret| at == caret || at + 1 == caret);
-        if !is_source {
-            diagnostic.message.push('\n');
-            diagnostic.message.push_str(line.trim());
-        }
-    }
-    diagnostic
-}
-
-fn column(caret: &str) -> Option<u32> {
-    let position = caret.find('^')?.checked_sub(INDENTATION)?;
-    u32::try_from(position + 1).ok()
-}
+/// What stands for a tab where a line is shown.
+const TAB: &str = "    ";
 
 impl fmt::Display for Diagnostic {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { file, line, column, severity, number, message } = self;
-        write!(formatter, "{file}:{line}:")?;
-        if let Some(column) = column {
-            write!(formatter, "{column}:")?;
+        write!(formatter, "{}", self.severity)?;
+        if let Some(number) = &self.number {
+            write!(formatter, "[{number}]")?;
         }
-        write!(formatter, " {severity}")?;
-        if let Some(number) = number {
-            write!(formatter, " #{number}")?;
+        write!(formatter, ": {}", self.message)?;
+        let margin = self.place.as_ref().map_or(0, |place| place.line.to_string().len());
+        if let Some(place) = &self.place {
+            write!(formatter, "\n{:margin$}--> {place}", "")?;
+            place.show_source(formatter, margin)?;
         }
-        write!(formatter, ": {message}")
+        self.notes.iter().try_for_each(|note| match note.place {
+            Some(_) => write!(formatter, "\n{note}"),
+            None => write!(formatter, "\n{:margin$} = note: {}", "", note.message),
+        })
+    }
+}
+
+impl Place {
+    /// The line, with a mark below the word at the column. `margin` is the width of the line's number.
+    fn show_source(&self, formatter: &mut fmt::Formatter<'_>, margin: usize) -> fmt::Result {
+        let Some(source) = &self.source else { return Ok(()) };
+        let shown = source.trim_end().replace('\t', TAB);
+        write!(formatter, "\n{:margin$} |\n{} | {shown}", "", self.line)?;
+        let Some(column) = self.column else { return Ok(()) };
+        let at = source.floor_char_boundary(column.saturating_sub(1) as usize);
+        let offset: usize = source[..at].chars().map(|letter| if letter == '\t' { TAB.len() } else { 1 }).sum();
+        let word = source[at..].chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_');
+        let mark = "^".repeat(word.count().max(1));
+        write!(formatter, "\n{:margin$} | {:offset$}{mark}", "", "")
+    }
+}
+
+impl fmt::Display for Place {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}:{}", self.file, self.line)?;
+        self.column.map_or(Ok(()), |column| write!(formatter, ":{column}"))
     }
 }
 
@@ -121,6 +108,7 @@ impl fmt::Display for Severity {
             Self::Error => "error",
             Self::Warning => "warning",
             Self::Remark => "remark",
+            Self::Note => "note",
         })
     }
 }
@@ -129,48 +117,44 @@ impl fmt::Display for Severity {
 mod tests {
     use super::*;
 
-    fn shown(log: &str) -> Vec<String> {
-        parse(log).iter().map(ToString::to_string).collect()
+    fn place(line: u32, column: Option<u32>, source: Option<&str>) -> Option<Place> {
+        Some(Place { file: "a.cu".to_owned(), line, column, source: source.map(str::to_owned) })
+    }
+
+    fn diagnostic(severity: Severity, message: &str, place: Option<Place>) -> Diagnostic {
+        Diagnostic { severity, number: None, message: message.to_owned(), place, notes: Vec::new() }
     }
 
     #[test]
-    fn caret_gives_the_column_where_tabs_count_as_one() {
-        let log = "bad.cu(4): error: identifier \"foo\" is undefined\n  \t  float y = foo(3);\n  \t            ^\n\n\
-                   1 error detected in the compilation of \"bad.cu\".\n";
-        assert_eq!(shown(log), ["bad.cu:4:14: error: identifier \"foo\" is undefined"]);
-        assert_eq!("\t  float y = foo(3);".find("foo"), Some(13));
+    fn source_is_shown_with_the_word_marked_and_tabs_as_spaces() {
+        let error =
+            diagnostic(Severity::Error, "`foo` is undefined", place(12, Some(14), Some("\t  float y = foo(3);")));
+        let expected =
+            "error: `foo` is undefined\n  --> a.cu:12:14\n   |\n12 |       float y = foo(3);\n   |                 ^^^";
+        assert_eq!(error.to_string(), expected);
     }
 
     #[test]
-    fn log_without_carets_gives_no_columns() {
-        let log = "a.h(2): error: expected an expression\n\nbad.cu(2): warning #1105-D: #warning directive: hm\n\n";
-        assert_eq!(
-            shown(log),
-            ["a.h:2: error: expected an expression", "bad.cu:2: warning #1105-D: #warning directive: hm"]
-        );
+    fn place_without_a_column_or_a_source_is_shown_as_far_as_it_is_known() {
+        let warning = diagnostic(Severity::Warning, "hm", place(3, None, Some("x")));
+        assert_eq!(warning.to_string(), "warning: hm\n --> a.cu:3\n  |\n3 | x");
+        let warning = diagnostic(Severity::Warning, "hm", place(3, Some(9), None));
+        assert_eq!(warning.to_string(), "warning: hm\n --> a.cu:3:9");
+        assert_eq!(diagnostic(Severity::Error, "bad option", None).to_string(), "error: bad option");
     }
 
     #[test]
-    fn neither_file_names_nor_messages_confuse_the_parser() {
-        let log = "dir (1): x/y.cu(7): error: static assertion failed with \"no: (1): error: really\"\n";
-        let [diagnostic] = &parse(log)[..] else { panic!("one diagnostic: {:?}", parse(log)) };
-        assert_eq!((diagnostic.file.as_str(), diagnostic.line), ("dir (1): x/y.cu", 7));
-        assert_eq!(diagnostic.message, "static assertion failed with \"no: (1): error: really\"");
+    fn notes_stand_below_with_their_own_places() {
+        let mut error = diagnostic(Severity::Error, "no", place(7, None, None));
+        error.number = Some("20".to_owned());
+        error.notes.push(diagnostic(Severity::Note, "because", None));
+        error.notes.push(diagnostic(Severity::Note, "candidate", place(2, Some(1), None)));
+        assert_eq!(error.to_string(), "error[20]: no\n --> a.cu:7\n  = note: because\nnote: candidate\n --> a.cu:2:1");
     }
 
     #[test]
-    fn notes_belong_to_the_message() {
-        let log = "k.cu(1): error: expression must have class type\n  return x.y;\n         ^\n          detected during \
-                   instantiation of \"T f(T) [with T=int]\" at line 1\n\n";
-        let message =
-            "expression must have class type\ndetected during instantiation of \"T f(T) [with T=int]\" at line 1";
-        assert_eq!(parse(log)[0].message, message);
-        assert_eq!(parse(log)[0].column, Some(8));
-    }
-
-    #[test]
-    fn catastrophic_errors_are_errors_and_lines_without_a_place_are_none() {
-        let log = "a.cu(1): catastrophic error: cannot open source file \"b.h\"\n\nnvrtc: error: unrecognized option --x found\n";
-        assert_eq!(shown(log), ["a.cu:1: error: cannot open source file \"b.h\""]);
+    fn column_behind_the_end_of_the_line_is_marked_there() {
+        let error = diagnostic(Severity::Error, "missing", place(1, Some(5), Some("ab\u{e9}")));
+        assert!(error.to_string().ends_with("1 | ab\u{e9}\n  |    ^"), "{error}");
     }
 }

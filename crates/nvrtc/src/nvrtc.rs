@@ -1,36 +1,67 @@
 //! NVRTC: the compiler.
 
+pub(crate) mod api;
+mod bundled_headers;
+
 use std::fmt;
 use std::path::Path;
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
-use curium_driver::{ComputeCapability, CudaVersion};
+use curium_driver::{ComputeCapability, CudaVersion, DiskCache};
+use libloading::Library;
 
-use crate::api::{Api, call};
-use crate::load;
-use crate::program::Program;
-use crate::{Architecture, CompileOptions, Error, Ptx, Result};
+use self::api::Api;
+pub use self::bundled_headers::{BundledHeaders, InstallFlags};
+use crate::api::call;
+use crate::cache;
+use crate::load::{self, Product};
+use crate::unit::{Cancellation, Unit};
+use crate::{Architecture, CompileOptions, CompiledProgram, Error, Program, Result};
+
+/// How NVRTC is found.
+pub(crate) static NVRTC: Product = Product {
+    name: "NVRTC",
+    variable: "CURIUM_NVRTC_PATH",
+    files: if cfg!(windows) {
+        &["nvrtc64_130_0.dll", "nvrtc64_120_0.dll", "nvrtc64_112_0.dll"]
+    } else {
+        &["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"]
+    },
+    packages: if cfg!(windows) {
+        &[r"nvidia\cu13\bin\x86_64", r"nvidia\cuda_nvrtc\bin"]
+    } else {
+        &["nvidia/cu13/lib", "nvidia/cuda_nvrtc/lib"]
+    },
+    companion: Some("libnvrtc-builtins.so"),
+    symbols: &["nvrtcCompileProgram"],
+};
 
 /// NVIDIA's compiler, loaded. Clones are cheap and stand for the same library, which stays loaded until the process ends. Any
 /// thread may compile.
 #[derive(Clone)]
 pub struct Nvrtc {
-    api: Arc<Api>,
+    pub(crate) api: Arc<Api>,
     version: CudaVersion,
+    build: Arc<OnceLock<u32>>,
+    cache: Option<DiskCache>,
 }
+
+/// Read while something is compiled, written while the memory for precompiled headers is replaced: a process has one.
+static PRECOMPILED_HEADERS: RwLock<()> = RwLock::new(());
 
 impl Nvrtc {
     /// Loads the NVRTC of this machine; later calls give the same.
     ///
-    /// If the environment variable `CURIUM_NVRTC_PATH` names a file, or a folder that holds one, nothing else is tried; set-uid
-    /// programs ignore it. Otherwise the system's loader is asked for each name, the newest version first, and then these folders
-    /// are searched:
+    /// If the environment variable `CURIUM_NVRTC_PATH` names a file, or a folder that holds one, nothing else is tried. Otherwise
+    /// the system's loader is asked for each name, the newest version first, and then these folders are searched:
     ///
-    /// - the `lib64` and `lib` folders of `CUDA_HOME` and `CUDA_PATH`, which set-uid programs ignore too,
+    /// - the `lib64` and `lib` folders of `CUDA_HOME`, `CUDA_PATH` and `CONDA_PREFIX`,
+    /// - the packages `nvidia-cuda-nvrtc`, `-cu12` and `-cu11` in the active Python environments: those of `VIRTUAL_ENV`,
+    ///   `CONDA_PREFIX`, the first `python3` in `PATH`, the user and the system,
     /// - `/usr/local/cuda/lib64`, `/opt/cuda/lib64`, `/usr/lib64`, `/usr/lib`.
     ///
-    /// The names are `libnvrtc.so.13`, `libnvrtc.so.12` and `libnvrtc.so.11.2`; on Windows `nvrtc64_130_0.dll`,
-    /// `nvrtc64_120_0.dll` and `nvrtc64_112_0.dll` in the `bin\x64` and `bin` folders of `CUDA_PATH`.
+    /// Set-uid programs ignore the environment. The names are `libnvrtc.so.13`, `libnvrtc.so.12` and `libnvrtc.so.11.2`; on Windows
+    /// `nvrtc64_130_0.dll`, `nvrtc64_120_0.dll` and `nvrtc64_112_0.dll` in the `bin\x64` and `bin` folders of a toolkit.
     ///
     /// # Errors
     ///
@@ -40,7 +71,8 @@ impl Nvrtc {
         if let Some(nvrtc) = LOADED.get() {
             return Ok(nvrtc.clone());
         }
-        let nvrtc = Self::new(load::installed()?)?;
+        // SAFETY: the library was found under the names of NVRTC, or the user chose it.
+        let nvrtc = unsafe { Self::from_library(load::installed(&NVRTC)?) }?;
         Ok(LOADED.get_or_init(|| nvrtc).clone())
     }
 
@@ -56,8 +88,30 @@ impl Nvrtc {
     /// [`Error::Load`] says why the library did not serve.
     pub unsafe fn load_from(path: impl AsRef<Path>) -> Result<Self> {
         // SAFETY: the caller vouches for the library.
-        let api = unsafe { load::from(path.as_ref()) }?;
-        Self::new(api)
+        let library = unsafe { load::from(&NVRTC, path.as_ref()) }?;
+        // SAFETY: as above.
+        unsafe { Self::from_library(library) }
+    }
+
+    /// The same compiler, which looks into `cache` before it compiles, and keeps there what it compiled.
+    ///
+    /// A program is found again if source, headers, options, name expressions, this build of NVRTC and the files that the source may
+    /// include are the same. One whose files cannot be told, since an `#include` is computed, is compiled each time, and so is one whose
+    /// options make the compiler use other files: precompiled headers, times, NVRTC's own headers. That the cache fails is no error.
+    ///
+    /// ```no_run
+    /// use curium_driver::DiskCache;
+    /// use curium_nvrtc::{CompileOptions, Nvrtc, Program};
+    ///
+    /// let nvrtc = Nvrtc::load()?.with_cache(DiskCache::of_user()?);
+    /// let program = Program::new("empty.cu", r#"extern "C" __global__ void empty() {}"#);
+    /// let compiled = nvrtc.compile(&program, &CompileOptions::new())?;
+    /// # Ok::<(), curium_nvrtc::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_cache(mut self, cache: DiskCache) -> Self {
+        self.cache = Some(cache);
+        self
     }
 
     /// The CUDA version that this NVRTC is of.
@@ -98,23 +152,100 @@ impl Nvrtc {
         newest_for(&self.supported_architectures()?, device)
     }
 
-    /// Compiles CUDA C++ to PTX. `name` is what diagnostics call the source.
+    /// Compiles a program.
     ///
     /// # Errors
     ///
     /// [`Error::Compile`] with the compiler's log and the diagnostics in it if the source or an option is wrong; [`Error::Nul`] if
     /// a text has a NUL in it.
     #[doc(alias = "nvrtcCompileProgram")]
-    pub fn compile(&self, source: &str, name: &str, options: &CompileOptions) -> Result<Ptx> {
-        Program::new(&self.api, source, name, &options.headers)?.compile(options)
+    pub fn compile(&self, program: &Program, options: &CompileOptions) -> Result<CompiledProgram> {
+        match &self.cache {
+            Some(cache) => cache::compile(cache, self, program, options),
+            None => self.compile_anew(program, options),
+        }
     }
 
-    fn new(api: Api) -> Result<Self> {
+    /// Compiles a program, whether a cache has it or not.
+    pub(crate) fn compile_anew(&self, program: &Program, options: &CompileOptions) -> Result<CompiledProgram> {
+        let _reading = PRECOMPILED_HEADERS.read().unwrap_or_else(PoisonError::into_inner);
+        Unit::new(&self.api, program)?.compile(options)
+    }
+
+    /// Compiles a program, unless `is_cancelled` says yes before it is done. The question is asked now and then, on any thread; it
+    /// must not call NVRTC. No cache is asked.
+    ///
+    /// Needs NVRTC of CUDA 12.8.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Cancelled`] if it was cancelled, else as for [`Nvrtc::compile`].
+    ///
+    /// # Panics
+    ///
+    /// With what `is_cancelled` panics, once the compilation has ended.
+    #[doc(alias = "nvrtcSetFlowCallback")]
+    pub fn compile_unless(
+        &self,
+        is_cancelled: &(dyn Fn() -> bool + Sync),
+        program: &Program,
+        options: &CompileOptions,
+    ) -> Result<CompiledProgram> {
+        let _reading = PRECOMPILED_HEADERS.read().unwrap_or_else(PoisonError::into_inner);
+        Unit::new(&self.api, program)?.compile_unless(options, &Cancellation::new(is_cancelled))
+    }
+
+    /// How much memory this process has for precompiled headers, in bytes.
+    ///
+    /// Needs NVRTC of CUDA 12.8.
+    ///
+    /// # Errors
+    ///
+    /// Whatever NVRTC returns.
+    #[doc(alias = "nvrtcGetPCHHeapSize")]
+    pub fn precompiled_header_heap(&self) -> Result<usize> {
+        let mut size = 0;
+        // SAFETY: `size` is a valid place for the answer.
+        unsafe { call!(&self.api, nvrtcGetPCHHeapSize(&raw mut size)) }?;
+        Ok(size)
+    }
+
+    /// Sets how much memory this process has for precompiled headers, in bytes, which NVRTC may round up. Those that there are
+    /// are forgotten. Waits for compilations on other threads.
+    ///
+    /// Needs NVRTC of CUDA 12.8.
+    ///
+    /// # Errors
+    ///
+    /// Whatever NVRTC returns.
+    #[doc(alias = "nvrtcSetPCHHeapSize")]
+    pub fn set_precompiled_header_heap(&self, bytes: usize) -> Result<()> {
+        let _replacing = PRECOMPILED_HEADERS.write().unwrap_or_else(PoisonError::into_inner);
+        // SAFETY: the function takes any size, and nothing is compiled meanwhile.
+        unsafe { call!(&self.api, nvrtcSetPCHHeapSize(bytes)) }
+    }
+
+    /// The number of this build, which tells releases of one version apart; 0 if the compiler does not tell.
+    pub(crate) fn build(&self) -> u32 {
+        *self.build.get_or_init(|| {
+            let program = Program::new("build", "__device__ int build_is = __CUDACC_VER_BUILD__;");
+            let compiled = self.compile_anew(&program, &CompileOptions::new().with_relocatable_code(true));
+            compiled.ok().and_then(|compiled| initial_value(compiled.ptx().ok()?)).unwrap_or_default()
+        })
+    }
+
+    /// # Safety
+    ///
+    /// The library is NVRTC.
+    unsafe fn from_library(library: Library) -> Result<Self> {
+        // SAFETY: the caller vouches for the library, which is never closed.
+        let api = unsafe { Api::from_library(&library, |function| [function.to_owned()]) };
+        std::mem::forget(library);
         let (mut major, mut minor) = (0, 0);
         // SAFETY: `major` and `minor` are valid places for the answers.
         unsafe { call!(&api, nvrtcVersion(&raw mut major, &raw mut minor)) }?;
         let version = CudaVersion::new(major.try_into().unwrap_or_default(), minor.try_into().unwrap_or_default());
-        Ok(Self { api: Arc::new(api), version })
+        Ok(Self { api: Arc::new(api), version, build: Arc::default(), cache: None })
     }
 }
 
@@ -122,6 +253,12 @@ impl fmt::Debug for Nvrtc {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Nvrtc(CUDA {})", self.version)
     }
+}
+
+/// The 93 of `.u32 build_is = 93;` in PTX.
+fn initial_value(ptx: &str) -> Option<u32> {
+    let (_, behind) = ptx.split_once("build_is = ")?;
+    behind.split_once(';')?.0.trim().parse().ok()
 }
 
 /// The newest of `supported`, which go from old to new, that `device` runs.
@@ -138,6 +275,12 @@ mod tests {
 
     const fn capability(major: u32, minor: u32) -> ComputeCapability {
         ComputeCapability { major, minor }
+    }
+
+    #[test]
+    fn build_is_read_from_the_value_of_a_variable() {
+        assert_eq!(initial_value(".visible .global .align 4 .u32 build_is = 93;\n"), Some(93));
+        assert_eq!(initial_value(".visible .global .align 4 .u32 build_is;\n"), None);
     }
 
     #[test]

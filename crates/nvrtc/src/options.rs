@@ -1,61 +1,97 @@
 //! How a program is compiled.
 
+mod code;
+mod diagnostics;
+mod language;
+mod precompiled;
+
+pub use self::code::{FastCompile, TileMode};
+pub use self::diagnostics::WarningKind;
+pub use self::language::LanguageStandard;
 use crate::Architecture;
 
-/// How a program is compiled. The default is NVRTC's own: the oldest architecture that it knows, and no headers.
+/// How a program is compiled. The default is NVRTC's own: PTX for the oldest architecture that it knows.
+///
+/// An option that is set twice has its last value; those that say "one more" or "too" add up. An NVRTC that is too old for an option
+/// says so when it compiles: its error names the option.
 ///
 /// ```
-/// use curium_nvrtc::{Architecture, CompileOptions};
+/// use curium_nvrtc::{Architecture, CompileOptions, LanguageStandard};
 ///
 /// let options = CompileOptions::new()
 ///     .with_architecture(Architecture::new(7, 5))
-///     .with_header("scale.h", "#define SCALE 3")
-///     .with_option("--std=c++17");
+///     .with_standard(LanguageStandard::Cxx17)
+///     .with_macro_value("SCALE", "3")
+///     .with_fast_math();
 /// # let _ = options;
 /// ```
 #[derive(Clone, Debug, Default, Eq, PartialEq)]
-#[non_exhaustive]
 pub struct CompileOptions {
-    /// What is compiled for.
-    pub architecture: Option<Architecture>,
-    /// Headers by the name under which they are included, with their text.
-    pub headers: Vec<(String, String)>,
-    /// Options as NVRTC takes them, such as `--std=c++17` or `--include-path=/opt/include`, after those made from the rest.
-    pub options: Vec<String>,
+    arguments: Vec<Argument>,
+}
+
+/// One option as NVRTC takes it.
+#[derive(Clone, Debug, Eq, PartialEq)]
+struct Argument {
+    name: String,
+    /// Behind an `=`.
+    value: Option<String>,
 }
 
 impl CompileOptions {
     /// NVRTC's own defaults.
     #[must_use]
     pub const fn new() -> Self {
-        Self { architecture: None, headers: Vec::new(), options: Vec::new() }
+        Self { arguments: Vec::new() }
     }
 
-    /// The same for another architecture.
+    /// The same for another architecture: PTX for a virtual one, a cubin for a [real](Architecture::real) one.
+    ///
+    /// NVRTC: `--gpu-architecture`.
+    #[doc(alias = "gpu-architecture")]
     #[must_use]
-    pub fn with_architecture(mut self, architecture: impl Into<Architecture>) -> Self {
-        self.architecture = Some(architecture.into());
-        self
+    pub fn with_architecture(self, architecture: impl Into<Architecture>) -> Self {
+        self.set("--gpu-architecture", &architecture.into().to_string())
     }
 
-    /// The same with a header: `#include "name"` gives `source`.
-    #[must_use]
-    pub fn with_header(mut self, name: impl Into<String>, source: impl Into<String>) -> Self {
-        self.headers.push((name.into(), source.into()));
-        self
-    }
-
-    /// The same with one more option, as NVRTC takes it.
+    /// The same with one more option as NVRTC takes it, such as `--std=c++17`. It is neither checked nor compared with the others.
     #[must_use]
     pub fn with_option(mut self, option: impl Into<String>) -> Self {
-        self.options.push(option.into());
+        self.arguments.push(Argument { name: option.into(), value: None });
         self
+    }
+
+    /// Whether an architecture was set, by type or as it is.
+    pub(crate) fn has_architecture(&self) -> bool {
+        let is_architecture = |name: &str| name.starts_with("--gpu-architecture") || name.starts_with("-arch");
+        self.arguments.iter().any(|argument| is_architecture(&argument.name))
     }
 
     /// All options as NVRTC takes them.
     pub(crate) fn to_arguments(&self) -> Vec<String> {
-        let architecture = self.architecture.map(|architecture| format!("--gpu-architecture={architecture}"));
-        architecture.into_iter().chain(self.options.iter().cloned()).collect()
+        let text = |argument: &Argument| match &argument.value {
+            Some(value) => format!("{}={value}", argument.name),
+            None => argument.name.clone(),
+        };
+        self.arguments.iter().map(text).collect()
+    }
+
+    /// The option `name`, which has no value, once.
+    fn flag(mut self, name: &str) -> Self {
+        self.arguments.retain(|argument| argument.name != name);
+        self.with_option(name)
+    }
+
+    /// The option `name` with this value alone.
+    fn set(mut self, name: &str, value: &str) -> Self {
+        self.arguments.retain(|argument| argument.name != name);
+        self.add(name, value)
+    }
+
+    /// The option `name` with this value too.
+    fn add(mut self, name: &str, value: &str) -> Self {
+        self.arguments.push(Argument { name: name.to_owned(), value: Some(value.to_owned()) });
+        self
     }
 }
 
@@ -64,9 +100,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn architecture_comes_before_the_options_as_they_are() {
-        let options = CompileOptions::new().with_option("-lineinfo").with_architecture(Architecture::new(8, 9));
-        assert_eq!(options.to_arguments(), ["--gpu-architecture=compute_89", "-lineinfo"]);
+    fn option_that_is_set_twice_has_its_last_value() {
+        let options = CompileOptions::new().with_flush_to_zero(true).with_fast_math().with_fast_math();
+        let options = options.with_flush_to_zero(false).with_architecture(Architecture::new(8, 9).real());
+        assert_eq!(options.to_arguments(), ["--use_fast_math", "--ftz=false", "--gpu-architecture=sm_89"]);
         assert!(CompileOptions::new().to_arguments().is_empty());
+    }
+
+    #[test]
+    fn options_that_add_up_are_all_there_in_their_order() {
+        let options = CompileOptions::new().with_include_path("/a").with_macro("X").with_macro_value("Y", "2");
+        let options = options.with_include_path("/b").with_option("-lineinfo");
+        let expected =
+            ["--include-path=/a", "--define-macro=X", "--define-macro=Y=2", "--include-path=/b", "-lineinfo"];
+        assert_eq!(options.to_arguments(), expected);
     }
 }

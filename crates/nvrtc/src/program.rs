@@ -1,115 +1,82 @@
-//! A program while it is compiled.
+//! A program: what is compiled.
 
-use std::ffi::{CString, c_char, c_int};
-use std::ptr;
+use std::path::Path;
 
-use crate::api::{Api, RawProgram, RawResult, call};
-use crate::diagnostic;
-use crate::{CompileError, CompileOptions, Error, Ptx, Result};
+use crate::{Error, Result};
 
-/// NVRTC's object for one source.
-pub(crate) struct Program<'a> {
-    raw: RawProgram,
-    api: &'a Api,
-    name: &'a str,
+/// CUDA C++ that can be compiled: a source, the headers that it includes, and the names that are asked for.
+///
+/// ```
+/// use curium_nvrtc::Program;
+///
+/// let program = Program::new("scale.cu", "#include \"scale.h\"\ntemplate<class T> __global__ void scale(T* x) { *x *= SCALE; }")
+///     .with_header("scale.h", "#define SCALE 3")
+///     .with_name_expression("scale<float>");
+/// # let _ = program;
+/// ```
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct Program {
+    pub(crate) name: String,
+    pub(crate) source: String,
+    pub(crate) headers: Vec<(String, String)>,
+    pub(crate) expressions: Vec<String>,
 }
 
-/// Texts as C reads them, with their addresses in an array.
-struct Texts {
-    pointers: Vec<*const c_char>,
-    _texts: Vec<CString>,
-}
-
-impl<'a> Program<'a> {
-    /// Hands a source and its headers to NVRTC, which copies them.
-    pub(crate) fn new(api: &'a Api, source: &str, name: &'a str, headers: &[(String, String)]) -> Result<Self> {
-        let source = c_text(source, || format!("the source of `{name}`"))?;
-        let file = c_text(name, || "the name of the source".to_owned())?;
-        let names = Texts::new(headers.iter().map(|(name, _)| name), "the name of a header")?;
-        let sources = Texts::new(headers.iter().map(|(_, source)| source), "a header")?;
-        let (source, file) = (source.as_ptr(), file.as_ptr());
-        let (count, names, sources) = (names.count(), names.pointers.as_ptr(), sources.pointers.as_ptr());
-        let mut raw = ptr::null_mut();
-        // SAFETY: `raw` is a valid place for the answer, and both arrays have `count` texts that end in NUL and are alive here.
-        unsafe { call!(api, nvrtcCreateProgram(&raw mut raw, source, file, count, sources, names)) }?;
-        Ok(Self { raw, api, name })
+impl Program {
+    /// A program of one source, which diagnostics call `name`.
+    #[must_use]
+    pub fn new(name: impl Into<String>, source: impl Into<String>) -> Self {
+        Self { name: name.into(), source: source.into(), headers: Vec::new(), expressions: Vec::new() }
     }
 
-    /// Compiles the program.
-    pub(crate) fn compile(&self, options: &CompileOptions) -> Result<Ptx> {
-        let arguments = Texts::new(options.to_arguments().iter(), "an option")?;
-        let (count, pointers) = (arguments.count(), arguments.pointers.as_ptr());
-        // SAFETY: the program is live, and `pointers` is an array of `count` texts that end in NUL and are alive here.
-        let result = unsafe { call!(self.api, nvrtcCompileProgram(self.raw, count, pointers)) };
-        let log = self.log()?;
-        let diagnostics = diagnostic::parse(&log);
-        match result {
-            Ok(()) => Ok(Ptx { text: self.ptx()?, log, diagnostics }),
-            Err(Error::Call(call)) => {
-                let (name, log) = (self.name.into(), log.into());
-                Err(Error::Compile(Box::new(CompileError { name, call, log, diagnostics })))
-            }
-            Err(error) => Err(error),
+    /// A program from the file at `path`, under that name: what the source includes is looked for beside it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`] if the file cannot be read, or is not UTF-8.
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let name = path.display().to_string();
+        match std::fs::read_to_string(path) {
+            Ok(source) => Ok(Self::new(name, source)),
+            Err(error) => Err(Error::File { path: name.into(), error }),
         }
     }
 
-    fn log(&self) -> Result<String> {
-        let mut size = 0;
-        // SAFETY: the program is live, and `size` is a valid place for the answer.
-        unsafe { call!(self.api, nvrtcGetProgramLogSize(self.raw, &raw mut size)) }?;
-        text(size, |buffer| {
-            // SAFETY: the program is live, and `buffer` has the room that NVRTC asked for.
-            unsafe { call!(self.api, nvrtcGetProgramLog(self.raw, buffer)) }
-        })
+    /// The same with a header: `#include "name"` and `#include <name>` give `source`.
+    #[must_use]
+    pub fn with_header(mut self, name: impl Into<String>, source: impl Into<String>) -> Self {
+        self.headers.push((name.into(), source.into()));
+        self
     }
 
-    fn ptx(&self) -> Result<String> {
-        let mut size = 0;
-        // SAFETY: the program is live, and `size` is a valid place for the answer.
-        unsafe { call!(self.api, nvrtcGetPTXSize(self.raw, &raw mut size)) }?;
-        text(size, |buffer| {
-            // SAFETY: the program is live, and `buffer` has the room that NVRTC asked for.
-            unsafe { call!(self.api, nvrtcGetPTX(self.raw, buffer)) }
-        })
+    /// The same with a name to ask for: the instance of a template such as `scale<float>`, an overload, or a variable such as
+    /// `&ns::table`. It is compiled even if nothing uses it, and
+    /// [`CompiledProgram::lowered_name`](crate::CompiledProgram::lowered_name) tells what it is called in the image.
+    #[doc(alias = "nvrtcAddNameExpression")]
+    #[must_use]
+    pub fn with_name_expression(mut self, expression: impl Into<String>) -> Self {
+        self.expressions.push(expression.into());
+        self
     }
 
-    fn destroy(&mut self) -> RawResult {
-        // SAFETY: the program is live, we own it, and this is the last use of it.
-        unsafe { (self.api.nvrtcDestroyProgram)(&raw mut self.raw) }
-    }
-}
-
-impl Texts {
-    fn new<'a>(texts: impl Iterator<Item = &'a String>, what: &'static str) -> Result<Self> {
-        let texts = texts.map(|text| c_text(text, || format!("{what} ({:?})", first_line(text))));
-        let texts = texts.collect::<Result<Vec<_>>>()?;
-        Ok(Self { pointers: texts.iter().map(|text| text.as_ptr()).collect(), _texts: texts })
+    /// What diagnostics call the source.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
     }
 
-    fn count(&self) -> c_int {
-        c_int::try_from(self.pointers.len()).unwrap_or(c_int::MAX)
+    /// The source.
+    #[must_use]
+    pub fn source(&self) -> &str {
+        &self.source
     }
-}
 
-impl Drop for Program<'_> {
-    fn drop(&mut self) {
-        // The only failure is an invalid handle, which ours is not, and there is nobody to tell.
-        let _ = self.destroy();
+    /// The text of the source or of a header by its name.
+    pub(crate) fn text(&self, file: &str) -> Option<&str> {
+        if file == self.name {
+            return Some(&self.source);
+        }
+        self.headers.iter().find(|(name, _)| name == file).map(|(_, text)| text.as_str())
     }
-}
-
-fn c_text(text: &str, what: impl FnOnce() -> String) -> Result<CString> {
-    CString::new(text).map_err(|error| Error::Nul { what: what().into(), position: error.nul_position() })
-}
-
-fn first_line(text: &str) -> &str {
-    text.lines().next().unwrap_or_default()
-}
-
-/// The text that `write` puts into a buffer of `size` bytes, its NUL included.
-fn text(size: usize, write: impl FnOnce(*mut c_char) -> Result<()>) -> Result<String> {
-    let mut buffer = vec![0_u8; size.max(1)];
-    write(buffer.as_mut_ptr().cast())?;
-    let end = buffer.iter().position(|byte| *byte == 0).unwrap_or(buffer.len());
-    Ok(String::from_utf8_lossy(&buffer[..end]).into_owned())
 }

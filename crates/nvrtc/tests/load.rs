@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use curium_nvrtc::{Error, LoadError, Nvrtc, Rejection};
+use curium_nvrtc::{Error, LoadError, NvJitLink, Nvrtc, Rejection};
 
 fn load_error(path: &Path) -> Box<LoadError> {
     // SAFETY: none of the files that these tests name exports a function of NVRTC.
@@ -38,7 +38,10 @@ fn file_that_is_no_library_is_rejected() {
 #[cfg(target_os = "linux")]
 fn other_library_is_rejected_by_the_function_that_it_lacks() {
     let error = load_error(Path::new("libc.so.6"));
-    assert!(matches!(error.attempts[0].rejection, Rejection::NotNvrtc { missing: "nvrtcGetErrorString" }), "{error}");
+    let Rejection::OtherLibrary { product: "NVRTC", missing: "nvrtcCompileProgram" } = error.attempts[0].rejection
+    else {
+        panic!("{error}")
+    };
 }
 
 #[test]
@@ -58,4 +61,35 @@ fn chosen_folder_is_the_only_place_that_is_tried() {
     let output = child.env("CURIUM_NVRTC_PATH", folder.path()).output().expect("the test can be run again");
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
+#[test]
+fn packages_of_the_active_python_environment_are_searched() {
+    const ROLE: &str = "CURIUM_TEST_NVRTC_PYTHON";
+    if std::env::var_os(ROLE).is_some() {
+        let Err(Error::Load(error)) = Nvrtc::load() else { panic!("the file is no library") };
+        let environment = std::env::var_os("VIRTUAL_ENV").expect("the parent sets it");
+        let inside = |attempt: &curium_nvrtc::Attempt| attempt.path.starts_with(&environment);
+        assert!(error.attempts.iter().any(inside), "{error}");
+        assert!(error.to_string().contains("and it is not in"), "{error}");
+        return;
+    }
+    let environment = tempfile::tempdir().expect("a folder can be made");
+    let packages = environment.path().join("lib/python3.12/site-packages/nvidia/cuda_nvrtc/lib");
+    fs::create_dir_all(&packages).expect("the folder is writable");
+    fs::write(packages.join("libnvrtc.so.12"), "not a library").expect("the folder is writable");
+    let mut child = Command::new(std::env::current_exe().expect("a test knows its own file"));
+    child.args(["--exact", "packages_of_the_active_python_environment_are_searched"]).env(ROLE, "child");
+    child.env_remove("CURIUM_NVRTC_PATH").env("VIRTUAL_ENV", environment.path());
+    let output = child.output().expect("the test can be run again");
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && text.contains("1 passed"), "{text}");
+}
+
+#[test]
+fn missing_linker_is_named_with_its_own_variable() {
+    let path = Path::new("/nowhere/libnvJitLink.so.12");
+    // SAFETY: there is no such file.
+    let error = unsafe { NvJitLink::load_from(path) }.expect_err("there is no such file").to_string();
+    assert!(error.contains("no nvJitLink could be loaded") && error.contains("CURIUM_NVJITLINK_PATH"), "{error}");
 }

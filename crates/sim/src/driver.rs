@@ -18,6 +18,7 @@ mod host_function;
 mod host_memory;
 mod image;
 mod ipc;
+mod ipc_event;
 mod kernel;
 mod launch;
 mod library;

@@ -170,6 +170,22 @@ impl Memory {
         self.read().contains(address, size)
     }
 
+    /// Has copies from and to the allocation at `address` be waited for, if its kind can.
+    pub(crate) fn set_synchronous(&self, address: u64, is_synchronous: bool) -> Result {
+        let base =
+            self.find(address).filter(|found| !matches!(found.purpose, Purpose::Pool(_))).map(|found| found.base);
+        let base = base.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        if let Some(found) = self.write().allocations.get_mut(&base) {
+            found.is_synchronous = is_synchronous;
+        }
+        Ok(())
+    }
+
+    /// Whether copies from and to `address` are waited for.
+    pub(crate) fn is_synchronous(&self, address: u64) -> bool {
+        self.read().find(address).is_some_and(|found| found.is_synchronous)
+    }
+
     /// Whether `address` is in memory that was allocated in stream order.
     pub(crate) fn is_stream_ordered(&self, address: u64) -> bool {
         self.read().find(address).is_some_and(|allocation| Records::pool_of(allocation).is_some())
@@ -303,7 +319,16 @@ impl Records {
 
     fn insert(&mut self, base: u64, size: u64, host: HostPtr, owner: Owner, purpose: Purpose) {
         self.last_id += 1;
-        let allocation = Allocation { base, size, host, owner, purpose, id: self.last_id, is_condemned: false };
+        let allocation = Allocation {
+            base,
+            size,
+            host,
+            owner,
+            purpose,
+            id: self.last_id,
+            is_condemned: false,
+            is_synchronous: false,
+        };
         self.allocations.insert(base, allocation);
     }
 
@@ -334,7 +359,7 @@ impl Records {
                 self.drop_pool_if_unused(*pool);
             }
             Purpose::Device | Purpose::Module | Purpose::Array => {
-                self.used[owner.device] -= size.next_multiple_of(ALIGNMENT)
+                self.used[owner.device] -= size.next_multiple_of(ALIGNMENT);
             }
             Purpose::Pinned { .. } | Purpose::Managed | Purpose::ManagedVariable => {}
             Purpose::Registered { .. } | Purpose::Mapped(_) | Purpose::Foreign => {}

@@ -176,6 +176,30 @@ fn memory_of_a_stream_that_is_gone_is_used_again() {
 }
 
 #[test]
+fn stream_that_is_gone_is_known_to_every_resource_that_watched_it() {
+    on_driver(|test| {
+        let (first, second, context) = (caching(test), caching(test), test.context());
+        let stream = test.stream();
+        let gate = Gate::on(&stream);
+        for resource in [&first, &second] {
+            drop(Block::new(resource, &stream, 24 << 20));
+        }
+        drop(stream);
+        let other = test.stream();
+        for resource in [&first, &second] {
+            drop(Block::new(resource, &other, 24 << 20));
+            assert_eq!(resource.statistics().growths, 2, "the work of the stream that is gone is not done");
+        }
+        gate.open();
+        context.synchronize().expect("the context works");
+        for resource in [&first, &second] {
+            let _held = [Block::new(resource, &other, 24 << 20), Block::new(resource, &other, 24 << 20)];
+            assert_eq!(resource.statistics().growths, 2, "the work is done");
+        }
+    });
+}
+
+#[test]
 fn threads_share_the_memory_and_lose_none_at_their_end() {
     on_driver(|test| {
         let (resource, stream) = (caching(test), test.stream());
@@ -326,6 +350,13 @@ fn private_pool_asks_no_stream_and_keeps_its_memory() {
         }
         assert_eq!(Block::new(&pool, &stream, 24 << 20).address(), address);
         assert_eq!(resource.statistics().allocations, 0);
+        // A graph may run again and use what it freed: waiting and trimming change nothing.
+        pool.synchronize(&stream).expect("the context works");
+        pool.trim(&stream, 0).expect("trimming makes no error");
+        let third = test.stream();
+        let elsewhere = Block::new(&pool, &third, 24 << 20).address();
+        assert_eq!(Block::new(&pool, &stream, 24 << 20).address(), address);
+        assert_ne!(elsewhere, address);
     });
 }
 

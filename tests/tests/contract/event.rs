@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use curium_driver::{Event, EventFlags, Function, RecordFlags, Result};
+use curium_driver::{Event, EventFlags, Function, IpcEventHandle, RecordFlags, Result};
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
 use curium_tests::{Gate, TestDriver, on_driver, on_simulator, stream_work};
@@ -192,5 +192,32 @@ fn unknown_record_flags_are_an_error() {
         let flags = RecordFlags::from_bits_retain(0x80);
         let result = event(test, EventFlags::DISABLE_TIMING).record_with_flags(&test.stream(), flags);
         assert_eq!(code(result), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+    });
+}
+
+#[test]
+fn shared_event_has_a_handle_that_its_own_process_does_not_open() {
+    on_driver(|test| {
+        let context = test.context();
+        let event = Event::new(&context, EventFlags::INTERPROCESS | EventFlags::DISABLE_TIMING);
+        let event = event.expect("an event can be shared");
+        let handle = event.ipc_handle().expect("it has a handle");
+        assert_eq!(handle, event.ipc_handle().expect("it is the same"));
+        let copy = IpcEventHandle::from_bytes(handle.to_bytes());
+        let error = Event::open_ipc(&context, copy).expect_err("the event is of this process");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_CONTEXT));
+    });
+}
+
+#[test]
+fn handles_that_are_none_and_events_that_are_not_shared_are_errors() {
+    on_simulator(Config::new(), |test, _| {
+        let context = test.context();
+        let event = Event::new(&context, EventFlags::empty()).expect("an event can be made");
+        let error = event.ipc_handle().expect_err("it is not shared");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_HANDLE));
+        let nothing = IpcEventHandle::from_bytes([0; IpcEventHandle::SIZE]);
+        let error = Event::open_ipc(&context, nothing).expect_err("it is no handle");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
     });
 }

@@ -45,6 +45,30 @@ struct Meaning {
 const MEANINGS: &[Meaning] = &[
     // The operation has done what it is there for; that the context could not be left is reported, see `release`.
     Meaning { function: Function::cuCtxPopCurrent_v2, code: None, operation: None },
+    // The copy is tried once more with a context current: see `memory/src/copy/spanning.rs`.
+    Meaning {
+        function: Function::cuMemcpyHtoDAsync_v2,
+        code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
+        operation: None,
+    },
+    Meaning {
+        function: Function::cuMemcpyDtoHAsync_v2,
+        code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
+        operation: None,
+    },
+    Meaning {
+        function: Function::cuMemcpyDtoDAsync_v2,
+        code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
+        operation: None,
+    },
+    Meaning { function: Function::cuMemcpyAsync, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
+    Meaning { function: Function::cuMemcpy2DAsync_v2, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
+    Meaning { function: Function::cuMemcpy3DAsync_v2, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
+    Meaning {
+        function: Function::cuMemcpyWithAttributesAsync,
+        code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
+        operation: None,
+    },
     // There are no more parameters.
     Meaning { function: Function::cuFuncGetParamInfo, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
     Meaning {
@@ -246,9 +270,12 @@ fn is_told(operation: &str, function: Function) -> bool {
         Function::cuModuleUnload,
         Function::cuProfilerStop,
     ];
-    let reads_log = function == Function::cuLogsDumpToMemory && !operation.starts_with("LogReader");
+    let log = [Function::cuLogsCurrent, Function::cuLogsDumpToMemory];
+    let reads_log = log.contains(&function) && !operation.contains("Log") && !operation.contains("::log");
     let names = [Function::cuGetErrorName, Function::cuGetErrorString];
-    !reads_log && !names.contains(&function) && (!ends.contains(&function) || operation.ends_with("::close"))
+    // What a vector was made of is dropped behind its memory.
+    let is_close = operation.ends_with("::close") && operation != "DeviceVec::close";
+    !reads_log && !names.contains(&function) && (!ends.contains(&function) || is_close)
 }
 
 fn take(failed: &Mutex<Vec<(Function, CUresult)>>) -> Vec<(Function, CUresult)> {

@@ -100,3 +100,27 @@ fn variable_that_is_absent_is_an_error_that_names_it() {
         module.global::<u32>("st\0ep").expect_err("a name has no NUL");
     });
 }
+
+#[test]
+fn managed_variable_of_a_library_is_one_for_kernels_and_the_host() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let ptx = COUNTER
+            .replace(".visible .global .align 4 .u32 step", ".visible .global .attribute(.managed) .align 4 .u32 step");
+        let library = Library::from_ptx(test.driver(), &ptx).expect("the PTX is right");
+        let take = library.kernel::<(&mut [u32],)>("take").expect("there is such a kernel");
+        let step = library.managed::<u32>("step").expect("there is such a variable");
+        let mut value = [0];
+        // SAFETY: no kernel uses the variable now, and any bytes are a number.
+        unsafe { step.read(&stream, &mut value) }.expect("the variable can be read");
+        assert_eq!(value, [3]);
+        // SAFETY: as above.
+        unsafe { step.write(&stream, &[12]) }.expect("the variable can be written");
+        let mut taken = DeviceBuffer::<u32>::zeroed(&stream, 1).expect("memory suffices");
+        // SAFETY: `take` writes one word, which the buffer has.
+        unsafe { take.launch(&stream, LaunchConfig::new(1, 1), (&mut taken,)) }.expect("it launches");
+        assert_eq!(taken.to_vec().expect("the buffer can be read"), [12]);
+        let error = library.managed::<u64>("table").expect_err("it is not managed");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_FOUND));
+    });
+}

@@ -28,6 +28,7 @@ fn observer_is_told_every_call_of_an_operation_in_order() {
         let expected = [
             Function::cuMemAllocAsync,
             Function::cuMemsetD8Async,
+            Function::cuStreamIsCapturing,
             Function::cuMemcpyDtoHAsync_v2,
             Function::cuStreamSynchronize,
         ];

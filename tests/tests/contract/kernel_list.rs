@@ -121,9 +121,6 @@ fn module_of_a_library_goes_with_it() {
 #[test]
 fn unified_function_that_is_absent_is_an_error_that_names_it() {
     on_driver(|test| {
-        if test.simulator().is_some() {
-            return;
-        }
         let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
         let error = library.unified_function("absent").expect_err("there is none");
         assert_eq!(error.function(), Some(Function::cuLibraryGetUnifiedFunction));

@@ -1,6 +1,14 @@
 //! The test kernels: what the device computes is what the CPU does.
 #![cfg(not(miri))]
 
+mod grid;
+mod language;
+mod network;
+mod numbers;
+mod order;
+mod tensor;
+mod warp;
+
 use curium_driver::{Kernel, LaunchConfig, Library, Signature, Stream};
 use curium_memory::DeviceBuffer;
 use curium_tests::{TestDriver, kernels, on_driver};
@@ -30,6 +38,36 @@ fn floats(seed: u32, count: usize) -> Vec<f32> {
         (f64::from(state) / f64::from(u32::MAX) - 0.5) as f32 * 200.0
     };
     std::iter::repeat_with(next).take(count).collect()
+}
+
+/// Launches a kernel of a module. What it does with its arguments is safe as the test says.
+macro_rules! launch {
+    ($test:expr, $stream:expr, $ptx:ident :: $name:literal, $signature:ty, $config:expr, $arguments:expr) => {{
+        let kernel = super::kernel::<$signature>($test, curium_tests::kernels::$ptx, $name);
+        // SAFETY: the test passes buffers as long as the kernel's comment asks for, and the counts that it guards its indices with.
+        unsafe { kernel.launch($stream, $config, $arguments) }.expect("it launches");
+    }};
+}
+use launch;
+
+/// Whole numbers of all magnitudes, the same for the same seed.
+fn integers(seed: u32, count: usize) -> Vec<u32> {
+    let mut state = seed.wrapping_mul(2).wrapping_add(1);
+    let next = move || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state ^ state >> 15).wrapping_mul(0x2c1b_3c6d) ^ state >> 7
+    };
+    std::iter::repeat_with(next).take(count).collect()
+}
+
+/// That two lists of numbers agree to within a relative and an absolute error.
+#[track_caller]
+fn assert_near(found: &[f32], expected: &[f64], relative: f64, absolute: f64, what: &str) {
+    assert_eq!(found.len(), expected.len());
+    for (at, (found, expected)) in found.iter().zip(expected).enumerate() {
+        let bound = expected.abs() * relative + absolute;
+        assert!((f64::from(*found) - expected).abs() <= bound, "{what} {at}: {found} {expected}");
+    }
 }
 
 /// Sizes around the ends of warps and blocks.

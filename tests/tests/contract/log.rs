@@ -149,7 +149,9 @@ fn listener_hears_of_failures_until_it_is_dropped() {
         drop(listener);
         drop(failure(test));
         let heard = std::mem::take(&mut *heard.lock().expect("no panic"));
-        assert!(matches!(heard.as_slice(), [(LogLevel::Error, text)] if text.contains("cuDeviceGet")), "{heard:?}");
+        // One failure may be told in several lines, of which the last names the function.
+        let named = heard.iter().filter(|(level, text)| *level == LogLevel::Error && text.contains("cuDeviceGet"));
+        assert_eq!(named.count(), 1, "{heard:?}");
     });
 }
 

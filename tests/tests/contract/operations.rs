@@ -117,6 +117,12 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     ("Profiling::close", |fixture| fixture.context.profile()?.close().map_err(|(_, error)| error).map(boxed)),
     ("Driver::log_reader", |fixture| made(fixture.driver.log_reader()?)),
     ("LogReader::read", |fixture| made(fixture.driver.log_from_start().read()?)),
+    ("LogReader::write_to", |fixture| {
+        let path = std::env::temp_dir().join(format!("curium-log-{:?}", std::thread::current().id()));
+        let result = fixture.driver.log_reader()?.write_to(&path);
+        std::fs::remove_file(path).unwrap_or_default();
+        made(result?)
+    }),
     ("Driver::on_log", |fixture| made(fixture.driver.on_log(|_, _| {})?)),
     ("LogListener::close", |fixture| fixture.driver.on_log(|_, _| {})?.close().map_err(|(_, error)| error).map(boxed)),
     ("Context::close", |fixture| fixture.device.primary_context()?.close().map_err(|(_, error)| error).map(boxed)),
@@ -176,7 +182,7 @@ pub(crate) fn all() -> Vec<Operation> {
 /// The operations that need a simulator of their own, and may fail.
 #[cfg(not(miri))]
 pub(crate) fn solitary() -> Vec<Operation> {
-    [solitary::OPERATIONS, kernels::SOLITARY, loading::SOLITARY].concat()
+    [solitary::OPERATIONS, kernels::SOLITARY, loading::SOLITARY, resources::SOLITARY, virtual_memory::SOLITARY].concat()
 }
 
 fn common() -> Vec<Operation> {

@@ -128,7 +128,7 @@ fn rung_that_fails_is_passed_by_and_told_of() {
     when_short(|test, simulator| {
         let (resource, stream) = (ladder(test), test.stream());
         let pointer = resource.allocate(&stream, MOST, 256).expect("memory suffices");
-        for function in [Function::cuCtxSynchronize, Function::cuMemPoolTrimTo] {
+        for function in [Function::cuCtxSynchronize_v2, Function::cuMemPoolTrimTo] {
             simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
         }
         let error = resource.allocate(&stream, MOST, 256).expect_err("there is no memory");
@@ -137,7 +137,7 @@ fn rung_that_fails_is_passed_by_and_told_of() {
         assert_eq!(attempts, [("purging", false), ("synchronizing", true), ("trimming", true)]);
         assert!(error.is_out_of_memory(), "{error}");
         let text = error.to_string();
-        assert!(text.contains("; in vain: purging, synchronizing (cuCtxSynchronize failed"), "{text}");
+        assert!(text.contains("; in vain: purging, synchronizing (cuCtxSynchronize_v2 failed"), "{text}");
         let statistics = resource.statistics();
         assert_eq!(
             (tried(statistics.purge), tried(statistics.synchronize), tried(statistics.trim)),
@@ -152,7 +152,7 @@ fn rung_that_fails_does_not_keep_the_next_from_helping() {
     when_short(|test, simulator| {
         let (resource, stream) = (Arc::new(ladder(test)), test.stream());
         let pointer = resource.allocate(&stream, MOST, 256).expect("memory suffices");
-        simulator.inject(Fault::on(Function::cuCtxSynchronize).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
+        simulator.inject(Fault::on(Function::cuCtxSynchronize_v2).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
         let (inner, on) = (resource.inner().clone(), stream.clone());
         let _guard = resource.register(0, move |_| {
             free(&inner, &on, pointer, MOST);
@@ -170,7 +170,7 @@ fn context_that_is_lost_on_the_ladder_ends_it() {
     when_short(|test, simulator| {
         let (resource, stream) = (ladder(test), test.stream());
         let pointer = resource.allocate(&stream, MOST, 256).expect("memory suffices");
-        simulator.inject(Fault::on(Function::cuCtxSynchronize).returns(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
+        simulator.inject(Fault::on(Function::cuCtxSynchronize_v2).returns(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
         let error = resource.allocate(&stream, MOST, 256).expect_err("the context is lost");
         assert!(error.is_sticky(), "{error}");
         assert_eq!(resource.statistics().trim.tried, 0);

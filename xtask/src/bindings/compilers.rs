@@ -99,7 +99,7 @@ impl Compiler {
     }
 
     fn parse(&self, clang: &Clang, cuda: &CudaVersion) -> Result<Header> {
-        let path = cuda.package.folder_of(|name| name == self.header)?.join(self.header);
+        let path = cuda.package.header(self.header)?;
         let text = declarations_of(clang, &path, self.items)?;
         let mut header = Header::read(text).with_context(|| path.display().to_string())?;
         let functions = std::mem::take(&mut header.surface.functions);

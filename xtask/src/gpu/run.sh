@@ -4,7 +4,8 @@
 #   --sanitize   also runs the contract tests and the demo under compute-sanitizer's memcheck
 #   --bench      also runs the benchmarks
 #
-# The log and the demo's picture go to $OUT, which is `out` beside this file unless set. Exits with 1 if anything failed.
+# The log, the demo's picture and the list of the functions that were called (for xtask/gpu-tested.txt) go to $OUT, which is `out`
+# beside this file unless set. Exits with 1 if anything failed.
 set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -25,6 +26,7 @@ done
 
 mkdir -p "$out"
 : >"$log"
+tar -C "$here" -xzf "$here/programs.tar.gz" || exit 2
 
 # run NAME COMMAND…: runs the command into the log and adds a row to the summary.
 run() {
@@ -71,13 +73,24 @@ if command -v nvidia-smi >/dev/null; then
 fi
 
 export CURIUM_TEST_DRIVER=cuda
+# The contract tests add the functions of the driver that they call to this file.
+called=$(mktemp)
 demo=("$here/bin/curium" demo --device gpu --output)
 
 for program in "$here"/tests/* "$here"/examples/*; do
     [[ -x $program ]] || continue
-    run "$(basename "$program")" "$program"
+    case $(basename "$program") in
+        contract) CURIUM_CALLED=$called run contract "$program" ;;
+        # The machine may have no CUDA runtime.
+        runtime_interop) run runtime_interop "$program" --allow-missing ;;
+        *) run "$(basename "$program")" "$program" ;;
+    esac
 done
 run demo "${demo[@]}" "$out/demo.png"
+
+# What xtask/gpu-tested.txt is to say.
+LC_ALL=C sort -u "$called" >"$out/gpu-tested.txt"
+rm -f "$called"
 
 if $sanitize; then
     if command -v compute-sanitizer >/dev/null; then

@@ -28,8 +28,18 @@ impl Area {
 
 const GRAPH: &[&str] = &["cuGraph", "cuUserObject", "cuDeviceGetGraphMem", "cuDeviceSetGraphMem", "cuDeviceGraphMem"];
 
-const MEMORY: &[&str] =
-    &["cuArray", "cuFabricCpy", "cuMem", "cuMipmapped", "cuMulticast", "cuPointer", "cuSurf", "cuTensorMap", "cuTex"];
+const MEMORY: &[&str] = &[
+    "cuArray",
+    "cuFabricCpy",
+    "cuLogicalEndpoint",
+    "cuMem",
+    "cuMipmapped",
+    "cuMulticast",
+    "cuPointer",
+    "cuSurf",
+    "cuTensorMap",
+    "cuTex",
+];
 
 const MEMORY_PARTS: &[&str] = &["External", "IpcCloseMem", "IpcGetMem", "IpcOpenMem", "MemPool"];
 
@@ -57,6 +67,7 @@ mod tests {
             ("cuDeviceSetMemPool", Area::Memory),
             ("cuIpcGetMemHandle", Area::Memory),
             ("cuIpcGetEventHandle", Area::Driver),
+            ("cuLogicalEndpointBindMem", Area::Memory),
             ("cuImportExternalSemaphore", Area::Memory),
         ] {
             assert_eq!(Area::of(name), area, "{name}");

@@ -7,6 +7,7 @@ use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 
 use super::sources::Source;
+use crate::bindings::split_suffix;
 
 /// An item that calls a function of the driver.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
@@ -19,17 +20,25 @@ pub(crate) struct Wrapping {
 
 /// The functions among `names` that `sources` call, each with its wrappings.
 ///
-/// A function is wrapped where it is called. The item that is named is the public one whose documentation names the function after
-/// `CUDA:`, and only where there is none the one that holds the call.
+/// A function is wrapped where it is called. The items that are named are the public ones whose documentation names the function after
+/// `CUDA:`: those that have its name as an alias, all of them where none has, and only where there is none the ones that hold the calls.
 pub(crate) fn wrapped(sources: &[Source], names: &BTreeSet<String>) -> Result<BTreeMap<String, Vec<Wrapping>>> {
-    let mut scan = Scan { names, path: "", scope: Vec::new(), called: BTreeMap::new(), documented: BTreeMap::new() };
+    let mut scan = Scan {
+        names,
+        path: "",
+        scope: Vec::new(),
+        called: BTreeMap::new(),
+        documented: BTreeMap::new(),
+        aliased: BTreeMap::new(),
+    };
     for source in sources {
         scan.path = &source.path;
         scan.visit_file(&source.file);
     }
-    let Scan { called, mut documented, .. } = scan;
+    let Scan { called, mut documented, mut aliased, .. } = scan;
     let wrappings = called.into_iter().map(|(name, callers)| {
-        let wrappings = documented.remove(&name).unwrap_or(callers);
+        let public = aliased.remove(&name).or_else(|| documented.remove(&name));
+        let wrappings = public.unwrap_or(callers);
         (name, wrappings.into_iter().collect())
     });
     Ok(wrappings.collect())
@@ -56,6 +65,8 @@ struct Scan<'a> {
     scope: Vec<String>,
     called: BTreeMap<String, BTreeSet<Wrapping>>,
     documented: BTreeMap<String, BTreeSet<Wrapping>>,
+    /// Those of the documented that have the function's name as an alias too.
+    aliased: BTreeMap<String, BTreeSet<Wrapping>>,
 }
 
 impl Scan<'_> {
@@ -84,8 +95,12 @@ impl Scan<'_> {
         if !matches!(visibility, syn::Visibility::Public(_)) {
             return;
         }
+        let aliases = aliases(attributes);
         for name in named_functions(&documentation(attributes)) {
             let here = self.here();
+            if aliases.iter().any(|alias| *alias == name || alias == split_suffix(&name).0) {
+                self.aliased.entry(name.clone()).or_default().insert(here.clone());
+            }
             self.documented.entry(name).or_default().insert(here);
         }
     }
@@ -181,6 +196,17 @@ fn documentation(attributes: &[syn::Attribute]) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// The names in `#[doc(alias = "…")]`.
+fn aliases(attributes: &[syn::Attribute]) -> Vec<String> {
+    let lists = attributes.iter().filter(|attribute| attribute.path().is_ident("doc"));
+    let pairs = lists.filter_map(|attribute| attribute.parse_args::<syn::MetaNameValue>().ok());
+    let values = pairs.filter(|pair| pair.path.is_ident("alias")).filter_map(|pair| match pair.value {
+        syn::Expr::Lit(syn::ExprLit { lit: syn::Lit::Str(text), .. }) => Some(text.value()),
+        _ => None,
+    });
+    values.collect()
+}
+
 /// The functions that stand in backticks behind `CUDA:`, up to the end of the paragraph.
 fn named_functions(documentation: &str) -> Vec<String> {
     let named = documentation.split("CUDA: ").skip(1);
@@ -195,7 +221,7 @@ mod tests {
 
     fn scan(text: &str) -> BTreeMap<String, Vec<Wrapping>> {
         let sources = [Source { path: "stream.rs".to_owned(), file: syn::parse_file(text).expect("it is Rust") }];
-        let names = ["cuOne", "cuTwo", "cuThree"].map(str::to_owned).into();
+        let names = ["cuOne", "cuTwo", "cuTwo_v2", "cuThree"].map(str::to_owned).into();
         wrapped(&sources, &names).expect("it is read")
     }
 
@@ -221,6 +247,16 @@ mod tests {
              fn end(&self) { call!(d, cuOne()) } }",
         );
         assert_eq!(items(&found, "cuOne"), ["Stream::close"]);
+    }
+
+    #[test]
+    fn items_with_the_functions_name_as_an_alias_come_before_others_that_call_it() {
+        let found = scan(
+            "/// CUDA: `cuTwo_v2`.\n#[doc(alias = \"cuTwo\")]\npub fn two() { call!(d, cuTwo_v2()) } \
+             /// CUDA: `cuOne`, `cuTwo_v2`.\n#[doc(alias = \"cuOne\")]\npub fn both() { call!(d, cuOne()); two() }",
+        );
+        assert_eq!(items(&found, "cuTwo_v2"), ["two"]);
+        assert_eq!(items(&found, "cuOne"), ["both"]);
     }
 
     #[test]

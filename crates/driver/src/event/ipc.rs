@@ -35,7 +35,7 @@ impl Event {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_HANDLE` if the event was made without [`EventFlags::INTERPROCESS`](crate::EventFlags::INTERPROCESS);
-    /// `CUDA_ERROR_NOT_SUPPORTED` where events cannot be shared, as on the simulator.
+    /// `CUDA_ERROR_NOT_SUPPORTED` where events cannot be shared.
     #[doc(alias = "cuIpcGetEventHandle")]
     pub fn ipc_handle(&self) -> Result<IpcEventHandle> {
         let mut handle = CUipcEventHandle::default();
@@ -50,8 +50,8 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_CONTEXT` in the process that the event is of; `CUDA_ERROR_NOT_SUPPORTED` where events cannot be shared,
-    /// as on the simulator.
+    /// `CUDA_ERROR_INVALID_CONTEXT` in the process that the event is of; `CUDA_ERROR_NOT_SUPPORTED` where events cannot be shared:
+    /// the simulator opens no events of other processes.
     #[doc(alias = "cuIpcOpenEventHandle")]
     pub fn open_ipc(context: &Context, handle: IpcEventHandle) -> Result<Self> {
         let handle = CUipcEventHandle_st { reserved: handle.0.map(|byte| std::ffi::c_char::from_ne_bytes([byte])) };

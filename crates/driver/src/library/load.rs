@@ -10,8 +10,9 @@ use crate::call;
 use crate::handle::Handle;
 use crate::image::ptx::Entry;
 use crate::jit::Compilation;
+use crate::jit::cache::load_cached;
 use crate::module::{c_path, unknown_entries};
-use crate::{Driver, Error, Image, JitOptions, Result};
+use crate::{Context, DiskCache, Driver, Error, Image, JitOptions, Result};
 
 impl Library {
     /// Compiles and loads PTX text. A driver, a device, a context and a stream all name the driver.
@@ -24,6 +25,24 @@ impl Library {
     #[doc(alias = "cuLibraryLoadData")]
     pub fn from_ptx(driver: &impl AsRef<Driver>, ptx: &str) -> Result<Self> {
         Self::from_image(driver, &Image::ptx("Library::from_ptx", ptx)?, &JitOptions::new())
+    }
+
+    /// Loads PTX text as machine code for the device of `context`, which is in `cache` or is compiled and put there. The library can
+    /// be used on devices of this architecture only. See [`Image::compile_cached`] for what is found again.
+    ///
+    /// CUDA: `cuLibraryLoadData`, since 12.0; `cuLinkCreate_v2`, `cuLinkAddData_v2`, `cuLinkComplete` if the code is not there.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Library::from_ptx`] and [`Image::compile_cached`]. That the cache fails is no error.
+    pub fn from_ptx_cached(context: &Context, ptx: &str, options: &JitOptions<'_>, cache: &DiskCache) -> Result<Self> {
+        let image = Image::ptx("Library::from_ptx_cached", ptx)?;
+        let load = |code: &Image<'_>| Self::from_image(context, code, &JitOptions::new());
+        let mut library = load_cached(cache, context, (&image, options), load)?;
+        if let Some(shared) = Arc::get_mut(&mut library.shared) {
+            shared.entries = unknown_entries(&shared.driver, Function::cuKernelGetParamInfo, &image);
+        }
+        Ok(library)
     }
 
     /// Loads an image, and compiles it first if it is PTX.

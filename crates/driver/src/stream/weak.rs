@@ -22,7 +22,7 @@ pub struct WeakStream {
 /// The point behind all work of a stream that is gone.
 #[derive(Default)]
 pub(super) struct Last {
-    event: Mutex<Option<Event>>,
+    event: Mutex<Option<Arc<Event>>>,
 }
 
 impl Stream {
@@ -69,10 +69,10 @@ impl WeakStream {
         self.stream.upgrade().map(|shared| Stream { shared })
     }
 
-    /// Of a stream that is gone, the point behind all of its work. It is handed out once; nothing if the driver did not give one.
+    /// Of a stream that is gone, the point behind all of its work; nothing if the driver did not give one.
     #[must_use]
-    pub fn take_last(&self) -> Option<Event> {
-        self.last.event.lock().take()
+    pub fn last(&self) -> Option<Arc<Event>> {
+        self.last.event.lock().clone()
     }
 }
 
@@ -81,7 +81,7 @@ impl Shared {
     pub(super) fn leave_last(&mut self) {
         let Some(last) = self.last.take().filter(|last| Arc::strong_count(last) > 1) else { return };
         // Without it, whoever waits for the stream waits for its context.
-        *last.event.lock() = self.last_event().ok();
+        *last.event.lock() = self.last_event().map(Arc::new).ok();
     }
 
     fn last_event(&self) -> Result<Event> {

@@ -54,8 +54,9 @@ impl<'a> CopyBatch<'a> {
     /// An argument error if the lengths differ.
     pub fn copy<T: Copy>(mut self, target: DeviceSliceMut<'a, T>, source: DeviceSlice<'a, T>) -> Result<Self> {
         size::same_len("CopyBatch::copy", target.len(), source.len())?;
-        if !target.is_empty() {
-            self.lines.push((target.end(), source.end()));
+        let (target, source) = (target.into_end(), source.end());
+        if target.bytes > 0 {
+            self.lines.push((target, source));
         }
         Ok(self)
     }

@@ -3,7 +3,7 @@
 use curium_driver::sys::CUmemcpyAttributes;
 use curium_driver::{Function, Result, Stream, call};
 
-use super::{CopyOptions, End, peer, transfer};
+use super::{CopyOptions, End, peer, spanning, transfer};
 
 /// Puts a copy of `from` to `to`, which has as many bytes, on `stream`.
 pub(crate) fn copy(operation: &'static str, stream: &Stream, to: End<'_>, from: End<'_>) -> Result<()> {
@@ -18,15 +18,19 @@ pub(crate) fn copy(operation: &'static str, stream: &Stream, to: End<'_>, from: 
             return any(stream, &to, &from);
         }
         let (driver, raw, bytes) = (stream.driver(), stream.as_raw(), to.bytes);
-        // SAFETY: both ends have this many bytes and are live on this stream, which has waited for all that they must wait for.
-        unsafe { call!(driver, cuMemcpyDtoDAsync_v2(to.address, from.address, bytes, raw)) }
+        spanning::enqueue(stream, || {
+            // SAFETY: both ends have this many bytes and are live on this stream, which has waited for all that they must wait for.
+            unsafe { call!(driver, cuMemcpyDtoDAsync_v2(to.address, from.address, bytes, raw)) }
+        })
     })
 }
 
 /// Puts a copy on `stream`, which has waited for what both ends must wait for, wherever they are.
 pub(crate) fn any(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
-    // SAFETY: both ends have this many bytes and are live on this stream, which has waited for all that they must wait for.
-    unsafe { call!(stream.driver(), cuMemcpyAsync(to.address, from.address, to.bytes, stream.as_raw())) }
+    spanning::enqueue(stream, || {
+        // SAFETY: both ends have this many bytes and are live on this stream, which has waited for all that they must wait for.
+        unsafe { call!(stream.driver(), cuMemcpyAsync(to.address, from.address, to.bytes, stream.as_raw())) }
+    })
 }
 
 /// As [`copy`], telling the driver the options if it has a function that takes them.
@@ -45,13 +49,16 @@ pub(crate) fn copy_with(
         peer::connect(to.stream().context(), from.stream().context())?;
     }
     let mut attributes = options.to_raw();
+    let attributes = &raw mut attributes;
     transfer(operation, stream, &to, &from, || {
-        if has(Function::cuMemcpyWithAttributesAsync) {
-            // SAFETY: as in `copy`; the attributes outlive the call, and their order is that of the stream.
-            return unsafe { with_attributes(stream, &to, &from, &raw mut attributes) };
-        }
-        // SAFETY: as above.
-        unsafe { batch_of_one(stream, &to, &from, &raw mut attributes) }
+        spanning::enqueue(stream, || {
+            if has(Function::cuMemcpyWithAttributesAsync) {
+                // SAFETY: as in `copy`; the attributes outlive the call, and their order is that of the stream.
+                return unsafe { with_attributes(stream, &to, &from, attributes) };
+            }
+            // SAFETY: as above.
+            unsafe { batch_of_one(stream, &to, &from, attributes) }
+        })
     })
 }
 

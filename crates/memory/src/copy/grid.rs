@@ -9,7 +9,7 @@ use curium_driver::sys::{
 };
 use curium_driver::{Error, Result, Stream, call};
 
-use super::{peer, transfer};
+use super::{peer, spanning, transfer};
 
 /// Rows and layers in bytes: where they begin, and how far apart they are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -124,12 +124,16 @@ pub(crate) unsafe fn to_host(stream: &Stream, to: *mut c_void, place: &Place, fr
 unsafe fn put(stream: &Stream, (to, target): (Side, &Place), (from, source): (Side, &Place)) -> Result<()> {
     if target.depth == 1 {
         let copy = two_dimensional((to, target), (from, source));
-        // SAFETY: the caller vouches for both sides.
-        return unsafe { call!(stream.driver(), cuMemcpy2DAsync_v2(&raw const copy, stream.as_raw())) };
+        return spanning::enqueue(stream, || {
+            // SAFETY: the caller vouches for both sides.
+            unsafe { call!(stream.driver(), cuMemcpy2DAsync_v2(&raw const copy, stream.as_raw())) }
+        });
     }
     let copy = three_dimensional((to, target), (from, source));
-    // SAFETY: the caller vouches for both sides.
-    unsafe { call!(stream.driver(), cuMemcpy3DAsync_v2(&raw const copy, stream.as_raw())) }
+    spanning::enqueue(stream, || {
+        // SAFETY: the caller vouches for both sides.
+        unsafe { call!(stream.driver(), cuMemcpy3DAsync_v2(&raw const copy, stream.as_raw())) }
+    })
 }
 
 fn two_dimensional((to, target): (Side, &Place), (from, source): (Side, &Place)) -> CUDA_MEMCPY2D {

@@ -7,11 +7,12 @@ use bytemuck::{AnyBitPattern, NoUninit};
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Result, Stream, call};
 
+use super::spanning;
 use crate::{DeviceSlice, DeviceSliceMut, staging, wait};
 
 /// Copies `source`, which is as long, to `target`, and waits until that is done.
 pub(crate) fn upload<T: NoUninit>(target: DeviceSliceMut<'_, T>, source: &[T]) -> Result<()> {
-    let (stream, end) = (target.stream(), target.end());
+    let (stream, end) = (target.stream(), target.into_end());
     if end.bytes == 0 {
         return Ok(());
     }
@@ -59,8 +60,10 @@ pub(crate) fn download<T: AnyBitPattern>(source: DeviceSlice<'_, T>, target: &mu
 ///
 /// Both sides have `bytes` bytes, the device's is live in the order of `stream`, and nobody writes the host's before the copy is done.
 pub(crate) unsafe fn to_device(stream: &Stream, to: CUdeviceptr, from: *const c_void, bytes: usize) -> Result<()> {
-    // SAFETY: the caller vouches for both sides, and the stream is live.
-    unsafe { call!(stream.driver(), cuMemcpyHtoDAsync_v2(to, from, bytes, stream.as_raw())) }
+    spanning::enqueue(stream, || {
+        // SAFETY: the caller vouches for both sides, and the stream is live.
+        unsafe { call!(stream.driver(), cuMemcpyHtoDAsync_v2(to, from, bytes, stream.as_raw())) }
+    })
 }
 
 /// Puts a copy to the host on `stream`.
@@ -69,6 +72,8 @@ pub(crate) unsafe fn to_device(stream: &Stream, to: CUdeviceptr, from: *const c_
 ///
 /// Both sides have `bytes` bytes, the device's is live in the order of `stream`, and nobody uses the host's before the copy is done.
 pub(crate) unsafe fn to_host(stream: &Stream, to: *mut c_void, from: CUdeviceptr, bytes: usize) -> Result<()> {
-    // SAFETY: the caller vouches for both sides, and the stream is live.
-    unsafe { call!(stream.driver(), cuMemcpyDtoHAsync_v2(to, from, bytes, stream.as_raw())) }
+    spanning::enqueue(stream, || {
+        // SAFETY: the caller vouches for both sides, and the stream is live.
+        unsafe { call!(stream.driver(), cuMemcpyDtoHAsync_v2(to, from, bytes, stream.as_raw())) }
+    })
 }

@@ -181,7 +181,8 @@ impl<B> fmt::Debug for Pending<B> {
 impl<B> Drop for Pending<B> {
     fn drop(&mut self) {
         let Some(host) = self.host.take() else { return };
-        if let Err(error) = self.event.synchronize() {
+        // Nobody is there to try again.
+        if let Err(error) = self.event.synchronize().or_else(|_| self.event.synchronize()) {
             report(&error);
             // Only a context that is lost is known not to use the memory any more.
             if !error.is_sticky() {

@@ -12,8 +12,7 @@ unsafe impl<T, R: Resource> Argument<&[T]> for &DeviceBuffer<T, R> {
     #[inline]
     unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
         let address = self.pointer.as_raw();
-        self.tracked.before_read("kernel argument", stream)?;
-        self.tracked.let_in("kernel argument", stream, address)?;
+        self.tracked.before_kernel_read(stream, address)?;
         Ok(address)
     }
 
@@ -29,9 +28,7 @@ unsafe impl<T, R: Resource> Argument<&mut [T]> for &mut DeviceBuffer<T, R> {
     #[inline]
     unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
         let address = self.pointer.as_raw();
-        stream.driver().expect_same(self.tracked.stream().driver(), "kernel argument")?;
-        self.tracked.exclusive().before_write(stream)?;
-        self.tracked.let_in("kernel argument", stream, address)?;
+        self.tracked.before_kernel_write(stream, address)?;
         Ok(address)
     }
 

@@ -21,6 +21,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// # Errors
     ///
     /// Gives the buffer back if its stream cannot wait.
+    #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
     pub fn into_raw(mut self) -> Result<(DevicePointer<T>, R), (Self, Error)> {
         let stream = self.stream().clone();
         match self.tracked.exclusive().before_write(&stream) {

@@ -11,8 +11,7 @@ unsafe impl<T> Argument<&[T]> for DeviceSlice<'_, T> {
     #[inline]
     unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
         let (address, tracked) = (self.as_pointer().as_raw(), self.tracked());
-        tracked.before_read("kernel argument", stream)?;
-        tracked.let_in("kernel argument", stream, address)?;
+        tracked.before_kernel_read(stream, address)?;
         Ok(address)
     }
 
@@ -28,8 +27,7 @@ unsafe impl<T> Argument<&mut [T]> for DeviceSliceMut<'_, T> {
     #[inline]
     unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
         let (address, tracked) = (self.as_pointer().as_raw(), self.tracked());
-        tracked.before_write("kernel argument", stream)?;
-        tracked.let_in("kernel argument", stream, address)?;
+        tracked.before_kernel_write(stream, address)?;
         Ok(address)
     }
 

@@ -267,6 +267,11 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         self.tracked
     }
 
+    /// The view as one end of a copy, which it is used up for.
+    pub(crate) fn into_end(self) -> copy::End<'a> {
+        self.end()
+    }
+
     /// The view as one end of a copy, for as long as the view is borrowed.
     pub(crate) fn end(&self) -> copy::End<'a> {
         copy::End { address: self.pointer.as_raw(), bytes: self.byte_len(), tracked: self.tracked }

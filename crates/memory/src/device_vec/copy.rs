@@ -4,6 +4,7 @@ use bytemuck::{AnyBitPattern, NoUninit};
 use curium_driver::{Argument, Result, Stream, call};
 
 use super::DeviceVec;
+use crate::copy::{host, spanning};
 use crate::{DeviceBuffer, size};
 
 impl<T> DeviceVec<T> {
@@ -42,7 +43,7 @@ impl<T> DeviceVec<T> {
         self.accesses.before_read(stream)?;
         // SAFETY: both sides have this many bytes, the memory is mapped, any bytes are valid elements, and `target` is borrowed until
         // the stream has been waited for below.
-        let result = unsafe { call!(stream.driver(), cuMemcpyDtoHAsync_v2(to, from, bytes, stream.as_raw())) };
+        let result = unsafe { host::to_host(stream, to, from, bytes) };
         result.map_err(|error| error.about(format!("{bytes} bytes")))?;
         self.accesses.after_read(stream);
         stream.synchronize()
@@ -63,8 +64,10 @@ impl<T> DeviceVec<T> {
         self.accesses.before_write(stream)?;
         // SAFETY: the copy is noted by `launched` below, and the buffer is not used in between.
         let from = unsafe { Argument::<&[T]>::bind(&mut source, stream) }?;
-        // SAFETY: the buffer has this many bytes, there is room for them, and the stream has waited for all that both must wait for.
-        unsafe { call!(stream.driver(), cuMemcpyDtoDAsync_v2(to, from, bytes, stream.as_raw())) }?;
+        spanning::enqueue(stream, || {
+            // SAFETY: the buffer has this many bytes, there is room for them, and the stream has waited for all that both must wait for.
+            unsafe { call!(stream.driver(), cuMemcpyDtoDAsync_v2(to, from, bytes, stream.as_raw())) }
+        })?;
         // SAFETY: the buffer was bound to this stream above, and not used since.
         unsafe { Argument::<&[T]>::launched(&mut source, stream) };
         self.accesses.after_write(stream);
@@ -82,7 +85,7 @@ impl<T> DeviceVec<T> {
         accesses.before_write(stream)?;
         let from = source.as_ptr().cast();
         // SAFETY: there is memory for these bytes, and `source` is borrowed until the stream has been waited for below.
-        let result = unsafe { call!(stream.driver(), cuMemcpyHtoDAsync_v2(to, from, bytes, stream.as_raw())) };
+        let result = unsafe { host::to_device(stream, to, from, bytes) };
         result.map_err(|error| error.about(format!("{bytes} bytes")))?;
         accesses.after_write(stream);
         stream.synchronize()
@@ -100,8 +103,10 @@ impl<T> DeviceVec<T> {
         while done < count {
             let next = done.min(count - done);
             let (to, bytes) = (from.wrapping_add(done).as_raw(), next * size_of::<T>());
-            // SAFETY: there is memory for both ranges, which do not overlap, and the stream has waited for all uses in `write`.
-            unsafe { call!(stream.driver(), cuMemcpyDtoDAsync_v2(to, from.as_raw(), bytes, stream.as_raw())) }?;
+            spanning::enqueue(stream, || {
+                // SAFETY: there is memory for both ranges, which do not overlap, and the stream has waited for all uses in `write`.
+                unsafe { call!(stream.driver(), cuMemcpyDtoDAsync_v2(to, from.as_raw(), bytes, stream.as_raw())) }
+            })?;
             self.accesses.after_write(stream);
             done += next;
         }

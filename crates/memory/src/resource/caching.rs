@@ -98,7 +98,7 @@ impl CachingResource {
     /// A resource of its own for the same device with the same options, for memory that a graph uses: what is freed in it is handed
     /// out again on the same stream only, and no event is recorded and no stream asked, so that captures are left alone.
     ///
-    /// Keep it for as long as the graph.
+    /// Keep it for as long as the graph: what was used once is given back with the pool, and by nothing else.
     ///
     /// # Errors
     ///

@@ -4,9 +4,10 @@ use std::mem::MaybeUninit;
 use std::slice::{Chunks, ChunksMut};
 
 use curium_driver::sys::CUdeviceptr;
-use curium_driver::{Context, Event, EventFlags, Result, Stream, call};
+use curium_driver::{Context, Event, EventFlags, Result, Stream};
 
 use super::job::Job;
+use crate::copy::host;
 use crate::{PinnedBuffer, PinnedFlags};
 
 /// A stream and two blocks, used by one copy at a time.
@@ -96,7 +97,7 @@ impl Lane {
             let (stream, from, to) = (&self.stream, block.memory.as_ptr().cast(), target + offset as CUdeviceptr);
             // SAFETY: the caller vouches for the target; the block holds this many bytes, and is not touched until the event behind the
             // copy has been waited for.
-            unsafe { call!(stream.driver(), cuMemcpyHtoDAsync_v2(to, from, part.len(), stream.as_raw())) }?;
+            unsafe { host::to_device(stream, to, from, part.len()) }?;
             block.done.record(stream)?;
         }
         Ok(())
@@ -119,7 +120,7 @@ impl Lane {
             let (stream, to, from) = (&self.stream, block.memory.as_mut_ptr().cast(), source + offset as CUdeviceptr);
             // SAFETY: the caller vouches for the source; the block has room for this many bytes, and is not touched until the event behind
             // the copy has been waited for.
-            unsafe { call!(stream.driver(), cuMemcpyDtoHAsync_v2(to, from, part.len(), stream.as_raw())) }?;
+            unsafe { host::to_host(stream, to, from, part.len()) }?;
             block.done.record(stream)?;
             *pending = Some(part);
         }

@@ -1,16 +1,12 @@
-//! Where an NVRTC may lie.
+//! Where a library may lie.
 
 use std::env;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
-/// The file names under which NVRTC is installed, the newest first. From CUDA 11.2 on, all of a major version share one.
-#[cfg(windows)]
-const NAMES: [&str; 3] = ["nvrtc64_130_0.dll", "nvrtc64_120_0.dll", "nvrtc64_112_0.dll"];
-#[cfg(not(windows))]
-const NAMES: [&str; 3] = ["libnvrtc.so.13", "libnvrtc.so.12", "libnvrtc.so.11.2"];
+use super::{Product, python};
 
-/// The folders of a toolkit that hold its libraries.
+/// The folders of a toolkit or a conda environment that hold its libraries.
 #[cfg(windows)]
 const IN_TOOLKIT: [&str; 2] = [r"bin\x64", "bin"];
 #[cfg(not(windows))]
@@ -22,44 +18,69 @@ const FOLDERS: [&str; 0] = [];
 #[cfg(not(windows))]
 const FOLDERS: [&str; 4] = ["/usr/local/cuda/lib64", "/opt/cuda/lib64", "/usr/lib64", "/usr/lib"];
 
-/// What to open, in order.
-pub(super) fn paths() -> Vec<PathBuf> {
-    match variable("CURIUM_NVRTC_PATH") {
-        Some(chosen) => in_folder_or_itself(Path::new(&chosen)),
-        None => {
-            let toolkits: Vec<_> =
-                ["CUDA_HOME", "CUDA_PATH"].into_iter().filter_map(variable).map(PathBuf::from).collect();
-            usual(&toolkits)
+/// What to open, and what need not be tried.
+pub(super) struct Candidates {
+    /// What to open, in order.
+    pub(super) paths: Vec<PathBuf>,
+    /// Folders that exist and hold no such library.
+    pub(super) folders: Vec<PathBuf>,
+}
+
+impl Candidates {
+    pub(super) fn of(product: &Product) -> Self {
+        match variable(product.variable) {
+            Some(chosen) => Self { paths: in_folder_or_itself(product, Path::new(&chosen)), folders: Vec::new() },
+            None => Self::usual(product, folders(product)),
         }
+    }
+
+    /// The bare names, and then the files that exist in `folders`: to list each name in each folder would help nobody.
+    fn usual(product: &Product, folders: impl IntoIterator<Item = PathBuf>) -> Self {
+        let mut candidates = Self { paths: bare_names(product), folders: Vec::new() };
+        for folder in folders.into_iter().filter(|folder| folder.is_dir()) {
+            let before = candidates.paths.len();
+            let files = product.files.iter().map(|file| folder.join(file));
+            candidates.paths.extend(files.filter(|path| path.exists()));
+            if candidates.paths.len() == before {
+                candidates.folders.push(folder);
+            }
+        }
+        candidates
     }
 }
 
-fn in_folder_or_itself(path: &Path) -> Vec<PathBuf> {
-    if path.is_dir() { NAMES.map(|name| path.join(name)).to_vec() } else { vec![path.to_path_buf()] }
+/// The folders that such a library is installed in.
+fn folders(product: &Product) -> Vec<PathBuf> {
+    let toolkits = ["CUDA_HOME", "CUDA_PATH", "CONDA_PREFIX"].into_iter().filter_map(variable).map(PathBuf::from);
+    let in_toolkits = toolkits.flat_map(|toolkit| IN_TOOLKIT.map(|folder| toolkit.join(folder)));
+    let packages = python::package_folders();
+    let in_packages = packages.iter().flat_map(|folder| product.packages.iter().map(|package| folder.join(package)));
+    in_toolkits.chain(in_packages).chain(FOLDERS.into_iter().map(PathBuf::from)).collect()
 }
 
-/// The bare names, and then the files that exist in the usual folders: to list each name in each folder would help nobody.
-fn usual(toolkits: &[PathBuf]) -> Vec<PathBuf> {
-    let in_toolkits = toolkits.iter().flat_map(|toolkit| IN_TOOLKIT.map(|folder| toolkit.join(folder)));
-    let folders = in_toolkits.chain(FOLDERS.into_iter().map(PathBuf::from));
-    let files = folders.flat_map(|folder| NAMES.map(|name| folder.join(name))).filter(|path| path.exists());
-    bare_names().chain(files).collect()
+fn in_folder_or_itself(product: &Product, path: &Path) -> Vec<PathBuf> {
+    if !path.is_dir() {
+        return vec![path.to_path_buf()];
+    }
+    let files: Vec<_> = product.files.iter().map(|file| path.join(file)).collect();
+    let present: Vec<_> = files.iter().filter(|file| file.exists()).cloned().collect();
+    if present.is_empty() { files } else { present }
 }
 
 /// The names that the system's loader is asked for.
 #[cfg(not(windows))]
-fn bare_names() -> impl Iterator<Item = PathBuf> {
-    NAMES.into_iter().map(PathBuf::from)
+fn bare_names(product: &Product) -> Vec<PathBuf> {
+    product.files.iter().map(PathBuf::from).collect()
 }
 
 /// None: a bare name would be looked up beside the program and in the current folder as well.
 #[cfg(windows)]
-fn bare_names() -> impl Iterator<Item = PathBuf> {
-    std::iter::empty()
+fn bare_names(_product: &Product) -> Vec<PathBuf> {
+    Vec::new()
 }
 
 /// An environment variable, if it is set and to be trusted.
-fn variable(name: &str) -> Option<OsString> {
+pub(super) fn variable(name: &str) -> Option<OsString> {
     let value = env::var_os(name).filter(|value| !value.is_empty())?;
     (!has_raised_privileges()).then_some(value)
 }
@@ -75,7 +96,7 @@ fn has_raised_privileges() -> bool {
     getauxval(AT_SECURE) != 0
 }
 
-/// Other systems have no NVRTC that such a program could be tricked with.
+/// Other systems have no library that such a program could be tricked with.
 #[cfg(not(target_os = "linux"))]
 fn has_raised_privileges() -> bool {
     false
@@ -86,26 +107,35 @@ mod tests {
     use std::fs;
 
     use super::*;
+    use crate::nvrtc::NVRTC;
 
     #[test]
     fn newest_version_is_asked_for_first() {
-        assert_eq!(usual(&[])[..3], NAMES.map(PathBuf::from));
+        let bare: Vec<_> = NVRTC.files.iter().map(PathBuf::from).collect();
+        assert_eq!(Candidates::usual(&NVRTC, []).paths, bare);
+        assert!(bare[0].to_string_lossy().ends_with(".13"), "{bare:?}");
     }
 
     #[test]
     fn folder_stands_for_the_libraries_in_it() {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR"));
-        assert_eq!(in_folder_or_itself(folder), NAMES.map(|name| folder.join(name)));
-        let file = folder.join("Cargo.toml");
-        assert_eq!(in_folder_or_itself(&file), [file]);
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let all: Vec<_> = NVRTC.files.iter().map(|file| folder.path().join(file)).collect();
+        assert_eq!(in_folder_or_itself(&NVRTC, folder.path()), all);
+        fs::write(&all[1], "").expect("the folder is writable");
+        assert_eq!(in_folder_or_itself(&NVRTC, folder.path()), all[1..2]);
+        assert_eq!(in_folder_or_itself(&NVRTC, &all[1]), all[1..2]);
     }
 
     #[test]
-    fn library_of_a_toolkit_comes_behind_the_bare_names_and_before_the_usual_folders() {
-        let toolkit = tempfile::tempdir().expect("a folder can be made");
-        let library = toolkit.path().join("lib64").join(NAMES[1]);
-        fs::create_dir(toolkit.path().join("lib64")).expect("the folder is writable");
+    fn library_in_a_folder_comes_behind_the_bare_names_and_folders_without_one_are_told() {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let (full, empty) = (folder.path().join("full"), folder.path().join("empty"));
+        fs::create_dir(&full).expect("the folder is writable");
+        fs::create_dir(&empty).expect("the folder is writable");
+        let library = full.join(NVRTC.files[1]);
         fs::write(&library, "").expect("the folder is writable");
-        assert_eq!(usual(&[toolkit.path().to_path_buf()])[3], library);
+        let candidates = Candidates::usual(&NVRTC, [full, empty.clone(), folder.path().join("absent")]);
+        assert_eq!(candidates.paths[NVRTC.files.len()..], [library]);
+        assert_eq!(candidates.folders, [empty]);
     }
 }

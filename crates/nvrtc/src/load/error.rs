@@ -1,18 +1,25 @@
-//! Why no NVRTC could be loaded.
+//! Why NVRTC or nvJitLink could not be loaded.
 
 use std::fmt;
 use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// No NVRTC could be loaded: every path that was tried, with the reason why it did not serve.
+use super::Product;
+
+/// NVRTC or nvJitLink could not be loaded: every path that was tried, with the reason why it did not serve.
 ///
-/// The text is several lines long: a line for each path, and a last one that says what to do.
+/// The text is several lines long: a line for each path, one with the folders that hold none, and a last one that says what to do.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub struct LoadError {
+    /// `NVRTC` or `nvJitLink`.
+    pub product: &'static str,
     /// Every path tried, in order.
     pub attempts: Box<[Attempt]>,
+    /// The folders that were searched and hold no such library.
+    pub folders: Box<[PathBuf]>,
+    variable: &'static str,
 }
 
 /// One path that was tried in vain.
@@ -25,7 +32,7 @@ pub struct Attempt {
     pub rejection: Rejection,
 }
 
-/// Why a library did not serve as NVRTC.
+/// Why a library did not serve.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum Rejection {
@@ -35,25 +42,43 @@ pub enum Rejection {
         /// What the system's loader said.
         reason: Box<str>,
     },
-    /// The library lacks a function that every NVRTC from CUDA 11.2 on has.
-    #[error("a library, but not NVRTC of CUDA 11.2 or newer: it has no {missing}")]
-    NotNvrtc {
-        /// The first function that it lacks.
+    /// The library lacks a function that every version has.
+    #[error("a library, but not {product}: it has no {missing}")]
+    OtherLibrary {
+        /// What it should be.
+        product: &'static str,
+        /// The function that it lacks.
         missing: &'static str,
     },
 }
 
+impl LoadError {
+    pub(super) fn new(product: &Product, attempts: Vec<Attempt>, folders: Vec<PathBuf>) -> Self {
+        let (attempts, folders) = (attempts.into(), folders.into());
+        Self { product: product.name, attempts, folders, variable: product.variable }
+    }
+}
+
 impl fmt::Display for LoadError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str("no NVRTC could be loaded; tried")?;
-        for Attempt { path, rejection } in &self.attempts {
+        let Self { product, attempts, folders, variable } = self;
+        write!(formatter, "no {product} could be loaded; tried")?;
+        for Attempt { path, rejection } in attempts {
             write!(formatter, "\n  {}: {rejection}", path.display())?;
         }
-        if self.attempts.is_empty() {
+        if attempts.is_empty() {
             formatter.write_str(" nothing: it is at no usual place")?;
         }
-        formatter.write_str(
-            "\nto mend it: install the CUDA toolkit or its NVRTC package, and name the library or its folder in CURIUM_NVRTC_PATH",
+        if !folders.is_empty() {
+            formatter.write_str("\n  and it is not in")?;
+            for (index, folder) in folders.iter().enumerate() {
+                write!(formatter, "{} {}", if index > 0 { "," } else { "" }, folder.display())?;
+            }
+        }
+        let package = if *product == "NVRTC" { "nvidia-cuda-nvrtc" } else { "nvidia-nvjitlink" };
+        write!(
+            formatter,
+            "\nto mend it: install the CUDA toolkit, or the Python package {package}, or name the library or its folder in {variable}"
         )
     }
 }

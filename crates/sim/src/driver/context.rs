@@ -13,6 +13,7 @@ use curium_sys::{CUcontext, CUctx_st, CUdevice, CUevent_st, CUfunc_cache, CUresu
 
 pub(crate) use self::limits::Limits;
 use crate::argument::Pointer;
+use crate::driver::launch::KernelHeap;
 use crate::driver::{Driver, Resources, Result, State, Stream};
 use crate::handle::{Id, Kind, Object};
 use crate::schedule::Ticket;
@@ -34,6 +35,8 @@ pub(crate) struct Context {
     cache_config: CUfunc_cache,
     /// The contexts whose memory this one can access.
     pub(crate) peers: Vec<Id<Context>>,
+    /// What kernels allocate from, once one has.
+    pub(crate) kernel_heap: Option<KernelHeap>,
     /// What a green context runs on.
     pub(crate) green: Option<Resources>,
 }
@@ -60,8 +63,14 @@ impl Context {
             limits: Limits::default(),
             cache_config: CUfunc_cache::CU_FUNC_CACHE_PREFER_NONE,
             peers: Vec::new(),
+            kernel_heap: None,
             green: None,
         }
+    }
+
+    /// What it limits.
+    pub(crate) fn limits(&self) -> &Limits {
+        &self.limits
     }
 
     /// Whether the context exists; a primary context keeps its handle after the last release.

@@ -116,6 +116,8 @@ impl Driver {
     }
 
     fn transfer(&self, stream: Pointer<CUstream_st>, (to, from): (End, End), size: usize, wait: Wait) -> Result {
+        let is_synchronous = |end: &End| matches!(end, End::Device(address) if self.memory().is_synchronous(*address));
+        let wait = if is_synchronous(&to) || is_synchronous(&from) { Wait::Until } else { wait };
         let mut state = self.lock();
         let stream = self.stream(&mut state, stream)?;
         if size == 0 {
@@ -129,9 +131,11 @@ impl Driver {
         Ok(())
     }
 
-    /// An end of a copy in an allocation that has room for it.
+    /// An end of a copy in an allocation that has room for it. As on hardware, several mappings in a row count as one only while a
+    /// context is current.
     pub(crate) fn device_end(&self, address: CUdeviceptr, size: usize) -> Result<End> {
-        let fits = size == 0 || self.memory().contains(address, size as u64);
+        let is_whole = || self.memory().find(address).is_some_and(|found| address + size as u64 <= found.end());
+        let fits = size == 0 || self.memory().contains(address, size as u64) && (self.current().is_ok() || is_whole());
         if fits { Ok(End::Device(address)) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
     }
 

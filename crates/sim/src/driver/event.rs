@@ -12,7 +12,7 @@ use crate::schedule::{Ticket, Work};
 /// A point in the work of a stream.
 pub(crate) struct Event {
     pub(crate) context: Id<Context>,
-    flags: u32,
+    pub(super) flags: u32,
     /// The last record.
     pub(crate) ticket: Option<Ticket>,
     /// How often the event was recorded.
@@ -27,7 +27,7 @@ impl Object for Event {
 }
 
 const DISABLE_TIMING: u32 = 2;
-const INTERPROCESS: u32 = 4;
+pub(super) const INTERPROCESS: u32 = 4;
 const ALL_FLAGS: u32 = 7;
 
 #[expect(non_snake_case, reason = "these are C's names")]

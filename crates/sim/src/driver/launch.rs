@@ -3,6 +3,7 @@
 mod attribute;
 pub(crate) mod parameters;
 mod run;
+mod runtime;
 
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use std::sync::Arc;
 use curium_sys::{CUdevice_attribute, CUfunc_st, CUlaunchConfig, CUresult, CUstream_st};
 
 use self::parameters::Arguments;
+pub(crate) use self::runtime::KernelHeap;
 use crate::argument::{ConstPointer, Pointer};
 use crate::driver::function::Subject;
 use crate::driver::{Context, Driver, Result, State};
@@ -23,6 +25,7 @@ pub(crate) struct Launch {
     parameters: Box<[u8]>,
     globals: Arc<[u64]>,
     device: usize,
+    context: Id<Context>,
 }
 
 /// How a kernel is launched.
@@ -131,7 +134,7 @@ impl Driver {
         self.check_shape(&subject, &shape)?;
         let parameters = arguments.collect(subject.kernel()?)?;
         let device = state.usable(context)?.device;
-        Ok(Launch { subject, shape, parameters, globals, device })
+        Ok(Launch { subject, shape, parameters, globals, device, context })
     }
 
     /// The kernel behind a handle with the addresses of its variables in a context.

@@ -125,6 +125,45 @@ impl Driver {
         state.write_global(module, name, address, size)
     }
 
+    /// A managed variable is one for all contexts. Modules have variables of their own here, so a library that is loaded into several
+    /// contexts has none that could be given.
+    pub(crate) fn cuLibraryGetManaged(
+        &self,
+        address: Pointer<CUdeviceptr>,
+        size: Pointer<usize>,
+        library: Pointer<CUlib_st>,
+        name: ConstPointer<c_char>,
+    ) -> Result {
+        let name = name.text()?;
+        let mut state = self.lock();
+        let id = state.library(library)?;
+        let library = state.libraries.get(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        let index = library.code.find_global(name)?;
+        if !library.code.program.globals()[index].managed {
+            return Err(CUresult::CUDA_ERROR_NOT_FOUND);
+        }
+        let context = match library.modules.keys().copied().collect::<Vec<_>>().as_slice() {
+            [] => self.top().or(state.devices.first().and_then(|device| device.primary)),
+            [context] => Some(*context),
+            _ => return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED),
+        };
+        let module = self.module_of(&mut state, id, context.ok_or(CUresult::CUDA_ERROR_INVALID_CONTEXT)?)?;
+        state.write_global(module, name, address, size)
+    }
+
+    /// Functions that the host can call are none that PTX declares here.
+    pub(crate) fn cuLibraryGetUnifiedFunction(
+        &self,
+        function: Pointer<*mut c_void>,
+        library: Pointer<CUlib_st>,
+        name: ConstPointer<c_char>,
+    ) -> Result {
+        function.required()?;
+        name.text()?;
+        self.lock().library(library)?;
+        Err(CUresult::CUDA_ERROR_NOT_FOUND)
+    }
+
     pub(crate) fn cuLibraryGetKernelCount(&self, count: Pointer<u32>, library: Pointer<CUlib_st>) -> Result {
         let place = count.required()?;
         let state = self.lock();

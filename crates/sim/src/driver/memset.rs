@@ -71,11 +71,17 @@ impl Driver {
         if !address.is_multiple_of(fill.width as u64) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        self.device_end(address, size)?;
+        self.filled(address, size)?;
         if size != 0 {
             let work = Work::Device(Box::new(move |driver| driver.memory().fill(address, fill)));
             self.queue(&mut state, stream, work);
         }
         Ok(())
+    }
+
+    /// That memory can be filled: it is allocated.
+    pub(crate) fn filled(&self, address: CUdeviceptr, size: usize) -> Result {
+        let fits = size == 0 || self.memory().contains(address, size as u64);
+        if fits { Ok(()) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
     }
 }

@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use curium_sys::{CUcontext, CUdeviceptr, CUmemoryPool, CUmemorytype, CUpointer_attribute, CUresult};
 
-use crate::argument::{Pointer, elements};
+use crate::argument::{ConstPointer, Pointer, elements};
 use crate::driver::{Driver, Result};
 use crate::handle::Id;
 use crate::memory::{Allocation, Purpose, Records};
@@ -48,6 +48,21 @@ impl Driver {
         }
         Ok(())
     }
+
+    /// Memory of pools takes no such attribute, as on hardware.
+    pub(crate) fn cuPointerSetAttribute(
+        &self,
+        value: ConstPointer<c_void>,
+        attribute: CUpointer_attribute,
+        address: CUdeviceptr,
+    ) -> Result {
+        if attribute != CUpointer_attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS || value.is_null() {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        // SAFETY: the value of this attribute is a number, and the pointer is not null.
+        let value = unsafe { value.as_ptr().cast::<u32>().read_unaligned() };
+        self.memory().set_synchronous(address, value != 0)
+    }
 }
 
 impl Driver {
@@ -90,8 +105,10 @@ fn put(
         Attribute::CU_POINTER_ATTRIBUTE_MAPPED => put_as(value, u32::from(found.is_some())),
         Attribute::CU_POINTER_ATTRIBUTE_ACCESS_FLAGS => put_as(value, if found.is_some() { 3_u32 } else { 0 }),
         Attribute::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE => put_as(value, pool_of(found)),
-        Attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS
-        | Attribute::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE
+        Attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS => {
+            put_as(value, u32::from(found.is_some_and(|found| found.is_synchronous)))
+        }
+        Attribute::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE
         | Attribute::CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE => put_as(value, 0_u32),
         Attribute::CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES => put_as(value, 0_u64),
         _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),

@@ -2,37 +2,13 @@
 
 use super::fault::{Access, FaultKind, Trap};
 use super::frame::InFile;
-use super::handler::operation;
+use super::gather;
+use super::handler::{operation, versions};
 use super::lane::{FULL, LANES, Lanes};
 use super::memory::{HostBytes, Word};
 use super::op::{Control, Handler, Op, Space};
 use super::unit::Unit;
-
-/// Where shared memory begins in the generic address space.
-pub(crate) const SHARED_WINDOW: u64 = 1 << 48;
-/// Where each thread's local memory begins in the generic address space.
-pub(crate) const LOCAL_WINDOW: u64 = 1 << 49;
-/// Where kernel parameters begin in the generic address space.
-pub(crate) const PARAM_WINDOW: u64 = 1 << 50;
-/// Where functions have their addresses; none of it is memory.
-pub(crate) const FUNCTION_WINDOW: u64 = 1 << 51;
-
-const WINDOW_SIZE: u64 = 1 << 32;
-
-/// The space and the offset in it that a generic address names.
-#[inline(always)]
-pub(crate) fn resolve(address: u64) -> (Space, u64) {
-    if address < SHARED_WINDOW {
-        return (Space::Global, address);
-    }
-    for (window, space) in [(SHARED_WINDOW, Space::Shared), (LOCAL_WINDOW, Space::Local), (PARAM_WINDOW, Space::Param)]
-    {
-        if address.wrapping_sub(window) < WINDOW_SIZE {
-            return (space, address - window);
-        }
-    }
-    (Space::Global, address)
-}
+use super::window::resolve;
 
 /// Where one lane's access goes, found to be in bounds and aligned.
 #[derive(Clone, Copy)]
@@ -64,19 +40,19 @@ macro_rules! loads {
 
 loads!(u8: u8 as u64, u16: u16 as u64, u32: u32 as u64, u64: u64 as u64, i8: u8 as i64, i16: u16 as i64, i32: u32 as i64);
 
-/// `d = [a + imm]`.
-pub(crate) fn load<T: Load, D: InFile>() -> Handler {
-    run_load::<T, D>
+versions! {
+    /// `d = [a + imm]`.
+    load() = run_load [T, D] where T: Load, D: InFile
+}
+
+versions! {
+    /// `[a + imm] = b`.
+    store() = run_store [T, S] where T: Word, S: InFile
 }
 
 /// `d = [imm]` in the kernel's parameters, the same in every lane.
 pub(crate) fn load_param<T: Load, D: InFile>() -> Handler {
     run_load_param::<T, D>
-}
-
-/// `[a + imm] = b`.
-pub(crate) fn store<T: Word, S: InFile>() -> Handler {
-    run_store::<T, S>
 }
 
 /// `d = [a + imm]; [a + imm] = f(d, b)`, atomically.
@@ -89,18 +65,28 @@ where
     run_atomic::<T, R, F>
 }
 
+#[inline(always)]
 fn run_load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
     if op.space == Space::Frame {
         return load_frame::<T, D>(unit, op);
     }
     let addresses = addresses(unit, op);
     if let Some(bytes) = contiguous::<T::Word>(unit, op, &addresses, false) {
+        let values: [T::Word; LANES] = bytes.load_row();
         let row = unit.frame.row_mut::<D>(op.d);
-        for lane in 0..LANES {
-            row.0[lane] = D::truncate(T::extend(bytes.load(lane)));
+        for (target, value) in row.0.iter_mut().zip(values) {
+            *target = D::truncate(T::extend(value));
         }
         return Control::Next;
     }
+    if gather::load::<T, D>(unit, op, &addresses) {
+        return Control::Next;
+    }
+    scattered_load::<T, D>(unit, op, &addresses)
+}
+
+/// Loads lane by lane.
+fn scattered_load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op, addresses: &[u64; LANES]) -> Control {
     for lane in Lanes(unit.active) {
         let value = match place(unit, op, lane, addresses[lane], T::Word::SIZE, false) {
             Ok(place) => read::<T::Word>(unit, place, lane),
@@ -122,18 +108,24 @@ fn run_load_param<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
     Control::Next
 }
 
+#[inline(always)]
 fn run_store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
     if op.space == Space::Frame {
         return store_frame::<T, S>(unit, op);
     }
     let addresses = addresses(unit, op);
     if let Some(bytes) = contiguous::<T>(unit, op, &addresses, true) {
-        let row = unit.frame.row::<S>(op.b);
-        for (lane, value) in row.iter().enumerate() {
-            bytes.store(lane, T::truncate(value.extend()));
-        }
+        bytes.store_row(&unit.frame.row::<S>(op.b).map(|value| T::truncate(value.extend())));
         return Control::Next;
     }
+    if gather::store::<T, S>(unit, op, &addresses) {
+        return Control::Next;
+    }
+    scattered_store::<T, S>(unit, op, &addresses)
+}
+
+/// Stores lane by lane.
+fn scattered_store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op, addresses: &[u64; LANES]) -> Control {
     for lane in Lanes(unit.active) {
         let value = T::truncate(unit.frame.row::<S>(op.b)[lane].extend());
         match place(unit, op, lane, addresses[lane], T::SIZE, true) {
@@ -224,7 +216,7 @@ fn local_in_bounds(unit: &Unit<'_>, offset: u64, bytes: u64) -> bool {
 
 /// The lanes' addresses.
 #[inline(always)]
-fn addresses(unit: &Unit<'_>, op: &Op) -> [u64; LANES] {
+pub(crate) fn addresses(unit: &Unit<'_>, op: &Op) -> [u64; LANES] {
     let mut result = [0; LANES];
     if op.narrow_address {
         let row = unit.frame.row::<u32>(op.a);
@@ -276,18 +268,79 @@ fn place(unit: &mut Unit<'_>, op: &Op, lane: usize, address: u64, bytes: u64, wr
     if address.wrapping_sub(u64::from(op.e)) & u64::from(op.align_mask) != 0 {
         return Err(trap(FaultKind::MisalignedAddress, lane, address, bytes, write));
     }
-    let (space, offset) = match op.space {
+    locate(unit, op.space, lane, address, bytes, write)
+}
+
+/// Finds where one lane's access goes.
+#[inline(always)]
+fn locate(
+    unit: &mut Unit<'_>,
+    space: Space,
+    lane: usize,
+    address: u64,
+    bytes: u64,
+    write: bool,
+) -> Result<Place, Trap> {
+    let (space, offset) = match space {
         Space::Generic => resolve(address),
         space => (space, address),
     };
     let found = match space {
-        Space::Shared => unit.block.shared.place(offset, bytes).map(Place::Host),
+        Space::Shared => unit.block.shared_place(offset, bytes).map(Place::Host),
         Space::Local => local_in_bounds(unit, offset, bytes).then_some(Place::Local(offset)),
         Space::Param if write => None,
         Space::Param => param(unit, offset, bytes).map(Place::Param),
         _ => unit.cache.place(unit.launch.memory, offset, bytes, write).map(Place::Host),
     };
     found.ok_or_else(|| trap(FaultKind::IllegalAddress, lane, address, bytes, write))
+}
+
+/// That an address is a multiple of `bytes`, a power of two.
+pub(crate) fn check_alignment(address: u64, bytes: u64, lane: usize, write: bool) -> Result<(), Trap> {
+    if address & (bytes - 1) == 0 {
+        return Ok(());
+    }
+    Err(trap(FaultKind::MisalignedAddress, lane, address, bytes, write))
+}
+
+/// Reads what is at one lane's address, which must be aligned.
+pub(crate) fn read_at<T: Word>(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64) -> Result<T, Trap> {
+    check_alignment(address, T::SIZE, lane, false)?;
+    let place = locate(unit, space, lane, address, T::SIZE, false)?;
+    Ok(read(unit, place, lane))
+}
+
+/// Writes to one lane's address, which must be aligned.
+pub(crate) fn write_at<T: Word>(
+    unit: &mut Unit<'_>,
+    space: Space,
+    lane: usize,
+    address: u64,
+    value: T,
+) -> Result<(), Trap> {
+    check_alignment(address, T::SIZE, lane, true)?;
+    let place = locate(unit, space, lane, address, T::SIZE, true)?;
+    write(unit, place, lane, value);
+    Ok(())
+}
+
+/// Changes what is at one lane's address atomically, and returns what was there.
+pub(crate) fn update_at<T: Word>(
+    unit: &mut Unit<'_>,
+    space: Space,
+    lane: usize,
+    address: u64,
+    change: impl Fn(T) -> T,
+) -> Result<T, Trap> {
+    check_alignment(address, T::SIZE, lane, true)?;
+    match locate(unit, space, lane, address, T::SIZE, true)? {
+        Place::Host(bytes) => Ok(bytes.update(change)),
+        place => {
+            let old = read(unit, place, lane);
+            write(unit, place, lane, change(old));
+            Ok(old)
+        }
+    }
 }
 
 #[inline(always)]

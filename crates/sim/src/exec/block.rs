@@ -1,11 +1,15 @@
 //! A block: warps that share memory and barriers, resumable at any turn.
 
+use std::sync::Arc;
+
 use super::barrier::Barrier;
+use super::cluster::Cluster;
 use super::fault::{FaultKind, Trap};
 use super::lane::LANES;
-use super::memory::SharedMemory;
+use super::memory::{HostBytes, SharedMemory};
 use super::unit::Wait;
 use super::warp::{Failure, Progress, Warp};
+use super::window::BLOCK_STRIDE;
 use super::worker::Worker;
 
 /// Rounds of its warps after which a block lets another one run.
@@ -34,7 +38,10 @@ pub(crate) struct BlockState {
     pub(crate) index: [u32; 3],
     /// Index in the grid as one number.
     pub(crate) number: u64,
-    pub(crate) shared: SharedMemory,
+    pub(crate) shared: Arc<SharedMemory>,
+    /// The cluster that the block belongs to, and its rank in it.
+    pub(crate) cluster: Arc<Cluster>,
+    pub(crate) rank: u32,
     pub(crate) barriers: [Barrier; 16],
     /// Threads that have not ended.
     live: u32,
@@ -43,11 +50,14 @@ pub(crate) struct BlockState {
 impl Block {
     /// A block without threads, with the shared memory of the launch.
     pub(crate) fn new(worker: &Worker<'_>) -> Self {
+        let shared = Arc::new(SharedMemory::new(u64::from(worker.launch.shared_size)));
         Self {
             state: BlockState {
                 index: [0; 3],
                 number: 0,
-                shared: SharedMemory::new(u64::from(worker.launch.shared_size)),
+                cluster: Arc::new(Cluster::new(vec![Arc::clone(&shared)], 0)),
+                shared,
+                rank: 0,
                 barriers: [Barrier::default(); 16],
                 live: 0,
             },
@@ -57,24 +67,26 @@ impl Block {
         }
     }
 
-    /// Becomes the block of that number, with all threads at the start of the kernel.
-    pub(crate) fn start(&mut self, number: u64, first: u64, worker: &Worker<'_>) {
-        let [x, y, _] = worker.launch.grid.map(u64::from);
-        self.state.index = [(number % x) as u32, (number / x % y) as u32, (number / x / y) as u32];
-        self.state.number = number;
+    /// Becomes a block, with all threads at the start of the kernel.
+    pub(crate) fn start(&mut self, index: [u32; 3], first: u64, worker: &Worker<'_>) {
+        let [x, y, z] = index.map(u64::from);
+        let [columns, rows, _] = worker.launch.grid.map(u64::from);
+        self.state.index = index;
+        self.state.number = x + columns * (y + rows * z);
         self.state.shared.clear();
         self.state.barriers = [Barrier::default(); 16];
         let threads = worker.launch.block.iter().product::<u32>();
         self.state.live = threads;
+        self.state.cluster.restart(threads);
         self.turn = FIRST_TURN;
         let count = threads.div_ceil(LANES as u32);
-        self.warps.resize_with(count as usize, Warp::default);
+        // Every block of a launch has the same shape, so warps keep their threads.
+        for index in self.warps.len() as u32..count {
+            self.warps.push(Warp::new(index, thread_indices(index * 32, worker.launch.block)));
+        }
         self.first = (first % u64::from(count)) as usize;
         for (index, warp) in self.warps.iter_mut().enumerate() {
-            let index = index as u32;
-            let lanes = (threads - index * 32).min(32);
-            warp.state.index = index;
-            warp.state.thread = thread_indices(index * 32, worker.launch.block);
+            let lanes = (threads - index as u32 * 32).min(32);
             warp.start(worker.launch.kernel.function, u32::MAX >> (32 - lanes), worker);
         }
     }
@@ -94,7 +106,9 @@ impl Block {
                 return Ok(Progress::Done);
             }
             if !paused && worker.executed() == before {
-                return Err(self.deadlock(worker));
+                // Another block of the cluster may end the wait.
+                let may_end = self.warps.iter().any(Warp::waits_for_cluster);
+                return if may_end { Ok(Progress::Paused) } else { Err(self.deadlock(worker)) };
             }
             if paused && worker.is_stopped() {
                 break;
@@ -109,7 +123,8 @@ impl Block {
         self.warps[warp].state.thread.map(|axis| axis[lane % LANES])
     }
 
-    fn deadlock(&self, worker: &Worker<'_>) -> (usize, Failure) {
+    /// The report that every thread waits.
+    pub(crate) fn deadlock(&self, worker: &Worker<'_>) -> (usize, Failure) {
         let waiting = self.warps.iter().map(Warp::first_waiting).enumerate();
         let first = waiting.filter_map(|(warp, place)| Some((warp, place?))).next();
         let (warp, (lane, function, pc)) = first.unwrap_or_default();
@@ -123,6 +138,13 @@ impl Block {
 }
 
 impl BlockState {
+    /// The host memory of `bytes` bytes at an address of shared memory: the block's own, or that of another block of its
+    /// cluster.
+    #[inline(always)]
+    pub(crate) fn shared_place(&self, address: u64, bytes: u64) -> Option<HostBytes> {
+        if address < BLOCK_STRIDE { self.shared.place(address, bytes) } else { self.cluster.place(address, bytes) }
+    }
+
     /// Counts threads in at a barrier, and returns the phase that they wait for.
     pub(crate) fn arrive(&mut self, wait: Wait, threads: u32) -> u32 {
         self.barriers[wait.barrier].arrive(wait, threads, self.live)
@@ -131,6 +153,7 @@ impl BlockState {
     /// Counts threads out; those that wait need not wait for them.
     pub(crate) fn exit(&mut self, threads: u32) {
         self.live -= threads;
+        self.cluster.exit(threads);
         for barrier in &mut self.barriers {
             barrier.settle(self.live);
         }

@@ -51,7 +51,12 @@ impl Format {
     }
 
     const fn sign(self) -> u64 {
-        1 << (self.precision - 1 + self.exponent_bits)
+        1 << self.sign_bit()
+    }
+
+    /// Where the sign is.
+    pub(crate) const fn sign_bit(self) -> u32 {
+        self.precision - 1 + self.exponent_bits
     }
 
     /// The largest finite number.

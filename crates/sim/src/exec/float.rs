@@ -3,16 +3,8 @@
 //! Rounding to nearest is the host's arithmetic. Everything else goes through [`exact`](super::exact)
 //! with a [`Mode`] operand, a constant row like any other immediate.
 
-use super::exact::{self, BF16, Exact, F16, F32, F64, Format, Rounding};
+use super::exact::{self, Exact, F16, F32, F64, Format, Rounding};
 use super::lane::Lane;
-
-/// A half-precision number, by its bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Half(pub(crate) u16);
-
-/// A bfloat16 number, by its bits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Bfloat(pub(crate) u16);
 
 /// A floating-point type of the simulated device.
 pub(crate) trait Real: Lane {
@@ -71,57 +63,27 @@ impl Real for f64 {
     }
 }
 
-macro_rules! narrow_reals {
-    ($($ty:ident $format:ident),*) => {$(
-        impl Lane for $ty {
-            type Raw = u32;
-            #[inline(always)]
-            fn from_raw(raw: u32) -> Self {
-                Self(raw as u16)
-            }
-            #[inline(always)]
-            fn into_raw(self) -> u32 {
-                u32::from(self.0)
-            }
-        }
-
-        impl Real for $ty {
-            const FORMAT: Format = $format;
-            #[inline(always)]
-            fn to_f64(self) -> f64 {
-                exact::widen(u64::from(self.0), $format)
-            }
-            #[inline(always)]
-            fn of_bits(bits: u64) -> Self {
-                Self(bits as u16)
-            }
-            #[inline(always)]
-            fn bits(self) -> u64 {
-                u64::from(self.0)
-            }
-            #[inline(always)]
-            fn nan(_operands: &[Self]) -> Self {
-                Self(0x7fff)
-            }
-        }
-    )*};
-}
-
-narrow_reals!(Half F16, Bfloat BF16);
-
 /// How an instruction rounds and what it does to its operands and result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Mode(u32);
 
 impl Mode {
+    /// To nearest, with subnormals.
+    pub(crate) const NEAREST: Self = Self(0);
     const FLUSH: u32 = 4;
     const SATURATE: u32 = 8;
+    const RECTIFY: u32 = 16;
 
     /// A mode, as the value of a constant row.
     pub(crate) fn new(rounding: Rounding, flush: bool, saturate: bool) -> Self {
         let flush = if flush { Self::FLUSH } else { 0 };
         let saturate = if saturate { Self::SATURATE } else { 0 };
         Self(rounding as u32 | flush | saturate)
+    }
+
+    /// The same mode, in which negative results become zero: `.relu`.
+    pub(crate) fn rectified(self) -> Self {
+        Self(self.0 | Self::RECTIFY)
     }
 
     /// The value of the constant row.
@@ -149,10 +111,10 @@ impl Mode {
     /// A result, flushed and saturated if the mode asks for it.
     fn output<T: Real>(self, value: T) -> T {
         let value = self.input(value);
-        if self.0 & Self::SATURATE == 0 {
-            return value;
+        if self.0 & Self::SATURATE != 0 {
+            return saturate(value);
         }
-        saturate(value)
+        if self.0 & Self::RECTIFY != 0 { rectify(value) } else { value }
     }
 
     fn round<T: Real>(self, exact: Exact) -> T {
@@ -182,6 +144,12 @@ pub(crate) fn saturate<T: Real>(value: T) -> T {
     } else {
         T::of_bits(0)
     }
+}
+
+/// A negative number becomes +0, and so does -0; NaN stays.
+pub(crate) fn rectify<T: Real>(value: T) -> T {
+    let number = value.to_f64();
+    if number.is_nan() || number > 0.0 { value } else { T::of_bits(0) }
 }
 
 /// `a + b` in any mode.
@@ -273,9 +241,14 @@ pub(crate) fn flush(value: f32) -> f32 {
     f32::from_bits(if bits & 0x7f80_0000 == 0 { bits & 0x8000_0000 } else { bits })
 }
 
-/// [`flush`] for f32, which is the only type that has it; others stay.
-fn flush_any<T: Real>(value: T) -> T {
-    if T::FORMAT == F32 { T::of_bits(flush(f32::from_bits(value.bits() as u32)).bits()) } else { value }
+/// [`flush`] for f32 and f16, the types that have it; others stay.
+pub(crate) fn flush_any<T: Real>(value: T) -> T {
+    let bits = value.bits();
+    match T::FORMAT {
+        F32 => T::of_bits(flush(f32::from_bits(bits as u32)).bits()),
+        F16 if bits & 0x7c00 == 0 => T::of_bits(bits & 0x8000),
+        _ => value,
+    }
 }
 
 /// The result of an f32 instruction: any NaN is the one NaN.
@@ -360,6 +333,14 @@ pub(crate) fn approximate(value: f32, f: impl Fn(f64) -> f64) -> f32 {
     canonical(f(f64::from(value)) as f32)
 }
 
+/// One of two magnitudes, with the product of the signs.
+#[inline(always)]
+pub(crate) fn with_product_of_signs<T: Real>(a: T, b: T, pick: impl Fn(T, T) -> T) -> T {
+    let sign = 1 << T::FORMAT.sign_bit();
+    let magnitude = pick(T::of_bits(a.bits() & !sign), T::of_bits(b.bits() & !sign));
+    if magnitude.to_f64().is_nan() { magnitude } else { T::of_bits(magnitude.bits() | (a.bits() ^ b.bits()) & sign) }
+}
+
 /// The coarse f64 reciprocal and its kin: the upper half of the result, with subnormals flushed.
 pub(crate) fn coarse(value: f64, f: impl Fn(f64) -> f64) -> f64 {
     let flush = |value: f64| {
@@ -371,9 +352,10 @@ pub(crate) fn coarse(value: f64, f: impl Fn(f64) -> f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use super::super::narrow::Half;
     use super::*;
 
-    const NEAREST: Mode = Mode(0);
+    const NEAREST: Mode = Mode::NEAREST;
 
     fn mode(rounding: Rounding) -> Mode {
         Mode::new(rounding, false, false)

@@ -47,14 +47,33 @@ pub(crate) struct Layout {
     pub(crate) predicates: usize,
 }
 
+/// The registers of a fresh activation: a [`Layout`], with a value for each lane.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Registers {
+    words: Vec<Row<u32>>,
+    doubles: Vec<Row<u64>>,
+    predicates: Vec<u32>,
+}
+
+impl Registers {
+    /// The registers of a layout.
+    pub(crate) fn new(layout: &Layout) -> Self {
+        let mut predicates = vec![0; layout.predicates.max(1)];
+        predicates[0] = FULL;
+        Self {
+            words: layout.words.iter().map(|&value| Row::splat(value)).collect(),
+            doubles: layout.doubles.iter().map(|&value| Row::splat(value)).collect(),
+            predicates,
+        }
+    }
+}
+
 impl Frame {
     /// Makes this frame a fresh activation, keeping its storage.
-    pub(crate) fn reset(&mut self, layout: &Layout) {
-        reset_file(&mut self.words, &layout.words);
-        reset_file(&mut self.doubles, &layout.doubles);
-        self.predicates.clear();
-        self.predicates.resize(layout.predicates.max(1), 0);
-        self.predicates[0] = FULL;
+    pub(crate) fn reset(&mut self, fresh: &Registers) {
+        self.words.clone_from(&fresh.words);
+        self.doubles.clone_from(&fresh.doubles);
+        self.predicates.clone_from(&fresh.predicates);
     }
 
     /// The row of a typed register.
@@ -113,18 +132,13 @@ impl InFile for u64 {
     }
 }
 
-fn reset_file<T: Raw>(file: &mut Vec<Row<T>>, initial: &[T]) {
-    file.clear();
-    file.extend(initial.iter().map(|&value| Row::splat(value)));
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
     fn reset_restores_constants_and_zeroes_registers() {
-        let layout = Layout { words: vec![5, 0], doubles: vec![9], predicates: 2 };
+        let layout = Registers::new(&Layout { words: vec![5, 0], doubles: vec![9], predicates: 2 });
         let mut frame = Frame::default();
         frame.reset(&layout);
         frame.row_mut::<u32>(1).0[3] = 8;

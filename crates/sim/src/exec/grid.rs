@@ -7,10 +7,14 @@ use std::thread;
 use std::time::Instant;
 
 use super::fault::{Fault, FaultKind};
-use super::frame::Layout;
+use super::frame::Registers;
 use super::memory::Memory;
 use super::program::{Kernel, Late, Program};
+use super::runtime::Runtime;
 use super::worker::Worker;
+
+/// Blocks in the largest cluster of any device.
+const MOST_BLOCKS_IN_CLUSTER: u64 = 16;
 
 /// A kernel, its arguments and where they run.
 #[derive(Clone, Copy)]
@@ -23,6 +27,8 @@ pub struct Launch<'a> {
     pub grid: [u32; 3],
     /// Threads of a block in each direction.
     pub block: [u32; 3],
+    /// Blocks of a cluster in each direction; all ones without clusters. What the kernel requires goes before.
+    pub cluster: [u32; 3],
     /// Bytes of shared memory besides what the kernel declares.
     pub dynamic_shared: u32,
     /// The parameters, laid out as [`Kernel::params`] says.
@@ -31,6 +37,8 @@ pub struct Launch<'a> {
     pub globals: &'a [u64],
     /// Device memory.
     pub memory: &'a dyn Memory,
+    /// What kernels can ask of the host.
+    pub runtime: &'a dyn Runtime,
     /// The device that is simulated.
     pub device: &'a DeviceModel,
     /// Host threads to use; at least one runs.
@@ -93,13 +101,15 @@ pub(crate) struct Prepared<'a> {
     pub(crate) kernel: &'a Kernel,
     pub(crate) grid: [u32; 3],
     pub(crate) block: [u32; 3],
+    pub(crate) cluster: [u32; 3],
     pub(crate) dynamic_shared: u32,
     pub(crate) shared_size: u32,
     pub(crate) params: &'a [u8],
     pub(crate) memory: &'a dyn Memory,
+    pub(crate) runtime: &'a dyn Runtime,
     pub(crate) device: &'a DeviceModel,
     /// Register files of every function.
-    pub(crate) layouts: Vec<Layout>,
+    pub(crate) registers: Vec<Registers>,
     pub(crate) started: Instant,
     pub(crate) failed: AtomicBool,
     pub(crate) workers: u64,
@@ -116,8 +126,8 @@ pub(crate) struct Prepared<'a> {
 /// [`FaultKind::Cancelled`].
 pub fn run(launch: &Launch<'_>) -> Result<Statistics, Fault> {
     let prepared = Prepared::new(launch)?;
-    let blocks = prepared.order.blocks;
-    let workers = prepared.workers.min(blocks);
+    let clusters = prepared.order.clusters;
+    let workers = prepared.workers.min(clusters);
     let total = Mutex::new((Statistics::default(), None));
     let work = || {
         let result = Worker::new(&prepared).run();
@@ -139,7 +149,9 @@ pub fn run(launch: &Launch<'_>) -> Result<Statistics, Fault> {
     let (statistics, fault) = total.into_inner().unwrap_or_else(PoisonError::into_inner);
     match fault {
         Some(fault) => Err(fault),
-        None if statistics.blocks < blocks => Err(prepared.launch_fault(FaultKind::Cancelled)),
+        None if statistics.blocks < clusters.saturating_mul(prepared.cluster_size()) => {
+            Err(prepared.launch_fault(FaultKind::Cancelled))
+        }
         None => Ok(statistics),
     }
 }
@@ -147,28 +159,31 @@ pub fn run(launch: &Launch<'_>) -> Result<Statistics, Fault> {
 impl<'a> Prepared<'a> {
     fn new(launch: &Launch<'a>) -> Result<Self, Fault> {
         let shared_size = launch.kernel.static_shared.saturating_add(launch.dynamic_shared);
+        let cluster = launch.kernel.required_cluster.unwrap_or(launch.cluster);
         let mut prepared = Self {
             program: launch.program,
             kernel: launch.kernel,
             grid: launch.grid,
             block: launch.block,
+            cluster,
             dynamic_shared: launch.dynamic_shared,
             shared_size,
             params: launch.params,
             memory: launch.memory,
+            runtime: launch.runtime,
             device: launch.device,
-            layouts: Vec::new(),
+            registers: Vec::new(),
             started: Instant::now(),
             failed: AtomicBool::new(false),
             workers: launch.workers.max(1) as u64,
             cancel: launch.cancel,
-            order: Order::new(launch.grid, launch.schedule),
+            order: Order::new(clusters(launch.grid, cluster), launch.schedule),
             next: AtomicU64::new(0),
         };
         if let Some(reason) = prepared.refusal(launch) {
             return Err(prepared.launch_fault(FaultKind::InvalidLaunch(reason)));
         }
-        prepared.layouts = layouts(launch);
+        prepared.registers = registers(launch);
         Ok(prepared)
     }
 
@@ -180,6 +195,11 @@ impl<'a> Prepared<'a> {
         let same = launch.program.kernel(&launch.kernel.name);
         let refusals = [
             (launch.grid.contains(&0) || launch.block.contains(&0), "grid or block is empty"),
+            (
+                self.cluster.contains(&0) || (0..3).any(|axis| !launch.grid[axis].is_multiple_of(self.cluster[axis])),
+                "grid is not made of whole clusters",
+            ),
+            (self.cluster_size() > MOST_BLOCKS_IN_CLUSTER, "cluster has more blocks than the device allows"),
             (threads > u64::from(limit), "block has more threads than the kernel allows"),
             (
                 launch.kernel.required_block.is_some_and(|block| block != launch.block),
@@ -199,11 +219,27 @@ impl<'a> Prepared<'a> {
         refusals.iter().find(|refusal| refusal.0).map(|refusal| refusal.1)
     }
 
-    /// The next block to begin, and which of its warps goes first.
-    pub(crate) fn next_block(&self) -> Option<(u64, u64)> {
+    /// The next cluster to begin: the index of its first block, and a number that picks the warps that go first.
+    pub(crate) fn next_cluster(&self) -> Option<([u32; 3], u64)> {
         let position = self.next.fetch_add(1, Ordering::Relaxed);
-        (position < self.order.blocks).then(|| self.order.at(position))
+        if position >= self.order.clusters {
+            return None;
+        }
+        let (number, first) = self.order.at(position);
+        let [x, y, _] = clusters(self.grid, self.cluster).map(u64::from);
+        let index = [number % x, number / x % y, number / x / y];
+        Some((std::array::from_fn(|axis| index[axis] as u32 * self.cluster[axis]), first))
     }
+
+    /// Blocks of a cluster.
+    pub(crate) fn cluster_size(&self) -> u64 {
+        self.cluster.iter().fold(1, |size, &extent| size.saturating_mul(u64::from(extent)))
+    }
+}
+
+/// The clusters of a grid in each direction.
+fn clusters(grid: [u32; 3], cluster: [u32; 3]) -> [u32; 3] {
+    std::array::from_fn(|axis| grid[axis] / cluster[axis].max(1))
 }
 
 impl fmt::Debug for Prepared<'_> {
@@ -224,11 +260,11 @@ impl Statistics {
     }
 }
 
-/// A permutation of block numbers: multiplication by a number that shares no factor with their
+/// A permutation of the numbers of clusters: multiplication by a number that shares no factor with their
 /// count, plus an offset.
 #[derive(Clone, Copy, Debug)]
 struct Order {
-    blocks: u64,
+    clusters: u64,
     factor: u64,
     offset: u64,
 }
@@ -236,25 +272,25 @@ struct Order {
 impl Order {
     fn new(grid: [u32; 3], schedule: Schedule) -> Self {
         let product = grid.iter().try_fold(1u64, |n, &d| n.checked_mul(u64::from(d)));
-        let blocks = product.unwrap_or(u64::MAX).max(1);
+        let clusters = product.unwrap_or(u64::MAX).max(1);
         let Schedule::Shuffled(seed) = schedule else {
-            return Self { blocks, factor: 1, offset: 0 };
+            return Self { clusters, factor: 1, offset: 0 };
         };
-        let mut factor = mix(seed) % blocks;
-        while greatest_common_divisor(factor, blocks) != 1 {
+        let mut factor = mix(seed) % clusters;
+        while greatest_common_divisor(factor, clusters) != 1 {
             factor += 1;
         }
-        Self { blocks, factor, offset: mix(seed ^ u64::MAX) % blocks }
+        Self { clusters, factor, offset: mix(seed ^ u64::MAX) % clusters }
     }
 
-    /// The block at a position, and a number that picks its first warp.
+    /// The cluster at a position, and a number that picks its first warps.
     fn at(&self, position: u64) -> (u64, u64) {
         if self.factor == 1 && self.offset == 0 {
             return (position, 0);
         }
         let product = u128::from(position) * u128::from(self.factor) + u128::from(self.offset);
-        let block = (product % u128::from(self.blocks)) as u64;
-        (block, mix(block ^ self.factor))
+        let cluster = (product % u128::from(self.clusters)) as u64;
+        (cluster, mix(cluster ^ self.factor))
     }
 }
 
@@ -274,7 +310,7 @@ fn mix(seed: u64) -> u64 {
 }
 
 /// The register files of every function, with the addresses of this launch in their constants.
-fn layouts(launch: &Launch<'_>) -> Vec<Layout> {
+fn registers(launch: &Launch<'_>) -> Vec<Registers> {
     let functions = launch.program.functions.iter();
     functions
         .map(|function| {
@@ -285,7 +321,7 @@ fn layouts(launch: &Launch<'_>) -> Vec<Layout> {
                     Late::DynamicShared(offset) => u64::from(launch.kernel.static_shared).wrapping_add_signed(offset),
                 };
             }
-            layout
+            Registers::new(&layout)
         })
         .collect()
 }

@@ -14,7 +14,7 @@ use super::op::{Control, Handler, Op};
 use super::unit::Unit;
 
 /// Whether the processor can run the handlers compiled for AVX2 and FMA.
-fn wide_vectors() -> bool {
+pub(crate) fn wide_vectors() -> bool {
     static WIDE: OnceLock<bool> = OnceLock::new();
     *WIDE.get_or_init(|| {
         #[cfg(target_arch = "x86_64")]
@@ -30,9 +30,12 @@ fn wide_vectors() -> bool {
 
 /// Defines a function that returns the handler of an operation, for the processor at hand.
 macro_rules! versions {
-    ($(#[$doc:meta])* $pick:ident = $body:ident [$($generic:ident),+] where $($bounds:tt)+) => {
+    (
+        $(#[$doc:meta])* $pick:ident($($operation:ident: $ty:ty)?) = $body:ident
+        [$($generic:ident),+] where $($bounds:tt)+
+    ) => {
         $(#[$doc])*
-        pub(crate) fn $pick<$($generic),+>(_operation: F) -> Handler
+        pub(crate) fn $pick<$($generic),+>($($operation: $ty)?) -> Handler
         where
             $($bounds)+
         {
@@ -53,7 +56,7 @@ macro_rules! versions {
             }
 
             #[cfg(target_arch = "x86_64")]
-            if wide_vectors() {
+            if $crate::exec::handler::wide_vectors() {
                 return wide::<$($generic),+>;
             }
             base::<$($generic),+>
@@ -61,16 +64,18 @@ macro_rules! versions {
     };
 }
 
+pub(crate) use versions;
+
 versions! {
     /// `d = f(a)`.
-    unary = run_unary [A, D, F]
+    unary(_operation: F) = run_unary [A, D, F]
     where
         A: Lane<Raw: InFile>, D: Lane<Raw: InFile>, F: Fn(A) -> D + Copy + 'static
 }
 
 versions! {
     /// `d = f(a, b)`.
-    binary = run_binary [A, B, D, F]
+    binary(_operation: F) = run_binary [A, B, D, F]
     where
         A: Lane<Raw: InFile>, B: Lane<Raw: InFile>, D: Lane<Raw: InFile>,
         F: Fn(A, B) -> D + Copy + 'static
@@ -78,7 +83,7 @@ versions! {
 
 versions! {
     /// `d = f(a, b, c)`.
-    ternary = run_ternary [A, B, C, D, F]
+    ternary(_operation: F) = run_ternary [A, B, C, D, F]
     where
         A: Lane<Raw: InFile>, B: Lane<Raw: InFile>, C: Lane<Raw: InFile>,
         D: Lane<Raw: InFile>, F: Fn(A, B, C) -> D + Copy + 'static
@@ -86,7 +91,7 @@ versions! {
 
 versions! {
     /// `d = f(a, b, c, e)`.
-    quaternary = run_quaternary [A, B, C, E, D, F]
+    quaternary(_operation: F) = run_quaternary [A, B, C, E, D, F]
     where
         A: Lane<Raw: InFile>, B: Lane<Raw: InFile>, C: Lane<Raw: InFile>,
         E: Lane<Raw: InFile>, D: Lane<Raw: InFile>,
@@ -95,7 +100,7 @@ versions! {
 
 versions! {
     /// `d|e = f(a, b)` on predicates, combined with predicate `c` as `imm` says.
-    compare = run_compare [A, F]
+    compare(_operation: F) = run_compare [A, F]
     where
         A: Lane<Raw: InFile>, F: Fn(A, A) -> bool + Copy + 'static
 }

@@ -18,6 +18,8 @@ pub(crate) trait Integer: Lane {
     fn multiply_add(self, b: Self, c: Self) -> Self;
     /// `a * b + c`, with the upper half of the product.
     fn high_multiply_add(self, b: Self, c: Self) -> Self;
+    /// The low half of the product.
+    fn low_product(self, other: Self) -> Self;
     /// The distance to another number, plus a third.
     fn sum_of_difference(self, other: Self, c: Self) -> Self;
 }
@@ -54,6 +56,10 @@ macro_rules! integers {
             #[inline(always)]
             fn high_multiply_add(self, b: Self, c: Self) -> Self {
                 self.high_product(b).wrapping_add(c)
+            }
+            #[inline(always)]
+            fn low_product(self, other: Self) -> Self {
+                self.wrapping_mul(other)
             }
             #[inline(always)]
             fn sum_of_difference(self, other: Self, c: Self) -> Self {
@@ -126,6 +132,71 @@ pub(crate) fn permute_bytes(a: u32, b: u32, selector: u32) -> u32 {
     })
 }
 
+/// `prmt` in its other forms: which bytes the low two bits of the selector stand for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Permutation {
+    /// `.f4e`: four bytes onwards.
+    Forward,
+    /// `.b4e`: four bytes backwards.
+    Backward,
+    /// `.rc8`: one byte, four times.
+    Byte,
+    /// `.ecl`: clamped from below.
+    ClampLeft,
+    /// `.ecr`: clamped from above.
+    ClampRight,
+    /// `.rc16`: one half, twice.
+    Half,
+}
+
+impl Permutation {
+    /// The selector of the general form.
+    #[inline(always)]
+    pub(crate) fn selector(self, index: u32) -> u32 {
+        let table: [u32; 4] = match self {
+            Self::Forward => [0x3210, 0x4321, 0x5432, 0x6543],
+            Self::Backward => [0x5670, 0x6701, 0x7012, 0x0123],
+            Self::Byte => [0x0000, 0x1111, 0x2222, 0x3333],
+            Self::ClampLeft => [0x3210, 0x3211, 0x3222, 0x3333],
+            Self::ClampRight => [0x0000, 0x1110, 0x2210, 0x3210],
+            Self::Half => [0x1010, 0x3232, 0x1010, 0x3232],
+        };
+        table[(index & 3) as usize]
+    }
+}
+
+/// `fns`: the position of the `offset`-th set bit from `base` on, upwards or downwards; all ones if there is none.
+#[inline(always)]
+pub(crate) fn find_nth_set(mask: u32, base: u32, offset: i32) -> u32 {
+    let step = offset.signum();
+    let mut position = i64::from(base);
+    let mut left = offset.unsigned_abs().saturating_sub(1);
+    while (0..32).contains(&position) {
+        let is_set = mask >> position & 1 == 1;
+        if is_set && left == 0 {
+            return position as u32;
+        }
+        if step == 0 {
+            break;
+        }
+        left -= u32::from(is_set);
+        position += i64::from(step);
+    }
+    u32::MAX
+}
+
+/// `szext`: keeps the bits below `position`, and fills the rest with zeros or the sign.
+#[inline(always)]
+pub(crate) fn extend_from(a: u32, position: u32, clamp: bool, signed: bool) -> u32 {
+    let count = position & 31;
+    if clamp && position >= 32 {
+        return a;
+    }
+    let mask = u32::MAX << count;
+    let negative = signed && count != 0 && a >> (count - 1) & 1 == 1;
+    a & !mask | if negative { mask } else { 0 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -171,5 +242,26 @@ mod tests {
         assert_eq!(table_logic(0xf0f0, 0xcccc, 0xaaaa, 0x96), 0xf0f0 ^ 0xcccc ^ 0xaaaa);
         assert_eq!(permute_bytes(0x8081_8283, 0x0405_0607, 0x0123), 0x8382_8180);
         assert_eq!(permute_bytes(0x0000_0080, 0, 0x0008), 0x8080_80ff);
+    }
+
+    #[test]
+    fn nth_set_bit_is_counted_from_the_base_in_either_direction() {
+        assert_eq!(find_nth_set(0b1011_0100, 2, 1), 2);
+        assert_eq!(find_nth_set(0b1011_0100, 3, 2), 5);
+        assert_eq!(find_nth_set(0b1011_0100, 7, -2), 5);
+        assert_eq!(find_nth_set(0b1011_0100, 3, 0), u32::MAX);
+        assert_eq!(find_nth_set(0b1011_0100, 4, 0), 4);
+        assert_eq!(find_nth_set(u32::MAX, 40, 1), u32::MAX);
+        assert_eq!(find_nth_set(1, 0, i32::MIN), u32::MAX);
+    }
+
+    #[test]
+    fn extension_starts_at_the_position_and_wraps_or_clamps() {
+        assert_eq!(extend_from(0xff, 4, true, true), u32::MAX);
+        assert_eq!(extend_from(0xf7, 4, true, true), 7);
+        assert_eq!(extend_from(0xff, 4, true, false), 0xf);
+        assert_eq!(extend_from(0xff, 36, false, false), 0xf);
+        assert_eq!(extend_from(0xff, 36, true, true), 0xff);
+        assert_eq!(extend_from(0xff, 0, true, true), 0);
     }
 }

@@ -6,6 +6,8 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
+use super::lane::LANES;
+
 /// A run of device addresses and the host memory behind it.
 #[derive(Clone, Copy, Debug)]
 pub struct Segment {
@@ -109,6 +111,55 @@ impl HostBytes {
         unsafe { T::store(self.word::<T>(index), value) }
     }
 
+    /// Reads a value for each lane. The address must be aligned.
+    #[inline(always)]
+    pub(crate) fn load_row<T: Word>(self) -> [T; LANES] {
+        let from = self.row::<T>();
+        // SAFETY: `row` returned an aligned pointer to as many values, in bytes that the segment's provider keeps valid, and
+        // every access of the launch is atomic.
+        unsafe { T::load_row(from) }
+    }
+
+    /// Writes a value of each lane. The address must be aligned.
+    #[inline(always)]
+    pub(crate) fn store_row<T: Word>(self, values: &[T; LANES]) {
+        let to = self.row::<T>();
+        // SAFETY: as for `load_row`.
+        unsafe { T::store_row(to, values) }
+    }
+
+    #[inline(always)]
+    fn row<T: Word>(self) -> *mut T {
+        let pointer = self.start.cast::<T>();
+        assert!(
+            LANES as u64 * T::SIZE <= self.len && pointer.is_aligned(),
+            "an access was not checked before it was made"
+        );
+        pointer
+    }
+
+    /// Reads the value at a byte offset. The address must be aligned.
+    #[inline(always)]
+    pub(crate) fn load_at<T: Word>(self, offset: u64) -> T {
+        // SAFETY: as for `load`.
+        unsafe { T::load(self.word_at::<T>(offset)) }
+    }
+
+    /// Writes the value at a byte offset. The address must be aligned.
+    #[inline(always)]
+    pub(crate) fn store_at<T: Word>(self, offset: u64, value: T) {
+        // SAFETY: as for `load`.
+        unsafe { T::store(self.word_at::<T>(offset), value) }
+    }
+
+    #[inline(always)]
+    fn word_at<T: Word>(self, offset: u64) -> *mut T {
+        let pointer = self.start.wrapping_add(offset as usize).cast::<T>();
+        let is_inside = offset <= self.len && self.len - offset >= T::SIZE;
+        assert!(is_inside && pointer.is_aligned(), "an access was not checked before it was made");
+        pointer
+    }
+
     /// Replaces the first value by `change` of it, atomically, and returns what was there.
     #[inline(always)]
     pub(crate) fn update<T: Word>(self, change: impl Fn(T) -> T) -> T {
@@ -147,6 +198,18 @@ pub(crate) trait Word: Copy + PartialEq + 'static {
     ///
     /// `pointer` is aligned and valid for writes, and concurrent accesses are atomic.
     unsafe fn store(pointer: *mut Self, value: Self);
+    /// Reads a value for each lane, each atomically.
+    ///
+    /// # Safety
+    ///
+    /// `pointer` is aligned and valid for reads of 32 values, and concurrent accesses are atomic.
+    unsafe fn load_row(pointer: *mut Self) -> [Self; LANES];
+    /// Writes a value of each lane, each atomically.
+    ///
+    /// # Safety
+    ///
+    /// `pointer` is aligned and valid for writes of 32 values, and concurrent accesses are atomic.
+    unsafe fn store_row(pointer: *mut Self, values: &[Self; LANES]);
     /// Changes atomically and returns the value before.
     ///
     /// # Safety
@@ -183,6 +246,36 @@ macro_rules! words {
             }
 
             #[inline(always)]
+            unsafe fn load_row(pointer: *mut Self) -> [Self; LANES] {
+                #[cfg(all(target_arch = "x86_64", not(miri)))]
+                {
+                    let mut values = [0; LANES];
+                    // SAFETY: the caller vouches for the values in memory; those of the row are ours.
+                    unsafe { copy_row((&raw mut values).cast(), pointer.cast(), size_of::<[Self; LANES]>()) };
+                    values
+                }
+                #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+                {
+                    // SAFETY: the caller vouches for 32 values.
+                    std::array::from_fn(|lane| unsafe { Self::load(pointer.wrapping_add(lane)) })
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn store_row(pointer: *mut Self, values: &[Self; LANES]) {
+                #[cfg(all(target_arch = "x86_64", not(miri)))]
+                // SAFETY: the caller vouches for the values in memory; those of the row are ours.
+                unsafe {
+                    copy_row(pointer.cast(), values.as_ptr().cast(), size_of::<[Self; LANES]>());
+                };
+                #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+                for (lane, value) in values.iter().enumerate() {
+                    // SAFETY: the caller vouches for 32 values.
+                    unsafe { Self::store(pointer.wrapping_add(lane), *value) };
+                }
+            }
+
+            #[inline(always)]
             unsafe fn update(pointer: *mut Self, change: impl Fn(Self) -> Self) -> Self {
                 // SAFETY: the caller upholds the same contract.
                 let atomic = unsafe { <$atomic>::from_ptr(pointer) };
@@ -205,6 +298,37 @@ macro_rules! words {
 
 words!(u8: AtomicU8, u16: AtomicU16, u32: AtomicU32, u64: AtomicU64);
 
+/// Copies a row of `bytes` bytes, a multiple of 32. Either side may be memory that other threads access.
+///
+/// It is written in machine instructions because to the language a copy that races is undefined, while thirty-two atomic
+/// copies are slow. The processor moves aligned values of up to eight bytes in one piece, vector instructions included, so this
+/// does what the thirty-two would do.
+///
+/// # Safety
+///
+/// `from` is valid for reads and `to` for writes of `bytes` bytes, which do not overlap.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+unsafe fn copy_row(to: *mut u8, from: *const u8, bytes: usize) {
+    for offset in (0..bytes).step_by(32) {
+        let (to, from) = (to.wrapping_add(offset), from.wrapping_add(offset));
+        // SAFETY: the caller vouches for the bytes; the instructions touch nothing else than them and two registers.
+        unsafe {
+            std::arch::asm!(
+                "movups {low}, [{from}]",
+                "movups {high}, [{from} + 16]",
+                "movups [{to}], {low}",
+                "movups [{to} + 16], {high}",
+                from = in(reg) from,
+                to = in(reg) to,
+                low = out(xmm_reg) _,
+                high = out(xmm_reg) _,
+                options(nostack, preserves_flags),
+            );
+        }
+    }
+}
+
 /// A block's shared memory.
 #[derive(Debug)]
 pub(crate) struct SharedMemory {
@@ -225,9 +349,9 @@ impl SharedMemory {
     }
 
     /// Clears the memory for the next block.
-    pub(crate) fn clear(&mut self) {
-        for word in self.lines.iter_mut().flat_map(|line| &mut line.0) {
-            *word.get_mut() = 0;
+    pub(crate) fn clear(&self) {
+        for word in self.lines.iter().flat_map(|line| &line.0) {
+            word.store(0, Ordering::Relaxed);
         }
     }
 

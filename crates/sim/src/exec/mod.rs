@@ -11,22 +11,34 @@
 mod access;
 mod barrier;
 mod block;
+mod cluster;
 mod convert;
+mod copies;
 mod exact;
 mod fault;
 mod float;
+mod fragment;
 mod frame;
+mod gather;
 mod grid;
 mod handler;
 mod integer;
 mod lane;
 mod lower;
+mod matrix;
+mod mbarrier;
 mod memory;
+mod narrow;
 mod op;
+mod print;
 mod program;
+mod runtime;
+mod small_float;
 mod transfer;
 mod unit;
+mod video;
 mod warp;
+mod window;
 mod worker;
 
 pub use fault::{Access, Fault, FaultKind};
@@ -34,6 +46,7 @@ pub use grid::{DeviceModel, Launch, Schedule, Statistics, run};
 pub use lower::{LowerError, lower};
 pub use memory::{Memory, Segment};
 pub use program::{Address, Global, Kernel, Param, Program, Relocation};
+pub use runtime::Runtime;
 
 #[cfg(test)]
 mod tests;

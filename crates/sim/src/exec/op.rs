@@ -80,6 +80,8 @@ pub(crate) enum Control {
     Exit,
     /// Waits at a barrier; see `Unit::wait`.
     Wait,
+    /// Waits until the phase of the cluster's barrier in `Unit::needed` is over.
+    WaitForCluster,
     /// Waits until the lanes in `Unit::needed` are here.
     Converge,
     /// The same, but the lanes may come from other instructions too.

@@ -2,9 +2,11 @@
 
 use std::collections::HashMap;
 
-use super::access::FUNCTION_WINDOW;
 use super::frame::Layout;
+use super::matrix::{Accumulation, Fragment};
 use super::op::Op;
+use super::video::Video;
+use super::window::FUNCTION_WINDOW;
 
 /// Bytes between the addresses of functions.
 const FUNCTION_STRIDE: u64 = 16;
@@ -67,6 +69,8 @@ pub struct Kernel {
     pub max_threads_per_block: Option<u32>,
     /// The block that the kernel insists on.
     pub required_block: Option<[u32; 3]>,
+    /// The cluster that the kernel insists on.
+    pub required_cluster: Option<[u32; 3]>,
     /// Index of the kernel's function.
     pub(crate) function: u32,
 }
@@ -153,10 +157,39 @@ pub(crate) struct Function {
     pub(crate) local_size: u64,
     pub(crate) calls: Vec<CallSite>,
     pub(crate) branch_tables: Vec<Vec<u32>>,
+    /// What the video instructions do.
+    pub(crate) videos: Vec<Video>,
+    /// The products of matrices.
+    pub(crate) products: Vec<Product>,
+    /// The matrices that are loaded and stored.
+    pub(crate) matrices: Vec<MovedMatrix>,
+    /// Rows of instructions that have more operands than an `Op` holds.
+    pub(crate) row_lists: Vec<Vec<u32>>,
     /// Offsets in local memory and sizes of the parameters.
     pub(crate) params: Vec<(u64, u64)>,
     /// Offsets in local memory and sizes of the results.
     pub(crate) returns: Vec<(u64, u64)>,
+}
+
+/// A product of matrices and what it is added to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Product {
+    /// Of the result, the factors, and the addend.
+    pub(crate) fragments: [Fragment; 4],
+    /// The list of the rows of all four.
+    pub(crate) rows: u32,
+    pub(crate) accumulation: Accumulation,
+    pub(crate) saturates: bool,
+}
+
+/// A matrix on its way between memory and registers.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct MovedMatrix {
+    pub(crate) fragment: Fragment,
+    /// The list of the rows of its registers.
+    pub(crate) rows: u32,
+    /// Whether columns are contiguous in memory, instead of rows.
+    pub(crate) by_columns: bool,
 }
 
 /// A constant that is known at launch.

@@ -2,17 +2,18 @@
 
 use super::block::BlockState;
 use super::fault::{FaultKind, Trap};
+use super::fragment::Fragment;
 use super::frame::{Caller, Frame};
 use super::lane::{Lanes, Row};
 use super::op::{Control, Op};
 use super::program::{CallSite, Callee};
-use super::warp::{Fragment, Warp};
+use super::warp::Warp;
 use super::worker::Worker;
 
 /// Calls that may be open at once, so that recursion without variables ends too.
 const DEPTH_LIMIT: u32 = 10_000;
 /// Bytes of local memory that a thread may use.
-const LOCAL_LIMIT: u64 = 512 << 10;
+pub(crate) const LOCAL_LIMIT: u64 = 512 << 10;
 
 impl Warp {
     /// Carries out what leads to other instructions than the next.
@@ -31,7 +32,7 @@ impl Warp {
                 self.split(index, active, op.imm as u32);
                 self.fragments[index].pc += 1;
                 if back {
-                    self.rest(self.fragments.len() - 1);
+                    self.rest(self.fragments.len() - 1, 1);
                 }
                 Ok(())
             }
@@ -66,7 +67,7 @@ impl Warp {
         }
         self.fragments[index].pc = target;
         if target <= pc {
-            self.rest(index);
+            self.rest(index, 1);
         }
         Ok(())
     }
@@ -96,7 +97,7 @@ impl Warp {
         }
         let new = self.new_frame();
         let frame = &mut self.frames[new as usize];
-        frame.reset(&worker.launch.layouts[callee as usize]);
+        frame.reset(&worker.launch.registers[callee as usize]);
         frame.function = callee;
         frame.local = base;
         frame.lanes = lanes;

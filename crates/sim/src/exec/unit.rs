@@ -23,7 +23,7 @@ pub(crate) struct Unit<'r> {
     pub(crate) cache: &'r mut SegmentCache,
     /// Lanes that execute.
     pub(crate) active: u32,
-    /// With `Control::Converge`: the lanes to wait for.
+    /// With `Control::Converge`: the lanes to wait for; with `Control::WaitForCluster`: the phase.
     pub(crate) needed: u32,
     /// With `Control::Wait`: the barrier.
     pub(crate) wait: Wait,

@@ -8,7 +8,9 @@
 //! lane of its own warp.
 
 use super::block::BlockState;
+use super::copies::Copies;
 use super::fault::{FaultKind, Trap};
+use super::fragment::{Fragment, Outcome, State, Stop};
 use super::frame::Frame;
 use super::lane::{LANES, Row};
 use super::op::{Control, Op};
@@ -39,38 +41,23 @@ pub(crate) struct WarpState {
     pub(crate) local: Vec<Row<u64>>,
     /// Lanes whose thread has not ended.
     pub(crate) live: u32,
+    /// The phase of the cluster's barrier at which each lane last arrived.
+    pub(crate) cluster_phase: [u32; LANES],
+    /// Asynchronous copies that are under way.
+    pub(crate) copies: Copies,
 }
 
 impl Default for WarpState {
     fn default() -> Self {
-        Self { index: 0, thread: [[0; LANES]; 3], local: Vec::new(), live: 0 }
+        Self {
+            index: 0,
+            thread: [[0; LANES]; 3],
+            local: Vec::new(),
+            live: 0,
+            cluster_phase: [0; LANES],
+            copies: Copies::default(),
+        }
     }
-}
-
-/// Lanes that are at the same place.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Fragment {
-    pub(crate) pc: u32,
-    pub(crate) mask: u32,
-    pub(crate) frame: u32,
-    pub(crate) depth: u32,
-    /// Backward branches taken since it last rested.
-    turns: u32,
-    state: State,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum State {
-    /// Can run.
-    Ready,
-    /// Can run, but has had its turn.
-    Rested,
-    /// Waits for lanes to arrive at this instruction.
-    Converging { needed: u32 },
-    /// Waits for lanes to arrive at any instruction that waits for the same lanes.
-    Gathering { needed: u32 },
-    /// Waits at a barrier until its phase is over.
-    Barrier { index: usize, phase: u32 },
 }
 
 /// Why a warp stopped.
@@ -93,15 +80,21 @@ pub(crate) struct Failure {
 }
 
 impl Warp {
+    /// A warp of a block, with the thread indices of its lanes.
+    pub(crate) fn new(index: u32, thread: [[u32; LANES]; 3]) -> Self {
+        Self { state: WarpState { index, thread, ..WarpState::default() }, ..Self::default() }
+    }
+
     /// Puts the threads `mask` at the start of a kernel.
     pub(crate) fn start(&mut self, function: u32, mask: u32, worker: &Worker<'_>) {
         self.fragments.clear();
         self.free.clear();
         self.free.extend(0..self.frames.len() as u32);
         self.state.live = mask;
+        self.state.copies.clear();
         let frame = self.new_frame();
         let target = &mut self.frames[frame as usize];
-        target.reset(&worker.launch.layouts[function as usize]);
+        target.reset(&worker.launch.registers[function as usize]);
         target.function = function;
         target.local = 0;
         target.lanes = mask;
@@ -150,6 +143,11 @@ impl Warp {
         Some((fragment.mask.trailing_zeros() as usize, function, fragment.pc))
     }
 
+    /// Whether lanes wait for other blocks of the cluster.
+    pub(crate) fn waits_for_cluster(&self) -> bool {
+        self.fragments.iter().any(|fragment| matches!(fragment.state, State::Cluster { .. }))
+    }
+
     /// Ends the waits that are over, and merges fragments that have met.
     fn wake(&mut self, block: &mut BlockState, worker: &Worker<'_>) {
         for index in 0..self.fragments.len() {
@@ -162,6 +160,10 @@ impl Warp {
                     let frame = &mut self.frames[fragment.frame as usize];
                     let op = &worker.code(frame.function)[fragment.pc as usize];
                     votes.deliver(frame, op, fragment.mask);
+                    self.fragments[index].pc += 1;
+                    self.fragments[index].state = State::Ready;
+                }
+                State::Cluster { phase } if block.cluster.is_over(phase) => {
                     self.fragments[index].pc += 1;
                     self.fragments[index].state = State::Ready;
                 }
@@ -221,17 +223,6 @@ impl Warp {
             .min_by_key(|&index| order(&self.fragments[index]))
     }
 
-    /// Where a fragment must stop because another one is there.
-    fn meeting_point(&self, index: usize) -> u32 {
-        let this = &self.fragments[index];
-        self.fragments
-            .iter()
-            .filter(|other| other.frame == this.frame && other.pc > this.pc)
-            .map(|other| other.pc)
-            .min()
-            .unwrap_or(u32::MAX)
-    }
-
     /// Runs one fragment until it leaves its path, meets another, or has had its turn.
     fn run_fragment(
         &mut self,
@@ -242,7 +233,7 @@ impl Warp {
     ) -> Result<(), Failure> {
         let stop = self.follow(index, fuel, block, worker);
         let fragment = &mut self.fragments[index];
-        fragment.pc = stop.pc;
+        (fragment.pc, fragment.turns) = (stop.pc, stop.turns);
         let function = self.frames[fragment.frame as usize].function;
         let op = &worker.code(function)[stop.pc as usize];
         self.settle(index, &stop, op, block, worker).map_err(|trap| Failure { trap, function, line: op.line })
@@ -251,8 +242,8 @@ impl Warp {
     /// Executes a fragment's instructions one after the other, as long as all its lanes stay together.
     fn follow(&mut self, index: usize, fuel: &mut u32, block: &mut BlockState, worker: &mut Worker<'_>) -> Stop {
         let alone = self.fragments.len() == 1;
-        let meeting = self.meeting_point(index);
-        let Fragment { mut pc, mask, frame, .. } = self.fragments[index];
+        let Fragment { mut pc, mut turns, mask, frame, .. } = self.fragments[index];
+        let mut meeting = meeting_point(&self.fragments, index, pc + 1);
         let frame = &mut self.frames[frame as usize];
         let code = worker.code(frame.function);
         let mut unit = worker.unit(frame, &mut self.state, block);
@@ -276,8 +267,13 @@ impl Warp {
                         pc = op.imm as u32;
                         if back {
                             *fuel -= 1;
-                            if !alone || *fuel == 0 {
+                            turns += u32::from(!alone);
+                            if *fuel == 0 || !alone && (turns >= FRAGMENT_FUEL || is_ahead(&self.fragments, index, pc))
+                            {
                                 break Outcome::Back;
+                            }
+                            if !alone {
+                                meeting = meeting_point(&self.fragments, index, pc);
                             }
                         }
                     }
@@ -290,7 +286,7 @@ impl Warp {
         };
         let (needed, wait, trap) = (unit.needed, unit.wait, unit.trap);
         worker.count(executed, mask);
-        Stop { outcome, pc, needed, wait, trap }
+        Stop { outcome, pc, turns, needed, wait, trap }
     }
 
     /// Carries out what the last instruction of a path asked for.
@@ -306,13 +302,16 @@ impl Warp {
         let mask = self.fragments[index].mask;
         match stop.outcome {
             Outcome::Met => {}
-            Outcome::Back => self.rest(index),
+            Outcome::Back => self.rest(index, 0),
             Outcome::Split(active) => self.split(index, mask & !active, stop.pc + 1),
             Outcome::Control(Control::Fault, active) => {
                 let leader = active.trailing_zeros() as usize;
                 return Err(stop.trap.unwrap_or(Trap::new(FaultKind::Trap, leader)));
             }
             Outcome::Control(Control::Wait, _) => self.arrive(index, stop.wait, block),
+            Outcome::Control(Control::WaitForCluster, _) => {
+                self.fragments[index].state = State::Cluster { phase: needed };
+            }
             Outcome::Control(Control::Converge, _) => {
                 self.fragments[index].state = State::Converging { needed };
             }
@@ -326,10 +325,10 @@ impl Warp {
         Ok(())
     }
 
-    /// Counts a backward branch, and lets others go first after many.
-    pub(crate) fn rest(&mut self, index: usize) {
+    /// Counts backward branches, and lets others go first after many.
+    pub(crate) fn rest(&mut self, index: usize, turns: u32) {
         let fragment = &mut self.fragments[index];
-        fragment.turns += 1;
+        fragment.turns += turns;
         if fragment.turns >= FRAGMENT_FUEL {
             fragment.turns = 0;
             fragment.state = State::Rested;
@@ -356,31 +355,15 @@ impl Warp {
     }
 }
 
-impl Fragment {
-    /// Whether the lanes of both are at the same place and may go on together.
-    fn meets(&self, other: &Self) -> bool {
-        let at_barrier = |state| matches!(state, State::Barrier { .. });
-        self.pc == other.pc && self.frame == other.frame && !at_barrier(self.state) && !at_barrier(other.state)
-    }
+/// Where a fragment that goes on at `pc` must stop because another one of its activation is there.
+fn meeting_point(fragments: &[Fragment], index: usize, pc: u32) -> u32 {
+    let this = &fragments[index];
+    let others = fragments.iter().enumerate().filter(|(other, it)| *other != index && it.frame == this.frame);
+    others.map(|(_, other)| other.pc).filter(|other| *other >= pc).min().unwrap_or(u32::MAX)
 }
 
-/// Where a path ended, and what its last instruction left for the warp.
-struct Stop {
-    outcome: Outcome,
-    pc: u32,
-    needed: u32,
-    wait: Wait,
-    trap: Option<Trap>,
-}
-
-/// Why a path ended.
-enum Outcome {
-    /// Another fragment may be at this instruction.
-    Met,
-    /// A backward branch was taken.
-    Back,
-    /// Only these lanes execute the instruction; the rest go past it first.
-    Split(u32),
-    /// The instruction asks for more than the next one; with its active lanes.
-    Control(Control, u32),
+/// Whether a fragment at `pc` is ahead of another that can run, which then goes first.
+fn is_ahead(fragments: &[Fragment], index: usize, pc: u32) -> bool {
+    let depth = fragments[index].depth;
+    fragments.iter().any(|other| other.state == State::Ready && other.depth == depth && other.pc < pc)
 }

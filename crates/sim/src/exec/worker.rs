@@ -1,9 +1,11 @@
 //! A worker: a host thread that runs blocks until none is left.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use super::block::{Block, BlockState};
+use super::cluster::Cluster;
 use super::fault::{Fault, FaultKind};
 use super::frame::Frame;
 use super::grid::{Prepared, Statistics};
@@ -35,29 +37,62 @@ impl<'l> Worker<'l> {
         let mut resident: VecDeque<Block> = VecDeque::new();
         let mut spare = Vec::new();
         let limit = self.resident_limit();
+        // Turns of blocks in a row in which nothing was executed.
+        let mut idle = 0;
         loop {
             if self.is_stopped() {
                 return Ok(self.statistics);
             }
-            // Blocks that pause may wait for blocks that have not begun, so begin one.
+            // Blocks that pause may wait for blocks that have not begun, so begin some.
             if resident.len() < limit
-                && let Some((number, first)) = self.launch.next_block()
+                && let Some((index, first)) = self.launch.next_cluster()
             {
-                let mut block = spare.pop().unwrap_or_else(|| Block::new(&self));
-                block.start(number, first, &self);
-                resident.push_front(block);
+                self.start_cluster(index, first, &mut spare, &mut resident);
             }
             let Some(mut block) = resident.pop_front() else {
                 return Ok(self.statistics);
             };
+            let before = self.executed();
             match block.run(&mut self) {
                 Ok(Progress::Done) => {
                     self.statistics.blocks += 1;
                     spare.push(block);
                 }
-                Ok(_) => resident.push_back(block),
+                Ok(_) => {
+                    idle = if self.executed() == before { idle + 1 } else { 0 };
+                    if idle > resident.len() {
+                        let (warp, failure) = block.deadlock(&self);
+                        return Err(self.report(&block, warp, failure));
+                    }
+                    resident.push_back(block);
+                }
                 Err((warp, failure)) => return Err(self.report(&block, warp, failure)),
             }
+        }
+    }
+
+    /// Puts the blocks of a cluster in front of the others.
+    fn start_cluster(&self, index: [u32; 3], first: u64, spare: &mut Vec<Block>, resident: &mut VecDeque<Block>) {
+        let [width, height, depth] = self.launch.cluster;
+        let ranks = width * height * depth;
+        let mut blocks = Vec::with_capacity(ranks as usize);
+        for rank in 0..ranks {
+            let place = [rank % width, rank / width % height, rank / width / height];
+            let mut block = spare.pop().unwrap_or_else(|| Block::new(self));
+            block.start(std::array::from_fn(|axis| index[axis] + place[axis]), first, self);
+            blocks.push(block);
+        }
+        if ranks > 1 {
+            let members = blocks.iter().map(|block| Arc::clone(&block.state.shared)).collect();
+            let threads = self.launch.block.iter().product::<u32>() * ranks;
+            let cluster = Arc::new(Cluster::new(members, threads));
+            for (rank, block) in (0..).zip(&mut blocks) {
+                block.state.cluster = Arc::clone(&cluster);
+                block.state.rank = rank;
+            }
+        }
+        for block in blocks.into_iter().rev() {
+            resident.push_front(block);
         }
     }
 

@@ -20,6 +20,8 @@ pub(crate) struct Allocation {
     pub(crate) id: u64,
     /// Whether it was freed, and only work that was queued before may still use it.
     pub(crate) is_condemned: bool,
+    /// Whether copies from and to it are waited for: `CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`.
+    pub(crate) is_synchronous: bool,
 }
 
 /// Whom an allocation belongs to.

@@ -47,7 +47,7 @@ pub use special::SpecialRegister;
 pub use variable::{Constant, InitialValue, PointerAttribute, Variable};
 
 /// The newest PTX ISA version that the front end reads.
-pub const MAX_VERSION: Version = Version { major: 9, minor: 3 };
+pub const MAX_VERSION: Version = Version { major: 9, minor: 5 };
 
 /// Parses, resolves and validates a PTX module.
 ///

@@ -163,7 +163,7 @@ impl Selector {
             _ => return None,
         };
         let largest = if halves { b'3' } else { b'7' };
-        let fits = matches!(digits.len(), 1 | 2 | 4) && digits.bytes().all(|digit| (b'0'..=largest).contains(&digit));
+        let fits = matches!(digits.len(), 1..=4) && digits.bytes().all(|digit| (b'0'..=largest).contains(&digit));
         if !fits {
             return None;
         }

@@ -8,6 +8,7 @@ mod launch;
 mod memory;
 mod module;
 mod ptx;
+mod rows;
 #[cfg(target_os = "linux")]
 mod sharing;
 mod stream;

@@ -14,15 +14,34 @@ pub(super) enum Callee {
     Free(String, String),
     /// `Type::function`.
     OfType(String, String),
-    /// A method of `self`.
-    OfSelf(String),
-    /// A method of some value.
-    Method(String),
+    /// A method of `self`, with the number of its arguments.
+    OfSelf(String, usize),
+    /// A method of some value, with the number of its arguments.
+    Method(String, usize),
 }
 
-/// Methods of the standard library's collections, locks and writers. Functions of these crates have some of the names as well, and no
-/// other function of these crates calls them on a value.
-const STANDARD: &[&str] = &["clear", "get", "lock", "name", "pop", "push", "to_vec", "write"];
+/// Methods of the standard library's collections, ranges, locks and writers, and those that only give a part of a value. Functions of
+/// these crates that call the driver have some of the names as well, and no other function of these crates calls those on a value.
+const STANDARD: &[&str] = &[
+    "as_bytes",
+    "as_pointer",
+    "as_raw",
+    "as_ref",
+    "cast",
+    "clear",
+    "driver",
+    "end",
+    "get",
+    "kind",
+    "load",
+    "lock",
+    "name",
+    "pop",
+    "push",
+    "remove",
+    "to_vec",
+    "write",
+];
 
 /// Collects what is called.
 #[derive(Default)]
@@ -40,8 +59,8 @@ impl fmt::Display for Callee {
         match self {
             Self::Free(module, name) => write!(formatter, "{module}::{name}"),
             Self::OfType(owner, name) => write!(formatter, "{owner}::{name}"),
-            Self::OfSelf(name) => write!(formatter, "self.{name}"),
-            Self::Method(name) => write!(formatter, "….{name}"),
+            Self::OfSelf(name, _) => write!(formatter, "self.{name}"),
+            Self::Method(name, _) => write!(formatter, "….{name}"),
         }
     }
 }
@@ -72,9 +91,9 @@ impl Callees {
         self.callees.insert(Callee::OfType(owner, name.to_owned()));
     }
 
-    fn add_method(&mut self, name: &str) {
+    fn add_method(&mut self, name: &str, arguments: usize) {
         if !STANDARD.contains(&name) {
-            self.callees.insert(Callee::Method(name.to_owned()));
+            self.callees.insert(Callee::Method(name.to_owned(), arguments));
         }
     }
 
@@ -86,13 +105,13 @@ impl Callees {
             if group.delimiter() == Delimiter::Parenthesis
                 && let Some((TokenTree::Ident(name), before)) = tokens[..index].split_last()
             {
-                self.add_named(&name.to_string(), before);
+                self.add_named(&name.to_string(), before, arguments(group.stream()));
             }
             self.add_tokens(group.stream());
         }
     }
 
-    fn add_named(&mut self, name: &str, before: &[TokenTree]) {
+    fn add_named(&mut self, name: &str, before: &[TokenTree], arguments: usize) {
         match before {
             [.., TokenTree::Ident(owner), TokenTree::Punct(first), TokenTree::Punct(second)]
                 if first.as_char() == ':' && second.as_char() == ':' =>
@@ -100,9 +119,9 @@ impl Callees {
                 self.add_of_type(&owner.to_string(), name);
             }
             [.., TokenTree::Ident(receiver), TokenTree::Punct(dot)] if dot.as_char() == '.' && receiver == "self" => {
-                self.callees.insert(Callee::OfSelf(name.to_owned()));
+                self.callees.insert(Callee::OfSelf(name.to_owned(), arguments));
             }
-            [.., TokenTree::Punct(dot)] if dot.as_char() == '.' => self.add_method(name),
+            [.., TokenTree::Punct(dot)] if dot.as_char() == '.' => self.add_method(name, arguments),
             _ => self.add_free(name),
         }
     }
@@ -125,9 +144,9 @@ impl<'ast> Visit<'ast> for Callees {
         let name = call.method.to_string();
         let is_of_self = matches!(&*call.receiver, Expr::Path(path) if path.path.is_ident("self"));
         if is_of_self {
-            self.callees.insert(Callee::OfSelf(name));
+            self.callees.insert(Callee::OfSelf(name, call.args.len()));
         } else {
-            self.add_method(&name);
+            self.add_method(&name, call.args.len());
         }
         for argument in &call.args {
             if let Expr::Path(path) = argument {
@@ -148,4 +167,18 @@ impl<'ast> Visit<'ast> for Callees {
             call.path.is_ident("call") || call.path.segments.last().is_some_and(|last| last.ident == "call");
         self.add_tokens(call.tokens.clone());
     }
+}
+
+/// How many arguments a call is given, of which a comma may stand behind the last.
+fn arguments(tokens: TokenStream) -> usize {
+    let mut pieces = 0;
+    let mut is_begin = true;
+    for token in tokens {
+        if matches!(&token, TokenTree::Punct(mark) if mark.as_char() == ',') {
+            is_begin = true;
+        } else if std::mem::take(&mut is_begin) {
+            pieces += 1;
+        }
+    }
+    pieces
 }

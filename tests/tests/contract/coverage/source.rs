@@ -9,7 +9,10 @@ use std::path::{Path, PathBuf};
 
 use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::Visit;
-use syn::{Attribute, File, ImplItem, Item, ItemImpl, ItemMacro, ItemMod, Meta, TraitItem, Type, UseTree, Visibility};
+use syn::{
+    Attribute, File, FnArg, ImplItem, Item, ItemImpl, ItemMacro, ItemMod, Meta, Signature, TraitItem, Type, UseTree,
+    Visibility,
+};
 
 use super::callees::{Callee, Callees};
 
@@ -30,7 +33,12 @@ struct Function {
     is_public: bool,
     calls_driver: bool,
     callees: BTreeSet<Callee>,
+    /// How many arguments it takes beside `self`: one number for each implementation.
+    parameters: BTreeSet<usize>,
 }
+
+/// A method by what a call shows of it.
+type Shape<'a> = (&'a str, usize);
 
 impl Source {
     /// Reads the crate in `folder`.
@@ -43,6 +51,13 @@ impl Source {
                 Item::Mod(module) if is_public(&module.vis) => {
                     let (items, _) = open(module, &folder);
                     self.exported.extend(items.iter().filter_map(public_name));
+                    for item in &items {
+                        if let Item::Use(item) = item
+                            && is_public(&item.vis)
+                        {
+                            self.export(&item.tree);
+                        }
+                    }
                 }
                 _ => {}
             }
@@ -65,7 +80,7 @@ impl Source {
         let mut reaching: BTreeMap<&str, String> =
             direct.map(|(name, _)| (name.as_str(), "call!".to_owned())).collect();
         loop {
-            let methods: BTreeSet<&str> = reaching.keys().filter_map(|name| Some(name.rsplit_once("::")?.1)).collect();
+            let methods: BTreeSet<Shape<'_>> = reaching.keys().flat_map(|name| self.shapes(name)).collect();
             let others = self.functions.iter().filter(|(name, _)| !reaching.contains_key(name.as_str()));
             let more: Vec<_> = others
                 .filter_map(|(name, function)| {
@@ -85,20 +100,28 @@ impl Source {
         caller: &str,
         callee: &Callee,
         reaching: &BTreeMap<&str, String>,
-        methods: &BTreeSet<&str>,
+        methods: &BTreeSet<Shape<'_>>,
     ) -> bool {
         let of = |owner: &str, name: &str| format!("{owner}::{name}");
         let (exact, method) = match callee {
             Callee::Free(module, name) => (self.free(module, name), None),
             Callee::OfType(owner, name) => (of(owner, name), None),
-            Callee::OfSelf(name) => (of(caller.split("::").next().unwrap_or_default(), name), Some(name)),
-            Callee::Method(name) => (String::new(), Some(name)),
+            Callee::OfSelf(name, count) => {
+                (of(caller.split("::").next().unwrap_or_default(), name), Some((name.as_str(), *count)))
+            }
+            Callee::Method(name, count) => (String::new(), Some((name.as_str(), *count))),
         };
         match method {
             // A method that the type does not have itself is that of a trait, or of what it stands for.
-            Some(name) if !self.functions.contains_key(&exact) => methods.contains(name.as_str()),
+            Some(shape) if !self.functions.contains_key(&exact) => methods.contains(&shape),
             _ => reaching.contains_key(exact.as_str()),
         }
+    }
+
+    /// A method of this name as calls of it look.
+    fn shapes<'a>(&'a self, name: &'a str) -> impl Iterator<Item = Shape<'a>> {
+        let last = name.rsplit("::").next().unwrap_or_default();
+        self.functions.get(name).into_iter().flat_map(|function| &function.parameters).map(move |count| (last, *count))
     }
 
     /// The function of no type that `name` means in `module`: that of the module, or else any.
@@ -136,7 +159,8 @@ impl Source {
                         if let TraitItem::Fn(function) = function {
                             let mut callees = Callees::new(&module, Some(&item.ident.to_string()));
                             callees.visit_trait_item_fn(function);
-                            self.add(format!("{}::{}", item.ident, function.sig.ident), false, callees);
+                            let name = format!("{}::{}", item.ident, function.sig.ident);
+                            self.add(name, false, callees, parameters(&function.sig));
                         }
                     }
                 }
@@ -144,7 +168,8 @@ impl Source {
                     let mut callees = Callees::new(&module, None);
                     callees.visit_item_fn(function);
                     let is_public = is_public(&function.vis) && !is_hidden(&function.attrs);
-                    self.add(format!("{module}::{}", function.sig.ident), is_public, callees);
+                    let name = format!("{module}::{}", function.sig.ident);
+                    self.add(name, is_public, callees, parameters(&function.sig));
                 }
                 Item::Macro(item) => self.read_macro(item),
                 _ => {}
@@ -166,7 +191,7 @@ impl Source {
                 Some(name) => self.exported.contains(name),
                 None => is_public(&function.vis) && !is_hidden(&function.attrs),
             };
-            self.add(format!("{owner}::{}", function.sig.ident), is_public, callees);
+            self.add(format!("{owner}::{}", function.sig.ident), is_public, callees, parameters(&function.sig));
         }
     }
 
@@ -186,17 +211,23 @@ impl Source {
             for method in names_of_entries(tokens) {
                 let mut callees = Callees::default();
                 callees.calls_driver = true;
-                self.add(format!("{owner}::{method}"), true, callees);
+                self.add(format!("{owner}::{method}"), true, callees, 1);
             }
         }
     }
 
-    fn add(&mut self, name: String, is_public: bool, callees: Callees) {
+    fn add(&mut self, name: String, is_public: bool, callees: Callees, parameters: usize) {
         let function = self.functions.entry(name).or_default();
         function.is_public |= is_public;
         function.calls_driver |= callees.calls_driver;
         function.callees.extend(callees.callees);
+        function.parameters.insert(parameters);
     }
+}
+
+/// How many arguments a function takes beside `self`.
+fn parameters(signature: &Signature) -> usize {
+    signature.inputs.iter().filter(|input| !matches!(input, FnArg::Receiver(_))).count()
 }
 
 fn is_type(owner: &str) -> bool {

@@ -10,13 +10,13 @@ pub(super) const OPERATIONS: &[Operation] = &[
         made(accesses.before_read(&fixture.other)?)
     }),
     ("Accesses::before_write", |fixture| {
-        let mut accesses = Accesses::allocated(&fixture.stream);
+        let accesses = Accesses::allocated(&fixture.stream);
         accesses.before_read(&fixture.other)?;
         accesses.after_read(&fixture.other);
         made(accesses.before_write(&fixture.stream)?)
     }),
     ("Accesses::synchronize", |fixture| {
-        let mut accesses = Accesses::allocated(&fixture.stream);
+        let accesses = Accesses::allocated(&fixture.stream);
         accesses.after_read(&fixture.other);
         made(accesses.synchronize()?)
     }),

@@ -1,6 +1,6 @@
 //! The operations on kernels beyond launches and occupancy.
 
-use curium_driver::{ClusterScheduling, Function, Kernel, LaunchAttributes, LaunchConfig, SharedMemoryMode, Untyped};
+use curium_driver::{ClusterScheduling, Kernel, LaunchAttributes, LaunchConfig, SharedMemoryMode, Untyped};
 use curium_sys::CUfunction_attribute;
 
 use super::{LEN, Operation, made};
@@ -32,10 +32,6 @@ pub(super) const OPERATIONS: &[Operation] = &[
     }),
     ("Kernel::cluster_scheduling", |fixture| made(fixture.code.fill.cluster_scheduling(&fixture.device)?)),
     ("Kernel::suggested_config", |fixture| made(fixture.code.fill.suggested_config(&fixture.context, LEN as u32)?)),
-    ("Kernel::parameter_count", |fixture| {
-        let is_known = fixture.driver.has(Function::cuKernelGetParamCount);
-        made(if is_known { Some(fixture.code.fill.parameter_count()?) } else { None })
-    }),
     ("Kernel::typed", |fixture| made(fixture.code.library.untyped_kernel("fill")?.typed::<super::code::Fill>()?)),
     ("Kernel::from_raw_kernel", |fixture| {
         let raw = fixture.code.fill.as_raw().cast();
@@ -65,6 +61,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
 
 /// What a simulated or a small device may refuse.
 pub(super) const SOLITARY: &[Operation] = &[
+    ("Kernel::parameter_count", |fixture| made(fixture.code.fill.parameter_count()?)),
     ("Kernel::set_cluster_scheduling", |fixture| {
         made(fixture.code.fill.set_cluster_scheduling(&fixture.device, ClusterScheduling::Default)?)
     }),

@@ -5,7 +5,9 @@ use curium_driver::Result;
 use curium_driver::Stream;
 #[cfg(not(miri))]
 use curium_memory::Arena;
-use curium_memory::{CachingOptions, CachingResource, Managed, Pinned, Plain, Resource, StreamOrdered, Tracking};
+use curium_memory::{
+    CachingOptions, CachingResource, Managed, Pinned, Plain, Reclaiming, Resource, StreamOrdered, Tracking,
+};
 
 use super::{Fixture, Made, Operation, made};
 
@@ -36,6 +38,27 @@ fn allocate<R: Resource + 'static>(fixture: &Fixture, resource: R) -> Result<Mad
     let pointer = resource.allocate(&stream, BYTES, 256)?;
     made(Block { resource, stream, pointer })
 }
+
+/// Those that make up for calls that fail.
+#[cfg(not(miri))]
+pub(super) const SOLITARY: &[Operation] = &[
+    ("Reclaiming::allocate and Reclaiming::deallocate", |fixture| {
+        allocate_and_free(fixture, Reclaiming::new(StreamOrdered))
+    }),
+    ("CachingResource::with_options", |fixture| {
+        made(CachingResource::with_options(&fixture.context, &CachingOptions::default())?)
+    }),
+    ("CachingResource::deallocate", |fixture| allocate_and_free(fixture, CachingResource::new(&fixture.context)?)),
+    ("CachingResource::purge and CachingResource::trim", |fixture| {
+        let resource = CachingResource::new(&fixture.context)?;
+        let pointer = resource.allocate(&fixture.stream, 64, 8)?;
+        // SAFETY: the memory was just allocated here, and nothing uses it.
+        unsafe { resource.deallocate(&fixture.stream, pointer, 64, 8) }?;
+        resource.purge()?;
+        resource.trim(&fixture.stream, 0)?;
+        made(resource)
+    }),
+];
 
 /// Allocates, and gives back what was allocated at the first or the second attempt.
 fn allocate_and_free(fixture: &Fixture, resource: impl Resource) -> Result<Made> {

@@ -11,6 +11,7 @@ use super::{Operation, made};
 
 pub(super) const OPERATIONS: &[Operation] = &[
     ("Stream::finished", |fixture| made(pollster::block_on(fixture.stream.finished())?)),
+    ("Stream::is_capturing", |fixture| made(fixture.stream.is_capturing()?)),
     ("Stream::id", |fixture| made(fixture.stream.id()?)),
     ("Stream::flags", |fixture| made(fixture.stream.flags()?)),
     ("Stream::priority", |fixture| made(fixture.stream.priority()?)),
@@ -65,7 +66,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     }),
     ("Stream::set_priority", |fixture| made(fixture.stream.set_priority(0)?)),
     ("Stream::set_raw_attribute", |fixture| {
-        let attribute = CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY;
+        let attribute = CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN;
         let value = fixture.stream.raw_attribute(attribute)?;
         // SAFETY: the value is that of this attribute.
         made(unsafe { fixture.stream.set_raw_attribute(attribute, &value) }?)

@@ -2,10 +2,11 @@
 
 use std::os::fd::AsFd;
 
-use curium_driver::{MemoryHandleTypes, Result};
-use curium_memory::virtual_memory::{Granularity, PhysicalOptions};
+use curium_driver::{Argument, MemoryHandleTypes, Result};
+use curium_memory::virtual_memory::{FabricHandle, Granularity, PhysicalOptions, ReserveOptions};
 use curium_memory::{
-    AddressRange, DeviceVec, Mapping, MemoryAccess, PhysicalMemory, TensorDataType, TensorLayout, TensorMap,
+    AddressRange, DeviceVec, Mapping, MemoryAccess, MemoryLocation, PhysicalMemory, TensorDataType, TensorLayout,
+    TensorMap,
 };
 
 use super::{Fixture, LEN, Operation, boxed, made};
@@ -36,6 +37,43 @@ pub(super) const OPERATIONS: &[Operation] = &[
         range.map(0, &memory)?.close().map_err(|(_, error)| error)?;
         made((range, memory))
     }),
+    ("AddressRange::reserve_with", |fixture| {
+        made(AddressRange::reserve_with(&fixture.driver, granularity(fixture)?, ReserveOptions::new())?)
+    }),
+    ("PhysicalMemory::with_options", |fixture| made(memory(fixture)?)),
+    ("Mapping::set_accesses", |fixture| {
+        let (mapping, location) = (map(fixture)?, MemoryLocation::from(&fixture.device));
+        made(mapping.set_accesses(&[(location, MemoryAccess::ReadWrite)])?)
+    }),
+    ("DeviceVec::from_slice", |fixture| made(DeviceVec::from_slice(&fixture.stream, &[1_u32; LEN])?)),
+    ("DeviceVec::push", |fixture| {
+        let mut vector = vector(fixture)?;
+        vector.push(1)?;
+        made(vector)
+    }),
+    ("DeviceVec::extend_from_slice", |fixture| {
+        let mut vector = vector(fixture)?;
+        vector.extend_from_slice(&[1, 2])?;
+        made(vector)
+    }),
+    ("DeviceVec::copy_from_slice", |fixture| {
+        let mut vector = filled(fixture)?;
+        vector.copy_from_slice(&[1; LEN])?;
+        made(vector)
+    }),
+    ("DeviceVec::copy_to_slice", |fixture| {
+        let vector = filled(fixture)?;
+        vector.copy_to_slice(&mut [0; LEN])?;
+        made(vector)
+    }),
+    ("DeviceVec::bind", |fixture| {
+        let mut vector = filled(fixture)?;
+        let mut argument = &mut vector;
+        // SAFETY: nothing is put on the stream.
+        unsafe { Argument::<&mut [u32]>::bind(&mut argument, &fixture.other) }?;
+        made(vector)
+    }),
+    ("DeviceVec::close", |fixture| filled(fixture)?.close().map_err(|(_, error)| error).map(boxed)),
     ("DeviceVec::with_max_len", |fixture| made(vector(fixture)?)),
     ("DeviceVec::new", |fixture| made(DeviceVec::<u32>::new(&fixture.stream)?)),
     ("DeviceVec::reserve", |fixture| {
@@ -57,6 +95,23 @@ pub(super) const OPERATIONS: &[Operation] = &[
         let vector = filled(fixture)?;
         vector.to_vec()?;
         made(vector)
+    }),
+];
+
+/// What a simulated machine may refuse.
+#[cfg(not(miri))]
+pub(super) const SOLITARY: &[Operation] = &[
+    ("DeviceVec::shrink_to and DeviceVec::shrink_to_fit", |fixture| {
+        let mut vector = filled(fixture)?;
+        vector.truncate(1);
+        vector.shrink_to(2)?;
+        vector.shrink_to_fit()?;
+        made(vector)
+    }),
+    ("PhysicalMemory::export_fabric", |fixture| made(memory(fixture)?.export_fabric()?)),
+    ("PhysicalMemory::import_fabric", |fixture| {
+        let handle = FabricHandle::from_bytes([1; 64]);
+        made(PhysicalMemory::import_fabric(&fixture.driver, handle, granularity(fixture)?)?)
     }),
 ];
 

@@ -140,6 +140,10 @@ impl Core {
 
     /// Waits for the work of the context, after which all free memory is free for all.
     pub(super) fn synchronize(&self) -> Result<()> {
+        if self.is_private {
+            // The graph may run again, and then use what it freed.
+            return self.context.synchronize();
+        }
         let mut reserve = self.reserve.lock();
         self.depot.collect();
         let freed = self.depot.with_store(Store::mark_all);
@@ -239,9 +243,7 @@ impl Core {
             let watched = reserve.watched.iter_mut();
             watched.map(|(owner, watched)| self.watch(*owner, watched)).fold(Ok(()), Result::and)
         })?;
-        let is_kept = |owner: &Owner, watched: &mut Watched| {
-            !(watched.is_over() && self.depot.with_store(|store| store.forget(*owner)))
-        };
+        let is_kept = |owner: &Owner, watched: &mut Watched| !(watched.is_over() && self.depot.forget(*owner));
         reserve.watched.retain(is_kept);
         Ok(())
     }

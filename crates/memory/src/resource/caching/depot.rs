@@ -140,9 +140,16 @@ impl Depot {
     pub(super) fn remove_shelf(&self, shelf: &Arc<Shelf>) {
         let mut state = self.state.lock();
         state.shelves.retain(|other| !Arc::ptr_eq(other, shelf));
-        state.empty(shelf);
-        let counts = std::mem::take(&mut shelf.content.wait().counts);
-        state.counts.add(counts);
+        state.retire(shelf);
+    }
+
+    /// Forgets an owner that frees nothing any more, with the bins that threads have for it, and says whether it did: not as long as
+    /// anything is free for it alone.
+    pub(super) fn forget(&self, owner: Owner) -> bool {
+        let mut state = self.state.lock();
+        let of_owner: Vec<_> = state.shelves.extract_if(.., |shelf| shelf.owner == owner).collect();
+        of_owner.iter().for_each(|shelf| state.retire(shelf));
+        state.store.forget(owner)
     }
 
     /// Memory that is free for `owner`: a block from the lists, with more for the bins of the calling thread, or a range.
@@ -226,6 +233,13 @@ impl Depot {
 }
 
 impl State {
+    /// Takes what bins hold, and what they counted.
+    fn retire(&mut self, shelf: &Shelf) {
+        self.empty(shelf);
+        let counts = std::mem::take(&mut shelf.content.wait().counts);
+        self.counts.add(counts);
+    }
+
     fn empty(&mut self, shelf: &Shelf) {
         shelf.content.wait().bins.drain(|size, address| self.give(shelf.owner, size, address));
     }

@@ -1,6 +1,7 @@
 //! When the memory that a stream freed is free for all.
 
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 use curium_driver::{Event, PooledEvent, Result, Stream, WeakStream};
 
@@ -18,7 +19,7 @@ enum Mark {
     Passed,
     Pooled(PooledEvent),
     /// The last one of a stream that is gone.
-    Last(Event),
+    Last(Arc<Event>),
 }
 
 impl Watched {
@@ -32,7 +33,8 @@ impl Watched {
         let Some(weak) = &self.stream else { return Ok(()) };
         let mark = match weak.upgrade() {
             Some(stream) => Mark::behind(&stream)?,
-            None => weak.take_last().map(Mark::Last),
+            // Of all that it ever freed, whenever that is found.
+            None => weak.last().map(Mark::Last),
         };
         self.marks.extend(mark.map(|mark| (generation, mark)));
         Ok(())

@@ -16,6 +16,18 @@ pub(crate) struct Limits {
     persisting_l2: usize,
 }
 
+impl Limits {
+    /// Bytes of the heap that kernels allocate from.
+    pub(crate) fn malloc_heap(&self) -> usize {
+        self.malloc_heap
+    }
+
+    /// Bytes of output that a kernel keeps for the host.
+    pub(crate) fn printf_buffer(&self) -> usize {
+        self.printf_buffer
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {

@@ -192,7 +192,9 @@ impl Driver {
         let (to, from) = (self.side(to, extent)?, self.side(from, extent)?);
         let is_pageable = |side: &Side| matches!(side.start, Start::Host(host) if !self.is_known(host));
         let is_on_host = |side: &Side| matches!(side.start, Start::Host(_));
-        let waits = |side: &Side| is_pageable(side) || (is_synchronous && is_on_host(side));
+        let is_slow =
+            |side: &Side| matches!(side.start, Start::Device(address) if self.memory().is_synchronous(address));
+        let waits = |side: &Side| is_pageable(side) || is_slow(side) || (is_synchronous && is_on_host(side));
         let wait = if waits(&to) || waits(&from) { Wait::Until } else { Wait::Never };
         let mut state = self.lock();
         let stream = self.stream(&mut state, stream)?;

@@ -177,7 +177,7 @@ impl Driver {
         if !is_valid {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        self.device_end(set.dst, (set.height - 1) * set.pitch + set.width * width)?;
+        self.filled(set.dst, (set.height - 1) * set.pitch + set.width * width)?;
         Ok(Content::Set(Set(set)))
     }
 

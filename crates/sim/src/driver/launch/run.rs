@@ -3,6 +3,7 @@
 use curium_sys::{CUdevice_attribute, CUresult};
 
 use crate::driver::launch::Launch;
+use crate::driver::launch::runtime::Host;
 use crate::driver::{Driver, Result};
 use crate::exec::{self, DeviceModel, Fault, FaultKind, Schedule};
 
@@ -14,21 +15,26 @@ impl Launch {
     pub(crate) fn run(&self, driver: &Driver) -> Result {
         let kernel = self.subject.kernel()?;
         let workers = if self.shape.is_cooperative { self.shape.blocks() } else { driver.config().workers.into() };
+        let host = Host::new(driver, self.context);
         let launch = exec::Launch {
             program: &self.subject.code.program,
             kernel,
             grid: self.shape.grid,
             block: self.shape.block,
+            cluster: [1; 3],
             dynamic_shared: self.shape.dynamic_shared,
             params: &self.parameters,
             globals: &self.globals,
             memory: &driver.memory().seen_by(self.device),
+            runtime: &host,
             device: &driver.executor_model(),
             workers: workers as usize,
             schedule: driver.block_order(),
             cancel: driver.cancelled(),
         };
-        exec::run(&launch).map(|_| ()).map_err(|fault| {
+        let result = exec::run(&launch);
+        host.flush();
+        result.map(|_| ()).map_err(|fault| {
             let code = code_of(&fault);
             driver.report_fault(fault);
             code

@@ -72,7 +72,7 @@ impl Driver {
             return Ok(());
         }
         let span = (rows.height - 1).checked_mul(rows.pitch).and_then(|rows| rows.checked_add(row)).ok_or(INVALID)?;
-        self.device_end(address, span)?;
+        self.filled(address, span)?;
         let work = move |driver: &Self| {
             (0..rows.height).try_for_each(|index| driver.memory().fill(address + (index * rows.pitch) as u64, fill))
         };

@@ -4,11 +4,12 @@ use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
 use super::module::Place;
 use super::variables::Home;
-use crate::exec::access::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, load, load_param, store};
+use crate::exec::access::{load, load_param, store};
 use crate::exec::handler::{binary, unary};
 use crate::exec::op::{Control, Handler, Op, Space};
 use crate::exec::program::Late;
 use crate::exec::unit::Unit;
+use crate::exec::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::ptx::{
     Address, Base, FunctionKind, Instruction, Modifier, Operand, ScalarClass, ScalarType, Semantics, Space as State,
     Symbol,
@@ -21,9 +22,16 @@ const NO_ROW: u32 = u32::MAX;
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Target {
     pub(super) space: Space,
-    row: u32,
-    narrow: bool,
-    offset: u64,
+    pub(super) row: u32,
+    pub(super) narrow: bool,
+    pub(super) offset: u64,
+}
+
+impl Target {
+    /// Whether the address is in this slot.
+    fn is(self, slot: Slot) -> bool {
+        slot == if self.narrow { Slot::Word(self.row) } else { Slot::Double(self.row) }
+    }
 }
 
 impl Lowerer<'_> {
@@ -34,20 +42,12 @@ impl Lowerer<'_> {
         };
         let scalar = scalar(instruction)?;
         let target = self.target(instruction, *address)?;
-        let elements = elements(destination);
-        let align = scalar.bytes() * elements.len() as u64;
+        let (elements, scalar, align) = self.elements(destination, scalar)?;
         // An element that overwrites the address register goes last.
-        let (last, first): (Vec<_>, Vec<_>) =
-            elements.iter().enumerate().partition(|(_, element)| self.is_row(element, target));
-        for (index, element) in first.into_iter().chain(last) {
+        let (last, first): (Vec<_>, Vec<_>) = elements.iter().enumerate().partition(|(_, slot)| target.is(**slot));
+        for (index, slot) in first.into_iter().chain(last) {
             let offset = index as u64 * scalar.bytes();
-            let slot = match element {
-                Operand::Sink => self.new_slot(register_type(scalar)),
-                Operand::Register(register) => self.slot(*register),
-                Operand::Element(register, part) => self.element(*register, *part),
-                _ => return Err(Refusal::operand("a register")),
-            };
-            let (d, double) = row(slot)?;
+            let (d, double) = row(*slot)?;
             let uniform = target.row == NO_ROW;
             let run = load_handler(scalar, double, uniform).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
             self.access(run, target, offset, align).d = d;
@@ -67,23 +67,46 @@ impl Lowerer<'_> {
         if target.space == Space::Param {
             return Err(Refusal("kernel parameters cannot be written".into()));
         }
-        let elements = elements(source);
-        let align = scalar.bytes() * elements.len() as u64;
-        for (index, element) in elements.iter().enumerate() {
+        let (elements, scalar, align) = self.elements(source, scalar)?;
+        for (index, slot) in elements.into_iter().enumerate() {
             let offset = index as u64 * scalar.bytes();
+            let (b, double) = row(slot)?;
+            let run = store_handler(scalar, double).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
+            self.access(run, target, offset, align).b = b;
+        }
+        Ok(())
+    }
+
+    /// The slots that an access fills or empties, the type of each, and the alignment of all.
+    pub(super) fn elements(&mut self, operand: &Operand, scalar: ScalarType) -> Lowered<(Vec<Slot>, ScalarType, u64)> {
+        let mut slots = Vec::new();
+        let all = match operand {
+            Operand::Vector(elements) => elements,
+            single => std::slice::from_ref(single),
+        };
+        for element in all {
+            if scalar == ScalarType::B128 {
+                slots.extend(self.quad(element)?.map(Slot::Double));
+                continue;
+            }
             let slot = match element {
-                Operand::Register(register) => self.slot(*register),
+                Operand::Sink => self.new_slot(register_type(scalar)),
+                Operand::Register(register) => {
+                    let vector = self.function.registers[register.0 as usize].vector;
+                    slots.extend((0..vector - 1).map(|index| self.element(*register, index)));
+                    self.element(*register, vector - 1)
+                }
                 Operand::Element(register, part) => self.element(*register, *part),
                 other => {
                     let row = self.source(other, scalar)?;
                     if scalar.bits() == 64 { Slot::Double(row) } else { Slot::Word(row) }
                 }
             };
-            let (b, double) = row(slot)?;
-            let run = store_handler(scalar, double).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
-            self.access(run, target, offset, align).b = b;
+            slots.push(slot);
         }
-        Ok(())
+        let scalar = if scalar == ScalarType::B128 { ScalarType::B64 } else { scalar };
+        let align = scalar.bytes() * slots.len() as u64;
+        Ok((slots, scalar, align))
     }
 
     /// `cvta`.
@@ -111,6 +134,17 @@ impl Lowerer<'_> {
         } else {
             self.emit(unary(|a: u32| a), d, [a, 0, 0]);
         }
+        Ok(())
+    }
+
+    /// `createpolicy`: policies change no result, so one serves for all.
+    pub(super) fn create_policy(&mut self, instruction: &Instruction) -> Lowered {
+        let Some(destination) = instruction.operands.first() else {
+            return Err(Refusal::form(instruction));
+        };
+        let a = self.double(0);
+        let d = self.destination(destination, ScalarType::B64)?;
+        self.emit(unary(|a: u64| a), d, [a, 0, 0]);
         Ok(())
     }
 
@@ -186,25 +220,20 @@ impl Lowerer<'_> {
         })
     }
 
-    /// Whether an element of a destination is the register that the address is in.
-    fn is_row(&self, element: &Operand, target: Target) -> bool {
-        let slot = match element {
-            Operand::Register(register) => self.slot(*register),
-            Operand::Element(register, part) => self.element(*register, *part),
-            _ => return false,
-        };
-        let address = if target.narrow { Slot::Word(target.row) } else { Slot::Double(target.row) };
-        slot == address
-    }
-
-    fn fence_after(&mut self, instruction: &Instruction) {
-        if instruction.has(Modifier::Semantics(Semantics::Acquire)) {
+    pub(super) fn fence_after(&mut self, instruction: &Instruction) {
+        if [Semantics::Acquire, Semantics::AcquireRelease]
+            .into_iter()
+            .any(|it| instruction.has(Modifier::Semantics(it)))
+        {
             self.fence();
         }
     }
 
-    fn fence_before(&mut self, instruction: &Instruction) {
-        if instruction.has(Modifier::Semantics(Semantics::Release)) {
+    pub(super) fn fence_before(&mut self, instruction: &Instruction) {
+        if [Semantics::Release, Semantics::AcquireRelease]
+            .into_iter()
+            .any(|it| instruction.has(Modifier::Semantics(it)))
+        {
             self.fence();
         }
     }
@@ -226,6 +255,7 @@ fn row(slot: Slot) -> Lowered<(u32, bool)> {
     match slot {
         Slot::Word(row) => Ok((row, false)),
         Slot::Double(row) => Ok((row, true)),
+        Slot::Quad(_) => Err(Refusal::operand("a register of at most 64 bits")),
         Slot::Predicate(_) => Err(Refusal::operand("a register that is not a predicate")),
     }
 }
@@ -241,13 +271,6 @@ fn state(instruction: &Instruction) -> Option<State> {
 /// The first type of an instruction.
 pub(super) fn scalar(instruction: &Instruction) -> Lowered<ScalarType> {
     instruction.types().next().ok_or_else(|| Refusal::form(instruction))
-}
-
-fn elements(operand: &Operand) -> &[Operand] {
-    match operand {
-        Operand::Vector(elements) => elements,
-        single => std::slice::from_ref(single),
-    }
 }
 
 /// A type whose register is as wide as a value of this one.

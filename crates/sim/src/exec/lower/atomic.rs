@@ -1,11 +1,17 @@
 //! `atom` and `red`: every operation and type that compilers use.
 
-use super::address::scalar;
+use std::sync::{Mutex, PoisonError};
+
+use super::address::{Target, scalar};
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::access::atomic;
-use crate::exec::float::{canonical, flush, inherit};
-use crate::exec::op::{Handler, Space};
+use crate::exec::access::{addresses, atomic, check_alignment, read_at, write_at};
+use crate::exec::fault::{FaultKind, Trap};
+use crate::exec::float::{self, Mode, Real, canonical, flush, inherit};
+use crate::exec::lane::Lanes;
+use crate::exec::narrow::{Bfloat, Half};
+use crate::exec::op::{Control, Handler, Op, Space};
+use crate::exec::unit::Unit;
 use crate::ptx::{Instruction, Modifier, Operand, Operation, ScalarClass, ScalarType};
 
 impl Lowerer<'_> {
@@ -20,25 +26,113 @@ impl Lowerer<'_> {
             Modifier::Operation(operation) => Some(*operation),
             _ => None,
         });
+        let operation = operation.ok_or_else(|| Refusal::form(instruction))?;
         let target = self.target(instruction, *address)?;
-        let flushes = target.space == Space::Global;
-        let run = operation
-            .and_then(|operation| atomic_handler(operation, scalar, flushes))
-            .ok_or_else(|| Refusal::form(instruction))?;
         let operand = |index: usize| instruction.operands.get(skip + index);
         let b = operand(1).ok_or_else(|| Refusal::form(instruction))?;
-        let b = self.source(b, scalar)?;
-        let c = match (operation, operand(2)) {
-            (Some(Operation::CompareAndSwap), Some(c)) => self.source(c, scalar)?,
-            _ => b,
-        };
+        let c = if operation == Operation::CompareAndSwap { operand(2).unwrap_or(b) } else { b };
         let sink = Operand::Sink;
         let destination = if returns { &instruction.operands[0] } else { &sink };
-        let d = self.destination(destination, scalar)?;
-        let op = self.access(run, target, 0, scalar.bytes());
-        (op.d, op.b, op.c) = (d, b, c);
+        self.fence_before(instruction);
+        if scalar == ScalarType::B128 {
+            self.wide_atomic(operation, target, destination, [b, c])?;
+        } else if let Operand::Vector(sources) = b {
+            self.vector_atomic(instruction, operation, target, destination, sources)?;
+        } else {
+            let flushes = target.space == Space::Global;
+            let run = atomic_handler(operation, scalar, flushes).ok_or_else(|| Refusal::form(instruction))?;
+            let (b, c) = (self.source(b, scalar)?, self.source(c, scalar)?);
+            let d = self.destination(destination, scalar)?;
+            let op = self.access(run, target, 0, scalar.bytes());
+            (op.d, op.b, op.c) = (d, b, c);
+        }
+        self.fence_after(instruction);
         Ok(())
     }
+
+    /// Operations on 128 bits.
+    fn wide_atomic(
+        &mut self,
+        operation: Operation,
+        target: Target,
+        destination: &Operand,
+        [b, c]: [&Operand; 2],
+    ) -> Lowered {
+        let rows = [self.quad(b)?, self.quad(c)?, self.quad(destination)?];
+        let run = match operation {
+            Operation::CompareAndSwap => run_wide_atomic::<true>,
+            _ => run_wide_atomic::<false>,
+        };
+        let list = self.row_list(rows.concat());
+        self.access(run, target, 0, 16).b = list;
+        Ok(())
+    }
+
+    /// An operation on each element of a vector; each is atomic by itself.
+    fn vector_atomic(
+        &mut self,
+        instruction: &Instruction,
+        operation: Operation,
+        target: Target,
+        destination: &Operand,
+        sources: &[Operand],
+    ) -> Lowered {
+        let scalar = scalar(instruction)?;
+        let flushes = target.space == Space::Global;
+        let run = atomic_handler(operation, scalar, flushes).ok_or_else(|| Refusal::form(instruction))?;
+        let align = scalar.bytes() * sources.len() as u64;
+        for (index, source) in sources.iter().enumerate() {
+            let b = self.source(source, scalar)?;
+            let d = match destination {
+                Operand::Vector(elements) if index < elements.len() => self.destination(&elements[index], scalar)?,
+                Operand::Sink => self.destination(&Operand::Sink, scalar)?,
+                _ => return Err(Refusal::form(instruction)),
+            };
+            let op = self.access(run, target, index as u64 * scalar.bytes(), align);
+            (op.d, op.b, op.c) = (d, b, b);
+        }
+        Ok(())
+    }
+}
+
+/// Exchange or compare and swap of 128 bits. The hosts we know have no such instruction everywhere, so a lock stands for it:
+/// the operations are atomic among themselves, as PTX asks for.
+fn run_wide_atomic<const COMPARES: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
+    static LOCK: Mutex<()> = Mutex::new(());
+    let program = unit.launch.program;
+    let rows = program.functions[unit.frame.function as usize].row_lists[op.b as usize].as_slice();
+    let &[b_low, b_high, c_low, c_high, d_low, d_high] = rows else {
+        let leader = unit.leader();
+        return unit.fault(Trap::new(FaultKind::InvalidProgramCounter, leader));
+    };
+    let addresses = addresses(unit, op);
+    for lane in Lanes(unit.active) {
+        let value = |row: u32| unit.frame.row::<u64>(row)[lane];
+        let (b, c) = ([value(b_low), value(b_high)], [value(c_low), value(c_high)]);
+        let _lock = LOCK.lock().unwrap_or_else(PoisonError::into_inner);
+        let old = match read_pair(unit, op, lane, addresses[lane]) {
+            Ok(old) => old,
+            Err(trap) => return unit.fault(trap),
+        };
+        if (!COMPARES || old == b)
+            && let Err(trap) = write_pair(unit, op, lane, addresses[lane], if COMPARES { c } else { b })
+        {
+            return unit.fault(trap);
+        }
+        unit.frame.row_mut::<u64>(d_low).0[lane] = old[0];
+        unit.frame.row_mut::<u64>(d_high).0[lane] = old[1];
+    }
+    Control::Next
+}
+
+fn read_pair(unit: &mut Unit<'_>, op: &Op, lane: usize, address: u64) -> Result<[u64; 2], Trap> {
+    check_alignment(address, 16, lane, true)?;
+    Ok([read_at(unit, op.space, lane, address)?, read_at(unit, op.space, lane, address.wrapping_add(8))?])
+}
+
+fn write_pair(unit: &mut Unit<'_>, op: &Op, lane: usize, address: u64, [low, high]: [u64; 2]) -> Result<(), Trap> {
+    write_at(unit, op.space, lane, address, low)?;
+    write_at(unit, op.space, lane, address.wrapping_add(8), high)
 }
 
 fn atomic_handler(operation: Operation, scalar: ScalarType, flushes: bool) -> Option<Handler> {
@@ -61,6 +155,10 @@ fn atomic_handler(operation: Operation, scalar: ScalarType, flushes: bool) -> Op
             let (x, y) = (f64::from_bits(old), f64::from_bits(b));
             inherit(x + y, [x, y]).to_bits()
         }),
+        (ScalarType::F16, _) => narrow_atomic::<Half>(operation)?,
+        (ScalarType::Bf16, _) => narrow_atomic::<Bfloat>(operation)?,
+        (ScalarType::F16x2, _) => pair_atomic::<Half>(operation)?,
+        (ScalarType::Bf16x2, _) => pair_atomic::<Bfloat>(operation)?,
         _ if scalar.class() == ScalarClass::Float => return None,
         _ => match scalar.bits() {
             16 => bits!(u16, u32),
@@ -110,4 +208,37 @@ fn float_add(flushes: bool) -> Handler {
     } else {
         atomic::<u32, u32, _>(|old, b, _| canonical(f32::from_bits(old) + f32::from_bits(b)).to_bits())
     }
+}
+
+/// Sums and extremes of one 16-bit number; subnormals stay.
+fn narrow_atomic<T: Real<Raw = u32>>(operation: Operation) -> Option<Handler> {
+    Some(match operation {
+        Operation::Add => {
+            atomic::<u16, u32, _>(|old, b, _| change::<T>(old, b, |a, b| float::add(a, b, Mode::NEAREST)))
+        }
+        Operation::Min => atomic::<u16, u32, _>(|old, b, _| change::<T>(old, b, float::min)),
+        Operation::Max => atomic::<u16, u32, _>(|old, b, _| change::<T>(old, b, float::max)),
+        _ => return None,
+    })
+}
+
+/// Sums and extremes of two 16-bit numbers.
+fn pair_atomic<T: Real<Raw = u32>>(operation: Operation) -> Option<Handler> {
+    Some(match operation {
+        Operation::Add => {
+            atomic::<u32, u32, _>(|old, b, _| change_pair::<T>(old, b, |a, b| float::add(a, b, Mode::NEAREST)))
+        }
+        Operation::Min => atomic::<u32, u32, _>(|old, b, _| change_pair::<T>(old, b, float::min)),
+        Operation::Max => atomic::<u32, u32, _>(|old, b, _| change_pair::<T>(old, b, float::max)),
+        _ => return None,
+    })
+}
+
+fn change<T: Real>(old: u16, b: u16, f: impl Fn(T, T) -> T) -> u16 {
+    f(T::of_bits(u64::from(old)), T::of_bits(u64::from(b))).bits() as u16
+}
+
+fn change_pair<T: Real>(old: u32, b: u32, f: impl Fn(T, T) -> T + Copy) -> u32 {
+    let high = change((old >> 16) as u16, (b >> 16) as u16, f);
+    u32::from(high) << 16 | u32::from(change(old as u16, b as u16, f))
 }

@@ -2,9 +2,11 @@
 
 use super::flow::has_keyword;
 use crate::exec::handler::{binary, quaternary, ternary, unary};
-use crate::exec::integer::{extract_bits, insert_bits, permute_bytes, table_logic};
+use crate::exec::integer::{
+    Permutation, extend_from, extract_bits, find_nth_set, insert_bits, permute_bytes, table_logic,
+};
 use crate::exec::op::Handler;
-use crate::ptx::{Instruction, Opcode, ScalarType};
+use crate::ptx::{Instruction, Keyword, Modifier, Opcode, ScalarType};
 
 /// Counting, reversing and moving bits.
 pub(super) fn bits(instruction: &Instruction, scalar: ScalarType) -> Option<Handler> {
@@ -36,7 +38,15 @@ pub(super) fn bits(instruction: &Instruction, scalar: ScalarType) -> Option<Hand
             insert_bits(u64::from(a), u64::from(b), p & 0xff, n & 0xff, 32) as u32
         }),
         O::Lop3 if !wide => quaternary(table_logic),
-        O::Prmt if instruction.modifiers.len() == 1 => ternary(permute_bytes),
+        O::Prmt => return permutation(instruction),
+        O::Fns => ternary(|mask: u32, base: u32, offset: i32| find_nth_set(mask, base, offset)),
+        O::Szext => match (keyword("clamp"), scalar) {
+            (true, ScalarType::U32) => binary(|a: u32, n: u32| extend_from(a, n, true, false)),
+            (true, ScalarType::S32) => binary(|a: u32, n: u32| extend_from(a, n, true, true)),
+            (false, ScalarType::U32) => binary(|a: u32, n: u32| extend_from(a, n, false, false)),
+            (false, ScalarType::S32) => binary(|a: u32, n: u32| extend_from(a, n, false, true)),
+            _ => return None,
+        },
         O::Shf => funnel(instruction, keyword("wrap"), keyword("l"))?,
         O::Bmsk if keyword("clamp") => binary(|p: u32, n: u32| {
             let mask = if n >= 32 { u64::from(u32::MAX) } else { (1u64 << n) - 1 };
@@ -44,6 +54,28 @@ pub(super) fn bits(instruction: &Instruction, scalar: ScalarType) -> Option<Hand
         }),
         O::Bmsk if keyword("wrap") => binary(|p: u32, n: u32| (((1u64 << (n & 31)) - 1) << (p & 31)) as u32),
         _ => return None,
+    })
+}
+
+fn permutation(instruction: &Instruction) -> Option<Handler> {
+    macro_rules! fixed {
+        ($permutation:ident) => {
+            ternary(|a: u32, b: u32, index: u32| permute_bytes(a, b, Permutation::$permutation.selector(index)))
+        };
+    }
+    let form = instruction.modifiers.iter().find_map(|modifier| match modifier {
+        Modifier::Keyword(keyword) => Some(*keyword),
+        _ => None,
+    });
+    Some(match form {
+        None => ternary(permute_bytes),
+        Some(Keyword::F4e) => fixed!(Forward),
+        Some(Keyword::B4e) => fixed!(Backward),
+        Some(Keyword::Rc8) => fixed!(Byte),
+        Some(Keyword::Ecl) => fixed!(ClampLeft),
+        Some(Keyword::Ecr) => fixed!(ClampRight),
+        Some(Keyword::Rc16) => fixed!(Half),
+        Some(_) => return None,
     })
 }
 

@@ -4,10 +4,8 @@ use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
 use super::variables::Home;
 use crate::exec::access::{load, store};
-use crate::exec::fault::{FaultKind, Trap};
 use crate::exec::op::{Control, Op, Space};
 use crate::exec::program::{self, CallSite};
-use crate::exec::unit::Unit;
 use crate::ptx::{Callee, Instruction, Operand, Symbol};
 
 impl Lowerer<'_> {
@@ -21,7 +19,7 @@ impl Lowerer<'_> {
                 let id = self.context.resolve_alias(function);
                 let target = self.context.module.function(id);
                 if target.body.is_none() {
-                    return self.system_call(self.context.module.text(target.name));
+                    return self.system_call(self.context.module.text(target.name), call);
                 }
                 if target.parameters.len() != call.arguments.len() || target.returns.len() != call.returns.len() {
                     return Err(Refusal("the call does not fit its function's signature".into()));
@@ -61,18 +59,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// Functions that the device's runtime provides.
-    fn system_call(&mut self, name: &str) -> Lowered {
-        match name {
-            "__assertfail" | "__assert_fail" => {
-                self.push(Op::new(run_assertion));
-                Ok(())
-            }
-            _ => Err(Refusal(format!("unresolved extern function `{name}`"))),
-        }
-    }
-
-    fn argument(&mut self, argument: &Operand) -> Lowered<u64> {
+    pub(super) fn argument(&mut self, argument: &Operand) -> Lowered<u64> {
         match argument {
             Operand::Symbol(Symbol::Local(id), 0) => self.frame_home(*id),
             Operand::Register(register) => {
@@ -102,7 +89,7 @@ impl Lowerer<'_> {
         }
     }
 
-    fn frame_home(&self, id: crate::ptx::LocalId) -> Lowered<u64> {
+    pub(super) fn frame_home(&self, id: crate::ptx::LocalId) -> Lowered<u64> {
         match self.home(id) {
             Home::Frame(offset) => Ok(offset),
             _ => Err(Refusal::operand("a .param variable of this function")),
@@ -114,6 +101,7 @@ impl Lowerer<'_> {
         let (run, d) = match slot {
             Slot::Word(row) => (load::<u32, u32>(), row),
             Slot::Double(row) => (load::<u64, u64>(), row),
+            Slot::Quad(_) => return Err(Refusal("registers of 128 bits cannot be passed".into())),
             Slot::Predicate(_) => return Err(Refusal("predicates cannot be passed".into())),
         };
         self.push(Op { d, imm: offset, space: Space::Frame, ..Op::new(run) });
@@ -125,14 +113,10 @@ impl Lowerer<'_> {
         let (run, b) = match slot {
             Slot::Word(row) => (store::<u32, u32>(), row),
             Slot::Double(row) => (store::<u64, u64>(), row),
+            Slot::Quad(_) => return Err(Refusal("registers of 128 bits cannot be passed".into())),
             Slot::Predicate(_) => return Err(Refusal("predicates cannot be passed".into())),
         };
         self.push(Op { b, imm: offset, space: Space::Frame, ..Op::new(run) });
         Ok(())
     }
-}
-
-fn run_assertion(unit: &mut Unit<'_>, _op: &Op) -> Control {
-    let trap = Trap::new(FaultKind::Assert, unit.leader());
-    unit.fault(trap)
 }

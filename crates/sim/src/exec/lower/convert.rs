@@ -1,23 +1,31 @@
 //! `cvt`: direct handlers for the usual pairs of types, the exact path for the rest.
 
+use super::convert_packed::is_small;
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use crate::exec::convert::{Conversion, Floating, Source, Target};
 use crate::exec::exact::{BF16, F16, F32, F64, Rounding};
-use crate::exec::float::{Bfloat, Half, canonical};
+use crate::exec::float::canonical;
 use crate::exec::frame::InFile;
 use crate::exec::handler::{binary, unary};
 use crate::exec::lane::{Lane, Raw};
+use crate::exec::narrow::{Bfloat, Half};
 use crate::exec::op::Handler;
-use crate::ptx::{Instruction, Modifier, Operand, Rounding as Written, ScalarClass, ScalarType};
+use crate::ptx::{Instruction, Keyword, Modifier, Operand, Rounding as Written, ScalarClass, ScalarType};
 
 impl Lowerer<'_> {
     /// `cvt`.
     pub(super) fn convert(&mut self, instruction: &Instruction) -> Lowered {
+        if instruction.has(Modifier::Keyword(Keyword::Pack)) {
+            return self.pack_integers(instruction);
+        }
         let types: Vec<ScalarType> = instruction.types().collect();
         let [to, from] = types[..] else {
             return Err(Refusal::form(instruction));
         };
+        if to == ScalarType::Tf32 || is_small(to) || is_small(from) {
+            return self.convert_small(instruction, to, from);
+        }
         if let ([destination, high, low], ScalarType::F16x2 | ScalarType::Bf16x2) = (&instruction.operands[..], to) {
             return self.convert_pair(instruction, destination, [high, low], to, from);
         }
@@ -90,6 +98,10 @@ fn direct(instruction: &Instruction, to: ScalarType, from: ScalarType) -> Option
             unary(|a: f32| if a.is_nan() { f64::from_bits(0x7fff_ffff_e000_0000) } else { f64::from(a) })
         }
         (S::F32, S::F32, None) => unary(canonical),
+        (S::F32, S::F16, None) => unary(|a: Half| canonical(a.to_f32())),
+        (S::F32, S::Bf16, None) => unary(|a: Bfloat| canonical(a.to_f32())),
+        (S::F16, S::F32, Some(Written::NearestEven)) => unary(Half::from_f32),
+        (S::Bf16, S::F32, Some(Written::NearestEven)) => unary(Bfloat::from_f32),
         _ => return None,
     })
 }
@@ -121,14 +133,14 @@ fn integer_to_integer(to: ScalarType, from: ScalarType) -> Option<Handler> {
     })
 }
 
-fn written(instruction: &Instruction) -> Option<Written> {
+pub(super) fn written(instruction: &Instruction) -> Option<Written> {
     instruction.modifiers.iter().find_map(|modifier| match modifier {
         Modifier::Round(rounding) => Some(*rounding),
         _ => None,
     })
 }
 
-fn relu(instruction: &Instruction) -> bool {
+pub(super) fn relu(instruction: &Instruction) -> bool {
     let mut modifiers = instruction.modifiers.iter();
     modifiers.any(|modifier| matches!(modifier, Modifier::Keyword(word) if word.name() == "relu"))
 }

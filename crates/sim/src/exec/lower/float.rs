@@ -2,16 +2,18 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
+use super::packed::packed;
 use crate::exec::exact::Rounding;
 use crate::exec::float::{
-    self, Bfloat, Half, Mode, Real, abs32, approximate, canonical, coarse, flush, inherit, neg32, neg64,
+    self, Mode, Real, abs32, approximate, canonical, coarse, flush, flush_any, inherit, neg32, neg64,
 };
 use crate::exec::handler::{binary, quaternary, ternary, unary};
+use crate::exec::narrow::{self, Bfloat, Half, approximate_narrow};
 use crate::exec::op::Handler;
-use crate::ptx::{Instruction, Modifier, Opcode, Operand, Rounding as Written, ScalarType};
+use crate::ptx::{Instruction, Keyword, Modifier, Opcode, Operand, Rounding as Written, ScalarType};
 
 /// A handler, and the mode that follows its sources as one more operand if it wants one.
-type Choice = (Handler, Option<Mode>);
+pub(super) type Choice = (Handler, Option<Mode>);
 
 impl Lowerer<'_> {
     /// An instruction on floating-point numbers.
@@ -23,14 +25,17 @@ impl Lowerer<'_> {
         let [destination, sources @ ..] = &instruction.operands[..] else {
             return Err(Refusal::form(instruction));
         };
+        let narrow = instruction.types().nth(1).filter(|narrow| *narrow != scalar);
         let mut rows = Vec::new();
-        for source in sources {
-            rows.push(match source {
+        for (index, source) in sources.iter().enumerate() {
+            rows.push(match (source, narrow) {
                 // Immediates of f16 are bits; the type of the register says how many.
-                Operand::Double(_) if scalar.bits() == 16 => {
+                (Operand::Double(_), _) if scalar.bits() == 16 => {
                     return Err(Refusal::operand("a register or the bits of a half"));
                 }
-                other => self.source(other, scalar)?,
+                // Of mixed precision, all but the last source are narrow.
+                (other, Some(narrow)) if index + 1 < sources.len() => self.widened(instruction, other, narrow)?,
+                (other, _) => self.source(other, scalar)?,
             });
         }
         if let Some(mode) = mode {
@@ -40,6 +45,21 @@ impl Lowerer<'_> {
         let d = self.destination(destination, scalar)?;
         self.emit(run, d, [rows[0], rows[1], rows[2]]).e = rows[3];
         Ok(())
+    }
+}
+
+impl Lowerer<'_> {
+    /// The row of an f32 that has the value of a narrower source.
+    fn widened(&mut self, instruction: &Instruction, source: &Operand, narrow: ScalarType) -> Lowered<u32> {
+        let a = self.source(source, narrow)?;
+        let row = self.new_word();
+        let run = match narrow {
+            ScalarType::F16 => unary(|a: Half| a.to_f64() as f32),
+            ScalarType::Bf16 => unary(|a: Bfloat| a.to_f64() as f32),
+            _ => return Err(Refusal::scalar(instruction, narrow)),
+        };
+        self.emit(run, row, [a, 0, 0]);
+        Ok(row)
     }
 }
 
@@ -76,12 +96,12 @@ fn choose(instruction: &Instruction, scalar: ScalarType) -> Option<Choice> {
         ScalarType::F64 => double(instruction),
         ScalarType::F16 => narrow::<Half>(instruction),
         ScalarType::Bf16 => narrow::<Bfloat>(instruction),
-        _ => None,
+        _ => packed(instruction, scalar),
     }
 }
 
 /// The direction that an instruction names; to nearest if it names none.
-fn rounding(instruction: &Instruction) -> Option<Rounding> {
+pub(super) fn rounding(instruction: &Instruction) -> Option<Rounding> {
     let written = instruction.modifiers.iter().find_map(|modifier| match modifier {
         Modifier::Round(rounding) => Some(*rounding),
         _ => None,
@@ -95,13 +115,15 @@ fn rounding(instruction: &Instruction) -> Option<Rounding> {
     })
 }
 
-fn mode(instruction: &Instruction) -> Option<Mode> {
+pub(super) fn mode(instruction: &Instruction) -> Option<Mode> {
     let flush = instruction.has(Modifier::FlushToZero);
     let saturate = instruction.has(Modifier::Saturate);
-    Some(Mode::new(rounding(instruction)?, flush, saturate))
+    let mode = Mode::new(rounding(instruction)?, flush, saturate);
+    let rectifies = instruction.has(Modifier::Keyword(Keyword::Relu));
+    Some(if rectifies { mode.rectified() } else { mode })
 }
 
-fn plain(handler: Handler) -> Option<Choice> {
+pub(super) fn plain(handler: Handler) -> Option<Choice> {
     Some((handler, None))
 }
 
@@ -187,13 +209,20 @@ fn double(instruction: &Instruction) -> Option<Choice> {
 /// The 16-bit formats: computed exactly and rounded once.
 fn narrow<T: Real<Raw = u32>>(instruction: &Instruction) -> Option<Choice> {
     use Opcode as O;
-    match instruction.opcode {
-        O::Add | O::Sub | O::Mul | O::Fma => general::<T>(instruction),
-        O::Min | O::Max => extremum::<T>(instruction, false),
-        O::Abs => plain(unary(|a: T| if a.to_f64().is_nan() { T::nan(&[a]) } else { T::of_bits(a.bits() & 0x7fff) })),
-        O::Neg => plain(unary(|a: T| if a.to_f64().is_nan() { T::nan(&[a]) } else { T::of_bits(a.bits() ^ 0x8000) })),
-        _ => None,
-    }
+    let flushes = instruction.has(Modifier::FlushToZero);
+    plain(match (instruction.opcode, flushes) {
+        (O::Add | O::Sub | O::Mul | O::Fma, _) => return general::<T>(instruction),
+        (O::Min | O::Max, _) => return extremum::<T>(instruction, flushes),
+        (O::Abs, false) => unary(narrow::abs_narrow::<T>),
+        (O::Abs, true) => unary(|a: T| flush_any(narrow::abs_narrow(a))),
+        (O::Neg, false) => unary(narrow::neg_narrow::<T>),
+        (O::Neg, true) => unary(|a: T| flush_any(narrow::neg_narrow(a))),
+        (O::Ex2, false) => unary(|a: T| approximate_narrow(a, f64::exp2)),
+        // bf16 flushes what f32 would.
+        (O::Ex2, true) => unary(|a: T| flush_any(approximate_narrow(flush_any(a), f64::exp2))),
+        (O::Tanh, _) => unary(|a: T| approximate_narrow(a, f64::tanh)),
+        _ => return None,
+    })
 }
 
 /// Any rounding, flushing and saturation, by the mode operand.
@@ -213,24 +242,72 @@ fn general<T: Real<Raw: crate::exec::frame::InFile>>(instruction: &Instruction) 
 }
 
 fn extremum<T: Real<Raw: crate::exec::frame::InFile>>(instruction: &Instruction, flushes: bool) -> Option<Choice> {
-    let least = instruction.opcode == Opcode::Min;
-    let allowed = instruction
-        .modifiers
-        .iter()
-        .all(|modifier| matches!(modifier, Modifier::Type(_) | Modifier::Nan | Modifier::FlushToZero));
-    if !allowed || instruction.operands.len() != 3 {
-        return None;
+    let has = |keyword| instruction.has(Modifier::Keyword(keyword));
+    let nan = instruction.has(Modifier::Nan);
+    if has(Keyword::Xorsign) {
+        return signed_extremum::<T>(instruction.opcode, nan, flushes);
     }
-    plain(match (least, instruction.has(Modifier::Nan), flushes) {
-        (true, false, false) => binary(|a: T, b: T| float::min(a, b)),
-        (true, true, false) => binary(|a: T, b: T| float::min_nan(a, b)),
-        (false, false, false) => binary(|a: T, b: T| float::max(a, b)),
-        (false, true, false) => binary(|a: T, b: T| float::max_nan(a, b)),
-        // Only f32 flushes.
-        (true, false, true) => binary(|a: f32, b: f32| float::min(flush(a), flush(b))),
-        (true, true, true) => binary(|a: f32, b: f32| float::min_nan(flush(a), flush(b))),
-        (false, false, true) => binary(|a: f32, b: f32| float::max(flush(a), flush(b))),
-        (false, true, true) => binary(|a: f32, b: f32| float::max_nan(flush(a), flush(b))),
+    if instruction.operands.len() == 4 {
+        return extremum_of_three(instruction.opcode, nan, flushes, has(Keyword::Abs));
+    }
+    plain(match (instruction.opcode, nan, flushes) {
+        (Opcode::Min, false, false) => binary(|a: T, b: T| float::min(a, b)),
+        (Opcode::Min, true, false) => binary(|a: T, b: T| float::min_nan(a, b)),
+        (_, false, false) => binary(|a: T, b: T| float::max(a, b)),
+        (_, true, false) => binary(|a: T, b: T| float::max_nan(a, b)),
+        (Opcode::Min, false, true) => binary(|a: T, b: T| float::min(flush_any(a), flush_any(b))),
+        (Opcode::Min, true, true) => binary(|a: T, b: T| float::min_nan(flush_any(a), flush_any(b))),
+        (_, false, true) => binary(|a: T, b: T| float::max(flush_any(a), flush_any(b))),
+        (_, true, true) => binary(|a: T, b: T| float::max_nan(flush_any(a), flush_any(b))),
+    })
+}
+
+/// `.xorsign.abs`: the extreme of the magnitudes, with the product of the signs.
+fn signed_extremum<T: Real<Raw: crate::exec::frame::InFile>>(
+    opcode: Opcode,
+    nan: bool,
+    flushes: bool,
+) -> Option<Choice> {
+    macro_rules! form {
+        ($pick:ident) => {
+            if flushes {
+                binary(|a: T, b: T| float::with_product_of_signs(flush_any(a), flush_any(b), float::$pick))
+            } else {
+                binary(|a: T, b: T| float::with_product_of_signs(a, b, float::$pick))
+            }
+        };
+    }
+    plain(match (opcode, nan) {
+        (Opcode::Min, false) => form!(min),
+        (Opcode::Min, true) => form!(min_nan),
+        (_, false) => form!(max),
+        (_, true) => form!(max_nan),
+    })
+}
+
+/// The extreme of three f32, or of their magnitudes.
+fn extremum_of_three(opcode: Opcode, nan: bool, flushes: bool, magnitudes: bool) -> Option<Choice> {
+    macro_rules! form {
+        ($pick:ident) => {
+            match (flushes, magnitudes) {
+                (false, false) => ternary(|a: f32, b: f32, c: f32| float::$pick(float::$pick(a, b), c)),
+                (true, false) => {
+                    ternary(|a: f32, b: f32, c: f32| float::$pick(float::$pick(flush(a), flush(b)), flush(c)))
+                }
+                (false, true) => {
+                    ternary(|a: f32, b: f32, c: f32| float::$pick(float::$pick(a.abs(), b.abs()), c.abs()))
+                }
+                (true, true) => ternary(|a: f32, b: f32, c: f32| {
+                    float::$pick(float::$pick(flush(a.abs()), flush(b.abs())), flush(c.abs()))
+                }),
+            }
+        };
+    }
+    plain(match (opcode, nan) {
+        (Opcode::Min, false) => form!(min),
+        (Opcode::Min, true) => form!(min_nan),
+        (_, false) => form!(max),
+        (_, true) => form!(max_nan),
     })
 }
 

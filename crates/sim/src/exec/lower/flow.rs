@@ -4,6 +4,7 @@ use super::error::{Lowered, Refusal};
 use super::function::{Fixup, Lowerer};
 use crate::exec::barrier::Reduction;
 use crate::exec::fault::{FaultKind, Trap};
+use crate::exec::lane::Lanes;
 use crate::exec::op::{Control, Handler, Op};
 use crate::exec::unit::{Unit, Wait};
 use crate::ptx::{Instruction, Modifier, Opcode, Operand, Operation, Parameter, ScalarType};
@@ -94,7 +95,10 @@ impl Lowerer<'_> {
     fn barrier(&mut self, instruction: &Instruction) -> Lowered {
         let has = |name: &str| has_keyword(instruction, name);
         if has("cluster") || instruction.has(Modifier::Scope(crate::ptx::Scope::Cluster)) {
-            return Err(Refusal("cluster barriers are not supported".into()));
+            let run = if has("arrive") { run_cluster_arrive } else { run_cluster_wait };
+            self.fence();
+            self.diverging(run);
+            return Ok(());
         }
         let reduces = has("red");
         let (destination, operands) = match &instruction.operands[..] {
@@ -171,4 +175,22 @@ fn run_barrier(unit: &mut Unit<'_>, op: &Op) -> Control {
     let votes = if op.imm & HAS_VOTE != 0 { (unit.frame.predicate(op.b) ^ negate) & unit.active } else { 0 };
     unit.wait = Wait { barrier, count, votes, arrive_only: op.imm & ARRIVE_ONLY != 0 };
     Control::Wait
+}
+
+fn run_cluster_arrive(unit: &mut Unit<'_>, _op: &Op) -> Control {
+    let phase = unit.block.cluster.arrive(unit.active.count_ones());
+    for lane in Lanes(unit.active) {
+        unit.warp.cluster_phase[lane] = phase;
+    }
+    Control::Next
+}
+
+fn run_cluster_wait(unit: &mut Unit<'_>, _op: &Op) -> Control {
+    let current = unit.block.cluster.phase();
+    let mut arrived = Lanes(unit.active).map(|lane| unit.warp.cluster_phase[lane]);
+    if arrived.any(|phase| phase == current) {
+        unit.needed = current;
+        return Control::WaitForCluster;
+    }
+    Control::Next
 }

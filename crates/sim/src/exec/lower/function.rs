@@ -18,6 +18,8 @@ pub(super) enum Slot {
     Word(u32),
     /// A row of the 64-bit file.
     Double(u32),
+    /// Two rows of the 64-bit file, the lower half first.
+    Quad(u32),
     /// A predicate.
     Predicate(u32),
 }
@@ -39,10 +41,14 @@ pub(super) struct Lowerer<'m> {
     doubles: HashMap<u64, u32>,
     late: HashMap<Late, u32>,
     pub(super) local_size: u64,
+    /// Bytes of a kernel's parameters.
+    pub(super) parameter_size: u64,
     /// Local memory of register parameters and results.
     pub(super) register_homes: HashMap<RegisterId, u64>,
     guard: (u32, u32),
     line: u32,
+    /// The predicate that is the carry flag, once an instruction needs it.
+    carry: Option<u32>,
     /// What follows the instruction: results that go to a register of another width.
     pending: Vec<Op>,
     pub(super) fixups: Vec<Fixup>,
@@ -66,9 +72,11 @@ impl<'m> Lowerer<'m> {
             doubles: HashMap::new(),
             late: HashMap::new(),
             local_size: 0,
+            parameter_size: 0,
             register_homes: HashMap::new(),
             guard: (0, 0),
             line: 0,
+            carry: None,
             pending: Vec::new(),
             fixups: Vec::new(),
             starts: Vec::new(),
@@ -153,6 +161,7 @@ impl<'m> Lowerer<'m> {
         match self.slot(register) {
             Slot::Word(row) => Slot::Word(row + u32::from(index)),
             Slot::Double(row) => Slot::Double(row + u32::from(index)),
+            Slot::Quad(row) => Slot::Quad(row + 2 * u32::from(index)),
             Slot::Predicate(number) => Slot::Predicate(number + u32::from(index)),
         }
     }
@@ -172,9 +181,26 @@ impl<'m> Lowerer<'m> {
                 self.out.layout.predicates += 1;
                 Slot::Predicate(self.out.layout.predicates as u32 - 1)
             }
+            128 => {
+                let row = self.new_double();
+                self.new_double();
+                Slot::Quad(row)
+            }
             64.. => Slot::Double(self.new_double()),
             _ => Slot::Word(self.new_word()),
         }
+    }
+
+    /// A fresh predicate.
+    pub(super) fn new_predicate(&mut self) -> u32 {
+        self.out.layout.predicates += 1;
+        self.out.layout.predicates as u32 - 1
+    }
+
+    /// The predicate that is the carry flag.
+    pub(super) fn carry(&mut self) -> u32 {
+        let carry = self.carry.unwrap_or_else(|| self.new_predicate());
+        *self.carry.insert(carry)
     }
 
     /// A fresh row of the 32-bit file.
@@ -187,6 +213,12 @@ impl<'m> Lowerer<'m> {
     pub(super) fn new_double(&mut self) -> u32 {
         self.out.layout.doubles.push(0);
         self.out.layout.doubles.len() as u32 - 1
+    }
+
+    /// Keeps the rows of an instruction that has more of them than an `Op` holds, and returns the number of the list.
+    pub(super) fn row_list(&mut self, rows: Vec<u32>) -> u32 {
+        self.out.row_lists.push(rows);
+        self.out.row_lists.len() as u32 - 1
     }
 
     /// A row that holds a 32-bit constant.
@@ -264,7 +296,25 @@ impl<'m> Lowerer<'m> {
                 self.emit(unary(|a: u64| a as u32), narrow, [row, 0, 0]);
                 Ok(narrow)
             }
+            (Slot::Quad(_), _) => Err(Refusal::operand("a register of at most 64 bits")),
             (Slot::Predicate(_), _) => Err(Refusal::operand("a register that is not a predicate")),
+        }
+    }
+
+    /// The two 64-bit rows of a register of 128 bits, or of a vector of two registers.
+    pub(super) fn quad(&mut self, operand: &Operand) -> Lowered<[u32; 2]> {
+        let slot = match operand {
+            Operand::Register(register) => self.slot(*register),
+            Operand::Element(register, index) => self.element(*register, *index),
+            Operand::Sink => self.new_slot(ScalarType::B128),
+            Operand::Vector(halves) if halves.len() == 2 => {
+                return Ok([self.source(&halves[0], ScalarType::B64)?, self.source(&halves[1], ScalarType::B64)?]);
+            }
+            _ => return Err(Refusal::operand("a register of 128 bits")),
+        };
+        match slot {
+            Slot::Quad(row) => Ok([row, row + 1]),
+            _ => Err(Refusal::operand("a register of 128 bits")),
         }
     }
 
@@ -298,6 +348,7 @@ impl<'m> Lowerer<'m> {
                 self.after(unary(|a: u64| a as u32), row, wide);
                 Ok(wide)
             }
+            (Slot::Quad(_), _) => Err(Refusal::operand("a register of at most 64 bits")),
             (Slot::Predicate(_), _) => Err(Refusal::operand("a register that is not a predicate")),
         }
     }

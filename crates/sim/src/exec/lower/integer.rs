@@ -6,7 +6,7 @@ use super::function::Lowerer;
 use crate::exec::handler::{binary, ternary, unary};
 use crate::exec::integer::Integer;
 use crate::exec::op::Handler;
-use crate::ptx::{Instruction, Modifier, Opcode, Operand, ScalarType};
+use crate::ptx::{Instruction, Keyword, Modifier, Opcode, Operand, ScalarClass, ScalarType};
 
 /// Picks a handler by integer type. `T` stands for the type in the body.
 macro_rules! by_type {
@@ -127,9 +127,9 @@ fn shape(instruction: &Instruction, scalar: ScalarType) -> Option<Shape> {
         O::Bfe => Shape { destination: t, sources: vec![t, word, word] },
         O::Bfi => Shape { destination: t, sources: vec![t, t, word, word] },
         O::Lop3 => Shape { destination: t, sources: vec![t, t, t, word] },
-        O::Prmt => same(3),
-        O::Shf => same(3),
-        O::Bmsk => same(2),
+        O::Prmt | O::Shf | O::Fns => same(3),
+        O::Bmsk | O::Szext => same(2),
+        O::Dp4a | O::Dp2a => same(3),
         _ => return None,
     })
 }
@@ -147,9 +147,6 @@ fn widened(scalar: ScalarType) -> Option<ScalarType> {
 fn handler(instruction: &Instruction, scalar: ScalarType) -> Option<Handler> {
     use Opcode as O;
     let has = |modifier| instruction.has(modifier);
-    if has(Modifier::Carry) {
-        return None;
-    }
     match instruction.opcode {
         O::Add if has(Modifier::Saturate) => {
             (scalar == ScalarType::S32).then(|| binary(|a: i32, b: i32| a.saturating_add(b)))
@@ -164,8 +161,10 @@ fn handler(instruction: &Instruction, scalar: ScalarType) -> Option<Handler> {
         O::Sad => by_type!(scalar, T => ternary(|a: T, b: T, c: T| a.sum_of_difference(b, c))),
         O::Div => by_type!(scalar, T => binary(|a: T, b: T| a.quotient(b))),
         O::Rem => by_type!(scalar, T => binary(|a: T, b: T| a.remainder(b))),
+        O::Min | O::Max if has(Modifier::Keyword(Keyword::Relu)) => rectified(instruction.opcode, scalar),
         O::Min => by_type!(scalar, T => binary(|a: T, b: T| a.min(b))).or_else(|| packed(O::Min, scalar)),
         O::Max => by_type!(scalar, T => binary(|a: T, b: T| a.max(b))).or_else(|| packed(O::Max, scalar)),
+        O::Dp4a | O::Dp2a => dot_product(instruction),
         O::Neg => match scalar {
             ScalarType::S16 => Some(unary(|a: i16| a.wrapping_neg())),
             ScalarType::S32 => Some(unary(|a: i32| a.wrapping_neg())),
@@ -188,6 +187,59 @@ fn handler(instruction: &Instruction, scalar: ScalarType) -> Option<Handler> {
             .or_else(|| by_width!(scalar, T => binary(|a: T, n: u32| a.shift_right(n)))),
         _ => bits(instruction, scalar),
     }
+}
+
+/// `dp4a`, `dp2a`: the sum of products of bytes, or of halves and bytes.
+fn dot_product(instruction: &Instruction) -> Option<Handler> {
+    #[inline(always)]
+    fn dot<const A: bool, const B: bool, const FORM: u8>(a: u32, b: u32, c: u32) -> u32 {
+        #[inline(always)]
+        fn element(bits: u32, width: u32, index: u32, signed: bool) -> u32 {
+            let field = bits << (32 - width * (index + 1));
+            if signed { (field.cast_signed() >> (32 - width)).cast_unsigned() } else { field >> (32 - width) }
+        }
+        let (count, width) = if FORM == 0 { (4, 8) } else { (2, 16) };
+        // The upper form takes the upper two bytes.
+        let first = if FORM == 2 { 2 } else { 0 };
+        (0..count).fold(c, |sum, index| {
+            let product = element(a, width, index, A).wrapping_mul(element(b, 8, index + first, B));
+            sum.wrapping_add(product)
+        })
+    }
+    let mut signs = instruction.types().map(|scalar| scalar.class() == ScalarClass::Signed);
+    let (a, b) = (signs.next()?, signs.next()?);
+    macro_rules! form {
+        ($form:literal) => {
+            match (a, b) {
+                (false, false) => ternary(dot::<false, false, $form>),
+                (false, true) => ternary(dot::<false, true, $form>),
+                (true, false) => ternary(dot::<true, false, $form>),
+                (true, true) => ternary(dot::<true, true, $form>),
+            }
+        };
+    }
+    Some(match instruction.opcode {
+        Opcode::Dp4a => form!(0),
+        _ if instruction.has(Modifier::Hi) => form!(2),
+        _ => form!(1),
+    })
+}
+
+/// `min.relu`, `max.relu`: negative results become zero.
+fn rectified(opcode: Opcode, scalar: ScalarType) -> Option<Handler> {
+    #[inline(always)]
+    fn halves(a: u32, b: u32, f: impl Fn(i16, i16) -> i16) -> u32 {
+        let low = f(a as i16, b as i16).max(0);
+        let high = f((a >> 16) as i16, (b >> 16) as i16).max(0);
+        u32::from(high.cast_unsigned()) << 16 | u32::from(low.cast_unsigned())
+    }
+    Some(match (opcode, scalar) {
+        (Opcode::Min, ScalarType::S32) => binary(|a: i32, b: i32| a.min(b).max(0)),
+        (_, ScalarType::S32) => binary(|a: i32, b: i32| a.max(b).max(0)),
+        (Opcode::Min, ScalarType::S16x2) => binary(|a: u32, b: u32| halves(a, b, Ord::min)),
+        (_, ScalarType::S16x2) => binary(|a: u32, b: u32| halves(a, b, Ord::max)),
+        _ => return None,
+    })
 }
 
 /// Two 16-bit halves at once.
@@ -271,6 +323,15 @@ fn product24(instruction: &Instruction, scalar: ScalarType, sum: bool) -> Option
         (ScalarType::U32, true, false) => binary(|a: u32, b: u32| (unsigned(a, b) >> 16) as u32),
         (ScalarType::S32, false, false) => binary(|a: i32, b: i32| signed(a, b) as i32),
         (ScalarType::S32, true, false) => binary(|a: i32, b: i32| (signed(a, b) >> 16) as i32),
+        (ScalarType::U32, true, true) => {
+            ternary(|a: u32, b: u32, c: u32| ((unsigned(a, b) >> 16) as u32).wrapping_add(c))
+        }
+        (ScalarType::S32, true, true) if instruction.has(Modifier::Saturate) => {
+            ternary(|a: i32, b: i32, c: i32| ((signed(a, b) >> 16) as i32).saturating_add(c))
+        }
+        (ScalarType::S32, true, true) => {
+            ternary(|a: i32, b: i32, c: i32| ((signed(a, b) >> 16) as i32).wrapping_add(c))
+        }
         (ScalarType::U32, false, true) => ternary(|a: u32, b: u32, c: u32| (unsigned(a, b) as u32).wrapping_add(c)),
         (ScalarType::S32, false, true) => ternary(|a: i32, b: i32, c: i32| (signed(a, b) as i32).wrapping_add(c)),
         _ => return None,

@@ -1,19 +1,29 @@
 //! From a parsed module to a program: places variables, then decodes each function.
 
 mod address;
+mod asynchronous;
 mod atomic;
+mod barrier_object;
 mod bits;
 mod call;
 mod convert;
+mod convert_packed;
 mod error;
+mod extended;
 mod float;
 mod flow;
 mod function;
 mod integer;
+mod matrix;
+mod matrix_memory;
 mod module;
 mod moves;
+mod packed;
 mod select;
+mod set;
+mod system;
 mod variables;
+mod video;
 mod warp;
 
 pub use error::LowerError;

@@ -4,12 +4,20 @@ use std::collections::HashMap;
 
 use super::error::{LowerError, Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::access::SHARED_WINDOW;
 use crate::exec::program::{Address, Global, Kernel, Param, Program, Relocation, function_address};
+use crate::exec::transfer::LOCAL_LIMIT;
+use crate::exec::window::SHARED_WINDOW;
 use crate::ptx::{
     Constant, Function, FunctionId, FunctionKind, GlobalId, Linkage, Module, Opcode, Operand, Parameter, ScalarType,
     Space, Symbol, Variable,
 };
+
+/// Bytes of the largest variable in device memory. More is a slip, and must not cost the host its memory.
+const LARGEST_VARIABLE: u64 = 1 << 30;
+/// Bytes of shared memory that a kernel can declare; devices allow less.
+const MOST_SHARED: u64 = 256 << 10;
+/// Bytes of parameters that a kernel can have.
+const MOST_PARAMETERS: u64 = 32_764;
 
 /// Where a module variable is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,12 +54,20 @@ pub fn lower(module: &Module) -> Result<Program, LowerError> {
         let shared_base =
             if function.kind == FunctionKind::Entry && !uses_shared(module, function) { 0 } else { context.shared_end };
         let shared = lowerer.place_variables(shared_base).map_err(|refusal| LowerError::new(function.span, refusal))?;
+        let limit = |is: u64, most: u64, what: &str| {
+            let refusal = || Refusal(format!("{is} bytes of {what} are more than {most}"));
+            if is <= most { Ok(()) } else { Err(LowerError::new(function.span, refusal())) }
+        };
+        limit(shared, MOST_SHARED, "shared memory")?;
+        limit(lowerer.parameter_size(), MOST_PARAMETERS, "parameters")?;
         if function.kind == FunctionKind::Entry && function.body.is_some() {
             let name = module.text(function.name).to_owned();
             program.by_name.insert(name, program.kernels.len());
             program.kernels.push(kernel(module, function, index as u32, shared, &lowerer));
         }
-        program.functions.push(lowerer.lower()?);
+        let lowered = lowerer.lower()?;
+        limit(lowered.local_size, LOCAL_LIMIT, "local memory")?;
+        program.functions.push(lowered);
     }
     Ok(program)
 }
@@ -88,6 +104,10 @@ impl<'m> Context<'m> {
                 if opaque {
                     return Ok(None);
                 }
+                if variable.size > LARGEST_VARIABLE {
+                    let size = variable.size;
+                    return Err(Refusal(format!("a variable of {size} bytes is larger than {LARGEST_VARIABLE}")));
+                }
                 program.globals.push(Global {
                     name: self.module.text(variable.name).to_owned(),
                     size: variable.size,
@@ -104,7 +124,7 @@ impl<'m> Context<'m> {
                     return Ok(Some(Place::DynamicShared));
                 }
                 let offset = self.shared_end.next_multiple_of(variable.align.max(1));
-                self.shared_end = offset + variable.size;
+                self.shared_end = offset.saturating_add(variable.size.min(LARGEST_VARIABLE));
                 Ok(Some(Place::Shared(offset)))
             }
             space => Err(Refusal(format!("a variable in .{} at module scope is not supported", space.name()))),
@@ -231,6 +251,7 @@ fn kernel(module: &Module, function: &Function, index: u32, shared: u64, lowerer
             .or(performance.max_threads)
             .map(|block| block.iter().product()),
         required_block: performance.required_threads,
+        required_cluster: performance.required_cluster,
         function: index,
     }
 }

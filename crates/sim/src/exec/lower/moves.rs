@@ -4,7 +4,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot, copy};
-use crate::exec::handler::binary;
+use crate::exec::handler::{NO_REGISTER, binary, compare};
 use crate::exec::op::{Control, Handler, Op};
 use crate::exec::unit::Unit;
 use crate::ptx::{Instruction, Operand, ScalarType, SpecialRegister};
@@ -21,10 +21,15 @@ impl Lowerer<'_> {
                     return Err(Refusal::form(instruction));
                 };
                 let d = self.predicate_register(*register)?;
+                if let Operand::Special(special) = source {
+                    let value = self.special(*special);
+                    return self.predicate_of(d, value);
+                }
                 let (a, negate) = self.predicate_source(source)?;
                 self.emit(run_predicate_copy, d, [a, 0, 0]).e = negate;
                 Ok(())
             }
+            _ if scalar == ScalarType::B128 => self.move_quad(destination, source),
             (Operand::Vector(parts), Operand::Vector(sources)) if parts.len() == sources.len() => {
                 for (part, source) in parts.iter().zip(sources) {
                     self.move_scalar(part, source, scalar)?;
@@ -37,11 +42,38 @@ impl Lowerer<'_> {
         }
     }
 
+    /// Appends the move of a row to a predicate: true where it is not zero.
+    fn predicate_of(&mut self, d: u32, slot: Slot) -> Lowered {
+        let (a, zero) = (self.source_slot(slot, false)?, self.word(0));
+        self.emit(compare(|a: u32, b: u32| a != b), d, [a, zero, 0]).e = NO_REGISTER;
+        Ok(())
+    }
+
     fn move_scalar(&mut self, destination: &Operand, source: &Operand, scalar: ScalarType) -> Lowered {
         let a = self.source(source, scalar)?;
         let d = self.destination(destination, scalar)?;
         let run = if scalar.bits() == 64 { copy::<u64>() } else { copy::<u32>() };
         self.emit(run, d, [a, 0, 0]);
+        Ok(())
+    }
+
+    /// 128 bits: between registers of this width and pairs of 64 bits.
+    fn move_quad(&mut self, destination: &Operand, source: &Operand) -> Lowered {
+        let from = self.quad(source)?;
+        // A copy, because a destination may be a source.
+        let copies = [self.new_double(), self.new_double()];
+        for (copied, row) in copies.into_iter().zip(from) {
+            self.emit(copy::<u64>(), copied, [row, 0, 0]);
+        }
+        let to = match destination {
+            Operand::Vector(parts) if parts.len() == 2 => {
+                [self.destination(&parts[0], ScalarType::B64)?, self.destination(&parts[1], ScalarType::B64)?]
+            }
+            other => self.quad(other)?,
+        };
+        for (d, row) in to.into_iter().zip(copies) {
+            self.emit(copy::<u64>(), d, [row, 0, 0]);
+        }
         Ok(())
     }
 
@@ -240,14 +272,28 @@ fn run_special(unit: &mut Unit<'_>, op: &Op) -> Control {
         S::NtidX => all(launch.block[0]),
         S::NtidY => all(launch.block[1]),
         S::NtidZ => all(launch.block[2]),
+        S::CtaidX => all(unit.block.index[0]),
+        S::CtaidY => all(unit.block.index[1]),
+        S::CtaidZ => all(unit.block.index[2]),
+        S::NctaidX => all(launch.grid[0]),
+        S::NctaidY => all(launch.grid[1]),
+        S::NctaidZ => all(launch.grid[2]),
         // Without clusters, each block is a cluster of one.
-        S::CtaidX | S::ClusteridX => all(unit.block.index[0]),
-        S::CtaidY | S::ClusteridY => all(unit.block.index[1]),
-        S::CtaidZ | S::ClusteridZ => all(unit.block.index[2]),
-        S::NctaidX | S::NclusteridX => all(launch.grid[0]),
-        S::NctaidY | S::NclusteridY => all(launch.grid[1]),
-        S::NctaidZ | S::NclusteridZ => all(launch.grid[2]),
-        S::ClusterNctaidX | S::ClusterNctaidY | S::ClusterNctaidZ | S::ClusterNctarank => all(1),
+        S::ClusteridX => all(unit.block.index[0] / launch.cluster[0]),
+        S::ClusteridY => all(unit.block.index[1] / launch.cluster[1]),
+        S::ClusteridZ => all(unit.block.index[2] / launch.cluster[2]),
+        S::NclusteridX => all(launch.grid[0] / launch.cluster[0]),
+        S::NclusteridY => all(launch.grid[1] / launch.cluster[1]),
+        S::NclusteridZ => all(launch.grid[2] / launch.cluster[2]),
+        S::ClusterCtaidX => all(unit.block.index[0] % launch.cluster[0]),
+        S::ClusterCtaidY => all(unit.block.index[1] % launch.cluster[1]),
+        S::ClusterCtaidZ => all(unit.block.index[2] % launch.cluster[2]),
+        S::ClusterNctaidX => all(launch.cluster[0]),
+        S::ClusterNctaidY => all(launch.cluster[1]),
+        S::ClusterNctaidZ => all(launch.cluster[2]),
+        S::ClusterCtarank => all(unit.block.rank),
+        S::ClusterNctarank => all(launch.cluster_size() as u32),
+        S::IsExplicitCluster => all(u32::from(launch.cluster != [1; 3])),
         S::Laneid => each(|lane| lane),
         S::Warpid => all(unit.warp.index),
         S::Nwarpid => all(launch.device.max_threads_per_block.div_ceil(32)),

@@ -3,10 +3,11 @@
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use super::moves::predicate_copy;
+use super::set::{comparison, is_packed};
 use crate::exec::handler::{Combine, NO_REGISTER, compare, select};
 use crate::exec::op::{Control, Handler, Op};
 use crate::exec::unit::Unit;
-use crate::ptx::{Compare, Instruction, Modifier, Opcode, Operand, Operation, ScalarClass, ScalarType};
+use crate::ptx::{Compare, Instruction, Keyword, Modifier, Opcode, Operand, Operation, ScalarClass, ScalarType};
 
 impl Lowerer<'_> {
     /// Lowers one instruction under its guard.
@@ -16,7 +17,16 @@ impl Lowerer<'_> {
         match instruction.opcode {
             Opcode::Mov => self.mov(instruction),
             Opcode::Ld | Opcode::Ldu => self.load(instruction),
+            Opcode::St if instruction.has(Modifier::Keyword(Keyword::Async)) => self.store_asynchronously(instruction),
             Opcode::St => self.store(instruction),
+            Opcode::Cp => self.copy_asynchronously(instruction),
+            Opcode::Mbarrier => self.barrier_object(instruction),
+            Opcode::Mma => self.multiply_matrices(instruction),
+            Opcode::Wmma if instruction.has(Modifier::Keyword(Keyword::Mma)) => self.multiply_matrices(instruction),
+            Opcode::Wmma => self.move_matrix(instruction),
+            Opcode::Ldmatrix | Opcode::Stmatrix => self.move_small_matrices(instruction),
+            Opcode::Movmatrix => self.transpose_matrix(instruction),
+            Opcode::Mapa | Opcode::Getctarank => self.map_address(instruction),
             Opcode::Atom => self.atomic(instruction, true),
             Opcode::Red => self.atomic(instruction, false),
             Opcode::Cvta => self.convert_address(instruction),
@@ -48,23 +58,26 @@ impl Lowerer<'_> {
             | Opcode::Nanosleep
             | Opcode::Pmevent
             | Opcode::Applypriority
-            | Opcode::Discard => Ok(()),
+            | Opcode::Discard
+            | Opcode::Setmaxnreg
+            | Opcode::Griddepcontrol => Ok(()),
+            Opcode::Createpolicy => self.create_policy(instruction),
+            Opcode::Elect => self.elect(instruction),
+            Opcode::Set => self.set(instruction),
+            Opcode::Slct => self.select_by_sign(instruction),
+            Opcode::Testp => self.test_property(instruction),
+            Opcode::Isspacep => self.is_in_space(instruction),
+            Opcode::Addc | Opcode::Subc | Opcode::Madc => self.extended(instruction),
+            Opcode::Add | Opcode::Sub | Opcode::Mad if instruction.has(Modifier::Carry) => self.extended(instruction),
+            _ if instruction.opcode.name().starts_with('v') => self.video(instruction),
             _ if float => self.float(instruction),
             _ => self.integer(instruction),
         }
     }
 
     fn set_predicate(&mut self, instruction: &Instruction) -> Lowered {
-        let (Some(scalar), Some(comparison)) = (
-            instruction.types().next(),
-            instruction.modifiers.iter().find_map(|modifier| match modifier {
-                Modifier::Compare(compare) => Some(*compare),
-                _ => None,
-            }),
-        ) else {
-            return Err(Refusal::form(instruction));
-        };
-        let [destination, a, b, rest @ ..] = &instruction.operands[..] else {
+        let ([destination, a, b, rest @ ..], Some(scalar)) = (&instruction.operands[..], instruction.types().next())
+        else {
             return Err(Refusal::form(instruction));
         };
         let (first, second) = match destination {
@@ -73,25 +86,32 @@ impl Lowerer<'_> {
             Operand::Sink => (None, None),
             _ => return Err(Refusal::operand("a predicate")),
         };
+        if is_packed(scalar) {
+            return self.set_predicates_of_halves(instruction, [first, second], scalar, [a, b], rest.first());
+        }
         let flush = instruction.has(Modifier::FlushToZero);
-        let run = comparison_handler(comparison, scalar, flush).ok_or_else(|| Refusal::form(instruction))?;
+        let run = comparison_handler(comparison(instruction)?, scalar, flush);
+        let run = run.ok_or_else(|| Refusal::form(instruction))?;
         let (a, b) = (self.source(a, scalar)?, self.source(b, scalar)?);
         let d = self.predicate_destination(first)?;
         let e = match second {
             Some(register) => self.predicate_register(register)?,
             None => NO_REGISTER,
         };
-        let (c, imm) = match rest {
-            [] => (0, Combine::None as u64),
-            [combined, ..] => {
-                let (c, negate) = self.predicate_source(combined)?;
-                let negate = if negate == 0 { 0 } else { Combine::NEGATE };
-                (c, combination(instruction)? as u64 | negate)
-            }
-        };
+        let (c, imm) = self.combined(instruction, rest.first())?;
         let op = self.emit(run, d, [a, b, c]);
         (op.e, op.imm) = (e, imm);
         Ok(())
+    }
+
+    /// The predicate that a comparison is combined with, and `Op::imm` of its handler.
+    pub(super) fn combined(&mut self, instruction: &Instruction, operand: Option<&Operand>) -> Lowered<(u32, u64)> {
+        let Some(operand) = operand else {
+            return Ok((0, Combine::None as u64));
+        };
+        let (c, negate) = self.predicate_source(operand)?;
+        let negate = if negate == 0 { 0 } else { Combine::NEGATE };
+        Ok((c, combination(instruction)? as u64 | negate))
     }
 
     fn select(&mut self, instruction: &Instruction) -> Lowered {
@@ -163,8 +183,9 @@ pub(super) fn comparison_handler(comparison: Compare, scalar: ScalarType, flush:
         ScalarType::F32 if flush => float_comparison::<Flushed>(comparison),
         ScalarType::F32 => float_comparison::<f32>(comparison),
         ScalarType::F64 => float_comparison::<f64>(comparison),
-        ScalarType::F16 => float_comparison::<crate::exec::float::Half>(comparison),
-        ScalarType::Bf16 => float_comparison::<crate::exec::float::Bfloat>(comparison),
+        ScalarType::F16 if flush => float_comparison::<FlushedHalf>(comparison),
+        ScalarType::F16 => float_comparison::<crate::exec::narrow::Half>(comparison),
+        ScalarType::Bf16 => float_comparison::<crate::exec::narrow::Bfloat>(comparison),
         ScalarType::U16 | ScalarType::B16 => integer_comparison::<u16>(comparison),
         ScalarType::S16 => integer_comparison::<i16>(comparison),
         ScalarType::U32 | ScalarType::B32 => integer_comparison::<u32>(comparison),
@@ -212,6 +233,22 @@ impl crate::exec::lane::Lane for Flushed {
     }
 }
 
+/// An f16 whose subnormals compare as zero.
+#[derive(Clone, Copy)]
+struct FlushedHalf(crate::exec::narrow::Half);
+
+impl crate::exec::lane::Lane for FlushedHalf {
+    type Raw = u32;
+    #[inline(always)]
+    fn from_raw(raw: u32) -> Self {
+        Self(crate::exec::float::flush_any(crate::exec::narrow::Half(raw as u16)))
+    }
+    #[inline(always)]
+    fn into_raw(self) -> u32 {
+        u32::from(self.0.0)
+    }
+}
+
 macro_rules! comparable {
     ($($ty:ty => $value:ty, $it:ident $body:expr);*) => {$(
         impl Comparable for $ty {
@@ -229,8 +266,9 @@ comparable!(
     f32 => f32, it it;
     f64 => f64, it it;
     Flushed => f32, it it.0;
-    crate::exec::float::Half => f64, it crate::exec::float::Real::to_f64(it);
-    crate::exec::float::Bfloat => f64, it crate::exec::float::Real::to_f64(it)
+    FlushedHalf => f64, it crate::exec::float::Real::to_f64(it.0);
+    crate::exec::narrow::Half => f64, it crate::exec::float::Real::to_f64(it);
+    crate::exec::narrow::Bfloat => f64, it crate::exec::float::Real::to_f64(it)
 );
 
 #[expect(clippy::neg_cmp_op_on_partial_ord, reason = "the negation is true for unordered operands")]

@@ -6,6 +6,9 @@ use super::module::Place;
 use crate::exec::program::Late;
 use crate::ptx::{FunctionKind, LocalId, Parameter, Space, Symbol};
 
+/// Sizes stop growing here: whatever is this large is refused.
+const MOST_BYTES: u64 = 1 << 40;
+
 /// Where a variable of the function is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Home {
@@ -37,7 +40,7 @@ impl Lowerer<'_> {
                 Space::Shared | Space::SharedCta if variable.size == 0 => Home::DynamicShared,
                 Space::Shared | Space::SharedCta => {
                     let offset = shared.next_multiple_of(variable.align.max(1));
-                    shared = offset + variable.size;
+                    shared = offset.saturating_add(variable.size).min(MOST_BYTES);
                     Home::Shared(offset)
                 }
                 space => {
@@ -58,7 +61,8 @@ impl Lowerer<'_> {
                 if let Parameter::Variable(id) = parameter {
                     let variable = &function.variables[id.0 as usize];
                     let offset = end.next_multiple_of(variable.align.max(1));
-                    end = offset + variable.size;
+                    end = offset.saturating_add(variable.size).min(MOST_BYTES);
+                    self.parameter_size = end;
                     self.homes.insert(*id, Home::Param(offset));
                 }
             }
@@ -87,8 +91,13 @@ impl Lowerer<'_> {
     /// Reserves local memory. Calls copy whole words, so each variable has its own.
     pub(super) fn new_local(&mut self, size: u64, align: u64) -> u64 {
         let offset = self.local_size.next_multiple_of(align.max(8));
-        self.local_size = offset + size.next_multiple_of(8);
+        self.local_size = offset.saturating_add(size.min(MOST_BYTES).next_multiple_of(8)).min(MOST_BYTES);
         offset
+    }
+
+    /// Bytes of a kernel's parameters.
+    pub(super) fn parameter_size(&self) -> u64 {
+        self.parameter_size
     }
 
     /// Bytes of local memory of an activation.

@@ -37,6 +37,20 @@ impl Lowerer<'_> {
         Ok(())
     }
 
+    /// `elect`: one lane of those named.
+    pub(super) fn elect(&mut self, instruction: &Instruction) -> Lowered {
+        let [Operand::Pair(register, elected), members] = &instruction.operands[..] else {
+            return Err(Refusal::form(instruction));
+        };
+        let register = register.map_or(Operand::Sink, Operand::Register);
+        let members = self.members(Some(members))?;
+        let d = self.destination(&register, ScalarType::B32)?;
+        let e = self.predicate_destination(*elected)?;
+        let op = self.diverging(run_elect);
+        (op.d, op.e, op.imm) = (d, e, members);
+        Ok(())
+    }
+
     fn shuffle(&mut self, instruction: &Instruction) -> Lowered {
         let [destination, value, lane, clamp, members @ ..] = &instruction.operands[..] else {
             return Err(Refusal::form(instruction));
@@ -178,6 +192,16 @@ fn gathered(unit: &mut Unit<'_>, op: &Op) -> bool {
 fn run_active_mask(unit: &mut Unit<'_>, op: &Op) -> Control {
     let active = unit.active;
     unit.frame.row_mut::<u32>(op.d).merge(&[active; 32], active);
+    Control::Next
+}
+
+fn run_elect(unit: &mut Unit<'_>, op: &Op) -> Control {
+    if !gathered(unit, op) {
+        return Control::Converge;
+    }
+    let (active, leader) = (unit.active, unit.leader());
+    unit.frame.row_mut::<u32>(op.d).merge(&[leader as u32; 32], active);
+    unit.frame.set_predicate(op.e, 1 << leader, active);
     Control::Next
 }
 

@@ -6,7 +6,7 @@ use super::{Bench, kernel};
 ///
 /// `$d`, `$a`, `$b` and `$c` in the text are registers of the class `class`, of which the
 /// letter says the width: `h`, `r`, `f` take the low bits, `d`, `e` all.
-fn compute(instruction: &str, class: (char, char), operands: &[u64]) -> u64 {
+pub(super) fn compute(instruction: &str, class: (char, char), operands: &[u64]) -> u64 {
     let (to, from) = class;
     let mut body = String::new();
     for (index, register) in [5, 6, 7].iter().enumerate().take(operands.len()) {
@@ -34,22 +34,22 @@ fn width(class: char) -> u32 {
 }
 
 /// An instruction, the classes of its registers, its operands, and the result expected.
-type Case<'a> = (&'a str, (char, char), &'a [u64], u64);
+pub(super) type Case<'a> = (&'a str, (char, char), &'a [u64], u64);
 
-fn check(cases: &[Case<'_>]) {
+pub(super) fn check(cases: &[Case<'_>]) {
     for &(instruction, class, operands, expected) in cases {
         let result = compute(instruction, class, operands);
         assert_eq!(result, expected, "{instruction} {operands:x?}: {result:#x} != {expected:#x}");
     }
 }
 
-const H: (char, char) = ('h', 'h');
-const R: (char, char) = ('r', 'r');
-const D: (char, char) = ('d', 'd');
-const F: (char, char) = ('f', 'f');
-const E: (char, char) = ('e', 'e');
-const NAN32: u64 = 0x7fff_ffff;
-const ONES32: u64 = 0xffff_ffff;
+pub(super) const H: (char, char) = ('h', 'h');
+pub(super) const R: (char, char) = ('r', 'r');
+pub(super) const D: (char, char) = ('d', 'd');
+pub(super) const F: (char, char) = ('f', 'f');
+pub(super) const E: (char, char) = ('e', 'e');
+pub(super) const NAN32: u64 = 0x7fff_ffff;
+pub(super) const ONES32: u64 = 0xffff_ffff;
 
 #[test]
 fn integer_arithmetic_wraps_saturates_and_widens() {

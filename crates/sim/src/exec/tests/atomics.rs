@@ -84,3 +84,59 @@ fn shared_and_generic_atomics_reach_shared_memory() {
     );
     assert_eq!(bench.results::<u64>(64), vec![128; 64]);
 }
+
+#[test]
+fn narrow_and_packed_atomics_add_in_their_own_format() {
+    let bench = Bench::body(
+        "
+    mov.b16 %h1, 0x3c00;
+    mov.b32 %r2, 0x3f804000;
+    atom.global.add.noftz.f16 %h2, [%p], %h1;
+    red.global.add.noftz.bf16x2 [%p+4], %r2;
+    mov.b16 %h4, 7;
+    mov.b16 %h5, 0;
+    atom.global.cas.b16 %h3, [%p+8], %h5, %h4;",
+        128,
+    );
+    bench.launch(1, 32).expect("no fault");
+    // 32 in f16; 32 and 64 in bf16.
+    assert_eq!(bench.memory.read::<u16>(0, 5), [0x5000, 0, 0x4280, 0x4200, 7]);
+}
+
+#[test]
+fn atomics_on_128_bits_exchange_and_compare_all_of_them() {
+    let bench = Bench::body(
+        "
+    .reg .b128 %q<4>;
+    mov.b128 %q1, {1, 2};
+    mov.b128 %q2, {3, 4};
+    atom.global.exch.b128 %q3, [%p], %q1;
+    mov.b128 {%d2, %d3}, %q3;
+    atom.global.cas.b128 %q3, [%p], %q2, %q1;
+    mov.b128 {%d4, %d5}, %q3;
+    atom.global.cas.b128 %q3, [%p], %q1, %q2;
+    ld.global.b128 %q0, [%p];
+    st.global.b128 [%p+16], %q0;
+    st.global.v2.b64 [%p+32], {%d2, %d3};
+    st.global.v2.b64 [%p+48], {%d4, %d5};",
+        128,
+    );
+    bench.memory.write(0, &[7_u64, 8]);
+    bench.launch(1, 1).expect("no fault");
+    assert_eq!(bench.memory.read::<u64>(0, 8), [3, 4, 3, 4, 7, 8, 1, 2]);
+}
+
+#[test]
+fn vector_reductions_change_each_element() {
+    let bench = Bench::body(
+        "
+    mov.f32 %f1, 0f3F800000;
+    mov.f32 %f2, 0f40000000;
+    red.global.add.v2.f32 [%p], {%f1, %f2};
+    atom.global.v4.f32.add {%f3, %f4, %f5, %f6}, [%p+16], {%f1, %f2, %f1, %f2};",
+        128,
+    );
+    bench.launch(1, 4).expect("no fault");
+    let expected = [4.0_f32, 8.0, 0.0, 0.0, 4.0, 8.0, 4.0, 8.0];
+    assert_eq!(bench.memory.read::<u32>(0, 8), expected.map(f32::to_bits));
+}

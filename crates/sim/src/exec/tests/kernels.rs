@@ -159,6 +159,70 @@ fn mandelbrot_agrees_with_rust_pixel_for_pixel() {
     }
 }
 
+/// Two matrices of `n` by `n`, multiplied in tiles of 16 by 16.
+fn matmul(n: u32) -> (Bench, f64) {
+    let bytes = u64::from(n * n) * 4;
+    let mut bench = Bench::new(include_str!("matmul.ptx"), 3 * bytes);
+    bench.workers = 2;
+    let values: Vec<u32> = (0..2 * n * n).map(|index| ((index % 13) as f32).to_bits()).collect();
+    bench.memory.write(0, &values);
+    let mut params: Vec<u8> = (0..3).flat_map(|matrix| (BASE + matrix * bytes).to_le_bytes()).collect();
+    params.extend(n.to_le_bytes());
+    let begin = Instant::now();
+    let statistics = bench.launch_with([n / 16, n / 16, 1], [16, 16, 1], &params).expect("no fault");
+    let rate = statistics.thread_instructions as f64 / begin.elapsed().as_secs_f64();
+    (bench, rate)
+}
+
+#[test]
+fn tiled_product_agrees_with_rust_bit_for_bit() {
+    let n = 48;
+    let (bench, _) = matmul(n);
+    let value = |index: u32| (index % 13) as f32;
+    let products = bench.memory.read::<u32>(u64::from(2 * n * n) * 4, (n * n) as usize);
+    for at in 0..n * n {
+        let (row, column) = (at / n, at % n);
+        let sum = (0..n).fold(0.0_f32, |sum, k| value(row * n + k).mul_add(value(n * n + k * n + column), sum));
+        assert_eq!(f32::from_bits(products[at as usize]), sum, "({row}, {column})");
+    }
+}
+
+/// The forces between `n` bodies, a multiple of 256.
+fn bodies(n: u32) -> (Bench, f64) {
+    let mut bench = Bench::new(include_str!("bodies.ptx"), u64::from(n) * 32);
+    bench.workers = 2;
+    let values: Vec<u32> = (0..4 * n).map(|index| ((index * 7 % 101) as f32 * 0.1).to_bits()).collect();
+    bench.memory.write(0, &values);
+    let mut params = BASE.to_le_bytes().to_vec();
+    params.extend((BASE + u64::from(n) * 16).to_le_bytes());
+    params.extend(n.to_le_bytes());
+    let begin = Instant::now();
+    let statistics = bench.launch_with([n / 256, 1, 1], [256, 1, 1], &params).expect("no fault");
+    let rate = statistics.thread_instructions as f64 / begin.elapsed().as_secs_f64();
+    (bench, rate)
+}
+
+#[test]
+fn forces_between_bodies_are_near_those_of_rust() {
+    let n = 512;
+    let (bench, _) = bodies(n);
+    let value = |index: u32| f64::from((index * 7 % 101) as f32 * 0.1);
+    let forces = bench.memory.read::<u32>(u64::from(n) * 16, 4 * n as usize);
+    for body in (0..n).step_by(37) {
+        let mut force = [0.0; 3];
+        for other in 0..n {
+            let distance = [0, 1, 2].map(|axis| value(4 * other + axis) - value(4 * body + axis));
+            let square = distance.iter().map(|it| it * it).sum::<f64>() + 0.01;
+            let scale = value(4 * other + 3) / (square * square.sqrt());
+            force.iter_mut().zip(distance).for_each(|(sum, distance)| *sum += distance * scale);
+        }
+        for (axis, expected) in force.into_iter().enumerate() {
+            let found = f64::from(f32::from_bits(forces[4 * body as usize + axis]));
+            assert!((found - expected).abs() <= expected.abs() * 1e-4 + 1e-2, "{body}: {found} {expected}");
+        }
+    }
+}
+
 #[test]
 #[ignore = "a measurement: run in release with --nocapture"]
 #[expect(clippy::print_stderr, reason = "it reports what it measured")]
@@ -167,4 +231,8 @@ fn throughput() {
     eprintln!("saxpy:      {:.2} G thread instructions/s", rate / 1e9);
     let (_, rate) = mandelbrot(1024, 768, 500);
     eprintln!("mandelbrot: {:.2} G thread instructions/s", rate / 1e9);
+    let (_, rate) = matmul(512);
+    eprintln!("matmul:     {:.2} G thread instructions/s", rate / 1e9);
+    let (_, rate) = bodies(8192);
+    eprintln!("bodies:     {:.2} G thread instructions/s", rate / 1e9);
 }

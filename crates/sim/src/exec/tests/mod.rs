@@ -1,19 +1,30 @@
 //! Whole programs, from PTX text to memory.
 
 mod arithmetic;
+mod asynchronous;
 mod atomics;
+mod bits;
 mod calls;
+mod clusters;
+mod conversions;
 mod divergence;
 mod faults;
+mod halves;
 mod kernels;
+mod matrices;
+
 mod memory;
+mod mutation;
+mod system;
+mod video;
 mod warps;
 
+use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
 
 use super::memory::Word;
 use super::memory::tests::Arena;
-use super::{DeviceModel, Fault, Launch, Program, Schedule, Statistics, lower, run};
+use super::{DeviceModel, Fault, Launch, Program, Runtime, Schedule, Statistics, lower, run};
 use crate::ptx;
 
 /// Where the tests' device memory is.
@@ -27,6 +38,47 @@ pub(super) struct Bench {
     pub(super) schedule: Schedule,
     pub(super) workers: usize,
     pub(super) dynamic_shared: u32,
+    pub(super) cluster: [u32; 3],
+    pub(super) host: Host,
+}
+
+/// What kernels said and allocated.
+#[derive(Default)]
+pub(super) struct Host {
+    pub(super) printed: Mutex<Vec<u8>>,
+    pub(super) complaints: Mutex<Vec<u8>>,
+    /// Allocated addresses; the heap is the last half of the memory.
+    allocated: Mutex<Vec<u64>>,
+}
+
+impl Host {
+    /// What was printed so far.
+    pub(super) fn printed(&self) -> String {
+        String::from_utf8_lossy(&self.printed.lock().expect("nobody panics")).into_owned()
+    }
+}
+
+impl Runtime for Host {
+    fn print(&self, text: &[u8]) {
+        self.printed.lock().expect("nobody panics").extend_from_slice(text);
+    }
+
+    fn complain(&self, text: &[u8]) {
+        self.complaints.lock().expect("nobody panics").extend_from_slice(text);
+    }
+
+    fn allocate(&self, size: u64) -> Option<u64> {
+        let mut allocated = self.allocated.lock().expect("nobody panics");
+        let address = BASE + 2048 + 64 * allocated.len() as u64;
+        (size <= 64 && address + 64 <= BASE + 4096).then(|| {
+            allocated.push(address);
+            address
+        })
+    }
+
+    fn free(&self, address: u64) -> bool {
+        self.allocated.lock().expect("nobody panics").contains(&address)
+    }
 }
 
 impl Bench {
@@ -50,7 +102,16 @@ impl Bench {
                 memory.write(address - BASE + relocation.offset, &[value]);
             }
         }
-        Self { program, memory, globals, schedule: Schedule::InOrder, workers: 1, dynamic_shared: 0 }
+        Self {
+            program,
+            memory,
+            globals,
+            schedule: Schedule::InOrder,
+            workers: 1,
+            dynamic_shared: 0,
+            cluster: [1; 3],
+            host: Host::default(),
+        }
     }
 
     /// A program of one kernel `main` with one pointer parameter `p`, which is in `%p`.
@@ -70,10 +131,12 @@ impl Bench {
             kernel: self.program.kernel("main").expect("the program has a kernel `main`"),
             grid,
             block,
+            cluster: self.cluster,
             dynamic_shared: self.dynamic_shared,
             params,
             globals: &self.globals,
             memory: &self.memory,
+            runtime: &self.host,
             device: &DeviceModel::default(),
             workers: self.workers,
             schedule: self.schedule,

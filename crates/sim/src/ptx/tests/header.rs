@@ -8,7 +8,7 @@ fn header(version: &str, target: &str) -> String {
 
 #[test]
 fn version_is_compared_as_two_numbers() {
-    let module = parse(&header("8.10", "sm_90")).expect("8.10 is older than 9.3");
+    let module = parse(&header("8.10", "sm_90")).expect("8.10 is older than 9.5");
     assert_eq!(module.version, Version { major: 8, minor: 10 });
     let error = parse_for(&header("8.10", "sm_90"), Version { major: 8, minor: 9 }).expect_err("8.10 follows 8.9");
     assert_eq!(error.kind(), ErrorKind::UnsupportedVersion);
@@ -16,9 +16,9 @@ fn version_is_compared_as_two_numbers() {
 
 #[test]
 fn version_newer_than_the_newest_is_its_own_kind_with_its_place() {
-    let error = parse(&header("9.4", "sm_90")).expect_err("too new");
+    let error = parse(&header("9.6", "sm_90")).expect_err("too new");
     assert_eq!(error.kind(), ErrorKind::UnsupportedVersion);
-    assert_eq!(error.to_string(), "line 1, column 10: expected PTX ISA version 9.3 or older, found '9.4'");
+    assert_eq!(error.to_string(), "line 1, column 10: expected PTX ISA version 9.5 or older, found '9.6'");
 }
 
 #[test]

@@ -1,0 +1,107 @@
+//! `curium mem`: what a log of allocations says.
+
+mod chart;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, Result, ensure};
+use curium::memory::{AllocationLog, CacheSample, EventKind, Snapshot, UsageSample};
+
+use self::chart::Chart;
+
+/// Draws the memory in use over time from a log of allocations, and how much of what a cache would hold is scattered.
+///
+/// A log is what the resource `Recording` writes.
+#[derive(clap::Args)]
+#[command(after_help = "\
+Exit codes:
+  0  the picture is written
+  1  something failed: no such log, a line that cannot be read, a file that cannot be written
+  2  the command line is wrong")]
+pub(crate) struct Options {
+    /// The log
+    log: PathBuf,
+    /// File for the picture, an SVG; one that exists is replaced
+    #[arg(long, short, default_value = "curium-mem.svg", value_name = "FILE")]
+    output: PathBuf,
+    /// Width of the picture in pixels
+    #[arg(long, default_value_t = 1200, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(200..=20_000))]
+    width: u32,
+    /// Height of the picture in pixels
+    #[arg(long, default_value_t = 800, value_name = "PIXELS", value_parser = clap::value_parser!(u32).range(200..=20_000))]
+    height: u32,
+    /// The size in MiB of the segments of the cache that the log is imagined to go through
+    #[arg(long, default_value_t = 32, value_name = "MIB", value_parser = clap::value_parser!(u64).range(1..=1 << 20))]
+    segment: u64,
+    /// File for the same as a snapshot that PyTorch's memory viewer reads
+    #[arg(long, value_name = "FILE")]
+    snapshot: Option<PathBuf>,
+}
+
+/// What is said of a log beside the picture.
+struct Summary {
+    allocations: usize,
+    frees: usize,
+    failures: usize,
+    peak: UsageSample,
+    left: UsageSample,
+    reserved: u64,
+}
+
+/// Reads the log, draws the picture and says what is in it.
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let log = read(&options.log)?;
+    ensure!(!log.events().is_empty(), "{} holds no event", options.log.display());
+    let (usage, cache) = (log.usage(), log.through_cache(usize::try_from(options.segment << 20)?));
+    let chart = Chart { usage: &usage, cache: &cache, size: (options.width, options.height) };
+    write(&options.output, chart.to_svg()?.as_bytes())?;
+    Summary::new(&log, &usage, &cache).print();
+    wrote(&options.output);
+    if let Some(path) = &options.snapshot {
+        write(path, &Snapshot::new(0, log.events().to_vec()).to_pickle())?;
+        wrote(path);
+    }
+    Ok(())
+}
+
+impl Summary {
+    fn new(log: &AllocationLog, usage: &[UsageSample], cache: &[CacheSample]) -> Self {
+        let count = |kind| log.events().iter().filter(|event| event.kind == kind).count();
+        Self {
+            allocations: count(EventKind::Allocate),
+            frees: count(EventKind::Free),
+            failures: count(EventKind::Fail),
+            peak: usage.iter().copied().max_by_key(|sample| sample.live_bytes).unwrap_or_default(),
+            left: usage.last().copied().unwrap_or_default(),
+            reserved: cache.last().map_or(0, |sample| sample.reserved_bytes),
+        }
+    }
+
+    #[expect(clippy::print_stdout, reason = "this is what the program is asked for")]
+    fn print(&self) {
+        let Self { allocations, frees, failures, peak, left, reserved } = self;
+        println!("{allocations} allocations, {frees} frees, {failures} failures");
+        println!("at most  {} in {} blocks", mebibytes(peak.live_bytes), peak.live);
+        println!("at last  {} in {} blocks", mebibytes(left.live_bytes), left.live);
+        println!("a cache  {} for it", mebibytes(*reserved));
+    }
+}
+
+fn read(path: &Path) -> Result<AllocationLog> {
+    let text = fs::read_to_string(path).with_context(|| format!("the log {} cannot be read", path.display()))?;
+    text.parse().with_context(|| format!("{} is no log of allocations", path.display()))
+}
+
+fn write(path: &Path, content: &[u8]) -> Result<()> {
+    fs::write(path, content).with_context(|| format!("{} cannot be written", path.display()))
+}
+
+#[expect(clippy::print_stdout, reason = "this is what the program is asked for")]
+fn wrote(path: &Path) {
+    println!("wrote    {}", path.display());
+}
+
+fn mebibytes(bytes: u64) -> String {
+    format!("{:.1} MiB", bytes as f64 / f64::from(1 << 20))
+}

@@ -1,0 +1,64 @@
+//! `curium mem` as its user sees it.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+fn mem(folder: &Path, arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_curium"));
+    let output = command.arg("mem").args(arguments).current_dir(folder).output().expect("the program was built");
+    let Output { status, stdout, stderr } = output;
+    let text = |bytes| String::from_utf8(bytes).expect("the program writes UTF-8");
+    (status.code(), text(stdout), text(stderr))
+}
+
+/// A log that rises to 8 MiB in 8 blocks and falls to 1 MiB.
+fn log() -> String {
+    let mut text = String::from("curium allocation log 1\n");
+    for block in 0..8 {
+        text.push_str(&format!("{} allocate {:#x} 1048576 256 1 x.rs:1:1\n", block * 1000, (block + 1) << 20));
+    }
+    for block in 0..7 {
+        text.push_str(&format!("{} free {:#x} 1048576 256 1\n", (block + 8) * 1000, (block + 1) << 20));
+    }
+    text.push_str("16000 fail 0x0 99 256 1\n");
+    text
+}
+
+#[test]
+fn log_is_drawn_and_summed_up() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    fs::write(folder.path().join("a.log"), log()).expect("the log can be written");
+    let (code, stdout, stderr) = mem(folder.path(), &["a.log", "--output", "a.svg", "--snapshot", "a.pickle"]);
+    assert_eq!((code, stderr.as_str()), (Some(0), ""));
+    assert!(stdout.contains("8 allocations, 7 frees, 1 failures"), "{stdout}");
+    assert!(
+        stdout.contains("at most  8.0 MiB in 8 blocks") && stdout.contains("at last  1.0 MiB in 1 blocks"),
+        "{stdout}"
+    );
+    assert!(stdout.contains("a cache  32.0 MiB for it"), "{stdout}");
+    let svg = fs::read_to_string(folder.path().join("a.svg")).expect("the picture was written");
+    assert!(svg.starts_with("<svg") && svg.trim_end().ends_with("</svg>"), "{svg}");
+    for text in ["device memory", "in use", "held by a cache", "fragmentation"] {
+        assert!(svg.contains(text), "the picture says {text}");
+    }
+    let pickle = fs::read(folder.path().join("a.pickle")).expect("the snapshot was written");
+    assert_eq!((pickle.first(), pickle.last()), (Some(&0x80), Some(&b'.')));
+}
+
+#[test]
+fn what_is_no_log_is_refused_with_the_line() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    fs::write(folder.path().join("bad.log"), "curium allocation log 1\n1 allocate here 1 1 1\n").expect("a file");
+    fs::write(folder.path().join("empty.log"), "curium allocation log 1\n").expect("a file");
+    for (arguments, expected) in [
+        (&["bad.log"][..], "bad.log is no log of allocations: line 2 of the allocation log: \"here\" is no address"),
+        (&["empty.log"], "empty.log holds no event"),
+        (&["absent.log"], "the log absent.log cannot be read"),
+    ] {
+        let (code, stdout, stderr) = mem(folder.path(), arguments);
+        assert_eq!((code, stdout.as_str()), (Some(1), ""), "{stderr}");
+        assert!(stderr.contains(expected), "{stderr}");
+    }
+    assert!(!folder.path().join("curium-mem.svg").exists());
+}

@@ -1,0 +1,262 @@
+//! A folder that keeps what took long to make.
+//!
+//! The rules:
+//!
+//! 1. An entry is found by its whole key, which it holds: two keys whose digests are equal cannot be taken for each other.
+//! 2. An entry is used only if its length and its checksum are right. One that is broken is removed, as if it had never been.
+//! 3. An entry appears at once and whole: it is written under another name, brought to the disk, and renamed. A process that dies in
+//!    between leaves a file that nobody reads and that is removed later. So any number of processes may share a folder.
+//! 4. The folder is private: code that is read from it is run. One that others can reach is refused.
+//! 5. Entries are removed, those first that were not used for longest, when all together are larger than the limit.
+
+mod entry;
+mod folder;
+mod key;
+
+use std::fs::{self, File};
+use std::io::{self, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime};
+
+pub use self::key::CacheKey;
+use crate::{Error, Result};
+
+/// A folder of entries that were expensive to make, such as compiled code, for this and later runs of any program.
+///
+/// Nothing is kept unless a program asks for it: [`Library::from_ptx_cached`](crate::Library::from_ptx_cached) does. Reading and
+/// writing entries never fails an operation that can do without them.
+///
+/// ```
+/// use curium_driver::{CacheKey, DiskCache};
+///
+/// # let folder = std::env::temp_dir().join(format!("curium-doc-{}", std::process::id()));
+/// let cache = DiskCache::open(&folder)?;
+/// let key = CacheKey::new("answers").with("question", b"6 * 7");
+/// cache.put(&key, b"42")?;
+/// assert_eq!(cache.get(&key)?.as_deref(), Some(b"42".as_slice()));
+/// # std::fs::remove_dir_all(&folder)?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct DiskCache {
+    folder: PathBuf,
+    limit: u64,
+}
+
+/// How much a [`DiskCache`] holds.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct CacheUsage {
+    /// How many entries there are.
+    pub entries: u64,
+    /// How many bytes they take.
+    pub bytes: u64,
+}
+
+/// A file of the folder.
+struct Found {
+    path: PathBuf,
+    bytes: u64,
+    used: SystemTime,
+}
+
+/// Names the folder of [`DiskCache::of_user`].
+const VARIABLE: &str = "CURIUM_CACHE_PATH";
+/// Ends the names of entries.
+const EXTENSION: &str = "entry";
+/// Ends the names of entries that are being written.
+const UNFINISHED: &str = "unfinished";
+/// When an entry that is being written counts as left behind.
+const ABANDONED: Duration = Duration::from_secs(3600);
+
+impl DiskCache {
+    /// The most that a cache holds unless [`DiskCache::with_limit`] says otherwise: 1 GiB.
+    pub const DEFAULT_LIMIT: u64 = 1 << 30;
+
+    /// The cache in `folder`, which is made if it is not there, for this user alone.
+    ///
+    /// # Errors
+    ///
+    /// An argument error with the path if the folder cannot be made or read, belongs to another user, or can be reached by others.
+    pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
+        let folder = folder.as_ref();
+        folder::make_private(folder).map_err(|error| refuse("DiskCache::open", folder, &error))?;
+        Ok(Self { folder: folder.to_path_buf(), limit: Self::DEFAULT_LIMIT })
+    }
+
+    /// The cache that programs of this user share: in `CURIUM_CACHE_PATH`, else in `curium` in the folder for caches.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DiskCache::open`], and if the system does not say where caches belong.
+    pub fn of_user() -> Result<Self> {
+        let named = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
+        let folder = named.or_else(|| Some(folder::for_caches()?.join("curium")));
+        let folder = folder.ok_or_else(|| {
+            Error::argument("DiskCache::of_user", format!("the system names no folder for caches; set {VARIABLE}"))
+        })?;
+        Self::open(folder)
+    }
+
+    /// The same with another limit, in bytes.
+    #[must_use]
+    pub const fn with_limit(mut self, bytes: u64) -> Self {
+        self.limit = bytes;
+        self
+    }
+
+    /// The folder.
+    #[must_use]
+    pub fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// What was put under `key`, if it is there and whole.
+    ///
+    /// # Errors
+    ///
+    /// An argument error with the path if there is an entry that cannot be read.
+    pub fn get(&self, key: &CacheKey) -> Result<Option<Vec<u8>>> {
+        const OPERATION: &str = "DiskCache::get";
+        let path = self.path(key);
+        let bytes = match fs::read(&path) {
+            Ok(bytes) => bytes,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(refuse(OPERATION, &path, &error)),
+        };
+        match entry::contents(&bytes, key.as_bytes()) {
+            Ok(contents) => {
+                note_use(&path);
+                Ok(Some(contents.to_vec()))
+            }
+            // Another key has this digest: its entry is whole, and is not ours to remove.
+            Err(entry::Fault::OtherKey) => Ok(None),
+            Err(entry::Fault::Broken) => {
+                tracing::warn!(path = %path.display(), "an entry of a cache is broken and is removed");
+                remove(&path).map_err(|error| refuse(OPERATION, &path, &error))?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Keeps `contents` under `key`, in place of what was there. Contents that are larger than the limit are not kept.
+    ///
+    /// Waits until they are on the disk.
+    ///
+    /// # Errors
+    ///
+    /// An argument error with the path if the entry cannot be written; nothing of it is left then.
+    pub fn put(&self, key: &CacheKey, contents: &[u8]) -> Result<()> {
+        let entry = entry::new(key.as_bytes(), contents);
+        if entry.len() as u64 > self.limit {
+            return Ok(());
+        }
+        let path = self.path(key);
+        self.write(&path, &entry).map_err(|error| refuse("DiskCache::put", &path, &error))?;
+        self.shrink().map_err(|error| refuse("DiskCache::put", &self.folder, &error))
+    }
+
+    /// Removes what was put under `key`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error with the path if the entry cannot be removed.
+    pub fn remove(&self, key: &CacheKey) -> Result<()> {
+        let path = self.path(key);
+        remove(&path).map_err(|error| refuse("DiskCache::remove", &path, &error))
+    }
+
+    /// Removes all entries, and nothing else that may be in the folder.
+    ///
+    /// # Errors
+    ///
+    /// An argument error with the path if one cannot be removed.
+    pub fn clear(&self) -> Result<()> {
+        let remove_all = || self.files(EXTENSION)?.iter().try_for_each(|file| remove(&file.path));
+        remove_all().map_err(|error| refuse("DiskCache::clear", &self.folder, &error))
+    }
+
+    /// How much the cache holds.
+    ///
+    /// # Errors
+    ///
+    /// An argument error with the path if the folder cannot be read.
+    pub fn usage(&self) -> Result<CacheUsage> {
+        let files = self.files(EXTENSION).map_err(|error| refuse("DiskCache::usage", &self.folder, &error))?;
+        Ok(CacheUsage { entries: files.len() as u64, bytes: files.iter().map(|file| file.bytes).sum() })
+    }
+
+    fn path(&self, key: &CacheKey) -> PathBuf {
+        self.folder.join(format!("{:032x}.{EXTENSION}", key.digest()))
+    }
+
+    /// Has the file at `path` appear with these bytes.
+    fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        let number = LAST.fetch_add(1, Ordering::Relaxed);
+        let unfinished = self.folder.join(format!("{}-{number}.{UNFINISHED}", std::process::id()));
+        let written = write_to_disk(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, path));
+        written.inspect_err(|_| remove(&unfinished).unwrap_or_default())?;
+        folder::sync(&self.folder)
+    }
+
+    /// Removes entries until the rest is within the limit, and what other processes have left behind.
+    fn shrink(&self) -> io::Result<()> {
+        let now = SystemTime::now();
+        let age = |file: &Found| now.duration_since(file.used).unwrap_or_default();
+        self.files(UNFINISHED)?.iter().filter(|file| age(file) > ABANDONED).try_for_each(|file| remove(&file.path))?;
+        let mut entries = self.files(EXTENSION)?;
+        entries.sort_by_key(|file| std::cmp::Reverse(file.used));
+        let mut total = 0_u64;
+        for file in entries {
+            total = total.saturating_add(file.bytes);
+            if total > self.limit {
+                remove(&file.path)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The files of the folder whose names end so. One that goes meanwhile is none.
+    fn files(&self, extension: &str) -> io::Result<Vec<Found>> {
+        let mut files = Vec::new();
+        for file in fs::read_dir(&self.folder)? {
+            let path = file?.path();
+            if path.extension().is_some_and(|found| found == extension)
+                && let Ok(metadata) = fs::metadata(&path)
+            {
+                files.push(Found { path, bytes: metadata.len(), used: metadata.modified()? });
+            }
+        }
+        Ok(files)
+    }
+}
+
+/// Marks the entry as used now. Where that is impossible the entry only goes earlier.
+fn note_use(path: &Path) {
+    let noted = File::options().append(true).open(path).and_then(|file| file.set_modified(SystemTime::now()));
+    noted.unwrap_or_default();
+}
+
+fn write_to_disk(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = folder::create_private(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()
+}
+
+/// Removes the file at `path`, unless another process was quicker.
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+#[cold]
+fn refuse(operation: &'static str, path: &Path, error: &io::Error) -> Error {
+    Error::argument(operation, format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests;

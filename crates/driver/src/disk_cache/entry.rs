@@ -1,0 +1,57 @@
+//! The form of an entry: a header, the key, the contents.
+
+/// What begins an entry. The number is that of the form.
+const MAGIC: [u8; 8] = *b"curium\x001";
+/// The magic, the lengths of key and contents, and the checksum of both.
+const HEADER: usize = 32;
+
+/// Why an entry cannot be used.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(super) enum Fault {
+    /// It is whole, and that of another key.
+    OtherKey,
+    /// It is not whole, or no entry.
+    Broken,
+}
+
+/// The entry of `contents` under `key`.
+pub(super) fn new(key: &[u8], contents: &[u8]) -> Vec<u8> {
+    let (key_len, len) = (key.len() as u64, contents.len() as u64);
+    let mut entry = Vec::with_capacity(HEADER + key.len() + contents.len());
+    entry.extend(MAGIC);
+    for number in [key_len, len, checksum(&[key, contents])] {
+        entry.extend(number.to_le_bytes());
+    }
+    entry.extend(key);
+    entry.extend(contents);
+    entry
+}
+
+/// The contents of an entry, if it is whole and that of `key`.
+pub(super) fn contents<'a>(entry: &'a [u8], key: &[u8]) -> Result<&'a [u8], Fault> {
+    let (header, rest) = entry.split_at_checked(HEADER).ok_or(Fault::Broken)?;
+    let (magic, numbers) = header.split_at(MAGIC.len());
+    let number = |index: usize| numbers.as_chunks::<8>().0.get(index).map(|bytes| u64::from_le_bytes(*bytes));
+    let (Some(key_len), Some(len), Some(sum)) = (number(0), number(1), number(2)) else { return Err(Fault::Broken) };
+    let found = usize::try_from(key_len).ok().and_then(|key_len| rest.split_at_checked(key_len));
+    let (found, contents) = found.ok_or(Fault::Broken)?;
+    if magic != MAGIC || contents.len() as u64 != len || checksum(&[found, contents]) != sum {
+        return Err(Fault::Broken);
+    }
+    if found == key { Ok(contents) } else { Err(Fault::OtherKey) }
+}
+
+/// A number that tells bytes from those that a disk or a crash made of them. Words are mixed by multiplication and rotation.
+pub(super) fn checksum(parts: &[&[u8]]) -> u64 {
+    const PRIME: u64 = 0x9e37_79b9_7f4a_7c15;
+    let mix = |sum: u64, word: u64| (sum ^ word).wrapping_mul(PRIME).rotate_left(29);
+    let sum_of = |sum: u64, part: &&[u8]| {
+        let (words, rest) = part.as_chunks::<8>();
+        let mut last = [0; 8];
+        last[..rest.len()].copy_from_slice(rest);
+        let sum = words.iter().fold(sum, |sum, word| mix(sum, u64::from_le_bytes(*word)));
+        mix(mix(sum, u64::from_le_bytes(last)), part.len() as u64)
+    };
+    let sum = parts.iter().fold(PRIME, sum_of);
+    (sum ^ sum >> 32).wrapping_mul(PRIME)
+}

@@ -1,0 +1,164 @@
+//! A cache that is used, broken, shared and full.
+
+use std::thread;
+
+use super::*;
+
+/// A folder that is removed in the end.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("curium-{name}-{}", std::process::id()));
+        fs::remove_dir_all(&folder).unwrap_or_default();
+        Self(folder)
+    }
+
+    fn cache(&self) -> DiskCache {
+        DiskCache::open(&self.0).expect("the folder can be made")
+    }
+
+    fn files(&self) -> Vec<PathBuf> {
+        fs::read_dir(&self.0).expect("a folder").map(|file| file.expect("a file").path()).collect()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).unwrap_or_default();
+    }
+}
+
+fn key(name: &str) -> CacheKey {
+    CacheKey::new("test").with("name", name.as_bytes())
+}
+
+#[test]
+fn what_was_put_is_there_for_the_next_process_under_its_key_alone() {
+    let scratch = Scratch::new("put");
+    scratch.cache().put(&key("a"), b"contents").expect("it is written");
+    let cache = scratch.cache();
+    assert_eq!(cache.get(&key("a")).expect("it is read").as_deref(), Some(b"contents".as_slice()));
+    assert_eq!(cache.get(&key("b")).expect("it is no error"), None);
+    cache.put(&key("a"), b"other").expect("it is replaced");
+    assert_eq!(cache.get(&key("a")).expect("it is read").as_deref(), Some(b"other".as_slice()));
+    assert_eq!(cache.usage().expect("it is counted").entries, 1);
+    cache.remove(&key("a")).expect("it is removed");
+    cache.remove(&key("a")).expect("it is gone already");
+    assert_eq!(cache.get(&key("a")).expect("it is no error"), None);
+}
+
+#[test]
+fn parts_of_keys_do_not_run_into_each_other() {
+    let joined = CacheKey::new("k").with("a", b"bc").with("d", b"");
+    let other = CacheKey::new("k").with("a", b"b").with("cd", b"");
+    assert_ne!((joined.as_bytes(), joined.digest()), (other.as_bytes(), other.digest()));
+}
+
+#[test]
+fn entry_with_any_one_byte_changed_or_missing_is_removed_and_not_used() {
+    let scratch = Scratch::new("broken");
+    let (cache, key) = (scratch.cache(), key("a"));
+    cache.put(&key, b"some contents").expect("it is written");
+    let path = cache.path(&key);
+    let whole = fs::read(&path).expect("it is there");
+    let changed = (0..whole.len()).map(|index| {
+        let mut bytes = whole.clone();
+        bytes[index] ^= 0x10;
+        bytes
+    });
+    for bytes in changed.chain((0..whole.len()).map(|len| whole[..len].to_vec())) {
+        fs::write(&path, &bytes).expect("the folder is ours");
+        assert_eq!(cache.get(&key).expect("it is no error"), None);
+        assert!(!path.exists(), "{bytes:?} is removed");
+    }
+}
+
+#[test]
+fn entry_of_another_key_with_the_same_digest_is_not_used() {
+    let scratch = Scratch::new("collision");
+    let cache = scratch.cache();
+    cache.put(&key("a"), b"of a").expect("it is written");
+    fs::rename(cache.path(&key("a")), cache.path(&key("b"))).expect("the folder is ours");
+    assert_eq!(cache.get(&key("b")).expect("it is no error"), None);
+    assert!(cache.path(&key("b")).exists(), "it is whole");
+}
+
+#[test]
+fn entries_that_were_not_used_for_longest_go_first() {
+    let scratch = Scratch::new("full");
+    let contents = [7; 1000];
+    let cache = scratch.cache().with_limit(3 * 1200);
+    for (name, age) in [("a", 30), ("b", 20), ("c", 10)] {
+        cache.put(&key(name), &contents).expect("it is written");
+        let file = File::options().append(true).open(cache.path(&key(name))).expect("it is there");
+        file.set_modified(SystemTime::now() - Duration::from_secs(age)).expect("the file is ours");
+    }
+    assert!(cache.get(&key("a")).expect("it is read").is_some(), "this use counts");
+    cache.put(&key("d"), &contents).expect("it is written");
+    let left: Vec<_> = ["a", "b", "c", "d"].into_iter().filter(|name| cache.path(&key(name)).exists()).collect();
+    assert_eq!(left, ["a", "c", "d"]);
+    cache.put(&key("e"), &[0; 5000]).expect("what is too large is not kept");
+    assert_eq!(cache.usage().expect("it is counted").entries, 3);
+    cache.clear().expect("it is cleared");
+    assert_eq!(cache.usage().expect("it is counted"), CacheUsage::default());
+}
+
+#[test]
+fn what_a_process_left_behind_is_removed_when_it_is_old() {
+    let scratch = Scratch::new("left");
+    let cache = scratch.cache();
+    let (old, new) = (scratch.0.join("1-0.unfinished"), scratch.0.join("2-0.unfinished"));
+    for path in [&old, &new] {
+        fs::write(path, b"half").expect("the folder is ours");
+    }
+    let file = File::options().append(true).open(&old).expect("it is there");
+    file.set_modified(SystemTime::now() - 2 * ABANDONED).expect("the file is ours");
+    cache.put(&key("a"), b"").expect("it is written");
+    assert!(!old.exists() && new.exists());
+}
+
+#[test]
+fn writers_and_readers_at_once_see_whole_entries_or_none() {
+    let scratch = Scratch::new("threads");
+    let cache = scratch.cache();
+    let contents = |writer: u8| vec![writer; 50_000];
+    thread::scope(|scope| {
+        for writer in 1..=4 {
+            let cache = &cache;
+            scope.spawn(move || (0..10).for_each(|_| cache.put(&key("a"), &contents(writer)).expect("it is written")));
+        }
+        for _ in 0..40 {
+            if let Some(found) = cache.get(&key("a")).expect("it is read") {
+                assert!((1..=4).any(|writer| found == contents(writer)));
+            }
+        }
+    });
+    assert_eq!(scratch.files().len(), 1, "nothing is left behind");
+}
+
+#[cfg(unix)]
+#[test]
+fn folder_and_entries_are_private_and_a_folder_that_is_not_is_refused() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let scratch = Scratch::new("private");
+    let cache = scratch.cache();
+    cache.put(&key("a"), b"").expect("it is written");
+    let mode = |path: &Path| fs::metadata(path).expect("it is there").permissions().mode() & 0o777;
+    assert_eq!((mode(&scratch.0), mode(&cache.path(&key("a")))), (0o700, 0o600));
+    fs::set_permissions(&scratch.0, fs::Permissions::from_mode(0o755)).expect("the folder is ours");
+    let error = DiskCache::open(&scratch.0).expect_err("others can read it").to_string();
+    assert!(error.starts_with("DiskCache::open: ") && error.ends_with("(its mode is 755); make it 700"), "{error}");
+}
+
+#[test]
+fn folder_that_cannot_be_is_an_error_that_names_it() {
+    let scratch = Scratch::new("file");
+    fs::write(&scratch.0, b"").expect("the folder is writable");
+    let error = DiskCache::open(&scratch.0).expect_err("it is a file").to_string();
+    assert!(error.contains(scratch.0.to_str().expect("the path is text")), "{error}");
+    let below = DiskCache::open(scratch.0.join("below")).expect_err("its parent is a file").to_string();
+    assert!(below.contains("below"), "{below}");
+    fs::remove_file(&scratch.0).expect("the file is ours");
+}

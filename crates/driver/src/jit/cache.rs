@@ -1,0 +1,117 @@
+//! Compiled PTX that is kept between runs.
+
+use std::sync::OnceLock;
+
+use super::JitOptions;
+use crate::disk_cache::{CacheKey, DiskCache};
+use crate::{Context, Image, ImageKind, Linker, Result};
+
+/// Where Linux tells the release of the driver, which has another compiler than its neighbours of the same CUDA version.
+const RELEASE: &str = "/sys/module/nvidia/version";
+
+impl Image<'static> {
+    /// The machine code of PTX text for the device of `context`: from `cache` if it is there, else compiled and put there.
+    ///
+    /// The text, the options, the architecture and the driver must be the same for code to be found. A cache that fails is told of by
+    /// `tracing`, and the code is compiled then. Options that borrow from the program, such as [`JitOptions::symbols`], are not cached.
+    ///
+    /// CUDA: `cuLinkCreate_v2`, `cuLinkAddData_v2`, `cuLinkComplete`, if the code is not there.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Linker::add_image`] and [`Linker::complete`].
+    pub fn compile_cached(cache: &DiskCache, context: &Context, ptx: &str, options: &JitOptions<'_>) -> Result<Self> {
+        let image = Image::ptx("Image::compile_cached", ptx)?;
+        if options.borrows() {
+            return compile(context, &image, options);
+        }
+        Ok(find_or_compile(cache, &key(context, &image, options)?, context, (&image, options))?.0)
+    }
+}
+
+/// What `load` makes of the machine code of `ptx`, from `cache` if it is there. Kept code that it refuses is removed and made anew.
+///
+/// # Errors
+///
+/// Whatever `load` returns for code that was just compiled, or the compiler.
+pub(crate) fn load_cached<T>(
+    cache: &DiskCache,
+    context: &Context,
+    (ptx, options): (&Image<'_>, &JitOptions<'_>),
+    load: impl Fn(&Image<'_>) -> Result<T>,
+) -> Result<T> {
+    if options.borrows() {
+        return load(&compile(context, ptx, options)?);
+    }
+    let key = key(context, ptx, options)?;
+    let (code, was_kept) = find_or_compile(cache, &key, context, (ptx, options))?;
+    match load(&code) {
+        Err(error) if was_kept && !error.is_sticky() => {
+            tracing::warn!(%error, "compiled code that was kept cannot be loaded and is made anew");
+            tell(cache.remove(&key));
+            load(&find_or_compile(cache, &key, context, (ptx, options))?.0)
+        }
+        result => result,
+    }
+}
+
+/// The code under `key`, compiled and put there if it is not, and whether it was.
+fn find_or_compile(
+    cache: &DiskCache,
+    key: &CacheKey,
+    context: &Context,
+    (ptx, options): (&Image<'_>, &JitOptions<'_>),
+) -> Result<(Image<'static>, bool)> {
+    if let Some(kept) = find(cache, key) {
+        return Ok((kept, true));
+    }
+    let compiled = compile(context, ptx, options)?;
+    tell(cache.put(key, compiled.as_bytes()));
+    Ok((compiled, false))
+}
+
+/// Tells of a failure of the cache, which is no failure of the load.
+fn tell(result: Result<()>) {
+    if let Err(error) = result {
+        tracing::warn!(%error, "compiled code cannot be kept");
+    }
+}
+
+/// Everything that decides what the driver makes of `ptx`. The architecture is the device's also where the options name another.
+fn key(context: &Context, ptx: &Image<'_>, options: &JitOptions<'_>) -> Result<CacheKey> {
+    static DRIVER: OnceLock<String> = OnceLock::new();
+    let release = DRIVER.get_or_init(|| std::fs::read_to_string(RELEASE).unwrap_or_default());
+    let capability = context.device().compute_capability()?;
+    let mut choices = Vec::new();
+    for (option, value) in options.numbers() {
+        choices.extend(option.0.to_le_bytes());
+        choices.extend(value.to_le_bytes());
+    }
+    Ok(CacheKey::new("ptx")
+        .with("driver", context.driver().version().to_string().as_bytes())
+        .with("release", release.trim().as_bytes())
+        .with("architecture", format!("{}.{}", capability.major, capability.minor).as_bytes())
+        .with("options", &choices)
+        .with("ptx", ptx.as_bytes()))
+}
+
+/// The code that was kept under `key`, if its headers are right.
+fn find(cache: &DiskCache, key: &CacheKey) -> Option<Image<'static>> {
+    let bytes = match cache.get(key) {
+        Ok(bytes) => bytes?,
+        Err(error) => {
+            tracing::warn!(%error, "compiled code that was kept cannot be read");
+            return None;
+        }
+    };
+    match Image::from_bytes(&bytes) {
+        Ok(image) if image.kind() == ImageKind::Cubin => Some(image.into_owned()),
+        _ => None,
+    }
+}
+
+fn compile(context: &Context, image: &Image<'_>, options: &JitOptions<'_>) -> Result<Image<'static>> {
+    let mut linker = Linker::new(context, options)?;
+    linker.add_image("ptx", image, options)?;
+    Ok(linker.complete()?.image().into_owned())
+}

@@ -1,0 +1,233 @@
+//! The compiler's log, read.
+
+use super::{Diagnostic, Place, Severity};
+use crate::Program;
+
+/// The words for each severity, the longer before those that they end in.
+const SEVERITIES: [(&str, Severity); 6] = [
+    ("catastrophic error", Severity::Error),
+    ("internal error", Severity::Error),
+    ("error", Severity::Error),
+    ("warning", Severity::Warning),
+    ("remark", Severity::Remark),
+    ("note", Severity::Note),
+];
+
+/// The compiler shifts the source that it repeats by this many spaces.
+const INDENTATION: usize = 2;
+
+/// The diagnostics of a compiler's log, in its order, with the lines of `program` that they are about.
+pub(crate) fn parse(log: &str, program: &Program) -> Vec<Diagnostic> {
+    let mut reader = Reader::default();
+    log.lines().for_each(|line| reader.read(line));
+    let mut found = reader.found;
+    found.iter_mut().for_each(|diagnostic| with_source(diagnostic, program));
+    found
+}
+
+/// Reads a log line by line.
+#[derive(Default)]
+struct Reader {
+    found: Vec<Diagnostic>,
+    /// Whether the lines that follow may belong to the last diagnostic: up to an empty one.
+    is_open: bool,
+}
+
+impl Reader {
+    fn read(&mut self, line: &str) {
+        if line.trim().is_empty() {
+            self.is_open = false;
+        } else if let Some(diagnostic) = head(line) {
+            self.begin(diagnostic);
+        } else if let (true, Some(last)) = (self.is_open, self.found.last_mut()) {
+            detail(last, line);
+        }
+    }
+
+    /// A note belongs to the diagnostic before it.
+    fn begin(&mut self, diagnostic: Diagnostic) {
+        self.is_open = true;
+        match self.found.last_mut() {
+            Some(last) if diagnostic.severity == Severity::Note => last.notes.push(diagnostic),
+            _ => self.found.push(diagnostic),
+        }
+    }
+}
+
+/// A line below the head of `diagnostic`: the source, a caret below it, or a note.
+fn detail(diagnostic: &mut Diagnostic, line: &str) {
+    let text = line.trim();
+    if text == "^" {
+        return caret(diagnostic, line);
+    }
+    let last = diagnostic.notes.last_mut().filter(|note| note.place.is_none());
+    match last {
+        // Older compilers put the place of an instantiation into a line of its own.
+        Some(note) if text.ends_with("here") && text.starts_with('(') => {
+            note.message.push(' ');
+            note.message.push_str(text);
+        }
+        _ if line.starts_with(' ') => diagnostic.notes.push(note(line)),
+        _ => {}
+    }
+}
+
+/// The line before a caret was the source of whatever has a place and came last.
+fn caret(diagnostic: &mut Diagnostic, line: &str) {
+    let Some(source) = diagnostic.notes.pop_if(|note| note.place.is_none()) else { return };
+    let place = match diagnostic.notes.iter_mut().rev().find_map(|note| note.place.as_mut()) {
+        Some(place) => Some(place),
+        None => diagnostic.place.as_mut(),
+    };
+    if let Some(place) = place {
+        place.column = column(line);
+        place.source = Some(source.message.get(INDENTATION..).unwrap_or_default().to_owned());
+    }
+}
+
+/// A line without a place of its own. It is trimmed when nothing follows it that makes it a source.
+fn note(line: &str) -> Diagnostic {
+    Diagnostic { severity: Severity::Note, number: None, message: line.to_owned(), place: None, notes: Vec::new() }
+}
+
+fn column(caret: &str) -> Option<u32> {
+    let position = caret.find('^')?.checked_sub(INDENTATION)?;
+    u32::try_from(position + 1).ok()
+}
+
+/// Trims notes, and takes the lines that places are in from the program where it has them: the log has them only in newer versions.
+fn with_source(diagnostic: &mut Diagnostic, program: &Program) {
+    diagnostic.message = diagnostic.message.trim().to_owned();
+    if let Some(place) = &mut diagnostic.place {
+        let line = (place.line as usize).checked_sub(1);
+        let known = program.text(&place.file).zip(line).and_then(|(text, line)| text.lines().nth(line));
+        place.source = known.map(str::to_owned).or(place.source.take());
+    }
+    diagnostic.notes.iter_mut().for_each(|note| with_source(note, program));
+}
+
+/// The diagnostic that begins with a line such as `a.cu(3): warning #177-D: variable "x" was declared but never referenced`,
+/// `nvrtc: error: unrecognized option`, or `remark: a.cu:1:90: not inlined`.
+fn head(line: &str) -> Option<Diagnostic> {
+    placed_head(line).or_else(|| optimizer_head(line)).or_else(|| {
+        let (severity, number, message) = kind(line.strip_prefix("nvrtc: ")?)?;
+        Some(diagnostic(severity, number, message, None))
+    })
+}
+
+fn placed_head(line: &str) -> Option<Diagnostic> {
+    // A file's name may hold anything: the first place that reads like the end of one counts.
+    line.match_indices("): ").find_map(|(end, separator)| {
+        let (file, number) = line[..end].rsplit_once('(')?;
+        let line_number = number.parse().ok()?;
+        let (severity, number, message) = kind(&line[end + separator.len()..])?;
+        let place = Place { file: file.to_owned(), line: line_number, column: None, source: None };
+        Some(diagnostic(severity, number, message, Some(place)))
+    })
+}
+
+fn optimizer_head(line: &str) -> Option<Diagnostic> {
+    let (place, message) = line.strip_prefix("remark: ")?.split_once(": ")?;
+    let mut parts = place.rsplitn(3, ':');
+    let (column, line, file) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?, parts.next()?);
+    let place = Place { file: file.to_owned(), line, column: Some(column), source: None };
+    Some(diagnostic(Severity::Remark, None, message, Some(place)))
+}
+
+fn diagnostic(severity: Severity, number: Option<&str>, message: &str, place: Option<Place>) -> Diagnostic {
+    let (number, message) = (number.map(str::to_owned), message.to_owned());
+    Diagnostic { severity, number, message, place, notes: Vec::new() }
+}
+
+/// Severity, number and message of `warning #177-D: variable …`.
+fn kind(text: &str) -> Option<(Severity, Option<&str>, &str)> {
+    let (word, severity) = SEVERITIES.into_iter().find(|(word, _)| text.starts_with(word))?;
+    let (number, message) = text[word.len()..].split_once(": ")?;
+    match number.strip_prefix(" #") {
+        Some(number) => Some((severity, Some(number), message)),
+        None => number.is_empty().then_some((severity, None, message)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(log: &str) -> Vec<Diagnostic> {
+        parse(log, &Program::default())
+    }
+
+    fn place(diagnostic: &Diagnostic) -> (&str, u32, Option<u32>) {
+        let place = diagnostic.place.as_ref().expect("there is a place");
+        (&place.file, place.line, place.column)
+    }
+
+    #[test]
+    fn caret_gives_the_column_where_tabs_count_as_one() {
+        let log = "bad.cu(4): error: identifier \"foo\" is undefined\n  \t  float y = foo(3);\n  \t            ^\n\n\
+                   1 error detected in the compilation of \"bad.cu\".\n";
+        let [error] = &read(log)[..] else { panic!("one error: {:?}", read(log)) };
+        assert_eq!((place(error), error.severity), (("bad.cu", 4, Some(14)), Severity::Error));
+        assert_eq!(error.place.as_ref().and_then(|place| place.source.as_deref()), Some("\t  float y = foo(3);"));
+        assert_eq!((error.message.as_str(), error.notes.len()), ("identifier \"foo\" is undefined", 0));
+    }
+
+    #[test]
+    fn log_without_carets_takes_the_line_from_the_program() {
+        let log = "a.h(2): error: expected an expression\n\nbad.cu(2): warning #1105-D: #warning directive: hm\n\n";
+        let program = Program::new("bad.cu", "one\ntwo\n").with_header("a.h", "three\nfour");
+        let found = parse(log, &program);
+        let sources: Vec<_> = found.iter().filter_map(|found| found.place.as_ref()?.source.as_deref()).collect();
+        assert_eq!(sources, ["four", "two"]);
+        assert_eq!((place(&found[1]), found[1].number.as_deref()), (("bad.cu", 2, None), Some("1105-D")));
+        assert_eq!(found[1].message, "#warning directive: hm");
+    }
+
+    #[test]
+    fn neither_file_names_nor_messages_confuse_the_parser() {
+        let log = "dir (1): x/y.cu(7): error: static assertion failed with \"no: (1): error: really\"\n";
+        let [diagnostic] = &read(log)[..] else { panic!("one diagnostic: {:?}", read(log)) };
+        assert_eq!(place(diagnostic), ("dir (1): x/y.cu", 7, None));
+        assert_eq!(diagnostic.message, "static assertion failed with \"no: (1): error: really\"");
+    }
+
+    #[test]
+    fn notes_belong_to_the_diagnostic_before_them() {
+        let log = "k.cu(7): error: no instance of overloaded function \"g\" matches the argument list\n            \
+                   argument types are: (const char [2])\n    g(\"x\");\n    ^\n\
+                   k.cu(2): note #3326-D: function \"g(int)\" does not match\n  __device__ void g(int);\n                  ^\n\n\
+                   k.cu(4): warning #177-D: variable \"unused\" was declared but never referenced\n";
+        let [error, warning] = &read(log)[..] else { panic!("an error and a warning: {:?}", read(log)) };
+        assert_eq!((place(error), place(warning)), (("k.cu", 7, Some(3)), ("k.cu", 4, None)));
+        let [types, candidate] = &error.notes[..] else { panic!("two notes: {error:?}") };
+        assert_eq!((types.message.as_str(), types.place.as_ref()), ("argument types are: (const char [2])", None));
+        assert_eq!((place(candidate), candidate.number.as_deref()), (("k.cu", 2, Some(17)), Some("3326-D")));
+    }
+
+    #[test]
+    fn place_of_an_instantiation_is_joined_to_its_note() {
+        let log = "k.cu(1): error: expression must have class type\n          detected during instantiation of \"T f(T) [with \
+                   T=int]\" \n(6): here\n\n";
+        let [note] = &read(log)[0].notes[..] else { panic!("one note: {:?}", read(log)) };
+        assert_eq!(note.message, "detected during instantiation of \"T f(T) [with T=int]\"  (6): here");
+    }
+
+    #[test]
+    fn errors_without_a_place_and_remarks_of_the_optimizer_are_read() {
+        let log =
+            "nvrtc: error: unrecognized option --x found\n\nremark: k.cu:1:78: f not inlined into k because: never\n";
+        let [error, remark] = &read(log)[..] else { panic!("two: {:?}", read(log)) };
+        assert_eq!((error.severity, error.place.as_ref()), (Severity::Error, None));
+        assert_eq!(error.message, "unrecognized option --x found");
+        assert_eq!((place(remark), remark.severity), (("k.cu", 1, Some(78)), Severity::Remark));
+        assert_eq!(remark.message, "f not inlined into k because: never");
+    }
+
+    #[test]
+    fn catastrophic_errors_are_errors_and_summaries_are_nothing() {
+        let log = "a.cu(1): catastrophic error: cannot open source file \"b.h\"\n  #include \"b.h\"\n                ^\n\n\
+                   1 catastrophic error detected in the compilation of \"a.cu\".\nCompilation terminated.\n";
+        let [error] = &read(log)[..] else { panic!("one error: {:?}", read(log)) };
+        assert_eq!((error.severity, error.message.as_str()), (Severity::Error, "cannot open source file \"b.h\""));
+    }
+}

@@ -1,0 +1,25 @@
+//! What `cargo xtask bindings generate` writes.
+
+pub(crate) mod nvjitlink {
+    pub(crate) mod functions;
+    #[expect(
+        non_camel_case_types,
+        unreachable_pub,
+        dead_code,
+        reason = "these are C's names, generated from the header, whose comments are not copied"
+    )]
+    pub(crate) mod types;
+}
+
+pub(crate) mod nvrtc {
+    pub(crate) mod functions;
+    #[expect(
+        non_camel_case_types,
+        non_snake_case,
+        unreachable_pub,
+        dead_code,
+        clippy::identity_op,
+        reason = "these are C's names and layouts, generated from the header, whose comments are not copied"
+    )]
+    pub(crate) mod types;
+}

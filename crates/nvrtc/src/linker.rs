@@ -1,0 +1,229 @@
+//! nvJitLink: the linker.
+
+mod api;
+mod input;
+mod library;
+mod linked;
+mod options;
+
+use std::ffi::{CString, c_void};
+use std::fmt;
+use std::fs::File;
+use std::path::Path;
+use std::ptr;
+
+use curium_driver::{Image, ImageKind};
+
+use self::api::{Api, nvJitLinkHandle};
+pub use self::input::LinkInput;
+pub use self::library::NvJitLink;
+pub use self::linked::LinkedProgram;
+pub use self::options::LinkOptions;
+use crate::api::call;
+use crate::text::{Texts, c_text, text};
+use crate::{CompiledProgram, Error, LinkError, Result};
+
+/// Links code for devices: inputs are added, and become one program. With LTO IR it optimises across all of them.
+///
+/// ```no_run
+/// use curium_nvrtc::{Architecture, CompileOptions, LinkOptions, NvJitLink, Nvrtc, Program};
+///
+/// let (nvrtc, linker) = (Nvrtc::load()?, NvJitLink::load()?);
+/// let options = CompileOptions::new().with_architecture(Architecture::new(8, 0)).with_link_time_optimization();
+/// let square = Program::new("square.cu", "__device__ float square(float x) { return x * x; }");
+/// let kernel = Program::new("kernel.cu", r#"
+///     __device__ float square(float x);
+///     extern "C" __global__ void squares(float* x) { x[threadIdx.x] = square(x[threadIdx.x]); }
+/// "#);
+///
+/// let mut linker = linker.linker(&LinkOptions::new(Architecture::new(8, 0).real()).with_link_time_optimization())?;
+/// linker.add_program(&nvrtc.compile(&square, &options)?)?;
+/// linker.add_program(&nvrtc.compile(&kernel, &options)?)?;
+/// let linked = linker.complete()?;
+/// println!("{} bytes of machine code", linked.cubin()?.len());
+/// # Ok::<(), curium_nvrtc::Error>(())
+/// ```
+pub struct Linker {
+    raw: nvJitLinkHandle,
+    library: NvJitLink,
+    /// Whether inputs may be LTO IR.
+    is_optimizing: bool,
+    /// The names and bytes that were added: nvJitLink keeps their addresses until it has linked.
+    inputs: Vec<(CString, Box<[u8]>)>,
+}
+
+// SAFETY: nvJitLink binds a link to no thread, and we lend it to one at a time.
+unsafe impl Send for Linker {}
+
+const _: () = {
+    const fn is_send<T: Send>() {}
+    is_send::<Linker>();
+};
+
+impl Linker {
+    pub(crate) fn new(library: &NvJitLink, options: &LinkOptions) -> Result<Self> {
+        let arguments = Texts::new(options.to_arguments().iter(), "an option")?;
+        let (count, pointers, mut raw) = (arguments.count::<u32>(), arguments.as_ptr(), ptr::null_mut());
+        // SAFETY: `raw` is a valid place for the answer, and `pointers` is an array of `count` texts that end in NUL and are alive here.
+        let result = unsafe { call!(library.api(), nvJitLinkCreate(&raw mut raw, count, pointers)) };
+        let (library, is_optimizing) = (library.clone(), options.is_optimizing());
+        let linker = Self { raw, library, is_optimizing, inputs: Vec::new() };
+        let subject = || format!("the options {}", options.to_arguments().join(" "));
+        result.map_err(|error| linker.explain(error, subject()))?;
+        Ok(linker)
+    }
+
+    /// Adds a compiled program: its LTO IR if there is some, else its cubin, else its PTX.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoOutput`] if there is none of these; what the linker wrote is part of its error.
+    pub fn add_program(&mut self, program: &CompiledProgram) -> Result<()> {
+        if let (Ok(lto_ir), true) = (program.lto_ir(), self.is_optimizing) {
+            // SAFETY: NVRTC made it.
+            return unsafe { self.add_bytes(LinkInput::LtoIr, program.name(), lto_ir) };
+        }
+        if let Ok(cubin) = program.cubin() {
+            // SAFETY: NVRTC made it.
+            return unsafe { self.add_bytes(LinkInput::Cubin, program.name(), cubin) };
+        }
+        self.add_ptx(program.name(), program.ptx()?)
+    }
+
+    /// Adds PTX text, which the log calls `name`.
+    ///
+    /// # Errors
+    ///
+    /// What the linker wrote is part of its error.
+    pub fn add_ptx(&mut self, name: &str, ptx: &str) -> Result<()> {
+        let text = c_text(ptx, || format!("the PTX `{name}`"))?;
+        // SAFETY: PTX is text that ends in NUL.
+        unsafe { self.add_bytes(LinkInput::Ptx, name, text.as_bytes_with_nul()) }
+    }
+
+    /// Adds an image, which the log calls `name`.
+    ///
+    /// # Errors
+    ///
+    /// What the linker wrote is part of its error.
+    pub fn add_image(&mut self, name: &str, image: &Image<'_>) -> Result<()> {
+        let kind = match image.kind() {
+            ImageKind::Cubin => LinkInput::Cubin,
+            ImageKind::FatBinary => LinkInput::FatBinary,
+            _ => LinkInput::Ptx,
+        };
+        // SAFETY: the image was checked, or somebody vouched for it.
+        unsafe { self.add_bytes(kind, name, image.as_bytes()) }
+    }
+
+    /// Adds an input of any kind, which the log calls `name`.
+    ///
+    /// # Safety
+    ///
+    /// The linker can read `bytes` as an input of this kind without reading beyond their end.
+    ///
+    /// # Errors
+    ///
+    /// What the linker wrote is part of its error.
+    #[doc(alias = "nvJitLinkAddData")]
+    pub unsafe fn add_bytes(&mut self, kind: LinkInput, name: &str, bytes: &[u8]) -> Result<()> {
+        let text = c_text(name, || "the name of an input".to_owned())?;
+        let bytes = Box::<[u8]>::from(bytes);
+        let (data, size, file) = (bytes.as_ptr().cast::<c_void>(), bytes.len(), text.as_ptr());
+        self.inputs.push((text, bytes));
+        // SAFETY: the link is live, the name ends in NUL, the caller vouches for the bytes, and both outlive the link.
+        let result = unsafe { call!(self.api(), nvJitLinkAddData(self.raw, kind.as_raw(), data, size, file)) };
+        result.map_err(|error| self.explain(error, format!("input `{name}`")))
+    }
+
+    /// Adds the input in the file at `path`.
+    ///
+    /// # Safety
+    ///
+    /// The file holds a whole input of this kind: the linker may crash on another.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::File`] if the file cannot be read; what the linker wrote is part of its error.
+    #[doc(alias = "nvJitLinkAddFile")]
+    pub unsafe fn add_file(&mut self, kind: LinkInput, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref().display().to_string();
+        // Some versions end the process if they cannot open a file.
+        File::open(&path).map_err(|error| Error::File { path: path.as_str().into(), error })?;
+        let text = c_text(&path, || "the path of an input".to_owned())?;
+        let file = text.as_ptr();
+        self.inputs.push((text, Box::default()));
+        // SAFETY: the link is live, the path ends in NUL and outlives the link, and the caller vouches for the file.
+        let result = unsafe { call!(self.api(), nvJitLinkAddFile(self.raw, kind.as_raw(), file)) };
+        result.map_err(|error| self.explain(error, format!("file {path}")))
+    }
+
+    /// Links the inputs, and reads everything that nvJitLink made.
+    ///
+    /// # Errors
+    ///
+    /// What the linker wrote is part of its error, such as the names that are defined nowhere.
+    #[doc(alias = "nvJitLinkComplete")]
+    pub fn complete(self) -> Result<LinkedProgram> {
+        // SAFETY: the link is live.
+        let result = unsafe { call!(self.api(), nvJitLinkComplete(self.raw)) };
+        result.map_err(|error| self.explain(error, String::new()))?;
+        linked::read(&self)
+    }
+
+    fn api(&self) -> &Api {
+        self.library.api()
+    }
+
+    /// Adds what the linker wrote to the error of a call.
+    fn explain(&self, error: Error, subject: String) -> Error {
+        match error {
+            Error::Call(call) => {
+                let log = if self.raw.is_null() { String::new() } else { self.logs() };
+                Error::Link(Box::new(LinkError { call, subject: subject.into(), log: log.into() }))
+            }
+            other => other,
+        }
+    }
+
+    /// What was written about errors, and the rest too: some versions tell names that are defined nowhere there.
+    fn logs(&self) -> String {
+        let logs = [self.error_log(), self.info_log()].map(Result::unwrap_or_default);
+        logs.iter().map(|log| log.trim()).filter(|log| !log.is_empty()).collect::<Vec<_>>().join("\n")
+    }
+
+    fn error_log(&self) -> Result<String> {
+        let mut size = 0;
+        // SAFETY: the link is live, and `size` is a valid place for the answer.
+        unsafe { call!(self.api(), nvJitLinkGetErrorLogSize(self.raw, &raw mut size)) }?;
+        text(size, |buffer| {
+            // SAFETY: the link is live, and `buffer` has the room that nvJitLink asked for.
+            unsafe { call!(self.api(), nvJitLinkGetErrorLog(self.raw, buffer)) }
+        })
+    }
+
+    fn info_log(&self) -> Result<String> {
+        let mut size = 0;
+        // SAFETY: the link is live, and `size` is a valid place for the answer.
+        unsafe { call!(self.api(), nvJitLinkGetInfoLogSize(self.raw, &raw mut size)) }?;
+        text(size, |buffer| {
+            // SAFETY: the link is live, and `buffer` has the room that nvJitLink asked for.
+            unsafe { call!(self.api(), nvJitLinkGetInfoLog(self.raw, buffer)) }
+        })
+    }
+}
+
+impl fmt::Debug for Linker {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Linker({:?} of {:?})", self.raw, self.library)
+    }
+}
+
+impl Drop for Linker {
+    fn drop(&mut self) {
+        if let (Some(function), false) = (self.api().nvJitLinkDestroy, self.raw.is_null()) {
+            // SAFETY: the link is live, we own it, and this is the last use of it. There is nobody to tell of a failure.
+            unsafe { function(&raw mut self.raw) };
+        }
+    }
+}

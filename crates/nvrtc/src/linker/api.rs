@@ -1,0 +1,66 @@
+//! The functions of nvJitLink.
+
+use crate::api::declare_api;
+use crate::error::{CallError, Error, MissingFunction, Result};
+use crate::generated::nvjitlink::functions::for_each_nvjitlink_function;
+pub(crate) use crate::generated::nvjitlink::types::*;
+
+for_each_nvjitlink_function!(declare_api);
+
+/// The names of the results, at the index of their codes.
+const RESULTS: [&str; 19] = [
+    "NVJITLINK_SUCCESS",
+    "NVJITLINK_ERROR_UNRECOGNIZED_OPTION",
+    "NVJITLINK_ERROR_MISSING_ARCH",
+    "NVJITLINK_ERROR_INVALID_INPUT",
+    "NVJITLINK_ERROR_PTX_COMPILE",
+    "NVJITLINK_ERROR_NVVM_COMPILE",
+    "NVJITLINK_ERROR_INTERNAL",
+    "NVJITLINK_ERROR_THREADPOOL",
+    "NVJITLINK_ERROR_UNRECOGNIZED_INPUT",
+    "NVJITLINK_ERROR_FINALIZE",
+    "NVJITLINK_ERROR_NULL_INPUT",
+    "NVJITLINK_ERROR_INCOMPATIBLE_OPTIONS",
+    "NVJITLINK_ERROR_INCORRECT_INPUT_TYPE",
+    "NVJITLINK_ERROR_ARCH_MISMATCH",
+    "NVJITLINK_ERROR_OUTDATED_LIBRARY",
+    "NVJITLINK_ERROR_MISSING_FATBIN",
+    "NVJITLINK_ERROR_UNRECOGNIZED_ARCH",
+    "NVJITLINK_ERROR_UNSUPPORTED_ARCH",
+    "NVJITLINK_ERROR_LTO_NOT_ENABLED",
+];
+
+impl Api {
+    /// Turns what `function` returned into a result.
+    pub(crate) fn check(&self, function: &'static str, code: nvJitLinkResult) -> Result<()> {
+        if code == nvJitLinkResult::NVJITLINK_SUCCESS {
+            return Ok(());
+        }
+        let name = RESULTS.get(code.0 as usize).copied().unwrap_or("an unknown code");
+        Err(Error::Call(CallError { function, code: code.0, name: name.into() }))
+    }
+
+    #[cold]
+    pub(crate) fn missing(&self, function: &'static str) -> Error {
+        Error::Missing(MissingFunction { library: "nvJitLink", function, since: Self::since(function) })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_result_of_the_header_has_its_name_at_its_code() {
+        let generated = include_str!("../generated/nvjitlink/types.rs");
+        let mut count = 0;
+        for line in generated.lines().filter(|line| line.contains(": nvJitLinkResult = ")) {
+            let (name, code) =
+                line.trim().split_once(": nvJitLinkResult = nvJitLinkResult(").expect("it is a constant");
+            let code: usize = code.trim_end_matches(");").parse().expect("it is a number");
+            assert_eq!(RESULTS[code], name.trim_start_matches("pub const "));
+            count += 1;
+        }
+        assert_eq!(count, RESULTS.len());
+    }
+}

@@ -1,0 +1,127 @@
+//! What linking gives.
+
+use curium_driver::{Driver, Image, JitOptions, Library};
+
+use super::Linker;
+use super::api::{Api, nvJitLinkHandle, nvJitLinkResult};
+use crate::api::call;
+use crate::text::{bytes, text};
+use crate::{Error, Result};
+
+/// What a [`Linker`] made, and what it had to say. It is plain data, and needs nvJitLink no more.
+#[derive(Clone, Debug, Default, Eq, PartialEq)]
+pub struct LinkedProgram {
+    cubin: Option<Vec<u8>>,
+    ptx: Option<String>,
+    lto_ir: Option<Vec<u8>>,
+    log: String,
+}
+
+/// Everything that the link `linker`, which is complete, made.
+pub(super) fn read(linker: &Linker) -> Result<LinkedProgram> {
+    let (api, link) = (linker.api(), linker.raw);
+    let mut linked = LinkedProgram { log: linker.info_log()?, ..LinkedProgram::default() };
+    if let Some(size) = size(link, api.nvJitLinkGetLinkedCubinSize) {
+        linked.cubin = Some(bytes(size, |buffer| {
+            // SAFETY: the link is live and complete, and `buffer` has the room that nvJitLink asked for.
+            unsafe { call!(api, nvJitLinkGetLinkedCubin(link, buffer.cast())) }
+        })?);
+    }
+    if let Some(size) = size(link, api.nvJitLinkGetLinkedPtxSize) {
+        linked.ptx = Some(text(size, |buffer| {
+            // SAFETY: as above.
+            unsafe { call!(api, nvJitLinkGetLinkedPtx(link, buffer)) }
+        })?);
+    }
+    if let Some(size) = size(link, api.nvJitLinkGetLinkedLTOIRSize) {
+        linked.lto_ir = Some(lto_ir(api, link, size)?);
+    }
+    Ok(linked)
+}
+
+fn lto_ir(api: &Api, link: nvJitLinkHandle, size: usize) -> Result<Vec<u8>> {
+    bytes(size, |buffer| {
+        // SAFETY: the link is live and complete, and `buffer` has the room that nvJitLink asked for.
+        unsafe { call!(api, nvJitLinkGetLinkedLTOIR(link, buffer.cast())) }
+    })
+}
+
+/// How large an output of the link is; `None` if the link did not make it, which nvJitLink says with an error.
+fn size(
+    link: nvJitLinkHandle,
+    function: Option<unsafe extern "C" fn(nvJitLinkHandle, *mut usize) -> nvJitLinkResult>,
+) -> Option<usize> {
+    let mut size = 0;
+    // SAFETY: the link is live and complete, and `size` is a valid place for the answer.
+    let result = unsafe { function?(link, &raw mut size) };
+    (result == nvJitLinkResult::NVJITLINK_SUCCESS && size > 0).then_some(size)
+}
+
+impl LinkedProgram {
+    /// The cubin: machine code for one architecture.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoOutput`] if the options asked for another form.
+    #[doc(alias = "nvJitLinkGetLinkedCubin")]
+    pub fn cubin(&self) -> Result<&[u8]> {
+        some(self.cubin.as_deref(), "a cubin", "link for a real architecture, and without asking for PTX")
+    }
+
+    /// The PTX text.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoOutput`] without that option.
+    #[doc(alias = "nvJitLinkGetLinkedPtx")]
+    pub fn ptx(&self) -> Result<&str> {
+        some(self.ptx.as_deref(), "PTX", "use `LinkOptions::with_ptx`")
+    }
+
+    /// The LTO IR of all inputs together. Needs nvJitLink of CUDA 13.3.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoOutput`] without link-time optimisation.
+    #[doc(alias = "nvJitLinkGetLinkedLTOIR")]
+    pub fn lto_ir(&self) -> Result<&[u8]> {
+        some(
+            self.lto_ir.as_deref(),
+            "LTO IR",
+            "use `LinkOptions::with_link_time_optimization` and nvJitLink of CUDA 13.3",
+        )
+    }
+
+    /// The image to load: the cubin if there is one, else the PTX.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::NoOutput`] if there is neither.
+    pub fn image(&self) -> Result<Image<'_>> {
+        match &self.ptx {
+            Some(ptx) if self.cubin.is_none() => Ok(Image::from_ptx(ptx)?),
+            _ => Ok(Image::from_bytes(self.cubin()?)?),
+        }
+    }
+
+    /// Loads the program. A driver, a device, a context and a stream all name the driver.
+    ///
+    /// CUDA: `cuLibraryLoadData`, since 12.0.
+    ///
+    /// # Errors
+    ///
+    /// As for [`LinkedProgram::image`] and [`Library::from_image`].
+    pub fn library(&self, driver: &impl AsRef<Driver>) -> Result<Library> {
+        Ok(Library::from_image(driver, &self.image()?, &JitOptions::new())?)
+    }
+
+    /// What the linker wrote, such as warnings, and times if they were asked for; mostly empty.
+    #[must_use]
+    pub fn log(&self) -> &str {
+        &self.log
+    }
+}
+
+fn some<'a, T: ?Sized>(output: Option<&'a T>, wanted: &'static str, advice: &'static str) -> Result<&'a T> {
+    output.ok_or_else(|| Error::NoOutput { name: Box::from("the link"), wanted, advice })
+}

@@ -1,0 +1,72 @@
+//! The packages of Python environments, which many machines have CUDA's libraries from.
+
+use std::collections::BTreeSet;
+use std::env;
+use std::path::{Path, PathBuf};
+
+use super::candidates::variable;
+
+/// The folders that the packages of the active environments lie in: that of a virtual or conda environment, of the `python3` that
+/// would be started, of the user, and of the system.
+pub(super) fn package_folders() -> Vec<PathBuf> {
+    let environments = ["VIRTUAL_ENV", "CONDA_PREFIX"].into_iter().filter_map(variable).map(PathBuf::from);
+    let user = variable("HOME").map(|home| PathBuf::from(home).join(".local"));
+    let system = ["/usr/local", "/usr"].map(PathBuf::from);
+    let mut seen = BTreeSet::new();
+    let prefixes = environments.chain(interpreter_prefixes()).chain(user).chain(system);
+    prefixes.filter(|prefix| seen.insert(prefix.clone())).flat_map(|prefix| in_prefix(&prefix)).collect()
+}
+
+/// Where the first `python3` of the search path is installed: where it lies, and where the link that it mostly is points to.
+fn interpreter_prefixes() -> Vec<PathBuf> {
+    let name = if cfg!(windows) { "python.exe" } else { "python3" };
+    let path = variable("PATH").unwrap_or_default();
+    let Some(file) = env::split_paths(&path).map(|folder| folder.join(name)).find(|file| file.is_file()) else {
+        return Vec::new();
+    };
+    let real = file.canonicalize().ok();
+    let prefix = |file: &Path| {
+        let folder = file.parent()?;
+        Some(if cfg!(windows) { folder } else { folder.parent()? }.to_path_buf())
+    };
+    [Some(file), real].into_iter().flatten().filter_map(|file| prefix(&file)).collect()
+}
+
+/// The folders of packages below `prefix`, those of the newest Python first.
+fn in_prefix(prefix: &Path) -> Vec<PathBuf> {
+    if cfg!(windows) {
+        return vec![prefix.join("Lib").join("site-packages")].into_iter().filter(|folder| folder.is_dir()).collect();
+    }
+    let Ok(entries) = std::fs::read_dir(prefix.join("lib")) else { return Vec::new() };
+    let is_python = |path: &PathBuf| {
+        path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.starts_with("python3"))
+    };
+    let mut pythons: Vec<_> = entries.filter_map(Result::ok).map(|entry| entry.path()).filter(is_python).collect();
+    pythons.sort_by_key(|path| std::cmp::Reverse(minor_version(path)));
+    let packages = pythons.iter().flat_map(|python| ["site-packages", "dist-packages"].map(|name| python.join(name)));
+    packages.filter(|folder| folder.is_dir()).collect()
+}
+
+/// The 12 of `python3.12`, which is more than the 9 of `python3.9`.
+fn minor_version(path: &Path) -> u32 {
+    let name = path.file_name().and_then(|name| name.to_str()).unwrap_or_default();
+    name.strip_prefix("python3.").and_then(|minor| minor.parse().ok()).unwrap_or_default()
+}
+
+#[cfg(all(test, not(windows)))]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn packages_of_the_newest_python_come_first() {
+        let prefix = tempfile::tempdir().expect("a folder can be made");
+        for folder in ["lib/python3.9/site-packages", "lib/python3.12/site-packages", "lib/perl5/site-packages"] {
+            fs::create_dir_all(prefix.path().join(folder)).expect("the folder is writable");
+        }
+        let expected =
+            ["lib/python3.12/site-packages", "lib/python3.9/site-packages"].map(|name| prefix.path().join(name));
+        assert_eq!(in_prefix(prefix.path()), expected);
+    }
+}

@@ -1,0 +1,253 @@
+//! A program while NVRTC compiles it.
+
+use std::any::Any;
+use std::ffi::{CStr, c_char, c_int, c_void};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::ptr;
+use std::sync::{Mutex, PoisonError};
+
+use crate::api::call;
+use crate::nvrtc::api::{Api, nvrtcProgram, nvrtcResult};
+use crate::text::{Texts, bytes, c_text, text};
+use crate::{
+    CallError, CompileError, CompileOptions, CompiledProgram, Error, PrecompiledHeader, Program, Result, diagnostic,
+};
+
+/// NVRTC's object for one program.
+pub(crate) struct Unit<'a> {
+    raw: nvrtcProgram,
+    api: &'a Api,
+    program: &'a Program,
+}
+
+/// Asks whether to stop. It is asked on threads of NVRTC's.
+pub(crate) struct Cancellation<'a> {
+    is_cancelled: &'a (dyn Fn() -> bool + Sync),
+    answer: Mutex<Answer>,
+}
+
+/// What was answered last.
+#[derive(Default)]
+struct Answer {
+    /// NVRTC wants no other answer after the first yes.
+    is_yes: bool,
+    panic: Option<Box<dyn Any + Send>>,
+}
+
+impl<'a> Unit<'a> {
+    /// Hands a program to NVRTC, which copies its texts.
+    pub(crate) fn new(api: &'a Api, program: &'a Program) -> Result<Self> {
+        let source = c_text(&program.source, || format!("the source of `{}`", program.name))?;
+        let name = c_text(&program.name, || "the name of the source".to_owned())?;
+        let names = Texts::new(program.headers.iter().map(|(name, _)| name), "the name of a header")?;
+        let texts = Texts::new(program.headers.iter().map(|(_, text)| text), "a header")?;
+        let (source, name, count) = (source.as_ptr(), name.as_ptr(), names.count::<c_int>());
+        let (names, texts, mut raw) = (names.as_ptr(), texts.as_ptr(), ptr::null_mut());
+        // SAFETY: `raw` is a valid place for the answer, and both arrays have `count` texts that end in NUL and are alive here.
+        unsafe { call!(api, nvrtcCreateProgram(&raw mut raw, source, name, count, texts, names)) }?;
+        let unit = Self { raw, api, program };
+        program.expressions.iter().try_for_each(|expression| unit.add_expression(expression))?;
+        Ok(unit)
+    }
+
+    /// Compiles the program, and reads everything that NVRTC made.
+    pub(crate) fn compile(&self, options: &CompileOptions) -> Result<CompiledProgram> {
+        let arguments = Texts::new(options.to_arguments().iter(), "an option")?;
+        let (count, pointers) = (arguments.count::<c_int>(), arguments.as_ptr());
+        // SAFETY: the program is live, and `pointers` is an array of `count` texts that end in NUL and are alive here.
+        let result = unsafe { call!(self.api, nvrtcCompileProgram(self.raw, count, pointers)) };
+        let log = self.log()?;
+        let diagnostics = diagnostic::parse(&log, self.program);
+        match result {
+            Ok(()) => self.outputs(log, diagnostics),
+            Err(Error::Call(call)) => Err(self.failure(call, log, diagnostics)),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// As [`Unit::compile`], until `cancellation` says stop.
+    pub(crate) fn compile_unless(
+        &self,
+        options: &CompileOptions,
+        cancellation: &Cancellation<'_>,
+    ) -> Result<CompiledProgram> {
+        let payload = ptr::from_ref(cancellation).cast_mut().cast::<c_void>();
+        // SAFETY: the program is live; `is_cancelled` takes this payload, which outlives the compilation below, the only one of this
+        // program.
+        unsafe { call!(self.api, nvrtcSetFlowCallback(self.raw, Some(is_cancelled), payload)) }?;
+        let result = self.compile(options);
+        let panic = cancellation.answer.lock().unwrap_or_else(PoisonError::into_inner).panic.take();
+        match panic {
+            Some(panic) => resume_unwind(panic),
+            None => result,
+        }
+    }
+
+    fn add_expression(&self, expression: &str) -> Result<()> {
+        let text = c_text(expression, || format!("the name expression {expression:?}"))?;
+        // SAFETY: the program is live and not compiled yet, and the text, which NVRTC copies, ends in NUL.
+        unsafe { call!(self.api, nvrtcAddNameExpression(self.raw, text.as_ptr())) }
+    }
+
+    fn failure(&self, call: CallError, log: String, diagnostics: Vec<crate::Diagnostic>) -> Error {
+        let name = self.program.name.as_str().into();
+        if call.code == nvrtcResult::NVRTC_ERROR_CANCELLED.0 {
+            return Error::Cancelled { name };
+        }
+        Error::Compile(Box::new(CompileError { name, call, log: log.into(), diagnostics }))
+    }
+
+    fn outputs(&self, log: String, diagnostics: Vec<crate::Diagnostic>) -> Result<CompiledProgram> {
+        let mut compiled = CompiledProgram::new(&self.program.name, log, diagnostics);
+        compiled.ptx = self.ptx()?;
+        compiled.cubin = self.cubin()?;
+        compiled.lto_ir = self.lto_ir()?;
+        compiled.optix_ir = self.optix_ir()?;
+        compiled.tile_ir = self.tile_ir()?;
+        for expression in &self.program.expressions {
+            compiled.lowered_names.push((expression.clone(), self.lowered_name(expression)?));
+        }
+        compiled.precompiled_header = self.precompiled_header()?;
+        Ok(compiled)
+    }
+
+    /// What the program is called in the image.
+    fn lowered_name(&self, expression: &str) -> Result<String> {
+        let text = c_text(expression, || format!("the name expression {expression:?}"))?;
+        let mut lowered = ptr::null();
+        // SAFETY: the program is live and compiled, the text ends in NUL, and `lowered` is a valid place for the answer.
+        unsafe { call!(self.api, nvrtcGetLoweredName(self.raw, text.as_ptr(), &raw mut lowered)) }?;
+        // SAFETY: NVRTC answers with a text that ends in NUL and lives as long as the program; it is copied at once.
+        let lowered = unsafe { CStr::from_ptr(lowered) };
+        Ok(lowered.to_string_lossy().into_owned())
+    }
+
+    fn precompiled_header(&self) -> Result<PrecompiledHeader> {
+        let Some(function) = self.api.nvrtcGetPCHCreateStatus else { return Ok(PrecompiledHeader::NotTried) };
+        // SAFETY: the program is live.
+        let status = unsafe { function(self.raw) };
+        match status {
+            nvrtcResult::NVRTC_SUCCESS => Ok(PrecompiledHeader::Created),
+            nvrtcResult::NVRTC_ERROR_NO_PCH_CREATE_ATTEMPTED => Ok(PrecompiledHeader::NotTried),
+            nvrtcResult::NVRTC_ERROR_PCH_CREATE_HEAP_EXHAUSTED => {
+                let mut needed = 0;
+                // SAFETY: the program is live, and `needed` is a valid place for the answer.
+                unsafe { call!(self.api, nvrtcGetPCHHeapSizeRequired(self.raw, &raw mut needed)) }?;
+                Ok(PrecompiledHeader::HeapExhausted { needed })
+            }
+            _ => Ok(PrecompiledHeader::Failed),
+        }
+    }
+
+    fn log(&self) -> Result<String> {
+        let mut size = 0;
+        // SAFETY: the program is live, and `size` is a valid place for the answer.
+        unsafe { call!(self.api, nvrtcGetProgramLogSize(self.raw, &raw mut size)) }?;
+        text(size, |buffer| {
+            // SAFETY: the program is live, and `buffer` has the room that NVRTC asked for.
+            unsafe { call!(self.api, nvrtcGetProgramLog(self.raw, buffer)) }
+        })
+    }
+
+    /// The PTX; none if there is nothing but its NUL.
+    fn ptx(&self) -> Result<Option<String>> {
+        let mut size = 0;
+        // SAFETY: the program is live, and `size` is a valid place for the answer.
+        unsafe { call!(self.api, nvrtcGetPTXSize(self.raw, &raw mut size)) }?;
+        if size <= 1 {
+            return Ok(None);
+        }
+        let ptx = text(size, |buffer| {
+            // SAFETY: the program is live, and `buffer` has the room that NVRTC asked for.
+            unsafe { call!(self.api, nvrtcGetPTX(self.raw, buffer)) }
+        })?;
+        Ok(Some(ptx))
+    }
+
+    fn destroy(&mut self) {
+        if let Some(function) = self.api.nvrtcDestroyProgram {
+            // SAFETY: the program is live, we own it, and this is the last use of it. The only failure is an invalid handle, which ours
+            // is not, and there is nobody to tell.
+            unsafe { function(&raw mut self.raw) };
+        }
+    }
+}
+
+/// The functions that read one kind of output: its size, and then its bytes. There is none if NVRTC is too old to know it.
+macro_rules! output {
+    ($name:ident, $size:ident, $get:ident $(, $old_size:ident, $old_get:ident)?) => {
+        impl Unit<'_> {
+            fn $name(&self) -> Result<Option<Vec<u8>>> {
+                let functions = (self.api.$size, self.api.$get);
+                $(let functions = (functions.0.or(self.api.$old_size), functions.1.or(self.api.$old_get));)?
+                match functions {
+                    (Some(size), Some(get)) => self.read(stringify!($get), size, get),
+                    _ => Ok(None),
+                }
+            }
+        }
+    };
+}
+
+output!(cubin, nvrtcGetCUBINSize, nvrtcGetCUBIN);
+// Before CUDA 12.0 link-time optimisation had another name.
+output!(lto_ir, nvrtcGetLTOIRSize, nvrtcGetLTOIR, nvrtcGetNVVMSize, nvrtcGetNVVM);
+output!(optix_ir, nvrtcGetOptiXIRSize, nvrtcGetOptiXIR);
+output!(tile_ir, nvrtcGetTileIRSize, nvrtcGetTileIR);
+
+impl Unit<'_> {
+    fn read(
+        &self,
+        function: &'static str,
+        size_of: unsafe extern "C" fn(nvrtcProgram, *mut usize) -> nvrtcResult,
+        get: unsafe extern "C" fn(nvrtcProgram, *mut c_char) -> nvrtcResult,
+    ) -> Result<Option<Vec<u8>>> {
+        let mut size = 0;
+        // SAFETY: the program is live, and `size` is a valid place for the answer.
+        let status = unsafe { size_of(self.raw, &raw mut size) };
+        self.api.check(function, status)?;
+        if size == 0 {
+            return Ok(None);
+        }
+        let output = bytes(size, |buffer| {
+            // SAFETY: the program is live, and `buffer` has the room that NVRTC asked for.
+            let status = unsafe { get(self.raw, buffer) };
+            self.api.check(function, status)
+        })?;
+        Ok(Some(output))
+    }
+}
+
+impl Drop for Unit<'_> {
+    fn drop(&mut self) {
+        self.destroy();
+    }
+}
+
+impl<'a> Cancellation<'a> {
+    pub(crate) fn new(is_cancelled: &'a (dyn Fn() -> bool + Sync)) -> Self {
+        Self { is_cancelled, answer: Mutex::default() }
+    }
+
+    /// Whether to stop. A panic of the question is a yes, and is kept.
+    fn ask(&self) -> bool {
+        let mut answer = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
+        if !answer.is_yes {
+            let asked = catch_unwind(AssertUnwindSafe(self.is_cancelled));
+            answer.is_yes = *asked.as_ref().unwrap_or(&true);
+            answer.panic = asked.err();
+        }
+        answer.is_yes
+    }
+}
+
+/// What NVRTC calls while it compiles; 1 means stop.
+///
+/// # Safety
+///
+/// `payload` is the address of a live [`Cancellation`].
+unsafe extern "C" fn is_cancelled(payload: *mut c_void, _reserved: *mut c_void) -> c_int {
+    // SAFETY: the caller vouches for the payload.
+    let cancellation = unsafe { &*payload.cast::<Cancellation<'_>>() };
+    c_int::from(cancellation.ask())
+}

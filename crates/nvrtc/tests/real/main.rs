@@ -1,0 +1,9 @@
+//! What holds with the real compiler and linker. They need no GPU; `cargo xtask ci --step nvrtc` runs this with several versions.
+
+mod build_script;
+mod cache;
+mod compile;
+mod library;
+mod link;
+mod options;
+mod run;

@@ -1,0 +1,140 @@
+//! What a kernel asks of the host while it runs: to print, and for memory.
+
+use std::collections::{BTreeMap, HashMap};
+use std::io::Write as _;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::driver::{Context, Driver};
+use crate::exec::Runtime;
+use crate::handle::Id;
+use crate::memory::{Owner, Purpose};
+
+/// The host of one launch.
+pub(super) struct Host<'a> {
+    driver: &'a Driver,
+    context: Id<Context>,
+    /// What the kernel printed; it appears when the kernel ends.
+    printed: Mutex<Vec<u8>>,
+    /// The most that is kept.
+    most_printed: usize,
+}
+
+/// The heap that kernels of a context allocate from: one allocation, cut up.
+pub(crate) struct KernelHeap {
+    /// Unused ranges: address and size.
+    free: BTreeMap<u64, u64>,
+    /// Sizes of what is in use.
+    used: HashMap<u64, u64>,
+}
+
+/// Addresses that kernels get are multiples of this.
+const ALIGNMENT: u64 = 16;
+
+impl<'a> Host<'a> {
+    pub(super) fn new(driver: &'a Driver, context: Id<Context>) -> Self {
+        let most_printed = driver.lock().context(context).map_or(0, |found| found.limits().printf_buffer());
+        Self { driver, context, printed: Mutex::default(), most_printed }
+    }
+
+    /// Shows what the kernel printed.
+    pub(super) fn flush(&self) {
+        let text = std::mem::take(&mut *self.text());
+        if !text.is_empty() {
+            let mut out = std::io::stdout().lock();
+            // Whoever closed the output does not want it.
+            let _ = out.write_all(&text).and_then(|()| out.flush());
+        }
+    }
+
+    fn text(&self) -> MutexGuard<'_, Vec<u8>> {
+        self.printed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The heap of the context, made when the first kernel asks for it.
+    fn with_heap<T>(&self, use_heap: impl FnOnce(&mut KernelHeap) -> T) -> Option<T> {
+        let mut state = self.driver.lock();
+        let context = state.usable_mut(self.context).ok()?;
+        if context.kernel_heap.is_none() {
+            let size = context.limits().malloc_heap() as u64;
+            let owner = Owner { context: self.context, device: context.device };
+            let base = self.driver.memory().allocate_on_device(size, owner, Purpose::Module).ok()?;
+            context.kernel_heap = Some(KernelHeap::new(base, size));
+        }
+        context.kernel_heap.as_mut().map(use_heap)
+    }
+}
+
+impl Runtime for Host<'_> {
+    fn print(&self, text: &[u8]) {
+        let mut printed = self.text();
+        printed.extend_from_slice(text);
+        if printed.len() > self.most_printed.saturating_mul(2) {
+            // The buffer is a ring: the oldest text is lost.
+            let lost = printed.len() - self.most_printed;
+            printed.drain(..lost);
+        }
+    }
+
+    fn complain(&self, text: &[u8]) {
+        // Whoever closed the output does not want it.
+        let _ = std::io::stderr().write_all(text);
+    }
+
+    fn allocate(&self, size: u64) -> Option<u64> {
+        self.with_heap(|heap| heap.allocate(size)).flatten()
+    }
+
+    fn free(&self, address: u64) -> bool {
+        self.with_heap(|heap| heap.free(address)).unwrap_or(false)
+    }
+}
+
+impl KernelHeap {
+    fn new(base: u64, size: u64) -> Self {
+        Self { free: BTreeMap::from([(base, size)]), used: HashMap::new() }
+    }
+
+    /// The first range that is large enough.
+    fn allocate(&mut self, size: u64) -> Option<u64> {
+        let size = size.checked_next_multiple_of(ALIGNMENT)?;
+        let (address, found) = self.free.iter().map(|(&address, &found)| (address, found)).find(|it| it.1 >= size)?;
+        self.free.remove(&address);
+        if found > size {
+            self.free.insert(address + size, found - size);
+        }
+        self.used.insert(address, size);
+        Some(address)
+    }
+
+    /// Takes a range back, and joins it with unused neighbours.
+    fn free(&mut self, mut address: u64) -> bool {
+        let Some(mut size) = self.used.remove(&address) else { return false };
+        if let Some(after) = self.free.remove(&(address + size)) {
+            size += after;
+        }
+        if let Some((&before, &length)) = self.free.range(..address).next_back()
+            && before + length == address
+        {
+            (address, size) = (before, length + size);
+        }
+        self.free.insert(address, size);
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn freed_ranges_are_joined_and_used_again() {
+        let mut heap = KernelHeap::new(4096, 64);
+        let [a, b, c] = [1, 17, 16].map(|size| heap.allocate(size).expect("there is room"));
+        assert_eq!([a, b, c], [4096, 4112, 4144]);
+        assert_eq!(heap.allocate(1), None);
+        assert!(heap.free(a) && heap.free(c) && heap.free(b));
+        assert!(!heap.free(b), "it was freed already");
+        assert_eq!(heap.allocate(64), Some(4096));
+        assert_eq!(heap.allocate(u64::MAX), None);
+    }
+}

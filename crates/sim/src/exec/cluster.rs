@@ -1,0 +1,116 @@
+//! A cluster: blocks that reach each other's shared memory and share a barrier.
+//!
+//! One worker runs all blocks of a cluster, so nothing here is contended; the atomics only let it be shared.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use super::memory::{HostBytes, SharedMemory};
+use super::window::BLOCK_STRIDE;
+
+/// What the blocks of a cluster share.
+#[derive(Debug, Default)]
+pub(crate) struct Cluster {
+    /// The shared memory of each block, by its rank.
+    members: OnceLock<Vec<Arc<SharedMemory>>>,
+    /// Threads that have not ended.
+    live: AtomicU32,
+    arrived: AtomicU32,
+    phase: AtomicU32,
+}
+
+impl Cluster {
+    /// A cluster of blocks with this shared memory and `threads` threads in all.
+    pub(crate) fn new(members: Vec<Arc<SharedMemory>>, threads: u32) -> Self {
+        Self { members: OnceLock::from(members), live: AtomicU32::new(threads), ..Self::default() }
+    }
+
+    /// Begins anew, for a block that is a cluster of its own.
+    pub(crate) fn restart(&self, threads: u32) {
+        self.live.store(threads, Ordering::Relaxed);
+        self.arrived.store(0, Ordering::Relaxed);
+        self.phase.store(0, Ordering::Relaxed);
+    }
+
+    /// The host memory of `bytes` bytes at an address that names a block.
+    #[cold]
+    pub(crate) fn place(&self, address: u64, bytes: u64) -> Option<HostBytes> {
+        let rank = usize::try_from(address / BLOCK_STRIDE).ok()?.checked_sub(1)?;
+        self.members.get()?.get(rank)?.place(address % BLOCK_STRIDE, bytes)
+    }
+
+    /// Counts threads in at the barrier, and returns the phase that they wait for.
+    pub(crate) fn arrive(&self, threads: u32) -> u32 {
+        let phase = self.phase.load(Ordering::Relaxed);
+        self.arrived.fetch_add(threads, Ordering::Relaxed);
+        self.settle();
+        phase
+    }
+
+    /// Whether the phase is over.
+    pub(crate) fn is_over(&self, phase: u32) -> bool {
+        self.phase.load(Ordering::Relaxed) != phase
+    }
+
+    /// Counts threads out; those that wait need not wait for them.
+    pub(crate) fn exit(&self, threads: u32) {
+        let live = self.live.load(Ordering::Relaxed);
+        self.live.store(live.saturating_sub(threads), Ordering::Relaxed);
+        self.settle();
+    }
+
+    /// The phase that is on.
+    pub(crate) fn phase(&self) -> u32 {
+        self.phase.load(Ordering::Relaxed)
+    }
+
+    fn settle(&self) {
+        let arrived = self.arrived.load(Ordering::Relaxed);
+        if arrived == 0 || arrived < self.live.load(Ordering::Relaxed) {
+            return;
+        }
+        self.arrived.store(0, Ordering::Relaxed);
+        self.phase.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+/// The address of a shared variable in the block of a rank.
+#[inline(always)]
+pub(crate) fn address_in(address: u64, rank: u32) -> u64 {
+    address % BLOCK_STRIDE + (u64::from(rank) + 1) * BLOCK_STRIDE
+}
+
+/// The rank of the block that an address of shared memory names; `own` if it names none.
+#[inline(always)]
+pub(crate) fn rank_of(address: u64, own: u32) -> u32 {
+    match address / BLOCK_STRIDE {
+        0 => own,
+        number => number as u32 - 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_name_the_block_that_they_are_in() {
+        assert_eq!(rank_of(0x1234, 3), 3);
+        let address = address_in(address_in(0x1234, 7), 2);
+        assert_eq!((rank_of(address, 3), address % BLOCK_STRIDE), (2, 0x1234));
+        let members = (0..3).map(|_| Arc::new(SharedMemory::new(0x2000))).collect();
+        let cluster = Cluster::new(members, 96);
+        assert!(cluster.place(address, 4).is_some());
+        assert!(cluster.place(address_in(0x1234, 3), 4).is_none());
+        assert!(cluster.place(0x1234, 4).is_none());
+    }
+
+    #[test]
+    fn cluster_barrier_does_not_wait_for_threads_that_ended() {
+        let cluster = Cluster::new(Vec::new(), 64);
+        let phase = cluster.arrive(32);
+        assert!(!cluster.is_over(phase));
+        cluster.exit(32);
+        assert!(cluster.is_over(phase));
+    }
+}

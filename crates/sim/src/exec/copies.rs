@@ -1,0 +1,124 @@
+//! The asynchronous copies of a warp: queued by `cp.async`, carried out no sooner than a thread waits for them.
+//!
+//! Hardware may carry a copy out at any time up to the wait. Doing it as late as possible shows a program that forgot to wait.
+
+use std::collections::VecDeque;
+
+use super::lane::LANES;
+
+/// Copies that may be queued; the oldest go first when there are more.
+const LIMIT: usize = 4096;
+
+/// The copies that are under way.
+#[derive(Debug, Default)]
+pub(crate) struct Copies {
+    queued: VecDeque<Copy>,
+    /// The number of the group that each lane's next copy belongs to.
+    open: [u32; LANES],
+}
+
+/// A copy of one thread from device memory to shared memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Copy {
+    pub(crate) lane: usize,
+    pub(crate) from: u64,
+    pub(crate) to: u64,
+    /// Bytes written: 4, 8 or 16.
+    pub(crate) size: u32,
+    /// Bytes read; the rest is filled with zeros.
+    pub(crate) valid: u32,
+    group: u32,
+}
+
+impl Copy {
+    /// A copy that belongs to no group yet.
+    pub(crate) fn new(lane: usize, from: u64, to: u64, size: u32, valid: u32) -> Self {
+        Self { lane, from, to, size, valid, group: 0 }
+    }
+}
+
+impl Copies {
+    /// Forgets everything.
+    pub(crate) fn clear(&mut self) {
+        self.queued.clear();
+        self.open = [0; LANES];
+    }
+
+    /// Queues a copy; returns the oldest if too many are queued.
+    pub(crate) fn push(&mut self, copy: Copy) -> Option<Copy> {
+        self.queued.push_back(Copy { group: self.open[copy.lane], ..copy });
+        if self.queued.len() > LIMIT { self.queued.pop_front() } else { None }
+    }
+
+    /// Closes the open group of each of these lanes.
+    pub(crate) fn commit(&mut self, lanes: u32) {
+        for (lane, open) in self.open.iter_mut().enumerate() {
+            *open += lanes >> lane & 1;
+        }
+    }
+
+    /// Takes the copies of these lanes that must be done when at most `groups` closed groups may be under way.
+    pub(crate) fn due(&mut self, lanes: u32, groups: u32) -> Vec<Copy> {
+        let open = self.open;
+        self.take(|copy| {
+            lanes >> copy.lane & 1 == 1 && u64::from(copy.group) + u64::from(groups) < u64::from(open[copy.lane])
+        })
+    }
+
+    /// Takes all copies of these lanes.
+    pub(crate) fn all(&mut self, lanes: u32) -> Vec<Copy> {
+        self.take(|copy| lanes >> copy.lane & 1 == 1)
+    }
+
+    fn take(&mut self, is_due: impl Fn(&Copy) -> bool) -> Vec<Copy> {
+        let mut due = Vec::new();
+        self.queued.retain(|copy| {
+            let takes = is_due(copy);
+            if takes {
+                due.push(*copy);
+            }
+            !takes
+        });
+        due
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn copy(lane: usize, from: u64) -> Copy {
+        Copy::new(lane, from, 0, 4, 4)
+    }
+
+    #[test]
+    fn groups_are_due_oldest_first_and_lane_by_lane() {
+        let mut copies = Copies::default();
+        copies.push(copy(0, 1));
+        copies.push(copy(1, 2));
+        copies.commit(0b11);
+        copies.push(copy(0, 3));
+        copies.commit(0b01);
+        let froms = |copies: Vec<Copy>| copies.iter().map(|copy| copy.from).collect::<Vec<_>>();
+        assert_eq!(froms(copies.due(0b01, 1)), [1]);
+        assert_eq!(froms(copies.due(0b10, 1)), [0_u64; 0]);
+        assert_eq!(froms(copies.due(0b11, 0)), [2, 3]);
+    }
+
+    #[test]
+    fn copies_of_an_open_group_are_due_only_with_all() {
+        let mut copies = Copies::default();
+        copies.push(copy(5, 1));
+        assert!(copies.due(u32::MAX, 0).is_empty());
+        assert_eq!(copies.all(1 << 5).len(), 1);
+    }
+
+    #[test]
+    fn a_full_queue_hands_out_its_oldest_copy() {
+        let mut copies = Copies::default();
+        for from in 0..LIMIT as u64 {
+            assert_eq!(copies.push(copy(0, from)), None);
+        }
+        assert_eq!(copies.push(copy(0, 1 << 20)).map(|copy| copy.from), Some(0));
+    }
+}

@@ -1,0 +1,293 @@
+//! Asynchronous copies, and the barrier objects that they complete on.
+
+use super::barrier_object::complete_barrier_object;
+use super::error::{Lowered, Refusal};
+use super::function::{Lowerer, Slot};
+use crate::exec::access::{check_alignment, read_at, update_at, write_at};
+use crate::exec::cluster::address_in;
+use crate::exec::copies::Copy;
+use crate::exec::fault::Trap;
+use crate::exec::handler::{NO_REGISTER, binary, unary};
+use crate::exec::lane::Lanes;
+use crate::exec::mbarrier::Mbarrier;
+use crate::exec::op::{Control, Op, Space};
+use crate::exec::unit::Unit;
+use crate::ptx::{Address, Base, Instruction, Keyword, Modifier, Operand, ScalarType, Space as State};
+
+impl Lowerer<'_> {
+    /// `cp.async` and its commit and wait.
+    pub(super) fn copy_asynchronously(&mut self, instruction: &Instruction) -> Lowered {
+        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
+        if has(Keyword::Bulk) || has(Keyword::Reduce) {
+            return self.copy_bulk(instruction);
+        }
+        if has(Keyword::CommitGroup) {
+            self.push(Op::new(run_commit));
+            return Ok(());
+        }
+        if has(Keyword::WaitAll) {
+            self.push(Op::new(run_wait_all));
+            return Ok(());
+        }
+        match &instruction.operands[..] {
+            [Operand::Integer(count)] if has(Keyword::WaitGroup) => {
+                self.push(Op::new(run_wait_group)).imm = count.bits;
+                Ok(())
+            }
+            [Operand::Address(barrier)] if has(Keyword::Mbarrier) => {
+                let space = space_of(state(instruction, 0));
+                let a = self.address_row(*barrier)?;
+                let op = self.push(Op { a, space, ..Op::new(run_arrive_after_copies) });
+                op.imm = u64::from(has(Keyword::Noinc));
+                Ok(())
+            }
+            [Operand::Address(to), Operand::Address(from), Operand::Integer(size), rest @ ..]
+                if matches!(size.bits, 4 | 8 | 16) =>
+            {
+                let hint = usize::from(instruction.has(Modifier::CacheHint));
+                let rest = &rest[..rest.len().saturating_sub(hint)];
+                let a = self.address_row(*to)?;
+                let b = self.address_row(*from)?;
+                let c = self.bytes_read(rest.first(), size.bits as u32)?;
+                let op = self.push(Op { a, b, c, ..Op::new(run_copy) });
+                op.imm = size.bits;
+                Ok(())
+            }
+            _ => Err(Refusal::form(instruction)),
+        }
+    }
+
+    /// The row of the bytes that a copy reads: all, a number, or none where a predicate says so.
+    fn bytes_read(&mut self, operand: Option<&Operand>, size: u32) -> Lowered<u32> {
+        let all = self.word(size);
+        match operand {
+            None => Ok(all),
+            Some(Operand::Register(register)) => match self.slot(*register) {
+                Slot::Predicate(predicate) => {
+                    let (none, row) = (self.word(0), self.new_word());
+                    self.emit(crate::exec::handler::select::<u32>(), row, [none, all, predicate]).e = 0;
+                    Ok(row)
+                }
+                slot => self.source_slot(slot, false),
+            },
+            Some(other) => self.source(other, ScalarType::U32),
+        }
+    }
+
+    /// A 64-bit row with an address in its own space.
+    pub(super) fn address_row(&mut self, address: Address) -> Lowered<u32> {
+        let row = match address.base {
+            Base::Symbol(symbol) => return self.symbol_address(symbol, address.offset),
+            Base::Absolute => return Ok(self.double(address.offset as u64)),
+            Base::Register(register) => match self.slot(register) {
+                Slot::Double(row) => row,
+                Slot::Word(row) => {
+                    let (sum, offset, wide) = (self.new_word(), self.word(address.offset as u32), self.new_double());
+                    self.emit(binary(|a: u32, b: u32| a.wrapping_add(b)), sum, [row, offset, 0]);
+                    self.emit(unary(|a: u32| u64::from(a)), wide, [sum, 0, 0]);
+                    return Ok(wide);
+                }
+                _ => return Err(Refusal::operand("an address in a register of 32 or 64 bits")),
+            },
+        };
+        if address.offset == 0 {
+            return Ok(row);
+        }
+        let (sum, offset) = (self.new_double(), self.double(address.offset as u64));
+        self.emit(binary(|a: u64, b: u64| a.wrapping_add(b)), sum, [row, offset, 0]);
+        Ok(sum)
+    }
+
+    /// `cp.async.bulk` between device and shared memory.
+    fn copy_bulk(&mut self, instruction: &Instruction) -> Lowered {
+        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
+        if has(Keyword::Tensor) || has(Keyword::Reduce) || has(Keyword::CpMask) {
+            return Err(Refusal::form(instruction));
+        }
+        // Copies are done at once, so groups have nothing to wait for.
+        if has(Keyword::CommitGroup) || has(Keyword::WaitGroup) || has(Keyword::Prefetch) {
+            return Ok(());
+        }
+        let [Operand::Address(to), Operand::Address(from), size, rest @ ..] = &instruction.operands[..] else {
+            return Err(Refusal::form(instruction));
+        };
+        let a = self.address_row(*to)?;
+        let b = self.address_row(*from)?;
+        let c = self.source(size, ScalarType::U32)?;
+        let spaces = [space_of(state(instruction, 0)), space_of(state(instruction, 1))];
+        let barrier = match rest.first() {
+            Some(Operand::Address(barrier)) => self.address_row(*barrier)?,
+            _ => NO_REGISTER,
+        };
+        let mask = match rest.get(1) {
+            Some(mask) if has(Keyword::MulticastCluster) => self.source(mask, ScalarType::B16)?,
+            _ => NO_REGISTER,
+        };
+        let to_shared = u64::from(spaces[0] == Space::Shared);
+        let from_shared = u64::from(spaces[1] == Space::Shared);
+        let op = self.push(Op { a, b, c, d: mask, e: barrier, ..Op::new(run_bulk) });
+        op.imm = to_shared | from_shared << 1;
+        Ok(())
+    }
+
+    /// `st.async`: a store that completes on a barrier object.
+    pub(super) fn store_asynchronously(&mut self, instruction: &Instruction) -> Lowered {
+        let ([Operand::Address(to), source, Operand::Address(barrier)], Some(scalar)) =
+            (&instruction.operands[..], instruction.types().next())
+        else {
+            return Err(Refusal::form(instruction));
+        };
+        let store = Instruction {
+            operands: vec![Operand::Address(*to), source.clone()],
+            modifiers: instruction.modifiers.clone(),
+            ..instruction.clone()
+        };
+        self.store(&store)?;
+        let count = if let Operand::Vector(elements) = source { elements.len() as u64 } else { 1 };
+        let (a, b) = (self.address_row(*barrier)?, self.word((count * scalar.bytes()) as u32));
+        let d = self.new_double();
+        self.push(Op { a, b, d, space: Space::Shared, ..Op::new(complete_barrier_object()) });
+        Ok(())
+    }
+}
+
+/// The n-th state space that an instruction names.
+pub(super) fn state(instruction: &Instruction, index: usize) -> Option<State> {
+    let spaces = instruction.modifiers.iter().filter_map(|modifier| match modifier {
+        Modifier::Space(space) => Some(*space),
+        _ => None,
+    });
+    spaces.into_iter().nth(index)
+}
+
+pub(super) fn space_of(state: Option<State>) -> Space {
+    match state {
+        Some(State::Shared | State::SharedCta | State::SharedCluster) => Space::Shared,
+        Some(State::Global | State::Const) => Space::Global,
+        _ => Space::Generic,
+    }
+}
+
+fn run_copy(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let size = op.imm as u32;
+    for lane in Lanes(unit.active) {
+        let to = unit.frame.row::<u64>(op.a)[lane];
+        let from = unit.frame.row::<u64>(op.b)[lane];
+        let valid = unit.frame.row::<u32>(op.c)[lane].min(size);
+        // The destination is tried now, so that the fault is reported where the copy stands.
+        let tried = check_alignment(to, op.imm, lane, true)
+            .and_then(|()| check_alignment(from, op.imm, lane, false))
+            .and_then(|()| read_at::<u8>(unit, Space::Shared, lane, to + op.imm - 1))
+            .and_then(|_| {
+                if valid > 0 { read_at::<u8>(unit, Space::Global, lane, from + u64::from(valid) - 1) } else { Ok(0) }
+            });
+        if let Err(trap) = tried {
+            return unit.fault(trap);
+        }
+        if let Some(oldest) = unit.warp.copies.push(Copy::new(lane, from, to, size, valid))
+            && let Err(trap) = carry_out(unit, oldest)
+        {
+            return unit.fault(trap);
+        }
+    }
+    Control::Next
+}
+
+/// Does what was queued.
+fn carry_out(unit: &mut Unit<'_>, copy: Copy) -> Result<(), Trap> {
+    for index in 0..copy.size {
+        let offset = u64::from(index);
+        let byte =
+            if index < copy.valid { read_at::<u8>(unit, Space::Global, copy.lane, copy.from + offset)? } else { 0 };
+        write_at(unit, Space::Shared, copy.lane, copy.to + offset, byte)?;
+    }
+    Ok(())
+}
+
+fn carry_out_all(unit: &mut Unit<'_>, copies: Vec<Copy>) -> Control {
+    for copy in copies {
+        if let Err(trap) = carry_out(unit, copy) {
+            return unit.fault(trap);
+        }
+    }
+    Control::Next
+}
+
+fn run_commit(unit: &mut Unit<'_>, _op: &Op) -> Control {
+    unit.warp.copies.commit(unit.active);
+    Control::Next
+}
+
+fn run_wait_group(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let due = unit.warp.copies.due(unit.active, op.imm as u32);
+    carry_out_all(unit, due)
+}
+
+fn run_wait_all(unit: &mut Unit<'_>, _op: &Op) -> Control {
+    let all = unit.warp.copies.all(unit.active);
+    carry_out_all(unit, all)
+}
+
+/// `cp.async.mbarrier.arrive`: an arrival once the thread's copies are done. Without `.noinc` the phase waits for one more.
+fn run_arrive_after_copies(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let all = unit.warp.copies.all(unit.active);
+    let control = carry_out_all(unit, all);
+    if control != Control::Next || op.imm == 0 {
+        // The pending count rises by one and falls by one.
+        return control;
+    }
+    for lane in Lanes(unit.active) {
+        let address = unit.frame.row::<u64>(op.a)[lane];
+        let arrive = |bits: u64| Mbarrier::from_bits(bits).arrive(1).bits();
+        if let Err(trap) = update_at::<u64>(unit, op.space, lane, address, arrive) {
+            return unit.fault(trap);
+        }
+    }
+    Control::Next
+}
+
+fn run_bulk(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let space = |bit: u64| if op.imm >> bit & 1 == 1 { Space::Shared } else { Space::Global };
+    let spaces = [space(0), space(1)];
+    for lane in Lanes(unit.active) {
+        let to = unit.frame.row::<u64>(op.a)[lane];
+        let barrier = if op.e == NO_REGISTER { None } else { Some(unit.frame.row::<u64>(op.e)[lane]) };
+        let targets = if op.d == NO_REGISTER {
+            vec![(to, barrier)]
+        } else {
+            let ranks = Lanes(unit.frame.row::<u32>(op.d)[lane] & 0xffff);
+            let address = |address: u64, rank: usize| address_in(address, rank as u32);
+            ranks.map(|rank| (address(to, rank), barrier.map(|barrier| address(barrier, rank)))).collect()
+        };
+        for (to, barrier) in targets {
+            if let Err(trap) = copy_block(unit, op, spaces, lane, to, barrier) {
+                return unit.fault(trap);
+            }
+        }
+    }
+    Control::Next
+}
+
+fn copy_block(
+    unit: &mut Unit<'_>,
+    op: &Op,
+    spaces: [Space; 2],
+    lane: usize,
+    to: u64,
+    barrier: Option<u64>,
+) -> Result<(), Trap> {
+    let from = unit.frame.row::<u64>(op.b)[lane];
+    let size = unit.frame.row::<u32>(op.c)[lane];
+    for address in [to, from, u64::from(size)] {
+        check_alignment(address, 16, lane, false)?;
+    }
+    for offset in (0..u64::from(size)).step_by(8) {
+        let word: u64 = read_at(unit, spaces[1], lane, from.wrapping_add(offset))?;
+        write_at(unit, spaces[0], lane, to.wrapping_add(offset), word)?;
+    }
+    if let Some(barrier) = barrier {
+        let complete = |bits: u64| Mbarrier::from_bits(bits).complete(size).bits();
+        update_at::<u64>(unit, Space::Shared, lane, barrier, complete)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,184 @@
+//! Barrier objects in shared memory, and addresses in other blocks of the cluster.
+
+use super::asynchronous::{space_of, state};
+use super::error::{Lowered, Refusal};
+use super::flow::has_keyword;
+use super::function::{Lowerer, Slot};
+use crate::exec::access::{read_at, update_at};
+use crate::exec::cluster::{address_in, rank_of};
+use crate::exec::handler::unary;
+use crate::exec::lane::Lanes;
+use crate::exec::mbarrier::Mbarrier;
+use crate::exec::op::{Control, Handler, Op};
+use crate::exec::unit::Unit;
+use crate::ptx::{Instruction, Keyword, Modifier, Operand, ScalarType};
+
+impl Lowerer<'_> {
+    /// `mbarrier`.
+    pub(super) fn barrier_object(&mut self, instruction: &Instruction) -> Lowered {
+        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
+        if has(Keyword::PendingCount) {
+            let [destination, state] = &instruction.operands[..] else {
+                return Err(Refusal::form(instruction));
+            };
+            let a = self.source(state, ScalarType::B64)?;
+            let d = self.destination(destination, ScalarType::U32)?;
+            self.emit(unary(|state: u64| Mbarrier::from_bits(state).pending()), d, [a, 0, 0]);
+            return Ok(());
+        }
+        if has(Keyword::TestWait) || has(Keyword::TryWait) {
+            return self.test_barrier_object(instruction);
+        }
+        let (destination, rest) = match &instruction.operands[..] {
+            [Operand::Address(address), rest @ ..] => (None, (*address, rest)),
+            [destination, Operand::Address(address), rest @ ..] => (Some(destination), (*address, rest)),
+            _ => return Err(Refusal::form(instruction)),
+        };
+        let (address, operands) = rest;
+        let run: Handler = if has(Keyword::Init) {
+            run_update::<INIT>
+        } else if has(Keyword::Inval) {
+            run_update::<INVALIDATE>
+        } else if has(Keyword::ArriveDrop) {
+            if has(Keyword::ExpectTx) { run_update::<EXPECT_AND_DROP> } else { run_update::<DROP> }
+        } else if has(Keyword::Arrive) {
+            if has(Keyword::ExpectTx) { run_update::<EXPECT_AND_ARRIVE> } else { run_update::<ARRIVE> }
+        } else if has(Keyword::ExpectTx) {
+            run_update::<EXPECT>
+        } else if has(Keyword::CompleteTx) {
+            run_update::<COMPLETE>
+        } else {
+            return Err(Refusal::form(instruction));
+        };
+        let a = self.address_row(address)?;
+        let b = match operands.first() {
+            Some(count) => self.source(count, ScalarType::U32)?,
+            None => self.word(1),
+        };
+        let d = self.destination(destination.unwrap_or(&Operand::Sink), ScalarType::B64)?;
+        self.fence();
+        let space = space_of(state(instruction, 0));
+        self.push(Op { a, b, d, space, ..Op::new(run) });
+        Ok(())
+    }
+
+    fn test_barrier_object(&mut self, instruction: &Instruction) -> Lowered {
+        let [Operand::Register(destination), Operand::Address(address), phase, ..] = &instruction.operands[..] else {
+            return Err(Refusal::form(instruction));
+        };
+        let by_parity = has_keyword(instruction, "parity");
+        let a = self.address_row(*address)?;
+        let b = if by_parity { self.source(phase, ScalarType::U32)? } else { self.source(phase, ScalarType::B64)? };
+        let d = self.predicate_register(*destination)?;
+        let run: Handler = if by_parity { run_test::<true> } else { run_test::<false> };
+        let space = space_of(state(instruction, 0));
+        self.push(Op { a, b, d, space, ..Op::new(run) });
+        self.fence();
+        Ok(())
+    }
+
+    /// `mapa`, `getctarank`: the address in another block of the cluster, and the block that an address is in.
+    pub(super) fn map_address(&mut self, instruction: &Instruction) -> Lowered {
+        let ([destination, address, rest @ ..], Some(scalar)) = (&instruction.operands[..], instruction.types().next())
+        else {
+            return Err(Refusal::form(instruction));
+        };
+        let a = self.source(address, scalar)?;
+        let a = self.source_slot(if scalar.bits() == 64 { Slot::Double(a) } else { Slot::Word(a) }, true)?;
+        let generic = u64::from(state(instruction, 0).is_none());
+        match rest {
+            [rank] => {
+                let b = self.source(rank, ScalarType::U32)?;
+                let wide = self.new_double();
+                self.emit(run_map_address, wide, [a, b, 0]).imm = generic;
+                let d = self.destination(destination, scalar)?;
+                let run = if scalar.bits() == 64 { unary(|a: u64| a) } else { unary(|a: u64| a as u32) };
+                self.emit(run, d, [wide, 0, 0]);
+            }
+            [] => {
+                let d = self.destination(destination, ScalarType::U32)?;
+                self.emit(run_rank, d, [a, 0, 0]).imm = generic;
+            }
+            _ => return Err(Refusal::form(instruction)),
+        }
+        Ok(())
+    }
+}
+
+/// What `run_update` does to a barrier object.
+const INIT: u8 = 0;
+const INVALIDATE: u8 = 1;
+const ARRIVE: u8 = 2;
+const DROP: u8 = 3;
+const EXPECT: u8 = 4;
+const COMPLETE: u8 = 5;
+const EXPECT_AND_ARRIVE: u8 = 6;
+const EXPECT_AND_DROP: u8 = 7;
+
+/// Counts bytes in that have come.
+pub(super) fn complete_barrier_object() -> Handler {
+    run_update::<COMPLETE>
+}
+
+fn run_update<const KIND: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
+    for lane in Lanes(unit.active) {
+        let address = unit.frame.row::<u64>(op.a)[lane];
+        let count = unit.frame.row::<u32>(op.b)[lane];
+        let change = |bits: u64| {
+            let barrier = Mbarrier::from_bits(bits);
+            let barrier = match KIND {
+                INIT => Mbarrier::new(count),
+                INVALIDATE => return 0,
+                ARRIVE => barrier.arrive(count),
+                DROP => barrier.drop_out(count),
+                EXPECT => barrier.expect(count),
+                COMPLETE => barrier.complete(count),
+                EXPECT_AND_ARRIVE => barrier.expect(count).arrive(1),
+                _ => barrier.expect(count).drop_out(1),
+            };
+            barrier.bits()
+        };
+        match update_at::<u64>(unit, op.space, lane, address, change) {
+            Ok(before) => unit.frame.row_mut::<u64>(op.d).0[lane] = before,
+            Err(trap) => return unit.fault(trap),
+        }
+    }
+    Control::Next
+}
+
+fn run_test<const BY_PARITY: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let mut over = 0;
+    for lane in Lanes(unit.active) {
+        let address = unit.frame.row::<u64>(op.a)[lane];
+        let parity = if BY_PARITY {
+            unit.frame.row::<u32>(op.b)[lane] & 1 == 1
+        } else {
+            Mbarrier::from_bits(unit.frame.row::<u64>(op.b)[lane]).parity()
+        };
+        match read_at::<u64>(unit, op.space, lane, address) {
+            Ok(bits) => over |= u32::from(Mbarrier::from_bits(bits).parity() != parity) << lane,
+            Err(trap) => return unit.fault(trap),
+        }
+    }
+    unit.frame.set_predicate(op.d, over, unit.active);
+    Control::Next
+}
+
+fn run_map_address(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let window = if op.imm == 1 { crate::exec::window::SHARED_WINDOW } else { 0 };
+    let ranks = *unit.frame.row::<u32>(op.b);
+    let mut row = *unit.frame.row::<u64>(op.a);
+    for (address, rank) in row.iter_mut().zip(ranks) {
+        *address = address_in(address.wrapping_sub(window), rank).wrapping_add(window);
+    }
+    unit.frame.row_mut::<u64>(op.d).merge(&row, unit.active);
+    Control::Next
+}
+
+fn run_rank(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let window = if op.imm == 1 { crate::exec::window::SHARED_WINDOW } else { 0 };
+    let own = unit.block.rank;
+    let ranks = unit.frame.row::<u64>(op.a).map(|address| rank_of(address.wrapping_sub(window), own));
+    unit.frame.row_mut::<u32>(op.d).merge(&ranks, unit.active);
+    Control::Next
+}

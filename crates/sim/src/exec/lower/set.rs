@@ -1,0 +1,240 @@
+//! `set`, `slct`, `testp` and `isspacep`, and comparisons of packed halves.
+
+use super::error::{Lowered, Refusal};
+use super::function::Lowerer;
+use super::select::comparison_handler;
+use crate::exec::float::flush;
+use crate::exec::handler::{NO_REGISTER, compare, select, ternary, unary};
+use crate::exec::lane::LANES;
+use crate::exec::op::{Control, Handler, Op};
+use crate::exec::unit::Unit;
+use crate::exec::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, WINDOW_SIZE};
+use crate::ptx::{Compare, Instruction, Keyword, Modifier, Operand, RegisterId, ScalarType, Space as State};
+
+impl Lowerer<'_> {
+    /// `set`: a comparison whose result is a number.
+    pub(super) fn set(&mut self, instruction: &Instruction) -> Lowered {
+        let types: Vec<ScalarType> = instruction.types().collect();
+        let ([to, from], [destination, a, b, rest @ ..]) = (&types[..], &instruction.operands[..]) else {
+            return Err(Refusal::form(instruction));
+        };
+        let truth = truth(*to).ok_or_else(|| Refusal::scalar(instruction, *to))?;
+        if is_packed(*from) {
+            let [low, high] = [self.new_predicate(), self.new_predicate()];
+            self.compare_halves(instruction, [low, high], *from, [a, b], rest.first())?;
+            let halves = [self.new_word(), self.new_word()];
+            for (row, predicate) in halves.into_iter().zip([low, high]) {
+                self.choose(row, predicate, truth);
+            }
+            let d = self.destination(destination, *to)?;
+            self.emit(pack_halves(), d, [halves[0], halves[1], 0]);
+            return Ok(());
+        }
+        let predicate = self.new_predicate();
+        let comparison = comparison(instruction)?;
+        let flushes = instruction.has(Modifier::FlushToZero);
+        let run = comparison_handler(comparison, *from, flushes).ok_or_else(|| Refusal::form(instruction))?;
+        let (a, b) = (self.source(a, *from)?, self.source(b, *from)?);
+        let (c, imm) = self.combined(instruction, rest.first())?;
+        let op = self.emit(run, predicate, [a, b, c]);
+        (op.e, op.imm) = (NO_REGISTER, imm);
+        let d = self.destination(destination, *to)?;
+        self.choose(d, predicate, truth);
+        Ok(())
+    }
+
+    /// Appends the choice between the number of a true comparison and zero.
+    fn choose(&mut self, d: u32, predicate: u32, truth: u32) {
+        let (yes, no) = (self.word(truth), self.word(0));
+        self.emit(select::<u32>(), d, [yes, no, predicate]).e = 0;
+    }
+
+    /// `setp` of packed halves: a predicate for the lower and one for the upper.
+    pub(super) fn set_predicates_of_halves(
+        &mut self,
+        instruction: &Instruction,
+        registers: [Option<RegisterId>; 2],
+        scalar: ScalarType,
+        operands: [&Operand; 2],
+        combined: Option<&Operand>,
+    ) -> Lowered {
+        let [first, second] = registers;
+        let predicates = [self.predicate_destination(first)?, self.predicate_destination(second)?];
+        self.compare_halves(instruction, predicates, scalar, operands, combined)
+    }
+
+    fn compare_halves(
+        &mut self,
+        instruction: &Instruction,
+        predicates: [u32; 2],
+        scalar: ScalarType,
+        operands: [&Operand; 2],
+        combined: Option<&Operand>,
+    ) -> Lowered {
+        let comparison = comparison(instruction)?;
+        let half = if scalar == ScalarType::F16x2 { ScalarType::F16 } else { ScalarType::Bf16 };
+        let flushes = instruction.has(Modifier::FlushToZero);
+        let run = comparison_handler(comparison, half, flushes).ok_or_else(|| Refusal::form(instruction))?;
+        let [a, b] = [self.source(operands[0], scalar)?, self.source(operands[1], scalar)?];
+        let (a, b) = (self.halves(a), self.halves(b));
+        let (mut c, imm) = self.combined(instruction, combined)?;
+        if imm != 0 && predicates[0] == c {
+            // The lower half's result must not be what the upper half is combined with.
+            c = self.new_predicate();
+            let (from, copy) = (predicates[0], super::moves::predicate_copy());
+            self.emit(copy, c, [from, 0, 0]).e = 0;
+        }
+        for index in 0..2 {
+            let op = self.emit(run, predicates[index], [a[index], b[index], c]);
+            (op.e, op.imm) = (NO_REGISTER, imm);
+        }
+        Ok(())
+    }
+
+    /// The lower and the upper half of a row, in rows of their own.
+    pub(super) fn halves(&mut self, row: u32) -> [u32; 2] {
+        let rows = [self.new_word(), self.new_word()];
+        self.emit(unary(|a: u32| a & 0xffff), rows[0], [row, 0, 0]);
+        self.emit(unary(|a: u32| a >> 16), rows[1], [row, 0, 0]);
+        rows
+    }
+
+    /// `slct`: the first operand if the third is not negative, else the second.
+    pub(super) fn select_by_sign(&mut self, instruction: &Instruction) -> Lowered {
+        let types: Vec<ScalarType> = instruction.types().collect();
+        let ([scalar, sign], [destination, a, b, c]) = (&types[..], &instruction.operands[..]) else {
+            return Err(Refusal::form(instruction));
+        };
+        macro_rules! by_sign {
+            ($value:ty, $sign:ty, $test:expr) => {
+                ternary(|a: $value, b: $value, c: $sign| if $test(c) { a } else { b })
+            };
+        }
+        let run = match (scalar.bits(), sign, instruction.has(Modifier::FlushToZero)) {
+            (16 | 32, ScalarType::S32, _) => by_sign!(u32, i32, |c| c >= 0),
+            (64, ScalarType::S32, _) => by_sign!(u64, i32, |c| c >= 0),
+            (16 | 32, ScalarType::F32, false) => by_sign!(u32, f32, |c| c >= 0.0),
+            (64, ScalarType::F32, false) => by_sign!(u64, f32, |c| c >= 0.0),
+            (16 | 32, ScalarType::F32, true) => by_sign!(u32, f32, |c| flush(c) >= 0.0),
+            (64, ScalarType::F32, true) => by_sign!(u64, f32, |c| flush(c) >= 0.0),
+            _ => return Err(Refusal::form(instruction)),
+        };
+        let rows = [self.source(a, *scalar)?, self.source(b, *scalar)?, self.source(c, *sign)?];
+        let d = self.destination(destination, *scalar)?;
+        self.emit(run, d, rows);
+        Ok(())
+    }
+
+    /// `testp`: the class of a floating-point number.
+    pub(super) fn test_property(&mut self, instruction: &Instruction) -> Lowered {
+        let ([Operand::Register(destination), source], Some(scalar)) =
+            (&instruction.operands[..], instruction.types().next())
+        else {
+            return Err(Refusal::form(instruction));
+        };
+        let property = instruction.modifiers.iter().find_map(|modifier| match modifier {
+            Modifier::Keyword(keyword) => Some(*keyword),
+            _ => None,
+        });
+        let run = property.and_then(|property| property_handler(property, scalar));
+        let run = run.ok_or_else(|| Refusal::form(instruction))?;
+        let a = self.source(source, scalar)?;
+        let d = self.predicate_register(*destination)?;
+        self.emit(run, d, [a, a, 0]).e = NO_REGISTER;
+        Ok(())
+    }
+
+    /// `isspacep`: whether a generic address is in a state space.
+    pub(super) fn is_in_space(&mut self, instruction: &Instruction) -> Lowered {
+        let [Operand::Register(destination), source] = &instruction.operands[..] else {
+            return Err(Refusal::form(instruction));
+        };
+        let state = instruction.modifiers.iter().find_map(|modifier| match modifier {
+            Modifier::Space(space) => Some(*space),
+            _ => None,
+        });
+        let window = match state {
+            // Constants are device memory here: an address alone does not tell them apart.
+            Some(State::Global | State::Const) => 0,
+            Some(State::Shared | State::SharedCta) => SHARED_WINDOW,
+            Some(State::SharedCluster) => SHARED_WINDOW | 1,
+            Some(State::Local) => LOCAL_WINDOW,
+            Some(State::Param | State::ParamEntry) => PARAM_WINDOW,
+            _ => return Err(Refusal::form(instruction)),
+        };
+        let d = self.predicate_register(*destination)?;
+        let a = self.source(source, ScalarType::U64)?;
+        self.emit(run_space, d, [a, 0, 0]).imm = window;
+        Ok(())
+    }
+}
+
+/// What `set` gives for a true comparison.
+fn truth(scalar: ScalarType) -> Option<u32> {
+    Some(match scalar {
+        ScalarType::U32 | ScalarType::S32 | ScalarType::B32 => u32::MAX,
+        ScalarType::U16 | ScalarType::S16 => 0xffff,
+        ScalarType::F32 => 0x3f80_0000,
+        ScalarType::F16 | ScalarType::F16x2 => 0x3c00,
+        ScalarType::Bf16 | ScalarType::Bf16x2 => 0x3f80,
+        _ => return None,
+    })
+}
+
+/// Whether values of a type are two 16-bit floating-point numbers.
+pub(super) fn is_packed(scalar: ScalarType) -> bool {
+    matches!(scalar, ScalarType::F16x2 | ScalarType::Bf16x2)
+}
+
+/// The comparison that an instruction names.
+pub(super) fn comparison(instruction: &Instruction) -> Lowered<Compare> {
+    let comparison = instruction.modifiers.iter().find_map(|modifier| match modifier {
+        Modifier::Compare(compare) => Some(*compare),
+        _ => None,
+    });
+    comparison.ok_or_else(|| Refusal::form(instruction))
+}
+
+fn pack_halves() -> Handler {
+    crate::exec::handler::binary(|low: u16, high: u16| u32::from(high) << 16 | u32::from(low))
+}
+
+fn property_handler(property: Keyword, scalar: ScalarType) -> Option<Handler> {
+    macro_rules! classes {
+        ($ty:ty) => {
+            match property {
+                Keyword::Finite => compare(|a: $ty, _| a.is_finite()),
+                Keyword::Infinite => compare(|a: $ty, _| a.is_infinite()),
+                Keyword::Number => compare(|a: $ty, _| !a.is_nan()),
+                Keyword::Notanumber => compare(|a: $ty, _| a.is_nan()),
+                Keyword::Normal => compare(|a: $ty, _| a.is_normal()),
+                Keyword::Subnormal => compare(|a: $ty, _| a.is_subnormal()),
+                _ => return None,
+            }
+        };
+    }
+    Some(match scalar {
+        ScalarType::F32 => classes!(f32),
+        ScalarType::F64 => classes!(f64),
+        _ => return None,
+    })
+}
+
+fn run_space(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let row = *unit.frame.row::<u64>(op.a);
+    let (window, any_block) = (op.imm & !1, op.imm & 1 == 1);
+    let mut holds = 0;
+    for (lane, &address) in row.iter().enumerate().take(LANES) {
+        let inside = match window {
+            0 => address < SHARED_WINDOW,
+            SHARED_WINDOW => {
+                let offset = address.wrapping_sub(SHARED_WINDOW);
+                offset < if any_block { WINDOW_SIZE } else { crate::exec::window::BLOCK_STRIDE }
+            }
+            window => address.wrapping_sub(window) < WINDOW_SIZE,
+        };
+        holds |= u32::from(inside) << lane;
+    }
+    unit.frame.set_predicate(op.d, holds, unit.active);
+    Control::Next
+}

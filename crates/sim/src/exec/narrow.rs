@@ -1,0 +1,168 @@
+//! The 16-bit formats, one number or two in a register.
+
+use super::exact::{self, BF16, F16, Format, Rounding};
+use super::float::Real;
+use super::lane::Lane;
+
+/// A half-precision number, by its bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Half(pub(crate) u16);
+
+/// A bfloat16 number, by its bits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Bfloat(pub(crate) u16);
+
+macro_rules! narrow_reals {
+    ($($ty:ident $format:ident),*) => {$(
+        impl Lane for $ty {
+            type Raw = u32;
+            #[inline(always)]
+            fn from_raw(raw: u32) -> Self {
+                Self(raw as u16)
+            }
+            #[inline(always)]
+            fn into_raw(self) -> u32 {
+                u32::from(self.0)
+            }
+        }
+
+        impl Real for $ty {
+            const FORMAT: Format = $format;
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                exact::widen(u64::from(self.0), $format)
+            }
+            #[inline(always)]
+            fn of_bits(bits: u64) -> Self {
+                Self(bits as u16)
+            }
+            #[inline(always)]
+            fn bits(self) -> u64 {
+                u64::from(self.0)
+            }
+            #[inline(always)]
+            fn nan(_operands: &[Self]) -> Self {
+                Self(0x7fff)
+            }
+        }
+    )*};
+}
+
+narrow_reals!(Half F16, Bfloat BF16);
+
+impl Half {
+    /// The value; a NaN stays one.
+    #[inline(always)]
+    pub(crate) fn to_f32(self) -> f32 {
+        let bits = u32::from(self.0);
+        let (magnitude, sign) = ((bits & 0x7fff) << 13, (bits & 0x8000) << 16);
+        // Multiplied by 2^112, the fields of f16 in the place of f32's have their value, subnormals too.
+        let finite = (f32::from_bits(magnitude) * f32::from_bits(0x7780_0000)).to_bits();
+        let special = magnitude | 0x7f80_0000;
+        f32::from_bits(sign | if bits & 0x7c00 == 0x7c00 { special } else { finite })
+    }
+
+    /// The nearest half.
+    #[inline(always)]
+    pub(crate) fn from_f32(value: f32) -> Self {
+        let bits = value.to_bits();
+        let sign = (bits >> 16 & 0x8000) as u16;
+        let magnitude = bits & 0x7fff_ffff;
+        let rounded = if magnitude > 0x7f80_0000 {
+            return Self(0x7fff);
+        } else if magnitude >= 0x4780_0000 {
+            0x7c00
+        } else if magnitude < 0x3880_0000 {
+            // The sum with this number rounds to the unit of subnormal halves.
+            (f32::from_bits(magnitude) + 0.5).to_bits().wrapping_sub(0.5_f32.to_bits())
+        } else {
+            (magnitude - 0x3800_0000 + 0xfff + (magnitude >> 13 & 1)) >> 13
+        };
+        Self(sign | rounded as u16)
+    }
+}
+
+impl Bfloat {
+    /// The value; a NaN stays one.
+    #[inline(always)]
+    pub(crate) fn to_f32(self) -> f32 {
+        f32::from_bits(u32::from(self.0) << 16)
+    }
+
+    /// The nearest bfloat16.
+    #[inline(always)]
+    pub(crate) fn from_f32(value: f32) -> Self {
+        let bits = value.to_bits();
+        let is_nan = bits & 0x7fff_ffff > 0x7f80_0000;
+        Self(if is_nan { 0x7fff } else { ((u64::from(bits) + 0x7fff + u64::from(bits >> 16 & 1)) >> 16) as u16 })
+    }
+}
+
+/// Two numbers in one register, the first in the lower half.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Pair<T>(pub(crate) T, pub(crate) T);
+
+macro_rules! pairs {
+    ($($ty:ty as $raw:ty, $half:literal),*) => {$(
+        impl Lane for Pair<$ty> {
+            type Raw = $raw;
+            #[inline(always)]
+            fn from_raw(raw: $raw) -> Self {
+                Self(<$ty>::from_raw(raw as u32), <$ty>::from_raw((raw >> $half) as u32))
+            }
+            #[inline(always)]
+            fn into_raw(self) -> $raw {
+                <$raw>::from(self.1.into_raw()) << $half | <$raw>::from(self.0.into_raw())
+            }
+        }
+    )*};
+}
+
+pairs!(Half as u32, 16, Bfloat as u32, 16, f32 as u64, 32);
+
+/// An approximate function of a 16-bit number, rounded once.
+pub(crate) fn approximate_narrow<T: Real>(value: T, f: impl Fn(f64) -> f64) -> T {
+    let result = f(value.to_f64());
+    if result.is_nan() { T::nan(&[value]) } else { T::of_bits(exact::narrow(result, T::FORMAT, Rounding::Nearest)) }
+}
+
+/// The magnitude of a 16-bit number; a NaN becomes the one NaN.
+#[inline(always)]
+pub(crate) fn abs_narrow<T: Real>(value: T) -> T {
+    if value.to_f64().is_nan() { T::nan(&[value]) } else { T::of_bits(value.bits() & 0x7fff) }
+}
+
+/// The negative of a 16-bit number; a NaN becomes the one NaN.
+#[inline(always)]
+pub(crate) fn neg_narrow<T: Real>(value: T) -> T {
+    if value.to_f64().is_nan() { T::nan(&[value]) } else { T::of_bits(value.bits() ^ 0x8000) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_convert_quickly_as_they_do_exactly() {
+        for bits in 0..=u16::MAX {
+            let value = Half(bits).to_f32();
+            if value.is_nan() {
+                assert!(Half(bits).to_f64().is_nan());
+            } else {
+                assert_eq!(f64::from(value).to_bits(), Half(bits).to_f64().to_bits(), "{bits:#x}");
+            }
+            // Numbers between two halves, and just beside the middle.
+            for offset in [0, 1, 0xfff, 0x1000, 0x1001, 0x1fff] {
+                let single = f32::from_bits(value.to_bits() | offset);
+                if !single.is_nan() {
+                    let exact = exact::narrow(f64::from(single), F16, Rounding::Nearest);
+                    assert_eq!(u64::from(Half::from_f32(single).0), exact, "{single:e}");
+                    let exact = exact::narrow(f64::from(single), BF16, Rounding::Nearest);
+                    assert_eq!(u64::from(Bfloat::from_f32(single).0), exact, "{single:e}");
+                }
+            }
+        }
+        assert_eq!(Half::from_f32(f32::NAN), Half(0x7fff));
+        assert_eq!(Bfloat::from_f32(f32::NAN), Bfloat(0x7fff));
+    }
+}

@@ -1,0 +1,14 @@
+//! What kernels can ask of the host: to print, and for memory.
+
+/// The services behind the functions that the device's runtime provides.
+pub trait Runtime: Sync {
+    /// Takes what `printf` writes: all of one call.
+    fn print(&self, text: &[u8]);
+    /// Takes what a failed assertion of one thread says.
+    fn complain(&self, text: &[u8]);
+    /// The address of `size` bytes of device memory, a multiple of 16; `None` if the heap has no more. The bytes stay valid
+    /// until the launch is over, even if they are freed.
+    fn allocate(&self, size: u64) -> Option<u64>;
+    /// Takes memory back; false if it was not allocated.
+    fn free(&self, address: u64) -> bool;
+}

@@ -1,0 +1,132 @@
+//! The floating-point formats of 8 bits and fewer, which only conversions know.
+
+/// How a small format is read. None but E5M2 has infinities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SmallFormat {
+    /// Bits of the fraction.
+    fraction: u32,
+    /// What is subtracted from the exponent field.
+    bias: i32,
+    /// Where the sign is.
+    sign: u32,
+    /// The largest finite number.
+    max: u32,
+    /// The NaN, if there is one.
+    nan: Option<u32>,
+}
+
+/// Four bits of exponent, three of fraction.
+pub(crate) const E4M3: SmallFormat = SmallFormat { fraction: 3, bias: 7, sign: 7, max: 0x7e, nan: Some(0x7f) };
+/// Five bits of exponent, two of fraction.
+pub(crate) const E5M2: SmallFormat = SmallFormat { fraction: 2, bias: 15, sign: 7, max: 0x7b, nan: Some(0x7f) };
+/// Two bits of exponent, three of fraction.
+pub(crate) const E2M3: SmallFormat = SmallFormat { fraction: 3, bias: 1, sign: 5, max: 0x1f, nan: None };
+/// Three bits of exponent, two of fraction.
+pub(crate) const E3M2: SmallFormat = SmallFormat { fraction: 2, bias: 3, sign: 5, max: 0x1f, nan: None };
+/// Two bits of exponent, one of fraction.
+pub(crate) const E2M1: SmallFormat = SmallFormat { fraction: 1, bias: 1, sign: 3, max: 0x7, nan: None };
+
+impl SmallFormat {
+    /// The nearest number, ties to even; what is too large becomes the largest, and NaN too where the format has none.
+    pub(crate) fn narrow(self, value: f64) -> u32 {
+        if value.is_nan() {
+            return self.nan.unwrap_or(self.max);
+        }
+        let sign = u32::from(value.is_sign_negative()) << self.sign;
+        let magnitude = value.abs();
+        if magnitude >= self.widen(self.max) {
+            return sign | self.max;
+        }
+        // The exponent of the least bit that is kept.
+        let exponent = (magnitude.to_bits() >> 52) as i32 - 1023;
+        let lowest = exponent.max(1 - self.bias) - self.fraction.cast_signed();
+        let units = (magnitude * f64::from(-lowest).exp2()).round_ties_even() as u32;
+        let field = (lowest - (1 - self.bias - self.fraction.cast_signed())).cast_unsigned();
+        sign | ((field << self.fraction) + units).min(self.max)
+    }
+
+    /// The value, which an f16 holds exactly.
+    pub(crate) fn widen(self, bits: u32) -> f64 {
+        let sign = if bits >> self.sign & 1 == 1 { -1.0 } else { 1.0 };
+        let magnitude = bits & ((1 << self.sign) - 1);
+        if magnitude > self.max {
+            return if self == E5M2 && magnitude == self.max + 1 { sign * f64::INFINITY } else { f64::NAN };
+        }
+        let fraction = f64::from(magnitude & ((1 << self.fraction) - 1));
+        let field = (magnitude >> self.fraction).cast_signed();
+        let unit = f64::from(field.max(1) - self.bias - self.fraction.cast_signed()).exp2();
+        let hidden = if field == 0 { 0.0 } else { f64::from(1 << self.fraction) };
+        sign * (hidden + fraction) * unit
+    }
+}
+
+/// The power of two in the format of scales: towards zero or upwards; NaN is 0xff.
+pub(crate) fn narrow_scale(value: f64, up: bool) -> u32 {
+    if value.is_nan() {
+        return 0xff;
+    }
+    let magnitude = value.abs();
+    if magnitude.is_infinite() {
+        return 0xfe;
+    }
+    if magnitude < f64::from(-127_i32).exp2() {
+        return 0;
+    }
+    let exponent = (magnitude.to_bits() >> 52) as i32 - 1023;
+    let inexact = magnitude.to_bits() & ((1 << 52) - 1) != 0;
+    (exponent + 127 + i32::from(up && inexact)).min(0xfe).cast_unsigned()
+}
+
+/// The value of a scale.
+pub(crate) fn widen_scale(bits: u32) -> f64 {
+    if bits & 0xff == 0xff { f64::NAN } else { f64::from((bits & 0xff).cast_signed() - 127).exp2() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_number_survives_its_value() {
+        for format in [E4M3, E5M2, E2M3, E3M2, E2M1] {
+            for bits in 0..1 << (format.sign + 1) {
+                let value = format.widen(bits);
+                if value.is_finite() {
+                    assert_eq!(format.narrow(value), bits, "{format:?} {bits:#x} {value}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn overflow_saturates_and_nan_is_kept_where_there_is_one() {
+        assert_eq!(E4M3.narrow(1e9), 0x7e);
+        assert_eq!(E5M2.narrow(f64::NEG_INFINITY), 0xfb);
+        assert_eq!(E4M3.narrow(-f64::NAN), 0x7f);
+        assert_eq!(E2M1.narrow(f64::NAN), 7);
+        assert_eq!(E5M2.widen(0x7c), f64::INFINITY);
+        assert!(E5M2.widen(0x7d).is_nan() && E4M3.widen(0xff).is_nan());
+    }
+
+    #[test]
+    fn ties_go_to_even_in_subnormals_too() {
+        assert_eq!(E4M3.widen(1), 0.001_953_125);
+        assert_eq!(E4M3.narrow(0.001_953_125 * 0.5), 0);
+        assert_eq!(E4M3.narrow(0.001_953_125 * 1.5), 2);
+        assert_eq!(E4M3.narrow(17.0), E4M3.narrow(16.0));
+        assert_eq!(E4M3.narrow(19.0), E4M3.narrow(20.0));
+        // A carry out of the fraction reaches the exponent.
+        assert_eq!(E4M3.narrow(15.9), E4M3.narrow(16.0));
+    }
+
+    #[test]
+    fn scales_are_powers_of_two_rounded_as_told() {
+        assert_eq!(narrow_scale(1.0, true), 127);
+        assert_eq!(narrow_scale(1.5, true), 128);
+        assert_eq!(narrow_scale(1.5, false), 127);
+        assert_eq!(narrow_scale(f64::NAN, false), 0xff);
+        assert_eq!(narrow_scale(1e300, true), 0xfe);
+        assert_eq!(widen_scale(0), f64::from(-127_i32).exp2());
+        assert_eq!(widen_scale(narrow_scale(8.0, false)), 8.0);
+    }
+}

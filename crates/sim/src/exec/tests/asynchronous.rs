@@ -1,0 +1,161 @@
+//! Asynchronous copies and barrier objects.
+
+use super::super::FaultKind;
+use super::Bench;
+
+/// Copies `%t`'s own word from memory to `tile`, with `%r2` its address there.
+const COPY: &str = "
+    .shared .align 16 .b8 tile[1024];
+    mov.u32 %r2, tile;
+    mad.lo.u32 %r2, %t, 4, %r2;
+    cp.async.ca.shared.global [%r2], [%at4], 4;
+    cp.async.commit_group;";
+
+#[test]
+fn copied_words_are_there_after_the_wait() {
+    let bench = Bench::body(
+        &format!("{COPY} cp.async.wait_group 0; ld.shared.u32 %r3, [%r2]; st.global.u32 [%at4+1024], %r3;"),
+        4096,
+    );
+    let values: Vec<u32> = (0..64).map(|index| index * 3 + 1).collect();
+    bench.memory.write(0, &values);
+    bench.launch(1, 64).expect("no fault");
+    assert_eq!(bench.memory.read::<u32>(1024, 64), values);
+}
+
+#[test]
+fn copied_words_are_not_there_without_a_wait() {
+    let bench = Bench::body(&format!("{COPY} ld.shared.u32 %r3, [%r2]; st.global.u32 [%at4+1024], %r3;"), 4096);
+    bench.memory.write(0, &[5_u32; 32]);
+    bench.launch(1, 32).expect("no fault");
+    assert_eq!(bench.memory.read::<u32>(1024, 32), [0; 32]);
+}
+
+#[test]
+fn newer_groups_may_stay_under_way() {
+    let bench = Bench::body(
+        "
+    .shared .align 16 .b8 tile[64];
+    cp.async.cg.shared.global [tile], [%p], 16;
+    cp.async.commit_group;
+    cp.async.ca.shared.global [tile+16], [%p+16], 8, 4;
+    cp.async.commit_group;
+    cp.async.wait_group 1;
+    ld.shared.v2.u32 {%r2, %r3}, [tile+8];
+    ld.shared.v2.u32 {%r4, %r5}, [tile+16];
+    cp.async.wait_all;
+    ld.shared.v2.u32 {%r6, %r7}, [tile+16];
+    st.global.v4.u32 [%p+32], {%r2, %r3, %r4, %r5};
+    st.global.v2.u32 [%p+48], {%r6, %r7};",
+        128,
+    );
+    bench.memory.write(0, &[1_u32, 2, 3, 4, 5, 6]);
+    bench.launch(1, 1).expect("no fault");
+    // Only four of the last copy's bytes are read; the rest is zero.
+    assert_eq!(bench.memory.read::<u32>(32, 6), [3, 4, 0, 0, 5, 0]);
+}
+
+#[test]
+fn copy_from_outside_is_a_fault_where_it_stands() {
+    let bench = Bench::body(&COPY.replace("[%at4], 4", "[%at4+8192], 4"), 4096);
+    let fault = bench.launch(1, 32).expect_err("it is out of bounds");
+    assert_eq!(fault.kind, FaultKind::IllegalAddress);
+    let misaligned = Bench::body(&COPY.replace("[%at4], 4", "[%at4], 16"), 4096);
+    assert_eq!(misaligned.launch(1, 32).expect_err("it is misaligned").kind, FaultKind::MisalignedAddress);
+}
+
+#[test]
+fn barrier_object_releases_who_waits_when_all_have_arrived() {
+    let bench = Bench::body(
+        "
+    .shared .align 8 .b64 bar;
+    .shared .align 4 .b32 box;
+    setp.ne.u32 %p1, %t, 0;
+    @%p1 bra READY;
+    mbarrier.init.shared::cta.b64 [bar], 64;
+    st.shared.u32 [box], 0;
+READY:
+    bar.sync 0;
+    atom.shared.add.u32 %r2, [box], 1;
+    mbarrier.arrive.shared::cta.b64 %d2, [bar];
+WAIT:
+    mbarrier.try_wait.shared::cta.b64 %p2, [bar], %d2;
+    @!%p2 bra WAIT;
+    ld.shared.u32 %r3, [box];
+    mbarrier.test_wait.parity.shared.b64 %p3, [bar], 0;
+    selp.u32 %r4, 100, 0, %p3;
+    mbarrier.test_wait.parity.shared.b64 %p3, [bar], 1;
+    selp.u32 %r5, 1000, 0, %p3;
+    mbarrier.pending_count.b64 %r6, %d2;
+    setp.gt.u32 %p4, %r6, 64;
+    @%p4 trap;
+    add.u32 %r3, %r3, %r4;
+    add.u32 %r3, %r3, %r5;
+    st.global.u32 [%at4], %r3;",
+        4096,
+    );
+    assert_eq!(bench.results::<u32>(64), [164; 64]);
+}
+
+#[test]
+fn bulk_copy_completes_on_its_barrier_object() {
+    let bench = Bench::body(
+        "
+    .shared .align 128 .b8 tile[256];
+    .shared .align 8 .b64 bar;
+    setp.ne.u32 %p1, %t, 0;
+    @%p1 bra READY;
+    mbarrier.init.shared::cta.b64 [bar], 1;
+    fence.mbarrier_init.release.cluster;
+    mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 256;
+    cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [tile], [%p], 256, [bar];
+READY:
+    bar.sync 0;
+WAIT:
+    mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], 0;
+    @!%p2 bra WAIT;
+    mov.u32 %r2, tile;
+    mad.lo.u32 %r3, %t, 4, %r2;
+    ld.shared.u32 %r4, [%r3];
+    add.u32 %r4, %r4, 1;
+    st.shared.u32 [%r3], %r4;
+    fence.proxy.async.shared::cta;
+    bar.sync 0;
+    @%p1 bra END;
+    cp.async.bulk.global.shared::cta.bulk_group [%p+256], [tile], 256;
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group.read 0;
+END:",
+        1024,
+    );
+    let values: Vec<u32> = (0..64).collect();
+    bench.memory.write(0, &values);
+    bench.launch(1, 64).expect("no fault");
+    assert_eq!(bench.memory.read::<u32>(256, 64), (1..65).collect::<Vec<_>>());
+}
+
+#[test]
+fn arrival_after_copies_counts_once_they_are_done() {
+    let bench = Bench::body(
+        &format!(
+            "
+    .shared .align 8 .b64 bar;
+    setp.ne.u32 %p1, %t, 0;
+    @%p1 bra READY;
+    mbarrier.init.shared::cta.b64 [bar], 32;
+READY:
+    bar.sync 0;
+    {COPY}
+    cp.async.mbarrier.arrive.noinc.shared::cta.b64 [bar];
+WAIT:
+    mbarrier.test_wait.parity.shared::cta.b64 %p2, [bar], 0;
+    @!%p2 bra WAIT;
+    ld.shared.u32 %r3, [%r2];
+    st.global.u32 [%at4+1024], %r3;"
+        ),
+        4096,
+    );
+    bench.memory.write(0, &[9_u32; 32]);
+    bench.launch(1, 32).expect("no fault");
+    assert_eq!(bench.memory.read::<u32>(1024, 32), [9; 32]);
+}

@@ -1,0 +1,258 @@
+//! Products of matrices, against the definition; operands are loaded as the instruction set lays them out.
+
+use super::Bench;
+
+/// Where the operands and the result are in memory.
+const B: u64 = 4096;
+const C: u64 = 8192;
+
+/// A product: the instruction without operands, its inner extent in 32-bit words of a row, and the registers of A and B.
+struct Form {
+    text: &'static str,
+    /// Rows of A, and 32-bit words of a row of A and of a column of B.
+    rows: u64,
+    words: u64,
+}
+
+/// Multiplies A, by rows, with B, by columns, each given as 32-bit words; the result is 32-bit words by rows.
+fn multiply(form: &Form, a: &[u32], b: &[u32]) -> Vec<u32> {
+    let Form { text, rows, words } = form;
+    let halves = rows / 8;
+    let parts = words / 4;
+    let mut body = "
+    shr.u32 %r2, %t, 2;
+    and.b32 %r3, %t, 3;
+    "
+    .to_owned();
+    // Each lane has word `t + 4 part` of row `g` and, of A, of row `g + 8`.
+    let (mut left, mut right) = (Vec::new(), Vec::new());
+    for part in 0..parts {
+        for half in 0..halves {
+            let register = 10 + left.len();
+            body += &format!(
+                "mad.lo.u32 %r4, %r2, {words}, {}; add.u32 %r4, %r4, %r3; mul.wide.u32 %d2, %r4, 4;
+                add.u64 %d2, %d2, %p; ld.global.b32 %r{register}, [%d2];\n",
+                half * 8 * words + part * 4
+            );
+            left.push(format!("%r{register}"));
+        }
+        let register = 20 + right.len();
+        body += &format!(
+            "mad.lo.u32 %r4, %r2, {words}, {}; add.u32 %r4, %r4, %r3; mul.wide.u32 %d2, %r4, 4;
+            add.u64 %d2, %d2, %p; ld.global.b32 %r{register}, [%d2+{B}];\n",
+            part * 4
+        );
+        right.push(format!("%r{register}"));
+    }
+    let results: Vec<String> = (0..2 * halves).map(|index| format!("%r{}", 30 + index)).collect();
+    let zeros = vec!["%r40"; results.len()].join(", ");
+    body += &format!(
+        "mov.b32 %r40, 0;
+        {text} {{{}}}, {{{}}}, {{{}}}, {{{zeros}}};
+        shl.b32 %r5, %t, 3; cvt.u64.u32 %d3, %r5; add.u64 %d3, %d3, %p;\n",
+        results.join(", "),
+        left.join(", "),
+        right.join(", ")
+    );
+    for (half, pair) in results.chunks(2).enumerate() {
+        body += &format!("st.global.v2.b32 [%d3+{}], {{{}, {}}};\n", C + 256 * half as u64, pair[0], pair[1]);
+    }
+    let bench = Bench::body(&body, 16384);
+    bench.memory.write(0, a);
+    bench.memory.write(B, b);
+    bench.launch(1, 32).unwrap_or_else(|fault| panic!("{text}: {fault}"));
+    bench.memory.read(C, (rows * 8) as usize)
+}
+
+/// Packs elements of `bits` bits, the first lowest.
+fn pack(elements: &[u32], bits: u32) -> Vec<u32> {
+    let each = (32 / bits) as usize;
+    let mask = u32::MAX >> (32 - bits);
+    let word =
+        |chunk: &[u32]| chunk.iter().rev().fold(0, |word, element| (u64::from(word) << bits) as u32 | element & mask);
+    elements.chunks(each).map(word).collect()
+}
+
+/// Small integers, so that every sum is exact in every format.
+fn numbers(seed: u32, count: usize, bound: i32) -> Vec<i32> {
+    let mut state = seed;
+    let next = move || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 16).cast_signed() % (2 * bound + 1) - bound
+    };
+    std::iter::repeat_with(next).take(count).collect()
+}
+
+fn product(a: &[i32], b: &[i32], rows: usize, inner: usize, f: impl Fn(i32, i32) -> i32) -> Vec<i32> {
+    let element = |row: usize, column: usize| (0..inner).map(|k| f(a[row * inner + k], b[column * inner + k])).sum();
+    (0..rows * 8).map(|at| element(at / 8, at % 8)).collect()
+}
+
+fn half(value: i32) -> u32 {
+    // Integers below 2048 are exact in f16: the fraction moves from 23 to 10 bits, the bias from 127 to 15.
+    let bits = (value as f32).to_bits();
+    if value == 0 { 0 } else { (bits >> 16 & 0x8000) | ((bits & 0x7fff_ffff) - (112 << 23)) >> 13 }
+}
+
+fn brain(value: i32) -> u32 {
+    (value as f32).to_bits() >> 16
+}
+
+#[test]
+fn floating_point_products_equal_the_definition() {
+    type Encode = fn(i32) -> u32;
+    let forms: [(&str, usize, usize, u32, Encode); 6] = [
+        ("mma.sync.aligned.m16n8k8.row.col.f32.f16.f16.f32", 16, 8, 16, half),
+        ("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32", 16, 16, 16, half),
+        ("mma.sync.aligned.m16n8k8.row.col.f32.bf16.bf16.f32", 16, 8, 16, brain),
+        ("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32", 16, 16, 16, brain),
+        ("mma.sync.aligned.m16n8k4.row.col.f32.tf32.tf32.f32", 16, 4, 32, |value| (value as f32).to_bits()),
+        ("mma.sync.aligned.m16n8k8.row.col.f32.tf32.tf32.f32", 16, 8, 32, |value| (value as f32).to_bits()),
+    ];
+    for (text, rows, inner, bits, encode) in forms {
+        let (a, b) = (numbers(1, rows * inner, 20), numbers(2, 8 * inner, 20));
+        let encoded = |values: &[i32]| pack(&values.iter().map(|value| encode(*value)).collect::<Vec<_>>(), bits);
+        let form = Form { text, rows: rows as u64, words: (inner as u64) * u64::from(bits) / 32 };
+        let result = multiply(&form, &encoded(&a), &encoded(&b));
+        let expected: Vec<u32> =
+            product(&a, &b, rows, inner, |a, b| a * b).into_iter().map(|it| (it as f32).to_bits()).collect();
+        assert_eq!(result, expected, "{text}");
+    }
+}
+
+#[test]
+fn integer_products_equal_the_definition() {
+    let forms: [(&str, usize, usize, u32, bool); 6] = [
+        ("mma.sync.aligned.m8n8k16.row.col.s32.s8.s8.s32", 8, 16, 8, true),
+        ("mma.sync.aligned.m16n8k16.row.col.s32.s8.s8.s32", 16, 16, 8, true),
+        ("mma.sync.aligned.m16n8k32.row.col.satfinite.s32.u8.u8.s32", 16, 32, 8, false),
+        ("mma.sync.aligned.m8n8k32.row.col.s32.s4.s4.s32", 8, 32, 4, true),
+        ("mma.sync.aligned.m16n8k32.row.col.s32.u4.u4.s32", 16, 32, 4, false),
+        ("mma.sync.aligned.m16n8k64.row.col.s32.s4.s4.s32", 16, 64, 4, true),
+    ];
+    for (text, rows, inner, bits, signed) in forms {
+        let bound = (1 << (bits - 1)) - 1;
+        let value = |value: &i32| if signed { *value } else { value.abs() };
+        let a: Vec<i32> = numbers(3, rows * inner, bound).iter().map(value).collect();
+        let b: Vec<i32> = numbers(4, 8 * inner, bound).iter().map(value).collect();
+        let encoded = |values: &[i32]| pack(&values.iter().map(|it| it.cast_unsigned()).collect::<Vec<_>>(), bits);
+        let form = Form { text, rows: rows as u64, words: (inner as u64) * u64::from(bits) / 32 };
+        let result = multiply(&form, &encoded(&a), &encoded(&b));
+        let expected: Vec<u32> =
+            product(&a, &b, rows, inner, |a, b| a * b).into_iter().map(i32::cast_unsigned).collect();
+        assert_eq!(result, expected, "{text}");
+    }
+}
+
+#[test]
+fn products_of_bits_count_them() {
+    for (text, rows, inner, and) in [
+        ("mma.sync.aligned.m8n8k128.row.col.s32.b1.b1.s32.xor.popc", 8, 128, false),
+        ("mma.sync.aligned.m16n8k128.row.col.s32.b1.b1.s32.and.popc", 16, 128, true),
+        ("mma.sync.aligned.m16n8k256.row.col.s32.b1.b1.s32.xor.popc", 16, 256, false),
+    ] {
+        let bit = |value: i32| value & 1;
+        let a: Vec<i32> = numbers(5, rows * inner, 100).into_iter().map(bit).collect();
+        let b: Vec<i32> = numbers(6, 8 * inner, 100).into_iter().map(bit).collect();
+        let encoded = |values: &[i32]| pack(&values.iter().map(|it| it.cast_unsigned()).collect::<Vec<_>>(), 1);
+        let form = Form { text, rows: rows as u64, words: inner as u64 / 32 };
+        let result = multiply(&form, &encoded(&a), &encoded(&b));
+        let expected = product(&a, &b, rows, inner, |a, b| if and { a & b } else { a ^ b });
+        assert_eq!(result, expected.into_iter().map(i32::cast_unsigned).collect::<Vec<_>>(), "{text}");
+    }
+}
+
+#[test]
+fn double_precision_product_equals_the_definition() {
+    let bench = Bench::body(
+        "
+    shr.u32 %r2, %t, 2;
+    and.b32 %r3, %t, 3;
+    mad.lo.u32 %r4, %r2, 4, %r3;
+    mul.wide.u32 %d2, %r4, 8;
+    add.u64 %d2, %d2, %p;
+    ld.global.f64 %e1, [%d2];
+    ld.global.f64 %e2, [%d2+256];
+    mov.f64 %e3, 0d3FF0000000000000;
+    mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%e4, %e5}, {%e1}, {%e2}, {%e3, %e3};
+    mul.wide.u32 %d3, %t, 16;
+    add.u64 %d3, %d3, %p;
+    st.global.v2.f64 [%d3+512], {%e4, %e5};",
+        4096,
+    );
+    let (a, b) = (numbers(7, 32, 9), numbers(8, 32, 9));
+    let bits = |values: &[i32]| values.iter().map(|value| f64::from(*value).to_bits()).collect::<Vec<u64>>();
+    bench.memory.write(0, &bits(&a));
+    bench.memory.write(256, &bits(&b));
+    bench.launch(1, 32).expect("no fault");
+    let expected: Vec<i32> = product(&a, &b, 8, 4, |a, b| a * b).into_iter().map(|it| it + 1).collect();
+    assert_eq!(bench.memory.read::<u64>(512, 64), bits(&expected));
+}
+
+#[test]
+fn small_matrices_are_loaded_transposed_and_stored() {
+    let bench = Bench::body(
+        "
+    .shared .align 16 .b8 tile[512];
+    mov.u32 %r2, tile;
+    mad.lo.u32 %r3, %t, 16, %r2;
+    mad.lo.u32 %r4, %t, 16, 0;
+    cvt.u64.u32 %d2, %r4;
+    add.u64 %d2, %d2, %p;
+    ld.global.v4.b32 {%r5, %r6, %r7, %r8}, [%d2];
+    st.shared.v4.b32 [%r3], {%r5, %r6, %r7, %r8};
+    bar.warp.sync -1;
+    ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%r10, %r11, %r12, %r13}, [%r3];
+    ldmatrix.sync.aligned.m8n8.x1.trans.shared.b16 {%r14}, [%r3];
+    movmatrix.sync.aligned.m8n8.trans.b16 %r15, %r10;
+    st.global.b32 [%at4+512], %r11;
+    st.global.b32 [%at4+640], %r14;
+    st.global.b32 [%at4+768], %r15;
+    stmatrix.sync.aligned.m8n8.x2.trans.shared.b16 [%r3], {%r10, %r11};
+    bar.warp.sync -1;
+    ld.shared.v4.b32 {%r5, %r6, %r7, %r8}, [%r3];
+    st.global.v4.b32 [%d2+1024], {%r5, %r6, %r7, %r8};",
+        4096,
+    );
+    let halves: Vec<u16> = (0..256).collect();
+    bench.memory.write(0, &halves);
+    bench.launch(1, 32).expect("no fault");
+    // The second matrix starts at half 64; each lane has two neighbours.
+    assert_eq!(bench.memory.read::<u16>(512, 64), (64..128).collect::<Vec<u16>>());
+    let transposed: Vec<u16> = (0..64).map(|at| at % 8 * 8 + at / 8).collect();
+    assert_eq!(bench.memory.read::<u16>(640, 64), transposed);
+    assert_eq!(bench.memory.read::<u16>(768, 64), transposed);
+    assert_eq!(bench.memory.read::<u16>(1024, 64), transposed);
+}
+
+#[test]
+fn warp_matrices_multiply_through_memory_in_any_layout() {
+    // D = A B + C with A by rows, B by columns, and strides of their own.
+    let bench = Bench::body(
+        "
+    wmma.load.a.sync.aligned.row.m16n16k16.global.f16 {%r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9}, [%p], 20;
+    wmma.load.b.sync.aligned.col.m16n16k16.global.f16 {%r10, %r11, %r12, %r13, %r14, %r15, %r16, %r17}, [%p+1024];
+    wmma.load.c.sync.aligned.row.m16n16k16.global.f32 {%f1, %f2, %f3, %f4, %f5, %f6, %f7, %f8}, [%p+2048], 16;
+    wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32
+        {%f11, %f12, %f13, %f14, %f15, %f16, %f17, %f18},
+        {%r2, %r3, %r4, %r5, %r6, %r7, %r8, %r9},
+        {%r10, %r11, %r12, %r13, %r14, %r15, %r16, %r17},
+        {%f1, %f2, %f3, %f4, %f5, %f6, %f7, %f8};
+    wmma.store.d.sync.aligned.col.m16n16k16.global.f32 [%p+4096],
+        {%f11, %f12, %f13, %f14, %f15, %f16, %f17, %f18}, 16;",
+        8192,
+    );
+    let (a, b, c) = (numbers(9, 256, 9), numbers(10, 256, 9), numbers(11, 256, 99));
+    for row in 0..16_usize {
+        let bits: Vec<u16> = a[row * 16..][..16].iter().map(|value| half(*value) as u16).collect();
+        bench.memory.write(row as u64 * 40, &bits);
+    }
+    bench.memory.write(1024, &b.iter().map(|value| half(*value) as u16).collect::<Vec<_>>());
+    bench.memory.write(2048, &c.iter().map(|value| (*value as f32).to_bits()).collect::<Vec<_>>());
+    bench.launch(1, 32).expect("no fault");
+    let element = |row: usize, column: usize| {
+        c[row * 16 + column] + (0..16).map(|k| a[row * 16 + k] * b[column * 16 + k]).sum::<i32>()
+    };
+    let expected: Vec<u32> = (0..256).map(|at| (element(at % 16, at / 16) as f32).to_bits()).collect();
+    assert_eq!(bench.memory.read::<u32>(4096, 256), expected);
+}

@@ -1,0 +1,160 @@
+//! How long after the end of work on the device the host goes on: awaiting a future beside `cuStreamSynchronize`, with a context that
+//! spins and one that blocks.
+//!
+//! A kernel runs until another thread of the host sets a word that it looks at, and that thread notes the time just before. So what is
+//! measured is, for everybody alike: the word's way to the device, the end of the kernel, and the way back to whoever waits.
+//!
+//! Runs on this machine's driver with `CURIUM_TEST_DRIVER=cuda`, else on the simulator, whose times say nothing of hardware.
+#![expect(clippy::print_stdout, reason = "a benchmark prints its figures")]
+
+use std::error::Error;
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::task::{Context as TaskContext, Poll, Wake, Waker};
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use curium_driver::{
+    Context, ContextFlags, ContextOptions, Device, DevicePointer, Driver, Event, EventFlags, Kernel, LaunchConfig,
+    Library, Result, Stream,
+};
+use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags};
+use curium_sim::{Config, Simulator};
+use curium_tests::{Samples, kernels, uses_cuda};
+
+type Spin = Kernel<(DevicePointer<u32>, u64, &'static mut [u64])>;
+
+/// How often the kernel looks at the word before it gives up.
+const PATIENCE: u64 = 1 << 40;
+
+/// How much is done: how long the work takes, and how often.
+type Plan = &'static [(Duration, usize)];
+
+const HARDWARE: Plan =
+    &[(Duration::from_micros(100), 300), (Duration::from_millis(1), 300), (Duration::from_millis(20), 60)];
+const SIMULATOR: Plan = &[(Duration::from_millis(1), 3)];
+
+/// How the host waits.
+#[derive(Clone, Copy)]
+enum Way {
+    Synchronize,
+    AwaitStream,
+    AwaitEvent,
+}
+
+/// Work whose end another thread decides.
+struct Work {
+    kernel: Spin,
+    stream: Stream,
+    event: Event,
+    looks: DeviceBuffer<u64>,
+    word: PinnedBuffer<u32>,
+    /// Has the thread end the work after this time.
+    end_after: Sender<Duration>,
+    /// When it did.
+    ended: Receiver<Instant>,
+}
+
+fn main() -> std::result::Result<(), Box<dyn Error>> {
+    let driver = if uses_cuda() {
+        Driver::load()?
+    } else {
+        let simulator = Simulator::new(Config::new())?;
+        // SAFETY: the functions are the simulator's, which the driver keeps.
+        unsafe { Driver::from_api_with_owner(simulator.api(), simulator) }?
+    };
+    let device = driver.device(0)?;
+    println!("{} on CUDA {}: from the end of work to the host: median [quartiles]", device.name()?, driver.version());
+    let ways = [
+        ("cuStreamSynchronize, context spins", ContextFlags::SPIN, Way::Synchronize),
+        ("cuStreamSynchronize, context blocks", ContextFlags::BLOCKING_SYNC, Way::Synchronize),
+        ("stream.finished().await, spins", ContextFlags::SPIN, Way::AwaitStream),
+        ("stream.finished().await, blocks", ContextFlags::BLOCKING_SYNC, Way::AwaitStream),
+        ("event.finished().await, spins", ContextFlags::SPIN, Way::AwaitEvent),
+    ];
+    for (name, flags, way) in ways {
+        let mut work = Work::new(&context(&device, flags)?)?;
+        for &(time, count) in if uses_cuda() { HARDWARE } else { SIMULATOR } {
+            work.latency(way, time)?;
+            let samples = (0..count).map(|_| work.latency(way, time)).collect::<Result<Samples>>()?;
+            println!("{name:36} after {time:>6?}: {samples}, at most {:.1} µs", samples.quantile(1.0) / 1e3);
+        }
+    }
+    Ok(())
+}
+
+fn context(device: &Device, flags: ContextFlags) -> Result<Context> {
+    device.create_context(ContextOptions::new().with_flags(flags))
+}
+
+impl Work {
+    fn new(context: &Context) -> Result<Self> {
+        let stream = context.stream()?;
+        let mut word = PinnedBuffer::zeroed(context, 1, PinnedFlags::PORTABLE | PinnedFlags::DEVICE_MAP)?;
+        let (end_after, times) = channel::<Duration>();
+        let (end, ended) = channel();
+        // SAFETY: the word is live until the thread's channel is closed, and used as an atomic one alone from here on.
+        let shared: &'static AtomicU32 = unsafe { AtomicU32::from_ptr(word.as_mut_ptr()) };
+        thread::spawn(move || {
+            for time in times {
+                thread::sleep(time);
+                let now = Instant::now();
+                shared.store(1, Ordering::Release);
+                if end.send(now).is_err() {
+                    return;
+                }
+            }
+        });
+        Ok(Self {
+            kernel: Library::from_ptx(context.driver(), kernels::SPIN)?.kernel("spin")?,
+            event: Event::new(context, EventFlags::DISABLE_TIMING)?,
+            looks: DeviceBuffer::zeroed(&stream, 1)?,
+            stream,
+            word,
+            end_after,
+            ended,
+        })
+    }
+
+    /// The time from the end of work of this length until the host goes on.
+    fn latency(&mut self, way: Way, time: Duration) -> Result<Duration> {
+        // SAFETY: the word is live, and nobody but this thread and the one that ends the work uses it.
+        let word = unsafe { AtomicU32::from_ptr(self.word.as_mut_ptr()) };
+        word.store(0, Ordering::Release);
+        let place = DevicePointer::from_raw(word.as_ptr().expose_provenance() as u64);
+        // SAFETY: the kernel reads the word, which the device sees at its address on the host, and writes one element.
+        unsafe { self.kernel.launch(&self.stream, LaunchConfig::new(1, 1), (place, PATIENCE, &mut self.looks)) }?;
+        self.event.record(&self.stream)?;
+        self.end_after.send(time).expect("the other thread waits for more");
+        match way {
+            Way::Synchronize => self.stream.synchronize()?,
+            Way::AwaitStream => block_on(self.stream.finished())?,
+            Way::AwaitEvent => block_on(self.event.finished())?,
+        }
+        let now = Instant::now();
+        let ended = self.ended.recv().expect("the other thread says when it ended the work");
+        Ok(now.saturating_duration_since(ended))
+    }
+}
+
+struct Unpark(Thread);
+
+impl Wake for Unpark {
+    fn wake(self: Arc<Self>) {
+        self.0.unpark();
+    }
+}
+
+/// Runs a future on this thread, which sleeps meanwhile.
+fn block_on<T>(future: impl Future<Output = T>) -> T {
+    let mut future = pin!(future);
+    let waker = Waker::from(Arc::new(Unpark(thread::current())));
+    loop {
+        match future.as_mut().poll(&mut TaskContext::from_waker(&waker)) {
+            Poll::Ready(value) => return value,
+            Poll::Pending => thread::park(),
+        }
+    }
+}

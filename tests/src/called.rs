@@ -1,0 +1,40 @@
+//! The functions that tests have called on this machine's driver, for the page that says what was tested on a GPU.
+
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::fs::File;
+use std::io::{self, Write as _};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use curium_driver::{Call, Function, observe_calls};
+use curium_sys::CUresult;
+
+/// Names the file that the names of the functions are added to, one a line.
+const VARIABLE: &str = "CURIUM_CALLED";
+
+/// Runs `test`, and adds the functions that it called to the file that the environment names, if it does. What the machine does not
+/// support does not count.
+///
+/// # Panics
+///
+/// If the test fails, or the file cannot be written.
+pub(crate) fn noting_calls(test: impl FnOnce()) {
+    let Some(path) = std::env::var_os(VARIABLE) else { return test() };
+    let called = Arc::new(Mutex::new(BTreeSet::new()));
+    let list = Arc::clone(&called);
+    let guard = observe_calls(move |call: &Call<'_>| {
+        if call.code != CUresult::CUDA_ERROR_NOT_SUPPORTED {
+            list.lock().unwrap_or_else(PoisonError::into_inner).insert(call.function);
+        }
+    });
+    test();
+    drop(guard);
+    let called = std::mem::take(&mut *called.lock().unwrap_or_else(PoisonError::into_inner));
+    append(&path, &called).expect("the file that CURIUM_CALLED names can be written");
+}
+
+/// Writes all names at once, so that those of several processes do not mix.
+fn append(path: &OsStr, called: &BTreeSet<Function>) -> io::Result<()> {
+    let lines: String = called.iter().map(|function| format!("{function}\n")).collect();
+    File::options().append(true).create(true).open(path)?.write_all(lines.as_bytes())
+}

@@ -1,0 +1,129 @@
+//! Compiled PTX in a [`DiskCache`].
+
+use std::fs;
+use std::path::PathBuf;
+
+use curium_driver::{DiskCache, Error, Function, JitOptions, LaunchConfig, Library, Module};
+use curium_memory::DeviceBuffer;
+use curium_sim::{Config, Fault};
+use curium_sys::CUresult;
+use curium_tests::{TestDriver, kernels, on_driver, on_simulator};
+
+type Fill = (&'static mut [u32], u32, u32);
+
+/// A cache in a folder of the test's own, which is removed in the end.
+struct Scratch(DiskCache);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let folder = std::env::temp_dir().join(format!("curium-{name}-{}", std::process::id()));
+        fs::remove_dir_all(&folder).unwrap_or_default();
+        Self(DiskCache::open(folder).expect("the folder can be made"))
+    }
+
+    fn entries(&self) -> Vec<PathBuf> {
+        fs::read_dir(self.0.folder()).expect("a folder").map(|file| file.expect("a file").path()).collect()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        fs::remove_dir_all(self.0.folder()).unwrap_or_default();
+    }
+}
+
+fn load(test: &TestDriver, cache: &DiskCache) -> Library {
+    let loaded = Library::from_ptx_cached(&test.context(), kernels::FILL, &JitOptions::new(), cache);
+    loaded.expect("the kernel compiles")
+}
+
+/// Asserts that the library's code does what its PTX says.
+fn assert_fills(test: &TestDriver, library: &Library) {
+    let stream = test.stream();
+    let fill = library.kernel::<Fill>("fill").expect("the library has the kernel");
+    let mut buffer = DeviceBuffer::zeroed(&stream, 40).expect("memory suffices");
+    // SAFETY: `fill` writes as many words as the buffer has.
+    unsafe { fill.launch(&stream, LaunchConfig::for_elements(40), (&mut buffer, 9, 40)) }.expect("it launches");
+    assert_eq!(buffer.to_vec().expect("it can be read"), [9; 40]);
+}
+
+#[test]
+fn code_is_compiled_once_and_found_again() {
+    on_driver(|test| {
+        let scratch = Scratch::new("found");
+        let first = test.assert_calls(Function::cuLinkComplete, 1, || load(test, &scratch.0));
+        assert_fills(test, &first);
+        drop(first);
+        assert_eq!(scratch.0.usage().expect("it is counted").entries, 1);
+        let second = test.assert_calls(Function::cuLinkCreate_v2, 0, || load(test, &scratch.0));
+        assert_fills(test, &second);
+        let module = Module::from_ptx_cached(&test.context(), kernels::FILL, &JitOptions::new(), &scratch.0);
+        assert!(module.expect("the code is there").kernel::<Fill>("fill").is_ok());
+    });
+}
+
+#[test]
+fn other_options_are_other_code() {
+    on_driver(|test| {
+        let scratch = Scratch::new("options");
+        drop(load(test, &scratch.0));
+        let options = JitOptions::new().with_optimization_level(0);
+        let library = test.assert_calls(Function::cuLinkComplete, 1, || {
+            Library::from_ptx_cached(&test.context(), kernels::FILL, &options, &scratch.0)
+        });
+        assert_fills(test, &library.expect("the kernel compiles"));
+        assert_eq!(scratch.entries().len(), 2);
+    });
+}
+
+#[test]
+fn broken_entry_is_compiled_anew() {
+    on_driver(|test| {
+        let scratch = Scratch::new("damaged");
+        drop(load(test, &scratch.0));
+        let path = scratch.entries().pop().expect("there is an entry");
+        let mut bytes = fs::read(&path).expect("it can be read");
+        *bytes.last_mut().expect("it is not empty") ^= 1;
+        fs::write(&path, &bytes).expect("the folder is ours");
+        let library = test.assert_calls(Function::cuLinkComplete, 1, || load(test, &scratch.0));
+        assert_fills(test, &library);
+        test.assert_calls(Function::cuLinkComplete, 0, || load(test, &scratch.0));
+    });
+}
+
+#[test]
+fn folder_that_went_away_costs_a_compilation_and_no_more() {
+    on_driver(|test| {
+        let scratch = Scratch::new("gone");
+        fs::remove_dir_all(scratch.0.folder()).expect("the folder is ours");
+        for _ in 0..2 {
+            let library = test.assert_calls(Function::cuLinkComplete, 1, || load(test, &scratch.0));
+            assert_fills(test, &library);
+        }
+    });
+}
+
+#[test]
+fn kept_code_that_the_driver_refuses_is_made_anew() {
+    on_simulator(Config::new(), |test, simulator| {
+        let scratch = Scratch::new("refused");
+        drop(load(test, &scratch.0));
+        simulator.inject(Fault::on(Function::cuLibraryLoadData).returns(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU));
+        let library = test.assert_calls(Function::cuLinkComplete, 1, || load(test, &scratch.0));
+        assert_fills(test, &library);
+        assert_eq!(scratch.entries().len(), 1);
+    });
+}
+
+#[test]
+fn ptx_that_does_not_compile_is_an_error_with_the_log_and_leaves_no_entry() {
+    on_driver(|test| {
+        let scratch = Scratch::new("wrong");
+        let ptx = ".version 7.8\n.target sm_75\n.address_size 64\n.visible .entry bad() { nonsense; }\n";
+        let error = Library::from_ptx_cached(&test.context(), ptx, &JitOptions::new(), &scratch.0);
+        let error = error.expect_err("there is no such instruction");
+        let Error::Call(call) = &error else { panic!("{error}") };
+        assert!(call.log.as_ref().is_some_and(|log| log.contains("line 4")), "{error}");
+        assert!(scratch.entries().is_empty());
+    });
+}

@@ -1,0 +1,133 @@
+//! Structs of kernels that are declared once, and structs that are passed to them by value.
+
+use curium_driver::{ByValue, LaunchConfig, Library, Signature};
+use curium_memory::DeviceBuffer;
+use curium_tests::{kernels, on_driver};
+
+curium_driver::kernels! {
+    /// The kernels of `fill.cu`.
+    struct Fill from "../../kernels/fill.ptx" {
+        /// Writes `value`.
+        fn fill(out: &mut [u32], value: u32, n: u32);
+        fn index(out: &mut [u32], n: u32) = "fill_index";
+    }
+}
+
+curium_driver::kernels! {
+    struct SafeFill from "../../kernels/fill.ptx" unsafe {
+        // SAFETY: the tests below pass no more than the length of the buffer.
+        safe fn fill_index(out: &mut [u32], n: u32);
+        fn fill(out: &mut [u32], value: u32, n: u32);
+    }
+}
+
+curium_driver::kernels! {
+    struct Built include "built.ptx" {
+        fn fill_index(out: &mut [u32], n: u32);
+    }
+}
+
+curium_driver::kernels! {
+    struct Wrong {
+        fn fill(out: &mut [u32], value: u64, n: u32);
+    }
+}
+
+curium_driver::kernels! {
+    struct Absent {
+        fn fill_indices(out: &mut [u32], n: u32);
+    }
+}
+
+/// As `uint3` of CUDA C++, three words of twelve bytes.
+#[derive(Clone, Copy, Debug, PartialEq, curium::ByValue)]
+#[repr(C)]
+struct Triple {
+    first: u32,
+    rest: [u32; 2],
+}
+
+#[derive(Clone, Copy, curium::ByValue)]
+#[by_value(crate = curium_driver)]
+#[repr(transparent)]
+struct Count(pub u32);
+
+#[test]
+fn declared_kernels_are_loaded_and_run() {
+    on_driver(|driver| {
+        let stream = driver.stream();
+        let kernels = Fill::load(&stream).expect("the PTX has both");
+        let mut out = DeviceBuffer::from_slice(&stream, &[0_u32; 4]).expect("there is memory");
+        // SAFETY: the kernel writes as many elements as it is told, which is as many as there are.
+        unsafe { kernels.fill.launch(&stream, LaunchConfig::for_elements(4), (&mut out, 7, 4)) }.expect("it runs");
+        assert_eq!(out.to_vec().expect("it can be read"), [7; 4]);
+        // SAFETY: as above.
+        unsafe { kernels.index.launch(&stream, LaunchConfig::for_elements(4), (&mut out, 4)) }.expect("it runs");
+        assert_eq!(out.to_vec().expect("it can be read"), [0, 1, 2, 3]);
+        assert_eq!(Fill::KERNEL_NAMES, ["fill", "fill_index"]);
+    });
+}
+
+#[test]
+fn kernel_that_was_vouched_for_is_launched_by_safe_code() {
+    on_driver(|driver| {
+        let stream = driver.stream();
+        let kernels = SafeFill::load(&stream).expect("the PTX has both");
+        let mut out = DeviceBuffer::from_slice(&stream, &[9_u32; 3]).expect("there is memory");
+        kernels.fill_index.launch(&stream, LaunchConfig::for_elements(3), (&mut out, 3)).expect("it runs");
+        assert_eq!(out.to_vec().expect("it can be read"), [0, 1, 2]);
+        assert_eq!(kernels.fill.name(), "fill");
+    });
+}
+
+#[test]
+fn kernels_that_a_build_script_made_are_loaded() {
+    on_driver(|driver| {
+        let kernels = Built::load(&driver.stream()).expect("the build script made it");
+        assert_eq!((kernels.fill_index.name(), Built::KERNEL_NAMES), ("fill_index", ["fill_index"].as_slice()));
+    });
+}
+
+#[test]
+fn declaration_that_is_not_the_images_is_an_error_when_it_is_loaded() {
+    on_driver(|driver| {
+        let library = Library::from_ptx(&driver.stream(), kernels::FILL).expect("the PTX is right");
+        let error = Wrong::from_library(&library).expect_err("the value is a word").to_string();
+        assert!(
+            error.contains("parameter 1 of kernel `fill` has 4 bytes, but a type of 8 bytes is declared"),
+            "{error}"
+        );
+        let error = Absent::from_library(&library).expect_err("there is no such kernel").to_string();
+        assert!(error.contains("fill_indices") && error.contains("`fill_index`"), "{error}");
+    });
+}
+
+#[test]
+fn struct_by_value_reaches_the_kernel_as_it_is() {
+    curium_driver::kernels! {
+        struct Params from "../../kernels/params.ptx" {
+            fn params(a: u8, b: u16, c: Count, d: u64, e: f32, f: f64, words: &mut [u64], triple: Triple);
+        }
+    }
+    on_driver(|driver| {
+        let stream = driver.stream();
+        let kernels = Params::load(&stream).expect("the sizes are those of the image");
+        let mut out = DeviceBuffer::from_slice(&stream, &[0_u64; 10]).expect("there is memory");
+        let triple = Triple { first: 11, rest: [12, 13] };
+        let arguments = (1_u8, 2_u16, Count(3), 4_u64, 5.0_f32, 6.0_f64, &mut out, triple);
+        // SAFETY: the kernel writes each parameter into an element of its own.
+        unsafe { kernels.params.launch(&stream, LaunchConfig::new(1, 1), arguments) }.expect("it runs");
+        let words = out.to_vec().expect("it can be read");
+        assert_eq!(words[..6], [1, 2, 3, 4, u64::from(5.0_f32.to_bits()), 6.0_f64.to_bits()]);
+        assert_eq!(words[7..10], [11, 12, 13]);
+    });
+}
+
+fn is_by_value<T: ByValue>() -> usize {
+    <(T,) as Signature>::SIZES[0]
+}
+
+#[test]
+fn derived_types_have_the_sizes_of_the_structs() {
+    assert_eq!((is_by_value::<Triple>(), is_by_value::<Count>()), (12, 4));
+}

@@ -1,0 +1,13 @@
+//! Many allocations, frees and uses at random: nothing is left, and the process does not grow. `cargo run -p curium-tests --release
+//! --example soak` does ten million.
+
+use curium_tests::{Soak, on_driver};
+
+#[test]
+fn soak_leaves_nothing_and_does_not_grow() {
+    on_driver(|test| {
+        let soak = Soak { operations: if cfg!(miri) { 300 } else { 60_000 }, threads: 3, seed: 7 };
+        let soaked = soak.run(&test.context()).expect("nothing goes wrong");
+        assert!(soaked.allocations > soak.operations / 3, "{soaked:?}");
+    });
+}

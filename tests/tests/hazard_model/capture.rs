@@ -1,0 +1,57 @@
+//! What the rules make of captures: an event that one of the two sides captures and the other does not breaks the capture.
+
+use curium_driver::Stream;
+use curium_driver::hazard::Accesses;
+
+use super::driver::{Notes, index};
+
+/// Memory that was written on one stream, and another stream that is about to read it.
+fn written(notes: &Notes) -> (Accesses, Stream, Stream) {
+    notes.clear();
+    let (writer, reader) = (notes.stream(), notes.stream());
+    (Accesses::allocated(&writer), writer, reader)
+}
+
+#[test]
+fn captured_stream_does_not_wait_for_work_from_outside_that_is_not_done() {
+    let notes = Notes::new();
+    let (accesses, _writer, reader) = written(&notes);
+    notes.set_capture(&reader, 7);
+    notes.set_busy(true);
+    let error = accesses.before_read(&reader).expect_err("the wait would break the capture");
+    assert!(error.function().is_none() && error.to_string().contains("from outside of the capture"), "{error}");
+    assert_eq!(notes.take_waits().0, [], "nobody was made to wait");
+    notes.set_busy(false);
+    accesses.before_read(&reader).expect("the work is done");
+    assert_eq!(notes.take_waits().0, [], "nobody need wait");
+    accesses.before_read(&reader).expect("the work is done");
+    assert_eq!(notes.take_waits(), (vec![], 0), "the work is known to be done");
+}
+
+#[test]
+fn stream_does_not_wait_for_work_that_is_captured() {
+    let notes = Notes::new();
+    let (accesses, writer, reader) = written(&notes);
+    notes.set_capture(&writer, 7);
+    for capture in [0, 8] {
+        notes.set_capture(&reader, capture);
+        let error = accesses.before_read(&reader).expect_err("the wait would pull the stream into the capture");
+        assert!(error.function().is_none() && error.to_string().contains("in a capture that it is not in"), "{error}");
+        assert_eq!(notes.take_waits(), (vec![], 0), "no event is touched");
+    }
+}
+
+#[test]
+fn streams_of_one_capture_wait_for_each_other_there_and_again_outside() {
+    let notes = Notes::new();
+    let (accesses, writer, reader) = written(&notes);
+    let wait = (index(reader.as_raw()), index(writer.as_raw()));
+    notes.set_capture(&writer, 7);
+    notes.set_capture(&reader, 7);
+    accesses.before_read(&reader).expect("both are in one capture");
+    assert_eq!(notes.take_waits(), (vec![wait], 1));
+    notes.set_capture(&writer, 0);
+    notes.set_capture(&reader, 0);
+    accesses.before_read(&reader).expect("neither is in a capture");
+    assert_eq!(notes.take_waits(), (vec![wait], 1), "what was captured did not make the stream itself wait");
+}

@@ -1,0 +1,281 @@
+//! A driver that does nothing but note what comes before what.
+
+use std::cell::RefCell;
+use std::ptr;
+
+use curium_driver::{Context, Driver, Stream};
+use curium_sys::{
+    Api, CUcontext, CUdevice, CUevent, CUgraph, CUgraphNode, CUresult, CUstream, CUstreamCaptureMode,
+    CUstreamCaptureStatus,
+};
+
+/// A set of pieces of work, by their numbers.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Works(u64);
+
+/// A driver of this thread, and what it notes.
+pub(crate) struct Notes {
+    context: Context,
+}
+
+#[derive(Default)]
+struct State {
+    /// What comes before the next work of each stream, and before each event. The place is the handle.
+    past: Vec<Works>,
+    /// The stream that each event was recorded on last, by its handle.
+    recorded: Vec<usize>,
+    /// Which stream was made to wait for which.
+    waits: Vec<(usize, usize)>,
+    /// How many events were recorded.
+    records: usize,
+    calls: u64,
+    /// The capture that each stream is in; 0 is none.
+    captures: Vec<u64>,
+    /// Whether work that was recorded is not done yet.
+    is_busy: bool,
+    /// How many calls there are until one fails; none fails if it is 0.
+    fails_in: u64,
+}
+
+thread_local! {
+    static STATE: RefCell<State> = RefCell::default();
+}
+
+impl Works {
+    pub(crate) fn one(number: usize) -> Self {
+        Self(1 << number)
+    }
+
+    pub(crate) fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    pub(crate) fn without(self, other: Self) -> Self {
+        Self(self.0 & !other.0)
+    }
+
+    pub(crate) fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+}
+
+impl Notes {
+    pub(crate) fn new() -> Self {
+        // SAFETY: the functions do what their names say, as far as a model of streams and events goes.
+        let driver = unsafe { Driver::from_api(api()) }.expect("the driver initialises");
+        let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a context");
+        Self { context }
+    }
+
+    /// A new stream.
+    pub(crate) fn stream(&self) -> Stream {
+        self.context.stream().expect("a stream can be made")
+    }
+
+    /// Forgets all that was noted of streams that are gone.
+    pub(crate) fn clear(&self) {
+        STATE.with_borrow_mut(|state| *state = State { calls: state.calls, ..State::default() });
+    }
+
+    /// Puts a stream into a capture, or with 0 into none.
+    pub(crate) fn set_capture(&self, stream: &Stream, capture: u64) {
+        STATE.with_borrow_mut(|state| state.captures[index(stream.as_raw())] = capture);
+    }
+
+    /// Whether events that are asked for are behind work that is not done.
+    pub(crate) fn set_busy(&self, is_busy: bool) {
+        STATE.with_borrow_mut(|state| state.is_busy = is_busy);
+    }
+
+    /// Has the `call`-th record or wait from now on fail.
+    pub(crate) fn fail(&self, call: u64) {
+        STATE.with_borrow_mut(|state| state.fails_in = call);
+    }
+
+    /// How many calls were made at all.
+    pub(crate) fn calls(&self) -> u64 {
+        STATE.with_borrow(|state| state.calls)
+    }
+
+    /// Puts work on a stream, and gives what comes before it.
+    pub(crate) fn work(&self, stream: &Stream, number: usize) -> Works {
+        STATE.with_borrow_mut(|state| {
+            let past = &mut state.past[index(stream.as_raw())];
+            std::mem::replace(past, past.with(Works::one(number)))
+        })
+    }
+
+    /// The waits since the last time that this was asked, and how many events were recorded.
+    pub(crate) fn take_waits(&self) -> (Vec<(usize, usize)>, usize) {
+        STATE.with_borrow_mut(|state| (std::mem::take(&mut state.waits), std::mem::take(&mut state.records)))
+    }
+}
+
+/// The number of a stream in what was noted.
+pub(crate) fn index(stream: CUstream) -> usize {
+    stream.addr() - 1
+}
+
+impl State {
+    fn add(&mut self) -> usize {
+        self.past.push(Works::default());
+        self.recorded.push(usize::MAX);
+        self.captures.push(0);
+        self.past.len()
+    }
+
+    /// Counts a call that can fail, and says how it ends.
+    fn admit(&mut self) -> CUresult {
+        self.calls += 1;
+        if self.fails_in > 0 {
+            self.fails_in -= 1;
+            if self.fails_in == 0 {
+                return CUresult::CUDA_ERROR_UNKNOWN;
+            }
+        }
+        CUresult::CUDA_SUCCESS
+    }
+}
+
+fn api() -> Api {
+    let mut api = Api::empty();
+    api.cuDriverGetVersion = Some(version);
+    api.cuInit = Some(init);
+    api.cuDeviceGet = Some(device);
+    api.cuDevicePrimaryCtxRetain = Some(retain);
+    api.cuDevicePrimaryCtxRelease_v2 = Some(release);
+    api.cuCtxGetCurrent = Some(current);
+    api.cuStreamCreateWithPriority = Some(create_stream);
+    api.cuStreamDestroy_v2 = Some(destroy_stream);
+    api.cuStreamIsCapturing = Some(is_capturing);
+    api.cuStreamGetCaptureInfo_v2 = Some(capture_info);
+    api.cuThreadExchangeStreamCaptureMode = Some(exchange_mode);
+    api.cuEventQuery = Some(query);
+    api.cuEventCreate = Some(create_event);
+    api.cuEventDestroy_v2 = Some(destroy_event);
+    api.cuEventRecord = Some(record);
+    api.cuStreamWaitEvent = Some(wait);
+    api
+}
+
+/// Writes `value` to where a caller wants an answer.
+///
+/// # Safety
+///
+/// `place` is valid for a write.
+unsafe fn answer<T>(place: *mut T, value: T) -> CUresult {
+    STATE.with_borrow_mut(|state| state.calls += 1);
+    // SAFETY: the caller vouches for the place.
+    unsafe { place.write(value) };
+    CUresult::CUDA_SUCCESS
+}
+
+unsafe extern "C" fn version(place: *mut i32) -> CUresult {
+    // SAFETY: the caller passes a valid place.
+    unsafe { answer(place, 13_000) }
+}
+
+unsafe extern "C" fn init(_: u32) -> CUresult {
+    CUresult::CUDA_SUCCESS
+}
+
+unsafe extern "C" fn device(place: *mut CUdevice, ordinal: i32) -> CUresult {
+    // SAFETY: the caller passes a valid place.
+    unsafe { answer(place, ordinal) }
+}
+
+unsafe extern "C" fn retain(place: *mut CUcontext, _: CUdevice) -> CUresult {
+    // SAFETY: the caller passes a valid place.
+    unsafe { answer(place, ptr::without_provenance_mut(1)) }
+}
+
+unsafe extern "C" fn release(_: CUdevice) -> CUresult {
+    CUresult::CUDA_SUCCESS
+}
+
+/// The only context is current everywhere.
+unsafe extern "C" fn current(place: *mut CUcontext) -> CUresult {
+    // SAFETY: the caller passes a valid place.
+    unsafe { answer(place, ptr::without_provenance_mut(1)) }
+}
+
+unsafe extern "C" fn create_stream(place: *mut CUstream, _: u32, _: i32) -> CUresult {
+    let handle = STATE.with_borrow_mut(State::add);
+    // SAFETY: the caller passes a valid place.
+    unsafe { answer(place, ptr::without_provenance_mut(handle)) }
+}
+
+unsafe extern "C" fn destroy_stream(_: CUstream) -> CUresult {
+    CUresult::CUDA_SUCCESS
+}
+
+unsafe extern "C" fn is_capturing(stream: CUstream, place: *mut CUstreamCaptureStatus) -> CUresult {
+    let status = match capture_of(stream) {
+        0 => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE,
+        _ => CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE,
+    };
+    // SAFETY: the caller passes a valid place.
+    unsafe { answer(place, status) }
+}
+
+unsafe extern "C" fn capture_info(
+    stream: CUstream,
+    _: *mut CUstreamCaptureStatus,
+    place: *mut u64,
+    _: *mut CUgraph,
+    _: *mut *const CUgraphNode,
+    _: *mut usize,
+) -> CUresult {
+    // SAFETY: the caller passes a valid place.
+    unsafe { answer(place, capture_of(stream)) }
+}
+
+fn capture_of(stream: CUstream) -> u64 {
+    STATE.with_borrow(|state| state.captures[index(stream)])
+}
+
+/// The mode is always the same: there is nobody whose capture could be spoilt.
+unsafe extern "C" fn exchange_mode(_: *mut CUstreamCaptureMode) -> CUresult {
+    CUresult::CUDA_SUCCESS
+}
+
+unsafe extern "C" fn query(_: CUevent) -> CUresult {
+    let is_busy = STATE.with_borrow(|state| state.is_busy);
+    if is_busy { CUresult::CUDA_ERROR_NOT_READY } else { CUresult::CUDA_SUCCESS }
+}
+
+unsafe extern "C" fn create_event(place: *mut CUevent, _: u32) -> CUresult {
+    let handle = STATE.with_borrow_mut(State::add);
+    // SAFETY: the caller passes a valid place.
+    unsafe { answer(place, ptr::without_provenance_mut(handle)) }
+}
+
+unsafe extern "C" fn destroy_event(_: CUevent) -> CUresult {
+    CUresult::CUDA_SUCCESS
+}
+
+unsafe extern "C" fn record(event: CUevent, stream: CUstream) -> CUresult {
+    STATE.with_borrow_mut(|state| {
+        let code = state.admit();
+        if code == CUresult::CUDA_SUCCESS {
+            let (event, stream) = (event.addr() - 1, index(stream));
+            state.past[event] = state.past[stream];
+            state.recorded[event] = stream;
+            state.records += 1;
+        }
+        code
+    })
+}
+
+unsafe extern "C" fn wait(stream: CUstream, event: CUevent, _: u32) -> CUresult {
+    STATE.with_borrow_mut(|state| {
+        let code = state.admit();
+        if code == CUresult::CUDA_SUCCESS {
+            let (event, stream) = (event.addr() - 1, index(stream));
+            state.past[stream] = state.past[stream].with(state.past[event]);
+            let recorded = state.recorded[event];
+            state.waits.push((stream, recorded));
+        }
+        code
+    })
+}

@@ -1,0 +1,12 @@
+//! What a batch will copy is not freed before the batch is put on a stream.
+
+use curium_driver::{Result, Stream};
+use curium_memory::{DeviceBuffer, copy::CopyBatch};
+
+fn copy(stream: &Stream, mut target: DeviceBuffer<u32>, source: DeviceBuffer<u32>) -> Result<()> {
+    let batch = CopyBatch::new().copy(target.as_slice_mut(), source.as_slice())?;
+    drop(source);
+    batch.enqueue(stream)
+}
+
+fn main() {}

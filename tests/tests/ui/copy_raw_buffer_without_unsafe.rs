@@ -1,0 +1,10 @@
+//! A buffer is not made of any address without a promise.
+
+use curium_driver::{DevicePointer, Result, Stream};
+use curium_memory::{DeviceBuffer, StreamOrdered};
+
+fn make(stream: &Stream) -> Result<DeviceBuffer<u32>> {
+    DeviceBuffer::from_raw(StreamOrdered, stream, DevicePointer::from_raw(8), 1)
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+//! Only `unsafe` vouches for a kernel.
+
+curium_driver::kernels! {
+    struct Kernels {
+        safe fn add(a: u32, b: u32);
+    }
+}
+
+fn main() {}

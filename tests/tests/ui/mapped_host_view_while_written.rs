@@ -1,0 +1,11 @@
+//! The host does not write mapped memory while a view of it is copied to.
+
+use curium_memory::MappedBuffer;
+
+fn fill(mut buffer: MappedBuffer<u32>) {
+    let values = buffer.host_mut().unwrap();
+    buffer.as_slice_mut().fill(1).unwrap();
+    values[0] = 2;
+}
+
+fn main() {}

@@ -1,0 +1,13 @@
+//! A slice is not freed while it is registered.
+
+use curium_driver::Context;
+use curium_memory::{RegisterFlags, Registered};
+
+fn register(context: &Context) {
+    let mut values = vec![1_u32; 8];
+    let registered = Registered::new(context, &mut values, RegisterFlags::empty()).unwrap();
+    drop(values);
+    assert_eq!(registered[0], 1);
+}
+
+fn main() {}

@@ -1,0 +1,14 @@
+//! What a scope copies to is not read before the scope has waited.
+
+use curium_driver::{Result, Stream};
+use curium_memory::{DeviceBuffer, copy};
+
+fn download(stream: &Stream, buffer: &DeviceBuffer<u32>) -> Result<u32> {
+    let mut values = [0; 3];
+    copy::copy_scope(stream, |scope| {
+        scope.download(buffer, &mut values)?;
+        Ok(values[0])
+    })
+}
+
+fn main() {}

@@ -1,0 +1,12 @@
+//! The host does not look at managed memory while a kernel is given it to write.
+
+use curium_driver::{LaunchConfig, SafeKernel, Stream};
+use curium_memory::UnifiedBuffer;
+
+fn launch(stream: &Stream, kernel: &SafeKernel<(&mut [u32],)>, mut buffer: UnifiedBuffer<u32>) -> u32 {
+    let values = buffer.host().unwrap();
+    kernel.launch(stream, LaunchConfig::for_elements(8), (&mut buffer,)).unwrap();
+    values[0]
+}
+
+fn main() {}

@@ -1,0 +1,10 @@
+//! A view that is read does not overlap one that is written.
+
+use curium_memory::DeviceBuffer;
+
+fn copy(buffer: &mut DeviceBuffer<u32>) {
+    let source = buffer.as_slice();
+    buffer.as_slice_mut().copy_from_device(&source).unwrap();
+}
+
+fn main() {}
