@@ -20,6 +20,8 @@ mod driver;
 mod error;
 mod event;
 mod event_pool;
+#[cfg(not(miri))]
+mod external;
 mod fault;
 mod foreign_code;
 mod future;

@@ -1,0 +1,162 @@
+//! Semaphores that another interface has made.
+
+use std::fmt;
+#[cfg(unix)]
+use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
+
+use curium_driver::sys::{
+    CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
+    CUexternalSemaphore, CUexternalSemaphoreHandleType,
+};
+use curium_driver::{Context, Error, Result, Stream, call, release};
+
+/// A semaphore that another interface has made and exported: what both sides' queues are ordered by.
+pub struct ExternalSemaphore {
+    context: Context,
+    raw: CUexternalSemaphore,
+    kind: ExternalSemaphoreKind,
+}
+
+/// What kind of descriptor a semaphore was exported as.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum ExternalSemaphoreKind {
+    /// One that is signalled or not, and whose value is ignored: `VK_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD_BIT`.
+    Opaque,
+    /// One that counts up: a timeline semaphore.
+    Timeline,
+}
+
+// SAFETY: the pointer is a name that only the driver looks behind, from any thread.
+unsafe impl Send for ExternalSemaphore {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for ExternalSemaphore {}
+
+impl ExternalSemaphore {
+    /// Imports a semaphore by a descriptor. The driver takes it over.
+    ///
+    /// CUDA: `cuImportExternalSemaphore`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` if the descriptor is not one of a semaphore; `CUDA_ERROR_NOT_SUPPORTED` where semaphores cannot be
+    /// imported, as on the simulator. The descriptor is closed then.
+    #[cfg(unix)]
+    #[doc(alias = "cuImportExternalSemaphore")]
+    pub fn import_fd(context: &Context, descriptor: OwnedFd, kind: ExternalSemaphoreKind) -> Result<Self> {
+        let mut description = CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC {
+            type_: kind.to_raw(),
+            ..CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC::default()
+        };
+        description.handle.fd = descriptor.as_raw_fd();
+        let raw = context.entered(|driver| {
+            let mut raw = std::ptr::null_mut();
+            // SAFETY: both places are valid, the context is current, and the descriptor is open.
+            unsafe { call!(driver, cuImportExternalSemaphore(&raw mut raw, &raw const description)) }?;
+            Ok(raw)
+        })?;
+        // It is the driver's now.
+        let _ = descriptor.into_raw_fd();
+        Ok(Self { context: context.clone(), raw, kind })
+    }
+
+    /// The kind.
+    #[must_use]
+    pub fn kind(&self) -> ExternalSemaphoreKind {
+        self.kind
+    }
+
+    /// The driver's handle, which stays this value's.
+    #[must_use]
+    pub fn as_raw(&self) -> CUexternalSemaphore {
+        self.raw
+    }
+
+    /// Signals the semaphore when the work that is on `stream` by now is done: a timeline semaphore with `value`, which is more than its
+    /// last.
+    ///
+    /// CUDA: `cuSignalExternalSemaphoresAsync`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuSignalExternalSemaphoresAsync")]
+    pub fn signal(&self, stream: &Stream, value: u64) -> Result<()> {
+        self.context.driver().expect_same(stream.driver(), "ExternalSemaphore::signal")?;
+        let mut params = CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS::default();
+        params.params.fence.value = value;
+        let raw = self.raw;
+        // SAFETY: the semaphore is live, and the one semaphore and its parameters are valid places during the call.
+        unsafe {
+            call!(
+                stream.driver(),
+                cuSignalExternalSemaphoresAsync(&raw const raw, &raw const params, 1, stream.as_raw())
+            )
+        }
+    }
+
+    /// Has work that is put on `stream` from now on wait until the semaphore is signalled: a timeline semaphore until it has reached
+    /// `value`. It must be certain that somebody signals it: the stream waits for ever otherwise.
+    ///
+    /// CUDA: `cuWaitExternalSemaphoresAsync`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuWaitExternalSemaphoresAsync")]
+    pub fn wait(&self, stream: &Stream, value: u64) -> Result<()> {
+        self.context.driver().expect_same(stream.driver(), "ExternalSemaphore::wait")?;
+        let mut params = CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS::default();
+        params.params.fence.value = value;
+        let raw = self.raw;
+        // SAFETY: the semaphore is live, and the one semaphore and its parameters are valid places during the call.
+        unsafe {
+            call!(stream.driver(), cuWaitExternalSemaphoresAsync(&raw const raw, &raw const params, 1, stream.as_raw()))
+        }
+    }
+
+    /// Lets go of the semaphore, which [`Drop`] does as well, and says whether it succeeded. Signals and waits that are on streams must
+    /// be done.
+    ///
+    /// CUDA: `cuDestroyExternalSemaphore`.
+    ///
+    /// # Errors
+    ///
+    /// Gives the semaphore back if the driver refuses.
+    #[doc(alias = "cuDestroyExternalSemaphore")]
+    pub fn close(mut self) -> Result<(), (Self, Error)> {
+        self.destroy().map_err(|error| (self, error))
+    }
+
+    fn destroy(&mut self) -> Result<()> {
+        self.context.entered(|driver| {
+            // SAFETY: the semaphore is live, its context is current, and it is forgotten once it is destroyed.
+            unsafe { call!(driver, cuDestroyExternalSemaphore(self.raw)) }
+        })?;
+        self.raw = std::ptr::null_mut();
+        Ok(())
+    }
+}
+
+impl ExternalSemaphoreKind {
+    const fn to_raw(self) -> CUexternalSemaphoreHandleType {
+        match self {
+            Self::Opaque => CUexternalSemaphoreHandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD,
+            Self::Timeline => CUexternalSemaphoreHandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD,
+        }
+    }
+}
+
+impl fmt::Debug for ExternalSemaphore {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "ExternalSemaphore({:?}, {:?})", self.kind, self.raw)
+    }
+}
+
+impl Drop for ExternalSemaphore {
+    fn drop(&mut self) {
+        if !self.raw.is_null() {
+            release(|| self.destroy());
+        }
+    }
+}

@@ -1,0 +1,227 @@
+//! Memory of several devices behind one address: what is written there goes to all of them.
+
+use std::fmt;
+use std::sync::Arc;
+
+use curium_driver::sys::{CUmemGenericAllocationHandle, CUmulticastGranularity_flags, CUmulticastObjectProp};
+use curium_driver::{Device, Driver, Error, MemoryHandleTypes, Result, call, release};
+
+use crate::virtual_memory::{Granularity, PhysicalMemory};
+
+/// What a multicast object is asked for with.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct MulticastOptions {
+    /// How many devices take part.
+    pub devices: u32,
+    /// The bytes that each device binds at most.
+    pub bytes: usize,
+    /// The kinds of handle that the object may be shared by.
+    pub handle_types: MemoryHandleTypes,
+}
+
+/// Memory of several devices that are linked by a switch, written to and reduced over at once. Devices are
+/// [added](MulticastObject::add_device) first, and then memory of each is [bound](MulticastObject::bind).
+///
+/// Only machines whose devices are linked by a switch have it: elsewhere, making one is an error. Needs a driver for CUDA 12.1.
+#[derive(Clone)]
+pub struct MulticastObject {
+    shared: Arc<Shared>,
+}
+
+struct Shared {
+    driver: Driver,
+    raw: CUmemGenericAllocationHandle,
+    bytes: usize,
+}
+
+/// Memory of one device that is bound to a multicast object, which it keeps, until this value is dropped.
+pub struct MulticastBinding {
+    object: MulticastObject,
+    device: Device,
+    offset: usize,
+    memory: PhysicalMemory,
+    is_bound: bool,
+}
+
+impl MulticastOptions {
+    /// For so many devices, each with at most `bytes` bytes.
+    #[must_use]
+    pub const fn new(devices: u32, bytes: usize) -> Self {
+        Self { devices, bytes, handle_types: MemoryHandleTypes::empty() }
+    }
+
+    /// That may be shared by these kinds of handle.
+    #[must_use]
+    pub const fn with_handle_types(mut self, types: MemoryHandleTypes) -> Self {
+        self.handle_types = types;
+        self
+    }
+
+    /// What sizes and offsets are multiples of, in bytes.
+    ///
+    /// CUDA: `cuMulticastGetGranularity`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_NOT_SUPPORTED` where there is no multicast.
+    #[doc(alias = "cuMulticastGetGranularity")]
+    pub fn granularity(&self, driver: &Driver, granularity: Granularity) -> Result<usize> {
+        let option = match granularity {
+            Granularity::Minimum => CUmulticastGranularity_flags::CU_MULTICAST_GRANULARITY_MINIMUM,
+            Granularity::Recommended => CUmulticastGranularity_flags::CU_MULTICAST_GRANULARITY_RECOMMENDED,
+        };
+        let (raw, mut bytes) = (self.to_raw(), 0);
+        // SAFETY: `bytes` and `raw` are valid places.
+        unsafe { call!(driver, cuMulticastGetGranularity(&raw mut bytes, &raw const raw, option)) }?;
+        Ok(bytes)
+    }
+
+    fn to_raw(self) -> CUmulticastObjectProp {
+        CUmulticastObjectProp {
+            numDevices: self.devices,
+            size: self.bytes,
+            handleTypes: self.handle_types.bits().into(),
+            ..CUmulticastObjectProp::default()
+        }
+    }
+}
+
+impl MulticastObject {
+    /// An object as `options` say, without devices.
+    ///
+    /// CUDA: `cuMulticastCreate`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error for no device or no byte; `CUDA_ERROR_NOT_SUPPORTED` where there is no multicast, as on the simulator.
+    #[doc(alias = "cuMulticastCreate")]
+    pub fn new(driver: &Driver, options: &MulticastOptions) -> Result<Self> {
+        let (devices, bytes) = (options.devices, options.bytes);
+        if devices == 0 || bytes == 0 {
+            let reason = format!("{bytes} bytes of {devices} devices");
+            return Err(Error::argument("MulticastObject::new", reason));
+        }
+        let (properties, mut raw) = (options.to_raw(), 0);
+        // SAFETY: `raw` and `properties` are valid places.
+        let result = unsafe { call!(driver, cuMulticastCreate(&raw mut raw, &raw const properties)) };
+        result.map_err(|error| error.about(format!("{bytes} bytes of {devices} devices")))?;
+        Ok(Self { shared: Arc::new(Shared { driver: driver.clone(), raw, bytes }) })
+    }
+
+    /// Adds a device. All devices are added before memory of any is bound.
+    ///
+    /// CUDA: `cuMulticastAddDevice`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuMulticastAddDevice")]
+    pub fn add_device(&self, device: &Device) -> Result<()> {
+        self.driver().expect_same(device.driver(), "MulticastObject::add_device")?;
+        // SAFETY: the object is live, and the device is only looked up.
+        unsafe { call!(self.driver(), cuMulticastAddDevice(self.as_raw(), device.as_raw())) }
+    }
+
+    /// Binds all of `memory`, which is on `device`, at `offset` bytes of the object.
+    ///
+    /// CUDA: `cuMulticastBindMem`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the memory does not fit behind `offset`; whatever the driver returns.
+    #[doc(alias = "cuMulticastBindMem")]
+    pub fn bind(&self, device: &Device, offset: usize, memory: &PhysicalMemory) -> Result<MulticastBinding> {
+        self.driver().expect_same(memory.driver(), "MulticastObject::bind")?;
+        let (bytes, total) = (memory.byte_len(), self.byte_len());
+        if offset.checked_add(bytes).is_none_or(|end| end > total) {
+            let reason = format!("{bytes} bytes at offset {offset} do not fit into {total} bytes");
+            return Err(Error::argument("MulticastObject::bind", reason));
+        }
+        let handle = memory.as_raw();
+        // SAFETY: the object and the memory are live, both for as long as the binding, which owns them.
+        unsafe { call!(self.driver(), cuMulticastBindMem(self.as_raw(), offset, handle, 0, bytes, 0)) }?;
+        let (object, device, memory) = (self.clone(), device.clone(), memory.clone());
+        Ok(MulticastBinding { object, device, offset, memory, is_bound: true })
+    }
+
+    /// The bytes that each device binds at most.
+    #[must_use]
+    pub fn byte_len(&self) -> usize {
+        self.shared.bytes
+    }
+
+    /// The driver.
+    #[must_use]
+    pub fn driver(&self) -> &Driver {
+        &self.shared.driver
+    }
+
+    /// The driver's handle, which stays this value's. It is mapped as the handle of physical memory is.
+    #[must_use]
+    pub fn as_raw(&self) -> CUmemGenericAllocationHandle {
+        self.shared.raw
+    }
+}
+
+impl MulticastBinding {
+    /// The memory that is bound.
+    #[must_use]
+    pub fn memory(&self) -> &PhysicalMemory {
+        &self.memory
+    }
+
+    /// Ends the binding, which [`Drop`] does as well, and says whether it succeeded.
+    ///
+    /// CUDA: `cuMulticastUnbind`.
+    ///
+    /// # Errors
+    ///
+    /// Gives the binding back if the driver refuses.
+    #[doc(alias = "cuMulticastUnbind")]
+    pub fn close(mut self) -> Result<(), (Self, Error)> {
+        self.unbind().map_err(|error| (self, error))
+    }
+
+    fn unbind(&mut self) -> Result<()> {
+        let (raw, device) = (self.object.as_raw(), self.device.as_raw());
+        let (offset, bytes) = (self.offset, self.memory.byte_len());
+        // SAFETY: the memory is bound there, and the binding is forgotten once it has ended.
+        unsafe { call!(self.object.driver(), cuMulticastUnbind(raw, device, offset, bytes)) }?;
+        self.is_bound = false;
+        Ok(())
+    }
+}
+
+impl Shared {
+    fn release(&mut self) -> Result<()> {
+        // SAFETY: the handle is live, and is forgotten once it is released.
+        unsafe { call!(&self.driver, cuMemRelease(self.raw)) }
+    }
+}
+
+impl fmt::Debug for MulticastObject {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "MulticastObject({} bytes, handle {:#x})", self.byte_len(), self.as_raw())
+    }
+}
+
+impl fmt::Debug for MulticastBinding {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "MulticastBinding({:?} at {} of {:?})", self.memory, self.offset, self.object)
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        release(|| self.release());
+    }
+}
+
+impl Drop for MulticastBinding {
+    fn drop(&mut self) {
+        if self.is_bound {
+            release(|| self.unbind());
+        }
+    }
+}

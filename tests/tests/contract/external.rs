@@ -1,0 +1,53 @@
+//! Memory and semaphores of other interfaces, and multicast: what is refused without them. Nothing here needs a graphics library.
+
+use std::fs::File;
+use std::os::fd::OwnedFd;
+
+use curium_driver::{Driver, Error, Function};
+use curium_memory::external::{ExternalMemory, ExternalMemoryKind, ExternalSemaphore, ExternalSemaphoreKind};
+use curium_memory::multicast::{MulticastObject, MulticastOptions};
+use curium_sim::{Config, Simulator};
+use curium_sys::CUresult;
+use curium_tests::{on_driver, uses_cuda};
+
+const UNSUPPORTED: Option<CUresult> = Some(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+
+fn descriptor() -> OwnedFd {
+    File::open("/dev/null").expect("the system has it").into()
+}
+
+#[test]
+fn nothing_is_imported_or_bound_without_bytes() {
+    on_driver(|test| {
+        let imported = ExternalMemory::import_fd(&test.context(), descriptor(), ExternalMemoryKind::Opaque, 0, false);
+        let error = imported.expect_err("no bytes");
+        assert!(matches!(error, Error::Argument(_)), "{error}");
+        for options in [MulticastOptions::new(0, 1 << 21), MulticastOptions::new(2, 0)] {
+            let error = MulticastObject::new(test.driver(), &options).expect_err("nothing to bind");
+            assert!(matches!(error, Error::Argument(_)), "{error}");
+            assert!(error.to_string().contains(&format!("of {} devices", options.devices)), "{error}");
+        }
+    });
+}
+
+#[test]
+fn what_needs_other_hardware_is_not_supported_on_the_simulator_and_says_so() {
+    if uses_cuda() {
+        return;
+    }
+    let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
+    // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
+    let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initialises");
+    let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a device");
+    let memory = ExternalMemory::import_fd(&context, descriptor(), ExternalMemoryKind::Opaque, 4096, true);
+    let semaphore = ExternalSemaphore::import_fd(&context, descriptor(), ExternalSemaphoreKind::Timeline);
+    let multicast = MulticastObject::new(&driver, &MulticastOptions::new(2, 2 << 20));
+    for (error, function) in [
+        (memory.expect_err("there is no other interface"), Function::cuImportExternalMemory),
+        (semaphore.expect_err("there is no other interface"), Function::cuImportExternalSemaphore),
+        (multicast.expect_err("there is no switch"), Function::cuMulticastCreate),
+    ] {
+        assert_eq!((error.code(), error.function()), (UNSUPPORTED, Some(function)), "{error}");
+    }
+    assert_eq!(simulator.unsupported_calls().len(), 3);
+}
