@@ -359,7 +359,7 @@ impl Records {
                 self.drop_pool_if_unused(*pool);
             }
             Purpose::Device | Purpose::Module | Purpose::Array => {
-                self.used[owner.device] -= size.next_multiple_of(ALIGNMENT)
+                self.used[owner.device] -= size.next_multiple_of(ALIGNMENT);
             }
             Purpose::Pinned { .. } | Purpose::Managed | Purpose::ManagedVariable => {}
             Purpose::Registered { .. } | Purpose::Mapped(_) | Purpose::Foreign => {}
