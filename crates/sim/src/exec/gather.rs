@@ -61,11 +61,28 @@ pub(crate) fn load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op, addresses: 
         return false;
     };
     let mut values = [D::default(); LANES];
-    for (value, offset) in values.iter_mut().zip(span.offsets) {
-        *value = D::truncate(T::extend(span.bytes.load_at(offset)));
-    }
+    let (lower, upper) = values.split_at_mut(HALF);
+    load_half::<T, D>(&span, 0, lower);
+    load_half::<T, D>(&span, HALF, upper);
     unit.frame.row_mut::<D>(op.d).merge(&values, unit.active);
     true
+}
+
+/// Lanes that tiles of shared memory give the same row or the same column.
+const HALF: usize = LANES / 2;
+
+/// Loads the values of sixteen lanes, of which all often have one address.
+#[inline(always)]
+fn load_half<T: Load, D: InFile>(span: &Span, first: usize, values: &mut [D]) {
+    let offsets = &span.offsets[first..first + HALF];
+    let start = offsets[0];
+    if offsets.iter().fold(0, |differs, offset| differs | (offset ^ start)) == 0 {
+        values.fill(D::truncate(T::extend(span.bytes.load_at(start))));
+        return;
+    }
+    for (value, &offset) in values.iter_mut().zip(offsets) {
+        *value = D::truncate(T::extend(span.bytes.load_at(offset)));
+    }
 }
 
 /// Stores each active lane's value, the lowest lane first; false if the lanes must be looked at one by one.
