@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use curium_driver::Result;
-use curium_memory::{Array, ArrayFlags, ArrayRegion, ArrayShape, MipmappedArray, Surface, Texture, TextureOptions};
+use curium_memory::{
+    Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBuffer, MipmappedArray, Surface, Texture, TextureOptions,
+    TexturePlane,
+};
 
 use super::{Fixture, LEN, Operation, boxed, made};
 
@@ -19,6 +22,22 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("Array::copy_to_buffer", |fixture| {
         keep(fixture, |array, fixture| array.copy_to_buffer(ArrayRegion::whole(SHAPE), &mut fixture.target))
     }),
+    ("Array::from_slice", |fixture| {
+        made(Array::from_slice(&fixture.stream, SHAPE, ArrayFlags::empty(), &[1_u32; LEN])?)
+    }),
+    ("Array::copy_to_slice", |fixture| keep(fixture, |array, _| array.copy_to_slice(&mut [0; LEN]))),
+    ("Array::copy_region_from_slice", |fixture| {
+        keep(fixture, |array, _| array.copy_region_from_slice(ArrayRegion::whole(SHAPE), &[1; LEN]))
+    }),
+    ("Array::copy_region_to_slice", |fixture| {
+        keep(fixture, |array, _| array.copy_region_to_slice(ArrayRegion::whole(SHAPE), &mut [0; LEN]))
+    }),
+    ("Array::copy_from_array", |fixture| {
+        let source = array(fixture)?;
+        let target = array(fixture)?;
+        target.copy_from_array([0; 3], &source, ArrayRegion::whole(SHAPE))?;
+        made((source, target))
+    }),
     ("Array::close", |fixture| array(fixture)?.close().map_err(|(_, error)| error).map(boxed)),
     ("MipmappedArray::new", |fixture| made(levels(fixture)?)),
     ("MipmappedArray::level", |fixture| made(levels(fixture)?.level(1)?)),
@@ -26,6 +45,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("Texture::of_array", |fixture| made(texture(fixture)?)),
     ("Texture::of_mipmapped", |fixture| {
         made(Texture::of_mipmapped(&Arc::new(levels(fixture)?), &TextureOptions::new(), None)?)
+    }),
+    ("Texture::of_array_view", |fixture| {
+        made(Texture::of_array_view(&Arc::new(array(fixture)?), &TextureOptions::new(), None)?)
+    }),
+    ("Texture::of_buffer", |fixture| made(Texture::of_buffer(&buffer(fixture)?, &TextureOptions::new())?)),
+    ("Texture::of_plane", |fixture| {
+        let plane = TexturePlane { width: 4, height: 2, pitch_bytes: 512 };
+        made(Texture::of_plane(&buffer(fixture)?, plane, &TextureOptions::new())?)
     }),
     ("Texture::options", |fixture| {
         let texture = texture(fixture)?;
@@ -59,6 +86,10 @@ fn keep(fixture: &mut Fixture, operation: impl FnOnce(&Array<u32>, &mut Fixture)
 
 fn levels(fixture: &Fixture) -> Result<MipmappedArray<u32>> {
     MipmappedArray::new(&fixture.stream, ArrayShape::plane(4, 4), 2, ArrayFlags::empty())
+}
+
+fn buffer(fixture: &Fixture) -> Result<Arc<DeviceBuffer<u32>>> {
+    DeviceBuffer::zeroed(&fixture.stream, 4096).map(Arc::new)
 }
 
 fn texture(fixture: &Fixture) -> Result<Texture<u32>> {
