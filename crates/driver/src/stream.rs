@@ -336,6 +336,7 @@ impl AsRef<Driver> for Stream {
 impl PartialEq for Stream {
     #[inline]
     fn eq(&self, other: &Self) -> bool {
+        // One share, one identity.
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 }

@@ -88,19 +88,15 @@ impl Tracked {
     /// stream's device access if it is on another one.
     #[inline]
     pub(crate) fn before_kernel_read(&self, stream: &Stream, address: CUdeviceptr) -> Result<()> {
-        if self.stream == *stream && self.accesses.reads_freely_on(stream) {
-            return Ok(());
-        }
-        self.admit(stream, address, Self::before_read)
+        // Only the stream of the last write of the whole reads freely: the memory's own, or that of a kernel, which was let in then.
+        if self.accesses.reads_freely_on(stream) { Ok(()) } else { self.admit(stream, address, Self::before_read) }
     }
 
     /// The same for a kernel that writes the memory.
     #[inline]
     pub(crate) fn before_kernel_write(&self, stream: &Stream, address: CUdeviceptr) -> Result<()> {
-        if self.stream == *stream && self.accesses.writes_freely_on(stream) {
-            return Ok(());
-        }
-        self.admit(stream, address, Self::before_write)
+        // As for reads.
+        if self.accesses.writes_freely_on(stream) { Ok(()) } else { self.admit(stream, address, Self::before_write) }
     }
 
     /// Has `stream` wait, and lets its device in.

@@ -39,6 +39,7 @@ mod unit;
 mod video;
 mod warp;
 mod window;
+mod word;
 mod worker;
 
 pub use fault::{Access, Fault, FaultKind};

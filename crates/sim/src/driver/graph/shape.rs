@@ -1,0 +1,145 @@
+//! The shape of a graph: its nodes, and which come after which.
+
+use curium_sys::{CUgraph_st, CUgraphEdgeData, CUgraphNode, CUgraphNode_st};
+
+use super::Node;
+use crate::argument::Pointer;
+use crate::driver::{Driver, Result};
+use crate::handle::Id;
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuGraphGetNodes(
+        &self,
+        graph: Pointer<CUgraph_st>,
+        nodes: Pointer<CUgraphNode>,
+        count: Pointer<usize>,
+    ) -> Result {
+        let state = self.lock();
+        let graph = state.graph(graph)?;
+        write_list(nodes, count, &state.nodes_of(graph))
+    }
+
+    pub(crate) fn cuGraphGetRootNodes(
+        &self,
+        graph: Pointer<CUgraph_st>,
+        nodes: Pointer<CUgraphNode>,
+        count: Pointer<usize>,
+    ) -> Result {
+        let state = self.lock();
+        let mut roots = state.nodes_of(state.graph(graph)?);
+        roots.retain(|node| state.nodes.get(*node).is_some_and(|node| node.after.is_empty()));
+        write_list(nodes, count, &roots)
+    }
+
+    pub(crate) fn cuGraphGetEdges(
+        &self,
+        graph: Pointer<CUgraph_st>,
+        from: Pointer<CUgraphNode>,
+        to: Pointer<CUgraphNode>,
+        count: Pointer<usize>,
+    ) -> Result {
+        self.cuGraphGetEdges_v2(graph, from, to, Pointer::null(), count)
+    }
+
+    pub(crate) fn cuGraphGetEdges_v2(
+        &self,
+        graph: Pointer<CUgraph_st>,
+        from: Pointer<CUgraphNode>,
+        to: Pointer<CUgraphNode>,
+        data: Pointer<CUgraphEdgeData>,
+        count: Pointer<usize>,
+    ) -> Result {
+        let state = self.lock();
+        let graph = state.graph(graph)?;
+        let mut edges = Vec::new();
+        for node in state.nodes_of(graph) {
+            edges.extend(
+                state.nodes.get(node).into_iter().flat_map(|to| to.after.iter().map(move |edge| (*edge, node))),
+            );
+        }
+        let tails: Vec<_> = edges.iter().map(|(_, to)| *to).collect();
+        let (before, data_of): (Vec<_>, Vec<_>) = edges.iter().map(|(edge, _)| (edge.from, edge.data)).unzip();
+        let room = count.read()?;
+        write_data(data, &data_of, room)?;
+        // The count is written once, with the last list.
+        let mut written = room;
+        // SAFETY: this place is a `usize` of ours.
+        write_list(from, unsafe { Pointer::from_raw(&raw mut written) }, &before)?;
+        write_list(to, count, &tails)
+    }
+
+    pub(crate) fn cuGraphNodeGetDependencies(
+        &self,
+        node: Pointer<CUgraphNode_st>,
+        dependencies: Pointer<CUgraphNode>,
+        count: Pointer<usize>,
+    ) -> Result {
+        self.cuGraphNodeGetDependencies_v2(node, dependencies, Pointer::null(), count)
+    }
+
+    pub(crate) fn cuGraphNodeGetDependencies_v2(
+        &self,
+        node: Pointer<CUgraphNode_st>,
+        dependencies: Pointer<CUgraphNode>,
+        data: Pointer<CUgraphEdgeData>,
+        count: Pointer<usize>,
+    ) -> Result {
+        let state = self.lock();
+        let (_, node) = state.node(node)?;
+        let (from, data_of): (Vec<_>, Vec<_>) = node.after.iter().map(|edge| (edge.from, edge.data)).unzip();
+        write_data(data, &data_of, count.read()?)?;
+        write_list(dependencies, count, &from)
+    }
+
+    pub(crate) fn cuGraphNodeGetDependentNodes(
+        &self,
+        node: Pointer<CUgraphNode_st>,
+        dependents: Pointer<CUgraphNode>,
+        count: Pointer<usize>,
+    ) -> Result {
+        self.cuGraphNodeGetDependentNodes_v2(node, dependents, Pointer::null(), count)
+    }
+
+    pub(crate) fn cuGraphNodeGetDependentNodes_v2(
+        &self,
+        node: Pointer<CUgraphNode_st>,
+        dependents: Pointer<CUgraphNode>,
+        data: Pointer<CUgraphEdgeData>,
+        count: Pointer<usize>,
+    ) -> Result {
+        let state = self.lock();
+        let (id, node) = state.node(node)?;
+        let (mut later, mut data_of) = (Vec::new(), Vec::new());
+        for other in state.nodes_of(node.graph) {
+            let edges = state.nodes.get(other).map_or(&[][..], |other| &other.after);
+            if let Some(edge) = edges.iter().find(|edge| edge.from == id) {
+                later.push(other);
+                data_of.push(edge.data);
+            }
+        }
+        write_data(data, &data_of, count.read()?)?;
+        write_list(dependents, count, &later)
+    }
+}
+
+/// Writes as many handles as the caller has room for, and nulls into the rest of the room; without a list, only how many there are.
+fn write_list(list: Pointer<CUgraphNode>, count: Pointer<usize>, nodes: &[Id<Node>]) -> Result {
+    if list.is_null() {
+        return count.write(nodes.len());
+    }
+    let room = count.read()?;
+    let handles = nodes.iter().map(|node| node.as_raw()).chain(std::iter::repeat(std::ptr::null_mut()));
+    // SAFETY: the caller of the C function has room for as many handles as the count said.
+    unsafe { list.write_all(handles.take(room)) }?;
+    count.write(nodes.len().min(room))
+}
+
+/// Writes the data of as many edges as the caller has room for, if it asked for them.
+fn write_data(place: Pointer<CUgraphEdgeData>, data: &[CUgraphEdgeData], room: usize) -> Result {
+    if place.is_null() {
+        return Ok(());
+    }
+    // SAFETY: the caller of the C function has room for as many data as the count said.
+    unsafe { place.write_all(data.iter().copied().take(room)) }
+}

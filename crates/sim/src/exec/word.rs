@@ -1,0 +1,156 @@
+//! The words that memory holds, and how they are read and written without undefined behaviour.
+
+use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
+
+use super::lane::LANES;
+
+/// An unsigned integer that memory holds and the host can access atomically.
+pub(crate) trait Word: Copy + PartialEq + 'static {
+    /// Length in bytes.
+    const SIZE: u64;
+    /// Keeps the low bits.
+    fn truncate(bits: u64) -> Self;
+    /// The value with zeros above it.
+    fn extend(self) -> u64;
+    /// Reads atomically.
+    ///
+    /// # Safety
+    ///
+    /// `pointer` is aligned and valid for reads, and concurrent accesses are atomic.
+    unsafe fn load(pointer: *mut Self) -> Self;
+    /// Writes atomically.
+    ///
+    /// # Safety
+    ///
+    /// `pointer` is aligned and valid for writes, and concurrent accesses are atomic.
+    unsafe fn store(pointer: *mut Self, value: Self);
+    /// Reads a value for each lane, each atomically.
+    ///
+    /// # Safety
+    ///
+    /// `pointer` is aligned and valid for reads of 32 values, and concurrent accesses are atomic.
+    unsafe fn load_row(pointer: *mut Self) -> [Self; LANES];
+    /// Writes a value of each lane, each atomically.
+    ///
+    /// # Safety
+    ///
+    /// `pointer` is aligned and valid for writes of 32 values, and concurrent accesses are atomic.
+    unsafe fn store_row(pointer: *mut Self, values: &[Self; LANES]);
+    /// Changes atomically and returns the value before.
+    ///
+    /// # Safety
+    ///
+    /// `pointer` is aligned and valid for reads and writes, and concurrent accesses are atomic.
+    unsafe fn update(pointer: *mut Self, change: impl Fn(Self) -> Self) -> Self;
+}
+
+macro_rules! words {
+    ($($ty:ty: $atomic:ty),*) => {$(
+        impl Word for $ty {
+            const SIZE: u64 = size_of::<$ty>() as u64;
+
+            #[inline(always)]
+            fn truncate(bits: u64) -> Self {
+                bits as $ty
+            }
+
+            #[inline(always)]
+            fn extend(self) -> u64 {
+                u64::from(self)
+            }
+
+            #[inline(always)]
+            unsafe fn load(pointer: *mut Self) -> Self {
+                // SAFETY: the caller upholds the same contract.
+                unsafe { <$atomic>::from_ptr(pointer) }.load(Ordering::Relaxed)
+            }
+
+            #[inline(always)]
+            unsafe fn store(pointer: *mut Self, value: Self) {
+                // SAFETY: the caller upholds the same contract.
+                unsafe { <$atomic>::from_ptr(pointer) }.store(value, Ordering::Relaxed);
+            }
+
+            #[inline(always)]
+            unsafe fn load_row(pointer: *mut Self) -> [Self; LANES] {
+                #[cfg(all(target_arch = "x86_64", not(miri)))]
+                {
+                    let mut values = [0; LANES];
+                    // SAFETY: the caller vouches for the values in memory; those of the row are ours.
+                    unsafe { copy_row((&raw mut values).cast(), pointer.cast(), size_of::<[Self; LANES]>()) };
+                    values
+                }
+                #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+                {
+                    // SAFETY: the caller vouches for 32 values.
+                    std::array::from_fn(|lane| unsafe { Self::load(pointer.wrapping_add(lane)) })
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn store_row(pointer: *mut Self, values: &[Self; LANES]) {
+                #[cfg(all(target_arch = "x86_64", not(miri)))]
+                // SAFETY: the caller vouches for the values in memory; those of the row are ours.
+                unsafe {
+                    copy_row(pointer.cast(), values.as_ptr().cast(), size_of::<[Self; LANES]>());
+                };
+                #[cfg(not(all(target_arch = "x86_64", not(miri))))]
+                for (lane, value) in values.iter().enumerate() {
+                    // SAFETY: the caller vouches for 32 values.
+                    unsafe { Self::store(pointer.wrapping_add(lane), *value) };
+                }
+            }
+
+            #[inline(always)]
+            unsafe fn update(pointer: *mut Self, change: impl Fn(Self) -> Self) -> Self {
+                // SAFETY: the caller upholds the same contract.
+                let atomic = unsafe { <$atomic>::from_ptr(pointer) };
+                let mut old = atomic.load(Ordering::Relaxed);
+                loop {
+                    match atomic.compare_exchange_weak(
+                        old,
+                        change(old),
+                        Ordering::SeqCst,
+                        Ordering::Relaxed,
+                    ) {
+                        Ok(_) => return old,
+                        Err(now) => old = now,
+                    }
+                }
+            }
+        }
+    )*};
+}
+
+words!(u8: AtomicU8, u16: AtomicU16, u32: AtomicU32, u64: AtomicU64);
+
+/// Copies a row of `bytes` bytes, a multiple of 32. Either side may be memory that other threads access.
+///
+/// It is written in machine instructions because to the language a copy that races is undefined, while thirty-two atomic
+/// copies are slow. The processor moves aligned values of up to eight bytes in one piece, vector instructions included, so this
+/// does what the thirty-two would do.
+///
+/// # Safety
+///
+/// `from` is valid for reads and `to` for writes of `bytes` bytes, which do not overlap.
+#[cfg(all(target_arch = "x86_64", not(miri)))]
+#[inline(always)]
+unsafe fn copy_row(to: *mut u8, from: *const u8, bytes: usize) {
+    for offset in (0..bytes).step_by(32) {
+        let (to, from) = (to.wrapping_add(offset), from.wrapping_add(offset));
+        // SAFETY: the caller vouches for the bytes; the instructions touch nothing else than them and two registers.
+        unsafe {
+            std::arch::asm!(
+                "movups {low}, [{from}]",
+                "movups {high}, [{from} + 16]",
+                "movups [{to}], {low}",
+                "movups [{to} + 16], {high}",
+                from = in(reg) from,
+                to = in(reg) to,
+                low = out(xmm_reg) _,
+                high = out(xmm_reg) _,
+                options(nostack, preserves_flags),
+            );
+        }
+    }
+}
