@@ -61,11 +61,6 @@ const MEANINGS: &[Meaning] = &[
         code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
         operation: None,
     },
-    Meaning {
-        function: Function::cuMemcpyBatchAsync_v2,
-        code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
-        operation: Some("DeviceSliceMut::copy_from_device_with"),
-    },
     Meaning { function: Function::cuMemcpyAsync, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
     Meaning { function: Function::cuMemcpy2DAsync_v2, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
     Meaning { function: Function::cuMemcpy3DAsync_v2, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },

@@ -20,7 +20,7 @@ fn array(test: &TestDriver, flags: ArrayFlags) -> Arc<Array<f32>> {
 fn texture_tells_the_options_that_it_was_made_with() {
     on_driver(|test| {
         let options = TextureOptions::new()
-            .with_address_mode(AddressMode::Mirror)
+            .with_address_mode(AddressMode::Border)
             .with_filter(FilterMode::Linear)
             .with_flags(TextureFlags::NORMALIZED_COORDINATES)
             .with_border_color([0.0, 0.25, 0.5, 1.0]);

@@ -39,8 +39,10 @@ impl Event {
     #[doc(alias = "cuIpcGetEventHandle")]
     pub fn ipc_handle(&self) -> Result<IpcEventHandle> {
         let mut handle = CUipcEventHandle::default();
-        // SAFETY: `handle` is a valid place for the answer, and the event is live.
-        unsafe { call!(self.driver(), cuIpcGetEventHandle(&raw mut handle, self.as_raw())) }?;
+        self.context().entered(|driver| {
+            // SAFETY: `handle` is a valid place for the answer, the event is live, and its context is current.
+            unsafe { call!(driver, cuIpcGetEventHandle(&raw mut handle, self.as_raw())) }
+        })?;
         Ok(IpcEventHandle(handle.reserved.map(|byte| byte.to_ne_bytes()[0])))
     }
 

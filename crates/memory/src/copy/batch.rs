@@ -142,8 +142,11 @@ impl<'a> CopyBatch<'a> {
         let mut operations: Vec<CUDA_MEMCPY3D_BATCH_OP> =
             self.boxes.iter().map(|(to, from)| grid::operation(to, from, flags)).collect();
         let (count, operations) = (operations.len(), operations.as_mut_ptr());
-        // SAFETY: the list has this many entries, and all ends are live on this stream, which has waited for what they must wait for.
-        unsafe { call!(stream.driver(), cuMemcpy3DBatchAsync_v2(count, operations, 0, stream.as_raw())) }
+        stream.context().entered(|driver| {
+            // SAFETY: the list has this many entries, all ends are live on this stream, which has waited for what they must wait for, and a
+            // context is current.
+            unsafe { call!(driver, cuMemcpy3DBatchAsync_v2(count, operations, 0, stream.as_raw())) }
+        })
     }
 }
 
@@ -169,9 +172,11 @@ impl Lines {
         let (mut attributes, mut first, count, raw) = (self.options.to_raw(), 0, self.sizes.len(), stream.as_raw());
         let (to, from, sizes) = (self.targets.as_mut_ptr(), self.sources.as_mut_ptr(), self.sizes.as_mut_ptr());
         let (attributes, first) = (&raw mut attributes, &raw mut first);
-        // SAFETY: the lists have `count` entries, the first attributes hold for all of them, and all ends are live on this stream, which has
-        // waited for what they must wait for.
-        unsafe { call!(stream.driver(), cuMemcpyBatchAsync_v2(to, from, sizes, count, attributes, first, 1, raw)) }
+        stream.context().entered(|driver| {
+            // SAFETY: the lists have `count` entries, the first attributes hold for all of them, all ends are live on this stream, which has
+            // waited for what they must wait for, and a context is current.
+            unsafe { call!(driver, cuMemcpyBatchAsync_v2(to, from, sizes, count, attributes, first, 1, raw)) }
+        })
     }
 
     /// The form that has a place for the index of the copy that failed, and drivers from 12.8 on.
@@ -181,10 +186,10 @@ impl Lines {
         let (attributes, first) = (&raw mut attributes, &raw mut first);
         let mut failed = usize::MAX;
         let place = &raw mut failed;
-        // SAFETY: as in `call`, and `place` is valid for the answer.
-        let result = unsafe {
-            call!(stream.driver(), cuMemcpyBatchAsync(to, from, sizes, count, attributes, first, 1, place, raw))
-        };
+        let result = stream.context().entered(|driver| {
+            // SAFETY: as in `call`, and `place` is valid for the answer.
+            unsafe { call!(driver, cuMemcpyBatchAsync(to, from, sizes, count, attributes, first, 1, place, raw)) }
+        });
         result.map_err(|error| match failed {
             usize::MAX => error,
             index => error.advised(|_| Some(format!("the copy at index {index} was refused").into())),

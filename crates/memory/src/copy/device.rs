@@ -51,14 +51,14 @@ pub(crate) fn copy_with(
     let mut attributes = options.to_raw();
     let attributes = &raw mut attributes;
     transfer(operation, stream, &to, &from, || {
-        spanning::enqueue(stream, || {
-            if has(Function::cuMemcpyWithAttributesAsync) {
+        if has(Function::cuMemcpyWithAttributesAsync) {
+            return spanning::enqueue(stream, || {
                 // SAFETY: as in `copy`; the attributes outlive the call, and their order is that of the stream.
-                return unsafe { with_attributes(stream, &to, &from, attributes) };
-            }
-            // SAFETY: as above.
-            unsafe { batch_of_one(stream, &to, &from, attributes) }
-        })
+                unsafe { with_attributes(stream, &to, &from, attributes) }
+            });
+        }
+        // SAFETY: as above.
+        unsafe { batch_of_one(stream, &to, &from, attributes) }
     })
 }
 
@@ -87,6 +87,8 @@ unsafe fn batch_of_one(
 ) -> Result<()> {
     let (mut to, mut from, mut bytes, mut first, raw) = (to.address, from.address, to.bytes, 0, stream.as_raw());
     let (to, from, bytes, first) = (&raw mut to, &raw mut from, &raw mut bytes, &raw mut first);
-    // SAFETY: the caller vouches for the ends and for the attributes, and each list has one entry.
-    unsafe { call!(stream.driver(), cuMemcpyBatchAsync_v2(to, from, bytes, 1, attributes, first, 1, raw)) }
+    stream.context().entered(|driver| {
+        // SAFETY: the caller vouches for the ends and for the attributes, each list has one entry, and a context is current.
+        unsafe { call!(driver, cuMemcpyBatchAsync_v2(to, from, bytes, 1, attributes, first, 1, raw)) }
+    })
 }

@@ -118,8 +118,11 @@ impl<T> UnifiedBuffer<T> {
         let mut attributes = attributes.to_vec();
         let (count, attributes) = (places.len(), attributes.as_mut_ptr());
         let (places, sizes) = (places.as_mut_ptr(), sizes.as_mut_ptr());
-        // SAFETY: the lists have `count` entries, each place has the size that is given for it, and the range is live managed memory.
-        unsafe { call!(driver, cuMemRangeGetAttributes(places, sizes, attributes, count, address, bytes)) }?;
+        self.stream().context().entered(|driver| {
+            // SAFETY: the lists have `count` entries, each place has the size that is given for it, the range is live managed memory, and a
+            // context is current.
+            unsafe { call!(driver, cuMemRangeGetAttributes(places, sizes, attributes, count, address, bytes)) }
+        })?;
         Ok(RangeAttributes::from_raw(has_types, numbers, &users))
     }
 

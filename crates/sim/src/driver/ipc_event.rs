@@ -13,6 +13,7 @@ const MARK: [u8; 8] = *b"simevent";
 impl Driver {
     pub(crate) fn cuIpcGetEventHandle(&self, handle: Pointer<CUipcEventHandle>, event: Pointer<CUevent_st>) -> Result {
         let place = handle.required()?;
+        self.require_current()?;
         let state = self.lock();
         let (_, found) = state.event(event)?;
         if found.flags & INTERPROCESS == 0 {

@@ -86,6 +86,7 @@ impl Driver {
         size: usize,
     ) -> Result {
         let data = data.required()?;
+        self.require_current()?;
         put(data, data_size, attribute, &self.memory().advice(address, size as u64)?)
     }
 
@@ -98,6 +99,7 @@ impl Driver {
         address: CUdeviceptr,
         size: usize,
     ) -> Result {
+        self.require_current()?;
         // SAFETY: the caller passes `count` places.
         let places = unsafe { elements(data.as_ptr().cast_const(), count) }?;
         // SAFETY: the caller passes `count` sizes.

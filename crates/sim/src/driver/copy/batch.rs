@@ -30,6 +30,7 @@ impl Driver {
         stream: Pointer<CUstream_st>,
     ) -> Result {
         failed.write_if_asked(usize::MAX);
+        self.current().map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
         check_attributes(attributes, firsts, attribute_count, count)?;
         let batch = batch(targets, sources, sizes, count)?;
         self.copy_batch(&batch, stream).map_err(|(index, code)| {
@@ -72,7 +73,7 @@ impl Driver {
         flags: u64,
         stream: Pointer<CUstream_st>,
     ) -> Result {
-        if count == 0 || flags != 0 || stream.is_null() {
+        if count == 0 || flags != 0 || stream.is_null() || self.current().is_err() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         // SAFETY: the caller passes `count` operations.
