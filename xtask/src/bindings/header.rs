@@ -52,7 +52,7 @@ impl Header {
 ///
 /// The result depends on these headers alone: those of the system, and of OpenGL, EGL and VDPAU, are replaced by ours.
 pub(crate) fn declarations(clang: &Clang, path: &Path) -> Result<String> {
-    ensure!(path.is_file(), "there is no such file");
+    ensure!(path.is_file(), "{}: there is no such file", path.display());
     let folder = path.parent().and_then(Path::to_str).context("the header's path is not UTF-8")?;
     let all = ours().join("driver_api.h");
     declared(clang, &all, vec![format!("-isystem{folder}")], "(cu|CU|CUDA)[A-Za-z_0-9]*")
