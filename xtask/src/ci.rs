@@ -34,11 +34,13 @@ const MIRI_CONTRACT: &[&str] = &[
 /// The loader asks for files, and the simulated driver hands out addresses as numbers, as a real one does.
 const MIRI_FLAGS: &str = "-Zmiri-disable-isolation -Zmiri-permissive-provenance";
 
-/// Tests of safe code that try every pair of functions or thousands of images: minutes when interpreted, and nothing for Miri to see.
+/// Tests of safe code that try every pair of functions or thousands of images, minutes when interpreted, or that are about files and who
+/// owns them, which Miri pretends to: nothing for it to see.
 const TOO_LONG_FOR_MIRI: &[&str] = &[
     "function::tests::every_function_is_found_by_its_own_name_and_index",
     "function::tests::later_abi_versions_of_a_function_are_newer",
     "image::tests::binaries_",
+    "disk_cache::tests::",
 ];
 
 #[derive(clap::Args)]

@@ -78,15 +78,16 @@ impl<T> UnifiedBuffer<T> {
         if bytes == 0 {
             return Ok(());
         }
-        let (driver, (raw, location)) = (self.stream().driver(), advice.to_raw());
-        let result = if driver.has(Function::cuMemAdvise_v2) {
-            // SAFETY: the range lies in managed memory that is live.
-            unsafe { call!(driver, cuMemAdvise_v2(address, bytes, raw, location.to_raw())) }
-        } else {
+        let (raw, location) = advice.to_raw();
+        let result = self.stream().context().entered(|driver| {
+            if driver.has(Function::cuMemAdvise_v2) {
+                // SAFETY: the range lies in managed memory that is live, and a context is current.
+                return unsafe { call!(driver, cuMemAdvise_v2(address, bytes, raw, location.to_raw())) };
+            }
             let device = device_of("UnifiedBuffer::advise", location)?;
             // SAFETY: as above.
             unsafe { call!(driver, cuMemAdvise(address, bytes, raw, device)) }
-        };
+        });
         result.map_err(|error| error.about(format!("{bytes} bytes, {advice:?}")))
     }
 

@@ -40,6 +40,7 @@ impl Driver {
         advice: CUmem_advise,
         device: CUdevice,
     ) -> Result {
+        self.require_current()?;
         self.advise(address, size, advice, location_of(device))
     }
 
@@ -50,6 +51,7 @@ impl Driver {
         advice: CUmem_advise,
         location: CUmemLocation,
     ) -> Result {
+        self.require_current()?;
         self.advise(address, size, advice, place(&location))
     }
 
