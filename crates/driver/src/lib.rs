@@ -67,6 +67,8 @@ mod event;
 mod finished;
 mod fork;
 mod global;
+#[cfg(feature = "graphs")]
+mod graph;
 #[cfg(feature = "graphics")]
 mod graphics;
 mod handle;
@@ -125,6 +127,11 @@ pub use self::error::{
 pub use self::event::{Event, EventFlags, EventPool, IpcEventHandle, PooledEvent, RecordFlags};
 pub use self::finished::Finished;
 pub use self::global::Global;
+#[cfg(feature = "graphs")]
+pub use self::graph::{
+    ChildNode, CopyNode, EventRecordNode, EventWaitNode, FillNode, Graph, GraphExec, HostNode, InstantiateFlags,
+    InstantiateOptions, KernelNode, MemoryOperationNode, Node, NodeKind, TypedNode, UserObject,
+};
 #[cfg(feature = "graphics")]
 pub use self::graphics::{
     EglConsumer, EglFrame, EglLocation, EglProducer, GlDevices, GraphicsAccess, GraphicsFlags, GraphicsResource,
