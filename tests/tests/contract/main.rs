@@ -51,6 +51,7 @@ mod memory_pool;
 mod module;
 mod neutrality;
 mod notification;
+mod numa;
 mod occupancy;
 mod operations;
 mod peer;
