@@ -4,6 +4,7 @@
 //! by an event whose time both clocks know (see [`clock`]).
 
 mod clock;
+mod file;
 mod json;
 
 use std::borrow::Cow;
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 use curium_sys::{CUresult, Function};
 
 use self::clock::Clock;
+pub(crate) use self::file::begin_from_environment;
 use crate::lock::Mutex;
 use crate::{Call, CallObserver, CallObserverGuard, PooledEvent, Result, Stream, observe_calls};
 
@@ -39,6 +41,8 @@ use crate::{Call, CallObserver, CallObserverGuard, PooledEvent, Result, Stream, 
 /// trace.write(&mut json)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+/// Without a line of code, a program whose environment names a file in `CURIUM_TRACE` appends its calls to that file from its first driver on;
+/// `curium trace` runs programs so. Programs that run with more rights than their caller do not.
 #[must_use = "the trace ends when it is dropped"]
 pub struct Trace {
     recorder: Arc<Recorder>,
@@ -112,11 +116,13 @@ static LAST_THREAD: AtomicU64 = AtomicU64::new(0);
 
 impl Trace {
     /// Begins a trace of all calls of the process. It keeps the first million of them, and the first million pieces of work.
+    #[inline]
     pub fn start() -> Self {
         Self::with_capacity(DEFAULT_CAPACITY)
     }
 
     /// As [`Trace::start`], keeping at most `capacity` calls and as many pieces of work.
+    #[inline]
     pub fn with_capacity(capacity: usize) -> Self {
         let recorder =
             Arc::new(Recorder { begin: Instant::now(), capacity, calls: Mutex::default(), work: Mutex::default() });
@@ -133,6 +139,7 @@ impl Trace {
     /// # Errors
     ///
     /// Those of `enqueue`; an argument error if the stream is being captured.
+    #[inline]
     pub fn on_stream<T>(
         &self,
         stream: &Stream,
@@ -156,6 +163,7 @@ impl Trace {
     /// # Errors
     ///
     /// Those of `writer`.
+    #[inline]
     pub fn write(self, mut writer: impl io::Write) -> io::Result<()> {
         let Self { recorder, _guard } = self;
         drop(_guard);
@@ -166,6 +174,7 @@ impl Trace {
 }
 
 impl Recorder {
+    #[inline]
     fn add_work(&self, pending: PendingWork) {
         let mut work = self.work.lock();
         work.pending.push(pending);
@@ -175,6 +184,7 @@ impl Recorder {
         }
     }
 
+    #[inline]
     fn add_call(&self, call: &Call<'_>) {
         let thread = this_thread();
         let started = call.started.saturating_duration_since(self.begin);
@@ -196,6 +206,7 @@ impl Recorder {
 struct RecordCalls(Arc<Recorder>);
 
 impl CallObserver for RecordCalls {
+    #[inline]
     fn after(&self, call: &Call<'_>) {
         self.0.add_call(call);
     }
@@ -203,10 +214,12 @@ impl CallObserver for RecordCalls {
 
 impl PendingWork {
     /// Whether the end was reached, or will never be.
+    #[inline]
     fn is_done(&self) -> bool {
         self.end.is_finished().unwrap_or(true)
     }
 
+    #[inline]
     fn measure(&self, clock: &Clock, trace_begin: Instant) -> Result<WorkRecord> {
         self.end.synchronize()?;
         let (begin, end) = (clock.time(self.origin, &self.begin)?, clock.time(self.origin, &self.end)?);
@@ -220,6 +233,7 @@ impl PendingWork {
 
 impl Work {
     /// Asks for the times of the first `count` pieces of work.
+    #[inline]
     fn measure(&mut self, trace_begin: Instant, capacity: usize, count: usize) {
         let count = count.min(self.pending.len());
         for pending in self.pending.drain(..count) {
@@ -233,12 +247,14 @@ impl Work {
 }
 
 impl fmt::Debug for Trace {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Trace({} calls)", self.recorder.calls.lock().records.len())
     }
 }
 
 /// A number for the calling thread that no other thread has.
+#[inline]
 fn this_thread() -> u64 {
     if THREAD.get() == 0 {
         THREAD.set(LAST_THREAD.fetch_add(1, Ordering::Relaxed) + 1);

@@ -1,30 +1,31 @@
 //! A vector in the memory of a device that grows in place.
 
+mod access;
 mod copy;
 mod segments;
+mod view;
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use bytemuck::{AnyBitPattern, NoUninit};
-use curium_driver::hazard::Accesses;
-use curium_driver::sys::CUdeviceptr;
-use curium_driver::{Argument, DevicePointer, Driver, Error, Result, Stream};
+use curium_driver::{DevicePointer, Driver, Error, Result, Stream, release};
 
 use self::segments::Segments;
-use crate::size;
+use crate::tracked::{Reach, Tracked};
+use crate::{DeviceSliceMut, size};
 
 /// Elements in the memory of a device, as many as there is memory for. Growing moves and copies nothing: addresses are reserved once,
 /// for all elements that there may ever be, and memory is mapped behind them as it is needed. So a pointer to an element stays
 /// right for as long as the element exists.
 ///
-/// The vector belongs to a stream, on which it copies, and may be used on any. Growing maps whole steps of memory (2 MiB and more)
+/// The vector belongs to a stream, on which it copies, and may be used on any; on streams of another device once that was
+/// [let in](DeviceVec::allow_access). Its views are those of buffers, and are taken wherever those are. Growing maps whole steps of memory (2 MiB and more)
 /// without waiting for the device. What gives memory back waits on the host for every use of the vector: [`DeviceVec::shrink_to`],
 /// [`DeviceVec::shrink_to_fit`], and its end.
 pub struct DeviceVec<T> {
     len: usize,
-    stream: Stream,
-    accesses: Accesses,
+    tracked: Tracked,
     segments: Box<Segments>,
     _elements: PhantomData<T>,
 }
@@ -37,6 +38,7 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// `CUDA_ERROR_NOT_SUPPORTED` where the device has no virtual memory management; an argument error for elements without bytes.
+    #[inline]
     pub fn new(stream: &Stream) -> Result<Self> {
         size::bytes::<T>("DeviceVec::new", 1)?;
         let total = stream.context().device().total_memory()?;
@@ -52,12 +54,12 @@ impl<T> DeviceVec<T> {
     /// An argument error if `max_len` is 0 or too large to be a size; `CUDA_ERROR_NOT_SUPPORTED` where the device has no virtual memory
     /// management; `CUDA_ERROR_OUT_OF_MEMORY` if there are not so many addresses.
     #[doc(alias = "cuMemAddressReserve")]
+    #[inline]
     pub fn with_max_len(stream: &Stream, max_len: usize) -> Result<Self> {
         let bytes = size::bytes::<T>("DeviceVec::with_max_len", max_len)?;
         Ok(Self {
             len: 0,
-            stream: stream.clone(),
-            accesses: Accesses::allocated(stream),
+            tracked: Tracked::new(stream, Reach::Granted),
             segments: Box::new(Segments::reserve(stream.context().device(), bytes)?),
             _elements: PhantomData,
         })
@@ -68,6 +70,7 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// As for [`DeviceVec::new`] and [`DeviceVec::extend_from_slice`].
+    #[inline]
     pub fn from_slice(stream: &Stream, source: &[T]) -> Result<Self>
     where
         T: NoUninit,
@@ -79,42 +82,49 @@ impl<T> DeviceVec<T> {
 
     /// The number of elements.
     #[must_use]
+    #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there is no element.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// The size of the elements in bytes.
     #[must_use]
+    #[inline]
     pub fn byte_len(&self) -> usize {
         self.len * size_of::<T>()
     }
 
     /// How many elements there is memory for.
     #[must_use]
+    #[inline]
     pub fn capacity(&self) -> usize {
         self.segments.mapped() / size_of::<T>()
     }
 
     /// How many elements there are addresses for.
     #[must_use]
+    #[inline]
     pub fn max_len(&self) -> usize {
         self.segments.reserved() / size_of::<T>()
     }
 
     /// The stream that the vector copies on.
     #[must_use]
+    #[inline]
     pub fn stream(&self) -> &Stream {
-        &self.stream
+        self.tracked.stream()
     }
 
     /// The address of the first element, which never changes. What is done with it is not tracked.
     #[must_use]
+    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         DevicePointer::from_raw(self.segments.address())
     }
@@ -126,6 +136,7 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// An argument error beyond [`DeviceVec::max_len`]; `CUDA_ERROR_OUT_OF_MEMORY`. The vector is as it was then.
+    #[inline]
     pub fn reserve(&mut self, additional: usize) -> Result<()> {
         self.make_room("DeviceVec::reserve", additional).map(|_| ())
     }
@@ -137,12 +148,13 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// As for [`DeviceVec::reserve`]. The vector is as it was then.
+    #[inline]
     pub fn push(&mut self, value: T) -> Result<()>
     where
         T: NoUninit,
     {
         let len = self.make_room("DeviceVec::push", 1)?;
-        self.write(self.len, &[value])?;
+        self.places(self.len, 1).copy_from_slice(&[value])?;
         self.len = len;
         Ok(())
     }
@@ -154,43 +166,47 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// As for [`DeviceVec::reserve`]. The vector is as it was then.
+    #[inline]
     pub fn extend_from_slice(&mut self, source: &[T]) -> Result<()>
     where
         T: NoUninit,
     {
         let len = self.make_room("DeviceVec::extend_from_slice", source.len())?;
-        if !source.is_empty() {
-            self.write(self.len, source)?;
-        }
+        self.places(self.len, source.len()).copy_from_slice(source)?;
         self.len = len;
         Ok(())
     }
 
     /// Makes the vector `len` elements long. Elements that are new have the value `value`; memory behind the last element is kept.
     ///
-    /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuMemcpyDtoDAsync_v2`.
+    /// Returns when that is on this vector's stream.
+    ///
+    /// CUDA: as for [`DeviceSliceMut::fill`].
     ///
     /// # Errors
     ///
     /// As for [`DeviceVec::reserve`]. The vector is as it was then.
+    #[inline]
     pub fn resize(&mut self, len: usize, value: T) -> Result<()>
     where
         T: NoUninit,
     {
         if let Some(added) = len.checked_sub(self.len).filter(|added| *added > 0) {
             self.make_room("DeviceVec::resize", added)?;
-            self.fill(self.len, added, value)?;
+            self.places(self.len, added).fill(value)?;
         }
         self.len = len;
         Ok(())
     }
 
     /// Makes the vector `len` elements long if it is longer. The memory is kept.
+    #[inline]
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
 
     /// Removes all elements. The memory is kept.
+    #[inline]
     pub fn clear(&mut self) {
         self.len = 0;
     }
@@ -202,6 +218,7 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// The error of any work of the context that failed before. The memory is kept then.
+    #[inline]
     pub fn shrink_to_fit(&mut self) -> Result<()> {
         self.shrink_to(0)
     }
@@ -214,10 +231,11 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// The error of any work of the context that failed before. The memory is kept then.
+    #[inline]
     pub fn shrink_to(&mut self, min_capacity: usize) -> Result<()> {
         let keep = self.len.max(min_capacity).saturating_mul(size_of::<T>());
         if self.segments.can_shrink_to(keep) {
-            self.accesses.synchronize()?;
+            self.tracked.exclusive().synchronize()?;
             self.segments.shrink_to(keep)?;
         }
         Ok(())
@@ -230,13 +248,12 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// The error of any work of the context that failed before.
+    #[inline]
     pub fn to_vec(&self) -> Result<Vec<T>>
     where
         T: AnyBitPattern,
     {
-        let mut target = bytemuck::zeroed_vec(self.len);
-        self.copy_to_slice(&mut target)?;
-        Ok(target)
+        self.as_slice().to_vec()
     }
 
     /// Gives all memory and addresses back, which [`Drop`] does as well, and says whether it succeeded. Waits on the host for every use.
@@ -246,11 +263,14 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// Gives the vector back if the driver refuses; memory that was given back by then is missing from its end.
+    #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.end().map_err(|error| (self, error))
     }
 
     /// Maps memory for `additional` elements behind the last, and returns the length with them.
+    #[inline]
     fn make_room(&mut self, operation: &'static str, additional: usize) -> Result<usize> {
         let len = self.len.checked_add(additional).filter(|len| *len <= self.max_len());
         let Some(len) = len else {
@@ -258,12 +278,20 @@ impl<T> DeviceVec<T> {
             let reason = format!("{len} elements and {additional} more are over the maximum of {most}");
             return Err(Error::argument(operation, reason));
         };
-        self.segments.grow_to(self.stream.context().device(), len * size_of::<T>())?;
+        let device = self.tracked.stream().device();
+        self.segments.grow_to(device, len * size_of::<T>())?;
         Ok(len)
     }
 
+    /// Places for `count` elements from `first` on, which there is memory for.
+    #[inline]
+    fn places(&mut self, first: usize, count: usize) -> DeviceSliceMut<'_, T> {
+        DeviceSliceMut::new(self.as_pointer().wrapping_add(first), count, &self.tracked)
+    }
+
+    #[inline]
     fn end(&mut self) -> Result<()> {
-        self.accesses.synchronize()?;
+        self.tracked.exclusive().synchronize()?;
         // What is cut off is gone, even if the rest cannot be.
         let result = self.segments.shrink_to(0);
         self.len = self.len.min(self.capacity());
@@ -271,45 +299,15 @@ impl<T> DeviceVec<T> {
     }
 }
 
-// SAFETY: `bind` has the stream wait for the last write, and while the vector is borrowed nobody can write it; a later writer waits
-// for this use, which `launched` notes. The address is that of mapped memory: unmapping waits as well.
-unsafe impl<T> Argument<&[T]> for &DeviceVec<T> {
-    #[inline]
-    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
-        stream.driver().expect_same(self.stream.driver(), "kernel argument")?;
-        self.accesses.before_read(stream)?;
-        Ok(self.as_pointer().as_raw())
-    }
-
-    #[inline]
-    unsafe fn launched(&mut self, stream: &Stream) {
-        self.accesses.after_read(stream);
-    }
-}
-
-// SAFETY: `bind` has the stream wait for every use, the vector is borrowed exclusively, and later uses wait for this one, which
-// `launched` notes. The address is that of mapped memory: unmapping waits as well.
-unsafe impl<T> Argument<&mut [T]> for &mut DeviceVec<T> {
-    #[inline]
-    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
-        stream.driver().expect_same(self.stream.driver(), "kernel argument")?;
-        self.accesses.before_write(stream)?;
-        Ok(self.as_pointer().as_raw())
-    }
-
-    #[inline]
-    unsafe fn launched(&mut self, stream: &Stream) {
-        self.accesses.after_write(stream);
-    }
-}
-
 impl<T> AsRef<Driver> for DeviceVec<T> {
+    #[inline]
     fn as_ref(&self) -> &Driver {
-        self.stream.driver()
+        self.stream().driver()
     }
 }
 
 impl<T> fmt::Debug for DeviceVec<T> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = std::any::type_name::<T>();
         write!(formatter, "DeviceVec({} × {name} at {:?})", self.len, self.as_pointer())
@@ -317,9 +315,10 @@ impl<T> fmt::Debug for DeviceVec<T> {
 }
 
 impl<T> Drop for DeviceVec<T> {
+    #[inline]
     fn drop(&mut self) {
         if self.segments.mapped() != 0 {
-            curium_driver::release(|| {
+            release(|| {
                 self.end().inspect_err(|error| {
                     // Work that could not be waited for may still use the memory, which must not become another's.
                     if !error.is_sticky() {

@@ -3,7 +3,7 @@
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Result, Stream, call};
 
-use crate::copy::End;
+use crate::copy::{End, spanning};
 
 /// A number that the driver fills memory with.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -23,12 +23,14 @@ pub(crate) struct Rows {
 }
 
 /// Has every element of `target` hold the bytes of `value` on `stream`.
+#[inline]
 pub(crate) fn elements(operation: &'static str, stream: &Stream, target: &End<'_>, value: &[u8]) -> Result<()> {
     let rows = Rows { pitch: target.bytes, width: target.bytes, height: 1 };
     fill(operation, stream, target, rows, value)
 }
 
 /// Has every element in `rows`, which lie in `target`, hold the bytes of `value` on `stream`.
+#[inline]
 pub(crate) fn fill(operation: &'static str, stream: &Stream, target: &End<'_>, rows: Rows, value: &[u8]) -> Result<()> {
     if rows.width == 0 || rows.height == 0 {
         return Ok(());
@@ -40,6 +42,7 @@ pub(crate) fn fill(operation: &'static str, stream: &Stream, target: &End<'_>, r
     filled.map_err(|error| target.explain(error))
 }
 
+#[inline]
 fn enqueue(stream: &Stream, address: CUdeviceptr, rows: Rows, value: &[u8]) -> Result<()> {
     let pitch = if rows.height > 1 { rows.pitch as u64 } else { 0 };
     let words = words(value, address | pitch);
@@ -63,6 +66,7 @@ fn enqueue(stream: &Stream, address: CUdeviceptr, rows: Rows, value: &[u8]) -> R
 }
 
 /// The value in words of the largest size that the places allow.
+#[inline]
 fn words(value: &[u8], places: u64) -> Vec<Word> {
     let fits = |size: usize| value.len().is_multiple_of(size) && places.is_multiple_of(size as u64);
     if fits(4) {
@@ -75,6 +79,7 @@ fn words(value: &[u8], places: u64) -> Vec<Word> {
 }
 
 impl Word {
+    #[inline]
     const fn size(self) -> usize {
         match self {
             Self::Byte(_) => 1,
@@ -85,30 +90,32 @@ impl Word {
 }
 
 /// Puts `count` words in a row.
+#[inline]
 fn line(stream: &Stream, at: CUdeviceptr, word: Word, count: usize) -> Result<()> {
     let (driver, raw) = (stream.driver(), stream.as_raw());
-    match word {
+    spanning::enqueue(stream, || match word {
         // SAFETY: the words lie in memory that is live on this stream, which has waited for its uses.
         Word::Byte(value) => unsafe { call!(driver, cuMemsetD8Async(at, value, count, raw)) },
         // SAFETY: as above, and the address is a multiple of 2.
         Word::Half(value) => unsafe { call!(driver, cuMemsetD16Async(at, value, count, raw)) },
         // SAFETY: as above, and the address is a multiple of 4.
         Word::Full(value) => unsafe { call!(driver, cuMemsetD32Async(at, value, count, raw)) },
-    }
+    })
 }
 
 /// Puts words in rows of which the width counts words.
+#[inline]
 fn block(stream: &Stream, at: CUdeviceptr, word: Word, rows: Rows) -> Result<()> {
     let (driver, raw) = (stream.driver(), stream.as_raw());
     let Rows { pitch, width, height } = rows;
-    match word {
+    spanning::enqueue(stream, || match word {
         // SAFETY: the words lie in memory that is live on this stream, which has waited for its uses.
         Word::Byte(value) => unsafe { call!(driver, cuMemsetD2D8Async(at, pitch, value, width, height, raw)) },
         // SAFETY: as above, and the address and the pitch are multiples of 2.
         Word::Half(value) => unsafe { call!(driver, cuMemsetD2D16Async(at, pitch, value, width, height, raw)) },
         // SAFETY: as above, and the address and the pitch are multiples of 4.
         Word::Full(value) => unsafe { call!(driver, cuMemsetD2D32Async(at, pitch, value, width, height, raw)) },
-    }
+    })
 }
 
 #[cfg(test)]

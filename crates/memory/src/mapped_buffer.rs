@@ -6,8 +6,9 @@ use std::ops::RangeBounds;
 
 use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 use curium_driver::sys::CUdeviceptr;
-use curium_driver::{Argument, DevicePointer, Driver, Result, Stream, call, release};
+use curium_driver::{DevicePointer, Driver, Result, Stream, call, release};
 
+use crate::device_slice::{WholeMut, argument_as};
 use crate::tracked::{Reach, Tracked};
 use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut, PinnedBuffer, PinnedFlags};
 
@@ -47,6 +48,7 @@ impl<T> MappedBuffer<T> {
     ///
     /// As for [`PinnedBuffer::zeroed`].
     #[doc(alias = "cuMemHostGetDevicePointer")]
+    #[inline]
     pub fn zeroed(stream: &Stream, len: usize) -> Result<Self>
     where
         T: Zeroable,
@@ -61,6 +63,7 @@ impl<T> MappedBuffer<T> {
     /// # Errors
     ///
     /// As for [`PinnedBuffer::zeroed`].
+    #[inline]
     pub fn from_slice(stream: &Stream, source: &[T]) -> Result<Self>
     where
         T: NoUninit,
@@ -70,42 +73,49 @@ impl<T> MappedBuffer<T> {
 
     /// The number of elements.
     #[must_use]
+    #[inline]
     pub fn len(&self) -> usize {
         self.memory.len()
     }
 
     /// Whether there is no element, which is never so.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.memory.is_empty()
     }
 
     /// The size in bytes.
     #[must_use]
+    #[inline]
     pub fn byte_len(&self) -> usize {
         self.memory.byte_len()
     }
 
     /// The stream for work that names none.
     #[must_use]
+    #[inline]
     pub fn stream(&self) -> &Stream {
         self.tracked.stream()
     }
 
     /// Where the device finds the first element. What is done with it is not tracked.
     #[must_use]
+    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.pointer
     }
 
     /// A view of all elements as the device sees them.
     #[must_use]
+    #[inline]
     pub fn as_slice(&self) -> DeviceSlice<'_, T> {
         DeviceSlice::new(self.pointer, self.len(), &self.tracked)
     }
 
     /// A view of all elements as the device sees them, to be written.
     #[must_use]
+    #[inline]
     pub fn as_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
         DeviceSliceMut::new(self.pointer, self.memory.len(), &self.tracked)
     }
@@ -115,6 +125,7 @@ impl<T> MappedBuffer<T> {
     /// # Errors
     ///
     /// An argument error if the range ends before it begins, or beyond the buffer.
+    #[inline]
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<DeviceSlice<'_, T>> {
         self.as_slice().slice(range)
     }
@@ -124,6 +135,7 @@ impl<T> MappedBuffer<T> {
     /// # Errors
     ///
     /// An argument error if the range ends before it begins, or beyond the buffer.
+    #[inline]
     pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<DeviceSliceMut<'_, T>> {
         self.as_slice_mut().slice(range)
     }
@@ -135,6 +147,7 @@ impl<T> MappedBuffer<T> {
     /// # Errors
     ///
     /// The error of any work of the context that failed before.
+    #[inline]
     pub fn host(&self) -> Result<&[T]>
     where
         T: AnyBitPattern,
@@ -150,6 +163,7 @@ impl<T> MappedBuffer<T> {
     /// # Errors
     ///
     /// The error of any work of the context that failed before.
+    #[inline]
     pub fn host_mut(&mut self) -> Result<&mut [T]>
     where
         T: AnyBitPattern,
@@ -161,6 +175,7 @@ impl<T> MappedBuffer<T> {
     /// Memory that is mapped everywhere, and pinned in every context.
     const FLAGS: PinnedFlags = PinnedFlags::DEVICE_MAP.union(PinnedFlags::PORTABLE);
 
+    #[inline]
     fn map(stream: &Stream, mut memory: PinnedBuffer<T>) -> Result<Self> {
         let host = memory.as_mut_ptr();
         let pointer = stream.context().entered(|driver| {
@@ -176,60 +191,37 @@ impl<T> MappedBuffer<T> {
 impl<T> AsDeviceSlice for MappedBuffer<T> {
     type Element = T;
 
+    #[inline]
     fn as_device_slice(&self) -> DeviceSlice<'_, T> {
         self.as_slice()
     }
 }
 
 impl<T> AsDeviceSliceMut for MappedBuffer<T> {
+    #[inline]
     fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
         self.as_slice_mut()
     }
 }
 
-// SAFETY: as for the view, which borrows the buffer alike.
-unsafe impl<T> Argument<&[T]> for &MappedBuffer<T> {
-    #[inline]
-    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
-        // SAFETY: the caller's promise is the same.
-        unsafe { Argument::<&[T]>::bind(&mut self.as_slice(), stream) }
-    }
-
-    #[inline]
-    unsafe fn launched(&mut self, stream: &Stream) {
-        // SAFETY: the caller's promise is the same.
-        unsafe { Argument::<&[T]>::launched(&mut self.as_slice(), stream) };
-    }
-}
-
-// SAFETY: as for the view, which borrows the buffer alike.
-unsafe impl<T> Argument<&mut [T]> for &mut MappedBuffer<T> {
-    #[inline]
-    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
-        // SAFETY: the caller's promise is the same.
-        unsafe { Argument::<&mut [T]>::bind(&mut self.as_slice_mut(), stream) }
-    }
-
-    #[inline]
-    unsafe fn launched(&mut self, stream: &Stream) {
-        // SAFETY: the caller's promise is the same.
-        unsafe { Argument::<&mut [T]>::launched(&mut self.as_slice_mut(), stream) };
-    }
-}
+argument_as!([T] MappedBuffer<T>: |buffer| buffer.as_slice(), WholeMut::new(buffer.pointer, &mut buffer.tracked));
 
 impl<T> AsRef<Driver> for MappedBuffer<T> {
+    #[inline]
     fn as_ref(&self) -> &Driver {
         self.stream().driver()
     }
 }
 
 impl<T> fmt::Debug for MappedBuffer<T> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "MappedBuffer({} × {} at {:?})", self.len(), std::any::type_name::<T>(), self.pointer)
     }
 }
 
 impl<T> Drop for MappedBuffer<T> {
+    #[inline]
     fn drop(&mut self) {
         release(|| {
             // Memory that may still be in use is left alone.

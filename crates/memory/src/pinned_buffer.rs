@@ -1,5 +1,7 @@
 //! A buffer in pinned memory of the host.
 
+mod node;
+
 use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,7 +11,7 @@ use std::ptr::NonNull;
 use bytemuck::Zeroable;
 use curium_driver::{Context, Error, Result, call, release, sys};
 
-use crate::size;
+use crate::{Mapping, size};
 
 /// A fixed number of elements in memory of the host that is never paged out, so that the device copies from and to it at full
 /// speed. It is a slice.
@@ -20,7 +22,16 @@ pub struct PinnedBuffer<T> {
     pointer: NonNull<T>,
     len: usize,
     context: Context,
+    source: Source,
     _elements: PhantomData<T>,
+}
+
+/// Who gave the memory, and takes it back.
+enum Source {
+    /// `cuMemHostAlloc`.
+    Allocation,
+    /// A mapping of memory of a NUMA node; nothing once it has ended.
+    Node(Option<Mapping>),
 }
 
 bitflags::bitflags! {
@@ -53,6 +64,7 @@ impl<T> PinnedBuffer<T> {
     /// An argument error if `len` is 0 or too large to be a size, or if `T` is aligned to more than a page;
     /// `CUDA_ERROR_OUT_OF_MEMORY`.
     #[doc(alias = "cuMemHostAlloc")]
+    #[inline]
     pub fn zeroed(context: &Context, len: usize, flags: PinnedFlags) -> Result<Self>
     where
         T: Zeroable,
@@ -70,6 +82,7 @@ impl<T> PinnedBuffer<T> {
     /// # Errors
     ///
     /// As for [`PinnedBuffer::zeroed`].
+    #[inline]
     pub fn from_slice(context: &Context, source: &[T], flags: PinnedFlags) -> Result<Self>
     where
         T: Copy,
@@ -82,12 +95,14 @@ impl<T> PinnedBuffer<T> {
 
     /// The size in bytes.
     #[must_use]
+    #[inline]
     pub fn byte_len(&self) -> usize {
         self.len * size_of::<T>()
     }
 
     /// The context in which the memory was allocated.
     #[must_use]
+    #[inline]
     pub fn context(&self) -> &Context {
         &self.context
     }
@@ -98,8 +113,9 @@ impl<T> PinnedBuffer<T> {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// `CUDA_ERROR_INVALID_VALUE` for memory of a NUMA node, which has no such flags.
     #[doc(alias = "cuMemHostGetFlags")]
+    #[inline]
     pub fn flags(&self) -> Result<PinnedFlags> {
         let memory = self.pointer.as_ptr();
         self.context.entered(|driver| {
@@ -112,17 +128,19 @@ impl<T> PinnedBuffer<T> {
 
     /// Frees the memory, which [`Drop`] does as well, and says whether it succeeded. Waits for the work of the device.
     ///
-    /// CUDA: `cuMemFreeHost`.
+    /// CUDA: `cuMemFreeHost`; `cuMemUnmap` for memory of a NUMA node.
     ///
     /// # Errors
     ///
     /// Gives the buffer back if the driver refuses.
     #[doc(alias = "cuMemFreeHost")]
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.free().map_err(|error| (self, error))
     }
 
     /// Memory whose elements are not initialised yet. It is freed without dropping them: whoever fills it has `T` be plain data.
+    #[inline]
     fn allocate(operation: &'static str, context: &Context, len: usize, flags: PinnedFlags) -> Result<Self> {
         let bytes = size::bytes::<T>(operation, len)?;
         let raw = context.entered(|driver| {
@@ -134,7 +152,8 @@ impl<T> PinnedBuffer<T> {
         })?;
         let pointer = NonNull::new(raw.cast::<T>())
             .ok_or_else(|| Error::argument(operation, "the driver returned a null pointer for memory of the host"))?;
-        let buffer = Self { pointer, len, context: context.clone(), _elements: PhantomData };
+        let buffer =
+            Self { pointer, len, context: context.clone(), source: Source::Allocation, _elements: PhantomData };
         if !pointer.is_aligned() {
             let align = align_of::<T>();
             return Err(Error::argument(operation, format!("pinned memory is not aligned to {align} bytes")));
@@ -142,12 +161,16 @@ impl<T> PinnedBuffer<T> {
         Ok(buffer)
     }
 
+    #[inline]
     fn free(&mut self) -> Result<()> {
         if self.len == 0 {
             return Ok(());
         }
-        // SAFETY: the memory is live, no copy that this crate began is still using it, and it is forgotten once it is freed.
-        unsafe { call!(self.context.driver(), cuMemFreeHost(self.pointer.as_ptr().cast())) }?;
+        match &mut self.source {
+            // SAFETY: the memory is live, no copy that this crate began is still using it, and it is forgotten once it is freed.
+            Source::Allocation => unsafe { call!(self.context.driver(), cuMemFreeHost(self.pointer.as_ptr().cast())) }?,
+            Source::Node(mapping) => node::unmap(mapping)?,
+        }
         self.len = 0;
         Ok(())
     }
@@ -156,6 +179,7 @@ impl<T> PinnedBuffer<T> {
 impl<T> Deref for PinnedBuffer<T> {
     type Target = [T];
 
+    #[inline]
     fn deref(&self) -> &[T] {
         // SAFETY: the memory is live, holds `len` initialised elements, and is written through `&mut self` only.
         unsafe { std::slice::from_raw_parts(self.pointer.as_ptr(), self.len) }
@@ -163,6 +187,7 @@ impl<T> Deref for PinnedBuffer<T> {
 }
 
 impl<T> DerefMut for PinnedBuffer<T> {
+    #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: the memory is live, holds `len` initialised elements, and is borrowed exclusively.
         unsafe { std::slice::from_raw_parts_mut(self.pointer.as_ptr(), self.len) }
@@ -170,12 +195,14 @@ impl<T> DerefMut for PinnedBuffer<T> {
 }
 
 impl<T: fmt::Debug> fmt::Debug for PinnedBuffer<T> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, formatter)
     }
 }
 
 impl<T> Drop for PinnedBuffer<T> {
+    #[inline]
     fn drop(&mut self) {
         release(|| self.free());
     }

@@ -1,7 +1,10 @@
 //! A resource: where device memory comes from, and where it goes back.
 
+#[cfg(feature = "caching")]
 mod arena;
+#[cfg(feature = "caching")]
 mod caching;
+mod driver_memory;
 mod forward;
 mod limit;
 mod managed;
@@ -9,24 +12,30 @@ mod on_failure;
 mod pinned;
 mod plain;
 mod reclaiming;
+#[cfg(feature = "diagnostics")]
 mod recording;
 mod request;
+#[cfg(feature = "caching")]
 mod segments;
 mod statistics;
 mod stream_ordered;
 mod table;
 mod tracking;
 
+#[cfg(feature = "caching")]
 pub use self::arena::Arena;
+#[cfg(feature = "caching")]
 pub use self::caching::{CachingOptions, CachingResource, CachingStatistics};
+pub(crate) use self::driver_memory::{free_in_order, refused};
 pub use self::limit::Limit;
 pub use self::managed::Managed;
 pub use self::on_failure::OnFailure;
 pub use self::pinned::Pinned;
 pub use self::plain::Plain;
 pub use self::reclaiming::{LadderStatistics, ReclaimerGuard, Reclaiming, Rung, RungStatistics};
+#[cfg(feature = "diagnostics")]
 pub use self::recording::Recording;
-pub(crate) use self::request::Request;
+pub(crate) use self::request::{DRIVER_ALIGNMENT, Request};
 pub use self::statistics::{AllocationCounts, Statistics};
 pub use self::stream_ordered::StreamOrdered;
 pub use self::table::{AllocateFunction, DeallocateFunction, ForeignResource, ResourceTable};
@@ -89,6 +98,7 @@ pub unsafe trait Resource: Send + Sync {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     fn purge(&self) -> Result<()> {
         Ok(())
     }
@@ -98,6 +108,7 @@ pub unsafe trait Resource: Send + Sync {
     /// # Errors
     ///
     /// The error of any work that failed before; the wait takes place all the same.
+    #[inline]
     fn synchronize(&self, stream: &Stream) -> Result<()> {
         stream.context().synchronize()
     }
@@ -108,6 +119,7 @@ pub unsafe trait Resource: Send + Sync {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     fn trim(&self, stream: &Stream, keep: usize) -> Result<()> {
         let _ = (stream, keep);
         Ok(())

@@ -5,6 +5,7 @@ use std::fmt;
 use curium_driver::lock::Mutex;
 use curium_driver::{Context, DevicePointer, Error, Result, Stream, relaxed, release};
 
+use super::driver_memory::wait_for;
 use super::segments::{HeapAccess, Mapped};
 use super::{Request, Resource};
 use crate::cache::{GRANULE, Generation, Heap, Owner};
@@ -37,20 +38,24 @@ impl Arena {
     /// # Errors
     ///
     /// Whatever the driver returns where memory cannot be mapped.
+    #[inline]
     pub fn new(context: &Context) -> Result<Self> {
         let mapped = Mutex::new(Mapped::new(context)?);
         Ok(Self { context: context.clone(), heap: Mutex::default(), mapped })
     }
 
     /// The bytes that are mapped.
+    #[inline]
     pub fn reserved_bytes(&self) -> usize {
         self.mapped.lock().list().iter().map(|segment| segment.length as usize).sum()
     }
 
+    #[inline]
     fn take(&self, length: u64, alignment: u64) -> Option<DevicePointer<u8>> {
         self.heap.lock().allocate(Owner::ALL, length, alignment).map(DevicePointer::from_raw)
     }
 
+    #[inline]
     fn grow(&self, length: u64, alignment: u64) -> Result<DevicePointer<u8>> {
         let mut mapped = self.mapped.lock();
         loop {
@@ -67,6 +72,7 @@ impl Arena {
 // SAFETY: the heap has each address once, and hands out what lies in the row and is mapped. What is freed has been waited for. The
 // row lives as long as the arena.
 unsafe impl Resource for Arena {
+    #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         const OPERATION: &str = "Arena::allocate";
         Request::new(OPERATION, bytes, alignment, LARGEST_ALIGNMENT)?;
@@ -82,6 +88,7 @@ unsafe impl Resource for Arena {
         self.take(length, alignment).map_or_else(|| self.grow(length, alignment).map_err(grown), Ok)
     }
 
+    #[inline]
     unsafe fn deallocate(
         &self,
         stream: &Stream,
@@ -89,13 +96,13 @@ unsafe impl Resource for Arena {
         bytes: usize,
         _alignment: usize,
     ) -> Result<()> {
-        // An error of the stream's work is that of a later call; the wait took place, and the memory must not be lost for it.
-        let _ = stream.synchronize();
+        wait_for(stream);
         let length = (bytes as u64).next_multiple_of(GRANULE);
         self.heap.lock().free(pointer.as_raw(), length, Owner::ALL, Generation::default());
         Ok(())
     }
 
+    #[inline]
     fn trim(&self, _stream: &Stream, keep: usize) -> Result<()> {
         let mut mapped = self.mapped.lock();
         relaxed(self.context.driver(), || mapped.trim(keep as u64, &self.heap))
@@ -103,18 +110,21 @@ unsafe impl Resource for Arena {
 }
 
 impl HeapAccess for Mutex<Heap> {
+    #[inline]
     fn with_heap<T>(&self, operation: impl FnOnce(&mut Heap) -> T) -> T {
         operation(&mut self.lock())
     }
 }
 
 impl fmt::Debug for Arena {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Arena({} bytes)", self.reserved_bytes())
     }
 }
 
 impl Drop for Arena {
+    #[inline]
     fn drop(&mut self) {
         release(|| {
             // Whatever the work came to, it is over.

@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use curium_driver::sys::{CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE, CUdeviceptr};
 use curium_driver::{DevicePointer, Driver, Error, Result, Stream, call};
 
+use super::driver_memory::{refused, wait_for};
 use super::request::DRIVER_ALIGNMENT;
 use super::{Request, Resource};
 
@@ -21,19 +22,20 @@ pub struct Pinned;
 // SAFETY: the driver promises all of it for memory that it allocated and mapped, which lives until it is freed; it is freed once
 // the stream has been waited for.
 unsafe impl Resource for Pinned {
+    #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         Request::new("Pinned::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
         let flags = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP;
-        let allocated = stream.context().entered(|driver| {
+        stream.context().entered(|driver| {
             let mut host: *mut c_void = std::ptr::null_mut();
             // SAFETY: `host` is a valid place for the answer, and the context is current.
             let result = unsafe { call!(driver, cuMemHostAlloc(&raw mut host, bytes, flags)) };
-            result.map_err(|error| error.about(format!("{bytes} bytes of pinned memory")))?;
+            result.map_err(|error| refused(error, stream, bytes))?;
             mapped(driver, host).or_else(|error| free(driver, host).and(Err(error)))
-        });
-        allocated.map_err(|error| error.with_memory_figures(stream, bytes, None))
+        })
     }
 
+    #[inline]
     unsafe fn deallocate(
         &self,
         stream: &Stream,
@@ -41,13 +43,13 @@ unsafe impl Resource for Pinned {
         _bytes: usize,
         _alignment: usize,
     ) -> Result<()> {
-        // An error of the stream's work is that of a later call; the wait took place, and the memory must not be lost for it.
-        let _ = stream.synchronize();
+        wait_for(stream);
         free(stream.driver(), std::ptr::with_exposed_provenance_mut(pointer.as_raw() as usize))
     }
 }
 
 /// Where the device finds memory of the host: where the host does, on every system that is supported.
+#[inline]
 fn mapped(driver: &Driver, host: *mut c_void) -> Result<DevicePointer<u8>> {
     let mut raw: CUdeviceptr = 0;
     // SAFETY: `raw` is a valid place for the answer, the memory is live and mapped, and 0 is the only value of the flags.
@@ -58,6 +60,7 @@ fn mapped(driver: &Driver, host: *mut c_void) -> Result<DevicePointer<u8>> {
     Ok(DevicePointer::from_raw(raw))
 }
 
+#[inline]
 fn free(driver: &Driver, host: *mut c_void) -> Result<()> {
     // SAFETY: the memory is live, nothing uses it, and its address is forgotten.
     unsafe { call!(driver, cuMemFreeHost(host)) }
