@@ -3,6 +3,7 @@
 mod array;
 mod attribute;
 mod caching;
+mod capture;
 mod context;
 mod context_operations;
 mod context_stack;
