@@ -8,6 +8,7 @@ mod cost;
 mod gpu;
 mod kernels;
 mod nvrtc;
+mod outside;
 mod package;
 mod sim;
 mod stale;
@@ -41,6 +42,8 @@ enum Command {
     Cost,
     /// Build the simulated driver as `libcuda.so.1`.
     Sim(sim::Options),
+    /// Run programs that were not written here on the simulated driver, and their own tests.
+    Outside(outside::Options),
     /// Write the page that says what Curium does with each function of the driver, or check it.
     Support(support::Options),
     /// Run every check that a change must pass.
@@ -64,6 +67,7 @@ fn run(command: Command) -> Result<()> {
         Command::Gpu => gpu::run(),
         Command::Cost => cost::run(),
         Command::Sim(options) => sim::run(&options),
+        Command::Outside(options) => outside::run(&options),
         Command::Support(options) => support::run(&options),
         Command::Ci(options) => ci::run(&options),
     }

@@ -22,7 +22,7 @@ const SYSTEM: &[&str] = &["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl
 /// The one list of functions.
 const FUNCTIONS: &str = "crates/sys/src/generated/functions.rs";
 
-#[derive(clap::Args)]
+#[derive(Default, clap::Args)]
 pub(crate) struct Options {
     /// Leave out the symbols that drivers of this CUDA version lack, as a real one does; programs see them missing then.
     #[arg(long, value_name = "VERSION")]

@@ -44,15 +44,39 @@ pub struct Config {
     pub faults: FaultPlan,
     /// Functions that are missing, whatever the driver's version.
     pub missing: Vec<Function>,
+    /// What happens when a check stops a kernel. Default: [`Checks::Report`].
+    pub checks: Checks,
+}
+
+/// What happens when a kernel does what it must not: an access outside of its memory, a misaligned one, a trap, a failed assertion.
+///
+/// In any case the launch fails with the code that hardware gives, and [`Simulator::kernel_faults`](crate::Simulator::kernel_faults)
+/// tells the place.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Checks {
+    /// The program gets its error, and the place is written to stderr.
+    #[default]
+    Report,
+    /// The program gets its error, and nothing is written.
+    Quiet,
+    /// The place is written to stderr, and the process aborts: a debugger or a core file shows the host's side.
+    Abort,
 }
 
 /// The hardware that a simulated device has the figures of.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum DeviceModel {
+    /// An inference GPU of compute capability 7.5: 40 multiprocessors and 14.6 GiB.
+    T4,
+    /// A data-centre GPU of compute capability 8.0: 108 multiprocessors and 79 GiB.
+    A100,
     /// A data-centre GPU of compute capability 9.0: 132 multiprocessors and 79 GiB.
     #[default]
     H100,
+    /// A data-centre GPU of compute capability 10.0: 148 multiprocessors and 178 GiB.
+    B200,
 }
 
 impl Config {
@@ -68,6 +92,7 @@ impl Config {
             workers: thread::available_parallelism().map_or(1, NonZero::get).min(64) as u32,
             faults: FaultPlan::new(),
             missing: Vec::new(),
+            checks: Checks::Report,
         }
     }
 
@@ -78,10 +103,11 @@ impl Config {
         self
     }
 
-    /// With devices of this model.
+    /// With devices of this model, and with its memory.
     #[must_use]
     pub const fn with_device_model(mut self, model: DeviceModel) -> Self {
         self.device_model = model;
+        self.memory_budget = model.memory();
         self
     }
 
@@ -117,6 +143,13 @@ impl Config {
     #[must_use]
     pub fn with_faults(mut self, faults: FaultPlan) -> Self {
         self.faults = faults;
+        self
+    }
+
+    /// With this answer to kernels that do what they must not.
+    #[must_use]
+    pub const fn with_checks(mut self, checks: Checks) -> Self {
+        self.checks = checks;
         self
     }
 

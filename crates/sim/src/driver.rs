@@ -52,6 +52,7 @@ use curium_sys::CUresult;
 pub(crate) use self::array::{Array, MipmappedArray};
 pub(crate) use self::capture::{Capture, Captured};
 pub(crate) use self::context::Context;
+pub(crate) use self::error::code_named;
 pub(crate) use self::event::Event;
 pub(crate) use self::function::Function;
 pub(crate) use self::graph::{Executable, Graph, GraphMemory, Node, UserObject};
@@ -72,6 +73,7 @@ use crate::exec;
 use crate::fault::{Fault, PendingFaults};
 use crate::live::LiveHandles;
 use crate::memory::Memory;
+use crate::summary::Summary;
 
 /// What a C function returns: `Err` is every code but success.
 pub(crate) type Result<T = ()> = std::result::Result<T, CUresult>;
@@ -80,6 +82,9 @@ pub(crate) type Result<T = ()> = std::result::Result<T, CUresult>;
 pub(crate) struct Driver {
     config: Config,
     slot: usize,
+    /// The process that it was started in.
+    #[cfg(feature = "export")]
+    process: u32,
     /// Tells this driver from others that had the same slot.
     serial: u64,
     /// The way from a call to what the worker threads share.
@@ -124,6 +129,8 @@ impl Driver {
         let memory = Memory::new(&config)?;
         Ok(Arc::new_cyclic(|shared| Self {
             slot,
+            #[cfg(feature = "export")]
+            process: std::process::id(),
             serial: SERIAL.fetch_add(1, Ordering::Relaxed),
             shared: Weak::clone(shared),
             initialized: AtomicBool::new(false),
@@ -144,6 +151,17 @@ impl Driver {
 
     pub(crate) fn config(&self) -> &Config {
         &self.config
+    }
+
+    #[cfg(feature = "export")]
+    pub(crate) fn is_initialized(&self) -> bool {
+        self.initialized.load(Ordering::Acquire)
+    }
+
+    /// The process that the driver was started in; another one is a child of a fork.
+    #[cfg(feature = "export")]
+    pub(crate) fn process(&self) -> u32 {
+        self.process
     }
 
     pub(crate) fn memory(&self) -> &Memory {
@@ -182,8 +200,19 @@ impl Driver {
         if self.capturing.load(Ordering::Acquire) { self.admit_among_captures(function) } else { Ok(()) }
     }
 
+    /// What the call returns instead of doing anything, after what else its faults do to it.
     fn fault(&self, function: curium_sys::Function) -> Option<CUresult> {
-        if self.faulty.load(Ordering::Acquire) { self.faults().meet(function) } else { None }
+        if !self.faulty.load(Ordering::Acquire) {
+            return None;
+        }
+        let met = self.faults().meet(function);
+        if !met.delay.is_zero() {
+            std::thread::sleep(met.delay);
+        }
+        if met.loses_devices {
+            self.lock().lose_devices();
+        }
+        met.result
     }
 
     pub(crate) fn count_unsupported(&self, function: curium_sys::Function) {
@@ -192,6 +221,17 @@ impl Driver {
 
     pub(crate) fn calls(&self, function: curium_sys::Function) -> u64 {
         self.counts[function.index()].calls.load(Ordering::Relaxed)
+    }
+
+    /// What the program has done so far.
+    pub(crate) fn summary(&self) -> Summary {
+        let called = curium_sys::Function::all().map(|function| (function, self.calls(function)));
+        Summary {
+            calls: called.filter(|(_, calls)| *calls > 0).collect(),
+            unsupported: self.unsupported_calls(),
+            kernel_faults: self.kernel_faults(),
+            live: self.live_handles(),
+        }
     }
 
     pub(crate) fn unsupported_calls(&self) -> Vec<(curium_sys::Function, u64)> {

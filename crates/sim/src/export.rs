@@ -2,9 +2,12 @@
 //!
 //! The driver starts with the first call, with the settings of the environment. When the process exits, its functions return
 //! `CUDA_ERROR_DEINITIALIZED`, and nothing waits for its threads. If `CURIUM_SIM_TRACE` names a file, every call is appended to it as an
-//! event for trace viewers.
+//! event for trace viewers; if `CURIUM_SIM_SUMMARY` names one, what the program has done is written to it at the exit.
 
+use std::ffi::OsStr;
+use std::fs;
 use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use curium_sys::{CUresult, Function};
 
@@ -37,14 +40,24 @@ macro_rules! export {
 
 curium_sys::for_each_function!(export);
 
+/// Whether this process is a child of one that had loaded the library. As on hardware, what was initialised before a fork is of no use
+/// to the child.
+static FORKED: AtomicBool = AtomicBool::new(false);
+
+/// Where the summary goes when the process exits: a path, in which `%p` stands for the number of the process, or `-` for stderr.
+const SUMMARY: &str = "CURIUM_SIM_SUMMARY";
+
 /// Starts the driver if this is the first call.
 fn start() -> Result<(), CUresult> {
     static STARTED: OnceLock<Result<(), CUresult>> = OnceLock::new();
+    if FORKED.load(Ordering::Acquire) && slot::driver(slot::EXPORTED).is_some_and(|driver| driver.is_initialized()) {
+        return Err(CUresult::CUDA_ERROR_NOT_INITIALIZED);
+    }
     *STARTED.get_or_init(|| {
         let config = Config::from_environment().map_err(|error| refuse(&error))?;
         let driver = Driver::new(config, slot::EXPORTED).map_err(|error| refuse(&error))?;
         slot::fill(slot::EXPORTED, driver);
-        end_with_process();
+        follow_process();
         Ok(())
     })
 }
@@ -56,17 +69,43 @@ fn refuse(error: &dyn std::error::Error) -> CUresult {
     CUresult::CUDA_ERROR_SYSTEM_NOT_READY
 }
 
-/// Has the driver end when the process exits.
+/// Writes what the program has done. The child of a fork writes nothing: its driver is its parent's.
+#[expect(clippy::print_stderr, reason = "stderr is where the summary was asked for, or all that is left at the exit")]
+fn summarize(driver: &Driver, path: &OsStr) {
+    if std::process::id() != driver.process() {
+        return;
+    }
+    let text = driver.summary().to_string();
+    if path == "-" {
+        eprint!("{text}");
+        return;
+    }
+    let path = path.to_string_lossy().replace("%p", &driver.process().to_string());
+    if let Err(error) = fs::write(&path, text) {
+        eprintln!("curium-sim: the summary cannot be written to {path}: {error}");
+    }
+}
+
+/// Has the driver end when the process exits, and know a child of a fork, which has none of its threads.
 #[cfg(target_os = "linux")]
-fn end_with_process() {
+fn follow_process() {
+    extern "C" fn fork() {
+        FORKED.store(true, Ordering::Release);
+    }
     extern "C" fn end() {
+        let driver = slot::empty(slot::EXPORTED);
+        if let (Some(driver), Some(path)) = (&driver, std::env::var_os(SUMMARY)) {
+            summarize(driver, &path);
+        }
         // Threads may still be in the driver: it is left where it is, and the process takes it along.
-        std::mem::forget(slot::empty(slot::EXPORTED));
+        std::mem::forget(driver);
     }
     // SAFETY: the function takes and returns nothing, does not unwind, and stays loaded for as long as the process. If it
     // cannot be registered, calls during the exit do what they do at other times.
     unsafe { libc::atexit(end) };
+    // SAFETY: the function takes and returns nothing, writes an atomic only, and stays loaded for as long as the process.
+    unsafe { libc::pthread_atfork(None, None, Some(fork)) };
 }
 
 #[cfg(not(target_os = "linux"))]
-fn end_with_process() {}
+fn follow_process() {}

@@ -1,18 +1,31 @@
-//! Faults on request: a call of a function returns a code and does nothing else.
+//! Faults on request: chosen calls of a function return a code and do nothing else, come late, or lose the devices.
+
+mod text;
+
+use std::time::Duration;
 
 use curium_sys::{CUresult, Function};
+
+pub use self::text::FaultSyntaxError;
+use crate::schedule::Random;
 
 /// One fault: which calls of a function fail, and with which code.
 ///
 /// Calls are counted from 1, from the moment when the fault is injected.
 ///
 /// ```
+/// use std::time::Duration;
+///
 /// use curium_sim::Fault;
 /// use curium_sys::{CUresult, Function};
 ///
 /// let second = Fault::on(Function::cuMemAlloc_v2).call(2).returns(CUresult::CUDA_ERROR_OUT_OF_MEMORY);
 /// let all = Fault::on(Function::cuInit).always().returns(CUresult::CUDA_ERROR_NO_DEVICE);
-/// # let _ = (second, all);
+/// let some = Fault::on(Function::cuMemAllocAsync).always().with_probability(0.1, 7);
+/// let late = Fault::on(Function::cuLaunchKernel).always().delays(Duration::from_millis(2));
+/// let lost = Fault::on(Function::cuStreamSynchronize).call(3).loses_devices();
+/// assert_eq!("cuMemAlloc_v2@2=OUT_OF_MEMORY".parse(), Ok(second));
+/// # let _ = (all, some, late, lost);
 /// ```
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[must_use]
@@ -20,13 +33,45 @@ pub struct Fault {
     function: Function,
     first: u64,
     last: u64,
-    result: CUresult,
+    chance: Option<Chance>,
+    effect: Effect,
 }
+
+/// How often a call that could fail does.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+struct Chance {
+    per_million: u32,
+    seed: u64,
+}
+
+/// What becomes of a call that meets its fault.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Effect {
+    Return(CUresult),
+    Delay(Duration),
+    LoseDevices,
+}
+
+/// What the faults do to one call.
+#[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
+pub(crate) struct Met {
+    /// How long the call waits before anything else.
+    pub(crate) delay: Duration,
+    /// Whether no device does any work from now on.
+    pub(crate) loses_devices: bool,
+    /// What the call returns.
+    pub(crate) result: Option<CUresult>,
+}
+
+/// What everything returns that a lost device is asked for.
+pub(crate) const LOST: CUresult = CUresult::CUDA_ERROR_UNKNOWN;
+
+const MILLION: u32 = 1_000_000;
 
 impl Fault {
     /// A fault of `function`: its next call returns `CUDA_ERROR_UNKNOWN`, unless the other methods say otherwise.
     pub const fn on(function: Function) -> Self {
-        Self { function, first: 1, last: 1, result: CUresult::CUDA_ERROR_UNKNOWN }
+        Self { function, first: 1, last: 1, chance: None, effect: Effect::Return(CUresult::CUDA_ERROR_UNKNOWN) }
     }
 
     /// Only the `n`-th call fails, counted from 1.
@@ -46,9 +91,30 @@ impl Fault {
         self.from_call(1)
     }
 
+    /// Of the calls that would fail, each does with this probability, between 0 and 1. The same seed lets the same calls fail.
+    pub const fn with_probability(mut self, probability: f64, seed: u64) -> Self {
+        // The cast keeps what is below 0 or no number at 0.
+        let per_million = (probability * MILLION as f64) as u32;
+        self.chance = Some(Chance { per_million, seed });
+        self
+    }
+
     /// What a failing call returns.
     pub const fn returns(mut self, result: CUresult) -> Self {
-        self.result = result;
+        self.effect = Effect::Return(result);
+        self
+    }
+
+    /// The call does not fail: it comes this much later.
+    pub const fn delays(mut self, delay: Duration) -> Self {
+        self.effect = Effect::Delay(delay);
+        self
+    }
+
+    /// All devices are lost with the call, as if they had fallen off the bus: it and every later call that touches a context
+    /// return `CUDA_ERROR_UNKNOWN`, and queued work never runs.
+    pub const fn loses_devices(mut self) -> Self {
+        self.effect = Effect::LoseDevices;
         self
     }
 }
@@ -74,35 +140,62 @@ impl FaultPlan {
     }
 }
 
-/// The faults that are waiting, each with the calls it has seen.
+/// The faults that are waiting.
 #[derive(Debug, Default)]
 pub(crate) struct PendingFaults {
-    faults: Vec<(Fault, u64)>,
+    faults: Vec<Pending>,
+}
+
+/// A fault with the calls it has seen.
+#[derive(Debug)]
+struct Pending {
+    fault: Fault,
+    calls: u64,
+    random: Random,
 }
 
 impl PendingFaults {
     pub(crate) fn new(plan: &FaultPlan) -> Self {
-        Self { faults: plan.faults.iter().map(|fault| (*fault, 0)).collect() }
+        Self { faults: plan.faults.iter().copied().map(Pending::new).collect() }
     }
 
     pub(crate) fn add(&mut self, fault: Fault) {
-        self.faults.push((fault, 0));
+        self.faults.push(Pending::new(fault));
     }
 
     pub(crate) fn clear(&mut self) {
         self.faults.clear();
     }
 
-    /// Counts a call of `function` and returns the code of the fault that it meets.
-    pub(crate) fn meet(&mut self, function: Function) -> Option<CUresult> {
-        let mut met = None;
-        for (fault, calls) in self.faults.iter_mut().filter(|(fault, _)| fault.function == function) {
-            *calls += 1;
-            if (fault.first..=fault.last).contains(calls) {
-                met = met.or(Some(fault.result));
+    /// Counts a call of `function` and returns what its faults do to it. The first that fails the call decides its code.
+    pub(crate) fn meet(&mut self, function: Function) -> Met {
+        let mut met = Met::default();
+        for pending in self.faults.iter_mut().filter(|pending| pending.fault.function == function) {
+            match pending.meet() {
+                None => {}
+                Some(Effect::Return(code)) => met.result = met.result.or(Some(code)),
+                Some(Effect::Delay(delay)) => met.delay += delay,
+                Some(Effect::LoseDevices) => {
+                    met.loses_devices = true;
+                    met.result = met.result.or(Some(LOST));
+                }
             }
         }
         met
+    }
+}
+
+impl Pending {
+    fn new(fault: Fault) -> Self {
+        Self { fault, calls: 0, random: Random::new(fault.chance.map_or(0, |chance| chance.seed)) }
+    }
+
+    /// Counts a call and returns what becomes of it, if it is one of those that fail.
+    fn meet(&mut self) -> Option<Effect> {
+        self.calls += 1;
+        let is_chosen = (self.fault.first..=self.fault.last).contains(&self.calls);
+        let happens = |chance: Chance| self.random.below(MILLION as usize) < chance.per_million as usize;
+        (is_chosen && self.fault.chance.is_none_or(happens)).then_some(self.fault.effect)
     }
 }
 
@@ -114,7 +207,7 @@ mod tests {
 
     fn outcomes(fault: Fault) -> Vec<bool> {
         let mut pending = PendingFaults::new(&FaultPlan::new().with(fault.returns(CODE)));
-        (0..4).map(|_| pending.meet(Function::cuInit) == Some(CODE)).collect()
+        (0..4).map(|_| pending.meet(Function::cuInit).result == Some(CODE)).collect()
     }
 
     #[test]
@@ -128,5 +221,28 @@ mod tests {
     #[test]
     fn other_functions_are_left_alone() {
         assert_eq!(outcomes(Fault::on(Function::cuMemAlloc_v2).always()), [false; 4]);
+    }
+
+    #[test]
+    fn probability_is_met_over_many_calls_and_repeats_with_its_seed() {
+        let failing = |probability, seed| {
+            let fault = Fault::on(Function::cuInit).always().with_probability(probability, seed).returns(CODE);
+            let mut pending = PendingFaults::new(&FaultPlan::new().with(fault));
+            (0..10_000).filter(|_| pending.meet(Function::cuInit).result.is_some()).collect::<Vec<u32>>()
+        };
+        assert!((900..1100).contains(&failing(0.1, 1).len()));
+        assert_eq!(failing(0.1, 1), failing(0.1, 1));
+        assert_ne!(failing(0.1, 1), failing(0.1, 2));
+        assert_eq!((failing(0.0, 1).len(), failing(1.0, 1).len()), (0, 10_000));
+    }
+
+    #[test]
+    fn delays_add_up_and_loss_of_devices_yields_to_a_code_before_it() {
+        let delay = Fault::on(Function::cuInit).always().delays(Duration::from_millis(2));
+        let plan = FaultPlan::new().with(delay).with(delay).with(Fault::on(Function::cuInit).call(2).loses_devices());
+        let mut pending = PendingFaults::new(&plan);
+        let delay = Duration::from_millis(4);
+        assert_eq!(pending.meet(Function::cuInit), Met { delay, ..Met::default() });
+        assert_eq!(pending.meet(Function::cuInit), Met { delay, loses_devices: true, result: Some(LOST) });
     }
 }

@@ -40,8 +40,10 @@ pub mod ptx;
 mod schedule;
 mod simulator;
 mod slot;
+mod summary;
 
-pub use self::config::{Config, DeviceModel, EnvironmentError};
-pub use self::fault::{Fault, FaultPlan};
+pub use self::config::{Checks, Config, DeviceModel, EnvironmentError};
+pub use self::fault::{Fault, FaultPlan, FaultSyntaxError};
 pub use self::live::LiveHandles;
 pub use self::simulator::{Error, Simulator};
+pub use self::summary::Summary;

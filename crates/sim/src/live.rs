@@ -68,7 +68,7 @@ impl LiveHandles {
         self.total() == 0
     }
 
-    fn counts(&self) -> Vec<(&'static str, u64)> {
+    pub(crate) fn counts(&self) -> Vec<(&'static str, u64)> {
         vec![
             ("contexts", self.contexts),
             ("streams", self.streams),

@@ -13,7 +13,7 @@ mod worker;
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use self::random::Random;
+pub(crate) use self::random::Random;
 use crate::driver::{Context, Driver, HostFunction, Result};
 use crate::handle::Id;
 

@@ -10,6 +10,7 @@ use crate::config::Config;
 use crate::driver::Driver;
 use crate::fault::Fault;
 use crate::live::LiveHandles;
+use crate::summary::Summary;
 use crate::{entry, exec, slot};
 
 /// A CUDA driver on the CPU.
@@ -96,6 +97,12 @@ impl Simulator {
     #[must_use]
     pub fn kernel_faults(&self) -> Vec<exec::Fault> {
         self.driver.kernel_faults()
+    }
+
+    /// What the program has done so far: functions called, unsupported ones, what stopped kernels, and what is live.
+    #[must_use]
+    pub fn summary(&self) -> Summary {
+        self.driver.summary()
     }
 
     /// Adds a fault; its calls are counted from now.

@@ -6,7 +6,8 @@ use std::{env, fmt};
 use curium_sys::{CudaVersion, Function};
 use thiserror::Error;
 
-use crate::config::Config;
+use crate::config::{Checks, Config, DeviceModel};
+use crate::fault::{FaultPlan, FaultSyntaxError};
 
 /// A variable of the environment has a value that makes no sense.
 #[derive(Clone, Debug, Eq, Error, PartialEq)]
@@ -18,7 +19,7 @@ pub struct EnvironmentError {
     /// Its value.
     pub value: String,
     /// What its value should be.
-    pub expected: &'static str,
+    pub expected: String,
 }
 
 impl Config {
@@ -27,11 +28,14 @@ impl Config {
     /// | variable | value |
     /// |---|---|
     /// | `CURIUM_SIM_DEVICES` | how many devices there are |
-    /// | `CURIUM_SIM_MEMORY` | bytes of memory on each device |
+    /// | `CURIUM_SIM_DEVICE_MODEL` | what each device is: `T4`, `A100`, `H100` or `B200` |
+    /// | `CURIUM_SIM_MEMORY` | bytes of memory on each device; `K`, `M` and `G` stand for powers of 1024 |
     /// | `CURIUM_SIM_DRIVER_VERSION` | CUDA version of the driver, such as `12.4` |
     /// | `CURIUM_SIM_SEED` | a number that decides the order between streams |
     /// | `CURIUM_SIM_WORKERS` | how many threads work |
     /// | `CURIUM_SIM_WITHOUT` | functions to leave out, with commas between them |
+    /// | `CURIUM_SIM_FAULTS` | faults with commas between them, in the form that [`Fault`](crate::Fault) reads, such as `cuMemAlloc_v2@2=OUT_OF_MEMORY` |
+    /// | `CURIUM_SIM_CHECKS` | what happens when a check stops a kernel: `report`, `quiet` or `abort` |
     ///
     /// # Errors
     ///
@@ -44,7 +48,12 @@ impl Config {
         let mut config = Self::new();
         let number = "a number";
         set(&variable, "CURIUM_SIM_DEVICES", number, parse, |value| config.devices = value)?;
-        set(&variable, "CURIUM_SIM_MEMORY", "a number of bytes", parse, |value| config.memory_budget = value)?;
+        set(&variable, "CURIUM_SIM_DEVICE_MODEL", "T4, A100, H100 or B200", model, |value| {
+            config = config.clone().with_device_model(value);
+        })?;
+        set(&variable, "CURIUM_SIM_MEMORY", "a number of bytes such as 4096 or 2G", bytes, |value| {
+            config.memory_budget = value;
+        })?;
         set(&variable, "CURIUM_SIM_DRIVER_VERSION", "a CUDA version such as 12.4", version, |value| {
             config.driver_version = value;
         })?;
@@ -53,6 +62,8 @@ impl Config {
         set(&variable, "CURIUM_SIM_WITHOUT", "a list of functions of the driver", functions, |value| {
             config.missing = value;
         })?;
+        set(&variable, "CURIUM_SIM_CHECKS", "report, quiet or abort", checks, |value| config.checks = value)?;
+        config.faults = faults(&variable)?;
         Ok(config)
     }
 }
@@ -68,13 +79,43 @@ fn set<T>(
     let Some(value) = variable(name) else { return Ok(()) };
     match parse(value.trim()) {
         Some(parsed) => assign(parsed),
-        None => return Err(EnvironmentError { variable: name, value, expected }),
+        None => return Err(EnvironmentError { variable: name, value, expected: expected.to_owned() }),
     }
     Ok(())
 }
 
 fn parse<T: FromStr<Err: fmt::Debug>>(value: &str) -> Option<T> {
     value.parse().ok()
+}
+
+/// The faults of the environment; an error names the one that makes no sense.
+fn faults(variable: &impl Fn(&str) -> Option<String>) -> Result<FaultPlan, EnvironmentError> {
+    let name = "CURIUM_SIM_FAULTS";
+    let Some(value) = variable(name) else { return Ok(FaultPlan::new()) };
+    value.parse().map_err(|error: FaultSyntaxError| {
+        let expected = format!("a list of faults such as cuMemAlloc_v2@2=OUT_OF_MEMORY: {error}");
+        EnvironmentError { variable: name, value, expected }
+    })
+}
+
+fn model(value: &str) -> Option<DeviceModel> {
+    DeviceModel::ALL.into_iter().find(|model| model.hardware().eq_ignore_ascii_case(value))
+}
+
+fn bytes(value: &str) -> Option<u64> {
+    let unit = ["K", "M", "G"].iter().position(|unit| value.ends_with(unit));
+    let digits = unit.map_or(value, |_| &value[..value.len() - 1]);
+    let shift = unit.map_or(0, |unit| 10 * (unit as u32 + 1));
+    parse::<u64>(digits.trim())?.checked_mul(1 << shift)
+}
+
+fn checks(value: &str) -> Option<Checks> {
+    match value {
+        "report" => Some(Checks::Report),
+        "quiet" => Some(Checks::Quiet),
+        "abort" => Some(Checks::Abort),
+        _ => None,
+    }
 }
 
 fn workers(value: &str) -> Option<u32> {
@@ -106,6 +147,10 @@ mod tests {
         assert_eq!(with("CURIUM_SIM_MEMORY", " 4096 ").map(|config| config.memory_budget), Ok(4096));
         let version = with("CURIUM_SIM_DRIVER_VERSION", "12.4").map(|config| config.driver_version);
         assert_eq!(version, Ok(CudaVersion::new(12, 4)));
+        assert_eq!(with("CURIUM_SIM_MEMORY", "3G").map(|config| config.memory_budget), Ok(3 << 30));
+        assert_eq!(with("CURIUM_SIM_CHECKS", "abort").map(|config| config.checks), Ok(Checks::Abort));
+        let model = with("CURIUM_SIM_DEVICE_MODEL", "a100").expect("it is one");
+        assert_eq!((model.device_model, model.memory_budget), (DeviceModel::A100, DeviceModel::A100.memory()));
         let missing = with("CURIUM_SIM_WITHOUT", "cuInit, cuMemAlloc_v2").map(|config| config.missing);
         assert_eq!(missing, Ok(vec![Function::cuInit, Function::cuMemAlloc_v2]));
     }
@@ -117,9 +162,24 @@ mod tests {
             ("CURIUM_SIM_WORKERS", "0"),
             ("CURIUM_SIM_DRIVER_VERSION", "10.0"),
             ("CURIUM_SIM_WITHOUT", "cuNothing"),
+            ("CURIUM_SIM_MEMORY", "99999999999G"),
+            ("CURIUM_SIM_DEVICE_MODEL", "K80"),
+            ("CURIUM_SIM_CHECKS", "maybe"),
+            ("CURIUM_SIM_FAULTS", "cuInit@2=1,cuNothing=1"),
         ] {
             let error = with(name, value).expect_err("the value makes no sense").to_string();
             assert!(error.contains(name) && error.contains(value), "{error}");
         }
+    }
+
+    #[test]
+    fn memory_of_a_model_yields_to_the_budget_whichever_variable_comes_first() {
+        let both = Config::from_variables(|asked| match asked {
+            "CURIUM_SIM_MEMORY" => Some("1M".to_owned()),
+            "CURIUM_SIM_DEVICE_MODEL" => Some("T4".to_owned()),
+            _ => None,
+        });
+        let both = both.expect("both make sense");
+        assert_eq!((both.device_model, both.memory_budget), (DeviceModel::T4, 1 << 20));
     }
 }

@@ -137,6 +137,12 @@ impl Driver {
     }
 }
 
+/// The code with this name, with or without what all names of errors begin with.
+pub(crate) fn code_named(name: &str) -> Option<CUresult> {
+    let bare = |name: &str| name.strip_prefix("CUDA_ERROR_").unwrap_or(name).to_owned();
+    CODES.iter().find(|entry| bare(&entry.1.to_string_lossy()) == bare(name)).map(|entry| entry.0)
+}
+
 /// What a code means.
 pub(super) fn description(code: CUresult) -> Cow<'static, str> {
     let entry = CODES.iter().find(|entry| entry.0 == code);

@@ -62,7 +62,10 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         // SAFETY: the caller of the C function passes PTX, which is NUL-terminated text, or a binary.
-        let compiled = unsafe { text_of(image.as_ptr().cast()) }.and_then(|text| self.compile(text));
+        let mut compiled = unsafe { text_of(image.as_ptr().cast()) }.and_then(|text| self.compile(text));
+        if let (Ok(code), Some(most)) = (&mut compiled, options.max_registers()) {
+            code.program.limit_registers(most);
+        }
         options.report(compiled.as_ref().err().map_or("", |refusal| &refusal.log));
         compiled.map(Arc::new).map_err(|refusal| refusal.code)
     }

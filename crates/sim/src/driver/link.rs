@@ -1,6 +1,7 @@
 //! Links: texts of PTX become one image.
 
 mod merge;
+mod runtime;
 
 use std::ffi::{c_char, c_void};
 
@@ -16,6 +17,9 @@ use crate::handle::{Id, Kind, Object};
 pub(crate) struct Link {
     logs: Logs,
     texts: Vec<String>,
+    /// Whether the library of the device's runtime was added.
+    has_runtime: bool,
+    max_registers: Option<u32>,
     /// The image, once the link is complete.
     image: Option<Box<[u8]>>,
 }
@@ -43,8 +47,14 @@ impl Driver {
     ) -> Result {
         let place = link.required()?;
         let logs = Logs(JitOptions::new(options, values, count)?);
+        let max_registers = logs.0.max_registers();
         let (mut state, _) = self.enter_current()?;
-        place.write(state.links.insert(Link { logs, texts: Vec::new(), image: None }).as_raw())
+        place.write(
+            state
+                .links
+                .insert(Link { logs, texts: Vec::new(), has_runtime: false, max_registers, image: None })
+                .as_raw(),
+        )
     }
 
     #[expect(clippy::too_many_arguments, reason = "this is C's signature")]
@@ -65,6 +75,11 @@ impl Driver {
         }
         let mut state = self.lock();
         let link = state.link(link)?;
+        // SAFETY: the caller passes a library of this size.
+        if kind == CUjitInputType::CU_JIT_INPUT_LIBRARY && unsafe { runtime::is_in(data.as_ptr().cast(), size) } {
+            link.has_runtime = true;
+            return Ok(());
+        }
         let logs = link.logs;
         let text = match kind {
             CUjitInputType::CU_JIT_INPUT_PTX | CUjitInputType::CU_JIT_INPUT_CUBIN => {
@@ -109,7 +124,12 @@ impl Driver {
         let mut state = self.lock();
         let link = state.link(link)?;
         let logs = link.logs;
-        let merged = merge::merge(&link.texts);
+        let mut texts = link.texts.clone();
+        texts.extend(link.has_runtime.then(|| runtime::PTX.to_owned()));
+        let mut merged = merge::merge(&texts);
+        if let Some(most) = link.max_registers {
+            merged = merge::limit_registers(&merged, most);
+        }
         let linked = logs.report(self.compile(&merged).map(|_| linked::image(&merged)))?;
         let image = link.image.insert(linked);
         size.write_if_asked(image.len());

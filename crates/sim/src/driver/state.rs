@@ -11,6 +11,7 @@ use crate::driver::{
     Listener, MipmappedArray, Module, Node, Result, Stream, Surface, Texture, UserObject,
 };
 use crate::exec::Fault;
+use crate::fault;
 use crate::handle::{Fate, Id, Table};
 use crate::live::LiveHandles;
 use crate::schedule::{Schedule, Ticket};
@@ -132,6 +133,11 @@ impl State {
         if let Some(device) = self.devices.get_mut(device) {
             device.sticky = device.sticky.or(Some(code));
         }
+    }
+
+    /// Makes all devices fail as if they were there no more.
+    pub(crate) fn lose_devices(&mut self) {
+        (0..self.devices.len()).for_each(|device| self.fail(device, fault::LOST));
     }
 
     pub(crate) fn clear_sticky(&mut self) {

@@ -45,6 +45,9 @@ pub struct Launch<'a> {
     pub workers: usize,
     /// The order of blocks.
     pub schedule: Schedule,
+    /// Address of eight bytes that are zero, for the blocks of a cooperative launch to wait for each other; 0 in other launches.
+    /// It is what `%envreg1` and `%envreg2` say.
+    pub workspace: u64,
     /// Set by another thread to end the launch early.
     pub cancel: &'a AtomicBool,
 }
@@ -114,6 +117,7 @@ pub(crate) struct Prepared<'a> {
     pub(crate) started: Instant,
     pub(crate) failed: AtomicBool,
     pub(crate) workers: u64,
+    pub(crate) workspace: u64,
     pub(crate) cancel: &'a AtomicBool,
     order: Order,
     next: AtomicU64,
@@ -180,6 +184,7 @@ impl<'a> Prepared<'a> {
             started: Instant::now(),
             failed: AtomicBool::new(false),
             workers: launch.workers.max(1) as u64,
+            workspace: launch.workspace,
             cancel: launch.cancel,
             order: Order::new(clusters(launch.grid, cluster), launch.schedule),
             next: AtomicU64::new(0),

@@ -21,6 +21,11 @@ pub struct Program {
 }
 
 impl Program {
+    /// Lets no kernel claim more registers than these.
+    pub(crate) fn limit_registers(&mut self, most: u32) {
+        self.kernels.iter_mut().for_each(|kernel| kernel.registers = kernel.registers.min(most));
+    }
+
     /// The kernels, in the order of the source.
     #[must_use]
     pub fn kernels(&self) -> &[Kernel] {

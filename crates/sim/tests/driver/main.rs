@@ -3,9 +3,11 @@
 mod context;
 mod device;
 mod event;
+mod fault;
 mod graph;
 mod graph_node;
 mod launch;
+mod link;
 mod memory;
 mod module;
 mod ptx;

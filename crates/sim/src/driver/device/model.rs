@@ -1,6 +1,6 @@
 //! The figures of the hardware that simulated devices imitate.
 
-use curium_sys::CUdevice_attribute;
+use curium_sys::{CUdevice_attribute, CUdevice_attribute as Attribute};
 
 use crate::config::DeviceModel;
 
@@ -30,28 +30,101 @@ const H100: [i32; 147] = [
     1, 1, 0, 1, 1, 0, 0,
 ];
 
+/// What a model has otherwise than the H100.
+type Differences = &'static [(CUdevice_attribute, i32)];
+
+/// A T4 (16 GB, GDDR6).
+const T4: Differences = &[
+    (Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 7),
+    (Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 5),
+    (Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 40),
+    (Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1_590_000),
+    (Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 5_001_000),
+    (Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 256),
+    (Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 4 << 20),
+    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE, 0),
+    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_ACCESS_POLICY_WINDOW_SIZE, 0),
+    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR, 1024),
+    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR, 16),
+    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 65_536),
+    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 65_536),
+    (Attribute::CU_DEVICE_ATTRIBUTE_RESERVED_SHARED_MEMORY_PER_BLOCK, 0),
+    (Attribute::CU_DEVICE_ATTRIBUTE_ASYNC_ENGINE_COUNT, 3),
+    (Attribute::CU_DEVICE_ATTRIBUTE_SINGLE_TO_DOUBLE_PRECISION_PERF_RATIO, 32),
+    (Attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, 0),
+    (Attribute::CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED, 0),
+];
+
+/// An A100 (80 GB, HBM2e, SXM).
+const A100: Differences = &[
+    (Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 8),
+    (Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0),
+    (Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 108),
+    (Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1_410_000),
+    (Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 1_593_000),
+    (Attribute::CU_DEVICE_ATTRIBUTE_L2_CACHE_SIZE, 40 << 20),
+    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_PERSISTING_L2_CACHE_SIZE, 26_214_400),
+    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR, 167_936),
+    (Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN, 166_912),
+    (Attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH, 0),
+    (Attribute::CU_DEVICE_ATTRIBUTE_TENSOR_MAP_ACCESS_SUPPORTED, 0),
+];
+
+/// A B200 (180 GB, HBM3e).
+const B200: Differences = &[
+    (Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR, 10),
+    (Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR, 0),
+    (Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 148),
+    (Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE, 1_965_000),
+    (Attribute::CU_DEVICE_ATTRIBUTE_MEMORY_CLOCK_RATE, 3_996_000),
+    (Attribute::CU_DEVICE_ATTRIBUTE_GLOBAL_MEMORY_BUS_WIDTH, 7680),
+];
+
 impl DeviceModel {
+    /// All models, the smallest compute capability first.
+    pub(crate) const ALL: [Self; 4] = [Self::T4, Self::A100, Self::H100, Self::B200];
+
+    /// The name of the hardware.
+    pub(crate) const fn hardware(self) -> &'static str {
+        match self {
+            Self::T4 => "T4",
+            Self::A100 => "A100",
+            Self::H100 => "H100",
+            Self::B200 => "B200",
+        }
+    }
+
     /// What the device is called: it says that it is simulated.
     pub(crate) const fn name(self) -> &'static str {
         match self {
+            Self::T4 => "Curium Simulator (T4 model)",
+            Self::A100 => "Curium Simulator (A100 model)",
             Self::H100 => "Curium Simulator (H100 model)",
+            Self::B200 => "Curium Simulator (B200 model)",
         }
     }
 
     /// The bytes of memory.
     pub(crate) const fn memory(self) -> u64 {
         match self {
+            Self::T4 => 15_655_829_504,
+            Self::A100 => 85_097_971_712,
             Self::H100 => 85_017_493_504,
+            Self::B200 => 191_503_139_840,
         }
     }
 
     /// An attribute of the hardware, `None` if the model has no such attribute.
     pub(crate) fn attribute(self, attribute: CUdevice_attribute) -> Option<i32> {
-        let table = match self {
-            Self::H100 => &H100,
+        let differences = match self {
+            Self::T4 => T4,
+            Self::A100 => A100,
+            Self::H100 => &[],
+            Self::B200 => B200,
         };
+        let different = differences.iter().find(|(name, _)| *name == attribute);
         let index = usize::try_from(attribute.0.checked_sub(1)?).ok()?;
-        table.get(index).copied()
+        different.map(|(_, value)| *value).or_else(|| H100.get(index).copied())
     }
 
     /// An attribute that every model has.
@@ -73,5 +146,13 @@ mod tests {
         assert_eq!(figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR), 32);
         assert_eq!(DeviceModel::H100.attribute(CUdevice_attribute(0)), None);
         assert_eq!(DeviceModel::H100.attribute(CUdevice_attribute(148)), None);
+    }
+
+    #[test]
+    fn model_differs_from_the_others_where_its_table_says_so() {
+        let figures = |attribute| DeviceModel::ALL.map(|model| model.figure(attribute));
+        assert_eq!(figures(Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR), [7, 8, 9, 10]);
+        assert_eq!(figures(Attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE), [32; 4]);
+        assert_eq!(figures(Attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH), [0, 0, 1, 1]);
     }
 }

@@ -1,4 +1,4 @@
-//! Options of loading: the buffers for logs.
+//! Options of loading: the buffers for logs, and the registers.
 
 use std::ffi::{c_char, c_void};
 
@@ -29,6 +29,13 @@ impl JitOptions {
 
     pub(crate) fn none() -> Self {
         Self { names: Pointer::null(), values: Pointer::null(), count: 0 }
+    }
+
+    /// The most registers that a thread may have.
+    pub(crate) fn max_registers(&self) -> Option<u32> {
+        let index = self.find(CUjit_option::CU_JIT_MAX_REGISTERS)?;
+        // The number stands in the low half of what is passed as a pointer.
+        Some(self.value(index).addr() as u32).filter(|registers| *registers > 0)
     }
 
     /// Writes the log of errors, and an empty log of other news, into the buffers that the caller gave.

@@ -2,10 +2,12 @@
 
 use curium_sys::{CUdevice_attribute, CUresult};
 
+use crate::config::Checks;
 use crate::driver::launch::Launch;
 use crate::driver::launch::runtime::Host;
 use crate::driver::{Driver, Result};
 use crate::exec::{self, DeviceModel, Fault, FaultKind, Schedule};
+use crate::memory::{Fill, Owner, Purpose};
 
 /// The blocks of a cooperative launch each get a thread, so that each can wait for all others. So many threads at most.
 pub(super) const MOST_COOPERATIVE_BLOCKS: u64 = 1024;
@@ -16,6 +18,7 @@ impl Launch {
         let kernel = self.subject.kernel()?;
         let workers = if self.shape.is_cooperative { self.shape.blocks() } else { driver.config().workers.into() };
         let host = Host::new(driver, self.context);
+        let workspace = self.shape.is_cooperative.then(|| Workspace::new(driver, self)).flatten();
         let launch = exec::Launch {
             program: &self.subject.code.program,
             kernel,
@@ -30,6 +33,7 @@ impl Launch {
             device: &driver.executor_model(),
             workers: workers as usize,
             schedule: driver.block_order(),
+            workspace: workspace.as_ref().map_or(0, |workspace| workspace.address),
             cancel: driver.cancelled(),
         };
         let result = exec::run(&launch);
@@ -39,6 +43,32 @@ impl Launch {
             driver.report_fault(fault);
             code
         })
+    }
+}
+
+/// What the blocks of a cooperative launch count their arrivals in: the size of it, and the counter.
+struct Workspace<'a> {
+    driver: &'a Driver,
+    address: u64,
+}
+
+impl<'a> Workspace<'a> {
+    const WORDS: usize = 2;
+
+    /// `None` if memory is short: the address that the kernel sees is null then, as in a launch that is not cooperative.
+    fn new(driver: &'a Driver, launch: &Launch) -> Option<Self> {
+        let owner = Owner { context: launch.context, device: launch.device };
+        let size = 4 * Self::WORDS as u64;
+        let address = driver.memory().allocate_on_device(size, owner, Purpose::Module).ok()?;
+        let workspace = Self { driver, address };
+        driver.memory().fill(address, Fill { value: 0, width: 4, count: Self::WORDS }).ok()?;
+        Some(workspace)
+    }
+}
+
+impl Drop for Workspace<'_> {
+    fn drop(&mut self) {
+        self.driver.memory().free(self.address);
     }
 }
 
@@ -63,14 +93,18 @@ impl Driver {
         }
     }
 
-    /// Says on stderr what stopped a kernel, and keeps it for whoever asks.
+    /// Does with what stopped a kernel what the settings want, and keeps it for whoever asks.
     #[expect(
         clippy::print_stderr,
         reason = "a code cannot say which thread did what, and C has no other channel for it"
     )]
     fn report_fault(&self, fault: Fault) {
-        if fault.kind != FaultKind::Cancelled {
+        let checks = self.config().checks;
+        if fault.kind != FaultKind::Cancelled && checks != Checks::Quiet {
             eprintln!("curium-sim: {fault}");
+            if checks == Checks::Abort {
+                std::process::abort();
+            }
         }
         self.lock().kernel_faults.push(fault);
     }

@@ -38,6 +38,22 @@ pub(super) fn merge(texts: &[String]) -> String {
     merged
 }
 
+/// The text with a limit of registers for each kernel that has none.
+pub(super) fn limit_registers(text: &str, most: u32) -> String {
+    let mut limited = String::new();
+    for Statement { text, .. } in statements(text) {
+        let body = text.find('{').filter(|_| text.contains(".entry") && !text.contains(".maxnreg"));
+        let (head, body) = text.split_at(body.unwrap_or(0));
+        limited.push_str(head);
+        if !head.is_empty() {
+            limited.push_str(&format!(".maxnreg {most}\n"));
+        }
+        limited.push_str(body);
+        limited.push('\n');
+    }
+    limited
+}
+
 fn is_function(statement: &str) -> bool {
     statement.contains(".entry") || statement.contains(".func")
 }
@@ -83,7 +99,7 @@ fn statement_end(text: &str) -> usize {
             '{' => depth += 1,
             '}' => {
                 depth = depth.saturating_sub(1);
-                if depth == 0 && is_function(&text[..position]) {
+                if depth == 0 && (text.starts_with(".section") || is_function(&text[..position])) {
                     return position;
                 }
             }
@@ -99,8 +115,10 @@ fn line_end(text: &str) -> usize {
     let line = text.find('\n').unwrap_or(text.len());
     // The number of a version has a dot in it, a directive has a letter behind its own.
     let mut characters = text[..line].char_indices().skip(1).peekable();
+    let mut is_quoted = false;
     while let Some((position, character)) = characters.next() {
-        if character == '.' && characters.peek().is_some_and(|(_, next)| next.is_ascii_alphabetic()) {
+        is_quoted ^= character == '"';
+        if character == '.' && !is_quoted && characters.peek().is_some_and(|(_, next)| next.is_ascii_alphabetic()) {
             return position;
         }
     }
@@ -182,5 +200,30 @@ mod tests {
         assert_eq!(names[3..], [Some("offset"), Some("table"), Some("twice")]);
         let headers: Vec<&str> = statements(CALLEE)[..3].iter().map(|statement| statement.text.trim()).collect();
         assert_eq!(headers, [".version 7.8", ".target sm_75", ".address_size 64"]);
+    }
+
+    #[test]
+    fn path_with_dots_and_sections_of_debuggers_stay_whole() {
+        let text = ".version 8.0\n.target sm_75\n.file 1 \"/lib/python3.11/a.py\"\n.entry a() { ret; }\n\
+                    .section .debug_str { .b8 1 }\n.entry b() { ret; }\n";
+        let found: Vec<&str> = statements(text).iter().map(|statement| statement.text).collect();
+        assert_eq!(
+            found[2..],
+            [
+                ".file 1 \"/lib/python3.11/a.py\"",
+                ".entry a() { ret; }",
+                ".section .debug_str { .b8 1 }",
+                ".entry b() { ret; }"
+            ]
+        );
+    }
+
+    #[test]
+    fn limit_of_registers_is_given_to_kernels_that_have_none() {
+        let text =
+            ".version 8.0\n.func f() { ret; }\n.entry a(.param .b32 x)\n{ ret; }\n.entry b() .maxnreg 9 { ret; }\n";
+        let limited = limit_registers(text, 40);
+        assert!(limited.contains("x)\n.maxnreg 40\n{"), "{limited}");
+        assert_eq!(limited.matches(".maxnreg").count(), 2, "{limited}");
     }
 }

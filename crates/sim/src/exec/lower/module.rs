@@ -245,7 +245,7 @@ fn kernel(module: &Module, function: &Function, index: u32, shared: u64, lowerer
         // Dynamic shared memory follows, at the alignment that hardware gives it.
         static_shared: (shared.next_multiple_of(16)) as u32,
         local_size: lowerer.local_size() as u32,
-        registers: bits.sum(),
+        registers: bits.sum::<u32>().min(performance.max_registers.unwrap_or(u32::MAX)),
         max_threads_per_block: performance
             .required_threads
             .or(performance.max_threads)

@@ -193,7 +193,7 @@ fn run_predicate_copy(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 /// The special registers, in the order of their numbers.
-const REGISTERS: [SpecialRegister; 53] = {
+const REGISTERS: [SpecialRegister; 55] = {
     use SpecialRegister as S;
     [
         S::TidX,
@@ -248,6 +248,8 @@ const REGISTERS: [SpecialRegister; 53] = {
         S::Globaltimer,
         S::CurrentGraphExec,
         S::Environment(0),
+        S::Environment(1),
+        S::Environment(2),
         S::PerformanceCounter(0),
     ]
 };
@@ -310,6 +312,9 @@ fn run_special(unit: &mut Unit<'_>, op: &Op) -> Control {
         S::GlobaltimerHi => all((nanoseconds() >> 32) as u32),
         S::TotalSmemSize | S::AggrSmemSize => all(launch.shared_size),
         S::DynamicSmemSize => all(launch.dynamic_shared),
+        // Compilers' headers know these two as the halves of the address, the high one first.
+        S::Environment(1) => all((launch.workspace >> 32) as u32),
+        S::Environment(2) => all(launch.workspace as u32),
         _ => all(0),
     };
     unit.frame.row_mut::<u32>(op.d).merge(&row, unit.active);

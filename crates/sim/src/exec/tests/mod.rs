@@ -141,6 +141,7 @@ impl Bench {
             device: &DeviceModel::default(),
             workers: self.workers,
             schedule: self.schedule,
+            workspace: 0,
             cancel: &AtomicBool::new(false),
         })
     }

@@ -105,6 +105,7 @@ fn try_program(text: &str) -> bool {
             device: &DeviceModel::default(),
             workers: 1,
             schedule: Schedule::InOrder,
+            workspace: 0,
             cancel: &cancel,
         };
         thread::scope(|scope| {

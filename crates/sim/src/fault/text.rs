@@ -1,0 +1,139 @@
+//! Faults as text, for the environment: `cuMemAlloc_v2@2=OUT_OF_MEMORY`.
+
+use std::str::FromStr;
+use std::time::Duration;
+
+use curium_sys::{CUresult, Function};
+use thiserror::Error;
+
+use super::{Fault, FaultPlan};
+use crate::driver::code_named;
+
+/// A text describes no fault.
+#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[error("`{text}` {reason}")]
+#[non_exhaustive]
+pub struct FaultSyntaxError {
+    /// The text.
+    pub text: String,
+    /// What is wrong with it.
+    pub reason: &'static str,
+}
+
+impl FromStr for Fault {
+    type Err = FaultSyntaxError;
+
+    /// Reads `FUNCTION[@CALLS][%PERCENT[:SEED]]=EFFECT`.
+    ///
+    /// `CALLS` is a number `3`, or `3+` for that call and all later ones; without it every call is meant. `PERCENT` lets each of them
+    /// fail with that probability. `EFFECT` is the name of a code with or without `CUDA_ERROR_`, its number, a delay such as
+    /// `20ms` (or `us`, `s`), or `lost` for the loss of all devices.
+    fn from_str(text: &str) -> Result<Self, FaultSyntaxError> {
+        let error = |reason| FaultSyntaxError { text: text.to_owned(), reason };
+        let (which, effect) = text.split_once('=').ok_or(error("has no `=`"))?;
+        let (which, chance) = split(which, '%');
+        let (name, calls) = split(which, '@');
+        let function = name.trim().parse::<Function>().map_err(|_| error("begins with no function of the driver"))?;
+        let fault = calls.map_or(Some(Self::on(function).always()), |calls| chosen(Self::on(function), calls.trim()));
+        let fault = fault.ok_or(error("has no number of a call such as `@3` or `@3+`"))?;
+        let fault = chance.map_or(Some(fault), |chance| with_chance(fault, chance.trim()));
+        let fault = fault.ok_or(error("has no probability such as `%5` or `%5:42`"))?;
+        with_effect(fault, effect.trim()).ok_or(error("ends with no code, delay or `lost`"))
+    }
+}
+
+impl FromStr for FaultPlan {
+    type Err = FaultSyntaxError;
+
+    /// Reads faults with commas between them.
+    fn from_str(text: &str) -> Result<Self, FaultSyntaxError> {
+        let mut faults = text.split(',').map(str::trim).filter(|fault| !fault.is_empty());
+        faults.try_fold(Self::new(), |plan, fault| Ok(plan.with(fault.parse()?)))
+    }
+}
+
+/// What stands before and behind a sign, if it is there.
+fn split(text: &str, sign: char) -> (&str, Option<&str>) {
+    text.split_once(sign).map_or((text, None), |(before, behind)| (before, Some(behind)))
+}
+
+fn chosen(fault: Fault, calls: &str) -> Option<Fault> {
+    let number = |text: &str| text.parse().ok().filter(|call: &u64| *call > 0);
+    match calls.strip_suffix('+') {
+        Some(first) => number(first).map(|first| fault.from_call(first)),
+        None => number(calls).map(|call| fault.call(call)),
+    }
+}
+
+fn with_chance(fault: Fault, chance: &str) -> Option<Fault> {
+    let (percent, seed) = split(chance, ':');
+    let percent = percent.parse::<f64>().ok().filter(|percent| (0.0..=100.0).contains(percent))?;
+    Some(fault.with_probability(percent / 100.0, seed.map_or(Some(0), |seed| seed.parse().ok())?))
+}
+
+fn with_effect(fault: Fault, effect: &str) -> Option<Fault> {
+    if effect == "lost" {
+        return Some(fault.loses_devices());
+    }
+    if let Some(delay) = duration(effect) {
+        return Some(fault.delays(delay));
+    }
+    let code = effect.parse().map(CUresult).ok().or_else(|| code_named(effect));
+    code.filter(|code| *code != CUresult::CUDA_SUCCESS).map(|code| fault.returns(code))
+}
+
+fn duration(text: &str) -> Option<Duration> {
+    let micros_in = [("us", 1), ("ms", 1_000), ("s", 1_000_000)];
+    let number = |(unit, micros): (&str, u64)| text.strip_suffix(unit)?.parse::<u64>().ok()?.checked_mul(micros);
+    micros_in.into_iter().find_map(number).map(Duration::from_micros)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FUNCTION: Function = Function::cuMemAlloc_v2;
+
+    #[test]
+    fn text_says_what_the_builder_says() {
+        let memory = CUresult::CUDA_ERROR_OUT_OF_MEMORY;
+        for (text, fault) in [
+            ("cuMemAlloc_v2=2", Fault::on(FUNCTION).always().returns(memory)),
+            ("cuMemAlloc_v2@3=OUT_OF_MEMORY", Fault::on(FUNCTION).call(3).returns(memory)),
+            (" cuMemAlloc_v2 @ 3+ = CUDA_ERROR_OUT_OF_MEMORY ", Fault::on(FUNCTION).from_call(3).returns(memory)),
+            ("cuMemAlloc_v2%50:9=2", Fault::on(FUNCTION).always().with_probability(0.5, 9).returns(memory)),
+            ("cuMemAlloc_v2@2+%0.5=lost", Fault::on(FUNCTION).from_call(2).with_probability(0.005, 0).loses_devices()),
+            ("cuMemAlloc_v2@1=20ms", Fault::on(FUNCTION).call(1).delays(Duration::from_millis(20))),
+            ("cuMemAlloc_v2=5us", Fault::on(FUNCTION).always().delays(Duration::from_micros(5))),
+            ("cuMemAlloc_v2=1s", Fault::on(FUNCTION).always().delays(Duration::from_secs(1))),
+        ] {
+            assert_eq!(text.parse(), Ok(fault), "{text}");
+        }
+    }
+
+    #[test]
+    fn text_that_makes_no_sense_is_an_error_that_says_which_part() {
+        for (text, part) in [
+            ("cuInit", "no `=`"),
+            ("cuNothing=1", "no function"),
+            ("cuInit@0=1", "number of a call"),
+            ("cuInit@x=1", "number of a call"),
+            ("cuInit%101=1", "probability"),
+            ("cuInit%nan=1", "probability"),
+            ("cuInit%5:x=1", "probability"),
+            ("cuInit=0", "no code"),
+            ("cuInit=NONSENSE", "no code"),
+            ("cuInit=5 ms", "no code"),
+        ] {
+            let error = text.parse::<Fault>().expect_err(text).to_string();
+            assert!(error.contains(part) && error.contains(text), "{error}");
+        }
+    }
+
+    #[test]
+    fn plan_is_faults_with_commas_between_them() {
+        let plan = "cuInit@2=1, ,cuMemAlloc_v2=2".parse::<FaultPlan>().expect("both are faults");
+        assert_eq!(plan.faults.len(), 2);
+        "cuInit@2=1,x".parse::<FaultPlan>().expect_err("the second is none");
+    }
+}

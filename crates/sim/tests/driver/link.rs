@@ -1,0 +1,120 @@
+//! Links: the library of the device's runtime, and limits of registers.
+
+use std::ffi::{CStr, c_void};
+use std::ptr;
+
+use curium_sim::Config;
+use curium_sys::{CUfunction, CUfunction_attribute, CUjit_option, CUjitInputType, CUresult};
+
+use crate::support::{Fixture, cu, get, handle, ok};
+
+/// Counts the blocks at an address, waits for all of them, and writes what each then finds there behind the count.
+const MEET: &CStr = c"
+.version 7.0
+.target sm_70
+.address_size 64
+.extern .func (.param .b64 handle) cudaCGGetIntrinsicHandle(.param .b32 scope);
+.extern .func (.param .b32 result) cudaCGSynchronize(.param .b64 handle, .param .b32 flags);
+.visible .entry meet(.param .u64 out)
+{
+    .reg .b64 %rd<4>;
+    .reg .b32 %r<40>;
+    .reg .pred %p;
+    ld.param.u64 %rd1, [out];
+    mov.u32 %r1, %tid.x;
+    setp.ne.u32 %p, %r1, 0;
+    @%p bra TOGETHER;
+    atom.add.u32 %r2, [%rd1], 1;
+TOGETHER:
+    mov.b32 %r3, 1;
+    {
+        .param .b32 scope;
+        .param .b64 handle;
+        st.param.b32 [scope], %r3;
+        call.uni (handle), cudaCGGetIntrinsicHandle, (scope);
+        ld.param.b64 %rd2, [handle];
+    }
+    {
+        .param .b64 handle;
+        .param .b32 flags;
+        .param .b32 result;
+        st.param.b64 [handle], %rd2;
+        st.param.b32 [flags], %r3;
+        call.uni (result), cudaCGSynchronize, (handle, flags);
+        ld.param.b32 %r4, [result];
+    }
+    mov.u32 %r5, %ctaid.x;
+    mul.wide.u32 %rd3, %r5, 4;
+    add.u64 %rd3, %rd3, %rd1;
+    ld.volatile.u32 %r6, [%rd1];
+    st.u32 [%rd3+4], %r6;
+    ret;
+}
+";
+
+/// An archive that holds what tells the library of the device's runtime from others.
+const RUNTIME: &[u8] = b"!<arch>\nlibcudadevrt.o/ ... cudaCGGetIntrinsicHandle\0 ...";
+
+/// The kernel of [`MEET`], linked with an archive, or the code of the step that failed.
+fn linked(fixture: &Fixture, archive: &[u8], options: &mut [(CUjit_option, usize)]) -> Result<CUfunction, CUresult> {
+    let succeeded = |code| if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(code) };
+    let api = &fixture.api;
+    let mut names: Vec<CUjit_option> = options.iter().map(|option| option.0).collect();
+    let mut values: Vec<*mut c_void> = options.iter().map(|option| ptr::without_provenance_mut(option.1)).collect();
+    let count = names.len() as u32;
+    let mut link = ptr::null_mut();
+    ok!(api, cuLinkCreate_v2(count, names.as_mut_ptr(), values.as_mut_ptr(), &raw mut link));
+    let add = |kind, bytes: &[u8]| {
+        let data = bytes.as_ptr().cast_mut().cast();
+        cu!(
+            api,
+            cuLinkAddData_v2(link, kind, data, bytes.len(), c"input".as_ptr(), 0, ptr::null_mut(), ptr::null_mut())
+        )
+    };
+    succeeded(add(CUjitInputType::CU_JIT_INPUT_LIBRARY, archive))?;
+    succeeded(add(CUjitInputType::CU_JIT_INPUT_PTX, MEET.to_bytes_with_nul()))?;
+    let (mut image, mut size) = (ptr::null_mut(), 0);
+    ok!(api, cuLinkComplete(link, &raw mut image, &raw mut size));
+    let module = handle!(api, cuModuleLoadData(_, image));
+    ok!(api, cuLinkDestroy(link));
+    Ok(handle!(api, cuModuleGetFunction(_, module, c"meet".as_ptr())))
+}
+
+#[test]
+fn blocks_of_a_cooperative_launch_wait_for_each_other_by_the_runtime_library() {
+    const BLOCKS: u32 = 5;
+    let fixture = Fixture::with(Config::new().with_workers(2));
+    let meet = linked(&fixture, RUNTIME, &mut []).expect("the library is known");
+    let memory = fixture.alloc(4 * (1 + BLOCKS as usize));
+    // The second launch begins with a counter of its own.
+    for _ in 0..2 {
+        ok!(fixture.api, cuMemsetD32_v2(memory, 0, 1 + BLOCKS as usize));
+        let mut address = memory;
+        let mut parameters = [(&raw mut address).cast()];
+        let launch = cu!(
+            fixture.api,
+            cuLaunchCooperativeKernel(meet, BLOCKS, 1, 1, 96, 1, 1, 0, ptr::null_mut(), parameters.as_mut_ptr())
+        );
+        assert_eq!(launch, CUresult::CUDA_SUCCESS);
+        let found = fixture.download(memory, 4 * (1 + BLOCKS as usize));
+        assert!(found.chunks_exact(4).all(|count| count == BLOCKS.to_le_bytes()), "{found:?}");
+    }
+}
+
+#[test]
+fn archive_of_other_machine_code_is_no_binary_for_the_device() {
+    let fixture = Fixture::new();
+    let refused = linked(&fixture, b"!<arch>\nother.o/ ...", &mut []).expect_err("it is machine code");
+    assert_eq!(refused, CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU);
+}
+
+#[test]
+fn kernel_claims_no_more_registers_than_the_link_allows() {
+    let fixture = Fixture::new();
+    let registers = |options: &mut [_]| -> i32 {
+        let meet = linked(&fixture, RUNTIME, options).expect("the library is known");
+        get!(fixture.api, cuFuncGetAttribute(_, CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS, meet))
+    };
+    assert!(registers(&mut []) > 24);
+    assert_eq!(registers(&mut [(CUjit_option::CU_JIT_MAX_REGISTERS, 24)]), 24);
+}

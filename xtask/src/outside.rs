@@ -1,0 +1,157 @@
+//! `cargo xtask outside`: programs that were not written here, on the simulator's `libcuda.so.1`.
+//!
+//! Each program is a published package. A small program of ours computes with it and checks the numbers; then the package's own tests are
+//! run, if it carries them, and compared with what `outside/expected.toml` says of each.
+
+mod expected;
+mod python;
+mod rust;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Instant;
+
+use anyhow::{Context as _, Result, bail, ensure};
+use comfy_table::{Table, presets};
+
+use self::expected::{Expected, Outcomes};
+use crate::{cargo, sim};
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Run these programs only.
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+    /// Leave the packages' own tests out.
+    #[arg(long)]
+    no_tests: bool,
+}
+
+/// A package that programs are run with.
+struct Program {
+    name: &'static str,
+    /// Runs the program of ours.
+    run: fn(&Folder) -> Result<()>,
+    /// Runs the package's own tests, if it carries any.
+    test: Option<fn(&Folder, &Expected) -> Result<Outcomes>>,
+}
+
+static PROGRAMS: [Program; 5] = [
+    Program { name: "cuda-bindings", run: |folder| python::run(folder, "bindings.py"), test: None },
+    Program { name: "cuda-core", run: |folder| python::run(folder, "core.py"), test: None },
+    Program { name: "numba-cuda", run: |folder| python::run(folder, "arrays.py"), test: Some(python::test_numba) },
+    Program { name: "cudarc", run: |folder| rust::run(folder, "cudarc"), test: Some(rust::test_cudarc) },
+    Program { name: "cust", run: |folder| rust::run(folder, "cust"), test: Some(rust::test_cust) },
+];
+
+/// Where everything is that a run needs and leaves.
+struct Folder {
+    /// What is in the repository.
+    sources: PathBuf,
+    /// What is made: below cargo's target folder.
+    made: PathBuf,
+    /// The folder of the simulator's `libcuda.so.1`.
+    driver: PathBuf,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let chosen = chosen(&options.names)?;
+    sim::run(&sim::Options::default())?;
+    let target = cargo::target_folder()?;
+    let folder =
+        Folder { sources: crate::root().join("outside"), made: target.join("outside"), driver: target.join("sim") };
+    if let Some(reason) = python::prepare(&folder)? {
+        println!("skipped: {reason}");
+        return Ok(());
+    }
+    let expected = expected::read(&folder.sources)?;
+    let mut table = Table::new();
+    table.load_style(presets::NOTHING).set_header(["program", "version", "numbers", "own tests", "time"]);
+    let mut failed = Vec::new();
+    for program in chosen {
+        println!("\n== {}", program.name);
+        let expected = expected::of(&expected, program.name)?;
+        let start = Instant::now();
+        let outcome = attend(program, expected, &folder, options);
+        let (numbers, tests) = match &outcome {
+            Ok(tests) => ("right", tests.clone()),
+            Err(_) => ("FAILED", String::new()),
+        };
+        let time = format!("{:.0} s", start.elapsed().as_secs_f64());
+        table.add_row([program.name, expected.version.as_str(), numbers, tests.as_str(), time.as_str()]);
+        if let Err(error) = outcome {
+            println!("{error:#}");
+            failed.push(program.name);
+        }
+    }
+    println!("\n{table}");
+    ensure!(failed.is_empty(), "failed: {}", failed.join(", "));
+    Ok(())
+}
+
+/// Runs one program and its tests, and returns what the table says of the tests.
+fn attend(program: &Program, expected: &Expected, folder: &Folder, options: &Options) -> Result<String> {
+    (program.run)(folder).context("the numbers")?;
+    match program.test {
+        None => Ok("carries none".to_owned()),
+        Some(_) if options.no_tests => Ok("left out".to_owned()),
+        Some(test) => expected.compare(&test(folder, expected)?),
+    }
+}
+
+fn chosen(names: &[String]) -> Result<Vec<&'static Program>> {
+    let known: Vec<_> = PROGRAMS.iter().map(|program| program.name).collect();
+    if let Some(unknown) = names.iter().find(|name| !known.contains(&name.as_str())) {
+        bail!("there is no program `{unknown}`; the programs are {}", known.join(", "));
+    }
+    let is_chosen = |program: &&Program| names.is_empty() || names.iter().any(|name| name == program.name);
+    Ok(PROGRAMS.iter().filter(is_chosen).collect())
+}
+
+impl Folder {
+    /// The kernels as PTX, which NVRTC compiles.
+    fn ptx(&self) -> Result<PathBuf> {
+        let path = self.made.join("kernels.ptx");
+        run_all(python::command(self, "bindings.py")?.arg(&path))?;
+        Ok(path)
+    }
+}
+
+/// The command with the simulator as the driver, and other libraries after it.
+fn with_driver(command: &mut Command, folder: &Folder, libraries: &[&Path]) -> Result<()> {
+    let paths = std::iter::once(folder.driver.as_path()).chain(libraries.iter().copied());
+    command.env("LD_LIBRARY_PATH", std::env::join_paths(paths)?);
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("CURIUM_SIM_")) {
+        command.env_remove(name);
+    }
+    Ok(())
+}
+
+fn run_all(command: &mut Command) -> Result<()> {
+    let status = command.status().with_context(|| format!("{command:?} cannot be run"))?;
+    ensure!(status.success(), "{command:?} ended with {status}");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_programs_are_run_unless_some_are_named() {
+        let names = |chosen: Vec<&Program>| chosen.iter().map(|program| program.name).collect::<Vec<_>>();
+        assert_eq!(names(chosen(&[]).expect("all are known")).len(), PROGRAMS.len());
+        assert_eq!(names(chosen(&["cust".to_owned()]).expect("it is known")), ["cust"]);
+        assert!(chosen(&["mystery".to_owned()]).is_err());
+    }
+
+    #[test]
+    fn each_program_has_its_expectation_and_each_expectation_its_program() {
+        let expected = expected::read(&crate::root().join("outside")).expect("the file is right");
+        assert_eq!(expected.len(), PROGRAMS.len());
+        for program in &PROGRAMS {
+            let of_it = expected::of(&expected, program.name).expect("it is there");
+            assert_eq!(of_it.passed > 0, program.test.is_some(), "{}", program.name);
+        }
+    }
+}

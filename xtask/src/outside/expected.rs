@@ -1,0 +1,119 @@
+//! What is expected of the packages' own tests, and what became of them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result, ensure};
+use serde::Deserialize;
+
+/// What `expected.toml` says of one program.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Expected {
+    name: String,
+    pub(super) version: String,
+    /// How many of its own tests pass, at least.
+    #[serde(default)]
+    pub(super) passed: usize,
+    /// Tests that fail, each with the reason.
+    #[serde(default)]
+    fails: BTreeMap<String, String>,
+    /// Tests that are not run, each with the reason.
+    #[serde(default)]
+    pub(super) left_out: BTreeMap<String, String>,
+}
+
+#[derive(Deserialize)]
+struct List {
+    program: Vec<Expected>,
+}
+
+/// What became of a package's tests.
+#[derive(Debug, Default, Eq, PartialEq)]
+pub(super) struct Outcomes {
+    passed: BTreeSet<String>,
+    failed: BTreeSet<String>,
+    ignored: usize,
+}
+
+/// Reads the list in this folder.
+pub(super) fn read(folder: &Path) -> Result<Vec<Expected>> {
+    let path = folder.join("expected.toml");
+    let text = fs::read_to_string(&path).with_context(|| path.display().to_string())?;
+    let list: List = toml::from_str(&text).with_context(|| path.display().to_string())?;
+    Ok(list.program)
+}
+
+/// What is expected of one program.
+pub(super) fn of<'a>(list: &'a [Expected], name: &str) -> Result<&'a Expected> {
+    list.iter().find(|expected| expected.name == name).with_context(|| format!("expected.toml lacks {name}"))
+}
+
+impl Outcomes {
+    /// Reads lines such as `test NAME ... ok`, in the form that Rust's tests write and that our plugin of pytest copies.
+    pub(super) fn read(text: &str) -> Self {
+        let mut outcomes = Self::default();
+        let tests = text.lines().filter_map(|line| line.strip_prefix("test ")?.rsplit_once(" ... "));
+        for (name, outcome) in tests {
+            // Tests that should panic say so behind their names.
+            let name = name.split(" - ").next().unwrap_or(name).to_owned();
+            match outcome.split(',').next().unwrap_or_default() {
+                "ok" => drop(outcomes.passed.insert(name)),
+                "FAILED" => drop(outcomes.failed.insert(name)),
+                _ => outcomes.ignored += 1,
+            }
+        }
+        outcomes
+    }
+}
+
+impl Expected {
+    /// What the table says of these outcomes, unless they are worse than expected, or better than the list says.
+    pub(super) fn compare(&self, outcomes: &Outcomes) -> Result<String> {
+        let run = outcomes.passed.len() + outcomes.failed.len();
+        let counts = format!("{} of {run} pass", outcomes.passed.len());
+        println!("{counts}, {} skipped, {} left out", outcomes.ignored, self.left_out.len());
+        let unexpected: Vec<_> = outcomes.failed.iter().filter(|name| !self.fails.contains_key(*name)).collect();
+        ensure!(unexpected.is_empty(), "{counts}; these should not fail: {unexpected:#?}");
+        let mended: Vec<_> = self.fails.keys().filter(|name| outcomes.passed.contains(*name)).collect();
+        ensure!(mended.is_empty(), "{counts}; these pass, take them from the list of those that fail: {mended:#?}");
+        ensure!(outcomes.passed.len() >= self.passed, "{counts}, but {} should pass", self.passed);
+        Ok(counts)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TEXT: &str = "running 4 tests\ntest a::b ... ok\ntest a::c - should panic ... ok\ntest d ... FAILED\n\
+                        test e ... ignored, needs two devices\n\ntest result: FAILED. 2 passed; 1 failed\n";
+
+    fn expected(passed: usize, fails: &str) -> Expected {
+        let text = format!("name = \"n\"\nversion = \"1\"\npassed = {passed}\n[fails]\n{fails}");
+        toml::from_str(&text).expect("it is right")
+    }
+
+    #[test]
+    fn lines_of_tests_are_read_and_others_are_not() {
+        let outcomes = Outcomes::read(TEXT);
+        assert_eq!(outcomes.passed, BTreeSet::from(["a::b".to_owned(), "a::c".to_owned()]));
+        assert_eq!(outcomes.failed, BTreeSet::from(["d".to_owned()]));
+        assert_eq!(outcomes.ignored, 1);
+    }
+
+    #[test]
+    fn outcomes_are_as_expected_only_if_no_other_test_fails_and_enough_pass() {
+        let outcomes = Outcomes::read(TEXT);
+        assert_eq!(expected(2, "d = \"why\"").compare(&outcomes).expect("it is as expected"), "2 of 3 pass");
+        for (passed, fails, part) in [
+            (2, "", "should not fail"),
+            (3, "d = \"why\"", "but 3 should pass"),
+            (1, "d = \"why\"\n\"a::b\" = \"why\"", "take them from the list"),
+        ] {
+            let error = expected(passed, fails).compare(&outcomes).expect_err(part).to_string();
+            assert!(error.contains(part), "{error}");
+        }
+    }
+}
