@@ -4,6 +4,7 @@ mod context;
 mod device;
 mod event;
 mod graph;
+mod graph_node;
 mod launch;
 mod memory;
 mod module;
