@@ -253,10 +253,11 @@ pub(crate) fn flush_any<T: Real>(value: T) -> T {
 
 /// The result of an f32 instruction: any NaN is the one NaN.
 ///
-/// The choice is between bits: the compiler may drop one between values, because to it all NaNs are alike.
+/// The test is on the bits: the compiler may drop one on the value, because to it all NaNs are alike.
 #[inline(always)]
 pub(crate) fn canonical(value: f32) -> f32 {
-    f32::from_bits(if value.is_nan() { 0x7fff_ffff } else { value.to_bits() })
+    let bits = value.to_bits();
+    f32::from_bits(if bits & 0x7fff_ffff > 0x7f80_0000 { 0x7fff_ffff } else { bits })
 }
 
 /// The result of an f64 instruction: a NaN comes from the operands.
