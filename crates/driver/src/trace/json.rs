@@ -13,7 +13,7 @@ const HOST: i64 = 1;
 struct Text<'a>(&'a str);
 
 /// A time in the format's unit, the microsecond.
-struct Microseconds(Duration);
+pub(super) struct Microseconds(pub(super) Duration);
 
 /// Writes everything as one object.
 pub(super) fn write(writer: &mut impl io::Write, calls: &Calls, work: &Work) -> io::Result<()> {
