@@ -1,5 +1,6 @@
 //! `cargo xtask ci`: every check that a change must pass, with a summary.
 
+mod features;
 mod nvrtc;
 mod tree;
 
@@ -13,7 +14,8 @@ use crate::cargo::cargo;
 use crate::version::Version;
 
 /// The packages that Miri interprets: everything that holds memory or handles.
-const MIRI: &[&str] = &["miri", "test", "-p", "curium-sys", "-p", "curium-driver", "-p", "curium-memory", "--lib"];
+const MIRI: &[&str] =
+    &["miri", "test", "-p", "curium-sys", "-p", "curium-driver", "-p", "curium-memory", "--all-features", "--lib"];
 
 /// The contract tests that Miri interprets on the simulator: those of memory and of handles, without kernels.
 const MIRI_CONTRACT: &[&str] = &[
@@ -73,7 +75,7 @@ const STEPS: &[Step] = &[
     Step { name: "length", run: |_| tree::files_are_short().map(|()| Outcome::Passed) },
     Step { name: "safety", run: |_| tree::proofs_are_done().map(|()| Outcome::Passed) },
     Step { name: "clippy", run: |_| run_all(cargo().args(CLIPPY)) },
-    Step { name: "no-std", run: |_| run_all(cargo().args(["build", "-p", "curium-sys", "--no-default-features"])) },
+    Step { name: "features", run: features::run },
     Step { name: "doc", run: doc },
     Step { name: "support", run: |_| run_all(xtask()?.args(["support", "--check"])) },
     Step { name: "kernels", run: |_| run_all(xtask()?.args(["kernels", "--check"])) },
@@ -138,6 +140,7 @@ fn doc(_options: &Options) -> Result<Outcome> {
         "--workspace",
         "--exclude",
         "xtask",
+        "--all-features",
         "--no-deps",
         "--lib",
     ]))

@@ -48,6 +48,7 @@ impl Driver {
     #[doc(hidden)]
     #[cold]
     #[expect(clippy::boxed_local, reason = "the observation is boxed so that a call without one costs a null pointer")]
+    #[inline(never)]
     pub fn observed(&self, function: Function, code: CUresult, observation: Box<Observation>) -> Result<(), Error> {
         observation.end(self, function, code);
         self.check(function, code)
@@ -56,6 +57,7 @@ impl Driver {
     /// The error for a call in a process that the driver does not work in.
     #[doc(hidden)]
     #[cold]
+    #[inline(never)]
     pub fn refused(&self, function: Function) -> Error {
         Error::Fork(Box::new(ForkError::new(function)))
     }
@@ -63,6 +65,7 @@ impl Driver {
     /// The error for a function that this driver lacks.
     #[doc(hidden)]
     #[cold]
+    #[inline(never)]
     pub fn missing(&self, function: Function) -> Error {
         let version = self.version();
         // The version is 0 until the driver has said it.

@@ -23,10 +23,12 @@ pub(crate) struct Callbacks<F: ?Sized> {
 pub(crate) struct Number(usize);
 
 impl<F: ?Sized> Callbacks<F> {
+    #[inline]
     pub(crate) const fn new() -> Self {
         Self { closures: Mutex::new(BTreeMap::new()), next: AtomicUsize::new(1) }
     }
 
+    #[inline]
     pub(crate) fn add(&self, closure: Arc<F>) -> Number {
         let number = self.next.fetch_add(1, Ordering::Relaxed);
         self.closures.lock().insert(number, closure);
@@ -34,6 +36,7 @@ impl<F: ?Sized> Callbacks<F> {
     }
 
     /// Takes a closure out of the table. It is dropped where no lock is held, since it may own anything.
+    #[inline]
     pub(crate) fn forget(&self, number: Number) {
         let closure = self.closures.lock().remove(&number.0);
         drop(closure);
@@ -41,6 +44,7 @@ impl<F: ?Sized> Callbacks<F> {
 
     /// Calls the closure that the driver's argument stands for, if it is still there and the process does not exit. Its panic ends
     /// here, after the panic hook has printed it, and is reported with the name of `what` was called.
+    #[inline]
     pub(crate) fn call(&self, data: *mut c_void, what: &'static str, call: impl FnOnce(&F)) {
         if is_exiting() {
             return;
@@ -55,6 +59,7 @@ impl<F: ?Sized> Callbacks<F> {
 
 impl Number {
     /// The argument that the driver passes back.
+    #[inline]
     pub(crate) fn as_data(self) -> *mut c_void {
         ptr::without_provenance_mut(self.0)
     }

@@ -12,6 +12,7 @@ use crate::{Driver, Result};
 ///
 /// That of `operation`, or whatever the driver returns for a mode.
 #[doc(hidden)]
+#[inline]
 pub fn relaxed<T>(driver: &Driver, operation: impl FnOnce() -> Result<T>) -> Result<T> {
     let before = exchange(driver, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED)?;
     let result = operation();
@@ -20,6 +21,7 @@ pub fn relaxed<T>(driver: &Driver, operation: impl FnOnce() -> Result<T>) -> Res
 }
 
 /// Sets the mode of this thread and returns the one before.
+#[inline]
 fn exchange(driver: &Driver, mut mode: CUstreamCaptureMode) -> Result<CUstreamCaptureMode> {
     // SAFETY: `mode` is a valid place that holds a mode and takes the one before.
     unsafe { call!(driver, cuThreadExchangeStreamCaptureMode(&raw mut mode)) }?;

@@ -78,6 +78,7 @@ impl CheckpointProcess<Running> {
     /// # Errors
     ///
     /// An argument error if it is in another state.
+    #[inline]
     pub fn running(driver: &Driver, pid: i32) -> Result<Self> {
         Self::in_state(driver, pid, ProcessState::Running)
     }
@@ -90,6 +91,7 @@ impl CheckpointProcess<Running> {
     ///
     /// `CUDA_ERROR_NOT_READY` if the time was too short; the process works on then.
     #[doc(alias = "cuCheckpointProcessLock")]
+    #[inline]
     pub fn lock(self, timeout: Option<Duration>) -> Result<CheckpointProcess<Locked>> {
         let milliseconds = timeout.map_or(0, |timeout| timeout.as_millis().clamp(1, u128::from(u32::MAX)) as u32);
         let mut arguments = CUcheckpointLockArgs { timeoutMs: milliseconds, ..CUcheckpointLockArgs::default() };
@@ -106,6 +108,7 @@ impl CheckpointProcess<Locked> {
     /// # Errors
     ///
     /// An argument error if it is in another state.
+    #[inline]
     pub fn locked(driver: &Driver, pid: i32) -> Result<Self> {
         Self::in_state(driver, pid, ProcessState::Locked)
     }
@@ -118,6 +121,7 @@ impl CheckpointProcess<Locked> {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuCheckpointProcessCheckpoint")]
+    #[inline]
     pub fn checkpoint(self) -> Result<CheckpointProcess<Checkpointed>> {
         let mut arguments = CUcheckpointCheckpointArgs::default();
         // SAFETY: `arguments` is live during the call, and the driver checks the process.
@@ -132,6 +136,7 @@ impl CheckpointProcess<Locked> {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuCheckpointProcessUnlock")]
+    #[inline]
     pub fn unlock(self) -> Result<CheckpointProcess<Running>> {
         let mut arguments = CUcheckpointUnlockArgs::default();
         // SAFETY: `arguments` is live during the call, and the driver checks the process.
@@ -147,6 +152,7 @@ impl CheckpointProcess<Checkpointed> {
     /// # Errors
     ///
     /// An argument error if it is in another state.
+    #[inline]
     pub fn checkpointed(driver: &Driver, pid: i32) -> Result<Self> {
         Self::in_state(driver, pid, ProcessState::Checkpointed)
     }
@@ -160,6 +166,7 @@ impl CheckpointProcess<Checkpointed> {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuCheckpointProcessRestore")]
+    #[inline]
     pub fn restore(self, devices: &[([u8; 16], [u8; 16])]) -> Result<CheckpointProcess<Locked>> {
         let mut pairs: Vec<CUcheckpointGpuPair> = devices.iter().map(|(old, new)| pair(*old, *new)).collect();
         let mut arguments = CUcheckpointRestoreArgs::default();
@@ -179,6 +186,7 @@ impl CheckpointProcess<Checkpointed> {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuCheckpointProcessGetRestoreThreadId")]
+    #[inline]
     pub fn restore_thread(&self) -> Result<i32> {
         let mut thread: c_int = 0;
         // SAFETY: `thread` is a valid place for the answer.
@@ -190,10 +198,12 @@ impl CheckpointProcess<Checkpointed> {
 impl<S> CheckpointProcess<S> {
     /// The number of the process.
     #[must_use]
+    #[inline]
     pub fn pid(&self) -> i32 {
         self.pid
     }
 
+    #[inline]
     fn in_state(driver: &Driver, pid: i32, expected: ProcessState) -> Result<Self> {
         let state = ProcessState::of(driver, pid)?;
         if state != expected {
@@ -204,6 +214,7 @@ impl<S> CheckpointProcess<S> {
     }
 
     /// The process in its next state, if the step succeeded.
+    #[inline]
     fn step<N>(&self, result: Result<()>) -> Result<CheckpointProcess<N>> {
         let (driver, pid) = (self.driver.clone(), self.pid);
         result.map_err(|error| error.about(format!("process {pid}")))?;
@@ -220,6 +231,7 @@ impl ProcessState {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if there is no such process or it does not use CUDA.
     #[doc(alias = "cuCheckpointProcessGetState")]
+    #[inline]
     pub fn of(driver: &Driver, pid: i32) -> Result<Self> {
         let mut state = CUprocessState::CU_PROCESS_STATE_RUNNING;
         // SAFETY: `state` is a valid place for the answer.
@@ -238,6 +250,7 @@ impl ProcessState {
 }
 
 impl fmt::Display for ProcessState {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
             Self::Running => "running",
@@ -252,11 +265,13 @@ impl fmt::Display for ProcessState {
 }
 
 impl<S> fmt::Debug for CheckpointProcess<S> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "CheckpointProcess({})", self.pid)
     }
 }
 
+#[inline]
 fn pair(old: [u8; 16], new: [u8; 16]) -> CUcheckpointGpuPair {
     let uuid = |bytes: [u8; 16]| CUuuid { bytes: bytes.map(|byte| std::ffi::c_char::from_ne_bytes([byte])) };
     CUcheckpointGpuPair { oldUuid: uuid(old), newUuid: uuid(new) }

@@ -90,6 +90,7 @@ enum Owned {
 }
 
 impl Context {
+    #[inline]
     fn new(raw: CUcontext, device: &Device, owned: Owned) -> Self {
         let (raw, device) = (Handle::new(raw), device.clone());
         Self { shared: Arc::new(Shared { raw, device, owned, attachments: Attachments::default() }) }
@@ -97,6 +98,7 @@ impl Context {
 
     /// The device that this context is on.
     #[must_use]
+    #[inline]
     pub fn device(&self) -> &Device {
         &self.shared.device
     }
@@ -110,6 +112,7 @@ impl Context {
 
     /// What kind of context this is.
     #[must_use]
+    #[inline]
     pub fn kind(&self) -> ContextKind {
         match self.shared.owned {
             Owned::Primary => ContextKind::Primary,
@@ -121,6 +124,7 @@ impl Context {
 
     /// The driver's handle of this context. It is valid for as long as this context, or anything made from it, exists.
     #[must_use]
+    #[inline]
     pub fn as_raw(&self) -> CUcontext {
         self.shared.raw.raw()
     }
@@ -133,6 +137,7 @@ impl Context {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuCtxGetId")]
+    #[inline]
     pub fn id(&self) -> Result<u64> {
         let mut id = 0;
         // SAFETY: `id` is a valid place for the answer, and the context is live.
@@ -149,6 +154,7 @@ impl Context {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuCtxGetApiVersion")]
+    #[inline]
     pub fn api_version(&self) -> Result<u32> {
         let mut version = 0;
         // SAFETY: `version` is a valid place for the answer, and the context is live.
@@ -163,6 +169,7 @@ impl Context {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn stream(&self) -> Result<Stream> {
         Stream::new(self, StreamOptions::new())
     }
@@ -175,6 +182,7 @@ impl Context {
     ///
     /// The error of any work that failed before; the wait takes place all the same.
     #[doc(alias = "cuCtxSynchronize")]
+    #[inline]
     pub fn synchronize(&self) -> Result<()> {
         let driver = self.driver();
         if driver.has(Function::cuCtxSynchronize_v2) {
@@ -195,6 +203,7 @@ impl Context {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuMemGetInfo")]
+    #[inline]
     pub fn memory_info(&self) -> Result<MemoryInfo> {
         self.entered(|driver| {
             let (mut free, mut total) = (0, 0);
@@ -206,6 +215,7 @@ impl Context {
 
     /// Runs `operation` with this context current on the calling thread, and restores what was current before, also on panic.
     #[doc(hidden)]
+    #[inline]
     pub fn entered<T>(&self, operation: impl FnOnce(&Driver) -> Result<T>) -> Result<T> {
         let _entered = Entered::new(self.driver(), self.as_raw())?;
         operation(self.driver())
@@ -223,6 +233,7 @@ impl Context {
     #[doc(alias = "cuCtxDestroy")]
     #[doc(alias = "cuDevicePrimaryCtxRelease")]
     #[doc(alias = "cuGreenCtxDestroy")]
+    #[inline]
     pub fn close(self) -> Result<(), (Self, Error)> {
         let mut shared = Arc::try_unwrap(self.shared)
             .map_err(|shared| (Self { shared }, Error::argument("Context::close", "the context is still in use")))?;
@@ -244,6 +255,7 @@ pub struct MemoryInfo {
 }
 
 impl Shared {
+    #[inline]
     fn destroy(&mut self) -> Result<()> {
         self.attachments.clear();
         let driver = self.device.driver();
@@ -262,6 +274,7 @@ impl Shared {
 }
 
 impl AsRef<Driver> for Context {
+    #[inline]
     fn as_ref(&self) -> &Driver {
         self.driver()
     }
@@ -269,6 +282,7 @@ impl AsRef<Driver> for Context {
 
 /// Whether two values stand for the same hold on a context.
 impl PartialEq for Context {
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
@@ -277,6 +291,7 @@ impl PartialEq for Context {
 impl Eq for Context {}
 
 impl fmt::Debug for Context {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (kind, device) = (self.kind(), self.device().as_raw());
         write!(formatter, "Context({kind:?} {:?} on device {device})", self.shared.raw)
@@ -284,6 +299,7 @@ impl fmt::Debug for Context {
 }
 
 impl Drop for Shared {
+    #[inline]
     fn drop(&mut self) {
         if !self.raw.is_cleared() {
             release(|| self.destroy());

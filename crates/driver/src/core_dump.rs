@@ -73,12 +73,14 @@ const MAX_PATH: usize = 1024;
 impl CoreDump {
     /// The settings that new contexts begin with.
     #[must_use]
+    #[inline]
     pub fn global(driver: &Driver) -> Self {
         Self { scope: Scope::Global(driver.clone()) }
     }
 
     /// The settings of one context.
     #[must_use]
+    #[inline]
     pub fn of_context(context: &Context) -> Self {
         Self { scope: Scope::Context(context.clone()) }
     }
@@ -92,6 +94,7 @@ impl CoreDump {
     /// Whatever the driver returns.
     #[doc(alias = "cuCoredumpGetAttribute")]
     #[doc(alias = "cuCoredumpGetAttributeGlobal")]
+    #[inline]
     pub fn is_enabled(&self) -> Result<bool> {
         self.flag(CUcoredumpSettings::CU_COREDUMP_ENABLE_ON_EXCEPTION)
     }
@@ -105,6 +108,7 @@ impl CoreDump {
     /// Whatever the driver returns.
     #[doc(alias = "cuCoredumpSetAttribute")]
     #[doc(alias = "cuCoredumpSetAttributeGlobal")]
+    #[inline]
     pub fn set_enabled(&self, is_enabled: bool) -> Result<()> {
         self.set(CUcoredumpSettings::CU_COREDUMP_ENABLE_ON_EXCEPTION, &mut [u8::from(is_enabled)])
     }
@@ -116,6 +120,7 @@ impl CoreDump {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn triggers_host(&self) -> Result<bool> {
         self.flag(CUcoredumpSettings::CU_COREDUMP_TRIGGER_HOST)
     }
@@ -127,6 +132,7 @@ impl CoreDump {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn set_triggers_host(&self, triggers_host: bool) -> Result<()> {
         self.set(CUcoredumpSettings::CU_COREDUMP_TRIGGER_HOST, &mut [u8::from(triggers_host)])
     }
@@ -138,6 +144,7 @@ impl CoreDump {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn is_user_triggered(&self) -> Result<bool> {
         self.flag(CUcoredumpSettings::CU_COREDUMP_ENABLE_USER_TRIGGER)
     }
@@ -149,6 +156,7 @@ impl CoreDump {
     /// # Errors
     ///
     /// `CUDA_ERROR_NOT_PERMITTED` for one context: this is a global setting.
+    #[inline]
     pub fn set_user_triggered(&self, is_triggered: bool) -> Result<()> {
         self.set(CUcoredumpSettings::CU_COREDUMP_ENABLE_USER_TRIGGER, &mut [u8::from(is_triggered)])
     }
@@ -160,6 +168,7 @@ impl CoreDump {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn file(&self) -> Result<PathBuf> {
         self.path(CUcoredumpSettings::CU_COREDUMP_FILE)
     }
@@ -171,6 +180,7 @@ impl CoreDump {
     /// # Errors
     ///
     /// An argument error for a path with a NUL or of more than 1,023 bytes.
+    #[inline]
     pub fn set_file(&self, path: impl AsRef<Path>) -> Result<()> {
         self.set_path("CoreDump::set_file", CUcoredumpSettings::CU_COREDUMP_FILE, path.as_ref())
     }
@@ -182,6 +192,7 @@ impl CoreDump {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn pipe(&self) -> Result<PathBuf> {
         self.path(CUcoredumpSettings::CU_COREDUMP_PIPE)
     }
@@ -193,6 +204,7 @@ impl CoreDump {
     /// # Errors
     ///
     /// As for [`CoreDump::set_file`]; `CUDA_ERROR_NOT_PERMITTED` for one context: this is a global setting.
+    #[inline]
     pub fn set_pipe(&self, path: impl AsRef<Path>) -> Result<()> {
         self.set_path("CoreDump::set_pipe", CUcoredumpSettings::CU_COREDUMP_PIPE, path.as_ref())
     }
@@ -204,6 +216,7 @@ impl CoreDump {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` on a driver that does not know the setting.
+    #[inline]
     pub fn flags(&self) -> Result<CoreDumpFlags> {
         let mut bytes = [0; 4];
         self.get(CUcoredumpSettings::CU_COREDUMP_GENERATION_FLAGS, &mut bytes)?;
@@ -217,16 +230,19 @@ impl CoreDump {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` on a driver that does not know the setting or a flag.
+    #[inline]
     pub fn set_flags(&self, flags: CoreDumpFlags) -> Result<()> {
         self.set(CUcoredumpSettings::CU_COREDUMP_GENERATION_FLAGS, &mut flags.bits().to_ne_bytes())
     }
 
+    #[inline]
     fn flag(&self, setting: CUcoredumpSettings) -> Result<bool> {
         let mut byte = [0];
         self.get(setting, &mut byte)?;
         Ok(byte != [0])
     }
 
+    #[inline]
     fn path(&self, setting: CUcoredumpSettings) -> Result<PathBuf> {
         let mut bytes = vec![0; MAX_PATH];
         self.get(setting, &mut bytes)?;
@@ -235,6 +251,7 @@ impl CoreDump {
         Ok(PathBuf::from(OsString::from_vec(bytes)))
     }
 
+    #[inline]
     fn set_path(&self, operation: &'static str, setting: CUcoredumpSettings, path: &Path) -> Result<()> {
         let refuse = |reason: &str| Error::argument(operation, format!("the path {path:?} {reason}"));
         let text = CString::new(path.as_os_str().as_bytes()).map_err(|_| refuse("has a NUL in it"))?;
@@ -245,6 +262,7 @@ impl CoreDump {
         self.set(setting, &mut bytes)
     }
 
+    #[inline]
     fn get(&self, setting: CUcoredumpSettings, value: &mut [u8]) -> Result<()> {
         let (place, mut size) = (value.as_mut_ptr().cast::<c_void>(), value.len());
         let size = &raw mut size;
@@ -259,6 +277,7 @@ impl CoreDump {
         result.map_err(|error| error.about(format!("setting {}", setting.0)))
     }
 
+    #[inline]
     fn set(&self, setting: CUcoredumpSettings, value: &mut [u8]) -> Result<()> {
         let (place, mut size) = (value.as_mut_ptr().cast::<c_void>(), value.len());
         let size = &raw mut size;

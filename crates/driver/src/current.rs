@@ -17,6 +17,7 @@ pub(crate) struct Entered<'a> {
 
 impl<'a> Entered<'a> {
     /// Makes `context`, which is live for `'a`, current. If it is so already, nothing is pushed: the common case costs one query.
+    #[inline]
     pub(crate) fn new(driver: &'a Driver, context: CUcontext) -> Result<Self> {
         if get(driver)? == context {
             return Ok(Self { driver, pushed: false, _thread: PhantomData });
@@ -25,6 +26,7 @@ impl<'a> Entered<'a> {
     }
 
     /// Pushes `context`, which is live for `'a`, even if it is current: whatever takes its place ends with this value.
+    #[inline]
     pub(crate) fn pushed(driver: &'a Driver, context: CUcontext) -> Result<Self> {
         // SAFETY: `context` is a live context of this driver.
         unsafe { call!(driver, cuCtxPushCurrent_v2(context)) }?;
@@ -32,6 +34,7 @@ impl<'a> Entered<'a> {
     }
 
     /// Takes this context off the stack again.
+    #[inline]
     fn pop(&self) -> Result<()> {
         let mut popped = std::ptr::null_mut();
         // SAFETY: `popped` is a valid place for the answer, and the top of the stack is what was pushed.
@@ -40,6 +43,7 @@ impl<'a> Entered<'a> {
 }
 
 /// The handle of the calling thread's current context, null if there is none.
+#[inline]
 pub(crate) fn get(driver: &Driver) -> Result<CUcontext> {
     let mut current = std::ptr::null_mut();
     // SAFETY: `current` is a valid place for the answer.
@@ -49,6 +53,7 @@ pub(crate) fn get(driver: &Driver) -> Result<CUcontext> {
 
 /// Runs `operation` with a context current, whichever: the one that is current on this thread, or else a primary context for the
 /// moment, if possible one that is in use already, since creating one takes long.
+#[inline]
 pub(crate) fn in_any_context<T>(driver: &Driver, operation: impl FnOnce() -> Result<T>) -> Result<T> {
     if !get(driver)?.is_null() {
         return operation();
@@ -62,6 +67,7 @@ pub(crate) fn in_any_context<T>(driver: &Driver, operation: impl FnOnce() -> Res
 }
 
 impl Drop for Entered<'_> {
+    #[inline]
     fn drop(&mut self) {
         if self.pushed {
             release(|| self.pop());

@@ -51,10 +51,12 @@ impl Device {
     /// # Errors
     ///
     /// As for [`Driver::load`], and `CUDA_ERROR_INVALID_DEVICE` if there is no device.
+    #[inline]
     pub fn first() -> Result<Self> {
         Driver::load()?.device(0)
     }
 
+    #[inline]
     pub(crate) fn new(driver: &Driver, ordinal: usize) -> Result<Self> {
         let number = i32::try_from(ordinal).unwrap_or(i32::MAX);
         let mut raw = 0;
@@ -70,18 +72,21 @@ impl Device {
     /// The device with a handle that the driver gave out elsewhere. A number that no device has is an error of every call that it is
     /// used in.
     #[must_use]
+    #[inline]
     pub fn from_raw(driver: &Driver, raw: CUdevice) -> Self {
         Self { driver: driver.clone(), raw }
     }
 
     /// The driver that this device belongs to.
     #[must_use]
+    #[inline]
     pub fn driver(&self) -> &Driver {
         &self.driver
     }
 
     /// The driver's handle of this device.
     #[must_use]
+    #[inline]
     pub fn as_raw(&self) -> CUdevice {
         self.raw
     }
@@ -94,6 +99,7 @@ impl Device {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuDeviceGetName")]
+    #[inline]
     pub fn name(&self) -> Result<String> {
         let mut name = [0_u8; 256];
         // SAFETY: `name` has room for the number of bytes that is passed.
@@ -109,6 +115,7 @@ impl Device {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuDeviceGetUuid")]
+    #[inline]
     pub fn uuid(&self) -> Result<[u8; 16]> {
         let mut uuid = CUuuid::default();
         // SAFETY: `uuid` is a valid place for the answer.
@@ -124,6 +131,7 @@ impl Device {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuDeviceGetPCIBusId")]
+    #[inline]
     pub fn pci_bus_id(&self) -> Result<String> {
         let mut id = [0_u8; 32];
         // SAFETY: `id` has room for the number of bytes that is passed.
@@ -139,6 +147,7 @@ impl Device {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuDeviceTotalMem")]
+    #[inline]
     pub fn total_memory(&self) -> Result<usize> {
         let mut bytes = 0;
         // SAFETY: `bytes` is a valid place for the answer.
@@ -155,6 +164,7 @@ impl Device {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for an attribute that this driver does not know.
     #[doc(alias = "cuDeviceGetAttribute")]
+    #[inline]
     pub fn attribute<A: AttributeKey>(&self, attribute: A) -> Result<A::Value> {
         let (raw, mut value) = (attribute.raw(), 0);
         // SAFETY: `value` is a valid place for the answer.
@@ -174,6 +184,7 @@ impl Device {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuDeviceComputeCapability")]
+    #[inline]
     pub fn compute_capability(&self) -> Result<ComputeCapability> {
         Ok(ComputeCapability {
             major: self.attribute(DeviceAttribute::COMPUTE_CAPABILITY_MAJOR)?,
@@ -190,6 +201,7 @@ impl Device {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuDeviceGetExecAffinitySupport")]
+    #[inline]
     pub fn supports_affinity(&self) -> Result<bool> {
         let kind = CUexecAffinityType::CU_EXEC_AFFINITY_TYPE_SM_COUNT;
         let mut answer = 0;
@@ -206,6 +218,7 @@ impl Device {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for a format that textures do not have, or for a number of channels that the format does not.
     #[doc(alias = "cuDeviceGetTexture1DLinearMaxWidth")]
+    #[inline]
     pub fn linear_texture_width(&self, format: CUarray_format, channels: u32) -> Result<usize> {
         let mut width = 0;
         // SAFETY: `width` is a valid place for the answer.
@@ -225,30 +238,35 @@ impl Device {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuDevicePrimaryCtxRetain")]
+    #[inline]
     pub fn primary_context(&self) -> Result<Context> {
         Context::retain_primary(self)
     }
 }
 
 impl AsRef<Driver> for Device {
+    #[inline]
     fn as_ref(&self) -> &Driver {
         &self.driver
     }
 }
 
 impl fmt::Debug for Device {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Device({})", self.raw)
     }
 }
 
 impl fmt::Display for ComputeCapability {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}.{}", self.major, self.minor)
     }
 }
 
 /// The text before the first NUL.
+#[inline]
 fn text(bytes: &[u8]) -> String {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into_owned()

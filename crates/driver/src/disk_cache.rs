@@ -79,6 +79,7 @@ impl DiskCache {
     /// # Errors
     ///
     /// An argument error with the path if the folder cannot be made or read, belongs to another user, or can be reached by others.
+    #[inline]
     pub fn open(folder: impl AsRef<Path>) -> Result<Self> {
         let folder = folder.as_ref();
         folder::make_private(folder).map_err(|error| refuse("DiskCache::open", folder, &error))?;
@@ -90,6 +91,7 @@ impl DiskCache {
     /// # Errors
     ///
     /// As for [`DiskCache::open`], and if the system does not say where caches belong.
+    #[inline]
     pub fn of_user() -> Result<Self> {
         let named = std::env::var_os(VARIABLE).filter(|path| !path.is_empty()).map(PathBuf::from);
         let folder = named.or_else(|| Some(folder::for_caches()?.join("curium")));
@@ -101,6 +103,7 @@ impl DiskCache {
 
     /// The same with another limit, in bytes.
     #[must_use]
+    #[inline]
     pub const fn with_limit(mut self, bytes: u64) -> Self {
         self.limit = bytes;
         self
@@ -108,6 +111,7 @@ impl DiskCache {
 
     /// The folder.
     #[must_use]
+    #[inline]
     pub fn folder(&self) -> &Path {
         &self.folder
     }
@@ -117,6 +121,7 @@ impl DiskCache {
     /// # Errors
     ///
     /// An argument error with the path if there is an entry that cannot be read.
+    #[inline]
     pub fn get(&self, key: &CacheKey) -> Result<Option<Vec<u8>>> {
         const OPERATION: &str = "DiskCache::get";
         let path = self.path(key);
@@ -147,6 +152,7 @@ impl DiskCache {
     /// # Errors
     ///
     /// An argument error with the path if the entry cannot be written; nothing of it is left then.
+    #[inline]
     pub fn put(&self, key: &CacheKey, contents: &[u8]) -> Result<()> {
         let entry = entry::new(key.as_bytes(), contents);
         if entry.len() as u64 > self.limit {
@@ -162,6 +168,7 @@ impl DiskCache {
     /// # Errors
     ///
     /// An argument error with the path if the entry cannot be removed.
+    #[inline]
     pub fn remove(&self, key: &CacheKey) -> Result<()> {
         let path = self.path(key);
         remove(&path).map_err(|error| refuse("DiskCache::remove", &path, &error))
@@ -172,6 +179,7 @@ impl DiskCache {
     /// # Errors
     ///
     /// An argument error with the path if one cannot be removed.
+    #[inline]
     pub fn clear(&self) -> Result<()> {
         let remove_all = || self.files(EXTENSION)?.iter().try_for_each(|file| remove(&file.path));
         remove_all().map_err(|error| refuse("DiskCache::clear", &self.folder, &error))
@@ -182,16 +190,19 @@ impl DiskCache {
     /// # Errors
     ///
     /// An argument error with the path if the folder cannot be read.
+    #[inline]
     pub fn usage(&self) -> Result<CacheUsage> {
         let files = self.files(EXTENSION).map_err(|error| refuse("DiskCache::usage", &self.folder, &error))?;
         Ok(CacheUsage { entries: files.len() as u64, bytes: files.iter().map(|file| file.bytes).sum() })
     }
 
+    #[inline]
     fn path(&self, key: &CacheKey) -> PathBuf {
         self.folder.join(format!("{:032x}.{EXTENSION}", key.digest()))
     }
 
     /// Has the file at `path` appear with these bytes.
+    #[inline]
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
         static LAST: AtomicU64 = AtomicU64::new(0);
         let number = LAST.fetch_add(1, Ordering::Relaxed);
@@ -202,6 +213,7 @@ impl DiskCache {
     }
 
     /// Removes entries until the rest is within the limit, and what other processes have left behind.
+    #[inline]
     fn shrink(&self) -> io::Result<()> {
         let now = SystemTime::now();
         let age = |file: &Found| now.duration_since(file.used).unwrap_or_default();
@@ -219,6 +231,7 @@ impl DiskCache {
     }
 
     /// The files of the folder whose names end so. One that goes meanwhile is none.
+    #[inline]
     fn files(&self, extension: &str) -> io::Result<Vec<Found>> {
         let mut files = Vec::new();
         for file in fs::read_dir(&self.folder)? {
@@ -234,11 +247,13 @@ impl DiskCache {
 }
 
 /// Marks the entry as used now. Where that is impossible the entry only goes earlier.
+#[inline]
 fn note_use(path: &Path) {
     let noted = File::options().append(true).open(path).and_then(|file| file.set_modified(SystemTime::now()));
     noted.unwrap_or_default();
 }
 
+#[inline]
 fn write_to_disk(path: &Path, bytes: &[u8]) -> io::Result<()> {
     let mut file = folder::create_private(path)?;
     file.write_all(bytes)?;
@@ -246,6 +261,7 @@ fn write_to_disk(path: &Path, bytes: &[u8]) -> io::Result<()> {
 }
 
 /// Removes the file at `path`, unless another process was quicker.
+#[inline]
 fn remove(path: &Path) -> io::Result<()> {
     match fs::remove_file(path) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),

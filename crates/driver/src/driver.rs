@@ -48,6 +48,7 @@ impl Driver {
     /// [`Error::Load`] lists the paths tried; an error of `cuInit` says why the driver does not work here,
     /// such as `CUDA_ERROR_NO_DEVICE`. A failure is not remembered: the next call tries again.
     #[doc(alias = "cuInit")]
+    #[inline]
     pub fn load() -> Result<Self> {
         static LOADED: OnceLock<Driver> = OnceLock::new();
         if let Some(driver) = LOADED.get() {
@@ -67,6 +68,7 @@ impl Driver {
     /// # Errors
     ///
     /// As for [`Driver::load`].
+    #[inline]
     pub unsafe fn load_from(path: impl AsRef<Path>) -> Result<Self> {
         // SAFETY: the caller vouches for the library.
         let api = unsafe { Api::load_from(path) }.map_err(Box::new)?;
@@ -83,6 +85,7 @@ impl Driver {
     /// # Errors
     ///
     /// An error of `cuInit` or `cuDriverGetVersion`.
+    #[inline]
     pub unsafe fn from_api(api: Api) -> Result<Self> {
         Self::initialised(api, None)
     }
@@ -96,6 +99,7 @@ impl Driver {
     /// # Errors
     ///
     /// An error of `cuInit` or `cuDriverGetVersion`.
+    #[inline]
     pub unsafe fn from_api_with_owner(api: Api, owner: impl Any + Send + Sync) -> Result<Self> {
         Self::initialised(api, Some(Box::new(owner)))
     }
@@ -112,6 +116,7 @@ impl Driver {
     /// CUDA: `cuDriverGetVersion`.
     #[doc(alias = "cuDriverGetVersion")]
     #[must_use]
+    #[inline]
     pub fn version(&self) -> CudaVersion {
         self.shared.version
     }
@@ -124,6 +129,7 @@ impl Driver {
 
     /// Whether the driver has `function`.
     #[must_use]
+    #[inline]
     pub fn has(&self, function: Function) -> bool {
         self.api().has(function)
     }
@@ -136,6 +142,7 @@ impl Driver {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuDeviceGetCount")]
+    #[inline]
     pub fn device_count(&self) -> Result<usize> {
         let mut count = 0;
         // SAFETY: `count` is a valid place for the answer.
@@ -148,6 +155,7 @@ impl Driver {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_DEVICE` if there are not that many.
+    #[inline]
     pub fn device(&self, ordinal: usize) -> Result<Device> {
         Device::new(self, ordinal)
     }
@@ -157,6 +165,7 @@ impl Driver {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn devices(&self) -> Result<Vec<Device>> {
         (0..self.device_count()?).map(|ordinal| self.device(ordinal)).collect()
     }
@@ -171,6 +180,7 @@ impl Driver {
         Err(Error::argument(operation, "the handles belong to different drivers"))
     }
 
+    #[inline]
     fn initialised(api: Api, owner: Option<Box<dyn Any + Send + Sync>>) -> Result<Self> {
         #[cfg(feature = "trace")]
         crate::trace::begin_from_environment();
@@ -190,6 +200,7 @@ impl Driver {
         Ok(driver)
     }
 
+    #[inline]
     fn read_version(&self) -> Result<CudaVersion> {
         let mut version = 0;
         // SAFETY: `version` is a valid place for the answer, and this function may be called before `cuInit`.
@@ -199,12 +210,14 @@ impl Driver {
 }
 
 impl AsRef<Driver> for Driver {
+    #[inline]
     fn as_ref(&self) -> &Driver {
         self
     }
 }
 
 impl fmt::Debug for Driver {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Driver(CUDA {})", self.version())
     }

@@ -97,18 +97,21 @@ impl Error {
     /// An argument of `operation` that is refused for `reason`.
     #[doc(hidden)]
     #[cold]
+    #[inline(never)]
     pub fn argument(operation: &'static str, reason: impl Into<Cow<'static, str>>) -> Self {
         Self::Argument(Box::new(ArgumentError { operation, reason: reason.into() }))
     }
 
     /// What the driver returned, if it was called.
     #[must_use]
+    #[inline]
     pub fn code(&self) -> Option<CUresult> {
         self.call().map(|error| error.code)
     }
 
     /// The function of the driver that failed or is missing.
     #[must_use]
+    #[inline]
     pub fn function(&self) -> Option<Function> {
         match self {
             Self::Call(error) => Some(error.function),
@@ -121,6 +124,7 @@ impl Error {
 
     /// What kind of failure this is.
     #[must_use]
+    #[inline]
     pub fn class(&self) -> ErrorClass {
         match self {
             Self::Call(error) => ErrorClass::of(error.code),
@@ -132,12 +136,14 @@ impl Error {
 
     /// Whether the context is lost: every later call that touches it returns this error too, until the process ends.
     #[must_use]
+    #[inline]
     pub fn is_sticky(&self) -> bool {
         self.class() == ErrorClass::Sticky
     }
 
     /// Whether memory was short, on the device or the host.
     #[must_use]
+    #[inline]
     pub fn is_out_of_memory(&self) -> bool {
         matches!(self, Self::OutOfMemory(_)) || self.code() == Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY)
     }
@@ -146,6 +152,7 @@ impl Error {
     #[doc(hidden)]
     #[cold]
     #[must_use]
+    #[inline(never)]
     pub fn about(mut self, subject: impl Into<Cow<'static, str>>) -> Self {
         if let Some(error) = self.call_mut() {
             error.subject = subject.into();
@@ -157,6 +164,7 @@ impl Error {
     #[doc(hidden)]
     #[cold]
     #[must_use]
+    #[inline(never)]
     pub fn during(mut self, operation: &'static str) -> Self {
         if let Self::Argument(error) = &mut self {
             error.operation = operation;
@@ -168,6 +176,7 @@ impl Error {
     #[doc(hidden)]
     #[cold]
     #[must_use]
+    #[inline(never)]
     pub fn advised(mut self, hint: impl FnOnce(&CallError) -> Option<Cow<'static, str>>) -> Self {
         if let Some(error) = self.call_mut()
             && let Some(hint) = hint(error)
@@ -178,6 +187,7 @@ impl Error {
     }
 
     /// The call that failed.
+    #[inline]
     fn call(&self) -> Option<&CallError> {
         match self {
             Self::Call(error) => Some(error),
@@ -186,6 +196,7 @@ impl Error {
         }
     }
 
+    #[inline]
     fn call_mut(&mut self) -> Option<&mut CallError> {
         match self {
             Self::Call(error) => Some(error),
@@ -195,6 +206,7 @@ impl Error {
     }
 
     /// The error itself, which this one passes on in its own words.
+    #[inline]
     fn inner(&self) -> &(dyn std::error::Error + 'static) {
         match self {
             Self::Load(error) => &**error,
@@ -218,6 +230,7 @@ impl Error {
 }
 
 impl CallError {
+    #[inline]
     pub(crate) fn new(driver: &Driver, function: Function, code: CUresult) -> Self {
         let (name, description) = code::names(driver, code);
         let hint = hint::hint(driver, code);
@@ -227,30 +240,35 @@ impl CallError {
 }
 
 impl fmt::Display for Error {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self.inner(), formatter)
     }
 }
 
 impl std::error::Error for Error {
+    #[inline]
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         self.inner().source()
     }
 }
 
 impl From<MissingFunction> for Error {
+    #[inline]
     fn from(error: MissingFunction) -> Self {
         Self::Missing(Box::new(error))
     }
 }
 
 impl From<Box<LoadError>> for Error {
+    #[inline]
     fn from(error: Box<LoadError>) -> Self {
         Self::Load(error)
     }
 }
 
 impl fmt::Display for PanicError {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "a host function panicked: {}", self.message)
     }
@@ -259,6 +277,7 @@ impl fmt::Display for PanicError {
 impl std::error::Error for PanicError {}
 
 impl fmt::Display for ArgumentError {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}: {}", self.operation, self.reason)
     }
@@ -267,6 +286,7 @@ impl fmt::Display for ArgumentError {
 impl std::error::Error for ArgumentError {}
 
 impl fmt::Display for CallError {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}", self.function)?;
         if !self.subject.is_empty() {

@@ -80,6 +80,7 @@ impl Event {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuEventCreate")]
+    #[inline]
     pub fn new(context: &Context, flags: EventFlags) -> Result<Self> {
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
@@ -97,6 +98,7 @@ impl Event {
     /// - `raw` is a live event of this context, in this driver.
     /// - Nobody else destroys it or uses it once the result is gone.
     #[must_use]
+    #[inline]
     pub unsafe fn from_raw(context: &Context, raw: CUevent) -> Self {
         Self::owning(context, raw)
     }
@@ -106,6 +108,7 @@ impl Event {
     /// # Errors
     ///
     /// Gives the event back if a future of it still exists.
+    #[inline]
     pub fn into_raw(self) -> Result<CUevent, (Self, Error)> {
         let mut shared = self.unshare("Event::into_raw")?;
         let raw = shared.raw.raw();
@@ -115,12 +118,14 @@ impl Event {
 
     /// The context that this event belongs to.
     #[must_use]
+    #[inline]
     pub fn context(&self) -> &Context {
         &self.shared.context
     }
 
     /// The driver's handle of this event. It is valid for as long as this event exists.
     #[must_use]
+    #[inline]
     pub fn as_raw(&self) -> CUevent {
         self.shared.raw.raw()
     }
@@ -133,6 +138,7 @@ impl Event {
     ///
     /// `CUDA_ERROR_INVALID_HANDLE` if the stream is of another context; an argument error if it is of another driver.
     #[doc(alias = "cuEventRecord")]
+    #[inline]
     pub fn record(&self, stream: &Stream) -> Result<()> {
         self.driver().expect_same(stream.driver(), "Event::record")?;
         // SAFETY: the event and the stream are live and belong to this driver.
@@ -147,6 +153,7 @@ impl Event {
     ///
     /// As for [`Event::record`]; `CUDA_ERROR_INVALID_VALUE` for flags that do not apply.
     #[doc(alias = "cuEventRecordWithFlags")]
+    #[inline]
     pub fn record_with_flags(&self, stream: &Stream, flags: RecordFlags) -> Result<()> {
         self.driver().expect_same(stream.driver(), "Event::record_with_flags")?;
         // SAFETY: the event and the stream are live and belong to this driver.
@@ -161,6 +168,7 @@ impl Event {
     ///
     /// The error of any work of the context that failed before.
     #[doc(alias = "cuEventQuery")]
+    #[inline]
     pub fn is_finished(&self) -> Result<bool> {
         // SAFETY: the event is live and belongs to this driver.
         finished(unsafe { call!(self.driver(), cuEventQuery(self.as_raw())) })
@@ -174,6 +182,7 @@ impl Event {
     ///
     /// The error of any work of the context that failed before; the wait takes place all the same.
     #[doc(alias = "cuEventSynchronize")]
+    #[inline]
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the event is live and belongs to this driver.
         unsafe { call!(self.driver(), cuEventSynchronize(self.as_raw())) }
@@ -189,6 +198,7 @@ impl Event {
     /// `CUDA_ERROR_NOT_READY` if one has not been reached, `CUDA_ERROR_INVALID_HANDLE` if one was never recorded, carries no time
     /// or is of another context.
     #[doc(alias = "cuEventElapsedTime")]
+    #[inline]
     pub fn milliseconds_since(&self, begin: &Self) -> Result<f32> {
         self.driver().expect_same(begin.driver(), "Event::milliseconds_since")?;
         let mut milliseconds = 0.0;
@@ -210,6 +220,7 @@ impl Event {
     /// # Errors
     ///
     /// As for [`Event::milliseconds_since`].
+    #[inline]
     pub fn elapsed_since(&self, begin: &Self) -> Result<Duration> {
         let milliseconds = f64::from(self.milliseconds_since(begin)?).max(0.0);
         Ok(Duration::try_from_secs_f64(milliseconds / 1e3).unwrap_or_default())
@@ -223,6 +234,7 @@ impl Event {
     ///
     /// CUDA: `cuEventQuery`, `cuThreadExchangeStreamCaptureMode`.
     #[doc(alias = "cuEventQuery")]
+    #[inline]
     pub fn finished(&self) -> Finished {
         Finished::of_event(self)
     }
@@ -235,6 +247,7 @@ impl Event {
     ///
     /// Gives the event back if a future of it still exists, or if the driver refuses.
     #[doc(alias = "cuEventDestroy")]
+    #[inline]
     pub fn close(self) -> Result<(), (Self, Error)> {
         let mut event = self.unshare("Event::close")?;
         match event.destroy() {
@@ -245,19 +258,23 @@ impl Event {
 
     /// The driver that this event belongs to.
     #[must_use]
+    #[inline]
     pub fn driver(&self) -> &Driver {
         self.shared.context.driver()
     }
 
+    #[inline]
     fn owning(context: &Context, raw: CUevent) -> Self {
         Self { shared: Arc::new(Shared { raw: Handle::new(raw), context: context.clone() }) }
     }
 
     /// Another value for the same event.
+    #[inline]
     pub(crate) fn share(&self) -> Self {
         Self { shared: Arc::clone(&self.shared) }
     }
 
+    #[inline]
     fn unshare(self, operation: &'static str) -> Result<Shared, (Self, Error)> {
         Arc::try_unwrap(self.shared)
             .map_err(|shared| (Self { shared }, Error::argument(operation, "a future of the event still exists")))
@@ -265,6 +282,7 @@ impl Event {
 }
 
 impl Shared {
+    #[inline]
     fn destroy(&mut self) -> Result<()> {
         // SAFETY: the event is live, nobody else has its handle, and it is forgotten once it is destroyed.
         unsafe { call!(self.context.driver(), cuEventDestroy_v2(self.raw.raw())) }?;
@@ -274,18 +292,21 @@ impl Shared {
 }
 
 impl AsRef<Driver> for Event {
+    #[inline]
     fn as_ref(&self) -> &Driver {
         self.driver()
     }
 }
 
 impl fmt::Debug for Event {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Event({:?})", self.shared.raw)
     }
 }
 
 impl Drop for Shared {
+    #[inline]
     fn drop(&mut self) {
         if !self.raw.is_cleared() {
             release(|| self.destroy());

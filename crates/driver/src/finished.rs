@@ -69,6 +69,7 @@ enum Progress {
 }
 
 impl Finished {
+    #[inline]
     pub(crate) fn of_event(event: &Event) -> Self {
         Self::known_or(|| {
             if relaxed(event.driver(), || event.is_finished())? {
@@ -78,6 +79,7 @@ impl Finished {
         })
     }
 
+    #[inline]
     pub(crate) fn of_stream(stream: &Stream) -> Self {
         Self::known_or(|| {
             stream.refuse_capture("Stream::finished")?;
@@ -93,6 +95,7 @@ impl Finished {
     }
 
     /// What `watch` makes, an answer if there is nothing to wait for, or its error.
+    #[inline]
     fn known_or(watch: impl FnOnce() -> Result<Option<Self>>) -> Self {
         match watch() {
             Ok(Some(future)) => future,
@@ -101,6 +104,7 @@ impl Finished {
         }
     }
 
+    #[inline]
     fn watched(operation: &'static str, event: Mark, pace: Pace) -> Result<Self> {
         let point = Arc::new(Point { event, progress: Mutex::new(Progress::Pending(None)) });
         let waiter: Arc<dyn Waiter> = Arc::<Point>::clone(&point);
@@ -109,6 +113,7 @@ impl Finished {
     }
 
     /// Has the driver call when `stream` comes to this point.
+    #[inline]
     fn call_behind(&self, stream: &Stream) -> Result<()> {
         match self.state {
             State::Watched(identity, _) => watch::call_behind(stream, identity, None),
@@ -118,6 +123,7 @@ impl Finished {
 }
 
 impl Point {
+    #[inline]
     fn poll(&self, context: &Context<'_>) -> Poll<Result<()>> {
         let mut progress = self.progress.lock();
         let replaced = match &mut *progress {
@@ -133,10 +139,12 @@ impl Point {
 }
 
 impl Waiter for Point {
+    #[inline]
     fn event(&self) -> &Event {
         &self.event
     }
 
+    #[inline]
     fn queried(&self, answer: Result<bool>) -> bool {
         let answer = match answer {
             Ok(false) => return false,
@@ -154,6 +162,7 @@ impl Waiter for Point {
 impl Future for Finished {
     type Output = Result<()>;
 
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
         match &mut self.state {
             State::Known(answer) => Poll::Ready(given(answer)),
@@ -165,6 +174,7 @@ impl Future for Finished {
 impl Deref for Mark {
     type Target = Event;
 
+    #[inline]
     fn deref(&self) -> &Event {
         match self {
             Self::Shared(event) => event,
@@ -174,6 +184,7 @@ impl Deref for Mark {
 }
 
 impl fmt::Debug for Finished {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.state {
             State::Known(_) => formatter.write_str("Finished(known)"),
@@ -183,6 +194,7 @@ impl fmt::Debug for Finished {
 }
 
 impl Drop for Finished {
+    #[inline]
     fn drop(&mut self) {
         if let State::Watched(identity, _) = self.state {
             watch::remove(identity);
@@ -195,11 +207,13 @@ impl Drop for Finished {
 /// # Panics
 ///
 /// If it was given before: the future was polled after it was ready.
+#[inline]
 fn given(answer: &mut Option<Result<()>>) -> Result<()> {
     answer.take().expect("a future is not polled after it was ready")
 }
 
 const _: () = {
+    #[inline]
     const fn is_send_and_sync<T: Send + Sync + Unpin + 'static>() {}
     is_send_and_sync::<Finished>();
 };

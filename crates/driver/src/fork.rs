@@ -20,12 +20,14 @@ pub struct ForkError {
 }
 
 impl ForkError {
+    #[inline]
     pub(crate) fn new(function: Function) -> Self {
         Self { function }
     }
 }
 
 impl fmt::Display for ForkError {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
@@ -45,6 +47,7 @@ pub(crate) fn is_child() -> bool {
 }
 
 /// Has every later fork of this process tell its child.
+#[inline]
 pub(crate) fn watch_for_forks() {
     #[cfg(all(unix, not(miri)))]
     {

@@ -29,6 +29,7 @@ pub struct Global<T> {
 
 impl<T> Global<T> {
     /// The variable `name` of `owner` at `address` with a size in bytes, if that is a size of values of `T`.
+    #[inline]
     pub(crate) fn checked(
         operation: &'static str,
         owner: Owner,
@@ -50,30 +51,35 @@ impl<T> Global<T> {
 
     /// The address of the first value. It is valid for as long as the code is loaded.
     #[must_use]
+    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.pointer
     }
 
     /// The number of values.
     #[must_use]
+    #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there is no value, which is never so.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// The size in bytes.
     #[must_use]
+    #[inline]
     pub fn byte_len(&self) -> usize {
         self.len * size_of::<T>()
     }
 
     /// The driver that the variable belongs to.
     #[must_use]
+    #[inline]
     pub fn driver(&self) -> &Driver {
         self.owner.driver()
     }
@@ -89,6 +95,7 @@ impl<T> Global<T> {
     /// # Errors
     ///
     /// An argument error if the lengths differ.
+    #[inline]
     pub unsafe fn write(&self, stream: &Stream, source: &[T]) -> Result<()>
     where
         T: Copy,
@@ -113,6 +120,7 @@ impl<T> Global<T> {
     /// # Errors
     ///
     /// An argument error if the lengths differ; the error of any work of the context that failed before.
+    #[inline]
     pub unsafe fn read(&self, stream: &Stream, target: &mut [T]) -> Result<()>
     where
         T: Copy,
@@ -126,6 +134,7 @@ impl<T> Global<T> {
         stream.synchronize()
     }
 
+    #[inline]
     fn check(&self, operation: &'static str, stream: &Stream, len: usize) -> Result<()> {
         self.driver().expect_same(stream.driver(), operation)?;
         if self.len == len {
@@ -136,12 +145,14 @@ impl<T> Global<T> {
 }
 
 impl<T> Clone for Global<T> {
+    #[inline]
     fn clone(&self) -> Self {
         Self { pointer: self.pointer, len: self.len, owner: self.owner.clone() }
     }
 }
 
 impl<T> fmt::Debug for Global<T> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Global({} × {} at {:?})", self.len, std::any::type_name::<T>(), self.pointer)
     }

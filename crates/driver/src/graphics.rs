@@ -60,12 +60,14 @@ pub enum GraphicsAccess {
 impl GraphicsResource {
     /// The driver's handle. It is valid for as long as this value exists.
     #[must_use]
+    #[inline]
     pub fn as_raw(&self) -> CUgraphicsResource {
         self.raw.raw()
     }
 
     /// The context that the resource is registered in.
     #[must_use]
+    #[inline]
     pub fn context(&self) -> &Context {
         &self.context
     }
@@ -78,6 +80,7 @@ impl GraphicsResource {
     ///
     /// `CUDA_ERROR_ALREADY_MAPPED` if it is mapped.
     #[doc(alias = "cuGraphicsResourceSetMapFlags")]
+    #[inline]
     pub fn set_access(&self, access: GraphicsAccess) -> Result<()> {
         self.context.entered(|driver| {
             // SAFETY: the resource is live, and its context is current.
@@ -93,11 +96,13 @@ impl GraphicsResource {
     ///
     /// Gives the resource back if the driver refuses.
     #[doc(alias = "cuGraphicsUnregisterResource")]
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.unregister().map_err(|error| (self, error))
     }
 
     /// What `register` registers in `context`, which is current then.
+    #[inline]
     fn registered(
         context: &Context,
         register: impl FnOnce(&Driver, *mut CUgraphicsResource) -> Result<()>,
@@ -107,6 +112,7 @@ impl GraphicsResource {
         Ok(Self { raw: Handle::new(raw), context: context.clone() })
     }
 
+    #[inline]
     fn unregister(&mut self) -> Result<()> {
         self.context.entered(|driver| {
             // SAFETY: the resource is live, nobody else has its handle, its context is current, and it is forgotten once it is unregistered.
@@ -118,6 +124,7 @@ impl GraphicsResource {
 }
 
 impl GraphicsAccess {
+    #[inline]
     const fn as_raw(self) -> u32 {
         match self {
             Self::ReadWrite => CUgraphicsMapResourceFlags::CU_GRAPHICS_MAP_RESOURCE_FLAGS_NONE.0,
@@ -128,12 +135,14 @@ impl GraphicsAccess {
 }
 
 impl fmt::Debug for GraphicsResource {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "GraphicsResource({:?})", self.raw)
     }
 }
 
 impl Drop for GraphicsResource {
+    #[inline]
     fn drop(&mut self) {
         if !self.raw.is_cleared() {
             release(|| self.unregister());

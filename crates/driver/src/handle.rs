@@ -12,6 +12,7 @@ unsafe impl<T> Send for Handle<T> {}
 unsafe impl<T> Sync for Handle<T> {}
 
 impl<T> Handle<T> {
+    #[inline]
     pub(crate) fn new(raw: *mut T) -> Self {
         Self(raw)
     }
@@ -22,22 +23,26 @@ impl<T> Handle<T> {
     }
 
     /// Forgets the object, so that its owner does not destroy it.
+    #[inline]
     pub(crate) fn clear(&mut self) {
         self.0 = std::ptr::null_mut();
     }
 
+    #[inline]
     pub(crate) fn is_cleared(&self) -> bool {
         self.0.is_null()
     }
 }
 
 impl<T> Clone for Handle<T> {
+    #[inline]
     fn clone(&self) -> Self {
         Self(self.0)
     }
 }
 
 impl<T> fmt::Debug for Handle<T> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Pointer::fmt(&self.0, formatter)
     }

@@ -89,6 +89,7 @@ const NOBODY: u64 = 0;
 impl Accesses {
     /// Memory that was allocated on `stream`.
     #[must_use]
+    #[inline]
     pub fn allocated(stream: &Stream) -> Self {
         Self {
             writer: stream.clone(),
@@ -160,11 +161,13 @@ impl Accesses {
     }
 
     /// The streams that the memory was last written on: a read waits for these.
+    #[inline]
     pub fn writers(&self) -> Vec<Stream> {
         self.streams_of(|other| other.is_write)
     }
 
     /// The streams that the memory was last used on: a write waits for these. One may come twice.
+    #[inline]
     pub fn users(&self) -> Vec<Stream> {
         self.streams_of(|_| true)
     }
@@ -174,10 +177,12 @@ impl Accesses {
     /// # Errors
     ///
     /// The error of any work that failed before; every stream is waited for all the same.
+    #[inline]
     pub fn synchronize(&self) -> Result<()> {
         self.users().iter().map(Stream::synchronize).fold(Ok(()), Result::and)
     }
 
+    #[inline]
     fn streams_of(&self, is_concerned: impl Fn(&Use) -> bool) -> Vec<Stream> {
         let others = self.others.lock();
         let others = others.iter().filter(|other| is_concerned(other)).map(|other| &other.stream);
@@ -251,11 +256,13 @@ impl Accesses {
 }
 
 impl Use {
+    #[inline]
     fn wait(&self, waiting: &Stream) -> Result<()> {
         wait(waiting, &self.stream, self.tails)
     }
 
     /// Whether `waiting` is known to have waited for this use.
+    #[inline]
     fn has_been_waited_for(&self, waiting: &Stream) -> bool {
         let waited = waiting.tail().waited.lock();
         waited.iter().any(|known| known.stream == self.stream.identity() && known.tail > self.tails)
@@ -271,6 +278,7 @@ impl Tail {
 
     /// Has `waiting` wait for all work that is on `stream`, whose tail this is, and returns which tail that is; none if both are in a
     /// capture, where a wait is one of the graph and not of the streams.
+    #[inline]
     fn pass(&self, stream: &Stream, waiting: &Stream) -> Result<Option<u64>> {
         let (source, target) = (stream.capture()?, waiting.capture()?);
         if source.is_some() && source != target {
@@ -294,6 +302,7 @@ impl Tail {
 }
 
 /// Has `waiting` wait for a use of `stream` that saw this many of its tails, unless it has done so.
+#[inline]
 fn wait(waiting: &Stream, stream: &Stream, tails: u64) -> Result<()> {
     if waiting == stream {
         return Ok(());
@@ -324,6 +333,7 @@ fn in_capture(waiting: &Stream, stream: &Stream) -> Error {
 }
 
 /// An error unless what `event` stands for is done, which spares `waiting`, a stream that is being captured, the wait.
+#[inline]
 fn expect_done(event: &Event, waiting: &Stream) -> Result<()> {
     if relaxed(event.driver(), || event.is_finished())? {
         return Ok(());
@@ -333,6 +343,7 @@ fn expect_done(event: &Event, waiting: &Stream) -> Result<()> {
     Err(Error::argument(OPERATION, reason))
 }
 
+#[inline]
 fn tail_flags() -> EventFlags {
     EventFlags::from_bits_retain(CUevent_flags::CU_EVENT_DISABLE_TIMING.0)
 }

@@ -43,6 +43,7 @@ pub struct Call<'a> {
 /// A closure that takes a [`Call`] is an observer.
 pub trait CallObserver: Send + Sync {
     /// `function` is about to be called on this thread.
+    #[inline]
     fn before(&self, function: Function) {
         let _ = function;
     }
@@ -107,6 +108,7 @@ thread_local! {
 /// assert!(failures.load(Ordering::Relaxed) >= 1);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+#[inline]
 pub fn observe_calls(observer: impl CallObserver + 'static) -> CallObserverGuard {
     let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
     let installed = Installed { identity, observer: Arc::new(observer) };
@@ -115,6 +117,7 @@ pub fn observe_calls(observer: impl CallObserver + 'static) -> CallObserverGuard
 }
 
 impl<F: Fn(&Call<'_>) + Send + Sync> CallObserver for F {
+    #[inline]
     fn after(&self, call: &Call<'_>) {
         self(call);
     }
@@ -143,11 +146,13 @@ impl Observation {
     /// Whether the call may be made.
     #[doc(hidden)]
     #[must_use]
+    #[inline]
     pub fn is_allowed(&self) -> bool {
         self.observers.is_some()
     }
 
     /// Tells the same observers that the call has ended.
+    #[inline]
     pub(crate) fn end(self, driver: &Driver, function: Function, code: CUresult) {
         let Self { observers: Some(observers), started } = self else { return };
         let call = Call { driver, function, code, started, duration: started.elapsed() };
@@ -158,12 +163,14 @@ impl Observation {
 }
 
 impl fmt::Debug for CallObserverGuard {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "CallObserverGuard({})", self.identity)
     }
 }
 
 impl Drop for CallObserverGuard {
+    #[inline]
     fn drop(&mut self) {
         let identity = self.identity;
         change(|observers| observers.retain(|installed| installed.identity != identity));
@@ -171,11 +178,13 @@ impl Drop for CallObserverGuard {
 }
 
 /// Has every later call look at whether it may be made.
+#[inline]
 pub(crate) fn attend() {
     INSTALLED.store(true, Ordering::Relaxed);
 }
 
 /// Replaces the list of observers by a changed copy: those who are reading the old one keep it.
+#[inline]
 fn change(edit: impl FnOnce(&mut Vec<Installed>)) {
     let mut shared = OBSERVERS.write();
     let mut observers = shared.as_deref().unwrap_or_default().to_vec();
@@ -187,6 +196,7 @@ fn change(edit: impl FnOnce(&mut Vec<Installed>)) {
     drop(old);
 }
 
+#[inline]
 fn tell(observers: &[Installed], tell: impl Fn(&dyn CallObserver)) {
     for Installed { observer, .. } in observers {
         quietly(|| tell(&**observer));
@@ -194,6 +204,7 @@ fn tell(observers: &[Installed], tell: impl Fn(&dyn CallObserver)) {
 }
 
 /// Runs the user's code such that its calls are not observed and its panics end here.
+#[inline]
 fn quietly(operation: impl FnOnce()) {
     let outer = IS_OBSERVING.replace(true);
     contain(operation);

@@ -83,6 +83,7 @@ impl Stream {
     /// then.
     #[doc(alias = "cuLaunchHostFunc")]
     #[doc(alias = "cuStreamAddCallback")]
+    #[inline]
     pub fn launch_host_function<T, F>(&self, function: F) -> Result<HostFunction<T>>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -98,6 +99,7 @@ impl Stream {
     /// # Errors
     ///
     /// As for [`Stream::launch_host_function`].
+    #[inline]
     pub fn launch_host_function_with<T, F>(&self, wait: HostFunctionWait, function: F) -> Result<HostFunction<T>>
     where
         F: FnOnce() -> T + Send + 'static,
@@ -106,6 +108,7 @@ impl Stream {
         self.launch_host_function_as("Stream::launch_host_function_with", function, Some(wait))
     }
 
+    #[inline]
     fn launch_host_function_as<T, F>(
         &self,
         operation: &'static str,
@@ -132,6 +135,7 @@ impl Stream {
 }
 
 impl HostFunctionWait {
+    #[inline]
     pub(crate) const fn as_raw(self) -> u32 {
         match self {
             Self::Block => CUhostTaskSyncMode::CU_HOST_TASK_BLOCKING.0,
@@ -141,6 +145,7 @@ impl HostFunctionWait {
 }
 
 impl<T> Job<T> {
+    #[inline]
     fn poll(&self, context: &Context<'_>) -> Poll<Result<T>> {
         let mut state = self.state.lock();
         if let Stage::Ended(result) = &mut state.stage {
@@ -157,6 +162,7 @@ impl<T> Job<T> {
     }
 
     /// Sets what became of the function, unless it runs or has run.
+    #[inline]
     fn abandon(&self, error: Error) {
         let mut state = self.state.lock();
         if matches!(state.stage, Stage::Queued(_)) {
@@ -168,10 +174,12 @@ impl<T> Job<T> {
 }
 
 impl<T: Send> Waiter for Job<T> {
+    #[inline]
     fn event(&self) -> &Event {
         &self.event
     }
 
+    #[inline]
     fn called(&self) {
         let mut state = self.state.lock();
         if !matches!(state.stage, Stage::Queued(_)) {
@@ -183,6 +191,7 @@ impl<T: Send> Waiter for Job<T> {
         self.state.lock().stage = Stage::Ended(Some(result));
     }
 
+    #[inline]
     fn queried(&self, answer: Result<bool>) -> bool {
         if let Err(error) = answer {
             self.abandon(error);
@@ -203,12 +212,14 @@ impl<T: Send> Waiter for Job<T> {
 impl<T> Future for HostFunction<T> {
     type Output = Result<T>;
 
+    #[inline]
     fn poll(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<T>> {
         self.job.poll(context)
     }
 }
 
 impl<T> fmt::Debug for HostFunction<T> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let stage = match self.job.state.lock().stage {
             Stage::Queued(_) => "queued",

@@ -51,6 +51,7 @@ impl<'a> Image<'a> {
     /// # Errors
     ///
     /// An argument error if the text does not begin like PTX, or has an interior NUL.
+    #[inline]
     pub fn from_ptx(ptx: &str) -> Result<Self> {
         Self::ptx("Image::from_ptx", ptx)
     }
@@ -62,6 +63,7 @@ impl<'a> Image<'a> {
     /// # Errors
     ///
     /// An argument error that says what is wrong, if the bytes are no image or if some are missing.
+    #[inline]
     pub fn from_bytes(bytes: &'a [u8]) -> Result<Self> {
         Self::checked("Image::from_bytes", Cow::Borrowed(bytes))
     }
@@ -71,6 +73,7 @@ impl<'a> Image<'a> {
     /// # Errors
     ///
     /// An argument error if the file cannot be read, or holds no image.
+    #[inline]
     pub fn from_file(path: impl AsRef<Path>) -> Result<Image<'static>> {
         const OPERATION: &str = "Image::from_file";
         let path = path.as_ref();
@@ -88,44 +91,52 @@ impl<'a> Image<'a> {
     ///
     /// The driver can read `bytes` as an image of this kind without reading beyond their end. PTX ends in a NUL.
     #[must_use]
+    #[inline]
     pub unsafe fn from_bytes_unchecked(kind: ImageKind, bytes: &'a [u8]) -> Self {
         Self { kind, bytes: Cow::Borrowed(bytes) }
     }
 
     /// What the image holds.
     #[must_use]
+    #[inline]
     pub fn kind(&self) -> ImageKind {
         self.kind
     }
 
     /// The bytes as the driver gets them: PTX ends in a NUL.
     #[must_use]
+    #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
     /// The same image with bytes of its own.
     #[must_use]
+    #[inline]
     pub fn into_owned(self) -> Image<'static> {
         Image { kind: self.kind, bytes: Cow::Owned(self.bytes.into_owned()) }
     }
 
+    #[inline]
     pub(crate) fn as_ptr(&self) -> *const c_void {
         self.bytes.as_ptr().cast()
     }
 
     /// The text, if this is PTX.
+    #[inline]
     pub(crate) fn as_ptx(&self) -> Option<&str> {
         let text = self.bytes.strip_suffix(&[0]).filter(|_| self.kind == ImageKind::Ptx)?;
         std::str::from_utf8(text).ok()
     }
 
+    #[inline]
     pub(crate) fn ptx(operation: &'static str, text: &str) -> Result<Self> {
         check_ptx(text).map_err(|reason| Error::argument(operation, reason))?;
         let bytes = [text.as_bytes(), &[0]].concat();
         Ok(Self { kind: ImageKind::Ptx, bytes: Cow::Owned(bytes) })
     }
 
+    #[inline]
     fn checked(operation: &'static str, bytes: Cow<'a, [u8]>) -> Result<Self> {
         let refuse = |reason: String| Error::argument(operation, reason);
         let kind = match bytes.as_ref() {
@@ -142,6 +153,7 @@ impl<'a> Image<'a> {
     }
 
     /// PTX in bytes that are no binary.
+    #[inline]
     fn text(operation: &'static str, bytes: &[u8]) -> Result<Self> {
         let text = std::str::from_utf8(bytes.strip_suffix(&[0]).unwrap_or(bytes));
         let refuse = || {
@@ -153,12 +165,14 @@ impl<'a> Image<'a> {
 }
 
 impl fmt::Debug for Image<'_> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Image({:?}, {} bytes)", self.kind, self.bytes.len())
     }
 }
 
 /// Why `text` is not PTX as C reads it. Other text would be taken for a binary by the driver, which may crash on it.
+#[inline]
 fn check_ptx(text: &str) -> Result<(), String> {
     let start = text.trim_start();
     if !start.starts_with('.') && !start.starts_with('/') {
@@ -172,6 +186,7 @@ fn check_ptx(text: &str) -> Result<(), String> {
 }
 
 /// The little-endian number of `N` bytes at `offset`, if they are there.
+#[inline]
 fn number<const N: usize>(bytes: &[u8], offset: usize) -> Option<u64> {
     let bytes = bytes.get(offset..offset.checked_add(N)?)?;
     Some(bytes.iter().rev().fold(0, |value, byte| value << 8 | u64::from(*byte)))

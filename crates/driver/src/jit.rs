@@ -1,5 +1,6 @@
 //! How the driver's compiler and linker are to work, and what they say.
 
+#[cfg(feature = "disk-cache")]
 pub(crate) mod cache;
 mod log;
 mod lto;

@@ -145,6 +145,7 @@ impl<S: Signature> Kernel<S> {
     ///
     /// As for [`Kernel::launch`], and `CUDA_ERROR_COOPERATIVE_LAUNCH_TOO_LARGE` if the blocks do not fit.
     #[doc(alias = "cuLaunchCooperativeKernel")]
+    #[inline]
     pub unsafe fn launch_cooperative(
         &self,
         stream: &Stream,
@@ -167,6 +168,7 @@ impl<S: Signature> Kernel<S> {
     /// its signature says: it reads through `&[T]`, reads and writes through `&mut [T]`, only in bounds, and leaves valid values of
     /// `T` behind.
     #[must_use]
+    #[inline]
     pub unsafe fn declare_safe(self) -> SafeKernel<S> {
         SafeKernel(self)
     }
@@ -180,6 +182,7 @@ impl Kernel<Untyped> {
     /// # Errors
     ///
     /// An argument error if the parameters are not those of `S`.
+    #[inline]
     pub fn typed<S: Signature>(self) -> Result<Kernel<S>> {
         self.inner.check_signature(S::SIZES)?;
         Ok(Kernel { inner: self.inner, _signature: PhantomData })
@@ -199,6 +202,7 @@ impl Kernel<Untyped> {
     /// # Errors
     ///
     /// As for [`Kernel::launch_with`].
+    #[inline]
     pub unsafe fn launch_raw(
         &self,
         stream: &Stream,
@@ -224,6 +228,7 @@ impl Kernel<Untyped> {
     ///
     /// As for [`Kernel::launch_with`].
     #[doc(alias = "CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE")]
+    #[inline]
     pub unsafe fn launch_raw_updatable(
         &self,
         stream: &Stream,
@@ -240,6 +245,7 @@ impl Kernel<Untyped> {
         Ok(attributes.device_node())
     }
 
+    #[inline]
     pub(crate) fn untyped(raw: CUfunction, owner: Owner, name: &str) -> Self {
         let inner = Inner { raw: Handle::new(raw), driver: owner.driver().clone(), owner, name: name.into() };
         Self { inner, _signature: PhantomData }
@@ -249,6 +255,7 @@ impl Kernel<Untyped> {
 impl<S> Kernel<S> {
     /// The name under which the kernel was looked up.
     #[must_use]
+    #[inline]
     pub fn name(&self) -> &str {
         &self.inner.name
     }
@@ -256,28 +263,33 @@ impl<S> Kernel<S> {
     /// The driver's handle of this kernel: a `CUkernel` of a library or a `CUfunction` of a module or a context, either of which
     /// `cuLaunchKernel` takes. It is valid for as long as a clone of this kernel exists.
     #[must_use]
+    #[inline]
     pub fn as_raw(&self) -> CUfunction {
         self.inner.raw.raw()
     }
 
     /// The driver that this kernel belongs to.
     #[must_use]
+    #[inline]
     pub fn driver(&self) -> &Driver {
         &self.inner.driver
     }
 
     /// The same kernel without its parameters.
     #[must_use]
+    #[inline]
     pub fn to_untyped(&self) -> Kernel<Untyped> {
         Kernel { inner: self.inner.clone(), _signature: PhantomData }
     }
 
+    #[inline]
     pub(crate) fn inner(&self) -> &Inner {
         &self.inner
     }
 }
 
 impl Owner {
+    #[inline]
     pub(crate) fn driver(&self) -> &Driver {
         match self {
             Self::Library(library) | Self::LibraryIn(library, _) => library.as_ref(),
@@ -286,6 +298,7 @@ impl Owner {
     }
 
     /// What the PTX says of its kernels, where the driver cannot tell.
+    #[inline]
     fn entries(&self) -> &[Entry] {
         match self {
             Self::Library(library) | Self::LibraryIn(library, _) => library.entries(),
@@ -310,30 +323,35 @@ impl<S: Signature> SafeKernel<S> {
 impl<S> std::ops::Deref for SafeKernel<S> {
     type Target = Kernel<S>;
 
+    #[inline]
     fn deref(&self) -> &Kernel<S> {
         &self.0
     }
 }
 
 impl<S> Clone for Kernel<S> {
+    #[inline]
     fn clone(&self) -> Self {
         Self { inner: self.inner.clone(), _signature: PhantomData }
     }
 }
 
 impl<S> Clone for SafeKernel<S> {
+    #[inline]
     fn clone(&self) -> Self {
         Self(self.0.clone())
     }
 }
 
 impl<S> fmt::Debug for Kernel<S> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Kernel({} {:?})", self.name(), self.inner.raw)
     }
 }
 
 impl<S> fmt::Debug for SafeKernel<S> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(formatter)
     }

@@ -37,6 +37,7 @@ const DEFAULT_BLOCK: u32 = 256;
 impl Dimensions {
     /// The product of the three.
     #[must_use]
+    #[inline]
     pub const fn total(self) -> u128 {
         self.x as u128 * self.y as u128 * self.z as u128
     }
@@ -59,12 +60,14 @@ impl LaunchConfig {
 
     /// The same with this much dynamic shared memory for each block, in bytes.
     #[must_use]
+    #[inline]
     pub const fn with_shared_bytes(mut self, shared_bytes: u32) -> Self {
         self.shared_bytes = shared_bytes;
         self
     }
 
     /// Whether there is no thread.
+    #[inline]
     pub(crate) fn is_empty(&self) -> bool {
         self.grid.total() == 0 || self.block.total() == 0
     }
@@ -92,12 +95,14 @@ impl From<(u32, u32, u32)> for Dimensions {
 }
 
 impl fmt::Display for Dimensions {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}×{}×{}", self.x, self.y, self.z)
     }
 }
 
 impl fmt::Display for LaunchConfig {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{} blocks of {} threads", self.grid, self.block)?;
         if self.shared_bytes > 0 {

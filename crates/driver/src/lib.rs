@@ -43,18 +43,23 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![warn(clippy::missing_inline_in_public_items)]
+
 #[cfg(test)]
 mod bare;
 mod call;
 mod call_spans;
 mod callback;
 mod capture_mode;
+#[cfg(feature = "checkpoint")]
 mod checkpoint;
 mod context;
-#[cfg(unix)]
+#[cfg(all(unix, feature = "core-dump"))]
 mod core_dump;
 mod current;
 mod device;
+#[cfg(feature = "disk-cache")]
 mod disk_cache;
 mod driver;
 mod error;
@@ -62,6 +67,9 @@ mod event;
 mod finished;
 mod fork;
 mod global;
+#[cfg(feature = "graphs")]
+mod graph;
+#[cfg(feature = "graphics")]
 mod graphics;
 mod handle;
 pub mod hazard;
@@ -97,18 +105,20 @@ pub use curium_sys::{CudaVersion, Function};
 pub use self::call_spans::CallSpans;
 #[doc(hidden)]
 pub use self::capture_mode::relaxed;
+#[cfg(feature = "checkpoint")]
 pub use self::checkpoint::{CheckpointProcess, Checkpointed, Locked, ProcessState, Running};
 pub use self::context::{
     CacheConfig, Context, ContextFlags, ContextKind, ContextOptions, GraphicsQueue, GreenContextFlags,
     GreenContextOptions, Limit, MemoryInfo, PrimaryState, PriorityRange, RawContext, RdmaScope, SharedMemoryConfig,
 };
-#[cfg(unix)]
+#[cfg(all(unix, feature = "core-dump"))]
 pub use self::core_dump::{CoreDump, CoreDumpFlags, CoreDumpListener, CoreDumpNotice};
 pub use self::device::{
     AtomicForms, AtomicOperation, AttributeKey, Clique, CliqueKind, ComputeCapability, ComputeMode,
     DecompressAlgorithms, Device, DeviceAttribute, EndpointHandleTypes, Luid, MemoryHandleTypes, Notification,
     NotificationListener, NumaConfig, PeerLink, RdmaFlushOptions, RdmaWritesOrdering, Topology, TopologyDevice,
 };
+#[cfg(feature = "disk-cache")]
 pub use self::disk_cache::{CacheKey, CacheUsage, DiskCache};
 pub use self::driver::Driver;
 pub use self::error::{
@@ -117,6 +127,12 @@ pub use self::error::{
 pub use self::event::{Event, EventFlags, EventPool, IpcEventHandle, PooledEvent, RecordFlags};
 pub use self::finished::Finished;
 pub use self::global::Global;
+#[cfg(feature = "graphs")]
+pub use self::graph::{
+    ChildNode, CopyNode, EventRecordNode, EventWaitNode, FillNode, Graph, GraphExec, HostNode, InstantiateFlags,
+    InstantiateOptions, KernelNode, MemoryOperationNode, Node, NodeKind, TypedNode, UserObject,
+};
+#[cfg(feature = "graphics")]
 pub use self::graphics::{
     EglConsumer, EglFrame, EglLocation, EglProducer, GlDevices, GraphicsAccess, GraphicsFlags, GraphicsResource,
     MappedGraphics,

@@ -1,5 +1,7 @@
 //! A library: code that belongs to no context.
 
+#[cfg(feature = "disk-cache")]
+mod cached;
 mod load;
 mod raw;
 
@@ -41,6 +43,7 @@ struct Shared {
 impl Library {
     /// The driver's handle of this library. It is valid for as long as a clone of this library, or a kernel of it, exists.
     #[must_use]
+    #[inline]
     pub fn as_raw(&self) -> CUlibrary {
         self.shared.raw.raw()
     }
@@ -48,6 +51,7 @@ impl Library {
     /// What the driver's compiler said when the library was loaded. It may compile when the code is first used, and then says nothing
     /// here.
     #[must_use]
+    #[inline]
     pub fn report(&self) -> &JitReport {
         &self.shared.report
     }
@@ -63,6 +67,7 @@ impl Library {
     /// `CUDA_ERROR_NOT_FOUND` with the nearest names if there is no kernel of this name; an argument error if its parameters are not
     /// those of `S`.
     #[doc(alias = "cuLibraryGetKernel")]
+    #[inline]
     pub fn kernel<S: Signature>(&self, name: &str) -> Result<Kernel<S>> {
         self.untyped_kernel(name)?.typed()
     }
@@ -74,6 +79,7 @@ impl Library {
     /// # Errors
     ///
     /// `CUDA_ERROR_NOT_FOUND` with the nearest names if there is no kernel of this name.
+    #[inline]
     pub fn untyped_kernel(&self, name: &str) -> Result<Kernel<Untyped>> {
         let text = c_name("Library::kernel", name)?;
         let explain = |error| Candidates::new(self.kernel_names(), self.entries()).explain(error, name);
@@ -90,6 +96,7 @@ impl Library {
     /// Whatever the driver returns.
     #[doc(alias = "cuLibraryEnumerateKernels")]
     #[doc(alias = "cuLibraryGetKernelCount")]
+    #[inline]
     pub fn kernels(&self) -> Result<Vec<Kernel<Untyped>>> {
         let owned = |raw: CUkernel| {
             let name = kernel_name(&self.shared.driver, raw)?;
@@ -105,6 +112,7 @@ impl Library {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn kernel_names(&self) -> Result<Vec<String>> {
         self.raw_kernels()?.into_iter().map(|raw| kernel_name(&self.shared.driver, raw)).collect()
     }
@@ -117,6 +125,7 @@ impl Library {
     ///
     /// `CUDA_ERROR_NOT_FOUND` if there is no variable of this name; an argument error if its size is not one of values of `T`.
     #[doc(alias = "cuLibraryGetGlobal")]
+    #[inline]
     pub fn global<T>(&self, context: &Context, name: &str) -> Result<Global<T>> {
         const OPERATION: &str = "Library::global";
         self.shared.driver.expect_same(context.driver(), OPERATION)?;
@@ -142,6 +151,7 @@ impl Library {
     ///
     /// `CUDA_ERROR_NOT_FOUND` if there is no managed variable of this name; an argument error if its size is not one of values of `T`.
     #[doc(alias = "cuLibraryGetManaged")]
+    #[inline]
     pub fn managed<T>(&self, name: &str) -> Result<Global<T>> {
         const OPERATION: &str = "Library::managed";
         let text = c_name(OPERATION, name)?;
@@ -163,6 +173,7 @@ impl Library {
     /// `CUDA_ERROR_NOT_FOUND` if there is no function of this name, `CUDA_ERROR_NOT_SUPPORTED` if a device has no unified function
     /// pointers.
     #[doc(alias = "cuLibraryGetUnifiedFunction")]
+    #[inline]
     pub fn unified_function(&self, name: &str) -> Result<*mut c_void> {
         let text = c_name("Library::unified_function", name)?;
         let mut function = std::ptr::null_mut();
@@ -181,6 +192,7 @@ impl Library {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuLibraryGetModule")]
+    #[inline]
     pub fn module(&self, context: &Context) -> Result<Module> {
         self.shared.driver.expect_same(context.driver(), "Library::module")?;
         let raw = context.entered(|driver| {
@@ -200,6 +212,7 @@ impl Library {
     ///
     /// Gives the library back if clones of it, or kernels of it, still exist, or if the driver refuses.
     #[doc(alias = "cuLibraryUnload")]
+    #[inline]
     pub fn close(self) -> Result<(), (Self, Error)> {
         let mut library = Arc::try_unwrap(self.shared)
             .map_err(|shared| (Self { shared }, Error::argument("Library::close", "the library is still in use")))?;
@@ -210,10 +223,12 @@ impl Library {
     }
 
     /// What the PTX says of its kernels, if the driver cannot tell.
+    #[inline]
     pub(crate) fn entries(&self) -> &[Entry] {
         &self.shared.entries
     }
 
+    #[inline]
     fn look_up(&self, name: &CStr) -> Result<CUkernel> {
         let mut raw: CUkernel = std::ptr::null_mut();
         // SAFETY: `raw` is a valid place for the answer, the library is live, and `name` ends in NUL.
@@ -221,6 +236,7 @@ impl Library {
         Ok(raw)
     }
 
+    #[inline]
     fn raw_kernels(&self) -> Result<Vec<CUkernel>> {
         let (driver, library, mut count) = (&self.shared.driver, self.as_raw(), 0);
         // SAFETY: `count` is a valid place for the answer, and the library is live.
@@ -234,6 +250,7 @@ impl Library {
 }
 
 impl Shared {
+    #[inline]
     fn destroy(&mut self) -> Result<()> {
         if !self.is_borrowed {
             // SAFETY: the library is live, nobody else has its handle, and it is forgotten once it is unloaded.
@@ -245,18 +262,21 @@ impl Shared {
 }
 
 impl AsRef<Driver> for Library {
+    #[inline]
     fn as_ref(&self) -> &Driver {
         &self.shared.driver
     }
 }
 
 impl fmt::Debug for Library {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Library({:?})", self.shared.raw)
     }
 }
 
 impl Drop for Shared {
+    #[inline]
     fn drop(&mut self) {
         if !self.raw.is_cleared() {
             release(|| self.destroy());

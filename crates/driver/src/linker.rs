@@ -86,6 +86,7 @@ impl<'a> Linker<'a> {
     ///
     /// `CUDA_ERROR_JIT_COMPILER_NOT_FOUND` if the driver's compiler is not installed.
     #[doc(alias = "cuLinkCreate")]
+    #[inline]
     pub fn new(context: &Context, options: &JitOptions<'a>) -> Result<Self> {
         let mut compilation = Compilation::new(options);
         let (count, options, values) = (compilation.len(), compilation.options(), compilation.values());
@@ -108,6 +109,7 @@ impl<'a> Linker<'a> {
     ///
     /// What the driver's compiler wrote is part of its error.
     #[doc(alias = "cuLinkAddData")]
+    #[inline]
     pub fn add_image(&mut self, name: &str, image: &Image<'_>, options: &JitOptions<'a>) -> Result<()> {
         let kind = match image.kind() {
             ImageKind::Ptx => LinkInput::Ptx,
@@ -130,6 +132,7 @@ impl<'a> Linker<'a> {
     /// # Errors
     ///
     /// What the driver's compiler wrote is part of its error.
+    #[inline]
     pub unsafe fn add_bytes(
         &mut self,
         kind: LinkInput,
@@ -163,6 +166,7 @@ impl<'a> Linker<'a> {
     ///
     /// `CUDA_ERROR_FILE_NOT_FOUND` if there is no such file; what the driver's compiler wrote is part of its error.
     #[doc(alias = "cuLinkAddFile")]
+    #[inline]
     pub unsafe fn add_file(&mut self, kind: LinkInput, path: impl AsRef<Path>, options: &JitOptions<'a>) -> Result<()> {
         let path = path.as_ref();
         let name: CString = c_path("Linker::add_file", path)?;
@@ -186,6 +190,7 @@ impl<'a> Linker<'a> {
     ///
     /// What the driver's linker wrote is part of its error, such as the names that are defined nowhere.
     #[doc(alias = "cuLinkComplete")]
+    #[inline]
     pub fn complete(self) -> Result<LinkedImage> {
         let (mut bytes, mut len) = (std::ptr::null_mut(), 0);
         let result = self.state.context.entered(|driver| {
@@ -200,6 +205,7 @@ impl<'a> Linker<'a> {
     }
 
     /// Keeps the options of one input. The driver holds on to their values: they are not moved.
+    #[inline]
     fn add_options(&mut self, options: &JitOptions<'a>) -> &mut Compilation {
         let index = self.compilations.len();
         self.compilations.push(Compilation::for_input(options));
@@ -219,6 +225,7 @@ impl<'a> Linker<'a> {
 impl LinkedImage {
     /// The image.
     #[must_use]
+    #[inline]
     pub fn as_bytes(&self) -> &[u8] {
         if self.bytes.is_null() {
             return &[];
@@ -229,6 +236,7 @@ impl LinkedImage {
 
     /// The image in a form that modules and libraries take.
     #[must_use]
+    #[inline]
     pub fn image(&self) -> Image<'_> {
         // SAFETY: the driver made the image.
         unsafe { Image::from_bytes_unchecked(ImageKind::Cubin, self.as_bytes()) }
@@ -236,6 +244,7 @@ impl LinkedImage {
 
     /// What the driver's linker said.
     #[must_use]
+    #[inline]
     pub fn report(&self) -> &JitReport {
         &self.report
     }
@@ -248,12 +257,14 @@ impl LinkedImage {
     ///
     /// Gives the image back if the driver refuses.
     #[doc(alias = "cuLinkDestroy")]
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.state.destroy().map_err(|error| (self, error))
     }
 }
 
 impl LinkInput {
+    #[inline]
     fn as_raw(self) -> CUjitInputType {
         match self {
             Self::Cubin => CUjitInputType::CU_JIT_INPUT_CUBIN,
@@ -267,6 +278,7 @@ impl LinkInput {
 }
 
 impl State {
+    #[inline]
     fn destroy(&mut self) -> Result<()> {
         // SAFETY: the link is live, nobody else has its handle, and it is forgotten once it is destroyed.
         unsafe { call!(self.context.driver(), cuLinkDestroy(self.raw.raw())) }?;
@@ -276,24 +288,28 @@ impl State {
 }
 
 impl AsRef<Driver> for Linker<'_> {
+    #[inline]
     fn as_ref(&self) -> &Driver {
         self.state.context.driver()
     }
 }
 
 impl fmt::Debug for Linker<'_> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Linker({:?})", self.state.raw)
     }
 }
 
 impl fmt::Debug for LinkedImage {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "LinkedImage({} bytes)", self.len)
     }
 }
 
 impl Drop for State {
+    #[inline]
     fn drop(&mut self) {
         if !self.raw.is_cleared() {
             release(|| self.destroy());

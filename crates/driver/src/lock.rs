@@ -17,6 +17,7 @@ pub(crate) struct Condvar(sync::Condvar);
 
 impl<T> Mutex<T> {
     /// A lock around `value`.
+    #[inline]
     pub const fn new(value: T) -> Self {
         Self(sync::Mutex::new(value))
     }
@@ -28,6 +29,7 @@ impl<T> Mutex<T> {
     }
 
     /// The lock, if nobody holds it.
+    #[inline]
     pub fn try_lock(&self) -> Option<MutexGuard<'_, T>> {
         match self.0.try_lock() {
             Ok(guard) => Some(guard),
@@ -43,35 +45,42 @@ impl<T> Mutex<T> {
     }
 
     /// What was locked.
+    #[inline]
     pub fn into_inner(self) -> T {
         self.0.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl<T> RwLock<T> {
+    #[inline]
     pub(crate) const fn new(value: T) -> Self {
         Self(sync::RwLock::new(value))
     }
 
+    #[inline]
     pub(crate) fn read(&self) -> RwLockReadGuard<'_, T> {
         self.0.read().unwrap_or_else(PoisonError::into_inner)
     }
 
+    #[inline]
     pub(crate) fn write(&self) -> RwLockWriteGuard<'_, T> {
         self.0.write().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Condvar {
+    #[inline]
     pub(crate) const fn new() -> Self {
         Self(sync::Condvar::new())
     }
 
+    #[inline]
     pub(crate) fn notify_one(&self) {
         self.0.notify_one();
     }
 
     /// Lets go of the lock until notified, or for `time`; says whether the time ran out.
+    #[inline]
     pub(crate) fn wait_for<'a, T>(&self, guard: MutexGuard<'a, T>, time: Duration) -> (MutexGuard<'a, T>, bool) {
         let (guard, outcome) = self.0.wait_timeout(guard, time).unwrap_or_else(PoisonError::into_inner);
         (guard, outcome.timed_out())

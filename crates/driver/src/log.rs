@@ -27,6 +27,7 @@ pub(crate) struct Mark {
 
 impl Mark {
     /// The end of the log as it is now, if the driver has one.
+    #[inline]
     pub(crate) fn now(api: &Api) -> Self {
         let mut position = 0;
         let set = api.cuLogsCurrent.map(|current| {
@@ -38,6 +39,7 @@ impl Mark {
     }
 
     /// No place in any log.
+    #[inline]
     pub(crate) const fn nowhere() -> Self {
         Self { position: Mutex::new(None), process: 0 }
     }
@@ -67,6 +69,7 @@ impl Mark {
 }
 
 /// Whether `code` says of the driver that it is not to be asked, or is no failure of anything.
+#[inline]
 fn is_silent(code: CUresult) -> bool {
     [
         CUresult::CUDA_ERROR_DEINITIALIZED,
@@ -78,6 +81,7 @@ fn is_silent(code: CUresult) -> bool {
 }
 
 /// Whether a line of the log, which says in brackets what function it is about, says none other than `function`.
+#[inline]
 fn may_concern(line: &str, function: Function) -> bool {
     let named = line.split(['[', ']']).find(|field| {
         field.strip_prefix("cu").is_some_and(|rest| rest.starts_with(char::is_uppercase) && !rest.contains(' '))
@@ -86,6 +90,7 @@ fn may_concern(line: &str, function: Function) -> bool {
 }
 
 /// `cuMemAlloc` of `cuMemAlloc_v2_ptds`.
+#[inline]
 fn base_name(symbol: &str) -> &str {
     let symbol = symbol.strip_suffix("_ptsz").or_else(|| symbol.strip_suffix("_ptds")).unwrap_or(symbol);
     match symbol.rsplit_once("_v") {

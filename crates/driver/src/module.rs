@@ -3,6 +3,9 @@
 mod loading;
 mod raw;
 
+#[cfg(feature = "disk-cache")]
+mod cached;
+
 use std::ffi::{CString, c_void};
 use std::fmt;
 use std::path::Path;
@@ -15,13 +18,10 @@ use crate::call;
 use crate::handle::Handle;
 use crate::image::ptx::{self, Entry};
 use crate::jit::Compilation;
-use crate::jit::cache::load_cached;
 use crate::kernel::{Candidates, Owner, c_name, function_name};
 use crate::release::release;
 use crate::signature::Signature;
-use crate::{
-    Context, DiskCache, Driver, Error, Global, Image, JitOptions, JitReport, Kernel, Library, Result, Untyped,
-};
+use crate::{Context, Driver, Error, Global, Image, JitOptions, JitReport, Kernel, Library, Result, Untyped};
 
 /// Code that was loaded into one context. Clones are cheap and stand for the same module.
 ///
@@ -60,26 +60,9 @@ impl Module {
     /// An argument error if the text is no PTX or has an interior NUL. What the driver's compiler wrote is part of its error.
     #[doc(alias = "cuModuleLoadData")]
     #[doc(alias = "cuModuleLoadDataEx")]
+    #[inline]
     pub fn from_ptx(context: &Context, ptx: &str) -> Result<Self> {
         Self::from_image(context, &Image::ptx("Module::from_ptx", ptx)?, &JitOptions::new())
-    }
-
-    /// Loads PTX text as machine code, which is in `cache` or is compiled and put there. See [`Image::compile_cached`] for what is found
-    /// again.
-    ///
-    /// CUDA: `cuModuleLoadDataEx`; `cuLinkCreate_v2`, `cuLinkAddData_v2`, `cuLinkComplete` if the code is not there.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Module::from_ptx`] and [`Image::compile_cached`]. That the cache fails is no error.
-    pub fn from_ptx_cached(context: &Context, ptx: &str, options: &JitOptions<'_>, cache: &DiskCache) -> Result<Self> {
-        let image = Image::ptx("Module::from_ptx_cached", ptx)?;
-        let load = |code: &Image<'_>| Self::from_image(context, code, &JitOptions::new());
-        let mut module = load_cached(cache, context, (&image, options), load)?;
-        if let Some(shared) = Arc::get_mut(&mut module.shared) {
-            shared.entries = unknown_entries(context.driver(), Function::cuFuncGetParamInfo, &image);
-        }
-        Ok(module)
     }
 
     /// Loads an image into `context`, and compiles it first if it is PTX.
@@ -89,6 +72,7 @@ impl Module {
     /// # Errors
     ///
     /// What the driver's compiler wrote is part of its error; `CUDA_ERROR_NO_BINARY_FOR_GPU` if a binary has nothing for this device.
+    #[inline]
     pub fn from_image(context: &Context, image: &Image<'_>, options: &JitOptions<'_>) -> Result<Self> {
         let mut compilation = Compilation::new(options);
         let raw = context.entered(|driver| {
@@ -112,6 +96,7 @@ impl Module {
     /// # Errors
     ///
     /// As for [`Image::from_file`] and [`Module::from_image`].
+    #[inline]
     pub fn from_file(context: &Context, path: impl AsRef<Path>, options: &JitOptions<'_>) -> Result<Self> {
         Self::from_image(context, &Image::from_file(path)?, options)
     }
@@ -128,6 +113,7 @@ impl Module {
     ///
     /// `CUDA_ERROR_FILE_NOT_FOUND` if there is no such file; the driver says little of what is wrong with an image.
     #[doc(alias = "cuModuleLoad")]
+    #[inline]
     pub unsafe fn from_file_unchecked(context: &Context, path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
         let name = c_path("Module::from_file_unchecked", path)?;
@@ -154,6 +140,7 @@ impl Module {
     ///
     /// As for [`Module::from_image`].
     #[doc(alias = "cuModuleLoadFatBinary")]
+    #[inline]
     pub unsafe fn from_fat_binary_record(context: &Context, record: *const c_void) -> Result<Self> {
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
@@ -166,18 +153,21 @@ impl Module {
 
     /// The context that this module was loaded into.
     #[must_use]
+    #[inline]
     pub fn context(&self) -> &Context {
         &self.shared.context
     }
 
     /// The driver's handle of this module. It is valid for as long as a clone of this module, or a kernel of it, exists.
     #[must_use]
+    #[inline]
     pub fn as_raw(&self) -> CUmodule {
         self.shared.raw.raw()
     }
 
     /// What the driver's compiler said when it compiled this module.
     #[must_use]
+    #[inline]
     pub fn report(&self) -> &JitReport {
         &self.shared.report
     }
@@ -191,6 +181,7 @@ impl Module {
     /// `CUDA_ERROR_NOT_FOUND` with the nearest names if there is no kernel of this name; an argument error if its parameters are not
     /// those of `S`.
     #[doc(alias = "cuModuleGetFunction")]
+    #[inline]
     pub fn kernel<S: Signature>(&self, name: &str) -> Result<Kernel<S>> {
         self.untyped_kernel(name)?.typed()
     }
@@ -202,6 +193,7 @@ impl Module {
     /// # Errors
     ///
     /// `CUDA_ERROR_NOT_FOUND` with the nearest names if there is no kernel of this name.
+    #[inline]
     pub fn untyped_kernel(&self, name: &str) -> Result<Kernel<Untyped>> {
         let text = c_name("Module::kernel", name)?;
         let mut raw: CUfunction = std::ptr::null_mut();
@@ -221,6 +213,7 @@ impl Module {
     /// Whatever the driver returns.
     #[doc(alias = "cuModuleEnumerateFunctions")]
     #[doc(alias = "cuModuleGetFunctionCount")]
+    #[inline]
     pub fn kernels(&self) -> Result<Vec<Kernel<Untyped>>> {
         let driver = self.shared.context.driver();
         let owned = |raw| Ok(Kernel::untyped(raw, Owner::Module(self.clone()), &function_name(driver, raw)?));
@@ -234,6 +227,7 @@ impl Module {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn kernel_names(&self) -> Result<Vec<String>> {
         let driver = self.shared.context.driver();
         self.functions()?.into_iter().map(|raw| function_name(driver, raw)).collect()
@@ -247,6 +241,7 @@ impl Module {
     ///
     /// `CUDA_ERROR_NOT_FOUND` if there is no variable of this name; an argument error if its size is not one of values of `T`.
     #[doc(alias = "cuModuleGetGlobal")]
+    #[inline]
     pub fn global<T>(&self, name: &str) -> Result<Global<T>> {
         const OPERATION: &str = "Module::global";
         let text = c_name(OPERATION, name)?;
@@ -267,6 +262,7 @@ impl Module {
     ///
     /// Gives the module back if clones of it, or kernels of it, still exist, or if the driver refuses.
     #[doc(alias = "cuModuleUnload")]
+    #[inline]
     pub fn close(self) -> Result<(), (Self, Error)> {
         let mut module = Arc::try_unwrap(self.shared)
             .map_err(|shared| (Self { shared }, Error::argument("Module::close", "the module is still in use")))?;
@@ -277,21 +273,25 @@ impl Module {
     }
 
     /// The module of a library in `context`.
+    #[inline]
     pub(crate) fn of_library(raw: CUmodule, context: &Context, library: &Library) -> Self {
         let entries = library.entries().into();
         Self::new(raw, context, Origin::Library(library.clone()), entries, JitReport::default())
     }
 
     /// What the PTX says of its kernels, if the driver cannot tell.
+    #[inline]
     pub(crate) fn entries(&self) -> &[Entry] {
         &self.shared.entries
     }
 
+    #[inline]
     fn new(raw: CUmodule, context: &Context, origin: Origin, entries: Box<[Entry]>, report: JitReport) -> Self {
         let shared = Shared { raw: Handle::new(raw), context: context.clone(), origin, entries, report };
         Self { shared: Arc::new(shared) }
     }
 
+    #[inline]
     fn functions(&self) -> Result<Vec<CUfunction>> {
         let (driver, module, mut count) = (self.shared.context.driver(), self.as_raw(), 0);
         // SAFETY: `count` is a valid place for the answer, and the module is live.
@@ -305,6 +305,7 @@ impl Module {
 }
 
 impl Shared {
+    #[inline]
     fn destroy(&mut self) -> Result<()> {
         if let Origin::Loaded = self.origin {
             self.context.entered(|driver| {
@@ -318,18 +319,21 @@ impl Shared {
 }
 
 impl AsRef<Driver> for Module {
+    #[inline]
     fn as_ref(&self) -> &Driver {
         self.shared.context.driver()
     }
 }
 
 impl fmt::Debug for Module {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Module({:?})", self.shared.raw)
     }
 }
 
 impl Drop for Shared {
+    #[inline]
     fn drop(&mut self) {
         if !self.raw.is_cleared() {
             release(|| self.destroy());
@@ -338,6 +342,7 @@ impl Drop for Shared {
 }
 
 /// What the PTX of an image says of its kernels, if the driver lacks the function that tells it.
+#[inline]
 pub(crate) fn unknown_entries(driver: &Driver, function: Function, image: &Image<'_>) -> Box<[Entry]> {
     match image.as_ptx() {
         Some(text) if !driver.has(function) => ptx::entries(text),
@@ -346,6 +351,7 @@ pub(crate) fn unknown_entries(driver: &Driver, function: Function, image: &Image
 }
 
 /// A path as C reads it.
+#[inline]
 pub(crate) fn c_path(operation: &'static str, path: &Path) -> Result<CString> {
     let bytes = path.as_os_str().as_encoded_bytes();
     CString::new(bytes).map_err(|_| Error::argument(operation, format!("the path {path:?} has a NUL in it")))

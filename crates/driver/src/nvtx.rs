@@ -28,6 +28,7 @@ pub struct NvtxRange {
 }
 
 /// Marks this moment in the timeline of a profiler.
+#[inline]
 pub fn nvtx_mark(name: &str) {
     if let Some(mark) = injection::text_function(Slot::Mark) {
         let name = c_text(name);
@@ -38,6 +39,7 @@ pub fn nvtx_mark(name: &str) {
 
 impl NvtxRange {
     /// Begins a range of the calling thread.
+    #[inline]
     pub fn new(name: &str) -> Self {
         if let Some(push) = injection::text_function(Slot::RangePush) {
             let name = c_text(name);
@@ -49,12 +51,14 @@ impl NvtxRange {
 }
 
 impl fmt::Debug for NvtxRange {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("NvtxRange")
     }
 }
 
 impl Drop for NvtxRange {
+    #[inline]
     fn drop(&mut self) {
         if let Some(pop) = injection::plain_function(Slot::RangePop) {
             // SAFETY: the tool's function takes nothing, and this thread has begun the range that it ends.
@@ -64,6 +68,7 @@ impl Drop for NvtxRange {
 }
 
 /// A name as C reads it, up to its first NUL.
+#[inline]
 fn c_text(name: &str) -> CString {
     let end = name.find('\0').unwrap_or(name.len());
     CString::new(&name[..end]).unwrap_or_default()

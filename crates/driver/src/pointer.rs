@@ -50,6 +50,7 @@ impl<T> DevicePointer<T> {
 }
 
 impl<T> Clone for DevicePointer<T> {
+    #[inline]
     fn clone(&self) -> Self {
         *self
     }
@@ -58,6 +59,7 @@ impl<T> Clone for DevicePointer<T> {
 impl<T> Copy for DevicePointer<T> {}
 
 impl<T> PartialEq for DevicePointer<T> {
+    #[inline]
     fn eq(&self, other: &Self) -> bool {
         self.raw == other.raw
     }
@@ -66,6 +68,7 @@ impl<T> PartialEq for DevicePointer<T> {
 impl<T> Eq for DevicePointer<T> {}
 
 impl<T> fmt::Debug for DevicePointer<T> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{:#x}", self.raw)
     }

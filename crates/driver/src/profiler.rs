@@ -36,6 +36,7 @@ impl Context {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuProfilerStart")]
+    #[inline]
     pub fn profile(&self) -> Result<Profiling> {
         self.entered(|driver| {
             // SAFETY: the call takes no argument, and this context is current.
@@ -54,10 +55,12 @@ impl Profiling {
     ///
     /// Gives the value back if the driver refuses.
     #[doc(alias = "cuProfilerStop")]
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.stop().map_err(|error| (self, error))
     }
 
+    #[inline]
     fn stop(&mut self) -> Result<()> {
         self.context.entered(|driver| {
             // SAFETY: the call takes no argument, and this context is current.
@@ -69,12 +72,14 @@ impl Profiling {
 }
 
 impl fmt::Debug for Profiling {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Profiling({:?})", self.context)
     }
 }
 
 impl Drop for Profiling {
+    #[inline]
     fn drop(&mut self) {
         if self.is_running {
             release(|| self.stop());

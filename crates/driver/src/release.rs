@@ -28,6 +28,7 @@ const EXIT_PATIENCE: Duration = Duration::from_secs(1);
 ///
 /// Such a failure has no caller to return to. It is an event of `tracing` at the level `ERROR` in any case. Where a failure
 /// matters, `close` ends a handle with a result.
+#[inline]
 pub fn set_drop_observer(observer: Option<DropObserver>) {
     *OBSERVER.write() = observer;
 }
@@ -38,6 +39,7 @@ pub fn set_drop_observer(observer: Option<DropObserver>) {
 /// the process frees everything. The same holds in the child of a fork, whose handles are the parent's. A driver that says of itself
 /// that it is gone is silent for the same reason.
 #[doc(hidden)]
+#[inline]
 pub fn release(destroy: impl FnOnce() -> Result<()>) {
     if is_exiting() || fork::is_child() {
         return;
@@ -50,6 +52,7 @@ pub fn release(destroy: impl FnOnce() -> Result<()>) {
 /// Reports a failure that has no caller to return to.
 #[doc(hidden)]
 #[cold]
+#[inline(never)]
 pub fn report(error: &Error) {
     if error.code() == Some(CUresult::CUDA_ERROR_DEINITIALIZED) {
         return;
@@ -63,6 +66,7 @@ pub fn report(error: &Error) {
 }
 
 /// Runs the user's code such that a panic ends here, and says whether there was none.
+#[inline]
 pub(crate) fn contain(operation: impl FnOnce()) -> bool {
     match catch_unwind(AssertUnwindSafe(operation)) {
         Ok(()) => true,
@@ -74,6 +78,7 @@ pub(crate) fn contain(operation: impl FnOnce()) -> bool {
 }
 
 /// Drops what a panic of the user's code carried, which is the user's as well: dropping it may panic in turn.
+#[inline]
 pub(crate) fn discard(payload: Box<dyn Any + Send>) {
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         std::mem::forget(payload);
@@ -83,11 +88,13 @@ pub(crate) fn discard(payload: Box<dyn Any + Send>) {
 /// Whether the process has begun to exit, so that the driver must not be called any more.
 #[doc(hidden)]
 #[must_use]
+#[inline]
 pub fn is_exiting() -> bool {
     EXITING.load(Ordering::Acquire)
 }
 
 /// Runs `operation`, which calls the driver from a thread of this crate, unless the process exits; its exit waits for the end.
+#[inline]
 pub(crate) fn unless_exiting<T>(operation: impl FnOnce() -> T) -> Option<T> {
     let _guard = BACKGROUND.lock();
     (!is_exiting()).then(operation)
@@ -95,6 +102,7 @@ pub(crate) fn unless_exiting<T>(operation: impl FnOnce() -> T) -> Option<T> {
 
 /// Learns of the process's exit before the driver ends itself: handlers run in the opposite order of their registration, and
 /// the driver has registered its own by now.
+#[inline]
 pub(crate) fn watch_for_exit() {
     #[cfg(not(miri))]
     {

@@ -24,6 +24,7 @@ unsafe impl Sync for Description {}
 
 impl Description {
     /// Has `ask` fill in the description of a resource of this type.
+    #[inline]
     fn query(
         kind: CUdevResourceType,
         ask: impl FnOnce(*mut CUdevResource, CUdevResourceType) -> Result<()>,
@@ -33,10 +34,12 @@ impl Description {
         Ok(Self(raw))
     }
 
+    #[inline]
     pub(crate) fn raw(&self) -> CUdevResource {
         self.0
     }
 
+    #[inline]
     fn of_device(device: &Device, kind: CUdevResourceType) -> Result<Self> {
         Self::query(kind, |place, kind| {
             // SAFETY: `place` is a valid place for the answer.
@@ -44,6 +47,7 @@ impl Description {
         })
     }
 
+    #[inline]
     fn of_context(context: &Context, kind: CUdevResourceType) -> Result<Self> {
         if let Some(green) = context.green_raw() {
             return Self::query(kind, |place, kind| {
@@ -57,6 +61,7 @@ impl Description {
         })
     }
 
+    #[inline]
     fn of_stream(stream: &Stream, kind: CUdevResourceType) -> Result<Self> {
         Self::query(kind, |place, kind| {
             // SAFETY: `place` is a valid place for the answer, and the stream is live.
@@ -66,6 +71,7 @@ impl Description {
 }
 
 impl fmt::Debug for Description {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Description(type {})", self.0.type_.0)
     }

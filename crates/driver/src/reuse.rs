@@ -35,21 +35,25 @@ pub(crate) struct Lent<T: Reusable> {
 }
 
 impl<T: Reusable> Shelf<T> {
+    #[inline]
     pub(crate) fn new(context: &Context, options: T::Options, capacity: usize) -> Arc<Self> {
         Arc::new(Self { context: context.clone(), options, capacity, idle: Mutex::new(VecDeque::new()) })
     }
 
     /// An idle handle, or else a new one.
+    #[inline]
     pub(crate) fn take(self: &Arc<Self>) -> Result<Lent<T>> {
         let idle = self.idle.lock().pop_front();
         let handle = idle.map_or_else(|| T::create(&self.context, self.options), Ok)?;
         Ok(Lent { handle: ManuallyDrop::new(handle), shelf: Arc::clone(self) })
     }
 
+    #[inline]
     pub(crate) fn len(&self) -> usize {
         self.idle.lock().len()
     }
 
+    #[inline]
     pub(crate) fn trim(&self) {
         let idle = std::mem::take(&mut *self.idle.lock());
         drop(idle);
@@ -59,12 +63,14 @@ impl<T: Reusable> Shelf<T> {
 impl<T: Reusable> Deref for Lent<T> {
     type Target = T;
 
+    #[inline]
     fn deref(&self) -> &T {
         &self.handle
     }
 }
 
 impl<T: Reusable> Drop for Lent<T> {
+    #[inline]
     fn drop(&mut self) {
         // SAFETY: this value is being dropped, so that nobody uses the field again.
         let handle = unsafe { ManuallyDrop::take(&mut self.handle) };

@@ -79,12 +79,14 @@ struct Shared {
 impl StreamOptions {
     /// A stream that does not synchronise with the legacy default stream, of priority 0.
     #[must_use]
+    #[inline]
     pub const fn new() -> Self {
         Self { flags: StreamFlags::NON_BLOCKING, priority: 0 }
     }
 
     /// The same with other flags.
     #[must_use]
+    #[inline]
     pub const fn with_flags(mut self, flags: StreamFlags) -> Self {
         self.flags = flags;
         self
@@ -92,6 +94,7 @@ impl StreamOptions {
 
     /// The same with another priority. Lower numbers go first.
     #[must_use]
+    #[inline]
     pub const fn with_priority(mut self, priority: i32) -> Self {
         self.priority = priority;
         self
@@ -99,6 +102,7 @@ impl StreamOptions {
 }
 
 impl Default for StreamOptions {
+    #[inline]
     fn default() -> Self {
         Self::new()
     }
@@ -115,6 +119,7 @@ impl Stream {
     #[doc(alias = "cuStreamCreate")]
     #[doc(alias = "cuStreamCreateWithPriority")]
     #[doc(alias = "cuGreenCtxStreamCreate")]
+    #[inline]
     pub fn new(context: &Context, options: StreamOptions) -> Result<Self> {
         if let Some(green) = context.green_raw()
             && context.driver().has(Function::cuGreenCtxStreamCreate)
@@ -137,6 +142,7 @@ impl Stream {
 
     /// The context that this stream belongs to.
     #[must_use]
+    #[inline]
     pub fn context(&self) -> &Context {
         &self.shared.context
     }
@@ -163,6 +169,7 @@ impl Stream {
     ///
     /// The error of any work of the context that failed before; the wait takes place all the same.
     #[doc(alias = "cuStreamSynchronize")]
+    #[inline]
     pub fn synchronize(&self) -> Result<()> {
         // SAFETY: the stream is live and belongs to this driver.
         unsafe { call!(self.driver(), cuStreamSynchronize(self.as_raw())) }
@@ -176,6 +183,7 @@ impl Stream {
     ///
     /// The error of any work of the context that failed before.
     #[doc(alias = "cuStreamQuery")]
+    #[inline]
     pub fn is_finished(&self) -> Result<bool> {
         // SAFETY: the stream is live and belongs to this driver.
         finished(unsafe { call!(self.driver(), cuStreamQuery(self.as_raw())) })
@@ -191,6 +199,7 @@ impl Stream {
     /// CUDA: `cuStreamIsCapturing`, `cuStreamQuery`, `cuEventRecord`, `cuLaunchHostFunc`, `cuThreadExchangeStreamCaptureMode`.
     #[doc(alias = "cuStreamQuery")]
     #[doc(alias = "cuStreamAddCallback")]
+    #[inline]
     pub fn finished(&self) -> Finished {
         Finished::of_stream(self)
     }
@@ -203,6 +212,7 @@ impl Stream {
     ///
     /// An argument error if stream and event are of different drivers.
     #[doc(alias = "cuStreamWaitEvent")]
+    #[inline]
     pub fn wait_event(&self, event: &Event) -> Result<()> {
         self.driver().expect_same(event.driver(), "Stream::wait_event")?;
         // SAFETY: the stream and the event are live and belong to this driver; 0 is the default of the flags.
@@ -211,6 +221,7 @@ impl Stream {
 
     /// The device that the stream's work runs on.
     #[must_use]
+    #[inline]
     pub fn device(&self) -> &Device {
         self.context().device()
     }
@@ -224,6 +235,7 @@ impl Stream {
     /// Gives the stream back if clones of it or buffers that were used on it still exist, or if the driver refuses. A stream that is
     /// not ours to destroy is only let go.
     #[doc(alias = "cuStreamDestroy")]
+    #[inline]
     pub fn close(self) -> Result<(), (Self, Error)> {
         let mut stream = self.unshare("Stream::close")?;
         match stream.destroy() {
@@ -239,6 +251,7 @@ impl Stream {
 
     /// An event for a point that is waited for later.
     #[doc(hidden)]
+    #[inline]
     pub fn marker(&self) -> Result<PooledEvent> {
         let markers = || EventPool::new(self.context(), EventFlags::DISABLE_TIMING);
         self.shared.markers.get_or_init(markers).take()
@@ -246,6 +259,7 @@ impl Stream {
 
     /// An argument error of `operation` if the stream is being captured.
     #[doc(hidden)]
+    #[inline]
     pub fn refuse_capture(&self, operation: &'static str) -> Result<()> {
         if self.is_capturing()? { Err(Error::argument(operation, "the stream is being captured")) } else { Ok(()) }
     }
@@ -258,6 +272,7 @@ impl Stream {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuStreamIsCapturing")]
+    #[inline]
     pub fn is_capturing(&self) -> Result<bool> {
         let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
         // SAFETY: `status` is a valid place for the answer, and the stream is live.
@@ -266,6 +281,7 @@ impl Stream {
     }
 
     /// The number of the capture that the stream is in, if any.
+    #[inline]
     pub(crate) fn capture(&self) -> Result<Option<u64>> {
         if !self.is_capturing()? {
             return Ok(None);
@@ -283,6 +299,7 @@ impl Stream {
         Ok(Some(capture))
     }
 
+    #[inline]
     fn with_ownership(context: &Context, raw: CUstream, ownership: Ownership) -> Self {
         let shared = Shared {
             raw: Handle::new(raw),
@@ -298,6 +315,7 @@ impl Stream {
     }
 
     /// The only share of the stream.
+    #[inline]
     fn unshare(self, operation: &'static str) -> Result<Shared, (Self, Error)> {
         Arc::try_unwrap(self.shared)
             .map_err(|shared| (Self { shared }, Error::argument(operation, "the stream is still in use")))
@@ -305,6 +323,7 @@ impl Stream {
 }
 
 /// The answer of a query: `CUDA_ERROR_NOT_READY` means that there is work left.
+#[inline]
 pub(crate) fn finished(result: Result<()>) -> Result<bool> {
     match result {
         Ok(()) => Ok(true),
@@ -315,6 +334,7 @@ pub(crate) fn finished(result: Result<()>) -> Result<bool> {
 
 impl Shared {
     /// Destroys the stream if it is ours, and not destroyed yet.
+    #[inline]
     fn destroy(&mut self) -> Result<()> {
         if matches!(self.ownership, Ownership::Owned) {
             self.leave_last();
@@ -327,6 +347,7 @@ impl Shared {
 }
 
 impl AsRef<Driver> for Stream {
+    #[inline]
     fn as_ref(&self) -> &Driver {
         self.driver()
     }
@@ -344,12 +365,14 @@ impl PartialEq for Stream {
 impl Eq for Stream {}
 
 impl fmt::Debug for Stream {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Stream({:?})", self.shared.raw)
     }
 }
 
 impl Drop for Shared {
+    #[inline]
     fn drop(&mut self) {
         release(|| {
             self.leave_last();

@@ -116,11 +116,13 @@ static LAST_THREAD: AtomicU64 = AtomicU64::new(0);
 
 impl Trace {
     /// Begins a trace of all calls of the process. It keeps the first million of them, and the first million pieces of work.
+    #[inline]
     pub fn start() -> Self {
         Self::with_capacity(DEFAULT_CAPACITY)
     }
 
     /// As [`Trace::start`], keeping at most `capacity` calls and as many pieces of work.
+    #[inline]
     pub fn with_capacity(capacity: usize) -> Self {
         let recorder =
             Arc::new(Recorder { begin: Instant::now(), capacity, calls: Mutex::default(), work: Mutex::default() });
@@ -137,6 +139,7 @@ impl Trace {
     /// # Errors
     ///
     /// Those of `enqueue`; an argument error if the stream is being captured.
+    #[inline]
     pub fn on_stream<T>(
         &self,
         stream: &Stream,
@@ -160,6 +163,7 @@ impl Trace {
     /// # Errors
     ///
     /// Those of `writer`.
+    #[inline]
     pub fn write(self, mut writer: impl io::Write) -> io::Result<()> {
         let Self { recorder, _guard } = self;
         drop(_guard);
@@ -170,6 +174,7 @@ impl Trace {
 }
 
 impl Recorder {
+    #[inline]
     fn add_work(&self, pending: PendingWork) {
         let mut work = self.work.lock();
         work.pending.push(pending);
@@ -179,6 +184,7 @@ impl Recorder {
         }
     }
 
+    #[inline]
     fn add_call(&self, call: &Call<'_>) {
         let thread = this_thread();
         let started = call.started.saturating_duration_since(self.begin);
@@ -200,6 +206,7 @@ impl Recorder {
 struct RecordCalls(Arc<Recorder>);
 
 impl CallObserver for RecordCalls {
+    #[inline]
     fn after(&self, call: &Call<'_>) {
         self.0.add_call(call);
     }
@@ -207,10 +214,12 @@ impl CallObserver for RecordCalls {
 
 impl PendingWork {
     /// Whether the end was reached, or will never be.
+    #[inline]
     fn is_done(&self) -> bool {
         self.end.is_finished().unwrap_or(true)
     }
 
+    #[inline]
     fn measure(&self, clock: &Clock, trace_begin: Instant) -> Result<WorkRecord> {
         self.end.synchronize()?;
         let (begin, end) = (clock.time(self.origin, &self.begin)?, clock.time(self.origin, &self.end)?);
@@ -224,6 +233,7 @@ impl PendingWork {
 
 impl Work {
     /// Asks for the times of the first `count` pieces of work.
+    #[inline]
     fn measure(&mut self, trace_begin: Instant, capacity: usize, count: usize) {
         let count = count.min(self.pending.len());
         for pending in self.pending.drain(..count) {
@@ -237,12 +247,14 @@ impl Work {
 }
 
 impl fmt::Debug for Trace {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Trace({} calls)", self.recorder.calls.lock().records.len())
     }
 }
 
 /// A number for the calling thread that no other thread has.
+#[inline]
 fn this_thread() -> u64 {
     if THREAD.get() == 0 {
         THREAD.set(LAST_THREAD.fetch_add(1, Ordering::Relaxed) + 1);

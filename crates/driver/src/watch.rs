@@ -39,6 +39,7 @@ pub(crate) trait Waiter: Send + Sync {
     fn event(&self) -> &Event;
 
     /// The driver has come to the point, and calls from a thread of its own. Must not call the driver, nor drop what may.
+    #[inline]
     fn called(&self) {}
 
     /// The event was queried: whether the point has been reached, or the error of the context. Returns whether nothing more is to
@@ -97,6 +98,7 @@ static WATCH: Watch = Watch {
 const LINGER: Duration = if cfg!(miri) { Duration::ZERO } else { Duration::from_secs(5) };
 
 /// Looks after `waiter` until it says that it is done, or until [`remove`].
+#[inline]
 pub(crate) fn add(operation: &'static str, waiter: Arc<dyn Waiter>, pace: Pace) -> Result<Identity> {
     let since = Instant::now();
     let mut table = WATCH.table.lock();
@@ -111,12 +113,14 @@ pub(crate) fn add(operation: &'static str, waiter: Arc<dyn Waiter>, pace: Pace) 
 }
 
 /// Forgets an entry. A callback that comes later does nothing.
+#[inline]
 pub(crate) fn remove(identity: Identity) {
     let entry = WATCH.table.lock().entries.remove(&identity);
     drop(entry);
 }
 
 /// Has the driver call for an entry behind all work that is on `stream` now, by a thread that waits as `wait` says, if anything.
+#[inline]
 pub(crate) fn call_behind(stream: &Stream, identity: Identity, wait: Option<HostFunctionWait>) -> Result<()> {
     let number = std::ptr::without_provenance_mut::<c_void>(identity.0);
     if let Some(wait) = wait {
@@ -140,6 +144,7 @@ extern "C" fn on_call(number: *mut c_void) {
 
 impl Pace {
     /// How long to wait before work of this age is looked at (again).
+    #[inline]
     fn pause(self, age: Duration) -> Duration {
         let (share, shortest, longest) = match self {
             Self::Called => (4, Duration::from_millis(1), Duration::from_millis(100)),
@@ -151,6 +156,7 @@ impl Pace {
 
 impl Table {
     /// Starts the thread unless it runs.
+    #[inline]
     fn start(&mut self, operation: &'static str) -> Result<()> {
         if !self.is_running {
             let thread = thread::Builder::new().name("curium-watch".to_owned());
@@ -163,6 +169,7 @@ impl Table {
     }
 
     /// Takes the entries that the driver has called for and those that are due.
+    #[inline]
     fn take_due(&mut self, now: Instant) -> Vec<(Identity, Arc<dyn Waiter>)> {
         let mut due = std::mem::take(&mut self.rung);
         while let Some(Reverse((time, identity))) = self.agenda.peek().copied().filter(|item| item.0.0 <= now) {
@@ -174,11 +181,13 @@ impl Table {
         due
     }
 
+    #[inline]
     fn is_idle(&self) -> bool {
         self.entries.is_empty() && self.agenda.is_empty() && self.rung.is_empty()
     }
 
     /// Notes when an entry is to be looked at again.
+    #[inline]
     fn postpone(&mut self, identity: Identity, now: Instant) {
         if let Some(entry) = self.entries.get_mut(&identity) {
             entry.due = now + entry.pace.pause(now.duration_since(entry.since));
@@ -188,6 +197,7 @@ impl Table {
 }
 
 /// What the thread does.
+#[inline]
 fn run() {
     let mut table = WATCH.table.lock();
     loop {
@@ -211,6 +221,7 @@ fn run() {
 }
 
 /// Queries one entry, and forgets it if it is done. What belongs to users runs and is dropped here, and may panic.
+#[inline]
 fn look_after(identity: Identity, waiter: Arc<dyn Waiter>) {
     let event = waiter.event();
     let Some(answer) = unless_exiting(|| relaxed(event.driver(), || event.is_finished())) else {

@@ -22,6 +22,7 @@ pub enum MemoryAccess {
 impl MemoryAccess {
     /// The rights as C describes them.
     #[must_use]
+    #[inline]
     pub const fn to_raw(self) -> CUmemAccess_flags {
         match self {
             Self::None => CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_NONE,
@@ -33,6 +34,7 @@ impl MemoryAccess {
 
     /// The rights that C describes.
     #[must_use]
+    #[inline]
     pub const fn from_raw(raw: CUmemAccess_flags) -> Self {
         match raw {
             CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_NONE => Self::None,
@@ -44,6 +46,7 @@ impl MemoryAccess {
 }
 
 impl fmt::Display for MemoryAccess {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::None => formatter.write_str("no access"),

@@ -45,18 +45,21 @@ pub struct ParseLogError {
 impl AllocationLog {
     /// The log of these events.
     #[must_use]
+    #[inline]
     pub fn new(events: Vec<AllocationEvent>) -> Self {
         Self { events }
     }
 
     /// The events, the first first.
     #[must_use]
+    #[inline]
     pub fn events(&self) -> &[AllocationEvent] {
         &self.events
     }
 
     /// The allocations that the log does not see freed, by address.
     #[must_use]
+    #[inline]
     pub fn live(&self) -> Vec<AllocationEvent> {
         let mut live = HashMap::new();
         for event in &self.events {
@@ -75,6 +78,7 @@ impl AllocationLog {
 impl FromStr for AllocationLog {
     type Err = ParseLogError;
 
+    #[inline]
     fn from_str(text: &str) -> Result<Self, ParseLogError> {
         let mut lines = text.lines().enumerate();
         let wrong = |line: usize, reason: String| ParseLogError { line: line + 1, reason };
@@ -93,6 +97,7 @@ impl FromStr for AllocationLog {
 }
 
 impl fmt::Display for AllocationLog {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(formatter, "{}", AllocationEvent::HEADER)?;
         self.events.iter().try_for_each(|event| writeln!(formatter, "{event}"))
@@ -100,6 +105,7 @@ impl fmt::Display for AllocationLog {
 }
 
 impl fmt::Display for ParseLogError {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "line {} of the allocation log: {}", self.line, self.reason)
     }

@@ -83,6 +83,7 @@ impl<T: Texel> Array<T> {
     /// `CUDA_ERROR_OUT_OF_MEMORY`.
     #[doc(alias = "cuArrayCreate")]
     #[doc(alias = "cuArray3DCreate")]
+    #[inline]
     pub fn new(stream: &Stream, shape: ArrayShape, flags: ArrayFlags) -> Result<Self> {
         shape.check("Array::new")?;
         let descriptor = shape.to_raw::<T>(flags);
@@ -105,6 +106,7 @@ impl<T: Texel> Array<T> {
     /// # Errors
     ///
     /// As for [`Array::new`] and [`Array::copy_from_slice`].
+    #[inline]
     pub fn from_slice(stream: &Stream, shape: ArrayShape, flags: ArrayFlags, source: &[T]) -> Result<Self> {
         let array = Self::new(stream, shape, flags)?;
         array.copy_from_slice(source)?;
@@ -123,6 +125,7 @@ impl<T: Texel> Array<T> {
     /// # Errors
     ///
     /// An argument error if its elements are not of type `T`.
+    #[inline]
     pub unsafe fn from_raw_borrowed(stream: &Stream, raw: CUarray) -> Result<Self> {
         let mut descriptor = CUDA_ARRAY3D_DESCRIPTOR::default();
         // SAFETY: `descriptor` is a valid place, and the caller vouches for the array.
@@ -136,6 +139,7 @@ impl<T: Texel> Array<T> {
         Ok(Self::of(handle, shape, flags, Uses::new(stream)))
     }
 
+    #[inline]
     fn of(handle: ArrayHandle, shape: ArrayShape, flags: ArrayFlags, uses: Arc<Uses>) -> Self {
         Self { handle: Arc::new(handle), shape, flags, uses, _elements: PhantomData }
     }
@@ -144,42 +148,49 @@ impl<T: Texel> Array<T> {
 impl<T> Array<T> {
     /// The extents.
     #[must_use]
+    #[inline]
     pub fn shape(&self) -> ArrayShape {
         self.shape
     }
 
     /// The flags that the array was made with.
     #[must_use]
+    #[inline]
     pub fn flags(&self) -> ArrayFlags {
         self.flags
     }
 
     /// The number of elements.
     #[must_use]
+    #[inline]
     pub fn len(&self) -> usize {
         self.shape.len()
     }
 
     /// Whether there is no element, which is never so.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// The stream that the array copies on.
     #[must_use]
+    #[inline]
     pub fn stream(&self) -> &Stream {
         &self.uses.stream
     }
 
     /// The driver.
     #[must_use]
+    #[inline]
     pub fn driver(&self) -> &Driver {
         self.stream().driver()
     }
 
     /// The driver's handle, which stays this value's.
     #[must_use]
+    #[inline]
     pub fn as_raw(&self) -> CUarray {
         self.handle.raw
     }
@@ -192,6 +203,7 @@ impl<T> Array<T> {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for other arrays.
     #[doc(alias = "cuArrayGetMemoryRequirements")]
+    #[inline]
     pub fn memory_requirements(&self, device: &Device) -> Result<ArrayMemoryRequirements> {
         let mut raw = CUDA_ARRAY_MEMORY_REQUIREMENTS::default();
         let array = self.as_raw();
@@ -208,6 +220,7 @@ impl<T> Array<T> {
     ///
     /// Gives the array back if it is a level of a mipmapped array that is left, or if the driver refuses.
     #[doc(alias = "cuArrayDestroy")]
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         let Some(handle) = Arc::get_mut(&mut self.handle) else {
             return Err((self, Error::argument("Array::close", "the array is still in use")));
@@ -219,21 +232,25 @@ impl<T> Array<T> {
     }
 
     /// Who uses the array.
+    #[inline]
     pub(crate) fn uses(&self) -> &Arc<Uses> {
         &self.uses
     }
 }
 
 impl Uses {
+    #[inline]
     pub(crate) fn new(stream: &Stream) -> Arc<Self> {
         Arc::new(Self { stream: stream.clone(), accesses: Mutex::new(Accesses::allocated(stream)) })
     }
 
+    #[inline]
     pub(crate) fn stream(&self) -> &Stream {
         &self.stream
     }
 
     /// Has `enqueue` put a read on `stream`.
+    #[inline]
     pub(crate) fn read(&self, stream: &Stream, enqueue: impl FnOnce() -> Result<()>) -> Result<()> {
         let accesses = self.accesses.lock();
         accesses.before_read(stream)?;
@@ -243,6 +260,7 @@ impl Uses {
     }
 
     /// Has `enqueue` put a write on `stream`.
+    #[inline]
     pub(crate) fn write(&self, stream: &Stream, enqueue: impl FnOnce() -> Result<()>) -> Result<()> {
         let mut accesses = self.accesses.lock();
         accesses.before_write(stream)?;
@@ -252,29 +270,35 @@ impl Uses {
     }
 
     /// Has a stream wait for what a read must wait for, and notes reads that were put on it.
+    #[inline]
     pub(crate) fn before_read(&self, stream: &Stream) -> Result<()> {
         self.accesses.lock().before_read(stream)
     }
 
+    #[inline]
     pub(crate) fn after_read(&self, stream: &Stream) {
         self.accesses.lock().after_read(stream);
     }
 
+    #[inline]
     pub(crate) fn before_write(&self, stream: &Stream) -> Result<()> {
         self.accesses.lock().before_write(stream)
     }
 
+    #[inline]
     pub(crate) fn after_write(&self, stream: &Stream) {
         self.accesses.lock().after_write(stream);
     }
 
     /// Waits on the host until every use is done.
+    #[inline]
     pub(crate) fn synchronize(&self) -> Result<()> {
         self.accesses.lock().synchronize()
     }
 }
 
 impl ArrayHandle {
+    #[inline]
     fn destroy(&mut self) -> Result<()> {
         if let (Owner::Handle(uses), false) = (&self.owner, self.raw.is_null()) {
             uses.synchronize()?;
@@ -287,18 +311,21 @@ impl ArrayHandle {
 }
 
 impl<T> AsRef<Driver> for Array<T> {
+    #[inline]
     fn as_ref(&self) -> &Driver {
         self.driver()
     }
 }
 
 impl<T> fmt::Debug for Array<T> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Array({} of {}, {:?})", self.shape, std::any::type_name::<T>(), self.as_raw())
     }
 }
 
 impl Drop for ArrayHandle {
+    #[inline]
     fn drop(&mut self) {
         release(|| self.destroy());
     }

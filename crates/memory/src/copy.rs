@@ -39,16 +39,19 @@ pub(crate) struct End<'a> {
 
 impl End<'_> {
     /// The stream that the memory belongs to.
+    #[inline]
     pub(crate) fn stream(&self) -> &Stream {
         self.tracked.stream()
     }
 
     /// Whether every device reaches the memory.
+    #[inline]
     pub(crate) fn is_everywhere(&self) -> bool {
         self.tracked.reach() != Reach::Device
     }
 
     /// Whether both ends are on one device, or one is where every device reaches it.
+    #[inline]
     pub(crate) fn is_near(&self, other: &End<'_>) -> bool {
         let is_same_device = self.stream().device().as_raw() == other.stream().device().as_raw();
         is_same_device || self.is_everywhere() || other.is_everywhere()
@@ -62,17 +65,20 @@ impl End<'_> {
     }
 
     /// Whether nothing is allocated here any more, as far as the driver can be asked.
+    #[inline]
     fn is_gone(&self) -> bool {
         PointerInfo::of_address(self.stream().driver(), self.address).is_ok_and(|info| info.is_none())
     }
 }
 
 /// What is said of memory that foreign code has freed.
+#[inline]
 pub(crate) fn gone(address: CUdeviceptr) -> String {
     format!("nothing is allocated at {address:#x}: other code has freed memory that this program still uses")
 }
 
 /// Has `enqueue` put work on `stream` that writes `to` and reads `from`.
+#[inline]
 pub(crate) fn transfer(
     operation: &'static str,
     stream: &Stream,

@@ -41,6 +41,7 @@ struct Piece<'a> {
 
 impl<'a> DecompressBatch<'a> {
     /// No data.
+    #[inline]
     pub fn new() -> Self {
         Self::default()
     }
@@ -50,6 +51,7 @@ impl<'a> DecompressBatch<'a> {
     /// # Errors
     ///
     /// An argument error if `source` or `target` is empty, or if there is no number.
+    #[inline]
     pub fn add(
         mut self,
         compression: Compression,
@@ -70,12 +72,14 @@ impl<'a> DecompressBatch<'a> {
 
     /// How many pieces there are.
     #[must_use]
+    #[inline]
     pub fn len(&self) -> usize {
         self.pieces.len()
     }
 
     /// Whether there is none.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.pieces.is_empty()
     }
@@ -88,6 +92,7 @@ impl<'a> DecompressBatch<'a> {
     ///
     /// `CUDA_ERROR_NOT_SUPPORTED` if the device has no such engine, and whatever the driver says of a piece.
     #[doc(alias = "cuMemBatchDecompressAsync")]
+    #[inline]
     pub fn enqueue(self, stream: &Stream) -> Result<()> {
         const OPERATION: &str = "DecompressBatch::enqueue";
         if self.is_empty() {
@@ -118,6 +123,7 @@ impl<'a> DecompressBatch<'a> {
 }
 
 impl Piece<'_> {
+    #[inline]
     fn to_raw(&self) -> CUmemDecompressParams {
         CUmemDecompressParams {
             srcNumBytes: self.source.bytes,
@@ -132,6 +138,7 @@ impl Piece<'_> {
 }
 
 impl Compression {
+    #[inline]
     const fn to_raw(self) -> CUmemDecompressAlgorithm {
         match self {
             Self::Deflate => CUmemDecompressAlgorithm::CU_MEM_DECOMPRESS_ALGORITHM_DEFLATE,
@@ -142,6 +149,7 @@ impl Compression {
 }
 
 impl fmt::Debug for DecompressBatch<'_> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "DecompressBatch({} pieces)", self.len())
     }

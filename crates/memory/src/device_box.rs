@@ -22,6 +22,7 @@ impl<T> DeviceBox<T> {
     /// # Errors
     ///
     /// An argument error if `T` has no bytes; `CUDA_ERROR_OUT_OF_MEMORY` with the figures.
+    #[inline]
     pub fn new(stream: &Stream, value: T) -> Result<Self>
     where
         T: NoUninit,
@@ -36,6 +37,7 @@ impl<T> DeviceBox<T> {
     /// # Errors
     ///
     /// As for [`DeviceBox::new`].
+    #[inline]
     pub fn zeroed(stream: &Stream) -> Result<Self>
     where
         T: Zeroable,
@@ -50,6 +52,7 @@ impl<T, R: Resource> DeviceBox<T, R> {
     /// # Errors
     ///
     /// As for [`DeviceBox::new`].
+    #[inline]
     pub fn new_in(resource: R, stream: &Stream, value: T) -> Result<Self>
     where
         T: NoUninit,
@@ -64,6 +67,7 @@ impl<T, R: Resource> DeviceBox<T, R> {
     /// # Errors
     ///
     /// The error of any work of the context that failed before.
+    #[inline]
     pub fn get(&self) -> Result<T>
     where
         T: AnyBitPattern,
@@ -80,6 +84,7 @@ impl<T, R: Resource> DeviceBox<T, R> {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn set(&mut self, value: T) -> Result<()>
     where
         T: NoUninit,
@@ -89,18 +94,21 @@ impl<T, R: Resource> DeviceBox<T, R> {
 
     /// The stream that the value was allocated on, on which it is copied and freed.
     #[must_use]
+    #[inline]
     pub fn stream(&self) -> &Stream {
         self.buffer.stream()
     }
 
     /// The address of the value. What is done with it is not tracked.
     #[must_use]
+    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.buffer.as_pointer()
     }
 
     /// The buffer of one element.
     #[must_use]
+    #[inline]
     pub fn into_buffer(self) -> DeviceBuffer<T, R> {
         self.buffer
     }
@@ -111,6 +119,7 @@ impl<T, R: Resource> DeviceBox<T, R> {
     ///
     /// Gives the value back if the resource refuses.
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
+    #[inline]
     pub fn close(self) -> Result<(), (Self, Error)> {
         self.buffer.close().map_err(|(buffer, error)| (Self { buffer }, error))
     }
@@ -119,12 +128,14 @@ impl<T, R: Resource> DeviceBox<T, R> {
 impl<T, R: Resource> AsDeviceSlice for DeviceBox<T, R> {
     type Element = T;
 
+    #[inline]
     fn as_device_slice(&self) -> DeviceSlice<'_, T> {
         self.buffer.as_slice()
     }
 }
 
 impl<T, R: Resource> AsDeviceSliceMut for DeviceBox<T, R> {
+    #[inline]
     fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
         self.buffer.as_slice_mut()
     }
@@ -161,12 +172,14 @@ unsafe impl<T, R: Resource> Argument<&mut [T]> for &mut DeviceBox<T, R> {
 }
 
 impl<T, R: Resource> AsRef<Driver> for DeviceBox<T, R> {
+    #[inline]
     fn as_ref(&self) -> &Driver {
         self.buffer.as_ref()
     }
 }
 
 impl<T, R: Resource> fmt::Debug for DeviceBox<T, R> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "DeviceBox({} at {:?})", std::any::type_name::<T>(), self.as_pointer())
     }

@@ -33,48 +33,56 @@ pub struct DeviceBuffer<T, R: Resource = StreamOrdered> {
 impl<T, R: Resource> DeviceBuffer<T, R> {
     /// The number of elements.
     #[must_use]
+    #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there is no element, which is never so.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// The size in bytes.
     #[must_use]
+    #[inline]
     pub fn byte_len(&self) -> usize {
         self.len * size_of::<T>()
     }
 
     /// The stream that the buffer was allocated on, on which it copies and is freed.
     #[must_use]
+    #[inline]
     pub fn stream(&self) -> &Stream {
         self.tracked.stream()
     }
 
     /// Where the memory came from.
     #[must_use]
+    #[inline]
     pub fn resource(&self) -> &R {
         &self.resource
     }
 
     /// The address of the first element. What is done with it is not tracked.
     #[must_use]
+    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.pointer
     }
 
     /// A view of all elements.
     #[must_use]
+    #[inline]
     pub fn as_slice(&self) -> DeviceSlice<'_, T> {
         DeviceSlice::new(self.pointer, self.len, &self.tracked)
     }
 
     /// A view of all elements to be written.
     #[must_use]
+    #[inline]
     pub fn as_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
         DeviceSliceMut::new(self.pointer, self.len, &self.tracked)
     }
@@ -84,6 +92,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// # Errors
     ///
     /// An argument error if the range ends before it begins, or beyond the buffer.
+    #[inline]
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<DeviceSlice<'_, T>> {
         self.as_slice().slice(range)
     }
@@ -93,6 +102,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// # Errors
     ///
     /// An argument error if the range ends before it begins, or beyond the buffer.
+    #[inline]
     pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<DeviceSliceMut<'_, T>> {
         self.as_slice_mut().slice(range)
     }
@@ -108,6 +118,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     #[doc(alias = "cuMemFree")]
     #[doc(alias = "cuMemFreeAsync")]
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.free().map_err(|error| (self, error))
     }
@@ -115,6 +126,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// The alignment that is asked of the resource.
     const ALIGNMENT: usize = if align_of::<T>() > 256 { align_of::<T>() } else { 256 };
 
+    #[inline]
     fn free(&mut self) -> Result<()> {
         let stream = self.tracked.stream().clone();
         let accesses = self.tracked.exclusive();
@@ -136,24 +148,28 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
 impl<T, R: Resource> AsDeviceSlice for DeviceBuffer<T, R> {
     type Element = T;
 
+    #[inline]
     fn as_device_slice(&self) -> DeviceSlice<'_, T> {
         self.as_slice()
     }
 }
 
 impl<T, R: Resource> AsDeviceSliceMut for DeviceBuffer<T, R> {
+    #[inline]
     fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
         self.as_slice_mut()
     }
 }
 
 impl<T, R: Resource> AsRef<Driver> for DeviceBuffer<T, R> {
+    #[inline]
     fn as_ref(&self) -> &Driver {
         self.stream().driver()
     }
 }
 
 impl<T, R: Resource> fmt::Debug for DeviceBuffer<T, R> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = std::any::type_name::<T>();
         write!(formatter, "DeviceBuffer({} × {name} at {:?})", self.len, self.pointer)
@@ -161,6 +177,7 @@ impl<T, R: Resource> fmt::Debug for DeviceBuffer<T, R> {
 }
 
 impl<T, R: Resource> Drop for DeviceBuffer<T, R> {
+    #[inline]
     fn drop(&mut self) {
         if self.pointer.as_raw() != 0 {
             release(|| self.free());

@@ -48,36 +48,42 @@ pub trait AsDeviceSliceMut: AsDeviceSlice {
 
 impl<'a, T> DeviceSlice<'a, T> {
     /// The view of `len` elements from `pointer` on, which are memory of `tracked`.
+    #[inline]
     pub(crate) fn new(pointer: DevicePointer<T>, len: usize, tracked: &'a Tracked) -> Self {
         Self { pointer, len, tracked, _elements: PhantomData }
     }
 
     /// The number of elements.
     #[must_use]
+    #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there is no element.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// The size in bytes.
     #[must_use]
+    #[inline]
     pub fn byte_len(&self) -> usize {
         self.len * size_of::<T>()
     }
 
     /// The stream of the memory that this is a view of, on which it copies.
     #[must_use]
+    #[inline]
     pub fn stream(&self) -> &'a Stream {
         self.tracked.stream()
     }
 
     /// The address of the first element. What is done with it is not tracked.
     #[must_use]
+    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.pointer
     }
@@ -87,6 +93,7 @@ impl<'a, T> DeviceSlice<'a, T> {
     /// # Errors
     ///
     /// An argument error if the range ends before it begins, or beyond the view.
+    #[inline]
     pub fn slice(self, range: impl RangeBounds<usize>) -> Result<Self> {
         let range = size::range("DeviceSlice::slice", self.len, range)?;
         Ok(Self { pointer: self.pointer.wrapping_add(range.start), len: range.len(), ..self })
@@ -97,6 +104,7 @@ impl<'a, T> DeviceSlice<'a, T> {
     /// # Errors
     ///
     /// An argument error if there are fewer.
+    #[inline]
     pub fn split_at(self, middle: usize) -> Result<(Self, Self)> {
         size::split("DeviceSlice::split_at", self.len, middle)?;
         let rest = Self { pointer: self.pointer.wrapping_add(middle), len: self.len - middle, ..self };
@@ -108,6 +116,7 @@ impl<'a, T> DeviceSlice<'a, T> {
     /// # Errors
     ///
     /// An argument error if `len` is 0.
+    #[inline]
     pub fn chunks(self, len: usize) -> Result<DeviceChunks<'a, T>> {
         DeviceChunks::new(self, len)
     }
@@ -120,6 +129,7 @@ impl<'a, T> DeviceSlice<'a, T> {
     ///
     /// An argument error if the lengths differ; the error of any work of the context that failed before.
     #[doc(alias = "cuMemcpyDtoH")]
+    #[inline]
     pub fn copy_to_slice(self, target: &mut [T]) -> Result<()>
     where
         T: AnyBitPattern,
@@ -135,6 +145,7 @@ impl<'a, T> DeviceSlice<'a, T> {
     /// # Errors
     ///
     /// The error of any work of the context that failed before.
+    #[inline]
     pub fn to_vec(self) -> Result<Vec<T>>
     where
         T: AnyBitPattern,
@@ -144,11 +155,13 @@ impl<'a, T> DeviceSlice<'a, T> {
         Ok(target)
     }
 
+    #[inline]
     pub(crate) fn tracked(&self) -> &'a Tracked {
         self.tracked
     }
 
     /// The view as one end of a copy.
+    #[inline]
     pub(crate) fn end(&self) -> copy::End<'a> {
         copy::End { address: self.pointer.as_raw(), bytes: self.byte_len(), tracked: self.tracked }
     }
@@ -157,12 +170,14 @@ impl<'a, T> DeviceSlice<'a, T> {
 impl<T> AsDeviceSlice for DeviceSlice<'_, T> {
     type Element = T;
 
+    #[inline]
     fn as_device_slice(&self) -> DeviceSlice<'_, T> {
         *self
     }
 }
 
 impl<T> Clone for DeviceSlice<'_, T> {
+    #[inline]
     fn clone(&self) -> Self {
         *self
     }
@@ -171,12 +186,14 @@ impl<T> Clone for DeviceSlice<'_, T> {
 impl<T> Copy for DeviceSlice<'_, T> {}
 
 impl<T> AsRef<Driver> for DeviceSlice<'_, T> {
+    #[inline]
     fn as_ref(&self) -> &Driver {
         self.stream().driver()
     }
 }
 
 impl<T> fmt::Debug for DeviceSlice<'_, T> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "DeviceSlice({} × {} at {:?})", self.len, std::any::type_name::<T>(), self.pointer)
     }

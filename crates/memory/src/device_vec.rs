@@ -37,6 +37,7 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// `CUDA_ERROR_NOT_SUPPORTED` where the device has no virtual memory management; an argument error for elements without bytes.
+    #[inline]
     pub fn new(stream: &Stream) -> Result<Self> {
         size::bytes::<T>("DeviceVec::new", 1)?;
         let total = stream.context().device().total_memory()?;
@@ -52,6 +53,7 @@ impl<T> DeviceVec<T> {
     /// An argument error if `max_len` is 0 or too large to be a size; `CUDA_ERROR_NOT_SUPPORTED` where the device has no virtual memory
     /// management; `CUDA_ERROR_OUT_OF_MEMORY` if there are not so many addresses.
     #[doc(alias = "cuMemAddressReserve")]
+    #[inline]
     pub fn with_max_len(stream: &Stream, max_len: usize) -> Result<Self> {
         let bytes = size::bytes::<T>("DeviceVec::with_max_len", max_len)?;
         Ok(Self {
@@ -68,6 +70,7 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// As for [`DeviceVec::new`] and [`DeviceVec::extend_from_slice`].
+    #[inline]
     pub fn from_slice(stream: &Stream, source: &[T]) -> Result<Self>
     where
         T: NoUninit,
@@ -79,42 +82,49 @@ impl<T> DeviceVec<T> {
 
     /// The number of elements.
     #[must_use]
+    #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there is no element.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// The size of the elements in bytes.
     #[must_use]
+    #[inline]
     pub fn byte_len(&self) -> usize {
         self.len * size_of::<T>()
     }
 
     /// How many elements there is memory for.
     #[must_use]
+    #[inline]
     pub fn capacity(&self) -> usize {
         self.segments.mapped() / size_of::<T>()
     }
 
     /// How many elements there are addresses for.
     #[must_use]
+    #[inline]
     pub fn max_len(&self) -> usize {
         self.segments.reserved() / size_of::<T>()
     }
 
     /// The stream that the vector copies on.
     #[must_use]
+    #[inline]
     pub fn stream(&self) -> &Stream {
         &self.stream
     }
 
     /// The address of the first element, which never changes. What is done with it is not tracked.
     #[must_use]
+    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         DevicePointer::from_raw(self.segments.address())
     }
@@ -126,6 +136,7 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// An argument error beyond [`DeviceVec::max_len`]; `CUDA_ERROR_OUT_OF_MEMORY`. The vector is as it was then.
+    #[inline]
     pub fn reserve(&mut self, additional: usize) -> Result<()> {
         self.make_room("DeviceVec::reserve", additional).map(|_| ())
     }
@@ -137,6 +148,7 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// As for [`DeviceVec::reserve`]. The vector is as it was then.
+    #[inline]
     pub fn push(&mut self, value: T) -> Result<()>
     where
         T: NoUninit,
@@ -154,6 +166,7 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// As for [`DeviceVec::reserve`]. The vector is as it was then.
+    #[inline]
     pub fn extend_from_slice(&mut self, source: &[T]) -> Result<()>
     where
         T: NoUninit,
@@ -173,6 +186,7 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// As for [`DeviceVec::reserve`]. The vector is as it was then.
+    #[inline]
     pub fn resize(&mut self, len: usize, value: T) -> Result<()>
     where
         T: NoUninit,
@@ -186,11 +200,13 @@ impl<T> DeviceVec<T> {
     }
 
     /// Makes the vector `len` elements long if it is longer. The memory is kept.
+    #[inline]
     pub fn truncate(&mut self, len: usize) {
         self.len = self.len.min(len);
     }
 
     /// Removes all elements. The memory is kept.
+    #[inline]
     pub fn clear(&mut self) {
         self.len = 0;
     }
@@ -202,6 +218,7 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// The error of any work of the context that failed before. The memory is kept then.
+    #[inline]
     pub fn shrink_to_fit(&mut self) -> Result<()> {
         self.shrink_to(0)
     }
@@ -214,6 +231,7 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// The error of any work of the context that failed before. The memory is kept then.
+    #[inline]
     pub fn shrink_to(&mut self, min_capacity: usize) -> Result<()> {
         let keep = self.len.max(min_capacity).saturating_mul(size_of::<T>());
         if self.segments.can_shrink_to(keep) {
@@ -230,6 +248,7 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// The error of any work of the context that failed before.
+    #[inline]
     pub fn to_vec(&self) -> Result<Vec<T>>
     where
         T: AnyBitPattern,
@@ -246,11 +265,13 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// Gives the vector back if the driver refuses; memory that was given back by then is missing from its end.
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.end().map_err(|error| (self, error))
     }
 
     /// Maps memory for `additional` elements behind the last, and returns the length with them.
+    #[inline]
     fn make_room(&mut self, operation: &'static str, additional: usize) -> Result<usize> {
         let len = self.len.checked_add(additional).filter(|len| *len <= self.max_len());
         let Some(len) = len else {
@@ -262,6 +283,7 @@ impl<T> DeviceVec<T> {
         Ok(len)
     }
 
+    #[inline]
     fn end(&mut self) -> Result<()> {
         self.accesses.synchronize()?;
         // What is cut off is gone, even if the rest cannot be.
@@ -304,12 +326,14 @@ unsafe impl<T> Argument<&mut [T]> for &mut DeviceVec<T> {
 }
 
 impl<T> AsRef<Driver> for DeviceVec<T> {
+    #[inline]
     fn as_ref(&self) -> &Driver {
         self.stream.driver()
     }
 }
 
 impl<T> fmt::Debug for DeviceVec<T> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = std::any::type_name::<T>();
         write!(formatter, "DeviceVec({} × {name} at {:?})", self.len, self.as_pointer())
@@ -317,6 +341,7 @@ impl<T> fmt::Debug for DeviceVec<T> {
 }
 
 impl<T> Drop for DeviceVec<T> {
+    #[inline]
     fn drop(&mut self) {
         if self.segments.mapped() != 0 {
             curium_driver::release(|| {

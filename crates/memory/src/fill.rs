@@ -23,12 +23,14 @@ pub(crate) struct Rows {
 }
 
 /// Has every element of `target` hold the bytes of `value` on `stream`.
+#[inline]
 pub(crate) fn elements(operation: &'static str, stream: &Stream, target: &End<'_>, value: &[u8]) -> Result<()> {
     let rows = Rows { pitch: target.bytes, width: target.bytes, height: 1 };
     fill(operation, stream, target, rows, value)
 }
 
 /// Has every element in `rows`, which lie in `target`, hold the bytes of `value` on `stream`.
+#[inline]
 pub(crate) fn fill(operation: &'static str, stream: &Stream, target: &End<'_>, rows: Rows, value: &[u8]) -> Result<()> {
     if rows.width == 0 || rows.height == 0 {
         return Ok(());
@@ -40,6 +42,7 @@ pub(crate) fn fill(operation: &'static str, stream: &Stream, target: &End<'_>, r
     filled.map_err(|error| target.explain(error))
 }
 
+#[inline]
 fn enqueue(stream: &Stream, address: CUdeviceptr, rows: Rows, value: &[u8]) -> Result<()> {
     let pitch = if rows.height > 1 { rows.pitch as u64 } else { 0 };
     let words = words(value, address | pitch);
@@ -63,6 +66,7 @@ fn enqueue(stream: &Stream, address: CUdeviceptr, rows: Rows, value: &[u8]) -> R
 }
 
 /// The value in words of the largest size that the places allow.
+#[inline]
 fn words(value: &[u8], places: u64) -> Vec<Word> {
     let fits = |size: usize| value.len().is_multiple_of(size) && places.is_multiple_of(size as u64);
     if fits(4) {
@@ -75,6 +79,7 @@ fn words(value: &[u8], places: u64) -> Vec<Word> {
 }
 
 impl Word {
+    #[inline]
     const fn size(self) -> usize {
         match self {
             Self::Byte(_) => 1,
@@ -85,6 +90,7 @@ impl Word {
 }
 
 /// Puts `count` words in a row.
+#[inline]
 fn line(stream: &Stream, at: CUdeviceptr, word: Word, count: usize) -> Result<()> {
     let (driver, raw) = (stream.driver(), stream.as_raw());
     match word {
@@ -98,6 +104,7 @@ fn line(stream: &Stream, at: CUdeviceptr, word: Word, count: usize) -> Result<()
 }
 
 /// Puts words in rows of which the width counts words.
+#[inline]
 fn block(stream: &Stream, at: CUdeviceptr, word: Word, rows: Rows) -> Result<()> {
     let (driver, raw) = (stream.driver(), stream.as_raw());
     let Rows { pitch, width, height } = rows;

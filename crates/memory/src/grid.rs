@@ -59,12 +59,14 @@ pub struct Grid<'a, T> {
 impl Extent {
     /// Rows in one layer.
     #[must_use]
+    #[inline]
     pub const fn plane(width: usize, height: usize) -> Self {
         Self { width, height, depth: 1 }
     }
 
     /// Rows in several layers.
     #[must_use]
+    #[inline]
     pub const fn volume(width: usize, height: usize, depth: usize) -> Self {
         Self { width, height, depth }
     }
@@ -73,12 +75,14 @@ impl Extent {
 impl Pitch {
     /// Rows that begin `elements` elements of type `T` behind each other, in one layer.
     #[must_use]
+    #[inline]
     pub const fn rows<T>(elements: usize) -> Self {
         Self { row_bytes: elements.saturating_mul(size_of::<T>()), layer_rows: 0 }
     }
 
     /// The same with layers that begin `rows` rows behind each other.
     #[must_use]
+    #[inline]
     pub const fn with_layers(mut self, rows: usize) -> Self {
         self.layer_rows = rows;
         self
@@ -86,11 +90,13 @@ impl Pitch {
 
     /// Rows and layers without gaps.
     #[must_use]
+    #[inline]
     pub const fn tight<T>(extent: Extent) -> Self {
         Self::rows::<T>(extent.width).with_layers(extent.height)
     }
 
     /// The place of an extent of elements of `T` at this pitch in `bytes` bytes.
+    #[inline]
     fn place<T>(self, operation: &'static str, extent: Extent, bytes: usize) -> Result<Place> {
         let Extent { width, height, depth } = extent;
         let refuse = |reason: String| Err(Error::argument(operation, reason));
@@ -124,6 +130,7 @@ impl<'a, T> DeviceSlice<'a, T> {
     /// # Errors
     ///
     /// An argument error if they reach beyond the view, or if rows or layers overlap.
+    #[inline]
     pub fn grid(self, extent: Extent, pitch: Pitch) -> Result<Grid<'a, T>> {
         let place = pitch.place::<T>("DeviceSlice::grid", extent, self.byte_len())?;
         Ok(Grid { start: self, place })
@@ -132,30 +139,35 @@ impl<'a, T> DeviceSlice<'a, T> {
 
 impl<'a, T> Grid<'a, T> {
     /// The rows and layers from `start` on, which are known to lie in the memory of the view.
+    #[inline]
     pub(crate) fn new(start: DeviceSlice<'a, T>, place: Place) -> Self {
         Self { start, place }
     }
 
     /// How many elements, rows and layers there are.
     #[must_use]
+    #[inline]
     pub fn extent(&self) -> Extent {
         extent::<T>(&self.place)
     }
 
     /// How rows and layers lie in memory.
     #[must_use]
+    #[inline]
     pub fn pitch(&self) -> Pitch {
         Pitch { row_bytes: self.place.pitch, layer_rows: self.place.layer }
     }
 
     /// The address of the first element. What is done with it is not tracked.
     #[must_use]
+    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.start.as_pointer()
     }
 
     /// The stream of the memory that this is a view of, on which it copies.
     #[must_use]
+    #[inline]
     pub fn stream(&self) -> &'a Stream {
         self.start.stream()
     }
@@ -165,6 +177,7 @@ impl<'a, T> Grid<'a, T> {
     /// # Errors
     ///
     /// An argument error if it reaches beyond this one.
+    #[inline]
     pub fn part(self, origin: [usize; 3], extent: Extent) -> Result<Self> {
         let (offset, place) = part::<T>("Grid::part", &self.place, origin, extent)?;
         let pointer = DevicePointer::from_raw(self.as_pointer().as_raw() + offset as u64);
@@ -180,6 +193,7 @@ impl<'a, T> Grid<'a, T> {
     /// An argument error if the extents differ; the error of any work of the context that failed before.
     #[doc(alias = "cuMemcpy2D")]
     #[doc(alias = "cuMemcpy3D")]
+    #[inline]
     pub fn copy_to_host(&self, target: &mut HostGridMut<'_, T>) -> Result<()>
     where
         T: AnyBitPattern,
@@ -201,12 +215,14 @@ impl<'a, T> Grid<'a, T> {
     }
 
     /// As one end of a copy.
+    #[inline]
     pub(crate) fn end(&self) -> copies::End<'a> {
         copies::End { end: self.start.end(), place: self.place }
     }
 }
 
 impl<T> Clone for Grid<'_, T> {
+    #[inline]
     fn clone(&self) -> Self {
         *self
     }
@@ -215,16 +231,19 @@ impl<T> Clone for Grid<'_, T> {
 impl<T> Copy for Grid<'_, T> {}
 
 impl<T> fmt::Debug for Grid<'_, T> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         describe::<T>(formatter, "Grid", &self.place, self.as_pointer())
     }
 }
 
+#[inline]
 fn extent<T>(place: &Place) -> Extent {
     Extent { width: place.width / size_of::<T>().max(1), height: place.height, depth: place.depth }
 }
 
 /// A box within a place: where it begins, in bytes, and its own place.
+#[inline]
 fn part<T>(operation: &'static str, place: &Place, origin: [usize; 3], inner: Extent) -> Result<(usize, Place)> {
     let outer = extent::<T>(place);
     let sizes = [(inner.width, outer.width), (inner.height, outer.height), (inner.depth, outer.depth)];
@@ -239,6 +258,7 @@ fn part<T>(operation: &'static str, place: &Place, origin: [usize; 3], inner: Ex
     Ok((offset, Place { width, height: inner.height, depth: inner.depth, ..*place }))
 }
 
+#[inline]
 fn describe<T>(
     formatter: &mut fmt::Formatter<'_>,
     name: &str,

@@ -33,6 +33,7 @@ impl IpcMemoryHandle {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if `pointer` points to no such memory.
     #[doc(alias = "cuIpcGetMemHandle")]
+    #[inline]
     pub fn of<T>(context: &Context, pointer: DevicePointer<T>) -> Result<Self> {
         let mut handle = CUipcMemHandle::default();
         context.entered(|driver| {
@@ -45,12 +46,14 @@ impl IpcMemoryHandle {
 
     /// The handle with these bytes, which came from [`IpcMemoryHandle::to_bytes`], mostly in another process.
     #[must_use]
+    #[inline]
     pub const fn from_bytes(bytes: [u8; Self::SIZE]) -> Self {
         Self(bytes)
     }
 
     /// The bytes of the handle.
     #[must_use]
+    #[inline]
     pub const fn to_bytes(self) -> [u8; Self::SIZE] {
         self.0
     }
@@ -66,6 +69,7 @@ impl IpcMemory {
     /// `CUDA_ERROR_INVALID_CONTEXT` in the process that the memory is of; `CUDA_ERROR_INVALID_VALUE` if the handle names no memory;
     /// `CUDA_ERROR_TOO_MANY_PEERS`.
     #[doc(alias = "cuIpcOpenMemHandle")]
+    #[inline]
     pub fn open(context: &Context, handle: IpcMemoryHandle) -> Result<Self> {
         let handle = CUipcMemHandle_st { reserved: handle.0.map(|byte| c_char::from_ne_bytes([byte])) };
         let flags = CUipcMem_flags::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS.0;
@@ -80,12 +84,14 @@ impl IpcMemory {
 
     /// The address of the first byte in this process. What is done with it is not tracked.
     #[must_use]
+    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<u8> {
         DevicePointer::from_raw(self.address)
     }
 
     /// The context that the memory was opened in.
     #[must_use]
+    #[inline]
     pub fn context(&self) -> &Context {
         &self.context
     }
@@ -98,10 +104,12 @@ impl IpcMemory {
     ///
     /// Gives the memory back if the driver refuses.
     #[doc(alias = "cuIpcCloseMemHandle")]
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.end().map_err(|error| (self, error))
     }
 
+    #[inline]
     fn end(&mut self) -> Result<()> {
         self.context.entered(|driver| {
             // SAFETY: the memory is open, its context is current, and it is forgotten once it is closed.
@@ -113,12 +121,14 @@ impl IpcMemory {
 }
 
 impl fmt::Debug for IpcMemory {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "IpcMemory({:?})", self.as_pointer())
     }
 }
 
 impl Drop for IpcMemory {
+    #[inline]
     fn drop(&mut self) {
         if self.address != 0 {
             release(|| self.end());

@@ -37,9 +37,15 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+#![cfg_attr(docsrs, feature(doc_cfg))]
+#![warn(clippy::missing_inline_in_public_items)]
+
 mod access;
+#[cfg(feature = "diagnostics")]
 mod allocation_log;
+#[cfg(feature = "textures")]
 mod array;
+#[cfg(feature = "caching")]
 mod cache;
 pub mod copy;
 mod decompress;
@@ -47,6 +53,7 @@ mod device_box;
 mod device_buffer;
 mod device_slice;
 mod device_vec;
+#[cfg(feature = "external")]
 pub mod external;
 mod fill;
 mod grid;
@@ -54,6 +61,7 @@ mod ipc_memory;
 mod location;
 mod mapped_buffer;
 mod memory_pool;
+#[cfg(feature = "multicast")]
 pub mod multicast;
 mod pinned_buffer;
 mod pitched_buffer;
@@ -61,10 +69,14 @@ mod pointer_info;
 mod registered;
 mod resource;
 mod size;
+#[cfg(feature = "diagnostics")]
 mod snapshot;
 mod staging;
+#[cfg(feature = "textures")]
 mod surface;
+#[cfg(feature = "tensor-maps")]
 mod tensor_map;
+#[cfg(feature = "textures")]
 mod texture;
 mod tracked;
 mod unified_box;
@@ -75,9 +87,11 @@ mod wait;
 pub use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 
 pub use self::access::MemoryAccess;
+#[cfg(feature = "diagnostics")]
 pub use self::allocation_log::{
     AllocationEvent, AllocationLog, CacheSample, EventKind, ParseLogError, Replay, Site, UsageSample,
 };
+#[cfg(feature = "textures")]
 pub use self::array::{
     Array, ArrayFlags, ArrayFormat, ArrayKind, ArrayMemoryRequirements, ArrayRegion, ArrayShape, Half, MipmappedArray,
     SparseProperties, Texel, TileMapping, TileMemory,
@@ -100,18 +114,26 @@ pub use self::pinned_buffer::{PinnedBuffer, PinnedFlags};
 pub use self::pitched_buffer::PitchedBuffer;
 pub use self::pointer_info::{MemoryKind, PointerInfo, address_range, set_synchronous_copies};
 pub use self::registered::{RegisterFlags, Registered, RegisteredRef};
+#[cfg(feature = "diagnostics")]
+pub use self::resource::Recording;
 pub use self::resource::{
-    AllocateFunction, AllocationCounts, Arena, CachingOptions, CachingResource, CachingStatistics, DeallocateFunction,
-    ForeignResource, LadderStatistics, Limit, LiveAllocation, Managed, OnFailure, Pinned, Plain, ReclaimerGuard,
-    Reclaiming, Recording, Resource, ResourceTable, Rung, RungStatistics, Statistics, StreamOrdered, Tracking,
+    AllocateFunction, AllocationCounts, DeallocateFunction, ForeignResource, LadderStatistics, Limit, LiveAllocation,
+    Managed, OnFailure, Pinned, Plain, ReclaimerGuard, Reclaiming, Resource, ResourceTable, Rung, RungStatistics,
+    Statistics, StreamOrdered, Tracking,
 };
+#[cfg(feature = "caching")]
+pub use self::resource::{Arena, CachingOptions, CachingResource, CachingStatistics};
+#[cfg(feature = "diagnostics")]
 pub use self::snapshot::Snapshot;
 pub use self::staging::{Staging, StagingOptions};
+#[cfg(feature = "textures")]
 pub use self::surface::{Surface, SurfaceObject};
+#[cfg(feature = "tensor-maps")]
 pub use self::tensor_map::{
     Im2col, Im2colWide, TensorAllocationClass, TensorDataType, TensorFill, TensorInterleave, TensorL2Promotion,
     TensorLayout, TensorMap, TensorSwizzle, WideMode,
 };
+#[cfg(feature = "textures")]
 pub use self::texture::{
     AddressMode, FilterMode, Texture, TextureFlags, TextureObject, TextureOptions, TexturePlane, TextureView,
 };

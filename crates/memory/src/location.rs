@@ -24,6 +24,7 @@ pub enum MemoryLocation {
 impl MemoryLocation {
     /// The location as C describes it.
     #[must_use]
+    #[inline]
     pub fn to_raw(self) -> CUmemLocation {
         let (type_, id) = match self {
             Self::Device(id) => (CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE, id),
@@ -39,6 +40,7 @@ impl MemoryLocation {
 
     /// The location that C describes.
     #[must_use]
+    #[inline]
     pub fn from_raw(raw: &CUmemLocation) -> Self {
         // SAFETY: all bytes of the union are part of its first member, a number, and the driver or `Default` has written them.
         let id = unsafe { raw.__bindgen_anon_1.id };
@@ -53,12 +55,14 @@ impl MemoryLocation {
 }
 
 impl From<&Device> for MemoryLocation {
+    #[inline]
     fn from(device: &Device) -> Self {
         Self::Device(device.as_raw())
     }
 }
 
 impl fmt::Display for MemoryLocation {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Device(id) => write!(formatter, "device {id}"),

@@ -47,6 +47,7 @@ impl<T> MappedBuffer<T> {
     ///
     /// As for [`PinnedBuffer::zeroed`].
     #[doc(alias = "cuMemHostGetDevicePointer")]
+    #[inline]
     pub fn zeroed(stream: &Stream, len: usize) -> Result<Self>
     where
         T: Zeroable,
@@ -61,6 +62,7 @@ impl<T> MappedBuffer<T> {
     /// # Errors
     ///
     /// As for [`PinnedBuffer::zeroed`].
+    #[inline]
     pub fn from_slice(stream: &Stream, source: &[T]) -> Result<Self>
     where
         T: NoUninit,
@@ -70,42 +72,49 @@ impl<T> MappedBuffer<T> {
 
     /// The number of elements.
     #[must_use]
+    #[inline]
     pub fn len(&self) -> usize {
         self.memory.len()
     }
 
     /// Whether there is no element, which is never so.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.memory.is_empty()
     }
 
     /// The size in bytes.
     #[must_use]
+    #[inline]
     pub fn byte_len(&self) -> usize {
         self.memory.byte_len()
     }
 
     /// The stream for work that names none.
     #[must_use]
+    #[inline]
     pub fn stream(&self) -> &Stream {
         self.tracked.stream()
     }
 
     /// Where the device finds the first element. What is done with it is not tracked.
     #[must_use]
+    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.pointer
     }
 
     /// A view of all elements as the device sees them.
     #[must_use]
+    #[inline]
     pub fn as_slice(&self) -> DeviceSlice<'_, T> {
         DeviceSlice::new(self.pointer, self.len(), &self.tracked)
     }
 
     /// A view of all elements as the device sees them, to be written.
     #[must_use]
+    #[inline]
     pub fn as_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
         DeviceSliceMut::new(self.pointer, self.memory.len(), &self.tracked)
     }
@@ -115,6 +124,7 @@ impl<T> MappedBuffer<T> {
     /// # Errors
     ///
     /// An argument error if the range ends before it begins, or beyond the buffer.
+    #[inline]
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<DeviceSlice<'_, T>> {
         self.as_slice().slice(range)
     }
@@ -124,6 +134,7 @@ impl<T> MappedBuffer<T> {
     /// # Errors
     ///
     /// An argument error if the range ends before it begins, or beyond the buffer.
+    #[inline]
     pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<DeviceSliceMut<'_, T>> {
         self.as_slice_mut().slice(range)
     }
@@ -135,6 +146,7 @@ impl<T> MappedBuffer<T> {
     /// # Errors
     ///
     /// The error of any work of the context that failed before.
+    #[inline]
     pub fn host(&self) -> Result<&[T]>
     where
         T: AnyBitPattern,
@@ -150,6 +162,7 @@ impl<T> MappedBuffer<T> {
     /// # Errors
     ///
     /// The error of any work of the context that failed before.
+    #[inline]
     pub fn host_mut(&mut self) -> Result<&mut [T]>
     where
         T: AnyBitPattern,
@@ -161,6 +174,7 @@ impl<T> MappedBuffer<T> {
     /// Memory that is mapped everywhere, and pinned in every context.
     const FLAGS: PinnedFlags = PinnedFlags::DEVICE_MAP.union(PinnedFlags::PORTABLE);
 
+    #[inline]
     fn map(stream: &Stream, mut memory: PinnedBuffer<T>) -> Result<Self> {
         let host = memory.as_mut_ptr();
         let pointer = stream.context().entered(|driver| {
@@ -176,12 +190,14 @@ impl<T> MappedBuffer<T> {
 impl<T> AsDeviceSlice for MappedBuffer<T> {
     type Element = T;
 
+    #[inline]
     fn as_device_slice(&self) -> DeviceSlice<'_, T> {
         self.as_slice()
     }
 }
 
 impl<T> AsDeviceSliceMut for MappedBuffer<T> {
+    #[inline]
     fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
         self.as_slice_mut()
     }
@@ -218,18 +234,21 @@ unsafe impl<T> Argument<&mut [T]> for &mut MappedBuffer<T> {
 }
 
 impl<T> AsRef<Driver> for MappedBuffer<T> {
+    #[inline]
     fn as_ref(&self) -> &Driver {
         self.stream().driver()
     }
 }
 
 impl<T> fmt::Debug for MappedBuffer<T> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "MappedBuffer({} × {} at {:?})", self.len(), std::any::type_name::<T>(), self.pointer)
     }
 }
 
 impl<T> Drop for MappedBuffer<T> {
+    #[inline]
     fn drop(&mut self) {
         release(|| {
             // Memory that may still be in use is left alone.

@@ -47,6 +47,7 @@ impl MemoryPool {
     /// # Errors
     ///
     /// As for [`MemoryPool::with_options`].
+    #[inline]
     pub fn new(device: &Device) -> Result<Self> {
         Self::with_options(device.driver(), &PoolOptions::new(device))
     }
@@ -60,6 +61,7 @@ impl MemoryPool {
     /// `CUDA_ERROR_NOT_SUPPORTED` or `CUDA_ERROR_INVALID_VALUE` for locations and kinds of handle that the driver or the system does not
     /// have.
     #[doc(alias = "cuMemPoolCreate")]
+    #[inline]
     pub fn with_options(driver: &Driver, options: &PoolOptions) -> Result<Self> {
         let properties = options.to_raw(driver)?;
         let mut raw = std::ptr::null_mut();
@@ -79,6 +81,7 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_NOT_SUPPORTED` where the device has no pools.
     #[doc(alias = "cuDeviceGetDefaultMemPool")]
+    #[inline]
     pub fn default_of(device: &Device) -> Result<Self> {
         Self::found(device.driver(), |driver, raw| {
             // SAFETY: `raw` is a valid place for the answer, and the device is one of this driver.
@@ -94,6 +97,7 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_NOT_SUPPORTED` where the device has no pools.
     #[doc(alias = "cuDeviceGetMemPool")]
+    #[inline]
     pub fn current_of(device: &Device) -> Result<Self> {
         Self::found(device.driver(), |driver, raw| {
             // SAFETY: `raw` is a valid place for the answer, and the device is one of this driver.
@@ -110,6 +114,7 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the pool is one of another device or of the host.
     #[doc(alias = "cuDeviceSetMemPool")]
+    #[inline]
     pub fn set_current_of(&self, device: &Device) -> Result<()> {
         self.driver().expect_same(device.driver(), "MemoryPool::set_current_of")?;
         // SAFETY: the pool is live, and the device is one of this driver.
@@ -124,6 +129,7 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for a location that has no such memory.
     #[doc(alias = "cuMemGetDefaultMemPool")]
+    #[inline]
     pub fn default_at(driver: &Driver, location: Option<MemoryLocation>, kind: PoolKind) -> Result<Self> {
         let mut place = options::raw_location(location);
         Self::found(driver, |driver, raw| {
@@ -140,6 +146,7 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for a location that has no such memory.
     #[doc(alias = "cuMemGetMemPool")]
+    #[inline]
     pub fn current_at(driver: &Driver, location: Option<MemoryLocation>, kind: PoolKind) -> Result<Self> {
         let mut place = options::raw_location(location);
         Self::found(driver, |driver, raw| {
@@ -156,6 +163,7 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the pool is of another location or kind.
     #[doc(alias = "cuMemSetMemPool")]
+    #[inline]
     pub fn set_current_at(&self, location: Option<MemoryLocation>, kind: PoolKind) -> Result<()> {
         let mut place = options::raw_location(location);
         // SAFETY: `place` is a valid place, and the pool is live.
@@ -168,6 +176,7 @@ impl MemoryPool {
     ///
     /// `raw` is a pool of this driver that lives for as long as any clone of the result.
     #[must_use]
+    #[inline]
     pub unsafe fn from_raw_borrowed(driver: &Driver, raw: CUmemoryPool) -> Self {
         Self::from_parts(driver, raw, false)
     }
@@ -178,18 +187,21 @@ impl MemoryPool {
     ///
     /// `raw` is a live pool of this driver, and nobody else destroys it.
     #[must_use]
+    #[inline]
     pub unsafe fn from_raw(driver: &Driver, raw: CUmemoryPool) -> Self {
         Self::from_parts(driver, raw, true)
     }
 
     /// The driver's handle, which stays this value's.
     #[must_use]
+    #[inline]
     pub fn as_raw(&self) -> CUmemoryPool {
         self.shared.raw
     }
 
     /// The driver.
     #[must_use]
+    #[inline]
     pub fn driver(&self) -> &Driver {
         &self.shared.driver
     }
@@ -203,6 +215,7 @@ impl MemoryPool {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuMemPoolTrimTo")]
+    #[inline]
     pub fn trim_to(&self, keep_bytes: usize) -> Result<()> {
         // SAFETY: the pool is live.
         unsafe { call!(self.driver(), cuMemPoolTrimTo(self.as_raw(), keep_bytes)) }
@@ -217,6 +230,7 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_DEVICE` or `CUDA_ERROR_INVALID_VALUE` for a device that has no link to the pool's.
     #[doc(alias = "cuMemPoolSetAccess")]
+    #[inline]
     pub fn set_access(&self, location: impl Into<MemoryLocation>, access: MemoryAccess) -> Result<()> {
         let location = location.into();
         let raw = CUmemAccessDesc { location: location.to_raw(), flags: access.to_raw() };
@@ -233,6 +247,7 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_DEVICE` or `CUDA_ERROR_INVALID_VALUE` for a location that there is not.
     #[doc(alias = "cuMemPoolGetAccess")]
+    #[inline]
     pub fn access(&self, location: impl Into<MemoryLocation>) -> Result<MemoryAccess> {
         let location = location.into();
         let (mut raw, mut flags) = (location.to_raw(), CUmemAccess_flags(0));
@@ -252,6 +267,7 @@ impl MemoryPool {
     ///
     /// Gives the pool back if clones of it exist, or if the driver refuses.
     #[doc(alias = "cuMemPoolDestroy")]
+    #[inline]
     pub fn close(self) -> Result<(), (Self, Error)> {
         let mut shared = Arc::try_unwrap(self.shared).map_err(|shared| {
             let clones = Arc::strong_count(&shared) - 1;
@@ -262,18 +278,21 @@ impl MemoryPool {
     }
 
     /// The pool that `find` writes, which may create it.
+    #[inline]
     fn found(driver: &Driver, find: impl FnOnce(&Driver, *mut CUmemoryPool) -> Result<()>) -> Result<Self> {
         let mut raw = std::ptr::null_mut();
         relaxed(driver, || find(driver, &raw mut raw))?;
         Ok(Self::from_parts(driver, raw, false))
     }
 
+    #[inline]
     fn from_parts(driver: &Driver, raw: CUmemoryPool, is_owned: bool) -> Self {
         Self { shared: Arc::new(Shared { driver: driver.clone(), raw, is_owned }) }
     }
 }
 
 impl Shared {
+    #[inline]
     fn destroy(&mut self) -> Result<()> {
         if self.is_owned {
             // SAFETY: the pool is live and ours, and is forgotten once it has ended.
@@ -285,18 +304,21 @@ impl Shared {
 }
 
 impl AsRef<Driver> for MemoryPool {
+    #[inline]
     fn as_ref(&self) -> &Driver {
         self.driver()
     }
 }
 
 impl fmt::Debug for MemoryPool {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_tuple("MemoryPool").field(&self.as_raw()).finish()
     }
 }
 
 impl Drop for Shared {
+    #[inline]
     fn drop(&mut self) {
         release(|| self.destroy());
     }

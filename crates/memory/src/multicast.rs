@@ -47,12 +47,14 @@ pub struct MulticastBinding {
 impl MulticastOptions {
     /// For so many devices, each with at most `bytes` bytes.
     #[must_use]
+    #[inline]
     pub const fn new(devices: u32, bytes: usize) -> Self {
         Self { devices, bytes, handle_types: MemoryHandleTypes::empty() }
     }
 
     /// That may be shared by these kinds of handle.
     #[must_use]
+    #[inline]
     pub const fn with_handle_types(mut self, types: MemoryHandleTypes) -> Self {
         self.handle_types = types;
         self
@@ -66,6 +68,7 @@ impl MulticastOptions {
     ///
     /// `CUDA_ERROR_NOT_SUPPORTED` where there is no multicast.
     #[doc(alias = "cuMulticastGetGranularity")]
+    #[inline]
     pub fn granularity(&self, driver: &Driver, granularity: Granularity) -> Result<usize> {
         let option = match granularity {
             Granularity::Minimum => CUmulticastGranularity_flags::CU_MULTICAST_GRANULARITY_MINIMUM,
@@ -77,6 +80,7 @@ impl MulticastOptions {
         Ok(bytes)
     }
 
+    #[inline]
     fn to_raw(self) -> CUmulticastObjectProp {
         CUmulticastObjectProp {
             numDevices: self.devices,
@@ -96,6 +100,7 @@ impl MulticastObject {
     ///
     /// An argument error for no device or no byte; `CUDA_ERROR_NOT_SUPPORTED` where there is no multicast, as on the simulator.
     #[doc(alias = "cuMulticastCreate")]
+    #[inline]
     pub fn new(driver: &Driver, options: &MulticastOptions) -> Result<Self> {
         let (devices, bytes) = (options.devices, options.bytes);
         if devices == 0 || bytes == 0 {
@@ -117,6 +122,7 @@ impl MulticastObject {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuMulticastAddDevice")]
+    #[inline]
     pub fn add_device(&self, device: &Device) -> Result<()> {
         self.driver().expect_same(device.driver(), "MulticastObject::add_device")?;
         // SAFETY: the object is live, and the device is only looked up.
@@ -131,6 +137,7 @@ impl MulticastObject {
     ///
     /// An argument error if the memory does not fit behind `offset`; whatever the driver returns.
     #[doc(alias = "cuMulticastBindMem")]
+    #[inline]
     pub fn bind(&self, device: &Device, offset: usize, memory: &PhysicalMemory) -> Result<MulticastBinding> {
         self.driver().expect_same(memory.driver(), "MulticastObject::bind")?;
         let (bytes, total) = (memory.byte_len(), self.byte_len());
@@ -147,18 +154,21 @@ impl MulticastObject {
 
     /// The bytes that each device binds at most.
     #[must_use]
+    #[inline]
     pub fn byte_len(&self) -> usize {
         self.shared.bytes
     }
 
     /// The driver.
     #[must_use]
+    #[inline]
     pub fn driver(&self) -> &Driver {
         &self.shared.driver
     }
 
     /// The driver's handle, which stays this value's. It is mapped as the handle of physical memory is.
     #[must_use]
+    #[inline]
     pub fn as_raw(&self) -> CUmemGenericAllocationHandle {
         self.shared.raw
     }
@@ -167,6 +177,7 @@ impl MulticastObject {
 impl MulticastBinding {
     /// The memory that is bound.
     #[must_use]
+    #[inline]
     pub fn memory(&self) -> &PhysicalMemory {
         &self.memory
     }
@@ -179,10 +190,12 @@ impl MulticastBinding {
     ///
     /// Gives the binding back if the driver refuses.
     #[doc(alias = "cuMulticastUnbind")]
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.unbind().map_err(|error| (self, error))
     }
 
+    #[inline]
     fn unbind(&mut self) -> Result<()> {
         let (raw, device) = (self.object.as_raw(), self.device.as_raw());
         let (offset, bytes) = (self.offset, self.memory.byte_len());
@@ -194,6 +207,7 @@ impl MulticastBinding {
 }
 
 impl Shared {
+    #[inline]
     fn release(&mut self) -> Result<()> {
         // SAFETY: the handle is live, and is forgotten once it is released.
         unsafe { call!(&self.driver, cuMemRelease(self.raw)) }
@@ -201,24 +215,28 @@ impl Shared {
 }
 
 impl fmt::Debug for MulticastObject {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "MulticastObject({} bytes, handle {:#x})", self.byte_len(), self.as_raw())
     }
 }
 
 impl fmt::Debug for MulticastBinding {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "MulticastBinding({:?} at {} of {:?})", self.memory, self.offset, self.object)
     }
 }
 
 impl Drop for Shared {
+    #[inline]
     fn drop(&mut self) {
         release(|| self.release());
     }
 }
 
 impl Drop for MulticastBinding {
+    #[inline]
     fn drop(&mut self) {
         if self.is_bound {
             release(|| self.unbind());

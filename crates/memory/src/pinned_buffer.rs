@@ -53,6 +53,7 @@ impl<T> PinnedBuffer<T> {
     /// An argument error if `len` is 0 or too large to be a size, or if `T` is aligned to more than a page;
     /// `CUDA_ERROR_OUT_OF_MEMORY`.
     #[doc(alias = "cuMemHostAlloc")]
+    #[inline]
     pub fn zeroed(context: &Context, len: usize, flags: PinnedFlags) -> Result<Self>
     where
         T: Zeroable,
@@ -70,6 +71,7 @@ impl<T> PinnedBuffer<T> {
     /// # Errors
     ///
     /// As for [`PinnedBuffer::zeroed`].
+    #[inline]
     pub fn from_slice(context: &Context, source: &[T], flags: PinnedFlags) -> Result<Self>
     where
         T: Copy,
@@ -82,12 +84,14 @@ impl<T> PinnedBuffer<T> {
 
     /// The size in bytes.
     #[must_use]
+    #[inline]
     pub fn byte_len(&self) -> usize {
         self.len * size_of::<T>()
     }
 
     /// The context in which the memory was allocated.
     #[must_use]
+    #[inline]
     pub fn context(&self) -> &Context {
         &self.context
     }
@@ -100,6 +104,7 @@ impl<T> PinnedBuffer<T> {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuMemHostGetFlags")]
+    #[inline]
     pub fn flags(&self) -> Result<PinnedFlags> {
         let memory = self.pointer.as_ptr();
         self.context.entered(|driver| {
@@ -118,11 +123,13 @@ impl<T> PinnedBuffer<T> {
     ///
     /// Gives the buffer back if the driver refuses.
     #[doc(alias = "cuMemFreeHost")]
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.free().map_err(|error| (self, error))
     }
 
     /// Memory whose elements are not initialised yet. It is freed without dropping them: whoever fills it has `T` be plain data.
+    #[inline]
     fn allocate(operation: &'static str, context: &Context, len: usize, flags: PinnedFlags) -> Result<Self> {
         let bytes = size::bytes::<T>(operation, len)?;
         let raw = context.entered(|driver| {
@@ -142,6 +149,7 @@ impl<T> PinnedBuffer<T> {
         Ok(buffer)
     }
 
+    #[inline]
     fn free(&mut self) -> Result<()> {
         if self.len == 0 {
             return Ok(());
@@ -156,6 +164,7 @@ impl<T> PinnedBuffer<T> {
 impl<T> Deref for PinnedBuffer<T> {
     type Target = [T];
 
+    #[inline]
     fn deref(&self) -> &[T] {
         // SAFETY: the memory is live, holds `len` initialised elements, and is written through `&mut self` only.
         unsafe { std::slice::from_raw_parts(self.pointer.as_ptr(), self.len) }
@@ -163,6 +172,7 @@ impl<T> Deref for PinnedBuffer<T> {
 }
 
 impl<T> DerefMut for PinnedBuffer<T> {
+    #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         // SAFETY: the memory is live, holds `len` initialised elements, and is borrowed exclusively.
         unsafe { std::slice::from_raw_parts_mut(self.pointer.as_ptr(), self.len) }
@@ -170,12 +180,14 @@ impl<T> DerefMut for PinnedBuffer<T> {
 }
 
 impl<T: fmt::Debug> fmt::Debug for PinnedBuffer<T> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, formatter)
     }
 }
 
 impl<T> Drop for PinnedBuffer<T> {
+    #[inline]
     fn drop(&mut self) {
         release(|| self.free());
     }

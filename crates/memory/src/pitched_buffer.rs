@@ -49,6 +49,7 @@ impl<T> PitchedBuffer<T> {
     ///
     /// An argument error if there is no element, or more than there are addresses; `CUDA_ERROR_OUT_OF_MEMORY`.
     #[doc(alias = "cuMemAllocPitch")]
+    #[inline]
     pub fn zeroed(stream: &Stream, width: usize, height: usize) -> Result<Self>
     where
         T: Zeroable,
@@ -67,6 +68,7 @@ impl<T> PitchedBuffer<T> {
     /// # Errors
     ///
     /// As for [`PitchedBuffer::zeroed`].
+    #[inline]
     pub fn uninit(stream: &Stream, width: usize, height: usize) -> Result<Self>
     where
         T: AnyBitPattern,
@@ -76,30 +78,35 @@ impl<T> PitchedBuffer<T> {
 
     /// The elements in a row.
     #[must_use]
+    #[inline]
     pub fn width(&self) -> usize {
         self.width
     }
 
     /// The number of rows.
     #[must_use]
+    #[inline]
     pub fn height(&self) -> usize {
         self.height
     }
 
     /// The bytes from the beginning of one row to that of the next.
     #[must_use]
+    #[inline]
     pub fn pitch_bytes(&self) -> usize {
         self.pitch
     }
 
     /// The stream on which the buffer copies.
     #[must_use]
+    #[inline]
     pub fn stream(&self) -> &Stream {
         self.tracked.stream()
     }
 
     /// The address of the first row. What is done with it is not tracked.
     #[must_use]
+    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.pointer
     }
@@ -109,6 +116,7 @@ impl<T> PitchedBuffer<T> {
     /// # Errors
     ///
     /// An argument error if there is no such row.
+    #[inline]
     pub fn row(&self, index: usize) -> Result<DeviceSlice<'_, T>> {
         Ok(DeviceSlice::new(self.row_pointer("PitchedBuffer::row", index)?, self.width, &self.tracked))
     }
@@ -118,16 +126,19 @@ impl<T> PitchedBuffer<T> {
     /// # Errors
     ///
     /// An argument error if there is no such row.
+    #[inline]
     pub fn row_mut(&mut self, index: usize) -> Result<DeviceSliceMut<'_, T>> {
         Ok(DeviceSliceMut::new(self.row_pointer("PitchedBuffer::row_mut", index)?, self.width, &self.tracked))
     }
 
     /// Views of all rows.
+    #[inline]
     pub fn rows(&self) -> impl ExactSizeIterator<Item = DeviceSlice<'_, T>> {
         (0..self.height).map(|index| DeviceSlice::new(self.row_at(index), self.width, &self.tracked))
     }
 
     /// Views of all rows to be written.
+    #[inline]
     pub fn rows_mut(&mut self) -> impl ExactSizeIterator<Item = DeviceSliceMut<'_, T>> {
         let this = &*self;
         (0..this.height).map(|index| DeviceSliceMut::new(this.row_at(index), this.width, &this.tracked))
@@ -135,12 +146,14 @@ impl<T> PitchedBuffer<T> {
 
     /// All rows, to be copied.
     #[must_use]
+    #[inline]
     pub fn grid(&self) -> Grid<'_, T> {
         Grid::new(self.whole(), self.place())
     }
 
     /// All rows, to be copied to.
     #[must_use]
+    #[inline]
     pub fn grid_mut(&mut self) -> GridMut<'_, T> {
         GridMut::new(DeviceSliceMut::new(self.pointer, self.span() / size_of::<T>(), &self.tracked), self.place())
     }
@@ -153,10 +166,12 @@ impl<T> PitchedBuffer<T> {
     ///
     /// Gives the buffer back if the driver refuses.
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.free().map_err(|error| (self, error))
     }
 
+    #[inline]
     fn allocate(operation: &'static str, stream: &Stream, width: usize, height: usize) -> Result<Self> {
         let row = size::bytes::<T>(operation, width)?;
         if height == 0 || row.checked_next_multiple_of(4096).and_then(|row| row.checked_mul(height)).is_none() {
@@ -177,23 +192,28 @@ impl<T> PitchedBuffer<T> {
     }
 
     /// The elements that fit between the first one and the end of the last row, gaps included.
+    #[inline]
     fn whole(&self) -> DeviceSlice<'_, T> {
         DeviceSlice::new(self.pointer, self.span() / size_of::<T>(), &self.tracked)
     }
 
+    #[inline]
     fn span(&self) -> usize {
         (self.height - 1) * self.pitch + self.width * size_of::<T>()
     }
 
+    #[inline]
     fn place(&self) -> Place {
         let width = self.width * size_of::<T>();
         Place { width, height: self.height, depth: 1, pitch: self.pitch, layer: self.height }
     }
 
+    #[inline]
     fn row_at(&self, index: usize) -> DevicePointer<T> {
         DevicePointer::from_raw(self.pointer.as_raw() + (index * self.pitch) as u64)
     }
 
+    #[inline]
     fn row_pointer(&self, operation: &'static str, index: usize) -> Result<DevicePointer<T>> {
         if index < self.height {
             return Ok(self.row_at(index));
@@ -201,6 +221,7 @@ impl<T> PitchedBuffer<T> {
         Err(Error::argument(operation, format!("there is no row {index} of {}", self.height)))
     }
 
+    #[inline]
     fn free(&mut self) -> Result<()> {
         self.tracked.wait_for_uses()?;
         // SAFETY: the memory is live, all work that uses it has been waited for, and it is forgotten once it is freed.
@@ -242,12 +263,14 @@ unsafe impl<T> Argument<&mut [T]> for &mut PitchedBuffer<T> {
 }
 
 impl<T> AsRef<Driver> for PitchedBuffer<T> {
+    #[inline]
     fn as_ref(&self) -> &Driver {
         self.stream().driver()
     }
 }
 
 impl<T> fmt::Debug for PitchedBuffer<T> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (Self { width, height, pitch, pointer, .. }, name) = (self, std::any::type_name::<T>());
         write!(formatter, "PitchedBuffer({width} × {height} × {name} at {pointer:?}, pitch {pitch} bytes)")
@@ -255,6 +278,7 @@ impl<T> fmt::Debug for PitchedBuffer<T> {
 }
 
 impl<T> Drop for PitchedBuffer<T> {
+    #[inline]
     fn drop(&mut self) {
         if self.pointer.as_raw() != 0 && !is_exiting() {
             // Nobody is there to try again.
@@ -264,6 +288,7 @@ impl<T> Drop for PitchedBuffer<T> {
 }
 
 /// The bytes that a thread reads at once, of which the driver takes three sizes.
+#[inline]
 const fn access_size<T>() -> u32 {
     match size_of::<T>() {
         size if size.is_multiple_of(16) => 16,

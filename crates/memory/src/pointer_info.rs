@@ -71,10 +71,12 @@ impl PointerInfo {
     /// Whatever the driver returns.
     #[doc(alias = "cuPointerGetAttribute")]
     #[doc(alias = "cuPointerGetAttributes")]
+    #[inline]
     pub fn of<T>(driver: &Driver, pointer: DevicePointer<T>) -> Result<Option<Self>> {
         Self::of_address(driver, pointer.as_raw())
     }
 
+    #[inline]
     pub(crate) fn of_address(driver: &Driver, address: CUdeviceptr) -> Result<Option<Self>> {
         let mut answers = Answers::default();
         answers.ask(driver, address)?;
@@ -87,6 +89,7 @@ impl PointerInfo {
 }
 
 impl Answers {
+    #[inline]
     fn ask(&mut self, driver: &Driver, address: CUdeviceptr) -> Result<()> {
         use CUpointer_attribute as Attribute;
 
@@ -109,6 +112,7 @@ impl Answers {
         result.map_err(|error| error.about(format!("{address:#x}")))
     }
 
+    #[inline]
     fn into_info(self, is_pooled: bool) -> PointerInfo {
         PointerInfo {
             kind: MemoryKind::from_raw(self.kind),
@@ -125,6 +129,7 @@ impl Answers {
 }
 
 impl MemoryKind {
+    #[inline]
     fn from_raw(raw: u32) -> Self {
         match CUmemorytype(raw) {
             CUmemorytype::CU_MEMORYTYPE_HOST => Self::Host,
@@ -144,6 +149,7 @@ impl MemoryKind {
 ///
 /// Whatever the driver returns.
 #[doc(alias = "cuMemGetAddressRange")]
+#[inline]
 pub fn address_range<T>(context: &Context, pointer: DevicePointer<T>) -> Result<Option<Range<u64>>> {
     let result = context.entered(|driver| {
         let (mut base, mut size, address) = (0, 0, pointer.as_raw());
@@ -167,6 +173,7 @@ pub fn address_range<T>(context: &Context, pointer: DevicePointer<T>) -> Result<
 ///
 /// `CUDA_ERROR_INVALID_VALUE` if nothing is allocated there, or the memory is of a pool.
 #[doc(alias = "cuPointerSetAttribute")]
+#[inline]
 pub fn set_synchronous_copies<T>(driver: &Driver, pointer: DevicePointer<T>, synchronous: bool) -> Result<()> {
     let (value, address) = (i32::from(synchronous), pointer.as_raw());
     let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS;
@@ -176,6 +183,7 @@ pub fn set_synchronous_copies<T>(driver: &Driver, pointer: DevicePointer<T>, syn
 }
 
 /// The pool that memory was allocated from, null if it is of none.
+#[inline]
 pub(crate) fn pool_at(driver: &Driver, address: CUdeviceptr) -> Result<CUmemoryPool> {
     let mut pool: CUmemoryPool = ptr::null_mut();
     let mut attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE;

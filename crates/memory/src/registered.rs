@@ -64,6 +64,7 @@ impl<'a, T> Registered<'a, T> {
     ///
     /// An argument error if the slice has no bytes; `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if a part of it is pinned already.
     #[doc(alias = "cuMemHostRegister")]
+    #[inline]
     pub fn new(context: &Context, elements: &'a mut [T], flags: RegisterFlags) -> Result<Self> {
         let bytes = size_of_val(elements);
         let registration = Registration::new("Registered::new", context, elements.as_mut_ptr().cast(), bytes, flags)?;
@@ -77,6 +78,7 @@ impl<'a, T> Registered<'a, T> {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn device_pointer(&mut self) -> Result<DevicePointer<T>> {
         let host = self.elements.as_mut_ptr();
         self.registration.context.entered(|driver| {
@@ -95,6 +97,7 @@ impl<'a, T> Registered<'a, T> {
     ///
     /// Gives the value back if the driver refuses.
     #[doc(alias = "cuMemHostUnregister")]
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.registration.end().map_err(|error| (self, error))
     }
@@ -108,6 +111,7 @@ impl<'a, T> RegisteredRef<'a, T> {
     /// # Errors
     ///
     /// As for [`Registered::new`]; `CUDA_ERROR_NOT_SUPPORTED` if the system cannot register memory to be read only.
+    #[inline]
     pub fn new(context: &Context, elements: &'a [T], flags: RegisterFlags) -> Result<Self> {
         let (start, bytes) = (elements.as_ptr().cast_mut().cast(), size_of_val(elements));
         let registration = Registration::new("RegisteredRef::new", context, start, bytes, flags)?;
@@ -121,12 +125,14 @@ impl<'a, T> RegisteredRef<'a, T> {
     /// # Errors
     ///
     /// Gives the value back if the driver refuses.
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.registration.end().map_err(|error| (self, error))
     }
 }
 
 impl Registration {
+    #[inline]
     fn new(
         operation: &'static str,
         context: &Context,
@@ -146,6 +152,7 @@ impl Registration {
         Ok(Self { context: context.clone(), address: start.expose_provenance(), _memory: PhantomData })
     }
 
+    #[inline]
     fn end(&mut self) -> Result<()> {
         if self.address == 0 {
             return Ok(());
@@ -165,12 +172,14 @@ impl Registration {
 impl<T> Deref for Registered<'_, T> {
     type Target = [T];
 
+    #[inline]
     fn deref(&self) -> &[T] {
         self.elements
     }
 }
 
 impl<T> DerefMut for Registered<'_, T> {
+    #[inline]
     fn deref_mut(&mut self) -> &mut [T] {
         self.elements
     }
@@ -179,24 +188,28 @@ impl<T> DerefMut for Registered<'_, T> {
 impl<T> Deref for RegisteredRef<'_, T> {
     type Target = [T];
 
+    #[inline]
     fn deref(&self) -> &[T] {
         self.elements
     }
 }
 
 impl<T: fmt::Debug> fmt::Debug for Registered<'_, T> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, formatter)
     }
 }
 
 impl<T: fmt::Debug> fmt::Debug for RegisteredRef<'_, T> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&**self, formatter)
     }
 }
 
 impl Drop for Registration {
+    #[inline]
     fn drop(&mut self) {
         release(|| self.end());
     }

@@ -1,6 +1,8 @@
 //! A resource: where device memory comes from, and where it goes back.
 
+#[cfg(feature = "caching")]
 mod arena;
+#[cfg(feature = "caching")]
 mod caching;
 mod forward;
 mod limit;
@@ -9,15 +11,19 @@ mod on_failure;
 mod pinned;
 mod plain;
 mod reclaiming;
+#[cfg(feature = "diagnostics")]
 mod recording;
 mod request;
+#[cfg(feature = "caching")]
 mod segments;
 mod statistics;
 mod stream_ordered;
 mod table;
 mod tracking;
 
+#[cfg(feature = "caching")]
 pub use self::arena::Arena;
+#[cfg(feature = "caching")]
 pub use self::caching::{CachingOptions, CachingResource, CachingStatistics};
 pub use self::limit::Limit;
 pub use self::managed::Managed;
@@ -25,6 +31,7 @@ pub use self::on_failure::OnFailure;
 pub use self::pinned::Pinned;
 pub use self::plain::Plain;
 pub use self::reclaiming::{LadderStatistics, ReclaimerGuard, Reclaiming, Rung, RungStatistics};
+#[cfg(feature = "diagnostics")]
 pub use self::recording::Recording;
 pub(crate) use self::request::Request;
 pub use self::statistics::{AllocationCounts, Statistics};
@@ -89,6 +96,7 @@ pub unsafe trait Resource: Send + Sync {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     fn purge(&self) -> Result<()> {
         Ok(())
     }
@@ -98,6 +106,7 @@ pub unsafe trait Resource: Send + Sync {
     /// # Errors
     ///
     /// The error of any work that failed before; the wait takes place all the same.
+    #[inline]
     fn synchronize(&self, stream: &Stream) -> Result<()> {
         stream.context().synchronize()
     }
@@ -108,6 +117,7 @@ pub unsafe trait Resource: Send + Sync {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     fn trim(&self, stream: &Stream, keep: usize) -> Result<()> {
         let _ = (stream, keep);
         Ok(())

@@ -5,6 +5,7 @@ use std::ops::{Bound, Range, RangeBounds};
 use curium_driver::{Error, Result};
 
 /// The bytes of `len` elements of type `T`, which must be at least one and fit the address space.
+#[inline]
 pub(crate) fn bytes<T>(operation: &'static str, len: usize) -> Result<usize> {
     let size = size_of::<T>();
     if len == 0 {
@@ -24,6 +25,7 @@ pub(crate) fn bytes<T>(operation: &'static str, len: usize) -> Result<usize> {
 }
 
 /// An error unless both sides of a copy have the same number of elements.
+#[inline]
 pub(crate) fn same_len(operation: &'static str, buffer: usize, other: usize) -> Result<()> {
     if buffer == other {
         return Ok(());
@@ -32,6 +34,7 @@ pub(crate) fn same_len(operation: &'static str, buffer: usize, other: usize) -> 
 }
 
 /// The range, if it lies within `len` elements.
+#[inline]
 pub(crate) fn range(operation: &'static str, len: usize, range: impl RangeBounds<usize>) -> Result<Range<usize>> {
     let start = match range.start_bound() {
         Bound::Included(start) => Some(*start),
@@ -53,6 +56,7 @@ pub(crate) fn range(operation: &'static str, len: usize, range: impl RangeBounds
 }
 
 /// An error unless there are at least `middle` of `len` elements.
+#[inline]
 pub(crate) fn split(operation: &'static str, len: usize, middle: usize) -> Result<()> {
     if middle <= len {
         return Ok(());
@@ -61,6 +65,7 @@ pub(crate) fn split(operation: &'static str, len: usize, middle: usize) -> Resul
 }
 
 /// An error unless `address` is aligned for elements of type `T`.
+#[inline]
 pub(crate) fn aligned<T>(operation: &'static str, address: u64) -> Result<()> {
     let align = align_of::<T>();
     if address.is_multiple_of(align as u64) {

@@ -45,6 +45,7 @@ pub struct Snapshot {
 impl Snapshot {
     /// The state after `events` on the device with this number: what they allocated and did not free is in use.
     #[must_use]
+    #[inline]
     pub fn new(device: usize, events: Vec<AllocationEvent>) -> Self {
         let log = AllocationLog::new(events);
         let live = log.live().into_iter().map(Block::from).collect();
@@ -54,6 +55,7 @@ impl Snapshot {
     /// The same with `live` as what is in use, such as what [`Tracking`](crate::Tracking) knows: also what was allocated before the first
     /// event.
     #[must_use]
+    #[inline]
     pub fn with_live(mut self, live: &[LiveAllocation]) -> Self {
         self.live = live.iter().map(Block::from).collect();
         self.live.sort_by_key(|block| block.address);
@@ -62,6 +64,7 @@ impl Snapshot {
 
     /// The same with the segments of `resource`. Memory that lies in none of them is shown as segments of its own.
     #[must_use]
+    #[inline]
     pub fn with_segments(mut self, resource: &CachingResource) -> Self {
         self.segments =
             resource.segments().into_iter().map(|(start, bytes)| Span { start, end: start + bytes }).collect();
@@ -70,6 +73,7 @@ impl Snapshot {
 
     /// The file's content.
     #[must_use]
+    #[inline]
     pub fn to_pickle(&self) -> Vec<u8> {
         let mut pickle = Pickle::new();
         pickle.dictionary(|pickle| {
@@ -94,10 +98,12 @@ impl Snapshot {
     /// # Errors
     ///
     /// Whatever the system says of the file.
+    #[inline]
     pub fn write(&self, path: impl AsRef<Path>) -> io::Result<()> {
         std::fs::write(path, self.to_pickle())
     }
 
+    #[inline]
     fn write_segment(&self, pickle: &mut Pickle, segment: &layout::Segment) {
         let in_use = || segment.blocks.iter().filter(|block| block.is_live);
         let allocated: u64 = in_use().map(|block| block.size).sum();
@@ -122,6 +128,7 @@ impl Snapshot {
         });
     }
 
+    #[inline]
     fn write_trace(pickle: &mut Pickle, trace: &[AllocationEvent]) {
         // A free is two events: that it was asked for, and that it was done.
         let actions = trace.iter().flat_map(|event| match event.kind {
@@ -133,6 +140,7 @@ impl Snapshot {
     }
 }
 
+#[inline]
 fn write_block(pickle: &mut Pickle, block: &layout::Placed) {
     pickle.dictionary(|pickle| {
         pickle.entry("address", block.address);
@@ -145,6 +153,7 @@ fn write_block(pickle: &mut Pickle, block: &layout::Placed) {
     });
 }
 
+#[inline]
 fn write_event(pickle: &mut Pickle, action: &str, event: &AllocationEvent) {
     pickle.dictionary(|pickle| {
         pickle.key("action");
@@ -161,6 +170,7 @@ fn write_event(pickle: &mut Pickle, action: &str, event: &AllocationEvent) {
     });
 }
 
+#[inline]
 fn write_frames(pickle: &mut Pickle, site: Option<&Site>) {
     pickle.list(site.as_slice(), |pickle, site| {
         pickle.dictionary(|pickle| {

@@ -77,6 +77,7 @@ const LEAST_CHUNK: usize = 256 << 10;
 impl StagingOptions {
     /// The defaults.
     #[must_use]
+    #[inline]
     pub fn new() -> Self {
         let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
         Self { lanes: processors.min(12), block_bytes: 4 << 20, threshold: 2 << 20 }
@@ -84,6 +85,7 @@ impl StagingOptions {
 
     /// The same with another number of lanes.
     #[must_use]
+    #[inline]
     pub const fn with_lanes(mut self, lanes: usize) -> Self {
         self.lanes = lanes;
         self
@@ -91,6 +93,7 @@ impl StagingOptions {
 
     /// The same with blocks of another size in bytes.
     #[must_use]
+    #[inline]
     pub const fn with_block_bytes(mut self, bytes: usize) -> Self {
         self.block_bytes = bytes;
         self
@@ -98,6 +101,7 @@ impl StagingOptions {
 
     /// The same with another size in bytes from which copies are staged.
     #[must_use]
+    #[inline]
     pub const fn with_threshold(mut self, bytes: usize) -> Self {
         self.threshold = bytes;
         self
@@ -105,6 +109,7 @@ impl StagingOptions {
 }
 
 impl Default for StagingOptions {
+    #[inline]
     fn default() -> Self {
         Self::new()
     }
@@ -113,6 +118,7 @@ impl Default for StagingOptions {
 impl Staging {
     /// The options of a context.
     #[must_use]
+    #[inline]
     pub fn options(context: &Context) -> StagingOptions {
         Self::of(context).pool.lock().options
     }
@@ -122,6 +128,7 @@ impl Staging {
     /// # Errors
     ///
     /// An argument error if a block has no bytes.
+    #[inline]
     pub fn set_options(context: &Context, options: StagingOptions) -> Result<()> {
         if options.block_bytes == 0 {
             return Err(Error::argument("Staging::set_options", "a block of 0 bytes holds nothing"));
@@ -138,6 +145,7 @@ impl Staging {
     /// Gives the pinned memory that no copy is using back to the system. It is allocated again when it is needed.
     ///
     /// CUDA: `cuMemFreeHost`, `cuStreamDestroy_v2`, `cuEventDestroy_v2`.
+    #[inline]
     pub fn trim(context: &Context) {
         let staging = Self::of(context);
         let idle = {
@@ -150,10 +158,12 @@ impl Staging {
 
     /// The pinned memory that a context holds for staging, in bytes.
     #[must_use]
+    #[inline]
     pub fn byte_len(context: &Context) -> usize {
         Self::of(context).pool.lock().idle.iter().map(Lane::byte_len).sum()
     }
 
+    #[inline]
     fn of(context: &Context) -> Arc<Self> {
         let make = |context| {
             let pool = Pool { options: StagingOptions::new(), idle: Vec::new(), lanes: 0, generation: 0 };
@@ -166,6 +176,7 @@ impl Staging {
 
     /// A free lane, or a new one if there may be one more and there is memory for it. Without a lane the driver's own way is left, which
     /// says what is wrong if that fails as well.
+    #[inline]
     fn lane(&self) -> Option<Lane> {
         let (generation, block_bytes) = {
             let mut pool = self.pool.lock();
@@ -186,6 +197,7 @@ impl Staging {
     }
 
     /// Takes lanes back. Those that failed, or that are not what the options ask for any more, are dropped.
+    #[inline]
     fn put_back(&self, lanes: Vec<Lane>) {
         let mut pool = self.pool.lock();
         let (kept, dropped): (Vec<_>, Vec<_>) =
@@ -203,6 +215,7 @@ impl Staging {
 /// # Safety
 ///
 /// `target` is the address of as many live bytes, which may be written by streams that have waited.
+#[inline]
 pub(crate) unsafe fn upload(
     stream: &Stream,
     target: CUdeviceptr,
@@ -220,6 +233,7 @@ pub(crate) unsafe fn upload(
 /// # Safety
 ///
 /// `source` is the address of as many live bytes, which may be read by streams that have waited.
+#[inline]
 pub(crate) unsafe fn download(
     stream: &Stream,
     target: &mut [MaybeUninit<u8>],
@@ -233,6 +247,7 @@ pub(crate) unsafe fn download(
 
 impl Direction {
     /// How many of the lanes that may be used serve best: more only get into each other's way.
+    #[inline]
     fn lanes(self, most: usize) -> usize {
         match self {
             Self::ToDevice => most.min(8),
@@ -241,6 +256,7 @@ impl Direction {
     }
 
     /// The size in bytes from which staging is faster than the driver.
+    #[inline]
     fn threshold(self, options: &StagingOptions) -> usize {
         match self {
             Self::ToDevice => options.threshold.saturating_mul(2),
@@ -249,6 +265,7 @@ impl Direction {
     }
 
     /// How many lanes it takes to be faster than the driver.
+    #[inline]
     fn enough(self) -> usize {
         match self {
             Self::ToDevice => 2,
@@ -260,6 +277,7 @@ impl Direction {
 impl Lanes {
     /// Lanes for a copy of `bytes` bytes between the device and `host`, in place of one on `stream`; none if that is better left to the
     /// driver.
+    #[inline]
     fn take(stream: &Stream, host: *const c_void, bytes: usize, direction: Direction) -> Option<Self> {
         let staging = Staging::of(stream.context());
         let options = staging.pool.lock().options;
@@ -280,6 +298,7 @@ impl Lanes {
     }
 
     /// Has the streams of all lanes wait.
+    #[inline]
     fn ordered(self, order: impl FnMut(&Stream) -> Result<()>) -> Result<Self> {
         self.lanes.iter().map(Lane::stream).try_for_each(order)?;
         Ok(self)
@@ -290,6 +309,7 @@ impl Lanes {
     /// # Safety
     ///
     /// `target` is the address of as many live bytes, which the lanes' streams may write.
+    #[inline]
     unsafe fn upload(mut self, target: CUdeviceptr, source: &[u8]) -> Result<()> {
         let job = Job::new(source.chunks(self.chunk), self.chunk);
         // SAFETY: the caller vouches for the target, and the chunks lie at these offsets within `source`.
@@ -301,6 +321,7 @@ impl Lanes {
     /// # Safety
     ///
     /// `source` is the address of as many live bytes, which the lanes' streams may read.
+    #[inline]
     unsafe fn download(mut self, target: &mut [MaybeUninit<u8>], source: CUdeviceptr) -> Result<()> {
         let job = Job::new(target.chunks_mut(self.chunk), self.chunk);
         // SAFETY: the caller vouches for the source, and the chunks lie at these offsets within `target`.
@@ -309,6 +330,7 @@ impl Lanes {
 
     /// Has every lane `work`, each on a thread of its own but for one, for which the calling thread does. Where there is no thread to be
     /// had, the others do it all.
+    #[inline]
     fn run(&mut self, work: impl Fn(&mut Lane) -> Result<()> + Sync) -> Result<()> {
         let Some((own, others)) = self.lanes.split_first_mut() else { return Ok(()) };
         let work = &work;
@@ -323,12 +345,14 @@ impl Lanes {
 }
 
 impl Drop for Lanes {
+    #[inline]
     fn drop(&mut self) {
         self.staging.put_back(std::mem::take(&mut self.lanes));
     }
 }
 
 /// Whether work on `stream` is recorded and not run. A stream that does not say is left to the driver.
+#[inline]
 fn is_capturing(stream: &Stream) -> bool {
     let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
     // SAFETY: `status` is a valid place for the answer, and the stream is live.
@@ -337,12 +361,14 @@ fn is_capturing(stream: &Stream) -> bool {
 }
 
 /// Whether the driver knows neither end of this memory of the host. What it knows is pinned or managed, and copied by it directly.
+#[inline]
 fn is_pageable(driver: &Driver, host: *const c_void, bytes: usize) -> bool {
     let ends = [host.addr(), host.addr() + bytes - 1];
     ends.into_iter().all(|address| memory_type(driver, address as CUdeviceptr).is_ok_and(|kind| kind == 0))
 }
 
 /// What kind of memory is at an address: 0 if the driver does not know it.
+#[inline]
 fn memory_type(driver: &Driver, address: CUdeviceptr) -> Result<u32> {
     let mut kind = 0_u32;
     let mut attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE;

@@ -32,6 +32,7 @@ impl<T> Surface<T> {
     ///
     /// An argument error for an array that was made without that flag.
     #[doc(alias = "cuSurfObjectCreate")]
+    #[inline]
     pub fn new(array: &Arc<Array<T>>) -> Result<Self> {
         if !array.flags().contains(ArrayFlags::SURFACE) {
             return Err(Error::argument("Surface::new", format!("{array:?} was made without ArrayFlags::SURFACE")));
@@ -49,12 +50,14 @@ impl<T> Surface<T> {
 
     /// The array.
     #[must_use]
+    #[inline]
     pub fn array(&self) -> &Arc<Array<T>> {
         &self.array
     }
 
     /// The driver's handle, which stays this value's.
     #[must_use]
+    #[inline]
     pub fn as_raw(&self) -> CUsurfObject {
         self.raw
     }
@@ -67,10 +70,12 @@ impl<T> Surface<T> {
     ///
     /// Gives the surface back if the driver refuses.
     #[doc(alias = "cuSurfObjectDestroy")]
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.destroy().map_err(|error| (self, error))
     }
 
+    #[inline]
     fn destroy(&mut self) -> Result<()> {
         // Kernels that are running may still look at the surface.
         self.array.uses().synchronize()?;
@@ -86,30 +91,35 @@ impl<T> Surface<T> {
 // SAFETY: `bind` has the stream wait for every use of the array, and later uses wait for this one, which `launched` notes. The surface is
 // borrowed, and ends only when every use is done.
 unsafe impl<T> Argument<SurfaceObject> for &Surface<T> {
+    #[inline]
     unsafe fn bind(&mut self, stream: &Stream) -> Result<SurfaceObject> {
         stream.driver().expect_same(self.array.driver(), "kernel argument")?;
         self.array.uses().before_write(stream)?;
         Ok(SurfaceObject(self.raw))
     }
 
+    #[inline]
     unsafe fn launched(&mut self, stream: &Stream) {
         self.array.uses().after_write(stream);
     }
 }
 
 impl<T> AsRef<Driver> for Surface<T> {
+    #[inline]
     fn as_ref(&self) -> &Driver {
         self.array.driver()
     }
 }
 
 impl<T> fmt::Debug for Surface<T> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Surface({:#x} of {:?})", self.raw, self.array)
     }
 }
 
 impl<T> Drop for Surface<T> {
+    #[inline]
     fn drop(&mut self) {
         if self.raw != 0 {
             release(|| self.destroy());

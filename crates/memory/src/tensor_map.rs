@@ -63,6 +63,7 @@ impl TensorMap {
     /// An argument error with the figures for whatever the accelerator cannot do: see [`TensorLayout`]; a box has 1 to 256 elements in each
     /// dimension, a multiple of 16 bytes in the innermost unless the layout is interleaved, and no more than the swizzle's.
     #[doc(alias = "cuTensorMapEncodeTiled")]
+    #[inline]
     pub fn tiled(context: &Context, layout: &TensorLayout, elements: &[u32]) -> Result<Self> {
         check::layout("TensorMap::tiled", layout, 1)?;
         check::boxed("TensorMap::tiled", layout, elements)?;
@@ -98,6 +99,7 @@ impl TensorMap {
     ///
     /// An argument error with the figures for whatever the accelerator cannot do: see [`TensorLayout`] and [`Im2col`].
     #[doc(alias = "cuTensorMapEncodeIm2col")]
+    #[inline]
     pub fn im2col(context: &Context, layout: &TensorLayout, pixels: &Im2col<'_>) -> Result<Self> {
         check::layout("TensorMap::im2col", layout, 3)?;
         check::im2col("TensorMap::im2col", layout, pixels)?;
@@ -136,6 +138,7 @@ impl TensorMap {
     ///
     /// An argument error with the figures for whatever the accelerator cannot do: see [`TensorLayout`] and [`Im2colWide`].
     #[doc(alias = "cuTensorMapEncodeIm2colWide")]
+    #[inline]
     pub fn im2col_wide(context: &Context, layout: &TensorLayout, pixels: &Im2colWide) -> Result<Self> {
         check::layout("TensorMap::im2col_wide", layout, 3)?;
         check::im2col_wide("TensorMap::im2col_wide", layout, pixels)?;
@@ -175,6 +178,7 @@ impl TensorMap {
     ///
     /// An argument error if the address is not a multiple of 16; `CUDA_ERROR_INVALID_VALUE` if the layout wants 32.
     #[doc(alias = "cuTensorMapReplaceAddress")]
+    #[inline]
     pub fn replace_address<T>(&mut self, context: &Context, pointer: DevicePointer<T>) -> Result<()> {
         check::address("TensorMap::replace_address", pointer.as_raw(), 16)?;
         let address = std::ptr::without_provenance_mut::<c_void>(pointer.as_raw() as usize);
@@ -197,6 +201,7 @@ impl TensorMap {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuTensorMapSetAllocationClass")]
+    #[inline]
     pub unsafe fn set_allocation_class(
         &mut self,
         context: &Context,
@@ -212,6 +217,7 @@ impl TensorMap {
 
     /// The 128 bytes, in words, which only the device understands.
     #[must_use]
+    #[inline]
     pub fn to_words(&self) -> [u64; 16] {
         self.0.opaque
     }
@@ -222,11 +228,13 @@ impl TensorMap {
     ///
     /// They came from [`TensorMap::to_words`].
     #[must_use]
+    #[inline]
     pub const unsafe fn from_words(words: [u64; 16]) -> Self {
         Self(CUtensorMap { opaque: words })
     }
 
     /// A map that `encode` writes, with the context current.
+    #[inline]
     fn encode(
         context: &Context,
         encode: impl FnOnce(&curium_driver::Driver, *mut CUtensorMap) -> Result<()>,
@@ -239,6 +247,7 @@ impl TensorMap {
 }
 
 impl TensorAllocationClass {
+    #[inline]
     const fn to_raw(self) -> CUtensorMapAllocClass {
         match self {
             Self::Auto => CUtensorMapAllocClass::CU_TENSOR_MAP_ALLOC_CLASS_AUTO,
@@ -247,6 +256,7 @@ impl TensorAllocationClass {
         }
     }
 
+    #[inline]
     fn from_raw(raw: CUtensorMapAllocClass) -> Self {
         match raw {
             CUtensorMapAllocClass::CU_TENSOR_MAP_ALLOC_CLASS_SMALL => Self::Small,
@@ -257,6 +267,7 @@ impl TensorAllocationClass {
 }
 
 impl fmt::Debug for TensorMap {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_struct("TensorMap").finish_non_exhaustive()
     }

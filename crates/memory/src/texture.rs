@@ -57,6 +57,7 @@ impl<T: Texel> Texture<T> {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for options that the array cannot be read with.
     #[doc(alias = "cuTexObjectCreate")]
+    #[inline]
     pub fn of_array(array: &Arc<Array<T>>, options: &TextureOptions) -> Result<Self> {
         Self::of_array_view(array, options, None)
     }
@@ -68,6 +69,7 @@ impl<T: Texel> Texture<T> {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for options or a view that the array cannot be read with.
+    #[inline]
     pub fn of_array_view(array: &Arc<Array<T>>, options: &TextureOptions, view: Option<&TextureView>) -> Result<Self> {
         let mut resource = empty(CUresourcetype::CU_RESOURCE_TYPE_ARRAY);
         resource.res.array.hArray = array.as_raw();
@@ -81,6 +83,7 @@ impl<T: Texel> Texture<T> {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for options or a view that the array cannot be read with: it wants normalised coordinates.
+    #[inline]
     pub fn of_mipmapped(
         array: &Arc<MipmappedArray<T>>,
         options: &TextureOptions,
@@ -98,6 +101,7 @@ impl<T: Texel> Texture<T> {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for a buffer that is longer than the device allows, or not aligned for textures.
+    #[inline]
     pub fn of_buffer(buffer: &Arc<DeviceBuffer<T>>, options: &TextureOptions) -> Result<Self> {
         let mut resource = empty(CUresourcetype::CU_RESOURCE_TYPE_LINEAR);
         resource.res.linear.devPtr = buffer.as_pointer().as_raw();
@@ -115,6 +119,7 @@ impl<T: Texel> Texture<T> {
     ///
     /// An argument error if the plane is not in the buffer; `CUDA_ERROR_INVALID_VALUE` for a pitch or an address that is not aligned for
     /// textures.
+    #[inline]
     pub fn of_plane(buffer: &Arc<DeviceBuffer<T>>, plane: TexturePlane, options: &TextureOptions) -> Result<Self> {
         let TexturePlane { width, height, pitch_bytes } = plane;
         let row = width.checked_mul(size_of::<T>()).filter(|row| *row <= pitch_bytes && *row != 0);
@@ -140,12 +145,14 @@ impl<T: Texel> Texture<T> {
 impl<T> Texture<T> {
     /// The driver's handle, which stays this value's.
     #[must_use]
+    #[inline]
     pub fn as_raw(&self) -> CUtexObject {
         self.raw
     }
 
     /// The driver.
     #[must_use]
+    #[inline]
     pub fn driver(&self) -> &Driver {
         self.context.driver()
     }
@@ -158,6 +165,7 @@ impl<T> Texture<T> {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuTexObjectGetTextureDesc")]
+    #[inline]
     pub fn options(&self) -> Result<TextureOptions> {
         let mut raw = CUDA_TEXTURE_DESC::default();
         self.context.entered(|driver| {
@@ -175,10 +183,12 @@ impl<T> Texture<T> {
     ///
     /// Gives the texture back if the driver refuses.
     #[doc(alias = "cuTexObjectDestroy")]
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.destroy().map_err(|error| (self, error))
     }
 
+    #[inline]
     fn create(
         context: &Context,
         resource: &CUDA_RESOURCE_DESC,
@@ -197,6 +207,7 @@ impl<T> Texture<T> {
         Ok(Self { raw, context: context.clone(), source })
     }
 
+    #[inline]
     fn destroy(&mut self) -> Result<()> {
         // Kernels that are running may still look at the texture.
         self.source.synchronize()?;
@@ -210,6 +221,7 @@ impl<T> Texture<T> {
 }
 
 impl<T> Source<T> {
+    #[inline]
     fn uses(&self) -> Option<&Arc<Uses>> {
         match self {
             Self::Array(array) => Some(array.uses()),
@@ -218,6 +230,7 @@ impl<T> Source<T> {
         }
     }
 
+    #[inline]
     fn synchronize(&self) -> Result<()> {
         match self {
             // What uses a buffer is known to the buffer alone: all work of its context covers it.
@@ -230,6 +243,7 @@ impl<T> Source<T> {
 // SAFETY: `bind` has the stream wait for the last write of what the texture is of, and a later writer waits for this use, which
 // `launched` notes. The texture is borrowed, and ends only when every use is done.
 unsafe impl<T> Argument<TextureObject> for &Texture<T> {
+    #[inline]
     unsafe fn bind(&mut self, stream: &Stream) -> Result<TextureObject> {
         stream.driver().expect_same(self.driver(), "kernel argument")?;
         match &self.source {
@@ -243,6 +257,7 @@ unsafe impl<T> Argument<TextureObject> for &Texture<T> {
         Ok(TextureObject(self.raw))
     }
 
+    #[inline]
     unsafe fn launched(&mut self, stream: &Stream) {
         match &self.source {
             Source::Buffer(buffer) => {
@@ -256,18 +271,21 @@ unsafe impl<T> Argument<TextureObject> for &Texture<T> {
 }
 
 impl<T> AsRef<Driver> for Texture<T> {
+    #[inline]
     fn as_ref(&self) -> &Driver {
         self.driver()
     }
 }
 
 impl<T> fmt::Debug for Texture<T> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Texture({:#x} of {})", self.raw, std::any::type_name::<T>())
     }
 }
 
 impl<T> Drop for Texture<T> {
+    #[inline]
     fn drop(&mut self) {
         if self.raw != 0 {
             release(|| self.destroy());
@@ -276,6 +294,7 @@ impl<T> Drop for Texture<T> {
 }
 
 /// The description of a resource of a type, to be filled in.
+#[inline]
 pub(crate) fn empty(kind: CUresourcetype) -> CUDA_RESOURCE_DESC {
     CUDA_RESOURCE_DESC { resType: kind, ..CUDA_RESOURCE_DESC::default() }
 }

@@ -31,6 +31,7 @@ pub(crate) enum Reach {
 
 impl Tracked {
     /// Memory that was allocated on `stream`.
+    #[inline]
     pub(crate) fn new(stream: &Stream, reach: Reach) -> Self {
         let accesses = Accesses::allocated(stream);
         Self { stream: stream.clone(), accesses, reach, reached: AtomicU64::new(0) }
@@ -41,6 +42,7 @@ impl Tracked {
         &self.stream
     }
 
+    #[inline]
     pub(crate) fn reach(&self) -> Reach {
         self.reach
     }
@@ -64,6 +66,7 @@ impl Tracked {
     }
 
     /// Notes a write of a part that was put on `stream`.
+    #[inline]
     pub(crate) fn after_partial_write(&self, stream: &Stream) {
         self.accesses.after_partial_write(stream);
     }
@@ -75,11 +78,13 @@ impl Tracked {
     }
 
     /// Waits on the host until nobody writes the memory any more.
+    #[inline]
     pub(crate) fn wait_for_writes(&self) -> Result<()> {
         self.accesses.writers().iter().try_for_each(Stream::synchronize)
     }
 
     /// Waits on the host until nobody uses the memory any more: it may be written by the host then, or freed.
+    #[inline]
     pub(crate) fn wait_for_uses(&mut self) -> Result<()> {
         self.accesses.users().iter().try_for_each(Stream::synchronize)
     }

@@ -21,6 +21,7 @@ impl<T> UnifiedBox<T> {
     /// # Errors
     ///
     /// As for [`UnifiedBuffer::from_slice`].
+    #[inline]
     pub fn new(stream: &Stream, value: T) -> Result<Self>
     where
         T: NoUninit,
@@ -35,6 +36,7 @@ impl<T> UnifiedBox<T> {
     /// # Errors
     ///
     /// As for [`UnifiedBuffer::host`].
+    #[inline]
     pub fn host(&self) -> Result<&T>
     where
         T: AnyBitPattern,
@@ -49,6 +51,7 @@ impl<T> UnifiedBox<T> {
     /// # Errors
     ///
     /// As for [`UnifiedBuffer::host`].
+    #[inline]
     pub fn host_mut(&mut self) -> Result<&mut T>
     where
         T: AnyBitPattern,
@@ -58,18 +61,21 @@ impl<T> UnifiedBox<T> {
 
     /// The stream for work that names none.
     #[must_use]
+    #[inline]
     pub fn stream(&self) -> &Stream {
         self.buffer.stream()
     }
 
     /// The address of the value. What is done with it is not tracked.
     #[must_use]
+    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.buffer.as_pointer()
     }
 
     /// The buffer of one element.
     #[must_use]
+    #[inline]
     pub fn into_buffer(self) -> UnifiedBuffer<T> {
         self.buffer
     }
@@ -80,6 +86,7 @@ impl<T> UnifiedBox<T> {
     ///
     /// Gives the value back if the driver refuses.
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
+    #[inline]
     pub fn close(self) -> Result<(), (Self, Error)> {
         self.buffer.close().map_err(|(buffer, error)| (Self { buffer }, error))
     }
@@ -88,12 +95,14 @@ impl<T> UnifiedBox<T> {
 impl<T> AsDeviceSlice for UnifiedBox<T> {
     type Element = T;
 
+    #[inline]
     fn as_device_slice(&self) -> DeviceSlice<'_, T> {
         self.buffer.as_slice()
     }
 }
 
 impl<T> AsDeviceSliceMut for UnifiedBox<T> {
+    #[inline]
     fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
         self.buffer.as_slice_mut()
     }
@@ -130,12 +139,14 @@ unsafe impl<T> Argument<&mut [T]> for &mut UnifiedBox<T> {
 }
 
 impl<T> AsRef<Driver> for UnifiedBox<T> {
+    #[inline]
     fn as_ref(&self) -> &Driver {
         self.buffer.as_ref()
     }
 }
 
 impl<T> fmt::Debug for UnifiedBox<T> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "UnifiedBox({} at {:?})", std::any::type_name::<T>(), self.as_pointer())
     }

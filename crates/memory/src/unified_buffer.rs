@@ -61,6 +61,7 @@ impl<T> UnifiedBuffer<T> {
     /// An argument error if `len` is 0 or too large to be a size; `CUDA_ERROR_OUT_OF_MEMORY`; `CUDA_ERROR_NOT_SUPPORTED` if the device has
     /// no managed memory.
     #[doc(alias = "cuMemAllocManaged")]
+    #[inline]
     pub fn zeroed(stream: &Stream, len: usize) -> Result<Self>
     where
         T: Zeroable,
@@ -77,6 +78,7 @@ impl<T> UnifiedBuffer<T> {
     /// # Errors
     ///
     /// As for [`UnifiedBuffer::zeroed`].
+    #[inline]
     pub fn uninit(stream: &Stream, len: usize) -> Result<Self>
     where
         T: AnyBitPattern,
@@ -91,6 +93,7 @@ impl<T> UnifiedBuffer<T> {
     /// # Errors
     ///
     /// As for [`UnifiedBuffer::zeroed`].
+    #[inline]
     pub fn from_slice(stream: &Stream, source: &[T]) -> Result<Self>
     where
         T: NoUninit,
@@ -102,42 +105,49 @@ impl<T> UnifiedBuffer<T> {
 
     /// The number of elements.
     #[must_use]
+    #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there is no element, which is never so.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// The size in bytes.
     #[must_use]
+    #[inline]
     pub fn byte_len(&self) -> usize {
         self.len * size_of::<T>()
     }
 
     /// The stream for work that names none.
     #[must_use]
+    #[inline]
     pub fn stream(&self) -> &Stream {
         self.tracked.stream()
     }
 
     /// The address of the first element. What is done with it is not tracked.
     #[must_use]
+    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.pointer
     }
 
     /// A view of all elements as the device sees them.
     #[must_use]
+    #[inline]
     pub fn as_slice(&self) -> DeviceSlice<'_, T> {
         DeviceSlice::new(self.pointer, self.len, &self.tracked)
     }
 
     /// A view of all elements as the device sees them, to be written.
     #[must_use]
+    #[inline]
     pub fn as_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
         DeviceSliceMut::new(self.pointer, self.len, &self.tracked)
     }
@@ -147,6 +157,7 @@ impl<T> UnifiedBuffer<T> {
     /// # Errors
     ///
     /// An argument error if the range ends before it begins, or beyond the buffer.
+    #[inline]
     pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<DeviceSlice<'_, T>> {
         self.as_slice().slice(range)
     }
@@ -156,6 +167,7 @@ impl<T> UnifiedBuffer<T> {
     /// # Errors
     ///
     /// An argument error if the range ends before it begins, or beyond the buffer.
+    #[inline]
     pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<DeviceSliceMut<'_, T>> {
         self.as_slice_mut().slice(range)
     }
@@ -168,6 +180,7 @@ impl<T> UnifiedBuffer<T> {
     ///
     /// An argument error if the host must not use managed memory while the device works, as the device's attribute
     /// `CONCURRENT_MANAGED_ACCESS` says; the error of any work of the context that failed before.
+    #[inline]
     pub fn host(&self) -> Result<&[T]>
     where
         T: AnyBitPattern,
@@ -186,6 +199,7 @@ impl<T> UnifiedBuffer<T> {
     /// # Errors
     ///
     /// As for [`UnifiedBuffer::host`].
+    #[inline]
     pub fn host_mut(&mut self) -> Result<&mut [T]>
     where
         T: AnyBitPattern,
@@ -210,6 +224,7 @@ impl<T> UnifiedBuffer<T> {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuStreamAttachMemAsync")]
+    #[inline]
     pub unsafe fn attach(&mut self, stream: &Stream, mode: AttachMode) -> Result<()> {
         self.tracked.before_write("UnifiedBuffer::attach", stream)?;
         // SAFETY: the address is that of the whole allocation, and the caller vouches for its users.
@@ -226,10 +241,12 @@ impl<T> UnifiedBuffer<T> {
     ///
     /// Gives the buffer back if the driver refuses.
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.free().map_err(|error| (self, error))
     }
 
+    #[inline]
     fn allocate(operation: &'static str, stream: &Stream, len: usize) -> Result<Self> {
         let bytes = size::bytes::<T>(operation, len)?;
         let is_concurrent = stream.device().attribute(DeviceAttribute::CONCURRENT_MANAGED_ACCESS)?;
@@ -246,10 +263,12 @@ impl<T> UnifiedBuffer<T> {
     }
 
     /// Where the host finds the memory: at its one address.
+    #[inline]
     fn host_pointer(&self) -> *mut T {
         std::ptr::with_exposed_provenance_mut(self.pointer.as_raw() as usize)
     }
 
+    #[inline]
     fn expect_concurrent(&self, operation: &'static str) -> Result<()> {
         if self.is_concurrent {
             return Ok(());
@@ -258,6 +277,7 @@ impl<T> UnifiedBuffer<T> {
         Err(Error::argument(operation, reason))
     }
 
+    #[inline]
     fn free(&mut self) -> Result<()> {
         self.tracked.wait_for_uses()?;
         // SAFETY: the memory is live, all work that uses it has been waited for, and it is forgotten once it is freed.
@@ -271,30 +291,35 @@ impl<T> UnifiedBuffer<T> {
 impl<T> AsDeviceSlice for UnifiedBuffer<T> {
     type Element = T;
 
+    #[inline]
     fn as_device_slice(&self) -> DeviceSlice<'_, T> {
         self.as_slice()
     }
 }
 
 impl<T> AsDeviceSliceMut for UnifiedBuffer<T> {
+    #[inline]
     fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
         self.as_slice_mut()
     }
 }
 
 impl<T> AsRef<Driver> for UnifiedBuffer<T> {
+    #[inline]
     fn as_ref(&self) -> &Driver {
         self.stream().driver()
     }
 }
 
 impl<T> fmt::Debug for UnifiedBuffer<T> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "UnifiedBuffer({} × {} at {:?})", self.len, std::any::type_name::<T>(), self.pointer)
     }
 }
 
 impl<T> Drop for UnifiedBuffer<T> {
+    #[inline]
     fn drop(&mut self) {
         if self.pointer.as_raw() != 0 && !is_exiting() {
             // Nobody is there to try again.

@@ -18,6 +18,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// # Errors
 ///
 /// That of any work that failed before, or of the wait.
+#[inline]
 pub(crate) fn until_done(stream: &Stream) -> Result<()> {
     stream.synchronize().inspect_err(|error| {
         if !(0..ATTEMPTS).any(|attempt| is_done(stream, attempt)) {

@@ -21,6 +21,7 @@ impl Context {
     /// - Nothing that is made from the context given to `make` outlives the value.
     /// - The result is dropped before the last clone of this context is.
     #[doc(hidden)]
+    #[inline]
     pub unsafe fn attached<T: Any + Send + Sync>(&self, make: impl FnOnce(Self) -> T) -> Arc<T> {
         let mut attachments = self.shared.attachments.0.lock();
         if let Some(value) = attachments.iter().find_map(|value| Arc::clone(value).downcast().ok()) {
@@ -34,6 +35,7 @@ impl Context {
 
 impl Attachments {
     /// Drops the values. The context is still alive.
+    #[inline]
     pub(super) fn clear(&self) {
         let attachments = std::mem::take(&mut *self.0.lock());
         drop(attachments);

@@ -71,6 +71,7 @@ impl Context {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuCtxGetFlags")]
+    #[inline]
     pub fn flags(&self) -> Result<ContextFlags> {
         self.entered(|driver| {
             let mut flags = 0;
@@ -88,6 +89,7 @@ impl Context {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for flags that exclude each other.
     #[doc(alias = "cuCtxSetFlags")]
+    #[inline]
     pub fn set_flags(&self, flags: ContextFlags) -> Result<()> {
         self.entered(|driver| {
             // SAFETY: the call takes no pointer, and the context is current.
@@ -103,6 +105,7 @@ impl Context {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuCtxGetCacheConfig")]
+    #[inline]
     pub fn cache_config(&self) -> Result<CacheConfig> {
         self.entered(|driver| {
             let mut config = CUfunc_cache::CU_FUNC_CACHE_PREFER_NONE;
@@ -120,6 +123,7 @@ impl Context {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for a preference that this driver does not know.
     #[doc(alias = "cuCtxSetCacheConfig")]
+    #[inline]
     pub fn set_cache_config(&self, config: CacheConfig) -> Result<()> {
         self.entered(|driver| {
             // SAFETY: the call takes no pointer, and the context is current.
@@ -136,6 +140,7 @@ impl Context {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuCtxGetSharedMemConfig")]
+    #[inline]
     pub fn shared_memory_config(&self) -> Result<SharedMemoryConfig> {
         self.entered(|driver| {
             let mut config = CUsharedconfig::CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE;
@@ -153,6 +158,7 @@ impl Context {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for a width that this driver does not know.
     #[doc(alias = "cuCtxSetSharedMemConfig")]
+    #[inline]
     pub fn set_shared_memory_config(&self, config: SharedMemoryConfig) -> Result<()> {
         self.entered(|driver| {
             // SAFETY: the call takes no pointer, and the context is current.
@@ -169,6 +175,7 @@ impl Context {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuCtxGetStreamPriorityRange")]
+    #[inline]
     pub fn stream_priorities(&self) -> Result<PriorityRange> {
         self.entered(|driver| {
             let (mut least, mut greatest) = (0, 0);
@@ -186,6 +193,7 @@ impl Context {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuCtxGetExecAffinity")]
+    #[inline]
     pub fn affinity(&self) -> Result<u32> {
         self.entered(|driver| {
             let kind = CUexecAffinityType::CU_EXEC_AFFINITY_TYPE_SM_COUNT;
@@ -205,6 +213,7 @@ impl Context {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuCtxResetPersistingL2Cache")]
+    #[inline]
     pub fn reset_persisting_l2(&self) -> Result<()> {
         self.entered(|driver| {
             // SAFETY: the call takes no argument, and the context is current.
@@ -221,6 +230,7 @@ impl Context {
     ///
     /// `CUDA_ERROR_NOT_SUPPORTED` where the host cannot do it.
     #[doc(alias = "cuFlushGPUDirectRDMAWrites")]
+    #[inline]
     pub fn flush_rdma_writes(&self, scope: RdmaScope) -> Result<()> {
         let target = CUflushGPUDirectRDMAWritesTarget::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TARGET_CURRENT_CTX;
         self.entered(|driver| {
@@ -233,12 +243,14 @@ impl Context {
 impl PriorityRange {
     /// The priority in the range that is closest to `priority`: what a stream gets that is made with it.
     #[must_use]
+    #[inline]
     pub fn clamp(self, priority: i32) -> i32 {
         priority.max(self.greatest).min(self.least)
     }
 
     /// The priorities, from the one that goes first.
     #[must_use]
+    #[inline]
     pub const fn numbers(self) -> RangeInclusive<i32> {
         self.greatest..=self.least
     }
@@ -247,6 +259,7 @@ impl PriorityRange {
 impl CacheConfig {
     /// The preference of a number of the driver.
     #[must_use]
+    #[inline]
     pub const fn from_raw(raw: CUfunc_cache) -> Self {
         match raw {
             CUfunc_cache::CU_FUNC_CACHE_PREFER_NONE => Self::NoPreference,
@@ -259,6 +272,7 @@ impl CacheConfig {
 
     /// The driver's number.
     #[must_use]
+    #[inline]
     pub const fn as_raw(self) -> CUfunc_cache {
         match self {
             Self::NoPreference => CUfunc_cache::CU_FUNC_CACHE_PREFER_NONE,
@@ -273,6 +287,7 @@ impl CacheConfig {
 impl SharedMemoryConfig {
     /// The width of a number of the driver.
     #[must_use]
+    #[inline]
     pub const fn from_raw(raw: CUsharedconfig) -> Self {
         match raw {
             CUsharedconfig::CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE => Self::Default,
@@ -284,6 +299,7 @@ impl SharedMemoryConfig {
 
     /// The driver's number.
     #[must_use]
+    #[inline]
     pub const fn as_raw(self) -> CUsharedconfig {
         match self {
             Self::Default => CUsharedconfig::CU_SHARED_MEM_CONFIG_DEFAULT_BANK_SIZE,
@@ -295,6 +311,7 @@ impl SharedMemoryConfig {
 }
 
 impl RdmaScope {
+    #[inline]
     const fn as_raw(self) -> CUflushGPUDirectRDMAWritesScope {
         match self {
             Self::Owner => CUflushGPUDirectRDMAWritesScope::CU_FLUSH_GPU_DIRECT_RDMA_WRITES_TO_OWNER,

@@ -63,12 +63,14 @@ pub enum GraphicsQueue {
 impl ContextOptions {
     /// A context without flags that may use the whole device.
     #[must_use]
+    #[inline]
     pub const fn new() -> Self {
         Self { flags: ContextFlags::empty(), multiprocessors: None, graphics: None }
     }
 
     /// The same with other flags.
     #[must_use]
+    #[inline]
     pub const fn with_flags(mut self, flags: ContextFlags) -> Self {
         self.flags = flags;
         self
@@ -77,6 +79,7 @@ impl ContextOptions {
     /// The same with so many multiprocessors at most. Only clients of the multi-process service can have that:
     /// [`Device::supports_affinity`].
     #[must_use]
+    #[inline]
     pub const fn with_multiprocessors(mut self, count: u32) -> Self {
         self.multiprocessors = Some(count);
         self
@@ -88,11 +91,13 @@ impl ContextOptions {
     ///
     /// The queue is of the kind that it is said to be, and stays valid for as long as a context made with these options exists.
     #[must_use]
+    #[inline]
     pub const unsafe fn with_graphics(mut self, queue: GraphicsQueue) -> Self {
         self.graphics = Some(queue);
         self
     }
 
+    #[inline]
     fn check(&self) -> Result<()> {
         if self.multiprocessors.is_some() && self.graphics.is_some() {
             let reason = "a context beside a graphics queue cannot be confined to a number of multiprocessors";
@@ -103,6 +108,7 @@ impl ContextOptions {
 
     /// Creates the context by the newest function that the driver has, and the one before where that is enough. All of them make it
     /// current.
+    #[inline]
     fn create(&self, device: &Device) -> Result<CUcontext> {
         let (driver, flags, number) = (device.driver(), self.flags.bits(), device.as_raw());
         let mut affinity = self.multiprocessors.map(affinity);
@@ -128,6 +134,7 @@ impl ContextOptions {
 }
 
 impl GraphicsQueue {
+    #[inline]
     fn as_raw(self) -> CUctxCigParam {
         let (kind, data) = match self {
             Self::Direct3D12(queue) => (CUcigDataType::CIG_DATA_TYPE_D3D12_COMMAND_QUEUE, queue),
@@ -150,6 +157,7 @@ impl Device {
     /// `CUDA_ERROR_UNSUPPORTED_EXEC_AFFINITY` if the device cannot confine a context, `CUDA_ERROR_INVALID_VALUE` for flags that
     /// exclude each other, an argument error for options that exclude each other.
     #[doc(alias = "cuCtxCreate")]
+    #[inline]
     pub fn create_context(&self, options: ContextOptions) -> Result<Context> {
         options.check()?;
         let raw = options.create(self).map_err(|error| error.about(format!("{:?}", options.flags)))?;
@@ -160,6 +168,7 @@ impl Device {
     }
 }
 
+#[inline]
 fn affinity(multiprocessors: u32) -> CUexecAffinityParam {
     let mut parameter =
         CUexecAffinityParam { type_: CUexecAffinityType::CU_EXEC_AFFINITY_TYPE_SM_COUNT, ..Default::default() };

@@ -16,6 +16,7 @@ impl Context {
     /// context captures, an argument error if the event is of another driver.
     #[doc(alias = "cuCtxRecordEvent")]
     #[doc(alias = "cuGreenCtxRecordEvent")]
+    #[inline]
     pub fn record_event(&self, event: &Event) -> Result<()> {
         self.driver().expect_same(event.driver(), "Context::record_event")?;
         match &self.shared.owned {
@@ -37,6 +38,7 @@ impl Context {
     /// driver.
     #[doc(alias = "cuCtxWaitEvent")]
     #[doc(alias = "cuGreenCtxWaitEvent")]
+    #[inline]
     pub fn wait_event(&self, event: &Event) -> Result<()> {
         self.driver().expect_same(event.driver(), "Context::wait_event")?;
         match &self.shared.owned {

@@ -36,6 +36,7 @@ bitflags! {
 impl GreenContextOptions {
     /// A context that runs on these multiprocessors.
     #[must_use]
+    #[inline]
     pub fn new(multiprocessors: Multiprocessors) -> Self {
         let (resource, device) = multiprocessors.into_parts();
         Self { flags: GreenContextFlags::DEFAULT_STREAM, resources: vec![resource], device }
@@ -43,6 +44,7 @@ impl GreenContextOptions {
 
     /// The same on these multiprocessors too, which come from the same split.
     #[must_use]
+    #[inline]
     pub fn with_multiprocessors(mut self, multiprocessors: Multiprocessors) -> Self {
         self.resources.push(multiprocessors.into_parts().0);
         self
@@ -50,6 +52,7 @@ impl GreenContextOptions {
 
     /// The same with queues of this configuration. Needs CUDA 13.1.
     #[must_use]
+    #[inline]
     pub fn with_work_queue_config(mut self, config: &WorkQueueConfig) -> Self {
         self.resources.push(*config.description());
         self
@@ -57,6 +60,7 @@ impl GreenContextOptions {
 
     /// The same with the queues of another context. Needs CUDA 13.1.
     #[must_use]
+    #[inline]
     pub fn with_work_queue(mut self, queue: &WorkQueue) -> Self {
         self.resources.push(*queue.description());
         self
@@ -64,12 +68,14 @@ impl GreenContextOptions {
 
     /// The same with other flags.
     #[must_use]
+    #[inline]
     pub const fn with_flags(mut self, flags: GreenContextFlags) -> Self {
         self.flags = flags;
         self
     }
 
     /// The driver's name for these resources, which is valid until the process ends.
+    #[inline]
     fn describe(self) -> Result<CUdevResourceDesc> {
         let mut resources: Vec<CUdevResource> = self.resources.iter().map(Description::raw).collect();
         let count = u32::try_from(resources.len()).unwrap_or(u32::MAX);
@@ -111,6 +117,7 @@ impl Device {
     /// device or driver.
     #[doc(alias = "cuGreenCtxCreate")]
     #[doc(alias = "cuDevResourceGenerateDesc")]
+    #[inline]
     pub fn green_context(&self, options: GreenContextOptions) -> Result<Context> {
         let driver = self.driver();
         driver.expect_same(options.device.driver(), "Device::green_context")?;
@@ -133,6 +140,7 @@ impl Device {
 impl Context {
     /// The driver's handle of this context as a green one, if it is. It is valid for as long as [`Context::as_raw`] is.
     #[must_use]
+    #[inline]
     pub fn green_raw(&self) -> Option<CUgreenCtx> {
         match &self.shared.owned {
             Owned::Green(green) => Some(green.raw()),
@@ -148,6 +156,7 @@ impl Context {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuGreenCtxGetId")]
+    #[inline]
     pub fn green_id(&self) -> Result<Option<u64>> {
         let Some(green) = self.green_raw() else { return Ok(None) };
         let mut id = 0;
@@ -157,6 +166,7 @@ impl Context {
     }
 
     /// The handle by which calls that know no green contexts name one.
+    #[inline]
     pub(super) fn of_green(driver: &Driver, green: CUgreenCtx) -> Result<CUcontext> {
         let mut context = ptr::null_mut();
         // SAFETY: `context` is a valid place for the answer, and the green context is live.
@@ -174,6 +184,7 @@ impl Stream {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuStreamGetGreenCtx")]
+    #[inline]
     pub fn green_context_raw(&self) -> Result<CUgreenCtx> {
         let mut green = ptr::null_mut();
         // SAFETY: `green` is a valid place for the answer, and the stream is live.
@@ -182,6 +193,7 @@ impl Stream {
     }
 }
 
+#[inline]
 fn destroy(driver: &Driver, green: CUgreenCtx) -> Result<()> {
     // SAFETY: the context is live, ours, and nothing was made from it.
     unsafe { call!(driver, cuGreenCtxDestroy(green)) }

@@ -57,6 +57,7 @@ impl Limit {
 
     /// The driver's number.
     #[must_use]
+    #[inline]
     pub const fn as_raw(self) -> CUlimit {
         match self {
             Self::StackSize => CUlimit::CU_LIMIT_STACK_SIZE,
@@ -74,6 +75,7 @@ impl Limit {
     }
 
     /// What a person can do about a value that the driver has refused.
+    #[inline]
     fn advice(self, code: CUresult) -> Option<&'static str> {
         match (self, code) {
             (Self::PrintfBuffer | Self::MallocHeap, CUresult::CUDA_ERROR_INVALID_VALUE) => {
@@ -103,6 +105,7 @@ impl Context {
     ///
     /// `CUDA_ERROR_UNSUPPORTED_LIMIT` if the device does not have it, `CUDA_ERROR_INVALID_VALUE` if the driver does not know it.
     #[doc(alias = "cuCtxGetLimit")]
+    #[inline]
     pub fn limit(&self, limit: Limit) -> Result<usize> {
         self.entered(|driver| {
             let mut value = 0;
@@ -123,6 +126,7 @@ impl Context {
     /// comes too late, `CUDA_ERROR_NOT_PERMITTED` if it can only be read, `CUDA_ERROR_OUT_OF_MEMORY` if it takes more memory than
     /// there is.
     #[doc(alias = "cuCtxSetLimit")]
+    #[inline]
     pub fn set_limit(&self, limit: Limit, value: usize) -> Result<()> {
         self.entered(|driver| {
             // SAFETY: the call takes no pointer, and the context is current.

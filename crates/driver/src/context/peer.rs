@@ -20,6 +20,7 @@ impl Context {
     /// says, or are the same; `CUDA_ERROR_TOO_MANY_PEERS` if the hardware has no room for another; an argument error if the
     /// contexts are of different drivers.
     #[doc(alias = "cuCtxEnablePeerAccess")]
+    #[inline]
     pub fn enable_peer_access(&self, peer: &Self) -> Result<()> {
         self.driver().expect_same(peer.driver(), "Context::enable_peer_access")?;
         let result = self.entered(|driver| {
@@ -38,6 +39,7 @@ impl Context {
     ///
     /// An argument error if the contexts are of different drivers, and whatever the driver returns.
     #[doc(alias = "cuCtxDisablePeerAccess")]
+    #[inline]
     pub fn disable_peer_access(&self, peer: &Self) -> Result<()> {
         self.driver().expect_same(peer.driver(), "Context::disable_peer_access")?;
         let result = self.entered(|driver| {
@@ -49,6 +51,7 @@ impl Context {
 }
 
 /// The result, if it is not that things are as asked for already.
+#[inline]
 fn unless(result: Result<()>, already: CUresult) -> Result<()> {
     match result {
         Err(error) if error.code() == Some(already) => Ok(()),

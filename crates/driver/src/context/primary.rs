@@ -15,6 +15,7 @@ pub struct PrimaryState {
 }
 
 impl Context {
+    #[inline]
     pub(crate) fn retain_primary(device: &Device) -> Result<Self> {
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is a valid place for the answer, and the device belongs to this driver.
@@ -32,6 +33,7 @@ impl Device {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuDevicePrimaryCtxGetState")]
+    #[inline]
     pub fn primary_state(&self) -> Result<PrimaryState> {
         let (mut flags, mut active) = (0, 0);
         // SAFETY: `flags` and `active` are valid places for the answers.
@@ -48,6 +50,7 @@ impl Device {
     /// `CUDA_ERROR_INVALID_VALUE` for flags that exclude each other or that a primary context cannot have, such as
     /// [`ContextFlags::MAP_HOST`], which it has anyway.
     #[doc(alias = "cuDevicePrimaryCtxSetFlags")]
+    #[inline]
     pub fn set_primary_flags(&self, flags: ContextFlags) -> Result<()> {
         // SAFETY: the call takes no pointer, and the driver checks the flags.
         let result = unsafe { call!(self.driver(), cuDevicePrimaryCtxSetFlags_v2(self.as_raw(), flags.bits())) };
@@ -70,6 +73,7 @@ impl Device {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuDevicePrimaryCtxReset")]
+    #[inline]
     pub unsafe fn reset_primary_context(&self) -> Result<()> {
         // SAFETY: the caller vouches that nothing of the context is used any more.
         unsafe { call!(self.driver(), cuDevicePrimaryCtxReset_v2(self.as_raw())) }

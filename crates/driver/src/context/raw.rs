@@ -38,6 +38,7 @@ impl Context {
     /// # Errors
     ///
     /// Whatever the driver returns. The context is left as it is then.
+    #[inline]
     pub unsafe fn from_raw(driver: &Driver, raw: RawContext) -> Result<Self> {
         let (context, owned) = match raw {
             RawContext::Primary(context) => (context, Owned::Primary),
@@ -60,6 +61,7 @@ impl Context {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub unsafe fn from_raw_with_owner(driver: &Driver, raw: CUcontext, owner: impl Any + Send + Sync) -> Result<Self> {
         let device = Self::device_of(driver, raw)?;
         Ok(Self::new(raw, &device, Owned::Borrowed { _owner: Some(Box::new(owner)) }))
@@ -70,6 +72,7 @@ impl Context {
     /// # Errors
     ///
     /// Gives the context back if clones of it, or things made from it, still exist.
+    #[inline]
     pub fn into_raw(self) -> Result<RawContext, Self> {
         let mut shared = Arc::try_unwrap(self.shared).map_err(|shared| Self { shared })?;
         shared.attachments.clear();
@@ -85,6 +88,7 @@ impl Context {
     }
 
     /// The device of a context, which the caller vouches is live.
+    #[inline]
     pub(super) fn device_of(driver: &Driver, context: CUcontext) -> Result<Device> {
         let mut device = 0;
         if driver.has(Function::cuCtxGetDevice_v2) {

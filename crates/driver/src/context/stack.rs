@@ -21,6 +21,7 @@ impl Context {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuCtxSetCurrent")]
+    #[inline]
     pub fn set_current(&self) -> Result<()> {
         // SAFETY: the context is live.
         unsafe { call!(self.driver(), cuCtxSetCurrent(self.as_raw())) }
@@ -33,6 +34,7 @@ impl Context {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn unset_current(driver: &Driver) -> Result<()> {
         // SAFETY: a null context is how to ask for none.
         unsafe { call!(driver, cuCtxSetCurrent(std::ptr::null_mut())) }
@@ -46,6 +48,7 @@ impl Context {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuCtxPushCurrent")]
+    #[inline]
     pub fn push(&self) -> Result<()> {
         // SAFETY: the context is live.
         unsafe { call!(self.driver(), cuCtxPushCurrent_v2(self.as_raw())) }
@@ -59,6 +62,7 @@ impl Context {
     ///
     /// `CUDA_ERROR_INVALID_CONTEXT` if the stack is empty.
     #[doc(alias = "cuCtxPopCurrent")]
+    #[inline]
     pub fn pop(driver: &Driver) -> Result<CUcontext> {
         let mut popped = std::ptr::null_mut();
         // SAFETY: `popped` is a valid place for the answer.
@@ -73,6 +77,7 @@ impl Context {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn is_current(&self) -> Result<bool> {
         Ok(current::get(self.driver())? == self.as_raw())
     }
@@ -84,6 +89,7 @@ impl Context {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn current_raw(driver: &Driver) -> Result<CUcontext> {
         current::get(driver)
     }
@@ -100,6 +106,7 @@ impl Context {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuCtxGetCurrent")]
+    #[inline]
     pub unsafe fn current(driver: &Driver) -> Result<Option<Self>> {
         let raw = current::get(driver)?;
         if raw.is_null() {
@@ -119,6 +126,7 @@ impl Context {
     /// # Errors
     ///
     /// Whatever the driver returns for the push; `operation` is not run then.
+    #[inline]
     pub fn scoped<T>(&self, operation: impl FnOnce() -> T) -> Result<T> {
         let _entered = Entered::pushed(self.driver(), self.as_raw())?;
         Ok(operation())

@@ -52,6 +52,7 @@ impl CoreDumpListener {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuCoredumpRegisterStartCallback")]
+    #[inline]
     pub fn on_start(driver: &Driver, callback: impl Fn(CoreDumpNotice) + Send + Sync + 'static) -> Result<Self> {
         Self::register(driver, Stage::Start, Arc::new(callback))
     }
@@ -64,6 +65,7 @@ impl CoreDumpListener {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuCoredumpRegisterCompleteCallback")]
+    #[inline]
     pub fn on_completion(driver: &Driver, callback: impl Fn(CoreDumpNotice) + Send + Sync + 'static) -> Result<Self> {
         Self::register(driver, Stage::Completion, Arc::new(callback))
     }
@@ -78,10 +80,12 @@ impl CoreDumpListener {
     /// Gives the listener, which stays silent, back if the driver refuses.
     #[doc(alias = "cuCoredumpDeregisterStartCallback")]
     #[doc(alias = "cuCoredumpDeregisterCompleteCallback")]
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.deregister().map_err(|error| (self, error))
     }
 
+    #[inline]
     fn register(driver: &Driver, stage: Stage, callback: Arc<dyn Fn(CoreDumpNotice) + Send + Sync>) -> Result<Self> {
         let number = CALLBACKS.add(callback);
         let (mut raw, data) = (ptr::null_mut(), number.as_data());
@@ -98,6 +102,7 @@ impl CoreDumpListener {
         Ok(Self { driver: driver.clone(), raw: Handle::new(raw), number, stage })
     }
 
+    #[inline]
     fn deregister(&mut self) -> Result<()> {
         CALLBACKS.forget(self.number);
         let raw = self.raw.raw();
@@ -113,12 +118,14 @@ impl CoreDumpListener {
 }
 
 impl fmt::Debug for CoreDumpListener {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "CoreDumpListener({:?} for {:?})", self.raw, self.stage)
     }
 }
 
 impl Drop for CoreDumpListener {
+    #[inline]
     fn drop(&mut self) {
         if !self.raw.is_cleared() {
             release(|| self.deregister());

@@ -64,6 +64,7 @@ bitflags! {
 impl AtomicOperation {
     /// The driver's number.
     #[must_use]
+    #[inline]
     pub const fn as_raw(self) -> CUatomicOperation {
         match self {
             Self::IntegerAdd => CUatomicOperation::CU_ATOMIC_OPERATION_INTEGER_ADD,
@@ -92,6 +93,7 @@ impl Device {
     ///
     /// An argument error without an operation, and whatever the driver returns.
     #[doc(alias = "cuDeviceGetHostAtomicCapabilities")]
+    #[inline]
     pub fn host_atomics(&self, operations: &[AtomicOperation]) -> Result<Vec<AtomicForms>> {
         let (raw, count) = listed("Device::host_atomics", operations)?;
         let mut forms = vec![0; raw.len()];
@@ -112,6 +114,7 @@ impl Device {
     /// `CUDA_ERROR_INVALID_DEVICE` if `peer` is the same device; an argument error without an operation, or if the devices are of
     /// different drivers.
     #[doc(alias = "cuDeviceGetP2PAtomicCapabilities")]
+    #[inline]
     pub fn peer_atomics(&self, peer: &Self, operations: &[AtomicOperation]) -> Result<Vec<AtomicForms>> {
         self.driver().expect_same(peer.driver(), "Device::peer_atomics")?;
         let (raw, count) = listed("Device::peer_atomics", operations)?;
@@ -124,6 +127,7 @@ impl Device {
 }
 
 /// The operations as the driver wants them, with their number.
+#[inline]
 fn listed(operation: &'static str, operations: &[AtomicOperation]) -> Result<(Vec<CUatomicOperation>, u32)> {
     if operations.is_empty() {
         return Err(Error::argument(operation, "no atomic operation is named"));

@@ -59,23 +59,27 @@ pub(crate) trait AttributeValue {
 }
 
 impl<T> DeviceAttribute<T> {
+    #[inline]
     const fn new(raw: CUdevice_attribute, name: &'static str) -> Self {
         Self { raw, name, _value: PhantomData }
     }
 
     /// The number of the attribute.
     #[must_use]
+    #[inline]
     pub const fn as_raw(self) -> CUdevice_attribute {
         self.raw
     }
 
     /// CUDA's name without its prefix, such as `WARP_SIZE`.
     #[must_use]
+    #[inline]
     pub const fn name(self) -> &'static str {
         self.name
     }
 
     /// The same attribute with its value as the plain number that the driver gives.
+    #[inline]
     const fn untyped(self) -> DeviceAttribute<i32> {
         DeviceAttribute::new(self.raw, self.name)
     }
@@ -86,14 +90,17 @@ impl<T> sealed::Sealed for DeviceAttribute<T> {}
 impl<T: AttributeValue> AttributeKey for DeviceAttribute<T> {
     type Value = T;
 
+    #[inline]
     fn raw(self) -> CUdevice_attribute {
         self.raw
     }
 
+    #[inline]
     fn name(self) -> Option<&'static str> {
         Some(self.name)
     }
 
+    #[inline]
     fn value(self, raw: i32) -> T {
         T::from_raw(raw)
     }
@@ -104,20 +111,24 @@ impl sealed::Sealed for CUdevice_attribute {}
 impl AttributeKey for CUdevice_attribute {
     type Value = i32;
 
+    #[inline]
     fn raw(self) -> CUdevice_attribute {
         self
     }
 
+    #[inline]
     fn name(self) -> Option<&'static str> {
         DeviceAttribute::ALL.iter().find(|known| known.as_raw() == self).map(|known| known.name)
     }
 
+    #[inline]
     fn value(self, raw: i32) -> i32 {
         raw
     }
 }
 
 impl<T> Clone for DeviceAttribute<T> {
+    #[inline]
     fn clone(&self) -> Self {
         *self
     }
@@ -126,6 +137,7 @@ impl<T> Clone for DeviceAttribute<T> {
 impl<T> Copy for DeviceAttribute<T> {}
 
 impl<T> fmt::Debug for DeviceAttribute<T> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "DeviceAttribute({})", self.name)
     }

@@ -40,6 +40,7 @@ impl Device {
     ///
     /// Whatever the driver returns, `CUDA_ERROR_NOT_SUPPORTED` without a fabric.
     #[doc(alias = "cuDeviceGetFabricClusterUuid")]
+    #[inline]
     pub fn fabric_cluster_uuid(&self) -> Result<[u8; 16]> {
         let mut uuid = CUuuid::default();
         // SAFETY: `uuid` is a valid place for the answer.
@@ -55,6 +56,7 @@ impl Device {
     ///
     /// Whatever the driver returns, `CUDA_ERROR_NOT_SUPPORTED` without a fabric.
     #[doc(alias = "cuDeviceGetCliqueInfo")]
+    #[inline]
     pub fn cliques(&self) -> Result<Vec<Clique>> {
         let mut cliques = vec![CUcliqueInfo::default(); self.clique_count()?];
         let mut count = cliques.len();
@@ -73,6 +75,7 @@ impl Device {
     ///
     /// Whatever the driver returns, `CUDA_ERROR_NOT_SUPPORTED` without a fabric.
     #[doc(alias = "cuDeviceGetCliqueCount")]
+    #[inline]
     pub fn clique_count(&self) -> Result<usize> {
         let mut count = 0;
         // SAFETY: `count` is a valid place for the answer.
@@ -82,6 +85,7 @@ impl Device {
 }
 
 impl CliqueKind {
+    #[inline]
     fn from_raw(raw: CUcliqueType) -> Self {
         match raw {
             CUcliqueType::CU_CLIQUE_TYPE_UNICAST_POINTER => Self::UnicastPointer,

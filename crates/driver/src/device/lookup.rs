@@ -18,6 +18,7 @@ impl Driver {
     /// `CUDA_ERROR_INVALID_DEVICE` if none of this process's devices is there, `CUDA_ERROR_INVALID_VALUE` if the text has another
     /// form, an argument error if it has a NUL in it.
     #[doc(alias = "cuDeviceGetByPCIBusId")]
+    #[inline]
     pub fn device_by_pci_bus_id(&self, id: &str) -> Result<Device> {
         let text = CString::new(id)
             .map_err(|_| Error::argument("Driver::device_by_pci_bus_id", format!("there is a NUL in {id:?}")))?;
@@ -35,6 +36,7 @@ impl Driver {
     /// # Errors
     ///
     /// An argument error if none of this process's devices has it, and whatever the driver returns.
+    #[inline]
     pub fn device_by_uuid(&self, uuid: [u8; 16]) -> Result<Device> {
         for device in self.devices()? {
             if device.uuid()? == uuid {

@@ -24,6 +24,7 @@ impl Device {
     ///
     /// `CUDA_ERROR_NOT_SUPPORTED` where there is none, as on Linux.
     #[doc(alias = "cuDeviceGetLuid")]
+    #[inline]
     pub fn luid(&self) -> Result<Luid> {
         let mut bytes = [0_u8; 8];
         let mut node_mask = 0;

@@ -49,6 +49,7 @@ impl Device {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuDeviceRegisterAsyncNotification")]
+    #[inline]
     pub fn on_notification(
         &self,
         callback: impl Fn(Notification) + Send + Sync + 'static,
@@ -75,10 +76,12 @@ impl NotificationListener {
     ///
     /// Gives the listener, which stays silent, back if the driver refuses.
     #[doc(alias = "cuDeviceUnregisterAsyncNotification")]
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.unregister().map_err(|error| (self, error))
     }
 
+    #[inline]
     fn unregister(&mut self) -> Result<()> {
         CALLBACKS.forget(self.number);
         let (device, raw) = (self.device.as_raw(), self.raw.raw());
@@ -93,6 +96,7 @@ impl Notification {
     /// # Safety
     ///
     /// `info` is what the driver passes to a callback.
+    #[inline]
     unsafe fn from_raw(info: &CUasyncNotificationInfo) -> Self {
         match info.type_ {
             CUasyncNotificationType::CU_ASYNC_NOTIFICATION_TYPE_OVER_BUDGET => {
@@ -106,12 +110,14 @@ impl Notification {
 }
 
 impl fmt::Debug for NotificationListener {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "NotificationListener({:?} of {:?})", self.raw, self.device)
     }
 }
 
 impl Drop for NotificationListener {
+    #[inline]
     fn drop(&mut self) {
         if !self.raw.is_cleared() {
             CALLBACKS.forget(self.number);

@@ -32,6 +32,7 @@ impl Device {
     ///
     /// An argument error if the devices are of different drivers.
     #[doc(alias = "cuDeviceCanAccessPeer")]
+    #[inline]
     pub fn can_access_peer(&self, peer: &Self) -> Result<bool> {
         self.driver().expect_same(peer.driver(), "Device::can_access_peer")?;
         let mut answer = 0;
@@ -49,6 +50,7 @@ impl Device {
     /// `CUDA_ERROR_INVALID_DEVICE` if `peer` is the same device, `CUDA_ERROR_INVALID_VALUE` for an attribute that this driver does
     /// not know, an argument error if the devices are of different drivers.
     #[doc(alias = "cuDeviceGetP2PAttribute")]
+    #[inline]
     pub fn peer_attribute(&self, peer: &Self, attribute: CUdevice_P2PAttribute) -> Result<i32> {
         self.driver().expect_same(peer.driver(), "Device::peer_attribute")?;
         let (from, to, mut value) = (self.as_raw(), peer.as_raw(), 0);
@@ -65,6 +67,7 @@ impl Device {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_DEVICE` if `peer` is the same device, an argument error if the devices are of different drivers.
+    #[inline]
     pub fn peer_link(&self, peer: &Self) -> Result<PeerLink> {
         use CUdevice_P2PAttribute as P2P;
         let flag = |attribute| -> Result<bool> { Ok(self.peer_attribute(peer, attribute)? != 0) };
@@ -79,6 +82,7 @@ impl Device {
 }
 
 /// The answer about an attribute that older drivers do not know: then it is `false`.
+#[inline]
 fn known(answer: Result<bool>) -> Result<bool> {
     match answer {
         Err(error) if error.code() == Some(CUresult::CUDA_ERROR_INVALID_VALUE) => Ok(false),

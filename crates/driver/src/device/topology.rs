@@ -36,6 +36,7 @@ impl Driver {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn topology(&self) -> Result<Topology> {
         let devices = self.devices()?;
         let pairs = devices.iter().flat_map(|from| devices.iter().map(move |to| (from, to)));
@@ -48,6 +49,7 @@ impl Driver {
 impl Topology {
     /// The devices, in the order of their ordinals.
     #[must_use]
+    #[inline]
     pub fn devices(&self) -> &[TopologyDevice] {
         &self.devices
     }
@@ -55,6 +57,7 @@ impl Topology {
     /// What the device number `from` can do with the memory of the device number `to`; `None` if they are the same, or if there is
     /// no such device.
     #[must_use]
+    #[inline]
     pub fn link(&self, from: usize, to: usize) -> Option<&PeerLink> {
         if to >= self.devices.len() {
             return None;
@@ -63,6 +66,7 @@ impl Topology {
     }
 
     /// The cells of the table that this prints as, row by row.
+    #[inline]
     fn cells(&self) -> Vec<Vec<String>> {
         let count = self.devices.len();
         let mut heading = vec!["from".to_owned()];
@@ -80,6 +84,7 @@ impl Topology {
 }
 
 impl TopologyDevice {
+    #[inline]
     fn new(device: &Device) -> Result<Self> {
         Ok(Self {
             name: device.name()?,
@@ -94,6 +99,7 @@ impl TopologyDevice {
 }
 
 /// The link between two devices, which a device does not have to itself.
+#[inline]
 fn link(from: &Device, to: &Device) -> Result<Option<PeerLink>> {
     if from.as_raw() == to.as_raw() {
         return Ok(None);
@@ -102,6 +108,7 @@ fn link(from: &Device, to: &Device) -> Result<Option<PeerLink>> {
 }
 
 impl fmt::Display for Topology {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let cells = self.cells();
         let width = |column: usize| cells.iter().map(|row| row[column].chars().count()).max().unwrap_or_default();
@@ -118,6 +125,7 @@ impl fmt::Display for Topology {
 
 /// Such as `rank 0 + atomics`, or `none` without access.
 impl fmt::Display for PeerLink {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         if !self.access {
             return formatter.write_str("none");

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 ///
 /// If it is no folder, belongs to another user, or can be reached by others.
 #[cfg(unix)]
+#[inline]
 pub(super) fn make_private(folder: &Path) -> io::Result<()> {
     use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 
@@ -37,11 +38,13 @@ pub(super) fn make_private(folder: &Path) -> io::Result<()> {
 
 /// Makes `folder` if it is not there; the folders of a user are private.
 #[cfg(not(unix))]
+#[inline]
 pub(super) fn make_private(folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder)
 }
 
 /// Makes a file that is not there yet, for this user alone.
+#[inline]
 pub(super) fn create_private(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     #[cfg(unix)]
@@ -51,17 +54,20 @@ pub(super) fn create_private(path: &Path) -> io::Result<File> {
 
 /// Brings the names in `folder` to the disk.
 #[cfg(unix)]
+#[inline]
 pub(super) fn sync(folder: &Path) -> io::Result<()> {
     File::open(folder)?.sync_all()
 }
 
 /// Names need nothing of the kind here.
 #[cfg(not(unix))]
+#[inline]
 pub(super) fn sync(_: &Path) -> io::Result<()> {
     Ok(())
 }
 
 /// Where the system wants the caches of this user to be.
+#[inline]
 pub(super) fn for_caches() -> Option<PathBuf> {
     let variable = |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute());
     if cfg!(windows) {

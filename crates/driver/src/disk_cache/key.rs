@@ -13,12 +13,14 @@ pub struct CacheKey {
 impl CacheKey {
     /// A key of a kind of entries, such as `ptx`, without parts so far.
     #[must_use]
+    #[inline]
     pub fn new(kind: &str) -> Self {
         Self { bytes: Vec::new() }.with("kind", kind.as_bytes())
     }
 
     /// The same with another part.
     #[must_use]
+    #[inline]
     pub fn with(mut self, name: &str, value: &[u8]) -> Self {
         for text in [name.as_bytes(), value] {
             // The lengths tell where a part ends, so that no two lists of parts have the same bytes.
@@ -28,11 +30,13 @@ impl CacheKey {
         self
     }
 
+    #[inline]
     pub(super) fn as_bytes(&self) -> &[u8] {
         &self.bytes
     }
 
     /// A number that differs for almost all keys.
+    #[inline]
     pub(super) fn digest(&self) -> u128 {
         const SEED: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
         const PRIME: u128 = (1 << 88) + 0x13b;

@@ -26,6 +26,7 @@ pub enum ErrorClass {
 impl ErrorClass {
     /// The class of a code of the driver.
     #[must_use]
+    #[inline]
     pub fn of(code: CUresult) -> Self {
         match code {
             CUresult::CUDA_ERROR_ILLEGAL_ADDRESS
@@ -69,6 +70,7 @@ impl ErrorClass {
 }
 
 /// The driver's name and sentence for `code`; a newer driver knows codes that this crate does not.
+#[inline]
 pub(super) fn names(driver: &Driver, code: CUresult) -> (Cow<'static, str>, Cow<'static, str>) {
     let name = driver.api().cuGetErrorName.and_then(|function| text(function, code));
     let description = driver.api().cuGetErrorString.and_then(|function| text(function, code));
@@ -76,6 +78,7 @@ pub(super) fn names(driver: &Driver, code: CUresult) -> (Cow<'static, str>, Cow<
 }
 
 /// What `function` answers for `code`.
+#[inline]
 fn text(
     function: unsafe extern "C" fn(CUresult, *mut *const c_char) -> CUresult,
     code: CUresult,

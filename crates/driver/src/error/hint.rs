@@ -8,6 +8,7 @@ use curium_sys::CUresult;
 use crate::Driver;
 
 /// Advice for a code that says something about the machine, whatever the call was.
+#[inline]
 pub(super) fn hint(driver: &Driver, code: CUresult) -> Option<Cow<'static, str>> {
     match code {
         CUresult::CUDA_ERROR_NO_DEVICE => Some(no_device()),
@@ -28,6 +29,7 @@ pub(super) fn hint(driver: &Driver, code: CUresult) -> Option<Cow<'static, str>>
     }
 }
 
+#[inline]
 fn no_device() -> Cow<'static, str> {
     match std::env::var("CUDA_VISIBLE_DEVICES") {
         Ok(devices) => return Cow::Owned(format!("CUDA_VISIBLE_DEVICES is {devices:?} and may hide every device")),

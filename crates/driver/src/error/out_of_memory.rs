@@ -48,6 +48,7 @@ impl RecoveryAttempt {
     /// An attempt, and its error if it failed itself.
     #[doc(hidden)]
     #[must_use]
+    #[inline]
     pub fn new(what: &'static str, error: Option<Error>) -> Self {
         Self { what, error }
     }
@@ -59,6 +60,7 @@ impl Error {
     #[doc(hidden)]
     #[cold]
     #[must_use]
+    #[inline(never)]
     pub fn refused_memory(requested: usize, limit: Option<usize>, used: Option<usize>) -> Self {
         let error = OutOfMemoryError { limit, used, ..OutOfMemoryError::bare(requested) };
         Self::OutOfMemory(Box::new(error))
@@ -68,6 +70,7 @@ impl Error {
     #[doc(hidden)]
     #[cold]
     #[must_use]
+    #[inline(never)]
     pub fn with_recovery_attempts(mut self, attempts: Vec<RecoveryAttempt>) -> Self {
         if let Self::OutOfMemory(error) = &mut self {
             error.attempts.extend(attempts);
@@ -80,6 +83,7 @@ impl Error {
     #[doc(hidden)]
     #[cold]
     #[must_use]
+    #[inline(never)]
     pub fn with_memory_figures(self, stream: &Stream, requested: usize, largest_free: Option<usize>) -> Self {
         match self {
             Self::Call(call) if call.code == curium_sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY => {
@@ -98,6 +102,7 @@ impl Error {
 }
 
 impl OutOfMemoryError {
+    #[inline]
     fn new(call: CallError, stream: &Stream, requested: usize, largest_free: Option<usize>) -> Self {
         let memory = relaxed(stream.driver(), || stream.context().memory_info()).ok();
         let pool = relaxed(stream.driver(), || PoolFigures::of(stream.device())).ok();
@@ -113,6 +118,7 @@ impl OutOfMemoryError {
     }
 
     /// Without any figure but one.
+    #[inline]
     fn bare(requested: usize) -> Self {
         Self {
             call: None,
@@ -136,6 +142,7 @@ struct PoolFigures {
 
 impl PoolFigures {
     /// Those of the device's current pool.
+    #[inline]
     fn of(device: &Device) -> Result<Self> {
         let driver = device.driver();
         let mut pool: CUmemoryPool = std::ptr::null_mut();
@@ -147,6 +154,7 @@ impl PoolFigures {
     }
 }
 
+#[inline]
 fn figure(driver: &Driver, pool: CUmemoryPool, attribute: CUmemPool_attribute) -> Result<usize> {
     let mut value: u64 = 0;
     let place = (&raw mut value).cast();
@@ -156,6 +164,7 @@ fn figure(driver: &Driver, pool: CUmemoryPool, attribute: CUmemPool_attribute) -
 }
 
 impl fmt::Display for OutOfMemoryError {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.call {
             Some(call) => call.fmt(formatter)?,

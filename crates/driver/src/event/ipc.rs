@@ -16,12 +16,14 @@ impl IpcEventHandle {
 
     /// The handle with these bytes, which came from [`IpcEventHandle::to_bytes`], mostly in another process.
     #[must_use]
+    #[inline]
     pub const fn from_bytes(bytes: [u8; Self::SIZE]) -> Self {
         Self(bytes)
     }
 
     /// The bytes of the handle.
     #[must_use]
+    #[inline]
     pub const fn to_bytes(self) -> [u8; Self::SIZE] {
         self.0
     }
@@ -37,6 +39,7 @@ impl Event {
     /// `CUDA_ERROR_INVALID_HANDLE` if the event was made without [`EventFlags::INTERPROCESS`](crate::EventFlags::INTERPROCESS);
     /// `CUDA_ERROR_NOT_SUPPORTED` where events cannot be shared.
     #[doc(alias = "cuIpcGetEventHandle")]
+    #[inline]
     pub fn ipc_handle(&self) -> Result<IpcEventHandle> {
         let mut handle = CUipcEventHandle::default();
         self.context().entered(|driver| {
@@ -55,6 +58,7 @@ impl Event {
     /// `CUDA_ERROR_INVALID_CONTEXT` in the process that the event is of; `CUDA_ERROR_NOT_SUPPORTED` where events cannot be shared:
     /// the simulator opens no events of other processes.
     #[doc(alias = "cuIpcOpenEventHandle")]
+    #[inline]
     pub fn open_ipc(context: &Context, handle: IpcEventHandle) -> Result<Self> {
         let handle = CUipcEventHandle_st { reserved: handle.0.map(|byte| std::ffi::c_char::from_ne_bytes([byte])) };
         let raw = context.entered(|driver| {

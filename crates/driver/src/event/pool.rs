@@ -38,12 +38,14 @@ const DEFAULT_CAPACITY: usize = 64;
 impl EventPool {
     /// An empty pool of events of `context` with these flags, which keeps up to 64 of them while they are idle.
     #[must_use]
+    #[inline]
     pub fn new(context: &Context, flags: EventFlags) -> Self {
         Self::with_capacity(context, flags, DEFAULT_CAPACITY)
     }
 
     /// As [`EventPool::new`], keeping up to `capacity` idle events.
     #[must_use]
+    #[inline]
     pub fn with_capacity(context: &Context, flags: EventFlags, capacity: usize) -> Self {
         Self { shelf: Shelf::new(context, flags, capacity) }
     }
@@ -56,23 +58,27 @@ impl EventPool {
     /// # Errors
     ///
     /// As for [`Event::new`].
+    #[inline]
     pub fn take(&self) -> Result<PooledEvent> {
         self.shelf.take().map(PooledEvent)
     }
 
     /// How many events are idle.
     #[must_use]
+    #[inline]
     pub fn idle(&self) -> usize {
         self.shelf.len()
     }
 
     /// Destroys the events that are idle.
+    #[inline]
     pub fn trim(&self) {
         self.shelf.trim();
     }
 
     /// The context of the events.
     #[must_use]
+    #[inline]
     pub fn context(&self) -> &Context {
         &self.shelf.context
     }
@@ -81,11 +87,13 @@ impl EventPool {
 impl Reusable for Event {
     type Options = EventFlags;
 
+    #[inline]
     fn create(context: &Context, flags: EventFlags) -> Result<Self> {
         Self::new(context, flags)
     }
 
     /// A future that still looks at the event must not see the next user's point.
+    #[inline]
     fn is_unshared(&self) -> bool {
         Arc::strong_count(&self.shared) == 1
     }
@@ -94,18 +102,21 @@ impl Reusable for Event {
 impl Deref for PooledEvent {
     type Target = Event;
 
+    #[inline]
     fn deref(&self) -> &Event {
         &self.0
     }
 }
 
 impl fmt::Debug for EventPool {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "EventPool({} idle of at most {})", self.idle(), self.shelf.capacity)
     }
 }
 
 impl fmt::Debug for PooledEvent {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(formatter)
     }

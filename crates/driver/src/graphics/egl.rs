@@ -19,6 +19,7 @@ impl GraphicsResource {
     ///
     /// `CUDA_ERROR_INVALID_HANDLE` if there is no such image.
     #[doc(alias = "cuGraphicsEGLRegisterImage")]
+    #[inline]
     pub unsafe fn from_egl_image(context: &Context, image: EGLImageKHR, flags: GraphicsFlags) -> Result<Self> {
         let resource = Self::registered(context, |driver, place| {
             // SAFETY: `place` is valid for the answer, the context is current, and the caller vouches for the image.
@@ -41,6 +42,7 @@ impl Event {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuEventCreateFromEGLSync")]
+    #[inline]
     pub unsafe fn from_egl_sync(context: &Context, sync: EGLSyncKHR, flags: EventFlags) -> Result<Self> {
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();

@@ -63,6 +63,7 @@ impl EglConsumer {
     /// Whatever the driver returns.
     #[doc(alias = "cuEGLStreamConsumerConnect")]
     #[doc(alias = "cuEGLStreamConsumerConnectWithFlags")]
+    #[inline]
     pub unsafe fn connect(context: &Context, stream: EGLStreamKHR, location: Option<EglLocation>) -> Result<Self> {
         let connection = Connection::new(context, disconnect_consumer, |driver, place| match location {
             // SAFETY: `place` is valid for the answer, the context is current, and the caller vouches for the stream.
@@ -83,6 +84,7 @@ impl EglConsumer {
     ///
     /// `CUDA_ERROR_LAUNCH_TIMEOUT` if the time was too short.
     #[doc(alias = "cuEGLStreamConsumerAcquireFrame")]
+    #[inline]
     pub fn acquire(&mut self, stream: &Stream, timeout: Option<Duration>) -> Result<EglFrame<'_>> {
         self.connection.context.driver().expect_same(stream.driver(), "EglConsumer::acquire")?;
         let microseconds = timeout.map_or(u32::MAX, |timeout| timeout.as_micros().min(u128::from(u32::MAX - 1)) as u32);
@@ -103,6 +105,7 @@ impl EglConsumer {
     ///
     /// Gives the connection back if the driver refuses.
     #[doc(alias = "cuEGLStreamConsumerDisconnect")]
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.connection.end().map_err(|error| (self, error))
     }
@@ -116,6 +119,7 @@ impl EglFrame<'_> {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn planes(&self) -> Result<CUeglFrame> {
         mapped_egl_frame(&self.consumer.connection.context, self.resource, 0, 0)
     }
@@ -128,10 +132,12 @@ impl EglFrame<'_> {
     ///
     /// Gives the frame to the caller again if the driver refuses.
     #[doc(alias = "cuEGLStreamConsumerReleaseFrame")]
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.give_back().map_err(|error| (self, error))
     }
 
+    #[inline]
     fn give_back(&mut self) -> Result<()> {
         let (resource, mut raw) = (self.resource, self.stream.as_raw());
         let stream_place = &raw mut raw;
@@ -157,6 +163,7 @@ impl EglProducer {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuEGLStreamProducerConnect")]
+    #[inline]
     pub unsafe fn connect(context: &Context, stream: EGLStreamKHR, (width, height): (i32, i32)) -> Result<Self> {
         let connection = Connection::new(context, disconnect_producer, |driver, place| {
             // SAFETY: `place` is valid for the answer, the context is current, and the caller vouches for the stream.
@@ -178,6 +185,7 @@ impl EglProducer {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuEGLStreamProducerPresentFrame")]
+    #[inline]
     pub unsafe fn present(&mut self, frame: CUeglFrame, stream: &Stream) -> Result<()> {
         self.connection.context.driver().expect_same(stream.driver(), "EglProducer::present")?;
         let mut raw = stream.as_raw();
@@ -196,6 +204,7 @@ impl EglProducer {
     ///
     /// `CUDA_ERROR_LAUNCH_TIMEOUT` if there is none.
     #[doc(alias = "cuEGLStreamProducerReturnFrame")]
+    #[inline]
     pub fn take_back(&mut self, stream: &Stream) -> Result<CUeglFrame> {
         self.connection.context.driver().expect_same(stream.driver(), "EglProducer::take_back")?;
         let (mut frame, mut raw) = (CUeglFrame::default(), stream.as_raw());
@@ -215,12 +224,14 @@ impl EglProducer {
     ///
     /// Gives the connection back if the driver refuses.
     #[doc(alias = "cuEGLStreamProducerDisconnect")]
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.connection.end().map_err(|error| (self, error))
     }
 }
 
 impl EglLocation {
+    #[inline]
     const fn as_raw(self) -> u32 {
         match self {
             Self::System => CUeglResourceLocationFlags::CU_EGL_RESOURCE_LOCATION_SYSMEM.0,
@@ -230,6 +241,7 @@ impl EglLocation {
 }
 
 impl Connection {
+    #[inline]
     fn new(
         context: &Context,
         disconnect: fn(&Driver, *mut CUeglStreamConnection) -> Result<()>,
@@ -241,11 +253,13 @@ impl Connection {
     }
 
     /// Calls the driver with the address of the connection, as its functions want it, in its context.
+    #[inline]
     fn with<T>(&self, call: impl FnOnce(&Driver, *mut CUeglStreamConnection) -> Result<T>) -> Result<T> {
         let mut raw = self.raw.raw();
         self.context.entered(|driver| call(driver, &raw mut raw))
     }
 
+    #[inline]
     fn end(&mut self) -> Result<()> {
         self.with(self.disconnect)?;
         self.raw.clear();
@@ -254,24 +268,28 @@ impl Connection {
 }
 
 impl fmt::Debug for EglConsumer {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "EglConsumer({:?})", self.connection.raw)
     }
 }
 
 impl fmt::Debug for EglProducer {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "EglProducer({:?})", self.connection.raw)
     }
 }
 
 impl fmt::Debug for EglFrame<'_> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "EglFrame({:?} on {:?})", self.resource, self.stream)
     }
 }
 
 impl Drop for Connection {
+    #[inline]
     fn drop(&mut self) {
         if !self.raw.is_cleared() {
             release(|| self.end());
@@ -280,6 +298,7 @@ impl Drop for Connection {
 }
 
 impl Drop for EglFrame<'_> {
+    #[inline]
     fn drop(&mut self) {
         if self.is_held {
             release(|| self.give_back());
@@ -287,11 +306,13 @@ impl Drop for EglFrame<'_> {
     }
 }
 
+#[inline]
 fn disconnect_consumer(driver: &Driver, connection: *mut CUeglStreamConnection) -> Result<()> {
     // SAFETY: `connection` holds a live connection of a consumer, which is forgotten once it is ended.
     unsafe { call!(driver, cuEGLStreamConsumerDisconnect(connection)) }
 }
 
+#[inline]
 fn disconnect_producer(driver: &Driver, connection: *mut CUeglStreamConnection) -> Result<()> {
     // SAFETY: `connection` holds a live connection of a producer, which is forgotten once it is ended.
     unsafe { call!(driver, cuEGLStreamProducerDisconnect(connection)) }

@@ -32,6 +32,7 @@ impl GraphicsResource {
     ///
     /// `CUDA_ERROR_INVALID_HANDLE` if there is no such buffer; `CUDA_ERROR_OPERATING_SYSTEM` if OpenGL and CUDA do not meet.
     #[doc(alias = "cuGraphicsGLRegisterBuffer")]
+    #[inline]
     pub unsafe fn from_gl_buffer(context: &Context, buffer: u32, flags: GraphicsFlags) -> Result<Self> {
         let resource = Self::registered(context, |driver, place| {
             // SAFETY: `place` is valid for the answer, the context is current, and the caller vouches for the buffer.
@@ -52,6 +53,7 @@ impl GraphicsResource {
     ///
     /// As for [`GraphicsResource::from_gl_buffer`]; `CUDA_ERROR_INVALID_VALUE` for a format that CUDA does not know.
     #[doc(alias = "cuGraphicsGLRegisterImage")]
+    #[inline]
     pub unsafe fn from_gl_image(context: &Context, image: u32, target: u32, flags: GraphicsFlags) -> Result<Self> {
         let resource = Self::registered(context, |driver, place| {
             // SAFETY: `place` is valid for the answer, the context is current, and the caller vouches for the image.
@@ -70,6 +72,7 @@ impl Driver {
     ///
     /// `CUDA_ERROR_NO_DEVICE` if no CUDA device does; `CUDA_ERROR_INVALID_GRAPHICS_CONTEXT` if no OpenGL context is current.
     #[doc(alias = "cuGLGetDevices")]
+    #[inline]
     pub fn gl_devices(&self, which: GlDevices) -> Result<Vec<Device>> {
         let mut devices = vec![0; self.device_count()?];
         let (mut count, room) = (0, devices.len() as u32);
@@ -82,6 +85,7 @@ impl Driver {
 }
 
 impl GlDevices {
+    #[inline]
     const fn as_raw(self) -> CUGLDeviceList {
         match self {
             Self::All => CUGLDeviceList::CU_GL_DEVICE_LIST_ALL,

@@ -28,6 +28,7 @@ impl GraphicsResource {
     ///
     /// An argument error if the stream is of another driver; `CUDA_ERROR_ALREADY_MAPPED` if one is mapped.
     #[doc(alias = "cuGraphicsMapResources")]
+    #[inline]
     pub fn map<'a>(resources: &'a mut [Self], stream: &Stream) -> Result<MappedGraphics<'a>> {
         for resource in &*resources {
             stream.driver().expect_same(resource.context().driver(), "GraphicsResource::map")?;
@@ -51,6 +52,7 @@ impl MappedGraphics<'_> {
     ///
     /// An argument error if there are not that many resources; `CUDA_ERROR_NOT_MAPPED_AS_POINTER` for an image.
     #[doc(alias = "cuGraphicsResourceGetMappedPointer")]
+    #[inline]
     pub fn pointer(&self, index: usize) -> Result<(DevicePointer<u8>, usize)> {
         let resource = self.raw("MappedGraphics::pointer", index)?;
         let (mut address, mut bytes) = (0, 0);
@@ -70,6 +72,7 @@ impl MappedGraphics<'_> {
     ///
     /// An argument error if there are not that many resources; `CUDA_ERROR_NOT_MAPPED_AS_ARRAY` for a buffer.
     #[doc(alias = "cuGraphicsSubResourceGetMappedArray")]
+    #[inline]
     pub fn array(&self, index: usize, layer: u32, level: u32) -> Result<CUarray> {
         let resource = self.raw("MappedGraphics::array", index)?;
         let mut array = std::ptr::null_mut();
@@ -89,6 +92,7 @@ impl MappedGraphics<'_> {
     ///
     /// As for [`MappedGraphics::array`].
     #[doc(alias = "cuGraphicsResourceGetMappedMipmappedArray")]
+    #[inline]
     pub fn mipmapped_array(&self, index: usize) -> Result<CUmipmappedArray> {
         let resource = self.raw("MappedGraphics::mipmapped_array", index)?;
         let mut array = std::ptr::null_mut();
@@ -108,16 +112,19 @@ impl MappedGraphics<'_> {
     ///
     /// Gives the mapping back if the driver refuses.
     #[doc(alias = "cuGraphicsUnmapResources")]
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.unmap().map_err(|error| (self, error))
     }
 
+    #[inline]
     fn raw(&self, operation: &'static str, index: usize) -> Result<CUgraphicsResource> {
         let count = self.resources.len();
         let refuse = || Error::argument(operation, format!("there are {count} resources, and no number {index}"));
         self.resources.get(index).map(GraphicsResource::as_raw).ok_or_else(refuse)
     }
 
+    #[inline]
     fn unmap(&mut self) -> Result<()> {
         let mut raw = raw_handles(self.resources);
         let (count, first) = (raw.len() as u32, raw.as_mut_ptr());
@@ -139,12 +146,14 @@ impl GraphicsResource {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the resource is no image of EGL.
     #[doc(alias = "cuGraphicsResourceGetMappedEglFrame")]
+    #[inline]
     pub fn egl_frame(&self, index: u32, level: u32) -> Result<CUeglFrame> {
         mapped_egl_frame(self.context(), self.as_raw(), index, level)
     }
 }
 
 /// The frame of a live resource of EGL in `context`.
+#[inline]
 pub(super) fn mapped_egl_frame(
     context: &crate::Context,
     resource: CUgraphicsResource,
@@ -160,17 +169,20 @@ pub(super) fn mapped_egl_frame(
     Ok(frame)
 }
 
+#[inline]
 fn raw_handles(resources: &[GraphicsResource]) -> Vec<CUgraphicsResource> {
     resources.iter().map(GraphicsResource::as_raw).collect()
 }
 
 impl fmt::Debug for MappedGraphics<'_> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "MappedGraphics({:?} on {:?})", self.resources, self.stream)
     }
 }
 
 impl Drop for MappedGraphics<'_> {
+    #[inline]
     fn drop(&mut self) {
         if self.is_mapped {
             release(|| self.unmap());

@@ -15,6 +15,7 @@ static CONNECTED: AtomicUsize = AtomicUsize::new(0);
 static HELD: AtomicUsize = AtomicUsize::new(0);
 
 /// Adds `count` to what is counted; more than is there cannot be taken away.
+#[inline]
 fn step(counter: &AtomicUsize, count: isize) -> CUresult {
     let next = |before: usize| before.checked_add_signed(count);
     match counter.try_update(Ordering::AcqRel, Ordering::Acquire, next) {
@@ -93,6 +94,7 @@ unsafe extern "C" fn frame(place: *mut CUeglFrame, _: CUgraphicsResource, _: c_u
     CUresult::CUDA_SUCCESS
 }
 
+#[inline]
 fn driver() -> (Driver, Simulator) {
     let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
     let mut api = simulator.api();

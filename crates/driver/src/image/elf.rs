@@ -20,11 +20,13 @@ const SECTION_STRINGS: u64 = 3;
 /// contents, local memory, shared memory and reserved shared memory.
 const SECTIONS_WITHOUT_BYTES: [u64; 5] = [8, 0x7000_0007, 0x7000_0009, 0x7000_000a, 0x7000_0015];
 
+#[inline]
 pub(super) fn is_elf(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 
 /// Why the driver must not be given `bytes`, which begin like ELF, as a cubin.
+#[inline]
 pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
     if bytes.len() < HEADER_SIZE {
         return Err(format!("the cubin is cut off: it has {} bytes, and its header {HEADER_SIZE}", bytes.len()));
@@ -40,6 +42,7 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
     check_sections(bytes)
 }
 
+#[inline]
 fn check_segments(bytes: &[u8]) -> Result<(), String> {
     let (offset, count) = (field::<8>(bytes, 0x20)?, field::<2>(bytes, 0x38)?);
     for header in table(bytes, "program headers", offset, count, field::<2>(bytes, 0x36)?, SEGMENT_SIZE)? {
@@ -48,6 +51,7 @@ fn check_segments(bytes: &[u8]) -> Result<(), String> {
     Ok(())
 }
 
+#[inline]
 fn check_sections(bytes: &[u8]) -> Result<(), String> {
     let (offset, count) = (field::<8>(bytes, 0x28)?, field::<2>(bytes, 0x3c)?);
     let headers: Vec<&[u8]> =
@@ -70,6 +74,7 @@ fn check_sections(bytes: &[u8]) -> Result<(), String> {
 }
 
 /// That the names of the symbols lie within their table of names.
+#[inline]
 fn check_symbols(symbols: &[u8], names: &[u8]) -> Result<(), String> {
     const SYMBOL_SIZE: usize = 24;
     let symbols = symbols.chunks(SYMBOL_SIZE);
@@ -80,6 +85,7 @@ fn check_symbols(symbols: &[u8], names: &[u8]) -> Result<(), String> {
 }
 
 /// The bytes of the section at `index`, which holds strings and ends in a NUL.
+#[inline]
 fn strings<'a>(bytes: &'a [u8], headers: &[&[u8]], index: u64) -> Result<&'a [u8], String> {
     let header = usize::try_from(index).ok().and_then(|index| headers.get(index));
     let header = header.filter(|header| number::<4>(header, 0x04) == Some(SECTION_STRINGS));
@@ -90,6 +96,7 @@ fn strings<'a>(bytes: &'a [u8], headers: &[&[u8]], index: u64) -> Result<&'a [u8
 }
 
 /// The entries of a table of headers.
+#[inline]
 fn table<'a>(
     bytes: &'a [u8],
     what: &str,
@@ -107,6 +114,7 @@ fn table<'a>(
 }
 
 /// The `length` bytes at `offset`, if the file has them.
+#[inline]
 fn within(bytes: &[u8], what: &str, offset: u64, length: u64) -> Result<Range<usize>, String> {
     let (start, end) = (usize::try_from(offset), offset.checked_add(length).map(usize::try_from));
     match (start, end) {
@@ -118,6 +126,7 @@ fn within(bytes: &[u8], what: &str, offset: u64, length: u64) -> Result<Range<us
     }
 }
 
+#[inline]
 fn field<const N: usize>(bytes: &[u8], offset: usize) -> Result<u64, String> {
     number::<N>(bytes, offset).ok_or_else(|| format!("the cubin is cut off in a header of {} bytes", bytes.len()))
 }

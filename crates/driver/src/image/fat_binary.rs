@@ -12,15 +12,18 @@ const ENTRY_HEADER_SIZE: usize = 64;
 const ENTRY_ELF: u64 = 2;
 const ENTRY_IS_COMPRESSED: u64 = 0xe000;
 
+#[inline]
 pub(super) fn is_fat_binary(bytes: &[u8]) -> bool {
     bytes.starts_with(&MAGIC.to_le_bytes())
 }
 
+#[inline]
 pub(super) fn is_wrapper(bytes: &[u8]) -> bool {
     bytes.starts_with(&WRAPPER_MAGIC.to_le_bytes())
 }
 
 /// Why the driver must not be given `bytes`, which begin like a fat binary.
+#[inline]
 pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
     let cut = || format!("the fat binary is cut off or damaged: it has only {} bytes", bytes.len());
     let header = number::<2>(bytes, 6).ok_or_else(cut)?;
@@ -42,6 +45,7 @@ pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
 }
 
 /// The size of the first of `entries`, with its header.
+#[inline]
 fn check_entry(entries: &[u8]) -> Result<usize, String> {
     let cut = || format!("an image in the fat binary is cut off or damaged, {} bytes before the end", entries.len());
     let field = |value: Option<u64>| value.and_then(|value| usize::try_from(value).ok()).ok_or_else(cut);

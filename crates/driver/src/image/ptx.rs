@@ -11,6 +11,7 @@ pub(crate) struct Entry {
 }
 
 /// The kernels of a PTX text, in its order. Text that is no PTX has none.
+#[inline]
 pub(crate) fn entries(text: &str) -> Box<[Entry]> {
     let mut tokens = Tokens { rest: text };
     let mut entries = Vec::new();
@@ -26,6 +27,7 @@ pub(crate) fn entries(text: &str) -> Box<[Entry]> {
 }
 
 /// The version that `.version` declares.
+#[inline]
 pub(crate) fn version(text: &str) -> Option<(u32, u32)> {
     let mut tokens = Tokens { rest: text };
     tokens.find(|token| *token == ".version")?;
@@ -34,6 +36,7 @@ pub(crate) fn version(text: &str) -> Option<(u32, u32)> {
 }
 
 /// The list of parameters that begins here; none if there is no list.
+#[inline]
 fn parameters(mut tokens: Tokens<'_>) -> Option<Box<[KernelParameter]>> {
     let mut parameters: Vec<KernelParameter> = Vec::new();
     if tokens.next()? != "(" {
@@ -71,6 +74,7 @@ struct Declaration {
 }
 
 impl Declaration {
+    #[inline]
     fn take(&mut self, token: &str, tokens: &mut Tokens<'_>) -> Option<()> {
         self.begun = true;
         match token {
@@ -96,6 +100,7 @@ impl Declaration {
     }
 
     /// The size in bytes: `Some(None)` if there is no declaration, `None` if its type is unknown.
+    #[inline]
     fn size(&self) -> Option<Option<usize>> {
         if !self.begun {
             return Some(None);
@@ -104,17 +109,20 @@ impl Declaration {
         Some(Some(size.checked_mul(self.count.unwrap_or(1))?))
     }
 
+    #[inline]
     fn align(&self, size: usize) -> usize {
         self.align.or(self.element).unwrap_or(size).max(1)
     }
 }
 
 /// The size of a fundamental type in bytes: `.f32`, `.b8` and the like.
+#[inline]
 fn type_size(directive: &str) -> Option<usize> {
     let bits: usize = directive.strip_prefix(['.'])?.strip_prefix(['u', 's', 'b', 'f'])?.parse().ok()?;
     matches!(bits, 8 | 16 | 32 | 64 | 128).then_some(bits / 8)
 }
 
+#[inline]
 fn integer(token: &str) -> Option<usize> {
     let token = token.trim_end_matches('U');
     let hexadecimal = token.strip_prefix("0x").or_else(|| token.strip_prefix("0X"));
@@ -132,6 +140,7 @@ struct Tokens<'a> {
 }
 
 impl<'a> Tokens<'a> {
+    #[inline]
     fn skip_blanks(&mut self) {
         loop {
             self.rest = self.rest.trim_start();
@@ -151,6 +160,7 @@ impl<'a> Tokens<'a> {
 impl<'a> Iterator for Tokens<'a> {
     type Item = &'a str;
 
+    #[inline]
     fn next(&mut self) -> Option<&'a str> {
         self.skip_blanks();
         let is_word = |character: char| character.is_alphanumeric() || matches!(character, '.' | '_' | '$' | '%');
@@ -163,6 +173,7 @@ impl<'a> Iterator for Tokens<'a> {
 }
 
 /// What comes after the first `end`; nothing if there is none.
+#[inline]
 fn after<'a>(text: &'a str, end: &str) -> &'a str {
     text.split_once(end).map_or("", |(_, rest)| rest)
 }

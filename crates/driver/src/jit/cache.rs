@@ -20,6 +20,7 @@ impl Image<'static> {
     /// # Errors
     ///
     /// As for [`Linker::add_image`] and [`Linker::complete`].
+    #[inline]
     pub fn compile_cached(cache: &DiskCache, context: &Context, ptx: &str, options: &JitOptions<'_>) -> Result<Self> {
         let image = Image::ptx("Image::compile_cached", ptx)?;
         if options.borrows() {
@@ -34,6 +35,7 @@ impl Image<'static> {
 /// # Errors
 ///
 /// Whatever `load` returns for code that was just compiled, or the compiler.
+#[inline]
 pub(crate) fn load_cached<T>(
     cache: &DiskCache,
     context: &Context,
@@ -56,6 +58,7 @@ pub(crate) fn load_cached<T>(
 }
 
 /// The code under `key`, compiled and put there if it is not, and whether it was.
+#[inline]
 fn find_or_compile(
     cache: &DiskCache,
     key: &CacheKey,
@@ -71,6 +74,7 @@ fn find_or_compile(
 }
 
 /// Tells of a failure of the cache, which is no failure of the load.
+#[inline]
 fn tell(result: Result<()>) {
     if let Err(error) = result {
         tracing::warn!(%error, "compiled code cannot be kept");
@@ -78,6 +82,7 @@ fn tell(result: Result<()>) {
 }
 
 /// Everything that decides what the driver makes of `ptx`. The architecture is the device's also where the options name another.
+#[inline]
 fn key(context: &Context, ptx: &Image<'_>, options: &JitOptions<'_>) -> Result<CacheKey> {
     static DRIVER: OnceLock<String> = OnceLock::new();
     let release = DRIVER.get_or_init(|| std::fs::read_to_string(RELEASE).unwrap_or_default());
@@ -96,6 +101,7 @@ fn key(context: &Context, ptx: &Image<'_>, options: &JitOptions<'_>) -> Result<C
 }
 
 /// The code that was kept under `key`, if its headers are right.
+#[inline]
 fn find(cache: &DiskCache, key: &CacheKey) -> Option<Image<'static>> {
     let bytes = match cache.get(key) {
         Ok(bytes) => bytes?,
@@ -110,6 +116,7 @@ fn find(cache: &DiskCache, key: &CacheKey) -> Option<Image<'static>> {
     }
 }
 
+#[inline]
 fn compile(context: &Context, image: &Image<'_>, options: &JitOptions<'_>) -> Result<Image<'static>> {
     let mut linker = Linker::new(context, options)?;
     linker.add_image("ptx", image, options)?;

@@ -45,6 +45,7 @@ unsafe impl Send for Compilation {}
 unsafe impl Sync for Compilation {}
 
 impl Compilation {
+    #[inline]
     pub(crate) fn new(options: &JitOptions<'_>) -> Self {
         let mut compilation = Self::empty();
         compilation.add_logs();
@@ -53,25 +54,30 @@ impl Compilation {
     }
 
     /// The options of one input of a linker, which has the logs.
+    #[inline]
     pub(crate) fn for_input(options: &JitOptions<'_>) -> Self {
         let mut compilation = Self::empty();
         compilation.add_options(options);
         compilation
     }
+    #[inline]
     pub(crate) fn len(&self) -> c_uint {
         // There are no more options than the driver knows.
         self.names.len() as c_uint
     }
 
+    #[inline]
     pub(crate) fn options(&mut self) -> *mut CUjit_option {
         self.names.as_mut_ptr()
     }
 
+    #[inline]
     pub(crate) fn values(&mut self) -> *mut *mut c_void {
         self.values.as_mut_ptr()
     }
 
     /// What was written, once the driver has written it.
+    #[inline]
     pub(crate) fn report(&self) -> JitReport {
         // The number is in the low half of the value.
         let answer = |option| self.value(option).map(|value| value.addr() as u32);
@@ -90,10 +96,12 @@ impl Compilation {
         error.with_log(&text(&self.errors)).advised(|error| version_advice(driver, ptx?, error))
     }
 
+    #[inline]
     fn empty() -> Self {
         Self { names: Vec::new(), values: Vec::new(), errors: Vec::new(), info: Vec::new(), _pointers: Vec::new() }
     }
 
+    #[inline]
     fn add_options(&mut self, options: &JitOptions<'_>) {
         for (option, value) in options.numbers() {
             self.add_number(option, value as usize);
@@ -104,6 +112,7 @@ impl Compilation {
         self.add_names(options);
     }
 
+    #[inline]
     fn add_logs(&mut self) {
         self.errors = vec![0; LOG_SIZE];
         self.info = vec![0; LOG_SIZE];
@@ -114,6 +123,7 @@ impl Compilation {
         self.add_number(CUjit_option::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES, LOG_SIZE);
     }
 
+    #[inline]
     fn add_names(&mut self, options: &JitOptions<'_>) {
         let lto = options.lto.unwrap_or_default();
         let kernels = lto.referenced_kernels.iter().map(|name| name.as_ptr()).collect();
@@ -135,32 +145,38 @@ impl Compilation {
         }
     }
 
+    #[inline]
     fn add(&mut self, option: CUjit_option, value: *mut c_void) {
         self.names.push(option);
         self.values.push(value);
     }
 
+    #[inline]
     fn add_number(&mut self, option: CUjit_option, value: usize) {
         self.add(option, std::ptr::without_provenance_mut(value));
     }
 
+    #[inline]
     fn add_array(&mut self, option: CUjit_option, mut array: Vec<*mut c_void>) {
         self.add(option, array.as_mut_ptr().cast());
         self._pointers.push(array);
     }
 
+    #[inline]
     fn value(&self, option: CUjit_option) -> Option<*mut c_void> {
         self.names.iter().position(|name| *name == option).map(|index| self.values[index])
     }
 }
 
 /// The text before the first NUL.
+#[inline]
 fn text(bytes: &[u8]) -> Box<str> {
     let end = bytes.iter().position(|byte| *byte == 0).unwrap_or(bytes.len());
     String::from_utf8_lossy(&bytes[..end]).into()
 }
 
 /// What the version of `ptx` needs, if that is what failed.
+#[inline]
 fn version_advice(driver: &Driver, ptx: &str, error: &CallError) -> Option<Cow<'static, str>> {
     if error.code != CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION {
         return None;
@@ -175,6 +191,7 @@ fn version_advice(driver: &Driver, ptx: &str, error: &CallError) -> Option<Cow<'
 }
 
 /// The CUDA version that brought a version of PTX.
+#[inline]
 fn cuda_of_ptx(major: u32, minor: u32) -> Option<CudaVersion> {
     Some(match (major, minor) {
         (7, minor) => CudaVersion::new(11, minor),

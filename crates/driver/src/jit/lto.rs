@@ -25,6 +25,7 @@ pub struct LtoOptions<'a> {
 impl<'a> LtoOptions<'a> {
     /// Every choice is the compiler's.
     #[must_use]
+    #[inline]
     pub const fn new() -> Self {
         Self {
             flush_to_zero: None,
@@ -39,6 +40,7 @@ impl<'a> LtoOptions<'a> {
 
     /// The same with these kernels as the only ones that are used.
     #[must_use]
+    #[inline]
     pub const fn with_referenced_kernels(mut self, names: &'a [&'a CStr]) -> Self {
         self.referenced_kernels = names;
         self
@@ -46,6 +48,7 @@ impl<'a> LtoOptions<'a> {
 
     /// The same with these variables as the only ones that are used.
     #[must_use]
+    #[inline]
     pub const fn with_referenced_variables(mut self, names: &'a [&'a CStr]) -> Self {
         self.referenced_variables = names;
         self
@@ -53,6 +56,7 @@ impl<'a> LtoOptions<'a> {
 
     /// The same with or without small `f32` values as zero.
     #[must_use]
+    #[inline]
     pub const fn with_flush_to_zero(mut self, flush_to_zero: bool) -> Self {
         self.flush_to_zero = Some(flush_to_zero);
         self
@@ -60,6 +64,7 @@ impl<'a> LtoOptions<'a> {
 
     /// The same with or without exact division of `f32`.
     #[must_use]
+    #[inline]
     pub const fn with_precise_division(mut self, precise_division: bool) -> Self {
         self.precise_division = Some(precise_division);
         self
@@ -67,6 +72,7 @@ impl<'a> LtoOptions<'a> {
 
     /// The same with or without an exact square root of `f32`.
     #[must_use]
+    #[inline]
     pub const fn with_precise_square_root(mut self, precise_square_root: bool) -> Self {
         self.precise_square_root = Some(precise_square_root);
         self
@@ -74,6 +80,7 @@ impl<'a> LtoOptions<'a> {
 
     /// The same with or without contraction of multiplications and additions.
     #[must_use]
+    #[inline]
     pub const fn with_fused_multiply_add(mut self, fused_multiply_add: bool) -> Self {
         self.fused_multiply_add = Some(fused_multiply_add);
         self
@@ -81,6 +88,7 @@ impl<'a> LtoOptions<'a> {
 
     /// The same with or without removing variables that no code uses.
     #[must_use]
+    #[inline]
     pub const fn with_remove_unused_variables(mut self, remove_unused_variables: bool) -> Self {
         self.remove_unused_variables = remove_unused_variables;
         self

@@ -86,6 +86,7 @@ pub enum JitCacheMode {
 impl<'a> JitOptions<'a> {
     /// Every choice is the driver's.
     #[must_use]
+    #[inline]
     pub const fn new() -> Self {
         Self {
             max_registers: None,
@@ -111,6 +112,7 @@ impl<'a> JitOptions<'a> {
 
     /// The same with this many registers for each thread at most.
     #[must_use]
+    #[inline]
     pub const fn with_max_registers(mut self, registers: u32) -> Self {
         self.max_registers = Some(registers);
         self
@@ -118,6 +120,7 @@ impl<'a> JitOptions<'a> {
 
     /// The same for blocks of at least this many threads.
     #[must_use]
+    #[inline]
     pub const fn with_threads_per_block(mut self, threads: u32) -> Self {
         self.threads_per_block = Some(threads);
         self
@@ -125,6 +128,7 @@ impl<'a> JitOptions<'a> {
 
     /// The same with this level of optimisation, from 0 to 4.
     #[must_use]
+    #[inline]
     pub const fn with_optimization_level(mut self, level: u32) -> Self {
         self.optimization_level = Some(level);
         self
@@ -132,6 +136,7 @@ impl<'a> JitOptions<'a> {
 
     /// The same for this architecture.
     #[must_use]
+    #[inline]
     pub const fn with_target(mut self, target: JitTarget) -> Self {
         self.target = Some(target);
         self
@@ -139,6 +144,7 @@ impl<'a> JitOptions<'a> {
 
     /// The same with this choice where no machine code fits exactly.
     #[must_use]
+    #[inline]
     pub const fn with_fallback(mut self, fallback: JitFallback) -> Self {
         self.fallback = Some(fallback);
         self
@@ -146,6 +152,7 @@ impl<'a> JitOptions<'a> {
 
     /// The same with or without debug information.
     #[must_use]
+    #[inline]
     pub const fn with_debug_info(mut self, debug_info: bool) -> Self {
         self.debug_info = debug_info;
         self
@@ -153,6 +160,7 @@ impl<'a> JitOptions<'a> {
 
     /// The same with or without line numbers.
     #[must_use]
+    #[inline]
     pub const fn with_line_info(mut self, line_info: bool) -> Self {
         self.line_info = line_info;
         self
@@ -160,6 +168,7 @@ impl<'a> JitOptions<'a> {
 
     /// The same with or without a verbose log.
     #[must_use]
+    #[inline]
     pub const fn with_verbose(mut self, verbose: bool) -> Self {
         self.verbose = verbose;
         self
@@ -167,6 +176,7 @@ impl<'a> JitOptions<'a> {
 
     /// The same with or without measuring the time that the compiler takes.
     #[must_use]
+    #[inline]
     pub const fn with_measure_time(mut self, measure_time: bool) -> Self {
         self.measure_time = measure_time;
         self
@@ -174,6 +184,7 @@ impl<'a> JitOptions<'a> {
 
     /// The same with this caching of loads.
     #[must_use]
+    #[inline]
     pub const fn with_cache_mode(mut self, cache_mode: JitCacheMode) -> Self {
         self.cache_mode = Some(cache_mode);
         self
@@ -181,6 +192,7 @@ impl<'a> JitOptions<'a> {
 
     /// The same with or without code that may be placed anywhere.
     #[must_use]
+    #[inline]
     pub const fn with_position_independent_code(mut self, position_independent_code: bool) -> Self {
         self.position_independent_code = Some(position_independent_code);
         self
@@ -188,6 +200,7 @@ impl<'a> JitOptions<'a> {
 
     /// The same with at least this many blocks for each multiprocessor. Since 12.3.
     #[must_use]
+    #[inline]
     pub const fn with_min_blocks_per_multiprocessor(mut self, blocks: u32) -> Self {
         self.min_blocks_per_multiprocessor = Some(blocks);
         self
@@ -195,6 +208,7 @@ impl<'a> JitOptions<'a> {
 
     /// The same for blocks of at most this many threads. Since 12.3.
     #[must_use]
+    #[inline]
     pub const fn with_max_threads_per_block(mut self, threads: u32) -> Self {
         self.max_threads_per_block = Some(threads);
         self
@@ -202,6 +216,7 @@ impl<'a> JitOptions<'a> {
 
     /// The same with or without options before the directives of the PTX. Since 12.3.
     #[must_use]
+    #[inline]
     pub const fn with_override_directives(mut self, override_directives: bool) -> Self {
         self.override_directives = Some(override_directives);
         self
@@ -209,6 +224,7 @@ impl<'a> JitOptions<'a> {
 
     /// The same with this many threads that compile; 0 for as many as there are processors. Since 12.4.
     #[must_use]
+    #[inline]
     pub const fn with_split_compile(mut self, threads: u32) -> Self {
         self.split_compile = Some(threads);
         self
@@ -216,6 +232,7 @@ impl<'a> JitOptions<'a> {
 
     /// The same with this many threads that load; 0 for as many as there are processors. Since 12.8.
     #[must_use]
+    #[inline]
     pub const fn with_loader_threads(mut self, threads: u32) -> Self {
         self.loader_threads = Some(threads);
         self
@@ -223,6 +240,7 @@ impl<'a> JitOptions<'a> {
 
     /// The same with addresses for variables that the code leaves open.
     #[must_use]
+    #[inline]
     pub const fn with_symbols(mut self, symbols: &'a [HostSymbol<'a>]) -> Self {
         self.symbols = symbols;
         self
@@ -230,18 +248,21 @@ impl<'a> JitOptions<'a> {
 
     /// The same with options for intermediate code of CUDA 11.
     #[must_use]
+    #[inline]
     pub const fn with_lto(mut self, lto: LtoOptions<'a>) -> Self {
         self.lto = Some(lto);
         self
     }
 
     /// Whether names or symbols are set, which are borrowed from elsewhere.
+    #[inline]
     pub(crate) fn borrows(&self) -> bool {
         let lto = self.lto.unwrap_or_default();
         !(self.symbols.is_empty() && lto.referenced_kernels.is_empty() && lto.referenced_variables.is_empty())
     }
 
     /// The options that are set and whose value is a number.
+    #[inline]
     pub(super) fn numbers(&self) -> impl Iterator<Item = (CUjit_option, u32)> {
         let flag = |set: bool| set.then_some(1);
         let choice = |set: Option<bool>| set.map(u32::from);
@@ -277,30 +298,35 @@ impl<'a> JitOptions<'a> {
 impl JitTarget {
     /// The architecture of a device, such as `sm_90` for 9.0.
     #[must_use]
+    #[inline]
     pub const fn new(capability: ComputeCapability) -> Self {
         Self(CUjit_target(capability.major * 10 + capability.minor))
     }
 
     /// The same with what only this architecture has, such as `sm_90a`.
     #[must_use]
+    #[inline]
     pub const fn architecture_specific(self) -> Self {
         Self(CUjit_target(self.0.0 | CUjit_target::CU_TARGET_COMPUTE_90A.0 & !0xffff))
     }
 
     /// The same with what the architectures of its family share, such as `sm_100f`.
     #[must_use]
+    #[inline]
     pub const fn family_specific(self) -> Self {
         Self(CUjit_target(self.0.0 | CUjit_target::CU_TARGET_COMPUTE_100F.0 & !0xffff))
     }
 
     /// The driver's number for it.
     #[must_use]
+    #[inline]
     pub const fn as_raw(self) -> CUjit_target {
         self.0
     }
 }
 
 impl JitFallback {
+    #[inline]
     fn raw(self) -> u32 {
         match self {
             Self::PreferPtx => CUjit_fallback::CU_PREFER_PTX.0,
@@ -310,6 +336,7 @@ impl JitFallback {
 }
 
 impl JitCacheMode {
+    #[inline]
     fn raw(self) -> u32 {
         match self {
             Self::Default => CUjit_cacheMode::CU_JIT_CACHE_OPTION_NONE.0,

@@ -17,6 +17,7 @@ macro_rules! attributes {
                 /// # Errors
                 ///
                 /// As for [`Kernel::attribute`].
+                #[inline]
                 pub fn $name(&self, device: &Device) -> Result<$ty> {
                     let value = self.attribute(device, CUfunction_attribute::$attribute)?;
                     let convert: fn(i32) -> $ty = $convert;
@@ -72,6 +73,7 @@ impl<S> Kernel<S> {
     /// context on another device.
     #[doc(alias = "cuKernelGetAttribute")]
     #[doc(alias = "cuFuncGetAttribute")]
+    #[inline]
     pub fn attribute(&self, device: &Device, attribute: CUfunction_attribute) -> Result<i32> {
         self.inner().attribute(device, attribute)
     }
@@ -86,6 +88,7 @@ impl<S> Kernel<S> {
     /// context on another device.
     #[doc(alias = "cuKernelSetAttribute")]
     #[doc(alias = "cuFuncSetAttribute")]
+    #[inline]
     pub fn set_attribute(&self, device: &Device, attribute: CUfunction_attribute, value: i32) -> Result<()> {
         self.inner().set_attribute(device, attribute, value)
     }
@@ -97,6 +100,7 @@ impl<S> Kernel<S> {
     /// # Errors
     ///
     /// As for [`Kernel::set_attribute`], if with the kernel's own shared memory this is more than a block can have.
+    #[inline]
     pub fn set_max_dynamic_shared_bytes(&self, device: &Device, bytes: u32) -> Result<()> {
         let value = i32::try_from(bytes).unwrap_or(i32::MAX);
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
@@ -110,6 +114,7 @@ impl<S> Kernel<S> {
     /// # Errors
     ///
     /// As for [`Kernel::set_attribute`], if the part is above 100 percent.
+    #[inline]
     pub fn set_preferred_carveout(&self, device: &Device, carveout: Carveout) -> Result<()> {
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT;
         self.set_attribute(device, attribute, carveout.as_raw())
@@ -123,6 +128,7 @@ impl<S> Kernel<S> {
     ///
     /// As for [`Kernel::attribute`].
     #[doc(alias = "CU_FUNC_ATTRIBUTE_REQUIRED_CLUSTER_WIDTH")]
+    #[inline]
     pub fn required_cluster(&self, device: &Device) -> Result<Option<Dimensions>> {
         let part = |attribute| self.attribute(device, attribute).map(count);
         let cluster = Dimensions {
@@ -140,6 +146,7 @@ impl<S> Kernel<S> {
     /// # Errors
     ///
     /// As for [`Kernel::set_attribute`], if the kernel was compiled for another size.
+    #[inline]
     pub fn set_required_cluster(&self, device: &Device, cluster: impl Into<Dimensions>) -> Result<()> {
         let cluster = cluster.into();
         for (attribute, value) in [
@@ -159,6 +166,7 @@ impl<S> Kernel<S> {
     /// # Errors
     ///
     /// As for [`Kernel::set_attribute`].
+    #[inline]
     pub fn set_non_portable_cluster_size_allowed(&self, device: &Device, allowed: bool) -> Result<()> {
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_NON_PORTABLE_CLUSTER_SIZE_ALLOWED;
         self.set_attribute(device, attribute, i32::from(allowed))
@@ -171,6 +179,7 @@ impl<S> Kernel<S> {
     /// # Errors
     ///
     /// As for [`Kernel::set_attribute`].
+    #[inline]
     pub fn set_cluster_scheduling(&self, device: &Device, scheduling: ClusterScheduling) -> Result<()> {
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE;
         self.set_attribute(device, attribute, scheduling.as_raw().0.cast_signed())
@@ -185,6 +194,7 @@ impl<S> Kernel<S> {
     /// An argument error if the kernel is bound to a context on another device.
     #[doc(alias = "cuKernelSetCacheConfig")]
     #[doc(alias = "cuFuncSetCacheConfig")]
+    #[inline]
     pub fn set_cache_config(&self, device: &Device, config: CacheConfig) -> Result<()> {
         let kernel = self.inner();
         kernel.expect_device("Kernel::set_cache_config", device)?;
@@ -207,6 +217,7 @@ impl<S> Kernel<S> {
     /// # Errors
     ///
     /// As for [`Kernel::set_attribute`]; older drivers do not know the attribute.
+    #[inline]
     pub fn set_shared_memory_mode(&self, device: &Device, mode: SharedMemoryMode) -> Result<()> {
         let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_MEMORY_MODE;
         self.set_attribute(device, attribute, mode.as_raw().0.cast_signed())
@@ -214,6 +225,7 @@ impl<S> Kernel<S> {
 }
 
 impl Inner {
+    #[inline]
     pub(crate) fn attribute(&self, device: &Device, attribute: CUfunction_attribute) -> Result<i32> {
         self.expect_device("Kernel::attribute", device)?;
         let mut value = 0;
@@ -232,6 +244,7 @@ impl Inner {
         Ok(value)
     }
 
+    #[inline]
     fn set_attribute(&self, device: &Device, attribute: CUfunction_attribute, value: i32) -> Result<()> {
         self.expect_device("Kernel::set_attribute", device)?;
         let (raw, driver) = (self.raw.raw(), &self.driver);
@@ -249,6 +262,7 @@ impl Inner {
     }
 
     /// An error if the kernel is bound to a context on another device than `device`.
+    #[inline]
     fn expect_device(&self, operation: &'static str, device: &Device) -> Result<()> {
         self.driver.expect_same(device.driver(), operation)?;
         let own = match &self.owner {
@@ -264,19 +278,23 @@ impl Inner {
     }
 }
 
+#[inline]
 fn count(value: i32) -> u32 {
     value.try_into().unwrap_or_default()
 }
 
+#[inline]
 fn bytes(value: i32) -> usize {
     value.try_into().unwrap_or_default()
 }
 
+#[inline]
 fn flag(value: i32) -> bool {
     value != 0
 }
 
 /// The architecture that the driver writes as ten times the generation and the variant.
+#[inline]
 fn capability(value: i32) -> ComputeCapability {
     ComputeCapability { major: count(value) / 10, minor: count(value) % 10 }
 }

@@ -53,6 +53,7 @@ impl Inner {
     /// # Safety
     ///
     /// As for [`Inner::enqueue`], and the kernel may run with these attributes.
+    #[inline]
     pub(super) unsafe fn enqueue_with(
         &self,
         stream: &Stream,
@@ -73,6 +74,7 @@ impl Inner {
     /// # Safety
     ///
     /// As for [`Inner::enqueue`], and `raw_config` is `config` on this stream with attributes that are live.
+    #[inline]
     pub(super) unsafe fn enqueue_config(
         &self,
         stream: &Stream,
@@ -89,6 +91,7 @@ impl Inner {
     /// # Safety
     ///
     /// As for [`Inner::enqueue`].
+    #[inline]
     pub(super) unsafe fn enqueue_cooperative(
         &self,
         stream: &Stream,

@@ -31,6 +31,7 @@ impl<S> Kernel<S> {
     ///
     /// An argument error if the kernel is one of a module of another context, or already one in another context.
     #[doc(alias = "cuKernelGetFunction")]
+    #[inline]
     pub fn in_context(&self, context: &Context) -> Result<Self> {
         let raw = self.inner.function("Kernel::in_context", context)?;
         let owner = match &self.inner.owner {
@@ -51,6 +52,7 @@ impl<S> Kernel<S> {
     ///
     /// As for [`Kernel::in_context`].
     #[doc(alias = "cuFuncIsLoaded")]
+    #[inline]
     pub fn load_state(&self, context: &Context) -> Result<LoadState> {
         let function = self.inner.function("Kernel::load_state", context)?;
         let mut state = CUfunctionLoadingState::CU_FUNCTION_LOADING_STATE_UNLOADED;
@@ -73,6 +75,7 @@ impl<S> Kernel<S> {
     ///
     /// As for [`Kernel::in_context`]; `CUDA_ERROR_OUT_OF_MEMORY` if there is no room for the code.
     #[doc(alias = "cuFuncLoad")]
+    #[inline]
     pub fn load(&self, context: &Context) -> Result<()> {
         let function = self.inner.function("Kernel::load", context)?;
         context.entered(|driver| {
@@ -96,6 +99,7 @@ impl Kernel<Untyped> {
     /// Whatever the driver returns.
     #[doc(alias = "cuKernelGetLibrary")]
     #[doc(alias = "cuKernelGetName")]
+    #[inline]
     pub unsafe fn from_raw_kernel(driver: &impl AsRef<Driver>, raw: CUkernel) -> Result<Self> {
         let driver = driver.as_ref();
         let name = kernel_name(driver, raw)?;
@@ -120,6 +124,7 @@ impl Kernel<Untyped> {
     /// Whatever the driver returns.
     #[doc(alias = "cuFuncGetModule")]
     #[doc(alias = "cuFuncGetName")]
+    #[inline]
     pub unsafe fn from_raw_function(context: &Context, raw: CUfunction) -> Result<Self> {
         let driver = context.driver();
         let name = function_name(driver, raw)?;
@@ -134,6 +139,7 @@ impl Kernel<Untyped> {
 
 impl Inner {
     /// The function that the kernel is in `context`.
+    #[inline]
     pub(super) fn function(&self, operation: &'static str, context: &Context) -> Result<CUfunction> {
         self.expect_context(operation, context)?;
         match self.owner {
@@ -149,6 +155,7 @@ impl Inner {
     }
 
     /// An error if the kernel is bound to another context than `context`.
+    #[inline]
     pub(super) fn expect_context(&self, operation: &'static str, context: &Context) -> Result<()> {
         self.driver.expect_same(context.driver(), operation)?;
         match self.context() {
@@ -160,6 +167,7 @@ impl Inner {
     }
 
     /// The context that the kernel is bound to, if it is to one.
+    #[inline]
     fn context(&self) -> Option<CUcontext> {
         match &self.owner {
             Owner::Library(_) => None,

@@ -13,6 +13,7 @@ use crate::{Driver, Error, Result};
 const LISTED: usize = 5;
 
 /// A name as C reads it.
+#[inline]
 pub(crate) fn c_name(operation: &'static str, name: &str) -> Result<CString> {
     CString::new(name).map_err(|_| Error::argument(operation, format!("the name {name:?} has a NUL in it")))
 }
@@ -22,6 +23,7 @@ pub(crate) struct Candidates(pub(crate) Vec<String>);
 
 impl Candidates {
     /// The names from the driver if it tells them, else from PTX.
+    #[inline]
     pub(crate) fn new(names: Result<Vec<String>>, entries: &[Entry]) -> Self {
         Self(names.unwrap_or_else(|_| entries.iter().map(|entry| entry.name.to_string()).collect()))
     }
@@ -42,6 +44,7 @@ impl Candidates {
 }
 
 /// The name of a library's kernel, from the driver.
+#[inline]
 pub(crate) fn kernel_name(driver: &Driver, kernel: CUkernel) -> Result<String> {
     let mut name: *const c_char = std::ptr::null();
     // SAFETY: `name` is a valid place for the answer, and the callers pass a live kernel of this driver.
@@ -51,6 +54,7 @@ pub(crate) fn kernel_name(driver: &Driver, kernel: CUkernel) -> Result<String> {
 }
 
 /// The name of a module's function, from the driver.
+#[inline]
 pub(crate) fn function_name(driver: &Driver, function: CUfunction) -> Result<String> {
     let mut name: *const c_char = std::ptr::null();
     // SAFETY: `name` is a valid place for the answer, and the callers pass a live function of this driver.
@@ -62,6 +66,7 @@ pub(crate) fn function_name(driver: &Driver, function: CUfunction) -> Result<Str
 /// # Safety
 ///
 /// `text` is null or ends in a NUL, and is live.
+#[inline]
 unsafe fn owned_text(text: *const c_char) -> String {
     if text.is_null() {
         return String::new();
@@ -70,6 +75,7 @@ unsafe fn owned_text(text: *const c_char) -> String {
     unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()
 }
 
+#[inline]
 fn sentence(name: &str, nearest: &[String], count: usize) -> String {
     let mut sentence = if nearest.len() < count {
         format!("of its {count} kernels the nearest are")
@@ -87,6 +93,7 @@ fn sentence(name: &str, nearest: &[String], count: usize) -> String {
 }
 
 /// How many letters must be changed, put in or taken out; a name within another is near.
+#[inline]
 fn distance(name: &str, candidate: &str) -> usize {
     if candidate.contains(name) || name.contains(candidate) {
         return 0;

@@ -43,6 +43,7 @@ impl<S> Kernel<S> {
     ///
     /// An argument error if the kernel is bound to another context.
     #[doc(alias = "cuOccupancyMaxActiveBlocksPerMultiprocessor")]
+    #[inline]
     pub fn active_blocks(&self, context: &Context, block: u32, shared_bytes: usize) -> Result<u32> {
         let kernel = self.as_raw();
         self.occupancy("Kernel::active_blocks", context, |driver, place| {
@@ -61,6 +62,7 @@ impl<S> Kernel<S> {
     ///
     /// As for [`Kernel::active_blocks`].
     #[doc(alias = "cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags")]
+    #[inline]
     pub fn active_blocks_with_flags(
         &self,
         context: &Context,
@@ -94,6 +96,7 @@ impl<S> Kernel<S> {
     ///
     /// As for [`Kernel::active_blocks`], and `CUDA_ERROR_INVALID_VALUE` if so many blocks do not fit.
     #[doc(alias = "cuOccupancyAvailableDynamicSMemPerBlock")]
+    #[inline]
     pub fn available_dynamic_shared_bytes(&self, context: &Context, blocks: u32, block: u32) -> Result<usize> {
         self.inner().expect_context("Kernel::available_dynamic_shared_bytes", context)?;
         let (kernel, mut bytes) = (self.as_raw(), 0);
@@ -115,6 +118,7 @@ impl<S> Kernel<S> {
     ///
     /// As for [`Kernel::active_blocks`].
     #[doc(alias = "cuOccupancyMaxPotentialBlockSize")]
+    #[inline]
     pub fn suggested_size(&self, context: &Context, shared_bytes: usize, max_block: u32) -> Result<SuggestedSize> {
         let kernel = self.as_raw();
         self.suggestion("Kernel::suggested_size", context, |driver, grid, block| {
@@ -135,6 +139,7 @@ impl<S> Kernel<S> {
     ///
     /// As for [`Kernel::active_blocks`].
     #[doc(alias = "cuOccupancyMaxPotentialBlockSizeWithFlags")]
+    #[inline]
     pub fn suggested_size_with(
         &self,
         context: &Context,
@@ -174,6 +179,7 @@ impl<S> Kernel<S> {
     /// # Errors
     ///
     /// As for [`Kernel::active_blocks`].
+    #[inline]
     pub fn suggested_config(&self, context: &Context, count: u32) -> Result<LaunchConfig> {
         let block = self.suggested_size(context, 0, 0)?.block.max(1);
         Ok(LaunchConfig::new(count.div_ceil(block).max(1), block))
@@ -187,6 +193,7 @@ impl<S> Kernel<S> {
     ///
     /// As for [`Kernel::active_blocks`], and `CUDA_ERROR_INVALID_CLUSTER_SIZE` if such clusters cannot be.
     #[doc(alias = "cuOccupancyMaxActiveClusters")]
+    #[inline]
     pub fn active_clusters(
         &self,
         context: &Context,
@@ -211,6 +218,7 @@ impl<S> Kernel<S> {
     ///
     /// As for [`Kernel::active_blocks`].
     #[doc(alias = "cuOccupancyMaxPotentialClusterSize")]
+    #[inline]
     pub fn max_cluster_size(
         &self,
         context: &Context,
@@ -228,6 +236,7 @@ impl<S> Kernel<S> {
     }
 
     /// Has `ask` put one number in a place, with the context current.
+    #[inline]
     fn occupancy(
         &self,
         operation: &'static str,
@@ -242,6 +251,7 @@ impl<S> Kernel<S> {
     }
 
     /// Has `ask` put the size of a grid and of a block in their places, with the context current.
+    #[inline]
     fn suggestion(
         &self,
         operation: &'static str,
@@ -255,6 +265,7 @@ impl<S> Kernel<S> {
         Ok(SuggestedSize { min_grid: grid.try_into().unwrap_or_default(), block: block.try_into().unwrap_or_default() })
     }
 
+    #[inline]
     fn named(&self, error: Error) -> Error {
         error.about(format!("kernel `{}`", self.name()))
     }
@@ -278,6 +289,7 @@ struct BlockState<'a> {
 struct Restore(*const BlockState<'static>);
 
 /// Runs `operation` with a C function that calls `function` on this thread. A panic of `function` continues afterwards.
+#[inline]
 fn with_block_function<T>(function: &dyn Fn(u32) -> usize, operation: impl FnOnce(BlockFunction) -> T) -> T {
     let state = BlockState { function, panic: Cell::new(None) };
     let place = (&raw const state).cast::<BlockState<'static>>();
@@ -304,12 +316,14 @@ unsafe extern "C" fn call_block_function(block: c_int) -> usize {
 }
 
 impl Drop for Restore {
+    #[inline]
     fn drop(&mut self) {
         BLOCK_FUNCTION.set(self.0);
     }
 }
 
 /// A number of C's; one that is too large is one that no device can run.
+#[inline]
 fn signed(number: u32) -> c_int {
     number.try_into().unwrap_or(c_int::MAX)
 }

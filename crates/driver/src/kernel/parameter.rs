@@ -27,6 +27,7 @@ impl<S> Kernel<S> {
     /// Whatever the driver returns.
     #[doc(alias = "cuKernelGetParamInfo")]
     #[doc(alias = "cuFuncGetParamInfo")]
+    #[inline]
     pub fn parameters(&self) -> Result<Option<Vec<KernelParameter>>> {
         self.inner().parameters()
     }
@@ -40,6 +41,7 @@ impl<S> Kernel<S> {
     /// A driver before CUDA 13.2 lacks the function; [`Kernel::parameters`] works with older ones.
     #[doc(alias = "cuKernelGetParamCount")]
     #[doc(alias = "cuFuncGetParamCount")]
+    #[inline]
     pub fn parameter_count(&self) -> Result<usize> {
         let (kernel, mut count) = (self.inner(), 0);
         let (raw, driver, place) = (kernel.raw.raw(), &kernel.driver, &raw mut count);
@@ -56,6 +58,7 @@ impl<S> Kernel<S> {
 
 impl Inner {
     /// An error unless the parameters, as far as they are known, have the declared sizes.
+    #[inline]
     pub(super) fn check_signature(&self, declared: &[usize]) -> Result<()> {
         match self.parameters()? {
             Some(found) => compare(&self.name, &found, declared),
@@ -63,6 +66,7 @@ impl Inner {
         }
     }
 
+    #[inline]
     fn parameters(&self) -> Result<Option<Vec<KernelParameter>>> {
         if !self.driver.has(self.info_function()) {
             let entry = self.owner.entries().iter().find(|entry| *entry.name == *self.name);
@@ -79,6 +83,7 @@ impl Inner {
     }
 
     /// Runs `operation` with a context current if the kernel is one of a library: the driver tells its parameters only then.
+    #[inline]
     fn with_context<T>(&self, operation: impl FnOnce() -> Result<T>) -> Result<T> {
         match self.owner {
             Owner::Library(_) => in_any_context(&self.driver, operation),
@@ -86,6 +91,7 @@ impl Inner {
         }
     }
 
+    #[inline]
     fn info_function(&self) -> Function {
         match self.owner {
             Owner::Library(_) => Function::cuKernelGetParamInfo,
@@ -94,6 +100,7 @@ impl Inner {
     }
 
     /// Parameter `index`; `None` past the last.
+    #[inline]
     fn parameter(&self, index: usize) -> Result<Option<KernelParameter>> {
         let (mut offset, mut size) = (0, 0);
         let (raw, driver) = (self.raw.raw(), &self.driver);
@@ -117,6 +124,7 @@ impl Inner {
 }
 
 /// An error if the parameters of a kernel are not those that were declared.
+#[inline]
 fn compare(name: &str, found: &[KernelParameter], declared: &[usize]) -> Result<()> {
     let refuse = |reason: String| Err(Error::argument("kernel look-up", reason));
     if found.len() != declared.len() {

@@ -68,6 +68,7 @@ pub enum ClusterPortability {
 impl<'a> LaunchAttributes<'a> {
     /// No attribute.
     #[must_use]
+    #[inline]
     pub const fn new() -> Self {
         const NONE: CUlaunchAttribute = CUlaunchAttribute {
             id: CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_IGNORE,
@@ -79,6 +80,7 @@ impl<'a> LaunchAttributes<'a> {
 
     /// The same with how accesses to a range of memory use the L2 cache.
     #[must_use]
+    #[inline]
     pub const fn with_access_policy_window(self, window: AccessPolicyWindow) -> Self {
         let value = CUlaunchAttributeValue { accessPolicyWindow: window.as_raw() };
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW, value)
@@ -86,6 +88,7 @@ impl<'a> LaunchAttributes<'a> {
 
     /// The same with all blocks of the grid at once, so that they can wait for each other.
     #[must_use]
+    #[inline]
     pub const fn with_cooperative(self, cooperative: bool) -> Self {
         let value = CUlaunchAttributeValue { cooperative: cooperative as c_int };
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE, value)
@@ -93,6 +96,7 @@ impl<'a> LaunchAttributes<'a> {
 
     /// The same with clusters of this many blocks, by which the grid can be divided. Needs compute capability 9.0.
     #[must_use]
+    #[inline]
     pub fn with_cluster(self, cluster: impl Into<Dimensions>) -> Self {
         let Dimensions { x, y, z } = cluster.into();
         let value = CUlaunchAttributeValue { clusterDim: ClusterDimension { x, y, z } };
@@ -101,6 +105,7 @@ impl<'a> LaunchAttributes<'a> {
 
     /// The same with how clusters are spread over the device.
     #[must_use]
+    #[inline]
     pub const fn with_cluster_scheduling(self, scheduling: ClusterScheduling) -> Self {
         let value = CUlaunchAttributeValue { clusterSchedulingPolicyPreference: scheduling.as_raw() };
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE, value)
@@ -109,6 +114,7 @@ impl<'a> LaunchAttributes<'a> {
     /// The same with leave to begin before the kernel before it on the stream has ended, once that one allows it: the kernel waits
     /// with `griddepcontrol.wait` before it touches what the other writes.
     #[must_use]
+    #[inline]
     pub const fn with_programmatic_stream_serialization(self, allowed: bool) -> Self {
         let value = CUlaunchAttributeValue { programmaticStreamSerializationAllowed: allowed as c_int };
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION, value)
@@ -116,6 +122,7 @@ impl<'a> LaunchAttributes<'a> {
 
     /// The same with an event that is recorded while the kernel runs: work that waits for it does not wait for the kernel's end.
     #[must_use]
+    #[inline]
     pub fn with_programmatic_event(mut self, event: &'a Event, trigger: EventTrigger) -> Self {
         let trigger = c_int::from(trigger == EventTrigger::BlockStart);
         let raw = ProgrammaticEvent { event: event.as_raw(), flags: 0, triggerAtBlockStart: trigger };
@@ -127,6 +134,7 @@ impl<'a> LaunchAttributes<'a> {
     /// The same with an event that is recorded when every block of the kernel has begun, or nearly so. The event carries no time
     /// ([`EventFlags::DISABLE_TIMING`](crate::EventFlags::DISABLE_TIMING)). Since 12.3.
     #[must_use]
+    #[inline]
     pub fn with_launch_completion_event(mut self, event: &'a Event) -> Self {
         self.completion_event = Some(event);
         let value =
@@ -136,6 +144,7 @@ impl<'a> LaunchAttributes<'a> {
 
     /// The same with a priority in place of the stream's. Lower numbers go first.
     #[must_use]
+    #[inline]
     pub const fn with_priority(self, priority: i32) -> Self {
         let value = CUlaunchAttributeValue { priority };
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY, value)
@@ -143,6 +152,7 @@ impl<'a> LaunchAttributes<'a> {
 
     /// The same with the numbers that the memory domains have, each below the device's count of domains. Since 12.0.
     #[must_use]
+    #[inline]
     pub const fn with_memory_sync_domain_map(self, map: MemorySyncDomainMap) -> Self {
         let map = CUlaunchMemSyncDomainMap { default_: map.default, remote: map.remote };
         let value = CUlaunchAttributeValue { memSyncDomainMap: map };
@@ -151,6 +161,7 @@ impl<'a> LaunchAttributes<'a> {
 
     /// The same in this memory domain. Since 12.0.
     #[must_use]
+    #[inline]
     pub const fn with_memory_sync_domain(self, domain: MemorySyncDomain) -> Self {
         let value = CUlaunchAttributeValue { memSyncDomain: domain.as_raw() };
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN, value)
@@ -158,6 +169,7 @@ impl<'a> LaunchAttributes<'a> {
 
     /// The same with clusters of this many blocks where they fit, a multiple of those of [`LaunchAttributes::with_cluster`]. Since 12.8.
     #[must_use]
+    #[inline]
     pub fn with_preferred_cluster(self, cluster: impl Into<Dimensions>) -> Self {
         let Dimensions { x, y, z } = cluster.into();
         let value = CUlaunchAttributeValue { preferredClusterDim: PreferredClusterDimension { x, y, z } };
@@ -166,6 +178,7 @@ impl<'a> LaunchAttributes<'a> {
 
     /// The same with this division between shared memory and L1 cache. Since 12.5.
     #[must_use]
+    #[inline]
     pub const fn with_carveout(self, carveout: Carveout) -> Self {
         let value = CUlaunchAttributeValue { sharedMemCarveout: carveout.as_raw().cast_unsigned() };
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT, value)
@@ -173,6 +186,7 @@ impl<'a> LaunchAttributes<'a> {
 
     /// The same with or without scheduling that favours the links between devices. Since 13.0.
     #[must_use]
+    #[inline]
     pub const fn with_nvlink_centric_scheduling(self, enabled: bool) -> Self {
         let value = CUlaunchAttributeValue { nvlinkUtilCentricScheduling: enabled as u32 };
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_NVLINK_UTIL_CENTRIC_SCHEDULING, value)
@@ -180,6 +194,7 @@ impl<'a> LaunchAttributes<'a> {
 
     /// The same with how large clusters may be. Since 13.1.
     #[must_use]
+    #[inline]
     pub const fn with_cluster_portability(self, portability: ClusterPortability) -> Self {
         let value = CUlaunchAttributeValue { portableClusterSizeMode: portability.as_raw() };
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PORTABLE_CLUSTER_SIZE_MODE, value)
@@ -187,6 +202,7 @@ impl<'a> LaunchAttributes<'a> {
 
     /// The same with how much shared memory a block may ask for. Since 13.1.
     #[must_use]
+    #[inline]
     pub const fn with_shared_memory_mode(self, mode: SharedMemoryMode) -> Self {
         let value = CUlaunchAttributeValue { sharedMemoryMode: mode.as_raw() };
         self.with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_SHARED_MEMORY_MODE, value)
@@ -201,17 +217,20 @@ impl<'a> LaunchAttributes<'a> {
 
     /// The attributes as C reads them.
     #[must_use]
+    #[inline]
     pub fn as_raw(&self) -> &[CUlaunchAttribute] {
         &self.raw[..self.len]
     }
 
     /// An error if an event is of another driver.
+    #[inline]
     pub(crate) fn check(&self, driver: &Driver) -> Result<()> {
         let events = [self.programmatic_event, self.completion_event];
         events.into_iter().flatten().try_for_each(|event| driver.expect_same(event.driver(), "launch attribute"))
     }
 
     /// The same as a node of a graph that kernels can change. The driver writes the node's handle into the attribute.
+    #[inline]
     pub(crate) const fn with_device_updatable(self) -> Self {
         let node = DeviceUpdatable { deviceUpdatable: 1, devNode: std::ptr::null_mut() };
         let value = CUlaunchAttributeValue { deviceUpdatableKernelNode: node };
@@ -219,6 +238,7 @@ impl<'a> LaunchAttributes<'a> {
     }
 
     /// The node of a launch with [`LaunchAttributes::with_device_updatable`]; null before it.
+    #[inline]
     pub(crate) fn device_node(&self) -> CUgraphDeviceNode {
         let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_DEVICE_UPDATABLE_KERNEL_NODE;
         let attribute = self.as_raw().iter().find(|attribute| attribute.id == id);
@@ -227,12 +247,14 @@ impl<'a> LaunchAttributes<'a> {
     }
 
     /// A launch with these attributes, which it borrows and into which the driver may write.
+    #[inline]
     pub(crate) fn launch_config_mut(&mut self, config: &LaunchConfig, stream: CUstream) -> CUlaunchConfig {
         let attrs = self.raw.as_mut_ptr();
         CUlaunchConfig { attrs, ..self.launch_config(config, stream) }
     }
 
     /// A launch with these attributes, which it borrows.
+    #[inline]
     pub(crate) fn launch_config(&self, config: &LaunchConfig, stream: CUstream) -> CUlaunchConfig {
         let LaunchConfig { grid, block, shared_bytes } = *config;
         CUlaunchConfig {
@@ -251,6 +273,7 @@ impl<'a> LaunchAttributes<'a> {
     }
 
     /// Sets an attribute, in place of what it was set to before.
+    #[inline]
     const fn with(mut self, id: CUlaunchAttributeID, value: CUlaunchAttributeValue) -> Self {
         let mut index = 0;
         while index < self.len && self.raw[index].id.0 != id.0 {
@@ -265,12 +288,14 @@ impl<'a> LaunchAttributes<'a> {
 }
 
 impl Default for LaunchAttributes<'_> {
+    #[inline]
     fn default() -> Self {
         Self::new()
     }
 }
 
 impl fmt::Debug for LaunchAttributes<'_> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let ids = self.as_raw().iter().map(|attribute| attribute.id.0);
         formatter.write_str("LaunchAttributes")?;
@@ -279,6 +304,7 @@ impl fmt::Debug for LaunchAttributes<'_> {
 }
 
 impl ClusterPortability {
+    #[inline]
     const fn as_raw(self) -> CUlaunchAttributePortableClusterMode {
         match self {
             Self::Default => CUlaunchAttributePortableClusterMode::CU_LAUNCH_PORTABLE_CLUSTER_MODE_DEFAULT,

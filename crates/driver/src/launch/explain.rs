@@ -35,6 +35,7 @@ pub(crate) fn explain(error: Error, kernel: &Inner, stream: &Stream, config: &La
 }
 
 /// The first limit of the device that `config` exceeds.
+#[inline]
 fn exceeded_limit(device: &Device, config: &LaunchConfig) -> Advice {
     let LaunchConfig { grid, block, .. } = *config;
     let asked = [
@@ -53,6 +54,7 @@ fn exceeded_limit(device: &Device, config: &LaunchConfig) -> Advice {
 }
 
 /// The limit of shared memory that `config` exceeds with what the kernel has by itself, and how to raise it.
+#[inline]
 fn exceeded_shared_bytes(kernel: &Inner, device: &Device, config: &LaunchConfig) -> Advice {
     let own = kernel.attribute(device, CUfunction_attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES);
     let own = own.ok().and_then(|own| u128::try_from(own).ok()).unwrap_or_default();
@@ -73,6 +75,7 @@ fn exceeded_shared_bytes(kernel: &Inner, device: &Device, config: &LaunchConfig)
 }
 
 /// The threads that a block of this kernel can have, if `config` has more.
+#[inline]
 fn exceeded_threads(kernel: &Inner, device: &Device, config: &LaunchConfig) -> Advice {
     let limit = kernel.attribute(device, CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK).ok()?;
     let (limit, asked) = (u128::try_from(limit).ok()?, config.block.total());
@@ -84,6 +87,7 @@ fn exceeded_threads(kernel: &Inner, device: &Device, config: &LaunchConfig) -> A
     })
 }
 
+#[inline]
 fn limit(device: &Device, attribute: CUdevice_attribute) -> Option<u128> {
     u128::try_from(device.attribute(attribute).ok()?).ok()
 }

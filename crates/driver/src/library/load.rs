@@ -10,9 +10,8 @@ use crate::call;
 use crate::handle::Handle;
 use crate::image::ptx::Entry;
 use crate::jit::Compilation;
-use crate::jit::cache::load_cached;
 use crate::module::{c_path, unknown_entries};
-use crate::{Context, DiskCache, Driver, Error, Image, JitOptions, Result};
+use crate::{Driver, Error, Image, JitOptions, Result};
 
 impl Library {
     /// Compiles and loads PTX text. A driver, a device, a context and a stream all name the driver.
@@ -23,26 +22,9 @@ impl Library {
     ///
     /// An argument error if the text is no PTX or has an interior NUL. What the driver's compiler wrote is part of its error.
     #[doc(alias = "cuLibraryLoadData")]
+    #[inline]
     pub fn from_ptx(driver: &impl AsRef<Driver>, ptx: &str) -> Result<Self> {
         Self::from_image(driver, &Image::ptx("Library::from_ptx", ptx)?, &JitOptions::new())
-    }
-
-    /// Loads PTX text as machine code for the device of `context`, which is in `cache` or is compiled and put there. The library can
-    /// be used on devices of this architecture only. See [`Image::compile_cached`] for what is found again.
-    ///
-    /// CUDA: `cuLibraryLoadData`, since 12.0; `cuLinkCreate_v2`, `cuLinkAddData_v2`, `cuLinkComplete` if the code is not there.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Library::from_ptx`] and [`Image::compile_cached`]. That the cache fails is no error.
-    pub fn from_ptx_cached(context: &Context, ptx: &str, options: &JitOptions<'_>, cache: &DiskCache) -> Result<Self> {
-        let image = Image::ptx("Library::from_ptx_cached", ptx)?;
-        let load = |code: &Image<'_>| Self::from_image(context, code, &JitOptions::new());
-        let mut library = load_cached(cache, context, (&image, options), load)?;
-        if let Some(shared) = Arc::get_mut(&mut library.shared) {
-            shared.entries = unknown_entries(&shared.driver, Function::cuKernelGetParamInfo, &image);
-        }
-        Ok(library)
     }
 
     /// Loads an image, and compiles it first if it is PTX.
@@ -54,6 +36,7 @@ impl Library {
     ///
     /// What the driver's compiler wrote is part of its error; an argument error if `options` hold [`JitOptions::symbols`] or names,
     /// which only modules take.
+    #[inline]
     pub fn from_image(driver: &impl AsRef<Driver>, image: &Image<'_>, options: &JitOptions<'_>) -> Result<Self> {
         Self::load(driver.as_ref(), image, options, &mut [])
     }
@@ -66,6 +49,7 @@ impl Library {
     ///
     /// As for [`Library::from_image`].
     #[doc(alias = "CU_LIBRARY_BINARY_IS_PRESERVED")]
+    #[inline]
     pub fn from_kept_image(
         driver: &impl AsRef<Driver>,
         image: Image<'static>,
@@ -86,6 +70,7 @@ impl Library {
     /// # Errors
     ///
     /// As for [`Image::from_file`] and [`Library::from_image`].
+    #[inline]
     pub fn from_file(driver: &impl AsRef<Driver>, path: impl AsRef<Path>, options: &JitOptions<'_>) -> Result<Self> {
         Self::from_image(driver, &Image::from_file(path)?, options)
     }
@@ -102,6 +87,7 @@ impl Library {
     ///
     /// As for [`Library::from_image`], and `CUDA_ERROR_FILE_NOT_FOUND` if there is no such file.
     #[doc(alias = "cuLibraryLoadFromFile")]
+    #[inline]
     pub unsafe fn from_file_unchecked(
         driver: &impl AsRef<Driver>,
         path: impl AsRef<Path>,
@@ -122,6 +108,7 @@ impl Library {
         Ok(Self::new(raw, driver, Box::default(), compilation))
     }
 
+    #[inline]
     fn load(
         driver: &Driver,
         image: &Image<'_>,
@@ -161,6 +148,7 @@ impl Library {
     }
 
     /// What the driver's compiler found, by looking up a kernel that no code has, if the compiler wrote something.
+    #[inline]
     fn check_compiled(&self, image: &Image<'_>) -> Result<()> {
         let Shared { driver, report, _compilation: Some(compilation), .. } = &*self.shared else { return Ok(()) };
         if report.errors.is_empty() {
@@ -174,6 +162,7 @@ impl Library {
         }
     }
 
+    #[inline]
     fn new(raw: CUlibrary, driver: &Driver, entries: Box<[Entry]>, compilation: Compilation) -> Self {
         let shared = Shared {
             raw: Handle::new(raw),
@@ -189,6 +178,7 @@ impl Library {
 }
 
 /// The options as C reads them. A library outlives the names and symbols that options borrow.
+#[inline]
 fn compilation(operation: &'static str, options: &JitOptions<'_>) -> Result<Compilation> {
     if options.borrows() {
         return Err(Error::argument(operation, "symbols and names are options of modules and linkers only"));

@@ -15,6 +15,7 @@ impl Library {
     ///
     /// `raw` is a library of this driver, and nobody else unloads it.
     #[must_use]
+    #[inline]
     pub unsafe fn from_raw(driver: &impl AsRef<Driver>, raw: CUlibrary) -> Self {
         Self::foreign(driver.as_ref(), raw, false)
     }
@@ -25,6 +26,7 @@ impl Library {
     ///
     /// `raw` is a library of this driver, and stays one for as long as a clone of the result, or anything made from it, exists.
     #[must_use]
+    #[inline]
     pub unsafe fn borrow_raw(driver: &impl AsRef<Driver>, raw: CUlibrary) -> Self {
         Self::foreign(driver.as_ref(), raw, true)
     }
@@ -34,6 +36,7 @@ impl Library {
     /// # Errors
     ///
     /// Gives the library back if clones of it, or kernels of it, still exist, or if this handle does not unload it either.
+    #[inline]
     pub fn into_raw(self) -> Result<CUlibrary, Self> {
         let mut library = Arc::try_unwrap(self.shared).map_err(|shared| Self { shared })?;
         if library.is_borrowed {
@@ -45,6 +48,7 @@ impl Library {
         Ok(raw)
     }
 
+    #[inline]
     fn foreign(driver: &Driver, raw: CUlibrary, is_borrowed: bool) -> Self {
         let shared = Shared {
             raw: Handle::new(raw),

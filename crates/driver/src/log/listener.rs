@@ -51,6 +51,7 @@ impl Driver {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuLogsRegisterCallback")]
+    #[inline]
     pub fn on_log(&self, callback: impl Fn(LogLevel, &str) + Send + Sync + 'static) -> Result<LogListener> {
         let number = CALLBACKS.add(Arc::new(callback));
         let (mut raw, data) = (ptr::null_mut(), number.as_data());
@@ -71,10 +72,12 @@ impl LogListener {
     ///
     /// Gives the listener, which stays silent, back if the driver refuses.
     #[doc(alias = "cuLogsUnregisterCallback")]
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.unregister().map_err(|error| (self, error))
     }
 
+    #[inline]
     fn unregister(&mut self) -> Result<()> {
         CALLBACKS.forget(self.number);
         // SAFETY: the handle stands for a callback of this driver, and it is forgotten once it is unregistered.
@@ -85,6 +88,7 @@ impl LogListener {
 }
 
 impl LogLevel {
+    #[inline]
     fn from_raw(level: CUlogLevel) -> Self {
         match level {
             CUlogLevel::CU_LOG_LEVEL_ERROR => Self::Error,
@@ -95,12 +99,14 @@ impl LogLevel {
 }
 
 impl fmt::Debug for LogListener {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "LogListener({:?})", self.raw)
     }
 }
 
 impl Drop for LogListener {
+    #[inline]
     fn drop(&mut self) {
         if !self.raw.is_cleared() {
             release(|| self.unregister());

@@ -41,6 +41,7 @@ impl Driver {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuLogsCurrent")]
+    #[inline]
     pub fn log_reader(&self) -> Result<LogReader> {
         let position = current(self)?;
         Ok(LogReader { driver: self.clone(), position: Some(position) })
@@ -50,6 +51,7 @@ impl Driver {
     ///
     /// Needs CUDA 12.9.
     #[must_use]
+    #[inline]
     pub fn log_from_start(&self) -> LogReader {
         LogReader { driver: self.clone(), position: None }
     }
@@ -64,6 +66,7 @@ impl LogReader {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuLogsDumpToMemory")]
+    #[inline]
     pub fn read(&mut self) -> Result<String> {
         let mut buffer = vec![0_u8; CAPACITY];
         let mut size = buffer.len();
@@ -84,6 +87,7 @@ impl LogReader {
     ///
     /// An argument error for a path with a NUL; `CUDA_ERROR_INVALID_VALUE` if the file cannot be written.
     #[doc(alias = "cuLogsDumpToFile")]
+    #[inline]
     pub fn write_to(&mut self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let name = c_path("LogReader::write_to", path)?;
@@ -96,6 +100,7 @@ impl LogReader {
     }
 
     /// Dumps from the reader's place, and moves it behind what was dumped.
+    #[inline]
     fn dump(&mut self, dump: impl FnOnce(&Driver, *mut CUlogIterator) -> Result<()>) -> Result<()> {
         if let Some(position) = &mut self.position {
             return dump(&self.driver, &raw mut *position);
@@ -109,6 +114,7 @@ impl LogReader {
 }
 
 /// The end of the log as it is now.
+#[inline]
 fn current(driver: &Driver) -> Result<CUlogIterator> {
     let mut position = 0;
     // SAFETY: `position` is a valid place for the answer, and 0 is the only value of the flags.

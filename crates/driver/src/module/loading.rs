@@ -26,6 +26,7 @@ impl Driver {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuModuleGetLoadingMode")]
+    #[inline]
     pub fn loading_mode(&self) -> Result<LoadingMode> {
         let mut mode = CUmoduleLoadingMode::CU_MODULE_EAGER_LOADING;
         // SAFETY: `mode` is a valid place for the answer.

@@ -14,6 +14,7 @@ impl Module {
     ///
     /// `raw` is a module in `context`, and nobody else unloads it.
     #[must_use]
+    #[inline]
     pub unsafe fn from_raw(context: &Context, raw: CUmodule) -> Self {
         Self::new(raw, context, Origin::Loaded, Box::default(), JitReport::default())
     }
@@ -24,6 +25,7 @@ impl Module {
     ///
     /// `raw` is a module in `context`, and stays one for as long as a clone of the result, or anything made from it, exists.
     #[must_use]
+    #[inline]
     pub unsafe fn borrow_raw(context: &Context, raw: CUmodule) -> Self {
         Self::new(raw, context, Origin::Borrowed, Box::default(), JitReport::default())
     }
@@ -33,6 +35,7 @@ impl Module {
     /// # Errors
     ///
     /// Gives the module back if clones of it, or kernels of it, still exist, or if this handle does not unload it either.
+    #[inline]
     pub fn into_raw(self) -> Result<CUmodule, Self> {
         let mut module = Arc::try_unwrap(self.shared).map_err(|shared| Self { shared })?;
         if !matches!(module.origin, Origin::Loaded) {

@@ -73,6 +73,7 @@ const BEGIN: &[u8] = b"InitializeInjectionNvtx2\0";
 type Begin = unsafe extern "C" fn(extern "C" fn(u32) -> *const c_void) -> c_int;
 
 /// The tool's function for a slot that takes text.
+#[inline]
 pub(super) fn text_function(slot: Slot) -> Option<TextFunction> {
     debug_assert!(matches!(slot, Slot::Mark | Slot::RangePush), "these slots take text");
     let address = address(slot);
@@ -81,6 +82,7 @@ pub(super) fn text_function(slot: Slot) -> Option<TextFunction> {
 }
 
 /// The tool's function for a slot that takes nothing.
+#[inline]
 pub(super) fn plain_function(slot: Slot) -> Option<PlainFunction> {
     debug_assert!(matches!(slot, Slot::RangePop), "this slot takes nothing");
     let address = address(slot);
@@ -88,6 +90,7 @@ pub(super) fn plain_function(slot: Slot) -> Option<PlainFunction> {
     unsafe { std::mem::transmute::<*mut c_void, Option<PlainFunction>>(address) }
 }
 
+#[inline]
 fn address(slot: Slot) -> *mut c_void {
     static LOADED: Once = Once::new();
     LOADED.call_once(load);
@@ -95,6 +98,7 @@ fn address(slot: Slot) -> *mut c_void {
 }
 
 /// Loads the tool's library, if there is one, for as long as the process lives. A tool that does not work is none.
+#[inline]
 fn load() {
     let Some(path) = std::env::var_os("NVTX_INJECTION64_PATH") else { return };
     // SAFETY: whoever started the process chose this library to be loaded into it.

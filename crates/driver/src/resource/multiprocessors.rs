@@ -75,6 +75,7 @@ impl Device {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuDeviceGetDevResource")]
+    #[inline]
     pub fn multiprocessors(&self) -> Result<Multiprocessors> {
         Ok(Multiprocessors { description: Description::of_device(self, KIND)?, device: self.clone() })
     }
@@ -90,6 +91,7 @@ impl Context {
     /// Whatever the driver returns.
     #[doc(alias = "cuCtxGetDevResource")]
     #[doc(alias = "cuGreenCtxGetDevResource")]
+    #[inline]
     pub fn multiprocessors(&self) -> Result<Multiprocessors> {
         Ok(Multiprocessors { description: Description::of_context(self, KIND)?, device: self.device().clone() })
     }
@@ -104,6 +106,7 @@ impl Stream {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuStreamGetDevResource")]
+    #[inline]
     pub fn multiprocessors(&self) -> Result<Multiprocessors> {
         let device = self.context().device().clone();
         Ok(Multiprocessors { description: Description::of_stream(self, KIND)?, device })
@@ -113,12 +116,14 @@ impl Stream {
 impl Multiprocessors {
     /// How many there are.
     #[must_use]
+    #[inline]
     pub fn count(&self) -> u32 {
         self.sm().smCount
     }
 
     /// The fewest that a part of this set can have; 0 if the set was split off and is in no context yet, and before CUDA 13.0.
     #[must_use]
+    #[inline]
     pub fn least_part(&self) -> u32 {
         self.sm().minSmPartitionSize
     }
@@ -126,16 +131,19 @@ impl Multiprocessors {
     /// What the size of a part is a multiple of, and how many are sure to run the blocks of one cluster together; 0 if the set was
     /// split off and is in no context yet, and before CUDA 13.0.
     #[must_use]
+    #[inline]
     pub fn alignment(&self) -> u32 {
         self.sm().smCoscheduledAlignment
     }
 
     /// The device that the multiprocessors are of.
     #[must_use]
+    #[inline]
     pub fn device(&self) -> &Device {
         &self.device
     }
 
+    #[inline]
     pub(crate) fn into_parts(self) -> (Description, Device) {
         (self.description, self.device)
     }
@@ -147,6 +155,7 @@ impl Multiprocessors {
     /// # Errors
     ///
     /// As for [`Multiprocessors::split`].
+    #[inline]
     pub fn parts_of(&self, at_least: u32, flags: SplitFlags) -> Result<u32> {
         let mut parts = 0;
         let input = self.description.raw();
@@ -174,6 +183,7 @@ impl Multiprocessors {
     /// `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` if there is no room for one part or the set was split off itself,
     /// `CUDA_ERROR_INVALID_VALUE` for flags that exclude each other, an argument error for no parts.
     #[doc(alias = "cuDevSmResourceSplitByCount")]
+    #[inline]
     pub fn split(self, parts: u32, at_least: u32, flags: SplitFlags) -> Result<Partitioning> {
         if parts == 0 {
             return Err(Error::argument("Multiprocessors::split", "there must be a part"));
@@ -210,6 +220,7 @@ impl Multiprocessors {
     ///
     /// `CUDA_ERROR_INVALID_RESOURCE_CONFIGURATION` if one of them cannot be had, an argument error for no parts.
     #[doc(alias = "cuDevSmResourceSplit")]
+    #[inline]
     pub fn split_into(self, parts: &[Partition]) -> Result<Partitioning> {
         let mut wanted: Vec<_> = parts.iter().map(Partition::as_raw).collect();
         let count = u32::try_from(wanted.len()).unwrap_or_default();
@@ -230,6 +241,7 @@ impl Multiprocessors {
         Ok(self.partitioning(raw, rest))
     }
 
+    #[inline]
     fn partitioning(self, parts: Vec<CUdevResource>, rest: CUdevResource) -> Partitioning {
         let device = self.device;
         let set = |raw| Self { description: Description(raw), device: device.clone() };
@@ -237,6 +249,7 @@ impl Multiprocessors {
         Partitioning { parts: parts.into_iter().map(set).collect(), rest }
     }
 
+    #[inline]
     fn sm(&self) -> CUdevSmResource {
         // SAFETY: every description of this type came from the driver as one of multiprocessors, whose fields are plain numbers.
         unsafe { self.description.0.__bindgen_anon_1.sm }
@@ -251,12 +264,14 @@ impl Multiprocessors {
 impl Partition {
     /// A part of so many multiprocessors; with 0, of as many as there are.
     #[must_use]
+    #[inline]
     pub const fn new(count: u32) -> Self {
         Self { count, coscheduled: 0, preferred_coscheduled: 0, backfill: false, locality: None, supplemental: false }
     }
 
     /// The same with so many that must be able to run the blocks of one cluster together.
     #[must_use]
+    #[inline]
     pub const fn with_coscheduled(mut self, count: u32) -> Self {
         self.coscheduled = count;
         self
@@ -264,6 +279,7 @@ impl Partition {
 
     /// The same with so many that should, if that can be had.
     #[must_use]
+    #[inline]
     pub const fn with_preferred_coscheduled(mut self, count: u32) -> Self {
         self.preferred_coscheduled = count;
         self
@@ -271,6 +287,7 @@ impl Partition {
 
     /// The same where other multiprocessors may make up for those that fit.
     #[must_use]
+    #[inline]
     pub const fn with_backfill(mut self) -> Self {
         self.backfill = true;
         self
@@ -278,6 +295,7 @@ impl Partition {
 
     /// The same in one part of the device, which [`LOCALITY_DOMAIN_COUNT`](crate::DeviceAttribute::LOCALITY_DOMAIN_COUNT) counts.
     #[must_use]
+    #[inline]
     pub const fn with_locality(mut self, domain: u32) -> Self {
         self.locality = Some(domain);
         self
@@ -285,11 +303,13 @@ impl Partition {
 
     /// The same with those of its part of the device that go beyond what each part is said to have.
     #[must_use]
+    #[inline]
     pub const fn with_supplemental(mut self) -> Self {
         self.supplemental = true;
         self
     }
 
+    #[inline]
     fn as_raw(&self) -> CU_DEV_SM_RESOURCE_GROUP_PARAMS {
         use CUdevSmResourceGroup_flags as Flags;
         let flags = [
@@ -309,6 +329,7 @@ impl Partition {
 }
 
 impl fmt::Debug for Multiprocessors {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Multiprocessors({} of {:?})", self.count(), self.device)
     }

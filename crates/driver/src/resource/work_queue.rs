@@ -39,6 +39,7 @@ impl Device {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn work_queue_config(&self) -> Result<WorkQueueConfig> {
         let kind = CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG;
         Ok(WorkQueueConfig { description: Description::of_device(self, kind)? })
@@ -54,6 +55,7 @@ impl Context {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn work_queue_config(&self) -> Result<WorkQueueConfig> {
         let kind = CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG;
         Ok(WorkQueueConfig { description: Description::of_context(self, kind)? })
@@ -67,6 +69,7 @@ impl Context {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn work_queue(&self) -> Result<WorkQueue> {
         let kind = CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE;
         Ok(WorkQueue { description: Description::of_context(self, kind)? })
@@ -76,12 +79,14 @@ impl Context {
 impl WorkQueueConfig {
     /// How many streams are expected to have work at once.
     #[must_use]
+    #[inline]
     pub fn concurrency(&self) -> u32 {
         self.config().wqConcurrencyLimit
     }
 
     /// Which contexts have queues in common.
     #[must_use]
+    #[inline]
     pub fn scope(&self) -> WorkQueueScope {
         match self.config().sharingScope {
             CUdevWorkqueueConfigScope::CU_WORKQUEUE_SCOPE_DEVICE_CTX => WorkQueueScope::Device,
@@ -92,12 +97,14 @@ impl WorkQueueConfig {
 
     /// The same for so many streams that have work at once.
     #[must_use]
+    #[inline]
     pub fn with_concurrency(self, streams: u32) -> Self {
         self.with(|config| config.wqConcurrencyLimit = streams)
     }
 
     /// The same with another scope.
     #[must_use]
+    #[inline]
     pub fn with_scope(self, scope: WorkQueueScope) -> Self {
         self.with(|config| {
             config.sharingScope = match scope {
@@ -108,15 +115,18 @@ impl WorkQueueConfig {
         })
     }
 
+    #[inline]
     pub(crate) fn description(&self) -> &Description {
         &self.description
     }
 
+    #[inline]
     fn config(&self) -> CUdevWorkqueueConfigResource {
         // SAFETY: the description came from the driver as one of this type, whose fields are plain numbers.
         unsafe { self.description.0.__bindgen_anon_1.wqConfig }
     }
 
+    #[inline]
     fn with(mut self, change: impl FnOnce(&mut CUdevWorkqueueConfigResource)) -> Self {
         let mut config = self.config();
         change(&mut config);
@@ -126,18 +136,21 @@ impl WorkQueueConfig {
 }
 
 impl WorkQueue {
+    #[inline]
     pub(crate) fn description(&self) -> &Description {
         &self.description
     }
 }
 
 impl fmt::Debug for WorkQueueConfig {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "WorkQueueConfig({} streams, {:?})", self.concurrency(), self.scope())
     }
 }
 
 impl fmt::Debug for WorkQueue {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("WorkQueue")
     }

@@ -80,12 +80,14 @@ pub struct MemorySyncDomainMap {
 impl AccessPolicyWindow {
     /// A window in which every access counts as a hit and is likely to be kept.
     #[must_use]
+    #[inline]
     pub const fn persisting(base: DevicePointer<u8>, bytes: usize) -> Self {
         Self { base, bytes, hit_ratio: 1.0, hit: AccessProperty::Persisting, miss: AccessProperty::Streaming }
     }
 
     /// The same with another share of hits, from 0 to 1.
     #[must_use]
+    #[inline]
     pub const fn with_hit_ratio(mut self, hit_ratio: f32) -> Self {
         self.hit_ratio = hit_ratio;
         self
@@ -93,12 +95,14 @@ impl AccessPolicyWindow {
 
     /// The same with other properties of hits and misses.
     #[must_use]
+    #[inline]
     pub const fn with_properties(mut self, hit: AccessProperty, miss: AccessProperty) -> Self {
         self.hit = hit;
         self.miss = miss;
         self
     }
 
+    #[inline]
     pub(crate) const fn as_raw(self) -> CUaccessPolicyWindow {
         CUaccessPolicyWindow {
             base_ptr: std::ptr::without_provenance_mut::<c_void>(self.base.as_raw() as usize),
@@ -109,6 +113,7 @@ impl AccessPolicyWindow {
         }
     }
 
+    #[inline]
     fn from_raw(raw: &CUaccessPolicyWindow) -> Self {
         Self {
             base: DevicePointer::from_raw(raw.base_ptr.addr() as u64),
@@ -124,6 +129,7 @@ impl AccessPolicyWindow {
 macro_rules! translate {
     ($ours:ident, $theirs:ident { $($variant:ident = $constant:ident),* $(,)? }) => {
         impl $ours {
+            #[inline]
             pub(crate) const fn as_raw(self) -> $theirs {
                 match self {
                     $(Self::$variant => $theirs::$constant,)*
@@ -131,6 +137,7 @@ macro_rules! translate {
                 }
             }
 
+            #[inline]
             pub(crate) const fn from_raw(raw: $theirs) -> Self {
                 match raw {
                     $($theirs::$constant => Self::$variant,)*
@@ -165,6 +172,7 @@ impl Stream {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn access_policy_window(&self) -> Result<AccessPolicyWindow> {
         let value = self.raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW)?;
         // SAFETY: the driver has filled in this field for this attribute, and any bytes are a valid value of it.
@@ -179,6 +187,7 @@ impl Stream {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the window is too large for the device, or its values are out of range.
+    #[inline]
     pub fn set_access_policy_window(&self, window: AccessPolicyWindow) -> Result<()> {
         let value = CUstreamAttrValue { accessPolicyWindow: window.as_raw() };
         // SAFETY: the value is one of this attribute; what it names is not accessed.
@@ -192,6 +201,7 @@ impl Stream {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn synchronization_policy(&self) -> Result<SynchronizationPolicy> {
         let value = self.raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_SYNCHRONIZATION_POLICY)?;
         // SAFETY: the driver has filled in this field for this attribute, and any bytes are a valid value of it.
@@ -206,6 +216,7 @@ impl Stream {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for a policy that the driver does not know.
+    #[inline]
     pub fn set_synchronization_policy(&self, policy: SynchronizationPolicy) -> Result<()> {
         let value = CUstreamAttrValue { syncPolicy: policy.as_raw() };
         // SAFETY: the value is one of this attribute.
@@ -219,6 +230,7 @@ impl Stream {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` on drivers that fix the priority of a stream when it is created.
+    #[inline]
     pub fn set_priority(&self, priority: i32) -> Result<()> {
         let value = CUstreamAttrValue { priority };
         // SAFETY: the value is one of this attribute.
@@ -232,6 +244,7 @@ impl Stream {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn memory_sync_domain(&self) -> Result<MemorySyncDomain> {
         let value = self.raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN)?;
         // SAFETY: the driver has filled in this field for this attribute, and any bytes are a valid value of it.
@@ -246,6 +259,7 @@ impl Stream {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for a domain that the driver does not know.
+    #[inline]
     pub fn set_memory_sync_domain(&self, domain: MemorySyncDomain) -> Result<()> {
         let value = CUstreamAttrValue { memSyncDomain: domain.as_raw() };
         // SAFETY: the value is one of this attribute.
@@ -259,6 +273,7 @@ impl Stream {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn memory_sync_domain_map(&self) -> Result<MemorySyncDomainMap> {
         let value = self.raw_attribute(CUstreamAttrID::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP)?;
         // SAFETY: the driver has filled in this field for this attribute, and any bytes are a valid value of it.
@@ -273,6 +288,7 @@ impl Stream {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the device has fewer domains.
+    #[inline]
     pub fn set_memory_sync_domain_map(&self, map: MemorySyncDomainMap) -> Result<()> {
         let map = CUlaunchMemSyncDomainMap { default_: map.default, remote: map.remote };
         let value = CUstreamAttrValue { memSyncDomainMap: map };
@@ -288,6 +304,7 @@ impl Stream {
     ///
     /// An argument error if the streams are of different drivers; `CUDA_ERROR_INVALID_VALUE` if they are of different contexts.
     #[doc(alias = "cuStreamCopyAttributes")]
+    #[inline]
     pub fn copy_attributes_from(&self, source: &Self) -> Result<()> {
         self.driver().expect_same(source.driver(), "Stream::copy_attributes_from")?;
         // SAFETY: both streams are live and belong to this driver.
@@ -302,6 +319,7 @@ impl Stream {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for an attribute that streams do not have.
     #[doc(alias = "cuStreamGetAttribute")]
+    #[inline]
     pub fn raw_attribute(&self, attribute: CUstreamAttrID) -> Result<CUstreamAttrValue> {
         let mut value = CUstreamAttrValue::default();
         // SAFETY: `value` is a valid place for the answer, and the stream is live.
@@ -322,6 +340,7 @@ impl Stream {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for an attribute that streams do not have.
     #[doc(alias = "cuStreamSetAttribute")]
+    #[inline]
     pub unsafe fn set_raw_attribute(&self, attribute: CUstreamAttrID, value: &CUstreamAttrValue) -> Result<()> {
         // SAFETY: the stream is live, and the caller vouches for the value.
         let result = unsafe { call!(self.driver(), cuStreamSetAttribute(self.as_raw(), attribute, value)) };

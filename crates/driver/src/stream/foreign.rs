@@ -22,6 +22,7 @@ impl Stream {
     /// The handle of this stream stands for the default stream of whichever context is *current*. So `context` is current on each
     /// thread that uses the result, a clone of it, or a buffer that was used on it, when it does so and when it drops them.
     #[must_use]
+    #[inline]
     pub unsafe fn legacy_default(context: &Context) -> Self {
         Self::with_ownership(context, CU_STREAM_LEGACY, Ownership::Foreign(None))
     }
@@ -34,6 +35,7 @@ impl Stream {
     /// result, its clones, and the buffers that are used on it stay on this thread, and `context` is current when they are used and
     /// when they are dropped.
     #[must_use]
+    #[inline]
     pub unsafe fn per_thread_default(context: &Context) -> Self {
         Self::with_ownership(context, CU_STREAM_PER_THREAD, Ownership::Foreign(None))
     }
@@ -45,6 +47,7 @@ impl Stream {
     /// - `raw` is a live stream of this context, in this driver, and no default stream.
     /// - Nobody else destroys it or uses it once the last clone is gone.
     #[must_use]
+    #[inline]
     pub unsafe fn from_raw(context: &Context, raw: CUstream) -> Self {
         Self::with_ownership(context, raw, Ownership::Owned)
     }
@@ -57,6 +60,7 @@ impl Stream {
     /// - `raw` is a stream of this context, in this driver, and no default stream.
     /// - It stays live for as long as `owner` exists.
     #[must_use]
+    #[inline]
     pub unsafe fn from_foreign(context: &Context, raw: CUstream, owner: impl Any + Send + Sync) -> Self {
         Self::with_ownership(context, raw, Ownership::Foreign(Some(Box::new(owner))))
     }
@@ -66,6 +70,7 @@ impl Stream {
     /// # Errors
     ///
     /// Gives the stream back if clones of it or buffers that were used on it still exist.
+    #[inline]
     pub fn into_raw(self) -> Result<CUstream, (Self, Error)> {
         let mut shared = self.unshare("Stream::into_raw")?;
         shared.ownership = Ownership::Foreign(None);

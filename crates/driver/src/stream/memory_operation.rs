@@ -93,6 +93,7 @@ impl Stream {
     /// `CUDA_ERROR_INVALID_VALUE` if the memory was allocated in stream order, as a `DeviceBuffer` is;
     /// `CUDA_ERROR_NOT_SUPPORTED` if the device cannot wait for values, or not for this condition.
     #[doc(alias = "cuStreamWaitValue32")]
+    #[inline]
     pub unsafe fn wait_value_u32(
         &self,
         address: DevicePointer<u32>,
@@ -116,6 +117,7 @@ impl Stream {
     ///
     /// As for [`Stream::wait_value_u32`]; `CUDA_ERROR_NOT_SUPPORTED` also if the device waits for 32 bits only.
     #[doc(alias = "cuStreamWaitValue64")]
+    #[inline]
     pub unsafe fn wait_value_u64(
         &self,
         address: DevicePointer<u64>,
@@ -140,6 +142,7 @@ impl Stream {
     ///
     /// `CUDA_ERROR_NOT_SUPPORTED` if the device cannot write values.
     #[doc(alias = "cuStreamWriteValue32")]
+    #[inline]
     pub unsafe fn write_value_u32(&self, address: DevicePointer<u32>, value: u32) -> Result<()> {
         let flags = CUstreamWriteValue_flags::CU_STREAM_WRITE_VALUE_DEFAULT.0;
         // SAFETY: the stream is live, and the caller vouches for the address.
@@ -158,6 +161,7 @@ impl Stream {
     ///
     /// `CUDA_ERROR_NOT_SUPPORTED` if the device cannot write values of 64 bits.
     #[doc(alias = "cuStreamWriteValue64")]
+    #[inline]
     pub unsafe fn write_value_u64(&self, address: DevicePointer<u64>, value: u64) -> Result<()> {
         let flags = CUstreamWriteValue_flags::CU_STREAM_WRITE_VALUE_DEFAULT.0;
         // SAFETY: the stream is live, and the caller vouches for the address.
@@ -176,6 +180,7 @@ impl Stream {
     ///
     /// An argument error for more than 256 operations, which drivers refuse; `CUDA_ERROR_NOT_SUPPORTED` if the device lacks one of them.
     #[doc(alias = "cuStreamBatchMemOp")]
+    #[inline]
     pub unsafe fn batch_memory_operations(&self, operations: &[MemoryOperation]) -> Result<()> {
         if operations.len() > MAX_BATCH {
             let reason = format!("a batch has at most {MAX_BATCH} operations, and {} are given", operations.len());
@@ -201,6 +206,7 @@ impl Stream {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the range is no whole allocation on a device that cannot attach parts.
     #[doc(alias = "cuStreamAttachMemAsync")]
+    #[inline]
     pub unsafe fn attach_managed(&self, address: DevicePointer<u8>, bytes: usize, mode: AttachMode) -> Result<()> {
         let flags = mode.flags();
         // SAFETY: the stream is live, and the caller vouches for the range.
@@ -212,6 +218,7 @@ impl Stream {
 const MAX_BATCH: usize = 256;
 
 impl WaitCondition {
+    #[inline]
     const fn flags(self) -> u32 {
         match self {
             Self::AtLeast => CUstreamWaitValue_flags::CU_STREAM_WAIT_VALUE_GEQ.0,
@@ -223,6 +230,7 @@ impl WaitCondition {
 }
 
 impl Reduction {
+    #[inline]
     const fn as_raw(self) -> CUstreamAtomicReductionOpType {
         match self {
             Self::Add => CUstreamAtomicReductionOpType::CU_STREAM_ATOMIC_REDUCTION_OP_ADD,
@@ -233,6 +241,7 @@ impl Reduction {
 }
 
 impl AttachMode {
+    #[inline]
     const fn flags(self) -> u32 {
         match self {
             Self::Global => CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL.0,
@@ -243,6 +252,7 @@ impl AttachMode {
 }
 
 impl MemoryOperation {
+    #[inline]
     pub(crate) fn as_raw(self) -> CUstreamBatchMemOpParams {
         match self {
             Self::WaitU32(address, condition, value) => {
@@ -281,6 +291,7 @@ impl MemoryOperation {
     }
 }
 
+#[inline]
 fn wait(
     operation: CUstreamBatchMemOpType,
     address: u64,
@@ -298,6 +309,7 @@ fn wait(
     parameters
 }
 
+#[inline]
 fn write(
     operation: CUstreamBatchMemOpType,
     address: u64,
@@ -314,6 +326,7 @@ fn write(
     parameters
 }
 
+#[inline]
 fn reduce(
     ty: CUstreamAtomicReductionDataType,
     address: u64,
@@ -333,6 +346,7 @@ fn reduce(
     parameters
 }
 
+#[inline]
 fn barrier(scope: CUstreamMemoryBarrier_flags) -> CUstreamBatchMemOpParams {
     let mut parameters = CUstreamBatchMemOpParams::default();
     parameters.memoryBarrier = CUstreamBatchMemOpParams_union_CUstreamMemOpMemoryBarrierParams_st {

@@ -36,12 +36,14 @@ const DEFAULT_CAPACITY: usize = 32;
 impl StreamPool {
     /// An empty pool of streams of `context`, which keeps up to 32 of them while they are idle.
     #[must_use]
+    #[inline]
     pub fn new(context: &Context, options: StreamOptions) -> Self {
         Self::with_capacity(context, options, DEFAULT_CAPACITY)
     }
 
     /// As [`StreamPool::new`], keeping up to `capacity` idle streams.
     #[must_use]
+    #[inline]
     pub fn with_capacity(context: &Context, options: StreamOptions, capacity: usize) -> Self {
         Self { shelf: Shelf::new(context, options, capacity) }
     }
@@ -54,23 +56,27 @@ impl StreamPool {
     /// # Errors
     ///
     /// As for [`Stream::new`].
+    #[inline]
     pub fn take(&self) -> Result<PooledStream> {
         self.shelf.take().map(PooledStream)
     }
 
     /// How many streams are idle.
     #[must_use]
+    #[inline]
     pub fn idle(&self) -> usize {
         self.shelf.len()
     }
 
     /// Destroys the streams that are idle. Work that is still on them completes.
+    #[inline]
     pub fn trim(&self) {
         self.shelf.trim();
     }
 
     /// The context of the streams.
     #[must_use]
+    #[inline]
     pub fn context(&self) -> &Context {
         &self.shelf.context
     }
@@ -79,10 +85,12 @@ impl StreamPool {
 impl Reusable for Stream {
     type Options = StreamOptions;
 
+    #[inline]
     fn create(context: &Context, options: StreamOptions) -> Result<Self> {
         Self::new(context, options)
     }
 
+    #[inline]
     fn is_unshared(&self) -> bool {
         Arc::strong_count(&self.shared) == 1
     }
@@ -91,18 +99,21 @@ impl Reusable for Stream {
 impl Deref for PooledStream {
     type Target = Stream;
 
+    #[inline]
     fn deref(&self) -> &Stream {
         &self.0
     }
 }
 
 impl fmt::Debug for StreamPool {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "StreamPool({} idle of at most {})", self.idle(), self.shelf.capacity)
     }
 }
 
 impl fmt::Debug for PooledStream {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.fmt(formatter)
     }

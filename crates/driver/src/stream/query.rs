@@ -14,6 +14,7 @@ impl Stream {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuStreamGetId")]
+    #[inline]
     pub fn id(&self) -> Result<u64> {
         let mut id = 0;
         // SAFETY: `id` is a valid place for the answer, and the stream is live.
@@ -29,6 +30,7 @@ impl Stream {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuStreamGetFlags")]
+    #[inline]
     pub fn flags(&self) -> Result<StreamFlags> {
         let mut flags = 0;
         // SAFETY: `flags` is a valid place for the answer, and the stream is live.
@@ -44,6 +46,7 @@ impl Stream {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuStreamGetPriority")]
+    #[inline]
     pub fn priority(&self) -> Result<i32> {
         let mut priority = 0;
         // SAFETY: `priority` is a valid place for the answer, and the stream is live.
@@ -60,6 +63,7 @@ impl Stream {
     ///
     /// `CUDA_ERROR_INVALID_CONTEXT` for a default stream if no context is current.
     #[doc(alias = "cuStreamGetCtx")]
+    #[inline]
     pub fn context_raw(&self) -> Result<CUcontext> {
         let mut context = std::ptr::null_mut();
         // SAFETY: `context` is a valid place for the answer, and the stream is live.
@@ -75,6 +79,7 @@ impl Stream {
     /// # Errors
     ///
     /// As for [`Stream::context_raw`].
+    #[inline]
     pub fn contexts_raw(&self) -> Result<(CUcontext, CUgreenCtx)> {
         let (mut context, mut green) = (std::ptr::null_mut(), std::ptr::null_mut());
         let (context_place, green_place) = (&raw mut context, &raw mut green);
@@ -92,6 +97,7 @@ impl Stream {
     ///
     /// As for [`Stream::context_raw`].
     #[doc(alias = "cuStreamGetDevice")]
+    #[inline]
     pub fn device_raw(&self) -> Result<CUdevice> {
         let mut device = 0;
         // SAFETY: `device` is a valid place for the answer, and the stream is live.

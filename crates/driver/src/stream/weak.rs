@@ -38,6 +38,7 @@ impl Stream {
     /// on who uses it.
     #[doc(hidden)]
     #[must_use]
+    #[inline]
     pub fn downgrade(&self) -> Option<WeakStream> {
         let raw = self.as_raw();
         if raw.is_null() || raw == CU_STREAM_LEGACY || raw == CU_STREAM_PER_THREAD {
@@ -49,6 +50,7 @@ impl Stream {
 
     /// A point behind all work that is on the stream by now, of an event that is used again.
     #[doc(hidden)]
+    #[inline]
     pub fn mark(&self) -> Result<PooledEvent> {
         let event = self.marker()?;
         event.record(self)?;
@@ -59,18 +61,21 @@ impl Stream {
 impl WeakStream {
     /// The number of the stream.
     #[must_use]
+    #[inline]
     pub fn identity(&self) -> u64 {
         self.identity
     }
 
     /// The stream, if it still exists.
     #[must_use]
+    #[inline]
     pub fn upgrade(&self) -> Option<Stream> {
         self.stream.upgrade().map(|shared| Stream { shared })
     }
 
     /// Of a stream that is gone, the point behind all of its work; nothing if the driver did not give one.
     #[must_use]
+    #[inline]
     pub fn last(&self) -> Option<Arc<Event>> {
         self.last.event.lock().clone()
     }
@@ -78,12 +83,14 @@ impl WeakStream {
 
 impl Shared {
     /// Leaves a point behind all work of the stream to those who watch it. The stream is about to end, and is still live.
+    #[inline]
     pub(super) fn leave_last(&mut self) {
         let Some(last) = self.last.take().filter(|last| Arc::strong_count(last) > 1) else { return };
         // Without it, whoever waits for the stream waits for its context.
         *last.event.lock() = self.last_event().map(Arc::new).ok();
     }
 
+    #[inline]
     fn last_event(&self) -> Result<Event> {
         let event = Event::new(&self.context, EventFlags::DISABLE_TIMING)?;
         let driver: &Driver = &self.driver;
@@ -94,6 +101,7 @@ impl Shared {
 }
 
 impl fmt::Debug for WeakStream {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "WeakStream({})", self.identity)
     }

@@ -36,6 +36,7 @@ const ATTEMPTS: usize = 3;
 
 impl Clock {
     /// The index of a recent point of `context`, and two events to record.
+    #[inline]
     pub(super) fn events(&mut self, context: &Context) -> Result<(usize, PooledEvent, PooledEvent)> {
         let index = match self.contexts.iter().position(|known| known.context == *context) {
             Some(index) => index,
@@ -49,11 +50,13 @@ impl Clock {
     }
 
     /// The time of an event that was reached, on the host's clock.
+    #[inline]
     pub(super) fn time(&self, origin: usize, event: &Event) -> Result<Instant> {
         let Origin { event: begin, time } = &self.origins[origin];
         Ok(*time + event.elapsed_since(begin)?)
     }
 
+    #[inline]
     fn learn(&mut self, context: &Context) -> Result<usize> {
         let origin = self.add_origin(context)?;
         let events = EventPool::with_capacity(context, EventFlags::empty(), usize::MAX);
@@ -61,6 +64,7 @@ impl Clock {
         Ok(self.contexts.len() - 1)
     }
 
+    #[inline]
     fn add_origin(&mut self, context: &Context) -> Result<usize> {
         let origin = relaxed(context.driver(), || Origin::compare(context))?;
         self.origins.push(origin);
@@ -69,6 +73,7 @@ impl Clock {
 }
 
 impl Origin {
+    #[inline]
     fn compare(context: &Context) -> Result<Self> {
         let stream = context.stream()?;
         let mut best: Option<(Duration, Self)> = None;

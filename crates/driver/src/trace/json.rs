@@ -16,6 +16,7 @@ struct Text<'a>(&'a str);
 pub(super) struct Microseconds(pub(super) Duration);
 
 /// Writes everything as one object.
+#[inline]
 pub(super) fn write(writer: &mut impl io::Write, calls: &Calls, work: &Work) -> io::Result<()> {
     write!(writer, "{{\"displayTimeUnit\":\"ns\",\"otherData\":{{")?;
     let (calls_dropped, work_dropped, lost) = (calls.dropped, work.dropped, work.lost);
@@ -29,6 +30,7 @@ pub(super) fn write(writer: &mut impl io::Write, calls: &Calls, work: &Work) -> 
 }
 
 /// What the rows are called. The host comes first, so that no event needs to know whether it is the first.
+#[inline]
 fn write_names(writer: &mut impl io::Write, calls: &Calls, work: &Work) -> io::Result<()> {
     write!(writer, "\n{}", Name { kind: "process_name", process: HOST, thread: 0, name: "host" })?;
     for (thread, name) in &calls.threads {
@@ -50,6 +52,7 @@ fn write_names(writer: &mut impl io::Write, calls: &Calls, work: &Work) -> io::R
     Ok(())
 }
 
+#[inline]
 fn write_call(writer: &mut impl io::Write, call: &CallRecord) -> io::Result<()> {
     let (name, thread, code) = (Text(call.function.name()), call.thread, call.code.0);
     let (started, duration) = (Microseconds(call.started), Microseconds(call.duration));
@@ -57,6 +60,7 @@ fn write_call(writer: &mut impl io::Write, call: &CallRecord) -> io::Result<()> 
     write!(writer, "\"ts\":{started},\"dur\":{duration},\"args\":{{\"code\":{code}}}}}")
 }
 
+#[inline]
 fn write_work(writer: &mut impl io::Write, work: &WorkRecord) -> io::Result<()> {
     let (name, process, stream) = (Text(&work.name), process(work), work.stream);
     let (started, duration) = (Microseconds(work.started), Microseconds(work.duration));
@@ -65,6 +69,7 @@ fn write_work(writer: &mut impl io::Write, work: &WorkRecord) -> io::Result<()> 
 }
 
 /// The number under which viewers show a device.
+#[inline]
 fn process(work: &WorkRecord) -> i64 {
     HOST + 1 + i64::from(work.device)
 }
@@ -78,6 +83,7 @@ struct Name<'a> {
 }
 
 impl fmt::Display for Name<'_> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, process, thread, name } = self;
         let name = Text(name);
@@ -87,6 +93,7 @@ impl fmt::Display for Name<'_> {
 }
 
 impl fmt::Display for Text<'_> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         use fmt::Write as _;
         formatter.write_char('"')?;
@@ -102,6 +109,7 @@ impl fmt::Display for Text<'_> {
 }
 
 impl fmt::Display for Microseconds {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let nanoseconds = self.0.as_nanos();
         write!(formatter, "{}.{:03}", nanoseconds / 1_000, nanoseconds % 1_000)

@@ -55,6 +55,7 @@ impl AllocationEvent {
 }
 
 impl EventKind {
+    #[inline]
     fn name(self) -> &'static str {
         match self {
             Self::Allocate => "allocate",
@@ -65,6 +66,7 @@ impl EventKind {
 }
 
 impl From<&'static Location<'static>> for Site {
+    #[inline]
     fn from(location: &'static Location<'static>) -> Self {
         Self { file: location.file().into(), line: location.line(), column: location.column() }
     }
@@ -74,6 +76,7 @@ impl From<&'static Location<'static>> for Site {
 impl FromStr for AllocationEvent {
     type Err = String;
 
+    #[inline]
     fn from_str(line: &str) -> Result<Self, String> {
         let mut fields = line.trim().splitn(7, ' ');
         let mut field = |name: &str| fields.next().ok_or_else(|| format!("the {name} is missing"));
@@ -96,6 +99,7 @@ impl FromStr for AllocationEvent {
 impl FromStr for Site {
     type Err = String;
 
+    #[inline]
     fn from_str(text: &str) -> Result<Self, String> {
         let mut parts = text.rsplitn(3, ':');
         let mut part = || parts.next().unwrap_or_default();
@@ -108,6 +112,7 @@ impl FromStr for Site {
 }
 
 impl fmt::Display for AllocationEvent {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { kind, nanoseconds, address, bytes, alignment, stream, site } = self;
         write!(formatter, "{nanoseconds} {} {address:#x} {bytes} {alignment} {stream}", kind.name())?;
@@ -116,15 +121,18 @@ impl fmt::Display for AllocationEvent {
 }
 
 impl fmt::Display for Site {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "{}:{}:{}", self.file, self.line, self.column)
     }
 }
 
+#[inline]
 fn number<T: FromStr>(text: &str, name: &str) -> Result<T, String> {
     text.parse().map_err(|_| format!("{text:?} is no {name}"))
 }
 
+#[inline]
 fn address(text: &str) -> Result<u64, String> {
     let digits = text.strip_prefix("0x").ok_or_else(|| format!("{text:?} is no address"))?;
     u64::from_str_radix(digits, 16).map_err(|_| format!("{text:?} is no address"))

@@ -49,6 +49,7 @@ impl AllocationLog {
     /// # Errors
     ///
     /// Any other error of the resource.
+    #[inline]
     pub fn replay(&self, resource: &impl Resource, context: &Context) -> Result<Replay> {
         let mut playing = Playing {
             resource,
@@ -66,6 +67,7 @@ impl AllocationLog {
 }
 
 impl<R: Resource> Playing<'_, R> {
+    #[inline]
     fn play(&mut self, event: &AllocationEvent) -> Result<()> {
         let stream = self.stream(event.stream)?;
         match event.kind {
@@ -88,6 +90,7 @@ impl<R: Resource> Playing<'_, R> {
         }
     }
 
+    #[inline]
     fn allocate(&mut self, event: &AllocationEvent, stream: Stream) -> Result<()> {
         let Some(pointer) = self.attempt(event, &stream)? else { return Ok(()) };
         self.replay.allocations += 1;
@@ -105,6 +108,7 @@ impl<R: Resource> Playing<'_, R> {
     }
 
     /// Memory, or nothing if there is none.
+    #[inline]
     fn attempt(&mut self, event: &AllocationEvent, stream: &Stream) -> Result<Option<DevicePointer<u8>>> {
         match self.resource.allocate(stream, event.bytes, event.alignment) {
             Ok(pointer) => Ok(Some(pointer)),
@@ -116,11 +120,13 @@ impl<R: Resource> Playing<'_, R> {
         }
     }
 
+    #[inline]
     fn free(&self, block: &Block) -> Result<()> {
         // SAFETY: the block came from this resource with these figures on this stream, and nothing uses it.
         unsafe { self.resource.deallocate(&block.stream, block.pointer, block.bytes, block.alignment) }
     }
 
+    #[inline]
     fn stream(&mut self, number: u64) -> Result<Stream> {
         if let Some(stream) = self.streams.get(&number) {
             return Ok(stream.clone());
@@ -130,6 +136,7 @@ impl<R: Resource> Playing<'_, R> {
         Ok(stream)
     }
 
+    #[inline]
     fn end(&mut self) -> Result<()> {
         let left = std::mem::take(&mut self.live);
         self.replay.left = left.len() as u64;

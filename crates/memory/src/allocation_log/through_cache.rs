@@ -34,6 +34,7 @@ impl AllocationLog {
     /// What a [`CachingResource`](crate::CachingResource) with segments of at least `segment_bytes` would hold after each event, if one
     /// thread had done it all and no stream ever waited for another.
     #[must_use]
+    #[inline]
     pub fn through_cache(&self, segment_bytes: usize) -> Vec<CacheSample> {
         let mut imagined = Imagined {
             store: Store::default(),
@@ -47,6 +48,7 @@ impl AllocationLog {
 }
 
 impl Imagined {
+    #[inline]
     fn play(&mut self, event: &AllocationEvent) -> CacheSample {
         let owner = Owner(event.stream);
         match event.kind {
@@ -58,6 +60,7 @@ impl Imagined {
         self.sample
     }
 
+    #[inline]
     fn allocate(&mut self, owner: Owner, event: &AllocationEvent) {
         self.free(owner, event.address);
         let (size, alignment) = (Rounded::up(event.bytes), (event.alignment as u64).max(GRANULE));
@@ -68,6 +71,7 @@ impl Imagined {
         self.sample.block_bytes += size.bytes();
     }
 
+    #[inline]
     fn free(&mut self, owner: Owner, address: u64) {
         let Some((place, size, bytes)) = self.live.remove(&address) else { return };
         self.sample.live_bytes -= bytes as u64;
@@ -81,6 +85,7 @@ impl Imagined {
         self.store.give(owner, size, place);
     }
 
+    #[inline]
     fn search(&mut self, owner: Owner, size: Rounded, alignment: u64) -> u64 {
         if let Some(place) = self.take(owner, size, alignment) {
             return place;
@@ -99,6 +104,7 @@ impl Imagined {
         }
     }
 
+    #[inline]
     fn take(&mut self, owner: Owner, size: Rounded, alignment: u64) -> Option<u64> {
         match size {
             Rounded::Class(class) if alignment == GRANULE => self.take_block(owner, class),
@@ -106,6 +112,7 @@ impl Imagined {
         }
     }
 
+    #[inline]
     fn take_block(&mut self, owner: Owner, class: Class) -> Option<u64> {
         let mut blocks = Vec::new();
         self.store.take(owner, class, Bins::capacity(class).div_ceil(2), &mut blocks);
@@ -117,6 +124,7 @@ impl Imagined {
     }
 
     /// Adds to the one segment, at its end.
+    #[inline]
     fn grow(&mut self, bytes: u64) {
         // The first granule is left out, so that no address is 0.
         let end = GRANULE + self.sample.reserved_bytes;
@@ -126,6 +134,7 @@ impl Imagined {
         self.sample.reserved_bytes += length;
     }
 
+    #[inline]
     fn bins(&mut self, owner: Owner) -> &mut Bins {
         self.bins.entry(owner).or_insert_with(Bins::new)
     }

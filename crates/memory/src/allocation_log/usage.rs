@@ -21,6 +21,7 @@ pub struct UsageSample {
 impl AllocationLog {
     /// What was in use after each event. Frees of memory that the log does not see allocated do not count.
     #[must_use]
+    #[inline]
     pub fn usage(&self) -> Vec<UsageSample> {
         let mut live: BTreeMap<u64, u64> = BTreeMap::new();
         let mut live_bytes = 0;

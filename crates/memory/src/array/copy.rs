@@ -29,12 +29,14 @@ enum Side<'a, T> {
 impl ArrayRegion {
     /// All of a shape.
     #[must_use]
+    #[inline]
     pub const fn whole(shape: ArrayShape) -> Self {
         Self { origin: [0; 3], extent: [shape.width(), shape.rows(), shape.layers()] }
     }
 
     /// The number of elements.
     #[must_use]
+    #[inline]
     pub const fn len(&self) -> usize {
         let [width, rows, layers] = self.extent;
         width.saturating_mul(rows).saturating_mul(layers)
@@ -42,11 +44,13 @@ impl ArrayRegion {
 
     /// Whether there is no element.
     #[must_use]
+    #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
     /// An error unless the region has elements, all of which lie in the shape.
+    #[inline]
     fn check(&self, operation: &'static str, shape: ArrayShape) -> Result<()> {
         let bounds = [shape.width(), shape.rows(), shape.layers()];
         let ends = self.origin.iter().zip(self.extent).map(|(origin, extent)| origin.checked_add(extent));
@@ -68,6 +72,7 @@ impl<T: Texel> Array<T> {
     ///
     /// An argument error unless there are as many elements as the array has.
     #[doc(alias = "cuMemcpyHtoA")]
+    #[inline]
     pub fn copy_from_slice(&self, source: &[T]) -> Result<()> {
         self.copy_region_from_slice(ArrayRegion::whole(self.shape()), source)
     }
@@ -81,6 +86,7 @@ impl<T: Texel> Array<T> {
     /// An argument error unless there is room for as many elements as the array has; the error of any work of the context that failed
     /// before.
     #[doc(alias = "cuMemcpyAtoH")]
+    #[inline]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()> {
         self.copy_region_to_slice(ArrayRegion::whole(self.shape()), target)
     }
@@ -92,6 +98,7 @@ impl<T: Texel> Array<T> {
     /// # Errors
     ///
     /// The error of any work of the context that failed before.
+    #[inline]
     pub fn to_vec(&self) -> Result<Vec<T>> {
         let mut target = bytemuck::zeroed_vec(self.len());
         self.copy_to_slice(&mut target)?;
@@ -105,6 +112,7 @@ impl<T: Texel> Array<T> {
     /// # Errors
     ///
     /// An argument error unless the region is in the array, and there are as many elements as it has.
+    #[inline]
     pub fn copy_region_from_slice(&self, region: ArrayRegion, source: &[T]) -> Result<()> {
         self.check("Array::copy_region_from_slice", region, source.len())?;
         let from = Side::Host(source.as_ptr().cast_mut().cast());
@@ -122,6 +130,7 @@ impl<T: Texel> Array<T> {
     /// # Errors
     ///
     /// An argument error unless the region is in the array, and there is room for as many elements as it has.
+    #[inline]
     pub fn copy_region_to_slice(&self, region: ArrayRegion, target: &mut [T]) -> Result<()> {
         self.check("Array::copy_region_to_slice", region, target.len())?;
         let to = Side::Host(target.as_mut_ptr().cast());
@@ -140,6 +149,7 @@ impl<T: Texel> Array<T> {
     ///
     /// An argument error unless the region is in the array and the buffer has as many elements.
     #[doc(alias = "cuMemcpyDtoA")]
+    #[inline]
     pub fn copy_from_buffer(&self, region: ArrayRegion, mut source: &DeviceBuffer<T>) -> Result<()> {
         self.check("Array::copy_from_buffer", region, source.len())?;
         let stream = self.stream();
@@ -162,6 +172,7 @@ impl<T: Texel> Array<T> {
     ///
     /// An argument error unless the region is in the array and the buffer has as many elements.
     #[doc(alias = "cuMemcpyAtoD")]
+    #[inline]
     pub fn copy_to_buffer(&self, region: ArrayRegion, mut target: &mut DeviceBuffer<T>) -> Result<()> {
         self.check("Array::copy_to_buffer", region, target.len())?;
         let stream = self.stream();
@@ -184,6 +195,7 @@ impl<T: Texel> Array<T> {
     ///
     /// An argument error unless the region is in the other array and its place in this one, and the two are not the same.
     #[doc(alias = "cuMemcpyAtoA")]
+    #[inline]
     pub fn copy_from_array(&self, origin: [usize; 3], source: &Self, region: ArrayRegion) -> Result<()> {
         const OPERATION: &str = "Array::copy_from_array";
         self.driver().expect_same(source.driver(), OPERATION)?;
@@ -202,6 +214,7 @@ impl<T: Texel> Array<T> {
         Ok(())
     }
 
+    #[inline]
     fn check(&self, operation: &'static str, region: ArrayRegion, len: usize) -> Result<()> {
         region.check(operation, self.shape())?;
         let count = region.len();
@@ -213,6 +226,7 @@ impl<T: Texel> Array<T> {
 }
 
 impl<T: Texel> Side<'_, T> {
+    #[inline]
     fn source(&self, raw: &mut CUDA_MEMCPY3D, [width, rows, _]: [usize; 3]) {
         let size = size_of::<T>();
         (raw.srcPitch, raw.srcHeight) = (width * size, rows);
@@ -232,6 +246,7 @@ impl<T: Texel> Side<'_, T> {
         }
     }
 
+    #[inline]
     fn target(&self, raw: &mut CUDA_MEMCPY3D, [width, rows, _]: [usize; 3]) {
         let size = size_of::<T>();
         (raw.dstPitch, raw.dstHeight) = (width * size, rows);
@@ -257,6 +272,7 @@ impl<T: Texel> Side<'_, T> {
 /// # Safety
 ///
 /// Both sides have them, are live until the copy is done, and the stream has waited for all that the copy must wait for.
+#[inline]
 unsafe fn copy<T: Texel>(stream: &Stream, to: Side<'_, T>, from: Side<'_, T>, extent: [usize; 3]) -> Result<()> {
     let [width, rows, layers] = extent;
     let mut raw =

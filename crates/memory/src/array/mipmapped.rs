@@ -40,6 +40,7 @@ impl<T: Texel> MipmappedArray<T> {
     /// An argument error for a shape without elements, for no level, and for more levels than the shape can have; otherwise as for
     /// [`Array::new`].
     #[doc(alias = "cuMipmappedArrayCreate")]
+    #[inline]
     pub fn new(stream: &Stream, shape: ArrayShape, levels: u32, flags: ArrayFlags) -> Result<Self> {
         shape.check("MipmappedArray::new")?;
         if !(1..=shape.max_levels()).contains(&levels) {
@@ -66,6 +67,7 @@ impl<T: Texel> MipmappedArray<T> {
     ///
     /// An argument error if there is no such level.
     #[doc(alias = "cuMipmappedArrayGetLevel")]
+    #[inline]
     pub fn level(&self, level: u32) -> Result<Array<T>> {
         if level >= self.levels {
             let reason = format!("level {level} of an array of {} levels", self.levels);
@@ -82,36 +84,42 @@ impl<T: Texel> MipmappedArray<T> {
 impl<T> MipmappedArray<T> {
     /// The extents of level 0.
     #[must_use]
+    #[inline]
     pub fn shape(&self) -> ArrayShape {
         self.shape
     }
 
     /// The flags that the array was made with.
     #[must_use]
+    #[inline]
     pub fn flags(&self) -> ArrayFlags {
         self.flags
     }
 
     /// The number of levels.
     #[must_use]
+    #[inline]
     pub fn levels(&self) -> u32 {
         self.levels
     }
 
     /// The stream that the levels copy on.
     #[must_use]
+    #[inline]
     pub fn stream(&self) -> &Stream {
         self.handle.uses.stream()
     }
 
     /// The driver.
     #[must_use]
+    #[inline]
     pub fn driver(&self) -> &Driver {
         self.stream().driver()
     }
 
     /// The driver's handle, which stays this value's.
     #[must_use]
+    #[inline]
     pub fn as_raw(&self) -> CUmipmappedArray {
         self.handle.raw
     }
@@ -124,6 +132,7 @@ impl<T> MipmappedArray<T> {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for other arrays.
     #[doc(alias = "cuMipmappedArrayGetMemoryRequirements")]
+    #[inline]
     pub fn memory_requirements(&self, device: &Device) -> Result<ArrayMemoryRequirements> {
         let mut raw = CUDA_ARRAY_MEMORY_REQUIREMENTS::default();
         let array = self.as_raw();
@@ -140,6 +149,7 @@ impl<T> MipmappedArray<T> {
     ///
     /// Gives the array back if one of its levels or a texture of it is left, or if the driver refuses.
     #[doc(alias = "cuMipmappedArrayDestroy")]
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         let Some(handle) = Arc::get_mut(&mut self.handle) else {
             return Err((self, Error::argument("MipmappedArray::close", "the array is still in use")));
@@ -150,12 +160,14 @@ impl<T> MipmappedArray<T> {
         }
     }
 
+    #[inline]
     pub(crate) fn uses(&self) -> &Arc<Uses> {
         &self.handle.uses
     }
 }
 
 impl MipmappedHandle {
+    #[inline]
     fn destroy(&mut self) -> Result<()> {
         if !self.raw.is_null() {
             self.uses.synchronize()?;
@@ -168,6 +180,7 @@ impl MipmappedHandle {
 }
 
 impl<T> fmt::Debug for MipmappedArray<T> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = std::any::type_name::<T>();
         write!(formatter, "MipmappedArray({} levels of {} of {name})", self.levels, self.shape)
@@ -175,6 +188,7 @@ impl<T> fmt::Debug for MipmappedArray<T> {
 }
 
 impl Drop for MipmappedHandle {
+    #[inline]
     fn drop(&mut self) {
         release(|| self.destroy());
     }

@@ -59,60 +59,70 @@ bitflags! {
 impl ArrayShape {
     /// A line of `width` elements.
     #[must_use]
+    #[inline]
     pub const fn line(width: usize) -> Self {
         Self { width, height: 0, depth: 0, kind: ArrayKind::Solid }
     }
 
     /// A plane of `height` rows.
     #[must_use]
+    #[inline]
     pub const fn plane(width: usize, height: usize) -> Self {
         Self { width, height, depth: 0, kind: ArrayKind::Solid }
     }
 
     /// A volume of `depth` planes.
     #[must_use]
+    #[inline]
     pub const fn volume(width: usize, height: usize, depth: usize) -> Self {
         Self { width, height, depth, kind: ArrayKind::Solid }
     }
 
     /// `layers` lines for themselves.
     #[must_use]
+    #[inline]
     pub const fn lines(width: usize, layers: usize) -> Self {
         Self { width, height: 0, depth: layers, kind: ArrayKind::Layered }
     }
 
     /// `layers` planes for themselves.
     #[must_use]
+    #[inline]
     pub const fn planes(width: usize, height: usize, layers: usize) -> Self {
         Self { width, height, depth: layers, kind: ArrayKind::Layered }
     }
 
     /// The six faces of a cube.
     #[must_use]
+    #[inline]
     pub const fn cube(width: usize) -> Self {
         Self { width, height: width, depth: 6, kind: ArrayKind::Cube }
     }
 
     /// The faces of several cubes.
     #[must_use]
+    #[inline]
     pub const fn cubes(width: usize, cubes: usize) -> Self {
         Self { width, height: width, depth: cubes.saturating_mul(6), kind: ArrayKind::LayeredCube }
     }
 
     /// The elements of a row.
     #[must_use]
+    #[inline]
     pub const fn width(&self) -> usize {
         self.width
     }
 
     /// The rows of a layer: 1 for lines.
     #[must_use]
+    #[inline]
     pub const fn rows(&self) -> usize {
         if self.height == 0 { 1 } else { self.height }
     }
 
     /// The layers: 1 for lines and planes.
     #[must_use]
+    #[inline]
     pub const fn layers(&self) -> usize {
         match self.kind {
             ArrayKind::Solid if self.depth == 0 => 1,
@@ -122,22 +132,26 @@ impl ArrayShape {
 
     /// What the layers are.
     #[must_use]
+    #[inline]
     pub const fn kind(&self) -> ArrayKind {
         self.kind
     }
 
     /// The number of elements.
     #[must_use]
+    #[inline]
     pub const fn len(&self) -> usize {
         self.width.saturating_mul(self.rows()).saturating_mul(self.layers())
     }
 
     /// Whether there is no element.
     #[must_use]
+    #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
+    #[inline]
     pub(super) fn check(&self, operation: &'static str) -> Result<()> {
         let has_gap = self.kind == ArrayKind::Solid && self.depth != 0 && self.height == 0;
         let is_hollow = self.kind != ArrayKind::Solid && self.depth == 0;
@@ -151,6 +165,7 @@ impl ArrayShape {
         Ok(())
     }
 
+    #[inline]
     pub(super) fn to_raw<T: Texel>(self, flags: ArrayFlags) -> CUDA_ARRAY3D_DESCRIPTOR {
         let kind = match self.kind {
             ArrayKind::Solid => 0,
@@ -169,6 +184,7 @@ impl ArrayShape {
     }
 
     /// What C describes.
+    #[inline]
     pub(super) fn from_raw(raw: &CUDA_ARRAY3D_DESCRIPTOR) -> (Self, ArrayFlags, ArrayFormat) {
         let (layered, cube) = (sys::CUDA_ARRAY3D_LAYERED, sys::CUDA_ARRAY3D_CUBEMAP);
         let kind = match (raw.Flags & cube != 0, raw.Flags & layered != 0) {
@@ -183,6 +199,7 @@ impl ArrayShape {
     }
 
     /// The shape of a level of a mipmapped array: each extent is halved so often. Layers stay as many as they are.
+    #[inline]
     pub(super) fn level(self, level: u32) -> Self {
         let half = |extent: usize| if extent == 0 { 0 } else { extent.checked_shr(level).unwrap_or(0).max(1) };
         let depth = if self.kind == ArrayKind::Solid { half(self.depth) } else { self.depth };
@@ -190,6 +207,7 @@ impl ArrayShape {
     }
 
     /// How many levels there can be.
+    #[inline]
     pub(super) fn max_levels(self) -> u32 {
         let depth = if self.kind == ArrayKind::Solid { self.depth } else { 1 };
         usize::BITS - self.width.max(self.height).max(depth).leading_zeros()
@@ -197,6 +215,7 @@ impl ArrayShape {
 }
 
 impl fmt::Display for ArrayShape {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { width, height, depth, kind } = self;
         match (kind, height, depth) {

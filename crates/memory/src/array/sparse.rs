@@ -56,6 +56,7 @@ impl<T> Array<T> {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for other arrays.
     #[doc(alias = "cuArrayGetSparseProperties")]
+    #[inline]
     pub fn sparse_properties(&self) -> Result<SparseProperties> {
         let mut raw = CUDA_ARRAY_SPARSE_PROPERTIES::default();
         // SAFETY: `raw` is a valid place, and the array is live.
@@ -76,6 +77,7 @@ impl<T> Array<T> {
     ///
     /// An argument error without tiles; whatever the driver returns for tiles that there are not.
     #[doc(alias = "cuMemMapArrayAsync")]
+    #[inline]
     pub unsafe fn map_tiles(&self, stream: &Stream, tiles: &[TileMapping<'_>]) -> Result<()> {
         let resource = |info: &mut CUarrayMapInfo| {
             info.resourceType = CUresourcetype::CU_RESOURCE_TYPE_ARRAY;
@@ -97,6 +99,7 @@ impl<T> MipmappedArray<T> {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for other arrays.
     #[doc(alias = "cuMipmappedArrayGetSparseProperties")]
+    #[inline]
     pub fn sparse_properties(&self) -> Result<SparseProperties> {
         let mut raw = CUDA_ARRAY_SPARSE_PROPERTIES::default();
         // SAFETY: `raw` is a valid place, and the array is live.
@@ -116,6 +119,7 @@ impl<T> MipmappedArray<T> {
     /// # Errors
     ///
     /// An argument error without tiles; whatever the driver returns for tiles that there are not.
+    #[inline]
     pub unsafe fn map_tiles(&self, stream: &Stream, tiles: &[TileMapping<'_>]) -> Result<()> {
         let resource = |info: &mut CUarrayMapInfo| {
             info.resourceType = CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY;
@@ -129,6 +133,7 @@ impl<T> MipmappedArray<T> {
 }
 
 impl SparseProperties {
+    #[inline]
     fn from_raw(raw: &CUDA_ARRAY_SPARSE_PROPERTIES) -> Self {
         Self {
             tile: [raw.tileExtent.width, raw.tileExtent.height, raw.tileExtent.depth],
@@ -140,6 +145,7 @@ impl SparseProperties {
 }
 
 impl TileMapping<'_> {
+    #[inline]
     fn to_raw(self) -> CUarrayMapInfo {
         let mut info = CUarrayMapInfo {
             subresourceType: CUarraySparseSubresourceType::CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL,
@@ -171,6 +177,7 @@ impl TileMapping<'_> {
 /// # Safety
 ///
 /// The resource is live, and so is the memory, for as long as it is mapped.
+#[inline]
 unsafe fn map(stream: &Stream, tiles: &[TileMapping<'_>], resource: impl Fn(&mut CUarrayMapInfo)) -> Result<()> {
     let count = u32::try_from(tiles.len()).ok().filter(|count| *count != 0);
     let count = count.ok_or_else(|| Error::argument("Array::map_tiles", format!("{} tiles", tiles.len())))?;

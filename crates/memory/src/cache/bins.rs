@@ -26,11 +26,13 @@ const MOST: u64 = 64;
 const MOST_LARGE: usize = 4;
 
 impl Bins {
+    #[inline]
     pub(crate) fn new() -> Self {
         Self { classes: std::iter::repeat_with(Vec::new).take(Class::COUNT).collect(), large: Vec::new() }
     }
 
     /// How many blocks of `class` are held at most.
+    #[inline]
     pub(crate) fn capacity(class: Class) -> usize {
         (BIN_BYTES / class.bytes()).clamp(FEWEST, MOST) as usize
     }
@@ -78,6 +80,7 @@ impl Bins {
     }
 
     /// Takes all blocks out.
+    #[inline]
     pub(crate) fn drain(&mut self, mut block: impl FnMut(Rounded, u64)) {
         for (index, bin) in self.classes.iter_mut().enumerate() {
             bin.drain(..).for_each(|address| block(Rounded::Class(Class::at(index)), address));
@@ -86,6 +89,7 @@ impl Bins {
     }
 
     /// The bytes that are held.
+    #[inline]
     pub(crate) fn bytes(&self) -> u64 {
         let classes = self.classes.iter().enumerate();
         let small: u64 = classes.map(|(index, bin)| Class::at(index).bytes() * bin.len() as u64).sum();

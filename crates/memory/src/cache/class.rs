@@ -31,6 +31,7 @@ impl Class {
 
     /// All classes, from the smallest on.
     #[cfg(test)]
+    #[inline]
     pub(crate) fn all() -> impl Iterator<Item = Self> {
         (0..Self::COUNT as u8).map(Self)
     }
@@ -41,6 +42,7 @@ impl Class {
     }
 
     /// The class with this number.
+    #[inline]
     pub(crate) fn at(index: usize) -> Self {
         debug_assert!(index < Self::COUNT, "there are {} classes", Self::COUNT);
         Self(index as u8)

@@ -37,6 +37,7 @@ impl Owner {
 }
 
 impl FreeRange {
+    #[inline]
     pub(crate) fn end(&self) -> u64 {
         self.start + self.length
     }
@@ -44,22 +45,26 @@ impl FreeRange {
 
 impl Heap {
     /// Declares a region, none of which is free yet.
+    #[inline]
     pub(crate) fn declare(&mut self, start: u64, length: u64) {
         self.regions.insert(start, length);
     }
 
     /// Forgets a region, none of which is free or in use any more.
+    #[inline]
     pub(crate) fn undeclare(&mut self, start: u64) {
         self.regions.remove(&start);
     }
 
     /// Takes the shortest range for `owner` that `length` bytes at a multiple of `alignment` fit in: one that is the owner's if
     /// possible, else one that is free for all.
+    #[inline]
     pub(crate) fn allocate(&mut self, owner: Owner, length: u64, alignment: u64) -> Option<u64> {
         self.allocate_of(owner, length, alignment).or_else(|| self.allocate_of(Owner::ALL, length, alignment))
     }
 
     /// Frees a range for `owner`, in this generation.
+    #[inline]
     pub(crate) fn free(&mut self, start: u64, length: u64, owner: Owner, generation: Generation) {
         let mut range = FreeRange { start, length, owner, generation };
         debug_assert!(!self.overlaps(start, length), "{start:#x} is freed twice");
@@ -78,6 +83,7 @@ impl Heap {
     }
 
     /// Frees for all what is free for `owner` up to a generation.
+    #[inline]
     pub(crate) fn promote(&mut self, owner: Owner, generation: Generation) {
         let Some(ranges) = self.by_length.get(&owner) else { return };
         let done = ranges.iter().map(|(_, start)| self.ranges[start]).filter(|range| range.generation <= generation);
@@ -88,6 +94,7 @@ impl Heap {
     }
 
     /// Takes exactly this range out, if all of it is free for all.
+    #[inline]
     pub(crate) fn withdraw(&mut self, start: u64, length: u64) -> bool {
         let around = self.ranges.range(..=start).next_back().map(|(_, range)| *range);
         let Some(around) = around.filter(|range| range.owner == Owner::ALL && range.end() >= start + length) else {
@@ -98,26 +105,31 @@ impl Heap {
     }
 
     /// The free ranges by address.
+    #[inline]
     pub(crate) fn ranges(&self) -> impl Iterator<Item = &FreeRange> {
         self.ranges.values()
     }
 
     /// The length of the longest range that is free for `owner`, which may be [`Owner::ALL`].
+    #[inline]
     pub(crate) fn longest(&self, owner: Owner) -> u64 {
         let longest = |owner| Some(self.by_length.get(&owner)?.last()?.0);
         longest(owner).max(longest(Owner::ALL)).unwrap_or_default()
     }
 
     /// Whether a range is free for `owner` and not for all.
+    #[inline]
     pub(crate) fn has(&self, owner: Owner) -> bool {
         self.by_length.contains_key(&owner)
     }
 
     /// The range that is free for all and ends at `end`.
+    #[inline]
     pub(crate) fn ending_at(&self, end: u64) -> Option<FreeRange> {
         self.before(end).filter(|range| range.end() == end && range.owner == Owner::ALL)
     }
 
+    #[inline]
     fn allocate_of(&mut self, owner: Owner, length: u64, alignment: u64) -> Option<u64> {
         let ranges = self.by_length.get(&owner)?.range((length, 0)..);
         let (start, aligned) = ranges
@@ -130,6 +142,7 @@ impl Heap {
     }
 
     /// Takes a part out of a range, and leaves what lies before and behind it.
+    #[inline]
     fn carve(&mut self, range: FreeRange, start: u64, length: u64) {
         self.remove(range);
         let (before, behind) = (start - range.start, range.end() - (start + length));
@@ -141,11 +154,13 @@ impl Heap {
         }
     }
 
+    #[inline]
     fn insert(&mut self, range: FreeRange) {
         self.ranges.insert(range.start, range);
         self.by_length.entry(range.owner).or_default().insert((range.length, range.start));
     }
 
+    #[inline]
     fn remove(&mut self, range: FreeRange) {
         self.ranges.remove(&range.start);
         if let Some(ranges) = self.by_length.get_mut(&range.owner) {
@@ -157,15 +172,18 @@ impl Heap {
     }
 
     /// The last range that begins before `address`.
+    #[inline]
     fn before(&self, address: u64) -> Option<FreeRange> {
         self.ranges.range(..address).next_back().map(|(_, range)| *range)
     }
 
     /// Whether two ranges are neighbours that may be one.
+    #[inline]
     fn joins(&self, left: &FreeRange, right: &FreeRange) -> bool {
         left.end() == right.start && left.owner == right.owner && !self.regions.contains_key(&right.start)
     }
 
+    #[inline]
     fn overlaps(&self, start: u64, length: u64) -> bool {
         self.before(start + length).is_some_and(|range| range.end() > start)
     }

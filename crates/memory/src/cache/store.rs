@@ -33,16 +33,19 @@ const SPAN: u64 = 64 << 10;
 
 impl Store {
     /// The heap, for those who add, withdraw and look at ranges.
+    #[inline]
     pub(crate) fn heap(&self) -> &Heap {
         &self.heap
     }
 
     /// As [`Store::heap`].
+    #[inline]
     pub(crate) fn heap_mut(&mut self) -> &mut Heap {
         &mut self.heap
     }
 
     /// Takes up to `most` blocks of a class for `owner`, and returns how many. They are pushed to `blocks`.
+    #[inline]
     pub(crate) fn take(&mut self, owner: Owner, class: Class, most: usize, blocks: &mut Vec<u64>) -> usize {
         if let Some(lists) = self.lists.get_mut(&owner) {
             let list = &mut lists.classes[class.index()];
@@ -57,11 +60,13 @@ impl Store {
     }
 
     /// Takes one range for `owner`.
+    #[inline]
     pub(crate) fn take_range(&mut self, owner: Owner, length: u64, alignment: u64) -> Option<u64> {
         self.heap.allocate(owner, length, alignment.max(GRANULE))
     }
 
     /// Frees a block for `owner`.
+    #[inline]
     pub(crate) fn give(&mut self, owner: Owner, size: Rounded, address: u64) {
         let lists = self.lists.entry(owner).or_default();
         match size {
@@ -77,6 +82,7 @@ impl Store {
     }
 
     /// Moves the blocks of an owner from its lists to the heap, where they join.
+    #[inline]
     pub(crate) fn settle(&mut self, owner: Owner) {
         let Some(lists) = self.lists.get_mut(&owner).filter(|lists| lists.has_blocks) else { return };
         lists.has_blocks = false;
@@ -88,12 +94,14 @@ impl Store {
     }
 
     /// Settles every owner.
+    #[inline]
     pub(crate) fn settle_all(&mut self) {
         self.owners().into_iter().for_each(|owner| self.settle(owner));
     }
 
     /// Settles an owner and, if the heap holds memory of it that no mark covers, begins a new generation: whoever then sees the owner
     /// pass a point from now on may [promote](Store::promote) the generation that is returned.
+    #[inline]
     pub(crate) fn mark(&mut self, owner: Owner) -> Option<Generation> {
         self.settle(owner);
         let lists = self.lists.get_mut(&owner).filter(|lists| lists.has_unmarked)?;
@@ -104,16 +112,19 @@ impl Store {
     }
 
     /// Frees for all what an owner freed up to a generation.
+    #[inline]
     pub(crate) fn promote(&mut self, owner: Owner, generation: Generation) {
         self.heap.promote(owner, generation);
     }
 
     /// The owners that have freed something.
+    #[inline]
     pub(crate) fn owners(&self) -> Vec<Owner> {
         self.lists.keys().copied().collect()
     }
 
     /// Forgets an owner that frees nothing any more, and says whether it did: not as long as anything is free for it alone.
+    #[inline]
     pub(crate) fn forget(&mut self, owner: Owner) -> bool {
         let has_blocks = self.lists.get(&owner).is_some_and(|lists| lists.has_blocks);
         let is_done = !has_blocks && !self.heap.has(owner);
@@ -124,6 +135,7 @@ impl Store {
     }
 
     /// Settles every owner, and begins a new generation of each: whoever then sees them all pass may promote those that are returned.
+    #[inline]
     pub(crate) fn mark_all(&mut self) -> Vec<(Owner, Generation)> {
         let owners = self.owners().into_iter();
         owners
@@ -136,6 +148,7 @@ impl Store {
     }
 
     /// The free ranges, with the blocks in lists as ranges of their owners.
+    #[inline]
     pub(crate) fn free_ranges(&self) -> Vec<FreeRange> {
         let blocks = self.lists.iter().flat_map(|(owner, lists)| {
             lists.classes.iter().enumerate().flat_map(move |(index, list)| {
@@ -150,6 +163,7 @@ impl Store {
     }
 
     /// Cuts blocks from one span of the heap.
+    #[inline]
     fn cut(&mut self, owner: Owner, class: Class, most: usize, blocks: &mut Vec<u64>) -> usize {
         let bytes = class.bytes();
         let count = (SPAN / bytes).clamp(1, most.max(1) as u64);
@@ -165,6 +179,7 @@ impl Store {
 }
 
 impl Default for Lists {
+    #[inline]
     fn default() -> Self {
         Self {
             classes: std::iter::repeat_with(Vec::new).take(Class::COUNT).collect(),

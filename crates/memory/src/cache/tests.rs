@@ -28,6 +28,7 @@ const REGION: usize = if cfg!(miri) { 2048 } else { 40_960 };
 const OWNERS: u64 = 3;
 
 impl Numbers {
+    #[inline]
     fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -35,11 +36,13 @@ impl Numbers {
         mixed ^ (mixed >> 31)
     }
 
+    #[inline]
     fn below(&mut self, end: u64) -> u64 {
         self.next() % end
     }
 
     /// A size whose order of magnitude is even.
+    #[inline]
     fn size(&mut self) -> usize {
         let log = self.below(23);
         (1 + self.below(1 << log)) as usize
@@ -47,6 +50,7 @@ impl Numbers {
 }
 
 impl Model {
+    #[inline]
     fn new() -> Self {
         let mut store = Store::default();
         for region in 0..2 {
@@ -63,6 +67,7 @@ impl Model {
         }
     }
 
+    #[inline]
     fn range(&self, address: u64, size: Rounded) -> std::ops::Range<usize> {
         assert!(address >= BASE && (address - BASE).is_multiple_of(GRANULE), "{address:#x} is no block");
         let first = ((address - BASE) / GRANULE) as usize;
@@ -73,6 +78,7 @@ impl Model {
     }
 
     /// Notes that the store handed a block out.
+    #[inline]
     fn took(&mut self, owner: Owner, address: u64, size: Rounded) {
         for granule in self.range(address, size) {
             let free = self.granules[granule];
@@ -83,6 +89,7 @@ impl Model {
         self.live.push((address, size));
     }
 
+    #[inline]
     fn take(&mut self, owner: Owner, numbers: &mut Numbers) {
         let size = Rounded::up(numbers.size());
         match size {
@@ -102,6 +109,7 @@ impl Model {
         }
     }
 
+    #[inline]
     fn give(&mut self, owner: Owner, numbers: &mut Numbers) {
         if self.live.is_empty() {
             return;
@@ -116,6 +124,7 @@ impl Model {
         }
     }
 
+    #[inline]
     fn mark(&mut self, owner: Owner) {
         if let Some(generation) = self.store.mark(owner) {
             self.marked.push((owner, generation));
@@ -123,6 +132,7 @@ impl Model {
         }
     }
 
+    #[inline]
     fn promote(&mut self, numbers: &mut Numbers) {
         if self.marked.is_empty() {
             return;
@@ -139,6 +149,7 @@ impl Model {
     }
 
     /// The store's free ranges are the model's free granules. Joined ranges may be newer than their granules.
+    #[inline]
     fn assert_free_ranges(&self) {
         let mut seen = 0;
         for range in self.store.free_ranges() {
@@ -157,6 +168,7 @@ impl Model {
     }
 
     /// Frees everything, and sees it become what it was.
+    #[inline]
     fn end(mut self, numbers: &mut Numbers) {
         while !self.live.is_empty() {
             let owner = Owner(1 + numbers.below(OWNERS));

@@ -37,11 +37,13 @@ pub struct CopyBatch<'a> {
 
 impl<'a> CopyBatch<'a> {
     /// No copies.
+    #[inline]
     pub fn new() -> Self {
         Self::default()
     }
 
     /// The same with options, which the driver follows for all copies if it knows them.
+    #[inline]
     pub fn with_options(mut self, options: CopyOptions) -> Self {
         self.options = options;
         self
@@ -52,6 +54,7 @@ impl<'a> CopyBatch<'a> {
     /// # Errors
     ///
     /// An argument error if the lengths differ.
+    #[inline]
     pub fn copy<T: Copy>(mut self, target: DeviceSliceMut<'a, T>, source: DeviceSlice<'a, T>) -> Result<Self> {
         size::same_len("CopyBatch::copy", target.len(), source.len())?;
         let (target, source) = (target.into_end(), source.end());
@@ -66,6 +69,7 @@ impl<'a> CopyBatch<'a> {
     /// # Errors
     ///
     /// An argument error if the extents differ.
+    #[inline]
     pub fn copy_grid<T: Copy>(mut self, target: GridMut<'a, T>, source: Grid<'a, T>) -> Result<Self> {
         let (target, source) = (target.into_end(), source.end());
         grid::same_extent("CopyBatch::copy_grid", &target.place, &source.place)?;
@@ -77,12 +81,14 @@ impl<'a> CopyBatch<'a> {
 
     /// How many copies there are.
     #[must_use]
+    #[inline]
     pub fn len(&self) -> usize {
         self.lines.len() + self.boxes.len()
     }
 
     /// Whether there is no copy.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -99,6 +105,7 @@ impl<'a> CopyBatch<'a> {
     /// Whatever the driver returns. Some of the copies may be on the stream then.
     #[doc(alias = "cuMemcpyBatchAsync")]
     #[doc(alias = "cuMemcpy3DBatchAsync")]
+    #[inline]
     pub fn enqueue(self, stream: &Stream) -> Result<()> {
         for (to, from) in &self.lines {
             prepare(stream, to, from)?;
@@ -116,6 +123,7 @@ impl<'a> CopyBatch<'a> {
         result.map_err(|error| error.about(format!("{} copies", self.len())))
     }
 
+    #[inline]
     fn enqueue_lines(&self, stream: &Stream) -> Result<()> {
         if self.lines.is_empty() {
             return Ok(());
@@ -131,6 +139,7 @@ impl<'a> CopyBatch<'a> {
         }
     }
 
+    #[inline]
     fn enqueue_boxes(&self, stream: &Stream) -> Result<()> {
         if self.boxes.is_empty() {
             return Ok(());
@@ -159,6 +168,7 @@ struct Lines {
 }
 
 impl Lines {
+    #[inline]
     fn new(copies: &[(End<'_>, End<'_>)], options: CopyOptions) -> Self {
         Self {
             targets: copies.iter().map(|(to, _)| to.address).collect(),
@@ -168,6 +178,7 @@ impl Lines {
         }
     }
 
+    #[inline]
     fn call(&mut self, stream: &Stream) -> Result<()> {
         let (mut attributes, mut first, count, raw) = (self.options.to_raw(), 0, self.sizes.len(), stream.as_raw());
         let (to, from, sizes) = (self.targets.as_mut_ptr(), self.sources.as_mut_ptr(), self.sizes.as_mut_ptr());
@@ -180,6 +191,7 @@ impl Lines {
     }
 
     /// The form that has a place for the index of the copy that failed, and drivers from 12.8 on.
+    #[inline]
     fn call_of_12_8(&mut self, stream: &Stream) -> Result<()> {
         let (mut attributes, mut first, count, raw) = (self.options.to_raw(), 0, self.sizes.len(), stream.as_raw());
         let (to, from, sizes) = (self.targets.as_mut_ptr(), self.sources.as_mut_ptr(), self.sizes.as_mut_ptr());
@@ -198,6 +210,7 @@ impl Lines {
 }
 
 /// Has `stream` wait for what a copy must wait for.
+#[inline]
 fn prepare(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
     if !to.is_near(from) {
         super::peer::connect(to.stream().context(), from.stream().context())?;
@@ -207,6 +220,7 @@ fn prepare(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
 }
 
 impl fmt::Debug for CopyBatch<'_> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "CopyBatch({} copies)", self.len())
     }

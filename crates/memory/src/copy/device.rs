@@ -6,6 +6,7 @@ use curium_driver::{Function, Result, Stream, call};
 use super::{CopyOptions, End, peer, spanning, transfer};
 
 /// Puts a copy of `from` to `to`, which has as many bytes, on `stream`.
+#[inline]
 pub(crate) fn copy(operation: &'static str, stream: &Stream, to: End<'_>, from: End<'_>) -> Result<()> {
     if to.bytes == 0 {
         return Ok(());
@@ -26,6 +27,7 @@ pub(crate) fn copy(operation: &'static str, stream: &Stream, to: End<'_>, from: 
 }
 
 /// Puts a copy on `stream`, which has waited for what both ends must wait for, wherever they are.
+#[inline]
 pub(crate) fn any(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
     spanning::enqueue(stream, || {
         // SAFETY: both ends have this many bytes and are live on this stream, which has waited for all that they must wait for.
@@ -34,6 +36,7 @@ pub(crate) fn any(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
 }
 
 /// As [`copy`], telling the driver the options if it has a function that takes them.
+#[inline]
 pub(crate) fn copy_with(
     operation: &'static str,
     stream: &Stream,
@@ -65,6 +68,7 @@ pub(crate) fn copy_with(
 /// # Safety
 ///
 /// Both ends are live on `stream`, which has waited for what they must wait for, and the attributes can be read.
+#[inline]
 unsafe fn with_attributes(
     stream: &Stream,
     to: &End<'_>,
@@ -79,6 +83,7 @@ unsafe fn with_attributes(
 /// # Safety
 ///
 /// As for [`with_attributes`].
+#[inline]
 unsafe fn batch_of_one(
     stream: &Stream,
     to: &End<'_>,

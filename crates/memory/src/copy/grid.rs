@@ -39,11 +39,13 @@ enum Side {
 }
 
 impl Place {
+    #[inline]
     pub(crate) const fn is_empty(&self) -> bool {
         self.width == 0 || self.height == 0 || self.depth == 0
     }
 
     /// The bytes from the first to the last, with the gaps between.
+    #[inline]
     pub(crate) fn span(&self) -> Option<usize> {
         if self.is_empty() {
             return Some(0);
@@ -54,6 +56,7 @@ impl Place {
 }
 
 impl Side {
+    #[inline]
     fn kind(self) -> CUmemorytype {
         match self {
             Self::Device(_) => CUmemorytype::CU_MEMORYTYPE_DEVICE,
@@ -61,16 +64,19 @@ impl Side {
         }
     }
 
+    #[inline]
     fn device(self) -> CUdeviceptr {
         if let Self::Device(address) = self { address } else { 0 }
     }
 
+    #[inline]
     fn host(self) -> *mut c_void {
         if let Self::Host(host) = self { host } else { std::ptr::null_mut() }
     }
 }
 
 /// Copies rows and layers on a device or between devices.
+#[inline]
 pub(crate) fn copy(operation: &'static str, stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
     same_extent(operation, &to.place, &from.place)?;
     if to.place.is_empty() {
@@ -83,6 +89,7 @@ pub(crate) fn copy(operation: &'static str, stream: &Stream, to: &End<'_>, from:
 }
 
 /// Puts a copy on `stream`, which has waited for what both ends must wait for.
+#[inline]
 pub(crate) fn enqueue(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
     let sides = (Side::Device(to.end.address), Side::Device(from.end.address));
     if !to.end.is_near(&from.end) {
@@ -98,6 +105,7 @@ pub(crate) fn enqueue(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<(
 ///
 /// `from` points to rows and layers that lie as in `place` and that nobody writes until the copy is done; the stream has waited for what
 /// `to` must wait for.
+#[inline]
 pub(crate) unsafe fn from_host(stream: &Stream, to: &End<'_>, from: *const c_void, place: &Place) -> Result<()> {
     let (target, source) = (Side::Device(to.end.address), Side::Host(from.cast_mut()));
     // SAFETY: the caller vouches for the host's end, and the other was checked.
@@ -110,6 +118,7 @@ pub(crate) unsafe fn from_host(stream: &Stream, to: &End<'_>, from: *const c_voi
 ///
 /// `to` points to rows and layers that lie as in `place` and that nobody uses until the copy is done; the stream has waited for what
 /// `from` must wait for.
+#[inline]
 pub(crate) unsafe fn to_host(stream: &Stream, to: *mut c_void, place: &Place, from: &End<'_>) -> Result<()> {
     // SAFETY: the caller vouches for the host's end, and the other was checked.
     unsafe { put(stream, (Side::Host(to), place), (Side::Device(from.end.address), &from.place)) }
@@ -121,6 +130,7 @@ pub(crate) unsafe fn to_host(stream: &Stream, to: *mut c_void, place: &Place, fr
 /// # Safety
 ///
 /// Both sides hold the rows and layers of their places, and are live until the copy is done.
+#[inline]
 unsafe fn put(stream: &Stream, (to, target): (Side, &Place), (from, source): (Side, &Place)) -> Result<()> {
     if target.depth == 1 {
         let copy = two_dimensional((to, target), (from, source));
@@ -136,6 +146,7 @@ unsafe fn put(stream: &Stream, (to, target): (Side, &Place), (from, source): (Si
     })
 }
 
+#[inline]
 fn two_dimensional((to, target): (Side, &Place), (from, source): (Side, &Place)) -> CUDA_MEMCPY2D {
     CUDA_MEMCPY2D {
         srcMemoryType: from.kind(),
@@ -152,6 +163,7 @@ fn two_dimensional((to, target): (Side, &Place), (from, source): (Side, &Place))
     }
 }
 
+#[inline]
 fn three_dimensional((to, target): (Side, &Place), (from, source): (Side, &Place)) -> CUDA_MEMCPY3D {
     CUDA_MEMCPY3D {
         srcMemoryType: from.kind(),
@@ -171,6 +183,7 @@ fn three_dimensional((to, target): (Side, &Place), (from, source): (Side, &Place
     }
 }
 
+#[inline]
 fn between_devices(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
     let copy = CUDA_MEMCPY3D_PEER {
         srcMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
@@ -193,6 +206,7 @@ fn between_devices(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> 
 }
 
 /// The copy as part of a batch.
+#[inline]
 pub(crate) fn operation(to: &End<'_>, from: &End<'_>, flags: u32) -> CUDA_MEMCPY3D_BATCH_OP {
     let operand = |end: &End<'_>| CUmemcpy3DOperand {
         type_: CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_POINTER,
@@ -215,6 +229,7 @@ pub(crate) fn operation(to: &End<'_>, from: &End<'_>, flags: u32) -> CUDA_MEMCPY
 }
 
 /// An error unless both sides of a copy have as many bytes, rows and layers.
+#[inline]
 pub(crate) fn same_extent(operation: &'static str, one: &Place, other: &Place) -> Result<()> {
     let extent = |place: &Place| (place.width, place.height, place.depth);
     if extent(one) == extent(other) {

@@ -11,6 +11,7 @@ use super::spanning;
 use crate::{DeviceSlice, DeviceSliceMut, staging, wait};
 
 /// Copies `source`, which is as long, to `target`, and waits until that is done.
+#[inline]
 pub(crate) fn upload<T: NoUninit>(target: DeviceSliceMut<'_, T>, source: &[T]) -> Result<()> {
     let (stream, end) = (target.stream(), target.into_end());
     if end.bytes == 0 {
@@ -32,6 +33,7 @@ pub(crate) fn upload<T: NoUninit>(target: DeviceSliceMut<'_, T>, source: &[T]) -
 }
 
 /// Copies `source` to `target`, which is as long, and waits until that is done.
+#[inline]
 pub(crate) fn download<T: AnyBitPattern>(source: DeviceSlice<'_, T>, target: &mut [T]) -> Result<()> {
     let (stream, end) = (source.stream(), source.end());
     if end.bytes == 0 {
@@ -59,6 +61,7 @@ pub(crate) fn download<T: AnyBitPattern>(source: DeviceSlice<'_, T>, target: &mu
 /// # Safety
 ///
 /// Both sides have `bytes` bytes, the device's is live in the order of `stream`, and nobody writes the host's before the copy is done.
+#[inline]
 pub(crate) unsafe fn to_device(stream: &Stream, to: CUdeviceptr, from: *const c_void, bytes: usize) -> Result<()> {
     spanning::enqueue(stream, || {
         // SAFETY: the caller vouches for both sides, and the stream is live.
@@ -71,6 +74,7 @@ pub(crate) unsafe fn to_device(stream: &Stream, to: CUdeviceptr, from: *const c_
 /// # Safety
 ///
 /// Both sides have `bytes` bytes, the device's is live in the order of `stream`, and nobody uses the host's before the copy is done.
+#[inline]
 pub(crate) unsafe fn to_host(stream: &Stream, to: *mut c_void, from: CUdeviceptr, bytes: usize) -> Result<()> {
     spanning::enqueue(stream, || {
         // SAFETY: the caller vouches for both sides, and the stream is live.

@@ -19,12 +19,14 @@ pub struct CopyOptions {
 impl CopyOptions {
     /// No wishes.
     #[must_use]
+    #[inline]
     pub const fn new() -> Self {
         Self { prefer_overlap: false, source_location: None, target_location: None }
     }
 
     /// The same with or without the wish to leave the multiprocessors to kernels.
     #[must_use]
+    #[inline]
     pub const fn with_prefer_overlap(mut self, prefer_overlap: bool) -> Self {
         self.prefer_overlap = prefer_overlap;
         self
@@ -32,6 +34,7 @@ impl CopyOptions {
 
     /// The same with a place where managed memory that is read is expected to be.
     #[must_use]
+    #[inline]
     pub const fn with_source_location(mut self, location: MemoryLocation) -> Self {
         self.source_location = Some(location);
         self
@@ -39,12 +42,14 @@ impl CopyOptions {
 
     /// The same with a place where managed memory that is written is expected to be.
     #[must_use]
+    #[inline]
     pub const fn with_target_location(mut self, location: MemoryLocation) -> Self {
         self.target_location = Some(location);
         self
     }
 
     /// The options as C describes them. The source is always read in the order of the stream: that is what the waits of buffers rely on.
+    #[inline]
     pub(crate) fn to_raw(self) -> CUmemcpyAttributes {
         let location =
             |place: Option<MemoryLocation>| place.map_or_else(CUmemLocation::default, MemoryLocation::to_raw);
@@ -56,6 +61,7 @@ impl CopyOptions {
         }
     }
 
+    #[inline]
     pub(crate) const fn flags(self) -> u32 {
         if self.prefer_overlap {
             CUmemcpyFlags::CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE.0

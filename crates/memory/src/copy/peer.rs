@@ -21,6 +21,7 @@ pub(crate) fn copy(operation: &'static str, stream: &Stream, to: End<'_>, from: 
 }
 
 /// Lets two contexts reach each other's memory, where their devices can, so that copies between them go straight.
+#[inline]
 pub(crate) fn connect(one: &Context, other: &Context) -> Result<()> {
     for (from, to) in [(one, other), (other, one)] {
         if from.device().can_access_peer(to.device())? {
@@ -31,6 +32,7 @@ pub(crate) fn connect(one: &Context, other: &Context) -> Result<()> {
 }
 
 /// Lets kernels on `stream` use memory at `address` that belongs to `owner`, a stream of another device.
+#[inline]
 pub(crate) fn give_access(
     operation: &'static str,
     stream: &Stream,
@@ -54,6 +56,7 @@ pub(crate) fn give_access(
 }
 
 /// Copies take another way where a direct one is not possible.
+#[inline]
 fn unless_impossible(result: Result<()>) -> Result<()> {
     const IMPOSSIBLE: [CUresult; 2] =
         [CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED, CUresult::CUDA_ERROR_TOO_MANY_PEERS];

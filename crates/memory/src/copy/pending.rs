@@ -54,6 +54,7 @@ pub struct Pending<B> {
 /// Gives the buffer back: an argument error if the lengths differ, or if the stream is being captured, since a graph would outlive the
 /// buffer.
 #[doc(alias = "cuMemcpyHtoDAsync")]
+#[inline]
 pub fn upload<T: NoUninit>(
     stream: &Stream,
     source: PinnedBuffer<T>,
@@ -80,6 +81,7 @@ pub fn upload<T: NoUninit>(
 ///
 /// As for [`upload`].
 #[doc(alias = "cuMemcpyDtoHAsync")]
+#[inline]
 pub fn download<T: AnyBitPattern>(
     stream: &Stream,
     source: &impl AsDeviceSlice<Element = T>,
@@ -109,6 +111,7 @@ impl<B> Pending<B> {
     /// # Panics
     ///
     /// If it was awaited before, and gave the memory back.
+    #[inline]
     pub fn wait(mut self) -> Result<B, (Self, Error)> {
         match self.event.synchronize() {
             Ok(()) => Ok(self.host.take().expect("the memory is there until it is given back")),
@@ -123,11 +126,13 @@ impl<B> Pending<B> {
     /// # Errors
     ///
     /// The error of any work of the context that failed before.
+    #[inline]
     pub fn is_finished(&self) -> Result<bool> {
         self.event.is_finished()
     }
 
     /// Has `enqueue` put a copy of lengths that must agree on `stream`.
+    #[inline]
     fn begin(
         operation: &'static str,
         stream: &Stream,
@@ -160,6 +165,7 @@ impl<B: Unpin> Future for Pending<B> {
     /// # Panics
     ///
     /// If it was ready before.
+    #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<B>> {
         let this = &mut *self;
         let finished = this.finished.get_or_insert_with(|| this.event.finished());
@@ -174,12 +180,14 @@ impl<B: Unpin> Future for Pending<B> {
 }
 
 impl<B> fmt::Debug for Pending<B> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Pending({:?})", &*self.event)
     }
 }
 
 impl<B> Drop for Pending<B> {
+    #[inline]
     fn drop(&mut self) {
         let Some(host) = self.host.take() else { return };
         // Nobody is there to try again.

@@ -54,6 +54,7 @@ struct Waiter<'env> {
 /// # Errors
 ///
 /// That of `operation`, or that of any work of the context that failed before.
+#[inline]
 pub fn copy_scope<'env, R>(
     stream: &'env Stream,
     operation: impl for<'scope> FnOnce(&'scope CopyScope<'scope, 'env>) -> Result<R>,
@@ -67,6 +68,7 @@ pub fn copy_scope<'env, R>(
 impl<'scope> CopyScope<'scope, '_> {
     /// The stream that the copies are put on.
     #[must_use]
+    #[inline]
     pub fn stream(&self) -> &Stream {
         self.waiter.stream
     }
@@ -78,6 +80,7 @@ impl<'scope> CopyScope<'scope, '_> {
     /// # Errors
     ///
     /// An argument error if the lengths differ, or if the stream is being captured, since a graph would outlive the scope.
+    #[inline]
     pub fn upload<T: NoUninit>(
         &'scope self,
         source: &'scope [T],
@@ -107,6 +110,7 @@ impl<'scope> CopyScope<'scope, '_> {
     /// # Errors
     ///
     /// As for [`CopyScope::upload`].
+    #[inline]
     pub fn download<T: AnyBitPattern>(
         &'scope self,
         source: &impl AsDeviceSlice<Element = T>,
@@ -129,6 +133,7 @@ impl<'scope> CopyScope<'scope, '_> {
         Ok(())
     }
 
+    #[inline]
     fn prepare(&self, operation: &'static str) -> Result<()> {
         self.stream().refuse_capture(operation)?;
         self.waiter.is_used.set(true);
@@ -138,18 +143,21 @@ impl<'scope> CopyScope<'scope, '_> {
 
 impl Waiter<'_> {
     /// Waits for the copies, once.
+    #[inline]
     fn wait(&self) -> Result<()> {
         if self.is_used.replace(false) { wait::until_done(self.stream) } else { Ok(()) }
     }
 }
 
 impl fmt::Debug for CopyScope<'_, '_> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "CopyScope({:?})", self.stream())
     }
 }
 
 impl Drop for Waiter<'_> {
+    #[inline]
     fn drop(&mut self) {
         if let Err(error) = self.wait() {
             curium_driver::report(&error);

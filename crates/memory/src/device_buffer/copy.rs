@@ -17,6 +17,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     ///
     /// An argument error if the lengths differ.
     #[doc(alias = "cuMemcpyHtoD")]
+    #[inline]
     pub fn copy_from_slice(&mut self, source: &[T]) -> Result<()>
     where
         T: NoUninit,
@@ -33,6 +34,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     ///
     /// An argument error if the lengths differ; the error of any work of the context that failed before.
     #[doc(alias = "cuMemcpyDtoH")]
+    #[inline]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()>
     where
         T: AnyBitPattern,
@@ -48,6 +50,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// # Errors
     ///
     /// The error of any work of the context that failed before.
+    #[inline]
     pub fn to_vec(&self) -> Result<Vec<T>>
     where
         T: AnyBitPattern,
@@ -65,6 +68,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// An argument error if the lengths differ.
     #[doc(alias = "cuMemcpyDtoD")]
     #[doc(alias = "cuMemcpyPeerAsync")]
+    #[inline]
     pub fn copy_from_buffer(&mut self, source: &DeviceBuffer<T, impl Resource>) -> Result<()>
     where
         T: Copy,

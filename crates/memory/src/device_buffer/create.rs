@@ -21,6 +21,7 @@ impl<T> DeviceBuffer<T> {
     /// An argument error if `len` is 0 or too large to be a size; `CUDA_ERROR_OUT_OF_MEMORY` with the figures.
     #[doc(alias = "cuMemAlloc")]
     #[doc(alias = "cuMemAllocAsync")]
+    #[inline]
     pub fn uninit(stream: &Stream, len: usize) -> Result<Self>
     where
         T: AnyBitPattern,
@@ -36,6 +37,7 @@ impl<T> DeviceBuffer<T> {
     ///
     /// As for [`DeviceBuffer::uninit`].
     #[doc(alias = "cuMemsetD8Async")]
+    #[inline]
     pub fn zeroed(stream: &Stream, len: usize) -> Result<Self>
     where
         T: Zeroable,
@@ -50,6 +52,7 @@ impl<T> DeviceBuffer<T> {
     /// # Errors
     ///
     /// As for [`DeviceBuffer::uninit`].
+    #[inline]
     pub fn filled(stream: &Stream, value: T, len: usize) -> Result<Self>
     where
         T: NoUninit,
@@ -64,6 +67,7 @@ impl<T> DeviceBuffer<T> {
     /// # Errors
     ///
     /// As for [`DeviceBuffer::uninit`].
+    #[inline]
     pub fn from_slice(stream: &Stream, source: &[T]) -> Result<Self>
     where
         T: NoUninit,
@@ -91,6 +95,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// # Errors
     ///
     /// As for [`DeviceBuffer::uninit`].
+    #[inline]
     pub fn uninit_in(resource: R, stream: &Stream, len: usize) -> Result<Self>
     where
         T: AnyBitPattern,
@@ -103,6 +108,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// # Errors
     ///
     /// As for [`DeviceBuffer::uninit`].
+    #[inline]
     pub fn zeroed_in(resource: R, stream: &Stream, len: usize) -> Result<Self>
     where
         T: Zeroable,
@@ -115,6 +121,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// # Errors
     ///
     /// As for [`DeviceBuffer::uninit`].
+    #[inline]
     pub fn filled_in(resource: R, stream: &Stream, value: T, len: usize) -> Result<Self>
     where
         T: NoUninit,
@@ -127,6 +134,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// # Errors
     ///
     /// As for [`DeviceBuffer::uninit`].
+    #[inline]
     pub fn from_slice_in(resource: R, stream: &Stream, source: &[T]) -> Result<Self>
     where
         T: NoUninit,
@@ -136,6 +144,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         Ok(buffer)
     }
 
+    #[inline]
     fn allocate_zeroed(operation: &'static str, resource: R, stream: &Stream, len: usize) -> Result<Self>
     where
         T: Zeroable,
@@ -145,6 +154,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         Ok(buffer)
     }
 
+    #[inline]
     fn allocate_filled(operation: &'static str, resource: R, stream: &Stream, (value, len): (T, usize)) -> Result<Self>
     where
         T: NoUninit,
@@ -155,6 +165,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     }
 
     /// Memory whose elements are not initialised yet.
+    #[inline]
     fn allocate(operation: &'static str, resource: R, stream: &Stream, len: usize) -> Result<Self> {
         let bytes = size::bytes::<T>(operation, len)?;
         let pointer = resource.allocate(stream, bytes, Self::ALIGNMENT).map_err(|error| explain(error, stream))?;
@@ -169,6 +180,7 @@ impl<T, R: Resource> DeviceBuffer<MaybeUninit<T>, R> {
     /// # Errors
     ///
     /// As for [`DeviceBuffer::uninit`].
+    #[inline]
     pub fn places_in(resource: R, stream: &Stream, len: usize) -> Result<Self> {
         Self::allocate("DeviceBuffer::places_in", resource, stream, len)
     }

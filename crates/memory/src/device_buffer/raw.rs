@@ -22,6 +22,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     ///
     /// Gives the buffer back if its stream cannot wait.
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
+    #[inline]
     pub fn into_raw(mut self) -> Result<(DevicePointer<T>, R), (Self, Error)> {
         let stream = self.stream().clone();
         match self.tracked.exclusive().before_write(&stream) {
@@ -45,6 +46,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// # Errors
     ///
     /// An argument error if `len` is 0 or too large to be a size, or if the pointer is null. The memory is the caller's then.
+    #[inline]
     pub unsafe fn from_raw(resource: R, stream: &Stream, pointer: DevicePointer<T>, len: usize) -> Result<Self> {
         size::bytes::<T>("DeviceBuffer::from_raw", len)?;
         if pointer.as_raw() == 0 {
@@ -55,6 +57,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     }
 
     /// The fields, of which nothing is freed.
+    #[inline]
     fn into_parts(self) -> (DevicePointer<T>, usize, Tracked, R) {
         let buffer = ManuallyDrop::new(self);
         // SAFETY: the field is moved out of a value that is not used or dropped afterwards.
@@ -72,6 +75,7 @@ impl<T, R: Resource> DeviceBuffer<MaybeUninit<T>, R> {
     ///
     /// Work on the buffer so far, once it is done, has left a value of `T` in each place.
     #[must_use]
+    #[inline]
     pub unsafe fn assume_init(self) -> DeviceBuffer<T, R> {
         let (pointer, len, tracked, resource) = self.into_parts();
         DeviceBuffer { pointer: pointer.cast(), len, tracked, resource, _elements: PhantomData }

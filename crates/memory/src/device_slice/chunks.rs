@@ -21,6 +21,7 @@ pub struct DeviceChunksMut<'a, T> {
 }
 
 impl<'a, T> DeviceChunks<'a, T> {
+    #[inline]
     pub(super) fn new(rest: DeviceSlice<'a, T>, len: usize) -> Result<Self> {
         not_zero("DeviceSlice::chunks", len)?;
         Ok(Self { rest, len })
@@ -28,6 +29,7 @@ impl<'a, T> DeviceChunks<'a, T> {
 }
 
 impl<'a, T> DeviceChunksMut<'a, T> {
+    #[inline]
     pub(super) fn new(rest: DeviceSliceMut<'a, T>, len: usize) -> Result<Self> {
         not_zero("DeviceSliceMut::chunks", len)?;
         Ok(Self { rest: Some(rest), len })
@@ -37,6 +39,7 @@ impl<'a, T> DeviceChunksMut<'a, T> {
 impl<'a, T> Iterator for DeviceChunks<'a, T> {
     type Item = DeviceSlice<'a, T>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         if self.rest.is_empty() {
             return None;
@@ -47,6 +50,7 @@ impl<'a, T> Iterator for DeviceChunks<'a, T> {
         Some(part)
     }
 
+    #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
         let count = self.rest.len().div_ceil(self.len);
         (count, Some(count))
@@ -56,6 +60,7 @@ impl<'a, T> Iterator for DeviceChunks<'a, T> {
 impl<'a, T> Iterator for DeviceChunksMut<'a, T> {
     type Item = DeviceSliceMut<'a, T>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let rest = self.rest.take().filter(|rest| !rest.is_empty())?;
         let middle = self.len.min(rest.len());
@@ -65,6 +70,7 @@ impl<'a, T> Iterator for DeviceChunksMut<'a, T> {
         Some(part)
     }
 
+    #[inline]
     fn size_hint(&self) -> (usize, Option<usize>) {
         let count = self.rest.as_ref().map_or(0, DeviceSliceMut::len).div_ceil(self.len);
         (count, Some(count))
@@ -76,6 +82,7 @@ impl<T> ExactSizeIterator for DeviceChunksMut<'_, T> {}
 impl<T> FusedIterator for DeviceChunks<'_, T> {}
 impl<T> FusedIterator for DeviceChunksMut<'_, T> {}
 
+#[inline]
 fn not_zero(operation: &'static str, len: usize) -> Result<()> {
     if len == 0 { Err(Error::argument(operation, "a part has 0 elements")) } else { Ok(()) }
 }

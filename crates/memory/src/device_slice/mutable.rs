@@ -25,48 +25,56 @@ pub struct DeviceSliceMut<'a, T> {
 
 impl<'a, T> DeviceSliceMut<'a, T> {
     /// The view of `len` elements from `pointer` on, which are memory of `tracked` that nobody else has borrowed for `'a`.
+    #[inline]
     pub(crate) fn new(pointer: DevicePointer<T>, len: usize, tracked: &'a Tracked) -> Self {
         Self { pointer, len, tracked, _elements: PhantomData }
     }
 
     /// The number of elements.
     #[must_use]
+    #[inline]
     pub fn len(&self) -> usize {
         self.len
     }
 
     /// Whether there is no element.
     #[must_use]
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
     /// The size in bytes.
     #[must_use]
+    #[inline]
     pub fn byte_len(&self) -> usize {
         self.len * size_of::<T>()
     }
 
     /// The stream of the memory that this is a view of, on which it copies.
     #[must_use]
+    #[inline]
     pub fn stream(&self) -> &'a Stream {
         self.tracked.stream()
     }
 
     /// The address of the first element. What is done with it is not tracked.
     #[must_use]
+    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.pointer
     }
 
     /// The same elements to be read.
     #[must_use]
+    #[inline]
     pub fn as_slice(&self) -> DeviceSlice<'_, T> {
         DeviceSlice::new(self.pointer, self.len, self.tracked)
     }
 
     /// The same elements for a shorter time, after which this view can be used again.
     #[must_use]
+    #[inline]
     pub fn reborrow(&mut self) -> DeviceSliceMut<'_, T> {
         DeviceSliceMut::new(self.pointer, self.len, self.tracked)
     }
@@ -76,6 +84,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     /// # Errors
     ///
     /// An argument error if the range ends before it begins, or beyond the view.
+    #[inline]
     pub fn slice(self, range: impl RangeBounds<usize>) -> Result<Self> {
         let range = size::range("DeviceSliceMut::slice", self.len, range)?;
         Ok(Self::new(self.pointer.wrapping_add(range.start), range.len(), self.tracked))
@@ -86,6 +95,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     /// # Errors
     ///
     /// An argument error if there are fewer.
+    #[inline]
     pub fn split_at(self, middle: usize) -> Result<(Self, Self)> {
         size::split("DeviceSliceMut::split_at", self.len, middle)?;
         let rest = Self::new(self.pointer.wrapping_add(middle), self.len - middle, self.tracked);
@@ -97,6 +107,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     /// # Errors
     ///
     /// An argument error if `len` is 0.
+    #[inline]
     pub fn chunks(self, len: usize) -> Result<DeviceChunksMut<'a, T>> {
         DeviceChunksMut::new(self, len)
     }
@@ -109,6 +120,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     ///
     /// An argument error if the lengths differ.
     #[doc(alias = "cuMemcpyHtoD")]
+    #[inline]
     pub fn copy_from_slice(&mut self, source: &[T]) -> Result<()>
     where
         T: NoUninit,
@@ -124,6 +136,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     /// # Errors
     ///
     /// An argument error if the lengths differ; the error of any work of the context that failed before.
+    #[inline]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()>
     where
         T: AnyBitPattern,
@@ -138,6 +151,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     /// # Errors
     ///
     /// The error of any work of the context that failed before.
+    #[inline]
     pub fn to_vec(&self) -> Result<Vec<T>>
     where
         T: AnyBitPattern,
@@ -157,6 +171,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     /// An argument error if the lengths differ.
     #[doc(alias = "cuMemcpyDtoD")]
     #[doc(alias = "cuMemcpyPeer")]
+    #[inline]
     pub fn copy_from_device(&mut self, source: &impl AsDeviceSlice<Element = T>) -> Result<()>
     where
         T: Copy,
@@ -171,6 +186,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     /// # Errors
     ///
     /// As for [`DeviceSliceMut::copy_from_device`].
+    #[inline]
     pub fn copy_from_device_on(&mut self, stream: &Stream, source: &impl AsDeviceSlice<Element = T>) -> Result<()>
     where
         T: Copy,
@@ -188,6 +204,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     ///
     /// As for [`DeviceSliceMut::copy_from_device`].
     #[doc(alias = "cuMemcpyWithAttributesAsync")]
+    #[inline]
     pub fn copy_from_device_with(
         &mut self,
         stream: &Stream,
@@ -215,6 +232,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     /// Whatever the driver returns.
     #[doc(alias = "cuMemsetD32Async")]
     #[doc(alias = "cuMemsetD16Async")]
+    #[inline]
     pub fn fill(&mut self, value: T) -> Result<()>
     where
         T: NoUninit,
@@ -227,6 +245,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn fill_on(&mut self, stream: &Stream, value: T) -> Result<()>
     where
         T: NoUninit,
@@ -242,6 +261,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuMemsetD8Async")]
+    #[inline]
     pub fn zero(&mut self) -> Result<()>
     where
         T: Zeroable,
@@ -256,6 +276,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn zero_on(&mut self, stream: &Stream) -> Result<()>
     where
         T: Zeroable,
@@ -263,22 +284,26 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         fill::elements("DeviceSliceMut::zero", stream, &self.end(), &[0])
     }
 
+    #[inline]
     pub(crate) fn tracked(&self) -> &'a Tracked {
         self.tracked
     }
 
     /// The view as one end of a copy, which it is used up for.
+    #[inline]
     pub(crate) fn into_end(self) -> copy::End<'a> {
         self.end()
     }
 
     /// The view as one end of a copy, for as long as the view is borrowed.
+    #[inline]
     pub(crate) fn end(&self) -> copy::End<'a> {
         copy::End { address: self.pointer.as_raw(), bytes: self.byte_len(), tracked: self.tracked }
     }
 }
 
 impl<'a, T> From<DeviceSliceMut<'a, T>> for DeviceSlice<'a, T> {
+    #[inline]
     fn from(view: DeviceSliceMut<'a, T>) -> Self {
         Self::new(view.pointer, view.len, view.tracked)
     }
@@ -287,24 +312,28 @@ impl<'a, T> From<DeviceSliceMut<'a, T>> for DeviceSlice<'a, T> {
 impl<T> AsDeviceSlice for DeviceSliceMut<'_, T> {
     type Element = T;
 
+    #[inline]
     fn as_device_slice(&self) -> DeviceSlice<'_, T> {
         self.as_slice()
     }
 }
 
 impl<T> AsDeviceSliceMut for DeviceSliceMut<'_, T> {
+    #[inline]
     fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
         self.reborrow()
     }
 }
 
 impl<T> AsRef<Driver> for DeviceSliceMut<'_, T> {
+    #[inline]
     fn as_ref(&self) -> &Driver {
         self.stream().driver()
     }
 }
 
 impl<T> fmt::Debug for DeviceSliceMut<'_, T> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "DeviceSliceMut({} × {} at {:?})", self.len, std::any::type_name::<T>(), self.pointer)
     }

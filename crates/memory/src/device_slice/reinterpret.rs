@@ -11,6 +11,7 @@ impl<'a, T> DeviceSlice<'a, T> {
     /// # Errors
     ///
     /// An argument error if the bytes are no whole number of elements, or are not aligned for them.
+    #[inline]
     pub fn cast<U>(self) -> Result<DeviceSlice<'a, U>>
     where
         T: NoUninit,
@@ -22,6 +23,7 @@ impl<'a, T> DeviceSlice<'a, T> {
 
     /// The bytes.
     #[must_use]
+    #[inline]
     pub fn as_bytes(self) -> DeviceSlice<'a, u8>
     where
         T: NoUninit,
@@ -36,6 +38,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     /// # Errors
     ///
     /// An argument error if the bytes are no whole number of elements, or are not aligned for them.
+    #[inline]
     pub fn cast<U>(self) -> Result<DeviceSliceMut<'a, U>>
     where
         T: NoUninit + AnyBitPattern,
@@ -47,6 +50,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
 
     /// The bytes. [`DeviceSliceMut::reborrow`] keeps this view.
     #[must_use]
+    #[inline]
     pub fn into_bytes(self) -> DeviceSliceMut<'a, u8>
     where
         T: NoUninit + AnyBitPattern,
@@ -56,6 +60,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
 }
 
 /// How many elements of type `U` these bytes are.
+#[inline]
 fn elements<U>(operation: &'static str, pointer: DevicePointer<u8>, bytes: usize) -> Result<usize> {
     let (name, size, align) = (std::any::type_name::<U>(), size_of::<U>(), align_of::<U>());
     if size == 0 {

@@ -15,6 +15,7 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// An argument error if the lengths differ.
+    #[inline]
     pub fn copy_from_slice(&mut self, source: &[T]) -> Result<()>
     where
         T: NoUninit,
@@ -30,6 +31,7 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// An argument error if the lengths differ; the error of any work of the context that failed before.
+    #[inline]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()>
     where
         T: AnyBitPattern,
@@ -56,6 +58,7 @@ impl<T> DeviceVec<T> {
     /// # Errors
     ///
     /// As for [`DeviceVec::reserve`]. The vector is as it was then.
+    #[inline]
     pub fn extend_from_buffer(&mut self, mut source: &DeviceBuffer<T>) -> Result<()> {
         self.stream.driver().expect_same(source.stream().driver(), "DeviceVec::extend_from_buffer")?;
         let len = self.make_room("DeviceVec::extend_from_buffer", source.len())?;
@@ -76,6 +79,7 @@ impl<T> DeviceVec<T> {
     }
 
     /// Copies `source` to the elements from `first` on, which there is memory for, and waits.
+    #[inline]
     pub(super) fn write(&mut self, first: usize, source: &[T]) -> Result<()>
     where
         T: NoUninit,
@@ -93,6 +97,7 @@ impl<T> DeviceVec<T> {
 
     /// Sets `count` elements from `first` on, at least one, which there is memory for: one from the host, and the rest by copies of
     /// what is there already.
+    #[inline]
     pub(super) fn fill(&mut self, first: usize, count: usize, value: T) -> Result<()>
     where
         T: NoUninit,

@@ -17,6 +17,7 @@ pub(super) struct Segments {
 
 impl Segments {
     /// Addresses for at least `bytes` bytes, and no memory.
+    #[inline]
     pub(super) fn reserve(device: &Device, bytes: usize) -> Result<Self> {
         let granularity = PhysicalOptions::new(device).granularity(device.driver(), Granularity::Minimum)?;
         let padded = bytes.checked_next_multiple_of(granularity.max(1)).ok_or_else(|| {
@@ -26,22 +27,26 @@ impl Segments {
         Ok(Self { mappings: Vec::new(), mapped: 0, granularity: granularity.max(1), range })
     }
 
+    #[inline]
     pub(super) fn address(&self) -> CUdeviceptr {
         self.range.as_pointer().as_raw()
     }
 
     /// The bytes that there are addresses for.
+    #[inline]
     pub(super) fn reserved(&self) -> usize {
         self.range.byte_len()
     }
 
     /// The bytes that there is memory for.
+    #[inline]
     pub(super) fn mapped(&self) -> usize {
         self.mapped
     }
 
     /// Has memory for at least `bytes` bytes, which there are addresses for. Grows by half where there is memory for it, so that
     /// many small steps make few mappings.
+    #[inline]
     pub(super) fn grow_to(&mut self, device: &Device, bytes: usize) -> Result<()> {
         let Some(missing) = bytes.checked_sub(self.mapped).filter(|missing| *missing > 0) else { return Ok(()) };
         let missing = missing.next_multiple_of(self.granularity);
@@ -52,6 +57,7 @@ impl Segments {
         }
     }
 
+    #[inline]
     fn grow_by(&mut self, device: &Device, bytes: usize) -> Result<()> {
         let memory = PhysicalMemory::new(device, bytes)?;
         let mapping = self.range.map(self.mapped, &memory)?;
@@ -62,11 +68,13 @@ impl Segments {
     }
 
     /// Whether a whole mapping lies behind the first `bytes` bytes.
+    #[inline]
     pub(super) fn can_shrink_to(&self, bytes: usize) -> bool {
         self.mappings.last().is_some_and(|last| self.mapped - last.byte_len() >= bytes)
     }
 
     /// Ends the mappings that lie behind the first `bytes` bytes, which nobody uses any more, from the end on.
+    #[inline]
     pub(super) fn shrink_to(&mut self, bytes: usize) -> Result<()> {
         while self.can_shrink_to(bytes) {
             let Some(last) = self.mappings.pop() else { break };
@@ -81,6 +89,7 @@ impl Segments {
     }
 
     /// Keeps the memory and its addresses for as long as the process lives.
+    #[inline]
     pub(super) fn leak(&mut self) {
         std::mem::forget(std::mem::take(&mut self.mappings));
         self.mapped = 0;

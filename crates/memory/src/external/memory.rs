@@ -60,6 +60,7 @@ impl ExternalMemory {
     /// `CUDA_ERROR_NOT_SUPPORTED` where memory cannot be imported, as on the simulator. The descriptor is closed then.
     #[cfg(unix)]
     #[doc(alias = "cuImportExternalMemory")]
+    #[inline]
     pub fn import_fd(
         context: &Context,
         descriptor: OwnedFd,
@@ -91,18 +92,21 @@ impl ExternalMemory {
 
     /// The size in bytes.
     #[must_use]
+    #[inline]
     pub fn byte_len(&self) -> u64 {
         self.shared.bytes
     }
 
     /// The context that the memory was imported in.
     #[must_use]
+    #[inline]
     pub fn context(&self) -> &Context {
         &self.shared.context
     }
 
     /// The driver's handle, which stays this value's.
     #[must_use]
+    #[inline]
     pub fn as_raw(&self) -> CUexternalMemory {
         self.shared.raw
     }
@@ -115,6 +119,7 @@ impl ExternalMemory {
     ///
     /// An argument error if there are no such bytes; whatever the driver returns.
     #[doc(alias = "cuExternalMemoryGetMappedBuffer")]
+    #[inline]
     pub fn map(&self, offset: u64, bytes: u64) -> Result<ExternalBuffer> {
         let total = self.byte_len();
         if bytes == 0 || offset.checked_add(bytes).is_none_or(|end| end > total) {
@@ -139,6 +144,7 @@ impl ExternalMemory {
     ///
     /// Gives the memory back if clones of it or buffers in it exist, or if the driver refuses.
     #[doc(alias = "cuDestroyExternalMemory")]
+    #[inline]
     pub fn close(self) -> Result<(), (Self, Error)> {
         let mut shared = Arc::try_unwrap(self.shared).map_err(|shared| {
             (Self { shared }, Error::argument("ExternalMemory::close", "the memory is still in use"))
@@ -150,12 +156,14 @@ impl ExternalMemory {
 impl ExternalBuffer {
     /// The address of the first byte. What is done with it is not tracked.
     #[must_use]
+    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<u8> {
         DevicePointer::from_raw(self.address)
     }
 
     /// The size in bytes.
     #[must_use]
+    #[inline]
     pub fn byte_len(&self) -> u64 {
         self.bytes
     }
@@ -167,10 +175,12 @@ impl ExternalBuffer {
     /// # Errors
     ///
     /// Gives the buffer back if the driver refuses.
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.free().map_err(|error| (self, error))
     }
 
+    #[inline]
     fn free(&mut self) -> Result<()> {
         // SAFETY: the buffer is live, and is forgotten once it is freed.
         unsafe { call!(self.memory.context().driver(), cuMemFree_v2(self.address)) }?;
@@ -189,6 +199,7 @@ impl ExternalMemoryKind {
 }
 
 impl Shared {
+    #[inline]
     fn destroy(&mut self) -> Result<()> {
         if !self.raw.is_null() {
             self.context.entered(|driver| {
@@ -202,24 +213,28 @@ impl Shared {
 }
 
 impl fmt::Debug for ExternalMemory {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "ExternalMemory({} bytes, {:?})", self.byte_len(), self.as_raw())
     }
 }
 
 impl fmt::Debug for ExternalBuffer {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "ExternalBuffer({} bytes at {:?})", self.bytes, self.as_pointer())
     }
 }
 
 impl Drop for Shared {
+    #[inline]
     fn drop(&mut self) {
         release(|| self.destroy());
     }
 }
 
 impl Drop for ExternalBuffer {
+    #[inline]
     fn drop(&mut self) {
         if self.address != 0 {
             release(|| self.free());

@@ -43,6 +43,7 @@ impl ExternalSemaphore {
     /// imported, as on the simulator. The descriptor is closed then.
     #[cfg(unix)]
     #[doc(alias = "cuImportExternalSemaphore")]
+    #[inline]
     pub fn import_fd(context: &Context, descriptor: OwnedFd, kind: ExternalSemaphoreKind) -> Result<Self> {
         let mut description = CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC {
             type_: kind.to_raw(),
@@ -62,12 +63,14 @@ impl ExternalSemaphore {
 
     /// The kind.
     #[must_use]
+    #[inline]
     pub fn kind(&self) -> ExternalSemaphoreKind {
         self.kind
     }
 
     /// The driver's handle, which stays this value's.
     #[must_use]
+    #[inline]
     pub fn as_raw(&self) -> CUexternalSemaphore {
         self.raw
     }
@@ -81,6 +84,7 @@ impl ExternalSemaphore {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuSignalExternalSemaphoresAsync")]
+    #[inline]
     pub fn signal(&self, stream: &Stream, value: u64) -> Result<()> {
         self.context.driver().expect_same(stream.driver(), "ExternalSemaphore::signal")?;
         let mut params = CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS::default();
@@ -104,6 +108,7 @@ impl ExternalSemaphore {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuWaitExternalSemaphoresAsync")]
+    #[inline]
     pub fn wait(&self, stream: &Stream, value: u64) -> Result<()> {
         self.context.driver().expect_same(stream.driver(), "ExternalSemaphore::wait")?;
         let mut params = CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS::default();
@@ -124,10 +129,12 @@ impl ExternalSemaphore {
     ///
     /// Gives the semaphore back if the driver refuses.
     #[doc(alias = "cuDestroyExternalSemaphore")]
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.destroy().map_err(|error| (self, error))
     }
 
+    #[inline]
     fn destroy(&mut self) -> Result<()> {
         self.context.entered(|driver| {
             // SAFETY: the semaphore is live, its context is current, and it is forgotten once it is destroyed.
@@ -148,12 +155,14 @@ impl ExternalSemaphoreKind {
 }
 
 impl fmt::Debug for ExternalSemaphore {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "ExternalSemaphore({:?}, {:?})", self.kind, self.raw)
     }
 }
 
 impl Drop for ExternalSemaphore {
+    #[inline]
     fn drop(&mut self) {
         if !self.raw.is_null() {
             release(|| self.destroy());

@@ -25,15 +25,18 @@ impl<'a, T> HostGrid<'a, T> {
     /// # Errors
     ///
     /// An argument error if they reach beyond the slice, or if rows or layers overlap.
+    #[inline]
     pub fn new(elements: &'a [T], extent: Extent, pitch: Pitch) -> Result<Self> {
         let place = pitch.place::<T>("HostGrid::new", extent, size_of_val(elements))?;
         Ok(Self { elements, place })
     }
 
+    #[inline]
     pub(crate) fn place(&self) -> &Place {
         &self.place
     }
 
+    #[inline]
     pub(crate) fn as_ptr(&self) -> *const T {
         self.elements.as_ptr()
     }
@@ -45,15 +48,18 @@ impl<'a, T> HostGridMut<'a, T> {
     /// # Errors
     ///
     /// An argument error if they reach beyond the slice, or if rows or layers overlap.
+    #[inline]
     pub fn new(elements: &'a mut [T], extent: Extent, pitch: Pitch) -> Result<Self> {
         let place = pitch.place::<T>("HostGridMut::new", extent, size_of_val(elements))?;
         Ok(Self { elements, place })
     }
 
+    #[inline]
     pub(crate) fn place(&self) -> &Place {
         &self.place
     }
 
+    #[inline]
     pub(crate) fn as_mut_ptr(&mut self) -> *mut T {
         self.elements.as_mut_ptr()
     }

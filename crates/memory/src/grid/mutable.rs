@@ -22,6 +22,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     /// # Errors
     ///
     /// An argument error if they reach beyond the view, or if rows or layers overlap.
+    #[inline]
     pub fn grid(self, extent: Extent, pitch: Pitch) -> Result<GridMut<'a, T>> {
         let place = pitch.place::<T>("DeviceSliceMut::grid", extent, self.byte_len())?;
         Ok(GridMut { start: self, place })
@@ -30,36 +31,42 @@ impl<'a, T> DeviceSliceMut<'a, T> {
 
 impl<'a, T> GridMut<'a, T> {
     /// The rows and layers from `start` on, which are known to lie in the memory of the view.
+    #[inline]
     pub(crate) fn new(start: DeviceSliceMut<'a, T>, place: Place) -> Self {
         Self { start, place }
     }
 
     /// How many elements, rows and layers there are.
     #[must_use]
+    #[inline]
     pub fn extent(&self) -> Extent {
         extent::<T>(&self.place)
     }
 
     /// How rows and layers lie in memory.
     #[must_use]
+    #[inline]
     pub fn pitch(&self) -> Pitch {
         Pitch { row_bytes: self.place.pitch, layer_rows: self.place.layer }
     }
 
     /// The address of the first element. What is done with it is not tracked.
     #[must_use]
+    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<T> {
         self.start.as_pointer()
     }
 
     /// The stream of the memory that this is a view of, on which it copies.
     #[must_use]
+    #[inline]
     pub fn stream(&self) -> &'a Stream {
         self.start.stream()
     }
 
     /// The same elements to be read.
     #[must_use]
+    #[inline]
     pub fn as_grid(&self) -> Grid<'_, T> {
         Grid::new(self.start.as_slice(), self.place)
     }
@@ -69,6 +76,7 @@ impl<'a, T> GridMut<'a, T> {
     /// # Errors
     ///
     /// An argument error if it reaches beyond this one.
+    #[inline]
     pub fn part(self, origin: [usize; 3], extent: Extent) -> Result<Self> {
         let (offset, place) = part::<T>("GridMut::part", &self.place, origin, extent)?;
         let pointer = DevicePointer::from_raw(self.as_pointer().as_raw() + offset as u64);
@@ -86,6 +94,7 @@ impl<'a, T> GridMut<'a, T> {
     #[doc(alias = "cuMemcpy2DAsync")]
     #[doc(alias = "cuMemcpy3DAsync")]
     #[doc(alias = "cuMemcpy3DPeerAsync")]
+    #[inline]
     pub fn copy_from(&mut self, source: &Grid<'_, T>) -> Result<()>
     where
         T: Copy,
@@ -98,6 +107,7 @@ impl<'a, T> GridMut<'a, T> {
     /// # Errors
     ///
     /// An argument error if the extents differ.
+    #[inline]
     pub fn copy_from_on(&mut self, stream: &Stream, source: &Grid<'_, T>) -> Result<()>
     where
         T: Copy,
@@ -114,6 +124,7 @@ impl<'a, T> GridMut<'a, T> {
     /// An argument error if the extents differ.
     #[doc(alias = "cuMemcpy2D")]
     #[doc(alias = "cuMemcpy3D")]
+    #[inline]
     pub fn copy_from_host(&mut self, source: &HostGrid<'_, T>) -> Result<()>
     where
         T: NoUninit,
@@ -145,6 +156,7 @@ impl<'a, T> GridMut<'a, T> {
     #[doc(alias = "cuMemsetD2D8Async")]
     #[doc(alias = "cuMemsetD2D16Async")]
     #[doc(alias = "cuMemsetD2D32Async")]
+    #[inline]
     pub fn fill(&mut self, value: T) -> Result<()>
     where
         T: NoUninit,
@@ -162,17 +174,20 @@ impl<'a, T> GridMut<'a, T> {
     }
 
     /// As one end of a copy, for as long as the view is borrowed.
+    #[inline]
     fn end(&self) -> copies::End<'a> {
         copies::End { end: self.start.end(), place: self.place }
     }
 
     /// As one end of a copy.
+    #[inline]
     pub(crate) fn into_end(self) -> copies::End<'a> {
         self.end()
     }
 }
 
 impl<T> fmt::Debug for GridMut<'_, T> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         describe::<T>(formatter, "GridMut", &self.place, self.as_pointer())
     }

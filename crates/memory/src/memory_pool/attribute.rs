@@ -17,6 +17,7 @@ impl MemoryPool {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "CU_MEMPOOL_ATTR_RELEASE_THRESHOLD")]
+    #[inline]
     pub fn release_threshold(&self) -> Result<u64> {
         self.get(CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
     }
@@ -28,6 +29,7 @@ impl MemoryPool {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn set_release_threshold(&self, bytes: u64) -> Result<()> {
         self.set(CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, bytes)
     }
@@ -40,6 +42,7 @@ impl MemoryPool {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES")]
+    #[inline]
     pub fn reuses_after_events(&self) -> Result<bool> {
         self.get_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES)
     }
@@ -51,6 +54,7 @@ impl MemoryPool {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn set_reuses_after_events(&self, reuses: bool) -> Result<()> {
         self.set_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES, reuses)
     }
@@ -63,6 +67,7 @@ impl MemoryPool {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC")]
+    #[inline]
     pub fn reuses_opportunistically(&self) -> Result<bool> {
         self.get_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC)
     }
@@ -74,6 +79,7 @@ impl MemoryPool {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn set_reuses_opportunistically(&self, reuses: bool) -> Result<()> {
         self.set_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, reuses)
     }
@@ -86,6 +92,7 @@ impl MemoryPool {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES")]
+    #[inline]
     pub fn reuses_by_waiting(&self) -> Result<bool> {
         self.get_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES)
     }
@@ -97,6 +104,7 @@ impl MemoryPool {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn set_reuses_by_waiting(&self, reuses: bool) -> Result<()> {
         self.set_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, reuses)
     }
@@ -109,6 +117,7 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` on older drivers.
     #[doc(alias = "CU_MEMPOOL_ATTR_ALLOCATION_TYPE")]
+    #[inline]
     pub fn kind(&self) -> Result<PoolKind> {
         let kind = CUmemAllocationType(self.get(CUmemPool_attribute::CU_MEMPOOL_ATTR_ALLOCATION_TYPE)?);
         let is_managed = kind == CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_MANAGED;
@@ -123,6 +132,7 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` on older drivers.
     #[doc(alias = "CU_MEMPOOL_ATTR_EXPORT_HANDLE_TYPES")]
+    #[inline]
     pub fn handle_types(&self) -> Result<MemoryHandleTypes> {
         let types = self.get(CUmemPool_attribute::CU_MEMPOOL_ATTR_EXPORT_HANDLE_TYPES)?;
         Ok(MemoryHandleTypes::from_bits_retain(types))
@@ -137,6 +147,7 @@ impl MemoryPool {
     /// `CUDA_ERROR_INVALID_VALUE` on older drivers.
     #[doc(alias = "CU_MEMPOOL_ATTR_LOCATION_TYPE")]
     #[doc(alias = "CU_MEMPOOL_ATTR_LOCATION_ID")]
+    #[inline]
     pub fn location(&self) -> Result<Option<MemoryLocation>> {
         let type_ = CUmemLocationType(self.get(CUmemPool_attribute::CU_MEMPOOL_ATTR_LOCATION_TYPE)?);
         if type_ == CUmemLocationType::CU_MEM_LOCATION_TYPE_NONE {
@@ -155,6 +166,7 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` on older drivers.
     #[doc(alias = "CU_MEMPOOL_ATTR_MAX_POOL_SIZE")]
+    #[inline]
     pub fn max_bytes(&self) -> Result<Option<u64>> {
         let bytes: u64 = self.get(CUmemPool_attribute::CU_MEMPOOL_ATTR_MAX_POOL_SIZE)?;
         Ok((bytes != 0).then_some(bytes))
@@ -168,11 +180,13 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` on older drivers.
     #[doc(alias = "CU_MEMPOOL_ATTR_HW_DECOMPRESS_ENABLED")]
+    #[inline]
     pub fn is_for_hardware_decompression(&self) -> Result<bool> {
         self.get_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_HW_DECOMPRESS_ENABLED)
     }
 
     /// An attribute, of its type. Asking invalidates no capture of another thread.
+    #[inline]
     pub(super) fn get<T: Number>(&self, attribute: CUmemPool_attribute) -> Result<T> {
         let mut value = T::default();
         let place = (&raw mut value).cast::<c_void>();
@@ -185,6 +199,7 @@ impl MemoryPool {
     }
 
     /// Sets an attribute, of its type.
+    #[inline]
     pub(super) fn set<T: Number>(&self, attribute: CUmemPool_attribute, mut value: T) -> Result<()> {
         let place = (&raw mut value).cast::<c_void>();
         // SAFETY: the pool is live, and `value` is an attribute of this size, which callers name the type of.
@@ -192,10 +207,12 @@ impl MemoryPool {
         result.map_err(|error| error.about(name(attribute)))
     }
 
+    #[inline]
     fn get_flag(&self, attribute: CUmemPool_attribute) -> Result<bool> {
         self.get::<i32>(attribute).map(|value| value != 0)
     }
 
+    #[inline]
     fn set_flag(&self, attribute: CUmemPool_attribute, value: bool) -> Result<()> {
         self.set(attribute, i32::from(value))
     }
@@ -209,6 +226,7 @@ impl Number for u32 {}
 impl Number for u64 {}
 
 /// What an attribute is called in errors.
+#[inline]
 fn name(attribute: CUmemPool_attribute) -> String {
     use CUmemPool_attribute as Attribute;
     let name = match attribute {

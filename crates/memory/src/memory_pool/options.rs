@@ -54,6 +54,7 @@ impl PoolOptions {
     /// That differs from the driver's defaults: a pool without a maximum takes more addresses than it has memory, and one that gives
     /// memory back at every synchronisation makes the next allocation slow.
     #[must_use]
+    #[inline]
     pub fn new(location: impl Into<MemoryLocation>) -> Self {
         Self {
             location: Some(location.into()),
@@ -67,12 +68,14 @@ impl PoolOptions {
 
     /// A pool of managed memory, which prefers `location` if one is given. Needs a driver for CUDA 13.0.
     #[must_use]
+    #[inline]
     pub fn managed(location: Option<MemoryLocation>) -> Self {
         Self { location, kind: PoolKind::Managed, ..Self::new(MemoryLocation::Host) }
     }
 
     /// With at most this many bytes.
     #[must_use]
+    #[inline]
     pub const fn with_max_bytes(mut self, bytes: usize) -> Self {
         self.max_bytes = Some(bytes);
         self
@@ -80,6 +83,7 @@ impl PoolOptions {
 
     /// That keeps this many bytes at a synchronisation, even if they are not in use.
     #[must_use]
+    #[inline]
     pub const fn with_release_threshold(mut self, bytes: u64) -> Self {
         self.release_threshold = bytes;
         self
@@ -87,6 +91,7 @@ impl PoolOptions {
 
     /// That may be shared by these kinds of handle.
     #[must_use]
+    #[inline]
     pub const fn with_handle_types(mut self, types: MemoryHandleTypes) -> Self {
         self.handle_types = types;
         self
@@ -94,11 +99,13 @@ impl PoolOptions {
 
     /// For this use.
     #[must_use]
+    #[inline]
     pub const fn with_usage(mut self, usage: PoolUsage) -> Self {
         self.usage = usage;
         self
     }
 
+    #[inline]
     pub(super) fn to_raw(self, driver: &Driver) -> Result<CUmemPoolProps> {
         Ok(CUmemPoolProps {
             allocType: self.kind.to_raw(),
@@ -111,6 +118,7 @@ impl PoolOptions {
     }
 
     /// The maximum as C wants it: 0 leaves it to the system.
+    #[inline]
     fn most(&self, driver: &Driver) -> Result<usize> {
         match (self.max_bytes, self.location, self.kind) {
             (Some(bytes), ..) => Ok(bytes),
@@ -123,6 +131,7 @@ impl PoolOptions {
 }
 
 impl PoolKind {
+    #[inline]
     pub(super) const fn to_raw(self) -> CUmemAllocationType {
         match self {
             Self::Pinned => CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
@@ -132,12 +141,14 @@ impl PoolKind {
 }
 
 /// The location as C describes it, where there may be none.
+#[inline]
 pub(super) fn raw_location(location: Option<MemoryLocation>) -> CUmemLocation {
     // Of type 0, which stands for none.
     location.map_or_else(CUmemLocation::default, MemoryLocation::to_raw)
 }
 
 impl fmt::Display for PoolOptions {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.kind {
             PoolKind::Pinned => formatter.write_str("a pool")?,

@@ -30,12 +30,14 @@ impl PoolPointerHandle {
 
     /// The handle with these bytes, which came from [`PoolPointerHandle::to_bytes`], mostly in another process.
     #[must_use]
+    #[inline]
     pub const fn from_bytes(bytes: [u8; Self::SIZE]) -> Self {
         Self(bytes)
     }
 
     /// The bytes of the handle.
     #[must_use]
+    #[inline]
     pub const fn to_bytes(self) -> [u8; Self::SIZE] {
         self.0
     }
@@ -52,6 +54,7 @@ impl MemoryPool {
     /// [`MemoryHandleTypes::POSIX_FILE_DESCRIPTOR`](curium_driver::MemoryHandleTypes).
     #[cfg(unix)]
     #[doc(alias = "cuMemPoolExportToShareableHandle")]
+    #[inline]
     pub fn export_fd(&self) -> Result<OwnedFd> {
         let (mut descriptor, kind) = (-1, CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_POSIX_FILE_DESCRIPTOR);
         let place = (&raw mut descriptor).cast::<c_void>();
@@ -71,6 +74,7 @@ impl MemoryPool {
     /// `CUDA_ERROR_INVALID_VALUE` if the descriptor is not one of a pool.
     #[cfg(unix)]
     #[doc(alias = "cuMemPoolImportFromShareableHandle")]
+    #[inline]
     pub fn import_fd(driver: &Driver, descriptor: BorrowedFd<'_>) -> Result<Self> {
         // The number is passed in place of a pointer.
         let passed = std::ptr::without_provenance_mut(descriptor.as_raw_fd() as usize);
@@ -84,6 +88,7 @@ impl MemoryPool {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the pool was not made with [`MemoryHandleTypes::FABRIC`](curium_driver::MemoryHandleTypes).
+    #[inline]
     pub fn export_fabric(&self) -> Result<FabricHandle> {
         let mut handle = CUmemFabricHandle::default();
         let (place, kind) = ((&raw mut handle).cast(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC);
@@ -99,6 +104,7 @@ impl MemoryPool {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the handle names no pool; `CUDA_ERROR_NOT_SUPPORTED` or `CUDA_ERROR_NOT_PERMITTED` without a fabric.
+    #[inline]
     pub fn import_fabric(driver: &Driver, handle: FabricHandle) -> Result<Self> {
         let mut raw = CUmemFabricHandle_st { data: handle.to_bytes() };
         Self::import(driver, (&raw mut raw).cast(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC)
@@ -112,6 +118,7 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if no memory of a shareable pool begins there.
     #[doc(alias = "cuMemPoolExportPointer")]
+    #[inline]
     pub fn export_pointer<T>(&self, pointer: DevicePointer<T>) -> Result<PoolPointerHandle> {
         let mut data = CUmemPoolPtrExportData::default();
         // SAFETY: `data` is a valid place for the answer, and the driver looks the address up.
@@ -128,6 +135,7 @@ impl MemoryPool {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if the handle names no memory of this pool.
     #[doc(alias = "cuMemPoolImportPointer")]
+    #[inline]
     pub fn import_pointer(&self, handle: PoolPointerHandle) -> Result<PoolMemory> {
         let (mut data, mut address) = (CUmemPoolPtrExportData { reserved: handle.0 }, 0);
         // SAFETY: `address` and `data` are valid places, and the pool is live.
@@ -135,6 +143,7 @@ impl MemoryPool {
         Ok(PoolMemory { address, pool: self.clone() })
     }
 
+    #[inline]
     fn import(driver: &Driver, handle: *mut c_void, kind: CUmemAllocationHandleType) -> Result<Self> {
         let mut raw = std::ptr::null_mut();
         // SAFETY: `raw` is a valid place for the answer, and `handle` is what this kind wants: a descriptor in place of a pointer, or
@@ -147,6 +156,7 @@ impl MemoryPool {
 impl PoolMemory {
     /// The address of the first byte in this process. What is done with it is not tracked.
     #[must_use]
+    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<u8> {
         DevicePointer::from_raw(self.address)
     }
@@ -158,10 +168,12 @@ impl PoolMemory {
     /// # Errors
     ///
     /// Gives the memory back if the driver refuses.
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.free().map_err(|error| (self, error))
     }
 
+    #[inline]
     fn free(&mut self) -> Result<()> {
         // SAFETY: the memory is live, and is forgotten once it is freed; the driver waits for work that uses it.
         unsafe { call!(self.pool.driver(), cuMemFree_v2(self.address)) }?;
@@ -171,12 +183,14 @@ impl PoolMemory {
 }
 
 impl fmt::Debug for PoolMemory {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "PoolMemory({:?})", self.as_pointer())
     }
 }
 
 impl Drop for PoolMemory {
+    #[inline]
     fn drop(&mut self) {
         if self.address != 0 {
             release(|| self.free());

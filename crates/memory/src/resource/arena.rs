@@ -37,20 +37,24 @@ impl Arena {
     /// # Errors
     ///
     /// Whatever the driver returns where memory cannot be mapped.
+    #[inline]
     pub fn new(context: &Context) -> Result<Self> {
         let mapped = Mutex::new(Mapped::new(context)?);
         Ok(Self { context: context.clone(), heap: Mutex::default(), mapped })
     }
 
     /// The bytes that are mapped.
+    #[inline]
     pub fn reserved_bytes(&self) -> usize {
         self.mapped.lock().list().iter().map(|segment| segment.length as usize).sum()
     }
 
+    #[inline]
     fn take(&self, length: u64, alignment: u64) -> Option<DevicePointer<u8>> {
         self.heap.lock().allocate(Owner::ALL, length, alignment).map(DevicePointer::from_raw)
     }
 
+    #[inline]
     fn grow(&self, length: u64, alignment: u64) -> Result<DevicePointer<u8>> {
         let mut mapped = self.mapped.lock();
         loop {
@@ -67,6 +71,7 @@ impl Arena {
 // SAFETY: the heap has each address once, and hands out what lies in the row and is mapped. What is freed has been waited for. The
 // row lives as long as the arena.
 unsafe impl Resource for Arena {
+    #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         const OPERATION: &str = "Arena::allocate";
         Request::new(OPERATION, bytes, alignment, LARGEST_ALIGNMENT)?;
@@ -82,6 +87,7 @@ unsafe impl Resource for Arena {
         self.take(length, alignment).map_or_else(|| self.grow(length, alignment).map_err(grown), Ok)
     }
 
+    #[inline]
     unsafe fn deallocate(
         &self,
         stream: &Stream,
@@ -96,6 +102,7 @@ unsafe impl Resource for Arena {
         Ok(())
     }
 
+    #[inline]
     fn trim(&self, _stream: &Stream, keep: usize) -> Result<()> {
         let mut mapped = self.mapped.lock();
         relaxed(self.context.driver(), || mapped.trim(keep as u64, &self.heap))
@@ -103,18 +110,21 @@ unsafe impl Resource for Arena {
 }
 
 impl HeapAccess for Mutex<Heap> {
+    #[inline]
     fn with_heap<T>(&self, operation: impl FnOnce(&mut Heap) -> T) -> T {
         operation(&mut self.lock())
     }
 }
 
 impl fmt::Debug for Arena {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Arena({} bytes)", self.reserved_bytes())
     }
 }
 
 impl Drop for Arena {
+    #[inline]
     fn drop(&mut self) {
         release(|| {
             // Whatever the work came to, it is over.

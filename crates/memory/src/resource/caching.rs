@@ -68,6 +68,7 @@ impl CachingResource {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn new(context: &Context) -> Result<Self> {
         Self::with_options(context, &CachingOptions::new())
     }
@@ -77,6 +78,7 @@ impl CachingResource {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn with_options(context: &Context, options: &CachingOptions) -> Result<Self> {
         Ok(Self { core: Arc::new(Core::new(context, options, None)?) })
     }
@@ -87,6 +89,7 @@ impl CachingResource {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn with_upstream(
         context: &Context,
         options: &CachingOptions,
@@ -103,18 +106,21 @@ impl CachingResource {
     /// # Errors
     ///
     /// Whatever the driver returns.
+    #[inline]
     pub fn private_pool(&self) -> Result<Self> {
         Ok(Self { core: Arc::new(self.core.private()?) })
     }
 
     /// The context that the memory is for.
     #[must_use]
+    #[inline]
     pub fn context(&self) -> &Context {
         self.core.context()
     }
 
     /// Where segments begin, and how many bytes they have.
     #[must_use]
+    #[inline]
     pub fn segments(&self) -> Vec<(u64, u64)> {
         self.core.segments().into_iter().map(|segment| (segment.start, segment.length)).collect()
     }
@@ -122,6 +128,7 @@ impl CachingResource {
     /// What was allocated and freed so far, and where the memory is now. Threads that are at work meanwhile may be counted before or
     /// after.
     #[must_use]
+    #[inline]
     pub fn statistics(&self) -> CachingStatistics {
         self.core.statistics()
     }
@@ -165,14 +172,17 @@ unsafe impl Resource for CachingResource {
         }
     }
 
+    #[inline]
     fn purge(&self) -> Result<()> {
         self.core.collect()
     }
 
+    #[inline]
     fn synchronize(&self, _stream: &Stream) -> Result<()> {
         self.core.synchronize()
     }
 
+    #[inline]
     fn trim(&self, _stream: &Stream, keep: usize) -> Result<()> {
         self.core.trim(keep as u64)
     }
@@ -187,6 +197,7 @@ impl CachingResource {
 }
 
 impl fmt::Debug for CachingResource {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let statistics = self.statistics();
         let (live, reserved) = (statistics.live_bytes(), statistics.reserved_bytes);

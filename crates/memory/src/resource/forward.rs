@@ -9,14 +9,17 @@ use super::Resource;
 /// Has an adaptor leave the upkeep to the resource in its field `inner`.
 macro_rules! upkeep_of_inner {
     () => {
+        #[inline]
         fn purge(&self) -> curium_driver::Result<()> {
             self.inner.purge()
         }
 
+        #[inline]
         fn synchronize(&self, stream: &curium_driver::Stream) -> curium_driver::Result<()> {
             self.inner.synchronize(stream)
         }
 
+        #[inline]
         fn trim(&self, stream: &curium_driver::Stream, keep: usize) -> curium_driver::Result<()> {
             self.inner.trim(stream, keep)
         }
@@ -47,14 +50,17 @@ macro_rules! forward {
                 unsafe { (**self).deallocate(stream, pointer, bytes, alignment) }
             }
 
+            #[inline]
             fn purge(&self) -> Result<()> {
                 (**self).purge()
             }
 
+            #[inline]
             fn synchronize(&self, stream: &Stream) -> Result<()> {
                 (**self).synchronize(stream)
             }
 
+            #[inline]
             fn trim(&self, stream: &Stream, keep: usize) -> Result<()> {
                 (**self).trim(stream, keep)
             }

@@ -20,26 +20,31 @@ pub struct Limit<R> {
 
 impl<R: Resource> Limit<R> {
     /// A resource that has at most `limit` bytes of `inner` in use.
+    #[inline]
     pub const fn new(inner: R, limit: usize) -> Self {
         Self { inner, limit, used: AtomicUsize::new(0) }
     }
 
     /// The resource inside.
+    #[inline]
     pub fn inner(&self) -> &R {
         &self.inner
     }
 
     /// The most bytes in use.
+    #[inline]
     pub fn limit(&self) -> usize {
         self.limit
     }
 
     /// The bytes in use now.
+    #[inline]
     pub fn used(&self) -> usize {
         self.used.load(Ordering::Relaxed)
     }
 
     /// Counts `bytes` as in use, unless that were too many.
+    #[inline]
     fn charge(&self, bytes: usize) -> Result<()> {
         let charged = |used: usize| used.checked_add(bytes).filter(|used| *used <= self.limit);
         match self.used.try_update(Ordering::Relaxed, Ordering::Relaxed, charged) {
@@ -48,6 +53,7 @@ impl<R: Resource> Limit<R> {
         }
     }
 
+    #[inline]
     fn discharge(&self, bytes: usize) {
         self.used.fetch_sub(bytes, Ordering::Relaxed);
     }
@@ -55,11 +61,13 @@ impl<R: Resource> Limit<R> {
 
 // SAFETY: all memory is that of the resource inside, which keeps the promises.
 unsafe impl<R: Resource> Resource for Limit<R> {
+    #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         self.charge(bytes)?;
         self.inner.allocate(stream, bytes, alignment).inspect_err(|_| self.discharge(bytes))
     }
 
+    #[inline]
     unsafe fn deallocate(
         &self,
         stream: &Stream,

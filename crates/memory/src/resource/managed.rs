@@ -18,6 +18,7 @@ pub struct Managed;
 // SAFETY: the driver promises all of it for memory that it allocated, which lives until it is freed; it is freed once the stream
 // has been waited for.
 unsafe impl Resource for Managed {
+    #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         Request::new("Managed::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
         let flags = CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL.0;
@@ -31,6 +32,7 @@ unsafe impl Resource for Managed {
         allocated.map_err(|error| error.with_memory_figures(stream, bytes, None))
     }
 
+    #[inline]
     unsafe fn deallocate(
         &self,
         stream: &Stream,

@@ -17,11 +17,13 @@ pub struct OnFailure<R, F> {
 
 impl<R: Resource, F: Fn(&Error, &Stream, usize) -> bool + Send + Sync> OnFailure<R, F> {
     /// A resource that asks `callback` whether to try again when `inner` fails.
+    #[inline]
     pub const fn new(inner: R, callback: F) -> Self {
         Self { inner, callback }
     }
 
     /// The resource inside.
+    #[inline]
     pub fn inner(&self) -> &R {
         &self.inner
     }
@@ -29,6 +31,7 @@ impl<R: Resource, F: Fn(&Error, &Stream, usize) -> bool + Send + Sync> OnFailure
 
 // SAFETY: all memory is that of the resource inside, which keeps the promises.
 unsafe impl<R: Resource, F: Fn(&Error, &Stream, usize) -> bool + Send + Sync> Resource for OnFailure<R, F> {
+    #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         loop {
             match self.inner.allocate(stream, bytes, alignment) {
@@ -38,6 +41,7 @@ unsafe impl<R: Resource, F: Fn(&Error, &Stream, usize) -> bool + Send + Sync> Re
         }
     }
 
+    #[inline]
     unsafe fn deallocate(
         &self,
         stream: &Stream,
@@ -53,6 +57,7 @@ unsafe impl<R: Resource, F: Fn(&Error, &Stream, usize) -> bool + Send + Sync> Re
 }
 
 impl<R: fmt::Debug, F> fmt::Debug for OnFailure<R, F> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_tuple("OnFailure").field(&self.inner).finish()
     }

@@ -21,6 +21,7 @@ pub struct Pinned;
 // SAFETY: the driver promises all of it for memory that it allocated and mapped, which lives until it is freed; it is freed once
 // the stream has been waited for.
 unsafe impl Resource for Pinned {
+    #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         Request::new("Pinned::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
         let flags = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP;
@@ -34,6 +35,7 @@ unsafe impl Resource for Pinned {
         allocated.map_err(|error| error.with_memory_figures(stream, bytes, None))
     }
 
+    #[inline]
     unsafe fn deallocate(
         &self,
         stream: &Stream,
@@ -48,6 +50,7 @@ unsafe impl Resource for Pinned {
 }
 
 /// Where the device finds memory of the host: where the host does, on every system that is supported.
+#[inline]
 fn mapped(driver: &Driver, host: *mut c_void) -> Result<DevicePointer<u8>> {
     let mut raw: CUdeviceptr = 0;
     // SAFETY: `raw` is a valid place for the answer, the memory is live and mapped, and 0 is the only value of the flags.
@@ -58,6 +61,7 @@ fn mapped(driver: &Driver, host: *mut c_void) -> Result<DevicePointer<u8>> {
     Ok(DevicePointer::from_raw(raw))
 }
 
+#[inline]
 fn free(driver: &Driver, host: *mut c_void) -> Result<()> {
     // SAFETY: the memory is live, nothing uses it, and its address is forgotten.
     unsafe { call!(driver, cuMemFreeHost(host)) }

@@ -20,6 +20,7 @@ pub struct Plain;
 // SAFETY: the driver promises all of it for memory that it allocated, which lives until it is freed; it is freed once the stream
 // has been waited for.
 unsafe impl Resource for Plain {
+    #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         Request::new("Plain::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
         stream.context().entered(|driver| {
@@ -31,6 +32,7 @@ unsafe impl Resource for Plain {
         })
     }
 
+    #[inline]
     unsafe fn deallocate(
         &self,
         stream: &Stream,

@@ -68,11 +68,13 @@ struct Climb<'a, R> {
 
 impl<R: Resource> Reclaiming<R> {
     /// A resource that tries what there is before `inner` fails for want of memory.
+    #[inline]
     pub fn new(inner: R) -> Self {
         Self { inner, reclaimers: Arc::default(), counters: Counters::default(), climbing: Mutex::default() }
     }
 
     /// The resource inside.
+    #[inline]
     pub fn inner(&self) -> &R {
         &self.inner
     }
@@ -81,11 +83,13 @@ impl<R: Resource> Reclaiming<R> {
     ///
     /// It is told how many bytes are asked for, frees what it can, also in the order of streams, and returns how many bytes that
     /// were; with 0 the next one is called at once. It is called without a lock, maybe on several threads at a time.
+    #[inline]
     pub fn register(&self, priority: i32, reclaim: impl Fn(usize) -> usize + Send + Sync + 'static) -> ReclaimerGuard {
         Reclaimers::register(&self.reclaimers, priority, Arc::new(reclaim))
     }
 
     /// How often each rung was tried, and what came of it.
+    #[inline]
     pub fn statistics(&self) -> LadderStatistics {
         self.counters.statistics()
     }
@@ -105,6 +109,7 @@ impl<R: Resource> Reclaiming<R> {
 }
 
 impl<R: Resource> Climb<'_, R> {
+    #[inline]
     fn run(mut self) -> Result<DevicePointer<u8>> {
         for rung in [Rung::Purge, Rung::Synchronize, Rung::Trim] {
             if let Some(pointer) = self.step(rung)? {
@@ -122,6 +127,7 @@ impl<R: Resource> Climb<'_, R> {
     }
 
     /// Does what a rung says and tries again: memory, nothing, or an error that ends all.
+    #[inline]
     fn step(&mut self, rung: Rung) -> Result<Option<DevicePointer<u8>>> {
         let failure = self.recover(rung).err();
         if failure.as_ref().is_some_and(Error::is_sticky) {
@@ -143,6 +149,7 @@ impl<R: Resource> Climb<'_, R> {
         }
     }
 
+    #[inline]
     fn recover(&self, rung: Rung) -> Result<()> {
         let (inner, stream) = (&self.resource.inner, self.stream);
         let wait = || if self.is_capturing { Ok(()) } else { inner.synchronize(stream) };
@@ -183,6 +190,7 @@ unsafe impl<R: Resource> Resource for Reclaiming<R> {
 }
 
 impl<R: fmt::Debug> fmt::Debug for Reclaiming<R> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_tuple("Reclaiming").field(&self.inner).finish()
     }
@@ -195,6 +203,7 @@ struct Leave<'a> {
 }
 
 impl Drop for Leave<'_> {
+    #[inline]
     fn drop(&mut self) {
         self.climbing.lock().retain(|thread| *thread != self.thread);
     }

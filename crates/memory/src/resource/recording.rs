@@ -35,6 +35,7 @@ enum Sink {
 
 impl<R: Resource> Recording<R> {
     /// Keeps the last `capacity` events of `inner`.
+    #[inline]
     pub fn ring(inner: R, capacity: usize) -> Self {
         Self::new(inner, Sink::Ring { events: VecDeque::new(), capacity })
     }
@@ -42,6 +43,7 @@ impl<R: Resource> Recording<R> {
     /// Writes the events of `inner` to `writer`, a line each. A writer with a buffer makes it quick.
     ///
     /// A line that cannot be written is [lost](Recording::lost); the allocation takes place all the same.
+    #[inline]
     pub fn to_writer(inner: R, mut writer: impl Write + Send + 'static) -> Self {
         let is_begun = writeln!(writer, "{}", AllocationEvent::HEADER).is_ok();
         let recording = Self::new(inner, Sink::Writer(Box::new(writer)));
@@ -50,11 +52,13 @@ impl<R: Resource> Recording<R> {
     }
 
     /// The resource inside.
+    #[inline]
     pub fn inner(&self) -> &R {
         &self.inner
     }
 
     /// The events that are kept, the oldest first; none if they are written.
+    #[inline]
     pub fn events(&self) -> Vec<AllocationEvent> {
         match &*self.sink.lock() {
             Sink::Ring { events, .. } => events.iter().cloned().collect(),
@@ -63,6 +67,7 @@ impl<R: Resource> Recording<R> {
     }
 
     /// How many events were dropped for want of room, or could not be written.
+    #[inline]
     pub fn lost(&self) -> u64 {
         self.lost.load(Ordering::Relaxed)
     }
@@ -72,6 +77,7 @@ impl<R: Resource> Recording<R> {
     /// # Errors
     ///
     /// The writer's error.
+    #[inline]
     pub fn flush(&self) -> std::io::Result<()> {
         match &mut *self.sink.lock() {
             Sink::Ring { .. } => Ok(()),
@@ -79,11 +85,13 @@ impl<R: Resource> Recording<R> {
         }
     }
 
+    #[inline]
     fn new(inner: R, sink: Sink) -> Self {
         Self { inner, sink: Mutex::new(sink), begin: Instant::now(), lost: AtomicU64::new(0) }
     }
 
     /// Writes an event down. The resource inside is not called meanwhile: what it does may be recorded as well.
+    #[inline]
     fn record(&self, kind: EventKind, stream: &Stream, figures: (u64, usize, usize), site: Option<Site>) {
         let (address, bytes, alignment) = figures;
         let stream = stream.identity();
@@ -99,6 +107,7 @@ impl<R: Resource> Recording<R> {
 
 impl Sink {
     /// Adds an event, and says whether none was lost for it.
+    #[inline]
     fn push(&mut self, event: AllocationEvent) -> bool {
         match self {
             Self::Ring { events, capacity } => {
@@ -119,6 +128,7 @@ impl Sink {
 // SAFETY: all memory is that of the resource inside, which keeps the promises.
 unsafe impl<R: Resource> Resource for Recording<R> {
     #[track_caller]
+    #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         let site = Location::caller();
         let result = self.inner.allocate(stream, bytes, alignment);
@@ -130,6 +140,7 @@ unsafe impl<R: Resource> Resource for Recording<R> {
         result
     }
 
+    #[inline]
     unsafe fn deallocate(
         &self,
         stream: &Stream,
@@ -149,6 +160,7 @@ unsafe impl<R: Resource> Resource for Recording<R> {
 }
 
 impl<R: fmt::Debug> fmt::Debug for Recording<R> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.debug_tuple("Recording").field(&self.inner).finish()
     }

@@ -35,6 +35,7 @@ pub(super) trait HeapAccess {
 
 impl Segments {
     /// Mapped memory where device and driver can, else pieces of the device's pool.
+    #[inline]
     pub(super) fn best(context: &Context) -> Result<Self> {
         if can_map(context)? {
             return Mapped::new(context).map(Self::Mapped);
@@ -43,6 +44,7 @@ impl Segments {
     }
 
     /// Makes room for `bytes` bytes in one row, of which some may be free already. It takes at least `step` bytes if it can.
+    #[inline]
     pub(super) fn grow(&mut self, bytes: u64, step: u64, heap: &impl HeapAccess) -> Result<()> {
         match self {
             Self::Mapped(mapped) => mapped.grow(bytes, step, heap),
@@ -51,6 +53,7 @@ impl Segments {
     }
 
     /// Gives pieces back that are free for all, for as long as more than `keep` bytes are left then.
+    #[inline]
     pub(super) fn trim(&mut self, keep: u64, heap: &impl HeapAccess) -> Result<()> {
         match self {
             Self::Mapped(mapped) => mapped.trim(keep, heap),
@@ -59,6 +62,7 @@ impl Segments {
     }
 
     /// Gives every piece back. No work uses them any more.
+    #[inline]
     pub(super) fn close(&mut self) -> Result<()> {
         match self {
             Self::Mapped(mapped) => mapped.close(),
@@ -67,6 +71,7 @@ impl Segments {
     }
 
     /// The pieces by address.
+    #[inline]
     pub(super) fn list(&self) -> Vec<Segment> {
         match self {
             Self::Mapped(mapped) => mapped.list(),
@@ -75,12 +80,14 @@ impl Segments {
     }
 
     /// The bytes of all pieces.
+    #[inline]
     pub(super) fn bytes(&self) -> u64 {
         self.list().iter().map(|segment| segment.length).sum()
     }
 }
 
 /// Whether memory can be mapped on the context's device.
+#[inline]
 pub(super) fn can_map(context: &Context) -> Result<bool> {
     const FUNCTIONS: [Function; 8] = [
         Function::cuMemAddressReserve,
@@ -98,11 +105,13 @@ pub(super) fn can_map(context: &Context) -> Result<bool> {
 }
 
 impl Segment {
+    #[inline]
     pub(super) fn end(self) -> u64 {
         self.start + self.length
     }
 
     /// What more than the free range behind which it begins a row of `bytes` bytes needs.
+    #[inline]
     fn beyond(range: Option<FreeRange>, bytes: u64) -> u64 {
         bytes.saturating_sub(range.map_or(0, |range| range.length))
     }

@@ -45,6 +45,7 @@ pub struct AllocationCounts {
 
 impl<R: Resource> Statistics<R> {
     /// A resource that counts what is asked of `inner`.
+    #[inline]
     pub fn new(inner: R) -> Self
     where
         R: Sized,
@@ -63,11 +64,13 @@ impl<R: Resource> Statistics<R> {
     }
 
     /// The resource inside.
+    #[inline]
     pub fn inner(&self) -> &R {
         &self.inner
     }
 
     /// The counts now. Each is right by itself; while other threads are at work, they may be of slightly different moments.
+    #[inline]
     pub fn counts(&self) -> AllocationCounts {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         AllocationCounts {
@@ -83,6 +86,7 @@ impl<R: Resource> Statistics<R> {
     }
 
     /// Has the peaks begin anew at what is in use.
+    #[inline]
     pub fn reset_peaks(&self) {
         self.peak_bytes.store(self.live_bytes.load(Ordering::Relaxed), Ordering::Relaxed);
         self.peak.store(self.live.load(Ordering::Relaxed), Ordering::Relaxed);
@@ -90,6 +94,7 @@ impl<R: Resource> Statistics<R> {
 }
 
 /// Adds to a count, and to the most that it ever was.
+#[inline]
 fn rise(count: &AtomicU64, peak: &AtomicU64, by: u64) {
     let now = count.fetch_add(by, Ordering::Relaxed) + by;
     peak.fetch_max(now, Ordering::Relaxed);
@@ -97,6 +102,7 @@ fn rise(count: &AtomicU64, peak: &AtomicU64, by: u64) {
 
 // SAFETY: all memory is that of the resource inside, which keeps the promises.
 unsafe impl<R: Resource> Resource for Statistics<R> {
+    #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         let pointer = self.inner.allocate(stream, bytes, alignment).inspect_err(|_| {
             self.failures.fetch_add(1, Ordering::Relaxed);
@@ -108,6 +114,7 @@ unsafe impl<R: Resource> Resource for Statistics<R> {
         Ok(pointer)
     }
 
+    #[inline]
     unsafe fn deallocate(
         &self,
         stream: &Stream,

@@ -42,6 +42,7 @@ unsafe impl Resource for StreamOrdered {
     }
 
     /// CUDA: `cuDeviceGetMemPool`, `cuMemPoolTrimTo`.
+    #[inline]
     fn trim(&self, stream: &Stream, keep: usize) -> Result<()> {
         let (driver, device) = (stream.driver(), stream.device().as_raw());
         relaxed(driver, || {

@@ -48,28 +48,33 @@ pub struct LiveAllocation {
 
 impl<R: Resource> Tracking<R> {
     /// A resource that knows what of `inner` is in use.
+    #[inline]
     pub fn new(inner: R) -> Self {
         Self { inner, live: Mutex::default() }
     }
 
     /// The resource inside.
+    #[inline]
     pub fn inner(&self) -> &R {
         &self.inner
     }
 
     /// What is in use, in the order in which it was allocated.
+    #[inline]
     pub fn live(&self) -> Vec<LiveAllocation> {
         self.live.lock().sorted()
     }
 }
 
 impl Live {
+    #[inline]
     fn sorted(&self) -> Vec<LiveAllocation> {
         let mut live: Vec<_> = self.allocations.values().copied().collect();
         live.sort_by_key(|allocation| allocation.number);
         live
     }
 
+    #[inline]
     fn insert(&mut self, allocation: LiveAllocation) {
         let number = self.next;
         self.next += 1;
@@ -77,6 +82,7 @@ impl Live {
     }
 
     /// Forgets an allocation that is freed with these figures.
+    #[inline]
     fn remove(&mut self, pointer: DevicePointer<u8>, bytes: usize, alignment: usize) -> Result<LiveAllocation> {
         let refused = |reason: String| Err(Error::argument("Tracking::deallocate", reason));
         let Some(known) = self.allocations.get(&pointer.as_raw()).copied() else {
@@ -93,6 +99,7 @@ impl Live {
 // SAFETY: all memory is that of the resource inside, which keeps the promises.
 unsafe impl<R: Resource> Resource for Tracking<R> {
     #[track_caller]
+    #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         let site = Location::caller();
         let pointer = self.inner.allocate(stream, bytes, alignment)?;
@@ -101,6 +108,7 @@ unsafe impl<R: Resource> Resource for Tracking<R> {
         Ok(pointer)
     }
 
+    #[inline]
     unsafe fn deallocate(
         &self,
         stream: &Stream,
@@ -121,6 +129,7 @@ unsafe impl<R: Resource> Resource for Tracking<R> {
 }
 
 impl fmt::Display for LiveAllocation {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { pointer, bytes, alignment, site, .. } = self;
         write!(formatter, "{bytes} bytes at {pointer:?} aligned to {alignment}, from {site}")
@@ -128,6 +137,7 @@ impl fmt::Display for LiveAllocation {
 }
 
 impl<R> Drop for Tracking<R> {
+    #[inline]
     fn drop(&mut self) {
         let leaks = self.live.get_mut().sorted();
         if !leaks.is_empty() {

@@ -39,27 +39,32 @@ pub(super) struct Placed {
 }
 
 impl Span {
+    #[inline]
     pub(super) fn length(self) -> u64 {
         self.end - self.start
     }
 
     /// The granules that memory takes.
+    #[inline]
     fn of(address: u64, bytes: u64) -> Self {
         Self { start: address, end: address + bytes.next_multiple_of(GRANULE).max(GRANULE) }
     }
 
+    #[inline]
     fn contains(self, other: Self) -> bool {
         self.start <= other.start && other.end <= self.end
     }
 }
 
 impl From<AllocationEvent> for Block {
+    #[inline]
     fn from(event: AllocationEvent) -> Self {
         Self { address: event.address, bytes: event.bytes as u64, stream: event.stream, site: event.site }
     }
 }
 
 impl From<&LiveAllocation> for Block {
+    #[inline]
     fn from(live: &LiveAllocation) -> Self {
         Self {
             address: live.pointer.as_raw(),
@@ -72,6 +77,7 @@ impl From<&LiveAllocation> for Block {
 
 /// The segments with all blocks, `live` being sorted by address. Memory of blocks and events that lies in none of the known segments is
 /// made one of its own: whoever goes back in time finds a place for every event.
+#[inline]
 pub(super) fn segments(known: &[Span], live: &[Block], events: &[AllocationEvent]) -> Vec<Segment> {
     let used = live.iter().map(|block| Span::of(block.address, block.bytes));
     let placed = events.iter().filter(|event| event.kind != EventKind::Fail);
@@ -89,6 +95,7 @@ pub(super) fn segments(known: &[Span], live: &[Block], events: &[AllocationEvent
 }
 
 /// The spans by address, those that overlap as one.
+#[inline]
 fn merged(mut spans: Vec<Span>) -> Vec<Span> {
     spans.sort_by_key(|span| span.start);
     let mut merged: Vec<Span> = Vec::new();
@@ -102,6 +109,7 @@ fn merged(mut spans: Vec<Span>) -> Vec<Span> {
 }
 
 /// The blocks of a segment and what is free between them.
+#[inline]
 fn blocks(span: Span, live: &[Block]) -> Vec<Placed> {
     let mut blocks = Vec::new();
     let mut next = span.start;
@@ -118,6 +126,7 @@ fn blocks(span: Span, live: &[Block]) -> Vec<Placed> {
     blocks
 }
 
+#[inline]
 fn free(start: u64, end: u64) -> Option<Placed> {
     let size = end.checked_sub(start).filter(|size| *size != 0)?;
     Some(Placed { address: start, size, requested: 0, stream: 0, is_live: false, site: None })

@@ -13,17 +13,20 @@ pub(super) struct Job<I> {
 
 impl<I: Iterator> Job<I> {
     /// The parts of a slice, of `chunk` bytes each but for the last.
+    #[inline]
     pub(super) fn new(parts: I, chunk: usize) -> Self {
         Self { parts: Mutex::new(Some(parts.enumerate())), chunk }
     }
 
     /// The next part and its offset.
+    #[inline]
     pub(super) fn next(&self) -> Option<(usize, I::Item)> {
         let (index, part) = self.parts.lock().as_mut()?.next()?;
         Some((index * self.chunk, part))
     }
 
     /// Gives out no more parts.
+    #[inline]
     pub(super) fn stop(&self) {
         *self.parts.lock() = None;
     }

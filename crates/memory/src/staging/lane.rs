@@ -26,24 +26,29 @@ struct Block {
 }
 
 impl Lane {
+    #[inline]
     pub(super) fn new(context: &Context, block_bytes: usize, generation: u64) -> Result<Self> {
         let blocks = [Block::new(context, block_bytes)?, Block::new(context, block_bytes)?];
         Ok(Self { stream: context.stream()?, blocks, generation, is_sound: true })
     }
 
+    #[inline]
     pub(super) fn stream(&self) -> &Stream {
         &self.stream
     }
 
+    #[inline]
     pub(super) fn generation(&self) -> u64 {
         self.generation
     }
 
+    #[inline]
     pub(super) fn is_sound(&self) -> bool {
         self.is_sound
     }
 
     /// The pinned memory in bytes.
+    #[inline]
     pub(super) fn byte_len(&self) -> usize {
         self.blocks.iter().map(|block| block.memory.len()).sum()
     }
@@ -53,6 +58,7 @@ impl Lane {
     /// # Safety
     ///
     /// `target` is the address of as many live bytes as the parts reach, which this stream may write. No part is longer than a block.
+    #[inline]
     pub(super) unsafe fn upload(&mut self, target: CUdeviceptr, job: &Job<Chunks<'_, u8>>) -> Result<()> {
         // SAFETY: the caller vouches for the target.
         self.work(job, |lane| unsafe { lane.upload_parts(target, job) })
@@ -63,6 +69,7 @@ impl Lane {
     /// # Safety
     ///
     /// `source` is the address of as many live bytes as the parts reach, which this stream may read. No part is longer than a block.
+    #[inline]
     pub(super) unsafe fn download(
         &mut self,
         source: CUdeviceptr,
@@ -73,6 +80,7 @@ impl Lane {
     }
 
     /// Runs `copy` and waits for the stream in any case, since the device may be using the blocks.
+    #[inline]
     fn work<I: Iterator>(&mut self, job: &Job<I>, copy: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         self.is_sound = false;
         let copied = copy(self);
@@ -88,6 +96,7 @@ impl Lane {
     /// # Safety
     ///
     /// As for [`Lane::upload`].
+    #[inline]
     unsafe fn upload_parts(&mut self, target: CUdeviceptr, job: &Job<Chunks<'_, u8>>) -> Result<()> {
         for turn in 0.. {
             let Some((offset, part)) = job.next() else { break };
@@ -106,6 +115,7 @@ impl Lane {
     /// # Safety
     ///
     /// As for [`Lane::download`].
+    #[inline]
     unsafe fn download_parts(&mut self, source: CUdeviceptr, job: &Job<ChunksMut<'_, MaybeUninit<u8>>>) -> Result<()> {
         let mut pending: [Option<&mut [MaybeUninit<u8>]>; 2] = [None, None];
         for turn in 0.. {
@@ -129,12 +139,14 @@ impl Lane {
 }
 
 impl Block {
+    #[inline]
     fn new(context: &Context, bytes: usize) -> Result<Self> {
         let memory = PinnedBuffer::zeroed(context, bytes, PinnedFlags::empty())?;
         Ok(Self { memory, done: Event::new(context, EventFlags::DISABLE_TIMING)? })
     }
 
     /// Copies what the device has put into this block to `part`, once it is there.
+    #[inline]
     fn give(&self, part: &mut [MaybeUninit<u8>]) -> Result<()> {
         self.done.synchronize()?;
         part.write_copy_of_slice(&self.memory[..part.len()]);

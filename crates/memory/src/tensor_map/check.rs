@@ -18,6 +18,7 @@ const PADDED_GROUP: u64 = 128;
 type Operation = &'static str;
 
 /// Checks what holds for all maps of a tensor of at least `least` dimensions.
+#[inline]
 pub(super) fn layout(operation: Operation, layout: &TensorLayout, least: u32) -> Result<()> {
     let rank = layout.rank();
     let least = if layout.interleave == TensorInterleave::None { least } else { 3 };
@@ -46,6 +47,7 @@ pub(super) fn layout(operation: Operation, layout: &TensorLayout, least: u32) ->
 }
 
 /// Checks the elements of a box in each dimension.
+#[inline]
 pub(super) fn boxed(operation: Operation, layout: &TensorLayout, elements: &[u32]) -> Result<()> {
     let rank = layout.rank();
     require(operation, elements.len() == rank as usize, || {
@@ -64,6 +66,7 @@ pub(super) fn boxed(operation: Operation, layout: &TensorLayout, elements: &[u32
 }
 
 /// Checks what is taken of images.
+#[inline]
 pub(super) fn im2col(operation: Operation, layout: &TensorLayout, pixels: &Im2col<'_>) -> Result<()> {
     let rank = layout.rank();
     let (count, limit) = (rank as usize - 2, [1 << 15, 1 << 7, 1 << 4][rank as usize - 3]);
@@ -80,6 +83,7 @@ pub(super) fn im2col(operation: Operation, layout: &TensorLayout, pixels: &Im2co
 }
 
 /// Checks what is taken of the rows of images.
+#[inline]
 pub(super) fn im2col_wide(operation: Operation, layout: &TensorLayout, pixels: &Im2colWide) -> Result<()> {
     for offset in [pixels.lower, pixels.upper] {
         offset_within(operation, offset, 1 << 15, layout.rank())?;
@@ -94,12 +98,14 @@ pub(super) fn im2col_wide(operation: Operation, layout: &TensorLayout, pixels: &
 }
 
 /// Checks the alignment of a tensor's address.
+#[inline]
 pub(super) fn address(operation: Operation, address: u64, alignment: u64) -> Result<()> {
     require(operation, address.is_multiple_of(alignment), || {
         format!("the address {address:#x} is no multiple of {alignment}")
     })
 }
 
+#[inline]
 fn extents(operation: Operation, layout: &TensorLayout) -> Result<()> {
     for extent in layout.extents() {
         require(operation, (1..=MAX_EXTENT).contains(extent), || {
@@ -117,6 +123,7 @@ fn extents(operation: Operation, layout: &TensorLayout) -> Result<()> {
     })
 }
 
+#[inline]
 fn combinations(operation: Operation, layout: &TensorLayout) -> Result<()> {
     let (interleave, swizzle, data_type) = (layout.interleave, layout.swizzle, layout.data_type);
     let fits = interleave != TensorInterleave::Bytes32 || swizzle == TensorSwizzle::Bytes32;
@@ -137,6 +144,7 @@ fn combinations(operation: Operation, layout: &TensorLayout) -> Result<()> {
     })
 }
 
+#[inline]
 fn columns(operation: Operation, layout: &TensorLayout, (channels, pixels): (u32, u32)) -> Result<()> {
     require(operation, (1..=MAX_BOX).contains(&channels), || {
         format!("{channels} channels of a pixel; there may be 1 to {MAX_BOX}")
@@ -148,6 +156,7 @@ fn columns(operation: Operation, layout: &TensorLayout, (channels, pixels): (u32
 }
 
 /// The bytes of so many elements of the innermost dimension, which must fit the swizzle.
+#[inline]
 fn inner(operation: Operation, layout: &TensorLayout, elements: u32) -> Result<u64> {
     let elements = u64::from(elements);
     require(operation, !layout.data_type.is_padded() || elements == PADDED_GROUP, || {
@@ -161,6 +170,7 @@ fn inner(operation: Operation, layout: &TensorLayout, elements: u32) -> Result<u
     Ok(bytes)
 }
 
+#[inline]
 fn offset_within(operation: Operation, offset: i32, limit: i32, rank: u32) -> Result<()> {
     require(operation, (-limit..limit).contains(&offset), || {
         format!("an offset of {offset} pixels; for {rank} dimensions they are {} to {}", -limit, limit - 1)
@@ -168,6 +178,7 @@ fn offset_within(operation: Operation, offset: i32, limit: i32, rank: u32) -> Re
 }
 
 /// Both corners are offsets: of an extent of `extent` pixels, some must be left.
+#[inline]
 fn not_empty(operation: Operation, extent: u64, lower: i32, upper: i32) -> Result<()> {
     let left = i128::from(extent) + i128::from(upper) - i128::from(lower);
     require(operation, left > 0, || {
@@ -176,10 +187,12 @@ fn not_empty(operation: Operation, extent: u64, lower: i32, upper: i32) -> Resul
 }
 
 /// What addresses and strides are multiples of.
+#[inline]
 fn alignment(layout: &TensorLayout) -> u64 {
     if layout.interleave == TensorInterleave::Bytes32 || layout.data_type.is_padded() { 32 } else { 16 }
 }
 
+#[inline]
 fn require(operation: Operation, holds: bool, reason: impl FnOnce() -> String) -> Result<()> {
     if holds { Ok(()) } else { Err(Error::argument(operation, reason())) }
 }

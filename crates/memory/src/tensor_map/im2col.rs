@@ -46,6 +46,7 @@ pub enum WideMode {
 }
 
 impl WideMode {
+    #[inline]
     pub(super) const fn to_raw(self) -> CUtensorMapIm2ColWideMode {
         match self {
             Self::Column => CUtensorMapIm2ColWideMode::CU_TENSOR_MAP_IM2COL_WIDE_MODE_W,

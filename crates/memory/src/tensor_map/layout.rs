@@ -136,6 +136,7 @@ pub enum TensorFill {
 impl TensorLayout {
     /// A tensor at `pointer` of so many elements in each dimension, the innermost first, without gaps.
     #[must_use]
+    #[inline]
     pub fn new<T>(data_type: TensorDataType, pointer: DevicePointer<T>, extents: &[u64]) -> Self {
         let mut layout = Self {
             data_type,
@@ -161,6 +162,7 @@ impl TensorLayout {
 
     /// With so many bytes from one index to the next, for each dimension but the innermost.
     #[must_use]
+    #[inline]
     pub fn with_strides(mut self, strides: &[u64]) -> Self {
         self.given[0] = Some(strides.len());
         self.strides.iter_mut().zip(strides).for_each(|(to, from)| *to = *from);
@@ -169,6 +171,7 @@ impl TensorLayout {
 
     /// That takes only every so many-th element of each dimension. A layout that is not interleaved ignores the step of the innermost.
     #[must_use]
+    #[inline]
     pub fn with_steps(mut self, steps: &[u32]) -> Self {
         self.given[1] = Some(steps.len());
         self.steps.iter_mut().zip(steps).for_each(|(to, from)| *to = *from);
@@ -177,6 +180,7 @@ impl TensorLayout {
 
     /// With channels in slices.
     #[must_use]
+    #[inline]
     pub const fn with_interleave(mut self, interleave: TensorInterleave) -> Self {
         self.interleave = interleave;
         self
@@ -184,6 +188,7 @@ impl TensorLayout {
 
     /// That is shuffled in shared memory.
     #[must_use]
+    #[inline]
     pub const fn with_swizzle(mut self, swizzle: TensorSwizzle) -> Self {
         self.swizzle = swizzle;
         self
@@ -191,6 +196,7 @@ impl TensorLayout {
 
     /// Whose misses fetch more.
     #[must_use]
+    #[inline]
     pub const fn with_l2_promotion(mut self, promotion: TensorL2Promotion) -> Self {
         self.l2_promotion = promotion;
         self
@@ -198,30 +204,36 @@ impl TensorLayout {
 
     /// With this outside of the tensor.
     #[must_use]
+    #[inline]
     pub const fn with_fill(mut self, fill: TensorFill) -> Self {
         self.fill = fill;
         self
     }
 
+    #[inline]
     pub(super) fn rank(&self) -> u32 {
         u32::try_from(self.rank).unwrap_or(u32::MAX)
     }
 
     /// The elements of each dimension.
+    #[inline]
     pub(super) fn extents(&self) -> &[u64] {
         &self.extents[..self.rank.min(MAX_RANK)]
     }
 
     /// The strides of all dimensions but the innermost.
+    #[inline]
     pub(super) fn strides(&self) -> &[u64] {
         &self.strides[..self.rank.clamp(1, MAX_RANK) - 1]
     }
 
     /// The step of each dimension.
+    #[inline]
     pub(super) fn steps(&self) -> &[u32] {
         &self.steps[..self.rank.min(MAX_RANK)]
     }
 
+    #[inline]
     pub(super) fn raw_address(&self) -> *mut c_void {
         std::ptr::without_provenance_mut(self.address as usize)
     }
@@ -230,6 +242,7 @@ impl TensorLayout {
 impl TensorDataType {
     /// The bits of an element.
     #[must_use]
+    #[inline]
     pub const fn bits(self) -> u64 {
         match self {
             Self::Packed4Align8 | Self::Packed4Align16 => 4,
@@ -248,6 +261,7 @@ impl TensorDataType {
 
     /// Whether the elements are floating-point numbers.
     #[must_use]
+    #[inline]
     pub const fn is_float(self) -> bool {
         matches!(
             self,
@@ -262,10 +276,12 @@ impl TensorDataType {
     }
 
     /// Whether elements are packed in groups that take 16 bytes of shared memory.
+    #[inline]
     pub(super) const fn is_padded(self) -> bool {
         matches!(self, Self::Packed4Align16 | Self::Packed6Align16)
     }
 
+    #[inline]
     pub(super) const fn to_raw(self) -> CUtensorMapDataType {
         // Declared in the order of C.
         CUtensorMapDataType(self as u32)
@@ -273,6 +289,7 @@ impl TensorDataType {
 }
 
 impl TensorInterleave {
+    #[inline]
     pub(super) const fn to_raw(self) -> CUtensorMapInterleave {
         // Declared in the order of C.
         CUtensorMapInterleave(self as u32)
@@ -281,6 +298,7 @@ impl TensorInterleave {
 
 impl TensorSwizzle {
     /// The most bytes that the innermost dimension of a box may have.
+    #[inline]
     pub(super) const fn span(self) -> Option<u64> {
         match self {
             Self::None => None,
@@ -290,6 +308,7 @@ impl TensorSwizzle {
         }
     }
 
+    #[inline]
     pub(super) const fn to_raw(self) -> CUtensorMapSwizzle {
         // Declared in the order of C.
         CUtensorMapSwizzle(self as u32)
@@ -297,6 +316,7 @@ impl TensorSwizzle {
 }
 
 impl TensorL2Promotion {
+    #[inline]
     pub(super) const fn to_raw(self) -> CUtensorMapL2promotion {
         // Declared in the order of C.
         CUtensorMapL2promotion(self as u32)
@@ -304,6 +324,7 @@ impl TensorL2Promotion {
 }
 
 impl TensorFill {
+    #[inline]
     pub(super) const fn to_raw(self) -> CUtensorMapFloatOOBfill {
         // Declared in the order of C.
         CUtensorMapFloatOOBfill(self as u32)

@@ -75,6 +75,7 @@ bitflags! {
 impl TextureOptions {
     /// The nearest element as it is; the nearest one for coordinates outside.
     #[must_use]
+    #[inline]
     pub const fn new() -> Self {
         Self {
             address_modes: [AddressMode::Clamp; 3],
@@ -91,6 +92,7 @@ impl TextureOptions {
 
     /// With this for coordinates outside, in all dimensions.
     #[must_use]
+    #[inline]
     pub const fn with_address_mode(mut self, mode: AddressMode) -> Self {
         self.address_modes = [mode; 3];
         self
@@ -98,6 +100,7 @@ impl TextureOptions {
 
     /// With elements mixed so.
     #[must_use]
+    #[inline]
     pub const fn with_filter(mut self, filter: FilterMode) -> Self {
         self.filter = filter;
         self
@@ -105,6 +108,7 @@ impl TextureOptions {
 
     /// Read in these ways.
     #[must_use]
+    #[inline]
     pub const fn with_flags(mut self, flags: TextureFlags) -> Self {
         self.flags = flags;
         self
@@ -112,6 +116,7 @@ impl TextureOptions {
 
     /// With so much anisotropy evened out.
     #[must_use]
+    #[inline]
     pub const fn with_max_anisotropy(mut self, anisotropy: u32) -> Self {
         self.max_anisotropy = anisotropy;
         self
@@ -119,6 +124,7 @@ impl TextureOptions {
 
     /// With levels mixed so, from `min` to `max`.
     #[must_use]
+    #[inline]
     pub const fn with_mipmaps(mut self, filter: FilterMode, min: f32, max: f32) -> Self {
         self.mipmap_filter = filter;
         self.min_mipmap_level = min;
@@ -128,6 +134,7 @@ impl TextureOptions {
 
     /// With this added to a level.
     #[must_use]
+    #[inline]
     pub const fn with_mipmap_level_bias(mut self, bias: f32) -> Self {
         self.mipmap_level_bias = bias;
         self
@@ -135,11 +142,13 @@ impl TextureOptions {
 
     /// With this outside.
     #[must_use]
+    #[inline]
     pub const fn with_border_color(mut self, color: [f32; 4]) -> Self {
         self.border_color = color;
         self
     }
 
+    #[inline]
     pub(super) fn to_raw(self) -> CUDA_TEXTURE_DESC {
         CUDA_TEXTURE_DESC {
             addressMode: self.address_modes.map(|mode| CUaddress_mode(mode as u32)),
@@ -155,6 +164,7 @@ impl TextureOptions {
         }
     }
 
+    #[inline]
     pub(super) fn from_raw(raw: &CUDA_TEXTURE_DESC) -> Self {
         let filter = |mode: CUfilter_mode| match mode {
             CUfilter_mode::CU_TR_FILTER_MODE_LINEAR => FilterMode::Linear,
@@ -175,6 +185,7 @@ impl TextureOptions {
 }
 
 impl AddressMode {
+    #[inline]
     fn from_raw(raw: CUaddress_mode) -> Self {
         match raw {
             CUaddress_mode::CU_TR_ADDRESS_MODE_WRAP => Self::Wrap,
@@ -186,6 +197,7 @@ impl AddressMode {
 }
 
 impl Default for TextureOptions {
+    #[inline]
     fn default() -> Self {
         Self::new()
     }

@@ -21,12 +21,14 @@ pub struct TextureView {
 impl TextureView {
     /// Level 0 and layer 0, seen as `format`, of so many elements of a row, rows and depth.
     #[must_use]
+    #[inline]
     pub const fn new(format: CUresourceViewFormat, extent: [usize; 3]) -> Self {
         Self { format, extent, levels: 0..1, layers: 0..1 }
     }
 
     /// Of these levels.
     #[must_use]
+    #[inline]
     pub const fn with_levels(mut self, levels: Range<u32>) -> Self {
         self.levels = levels;
         self
@@ -34,11 +36,13 @@ impl TextureView {
 
     /// Of these layers.
     #[must_use]
+    #[inline]
     pub const fn with_layers(mut self, layers: Range<u32>) -> Self {
         self.layers = layers;
         self
     }
 
+    #[inline]
     pub(super) fn to_raw(&self) -> CUDA_RESOURCE_VIEW_DESC {
         let [width, height, depth] = self.extent;
         CUDA_RESOURCE_VIEW_DESC {

@@ -54,6 +54,7 @@ impl<T> UnifiedBuffer<T> {
     ///
     /// An argument error if the range ends before it begins, or beyond the buffer.
     #[doc(alias = "cuMemPrefetchAsync")]
+    #[inline]
     pub fn prefetch(&self, stream: &Stream, range: impl RangeBounds<usize>, location: MemoryLocation) -> Result<()> {
         let (address, bytes) = self.bytes_of("UnifiedBuffer::prefetch", range)?;
         if bytes == 0 {
@@ -73,6 +74,7 @@ impl<T> UnifiedBuffer<T> {
     ///
     /// An argument error if the range ends before it begins, or beyond the buffer.
     #[doc(alias = "cuMemAdvise")]
+    #[inline]
     pub fn advise(&self, range: impl RangeBounds<usize>, advice: MemoryAdvice) -> Result<()> {
         let (address, bytes) = self.bytes_of("UnifiedBuffer::advise", range)?;
         if bytes == 0 {
@@ -100,6 +102,7 @@ impl<T> UnifiedBuffer<T> {
     /// An argument error if the range is empty, ends before it begins, or beyond the buffer.
     #[doc(alias = "cuMemRangeGetAttribute")]
     #[doc(alias = "cuMemRangeGetAttributes")]
+    #[inline]
     pub fn range_attributes(&self, range: impl RangeBounds<usize>) -> Result<RangeAttributes> {
         const OPERATION: &str = "UnifiedBuffer::range_attributes";
         let (address, bytes) = self.bytes_of(OPERATION, range)?;
@@ -128,6 +131,7 @@ impl<T> UnifiedBuffer<T> {
     }
 
     /// The address and the size of a range of elements.
+    #[inline]
     fn bytes_of(&self, operation: &'static str, range: impl RangeBounds<usize>) -> Result<(CUdeviceptr, usize)> {
         let range = size::range(operation, self.len, range)?;
         let start: DevicePointer<T> = self.pointer.wrapping_add(range.start);
@@ -152,6 +156,7 @@ const TYPED: [CUmem_range_attribute; 6] = [
 ];
 
 impl RangeAttributes {
+    #[inline]
     fn from_raw(has_types: bool, numbers: [i32; 5], users: &[i32]) -> Self {
         let typed = |kind: i32, id: i32| {
             let mut raw = CUmemLocation { type_: CUmemLocationType(kind.cast_unsigned()), ..CUmemLocation::default() };
@@ -171,6 +176,7 @@ impl RangeAttributes {
 
 impl MemoryAdvice {
     /// As C has it. Where there is no location, the host stands for it.
+    #[inline]
     fn to_raw(self) -> (CUmem_advise, MemoryLocation) {
         let host = MemoryLocation::Host;
         match self {
@@ -185,6 +191,7 @@ impl MemoryAdvice {
 }
 
 /// Puts a prefetch of live managed memory on `stream`.
+#[inline]
 pub(super) fn enqueue_prefetch(
     stream: &Stream,
     address: CUdeviceptr,
@@ -204,6 +211,7 @@ pub(super) fn enqueue_prefetch(
 }
 
 /// The location as functions before CUDA 12.2 have it.
+#[inline]
 fn device_of(operation: &'static str, location: MemoryLocation) -> Result<i32> {
     match location {
         MemoryLocation::Device(id) => Ok(id),
@@ -212,6 +220,7 @@ fn device_of(operation: &'static str, location: MemoryLocation) -> Result<i32> {
     }
 }
 
+#[inline]
 fn location_of(device: i32) -> Option<MemoryLocation> {
     match device {
         NOWHERE => None,

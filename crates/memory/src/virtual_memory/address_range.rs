@@ -33,12 +33,14 @@ pub struct ReserveOptions {
 impl ReserveOptions {
     /// Any address, aligned as the driver wants.
     #[must_use]
+    #[inline]
     pub const fn new() -> Self {
         Self { alignment: 0, address: 0 }
     }
 
     /// With a first address that is a multiple of `alignment`, a power of two.
     #[must_use]
+    #[inline]
     pub const fn with_alignment(mut self, alignment: usize) -> Self {
         self.alignment = alignment;
         self
@@ -46,6 +48,7 @@ impl ReserveOptions {
 
     /// With this first address, if it can be had.
     #[must_use]
+    #[inline]
     pub const fn with_address(mut self, address: u64) -> Self {
         self.address = address;
         self
@@ -63,6 +66,7 @@ impl AddressRange {
     /// An argument error if `bytes` is 0; `CUDA_ERROR_INVALID_VALUE` if it is no such multiple; `CUDA_ERROR_OUT_OF_MEMORY` if there are not
     /// so many addresses in a row.
     #[doc(alias = "cuMemAddressReserve")]
+    #[inline]
     pub fn reserve(driver: &Driver, bytes: usize) -> Result<Self> {
         Self::reserve_with(driver, bytes, ReserveOptions::new())
     }
@@ -74,6 +78,7 @@ impl AddressRange {
     /// # Errors
     ///
     /// As for [`AddressRange::reserve`], and an argument error if the alignment is not a power of two.
+    #[inline]
     pub fn reserve_with(driver: &Driver, bytes: usize, options: ReserveOptions) -> Result<Self> {
         let ReserveOptions { alignment, address: hint } = options;
         if bytes == 0 {
@@ -92,18 +97,21 @@ impl AddressRange {
 
     /// The first address.
     #[must_use]
+    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<u8> {
         DevicePointer::from_raw(self.reserved.address)
     }
 
     /// How many addresses there are: bytes that can be mapped.
     #[must_use]
+    #[inline]
     pub fn byte_len(&self) -> usize {
         self.reserved.bytes
     }
 
     /// The driver that reserved the addresses.
     #[must_use]
+    #[inline]
     pub fn driver(&self) -> &Driver {
         &self.reserved.driver
     }
@@ -117,6 +125,7 @@ impl AddressRange {
     /// An argument error if the memory does not fit behind `offset`; `CUDA_ERROR_INVALID_VALUE` if `offset` is no multiple of the
     /// granularity, or something is mapped there already.
     #[doc(alias = "cuMemMap")]
+    #[inline]
     pub fn map(&self, offset: usize, memory: &PhysicalMemory) -> Result<Mapping> {
         let (bytes, range) = (memory.byte_len(), self.byte_len());
         self.driver().expect_same(memory.driver(), "AddressRange::map")?;
@@ -135,6 +144,7 @@ impl AddressRange {
     ///
     /// Gives the range back if something is mapped in it, or if the driver refuses.
     #[doc(alias = "cuMemAddressFree")]
+    #[inline]
     pub fn close(self) -> Result<(), (Self, Error)> {
         let mut reserved = Arc::try_unwrap(self.reserved).map_err(|reserved| {
             let mappings = Arc::strong_count(&reserved) - 1;
@@ -146,10 +156,12 @@ impl AddressRange {
 }
 
 impl Reserved {
+    #[inline]
     pub(super) fn driver(&self) -> &Driver {
         &self.driver
     }
 
+    #[inline]
     fn free(&mut self) -> Result<()> {
         // SAFETY: the addresses are reserved, no mapping is left that would own this, and they are forgotten once they are free.
         unsafe { call!(&self.driver, cuMemAddressFree(self.address, self.bytes)) }?;
@@ -159,18 +171,21 @@ impl Reserved {
 }
 
 impl AsRef<Driver> for AddressRange {
+    #[inline]
     fn as_ref(&self) -> &Driver {
         self.driver()
     }
 }
 
 impl fmt::Debug for AddressRange {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "AddressRange({} bytes at {:?})", self.byte_len(), self.as_pointer())
     }
 }
 
 impl Drop for Reserved {
+    #[inline]
     fn drop(&mut self) {
         if self.address != 0 {
             release(|| self.free());

@@ -20,6 +20,7 @@ pub struct Mapping {
 }
 
 impl Mapping {
+    #[inline]
     pub(super) fn new(reserved: &Arc<Reserved>, address: CUdeviceptr, memory: &PhysicalMemory) -> Result<Self> {
         let bytes = memory.byte_len();
         // SAFETY: the addresses are reserved and the memory is live, both for as long as the mapping exists, which owns them.
@@ -30,24 +31,28 @@ impl Mapping {
 
     /// The address of the first byte.
     #[must_use]
+    #[inline]
     pub fn as_pointer(&self) -> DevicePointer<u8> {
         DevicePointer::from_raw(self.address)
     }
 
     /// The size in bytes.
     #[must_use]
+    #[inline]
     pub fn byte_len(&self) -> usize {
         self.memory.byte_len()
     }
 
     /// The memory that is mapped.
     #[must_use]
+    #[inline]
     pub fn memory(&self) -> &PhysicalMemory {
         &self.memory
     }
 
     /// The driver.
     #[must_use]
+    #[inline]
     pub fn driver(&self) -> &Driver {
         self.reserved.driver()
     }
@@ -60,6 +65,7 @@ impl Mapping {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` or `CUDA_ERROR_INVALID_DEVICE` for a location that cannot have such access: another device without a
     /// link to the memory's, or the host for memory of a device.
+    #[inline]
     pub fn set_access(&self, location: impl Into<MemoryLocation>, access: MemoryAccess) -> Result<()> {
         self.set_accesses(&[(location.into(), access)])
     }
@@ -72,6 +78,7 @@ impl Mapping {
     ///
     /// As for [`Mapping::set_access`], and an argument error without any location.
     #[doc(alias = "cuMemSetAccess")]
+    #[inline]
     pub fn set_accesses(&self, accesses: &[(MemoryLocation, MemoryAccess)]) -> Result<()> {
         if accesses.is_empty() {
             return Err(Error::argument("Mapping::set_accesses", "no location is named"));
@@ -99,6 +106,7 @@ impl Mapping {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` or `CUDA_ERROR_INVALID_DEVICE` for a location that there is not.
     #[doc(alias = "cuMemGetAccess")]
+    #[inline]
     pub fn access(&self, location: impl Into<MemoryLocation>) -> Result<MemoryAccess> {
         let location = location.into();
         let (raw, mut flags) = (location.to_raw(), 0_u64);
@@ -116,10 +124,12 @@ impl Mapping {
     ///
     /// Gives the mapping back if the driver refuses.
     #[doc(alias = "cuMemUnmap")]
+    #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.unmap().map_err(|error| (self, error))
     }
 
+    #[inline]
     fn unmap(&mut self) -> Result<()> {
         let (address, bytes) = (self.address, self.byte_len());
         // SAFETY: the mapping is live with this size, and is forgotten once it has ended.
@@ -130,18 +140,21 @@ impl Mapping {
 }
 
 impl AsRef<Driver> for Mapping {
+    #[inline]
     fn as_ref(&self) -> &Driver {
         self.driver()
     }
 }
 
 impl fmt::Debug for Mapping {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Mapping({} bytes at {:?})", self.byte_len(), self.as_pointer())
     }
 }
 
 impl Drop for Mapping {
+    #[inline]
     fn drop(&mut self) {
         if self.address != 0 {
             release(|| self.unmap());

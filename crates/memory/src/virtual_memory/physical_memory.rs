@@ -32,6 +32,7 @@ impl PhysicalMemory {
     /// # Errors
     ///
     /// As for [`PhysicalMemory::with_options`].
+    #[inline]
     pub fn new(device: &Device, bytes: usize) -> Result<Self> {
         Self::with_options(device.driver(), bytes, &PhysicalOptions::new(device))
     }
@@ -47,6 +48,7 @@ impl PhysicalMemory {
     /// `CUDA_ERROR_NOT_SUPPORTED` or `CUDA_ERROR_NOT_PERMITTED` for kinds of handle that the system does not have;
     /// `CUDA_ERROR_OUT_OF_MEMORY`.
     #[doc(alias = "cuMemCreate")]
+    #[inline]
     pub fn with_options(driver: &Driver, bytes: usize, options: &PhysicalOptions) -> Result<Self> {
         if bytes == 0 {
             return Err(Error::argument("PhysicalMemory::with_options", "the memory has no bytes"));
@@ -59,6 +61,7 @@ impl PhysicalMemory {
     }
 
     /// The memory of `bytes` bytes that is mapped at `pointer`: another hold on it.
+    #[inline]
     pub(super) fn retained(driver: &Driver, pointer: DevicePointer<u8>, bytes: usize) -> Result<Self> {
         let (address, mut raw) = (std::ptr::with_exposed_provenance_mut::<c_void>(pointer.as_raw() as usize), 0);
         // SAFETY: `raw` is a valid place for the answer; the address is only looked up.
@@ -74,24 +77,28 @@ impl PhysicalMemory {
     /// - `raw` is a live handle of this driver of memory of this size.
     /// - Nobody else releases this hold on it.
     #[must_use]
+    #[inline]
     pub unsafe fn from_raw(driver: &Driver, raw: CUmemGenericAllocationHandle, bytes: usize) -> Self {
         Self::owning(driver, raw, bytes)
     }
 
     /// The driver's handle, which stays this value's.
     #[must_use]
+    #[inline]
     pub fn as_raw(&self) -> CUmemGenericAllocationHandle {
         self.shared.raw
     }
 
     /// The size in bytes.
     #[must_use]
+    #[inline]
     pub fn byte_len(&self) -> usize {
         self.shared.bytes
     }
 
     /// The driver.
     #[must_use]
+    #[inline]
     pub fn driver(&self) -> &Driver {
         &self.shared.driver
     }
@@ -104,6 +111,7 @@ impl PhysicalMemory {
     ///
     /// Whatever the driver returns.
     #[doc(alias = "cuMemGetAllocationPropertiesFromHandle")]
+    #[inline]
     pub fn options(&self) -> Result<PhysicalOptions> {
         let mut properties = CUmemAllocationProp::default();
         let raw = self.as_raw();
@@ -120,6 +128,7 @@ impl PhysicalMemory {
     ///
     /// Gives the memory back if clones or mappings of it still exist, or if the driver refuses.
     #[doc(alias = "cuMemRelease")]
+    #[inline]
     pub fn close(self) -> Result<(), (Self, Error)> {
         let mut shared = Arc::try_unwrap(self.shared).map_err(|shared| {
             let others = Arc::strong_count(&shared) - 1;
@@ -129,12 +138,14 @@ impl PhysicalMemory {
         shared.release().map_err(|error| (Self { shared: Arc::new(shared) }, error))
     }
 
+    #[inline]
     pub(super) fn owning(driver: &Driver, raw: CUmemGenericAllocationHandle, bytes: usize) -> Self {
         Self { shared: Arc::new(Shared { driver: driver.clone(), raw, bytes }) }
     }
 }
 
 impl Shared {
+    #[inline]
     fn release(&mut self) -> Result<()> {
         // SAFETY: the handle is live, and is forgotten once it is released.
         unsafe { call!(&self.driver, cuMemRelease(self.raw)) }?;
@@ -144,18 +155,21 @@ impl Shared {
 }
 
 impl AsRef<Driver> for PhysicalMemory {
+    #[inline]
     fn as_ref(&self) -> &Driver {
         self.driver()
     }
 }
 
 impl fmt::Debug for PhysicalMemory {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "PhysicalMemory({} bytes, handle {:#x})", self.byte_len(), self.as_raw())
     }
 }
 
 impl Drop for Shared {
+    #[inline]
     fn drop(&mut self) {
         if self.raw != 0 {
             release(|| self.release());

@@ -53,6 +53,7 @@ pub enum Granularity {
 impl PhysicalOptions {
     /// Plain memory at `location`, for this process.
     #[must_use]
+    #[inline]
     pub fn new(location: impl Into<MemoryLocation>) -> Self {
         Self {
             location: location.into(),
@@ -65,6 +66,7 @@ impl PhysicalOptions {
 
     /// That may be shared by these kinds of handle.
     #[must_use]
+    #[inline]
     pub const fn with_handle_types(mut self, types: MemoryHandleTypes) -> Self {
         self.handle_types = types;
         self
@@ -72,6 +74,7 @@ impl PhysicalOptions {
 
     /// That the device may compress.
     #[must_use]
+    #[inline]
     pub const fn with_compression(mut self, is_compressible: bool) -> Self {
         self.is_compressible = is_compressible;
         self
@@ -79,6 +82,7 @@ impl PhysicalOptions {
 
     /// That other devices on the bus may access directly.
     #[must_use]
+    #[inline]
     pub const fn with_gpu_direct_rdma(mut self, is_capable: bool) -> Self {
         self.is_gpu_direct_rdma_capable = is_capable;
         self
@@ -86,6 +90,7 @@ impl PhysicalOptions {
 
     /// For this use.
     #[must_use]
+    #[inline]
     pub const fn with_usage(mut self, usage: PhysicalUsage) -> Self {
         self.usage = usage;
         self
@@ -99,6 +104,7 @@ impl PhysicalOptions {
     ///
     /// Whatever the driver returns for options that it cannot serve.
     #[doc(alias = "cuMemGetAllocationGranularity")]
+    #[inline]
     pub fn granularity(&self, driver: &Driver, granularity: Granularity) -> Result<usize> {
         let option = match granularity {
             Granularity::Minimum => CUmemAllocationGranularity_flags::CU_MEM_ALLOC_GRANULARITY_MINIMUM,
@@ -113,6 +119,7 @@ impl PhysicalOptions {
 
     /// The options as C describes them.
     #[must_use]
+    #[inline]
     pub fn to_raw(&self) -> CUmemAllocationProp {
         let compression = CUmemAllocationCompType::CU_MEM_ALLOCATION_COMP_GENERIC.0 as u8;
         let mut raw = CUmemAllocationProp {
@@ -129,6 +136,7 @@ impl PhysicalOptions {
 
     /// The options that C describes.
     #[must_use]
+    #[inline]
     pub fn from_raw(raw: &CUmemAllocationProp) -> Self {
         Self {
             location: MemoryLocation::from_raw(&raw.location),

@@ -99,24 +99,28 @@ bitflags! {
 }
 
 impl AttributeValue for i32 {
+    #[inline]
     fn from_raw(raw: i32) -> Self {
         raw
     }
 }
 
 impl AttributeValue for u32 {
+    #[inline]
     fn from_raw(raw: i32) -> Self {
         raw.cast_unsigned()
     }
 }
 
 impl AttributeValue for usize {
+    #[inline]
     fn from_raw(raw: i32) -> Self {
         Self::try_from(raw).unwrap_or_default()
     }
 }
 
 impl AttributeValue for bool {
+    #[inline]
     fn from_raw(raw: i32) -> Self {
         raw != 0
     }
@@ -124,12 +128,14 @@ impl AttributeValue for bool {
 
 /// An identifier for which the driver has -1 if there is none.
 impl AttributeValue for Option<u32> {
+    #[inline]
     fn from_raw(raw: i32) -> Self {
         u32::try_from(raw).ok()
     }
 }
 
 impl AttributeValue for ComputeMode {
+    #[inline]
     fn from_raw(raw: i32) -> Self {
         match CUcomputemode(raw.cast_unsigned()) {
             CUcomputemode::CU_COMPUTEMODE_DEFAULT => Self::Default,
@@ -141,6 +147,7 @@ impl AttributeValue for ComputeMode {
 }
 
 impl AttributeValue for NumaConfig {
+    #[inline]
     fn from_raw(raw: i32) -> Self {
         match CUdeviceNumaConfig(raw.cast_unsigned()) {
             CUdeviceNumaConfig::CU_DEVICE_NUMA_CONFIG_NONE => Self::None,
@@ -151,6 +158,7 @@ impl AttributeValue for NumaConfig {
 }
 
 impl AttributeValue for RdmaWritesOrdering {
+    #[inline]
     fn from_raw(raw: i32) -> Self {
         match CUGPUDirectRDMAWritesOrdering(raw.cast_unsigned()) {
             CUGPUDirectRDMAWritesOrdering::CU_GPU_DIRECT_RDMA_WRITES_ORDERING_NONE => Self::None,
@@ -165,6 +173,7 @@ macro_rules! from_bits {
     ($($flags:ty)*) => {
         $(
             impl AttributeValue for $flags {
+                #[inline]
                 fn from_raw(raw: i32) -> Self {
                     Self::from_bits_retain(raw.cast_unsigned())
                 }

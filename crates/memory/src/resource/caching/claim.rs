@@ -22,6 +22,7 @@ pub(super) struct Claimed<'a, T> {
 unsafe impl<T: Send> Sync for Claim<T> {}
 
 impl<T> Claim<T> {
+    #[inline]
     pub(super) fn new(value: T) -> Self {
         Self { is_claimed: AtomicBool::new(false), value: UnsafeCell::new(value) }
     }
@@ -33,6 +34,7 @@ impl<T> Claim<T> {
     }
 
     /// The value, as soon as nobody has it: holders call nobody and are done after a few instructions.
+    #[inline]
     pub(super) fn wait(&self) -> Claimed<'_, T> {
         loop {
             if let Some(claimed) = self.attempt() {
@@ -62,6 +64,7 @@ impl<T> DerefMut for Claimed<'_, T> {
 }
 
 impl<T> fmt::Debug for Claim<T> {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("Claim(..)")
     }

@@ -48,6 +48,7 @@ struct Need<'a> {
 }
 
 impl Core {
+    #[inline]
     pub(super) fn new(
         context: &Context,
         options: &CachingOptions,
@@ -69,6 +70,7 @@ impl Core {
     }
 
     /// A core of its own that is otherwise like this one, for one graph: it looks at no stream.
+    #[inline]
     pub(super) fn private(&self) -> Result<Self> {
         let mut core = Self::new(&self.context, &self.options, self.upstream.clone())?;
         core.is_private = true;
@@ -80,15 +82,18 @@ impl Core {
         self.identity
     }
 
+    #[inline]
     pub(super) fn context(&self) -> &Context {
         &self.context
     }
 
+    #[inline]
     pub(super) fn depot(&self) -> &Depot {
         &self.depot
     }
 
     /// Memory for a request that the bins of the calling thread did not serve.
+    #[inline]
     pub(super) fn allocate(&self, stream: &Stream, request: Request) -> Result<DevicePointer<u8>> {
         let Request { bytes, alignment } = request;
         if let Some(bypass) = self.bypass() {
@@ -113,6 +118,7 @@ impl Core {
     /// # Safety
     ///
     /// As for [`Resource::deallocate`].
+    #[inline]
     pub(super) unsafe fn deallocate(
         &self,
         stream: &Stream,
@@ -134,11 +140,13 @@ impl Core {
     }
 
     /// Joins all that is free, also what threads hold, and frees for all what is done.
+    #[inline]
     pub(super) fn collect(&self) -> Result<()> {
         self.gather(&mut self.reserve.lock())
     }
 
     /// Waits for the work of the context, after which all free memory is free for all.
+    #[inline]
     pub(super) fn synchronize(&self) -> Result<()> {
         if self.is_private {
             // The graph may run again, and then use what it freed.
@@ -156,12 +164,14 @@ impl Core {
     }
 
     /// Gives segments back that nobody uses.
+    #[inline]
     pub(super) fn trim(&self, keep: u64) -> Result<()> {
         let mut reserve = self.reserve.lock();
         self.gather(&mut reserve)?;
         relaxed(self.context.driver(), || reserve.segments.trim(keep, &*self.depot))
     }
 
+    #[inline]
     pub(super) fn statistics(&self) -> CachingStatistics {
         let reserve = self.reserve.lock();
         let (counts, held) = (self.depot.counts(), self.depot.held());
@@ -182,16 +192,19 @@ impl Core {
     }
 
     /// The segments by address.
+    #[inline]
     pub(super) fn segments(&self) -> Vec<Segment> {
         self.reserve.lock().segments.list()
     }
 
+    #[inline]
     fn take(&self, need: Need<'_>) -> Option<u64> {
         self.depot.take(need.owner, need.size, need.alignment, need.shelf)
     }
 
     /// Looks further and further away: what others took meanwhile, what joins, what other streams are done with, what threads hold,
     /// and at last what the device has.
+    #[inline]
     fn search(&self, need: Need<'_>) -> Result<u64> {
         let mut reserve = self.reserve.lock();
         if let Some(address) = self.take(need) {
@@ -217,11 +230,13 @@ impl Core {
     }
 
     /// Where allocations go if none is kept.
+    #[inline]
     fn bypass(&self) -> Option<&dyn Resource> {
         (!self.options.cache).then(|| self.upstream.as_deref().unwrap_or(&StreamOrdered))
     }
 
     /// The bins of the calling thread, once it is known that `stream` may use this resource; nothing if the thread is ending.
+    #[inline]
     fn shelf(&self, stream: &Stream, operation: &'static str) -> Result<Option<Arc<Shelf>>> {
         let owner = Owner(stream.identity());
         if let Some(shelf) = local::find(self.identity, owner) {
@@ -232,6 +247,7 @@ impl Core {
     }
 
     /// Puts what threads hold together with the rest, and frees for all what streams are done with.
+    #[inline]
     fn gather(&self, reserve: &mut Reserve) -> Result<()> {
         self.depot.collect();
         if self.is_private {
@@ -249,6 +265,7 @@ impl Core {
     }
 
     /// Marks what a stream freed, and frees for all what lies behind marks that it has passed.
+    #[inline]
     fn watch(&self, owner: Owner, watched: &mut Watched) -> Result<()> {
         if let Some(generation) = self.depot.with_store(|store| store.mark(owner)) {
             watched.mark(generation)?;
@@ -260,6 +277,7 @@ impl Core {
     }
 
     /// Has the memory that `stream` frees watched, if the stream may use this resource.
+    #[inline]
     fn admit(&self, stream: &Stream, operation: &'static str) -> Result<()> {
         let owner = Owner(stream.identity());
         let mut reserve = self.reserve.lock();
@@ -282,6 +300,7 @@ impl Core {
     }
 
     /// Waits for the work of the context and gives everything back.
+    #[inline]
     fn close(&mut self) -> Result<()> {
         self.depot.close();
         let waited = self.context.synchronize();
@@ -292,18 +311,21 @@ impl Core {
 
 impl Need<'_> {
     /// The bytes in a row that are sure to hold it.
+    #[inline]
     fn room(&self) -> u64 {
         self.size.bytes() + self.alignment.saturating_sub(GRANULE)
     }
 }
 
 impl HeapAccess for Depot {
+    #[inline]
     fn with_heap<T>(&self, operation: impl FnOnce(&mut Heap) -> T) -> T {
         self.with_store(|store| operation(store.heap_mut()))
     }
 }
 
 impl Drop for Core {
+    #[inline]
     fn drop(&mut self) {
         release(|| self.close());
     }

@@ -60,6 +60,7 @@ pub(super) enum Put {
 }
 
 impl Shelf {
+    #[inline]
     fn new(owner: Owner) -> Self {
         Self { owner, content: Claim::new(Content { counts: Counts::default(), bins: Bins::new() }) }
     }
@@ -87,6 +88,7 @@ impl Shelf {
     }
 
     /// Holds blocks that were taken in advance, and returns those that found no room.
+    #[inline]
     fn stock(&self, class: Class, blocks: Vec<u64>) -> Vec<u64> {
         let Some(mut content) = self.content.attempt() else { return blocks };
         let mut rest = blocks.into_iter();
@@ -114,11 +116,13 @@ impl Counts {
         self.freed_bytes += bytes as u64;
     }
 
+    #[inline]
     fn allocate(&mut self, bytes: usize) {
         self.allocations += 1;
         self.allocated_bytes += bytes as u64;
     }
 
+    #[inline]
     fn add(&mut self, other: Self) {
         self.allocations += other.allocations;
         self.frees += other.frees;
@@ -130,6 +134,7 @@ impl Counts {
 
 impl Depot {
     /// New bins, for the calling thread.
+    #[inline]
     pub(super) fn add_shelf(&self, owner: Owner) -> Arc<Shelf> {
         let shelf = Arc::new(Shelf::new(owner));
         self.state.lock().shelves.push(Arc::clone(&shelf));
@@ -137,6 +142,7 @@ impl Depot {
     }
 
     /// Takes the blocks of bins whose thread ends, or does not use them any more.
+    #[inline]
     pub(super) fn remove_shelf(&self, shelf: &Arc<Shelf>) {
         let mut state = self.state.lock();
         state.shelves.retain(|other| !Arc::ptr_eq(other, shelf));
@@ -145,6 +151,7 @@ impl Depot {
 
     /// Forgets an owner that frees nothing any more, with the bins that threads have for it, and says whether it did: not as long as
     /// anything is free for it alone.
+    #[inline]
     pub(super) fn forget(&self, owner: Owner) -> bool {
         let mut state = self.state.lock();
         let of_owner: Vec<_> = state.shelves.extract_if(.., |shelf| shelf.owner == owner).collect();
@@ -153,6 +160,7 @@ impl Depot {
     }
 
     /// Memory that is free for `owner`: a block from the lists, with more for the bins of the calling thread, or a range.
+    #[inline]
     pub(super) fn take(&self, owner: Owner, size: Rounded, alignment: u64, shelf: Option<&Shelf>) -> Option<u64> {
         let Rounded::Class(class) = size else { return self.take_range(owner, size, alignment) };
         if alignment > crate::cache::GRANULE {
@@ -171,12 +179,14 @@ impl Depot {
     }
 
     /// Takes blocks back that are free for `owner`.
+    #[inline]
     pub(super) fn give_blocks(&self, owner: Owner, size: Rounded, blocks: Vec<u64>) {
         let mut state = self.state.lock();
         blocks.into_iter().for_each(|address| state.give(owner, size, address));
     }
 
     /// Takes a block back that was allocated with `bytes` bytes.
+    #[inline]
     pub(super) fn free(&self, owner: Owner, size: Rounded, address: u64, bytes: usize) {
         let mut state = self.state.lock();
         state.give(owner, size, address);
@@ -184,21 +194,25 @@ impl Depot {
     }
 
     /// Counts an allocation that the bins did not serve.
+    #[inline]
     pub(super) fn count(&self, bytes: usize) {
         self.state.lock().counts.allocate(bytes);
     }
 
     /// Counts a free that no bin saw.
+    #[inline]
     pub(super) fn count_free(&self, bytes: usize) {
         self.state.lock().counts.free(bytes);
     }
 
     /// Has `operation` look at the store.
+    #[inline]
     pub(super) fn with_store<T>(&self, operation: impl FnOnce(&mut Store) -> T) -> T {
         operation(&mut self.state.lock().store)
     }
 
     /// Empties the bins of all threads.
+    #[inline]
     pub(super) fn collect(&self) {
         let mut state = self.state.lock();
         let shelves = state.shelves.clone();
@@ -206,6 +220,7 @@ impl Depot {
     }
 
     /// The counts of all threads.
+    #[inline]
     pub(super) fn counts(&self) -> Counts {
         let state = self.state.lock();
         let mut counts = state.counts;
@@ -214,11 +229,13 @@ impl Depot {
     }
 
     /// The bytes in the bins of all threads.
+    #[inline]
     pub(super) fn held(&self) -> u64 {
         self.state.lock().shelves.iter().map(|shelf| shelf.content.wait().bins.bytes()).sum()
     }
 
     /// Forgets everything, since the memory is about to go.
+    #[inline]
     pub(super) fn close(&self) {
         let mut state = self.state.lock();
         state.is_closed = true;
@@ -227,6 +244,7 @@ impl Depot {
         state.store = Store::default();
     }
 
+    #[inline]
     fn take_range(&self, owner: Owner, size: Rounded, alignment: u64) -> Option<u64> {
         self.state.lock().store.take_range(owner, size.bytes(), alignment)
     }
@@ -234,16 +252,19 @@ impl Depot {
 
 impl State {
     /// Takes what bins hold, and what they counted.
+    #[inline]
     fn retire(&mut self, shelf: &Shelf) {
         self.empty(shelf);
         let counts = std::mem::take(&mut shelf.content.wait().counts);
         self.counts.add(counts);
     }
 
+    #[inline]
     fn empty(&mut self, shelf: &Shelf) {
         shelf.content.wait().bins.drain(|size, address| self.give(shelf.owner, size, address));
     }
 
+    #[inline]
     fn give(&mut self, owner: Owner, size: Rounded, address: u64) {
         if !self.is_closed {
             self.store.give(owner, size, address);

@@ -36,6 +36,7 @@ pub(super) fn with<T>(resource: u64, owner: Owner, operation: impl FnOnce(&Shelf
 }
 
 /// The calling thread's bins for `owner`, if there are any.
+#[inline]
 pub(super) fn find(resource: u64, owner: Owner) -> Option<Arc<Shelf>> {
     PLACES
         .try_with(|places| {
@@ -48,6 +49,7 @@ pub(super) fn find(resource: u64, owner: Owner) -> Option<Arc<Shelf>> {
 }
 
 /// New bins of the calling thread for `owner`, which has none; nothing if the thread is ending.
+#[inline]
 pub(super) fn add(resource: u64, owner: Owner, depot: &Arc<Depot>) -> Option<Arc<Shelf>> {
     PLACES
         .try_with(|places| {
@@ -63,6 +65,7 @@ pub(super) fn add(resource: u64, owner: Owner, depot: &Arc<Depot>) -> Option<Arc
 }
 
 impl Drop for Place {
+    #[inline]
     fn drop(&mut self) {
         self.depot.remove_shelf(&self.shelf);
     }

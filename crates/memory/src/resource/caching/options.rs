@@ -20,6 +20,7 @@ pub(super) const LARGEST_ALIGNMENT: usize = 2 << 20;
 impl CachingOptions {
     /// The defaults.
     #[must_use]
+    #[inline]
     pub fn new() -> Self {
         let is_off = std::env::var_os(NO_CACHE).is_some_and(|value| !value.is_empty() && value != "0");
         Self { segment_bytes: 32 << 20, cache: !is_off }
@@ -27,6 +28,7 @@ impl CachingOptions {
 
     /// The same with segments of at least this many bytes.
     #[must_use]
+    #[inline]
     pub const fn with_segment_bytes(mut self, bytes: usize) -> Self {
         self.segment_bytes = bytes;
         self
@@ -34,6 +36,7 @@ impl CachingOptions {
 
     /// The same with memory kept, or not.
     #[must_use]
+    #[inline]
     pub const fn with_cache(mut self, cache: bool) -> Self {
         self.cache = cache;
         self
@@ -41,6 +44,7 @@ impl CachingOptions {
 }
 
 impl Default for CachingOptions {
+    #[inline]
     fn default() -> Self {
         Self::new()
     }

@@ -27,6 +27,7 @@ pub struct CachingStatistics {
 impl CachingStatistics {
     /// The bytes that are in use now, as they were asked for.
     #[must_use]
+    #[inline]
     pub fn live_bytes(&self) -> u64 {
         // A free may be counted before its allocation, on another thread.
         self.allocated_bytes.saturating_sub(self.freed_bytes)
@@ -34,12 +35,14 @@ impl CachingStatistics {
 
     /// How many allocations are in use now.
     #[must_use]
+    #[inline]
     pub fn live_allocations(&self) -> u64 {
         self.allocations.saturating_sub(self.frees)
     }
 
     /// Which part of the free bytes is not in the longest free row: 0 if they are all in one, towards 1 the more they are scattered.
     #[must_use]
+    #[inline]
     pub fn fragmentation(&self) -> f64 {
         if self.free_bytes == 0 {
             return 0.0;

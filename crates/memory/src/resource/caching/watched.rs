@@ -23,12 +23,14 @@ enum Mark {
 }
 
 impl Watched {
+    #[inline]
     pub(super) fn new(stream: &Stream) -> Self {
         Self { stream: stream.downgrade(), marks: VecDeque::new() }
     }
 
     /// Puts a point behind the memory of this generation. Where that is not possible, the memory stays the stream's until the context is
     /// waited for.
+    #[inline]
     pub(super) fn mark(&mut self, generation: Generation) -> Result<()> {
         let Some(weak) = &self.stream else { return Ok(()) };
         let mark = match weak.upgrade() {
@@ -41,6 +43,7 @@ impl Watched {
     }
 
     /// The newest generation whose point the stream has passed, if it has passed another since it was asked last.
+    #[inline]
     pub(super) fn passed(&mut self) -> Result<Option<Generation>> {
         let mut newest = None;
         while let Some((generation, mark)) = self.marks.front()
@@ -53,11 +56,13 @@ impl Watched {
     }
 
     /// Forgets the points, since the stream has been waited for.
+    #[inline]
     pub(super) fn clear(&mut self) {
         self.marks.clear();
     }
 
     /// Whether the stream is gone, and all that it freed is free for all.
+    #[inline]
     pub(super) fn is_over(&self) -> bool {
         self.marks.is_empty() && self.stream.as_ref().is_some_and(|weak| weak.upgrade().is_none())
     }
@@ -65,6 +70,7 @@ impl Watched {
 
 impl Mark {
     /// A point behind all work that is on `stream`; nothing while the stream is being captured, since what is on it does not run.
+    #[inline]
     fn behind(stream: &Stream) -> Result<Option<Self>> {
         if stream.is_capturing()? {
             return Ok(None);
@@ -76,6 +82,7 @@ impl Mark {
         stream.mark().map(Self::Pooled).map(Some)
     }
 
+    #[inline]
     fn is_passed(&self) -> Result<bool> {
         match self {
             Self::Passed => Ok(true),

@@ -35,6 +35,7 @@ pub struct ReclaimerGuard {
 
 impl Reclaimers {
     /// Adds one behind those of the same priority.
+    #[inline]
     pub(super) fn register(reclaimers: &Arc<Self>, priority: i32, reclaim: Reclaim) -> ReclaimerGuard {
         let mut state = reclaimers.state.lock();
         let number = state.next;
@@ -44,18 +45,21 @@ impl Reclaimers {
         ReclaimerGuard { reclaimers: Arc::downgrade(reclaimers), number }
     }
 
+    #[inline]
     pub(super) fn by_priority(&self) -> Vec<Reclaim> {
         self.state.lock().registered.iter().map(|registered| Arc::clone(&registered.reclaim)).collect()
     }
 }
 
 impl fmt::Debug for ReclaimerGuard {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "ReclaimerGuard({})", self.number)
     }
 }
 
 impl Drop for ReclaimerGuard {
+    #[inline]
     fn drop(&mut self) {
         let Some(reclaimers) = self.reclaimers.upgrade() else { return };
         let mut state = reclaimers.state.lock();

@@ -53,6 +53,7 @@ pub(super) struct Counter {
 }
 
 impl Rung {
+    #[inline]
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Purge => "purging",
@@ -64,6 +65,7 @@ impl Rung {
 }
 
 impl Counters {
+    #[inline]
     pub(super) fn of(&self, rung: Rung) -> &Counter {
         let [purge, synchronize, trim, reclaim] = &self.0;
         match rung {
@@ -74,6 +76,7 @@ impl Counters {
         }
     }
 
+    #[inline]
     pub(super) fn statistics(&self) -> LadderStatistics {
         let [purge, synchronize, trim, reclaim] = self.0.each_ref().map(Counter::statistics);
         LadderStatistics { purge, synchronize, trim, reclaim }
@@ -81,15 +84,18 @@ impl Counters {
 }
 
 impl Counter {
+    #[inline]
     pub(super) fn count_try(&self, has_failed: bool) {
         self.tried.fetch_add(1, Ordering::Relaxed);
         self.failed.fetch_add(u64::from(has_failed), Ordering::Relaxed);
     }
 
+    #[inline]
     pub(super) fn count_help(&self) {
         self.helped.fetch_add(1, Ordering::Relaxed);
     }
 
+    #[inline]
     fn statistics(&self) -> RungStatistics {
         let load = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         RungStatistics { tried: load(&self.tried), helped: load(&self.helped), failed: load(&self.failed) }

@@ -106,6 +106,7 @@ impl Mapped {
     }
 
     /// The gap between parts where the least is missing to a free row of `bytes` bytes.
+    #[inline]
     fn place(&self, bytes: u64, heap: &impl HeapAccess) -> Option<Place> {
         let begins = std::iter::once(self.row.start).chain(self.parts.iter().map(|(start, part)| start + part.length));
         let ends = self.parts.keys().copied().chain([self.row.end()]);
@@ -118,6 +119,7 @@ impl Mapped {
     }
 
     /// Puts physical memory behind addresses of the row.
+    #[inline]
     fn map(&self, start: u64, length: u64) -> Result<Part> {
         let (device, driver) = (self.context.device(), self.context.driver());
         let properties = properties(device);
@@ -140,6 +142,7 @@ impl Mapped {
     }
 
     /// Takes the memory of a part away, and gives it back.
+    #[inline]
     fn unmap(&mut self, start: u64) -> Result<()> {
         let Some(part) = self.parts.get(&start) else { return Ok(()) };
         let (length, memory) = (part.length, part.memory);
@@ -149,11 +152,13 @@ impl Mapped {
         self.release(memory)
     }
 
+    #[inline]
     fn take_away(&self, start: u64, length: u64) -> Result<()> {
         // SAFETY: exactly this range was mapped, and no work uses it.
         unsafe { call!(self.context.driver(), cuMemUnmap(start, length as usize)) }
     }
 
+    #[inline]
     fn release(&self, memory: CUmemGenericAllocationHandle) -> Result<()> {
         // SAFETY: the handle is live and ours, and it is forgotten here.
         unsafe { call!(self.context.driver(), cuMemRelease(memory)) }
@@ -161,6 +166,7 @@ impl Mapped {
 }
 
 /// Reserves a row of addresses.
+#[inline]
 fn reserve(device: &Device, length: u64) -> Result<Segment> {
     let mut start: CUdeviceptr = 0;
     // SAFETY: `start` is a valid place for the answer; 0 stands for any alignment and any address.
@@ -170,17 +176,20 @@ fn reserve(device: &Device, length: u64) -> Result<Segment> {
 }
 
 /// Ordinary memory of the device.
+#[inline]
 fn properties(device: &Device) -> CUmemAllocationProp {
     let type_ = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
     CUmemAllocationProp { type_, location: location(device), ..CUmemAllocationProp::default() }
 }
 
 /// What the device may do with its own memory.
+#[inline]
 fn access(device: &Device) -> CUmemAccessDesc {
     let flags = CUmemAccess_flags::CU_MEM_ACCESS_FLAGS_PROT_READWRITE;
     CUmemAccessDesc { location: location(device), flags }
 }
 
+#[inline]
 fn location(device: &Device) -> CUmemLocation {
     let type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
     let mut location = CUmemLocation { type_, ..CUmemLocation::default() };

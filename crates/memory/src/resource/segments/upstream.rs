@@ -31,6 +31,7 @@ impl Upstream {
         Ok(Self { resource, stream: context.stream()?, pieces: BTreeMap::new() })
     }
 
+    #[inline]
     pub(super) fn grow(&mut self, bytes: u64, step: u64, heap: &impl HeapAccess) -> Result<()> {
         let piece = match self.allocate(bytes.max(step)) {
             Err(error) if error.is_out_of_memory() && step > bytes => self.allocate(bytes)?,
@@ -45,6 +46,7 @@ impl Upstream {
         Ok(())
     }
 
+    #[inline]
     pub(super) fn trim(&mut self, keep: u64, heap: &impl HeapAccess) -> Result<()> {
         let mut left = self.list().iter().map(|segment| segment.length).sum::<u64>();
         for segment in self.list().into_iter().rev() {
@@ -62,17 +64,20 @@ impl Upstream {
         Ok(())
     }
 
+    #[inline]
     pub(super) fn close(&mut self) -> Result<()> {
         // One piece that is refused must not keep the others.
         let starts: Vec<u64> = self.pieces.keys().copied().collect();
         starts.into_iter().map(|start| self.free(start)).fold(Ok(()), Result::and)
     }
 
+    #[inline]
     pub(super) fn list(&self) -> Vec<Segment> {
         self.pieces.values().map(|piece| piece.segment).collect()
     }
 
     /// Memory that every stream may use at once.
+    #[inline]
     fn allocate(&self, length: u64) -> Result<Piece> {
         // The resource aligns to less than a granule.
         let bytes = (length + GRANULE - DRIVER_ALIGNMENT as u64) as usize;
@@ -85,6 +90,7 @@ impl Upstream {
         }
     }
 
+    #[inline]
     fn free(&mut self, start: u64) -> Result<()> {
         if let Some(piece) = self.pieces.get(&start) {
             self.give_back(piece)?;
@@ -93,6 +99,7 @@ impl Upstream {
         Ok(())
     }
 
+    #[inline]
     fn give_back(&self, piece: &Piece) -> Result<()> {
         // SAFETY: the piece came from this resource with these figures. No work uses it: it is free for all, or new.
         unsafe { self.resource.deallocate(&self.stream, piece.pointer, piece.bytes, DRIVER_ALIGNMENT) }

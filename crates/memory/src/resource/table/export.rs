@@ -23,6 +23,7 @@ impl ResourceTable {
     /// A table for C over `resource`, for streams of `context`. It owns the resource until it is released, which C must do once: until
     /// then nothing of it ends.
     #[must_use]
+    #[inline]
     pub fn export<R: Resource + 'static>(resource: R, context: &Context) -> Self {
         let exported = Exported { resource, context: context.clone(), streams: Mutex::default() };
         Self {
@@ -36,6 +37,7 @@ impl ResourceTable {
 
 impl<R: Resource> Exported<R> {
     /// The stream that a handle stands for. It is the same value for the same handle.
+    #[inline]
     fn stream(&self, raw: CUstream) -> Result<Stream> {
         if raw.is_null() || raw == CU_STREAM_LEGACY || raw == CU_STREAM_PER_THREAD {
             return Err(Error::argument("ResourceTable", "a default stream is none that memory can be allocated on"));
@@ -104,6 +106,7 @@ unsafe extern "C" fn release<R: Resource>(context: *mut c_void) {
 }
 
 /// What C is told of a result.
+#[inline]
 fn code_of(operation: impl FnOnce() -> Result<()>) -> CUresult {
     match catch_unwind(AssertUnwindSafe(operation)) {
         Ok(Ok(())) => CUresult::CUDA_SUCCESS,

@@ -32,6 +32,7 @@ impl ForeignResource {
     /// # Errors
     ///
     /// An argument error if a function is missing.
+    #[inline]
     pub unsafe fn from_table(table: ResourceTable) -> Result<Self> {
         let (Some(allocate), Some(deallocate)) = (table.allocate, table.deallocate) else {
             return Err(Error::argument("ForeignResource::from_table", "a function of the table is null"));
@@ -42,6 +43,7 @@ impl ForeignResource {
 
 // SAFETY: whoever made the value vouches that the functions keep the promises.
 unsafe impl Resource for ForeignResource {
+    #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         let mut address = 0;
         // SAFETY: the functions of the table are sound to call with a live stream and a place for the answer.
@@ -53,6 +55,7 @@ unsafe impl Resource for ForeignResource {
         }
     }
 
+    #[inline]
     unsafe fn deallocate(
         &self,
         stream: &Stream,
@@ -75,12 +78,14 @@ fn failed(operation: &'static str, code: CUresult, bytes: usize) -> Error {
 }
 
 impl fmt::Debug for ForeignResource {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "ForeignResource({:?})", self.table.context)
     }
 }
 
 impl Drop for ForeignResource {
+    #[inline]
     fn drop(&mut self) {
         release(|| {
             if let Some(function) = self.table.release {

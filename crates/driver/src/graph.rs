@@ -1,0 +1,210 @@
+//! A graph: work that is described first, and then launched any number of times.
+
+mod exec;
+mod instantiate;
+mod node;
+mod tree;
+mod user_object;
+
+use std::cell::Cell;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use curium_sys::{CUgraph, CUgraphNode};
+
+pub use self::exec::GraphExec;
+pub use self::instantiate::{InstantiateFlags, InstantiateOptions};
+pub use self::node::{
+    ChildNode, CopyNode, EventRecordNode, EventWaitNode, FillNode, HostNode, KernelNode, MemoryOperationNode, Node,
+    NodeKind, TypedNode,
+};
+use self::tree::{Kept, ROOT, Resource, Tree};
+pub use self::user_object::UserObject;
+use crate::call;
+use crate::{Context, Driver, Error, Result};
+
+/// Work in nodes, each of which may come after others. [`Graph::instantiate`] makes something of it that can be launched.
+///
+/// A graph keeps what its nodes use: kernels with their code, events, closures. An executable keeps what the graph kept when it was
+/// made, so that it can be launched when everything else is gone. Memory is not kept: whoever adds a node that uses some vouches for it.
+///
+/// A graph can be sent to another thread, and not shared between threads: the driver's functions on graphs allow no two calls at once.
+pub struct Graph {
+    tree: Arc<Tree>,
+    /// Which graph of the tree this is.
+    number: u32,
+    _not_sync: PhantomData<Cell<()>>,
+}
+
+/// Where a node is added, as C reads it.
+#[derive(Clone, Copy)]
+struct Spot {
+    node: *mut CUgraphNode,
+    graph: CUgraph,
+    after: *const CUgraphNode,
+    count: usize,
+}
+
+impl Graph {
+    /// Creates a graph without nodes, whose work is to run in `context`.
+    ///
+    /// CUDA: `cuGraphCreate`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuGraphCreate")]
+    #[inline]
+    pub fn new(context: &Context) -> Result<Self> {
+        let (mut raw, no_flags) = (std::ptr::null_mut(), 0);
+        // SAFETY: `raw` is a valid place for the answer.
+        unsafe { call!(context.driver(), cuGraphCreate(&raw mut raw, no_flags)) }?;
+        Ok(Self::owning(context, raw, Kept::default()))
+    }
+
+    /// Takes over the graph `raw`, which is destroyed with the result.
+    ///
+    /// # Safety
+    ///
+    /// - `raw` is a live graph of this context's driver, and no part of another.
+    /// - What its nodes use outlives everything that is made of the result.
+    /// - Nobody else destroys it, or uses it while the result exists.
+    #[must_use]
+    #[inline]
+    pub unsafe fn from_raw(context: &Context, raw: CUgraph) -> Self {
+        Self::owning(context, raw, Kept::default())
+    }
+
+    /// The driver's handle of this graph, which is the caller's to destroy from now on. What its nodes use is no longer kept.
+    ///
+    /// # Errors
+    ///
+    /// Gives the graph back if it is a part of another, or if executables or parts of it still exist.
+    #[inline]
+    pub fn into_raw(self) -> Result<CUgraph, (Self, Error)> {
+        self.unshare("Graph::into_raw").map(|mut tree| tree.give_up())
+    }
+
+    /// The driver's handle of this graph. It is valid for as long as this graph exists; a part of a graph is gone with its node.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the node that this graph is a part of was removed.
+    #[inline]
+    pub fn as_raw(&self) -> Result<CUgraph> {
+        self.tree.lock().graph("Graph::as_raw", self.number)
+    }
+
+    /// The context that this graph's work runs in.
+    #[must_use]
+    #[inline]
+    pub fn context(&self) -> &Context {
+        self.tree.context()
+    }
+
+    /// The driver that this graph belongs to.
+    #[must_use]
+    #[inline]
+    pub fn driver(&self) -> &Driver {
+        self.tree.context().driver()
+    }
+
+    /// Adds a node that does nothing behind `after`: one thing for others to come after.
+    ///
+    /// CUDA: `cuGraphAddEmptyNode`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if a node of `after` is in another graph or was removed.
+    #[doc(alias = "cuGraphAddEmptyNode")]
+    #[inline]
+    pub fn add_empty(&mut self, after: &[Node]) -> Result<Node> {
+        self.add("Graph::add_empty", after, None, |driver, spot| {
+            // SAFETY: the graph and the nodes are live, and the places are valid.
+            unsafe { call!(driver, cuGraphAddEmptyNode(spot.node, spot.graph, spot.after, spot.count)) }
+        })
+    }
+
+    /// Destroys the graph, which [`Drop`] does as well, and says whether it succeeded.
+    ///
+    /// CUDA: `cuGraphDestroy`.
+    ///
+    /// # Errors
+    ///
+    /// Gives the graph back if it is a part of another, if executables or parts of it still exist, or if the driver refuses.
+    #[doc(alias = "cuGraphDestroy")]
+    #[inline]
+    pub fn close(self) -> Result<(), (Self, Error)> {
+        let mut tree = self.unshare("Graph::close")?;
+        match tree.destroy() {
+            Ok(()) => Ok(()),
+            Err(error) => Err((Self::of(Arc::new(tree), ROOT), error)),
+        }
+    }
+
+    /// A graph of `context` that is ours, and whose nodes need what `kept` keeps.
+    #[inline]
+    pub(crate) fn owning(context: &Context, raw: CUgraph, kept: Kept) -> Self {
+        Self::of(Arc::new(Tree::new(context, raw, kept)), ROOT)
+    }
+
+    #[inline]
+    fn of(tree: Arc<Tree>, number: u32) -> Self {
+        Self { tree, number, _not_sync: PhantomData }
+    }
+
+    /// Adds the node that `call` makes, which needs what is `kept`.
+    #[inline]
+    fn add(
+        &mut self,
+        operation: &'static str,
+        after: &[Node],
+        kept: Option<Resource>,
+        call: impl FnOnce(&Driver, Spot) -> Result<()>,
+    ) -> Result<Node> {
+        let mut state = self.tree.lock();
+        let graph = state.graph(operation, self.number)?;
+        let member = |node: &Node| state.member(operation, self.number, *node);
+        let after = after.iter().map(member).collect::<Result<Vec<_>>>()?;
+        let mut node = std::ptr::null_mut();
+        let spot = Spot { node: &raw mut node, graph, after: after.as_ptr(), count: after.len() };
+        call(self.tree.context().driver(), spot)?;
+        Ok(state.add(self.number, node, kept))
+    }
+
+    /// The tree, if nobody else has it.
+    #[inline]
+    fn unshare(self, operation: &'static str) -> Result<Tree, (Self, Error)> {
+        let number = self.number;
+        if number != ROOT {
+            return Err((self, Error::argument(operation, "the graph is a part of another")));
+        }
+        let still = "an executable of the graph, or a handle of a part of it, still exists";
+        Arc::try_unwrap(self.tree).map_err(|tree| (Self::of(tree, number), Error::argument(operation, still)))
+    }
+}
+
+impl AsRef<Driver> for Graph {
+    #[inline]
+    fn as_ref(&self) -> &Driver {
+        self.driver()
+    }
+}
+
+impl fmt::Debug for Graph {
+    #[inline]
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.number {
+            ROOT => write!(formatter, "Graph({:?})", self.tree),
+            part => write!(formatter, "Graph(part {part} of {:?})", self.tree),
+        }
+    }
+}
+
+/// Compiles if a graph can be sent to another thread.
+const _: fn() = || {
+    fn sendable<T: Send>() {}
+    sendable::<Graph>();
+    sendable::<GraphExec>();
+};

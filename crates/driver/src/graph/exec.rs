@@ -1,0 +1,168 @@
+//! An executable: a graph that can be launched.
+
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::fmt;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use curium_sys::{CUgraphExec, CUgraphExec_st};
+
+use super::instantiate::expect_context;
+use super::tree::{Kept, Resource, Tree};
+use crate::call;
+use crate::handle::Handle;
+use crate::release::release;
+use crate::{Context, Driver, Error, Result, Stream};
+
+/// A graph that was instantiated: it is launched with one call, however many nodes it has.
+///
+/// It keeps what the graph kept when it was instantiated. Launches of one executable run one after the other, on whatever streams they
+/// are; a launch takes the executable exclusively, since the driver allows no two calls at once.
+pub struct GraphExec {
+    raw: Handle<CUgraphExec_st>,
+    /// What was instantiated: updates name its nodes, so the driver must still know them.
+    source: Option<Arc<Tree>>,
+    /// What the nodes keep, as they were instantiated or updated all at once.
+    kept: Kept,
+    /// What nodes keep that were updated one by one, by their numbers in the source.
+    changed: HashMap<u32, Resource>,
+    context: Context,
+    _not_sync: PhantomData<Cell<()>>,
+}
+
+impl GraphExec {
+    /// Takes over the executable `raw`, which is destroyed with the result. Its nodes cannot be updated one by one, since the graph that
+    /// it was made of is not known.
+    ///
+    /// # Safety
+    ///
+    /// - `raw` is a live executable of this context's driver.
+    /// - What its nodes use outlives the result and its launches, and may be used by them whenever it is launched.
+    /// - Nobody else destroys it, or uses it while the result exists.
+    #[must_use]
+    #[inline]
+    pub unsafe fn from_raw(context: &Context, raw: CUgraphExec) -> Self {
+        Self::new(context, None, raw, Kept::default())
+    }
+
+    /// The driver's handle of this executable, which is the caller's to destroy from now on. What its nodes use is no longer kept.
+    #[must_use]
+    #[inline]
+    pub fn into_raw(mut self) -> CUgraphExec {
+        let raw = self.raw.raw();
+        self.raw.clear();
+        raw
+    }
+
+    /// The driver's handle of this executable. It is valid for as long as this value exists.
+    #[must_use]
+    #[inline]
+    pub fn as_raw(&self) -> CUgraphExec {
+        self.raw.raw()
+    }
+
+    /// The context that the work runs in.
+    #[must_use]
+    #[inline]
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// The driver that this executable belongs to.
+    #[must_use]
+    #[inline]
+    pub fn driver(&self) -> &Driver {
+        self.context.driver()
+    }
+
+    /// Puts the whole graph on `stream`, behind the launch before if that has not ended. Returns before it has run.
+    ///
+    /// This is one call of the driver, and nothing is allocated.
+    ///
+    /// CUDA: `cuGraphLaunch`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the stream is of another context or driver; `CUDA_ERROR_INVALID_VALUE` if memory that a launch before has
+    /// allocated was not freed. An error of the work itself is reported by a later call.
+    #[doc(alias = "cuGraphLaunch")]
+    #[inline]
+    pub fn launch(&mut self, stream: &Stream) -> Result<()> {
+        expect_context(&self.context, stream, "GraphExec::launch")?;
+        // SAFETY: the executable and the stream are live and belong to this driver, and nobody else uses the executable; whoever added
+        // nodes vouched for what they do.
+        unsafe { call!(stream.driver(), cuGraphLaunch(self.raw.raw(), stream.as_raw())) }
+    }
+
+    /// Takes to the device what the first launch would take there otherwise, in order with other work on `stream`. Returns before it has
+    /// happened.
+    ///
+    /// CUDA: `cuGraphUpload`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the stream is of another context or driver.
+    #[doc(alias = "cuGraphUpload")]
+    #[inline]
+    pub fn upload(&self, stream: &Stream) -> Result<()> {
+        expect_context(&self.context, stream, "GraphExec::upload")?;
+        // SAFETY: the executable and the stream are live and belong to this driver; this value is on one thread at a time.
+        unsafe { call!(stream.driver(), cuGraphUpload(self.raw.raw(), stream.as_raw())) }
+    }
+
+    /// Destroys the executable, which [`Drop`] does as well, and says whether it succeeded. Launches that are pending complete.
+    ///
+    /// CUDA: `cuGraphExecDestroy`.
+    ///
+    /// # Errors
+    ///
+    /// Gives the executable back if the driver refuses.
+    #[doc(alias = "cuGraphExecDestroy")]
+    #[inline]
+    pub fn close(mut self) -> Result<(), (Self, Error)> {
+        self.destroy().map_err(|error| (self, error))
+    }
+
+    #[inline]
+    pub(super) fn owning(source: &Arc<Tree>, raw: CUgraphExec, kept: Kept) -> Self {
+        Self::new(source.context(), Some(Arc::clone(source)), raw, kept)
+    }
+
+    #[inline]
+    fn new(context: &Context, source: Option<Arc<Tree>>, raw: CUgraphExec, kept: Kept) -> Self {
+        let (context, changed) = (context.clone(), HashMap::new());
+        Self { raw: Handle::new(raw), source, kept, changed, context, _not_sync: PhantomData }
+    }
+
+    #[inline]
+    fn destroy(&mut self) -> Result<()> {
+        // SAFETY: the executable is live, nobody else has its handle, and it is forgotten once it is destroyed.
+        unsafe { call!(self.context.driver(), cuGraphExecDestroy(self.raw.raw())) }?;
+        self.raw.clear();
+        Ok(())
+    }
+}
+
+impl AsRef<Driver> for GraphExec {
+    #[inline]
+    fn as_ref(&self) -> &Driver {
+        self.driver()
+    }
+}
+
+impl fmt::Debug for GraphExec {
+    #[inline]
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "GraphExec({:?})", self.raw)
+    }
+}
+
+impl Drop for GraphExec {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.raw.is_cleared() {
+            release(|| self.destroy());
+        }
+    }
+}

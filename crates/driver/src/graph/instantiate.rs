@@ -1,0 +1,206 @@
+//! Making something of a graph that can be launched.
+
+use std::borrow::Cow;
+
+use bitflags::bitflags;
+use curium_sys::{
+    CUDA_GRAPH_INSTANTIATE_PARAMS, CUgraph, CUgraphExec, CUgraphInstantiate_flags, CUgraphInstantiateResult,
+    CUgraphNode, CUgraphNodeType, Function,
+};
+
+use super::tree::{Resource, State};
+use super::{Graph, GraphExec, NodeKind};
+use crate::call;
+use crate::{Driver, Error, Result, Stream};
+
+bitflags! {
+    /// How an executable behaves.
+    #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+    pub struct InstantiateFlags: u64 {
+        /// A launch first frees what the launch before has allocated and not freed.
+        const AUTO_FREE_ON_LAUNCH = CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH.0 as u64;
+        /// Kernels can launch it, which needs compute capability 7.0 and restricts the nodes. Since 12.0.
+        const DEVICE_LAUNCH = CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH.0 as u64;
+        /// Kernels run with the priority of their node's attribute, and not with that of the stream. Since 12.0.
+        const USE_NODE_PRIORITY = CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY.0 as u64;
+        /// Flags of newer drivers.
+        const _ = !0;
+    }
+}
+
+/// How a graph is instantiated.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct InstantiateOptions<'a> {
+    /// How the executable behaves; the default is no flag.
+    pub flags: InstantiateFlags,
+    /// The stream on which the executable is uploaded to the device, which spares its first launch that; the default is none.
+    pub upload: Option<&'a Stream>,
+}
+
+impl<'a> InstantiateOptions<'a> {
+    /// No flag, and no upload.
+    #[must_use]
+    #[inline]
+    pub const fn new() -> Self {
+        Self { flags: InstantiateFlags::empty(), upload: None }
+    }
+
+    /// The same with other flags.
+    #[must_use]
+    #[inline]
+    pub const fn with_flags(mut self, flags: InstantiateFlags) -> Self {
+        self.flags = flags;
+        self
+    }
+
+    /// The same with an upload on `stream`.
+    #[must_use]
+    #[inline]
+    pub const fn with_upload(mut self, stream: &'a Stream) -> Self {
+        self.upload = Some(stream);
+        self
+    }
+}
+
+/// What the driver found wrong with a graph.
+struct Fault {
+    node: CUgraphNode,
+    result: CUgraphInstantiateResult,
+}
+
+impl Graph {
+    /// Makes something of the graph, as it is now, that can be launched any number of times. Later changes of the graph do not concern
+    /// it.
+    ///
+    /// CUDA: `cuGraphInstantiateWithParams`, and `cuGraphInstantiate_v2` before 12.0.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` if nodes come after each other in a circle, and whatever else the driver finds wrong; the error names
+    /// the node.
+    #[doc(alias = "cuGraphInstantiate")]
+    #[inline]
+    pub fn instantiate(&self) -> Result<GraphExec> {
+        self.instantiate_with(InstantiateOptions::new())
+    }
+
+    /// As [`Graph::instantiate`], with options.
+    ///
+    /// CUDA: `cuGraphInstantiateWithParams`; before 12.0 `cuGraphInstantiateWithFlags`, whose errors name no node, and `cuGraphUpload`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Graph::instantiate`]; an argument error if the stream of the upload is of another context or driver.
+    #[doc(alias = "cuGraphInstantiateWithParams")]
+    #[doc(alias = "cuGraphInstantiateWithFlags")]
+    #[inline]
+    pub fn instantiate_with(&self, options: InstantiateOptions<'_>) -> Result<GraphExec> {
+        if let Some(stream) = options.upload {
+            expect_context(self.context(), stream, "Graph::instantiate_with")?;
+        }
+        let state = self.tree.lock();
+        let graph = state.graph("Graph::instantiate", self.number)?;
+        let has_params = self.driver().has(Function::cuGraphInstantiateWithParams);
+        let raw = self.context().entered(|driver| {
+            if has_params {
+                with_params(driver, &state, graph, options)
+            } else if options.flags.is_empty() {
+                plain(driver, &state, graph)
+            } else {
+                with_flags(driver, graph, options.flags)
+            }
+        })?;
+        let exec = GraphExec::owning(&self.tree, raw, state.kept());
+        drop(state);
+        match options.upload {
+            Some(stream) if !has_params => exec.upload(stream).map(|()| exec),
+            _ => Ok(exec),
+        }
+    }
+}
+
+fn with_params(driver: &Driver, state: &State, graph: CUgraph, options: InstantiateOptions<'_>) -> Result<CUgraphExec> {
+    let mut params =
+        CUDA_GRAPH_INSTANTIATE_PARAMS { flags: options.flags.bits(), ..CUDA_GRAPH_INSTANTIATE_PARAMS::default() };
+    if let Some(stream) = options.upload {
+        params.flags |= u64::from(CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD.0);
+        params.hUploadStream = stream.as_raw();
+    }
+    let mut raw = std::ptr::null_mut();
+    // SAFETY: the graph and the stream are live, and both places are valid.
+    let result = unsafe { call!(driver, cuGraphInstantiateWithParams(&raw mut raw, graph, &raw mut params)) };
+    let fault = Fault { node: params.hErrNode_out, result: params.result_out };
+    result.map(|()| raw).map_err(|error| fault.explain(error, driver, state))
+}
+
+fn plain(driver: &Driver, state: &State, graph: CUgraph) -> Result<CUgraphExec> {
+    let (mut raw, mut node) = (std::ptr::null_mut(), std::ptr::null_mut());
+    let (no_log, no_bytes) = (std::ptr::null_mut(), 0);
+    // SAFETY: the graph is live, the places are valid, and no log is asked for.
+    let result = unsafe { call!(driver, cuGraphInstantiate_v2(&raw mut raw, graph, &raw mut node, no_log, no_bytes)) };
+    let fault = Fault { node, result: CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_ERROR };
+    result.map(|()| raw).map_err(|error| fault.explain(error, driver, state))
+}
+
+fn with_flags(driver: &Driver, graph: CUgraph, flags: InstantiateFlags) -> Result<CUgraphExec> {
+    let mut raw = std::ptr::null_mut();
+    // SAFETY: the graph is live, and the place is valid.
+    unsafe { call!(driver, cuGraphInstantiateWithFlags(&raw mut raw, graph, flags.bits())) }?;
+    Ok(raw)
+}
+
+impl Fault {
+    /// Adds to an error which node it is about, and what is wrong.
+    #[cold]
+    fn explain(&self, error: Error, driver: &Driver, state: &State) -> Error {
+        let error = match self.node.is_null() {
+            true => error,
+            false => error.about(describe(driver, state, self.node)),
+        };
+        error.advised(|_| self.advice().map(Cow::Borrowed))
+    }
+
+    fn advice(&self) -> Option<&'static str> {
+        Some(match self.result {
+            CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE => {
+                "the structure of the graph is not valid: nodes come after each other in a circle, or nodes are put together that \
+                 exclude each other"
+            }
+            CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_NODE_OPERATION_NOT_SUPPORTED => {
+                "an executable that kernels launch cannot do what this node does"
+            }
+            CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_MULTIPLE_CTXS_NOT_SUPPORTED => {
+                "all nodes of an executable that kernels launch are of one context"
+            }
+            CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_CONDITIONAL_HANDLE_UNUSED => {
+                "a condition was made, and no conditional node looks at it"
+            }
+            _ => return None,
+        })
+    }
+}
+
+/// What a node that the driver names is called.
+#[cold]
+pub(super) fn describe(driver: &Driver, state: &State, raw: CUgraphNode) -> String {
+    let mut kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
+    // SAFETY: the driver has just named this node, and `kind` is a valid place.
+    let known = unsafe { call!(driver, cuGraphNodeGetType(raw, &raw mut kind)) };
+    let kind = known.map_or_else(|_| "unknown kind".to_owned(), |()| NodeKind::from_raw(kind).to_string());
+    let Some(node) = state.find(raw) else { return format!("a node of an inner graph: {kind}") };
+    match state.kept_by(node) {
+        Some(Resource::Kernel(kernel)) => format!("{node}: {kind} `{}`", kernel.name),
+        _ => format!("{node}: {kind}"),
+    }
+}
+
+/// An error of `operation` unless `stream` is of `context`.
+#[inline]
+pub(super) fn expect_context(context: &crate::Context, stream: &Stream, operation: &'static str) -> Result<()> {
+    context.driver().expect_same(stream.driver(), operation)?;
+    if stream.context().as_raw() == context.as_raw() {
+        return Ok(());
+    }
+    Err(Error::argument(operation, format!("{stream:?} is of another context than the graph")))
+}

@@ -1,0 +1,224 @@
+//! Nodes of graphs.
+
+use std::fmt;
+use std::ops::Deref;
+
+use curium_sys::{CUgraphNodeType, CUgraphNodeType_enum};
+
+use crate::Kernel;
+
+/// A node of one graph, as a name: it holds nothing, and using it with another graph, or once it was removed, is an error.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub struct Node {
+    /// The outermost graph that the node is within.
+    pub(super) tree: u64,
+    /// Which node of all that were ever there.
+    pub(super) number: u32,
+}
+
+/// What a node does.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum NodeKind {
+    /// It runs a kernel.
+    Kernel,
+    /// It copies.
+    Copy,
+    /// It fills memory with a value.
+    Fill,
+    /// It calls a function of the host.
+    Host,
+    /// It runs another graph.
+    Child,
+    /// Nothing; it stands for the nodes that it comes after.
+    Empty,
+    /// It waits for an event.
+    EventWait,
+    /// It records an event.
+    EventRecord,
+    /// It signals semaphores of another interface.
+    SemaphoreSignal,
+    /// It waits for semaphores of another interface.
+    SemaphoreWait,
+    /// It allocates memory.
+    Allocation,
+    /// It frees memory.
+    Free,
+    /// It waits for and writes single values.
+    MemoryOperations,
+    /// It runs other graphs as a value says.
+    Conditional,
+    /// A kind of a newer driver.
+    Unknown(u32),
+}
+
+/// A node of a known kind, which knows what can be changed about it.
+pub trait TypedNode: Clone + Deref<Target = Node> + Into<Node> {
+    /// A node with everything that is known of this one, but for its place: the same node in a clone of its graph.
+    #[doc(hidden)]
+    #[must_use]
+    fn at(&self, node: Node) -> Self;
+}
+
+/// A node that runs a kernel with the parameters that `S` declares.
+///
+/// It remembers the kernel and the size that it was added with, so that new arguments are all that an update needs.
+pub struct KernelNode<S> {
+    pub(super) node: Node,
+    pub(super) kernel: Kernel<S>,
+    pub(super) config: crate::LaunchConfig,
+}
+
+macro_rules! typed_nodes {
+    ($($(#[$doc:meta])* $name:ident,)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+        pub struct $name(pub(super) Node);
+
+        impl TypedNode for $name {
+            #[inline]
+            fn at(&self, node: Node) -> Self {
+                Self(node)
+            }
+        }
+
+        impl Deref for $name {
+            type Target = Node;
+
+            #[inline]
+            fn deref(&self) -> &Node {
+                &self.0
+            }
+        }
+
+        impl From<$name> for Node {
+            #[inline]
+            fn from(node: $name) -> Self {
+                node.0
+            }
+        }
+    )*};
+}
+
+typed_nodes! {
+    /// A node that copies.
+    CopyNode,
+    /// A node that fills memory with a value.
+    FillNode,
+    /// A node that calls a function of the host.
+    HostNode,
+    /// A node that runs another graph.
+    ChildNode,
+    /// A node that records an event.
+    EventRecordNode,
+    /// A node that waits for an event.
+    EventWaitNode,
+    /// A node that waits for and writes single values.
+    MemoryOperationNode,
+}
+
+impl NodeKind {
+    #[inline]
+    pub(super) const fn from_raw(raw: CUgraphNodeType) -> Self {
+        match raw {
+            CUgraphNodeType_enum::CU_GRAPH_NODE_TYPE_KERNEL => Self::Kernel,
+            CUgraphNodeType_enum::CU_GRAPH_NODE_TYPE_MEMCPY => Self::Copy,
+            CUgraphNodeType_enum::CU_GRAPH_NODE_TYPE_MEMSET => Self::Fill,
+            CUgraphNodeType_enum::CU_GRAPH_NODE_TYPE_HOST => Self::Host,
+            CUgraphNodeType_enum::CU_GRAPH_NODE_TYPE_GRAPH => Self::Child,
+            CUgraphNodeType_enum::CU_GRAPH_NODE_TYPE_EMPTY => Self::Empty,
+            CUgraphNodeType_enum::CU_GRAPH_NODE_TYPE_WAIT_EVENT => Self::EventWait,
+            CUgraphNodeType_enum::CU_GRAPH_NODE_TYPE_EVENT_RECORD => Self::EventRecord,
+            CUgraphNodeType_enum::CU_GRAPH_NODE_TYPE_EXT_SEMAS_SIGNAL => Self::SemaphoreSignal,
+            CUgraphNodeType_enum::CU_GRAPH_NODE_TYPE_EXT_SEMAS_WAIT => Self::SemaphoreWait,
+            CUgraphNodeType_enum::CU_GRAPH_NODE_TYPE_MEM_ALLOC => Self::Allocation,
+            CUgraphNodeType_enum::CU_GRAPH_NODE_TYPE_MEM_FREE => Self::Free,
+            CUgraphNodeType_enum::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => Self::MemoryOperations,
+            CUgraphNodeType_enum::CU_GRAPH_NODE_TYPE_CONDITIONAL => Self::Conditional,
+            CUgraphNodeType_enum(other) => Self::Unknown(other),
+        }
+    }
+}
+
+impl<S> KernelNode<S> {
+    /// The kernel that the node was added with.
+    #[must_use]
+    #[inline]
+    pub fn kernel(&self) -> &Kernel<S> {
+        &self.kernel
+    }
+
+    /// The size that the node was added with.
+    #[must_use]
+    #[inline]
+    pub fn config(&self) -> crate::LaunchConfig {
+        self.config
+    }
+}
+
+impl<S> TypedNode for KernelNode<S> {
+    #[inline]
+    fn at(&self, node: Node) -> Self {
+        Self { node, ..self.clone() }
+    }
+}
+
+impl<S> Deref for KernelNode<S> {
+    type Target = Node;
+
+    #[inline]
+    fn deref(&self) -> &Node {
+        &self.node
+    }
+}
+
+impl<S> From<KernelNode<S>> for Node {
+    #[inline]
+    fn from(node: KernelNode<S>) -> Self {
+        node.node
+    }
+}
+
+impl<S> Clone for KernelNode<S> {
+    #[inline]
+    fn clone(&self) -> Self {
+        Self { node: self.node, kernel: self.kernel.clone(), config: self.config }
+    }
+}
+
+impl<S> fmt::Debug for KernelNode<S> {
+    #[inline]
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "KernelNode({}, `{}`)", self.node, self.kernel.name())
+    }
+}
+
+impl fmt::Display for Node {
+    #[inline]
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "node {}", self.number)
+    }
+}
+
+impl fmt::Display for NodeKind {
+    #[inline]
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::Kernel => "kernel",
+            Self::Copy => "copy",
+            Self::Fill => "fill",
+            Self::Host => "host function",
+            Self::Child => "child graph",
+            Self::Empty => "empty",
+            Self::EventWait => "event wait",
+            Self::EventRecord => "event record",
+            Self::SemaphoreSignal => "semaphore signal",
+            Self::SemaphoreWait => "semaphore wait",
+            Self::Allocation => "allocation",
+            Self::Free => "free",
+            Self::MemoryOperations => "memory operations",
+            Self::Conditional => "conditional",
+            Self::Unknown(kind) => return write!(formatter, "kind {kind}"),
+        })
+    }
+}

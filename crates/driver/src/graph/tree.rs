@@ -1,0 +1,293 @@
+//! What a graph shares with the graphs within it: one lock, since the driver has none, and what the nodes keep alive.
+//!
+//! The driver's nodes are pointers that mean nothing once the node is gone, and may mean another node later. So a [`Node`](super::Node)
+//! is a number, and each use of one finds the pointer here or learns that the node was removed.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::MutexGuard;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use curium_sys::{CUgraph, CUgraph_st, CUgraphNode, CUgraphNode_st};
+
+use super::Node;
+use super::user_object::ObjectReference;
+use crate::call;
+use crate::handle::Handle;
+use crate::kernel::Inner as Kernel;
+use crate::lock::Mutex;
+use crate::release::release;
+use crate::{Context, Error, Event, Result};
+
+/// A graph that no other graph contains, with the graphs within its nodes.
+pub(crate) struct Tree {
+    raw: Handle<CUgraph_st>,
+    identity: u64,
+    // Before the context, which what nodes keep may need to end.
+    state: Mutex<State>,
+    context: Context,
+}
+
+/// The graphs and nodes of a tree.
+pub(super) struct State {
+    identity: u64,
+    /// The graphs by their numbers, the outermost first; none for one that was removed with its node.
+    graphs: Vec<Option<Handle<CUgraph_st>>>,
+    /// The nodes by their numbers; none for one that was removed.
+    nodes: Vec<Option<Entry>>,
+    /// The number of the node with this handle.
+    numbers: HashMap<usize, u32>,
+    /// What is kept for nodes that were there before.
+    inherited: Kept,
+}
+
+/// A node that is in a graph.
+struct Entry {
+    raw: Handle<CUgraphNode_st>,
+    /// The graphs that are parts of the node, by their numbers.
+    parts: Vec<u32>,
+    /// The graph that the node is in.
+    graph: u32,
+    kept: Option<Resource>,
+}
+
+/// What a node needs for as long as it can run.
+pub(crate) enum Resource {
+    Kernel(Kernel),
+    Event(Event),
+    /// What the nodes of a child keep.
+    Child(Kept),
+    /// The closure of a host function. The driver keeps it for executables.
+    Object(ObjectReference),
+    Other(Arc<dyn Any + Send + Sync>),
+}
+
+/// What many nodes need, each thing once.
+#[derive(Clone, Default)]
+pub(crate) struct Kept(HashMap<usize, Resource>);
+
+/// The next identity of a tree. A raw handle is none: drivers reuse them.
+static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(1);
+
+/// The number of the outermost graph.
+pub(super) const ROOT: u32 = 0;
+
+impl Tree {
+    /// The tree of `raw`, which is ours from now on, and whose nodes need what `inherited` keeps.
+    #[inline]
+    pub(super) fn new(context: &Context, raw: CUgraph, inherited: Kept) -> Self {
+        let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
+        let graphs = vec![Some(Handle::new(raw))];
+        let state = State { identity, graphs, nodes: Vec::new(), numbers: HashMap::new(), inherited };
+        Self { raw: Handle::new(raw), identity, state: Mutex::new(state), context: context.clone() }
+    }
+
+    #[inline]
+    pub(super) fn context(&self) -> &Context {
+        &self.context
+    }
+
+    #[inline]
+    pub(super) fn identity(&self) -> u64 {
+        self.identity
+    }
+
+    /// Keeps other threads out of every graph of the tree.
+    #[inline]
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock()
+    }
+
+    /// The state, which nobody else can have.
+    #[inline]
+    pub(super) fn state_mut(&mut self) -> &mut State {
+        self.state.get_mut()
+    }
+
+    #[inline]
+    pub(super) fn destroy(&mut self) -> Result<()> {
+        // SAFETY: the graph is live, nobody else has its handle, and it is forgotten once it is destroyed.
+        unsafe { call!(self.context.driver(), cuGraphDestroy(self.raw.raw())) }?;
+        self.raw.clear();
+        Ok(())
+    }
+
+    /// The handle, which is somebody else's from now on.
+    #[inline]
+    pub(super) fn give_up(&mut self) -> CUgraph {
+        let raw = self.raw.raw();
+        self.raw.clear();
+        raw
+    }
+}
+
+impl State {
+    /// The driver's handle of a graph of the tree.
+    #[inline]
+    pub(super) fn graph(&self, operation: &'static str, number: u32) -> Result<CUgraph> {
+        match self.graphs.get(number as usize) {
+            Some(Some(raw)) => Ok(raw.raw()),
+            _ => Err(Error::argument(operation, "the node that this graph is a part of was removed")),
+        }
+    }
+
+    /// The driver's handle of a node of the tree.
+    #[inline]
+    pub(super) fn node(&self, operation: &'static str, node: Node) -> Result<CUgraphNode> {
+        self.entry(operation, node).map(|entry| entry.raw.raw())
+    }
+
+    /// The driver's handle of a node of one graph of the tree.
+    #[inline]
+    pub(super) fn member(&self, operation: &'static str, graph: u32, node: Node) -> Result<CUgraphNode> {
+        let entry = self.entry(operation, node)?;
+        if entry.graph == graph {
+            return Ok(entry.raw.raw());
+        }
+        Err(Error::argument(operation, format!("{node} is in another graph")))
+    }
+
+    #[inline]
+    fn entry(&self, operation: &'static str, node: Node) -> Result<&Entry> {
+        if node.tree != self.identity {
+            return Err(Error::argument(operation, format!("{node} is in another graph")));
+        }
+        let entry = self.nodes.get(node.number as usize).and_then(Option::as_ref);
+        entry.ok_or_else(|| Error::argument(operation, format!("{node} was removed")))
+    }
+
+    /// The node that the driver knows by this handle, which is noted if it is new here.
+    pub(super) fn known(&mut self, graph: u32, raw: CUgraphNode) -> Node {
+        match self.numbers.get(&raw.addr()) {
+            Some(number) => Node { tree: self.identity, number: *number },
+            None => self.add(graph, raw, None),
+        }
+    }
+
+    /// The node that the driver knows by this handle, if it is known here.
+    pub(super) fn find(&self, raw: CUgraphNode) -> Option<Node> {
+        self.numbers.get(&raw.addr()).map(|number| Node { tree: self.identity, number: *number })
+    }
+
+    pub(super) fn add(&mut self, graph: u32, raw: CUgraphNode, kept: Option<Resource>) -> Node {
+        let number = self.nodes.len() as u32;
+        self.nodes.push(Some(Entry { raw: Handle::new(raw), parts: Vec::new(), graph, kept }));
+        self.numbers.insert(raw.addr(), number);
+        Node { tree: self.identity, number }
+    }
+
+    /// Notes that `raw` is a part of a node, and gives its number; the same number if it is known.
+    pub(super) fn add_part(&mut self, node: Node, raw: CUgraph) -> u32 {
+        let known = self.graphs.iter().position(|graph| graph.as_ref().is_some_and(|graph| graph.raw() == raw));
+        if let Some(known) = known {
+            return known as u32;
+        }
+        let number = self.graphs.len() as u32;
+        self.graphs.push(Some(Handle::new(raw)));
+        if let Some(Some(entry)) = self.nodes.get_mut(node.number as usize) {
+            entry.parts.push(number);
+        }
+        number
+    }
+
+    /// What a node keeps, if it keeps anything.
+    #[inline]
+    pub(super) fn kept_by(&self, node: Node) -> Option<&Resource> {
+        self.nodes.get(node.number as usize)?.as_ref()?.kept.as_ref()
+    }
+
+    /// Has a node keep `kept`, and gives what it kept before. That may be dropped only once the lock is no longer held.
+    #[must_use]
+    pub(super) fn replace(&mut self, node: Node, kept: Option<Resource>) -> Option<Resource> {
+        let entry = self.nodes.get_mut(node.number as usize)?.as_mut()?;
+        std::mem::replace(&mut entry.kept, kept)
+    }
+
+    /// Forgets a node with all its parts. What was kept may be dropped only once the lock is no longer held.
+    #[must_use]
+    pub(super) fn remove(&mut self, node: Node) -> Vec<Resource> {
+        let entry = self.nodes.get_mut(node.number as usize).and_then(Option::take);
+        let Some(entry) = entry else { return Vec::new() };
+        self.numbers.remove(&entry.raw.raw().addr());
+        let mut kept: Vec<_> = entry.kept.into_iter().collect();
+        for part in entry.parts {
+            self.graphs[part as usize] = None;
+            let is_in_part = |entry: &Option<Entry>| entry.as_ref().is_some_and(|entry| entry.graph == part);
+            let inner = self.nodes.iter().enumerate().filter(|(_, entry)| is_in_part(entry));
+            let inner: Vec<_> = inner.map(|(number, _)| number as u32).collect();
+            kept.extend(inner.into_iter().flat_map(|number| self.remove(Node { tree: self.identity, number })));
+        }
+        kept
+    }
+
+    /// What all nodes of the tree keep.
+    pub(super) fn kept(&self) -> Kept {
+        let mut kept = self.inherited.clone();
+        self.nodes.iter().flatten().filter_map(|entry| entry.kept.as_ref()).for_each(|resource| kept.add(resource));
+        kept
+    }
+}
+
+impl Kept {
+    #[inline]
+    pub(crate) fn add(&mut self, resource: &Resource) {
+        match resource {
+            // The driver keeps these for whatever is made of a graph.
+            Resource::Object(_) => {}
+            Resource::Child(kept) => self.extend(kept),
+            resource => {
+                self.0.entry(resource.address()).or_insert_with(|| resource.clone());
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn extend(&mut self, other: &Self) {
+        other.0.values().for_each(|resource| self.add(resource));
+    }
+}
+
+impl Resource {
+    /// What tells a thing from others for as long as it exists.
+    #[inline]
+    fn address(&self) -> usize {
+        match self {
+            Self::Kernel(kernel) => kernel.raw.raw().addr(),
+            Self::Event(event) => event.as_raw().addr(),
+            Self::Object(object) => object.as_raw().addr(),
+            Self::Other(other) => Arc::as_ptr(other).addr(),
+            Self::Child(_) => 0,
+        }
+    }
+}
+
+impl Clone for Resource {
+    #[inline]
+    fn clone(&self) -> Self {
+        match self {
+            Self::Kernel(kernel) => Self::Kernel(kernel.clone()),
+            Self::Event(event) => Self::Event(event.share()),
+            Self::Child(kept) => Self::Child(kept.clone()),
+            Self::Object(object) => Self::Object(object.clone()),
+            Self::Other(other) => Self::Other(Arc::clone(other)),
+        }
+    }
+}
+
+impl fmt::Debug for Tree {
+    #[inline]
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{:?}", self.raw)
+    }
+}
+
+impl Drop for Tree {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.raw.is_cleared() {
+            release(|| self.destroy());
+        }
+    }
+}

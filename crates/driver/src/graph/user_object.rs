@@ -1,0 +1,204 @@
+//! What graphs keep alive for as long as anything made of them can run.
+
+use std::ffi::c_void;
+use std::fmt;
+use std::sync::Arc;
+
+use curium_sys::{CUuserObject, CUuserObject_flags, CUuserObject_st};
+
+use super::Graph;
+use crate::call;
+use crate::handle::Handle;
+use crate::release::{contain, is_exiting, release};
+use crate::{Driver, Result};
+
+/// A value that graphs can keep: it is dropped when this handle and its clones are gone, and with them every graph that retains it,
+/// every executable made of such a graph, and every launch of those.
+///
+/// A thread of the driver may drop it. **It must not own anything of this crate**, since no call of the driver works there.
+///
+/// ```
+/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
+/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
+/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// use std::sync::Arc;
+///
+/// use curium_driver::{Graph, UserObject};
+///
+/// let context = driver.device(0)?.primary_context()?;
+/// let table = Arc::new([1, 2, 3]);
+/// let mut graph = Graph::new(&context)?;
+/// graph.retain(&UserObject::new(&driver, Arc::clone(&table))?)?;
+/// assert_eq!(Arc::strong_count(&table), 2, "the graph keeps it");
+/// drop(graph);
+/// # while Arc::strong_count(&table) > 1 {}
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone)]
+pub struct UserObject {
+    reference: ObjectReference,
+}
+
+/// One reference to a user object of the driver, shared.
+#[derive(Clone)]
+pub(crate) struct ObjectReference(Arc<Reference>);
+
+struct Reference {
+    raw: Handle<CUuserObject_st>,
+    driver: Driver,
+}
+
+impl UserObject {
+    /// Hands `value` to the driver, which drops it when nobody needs it any more.
+    ///
+    /// CUDA: `cuUserObjectCreate`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns. The value is dropped then.
+    #[doc(alias = "cuUserObjectCreate")]
+    #[inline]
+    pub fn new<T: Send + 'static>(driver: &Driver, value: T) -> Result<Self> {
+        Ok(Self { reference: ObjectReference::new(driver, Box::new(value))?.0 })
+    }
+
+    /// The driver's handle of this object. It is valid for as long as this value exists.
+    #[must_use]
+    #[inline]
+    pub fn as_raw(&self) -> CUuserObject {
+        self.reference.as_raw()
+    }
+
+    /// Adds `count` references to the object, which are the caller's to release: what code in C needs that keeps it.
+    ///
+    /// CUDA: `cuUserObjectRetain`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` if `count` is 0.
+    #[doc(alias = "cuUserObjectRetain")]
+    #[inline]
+    pub fn retain_raw(&self, count: u32) -> Result<CUuserObject> {
+        // SAFETY: the object is live.
+        unsafe { call!(&self.reference.0.driver, cuUserObjectRetain(self.as_raw(), count)) }?;
+        Ok(self.as_raw())
+    }
+
+    /// Takes away `count` references that [`UserObject::retain_raw`] added.
+    ///
+    /// CUDA: `cuUserObjectRelease`.
+    ///
+    /// # Safety
+    ///
+    /// As many references were added and not taken away, and nobody relies on them.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` if `count` is 0.
+    #[doc(alias = "cuUserObjectRelease")]
+    #[inline]
+    pub unsafe fn release_raw(&self, count: u32) -> Result<()> {
+        // SAFETY: the object is live, and the caller vouches for the references.
+        unsafe { call!(&self.reference.0.driver, cuUserObjectRelease(self.as_raw(), count)) }
+    }
+}
+
+impl Graph {
+    /// Has the graph, its clones, and what is instantiated of them from now on keep the object alive.
+    ///
+    /// CUDA: `cuGraphRetainUserObject`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the object is of another driver.
+    #[doc(alias = "cuGraphRetainUserObject")]
+    #[inline]
+    pub fn retain(&mut self, object: &UserObject) -> Result<()> {
+        self.retain_reference("Graph::retain", &object.reference)
+    }
+
+    /// Takes back one [`Graph::retain`]. Clones and executables that were made before keep the object.
+    ///
+    /// CUDA: `cuGraphReleaseUserObject`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` if the graph does not retain the object; an argument error if it is of another driver.
+    #[doc(alias = "cuGraphReleaseUserObject")]
+    #[inline]
+    pub fn release(&mut self, object: &UserObject) -> Result<()> {
+        self.release_reference("Graph::release", &object.reference)
+    }
+
+    #[inline]
+    pub(super) fn retain_reference(&mut self, operation: &'static str, object: &ObjectReference) -> Result<()> {
+        self.driver().expect_same(&object.0.driver, operation)?;
+        let state = self.tree.lock();
+        let (graph, no_flags) = (state.graph(operation, self.number)?, 0);
+        // SAFETY: the graph and the object are live and belong to this driver; the lock keeps other threads out of the graph.
+        unsafe { call!(self.driver(), cuGraphRetainUserObject(graph, object.as_raw(), 1, no_flags)) }
+    }
+
+    #[inline]
+    pub(super) fn release_reference(&mut self, operation: &'static str, object: &ObjectReference) -> Result<()> {
+        self.driver().expect_same(&object.0.driver, operation)?;
+        let state = self.tree.lock();
+        let graph = state.graph(operation, self.number)?;
+        // SAFETY: the graph and the object are live and belong to this driver; the lock keeps other threads out of the graph.
+        unsafe { call!(self.driver(), cuGraphReleaseUserObject(graph, object.as_raw(), 1)) }
+    }
+}
+
+impl ObjectReference {
+    /// A user object of the driver that owns `value`, and where the value is.
+    #[inline]
+    pub(super) fn new<T: Send + 'static>(driver: &Driver, value: Box<T>) -> Result<(Self, *mut T)> {
+        let place = Box::into_raw(value);
+        let flags = CUuserObject_flags::CU_USER_OBJECT_NO_DESTRUCTOR_SYNC.0;
+        let (mut raw, destroy) = (std::ptr::null_mut(), end::<T> as unsafe extern "C" fn(*mut c_void));
+        // SAFETY: `raw` is a valid place for the answer; `destroy` is called once, when nobody needs the value.
+        let created = unsafe { call!(driver, cuUserObjectCreate(&raw mut raw, place.cast(), Some(destroy), 1, flags)) };
+        if let Err(error) = created {
+            // SAFETY: the driver has not taken the value over, which came from a box.
+            drop(unsafe { Box::from_raw(place) });
+            return Err(error);
+        }
+        Ok((Self(Arc::new(Reference { raw: Handle::new(raw), driver: driver.clone() })), place))
+    }
+
+    #[inline]
+    pub(super) fn as_raw(&self) -> CUuserObject {
+        self.0.raw.raw()
+    }
+}
+
+/// Drops a value that a user object owned.
+///
+/// # Safety
+///
+/// `place` came from a `Box<T>`, and this is the only call with it.
+unsafe extern "C" fn end<T>(place: *mut c_void) {
+    if is_exiting() {
+        return;
+    }
+    // SAFETY: the caller vouches for the place.
+    let value = unsafe { Box::from_raw(place.cast::<T>()) };
+    if !contain(move || drop(value)) {
+        tracing::error!("the drop of what a graph kept panicked");
+    }
+}
+
+impl fmt::Debug for UserObject {
+    #[inline]
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "UserObject({:?})", self.reference.0.raw)
+    }
+}
+
+impl Drop for Reference {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: this value stands for one reference, which ends here.
+        release(|| unsafe { call!(&self.driver, cuUserObjectRelease(self.raw.raw(), 1)) });
+    }
+}

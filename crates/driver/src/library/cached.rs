@@ -1,0 +1,31 @@
+//! A library whose code is kept on disk between runs.
+
+use std::sync::Arc;
+
+use curium_sys::Function;
+
+use super::Library;
+use crate::jit::cache::load_cached;
+use crate::module::unknown_entries;
+use crate::{Context, DiskCache, Image, JitOptions, Result};
+
+impl Library {
+    /// Loads PTX text as machine code for the device of `context`, which is in `cache` or is compiled and put there. The library can
+    /// be used on devices of this architecture only. See [`Image::compile_cached`] for what is found again.
+    ///
+    /// CUDA: `cuLibraryLoadData`, since 12.0; `cuLinkCreate_v2`, `cuLinkAddData_v2`, `cuLinkComplete` if the code is not there.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Library::from_ptx`] and [`Image::compile_cached`]. That the cache fails is no error.
+    #[inline]
+    pub fn from_ptx_cached(context: &Context, ptx: &str, options: &JitOptions<'_>, cache: &DiskCache) -> Result<Self> {
+        let image = Image::ptx("Library::from_ptx_cached", ptx)?;
+        let load = |code: &Image<'_>| Self::from_image(context, code, &JitOptions::new());
+        let mut library = load_cached(cache, context, (&image, options), load)?;
+        if let Some(shared) = Arc::get_mut(&mut library.shared) {
+            shared.entries = unknown_entries(&shared.driver, Function::cuKernelGetParamInfo, &image);
+        }
+        Ok(library)
+    }
+}

@@ -1,0 +1,30 @@
+//! A module whose code is kept on disk between runs.
+
+use std::sync::Arc;
+
+use curium_sys::Function;
+
+use super::{Module, unknown_entries};
+use crate::jit::cache::load_cached;
+use crate::{Context, DiskCache, Image, JitOptions, Result};
+
+impl Module {
+    /// Loads PTX text as machine code, which is in `cache` or is compiled and put there. See [`Image::compile_cached`] for what is found
+    /// again.
+    ///
+    /// CUDA: `cuModuleLoadDataEx`; `cuLinkCreate_v2`, `cuLinkAddData_v2`, `cuLinkComplete` if the code is not there.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Module::from_ptx`] and [`Image::compile_cached`]. That the cache fails is no error.
+    #[inline]
+    pub fn from_ptx_cached(context: &Context, ptx: &str, options: &JitOptions<'_>, cache: &DiskCache) -> Result<Self> {
+        let image = Image::ptx("Module::from_ptx_cached", ptx)?;
+        let load = |code: &Image<'_>| Self::from_image(context, code, &JitOptions::new());
+        let mut module = load_cached(cache, context, (&image, options), load)?;
+        if let Some(shared) = Arc::get_mut(&mut module.shared) {
+            shared.entries = unknown_entries(context.driver(), Function::cuFuncGetParamInfo, &image);
+        }
+        Ok(module)
+    }
+}
