@@ -4,10 +4,13 @@
 //! [`plan`], which can be launched any number of times and no longer depends on the graph.
 
 mod add;
+mod attribute;
 mod condition;
 mod content;
+mod described;
 mod dot;
 mod executable;
+mod kind;
 mod memory;
 mod object;
 mod params;
@@ -19,9 +22,11 @@ use std::collections::HashMap;
 
 use curium_sys::{CUgraph, CUgraph_st, CUgraphEdgeData, CUgraphNode, CUgraphNode_st, CUgraphNodeType, CUresult};
 
+pub(crate) use self::attribute::Attributes;
 pub(crate) use self::condition::Conditions;
-pub(crate) use self::content::Content;
+pub(crate) use self::content::{Content, Copy3D, Set};
 pub(crate) use self::executable::Executable;
+pub(crate) use self::memory::GraphMemory;
 pub(crate) use self::object::UserObject;
 use crate::argument::{ConstPointer, Pointer, elements};
 use crate::driver::{Driver, Result, State};
@@ -55,7 +60,7 @@ pub(crate) struct Node {
 #[derive(Clone, Copy)]
 pub(crate) struct Edge {
     pub(super) from: Id<Node>,
-    data: CUgraphEdgeData,
+    pub(super) data: CUgraphEdgeData,
 }
 
 impl Object for Graph {
@@ -88,7 +93,7 @@ impl Driver {
     pub(crate) fn cuGraphDestroy(&self, graph: Pointer<CUgraph_st>) -> Result {
         let mut state = self.lock();
         let id = state.graph(graph)?;
-        if state.graphs.get(id).is_some_and(|graph| graph.parent.is_some()) {
+        if state.is_captured_into(id) || state.graphs.get(id).is_some_and(|graph| graph.parent.is_some()) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         state.remove_graph(id);
@@ -229,6 +234,9 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
         }
         let graph = node.graph;
+        if state.is_captured_into(graph) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
         for other in state.nodes_of(graph) {
             if let Some(other) = state.nodes.get_mut(other) {
                 other.after.retain(|edge| edge.from != id);
@@ -277,6 +285,22 @@ impl State {
             graph.nodes.push(id);
         }
         id
+    }
+
+    /// Gives a node other content of the same kind.
+    fn change(&mut self, node: Pointer<CUgraphNode_st>, content: Content) -> Result {
+        let (id, node) = self.node(node)?;
+        if node.content.kind() != content.kind() {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        self.replace(id, content);
+        Ok(())
+    }
+
+    fn replace(&mut self, node: Id<Node>, content: Content) {
+        if let Some(node) = self.nodes.get_mut(node) {
+            node.content = content;
+        }
     }
 
     pub(super) fn nodes_of(&self, graph: Id<Graph>) -> Vec<Id<Node>> {
