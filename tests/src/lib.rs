@@ -4,6 +4,8 @@
 //! and without a call that it does not support; with `CURIUM_TEST_DRIVER=cuda` it runs on this machine's driver instead.
 
 mod bench;
+#[cfg(doctest)]
+mod book;
 mod called;
 mod context_stack;
 #[cfg(target_os = "linux")]
