@@ -14,6 +14,7 @@ mod kernel;
 mod memory;
 mod memory_operation;
 mod node;
+mod picture;
 mod raw;
 mod replace;
 mod semaphore;

@@ -2,6 +2,8 @@
 
 #[cfg(not(miri))]
 mod arrays;
+#[cfg(not(miri))]
+mod graphs;
 mod hazards;
 #[cfg(not(miri))]
 mod kernels;
@@ -178,6 +180,7 @@ pub(crate) fn all() -> Vec<Operation> {
         virtual_memory::OPERATIONS,
         pools::OPERATIONS,
         arrays::OPERATIONS,
+        graphs::OPERATIONS,
     ]
     .concat();
     #[cfg(miri)]
@@ -187,7 +190,15 @@ pub(crate) fn all() -> Vec<Operation> {
 /// The operations that need a simulator of their own, and may fail.
 #[cfg(not(miri))]
 pub(crate) fn solitary() -> Vec<Operation> {
-    [solitary::OPERATIONS, kernels::SOLITARY, loading::SOLITARY, resources::SOLITARY, virtual_memory::SOLITARY].concat()
+    [
+        solitary::OPERATIONS,
+        kernels::SOLITARY,
+        loading::SOLITARY,
+        resources::SOLITARY,
+        virtual_memory::SOLITARY,
+        graphs::SOLITARY,
+    ]
+    .concat()
 }
 
 fn common() -> Vec<Operation> {
