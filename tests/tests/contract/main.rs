@@ -53,6 +53,7 @@ mod memory_pool;
 mod module;
 mod neutrality;
 mod notification;
+mod numa;
 mod occupancy;
 mod operations;
 mod peer;
