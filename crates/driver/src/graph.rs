@@ -6,6 +6,7 @@ mod copy;
 mod edge;
 mod event;
 mod exec;
+mod exec_host;
 mod fill;
 mod host;
 mod identity;

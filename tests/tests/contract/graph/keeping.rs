@@ -169,3 +169,30 @@ fn object_that_a_graph_does_not_retain_cannot_be_released() {
         drop(object);
     });
 }
+
+#[test]
+fn closure_that_is_set_in_an_executable_lives_as_long_as_launches_that_call_it() {
+    on_driver(|test| {
+        let (stream, counts) = (test.stream(), [(); 3].map(|()| Arc::new(AtomicU32::new(0))));
+        let closure = |index: usize| {
+            let count = Arc::clone(&counts[index]);
+            move || drop(count.fetch_add(1, Ordering::Relaxed))
+        };
+        let mut graph = graph(test);
+        let node = graph.add_host(&[], closure(0)).expect("the node can be added");
+        let mut exec = graph.instantiate().expect("the graph is sound");
+        exec.set_host(node, closure(1)).expect("the node is there");
+        let gate = Gate::on(&stream);
+        exec.launch(&stream).expect("it can be launched");
+        exec.set_host(node, closure(2)).expect("the node is there");
+        exec.launch(&stream).expect("it can be launched");
+        drop(exec);
+        assert_eq!([1, 2].map(|index| Arc::strong_count(&counts[index])), [2, 2], "the launches are pending");
+        gate.open();
+        stream.synchronize().expect("it runs");
+        assert_eq!(counts.each_ref().map(|count| count.load(Ordering::Relaxed)), [0, 1, 1]);
+        counts[1..].iter().for_each(await_last);
+        drop(graph);
+        await_last(&counts[0]);
+    });
+}

@@ -168,3 +168,17 @@ fn drivers_before_12_build_and_launch_graphs_of_module_kernels() {
         graph.instantiate().expect_err("the nodes wait for each other");
     });
 }
+
+#[test]
+fn picture_in_svg_has_every_node_and_names_kernels() {
+    on_driver(|test| {
+        let (kernel, buffer) = (fill(test), zeroes(test));
+        let mut graph = graph(test);
+        let first = add_kernel(&mut graph, &[], &kernel, &buffer, 1);
+        add_fill(&mut graph, &[*first], &buffer, 2);
+        let svg = graph.to_svg().expect("it can be read");
+        assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"), "{svg}");
+        assert_eq!((svg.matches("<text").count(), svg.matches("<path").count()), (2, 1), "{svg}");
+        assert!(svg.contains("node 0: fill") && svg.contains("node 1: fill"), "{svg}");
+    });
+}

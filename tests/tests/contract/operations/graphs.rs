@@ -235,6 +235,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         let (graph, [first, _]) = chain(fixture)?;
         made(graph.kind(first)?)
     }),
+    ("Graph::to_svg", |fixture| made(chain(fixture)?.0.to_svg()?)),
     ("Graph::write_dot", |fixture| {
         let path = std::env::temp_dir().join(format!("curium-dot-{:?}", std::thread::current().id()));
         let result = chain(fixture)?.0.write_dot(&path, DotFlags::VERBOSE);
@@ -365,6 +366,14 @@ pub(super) const SOLITARY: &[Operation] = &[
         let (graph, [first, _]) = chain(fixture)?;
         // SAFETY: an empty node uses nothing.
         made(unsafe { graph.instantiate()?.set_raw(first, &mut empty()) }?)
+    }),
+    ("GraphExec::set_host", |fixture| {
+        let mut graph = graph(fixture)?;
+        let node = graph.add_host(&[], || {})?;
+        let mut exec = graph.instantiate()?;
+        exec.set_host(node, || {})?;
+        exec.launch(&fixture.stream)?;
+        made(fixture.stream.synchronize()?)
     }),
     ("Graph::add_kernel_with", |fixture| {
         let (mut graph, config) = (graph(fixture)?, LaunchConfig::new(1, 32));
