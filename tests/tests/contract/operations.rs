@@ -3,6 +3,8 @@
 #[cfg(not(miri))]
 mod arrays;
 #[cfg(not(miri))]
+mod graph_execs;
+#[cfg(not(miri))]
 mod graphs;
 mod hazards;
 #[cfg(not(miri))]
@@ -181,6 +183,7 @@ pub(crate) fn all() -> Vec<Operation> {
         pools::OPERATIONS,
         arrays::OPERATIONS,
         graphs::OPERATIONS,
+        graph_execs::OPERATIONS,
     ]
     .concat();
     #[cfg(miri)]
@@ -197,6 +200,7 @@ pub(crate) fn solitary() -> Vec<Operation> {
         resources::SOLITARY,
         virtual_memory::SOLITARY,
         graphs::SOLITARY,
+        graph_execs::SOLITARY,
     ]
     .concat()
 }

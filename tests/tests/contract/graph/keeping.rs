@@ -31,7 +31,9 @@ fn replay_needs_nothing_but_the_executable() {
             let node = add_kernel(&mut graph, &[], &kernel, &buffer, 7);
             let recorded = graph.add_event_record(&[*node], &event).expect("the node can be added");
             let counter = Arc::clone(&count);
-            let counted = graph.add_host(&[*recorded], move || drop(counter.fetch_add(1, Ordering::Relaxed)));
+            let counted = graph.add_host(&[*recorded], move || {
+                counter.fetch_add(1, Ordering::Relaxed);
+            });
             counted.expect("the node can be added");
             graph.instantiate().expect("the graph is sound")
         };
@@ -105,7 +107,9 @@ fn executable_that_is_dropped_while_it_runs_ends_its_launch() {
         let mut graph = graph(test);
         let filled = add_fill(&mut graph, &[], &buffer, 6);
         let counter = Arc::clone(&count);
-        let counted = graph.add_host(&[*filled], move || drop(counter.fetch_add(1, Ordering::Relaxed)));
+        let counted = graph.add_host(&[*filled], move || {
+            counter.fetch_add(1, Ordering::Relaxed);
+        });
         counted.expect("the node can be added");
         let gate = Gate::on(&stream);
         let mut exec = graph.instantiate().expect("the graph is sound");
@@ -124,11 +128,17 @@ fn closure_lives_until_its_node_and_every_executable_are_gone() {
         let [first, second] = [(); 2].map(|()| Arc::new(AtomicU32::new(0)));
         let mut graph = graph(test);
         let counter = Arc::clone(&first);
-        let node = graph.add_host(&[], move || drop(counter.fetch_add(1, Ordering::Relaxed)));
+        let node = graph.add_host(&[], move || {
+            counter.fetch_add(1, Ordering::Relaxed);
+        });
         let node = node.expect("the node can be added");
         let mut exec = graph.instantiate().expect("the graph is sound");
         let counter = Arc::clone(&second);
-        graph.set_host(node, move || drop(counter.fetch_add(1, Ordering::Relaxed))).expect("the node is there");
+        graph
+            .set_host(node, move || {
+                counter.fetch_add(1, Ordering::Relaxed);
+            })
+            .expect("the node is there");
         run(test, &mut exec);
         run(test, &mut graph.instantiate().expect("the graph is sound"));
         assert_eq!([&first, &second].map(|count| count.load(Ordering::Relaxed)), [1, 1]);
@@ -176,7 +186,9 @@ fn closure_that_is_set_in_an_executable_lives_as_long_as_launches_that_call_it()
         let (stream, counts) = (test.stream(), [(); 3].map(|()| Arc::new(AtomicU32::new(0))));
         let closure = |index: usize| {
             let count = Arc::clone(&counts[index]);
-            move || drop(count.fetch_add(1, Ordering::Relaxed))
+            move || {
+                count.fetch_add(1, Ordering::Relaxed);
+            }
         };
         let mut graph = graph(test);
         let node = graph.add_host(&[], closure(0)).expect("the node can be added");

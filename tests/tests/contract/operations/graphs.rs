@@ -1,9 +1,8 @@
-//! The operations on graphs and executables.
+//! The operations on graphs.
 
 use curium_driver::{
-    ConditionalKind, CopyPlace, DevicePointer, DotFlags, EdgeData, FillValue, Graph, GraphCopy, GraphFill,
-    InstantiateFlags, InstantiateOptions, KernelNode, LaunchAttributes, LaunchConfig, MemoryOperation, Node, Result,
-    UserObject,
+    ConditionalKind, CopyPlace, DevicePointer, DotFlags, EdgeData, FillValue, Graph, GraphCopy, GraphFill, KernelNode,
+    LaunchAttributes, LaunchConfig, MemoryOperation, Node, Result, UserObject,
 };
 use curium_sys::{CUgraphNodeParams, CUgraphNodeType, CUlaunchAttributeID};
 
@@ -242,96 +241,6 @@ pub(super) const OPERATIONS: &[Operation] = &[
         std::fs::remove_file(path).unwrap_or_default();
         made(result?)
     }),
-    ("Graph::instantiate", |fixture| made(chain(fixture)?.0.instantiate()?)),
-    ("Graph::instantiate_with", |fixture| {
-        let options = InstantiateOptions::new().with_upload(&fixture.stream);
-        let options = options.with_flags(InstantiateFlags::AUTO_FREE_ON_LAUNCH);
-        made(chain(fixture)?.0.instantiate_with(options)?)
-    }),
-    ("GraphExec::launch", |fixture| {
-        let (graph, _) = with_fill(fixture)?;
-        let mut exec = graph.instantiate()?;
-        exec.launch(&fixture.stream)?;
-        made(fixture.stream.synchronize()?)
-    }),
-    ("GraphExec::upload", |fixture| made(chain(fixture)?.0.instantiate()?.upload(&fixture.stream)?)),
-    ("GraphExec::close", |fixture| chain(fixture)?.0.instantiate()?.close().map_err(|(_, error)| error).map(boxed)),
-    ("GraphExec::flags", |fixture| made(chain(fixture)?.0.instantiate()?.flags()?)),
-    ("GraphExec::set_kernel", |fixture| {
-        let (graph, node) = with_kernel(fixture)?;
-        let mut exec = graph.instantiate()?;
-        // SAFETY: `fill` writes no more than the buffer has, and the executable is not launched.
-        unsafe { exec.set_kernel(&node, arguments(fixture, 4)) }?;
-        made(exec)
-    }),
-    ("GraphExec::set_kernel_with", |fixture| {
-        let (graph, node) = with_kernel(fixture)?;
-        let mut exec = graph.instantiate()?;
-        let (config, arguments) = (LaunchConfig::new(1, 32), arguments(fixture, 4));
-        // SAFETY: as above.
-        unsafe { exec.set_kernel_with(&node, &fixture.code.fill, config, arguments) }?;
-        made(exec)
-    }),
-    ("GraphExec::set_copy", |fixture| {
-        let (graph, node) = with_copy(fixture)?;
-        let mut exec = graph.instantiate()?;
-        // SAFETY: as in `with_copy`.
-        unsafe { exec.set_copy(node, copy(fixture, 8)) }?;
-        made(exec)
-    }),
-    ("GraphExec::set_fill", |fixture| {
-        let (graph, node) = with_fill(fixture)?;
-        let mut exec = graph.instantiate()?;
-        // SAFETY: as in `with_fill`.
-        unsafe { exec.set_fill(node, fill(fixture, 4)) }?;
-        made(exec)
-    }),
-    ("GraphExec::set_event_record", |fixture| {
-        let mut graph = graph(fixture)?;
-        let node = graph.add_event_record(&[], &fixture.event)?;
-        let mut exec = graph.instantiate()?;
-        exec.set_event_record(node, &fixture.later)?;
-        made(exec)
-    }),
-    ("GraphExec::set_event_wait", |fixture| {
-        let mut graph = graph(fixture)?;
-        let node = graph.add_event_wait(&[], &fixture.event)?;
-        let mut exec = graph.instantiate()?;
-        exec.set_event_wait(node, &fixture.later)?;
-        made(exec)
-    }),
-    ("GraphExec::set_memory_operations", |fixture| {
-        let mut graph = graph(fixture)?;
-        let operations = [MemoryOperation::WriteU32(fixture.value_address(), 1)];
-        // SAFETY: the address is that of the pinned values, and nothing is launched.
-        let node = unsafe { graph.add_memory_operations(&[], &operations) }?;
-        let mut exec = graph.instantiate()?;
-        // SAFETY: as above.
-        unsafe { exec.set_memory_operations(node, &operations) }?;
-        made(exec)
-    }),
-    ("GraphExec::set_child", |fixture| {
-        let (graph, node, child) = with_child(fixture)?;
-        let mut exec = graph.instantiate()?;
-        exec.set_child(node, &child)?;
-        made(exec)
-    }),
-    ("GraphExec::set_enabled", |fixture| {
-        let (graph, node) = with_fill(fixture)?;
-        let mut exec = graph.instantiate()?;
-        exec.set_enabled(*node, false)?;
-        made(exec)
-    }),
-    ("GraphExec::is_enabled", |fixture| {
-        let (graph, node) = with_fill(fixture)?;
-        made(graph.instantiate()?.is_enabled(*node)?)
-    }),
-    ("GraphExec::update", |fixture| {
-        let (graph, _) = with_fill(fixture)?;
-        let mut exec = graph.instantiate()?;
-        assert!(exec.update(&with_fill(fixture)?.0)?.is_done(), "the graphs are alike");
-        made(exec)
-    }),
     ("Device::graph_memory", |fixture| made(fixture.device.graph_memory()?)),
     ("Device::trim_graph_memory", |fixture| made(fixture.device.trim_graph_memory()?)),
 ];
@@ -352,7 +261,6 @@ pub(super) const SOLITARY: &[Operation] = &[
         let (graph, [first, _]) = chain(fixture)?;
         made(graph.contains(first)?)
     }),
-    ("GraphExec::id", |fixture| made(chain(fixture)?.0.instantiate()?.id()?)),
     ("Graph::raw_params", |fixture| {
         let (graph, [first, _]) = chain(fixture)?;
         graph.raw_params(first).map(|_| boxed(()))
@@ -361,19 +269,6 @@ pub(super) const SOLITARY: &[Operation] = &[
         let (mut graph, [first, _]) = chain(fixture)?;
         // SAFETY: an empty node uses nothing.
         made(unsafe { graph.set_raw(first, &mut empty()) }?)
-    }),
-    ("GraphExec::set_raw", |fixture| {
-        let (graph, [first, _]) = chain(fixture)?;
-        // SAFETY: an empty node uses nothing.
-        made(unsafe { graph.instantiate()?.set_raw(first, &mut empty()) }?)
-    }),
-    ("GraphExec::set_host", |fixture| {
-        let mut graph = graph(fixture)?;
-        let node = graph.add_host(&[], || {})?;
-        let mut exec = graph.instantiate()?;
-        exec.set_host(node, || {})?;
-        exec.launch(&fixture.stream)?;
-        made(fixture.stream.synchronize()?)
     }),
     ("Graph::add_kernel_with", |fixture| {
         let (mut graph, config) = (graph(fixture)?, LaunchConfig::new(1, 32));
@@ -408,58 +303,58 @@ pub(super) const SOLITARY: &[Operation] = &[
     }),
 ];
 
-fn graph(fixture: &Fixture) -> Result<Graph> {
+pub(super) fn graph(fixture: &Fixture) -> Result<Graph> {
     Graph::new(&fixture.context)
 }
 
-fn arguments(fixture: &Fixture, value: u32) -> Arguments {
+pub(super) fn arguments(fixture: &Fixture, value: u32) -> Arguments {
     (fixture.buffer.as_pointer(), value, LEN as u32)
 }
 
-fn with_kernel(fixture: &Fixture) -> Result<(Graph, KernelNode<Fill>)> {
+pub(super) fn with_kernel(fixture: &Fixture) -> Result<(Graph, KernelNode<Fill>)> {
     let mut graph = graph(fixture)?;
     // SAFETY: `fill` writes no more than the buffer has, and the graph is not launched.
     let node = unsafe { graph.add_kernel(&[], &fixture.code.fill, LaunchConfig::new(1, 32), arguments(fixture, 2)) }?;
     Ok((graph, node))
 }
 
-fn copy(fixture: &Fixture, words: usize) -> GraphCopy {
+pub(super) fn copy(fixture: &Fixture, words: usize) -> GraphCopy {
     let [from, to] = [&fixture.buffer, &fixture.target].map(|buffer| CopyPlace::device(buffer.as_pointer().cast()));
     GraphCopy::new(from, to, words * size_of::<u32>())
 }
 
-fn with_copy(fixture: &Fixture) -> Result<(Graph, curium_driver::CopyNode)> {
+pub(super) fn with_copy(fixture: &Fixture) -> Result<(Graph, curium_driver::CopyNode)> {
     let mut graph = graph(fixture)?;
     // SAFETY: both buffers are as long, and the graph is not launched.
     let node = unsafe { graph.add_copy(&[], copy(fixture, LEN)) }?;
     Ok((graph, node))
 }
 
-fn fill(fixture: &Fixture, value: u32) -> GraphFill {
+pub(super) fn fill(fixture: &Fixture, value: u32) -> GraphFill {
     GraphFill::new(fixture.buffer.as_pointer().cast(), FillValue::U32(value), LEN)
 }
 
-fn with_fill(fixture: &Fixture) -> Result<(Graph, curium_driver::FillNode)> {
+pub(super) fn with_fill(fixture: &Fixture) -> Result<(Graph, curium_driver::FillNode)> {
     let mut graph = graph(fixture)?;
     // SAFETY: the buffer is as long, idle, and outlives the launch.
     let node = unsafe { graph.add_fill(&[], fill(fixture, 5)) }?;
     Ok((graph, node))
 }
 
-fn with_child(fixture: &Fixture) -> Result<(Graph, curium_driver::ChildNode, Graph)> {
+pub(super) fn with_child(fixture: &Fixture) -> Result<(Graph, curium_driver::ChildNode, Graph)> {
     let (mut graph, child) = (graph(fixture)?, chain(fixture)?.0);
     let node = graph.add_child(&[], &child)?;
     Ok((graph, node, child))
 }
 
 /// A graph of two nodes, the second behind the first.
-fn chain(fixture: &Fixture) -> Result<(Graph, [Node; 2])> {
+pub(super) fn chain(fixture: &Fixture) -> Result<(Graph, [Node; 2])> {
     let mut graph = graph(fixture)?;
     let first = graph.add_empty(&[])?;
     let second = graph.add_empty(&[first])?;
     Ok((graph, [first, second]))
 }
 
-fn empty() -> CUgraphNodeParams {
+pub(super) fn empty() -> CUgraphNodeParams {
     CUgraphNodeParams { type_: CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY, ..CUgraphNodeParams::default() }
 }
