@@ -275,6 +275,9 @@ fn is_told(operation: &str, function: Function) -> bool {
         Function::cuLogsUnregisterCallback,
         Function::cuModuleUnload,
         Function::cuProfilerStop,
+        Function::cuGraphDestroy,
+        Function::cuGraphExecDestroy,
+        Function::cuUserObjectRelease,
     ];
     let log = [Function::cuLogsCurrent, Function::cuLogsDumpToMemory];
     let reads_log = log.contains(&function) && !operation.contains("Log") && !operation.contains("::log");

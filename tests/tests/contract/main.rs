@@ -27,6 +27,8 @@ mod fault;
 mod foreign_code;
 mod future;
 mod global;
+#[cfg(not(miri))]
+mod graph;
 mod green_context;
 mod hazard;
 mod hook;

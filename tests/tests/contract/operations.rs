@@ -2,6 +2,10 @@
 
 #[cfg(not(miri))]
 mod arrays;
+#[cfg(not(miri))]
+mod graph_execs;
+#[cfg(not(miri))]
+mod graphs;
 mod hazards;
 #[cfg(not(miri))]
 mod kernels;
@@ -178,6 +182,8 @@ pub(crate) fn all() -> Vec<Operation> {
         virtual_memory::OPERATIONS,
         pools::OPERATIONS,
         arrays::OPERATIONS,
+        graphs::OPERATIONS,
+        graph_execs::OPERATIONS,
     ]
     .concat();
     #[cfg(miri)]
@@ -187,7 +193,16 @@ pub(crate) fn all() -> Vec<Operation> {
 /// The operations that need a simulator of their own, and may fail.
 #[cfg(not(miri))]
 pub(crate) fn solitary() -> Vec<Operation> {
-    [solitary::OPERATIONS, kernels::SOLITARY, loading::SOLITARY, resources::SOLITARY, virtual_memory::SOLITARY].concat()
+    [
+        solitary::OPERATIONS,
+        kernels::SOLITARY,
+        loading::SOLITARY,
+        resources::SOLITARY,
+        virtual_memory::SOLITARY,
+        graphs::SOLITARY,
+        graph_execs::SOLITARY,
+    ]
+    .concat()
 }
 
 fn common() -> Vec<Operation> {
