@@ -9,6 +9,8 @@ mod kernels;
 mod loading;
 mod memory;
 #[cfg(not(miri))]
+mod other_process;
+#[cfg(not(miri))]
 mod pools;
 mod resources;
 #[cfg(not(miri))]
@@ -177,6 +179,7 @@ pub(crate) fn all() -> Vec<Operation> {
         loading::OPERATIONS,
         virtual_memory::OPERATIONS,
         pools::OPERATIONS,
+        if curium_tests::uses_cuda() { &[] } else { pools::SHARED },
         arrays::OPERATIONS,
     ]
     .concat();
@@ -184,10 +187,27 @@ pub(crate) fn all() -> Vec<Operation> {
     return common();
 }
 
+/// The operations that need a driver for CUDA 13.1 or newer, for simulators of one.
+pub(crate) fn newer() -> Vec<Operation> {
+    #[cfg(not(miri))]
+    return pools::NEWER.to_vec();
+    #[cfg(miri)]
+    return vec![];
+}
+
 /// The operations that need a simulator of their own, and may fail.
 #[cfg(not(miri))]
 pub(crate) fn solitary() -> Vec<Operation> {
-    [solitary::OPERATIONS, kernels::SOLITARY, loading::SOLITARY, resources::SOLITARY, virtual_memory::SOLITARY].concat()
+    [
+        solitary::OPERATIONS,
+        kernels::SOLITARY,
+        loading::SOLITARY,
+        resources::SOLITARY,
+        virtual_memory::SOLITARY,
+        pools::SOLITARY,
+        pools::NEWER,
+    ]
+    .concat()
 }
 
 fn common() -> Vec<Operation> {
