@@ -78,6 +78,7 @@ mod stream_memory_operation;
 mod stream_pool;
 mod tensor_map;
 mod texture;
+mod threads;
 mod trace;
 #[cfg(not(miri))]
 mod virtual_memory;
