@@ -78,4 +78,6 @@ mod tensor_map;
 mod texture;
 mod trace;
 #[cfg(not(miri))]
+mod two_devices;
+mod two_processes;
 mod virtual_memory;
