@@ -94,8 +94,7 @@ impl Warp {
         self.state.copies.clear();
         let frame = self.new_frame();
         let target = &mut self.frames[frame as usize];
-        target.reset(&worker.launch.registers[function as usize]);
-        target.function = function;
+        target.reset(function, worker.launch.registers(function));
         target.local = 0;
         target.lanes = mask;
         target.caller = None;
