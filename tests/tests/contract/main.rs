@@ -81,4 +81,6 @@ mod texture;
 mod threads;
 mod trace;
 #[cfg(not(miri))]
+mod two_devices;
+mod two_processes;
 mod virtual_memory;

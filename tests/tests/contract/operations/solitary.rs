@@ -5,7 +5,7 @@ use curium_driver::{
     AttachMode, CheckpointProcess, CoreDump, CoreDumpFlags, CoreDumpListener, DevicePointer, Event, EventFlags,
     HostFunctionWait, IpcEventHandle, Module, Partition, ProcessState, Result, Trace,
 };
-use curium_memory::DeviceVec;
+use curium_memory::{DeviceVec, export_dma_buf};
 use curium_sys::CUdevice_P2PAttribute;
 
 use super::{Fixture, Operation, boxed, made};
@@ -84,6 +84,9 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("Context::enable_peer_access", |fixture| {
         let peer = fixture.driver.device(1)?.primary_context()?;
         made(fixture.context.enable_peer_access(&peer)?)
+    }),
+    ("dma_buf::export_dma_buf", |fixture| {
+        made(export_dma_buf(&fixture.context, fixture.buffer.as_pointer(), fixture.buffer.byte_len())?)
     }),
     ("DeviceVec::allow_access", |fixture| {
         let mut vector = DeviceVec::from_slice(&fixture.stream, &[1_u32])?;
