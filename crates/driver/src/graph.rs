@@ -1,7 +1,9 @@
 //! A graph: work that is described first, and then launched any number of times.
 
+mod capture;
 mod exec;
 mod instantiate;
+mod leases;
 mod node;
 mod tree;
 mod user_object;
@@ -13,6 +15,7 @@ use std::sync::Arc;
 
 use curium_sys::{CUgraph, CUgraphNode};
 
+pub use self::capture::CaptureScope;
 pub use self::exec::GraphExec;
 pub use self::instantiate::{InstantiateFlags, InstantiateOptions};
 pub use self::node::{

@@ -129,8 +129,8 @@ pub use self::finished::Finished;
 pub use self::global::Global;
 #[cfg(feature = "graphs")]
 pub use self::graph::{
-    ChildNode, CopyNode, EventRecordNode, EventWaitNode, FillNode, Graph, GraphExec, HostNode, InstantiateFlags,
-    InstantiateOptions, KernelNode, MemoryOperationNode, Node, NodeKind, TypedNode, UserObject,
+    CaptureScope, ChildNode, CopyNode, EventRecordNode, EventWaitNode, FillNode, Graph, GraphExec, HostNode,
+    InstantiateFlags, InstantiateOptions, KernelNode, MemoryOperationNode, Node, NodeKind, TypedNode, UserObject,
 };
 #[cfg(feature = "graphics")]
 pub use self::graphics::{

@@ -5,6 +5,7 @@ mod foreign;
 mod memory_operation;
 mod pool;
 mod query;
+mod scope;
 mod weak;
 
 use std::fmt;
@@ -25,7 +26,7 @@ pub use self::weak::WeakStream;
 
 use crate::call;
 use crate::handle::Handle;
-use crate::hazard::Tail;
+use crate::hazard::{Scope, Tail};
 use crate::release::release;
 use crate::{Context, Device, Driver, Error, Event, EventFlags, EventPool, Finished, PooledEvent, Result};
 
@@ -69,7 +70,11 @@ struct Shared {
     driver: Driver,
     context: Context,
     identity: u64,
+    /// The identity for uses of memory that wait for nothing; none (0) where uses may be those of a graph.
+    free_identity: u64,
     tail: Tail,
+    /// The capture that the stream was made for.
+    scope: Option<Arc<Scope>>,
     /// Events that mark points for those who wait without blocking.
     markers: OnceLock<EventPool>,
     /// What those who watch the stream find when it is gone.
@@ -167,10 +172,12 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// The error of any work of the context that failed before; the wait takes place all the same.
+    /// The error of any work of the context that failed before; the wait takes place all the same. An argument error, without a wait, on
+    /// a stream of an open [capture scope](crate::Graph::capture).
     #[doc(alias = "cuStreamSynchronize")]
     #[inline]
     pub fn synchronize(&self) -> Result<()> {
+        self.expect_running("Stream::synchronize")?;
         // SAFETY: the stream is live and belongs to this driver.
         unsafe { call!(self.driver(), cuStreamSynchronize(self.as_raw())) }
     }
@@ -185,6 +192,7 @@ impl Stream {
     #[doc(alias = "cuStreamQuery")]
     #[inline]
     pub fn is_finished(&self) -> Result<bool> {
+        self.expect_running("Stream::is_finished")?;
         // SAFETY: the stream is live and belongs to this driver.
         finished(unsafe { call!(self.driver(), cuStreamQuery(self.as_raw())) })
     }
@@ -210,11 +218,13 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// An argument error if stream and event are of different drivers.
+    /// An argument error if stream and event are of different drivers, or if one is in a [capture scope](crate::Graph::capture) that the
+    /// other is not in.
     #[doc(alias = "cuStreamWaitEvent")]
     #[inline]
     pub fn wait_event(&self, event: &Event) -> Result<()> {
         self.driver().expect_same(event.driver(), "Stream::wait_event")?;
+        event.expect_scope_of(self)?;
         // SAFETY: the stream and the event are live and belong to this driver; 0 is the default of the flags.
         unsafe { call!(self.driver(), cuStreamWaitEvent(self.as_raw(), event.as_raw(), 0)) }
     }
@@ -301,13 +311,21 @@ impl Stream {
 
     #[inline]
     fn with_ownership(context: &Context, raw: CUstream, ownership: Ownership) -> Self {
+        Self::with_scope(context, raw, ownership, None)
+    }
+
+    #[inline]
+    fn with_scope(context: &Context, raw: CUstream, ownership: Ownership, scope: Option<Arc<Scope>>) -> Self {
+        let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
         let shared = Shared {
             raw: Handle::new(raw),
             ownership,
             driver: context.driver().clone(),
             context: context.clone(),
-            identity: NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed),
+            identity,
+            free_identity: if scope.is_some() { 0 } else { identity },
             tail: Tail::default(),
+            scope,
             markers: OnceLock::new(),
             last: OnceLock::new(),
         };

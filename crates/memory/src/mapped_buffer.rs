@@ -151,6 +151,7 @@ impl<T> MappedBuffer<T> {
     where
         T: AnyBitPattern,
     {
+        self.tracked.refuse_leases("MappedBuffer::host", false)?;
         self.tracked.wait_for_writes()?;
         Ok(&self.memory)
     }
@@ -167,6 +168,7 @@ impl<T> MappedBuffer<T> {
     where
         T: AnyBitPattern,
     {
+        self.tracked.refuse_leases("MappedBuffer::host_mut", true)?;
         self.tracked.wait_for_uses()?;
         Ok(&mut self.memory)
     }
@@ -183,7 +185,8 @@ impl<T> MappedBuffer<T> {
             unsafe { call!(driver, cuMemHostGetDevicePointer_v2(&raw mut raw, host.cast(), 0)) }?;
             Ok(DevicePointer::from_raw(raw))
         })?;
-        Ok(Self { tracked: Tracked::new(stream, Reach::Mapped), pointer, memory: ManuallyDrop::new(memory) })
+        let tracked = Tracked::leasable_outside("MappedBuffer", stream, Reach::Mapped)?;
+        Ok(Self { tracked, pointer, memory: ManuallyDrop::new(memory) })
     }
 }
 
@@ -250,6 +253,11 @@ impl<T> fmt::Debug for MappedBuffer<T> {
 impl<T> Drop for MappedBuffer<T> {
     #[inline]
     fn drop(&mut self) {
+        if self.tracked.exclusive().is_leased() {
+            // SAFETY: this value is being dropped, so that nobody uses the field again.
+            let memory = unsafe { ManuallyDrop::take(&mut self.memory) };
+            return self.tracked.leave_pinned_memory(memory.into_bytes());
+        }
         release(|| {
             // Memory that may still be in use is left alone.
             self.tracked.wait_for_uses().or_else(|_| self.tracked.wait_for_uses())?;

@@ -9,6 +9,7 @@ use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
 use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
+use curium_driver::hazard::Uses;
 use curium_driver::sys::{CUdeviceptr, CUmemAttach_flags};
 use curium_driver::{
     AttachMode, DeviceAttribute, DevicePointer, Driver, Error, Result, Stream, call, is_exiting, release,
@@ -186,6 +187,7 @@ impl<T> UnifiedBuffer<T> {
         T: AnyBitPattern,
     {
         self.expect_concurrent("UnifiedBuffer::host")?;
+        self.tracked.refuse_leases("UnifiedBuffer::host", false)?;
         self.tracked.wait_for_writes()?;
         // SAFETY: the memory is live and holds `len` elements, of which any bytes are valid; work that writes it has been waited for, and
         // none can be started while the buffer is borrowed.
@@ -205,6 +207,7 @@ impl<T> UnifiedBuffer<T> {
         T: AnyBitPattern,
     {
         self.expect_concurrent("UnifiedBuffer::host_mut")?;
+        self.tracked.refuse_leases("UnifiedBuffer::host_mut", true)?;
         self.tracked.wait_for_uses()?;
         // SAFETY: the memory is live and holds `len` elements, of which any bytes are valid; work that uses it has been waited for, and
         // none can be started while the buffer is borrowed exclusively.
@@ -226,6 +229,8 @@ impl<T> UnifiedBuffer<T> {
     #[doc(alias = "cuStreamAttachMemAsync")]
     #[inline]
     pub unsafe fn attach(&mut self, stream: &Stream, mode: AttachMode) -> Result<()> {
+        stream.expect_running("UnifiedBuffer::attach")?;
+        let _uses = Uses::begin();
         self.tracked.before_write("UnifiedBuffer::attach", stream)?;
         // SAFETY: the address is that of the whole allocation, and the caller vouches for its users.
         unsafe { stream.attach_managed(self.pointer.cast(), 0, mode) }?;
@@ -257,7 +262,7 @@ impl<T> UnifiedBuffer<T> {
             result.map_err(|error| error.about(format!("{bytes} bytes of managed memory")))?;
             Ok(DevicePointer::from_raw(raw))
         })?;
-        let tracked = Tracked::new(stream, Reach::Managed);
+        let tracked = Tracked::leasable_outside(operation, stream, Reach::Managed)?;
         let buffer = Self { pointer, len, tracked, is_concurrent, _elements: PhantomData };
         size::aligned::<T>(operation, pointer.as_raw()).map(|()| buffer)
     }
@@ -279,6 +284,11 @@ impl<T> UnifiedBuffer<T> {
 
     #[inline]
     fn free(&mut self) -> Result<()> {
+        if self.tracked.exclusive().is_leased() {
+            self.tracked.leave_plain_memory(self.pointer.as_raw());
+            self.pointer = DevicePointer::from_raw(0);
+            return Ok(());
+        }
         self.tracked.wait_for_uses()?;
         // SAFETY: the memory is live, all work that uses it has been waited for, and it is forgotten once it is freed.
         unsafe { call!(self.tracked.stream().driver(), cuMemFree_v2(self.pointer.as_raw())) }

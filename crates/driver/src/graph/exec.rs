@@ -9,6 +9,7 @@ use std::sync::Arc;
 use curium_sys::{CUgraphExec, CUgraphExec_st};
 
 use super::instantiate::expect_context;
+use super::leases::Leases;
 use super::tree::{Kept, Resource, Tree};
 use crate::call;
 use crate::handle::Handle;
@@ -25,6 +26,8 @@ pub struct GraphExec {
     source: Option<Arc<Tree>>,
     /// What the nodes keep, as they were instantiated or updated all at once.
     kept: Kept,
+    /// The memory among it, which a launch uses.
+    leases: Leases,
     /// What nodes keep that were updated one by one, by their numbers in the source.
     changed: HashMap<u32, Resource>,
     context: Context,
@@ -90,9 +93,16 @@ impl GraphExec {
     #[inline]
     pub fn launch(&mut self, stream: &Stream) -> Result<()> {
         expect_context(&self.context, stream, "GraphExec::launch")?;
-        // SAFETY: the executable and the stream are live and belong to this driver, and nobody else uses the executable; whoever added
-        // nodes vouched for what they do.
-        unsafe { call!(stream.driver(), cuGraphLaunch(self.raw.raw(), stream.as_raw())) }
+        if let Some(scope) = stream.open_scope() {
+            // The launch becomes a part of another graph, which needs what this one needs.
+            scope.keep(self.raw.raw().addr(), || Arc::new(self.kept.clone()));
+        }
+        let raw = self.raw.raw();
+        self.leases.launch(stream, || {
+            // SAFETY: the executable and the stream are live and belong to this driver, and nobody else uses the executable; whoever added
+            // nodes vouched for what they do, and the leased memory is waited for.
+            unsafe { call!(stream.driver(), cuGraphLaunch(raw, stream.as_raw())) }
+        })
     }
 
     /// Takes to the device what the first launch would take there otherwise, in order with other work on `stream`. Returns before it has
@@ -131,8 +141,8 @@ impl GraphExec {
 
     #[inline]
     fn new(context: &Context, source: Option<Arc<Tree>>, raw: CUgraphExec, kept: Kept) -> Self {
-        let (context, changed) = (context.clone(), HashMap::new());
-        Self { raw: Handle::new(raw), source, kept, changed, context, _not_sync: PhantomData }
+        let (context, changed, leases) = (context.clone(), HashMap::new(), Leases::of(&kept));
+        Self { raw: Handle::new(raw), source, kept, leases, changed, context, _not_sync: PhantomData }
     }
 
     #[inline]

@@ -1,5 +1,7 @@
 //! Memory of a pool for buffers.
 
+use std::sync::Arc;
+
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{DevicePointer, Result, Stream, call};
 
@@ -35,5 +37,10 @@ unsafe impl Resource for MemoryPool {
     ) -> Result<()> {
         // SAFETY: the caller vouches that the memory is live and that the stream has waited for every use.
         unsafe { call!(stream.driver(), cuMemFreeAsync(pointer.as_raw(), stream.as_raw())) }
+    }
+
+    #[inline]
+    fn detached(&self) -> Option<Arc<dyn Resource>> {
+        Some(Arc::new(self.clone()))
     }
 }

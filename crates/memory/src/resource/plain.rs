@@ -1,5 +1,7 @@
 //! Memory that is allocated and freed at once.
 
+use std::sync::Arc;
+
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{DevicePointer, Result, Stream, call};
 
@@ -44,5 +46,10 @@ unsafe impl Resource for Plain {
         let _ = stream.synchronize();
         // SAFETY: the caller vouches that the memory is live and that the stream, which has been waited for, comes after every use.
         unsafe { call!(stream.driver(), cuMemFree_v2(pointer.as_raw())) }
+    }
+
+    #[inline]
+    fn detached(&self) -> Option<Arc<dyn Resource>> {
+        Some(Arc::new(*self))
     }
 }
