@@ -91,7 +91,7 @@ const CLIPPY: &[&str] = &["clippy", "--workspace", "--all-targets", "--all-featu
 /// Runs the chosen steps, all of them even if one fails.
 pub(crate) fn run(options: &Options) -> Result<()> {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING).set_header(["step", "result", "time"]);
+    table.load_style(presets::NOTHING).set_header(["step", "result", "time"]);
     let mut failed = Vec::new();
     for step in chosen(options)? {
         println!("\n== {}", step.name);

@@ -197,11 +197,13 @@ mod tests {
     }
 
     #[test]
-    fn script_fails_when_the_memory_checker_finds_something() {
+    fn script_fails_when_a_checker_finds_something() {
         let sanitizer = ("path/compute-sanitizer", "exit 99");
         let folder = bundle(&[("tests/contract", GOOD), ("bin/curium", "true"), sanitizer]);
         let (success, text) = run_bundle(&folder, &["--sanitize"]);
-        assert!(!success && text.contains("programs that failed: 2"), "{text}");
-        assert_eq!(row(&text, "memcheck contract"), ["0", "1", "FAILED"]);
+        assert!(!success && text.contains("programs that failed: 6"), "{text}");
+        for tool in ["memcheck", "initcheck", "racecheck"] {
+            assert_eq!(row(&text, &format!("{tool} contract")), ["0", "1", "FAILED"]);
+        }
     }
 }

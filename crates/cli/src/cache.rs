@@ -5,6 +5,8 @@ use std::io::{self, Write as _};
 use anyhow::Result;
 use curium::driver::{CacheUsage, DiskCache};
 
+use crate::bytes::size;
+
 /// Shows or clears the cache of what was compiled at run time.
 #[derive(clap::Subcommand)]
 pub(crate) enum Command {
@@ -36,27 +38,5 @@ fn describe(usage: CacheUsage) -> String {
         0 => "nothing".to_owned(),
         1 => format!("1 entry, {}", size(usage.bytes)),
         entries => format!("{entries} entries, {}", size(usage.bytes)),
-    }
-}
-
-/// Bytes in the largest unit that leaves a number of at least one.
-fn size(bytes: u64) -> String {
-    const UNITS: [(u64, &str); 3] = [(1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
-    match UNITS.into_iter().find(|(unit, _)| bytes >= *unit) {
-        Some((unit, name)) => format!("{:.1} {name}", bytes as f64 / unit as f64),
-        None => format!("{bytes} bytes"),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_are_shown_in_the_largest_unit_that_fits() {
-        assert_eq!(size(0), "0 bytes");
-        assert_eq!(size(1023), "1023 bytes");
-        assert_eq!(size(1536), "1.5 KiB");
-        assert_eq!(size(DiskCache::DEFAULT_LIMIT), "1.0 GiB");
     }
 }

@@ -3,10 +3,9 @@
 mod check;
 mod palette;
 mod picture;
-mod place;
-mod progress;
 mod render;
 mod report;
+mod stage;
 mod view;
 
 use std::io::{self, Write as _};
@@ -17,9 +16,11 @@ use anyhow::{Context as _, Result};
 
 use self::check::Check;
 use self::picture::PictureFile;
-use self::place::{Choice, Place};
 use self::report::Report;
+use self::stage::Stage;
 use self::view::View;
+use crate::place::DeviceChoice;
+use crate::terminal::ColorChoice;
 
 /// The longest side of a picture, in pixels.
 const MAX_SIDE: i64 = u16::MAX as i64;
@@ -56,8 +57,8 @@ pub(crate) struct Options {
     #[arg(long, short, default_value = "curium-demo.png", value_name = "FILE")]
     output: PathBuf,
     /// Where the kernel runs
-    #[arg(long, value_enum, default_value_t = Choice::Auto)]
-    device: Choice,
+    #[arg(long, value_enum, default_value_t = DeviceChoice::Auto)]
+    device: DeviceChoice,
     /// Do not compare the picture with the CPU's
     #[arg(long)]
     no_check: bool,
@@ -67,19 +68,21 @@ pub(crate) struct Options {
 }
 
 /// Runs the demo. What can be refused is refused before anything is computed.
-pub(crate) fn run(options: &Options) -> Result<()> {
+pub(crate) fn run(options: &Options, color: ColorChoice) -> Result<()> {
+    let colors = color.on(&io::stderr());
     let view = options.view()?;
     let file = PictureFile::at(&options.output)?;
 
     let begin = Instant::now();
-    let place = Place::open(options.device)?;
-    place.announce(options.verbose);
-    let rendering = render::render(&place, &view).with_context(|| format!("on {}", place.name()))?;
+    let stage = Stage::open(options.device)?;
+    stage.announce(options.verbose);
+    let rendering = render::render(&stage, &view, colors).with_context(|| format!("on {}", stage.name()))?;
     let total = begin.elapsed();
 
-    let check = (!options.no_check).then(|| check::against_cpu(&view, rendering.bands(), rendering.iterations()));
+    let check =
+        (!options.no_check).then(|| check::against_cpu(&view, rendering.bands(), rendering.iterations(), colors));
     let picture = file.write(&view, rendering.iterations())?;
-    let report = Report { view: &view, place: &place, rendering: &rendering, total, check: check.as_ref(), picture };
+    let report = Report { view: &view, stage: &stage, rendering: &rendering, total, check: check.as_ref(), picture };
     writeln!(io::stdout(), "{report}").context("the report could not be written")?;
     check.map_or(Ok(()), Check::into_result)
 }

@@ -1,17 +1,32 @@
 //! The `curium` program.
 
+mod bench;
+mod bytes;
 mod cache;
+mod completions;
 mod demo;
+mod doctor;
+mod info;
+mod loaded;
 mod mem;
+mod place;
+mod progress;
+mod terminal;
+mod trace;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use self::terminal::ColorChoice;
+
 /// CUDA from Rust, on a GPU or on a simulated one.
 #[derive(Parser)]
 #[command(version, arg_required_else_help = true)]
 struct Cli {
+    /// When the output is coloured
+    #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
+    color: ColorChoice,
     #[command(subcommand)]
     command: Command,
 }
@@ -19,24 +34,32 @@ struct Cli {
 #[derive(Subcommand)]
 enum Command {
     Demo(demo::Options),
+    Info(info::Options),
+    Doctor(doctor::Options),
+    Bench(bench::Options),
+    Trace(trace::Options),
     Mem(mem::Options),
     #[command(subcommand)]
     Cache(cache::Command),
+    Completions(completions::Options),
 }
 
 fn main() -> ExitCode {
-    let result = match Cli::parse().command {
-        Command::Demo(options) => demo::run(&options),
-        Command::Mem(options) => mem::run(&options),
-        Command::Cache(command) => cache::run(&command),
+    let Cli { color, command } = Cli::parse();
+    let result = match command {
+        Command::Demo(options) => demo::run(&options, color).map(|()| ExitCode::SUCCESS),
+        Command::Info(options) => info::run(&options).map(|()| ExitCode::SUCCESS),
+        Command::Doctor(options) => doctor::run(&options, color),
+        Command::Bench(options) => bench::run(&options, color).map(|()| ExitCode::SUCCESS),
+        Command::Trace(options) => trace::run(&options),
+        Command::Mem(options) => mem::run(&options).map(|()| ExitCode::SUCCESS),
+        Command::Cache(command) => cache::run(&command).map(|()| ExitCode::SUCCESS),
+        Command::Completions(options) => completions::run(&options).map(|()| ExitCode::SUCCESS),
     };
-    match result {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            complain(&error);
-            ExitCode::FAILURE
-        }
-    }
+    result.unwrap_or_else(|error| {
+        complain(&error);
+        ExitCode::FAILURE
+    })
 }
 
 #[expect(clippy::print_stderr, reason = "this is where the program says why it failed")]

@@ -28,7 +28,7 @@ use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Error, Result, Stream};
 
 use crate::PointerInfo;
-use crate::tracked::{Reach, Tracked};
+use crate::tracked::Tracked;
 
 /// One end of a copy: memory that the device uses.
 #[derive(Clone, Copy)]
@@ -48,7 +48,7 @@ impl End<'_> {
     /// Whether every device reaches the memory.
     #[inline]
     pub(crate) fn is_everywhere(&self) -> bool {
-        self.tracked.reach() != Reach::Device
+        self.tracked.reach().is_everywhere()
     }
 
     /// Whether both ends are on one device, or one is where every device reaches it.

@@ -4,7 +4,7 @@
 //! it; what every call has in common happens in [`Driver::admit`].
 
 mod array;
-mod capture_mode;
+mod capture;
 mod context;
 mod copy;
 mod device;
@@ -50,6 +50,7 @@ use std::thread::JoinHandle;
 use curium_sys::CUresult;
 
 pub(crate) use self::array::{Array, MipmappedArray};
+pub(crate) use self::capture::{Capture, Captured};
 pub(crate) use self::context::Context;
 pub(crate) use self::event::Event;
 pub(crate) use self::function::Function;
@@ -89,6 +90,8 @@ pub(crate) struct Driver {
     /// Whether a fault may be pending: most drivers never have one.
     faulty: AtomicBool,
     state: Mutex<State>,
+    /// Whether a capture may have begun: most calls need not look.
+    capturing: AtomicBool,
     /// Signalled when work is queued, granted or completed.
     changed: Condvar,
     memory: Memory,
@@ -127,6 +130,7 @@ impl Driver {
             faults: Mutex::new(PendingFaults::new(&config.faults)),
             faulty: AtomicBool::new(true),
             state: Mutex::new(State::new(&config)),
+            capturing: AtomicBool::new(false),
             changed: Condvar::new(),
             memory,
             threads: Mutex::new(Vec::new()),
@@ -173,7 +177,7 @@ impl Driver {
         if !self.initialized.load(Ordering::Acquire) && !BEFORE_INIT.contains(&function) {
             return Err(CUresult::CUDA_ERROR_NOT_INITIALIZED);
         }
-        Ok(())
+        if self.capturing.load(Ordering::Acquire) { self.admit_among_captures(function) } else { Ok(()) }
     }
 
     fn fault(&self, function: curium_sys::Function) -> Option<CUresult> {

@@ -13,6 +13,8 @@ use std::vec::Vec;
 
 use libloading::Library;
 
+#[doc(hidden)]
+pub use self::candidates::has_raised_privileges;
 pub use self::error::{Attempt, LoadError, Rejection};
 use self::symbols::Symbols;
 use crate::{Api, CUresult, CudaVersion};

@@ -108,6 +108,7 @@ const NAMESAKES: &[&str] = &[
     "CachingResource::context",
     "CachingResource::statistics",
     "DeviceVec::as_pointer",
+    "DeviceVec::stream",
     "MipmappedArray::driver",
     "MipmappedArray::stream",
     "EventPool::new",

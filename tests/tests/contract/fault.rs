@@ -45,7 +45,7 @@ struct Meaning {
 const MEANINGS: &[Meaning] = &[
     // The operation has done what it is there for; that the context could not be left is reported, see `release`.
     Meaning { function: Function::cuCtxPopCurrent_v2, code: None, operation: None },
-    // The copy is tried once more with a context current: see `memory/src/copy/spanning.rs`.
+    // The copy or fill is tried once more with a context current: see `memory/src/copy/spanning.rs`.
     Meaning {
         function: Function::cuMemcpyHtoDAsync_v2,
         code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
@@ -61,6 +61,12 @@ const MEANINGS: &[Meaning] = &[
         code: Some(CUresult::CUDA_ERROR_INVALID_VALUE),
         operation: None,
     },
+    Meaning { function: Function::cuMemsetD8Async, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
+    Meaning { function: Function::cuMemsetD16Async, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
+    Meaning { function: Function::cuMemsetD32Async, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
+    Meaning { function: Function::cuMemsetD2D8Async, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
+    Meaning { function: Function::cuMemsetD2D16Async, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
+    Meaning { function: Function::cuMemsetD2D32Async, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
     Meaning { function: Function::cuMemcpyAsync, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
     Meaning { function: Function::cuMemcpy2DAsync_v2, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },
     Meaning { function: Function::cuMemcpy3DAsync_v2, code: Some(CUresult::CUDA_ERROR_INVALID_VALUE), operation: None },

@@ -3,6 +3,7 @@
 mod array;
 mod attribute;
 mod caching;
+mod capture;
 mod context;
 mod context_operations;
 mod context_stack;
@@ -50,6 +51,7 @@ mod memory_pool;
 mod module;
 mod neutrality;
 mod notification;
+mod numa;
 mod occupancy;
 mod operations;
 mod peer;

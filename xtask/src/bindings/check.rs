@@ -83,7 +83,7 @@ fn compare_all(headers: &BTreeMap<Version, Header>, folder: &Path) -> Result<Vec
 
 fn table(rows: &[Row]) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::NOTHING);
+    table.load_style(presets::NOTHING);
     table.set_header(["CUDA", "functions", "structs", "constants", "differences allowed", "not allowed"]);
     for row in rows {
         let numbers = [row.functions, row.records, row.constants, row.verdict.allowed, row.verdict.not_allowed.len()];

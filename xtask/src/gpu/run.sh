@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Runs this bundle on a machine with a GPU: the tests on the real driver, the examples and the demo.
 #
-#   --sanitize   also runs the contract tests and the demo under compute-sanitizer's memcheck
+#   --sanitize   also runs the contract tests and the demo under compute-sanitizer: memcheck, initcheck, racecheck
 #   --bench      also runs the benchmarks
 #
 # The log, the demo's picture and the list of the functions that were called (for xtask/gpu-tested.txt) go to $OUT, which is `out`
@@ -94,15 +94,18 @@ rm -f "$called"
 
 if $sanitize; then
     if command -v compute-sanitizer >/dev/null; then
-        memcheck=(compute-sanitizer --tool memcheck --target-processes application-only --error-exitcode 99)
         # The contract tests call wrongly on purpose, and break a context only in a process of its own. Those that hold up a
         # stream with a host function never end under the sanitizer, which has each launch wait.
-        contract=(context:: device:: device_buffer:: driver:: error:: kernel:: kernels:: library:: module:: pinned_buffer::)
-        contract+=(release:: --skip waits --skip hold_up --skip arguments_are_copied)
-        run "memcheck contract" "${memcheck[@]}" --report-api-errors no "$here/tests/contract" --test-threads 1 "${contract[@]}"
-        run "memcheck demo" "${memcheck[@]}" --report-api-errors no "${demo[@]}" "$(mktemp -u --suffix .png)"
+        contract=(context:: device:: device_buffer:: device_slice:: device_vec:: driver:: error:: kernel:: kernels:: library::)
+        contract+=(module:: pinned_buffer:: release:: --skip waits --skip hold_up --skip arguments_are_copied)
+        for tool in memcheck initcheck racecheck; do
+            checked=(compute-sanitizer --tool "$tool" --target-processes application-only --error-exitcode 99)
+            checked+=(--report-api-errors no)
+            run "$tool contract" "${checked[@]}" "$here/tests/contract" --test-threads 1 "${contract[@]}"
+            run "$tool demo" "${checked[@]}" "${demo[@]}" "$(mktemp -u --suffix .png)"
+        done
     else
-        rows+=("memcheck: compute-sanitizer is not on PATH")
+        rows+=("compute-sanitizer is not on PATH")
         failures=$((failures + 1))
     fi
 fi

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, bail};
 
-use crate::demo::progress::Progress;
 use crate::demo::view::View;
+use crate::progress::Progress;
+use crate::terminal::Colors;
 
 /// What a comparison with the CPU found.
 pub(super) struct Check {
@@ -71,10 +72,10 @@ impl Row<'_> {
 }
 
 /// Compares every pixel with the CPU's, on all its threads. `bands` are the views that were computed, from the top down.
-pub(super) fn against_cpu(view: &View, bands: &[View], iterations: &[u32]) -> Check {
+pub(super) fn against_cpu(view: &View, bands: &[View], iterations: &[u32], colors: Colors) -> Check {
     assert_eq!(iterations.len(), view.pixels(), "the picture is whole");
     let begin = Instant::now();
-    let progress = Progress::new("checking", view.height);
+    let progress = Progress::new("checking", view.height, colors);
     let threads = thread::available_parallelism().map_or(1, NonZero::get);
     let work = Mutex::new(rows(view, bands, iterations));
     let result = Mutex::new(Check { wrong: 0, first: None, time: Duration::ZERO, threads });
@@ -120,7 +121,7 @@ mod tests {
     #[test]
     fn right_picture_passes() {
         let (view, bands, iterations) = picture();
-        let check = against_cpu(&view, &bands, &iterations);
+        let check = against_cpu(&view, &bands, &iterations, Colors::NONE);
         assert_eq!((check.wrong, check.first), (0, None));
         assert!(check.into_result().is_ok());
     }
@@ -132,7 +133,7 @@ mod tests {
         for wrong in [33 * 20 + 32, 33 * 7 + 5, 33 * 7 + 6] {
             iterations[wrong] += 1;
         }
-        let check = against_cpu(&view, &bands, &iterations);
+        let check = against_cpu(&view, &bands, &iterations, Colors::NONE);
         assert_eq!(check.wrong, 3);
         assert_eq!(check.first, Some(Difference { row: 7, column: 5, found: right + 1, expected: right }));
         let error = check.into_result().expect_err("the picture is wrong").to_string();

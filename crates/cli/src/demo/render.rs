@@ -5,9 +5,10 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use curium::prelude::*;
 
-use crate::demo::place::Place;
-use crate::demo::progress::Progress;
+use crate::demo::stage::Stage;
 use crate::demo::view::View;
+use crate::progress::Progress;
+use crate::terminal::Colors;
 
 /// `mandelbrot.cu`, compiled for every GPU that CUDA 11.8 and newer support.
 const PTX: &str = include_str!("../../kernels/mandelbrot.ptx");
@@ -56,15 +57,15 @@ impl Rendering {
 /// # Errors
 ///
 /// Whatever the driver says.
-pub(super) fn render(place: &Place, view: &View) -> Result<Rendering> {
+pub(super) fn render(stage: &Stage, view: &View, colors: Colors) -> Result<Rendering> {
     let begin = Instant::now();
-    let renderer = Renderer::new(place.context())?;
-    let pinned = PinnedBuffer::zeroed(place.context(), view.pixels(), PinnedFlags::empty());
-    let bands = view.bands(place.pixels_per_launch());
+    let renderer = Renderer::new(stage.context())?;
+    let pinned = PinnedBuffer::zeroed(stage.context(), view.pixels(), PinnedFlags::empty());
+    let bands = view.bands(stage.pixels_per_launch());
     let (kernel, transfer) = (Duration::ZERO, Duration::ZERO);
     let mut rendering = Rendering { iterations: pinned?, bands, kernel, transfer, preparation: begin.elapsed() };
 
-    let progress = Progress::new("computing", view.height);
+    let progress = Progress::new("computing", view.height, colors);
     let mut rest = &mut *rendering.iterations;
     for band in &rendering.bands {
         let (target, below) = rest.split_at_mut(band.pixels());

@@ -7,14 +7,14 @@ use comfy_table::{Table, presets};
 
 use crate::demo::check::Check;
 use crate::demo::picture::Written;
-use crate::demo::place::Place;
 use crate::demo::render::Rendering;
+use crate::demo::stage::Stage;
 use crate::demo::view::View;
 
 /// Where the kernel ran, what it computed and how long that took. It is shown as a table.
 pub(super) struct Report<'a> {
     pub(super) view: &'a View,
-    pub(super) place: &'a Place,
+    pub(super) stage: &'a Stage,
     pub(super) rendering: &'a Rendering,
     /// From opening the driver to the picture on the host.
     pub(super) total: Duration,
@@ -31,13 +31,13 @@ impl Report<'_> {
     }
 
     fn place_rows(&self) -> Vec<[String; 2]> {
-        let driver = self.place.context().driver();
-        let mut rows = vec![row("device", self.place.name())];
-        if let Some(reason) = self.place.simulated() {
+        let driver = self.stage.context().driver();
+        let mut rows = vec![row("device", self.stage.name())];
+        if let Some(reason) = self.stage.simulated() {
             rows.push(row("simulated", reason.in_brief()));
         }
         rows.push(row("driver", format!("CUDA {}", driver.version())));
-        rows.push(row("compute capability", self.place.compute_capability().to_string()));
+        rows.push(row("compute capability", self.stage.compute_capability().to_string()));
         rows
     }
 

@@ -179,6 +179,7 @@ impl Driver {
     pub(crate) fn record_in_context(&self, context: Id<Context>, event: Pointer<CUevent_st>) -> Result {
         let mut state = self.lock();
         let stream = state.usable(context)?.legacy;
+        self.expect_uncaptured_context(&mut state, context)?;
         let pending = state.schedule.pending(|place| state.is_within(place.context, context));
         self.record_after(&mut state, event, stream, &pending)
     }
@@ -187,6 +188,7 @@ impl Driver {
     pub(crate) fn wait_in_context(&self, context: Id<Context>, event: Pointer<CUevent_st>) -> Result {
         let mut state = self.lock();
         state.usable(context)?;
+        self.expect_uncaptured_context(&mut state, context)?;
         let ticket = state.event(event)?.1.ticket;
         let streams = state.streams.iter().filter(|(_, stream)| state.is_within(stream.context, context));
         for stream in streams.map(|(id, _)| id).collect::<Vec<_>>() {
@@ -195,7 +197,9 @@ impl Driver {
         Ok(())
     }
 
-    fn synchronize_context(&self, state: MutexGuard<'_, State>, context: Id<Context>) -> Result {
+    fn synchronize_context(&self, mut state: MutexGuard<'_, State>, context: Id<Context>) -> Result {
+        self.expect_uncaptured_context(&mut state, context)?;
+        self.permit_unsafe(&mut state)?;
         let pending = state.schedule.pending(|place| state.is_within(place.context, context));
         let mut state = self.wait(state, &pending)?;
         state.usable_mut(context)?.tails_of_destroyed_streams.clear();

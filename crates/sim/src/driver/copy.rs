@@ -6,8 +6,9 @@ mod rows;
 
 use std::ffi::c_void;
 
-use curium_sys::{CUdeviceptr, CUresult, CUstream_st};
+use curium_sys::{CUDA_MEMCPY3D, CUdeviceptr, CUmemorytype, CUresult, CUstream_st};
 
+pub(crate) use self::rows::Rows;
 use crate::argument::{ConstPointer, Pointer};
 use crate::driver::{Driver, Result};
 use crate::memory::{End, HostPtr};
@@ -104,7 +105,7 @@ impl Driver {
             return self.transfer(stream, (to, from), size, Wait::Until);
         }
         match from {
-            End::Host(host) if is_pageable(&from) && size <= STAGED_BYTES => {
+            End::Host(host) if is_pageable(&from) && size <= STAGED_BYTES && !self.captures(stream)? => {
                 let mut staged = vec![0; size].into_boxed_slice();
                 // SAFETY: the caller of the copy vouched that `size` bytes at `host` can be read now.
                 unsafe { std::ptr::copy_nonoverlapping(host.0.cast_const(), staged.as_mut_ptr(), size) };
@@ -115,13 +116,24 @@ impl Driver {
         }
     }
 
+    /// Whether copies in a stream become nodes, for which nothing is read yet.
+    fn captures(&self, stream: Pointer<CUstream_st>) -> Result<bool> {
+        let mut state = self.lock();
+        let stream = self.stream(&mut state, stream)?;
+        Ok(state.is_capturing(stream))
+    }
+
     fn transfer(&self, stream: Pointer<CUstream_st>, (to, from): (End, End), size: usize, wait: Wait) -> Result {
         let is_synchronous = |end: &End| matches!(end, End::Device(address) if self.memory().is_synchronous(*address));
         let wait = if is_synchronous(&to) || is_synchronous(&from) { Wait::Until } else { wait };
         let mut state = self.lock();
-        let stream = self.stream(&mut state, stream)?;
+        let stream = self.working_stream(&mut state, stream)?;
         if size == 0 {
             return Ok(());
+        }
+        if state.is_capturing(stream) {
+            let copy = self.copy_content(&state, line(&to, &from, size))?;
+            return state.add_captured(stream, copy);
         }
         let work = Work::Device(Box::new(move |driver| driver.memory().copy(&to, &from, size)));
         if wait == Wait::Until {
@@ -155,6 +167,28 @@ impl Driver {
     fn is_known(&self, host: HostPtr) -> bool {
         self.memory().find(host.0.addr() as u64).is_some()
     }
+}
+
+/// A copy in one row, as graphs describe it.
+fn line(to: &End, from: &End, size: usize) -> CUDA_MEMCPY3D {
+    let mut copy = CUDA_MEMCPY3D { WidthInBytes: size, Height: 1, Depth: 1, ..CUDA_MEMCPY3D::default() };
+    match to {
+        End::Host(host) => (copy.dstMemoryType, copy.dstHost) = (CUmemorytype::CU_MEMORYTYPE_HOST, host.0.cast()),
+        End::Device(address) => {
+            (copy.dstMemoryType, copy.dstDevice) = (CUmemorytype::CU_MEMORYTYPE_DEVICE, *address);
+        }
+        End::Staged(_) => {}
+    }
+    match from {
+        End::Host(host) => {
+            (copy.srcMemoryType, copy.srcHost) = (CUmemorytype::CU_MEMORYTYPE_HOST, host.0.cast_const().cast());
+        }
+        End::Device(address) => {
+            (copy.srcMemoryType, copy.srcDevice) = (CUmemorytype::CU_MEMORYTYPE_DEVICE, *address);
+        }
+        End::Staged(_) => {}
+    }
+    copy
 }
 
 fn host_end(memory: *mut c_void, size: usize) -> Result<End> {

@@ -5,7 +5,8 @@ use std::time::Instant;
 use curium_sys::{CUevent, CUevent_st, CUresult, CUstream_st};
 
 use crate::argument::Pointer;
-use crate::driver::{Context, Driver, Result, State, Stream};
+use crate::driver::graph::Content;
+use crate::driver::{Captured, Context, Driver, Result, State, Stream};
 use crate::handle::{Fate, Id, Kind, Object};
 use crate::schedule::{Ticket, Work};
 
@@ -15,6 +16,8 @@ pub(crate) struct Event {
     pub(super) flags: u32,
     /// The last record.
     pub(crate) ticket: Option<Ticket>,
+    /// Where the last record was, if it was in a capture.
+    pub(crate) captured: Option<Captured>,
     /// How often the event was recorded.
     records: u64,
     /// When the last record completed.
@@ -29,6 +32,8 @@ impl Object for Event {
 const DISABLE_TIMING: u32 = 2;
 pub(super) const INTERPROCESS: u32 = 4;
 const ALL_FLAGS: u32 = 7;
+/// Of records and waits: in a capture they are nodes.
+pub(super) const EXTERNAL: u32 = 1;
 
 #[expect(non_snake_case, reason = "these are C's names")]
 impl Driver {
@@ -39,7 +44,7 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let context = state.home(context);
-        let event = Event { context, flags, ticket: None, records: 0, time: None };
+        let event = Event { context, flags, ticket: None, captured: None, records: 0, time: None };
         place.write(state.events.insert(event).as_raw())
     }
 
@@ -51,10 +56,7 @@ impl Driver {
     }
 
     pub(crate) fn cuEventRecord(&self, event: Pointer<CUevent_st>, stream: Pointer<CUstream_st>) -> Result {
-        let mut state = self.lock();
-        state.event(event)?;
-        let stream = self.stream(&mut state, stream)?;
-        self.record_after(&mut state, event, stream, &[])
+        self.cuEventRecordWithFlags(event, stream, 0)
     }
 
     pub(crate) fn cuEventRecordWithFlags(
@@ -63,15 +65,29 @@ impl Driver {
         stream: Pointer<CUstream_st>,
         flags: u32,
     ) -> Result {
-        if flags > 1 {
+        let mut state = self.lock();
+        let (id, context) = state.event(event).map(|(id, event)| (id, event.context))?;
+        let stream = self.working_stream(&mut state, stream)?;
+        let is_capturing = state.is_capturing(stream);
+        if flags > EXTERNAL || (flags == EXTERNAL && !is_capturing) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        self.cuEventRecord(event, stream)
+        if !is_capturing {
+            return self.record_after(&mut state, event, stream, &[]);
+        }
+        if state.home(self.stream_context(&state, stream)?) != context {
+            return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
+        }
+        if flags == EXTERNAL {
+            return state.add_captured(stream, Content::Record(id));
+        }
+        state.record_captured(id, stream)
     }
 
     pub(crate) fn cuEventQuery(&self, event: Pointer<CUevent_st>) -> Result {
         let mut state = self.lock();
-        let ticket = state.event(event)?.1.ticket;
+        let (id, ticket) = state.event(event).map(|(id, event)| (id, event.ticket))?;
+        self.expect_done_for_real(&mut state, id)?;
         if ticket.is_none_or(|ticket| !state.schedule.is_pending(ticket)) {
             return Ok(());
         }
@@ -81,9 +97,10 @@ impl Driver {
     }
 
     pub(crate) fn cuEventSynchronize(&self, event: Pointer<CUevent_st>) -> Result {
-        let state = self.lock();
-        let (_, Event { context, ticket, .. }) = state.event(event)?;
+        let mut state = self.lock();
+        let (id, Event { context, ticket, .. }) = state.event(event)?;
         let (context, ticket) = (*context, *ticket);
+        self.expect_done_for_real(&mut state, id)?;
         let state = self.wait(state, ticket.as_slice())?;
         state.usable(context).map(|_| ())
     }
@@ -99,6 +116,9 @@ impl Driver {
         let (_, start) = state.event(start)?;
         let (_, end) = state.event(end)?;
         let is_timed = |event: &Event| event.flags & DISABLE_TIMING == 0 && event.ticket.is_some();
+        if start.captured.is_some() || end.captured.is_some() {
+            return Err(CUresult::CUDA_ERROR_CAPTURED_EVENT);
+        }
         if start.context != end.context || !is_timed(start) || !is_timed(end) {
             return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
         }
@@ -134,7 +154,7 @@ impl Driver {
         let stamp = self.stamping(state, id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
         let ticket = self.queue_after(state, stream, extra, stamp);
         if let Some(event) = state.events.get_mut(id) {
-            event.ticket = ticket;
+            (event.ticket, event.captured) = (ticket, None);
         }
         Ok(())
     }

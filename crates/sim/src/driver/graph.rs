@@ -4,6 +4,7 @@
 //! [`plan`], which can be launched any number of times and no longer depends on the graph.
 
 mod add;
+mod batch;
 mod condition;
 mod content;
 mod dot;
@@ -20,7 +21,7 @@ use std::collections::HashMap;
 use curium_sys::{CUgraph, CUgraph_st, CUgraphEdgeData, CUgraphNode, CUgraphNode_st, CUgraphNodeType, CUresult};
 
 pub(crate) use self::condition::Conditions;
-pub(crate) use self::content::Content;
+pub(crate) use self::content::{Content, Copy3D, Set};
 pub(crate) use self::executable::Executable;
 pub(crate) use self::object::UserObject;
 use crate::argument::{ConstPointer, Pointer, elements};
@@ -55,7 +56,7 @@ pub(crate) struct Node {
 #[derive(Clone, Copy)]
 pub(crate) struct Edge {
     pub(super) from: Id<Node>,
-    data: CUgraphEdgeData,
+    pub(super) data: CUgraphEdgeData,
 }
 
 impl Object for Graph {
@@ -88,7 +89,7 @@ impl Driver {
     pub(crate) fn cuGraphDestroy(&self, graph: Pointer<CUgraph_st>) -> Result {
         let mut state = self.lock();
         let id = state.graph(graph)?;
-        if state.graphs.get(id).is_some_and(|graph| graph.parent.is_some()) {
+        if state.is_captured_into(id) || state.graphs.get(id).is_some_and(|graph| graph.parent.is_some()) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         state.remove_graph(id);
@@ -229,6 +230,9 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_NOT_PERMITTED);
         }
         let graph = node.graph;
+        if state.is_captured_into(graph) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
         for other in state.nodes_of(graph) {
             if let Some(other) = state.nodes.get_mut(other) {
                 other.after.retain(|edge| edge.from != id);

@@ -6,6 +6,7 @@ use std::ffi::c_void;
 use curium_sys::{CUhostFn, CUhostTaskSyncMode, CUresult, CUstream, CUstream_st, CUstreamCallback};
 
 use crate::argument::Pointer;
+use crate::driver::graph::Content;
 use crate::driver::{Driver, Result};
 use crate::schedule::Work;
 
@@ -77,7 +78,10 @@ impl Driver {
         function: CUhostFn,
         data: Pointer<c_void>,
     ) -> Result {
-        self.queue_host_function(stream, HostFunction::new(function, data.as_ptr())?)
+        let function = HostFunction::new(function, data.as_ptr())?;
+        let mut state = self.lock();
+        let stream = self.working_stream(&mut state, stream)?;
+        self.put(&mut state, stream, Content::Host(function))
     }
 
     /// The workers wait as they do in any case: the mode is a matter of latency alone.
@@ -103,13 +107,9 @@ impl Driver {
     ) -> Result {
         let callback = callback.filter(|_| flags == 0).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let callee = Callee::Callback(callback, stream.as_ptr());
-        self.queue_host_function(stream, HostFunction { callee, data: data.as_ptr() })
-    }
-
-    fn queue_host_function(&self, stream: Pointer<CUstream_st>, function: HostFunction) -> Result {
         let mut state = self.lock();
-        let stream = self.stream(&mut state, stream)?;
-        self.queue(&mut state, stream, Work::Host(function));
+        let stream = self.uncaptured_stream(&mut state, stream)?;
+        self.queue(&mut state, stream, Work::Host(HostFunction { callee, data: data.as_ptr() }));
         Ok(())
     }
 }

@@ -14,6 +14,7 @@ use self::parameters::Arguments;
 pub(crate) use self::runtime::KernelHeap;
 use crate::argument::{ConstPointer, Pointer};
 use crate::driver::function::Subject;
+use crate::driver::graph::Content;
 use crate::driver::{Context, Driver, Result, State};
 use crate::handle::Id;
 use crate::schedule::Work;
@@ -114,9 +115,12 @@ impl Driver {
         if function.is_null() {
             return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
         }
-        let stream = self.stream(&mut state, stream)?;
+        let stream = self.working_stream(&mut state, stream)?;
         let context = state.home(self.stream_context(&state, stream)?);
         let launch = self.prepare(&mut state, function, context, shape, arguments)?;
+        if state.is_capturing(stream) {
+            return state.add_captured(stream, Content::kernel(function, launch)?);
+        }
         self.queue(&mut state, stream, Work::Device(Box::new(move |driver| launch.run(driver))));
         Ok(())
     }
@@ -198,6 +202,11 @@ impl Driver {
 }
 
 impl Launch {
+    /// The context that it runs in.
+    pub(crate) fn context(&self) -> Id<Context> {
+        self.context
+    }
+
     pub(crate) fn shape(&self) -> &Shape {
         &self.shape
     }

@@ -176,7 +176,7 @@ impl Driver {
         stream: Pointer<CUstream_st>,
     ) -> Result {
         failed.write_if_asked(usize::MAX);
-        self.stream(&mut self.lock(), stream)?;
+        self.uncaptured_stream(&mut self.lock(), stream)?;
         if count == 0 || flags != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
@@ -248,7 +248,7 @@ impl Driver {
     fn discard(&self, address: CUdeviceptr, size: usize, stream: Pointer<CUstream_st>) -> Result {
         self.memory().managed(address, size as u64)?;
         let mut state = self.lock();
-        let stream = self.stream(&mut state, stream)?;
+        let stream = self.uncaptured_stream(&mut state, stream)?;
         let work = move |driver: &Self| driver.memory().discard(address, size as u64);
         self.queue(&mut state, stream, Work::Device(Box::new(work)));
         Ok(())
@@ -257,7 +257,7 @@ impl Driver {
     /// Queues work that does nothing but take its turn.
     fn queue_nothing(&self, stream: Pointer<CUstream_st>) -> Result {
         let mut state = self.lock();
-        let stream = self.stream(&mut state, stream)?;
+        let stream = self.uncaptured_stream(&mut state, stream)?;
         self.queue(&mut state, stream, Work::Device(Box::new(|_| Ok(()))));
         Ok(())
     }

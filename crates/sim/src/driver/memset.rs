@@ -6,9 +6,9 @@ use curium_sys::{CUdeviceptr, CUresult, CUstream_st};
 
 use crate::argument::Pointer;
 use crate::driver::copy::legacy;
+use crate::driver::graph::{Content, Set};
 use crate::driver::{Driver, Result};
 use crate::memory::Fill;
-use crate::schedule::Work;
 
 #[expect(non_snake_case, reason = "these are C's names")]
 impl Driver {
@@ -67,16 +67,15 @@ impl Driver {
     fn fill_async(&self, address: CUdeviceptr, fill: Fill, stream: Pointer<CUstream_st>) -> Result {
         let size = fill.count.checked_mul(fill.width).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let mut state = self.lock();
-        let stream = self.stream(&mut state, stream)?;
+        let stream = self.working_stream(&mut state, stream)?;
         if !address.is_multiple_of(fill.width as u64) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         self.filled(address, size)?;
-        if size != 0 {
-            let work = Work::Device(Box::new(move |driver| driver.memory().fill(address, fill)));
-            self.queue(&mut state, stream, work);
+        if size == 0 {
+            return Ok(());
         }
-        Ok(())
+        self.put(&mut state, stream, Content::Set(Set::new(address, fill, 0, 1)))
     }
 
     /// That memory can be filled: it is allocated.

@@ -11,6 +11,7 @@ use curium_sys::{
 };
 
 use crate::argument::{ConstPointer, Pointer};
+use crate::driver::graph::Content;
 use crate::driver::virtual_memory::raw_location;
 use crate::driver::{Driver, Result, State, Stream};
 use crate::handle::Id;
@@ -26,10 +27,10 @@ impl Driver {
         stream: Pointer<CUstream_st>,
     ) -> Result {
         let mut state = self.lock();
-        let stream = self.stream(&mut state, stream)?;
+        let stream = self.working_stream(&mut state, stream)?;
         let owner = self.owner_of(&state, stream)?;
         let pool = self.memory().read().current_pools[owner.device];
-        self.allocate_from(pool, address, size, owner)
+        self.allocate_in_stream(&mut state, stream, pool, (address, size))
     }
 
     pub(crate) fn cuMemAllocFromPoolAsync(
@@ -40,16 +41,20 @@ impl Driver {
         stream: Pointer<CUstream_st>,
     ) -> Result {
         let mut state = self.lock();
-        let stream = self.stream(&mut state, stream)?;
-        let owner = self.owner_of(&state, stream)?;
-        self.allocate_from(self.pool(pool)?, address, size, owner)
+        let stream = self.working_stream(&mut state, stream)?;
+        let pool = self.pool(pool)?;
+        self.allocate_in_stream(&mut state, stream, pool, (address, size))
     }
 
     pub(crate) fn cuMemFreeAsync(&self, address: CUdeviceptr, stream: Pointer<CUstream_st>) -> Result {
         let mut state = self.lock();
-        let stream = self.stream(&mut state, stream)?;
+        let stream = self.working_stream(&mut state, stream)?;
         if address == 0 {
             return Ok(());
+        }
+        if let Some(graph) = state.captured_graph(stream) {
+            let content = state.free_content(graph, address)?;
+            return state.add_captured(stream, content);
         }
         let may = |purpose: &Purpose| purpose.is_of_pool() || matches!(purpose, Purpose::Device | Purpose::Foreign);
         self.memory().condemn(address, may)?;
@@ -230,11 +235,23 @@ impl Driver {
         Ok((Some(self.location(location)?), is_managed))
     }
 
-    /// The memory is there at once; its use in stream order is up to the caller.
-    fn allocate_from(&self, pool: Id<Pool>, address: Pointer<CUdeviceptr>, size: usize, owner: Owner) -> Result {
+    /// The memory is there at once; its use in stream order is up to the caller. In a capture it is a graph's.
+    fn allocate_in_stream(
+        &self,
+        state: &mut State,
+        stream: Id<Stream>,
+        pool: Id<Pool>,
+        (address, size): (Pointer<CUdeviceptr>, usize),
+    ) -> Result {
         let place = address.required()?;
         if size == 0 {
             return place.write(0);
+        }
+        let owner = self.owner_of(state, stream)?;
+        if state.is_capturing(stream) {
+            let allocation = self.graph_allocation(owner, pool, size)?;
+            place.write(allocation.address())?;
+            return state.add_captured(stream, Content::Allocate(allocation));
         }
         place.write(self.memory().allocate_in_pool(pool, size as u64, owner)?)
     }

@@ -7,8 +7,8 @@ use curium_sys::CUresult;
 use crate::config::Config;
 use crate::driver::stream::Class;
 use crate::driver::{
-    Array, Context, Descriptor, Event, Executable, Function, Graph, HostFunction, Kernel, Library, Link, Listener,
-    MipmappedArray, Module, Node, Result, Stream, Surface, Texture, UserObject,
+    Array, Capture, Context, Descriptor, Event, Executable, Function, Graph, HostFunction, Kernel, Library, Link,
+    Listener, MipmappedArray, Module, Node, Result, Stream, Surface, Texture, UserObject,
 };
 use crate::exec::Fault;
 use crate::handle::{Fate, Id, Table};
@@ -20,6 +20,8 @@ pub(crate) struct State {
     pub(crate) devices: Vec<DeviceState>,
     pub(crate) contexts: Table<Context>,
     pub(crate) streams: Table<Stream>,
+    /// Those that have begun and not ended.
+    pub(crate) captures: Vec<Capture>,
     pub(crate) events: Table<Event>,
     pub(crate) descriptors: Table<Descriptor>,
     pub(crate) listeners: Table<Listener>,
@@ -63,6 +65,7 @@ impl State {
             devices: (0..config.devices).map(|_| DeviceState::default()).collect(),
             contexts: Table::new(),
             streams: Table::new(),
+            captures: Vec::new(),
             events: Table::new(),
             descriptors: Table::new(),
             listeners: Table::new(),
@@ -160,6 +163,9 @@ impl State {
 
     /// Ends the objects of a context that has ended.
     pub(crate) fn lose_objects(&mut self, context: Id<Context>) {
+        let lost: Vec<_> =
+            self.streams.iter().filter(|(_, stream)| stream.context == context).map(|(id, _)| id).collect();
+        self.abandon_captures(|origin| lost.contains(&origin));
         self.streams.lose(|stream| stream.context == context);
         self.events.lose(|event| event.context == context);
         self.arrays.lose(|array| array.context == context);

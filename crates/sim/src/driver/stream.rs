@@ -5,12 +5,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use curium_sys::{
     CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, CUcontext, CUdevice, CUevent_st, CUresult, CUstream, CUstream_st,
-    CUstreamCaptureStatus,
 };
 
 use crate::argument::Pointer;
+use crate::driver::graph::Content;
 use crate::driver::stream_attribute::Attributes;
-use crate::driver::{Context, Driver, Result, State, context};
+use crate::driver::{Context, Driver, Result, State, context, event};
 use crate::handle::{Fate, Id, Kind, Object};
 use crate::schedule::{Place, Ticket, Work};
 
@@ -93,6 +93,7 @@ impl Driver {
         state.usable(context)?;
         // Default streams have handles of their own in the table, which no caller ever saw.
         let stream = state.streams.remove(id).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)?;
+        state.abandon_captures(|origin| origin == id);
         if stream.class == Class::Blocking {
             state.usable_mut(context)?.tails_of_destroyed_streams.extend(stream.tail);
         }
@@ -101,7 +102,7 @@ impl Driver {
 
     pub(crate) fn cuStreamSynchronize(&self, stream: Pointer<CUstream_st>) -> Result {
         let mut state = self.lock();
-        let id = self.stream(&mut state, stream)?;
+        let id = self.awaited_stream(&mut state, stream)?;
         let context = self.stream_context(&state, id)?;
         let tickets = state.unfinished(id);
         let state = self.wait(state, &tickets)?;
@@ -111,7 +112,7 @@ impl Driver {
 
     pub(crate) fn cuStreamQuery(&self, stream: Pointer<CUstream_st>) -> Result {
         let mut state = self.lock();
-        let id = self.stream(&mut state, stream)?;
+        let id = self.awaited_stream(&mut state, stream)?;
         if state.unfinished(id).is_empty() {
             return Ok(());
         }
@@ -127,12 +128,18 @@ impl Driver {
         flags: u32,
     ) -> Result {
         let mut state = self.lock();
-        let id = self.stream(&mut state, stream)?;
-        let ticket = state.event(event)?.1.ticket;
-        if flags > 1 {
+        let id = self.working_stream(&mut state, stream)?;
+        let (event, ticket) = state.event(event).map(|(id, event)| (id, event.ticket))?;
+        let is_external = flags == event::EXTERNAL;
+        if flags > event::EXTERNAL || (is_external && !state.is_capturing(id)) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        self.wait_in_stream(&mut state, id, ticket);
+        if is_external {
+            return state.add_captured(id, Content::Wait(event));
+        }
+        if !state.wait_captured(id, event)? {
+            self.wait_in_stream(&mut state, id, ticket);
+        }
         Ok(())
     }
 
@@ -156,15 +163,6 @@ impl Driver {
 
     pub(crate) fn cuStreamGetId(&self, stream: Pointer<CUstream_st>, id: Pointer<u64>) -> Result {
         id.write(self.stream_of(stream)?.1.number)
-    }
-
-    pub(crate) fn cuStreamIsCapturing(
-        &self,
-        stream: Pointer<CUstream_st>,
-        status: Pointer<CUstreamCaptureStatus>,
-    ) -> Result {
-        self.stream_of(stream)?;
-        status.write(CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
     }
 }
 

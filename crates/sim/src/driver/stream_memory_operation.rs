@@ -1,23 +1,45 @@
 //! Waiting for and writing single values in stream order.
 
+use std::sync::Arc;
+
 use curium_sys::{
-    CUdeviceptr, CUresult, CUstream_st, CUstreamAtomicReductionDataType, CUstreamAtomicReductionOpType,
+    CUcontext, CUdeviceptr, CUresult, CUstream_st, CUstreamAtomicReductionDataType, CUstreamAtomicReductionOpType,
     CUstreamBatchMemOpParams, CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st as Reduction,
-    CUstreamBatchMemOpType, CUstreamWaitValue_flags,
+    CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st as WaitValue,
+    CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st as WriteValue, CUstreamBatchMemOpType,
+    CUstreamWaitValue_flags,
 };
 
 use crate::argument::{Pointer, elements};
-use crate::driver::{Driver, Result};
+use crate::driver::graph::Content;
+use crate::driver::{Context, Driver, Result};
+use crate::handle::Id;
 use crate::memory::{End, HostPtr};
 use crate::schedule::Work;
 
+/// Operations that follow each other, and how they were described.
+#[derive(Clone)]
+pub(crate) struct Batch {
+    context: Id<Context>,
+    described: Arc<[CUstreamBatchMemOpParams]>,
+    operations: Arc<[Operation]>,
+}
+
 /// One operation on a value of four or eight bytes.
 #[derive(Clone, Copy)]
-struct Operation {
+pub(crate) struct Operation {
     address: CUdeviceptr,
     value: u64,
     width: usize,
-    flags: u32,
+    action: Action,
+}
+
+#[derive(Clone, Copy)]
+enum Action {
+    /// Until the value is as the flags say.
+    Wait(CUstreamWaitValue_flags),
+    Write,
+    Reduce(fn(u64, u64) -> u64),
 }
 
 /// How many operations a batch may have.
@@ -32,7 +54,8 @@ impl Driver {
         value: u32,
         flags: u32,
     ) -> Result {
-        self.queue_wait(stream, Operation { address, value: value.into(), width: 4, flags })
+        let operation = CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_32;
+        self.operate(stream, &[wait(operation, address, value.into(), flags)])
     }
 
     pub(crate) fn cuStreamWaitValue64_v2(
@@ -42,7 +65,8 @@ impl Driver {
         value: u64,
         flags: u32,
     ) -> Result {
-        self.queue_wait(stream, Operation { address, value, width: 8, flags })
+        let operation = CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_64;
+        self.operate(stream, &[wait(operation, address, value, flags)])
     }
 
     pub(crate) fn cuStreamWriteValue32_v2(
@@ -52,7 +76,8 @@ impl Driver {
         value: u32,
         flags: u32,
     ) -> Result {
-        self.queue_write(stream, Operation { address, value: value.into(), width: 4, flags })
+        let operation = CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32;
+        self.operate(stream, &[write(operation, address, value.into(), flags)])
     }
 
     pub(crate) fn cuStreamWriteValue64_v2(
@@ -62,7 +87,8 @@ impl Driver {
         value: u64,
         flags: u32,
     ) -> Result {
-        self.queue_write(stream, Operation { address, value, width: 8, flags })
+        let operation = CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64;
+        self.operate(stream, &[write(operation, address, value, flags)])
     }
 
     pub(crate) fn cuStreamBatchMemOp_v2(
@@ -76,78 +102,117 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         // SAFETY: the caller of the C function passed this many operations.
-        let operations = unsafe { elements(operations.as_ptr().cast_const(), count as usize) }?;
-        operations.iter().try_for_each(|operation| self.queue_operation(stream, operation))
+        self.operate(stream, unsafe { elements(operations.as_ptr().cast_const(), count as usize) }?)
     }
 }
 
 impl Driver {
-    fn queue_operation(&self, stream: Pointer<CUstream_st>, operation: &CUstreamBatchMemOpParams) -> Result {
+    /// Queues operations, or adds one node for all of them if the stream captures.
+    fn operate(&self, stream: Pointer<CUstream_st>, described: &[CUstreamBatchMemOpParams]) -> Result {
+        let mut state = self.lock();
+        let stream = self.working_stream(&mut state, stream)?;
+        let context = self.stream_context(&state, stream)?;
+        let batch = self.batch(described, context)?;
+        if state.is_capturing(stream) && !described.is_empty() {
+            return state.add_captured(stream, Content::Batch(batch));
+        }
+        for work in batch.works() {
+            self.queue(&mut state, stream, work);
+        }
+        Ok(())
+    }
+
+    /// What descriptions of operations stand for.
+    pub(crate) fn batch(&self, described: &[CUstreamBatchMemOpParams], context: Id<Context>) -> Result<Batch> {
+        let mut operations = Vec::new();
+        for description in described {
+            operations.extend(Operation::described(description)?);
+        }
+        let is_fit = |operation: &Operation| {
+            operation.address.is_multiple_of(operation.width as u64)
+                && self.memory().contains(operation.address, operation.width as u64)
+                && !self.memory().is_stream_ordered(operation.address)
+        };
+        if !operations.iter().all(is_fit) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        Ok(Batch { context, described: described.into(), operations: operations.into() })
+    }
+}
+
+impl Batch {
+    pub(crate) fn context(&self) -> CUcontext {
+        self.context.as_raw()
+    }
+
+    pub(crate) fn described(&self) -> &[CUstreamBatchMemOpParams] {
+        &self.described
+    }
+
+    /// The operations as work, each of which comes after the one before.
+    pub(crate) fn works(&self) -> impl Iterator<Item = Work> {
+        self.operations.iter().map(|operation| operation.work())
+    }
+}
+
+impl Operation {
+    /// What a description stands for: nothing where work of a stream, which runs in order here, sees what was written before.
+    fn described(description: &CUstreamBatchMemOpParams) -> Result<Option<Self>> {
         // SAFETY: the kind comes first in every form of an operation.
-        let kind = unsafe { operation.operation };
+        let kind = unsafe { description.operation };
         match kind {
             CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_32
             | CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_64 => {
                 // SAFETY: the kind says that this is a wait.
-                let wait = unsafe { operation.waitValue };
-                let is_wide = kind == CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_64;
-                let value = if is_wide {
-                    // SAFETY: the caller set the wide value.
-                    unsafe { wait.__bindgen_anon_1.value64 }
-                } else {
-                    // SAFETY: the caller set the narrow value.
-                    u64::from(unsafe { wait.__bindgen_anon_1.value })
-                };
-                self.queue_wait(stream, Operation::new(wait.address, value, is_wide, wait.flags))
+                Self::wait(&unsafe { description.waitValue }).map(Some)
             }
             CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_32
             | CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64 => {
                 // SAFETY: the kind says that this is a write.
-                let write = unsafe { operation.writeValue };
-                let is_wide = kind == CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64;
-                let value = if is_wide {
-                    // SAFETY: the caller set the wide value.
-                    unsafe { write.__bindgen_anon_1.value64 }
-                } else {
-                    // SAFETY: the caller set the narrow value.
-                    u64::from(unsafe { write.__bindgen_anon_1.value })
-                };
-                self.queue_write(stream, Operation::new(write.address, value, is_wide, write.flags))
+                Self::write(&unsafe { description.writeValue }).map(Some)
             }
             CUstreamBatchMemOpType::CU_STREAM_MEM_OP_ATOMIC_REDUCTION => {
                 // SAFETY: the kind says that this is a reduction.
-                let reduction = unsafe { operation.atomicReduction };
-                self.queue_reduction(stream, &reduction)
+                Self::reduction(&unsafe { description.atomicReduction }).map(Some)
             }
-            // Work of a stream runs in order here, and sees what was written before.
             CUstreamBatchMemOpType::CU_STREAM_MEM_OP_BARRIER
-            | CUstreamBatchMemOpType::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES => Ok(()),
+            | CUstreamBatchMemOpType::CU_STREAM_MEM_OP_FLUSH_REMOTE_WRITES => Ok(None),
             _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         }
     }
 
-    fn queue_wait(&self, stream: Pointer<CUstream_st>, operation: Operation) -> Result {
-        let condition = operation.flags & !CUstreamWaitValue_flags::CU_STREAM_WAIT_VALUE_FLUSH.0;
+    fn wait(wait: &WaitValue) -> Result<Self> {
+        let condition = wait.flags & !CUstreamWaitValue_flags::CU_STREAM_WAIT_VALUE_FLUSH.0;
         if condition > CUstreamWaitValue_flags::CU_STREAM_WAIT_VALUE_NOR.0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let is_met = move |driver: &Self| Ok(operation.is_met_by(driver.value(&operation)?, condition));
-        self.queue_on_value(stream, operation, Work::Wait(Box::new(is_met)))
+        let is_wide = wait.operation == CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WAIT_VALUE_64;
+        let value = if is_wide {
+            // SAFETY: the caller set the wide value.
+            unsafe { wait.__bindgen_anon_1.value64 }
+        } else {
+            // SAFETY: the caller set the narrow value.
+            u64::from(unsafe { wait.__bindgen_anon_1.value })
+        };
+        Ok(Self::new(wait.address, value, is_wide, Action::Wait(CUstreamWaitValue_flags(condition))))
     }
 
-    fn queue_write(&self, stream: Pointer<CUstream_st>, operation: Operation) -> Result {
-        if operation.flags > 1 {
+    fn write(write: &WriteValue) -> Result<Self> {
+        if write.flags > 1 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let write = move |driver: &Self| {
-            let Operation { address, value, width, .. } = operation;
-            let bytes = value.to_le_bytes()[..width].into();
-            driver.memory().copy(&End::Device(address), &End::Staged(bytes), width)
+        let is_wide = write.operation == CUstreamBatchMemOpType::CU_STREAM_MEM_OP_WRITE_VALUE_64;
+        let value = if is_wide {
+            // SAFETY: the caller set the wide value.
+            unsafe { write.__bindgen_anon_1.value64 }
+        } else {
+            // SAFETY: the caller set the narrow value.
+            u64::from(unsafe { write.__bindgen_anon_1.value })
         };
-        self.queue_on_value(stream, operation, Work::Device(Box::new(write)))
+        Ok(Self::new(write.address, value, is_wide, Action::Write))
     }
 
-    fn queue_reduction(&self, stream: Pointer<CUstream_st>, reduction: &Reduction) -> Result {
+    fn reduction(reduction: &Reduction) -> Result<Self> {
         let is_wide = match reduction.dataType {
             CUstreamAtomicReductionDataType::CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_32 => false,
             CUstreamAtomicReductionDataType::CU_STREAM_ATOMIC_REDUCTION_UNSIGNED_64 => true,
@@ -159,42 +224,40 @@ impl Driver {
             CUstreamAtomicReductionOpType::CU_STREAM_ATOMIC_REDUCTION_OP_OR => |found, value| found | value,
             _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         };
-        let operation = Operation::new(reduction.address, reduction.value, is_wide, reduction.flags);
-        let reduce = move |driver: &Self| {
-            driver.memory().combine(operation.address, operation.width, |found| combine(found, operation.value))
-        };
-        self.queue_on_value(stream, operation, Work::Device(Box::new(reduce)))
+        Ok(Self::new(reduction.address, reduction.value, is_wide, Action::Reduce(combine)))
     }
 
-    fn queue_on_value(&self, stream: Pointer<CUstream_st>, operation: Operation, work: Work) -> Result {
-        let Operation { address, width, .. } = operation;
-        let mut state = self.lock();
-        let stream = self.stream(&mut state, stream)?;
-        let is_fit = address.is_multiple_of(width as u64) && self.memory().contains(address, width as u64);
-        if !is_fit || self.memory().is_stream_ordered(address) {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+    fn new(address: CUdeviceptr, value: u64, is_wide: bool, action: Action) -> Self {
+        Self { address, value, width: if is_wide { 8 } else { 4 }, action }
+    }
+
+    fn work(self) -> Work {
+        let Self { address, value, width, action } = self;
+        match action {
+            Action::Wait(condition) => {
+                Work::Wait(Box::new(move |driver| Ok(self.is_met_by(self.read(driver)?, condition))))
+            }
+            Action::Write => Work::Device(Box::new(move |driver| {
+                let bytes = value.to_le_bytes()[..width].into();
+                driver.memory().copy(&End::Device(address), &End::Staged(bytes), width)
+            })),
+            Action::Reduce(combine) => Work::Device(Box::new(move |driver| {
+                driver.memory().combine(address, width, |found| combine(found, value))
+            })),
         }
-        self.queue(&mut state, stream, work);
-        Ok(())
     }
 
     /// What is in memory now.
-    fn value(&self, operation: &Operation) -> Result<u64> {
+    fn read(&self, driver: &Driver) -> Result<u64> {
         let mut bytes = [0; 8];
         let place = End::Host(HostPtr(bytes.as_mut_ptr()));
-        self.memory().copy(&place, &End::Device(operation.address), operation.width)?;
+        driver.memory().copy(&place, &End::Device(self.address), self.width)?;
         Ok(u64::from_le_bytes(bytes))
     }
-}
 
-impl Operation {
-    fn new(address: CUdeviceptr, value: u64, is_wide: bool, flags: u32) -> Self {
-        Self { address, value, width: if is_wide { 8 } else { 4 }, flags }
-    }
-
-    fn is_met_by(&self, found: u64, condition: u32) -> bool {
+    fn is_met_by(&self, found: u64, condition: CUstreamWaitValue_flags) -> bool {
         let shift = 64 - 8 * self.width;
-        match CUstreamWaitValue_flags(condition) {
+        match condition {
             CUstreamWaitValue_flags::CU_STREAM_WAIT_VALUE_GEQ => {
                 (found.wrapping_sub(self.value) << shift).cast_signed() >= 0
             }
@@ -203,4 +266,20 @@ impl Operation {
             _ => !(found | self.value) << shift != 0,
         }
     }
+}
+
+/// The description of a wait.
+fn wait(operation: CUstreamBatchMemOpType, address: CUdeviceptr, value: u64, flags: u32) -> CUstreamBatchMemOpParams {
+    let mut wait = WaitValue { operation, address, flags, ..WaitValue::default() };
+    // The narrow value is the low half of the wide one.
+    wait.__bindgen_anon_1.value64 = value;
+    CUstreamBatchMemOpParams { waitValue: wait }
+}
+
+/// The description of a write.
+fn write(operation: CUstreamBatchMemOpType, address: CUdeviceptr, value: u64, flags: u32) -> CUstreamBatchMemOpParams {
+    let mut write = WriteValue { operation, address, flags, ..WriteValue::default() };
+    // As above.
+    write.__bindgen_anon_1.value64 = value;
+    CUstreamBatchMemOpParams { writeValue: write }
 }

@@ -4,11 +4,12 @@ use super::fault::{Access, FaultKind, Trap};
 use super::frame::InFile;
 use super::gather;
 use super::handler::{operation, versions};
-use super::lane::{FULL, LANES, Lanes};
-use super::memory::{HostBytes, Word};
+use super::lane::{LANES, Lanes};
+use super::memory::{HostBytes, Segment, Word};
 use super::op::{Control, Handler, Op, Space};
+use super::runs;
 use super::unit::Unit;
-use super::window::resolve;
+use super::window::{BLOCK_STRIDE, SHARED_WINDOW, resolve};
 
 /// Where one lane's access goes, found to be in bounds and aligned.
 #[derive(Clone, Copy)]
@@ -42,12 +43,12 @@ loads!(u8: u8 as u64, u16: u16 as u64, u32: u32 as u64, u64: u64 as u64, i8: u8 
 
 versions! {
     /// `d = [a + imm]`.
-    load() = run_load [T, D] where T: Load, D: InFile
+    load() = run_load [T, D; WIDE] where T: Load, D: InFile
 }
 
 versions! {
     /// `[a + imm] = b`.
-    store() = run_store [T, S] where T: Word, S: InFile
+    store() = run_store [T, S; WIDE] where T: Word, S: InFile
 }
 
 /// `d = [imm]` in the kernel's parameters, the same in every lane.
@@ -66,27 +67,20 @@ where
 }
 
 #[inline(always)]
-fn run_load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
+fn run_load<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
     if op.space == Space::Frame {
         return load_frame::<T, D>(unit, op);
     }
-    let addresses = addresses(unit, op);
-    if let Some(bytes) = contiguous::<T::Word>(unit, op, &addresses, false) {
-        let values: [T::Word; LANES] = bytes.load_row();
-        let row = unit.frame.row_mut::<D>(op.d);
-        for (target, value) in row.0.iter_mut().zip(values) {
-            *target = D::truncate(T::extend(value));
-        }
+    if runs::load::<T, D, WIDE>(unit, op) || gather::load::<T, D>(unit, op) {
         return Control::Next;
     }
-    if gather::load::<T, D>(unit, op, &addresses) {
-        return Control::Next;
-    }
-    scattered_load::<T, D>(unit, op, &addresses)
+    scattered_load::<T, D>(unit, op)
 }
 
 /// Loads lane by lane.
-fn scattered_load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op, addresses: &[u64; LANES]) -> Control {
+#[inline(never)]
+fn scattered_load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let addresses = addresses(unit, op);
     for lane in Lanes(unit.active) {
         let value = match place(unit, op, lane, addresses[lane], T::Word::SIZE, false) {
             Ok(place) => read::<T::Word>(unit, place, lane),
@@ -109,23 +103,20 @@ fn run_load_param<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 #[inline(always)]
-fn run_store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
+fn run_store<T: Word, S: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
     if op.space == Space::Frame {
         return store_frame::<T, S>(unit, op);
     }
-    let addresses = addresses(unit, op);
-    if let Some(bytes) = contiguous::<T>(unit, op, &addresses, true) {
-        bytes.store_row(&unit.frame.row::<S>(op.b).map(|value| T::truncate(value.extend())));
+    if runs::store::<T, S, WIDE>(unit, op) || gather::store::<T, S>(unit, op) {
         return Control::Next;
     }
-    if gather::store::<T, S>(unit, op, &addresses) {
-        return Control::Next;
-    }
-    scattered_store::<T, S>(unit, op, &addresses)
+    scattered_store::<T, S>(unit, op)
 }
 
 /// Stores lane by lane.
-fn scattered_store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op, addresses: &[u64; LANES]) -> Control {
+#[inline(never)]
+fn scattered_store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let addresses = addresses(unit, op);
     for lane in Lanes(unit.active) {
         let value = T::truncate(unit.frame.row::<S>(op.b)[lane].extend());
         match place(unit, op, lane, addresses[lane], T::SIZE, true) {
@@ -233,30 +224,14 @@ pub(crate) fn addresses(unit: &Unit<'_>, op: &Op) -> [u64; LANES] {
     result
 }
 
-/// The host memory of a full warp's access to consecutive values, the common case.
+/// The segment that a lane's address is in, if it is one for whole warps: of device memory, or the block's own shared memory.
 #[inline(always)]
-fn contiguous<T: Word>(unit: &mut Unit<'_>, op: &Op, addresses: &[u64; LANES], write: bool) -> Option<HostBytes> {
-    let first = addresses[0];
-    if unit.active != FULL || first & u64::from(op.align_mask) != 0 || first & (T::SIZE - 1) != 0 {
-        return None;
-    }
-    let mut off = 0;
-    for (lane, address) in addresses.iter().enumerate() {
-        off |= address ^ first.wrapping_add(lane as u64 * T::SIZE);
-    }
-    let stride_mask = u64::from(op.align_mask) & !(T::SIZE - 1);
-    if off != 0 || stride_mask != 0 {
-        return None;
-    }
-    let bytes = LANES as u64 * T::SIZE;
-    match op.space {
-        Space::Global => unit.cache.place(unit.launch.memory, first, bytes, write),
-        Space::Shared => unit.block.shared.place(first, bytes),
-        Space::Generic => match resolve(first) {
-            (Space::Global, address) => unit.cache.place(unit.launch.memory, address, bytes, write),
-            (Space::Shared, offset) => unit.block.shared.place(offset, bytes),
-            _ => None,
-        },
+pub(crate) fn segment(unit: &mut Unit<'_>, space: Space, address: u64, write: bool) -> Option<Segment> {
+    match space {
+        Space::Global => unit.cache.segment(unit.launch.memory, address, write),
+        Space::Shared => Some(unit.block.shared.segment(0)),
+        Space::Generic if address < SHARED_WINDOW => unit.cache.segment(unit.launch.memory, address, write),
+        Space::Generic if address - SHARED_WINDOW < BLOCK_STRIDE => Some(unit.block.shared.segment(SHARED_WINDOW)),
         _ => None,
     }
 }

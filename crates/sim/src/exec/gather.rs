@@ -1,99 +1,66 @@
 //! Accesses of a warp that go to many places of one allocation: checked together, then made one by one.
 
-use super::access::Load;
+use super::access::{Load, addresses, segment};
 use super::frame::InFile;
-use super::lane::{LANES, Lanes};
-use super::memory::{HostBytes, Word};
-use super::op::{Op, Space};
+use super::lane::{FULL, HALF, LANES, Lanes, Row};
+use super::memory::Word;
+use super::op::Op;
+use super::places::Places;
 use super::unit::Unit;
-use super::window::{BLOCK_STRIDE, resolve};
-
-/// The places of a warp's access: the bytes from the lowest to the highest, and each lane's offset from the lowest.
-struct Span {
-    bytes: HostBytes,
-    offsets: [u64; LANES],
-}
-
-impl Span {
-    /// The span of the active lanes' addresses, if all of it is in one allocation and every address is aligned.
-    #[inline(always)]
-    fn new<T: Word>(unit: &mut Unit<'_>, op: &Op, addresses: &[u64; LANES], write: bool) -> Option<Self> {
-        let leader = addresses[unit.leader()];
-        let (mut low, mut high, mut misaligned) = (leader, leader, 0);
-        let mut offsets = [0; LANES];
-        for (lane, offset) in offsets.iter_mut().enumerate() {
-            let address = if unit.active >> lane & 1 == 1 { addresses[lane] } else { leader };
-            low = low.min(address);
-            high = high.max(address);
-            misaligned |= address.wrapping_sub(u64::from(op.e));
-            *offset = address;
-        }
-        if misaligned & u64::from(op.align_mask) != 0 || leader & (T::SIZE - 1) != 0 {
-            return None;
-        }
-        for offset in &mut offsets {
-            *offset -= low;
-        }
-        let length = (high - low).checked_add(T::SIZE)?;
-        let (space, start) = match op.space {
-            Space::Generic => {
-                let (space, start) = resolve(low);
-                if resolve(high).0 != space {
-                    return None;
-                }
-                (space, start)
-            }
-            space => (space, low),
-        };
-        let bytes = match space {
-            Space::Global => unit.cache.place(unit.launch.memory, start, length, write),
-            Space::Shared if start + length <= BLOCK_STRIDE => unit.block.shared.place(start, length),
-            _ => None,
-        };
-        bytes.map(|bytes| Self { bytes, offsets })
-    }
-}
 
 /// Loads each active lane's value; false if the lanes must be looked at one by one.
 #[inline(always)]
-pub(crate) fn load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op, addresses: &[u64; LANES]) -> bool {
-    let Some(span) = Span::new::<T::Word>(unit, op, addresses, false) else {
+pub(crate) fn load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> bool {
+    let Some(places) = places::<T::Word>(unit, op, false) else {
         return false;
     };
     let mut values = [D::default(); LANES];
-    let (lower, upper) = values.split_at_mut(HALF);
-    load_half::<T, D>(&span, 0, lower);
-    load_half::<T, D>(&span, HALF, upper);
+    load_half::<T, D>(&places, 0, &mut values);
+    load_half::<T, D>(&places, HALF, &mut values);
     unit.frame.row_mut::<D>(op.d).merge(&values, unit.active);
     true
 }
 
-/// Lanes that tiles of shared memory give the same row or the same column.
-const HALF: usize = LANES / 2;
-
-/// Loads the values of sixteen lanes, of which all often have one address.
+/// Loads the values of half a warp, of which all often have one address.
 #[inline(always)]
-fn load_half<T: Load, D: InFile>(span: &Span, first: usize, values: &mut [D]) {
-    let offsets = &span.offsets[first..first + HALF];
-    let start = offsets[0];
-    if offsets.iter().fold(0, |differs, offset| differs | (offset ^ start)) == 0 {
-        values.fill(D::truncate(T::extend(span.bytes.load_at(start))));
+fn load_half<T: Load, D: InFile>(places: &Places<T::Word>, first: usize, values: &mut [D; LANES]) {
+    if places.are_one(first, first + HALF) {
+        values[first..first + HALF].fill(D::truncate(T::extend(places.load(first))));
         return;
     }
-    for (value, &offset) in values.iter_mut().zip(offsets) {
-        *value = D::truncate(T::extend(span.bytes.load_at(offset)));
+    for lane in first..first + HALF {
+        values[lane] = D::truncate(T::extend(places.load(lane)));
     }
 }
 
 /// Stores each active lane's value, the lowest lane first; false if the lanes must be looked at one by one.
 #[inline(always)]
-pub(crate) fn store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op, addresses: &[u64; LANES]) -> bool {
-    let Some(span) = Span::new::<T>(unit, op, addresses, true) else {
+pub(crate) fn store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> bool {
+    let Some(places) = places::<T>(unit, op, true) else {
         return false;
     };
     let values = unit.frame.row::<S>(op.b);
     for lane in Lanes(unit.active) {
-        span.bytes.store_at(span.offsets[lane], T::truncate(values[lane].extend()));
+        places.store(lane, T::truncate(values[lane].extend()));
     }
     true
+}
+
+/// The places of the lanes, with that of an active lane for those that are not, if all are in one segment and aligned.
+#[inline(always)]
+fn places<T: Word>(unit: &mut Unit<'_>, op: &Op, write: bool) -> Option<Places<T>> {
+    let mut addresses = addresses(unit, op);
+    let leader = addresses[unit.leader()];
+    if unit.active != FULL {
+        let mut filled = Row::splat(leader);
+        filled.merge(&addresses, unit.active);
+        addresses = filled.0;
+    }
+    let element = u64::from(op.e);
+    let misaligned = addresses.iter().fold(0, |bits, address| bits | address.wrapping_sub(element));
+    if misaligned & u64::from(op.align_mask) != 0 {
+        return None;
+    }
+    let segment = segment(unit, op.space, leader, write)?;
+    Places::new(&segment, &addresses)
 }

@@ -9,7 +9,7 @@ use std::ptr::NonNull;
 use std::sync::OnceLock;
 
 use super::frame::InFile;
-use super::lane::{LANES, Lane};
+use super::lane::{LANES, Lane, Row, lanes_where};
 use super::op::{Control, Handler, Op};
 use super::unit::Unit;
 
@@ -29,10 +29,12 @@ pub(crate) fn wide_vectors() -> bool {
 }
 
 /// Defines a function that returns the handler of an operation, for the processor at hand.
+///
+/// A body that must know which of the two it is has a constant after its types, true where there are AVX2 and FMA.
 macro_rules! versions {
     (
         $(#[$doc:meta])* $pick:ident($($operation:ident: $ty:ty)?) = $body:ident
-        [$($generic:ident),+] where $($bounds:tt)+
+        [$($generic:ident),+ $(; $wide:ident)?] where $($bounds:tt)+
     ) => {
         $(#[$doc])*
         pub(crate) fn $pick<$($generic),+>($($operation: $ty)?) -> Handler
@@ -43,7 +45,8 @@ macro_rules! versions {
             where
                 $($bounds)+
             {
-                $body::<$($generic),+>(unit, op)
+                $(const $wide: bool = false;)?
+                $body::<$($generic),+ $(, $wide)?>(unit, op)
             }
 
             #[cfg(target_arch = "x86_64")]
@@ -52,7 +55,8 @@ macro_rules! versions {
             where
                 $($bounds)+
             {
-                $body::<$($generic),+>(unit, op)
+                $(const $wide: bool = true;)?
+                $body::<$($generic),+ $(, $wide)?>(unit, op)
             }
 
             #[cfg(target_arch = "x86_64")]
@@ -105,19 +109,9 @@ versions! {
         A: Lane<Raw: InFile>, F: Fn(A, A) -> bool + Copy + 'static
 }
 
-/// `d = c ? a : b` with a predicate `c`.
-pub(crate) fn select<R: InFile>() -> Handler {
-    fn run<R: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
-        let chosen = unit.frame.predicate(op.c) ^ op.e;
-        let (a, b) = (*unit.frame.row::<R>(op.a), unit.frame.row::<R>(op.b));
-        let mut result = *b;
-        for lane in 0..LANES {
-            result[lane] = if chosen & (1 << lane) != 0 { a[lane] } else { b[lane] };
-        }
-        unit.frame.row_mut::<R>(op.d).merge(&result, unit.active);
-        Control::Next
-    }
-    run::<R>
+versions! {
+    /// `d = c ? a : b` with a predicate `c`.
+    select() = run_select [R] where R: InFile
 }
 
 /// How `setp` combines its comparison with a predicate: `Op::imm` of [`compare`].
@@ -244,16 +238,21 @@ where
     let f = operation::<F>();
     let a = unit.frame.row::<A::Raw>(op.a);
     let b = unit.frame.row::<A::Raw>(op.b);
-    let mut bits = [0u32; LANES];
-    for lane in 0..LANES {
-        bits[lane] = u32::from(f(A::from_raw(a[lane]), A::from_raw(b[lane]))) << lane;
-    }
-    let holds = bits.iter().fold(0, |mask, bit| mask | bit);
+    let holds = lanes_where(|lane| f(A::from_raw(a[lane]), A::from_raw(b[lane])));
     let (first, second) = combine(unit, op, holds);
     unit.frame.set_predicate(op.d, first, unit.active);
     if op.e != NO_REGISTER {
         unit.frame.set_predicate(op.e, second, unit.active);
     }
+    Control::Next
+}
+
+#[inline(always)]
+fn run_select<R: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let chosen = unit.frame.predicate(op.c) ^ op.e;
+    let mut result = Row(*unit.frame.row::<R>(op.b));
+    result.merge(unit.frame.row::<R>(op.a), chosen);
+    unit.frame.row_mut::<R>(op.d).merge(&result.0, unit.active);
     Control::Next
 }
 

@@ -1,7 +1,11 @@
 //! Lanes: the thirty-two values of a register, and how typed values sit in them.
 
+use std::hint::black_box;
+
 /// Threads in a warp.
 pub(crate) const LANES: usize = 32;
+/// Lanes of half a warp: what a row of a tile of sixteen columns takes.
+pub(crate) const HALF: usize = LANES / 2;
 /// The mask in which every lane takes part.
 pub(crate) const FULL: u32 = u32::MAX;
 
@@ -12,7 +16,7 @@ pub(crate) const FULL: u32 = u32::MAX;
 #[repr(C, align(64))]
 pub(crate) struct Row<T>(pub(crate) [T; LANES]);
 
-impl<T: Copy> Row<T> {
+impl<T: Raw> Row<T> {
     /// A row with the same value in every lane.
     pub(crate) fn splat(value: T) -> Self {
         Self([value; LANES])
@@ -23,12 +27,50 @@ impl<T: Copy> Row<T> {
     pub(crate) fn merge(&mut self, values: &[T; LANES], mask: u32) {
         if mask == FULL {
             self.0 = *values;
-        } else {
-            for (lane, (old, &new)) in self.0.iter_mut().zip(values).enumerate() {
-                *old = if mask & (1 << lane) != 0 { new } else { *old };
+            return;
+        }
+        for (group, byte) in mask.to_le_bytes().into_iter().enumerate() {
+            let chosen = &CHOSEN[usize::from(byte)];
+            for lane in 0..8 {
+                let at = 8 * group + lane;
+                self.0[at] = self.0[at].or_if(values[at], chosen[lane]);
             }
         }
     }
+}
+
+/// For each mask of eight lanes, all ones in the lanes that it has.
+///
+/// A table, because from a shift the compiler makes stores under a mask, which take several times as long.
+static CHOSEN: [[u32; 8]; 256] = {
+    let mut table = [[0; 8]; 256];
+    let mut at = 0;
+    while at < 256 * 8 {
+        let (mask, lane) = (at / 8, at % 8);
+        table[mask][lane] = if mask >> lane & 1 == 1 { u32::MAX } else { 0 };
+        at += 1;
+    }
+    table
+};
+
+/// The mask of each lane alone.
+static BITS: [u32; LANES] = {
+    let mut bits = [0; LANES];
+    let mut lane = 0;
+    while lane < LANES {
+        bits[lane] = 1 << lane;
+        lane += 1;
+    }
+    bits
+};
+
+/// The lanes in which something holds, as a mask.
+#[inline(always)]
+pub(crate) fn lanes_where(holds: impl Fn(usize) -> bool) -> u32 {
+    // The compiler must not know what the table holds: it would treat the first and the last lane in a way of their own, and
+    // no longer all alike with vectors.
+    let bits = black_box(&BITS);
+    (0..LANES).fold(0, |mask, lane| mask | if holds(lane) { bits[lane] } else { 0 })
 }
 
 /// The lanes of a mask, lowest first.
@@ -55,6 +97,8 @@ pub(crate) trait Raw: Copy + Default + Send + Sync + 'static {
     fn truncate(bits: u64) -> Self;
     /// The value with zeros above it.
     fn extend(self) -> u64;
+    /// The other value if `chosen` is all ones, this one if it is zero.
+    fn or_if(self, other: Self, chosen: u32) -> Self;
 }
 
 impl Raw for u32 {
@@ -66,6 +110,10 @@ impl Raw for u32 {
     fn extend(self) -> u64 {
         u64::from(self)
     }
+    #[inline(always)]
+    fn or_if(self, other: Self, chosen: u32) -> Self {
+        self ^ ((self ^ other) & chosen)
+    }
 }
 
 impl Raw for u64 {
@@ -76,6 +124,10 @@ impl Raw for u64 {
     #[inline(always)]
     fn extend(self) -> u64 {
         self
+    }
+    #[inline(always)]
+    fn or_if(self, other: Self, chosen: u32) -> Self {
+        self ^ ((self ^ other) & i64::from(chosen.cast_signed()).cast_unsigned())
     }
 }
 
@@ -150,6 +202,11 @@ mod tests {
         let mut row = Row::splat(7u32);
         row.merge(&[1; LANES], 0x8000_0001);
         assert_eq!((row.0[0], row.0[1], row.0[31]), (1, 7, 1));
+        let mut row = Row::splat(7u64 << 32);
+        row.merge(&[u64::MAX; LANES], 0x0000_8100);
+        let changed: Vec<usize> = (0..LANES).filter(|&lane| row.0[lane] != 7 << 32).collect();
+        assert_eq!((changed, row.0[15]), (vec![8, 15], u64::MAX));
+        assert_eq!(lanes_where(|lane| lane % 8 == 7), 0x8080_8080);
         assert_eq!(Lanes(0x8000_0001).collect::<Vec<_>>(), [0, 31]);
     }
 }

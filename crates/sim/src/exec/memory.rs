@@ -6,7 +6,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::lane::LANES;
+use super::lane::HALF;
 pub(crate) use super::word::Word;
 
 /// A run of device addresses and the host memory behind it.
@@ -66,15 +66,18 @@ impl SegmentCache {
     /// The host memory of `bytes` bytes at `address` to read, or to `write`, asking `memory` only if it is news.
     #[inline(always)]
     pub(crate) fn place(&mut self, memory: &dyn Memory, address: u64, bytes: u64, write: bool) -> Option<HostBytes> {
+        self.segment(memory, address, write)?.place(address, bytes)
+    }
+
+    /// The segment that holds `address` and can be read, or can be written, asking `memory` only if it is news.
+    #[inline(always)]
+    pub(crate) fn segment(&mut self, memory: &dyn Memory, address: u64, write: bool) -> Option<Segment> {
         for entry in &self.entries {
-            if let Some(place) = entry.place(address, bytes)
-                && (entry.writable || !write)
-            {
-                return Some(place);
+            if address.wrapping_sub(entry.base) < entry.size && (entry.writable || !write) {
+                return Some(*entry);
             }
         }
-        let segment = self.fetch(memory, address)?;
-        if segment.writable || !write { segment.place(address, bytes) } else { None }
+        self.fetch(memory, address).filter(|segment| segment.writable || !write)
     }
 
     #[cold]
@@ -112,28 +115,28 @@ impl HostBytes {
         unsafe { T::store(self.word::<T>(index), value) }
     }
 
-    /// Reads a value for each lane. The address must be aligned.
+    /// Reads a value for each lane of half a warp. The address must be aligned. With `WIDE` the processor has AVX2.
     #[inline(always)]
-    pub(crate) fn load_row<T: Word>(self) -> [T; LANES] {
-        let from = self.row::<T>();
-        // SAFETY: `row` returned an aligned pointer to as many values, in bytes that the segment's provider keeps valid, and
-        // every access of the launch is atomic.
-        unsafe { T::load_row(from) }
+    pub(crate) fn load_half<T: Word, const WIDE: bool>(self) -> [T; HALF] {
+        let from = self.half::<T>();
+        // SAFETY: `half` returned an aligned pointer to as many values, in bytes that the segment's provider keeps valid, and
+        // every access of the launch is atomic. Only handlers that were chosen for AVX2 ask for it.
+        unsafe { T::load_half::<WIDE>(from) }
     }
 
-    /// Writes a value of each lane. The address must be aligned.
+    /// Writes a value of each lane of half a warp. The address must be aligned. With `WIDE` the processor has AVX2.
     #[inline(always)]
-    pub(crate) fn store_row<T: Word>(self, values: &[T; LANES]) {
-        let to = self.row::<T>();
-        // SAFETY: as for `load_row`.
-        unsafe { T::store_row(to, values) }
+    pub(crate) fn store_half<T: Word, const WIDE: bool>(self, values: &[T; HALF]) {
+        let to = self.half::<T>();
+        // SAFETY: as for `load_half`.
+        unsafe { T::store_half::<WIDE>(to, values) }
     }
 
     #[inline(always)]
-    fn row<T: Word>(self) -> *mut T {
+    fn half<T: Word>(self) -> *mut T {
         let pointer = self.start.cast::<T>();
         assert!(
-            LANES as u64 * T::SIZE <= self.len && pointer.is_aligned(),
+            HALF as u64 * T::SIZE <= self.len && pointer.is_aligned(),
             "an access was not checked before it was made"
         );
         pointer
@@ -208,14 +211,15 @@ impl SharedMemory {
     /// The host memory of `bytes` bytes at `offset`, if they are in bounds.
     #[inline(always)]
     pub(crate) fn place(&self, offset: u64, bytes: u64) -> Option<HostBytes> {
-        let segment = Segment {
-            base: 0,
-            size: self.size,
-            // Atomics may be written through a shared reference, so the cast adds no right.
-            host: self.lines.as_ptr().cast_mut().cast(),
-            writable: true,
-        };
-        segment.place(offset, bytes)
+        self.segment(0).place(offset, bytes)
+    }
+
+    /// The memory as a segment of addresses that begin at `base`, a multiple of 16.
+    #[inline(always)]
+    pub(crate) fn segment(&self, base: u64) -> Segment {
+        // Atomics may be written through a shared reference, so the cast adds no right.
+        let host = self.lines.as_ptr().cast_mut().cast();
+        Segment { base, size: self.size, host, writable: true }
     }
 }
 

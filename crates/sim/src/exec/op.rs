@@ -9,8 +9,9 @@ use super::unit::Unit;
 /// The processor has the features that the handler was compiled for; `wide` says which.
 pub(crate) type Handler = unsafe fn(&mut Unit<'_>, &Op) -> Control;
 
-/// A decoded instruction: what to run and where its operands are.
+/// A decoded instruction: what to run and where its operands are. One takes a cache line.
 #[derive(Clone, Copy, Debug)]
+#[repr(align(64))]
 pub(crate) struct Op {
     pub(crate) run: Handler,
     /// An immediate whose meaning is the handler's: an offset, a target, a selector.

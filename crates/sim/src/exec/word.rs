@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU8, AtomicU16, AtomicU32, AtomicU64, Ordering};
 
-use super::lane::LANES;
+use super::lane::HALF;
 
 /// An unsigned integer that memory holds and the host can access atomically.
 pub(crate) trait Word: Copy + PartialEq + 'static {
@@ -24,18 +24,20 @@ pub(crate) trait Word: Copy + PartialEq + 'static {
     ///
     /// `pointer` is aligned and valid for writes, and concurrent accesses are atomic.
     unsafe fn store(pointer: *mut Self, value: Self);
-    /// Reads a value for each lane, each atomically.
+    /// Reads a value for each lane of half a warp, each atomically.
     ///
     /// # Safety
     ///
-    /// `pointer` is aligned and valid for reads of 32 values, and concurrent accesses are atomic.
-    unsafe fn load_row(pointer: *mut Self) -> [Self; LANES];
-    /// Writes a value of each lane, each atomically.
+    /// `pointer` is aligned and valid for reads of 16 values, and concurrent accesses are atomic. With `WIDE` the processor has
+    /// AVX2.
+    unsafe fn load_half<const WIDE: bool>(pointer: *mut Self) -> [Self; HALF];
+    /// Writes a value of each lane of half a warp, each atomically.
     ///
     /// # Safety
     ///
-    /// `pointer` is aligned and valid for writes of 32 values, and concurrent accesses are atomic.
-    unsafe fn store_row(pointer: *mut Self, values: &[Self; LANES]);
+    /// `pointer` is aligned and valid for writes of 16 values, and concurrent accesses are atomic. With `WIDE` the processor has
+    /// AVX2.
+    unsafe fn store_half<const WIDE: bool>(pointer: *mut Self, values: &[Self; HALF]);
     /// Changes atomically and returns the value before.
     ///
     /// # Safety
@@ -72,31 +74,32 @@ macro_rules! words {
             }
 
             #[inline(always)]
-            unsafe fn load_row(pointer: *mut Self) -> [Self; LANES] {
+            unsafe fn load_half<const WIDE: bool>(pointer: *mut Self) -> [Self; HALF] {
                 #[cfg(all(target_arch = "x86_64", not(miri)))]
                 {
-                    let mut values = [0; LANES];
-                    // SAFETY: the caller vouches for the values in memory; those of the row are ours.
-                    unsafe { copy_row((&raw mut values).cast(), pointer.cast(), size_of::<[Self; LANES]>()) };
+                    let mut values = [0; HALF];
+                    let bytes = size_of::<[Self; HALF]>();
+                    // SAFETY: the caller vouches for the values in memory and the processor; those of the row are ours.
+                    unsafe { copy::<WIDE>((&raw mut values).cast(), pointer.cast(), bytes) };
                     values
                 }
                 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
                 {
-                    // SAFETY: the caller vouches for 32 values.
+                    // SAFETY: the caller vouches for 16 values.
                     std::array::from_fn(|lane| unsafe { Self::load(pointer.wrapping_add(lane)) })
                 }
             }
 
             #[inline(always)]
-            unsafe fn store_row(pointer: *mut Self, values: &[Self; LANES]) {
+            unsafe fn store_half<const WIDE: bool>(pointer: *mut Self, values: &[Self; HALF]) {
                 #[cfg(all(target_arch = "x86_64", not(miri)))]
-                // SAFETY: the caller vouches for the values in memory; those of the row are ours.
+                // SAFETY: the caller vouches for the values in memory and the processor; those of the row are ours.
                 unsafe {
-                    copy_row(pointer.cast(), values.as_ptr().cast(), size_of::<[Self; LANES]>());
+                    copy::<WIDE>(pointer.cast(), values.as_ptr().cast(), size_of::<[Self; HALF]>());
                 };
                 #[cfg(not(all(target_arch = "x86_64", not(miri))))]
                 for (lane, value) in values.iter().enumerate() {
-                    // SAFETY: the caller vouches for 32 values.
+                    // SAFETY: the caller vouches for 16 values.
                     unsafe { Self::store(pointer.wrapping_add(lane), *value) };
                 }
             }
@@ -124,33 +127,46 @@ macro_rules! words {
 
 words!(u8: AtomicU8, u16: AtomicU16, u32: AtomicU32, u64: AtomicU64);
 
-/// Copies a row of `bytes` bytes, a multiple of 32. Either side may be memory that other threads access.
+/// Copies `bytes` bytes, a multiple of 16. Either side may be memory that other threads access.
 ///
-/// It is written in machine instructions because to the language a copy that races is undefined, while thirty-two atomic
+/// It is written in machine instructions because to the language a copy that races is undefined, while as many atomic
 /// copies are slow. The processor moves aligned values of up to eight bytes in one piece, vector instructions included, so this
-/// does what the thirty-two would do.
+/// does what they would do. It moves what the vectors of its user move, so that the processor can hand over values on their way
+/// to memory.
 ///
 /// # Safety
 ///
-/// `from` is valid for reads and `to` for writes of `bytes` bytes, which do not overlap.
+/// `from` is valid for reads and `to` for writes of `bytes` bytes, which do not overlap. With `WIDE` the processor has AVX2.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 #[inline(always)]
-unsafe fn copy_row(to: *mut u8, from: *const u8, bytes: usize) {
-    for offset in (0..bytes).step_by(32) {
+unsafe fn copy<const WIDE: bool>(to: *mut u8, from: *const u8, bytes: usize) {
+    let step = if WIDE && bytes.is_multiple_of(32) { 32 } else { 16 };
+    for offset in (0..bytes).step_by(step) {
         let (to, from) = (to.wrapping_add(offset), from.wrapping_add(offset));
-        // SAFETY: the caller vouches for the bytes; the instructions touch nothing else than them and two registers.
-        unsafe {
-            std::arch::asm!(
-                "movups {low}, [{from}]",
-                "movups {high}, [{from} + 16]",
-                "movups [{to}], {low}",
-                "movups [{to} + 16], {high}",
-                from = in(reg) from,
-                to = in(reg) to,
-                low = out(xmm_reg) _,
-                high = out(xmm_reg) _,
-                options(nostack, preserves_flags),
-            );
+        if step == 32 {
+            // SAFETY: the caller vouches for the bytes and the processor; nothing else is touched but a register.
+            unsafe {
+                std::arch::asm!(
+                    "vmovdqu {all:y}, [{from}]",
+                    "vmovdqu [{to}], {all:y}",
+                    from = in(reg) from,
+                    to = in(reg) to,
+                    all = out(xmm_reg) _,
+                    options(nostack, preserves_flags),
+                );
+            }
+        } else {
+            // SAFETY: the caller vouches for the bytes; nothing else is touched but a register.
+            unsafe {
+                std::arch::asm!(
+                    "movups {all}, [{from}]",
+                    "movups [{to}], {all}",
+                    from = in(reg) from,
+                    to = in(reg) to,
+                    all = out(xmm_reg) _,
+                    options(nostack, preserves_flags),
+                );
+            }
         }
     }
 }

@@ -59,9 +59,10 @@ fn installed() -> Vec<PathBuf> {
     NAMES.iter().map(|name| Path::new(&root).join("System32").join(name)).collect()
 }
 
-/// Whether the program runs with more rights than its caller, so that the caller must not choose code for it.
+/// Whether the program runs with more rights than its caller, so that the caller must not choose code for it, nor files that it writes.
 #[cfg(all(target_os = "linux", not(miri)))]
-fn has_raised_privileges() -> bool {
+#[must_use]
+pub fn has_raised_privileges() -> bool {
     const AT_SECURE: core::ffi::c_ulong = 23;
     // SAFETY: `getauxval` of the C library has this signature and no precondition.
     unsafe extern "C" {
@@ -72,7 +73,8 @@ fn has_raised_privileges() -> bool {
 
 /// Other systems have no driver that such a program could be tricked with, and Miri has no C library to ask.
 #[cfg(not(all(target_os = "linux", not(miri))))]
-fn has_raised_privileges() -> bool {
+#[must_use]
+pub fn has_raised_privileges() -> bool {
     false
 }
 

@@ -66,6 +66,11 @@ impl fmt::Display for Callee {
 }
 
 impl Callees {
+    /// A call of the driver and nothing else.
+    pub(super) fn of_driver() -> Self {
+        Self { calls_driver: true, ..Self::default() }
+    }
+
     pub(super) fn new(module: &str, owner: Option<&str>) -> Self {
         Self { owner: owner.map(str::to_owned), module: module.to_owned(), ..Self::default() }
     }

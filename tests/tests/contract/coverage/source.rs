@@ -209,10 +209,14 @@ impl Source {
             }
         } else if let Some(owner) = self.makers.get(&name).cloned() {
             for method in names_of_entries(tokens) {
-                let mut callees = Callees::default();
-                callees.calls_driver = true;
+                let callees = Callees::of_driver();
                 self.add(format!("{owner}::{method}"), true, callees, 1);
             }
+        } else if name == "argument_as" {
+            // A list of generic parameters, and then the type that becomes an argument.
+            let owner = tokens.into_iter().find(|token| matches!(token, TokenTree::Ident(_)));
+            let callees = Callees::of_driver();
+            self.add(format!("{}::bind", owner.expect("the macro names a type")), true, callees, 1);
         }
     }
 

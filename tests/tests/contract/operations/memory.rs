@@ -208,6 +208,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("pointer_info::set_synchronous_copies", |fixture| {
         made(set_synchronous_copies(&fixture.driver, fixture.kinds.rows.as_pointer(), false)?)
     }),
+    ("PinnedBuffer::zeroed_on_node", |fixture| {
+        let pinned = PinnedBuffer::<u32>::zeroed_on_node(&fixture.context, 0, LEN)?;
+        pinned.close().map_err(|(_, error)| error).map(boxed)
+    }),
     ("PinnedBuffer::flags", |fixture| made(fixture.values.flags()?)),
     ("pointer_info::address_range, of nothing", |fixture| {
         made(address_range(&fixture.context, DevicePointer::<u8>::from_raw(8))?)

@@ -5,6 +5,7 @@ use curium_driver::{
     AttachMode, CheckpointProcess, CoreDump, CoreDumpFlags, DevicePointer, Event, EventFlags, IpcEventHandle, Module,
     Partition, ProcessState, Result, Trace,
 };
+use curium_memory::DeviceVec;
 use curium_sys::CUdevice_P2PAttribute;
 
 use super::{Fixture, Operation, made};
@@ -73,6 +74,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("Context::enable_peer_access", |fixture| {
         let peer = fixture.driver.device(1)?.primary_context()?;
         made(fixture.context.enable_peer_access(&peer)?)
+    }),
+    ("DeviceVec::allow_access", |fixture| {
+        let mut vector = DeviceVec::from_slice(&fixture.stream, &[1_u32])?;
+        vector.allow_access(&fixture.driver.device(1)?)?;
+        made(vector)
     }),
     ("Context::disable_peer_access", |fixture| {
         let peer = fixture.driver.device(1)?.primary_context()?;

@@ -82,9 +82,9 @@ pub(super) const OPERATIONS: &[Operation] = &[
         made(vector)
     }),
     ("DeviceVec::resize", |fixture| made(filled(fixture)?)),
-    ("DeviceVec::extend_from_buffer", |fixture| {
+    ("DeviceVec::extend_from_device", |fixture| {
         let mut vector = vector(fixture)?;
-        vector.extend_from_buffer(&fixture.buffer)?;
+        vector.extend_from_device(&fixture.buffer)?;
         made(vector)
     }),
     ("TensorMap::tiled", |fixture| made(map_tensor(fixture)?)),

@@ -32,6 +32,7 @@ impl Driver {
         failed.write_if_asked(usize::MAX);
         self.current().map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
         check_attributes(attributes, firsts, attribute_count, count)?;
+        self.expect_no_capture(stream)?;
         let batch = batch(targets, sources, sizes, count)?;
         self.copy_batch(&batch, stream).map_err(|(index, code)| {
             failed.write_if_asked(index);
@@ -78,6 +79,7 @@ impl Driver {
         }
         // SAFETY: the caller passes `count` operations.
         let operations = unsafe { elements(operations.as_ptr().cast_const(), count) }?;
+        self.expect_no_capture(stream)?;
         for operation in operations {
             check_order(operation.srcAccessOrder)?;
             self.copy_operation(operation, stream)?;
@@ -113,6 +115,11 @@ impl Driver {
 }
 
 impl Driver {
+    /// That a stream does not capture: a batch cannot be a node. As on hardware, the capture is not lost.
+    fn expect_no_capture(&self, stream: Pointer<CUstream_st>) -> Result {
+        if self.captures(stream)? { Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) } else { Ok(()) }
+    }
+
     /// Queues the copies one after the other, which is one of the orders that a batch may have; the index of the one that is refused.
     fn copy_batch(
         &self,

@@ -4,15 +4,16 @@ use std::ffi::c_void;
 
 use curium_sys::{
     CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUDA_MEMCPY3D_PEER, CUarray, CUdeviceptr, CUmemcpy3DOperand,
-    CUmemcpy3DOperandType, CUmemorytype, CUresult, CUstream_st,
+    CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1 as OperandPointer, CUmemcpy3DOperandType, CUmemorytype, CUresult,
+    CUstream_st,
 };
 
-use super::{Wait, host_end, legacy};
+use super::{host_end, legacy};
 use crate::argument::{ConstPointer, Pointer};
-use crate::driver::{Driver, Result};
+use crate::driver::graph::{Content, Copy3D};
+use crate::driver::{Driver, Result, State};
 use crate::handle::Id;
 use crate::memory::{End, HostPtr};
-use crate::schedule::Work;
 
 /// The most bytes from one row to the next: `CU_DEVICE_ATTRIBUTE_MAX_PITCH`.
 const MAX_PITCH: usize = i32::MAX as usize;
@@ -28,6 +29,14 @@ struct Operand {
     pitch: usize,
     /// Rows from one layer to the next; 0 where there is one layer.
     layer: usize,
+}
+
+/// A copy of rows and layers, all of which are there.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Rows {
+    to: Side,
+    from: Side,
+    extent: Extent,
 }
 
 /// One side of a copy: where the first row begins, and how far apart rows and layers are, in bytes.
@@ -91,53 +100,29 @@ impl Driver {
 }
 
 impl Driver {
+    /// A plane is a volume of one layer.
     fn copy_plane(&self, copy: &CUDA_MEMCPY2D, stream: Pointer<CUstream_st>, is_synchronous: bool) -> Result {
-        let from = Operand {
-            kind: copy.srcMemoryType,
-            host: copy.srcHost.cast_mut(),
-            device: copy.srcDevice,
-            array: copy.srcArray,
-            origin: [copy.srcXInBytes, copy.srcY, 0],
-            pitch: copy.srcPitch,
-            layer: 0,
+        let volume = CUDA_MEMCPY3D {
+            srcXInBytes: copy.srcXInBytes,
+            srcY: copy.srcY,
+            srcMemoryType: copy.srcMemoryType,
+            srcHost: copy.srcHost,
+            srcDevice: copy.srcDevice,
+            srcArray: copy.srcArray,
+            srcPitch: copy.srcPitch,
+            dstXInBytes: copy.dstXInBytes,
+            dstY: copy.dstY,
+            dstMemoryType: copy.dstMemoryType,
+            dstHost: copy.dstHost,
+            dstDevice: copy.dstDevice,
+            dstArray: copy.dstArray,
+            dstPitch: copy.dstPitch,
+            WidthInBytes: copy.WidthInBytes,
+            Height: copy.Height,
+            Depth: 1,
+            ..CUDA_MEMCPY3D::default()
         };
-        let to = Operand {
-            kind: copy.dstMemoryType,
-            host: copy.dstHost,
-            device: copy.dstDevice,
-            array: copy.dstArray,
-            origin: [copy.dstXInBytes, copy.dstY, 0],
-            pitch: copy.dstPitch,
-            layer: 0,
-        };
-        let extent = Extent { width: copy.WidthInBytes, height: copy.Height, depth: 1 };
-        self.copy_rows((&to, &from), extent, stream, is_synchronous)
-    }
-
-    fn copy_volume(&self, copy: &CUDA_MEMCPY3D, stream: Pointer<CUstream_st>, is_synchronous: bool) -> Result {
-        if !copy.reserved0.is_null() || !copy.reserved1.is_null() {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
-        let from = Operand {
-            kind: copy.srcMemoryType,
-            host: copy.srcHost.cast_mut(),
-            device: copy.srcDevice,
-            array: copy.srcArray,
-            origin: [copy.srcXInBytes, copy.srcY, copy.srcZ],
-            pitch: copy.srcPitch,
-            layer: copy.srcHeight,
-        };
-        let to = Operand {
-            kind: copy.dstMemoryType,
-            host: copy.dstHost,
-            device: copy.dstDevice,
-            array: copy.dstArray,
-            origin: [copy.dstXInBytes, copy.dstY, copy.dstZ],
-            pitch: copy.dstPitch,
-            layer: copy.dstHeight,
-        };
-        let extent = Extent { width: copy.WidthInBytes, height: copy.Height, depth: copy.Depth };
-        self.copy_rows((&to, &from), extent, stream, is_synchronous)
+        self.copy_volume(&volume, stream, is_synchronous)
     }
 
     fn copy_peer_volume(
@@ -176,53 +161,79 @@ impl Driver {
 
     /// One copy of a batch of copies of rows and layers.
     pub(super) fn copy_operation(&self, operation: &CUDA_MEMCPY3D_BATCH_OP, stream: Pointer<CUstream_st>) -> Result {
-        let (to, from) = (operand_of(&operation.dst)?, operand_of(&operation.src)?);
-        let extent = operation.extent;
-        let extent = Extent { width: extent.width, height: extent.height, depth: extent.depth };
-        self.copy_rows((&to, &from), extent, stream, false)
+        let (to, from) = (pointer_of(&operation.dst)?, pointer_of(&operation.src)?);
+        let volume = CUDA_MEMCPY3D {
+            srcMemoryType: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
+            srcDevice: from.ptr,
+            srcPitch: from.rowLength,
+            srcHeight: from.layerHeight,
+            dstMemoryType: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
+            dstDevice: to.ptr,
+            dstPitch: to.rowLength,
+            dstHeight: to.layerHeight,
+            WidthInBytes: operation.extent.width,
+            Height: operation.extent.height,
+            Depth: operation.extent.depth,
+            ..CUDA_MEMCPY3D::default()
+        };
+        self.copy_volume(&volume, stream, false)
     }
 
-    fn copy_rows(
-        &self,
-        (to, from): (&Operand, &Operand),
-        extent: Extent,
-        stream: Pointer<CUstream_st>,
-        is_synchronous: bool,
-    ) -> Result {
-        let (to, from) = (self.side(to, extent)?, self.side(from, extent)?);
-        let is_pageable = |side: &Side| matches!(side.start, Start::Host(host) if !self.is_known(host));
-        let is_on_host = |side: &Side| matches!(side.start, Start::Host(_));
-        let is_slow =
-            |side: &Side| matches!(side.start, Start::Device(address) if self.memory().is_synchronous(address));
-        let waits = |side: &Side| is_pageable(side) || is_slow(side) || (is_synchronous && is_on_host(side));
-        let wait = if waits(&to) || waits(&from) { Wait::Until } else { Wait::Never };
+    /// What a description of a copy stands for, if all its rows and layers are there.
+    pub(crate) fn rows_of(&self, state: &State, copy: &CUDA_MEMCPY3D) -> Result<Rows> {
+        if !copy.reserved0.is_null() || !copy.reserved1.is_null() {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let from = Operand {
+            kind: copy.srcMemoryType,
+            host: copy.srcHost.cast_mut(),
+            device: copy.srcDevice,
+            array: copy.srcArray,
+            origin: [copy.srcXInBytes, copy.srcY, copy.srcZ],
+            pitch: copy.srcPitch,
+            layer: copy.srcHeight,
+        };
+        let to = Operand {
+            kind: copy.dstMemoryType,
+            host: copy.dstHost,
+            device: copy.dstDevice,
+            array: copy.dstArray,
+            origin: [copy.dstXInBytes, copy.dstY, copy.dstZ],
+            pitch: copy.dstPitch,
+            layer: copy.dstHeight,
+        };
+        let extent = Extent { width: copy.WidthInBytes, height: copy.Height, depth: copy.Depth };
+        Ok(Rows { to: self.side(state, &to, extent)?, from: self.side(state, &from, extent)?, extent })
+    }
+
+    fn copy_volume(&self, copy: &CUDA_MEMCPY3D, stream: Pointer<CUstream_st>, is_synchronous: bool) -> Result {
         let mut state = self.lock();
-        let stream = self.stream(&mut state, stream)?;
-        if extent.is_empty() {
+        let rows = self.rows_of(&state, copy)?;
+        let stream = self.working_stream(&mut state, stream)?;
+        if rows.extent.is_empty() {
             return Ok(());
         }
-        let work = Work::Device(Box::new(move |driver| driver.run_rows(to, from, extent)));
-        if wait == Wait::Until {
-            return self.queue_and_wait(state, stream, work);
+        let content = Content::Copy(Copy3D::new(*copy, rows));
+        if !state.is_capturing(stream) && self.is_waited_for(&rows, is_synchronous) {
+            return self.queue_and_wait(state, stream, content.into_work());
         }
-        self.queue(&mut state, stream, work);
-        Ok(())
+        self.put(&mut state, stream, content)
     }
 
-    fn run_rows(&self, to: Side, from: Side, extent: Extent) -> Result {
-        for layer in 0..extent.depth {
-            for row in 0..extent.height {
-                self.memory().copy(&to.row(layer, row), &from.row(layer, row), extent.width)?;
-            }
-        }
-        Ok(())
+    /// Whether the caller waits for a copy: it asked to, or memory is such that the driver does.
+    fn is_waited_for(&self, rows: &Rows, is_synchronous: bool) -> bool {
+        let waits = |side: &Side| match side.start {
+            Start::Host(host) => is_synchronous || !self.is_known(host),
+            Start::Device(address) => self.memory().is_synchronous(address),
+        };
+        waits(&rows.to) || waits(&rows.from)
     }
 
     /// What an operand stands for, if all its rows and layers are there.
-    fn side(&self, operand: &Operand, extent: Extent) -> Result<Side> {
+    fn side(&self, state: &State, operand: &Operand, extent: Extent) -> Result<Side> {
         let [x, y, z] = operand.origin;
         if operand.kind == CUmemorytype::CU_MEMORYTYPE_ARRAY {
-            return self.array_side(operand, extent);
+            return array_side(state, operand, extent);
         }
         let too_narrow = x.checked_add(extent.width).is_none_or(|row| operand.pitch < row);
         let too_low = extent.depth > 1 && y.checked_add(extent.height).is_none_or(|rows| operand.layer < rows);
@@ -237,24 +248,6 @@ impl Driver {
         let span = (extent.depth - 1) * layer + (extent.height - 1) * operand.pitch + extent.width;
         let start = self.start(operand, offset, span)?;
         Ok(Side { start, pitch: operand.pitch, layer })
-    }
-
-    /// The side of a copy that is an array, whose rows and layers have no gaps.
-    fn array_side(&self, operand: &Operand, extent: Extent) -> Result<Side> {
-        // SAFETY: an array is a handle, which is only compared.
-        let id = Id::from(unsafe { Pointer::from_raw(operand.array) });
-        let array = *self.lock().array(id)?;
-        let ([x, y, z], shape) = (operand.origin, array.shape);
-        let ends = [x.checked_add(extent.width), y.checked_add(extent.height), z.checked_add(extent.depth)];
-        let bounds = [shape.pitch(), shape.rows(), shape.layers()];
-        let is_within = ends.into_iter().zip(bounds).all(|(end, bound)| end.is_some_and(|end| end <= bound));
-        let element = shape.element().unwrap_or(1);
-        if !is_within || !x.is_multiple_of(element) || !extent.width.is_multiple_of(element) {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
-        let (pitch, layer) = (shape.pitch(), shape.pitch() * shape.rows());
-        let offset = z * layer + y * pitch + x;
-        Ok(Side { start: Start::Device(array.base + offset as u64), pitch, layer })
     }
 
     fn start(&self, operand: &Operand, offset: usize, span: usize) -> Result<Start> {
@@ -277,6 +270,18 @@ impl Driver {
     }
 }
 
+impl Rows {
+    /// Copies one row after the other.
+    pub(crate) fn run(&self, driver: &Driver) -> Result {
+        for layer in 0..self.extent.depth {
+            for row in 0..self.extent.height {
+                driver.memory().copy(&self.to.row(layer, row), &self.from.row(layer, row), self.extent.width)?;
+            }
+        }
+        Ok(())
+    }
+}
+
 impl Side {
     fn row(&self, layer: usize, row: usize) -> End {
         let offset = layer * self.layer + row * self.pitch;
@@ -293,20 +298,29 @@ impl Extent {
     }
 }
 
+/// The side of a copy that is an array, whose rows and layers have no gaps.
+fn array_side(state: &State, operand: &Operand, extent: Extent) -> Result<Side> {
+    // SAFETY: an array is a handle, which is only compared.
+    let id = Id::from(unsafe { Pointer::from_raw(operand.array) });
+    let array = *state.array(id)?;
+    let ([x, y, z], shape) = (operand.origin, array.shape);
+    let ends = [x.checked_add(extent.width), y.checked_add(extent.height), z.checked_add(extent.depth)];
+    let bounds = [shape.pitch(), shape.rows(), shape.layers()];
+    let is_within = ends.into_iter().zip(bounds).all(|(end, bound)| end.is_some_and(|end| end <= bound));
+    let element = shape.element().unwrap_or(1);
+    if !is_within || !x.is_multiple_of(element) || !extent.width.is_multiple_of(element) {
+        return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+    }
+    let (pitch, layer) = (shape.pitch(), shape.pitch() * shape.rows());
+    let offset = z * layer + y * pitch + x;
+    Ok(Side { start: Start::Device(array.base + offset as u64), pitch, layer })
+}
+
 /// The operand of a batch, whose lengths are bytes for memory that is no array.
-fn operand_of(raw: &CUmemcpy3DOperand) -> Result<Operand> {
+fn pointer_of(raw: &CUmemcpy3DOperand) -> Result<OperandPointer> {
     if raw.type_ != CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_POINTER {
         return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
     }
     // SAFETY: the type says that the caller filled in this member.
-    let pointer = unsafe { raw.op.ptr };
-    Ok(Operand {
-        kind: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
-        host: std::ptr::null_mut(),
-        device: pointer.ptr,
-        array: std::ptr::null_mut(),
-        origin: [0; 3],
-        pitch: pointer.rowLength,
-        layer: pointer.layerHeight,
-    })
+    Ok(unsafe { raw.op.ptr })
 }

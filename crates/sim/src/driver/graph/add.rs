@@ -13,16 +13,16 @@ use crate::handle::Id;
 
 /// Where a node is added, as a caller said it.
 pub(super) struct Spot {
-    node: Pointer<CUgraphNode>,
-    graph: Pointer<CUgraph_st>,
-    after: ConstPointer<CUgraphNode>,
-    data: Option<ConstPointer<CUgraphEdgeData>>,
-    count: usize,
+    pub(super) node: Pointer<CUgraphNode>,
+    pub(super) graph: Pointer<CUgraph_st>,
+    pub(super) after: ConstPointer<CUgraphNode>,
+    pub(super) data: Option<ConstPointer<CUgraphEdgeData>>,
+    pub(super) count: usize,
 }
 
 impl Driver {
     /// Adds the node that `make` describes.
-    fn add(&self, spot: &Spot, make: impl FnOnce(&mut State, Id<Graph>) -> Result<Content>) -> Result {
+    pub(super) fn add(&self, spot: &Spot, make: impl FnOnce(&mut State, Id<Graph>) -> Result<Content>) -> Result {
         let place = spot.node.required()?;
         let mut state = self.lock();
         let graph = state.graph(spot.graph)?;
@@ -83,7 +83,7 @@ impl Driver {
         let copy = copy.read()?;
         self.add(&Spot { node, graph, after, data: None, count }, |state, _| {
             state.usable(self.context_or_current(context)?)?;
-            self.copy_content(copy)
+            self.copy_content(state, copy)
         })
     }
 
@@ -181,17 +181,7 @@ impl Driver {
         count: usize,
         address: CUdeviceptr,
     ) -> Result {
-        self.add(&Spot { node, graph, after, data: None, count }, |state, graph| {
-            let allocates = |node: &Content| matches!(node, Content::Allocate(memory) if memory.params.dptr == address);
-            let frees = |node: &Content| matches!(node, Content::Free(freed) if *freed == address);
-            let has = |is: &dyn Fn(&Content) -> bool| {
-                state.nodes_of(graph).iter().filter_map(|node| state.nodes.get(*node)).any(|node| is(&node.content))
-            };
-            if !has(&allocates) || has(&frees) {
-                return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-            }
-            Ok(Content::Free(address))
-        })
+        self.add(&Spot { node, graph, after, data: None, count }, |state, graph| state.free_content(graph, address))
     }
 
     pub(crate) fn cuGraphAddNode(

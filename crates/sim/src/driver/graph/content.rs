@@ -4,17 +4,20 @@ use std::sync::Arc;
 
 use curium_sys::{
     CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUcontext, CUctx_st, CUdeviceptr, CUevent_st, CUfunc_st, CUgraphNodeType,
-    CUmemorytype, CUresult,
+    CUresult,
 };
 
 use super::condition::Condition;
 use super::{Graph, memory};
 use crate::argument::Pointer;
+use crate::driver::copy::Rows;
 use crate::driver::launch::parameters::Arguments;
 use crate::driver::launch::{Launch, Shape};
+use crate::driver::stream_memory_operation::Batch;
 use crate::driver::{Context, Driver, Event, Function, HostFunction, Result, State};
 use crate::handle::Id;
-use crate::memory::{End, Fill, HostPtr};
+use crate::memory::{Fill, HostPtr};
+use crate::schedule::Work;
 
 /// What a node does, with all that it needs for that but for parts that are graphs.
 #[derive(Clone)]
@@ -30,20 +33,23 @@ pub(crate) enum Content {
     Allocate(memory::Allocation),
     Free(CUdeviceptr),
     Condition(Condition),
+    Batch(Batch),
 }
 
 /// A launch, and the handles that it was described with.
 pub(crate) struct KernelNode {
     pub(super) function: Id<Function>,
-    pub(super) context: Id<Context>,
     pub(super) launch: Launch,
     /// Where the values of the parameters lie.
     pub(super) values: Box<[HostPtr]>,
 }
 
-/// A copy of bytes in rows and layers.
+/// A copy of bytes in rows and layers, and how it was described.
 #[derive(Clone, Copy)]
-pub(crate) struct Copy3D(pub(super) CUDA_MEMCPY3D);
+pub(crate) struct Copy3D {
+    pub(super) described: CUDA_MEMCPY3D,
+    rows: Rows,
+}
 
 /// A fill of elements in rows.
 #[derive(Clone, Copy)]
@@ -55,6 +61,12 @@ unsafe impl Send for Copy3D {}
 unsafe impl Sync for Copy3D {}
 
 impl Content {
+    /// A launch of a kernel with the handle that it was named by.
+    pub(crate) fn kernel(function: Pointer<CUfunc_st>, launch: Launch) -> Result<Self> {
+        let values = launch.values()?.map(|value| HostPtr(value.cast_mut())).collect();
+        Ok(Self::Kernel(Arc::new(KernelNode { function: Id::from_number(function.address()), launch, values })))
+    }
+
     pub(super) fn kind(&self) -> CUgraphNodeType {
         match self {
             Self::Empty => CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY,
@@ -68,6 +80,7 @@ impl Content {
             Self::Allocate(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC,
             Self::Free(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE,
             Self::Condition(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL,
+            Self::Batch(_) => CUgraphNodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP,
         }
     }
 
@@ -85,6 +98,7 @@ impl Content {
             Self::Allocate(_) => "MEM_ALLOC",
             Self::Free(_) => "MEM_FREE",
             Self::Condition(_) => "CONDITIONAL",
+            Self::Batch(_) => "BATCH_MEM_OP",
         }
     }
 
@@ -110,11 +124,19 @@ impl Content {
         }
     }
 
+    /// The node as work of a stream, for nodes that are one piece of work.
+    pub(crate) fn into_work(self) -> Work {
+        match self {
+            Self::Host(function) => Work::Host(function),
+            content => Work::Device(Box::new(move |driver| content.run(driver))),
+        }
+    }
+
     /// Does what the device does for the node.
     pub(super) fn run(&self, driver: &Driver) -> Result {
         match self {
             Self::Kernel(kernel) => kernel.launch.run(driver),
-            Self::Copy(copy) => copy.run(driver),
+            Self::Copy(copy) => copy.rows.run(driver),
             Self::Set(set) => set.run(driver),
             _ => Ok(()),
         }
@@ -133,10 +155,7 @@ impl Driver {
     ) -> Result<Content> {
         let context = self.context_or_current(context)?;
         let context = state.home(context);
-        let launch = self.prepare(state, function, context, shape, arguments)?;
-        let values = launch.values()?.map(|value| HostPtr(value.cast_mut())).collect();
-        let function = Id::from_number(function.address());
-        Ok(Content::Kernel(Arc::new(KernelNode { function, context, launch, values })))
+        Content::kernel(function, self.prepare(state, function, context, shape, arguments)?)
     }
 
     /// The context that was named, or else the current one.
@@ -144,27 +163,14 @@ impl Driver {
         if context.is_null() { self.current() } else { Ok(Id::from(context)) }
     }
 
-    pub(super) fn copy_content(&self, copy: CUDA_MEMCPY3D) -> Result<Content> {
-        let copy = Copy3D(copy);
-        let side = |kind, device: CUdeviceptr, pitch: usize, height: usize, [x, y, z]: [usize; 3]| {
-            if kind == CUmemorytype::CU_MEMORYTYPE_ARRAY {
-                return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
-            }
-            let is_pitched = copy.0.Height <= 1 && copy.0.Depth <= 1 || pitch >= copy.0.WidthInBytes + x;
-            let is_high = copy.0.Depth <= 1 || height >= copy.0.Height + y;
-            if !is_pitched || !is_high {
-                return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-            }
-            if kind == CUmemorytype::CU_MEMORYTYPE_DEVICE && copy.rows() > 0 {
-                let last = copy.0.Height.max(1) - 1 + y + (copy.0.Depth.max(1) - 1 + z) * height;
-                self.device_end(device, last * pitch + x + copy.0.WidthInBytes)?;
-            }
-            Ok(())
-        };
-        let CUDA_MEMCPY3D { dstXInBytes, dstY, dstZ, srcXInBytes, srcY, srcZ, .. } = copy.0;
-        side(copy.0.dstMemoryType, copy.0.dstDevice, copy.0.dstPitch, copy.0.dstHeight, [dstXInBytes, dstY, dstZ])?;
-        side(copy.0.srcMemoryType, copy.0.srcDevice, copy.0.srcPitch, copy.0.srcHeight, [srcXInBytes, srcY, srcZ])?;
-        Ok(Content::Copy(copy))
+    /// A copy; where there is one row, the distance to the next does not matter.
+    pub(crate) fn copy_content(&self, state: &State, described: CUDA_MEMCPY3D) -> Result<Content> {
+        let mut copy = described;
+        if copy.Height <= 1 && copy.Depth <= 1 {
+            copy.srcPitch = copy.srcPitch.max(copy.srcXInBytes + copy.WidthInBytes);
+            copy.dstPitch = copy.dstPitch.max(copy.dstXInBytes + copy.WidthInBytes);
+        }
+        Ok(Content::Copy(Copy3D { described, rows: self.rows_of(state, &copy)? }))
     }
 
     pub(super) fn set_content(&self, set: CUDA_MEMSET_NODE_PARAMS) -> Result<Content> {
@@ -188,44 +194,25 @@ impl Driver {
 
 impl KernelNode {
     pub(super) fn context(&self) -> CUcontext {
-        self.context.as_raw()
+        self.launch.context().as_raw()
     }
 }
 
 impl Copy3D {
-    fn rows(&self) -> usize {
-        if self.0.WidthInBytes == 0 { 0 } else { self.0.Height.max(1) * self.0.Depth.max(1) }
-    }
-
-    fn run(&self, driver: &Driver) -> Result {
-        let copy = &self.0;
-        for row in 0..self.rows() {
-            let (y, z) = (row % copy.Height.max(1), row / copy.Height.max(1));
-            let to =
-                (copy.dstZ + z) * copy.dstHeight * copy.dstPitch + (copy.dstY + y) * copy.dstPitch + copy.dstXInBytes;
-            let from =
-                (copy.srcZ + z) * copy.srcHeight * copy.srcPitch + (copy.srcY + y) * copy.srcPitch + copy.srcXInBytes;
-            let to = end(copy.dstMemoryType, copy.dstHost.cast(), copy.dstDevice, to);
-            let from = end(copy.srcMemoryType, copy.srcHost.cast_mut().cast(), copy.srcDevice, from);
-            driver.memory().copy(&to, &from, copy.WidthInBytes)?;
-        }
-        Ok(())
+    pub(crate) fn new(described: CUDA_MEMCPY3D, rows: Rows) -> Self {
+        Self { described, rows }
     }
 }
 
 impl Set {
+    pub(crate) fn new(dst: CUdeviceptr, fill: Fill, pitch: usize, height: usize) -> Self {
+        let Fill { value, width, count } = fill;
+        Self(CUDA_MEMSET_NODE_PARAMS { dst, pitch, value, elementSize: width as u32, width: count, height })
+    }
+
     fn run(&self, driver: &Driver) -> Result {
         let Self(set) = *self;
         let fill = Fill { value: set.value, width: set.elementSize as usize, count: set.width };
         (0..set.height).try_for_each(|row| driver.memory().fill(set.dst + (row * set.pitch) as u64, fill))
-    }
-}
-
-/// One end of a row.
-fn end(kind: CUmemorytype, host: *mut u8, device: CUdeviceptr, offset: usize) -> End {
-    if kind == CUmemorytype::CU_MEMORYTYPE_HOST {
-        End::Host(HostPtr(host.wrapping_add(offset)))
-    } else {
-        End::Device(device + offset as u64)
     }
 }

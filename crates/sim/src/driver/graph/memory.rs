@@ -3,13 +3,17 @@
 use std::ffi::c_void;
 use std::sync::{Arc, Weak};
 
-use curium_sys::{CUDA_MEM_ALLOC_NODE_PARAMS, CUdevice, CUdeviceptr, CUgraphMem_attribute, CUgraphNode_st, CUresult};
+use curium_sys::{
+    CUDA_MEM_ALLOC_NODE_PARAMS, CUdevice, CUdeviceptr, CUgraphMem_attribute, CUgraphNode_st, CUmemAllocationType,
+    CUresult,
+};
 
-use super::Content;
+use super::{Content, Graph};
 use crate::argument::Pointer;
-use crate::driver::{Context, Driver, Result};
+use crate::driver::virtual_memory::raw_location;
+use crate::driver::{Context, Driver, Result, State};
 use crate::handle::Id;
-use crate::memory::{Owner, Purpose};
+use crate::memory::{Location, Owner, Pool, Purpose};
 
 /// Memory of an allocation node. It is there for as long as the graph and its executables are; what it holds is not kept between
 /// launches.
@@ -51,13 +55,44 @@ impl Driver {
         // SAFETY: the union's first member is a number, for which any bytes are valid.
         let device = self.device(unsafe { params.poolProps.location.__bindgen_anon_1.id })?;
         let pool = self.memory().read().default_pools[device];
-        let owner = Owner { context, device };
-        params.dptr = self.memory().allocate_on_device(params.bytesize as u64, owner, Purpose::Pool(pool))?;
         params.accessDescs = std::ptr::null();
         params.accessDescCount = 0;
+        self.reserve(Owner { context, device }, pool, params).map(Content::Allocate)
+    }
+
+    /// Memory of a graph with the properties of a pool.
+    pub(in crate::driver) fn graph_allocation(&self, owner: Owner, pool: Id<Pool>, size: usize) -> Result<Allocation> {
+        let mut params = CUDA_MEM_ALLOC_NODE_PARAMS { bytesize: size, ..CUDA_MEM_ALLOC_NODE_PARAMS::default() };
+        params.poolProps.allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+        params.poolProps.location = raw_location(Location::Device(owner.device));
+        self.reserve(owner, pool, params)
+    }
+
+    fn reserve(&self, owner: Owner, pool: Id<Pool>, mut params: CUDA_MEM_ALLOC_NODE_PARAMS) -> Result<Allocation> {
+        params.dptr = self.memory().allocate_on_device(params.bytesize as u64, owner, Purpose::Pool(pool))?;
         let driver = self.shared().map(|driver| Arc::downgrade(&driver)).unwrap_or_default();
         let memory = Arc::new(Reservation { driver, address: params.dptr });
-        Ok(Content::Allocate(Allocation { params, _memory: memory }))
+        Ok(Allocation { params, _memory: memory })
+    }
+}
+
+impl Allocation {
+    pub(crate) fn address(&self) -> CUdeviceptr {
+        self.params.dptr
+    }
+}
+
+impl State {
+    /// A node that frees memory of a graph, which no node of its own graph frees yet.
+    pub(in crate::driver) fn free_content(&self, graph: Id<Graph>, address: CUdeviceptr) -> Result<Content> {
+        let frees = |node: &Content| matches!(node, Content::Free(freed) if *freed == address);
+        let is_freed =
+            self.nodes_of(graph).iter().filter_map(|node| self.nodes.get(*node)).any(|node| frees(&node.content));
+        let allocates = |node: &Content| matches!(node, Content::Allocate(memory) if memory.address() == address);
+        if is_freed || !self.nodes.iter().any(|(_, node)| allocates(&node.content)) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        Ok(Content::Free(address))
     }
 }
 

@@ -82,7 +82,7 @@ impl Driver {
                 self.kernel(state, &params)
             }
             // SAFETY: the type says that this is a copy.
-            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY => self.copy_content(unsafe { union.memcpy }.copyParams),
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY => self.copy_content(state, unsafe { union.memcpy }.copyParams),
             CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET => {
                 // SAFETY: the type says that this is a fill.
                 let set = unsafe { union.memset };
@@ -147,7 +147,7 @@ impl State {
         Ok(Content::Condition(Condition { handle: described.handle, kind: described.type_, bodies }))
     }
 
-    fn change(&mut self, node: Pointer<CUgraphNode_st>, content: Content) -> Result {
+    pub(super) fn change(&mut self, node: Pointer<CUgraphNode_st>, content: Content) -> Result {
         let (id, node) = self.node(node)?;
         if node.content.kind() != content.kind() {
             return Err(INVALID);
@@ -213,7 +213,9 @@ impl Driver {
         node: Pointer<CUgraphNode_st>,
         params: Pointer<CUDA_MEMCPY3D>,
     ) -> Result {
-        params.write(self.look(node, |content| if let Content::Copy(copy) = content { Some(copy.0) } else { None })?)
+        params.write(
+            self.look(node, |content| if let Content::Copy(copy) = content { Some(copy.described) } else { None })?,
+        )
     }
 
     pub(crate) fn cuGraphMemcpyNodeSetParams(
@@ -221,8 +223,10 @@ impl Driver {
         node: Pointer<CUgraphNode_st>,
         params: ConstPointer<CUDA_MEMCPY3D>,
     ) -> Result {
-        let content = self.copy_content(params.read()?)?;
-        self.lock().change(node, content)
+        let copy = params.read()?;
+        let mut state = self.lock();
+        let content = self.copy_content(&state, copy)?;
+        state.change(node, content)
     }
 
     pub(crate) fn cuGraphMemsetNodeGetParams(

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::condition::Conditions;
-use super::{Content, Graph, Node};
+use super::{Content, Edge, Graph, Node};
 use crate::driver::{Driver, Result, State};
 use crate::handle::Id;
 use crate::schedule::{Place, Ticket, Work};
@@ -99,6 +99,24 @@ impl Plan {
     }
 }
 
+impl State {
+    /// A graph with what a plan does.
+    pub(super) fn graph_of(&mut self, plan: &Plan) -> Id<Graph> {
+        let graph = self.new_graph(None);
+        let mut nodes: Vec<Id<Node>> = Vec::new();
+        for step in &plan.steps {
+            let mut content = step.content.clone();
+            for (part, plan) in content.parts_mut().iter_mut().zip(&step.parts) {
+                *part = self.graph_of(plan);
+            }
+            let content = if step.is_enabled { content } else { Content::Empty };
+            let after = step.after.iter().map(|index| Edge::from(nodes[*index])).collect();
+            nodes.push(self.add_node(graph, content, after));
+        }
+        graph
+    }
+}
+
 impl Step {
     fn submit(
         &self,
@@ -122,6 +140,10 @@ impl Step {
             }
             Content::Record(event) => {
                 return driver.record_in_graph(state, *event, place, after).into_iter().collect();
+            }
+            Content::Batch(batch) => {
+                let begin = after.to_vec();
+                return batch.works().fold(begin, |after, work| vec![state.schedule.submit(place, &after, work)]);
             }
             Content::Host(function) => Work::Host(function.clone()),
             Content::Condition(_) => {

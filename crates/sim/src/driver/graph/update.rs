@@ -19,7 +19,7 @@ type Misfit = (CUgraphExecUpdateResult, Id<Node>);
 
 impl State {
     /// Gives the step of a node another content of the same kind.
-    fn update(
+    pub(super) fn update(
         &mut self,
         executable: Pointer<CUgraphExec_st>,
         node: Pointer<CUgraphNode_st>,
@@ -67,8 +67,10 @@ impl Driver {
         copy: ConstPointer<CUDA_MEMCPY3D>,
         _context: Pointer<CUctx_st>,
     ) -> Result {
-        let content = self.copy_content(copy.read()?)?;
-        self.lock().update(executable, node, content)
+        let copy = copy.read()?;
+        let mut state = self.lock();
+        let content = self.copy_content(&state, copy)?;
+        state.update(executable, node, content)
     }
 
     pub(crate) fn cuGraphExecMemsetNodeSetParams(

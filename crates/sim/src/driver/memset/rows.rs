@@ -4,9 +4,9 @@ use curium_sys::{CUdeviceptr, CUresult, CUstream_st};
 
 use crate::argument::Pointer;
 use crate::driver::copy::legacy;
+use crate::driver::graph::{Content, Set};
 use crate::driver::{Driver, Result};
 use crate::memory::Fill;
-use crate::schedule::Work;
 
 /// Rows of the same length in bytes.
 #[derive(Clone, Copy)]
@@ -63,7 +63,7 @@ impl Driver {
         const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
         let row = fill.count.checked_mul(fill.width).ok_or(INVALID)?;
         let mut state = self.lock();
-        let stream = self.stream(&mut state, stream)?;
+        let stream = self.working_stream(&mut state, stream)?;
         let is_aligned = |place: u64| place.is_multiple_of(fill.width as u64);
         if !is_aligned(address) || (rows.height > 1 && (rows.pitch < row || !is_aligned(rows.pitch as u64))) {
             return Err(INVALID);
@@ -73,10 +73,6 @@ impl Driver {
         }
         let span = (rows.height - 1).checked_mul(rows.pitch).and_then(|rows| rows.checked_add(row)).ok_or(INVALID)?;
         self.filled(address, span)?;
-        let work = move |driver: &Self| {
-            (0..rows.height).try_for_each(|index| driver.memory().fill(address + (index * rows.pitch) as u64, fill))
-        };
-        self.queue(&mut state, stream, Work::Device(Box::new(work)));
-        Ok(())
+        self.put(&mut state, stream, Content::Set(Set::new(address, fill, rows.pitch, rows.height)))
     }
 }

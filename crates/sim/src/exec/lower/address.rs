@@ -1,7 +1,7 @@
 //! Loads, stores, atomics and address conversions.
 
 use super::error::{Lowered, Refusal};
-use super::function::{Lowerer, Slot};
+use super::function::{Lowerer, Slot, copy};
 use super::module::Place;
 use super::variables::Home;
 use crate::exec::access::{load, load_param, store};
@@ -128,11 +128,13 @@ impl Lowerer<'_> {
         let window = if to { window.wrapping_neg() } else { window };
         let a = self.source(source, scalar)?;
         let d = self.destination(destination, scalar)?;
-        if scalar.bits() == 64 {
+        if scalar.bits() != 64 {
+            self.emit(copy::<u32>(), d, [a, 0, 0]);
+        } else if window == 0 {
+            self.emit(copy::<u64>(), d, [a, 0, 0]);
+        } else {
             let b = self.double(window);
             self.emit(binary(|a: u64, b: u64| a.wrapping_add(b)), d, [a, b, 0]);
-        } else {
-            self.emit(unary(|a: u32| a), d, [a, 0, 0]);
         }
         Ok(())
     }

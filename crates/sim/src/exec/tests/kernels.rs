@@ -1,8 +1,22 @@
 //! Kernels as compilers write them, against Rust.
 
-use std::time::Instant;
-
 use super::{BASE, Bench};
+use crate::exec::Statistics;
+
+/// A launch that can be made again and again.
+pub(super) struct Run {
+    pub(super) bench: Bench,
+    grid: [u32; 3],
+    block: [u32; 3],
+    params: Vec<u8>,
+}
+
+impl Run {
+    /// Launches it, and waits until it is done.
+    pub(super) fn launch(&self) -> Statistics {
+        self.bench.launch_with(self.grid, self.block, &self.params).expect("no fault")
+    }
+}
 
 const SAXPY: &str = "
 .visible .entry main(.param .u32 n, .param .f32 a, .param .u64 x, .param .u64 y)
@@ -43,7 +57,8 @@ fn saxpy_params(n: u32, a: f32) -> Vec<u8> {
     params
 }
 
-fn saxpy(n: u32, grid: u32) -> (Bench, Vec<u32>, f64) {
+/// `y += 2.5 x` of `n` elements, and what `y` must be then.
+pub(super) fn saxpy(n: u32) -> (Run, Vec<u32>) {
     let mut bench = Bench::new(SAXPY, u64::from(n) * 8);
     bench.workers = 2;
     let x: Vec<u32> = (0..n).map(|i| (i as f32 * 0.37).to_bits()).collect();
@@ -52,19 +67,17 @@ fn saxpy(n: u32, grid: u32) -> (Bench, Vec<u32>, f64) {
     bench.memory.write(u64::from(n) * 4, &y);
     let expected = x.iter().zip(&y);
     let expected = expected.map(|(&x, &y)| 2.5f32.mul_add(f32::from_bits(x), f32::from_bits(y)).to_bits()).collect();
-    let begin = Instant::now();
     let params = saxpy_params(n, 2.5);
-    let statistics = bench.launch_with([grid, 1, 1], [256, 1, 1], &params).expect("no fault");
-    let rate = statistics.thread_instructions as f64 / begin.elapsed().as_secs_f64();
-    (bench, expected, rate)
+    (Run { bench, grid: [n.div_ceil(256), 1, 1], block: [256, 1, 1], params }, expected)
 }
 
 #[test]
 fn saxpy_agrees_with_rust_bit_for_bit() {
     // The last block is only partly inside.
     let n = 10_007;
-    let (bench, expected, _) = saxpy(n, n.div_ceil(256));
-    assert_eq!(bench.memory.read::<u32>(u64::from(n) * 4, n as usize), expected);
+    let (run, expected) = saxpy(n);
+    run.launch();
+    assert_eq!(run.bench.memory.read::<u32>(u64::from(n) * 4, n as usize), expected);
 }
 
 const MANDELBROT: &str = "
@@ -132,7 +145,8 @@ fn escape_time(x: u32, y: u32, width: u32, height: u32, limit: u32) -> u32 {
     limit
 }
 
-fn mandelbrot(width: u32, height: u32, limit: u32) -> (Bench, f64) {
+/// Which points escape, and when.
+pub(super) fn mandelbrot(width: u32, height: u32, limit: u32) -> Run {
     let mut bench = Bench::new(MANDELBROT, u64::from(width * height) * 4);
     bench.workers = 2;
     let mut params = BASE.to_le_bytes().to_vec();
@@ -140,17 +154,15 @@ fn mandelbrot(width: u32, height: u32, limit: u32) -> (Bench, f64) {
         params.extend(value.to_le_bytes());
     }
     let grid = [width.div_ceil(64), height, 1];
-    let begin = Instant::now();
-    let statistics = bench.launch_with(grid, [64, 1, 1], &params).expect("no fault");
-    let rate = statistics.thread_instructions as f64 / begin.elapsed().as_secs_f64();
-    (bench, rate)
+    Run { bench, grid, block: [64, 1, 1], params }
 }
 
 #[test]
 fn mandelbrot_agrees_with_rust_pixel_for_pixel() {
     let (width, height, limit) = (150, 64, 200);
-    let (bench, _) = mandelbrot(width, height, limit);
-    let pixels = bench.memory.read::<u32>(0, (width * height) as usize);
+    let run = mandelbrot(width, height, limit);
+    run.launch();
+    let pixels = run.bench.memory.read::<u32>(0, (width * height) as usize);
     for y in 0..height {
         for x in 0..width {
             let pixel = pixels[(y * width + x) as usize];
@@ -160,7 +172,7 @@ fn mandelbrot_agrees_with_rust_pixel_for_pixel() {
 }
 
 /// Two matrices of `n` by `n`, multiplied in tiles of 16 by 16.
-fn matmul(n: u32) -> (Bench, f64) {
+pub(super) fn matmul(n: u32) -> Run {
     let bytes = u64::from(n * n) * 4;
     let mut bench = Bench::new(include_str!("matmul.ptx"), 3 * bytes);
     bench.workers = 2;
@@ -168,18 +180,16 @@ fn matmul(n: u32) -> (Bench, f64) {
     bench.memory.write(0, &values);
     let mut params: Vec<u8> = (0..3).flat_map(|matrix| (BASE + matrix * bytes).to_le_bytes()).collect();
     params.extend(n.to_le_bytes());
-    let begin = Instant::now();
-    let statistics = bench.launch_with([n / 16, n / 16, 1], [16, 16, 1], &params).expect("no fault");
-    let rate = statistics.thread_instructions as f64 / begin.elapsed().as_secs_f64();
-    (bench, rate)
+    Run { bench, grid: [n / 16, n / 16, 1], block: [16, 16, 1], params }
 }
 
 #[test]
 fn tiled_product_agrees_with_rust_bit_for_bit() {
     let n = 48;
-    let (bench, _) = matmul(n);
+    let run = matmul(n);
+    run.launch();
     let value = |index: u32| (index % 13) as f32;
-    let products = bench.memory.read::<u32>(u64::from(2 * n * n) * 4, (n * n) as usize);
+    let products = run.bench.memory.read::<u32>(u64::from(2 * n * n) * 4, (n * n) as usize);
     for at in 0..n * n {
         let (row, column) = (at / n, at % n);
         let sum = (0..n).fold(0.0_f32, |sum, k| value(row * n + k).mul_add(value(n * n + k * n + column), sum));
@@ -188,7 +198,7 @@ fn tiled_product_agrees_with_rust_bit_for_bit() {
 }
 
 /// The forces between `n` bodies, a multiple of 256.
-fn bodies(n: u32) -> (Bench, f64) {
+pub(super) fn bodies(n: u32) -> Run {
     let mut bench = Bench::new(include_str!("bodies.ptx"), u64::from(n) * 32);
     bench.workers = 2;
     let values: Vec<u32> = (0..4 * n).map(|index| ((index * 7 % 101) as f32 * 0.1).to_bits()).collect();
@@ -196,18 +206,16 @@ fn bodies(n: u32) -> (Bench, f64) {
     let mut params = BASE.to_le_bytes().to_vec();
     params.extend((BASE + u64::from(n) * 16).to_le_bytes());
     params.extend(n.to_le_bytes());
-    let begin = Instant::now();
-    let statistics = bench.launch_with([n / 256, 1, 1], [256, 1, 1], &params).expect("no fault");
-    let rate = statistics.thread_instructions as f64 / begin.elapsed().as_secs_f64();
-    (bench, rate)
+    Run { bench, grid: [n / 256, 1, 1], block: [256, 1, 1], params }
 }
 
 #[test]
 fn forces_between_bodies_are_near_those_of_rust() {
     let n = 512;
-    let (bench, _) = bodies(n);
+    let run = bodies(n);
+    run.launch();
     let value = |index: u32| f64::from((index * 7 % 101) as f32 * 0.1);
-    let forces = bench.memory.read::<u32>(u64::from(n) * 16, 4 * n as usize);
+    let forces = run.bench.memory.read::<u32>(u64::from(n) * 16, 4 * n as usize);
     for body in (0..n).step_by(37) {
         let mut force = [0.0; 3];
         for other in 0..n {
@@ -221,18 +229,4 @@ fn forces_between_bodies_are_near_those_of_rust() {
             assert!((found - expected).abs() <= expected.abs() * 1e-4 + 1e-2, "{body}: {found} {expected}");
         }
     }
-}
-
-#[test]
-#[ignore = "a measurement: run in release with --nocapture"]
-#[expect(clippy::print_stderr, reason = "it reports what it measured")]
-fn throughput() {
-    let (_, _, rate) = saxpy(1 << 22, (1 << 22) / 256);
-    eprintln!("saxpy:      {:.2} G thread instructions/s", rate / 1e9);
-    let (_, rate) = mandelbrot(1024, 768, 500);
-    eprintln!("mandelbrot: {:.2} G thread instructions/s", rate / 1e9);
-    let (_, rate) = matmul(512);
-    eprintln!("matmul:     {:.2} G thread instructions/s", rate / 1e9);
-    let (_, rate) = bodies(8192);
-    eprintln!("bodies:     {:.2} G thread instructions/s", rate / 1e9);
 }

@@ -12,9 +12,10 @@ mod faults;
 mod halves;
 mod kernels;
 mod matrices;
-
 mod memory;
 mod mutation;
+#[cfg(target_os = "linux")]
+mod speed;
 mod system;
 mod video;
 mod warps;

@@ -1,0 +1,35 @@
+//! The checks. Each reads the environment alone, and says nothing where it has nothing to say.
+
+mod compatibility;
+mod device;
+mod hardware;
+mod library;
+mod mig;
+mod node;
+mod ptx;
+mod setting;
+mod start;
+mod visible;
+
+use crate::doctor::environment::{Environment, Library, Start};
+use crate::doctor::finding::Finding;
+
+/// What the doctor has to say of a machine, in the order of what CUDA needs first.
+pub(super) fn findings(environment: &Environment) -> Vec<Finding> {
+    let mut findings = library::check(environment);
+    match (&environment.library, &environment.start) {
+        (Library::Loaded { .. }, Some(Start::Failed(failure))) => findings.extend(start::explain(environment, failure)),
+        (Library::Loaded { .. }, Some(Start::Devices(0))) => findings.extend(start::explain_no_device(environment)),
+        _ => {}
+    }
+    findings.extend(environment.devices.iter().enumerate().map(device::check));
+    findings.extend(compatibility::note(environment));
+    findings.extend(visible::note(environment));
+    findings.extend(mig::note(environment));
+    findings.extend(ptx::check(environment));
+    findings.extend(setting::notes(environment));
+    findings
+}
+
+#[cfg(test)]
+mod tests;

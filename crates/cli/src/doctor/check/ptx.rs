@@ -1,0 +1,74 @@
+//! Which PTX the driver takes, and whether what is compiled here is among it.
+
+use crate::doctor::environment::{DeviceTrial, Environment, Library};
+use crate::doctor::finding::Finding;
+use crate::doctor::ptx::{Header, cuda_for, newest_for, pair};
+
+const CHECK: &str = "ptx";
+
+/// What there is to say of PTX once a driver is loaded.
+pub(super) fn check(environment: &Environment) -> Vec<Finding> {
+    let Library::Loaded { version, .. } = &environment.library else { return Vec::new() };
+    let mut findings: Vec<_> = newest_for(version).into_iter().map(|newest| takes(version, newest)).collect();
+    findings.extend(environment.nvrtc.as_deref().map(|nvrtc| compiler(version, nvrtc)));
+    if let Some(header) = &environment.ptx {
+        findings.extend(file(version, header));
+        findings.extend(environment.devices.iter().filter_map(|device| target(header, device)));
+    }
+    findings
+}
+
+fn takes(cuda: &str, (major, minor): (u32, u32)) -> Finding {
+    Finding::note(CHECK, format!("a driver for CUDA {cuda} takes PTX up to version {major}.{minor}"))
+}
+
+/// NVRTC writes PTX of its own version.
+fn compiler(driver: &str, nvrtc: &str) -> Finding {
+    if pair(nvrtc) <= pair(driver) {
+        return Finding::good("nvrtc", format!("NVRTC of CUDA {nvrtc} is found, and the driver takes its PTX"));
+    }
+    let fixes = [
+        "compile to a cubin for the device's own architecture, which needs no newer driver",
+        &format!("install NVRTC of CUDA {driver} or older, or name it in CURIUM_NVRTC_PATH"),
+        &format!("update the driver to one for CUDA {nvrtc}"),
+    ];
+    Finding::warning(
+        "nvrtc",
+        format!("NVRTC is of CUDA {nvrtc}, and the driver for CUDA {driver} may not take its PTX"),
+        fixes,
+    )
+}
+
+/// Whether the driver takes the file.
+fn file(driver: &str, header: &Header) -> Option<Finding> {
+    let (major, minor) = header.version;
+    let needed = cuda_for(header.version);
+    let name = format!("the PTX is of version {major}.{minor} for {}", header.target);
+    if newest_for(driver).is_some_and(|newest| header.version > newest) {
+        let cuda = needed.map_or("a newer CUDA".to_owned(), |cuda| format!("CUDA {cuda}"));
+        let fixes = [
+            &format!("update the driver to one for {cuda}") as &str,
+            "compile the PTX with an older toolkit, or to a cubin for the device",
+        ];
+        return Some(Finding::failure(
+            CHECK,
+            format!("{name}, and a driver for CUDA {driver} is too old for it"),
+            fixes,
+        ));
+    }
+    Some(Finding::good(CHECK, format!("{name}: the driver takes its version")))
+}
+
+/// That a device is not one that the file is for.
+fn target(header: &Header, device: &DeviceTrial) -> Option<Finding> {
+    let (needed, only) = header.needs()?;
+    let found = pair(&device.compute_capability)?;
+    if found == needed || (!only && found > needed) {
+        return None;
+    }
+    let (target, name) = (&header.target, &device.name);
+    let what = format!("the PTX is for {target}, and {name} has compute capability {}", device.compute_capability);
+    let older = format!("compile for the oldest device that matters, such as compute_{}{}", found.0, found.1);
+    let fixes = [&older as &str, "targets that end with a letter run on no newer architecture: compile without it"];
+    Some(Finding::failure(CHECK, what, fixes))
+}

@@ -1,0 +1,37 @@
+//! Settings that make CUDA slow or odd.
+
+use crate::doctor::environment::{Environment, Library};
+use crate::doctor::finding::Finding;
+
+/// What is set that one should know of.
+pub(super) fn notes(environment: &Environment) -> Vec<Finding> {
+    if matches!(environment.library, Library::Failed(_)) {
+        return Vec::new();
+    }
+    let is = |name, value| environment.variable(name) == Some(value);
+    let mut findings = Vec::new();
+    if is("CUDA_LAUNCH_BLOCKING", "1") {
+        let what = "CUDA_LAUNCH_BLOCKING is 1: every launch waits for its kernel";
+        findings.push(Finding::warning("setting", what, ["unset it, unless you look for the kernel that fails"]));
+    }
+    if is("CUDA_CACHE_DISABLE", "1") {
+        let what = "CUDA_CACHE_DISABLE is 1: PTX is compiled again each time a program starts";
+        findings.push(Finding::warning("setting", what, ["unset it"]));
+    }
+    if is("CUDA_DISABLE_PTX_JIT", "1") {
+        let what =
+            "CUDA_DISABLE_PTX_JIT is 1: PTX is not compiled, so that only cubins for this very architecture load";
+        findings.push(Finding::warning("setting", what, ["unset it"]));
+    }
+    if is("CUDA_MODULE_LOADING", "EAGER") {
+        findings
+            .push(Finding::note("setting", "CUDA_MODULE_LOADING is EAGER: every kernel of a module is loaded at once"));
+    }
+    if let Some(value) = environment.variable("LD_PRELOAD").filter(|value| !value.is_empty()) {
+        findings.push(Finding::note(
+            "setting",
+            format!("LD_PRELOAD is {value:?}: it may stand between programs and the driver"),
+        ));
+    }
+    findings
+}

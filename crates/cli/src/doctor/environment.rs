@@ -1,0 +1,272 @@
+//! A machine, as far as it matters to CUDA.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::doctor::ptx::Header;
+
+/// What is known of a machine: plain data, found by [`survey`](crate::doctor::survey::survey) or made up by a test.
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
+pub(crate) struct Environment {
+    /// The operating system, such as `linux`.
+    pub(crate) system: String,
+    /// The processor, such as `x86_64`.
+    pub(crate) architecture: String,
+    /// The variables of the environment that matter to CUDA.
+    pub(crate) variables: BTreeMap<String, String>,
+    /// What is at the paths that matter, of those that exist.
+    pub(crate) files: BTreeMap<String, Entry>,
+    /// What came of loading the driver's library.
+    pub(crate) library: Library,
+    /// What `cuInit` and the count of devices said; none if no library was loaded.
+    pub(crate) start: Option<Start>,
+    /// What came of using each device.
+    pub(crate) devices: Vec<DeviceTrial>,
+    /// The CUDA version of the NVRTC that was found.
+    pub(crate) nvrtc: Option<String>,
+    /// A PTX file that the user asks about.
+    pub(crate) ptx: Option<Header>,
+}
+
+/// What is at a path.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Entry {
+    /// A small file with this text.
+    Text(String),
+    /// A folder with these names.
+    Folder(Vec<String>),
+    /// A device node.
+    Node(Access),
+    /// Something whose content does not matter.
+    Present,
+}
+
+/// Whether this process may read and write a device node.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Access {
+    Granted,
+    /// The file's mode and owner forbid it (`EACCES`).
+    Denied,
+    /// Something beside the file's mode forbids it, such as a container's rules for devices (`EPERM`).
+    Forbidden,
+    /// There is a node, and no driver behind it, or it failed.
+    Broken,
+}
+
+/// What came of loading the driver's library.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Library {
+    Loaded {
+        /// The CUDA version, such as `12.8`.
+        version: String,
+        /// The file, where the system tells.
+        path: Option<String>,
+    },
+    Failed(Vec<Attempt>),
+}
+
+/// A path that did not serve.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Attempt {
+    pub(crate) path: String,
+    pub(crate) rejection: Rejection,
+    /// The reason in the loader's words.
+    pub(crate) reason: String,
+}
+
+/// Why a path did not serve.
+#[derive(Clone, Copy, Debug, Deserialize, Eq, PartialEq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Rejection {
+    Unloadable,
+    NotADriver,
+    Stub,
+    NoVersion,
+    TooOld,
+}
+
+/// What the driver said when it was started.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Start {
+    /// So many devices are visible.
+    Devices(usize),
+    Failed(Failure),
+}
+
+/// A call of the driver that failed.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct Failure {
+    pub(crate) code: u32,
+    /// The whole error, with the name of the call.
+    pub(crate) text: String,
+}
+
+/// What came of using a device: a context, a copy, a kernel.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub(crate) struct DeviceTrial {
+    pub(crate) name: String,
+    /// Such as `9.0`.
+    pub(crate) compute_capability: String,
+    /// The milliseconds that it took; a failure if it did not work.
+    pub(crate) outcome: Result<u64, Failure>,
+}
+
+impl Default for Library {
+    fn default() -> Self {
+        Self::Failed(Vec::new())
+    }
+}
+
+impl Environment {
+    /// A variable of the environment.
+    pub(crate) fn variable(&self, name: &str) -> Option<&str> {
+        self.variables.get(name).map(String::as_str)
+    }
+
+    /// Whether there is anything at `path`.
+    pub(crate) fn has(&self, path: &str) -> bool {
+        self.files.contains_key(path)
+    }
+
+    /// The text of a small file; empty if there is none.
+    pub(crate) fn text(&self, path: &str) -> &str {
+        match self.files.get(path) {
+            Some(Entry::Text(text)) => text,
+            _ => "",
+        }
+    }
+
+    /// The names in a folder; none if there is no such folder.
+    pub(crate) fn folder(&self, path: &str) -> &[String] {
+        match self.files.get(path) {
+            Some(Entry::Folder(names)) => names,
+            _ => &[],
+        }
+    }
+
+    /// The device nodes whose path begins so, with what may be done with them.
+    pub(crate) fn nodes(&self, prefix: &str) -> impl Iterator<Item = (&str, Access)> {
+        let nodes = self.files.iter().filter(move |(path, _)| path.starts_with(prefix));
+        nodes.filter_map(|(path, entry)| match entry {
+            Entry::Node(access) => Some((path.as_str(), *access)),
+            _ => None,
+        })
+    }
+
+    /// Whether this is the Linux of Windows.
+    pub(crate) fn is_wsl(&self) -> bool {
+        self.text("/proc/version").to_lowercase().contains("microsoft")
+    }
+
+    /// Whether the process runs in a container.
+    pub(crate) fn is_container(&self) -> bool {
+        let marks = ["docker", "kubepods", "containerd", "lxc", "libpod"];
+        let control = self.text("/proc/1/cgroup");
+        ["/.dockerenv", "/run/.containerenv", "/run/systemd/container"].iter().any(|path| self.has(path))
+            || marks.iter().any(|mark| control.contains(mark))
+            || self.variable("KUBERNETES_SERVICE_HOST").is_some()
+    }
+
+    /// Whether this is one of NVIDIA's boards with a GPU in the processor.
+    pub(crate) fn is_jetson(&self) -> bool {
+        self.has("/etc/nv_tegra_release") || self.text("/proc/device-tree/model").contains("Jetson")
+    }
+
+    /// Whether the system is NixOS.
+    pub(crate) fn is_nixos(&self) -> bool {
+        self.has("/etc/NIXOS")
+    }
+
+    /// NVIDIA's GPUs on the PCI bus, where the system shows it: folders like `/sys/bus/pci/devices/0000:01:00.0`.
+    pub(crate) fn pci_gpus(&self) -> &[String] {
+        self.folder("nvidia-pci-gpus")
+    }
+
+    /// How many GPUs NVIDIA's kernel module drives, where it tells.
+    pub(crate) fn module_gpus(&self) -> usize {
+        self.folder("/proc/driver/nvidia/gpus").len()
+    }
+
+    /// The version of NVIDIA's kernel module, such as `580.159.03`, if it is loaded.
+    pub(crate) fn module_version(&self) -> Option<&str> {
+        let line = self.text("/proc/driver/nvidia/version").lines().find(|line| line.starts_with("NVRM version"))?;
+        line.split_whitespace().find(|word| is_driver_version(word))
+    }
+
+    /// The version in the name of the loaded library's file, such as `580.159.03` of `libcuda.so.580.159.03`.
+    pub(crate) fn library_version(&self) -> Option<&str> {
+        let version = self.library_path()?.rsplit_once("libcuda.so.")?.1;
+        is_driver_version(version).then_some(version)
+    }
+
+    /// The file of the loaded library.
+    pub(crate) fn library_path(&self) -> Option<&str> {
+        match &self.library {
+            Library::Loaded { path, .. } => path.as_deref(),
+            Library::Failed(_) => None,
+        }
+    }
+
+    /// The failure of the driver's start.
+    pub(crate) fn start_failure(&self) -> Option<&Failure> {
+        match &self.start {
+            Some(Start::Failed(failure)) => Some(failure),
+            _ => None,
+        }
+    }
+}
+
+/// Whether a word is a driver's version: two or three numbers, the first of three digits.
+fn is_driver_version(word: &str) -> bool {
+    let parts: Vec<_> = word.split('.').collect();
+    let digits = |part: &&str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    (2..=3).contains(&parts.len()) && parts[0].len() == 3 && parts.iter().all(digits)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn version_of_the_module_is_found_in_both_forms_of_its_file() {
+        for (text, expected) in [
+            ("NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.183.01  Sun May 12 19:39:15 UTC 2024", "535.183.01"),
+            (
+                "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build\nGCC version: 12.2.0",
+                "580.65.06",
+            ),
+        ] {
+            let mut environment = Environment::default();
+            environment.files.insert("/proc/driver/nvidia/version".to_owned(), Entry::Text(text.to_owned()));
+            assert_eq!(environment.module_version(), Some(expected));
+        }
+        assert_eq!(Environment::default().module_version(), None);
+    }
+
+    #[test]
+    fn version_of_the_library_is_that_of_its_file_and_not_of_its_link() {
+        let with = |path: &str| Environment {
+            library: Library::Loaded { version: "12.8".to_owned(), path: Some(path.to_owned()) },
+            ..Environment::default()
+        };
+        assert_eq!(with("/usr/lib/libcuda.so.570.86.15").library_version(), Some("570.86.15"));
+        assert_eq!(with("/usr/lib/wsl/lib/libcuda.so.1").library_version(), None);
+        assert_eq!(with("/usr/lib/libcuda.so.1.1").library_version(), None);
+    }
+
+    #[test]
+    fn environment_that_was_kept_is_read_again() {
+        let mut environment = Environment { system: "linux".to_owned(), ..Environment::default() };
+        environment.files.insert("/dev/nvidia0".to_owned(), Entry::Node(Access::Forbidden));
+        environment.start = Some(Start::Failed(Failure { code: 100, text: "no device".to_owned() }));
+        let kept = serde_json::to_string(&environment).expect("it is plain data");
+        let read: Environment = serde_json::from_str(&kept).expect("it was just written");
+        assert_eq!(read.files, environment.files);
+        assert_eq!(read.start_failure().map(|failure| failure.code), Some(100));
+    }
+}

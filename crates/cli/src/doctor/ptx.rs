@@ -1,0 +1,110 @@
+//! Which driver takes which PTX.
+
+use curium::driver::CudaVersion;
+use serde::{Deserialize, Serialize};
+
+/// Major and minor.
+type Version = (u32, u32);
+
+/// CUDA versions, each with the newest PTX version that its drivers take, from NVIDIA's table of PTX releases.
+const RELEASES: &[(Version, Version)] = &[
+    ((13, 4), (9, 4)),
+    ((13, 3), (9, 3)),
+    ((13, 2), (9, 2)),
+    ((13, 1), (9, 1)),
+    ((13, 0), (9, 0)),
+    ((12, 9), (8, 8)),
+    ((12, 8), (8, 7)),
+    ((12, 7), (8, 6)),
+    ((12, 5), (8, 5)),
+    ((12, 4), (8, 4)),
+    ((12, 3), (8, 3)),
+    ((12, 2), (8, 2)),
+    ((12, 1), (8, 1)),
+    ((12, 0), (8, 0)),
+    ((11, 8), (7, 8)),
+];
+
+/// What PTX says of itself at its beginning.
+#[derive(Clone, Debug, Deserialize, Eq, PartialEq, Serialize)]
+pub(crate) struct Header {
+    /// The version of the language.
+    pub(crate) version: Version,
+    /// What it is compiled for, such as `sm_90a`.
+    pub(crate) target: String,
+}
+
+impl Header {
+    /// What `text` declares, if it is PTX.
+    pub(crate) fn of(text: &str) -> Option<Self> {
+        let mut words =
+            text.lines().map(|line| line.split("//").next().unwrap_or_default()).flat_map(str::split_whitespace);
+        words.find(|word| *word == ".version")?;
+        let version = pair(words.next()?)?;
+        words.find(|word| *word == ".target")?;
+        let target = words.next()?.split(',').next()?.to_owned();
+        Some(Self { version, target })
+    }
+
+    /// The compute capability that a device must have, and whether it must be exactly this one.
+    pub(crate) fn needs(&self) -> Option<(Version, bool)> {
+        let number = self.target.strip_prefix("sm_")?;
+        let digits = number.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+        let value: u32 = digits.parse().ok()?;
+        Some(((value / 10, value % 10), number.ends_with('a')))
+    }
+}
+
+/// The newest PTX version that a driver for this CUDA version takes; none for a driver older or newer than the table.
+pub(crate) fn newest_for(cuda: &str) -> Option<Version> {
+    let cuda = pair(cuda)?;
+    if cuda > RELEASES[0].0 {
+        return None;
+    }
+    RELEASES.iter().find(|(version, _)| *version <= cuda).map(|(_, ptx)| *ptx)
+}
+
+/// The oldest CUDA version whose drivers take this PTX version.
+pub(crate) fn cuda_for(ptx: Version) -> Option<CudaVersion> {
+    let oldest = RELEASES.iter().rev().find(|(_, takes)| *takes >= ptx)?;
+    Some(CudaVersion::new(oldest.0.0, oldest.0.1))
+}
+
+/// Two numbers with a dot between them.
+pub(crate) fn pair(text: &str) -> Option<Version> {
+    let (major, minor) = text.split_once('.')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn header_is_read_past_comments() {
+        let text = "//\n// .version 1.0\n.version 8.7\n.target sm_90a, texmode_independent\n.address_size 64\n";
+        let header = Header::of(text).expect("this is PTX");
+        assert_eq!(header, Header { version: (8, 7), target: "sm_90a".to_owned() });
+        assert_eq!(header.needs(), Some(((9, 0), true)));
+        assert_eq!(Header::of("int main() {}"), None);
+    }
+
+    #[test]
+    fn family_targets_name_their_first_member() {
+        let header = |target: &str| Header { version: (8, 8), target: target.to_owned() };
+        assert_eq!(header("sm_120").needs(), Some(((12, 0), false)));
+        assert_eq!(header("sm_100f").needs(), Some(((10, 0), false)));
+        assert_eq!(header("compute").needs(), None);
+    }
+
+    #[test]
+    fn versions_between_two_rows_take_those_of_the_older_row() {
+        assert_eq!(newest_for("12.6"), Some((8, 5)));
+        assert_eq!(newest_for("12.9"), Some((8, 8)));
+        assert_eq!(newest_for("14.0"), None);
+        assert_eq!(newest_for("11.4"), None);
+        assert_eq!(cuda_for((8, 6)), Some(CudaVersion::new(12, 7)));
+        assert_eq!(cuda_for((7, 0)), Some(CudaVersion::new(11, 8)));
+        assert_eq!(cuda_for((99, 0)), None);
+    }
+}

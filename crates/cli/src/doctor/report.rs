@@ -1,0 +1,90 @@
+//! How the findings are shown.
+
+use std::io;
+
+use serde::Serialize;
+
+use crate::doctor::finding::{Finding, Severity};
+use crate::terminal::{Color, Colors};
+
+/// The version of the form of the JSON.
+const SCHEMA: u32 = 1;
+
+/// What the doctor says, in the form of the JSON.
+#[derive(Serialize)]
+pub(super) struct Report {
+    schema: u32,
+    works: bool,
+    findings: Vec<Finding>,
+}
+
+impl Report {
+    pub(super) fn new(findings: Vec<Finding>) -> Self {
+        let works = findings.iter().all(|finding| finding.severity != Severity::Failure);
+        Self { schema: SCHEMA, works, findings }
+    }
+
+    /// Whether CUDA works.
+    pub(super) fn works(&self) -> bool {
+        self.works
+    }
+
+    /// Writes a line for each finding, and below it one for each fix.
+    pub(super) fn print(&self, out: &mut impl io::Write, colors: Colors) -> io::Result<()> {
+        for finding in &self.findings {
+            let (word, color) = label(finding.severity);
+            writeln!(out, "{} {}", colors.paint(color, &format!("{word:>8}")), indented(&finding.what))?;
+            for fix in &finding.fixes {
+                writeln!(out, "           - {}", indented(fix))?;
+            }
+        }
+        let verdict =
+            if self.works { ("CUDA works here", Color::Green) } else { ("CUDA does not work here", Color::Red) };
+        writeln!(out, "\n{}", colors.paint(verdict.1, verdict.0))
+    }
+}
+
+fn label(severity: Severity) -> (&'static str, Color) {
+    match severity {
+        Severity::Good => ("ok", Color::Green),
+        Severity::Note => ("note", Color::Blue),
+        Severity::Warning => ("warning", Color::Yellow),
+        Severity::Failure => ("failure", Color::Red),
+    }
+}
+
+/// Further lines begin below the first.
+fn indented(text: &str) -> String {
+    text.replace('\n', "\n             ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(findings: Vec<Finding>) -> String {
+        let mut out = Vec::new();
+        Report::new(findings).print(&mut out, Colors::NONE).expect("memory can be written");
+        String::from_utf8(out).expect("it is text")
+    }
+
+    #[test]
+    fn failure_decides_and_its_fixes_follow_it() {
+        let text =
+            shown(vec![Finding::good("a", "fine"), Finding::failure("b", "broken\nbadly", ["mend it", "or not"])]);
+        let expected = "      ok fine
+ failure broken
+             badly
+           - mend it
+           - or not
+
+CUDA does not work here
+";
+        assert_eq!(text, expected);
+    }
+
+    #[test]
+    fn warnings_do_not_keep_cuda_from_working() {
+        assert!(shown(vec![Finding::warning("a", "odd", ["mend it"])]).contains("CUDA works here"));
+    }
+}

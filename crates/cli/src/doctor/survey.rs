@@ -1,0 +1,223 @@
+//! Finding out what there is to know of this machine. Nothing is changed, and what cannot be read is taken as absent.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read as _};
+use std::path::Path;
+
+use curium::nvrtc::Nvrtc;
+
+use crate::doctor::environment::{Access, Entry, Environment};
+use crate::doctor::trial;
+
+/// The variables that matter to CUDA.
+const VARIABLES: &[&str] = &[
+    "CUDA_CACHE_DISABLE",
+    "CUDA_DEVICE_ORDER",
+    "CUDA_DISABLE_PTX_JIT",
+    "CUDA_FORCE_PTX_JIT",
+    "CUDA_LAUNCH_BLOCKING",
+    "CUDA_MODULE_LOADING",
+    "CUDA_MPS_PIPE_DIRECTORY",
+    "CUDA_VISIBLE_DEVICES",
+    "CURIUM_DRIVER_PATH",
+    "KUBERNETES_SERVICE_HOST",
+    "LD_LIBRARY_PATH",
+    "LD_PRELOAD",
+    "NVIDIA_DRIVER_CAPABILITIES",
+    "NVIDIA_VISIBLE_DEVICES",
+];
+
+/// Small files whose text matters.
+const TEXTS: &[&str] = &[
+    "/etc/nv_tegra_release",
+    "/proc/1/cgroup",
+    "/proc/device-tree/model",
+    "/proc/driver/nvidia/version",
+    "/proc/version",
+];
+
+/// Files that matter by being there.
+const MARKS: &[&str] = &[
+    "/.dockerenv",
+    "/etc/NIXOS",
+    "/run/.containerenv",
+    "/run/systemd/container",
+    "/proc/driver/nvidia/capabilities/mig/config",
+];
+
+/// Where libraries of the driver may lie: their names that begin with `libcuda.so` are noted.
+const LIBRARY_FOLDERS: &[&str] = &[
+    "/run/opengl-driver/lib",
+    "/usr/lib/aarch64-linux-gnu",
+    "/usr/lib/aarch64-linux-gnu/nvidia",
+    "/usr/lib/aarch64-linux-gnu/tegra",
+    "/usr/lib/wsl/lib",
+    "/usr/lib/x86_64-linux-gnu",
+    "/usr/lib64",
+    "/usr/lib64-nvidia",
+    "/usr/local/cuda/compat",
+    "/usr/local/nvidia/lib64",
+];
+
+/// Everything that matters on this machine. With `simulated` the driver is the simulator, and the machine is still this one.
+pub(super) fn survey(simulated: bool) -> Environment {
+    let mut environment = Environment {
+        system: std::env::consts::OS.to_owned(),
+        architecture: std::env::consts::ARCH.to_owned(),
+        variables: variables(),
+        files: files(),
+        nvrtc: Nvrtc::load().ok().map(|nvrtc| nvrtc.version().to_string()),
+        ..Environment::default()
+    };
+    trial::try_out(&mut environment, simulated);
+    environment
+}
+
+fn variables() -> BTreeMap<String, String> {
+    let value = |name: &&str| Some(((*name).to_owned(), std::env::var_os(name)?.to_string_lossy().into_owned()));
+    VARIABLES.iter().filter_map(value).collect()
+}
+
+fn files() -> BTreeMap<String, Entry> {
+    let mut files = BTreeMap::new();
+    let mut note = |path: &str, entry: Option<Entry>| {
+        if let Some(entry) = entry {
+            files.insert(path.to_owned(), entry);
+        }
+    };
+    for path in TEXTS {
+        note(path, text(path));
+    }
+    for path in MARKS {
+        note(path, Path::new(path).exists().then_some(Entry::Present));
+    }
+    for path in LIBRARY_FOLDERS {
+        note(
+            path,
+            folder(path, |name| name.starts_with("libcuda.so")).filter(|entry| *entry != Entry::Folder(Vec::new())),
+        );
+    }
+    note("/proc/driver/nvidia/gpus", folder("/proc/driver/nvidia/gpus", |_| true));
+    note("/proc/modules", modules());
+    note("nvidia-pci-gpus", pci_gpus());
+    for path in device_nodes() {
+        note(&path, node(&path));
+    }
+    for path in mig_folders() {
+        note(&path, folder(&path, |name| name.starts_with("gi")));
+    }
+    files
+}
+
+/// The text of a file, as much as fits 16 KiB.
+fn text(path: &str) -> Option<Entry> {
+    let mut bytes = Vec::new();
+    File::open(path).ok()?.take(16 << 10).read_to_end(&mut bytes).ok()?;
+    let text = String::from_utf8_lossy(&bytes);
+    Some(Entry::Text(text.trim_end_matches(['\0', '\n']).to_owned()))
+}
+
+/// The chosen names of a folder in order.
+fn folder(path: &str, choose: impl Fn(&str) -> bool) -> Option<Entry> {
+    let mut names = names(path)?;
+    names.retain(|name| choose(name));
+    Some(Entry::Folder(names))
+}
+
+fn names(path: &str) -> Option<Vec<String>> {
+    let entries = fs::read_dir(path).ok()?;
+    let mut names: Vec<_> = entries.flatten().map(|entry| entry.file_name().to_string_lossy().into_owned()).collect();
+    names.sort();
+    Some(names)
+}
+
+/// The modules of the kernel that drive NVIDIA's GPUs.
+fn modules() -> Option<Entry> {
+    let modules = fs::read_to_string("/proc/modules").ok()?;
+    let names = modules.lines().filter_map(|line| line.split(' ').next());
+    let chosen = names.filter(|name| name.starts_with("nvidia") || *name == "nouveau" || name.starts_with("nova"));
+    Some(Entry::Folder(chosen.map(str::to_owned).collect()))
+}
+
+/// The GPUs among NVIDIA's devices on the PCI bus: class 03 is a display controller, and 12 an accelerator.
+fn pci_gpus() -> Option<Entry> {
+    let bus = "/sys/bus/pci/devices";
+    let read = |device: &str, file: &str| fs::read_to_string(format!("{bus}/{device}/{file}")).unwrap_or_default();
+    let is_gpu = |device: &str| {
+        let class = read(device, "class");
+        read(device, "vendor").trim() == "0x10de" && (class.starts_with("0x03") || class.starts_with("0x12"))
+    };
+    folder(bus, is_gpu)
+}
+
+fn device_nodes() -> Vec<String> {
+    let is_node = |name: &String| {
+        name.strip_prefix("nvidia").is_some_and(|rest| rest == "ctl" || rest == "-uvm" || is_number(rest))
+            || matches!(name.as_str(), "dxg" | "nvmap" | "nvhost-gpu")
+    };
+    let in_folder =
+        |folder: &'static str| names(folder).unwrap_or_default().into_iter().map(move |name| (folder, name));
+    let caps = in_folder("/dev/nvidia-caps").filter(|(_, name)| name.starts_with("nvidia-cap"));
+    in_folder("/dev")
+        .filter(|(_, name)| is_node(name))
+        .chain(caps)
+        .map(|(folder, name)| format!("{folder}/{name}"))
+        .collect()
+}
+
+fn is_number(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// The folders in which the kernel module lists the MIG instances of each GPU.
+fn mig_folders() -> Vec<String> {
+    let root = "/proc/driver/nvidia/capabilities";
+    let gpus = names(root).unwrap_or_default().into_iter().filter(|name| name.starts_with("gpu"));
+    gpus.map(|gpu| format!("{root}/{gpu}/mig")).collect()
+}
+
+/// What may be done with a device node, found by opening it as CUDA does.
+fn node(path: &str) -> Option<Entry> {
+    const FORBIDDEN: i32 = 1; // EPERM
+    const DENIED: i32 = 13; // EACCES
+    let opened = if path.contains("nvidia-cap") {
+        // A capability is only ever read.
+        File::open(path)
+    } else {
+        OpenOptions::new().read(true).write(true).open(path)
+    };
+    Some(Entry::Node(match opened {
+        Ok(_) => Access::Granted,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
+        Err(error) if error.raw_os_error() == Some(FORBIDDEN) => Access::Forbidden,
+        Err(error) if error.raw_os_error() == Some(DENIED) => Access::Denied,
+        Err(_) => Access::Broken,
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn survey_of_this_machine_finds_its_kernel_and_reads_no_secret() {
+        let environment = survey(true);
+        assert_eq!(environment.system, std::env::consts::OS);
+        if cfg!(target_os = "linux") {
+            assert!(environment.text("/proc/version").contains("Linux"));
+        }
+        assert!(environment.variables.keys().all(|name| VARIABLES.contains(&name.as_str())));
+    }
+
+    #[test]
+    fn only_numbered_nodes_are_devices() {
+        assert!(is_number("0") && is_number("15") && !is_number("") && !is_number("-modeset"));
+    }
+
+    #[test]
+    fn node_that_does_not_exist_is_absent() {
+        assert_eq!(node("/dev/nvidia-absent"), None);
+        assert_eq!(node("/dev/null"), Some(Entry::Node(Access::Granted)));
+    }
+}

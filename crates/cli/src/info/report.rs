@@ -1,0 +1,192 @@
+//! What is reported, in the form of the JSON.
+
+use std::collections::BTreeMap;
+
+use anyhow::Result;
+use curium::driver::{CudaVersion, Device, DeviceAttribute, Driver, Error, Function, PeerLink};
+use curium::nvrtc::{NvJitLink, Nvrtc};
+use curium::sys::CUresult;
+use serde::Serialize;
+
+use crate::loaded;
+use crate::place::{Place, Reason};
+
+/// The version of the form. It grows when a reader of an older form would misunderstand a newer one.
+const SCHEMA: u32 = 1;
+
+/// All that `curium info` knows.
+#[derive(Serialize)]
+pub(super) struct Report {
+    schema: u32,
+    curium: &'static str,
+    /// Why the devices are simulated; absent if they are real.
+    pub(super) simulated: Option<String>,
+    pub(super) driver: DriverReport,
+    pub(super) devices: Vec<DeviceReport>,
+    pub(super) links: Vec<LinkReport>,
+    pub(super) compilers: [CompilerReport; 2],
+}
+
+#[derive(Serialize)]
+pub(super) struct DriverReport {
+    pub(super) version: String,
+    /// The file of the library, where the system tells.
+    pub(super) library: Option<String>,
+    /// How many functions Curium knows.
+    pub(super) functions: usize,
+    pub(super) missing: Vec<MissingReport>,
+}
+
+/// A function that the driver lacks.
+#[derive(Serialize)]
+pub(super) struct MissingReport {
+    pub(super) function: &'static str,
+    /// The CUDA version whose drivers have it.
+    pub(super) needs: String,
+}
+
+#[derive(Serialize)]
+pub(super) struct DeviceReport {
+    pub(super) ordinal: usize,
+    pub(super) name: String,
+    pub(super) uuid: String,
+    pub(super) pci_bus_id: String,
+    pub(super) compute_capability: String,
+    pub(super) memory_bytes: u64,
+    /// CUDA's names without their prefix; null for what the driver is too old to know.
+    pub(super) attributes: BTreeMap<&'static str, Option<i32>>,
+}
+
+/// What one device can do with the memory of another.
+#[derive(Serialize)]
+pub(super) struct LinkReport {
+    pub(super) from: usize,
+    pub(super) to: usize,
+    pub(super) access: bool,
+    pub(super) performance_rank: u32,
+    pub(super) atomics: &'static str,
+    pub(super) arrays: bool,
+}
+
+/// A compiler that is looked for when a program runs.
+#[derive(Serialize)]
+pub(super) struct CompilerReport {
+    pub(super) name: &'static str,
+    pub(super) version: Option<String>,
+    /// Why there is none.
+    pub(super) reason: Option<String>,
+}
+
+impl Report {
+    /// Asks the driver for everything.
+    pub(super) fn of(place: &Place) -> Result<Self> {
+        let driver = place.driver();
+        let devices = driver.devices()?;
+        Ok(Self {
+            schema: SCHEMA,
+            curium: env!("CARGO_PKG_VERSION"),
+            simulated: place.simulated().map(Reason::in_brief),
+            driver: DriverReport::of(driver, place.simulated().is_some()),
+            links: links(&devices)?,
+            devices: devices.iter().enumerate().map(DeviceReport::of).collect::<Result<_>>()?,
+            compilers: compilers(),
+        })
+    }
+}
+
+impl DriverReport {
+    fn of(driver: &Driver, is_simulated: bool) -> Self {
+        let missing = driver
+            .api()
+            .absent()
+            .map(|function: Function| MissingReport { function: function.name(), needs: function.since().to_string() });
+        Self {
+            version: driver.version().to_string(),
+            library: if is_simulated { None } else { loaded::library("libcuda.so") },
+            functions: Function::COUNT,
+            missing: missing.collect(),
+        }
+    }
+}
+
+impl DeviceReport {
+    fn of((ordinal, device): (usize, &Device)) -> Result<Self> {
+        Ok(Self {
+            ordinal,
+            name: device.name()?,
+            uuid: uuid_text(device.uuid()?),
+            pci_bus_id: device.pci_bus_id()?,
+            compute_capability: device.compute_capability()?.to_string(),
+            memory_bytes: device.total_memory()? as u64,
+            attributes: attributes(device)?,
+        })
+    }
+
+    /// An attribute, or 0 where the driver does not know it.
+    pub(super) fn attribute(&self, name: &str) -> i32 {
+        self.attributes.get(name).copied().flatten().unwrap_or_default()
+    }
+}
+
+fn attributes(device: &Device) -> Result<BTreeMap<&'static str, Option<i32>>> {
+    let value = |attribute: &DeviceAttribute<i32>| match device.attribute(*attribute) {
+        Ok(value) => Ok((attribute.name(), Some(value))),
+        Err(error) if is_unknown(&error) => Ok((attribute.name(), None)),
+        Err(error) => Err(error.into()),
+    };
+    DeviceAttribute::ALL.iter().map(value).collect()
+}
+
+/// Whether the driver does not know what it was asked for.
+fn is_unknown(error: &Error) -> bool {
+    matches!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE | CUresult::CUDA_ERROR_NOT_SUPPORTED))
+}
+
+/// The links of each device to each other.
+fn links(devices: &[Device]) -> Result<Vec<LinkReport>> {
+    let mut links = Vec::new();
+    for (from, device) in devices.iter().enumerate() {
+        for (to, peer) in devices.iter().enumerate().filter(|(to, _)| *to != from) {
+            let link @ PeerLink { access, performance_rank, arrays, .. } = device.peer_link(peer)?;
+            links.push(LinkReport { from, to, access, performance_rank, atomics: atomics(&link), arrays });
+        }
+    }
+    Ok(links)
+}
+
+fn atomics(link: &PeerLink) -> &'static str {
+    match (link.all_atomics, link.some_atomics) {
+        (true, _) => "all",
+        (false, true) => "some",
+        (false, false) => "none",
+    }
+}
+
+fn compilers() -> [CompilerReport; 2] {
+    let compiler = |name, found: curium::nvrtc::Result<CudaVersion>| CompilerReport {
+        name,
+        version: found.as_ref().ok().map(CudaVersion::to_string),
+        reason: found.err().map(|error| error.to_string()),
+    };
+    [
+        compiler("NVRTC", Nvrtc::load().map(|nvrtc| nvrtc.version())),
+        compiler("nvJitLink", NvJitLink::load().map(|linker| linker.version())),
+    ]
+}
+
+/// As NVIDIA's programs write it, such as `GPU-3d1b…`.
+fn uuid_text(uuid: [u8; 16]) -> String {
+    let hex: String = uuid.iter().map(|byte| format!("{byte:02x}")).collect();
+    format!("GPU-{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn uuid_is_written_in_five_groups() {
+        let uuid = [0x3d, 0x1b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 0xff];
+        assert_eq!(uuid_text(uuid), "GPU-3d1b0001-0203-0405-0607-08090a0b0cff");
+    }
+}

@@ -1,0 +1,179 @@
+//! The report as tables.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use comfy_table::{Table, presets};
+
+use crate::bytes::size;
+use crate::info::report::{CompilerReport, DeviceReport, LinkReport, Report};
+
+/// A report as people read it.
+pub(super) struct Tables<'a> {
+    pub(super) report: &'a Report,
+    /// Whether every attribute is shown.
+    pub(super) attributes: bool,
+    /// Whether every function that the driver lacks is shown.
+    pub(super) missing: bool,
+}
+
+impl fmt::Display for Tables<'_> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(formatter, "{}", self.overview())?;
+        for device in &self.report.devices {
+            writeln!(formatter, "\ndevice {}: {}\n{}", device.ordinal, device.name, summary(device))?;
+            if self.attributes {
+                writeln!(formatter, "{}", attributes(device))?;
+            }
+        }
+        if !self.report.links.is_empty() {
+            let heading = "how the row's device reaches the memory of the column's";
+            writeln!(formatter, "\n{heading}\n{}", topology(&self.report.links, self.report.devices.len()))?;
+        }
+        if !self.report.driver.missing.is_empty() {
+            writeln!(formatter, "\nfunctions that this driver lacks\n{}", self.missing_functions())?;
+        }
+        Ok(())
+    }
+}
+
+impl Tables<'_> {
+    fn overview(&self) -> Table {
+        let Report { simulated, driver, compilers, .. } = self.report;
+        let mut table = framed();
+        table.add_row(["driver", &format!("CUDA {}", driver.version)]);
+        if let Some(reason) = simulated {
+            table.add_row(["simulated", reason]);
+        }
+        if let Some(library) = &driver.library {
+            table.add_row(["library", library]);
+        }
+        let present = driver.functions - driver.missing.len();
+        table.add_row(["functions", &format!("{present} of {}", driver.functions)]);
+        for compiler in compilers {
+            table.add_row([compiler.name, &compiler_text(compiler)]);
+        }
+        table
+    }
+
+    /// A row for each CUDA version that would have more.
+    fn missing_functions(&self) -> Table {
+        let mut by_version: BTreeMap<(u32, u32), Vec<&str>> = BTreeMap::new();
+        for missing in &self.report.driver.missing {
+            by_version.entry(order(&missing.needs)).or_default().push(missing.function);
+        }
+        let mut table = framed();
+        table.set_header(["needs", "functions"]);
+        for ((major, minor), functions) in by_version {
+            table.add_row([format!("CUDA {major}.{minor}"), self.functions(&functions)]);
+        }
+        table
+    }
+
+    fn functions(&self, functions: &[&str]) -> String {
+        if self.missing {
+            return functions.join("\n");
+        }
+        match functions {
+            [function] => (*function).to_owned(),
+            [first, rest @ ..] => format!("{first} and {} more (--missing lists them)", rest.len()),
+            [] => String::new(),
+        }
+    }
+}
+
+/// A version such as `13.1` in a form that sorts.
+fn order(version: &str) -> (u32, u32) {
+    let (major, minor) = version.split_once('.').unwrap_or((version, "0"));
+    (major.parse().unwrap_or_default(), minor.parse().unwrap_or_default())
+}
+
+fn compiler_text(compiler: &CompilerReport) -> String {
+    match (&compiler.version, &compiler.reason) {
+        (Some(version), _) => format!("CUDA {version}"),
+        (None, Some(_)) => "not found (--json says where it was looked for)".to_owned(),
+        (None, None) => String::new(),
+    }
+}
+
+fn summary(device: &DeviceReport) -> Table {
+    let attribute = |name| device.attribute(name);
+    let bytes = |name| size(u64::try_from(attribute(name)).unwrap_or_default());
+    let yes = |name| if attribute(name) == 0 { "no" } else { "yes" };
+    let mut table = framed();
+    table.add_rows([
+        ["compute capability".to_owned(), device.compute_capability.clone()],
+        ["memory".to_owned(), size(device.memory_bytes)],
+        ["multiprocessors".to_owned(), attribute("MULTIPROCESSOR_COUNT").to_string()],
+        ["clock".to_owned(), format!("{} MHz", attribute("CLOCK_RATE") / 1000)],
+        ["memory bus".to_owned(), format!("{} bits", attribute("GLOBAL_MEMORY_BUS_WIDTH"))],
+        ["L2 cache".to_owned(), bytes("L2_CACHE_SIZE")],
+        ["shared memory of a block".to_owned(), bytes("MAX_SHARED_MEMORY_PER_BLOCK_OPTIN")],
+        ["registers of a block".to_owned(), attribute("MAX_REGISTERS_PER_BLOCK").to_string()],
+        ["threads of a block".to_owned(), attribute("MAX_THREADS_PER_BLOCK").to_string()],
+        ["asynchronous copy engines".to_owned(), attribute("ASYNC_ENGINE_COUNT").to_string()],
+        ["stream-ordered pools".to_owned(), yes("MEMORY_POOLS_SUPPORTED").to_owned()],
+        ["managed memory, concurrent".to_owned(), yes("CONCURRENT_MANAGED_ACCESS").to_owned()],
+        ["clusters".to_owned(), yes("CLUSTER_LAUNCH").to_owned()],
+        ["ECC".to_owned(), yes("ECC_ENABLED").to_owned()],
+        ["PCI".to_owned(), device.pci_bus_id.clone()],
+        ["UUID".to_owned(), device.uuid.clone()],
+    ]);
+    table
+}
+
+fn attributes(device: &DeviceReport) -> Table {
+    let mut table = framed();
+    table.set_header(["attribute", "value"]);
+    for (name, value) in &device.attributes {
+        table.add_row([
+            (*name).to_owned(),
+            value.map_or_else(|| "not known to this driver".to_owned(), |v| v.to_string()),
+        ]);
+    }
+    table
+}
+
+fn topology(links: &[LinkReport], devices: usize) -> Table {
+    let mut table = framed();
+    let mut header = vec![String::new()];
+    header.extend((0..devices).map(|to| to.to_string()));
+    table.set_header(header);
+    for from in 0..devices {
+        let cell = |to| links.iter().find(|link| (link.from, link.to) == (from, to)).map_or("-".to_owned(), link_text);
+        let mut row = vec![from.to_string()];
+        row.extend((0..devices).map(cell));
+        table.add_row(row);
+    }
+    table
+}
+
+fn link_text(link: &LinkReport) -> String {
+    match (link.access, link.atomics) {
+        (false, _) => "through the host".to_owned(),
+        (true, "none") => format!("rank {}", link.performance_rank),
+        (true, atomics) => format!("rank {}, {atomics} atomics", link.performance_rank),
+    }
+}
+
+fn framed() -> Table {
+    let mut table = Table::new();
+    table.load_style(presets::UTF8_BORDERS_ONLY.with_rounded_corners());
+    table
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_sort_by_number_and_not_by_letter() {
+        assert!(order("9.2") < order("12.0") && order("12.8") < order("12.9") && order("12.9") < order("13.1"));
+    }
+
+    #[test]
+    fn link_without_access_goes_through_the_host() {
+        let link = LinkReport { from: 0, to: 1, access: false, performance_rank: 1, atomics: "none", arrays: false };
+        assert_eq!(topology(&[link], 2).to_string().matches("through the host").count(), 1);
+    }
+}

@@ -1,0 +1,91 @@
+//! What the terminal shows: colours, where the user wants them.
+
+use std::env;
+use std::ffi::OsStr;
+use std::io::IsTerminal;
+
+use clap::ValueEnum;
+
+/// When the user wants colours.
+#[derive(Clone, Copy, Debug, Eq, PartialEq, ValueEnum)]
+pub(crate) enum ColorChoice {
+    /// On a terminal, unless the variable NO_COLOR is set
+    Auto,
+    /// Wherever the output goes
+    Always,
+    /// Nowhere
+    Never,
+}
+
+/// Whether one stream of output has colours.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Colors(bool);
+
+/// A colour that every terminal has.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) enum Color {
+    Green,
+    Yellow,
+    Red,
+    Blue,
+}
+
+impl ColorChoice {
+    /// What the choice means for `stream`.
+    pub(crate) fn on(self, stream: &impl IsTerminal) -> Colors {
+        self.decide(env::var_os("NO_COLOR").as_deref(), stream.is_terminal())
+    }
+
+    /// `NO_COLOR` counts if it is not empty: see <https://no-color.org>.
+    fn decide(self, no_color: Option<&OsStr>, is_terminal: bool) -> Colors {
+        Colors(match self {
+            Self::Auto => is_terminal && no_color.is_none_or(OsStr::is_empty),
+            Self::Always => true,
+            Self::Never => false,
+        })
+    }
+}
+
+impl Colors {
+    /// No colours.
+    #[cfg(test)]
+    pub(crate) const NONE: Self = Self(false);
+
+    /// Whether there are any.
+    pub(crate) fn are_on(self) -> bool {
+        self.0
+    }
+
+    /// `text` in bold letters of this colour, if there are colours.
+    pub(crate) fn paint(self, color: Color, text: &str) -> String {
+        let number = match color {
+            Color::Red => 31,
+            Color::Green => 32,
+            Color::Yellow => 33,
+            Color::Blue => 34,
+        };
+        if self.0 { format!("\x1b[1;{number}m{text}\x1b[0m") } else { text.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_color_counts_unless_it_is_empty_or_colours_are_asked_for() {
+        let set = Some(OsStr::new("1"));
+        assert_eq!(ColorChoice::Auto.decide(None, true), Colors(true));
+        assert_eq!(ColorChoice::Auto.decide(Some(OsStr::new("")), true), Colors(true));
+        assert_eq!(ColorChoice::Auto.decide(set, true), Colors(false));
+        assert_eq!(ColorChoice::Auto.decide(None, false), Colors(false));
+        assert_eq!(ColorChoice::Always.decide(set, false), Colors(true));
+        assert_eq!(ColorChoice::Never.decide(None, true), Colors(false));
+    }
+
+    #[test]
+    fn paint_ends_its_colour() {
+        assert_eq!(Colors(true).paint(Color::Red, "x"), "\x1b[1;31mx\x1b[0m");
+        assert_eq!(Colors(false).paint(Color::Red, "x"), "x");
+    }
+}

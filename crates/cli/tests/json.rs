@@ -1,0 +1,140 @@
+//! What the program writes for machines, beside the schemas that it documents it with.
+
+use std::process::Command;
+
+use serde_json::Value;
+
+fn curium(arguments: &[&str]) -> (Option<i32>, Value) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_curium"));
+    let output = command.args(arguments).env("CURIUM_SIM_DEVICES", "3").output().expect("the program was built");
+    let error = String::from_utf8_lossy(&output.stderr);
+    let value = serde_json::from_slice(&output.stdout).unwrap_or_else(|bad| panic!("{arguments:?}: {bad}: {error}"));
+    (output.status.code(), value)
+}
+
+/// The places where `value` is not as `schema` has it. The words of schemas that are not known here are counted too.
+fn faults(schema: &Value, value: &Value, path: &str) -> Vec<String> {
+    let Some(words) = schema.as_object() else { return vec![format!("{path}: the schema is no object")] };
+    let fault = |what: String| vec![format!("{path}: {what}")];
+    let faults = words.iter().flat_map(|(word, expected)| match word.as_str() {
+        "$schema" | "title" | "description" => Vec::new(),
+        "const" if expected == value => Vec::new(),
+        "enum" if expected.as_array().is_some_and(|all| all.contains(value)) => Vec::new(),
+        "const" | "enum" => fault(format!("{value} is not {expected}")),
+        "type" => {
+            if is_of(expected, value) {
+                Vec::new()
+            } else {
+                fault(format!("{value} is no {expected}"))
+            }
+        }
+        "required" => absent(expected, value).into_iter().flat_map(|name| fault(format!("{name} is absent"))).collect(),
+        "properties" => properties(expected, value, path),
+        "additionalProperties" => additional(schema, expected, value, path),
+        "items" => {
+            elements(value).flat_map(|(index, item)| faults(expected, item, &format!("{path}/{index}"))).collect()
+        }
+        other => fault(format!("the word {other} is not known")),
+    });
+    faults.collect()
+}
+
+fn is_of(expected: &Value, value: &Value) -> bool {
+    let is = |name: &str| match name {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "null" => value.is_null(),
+        "integer" => value.is_i64() || value.is_u64(),
+        _ => false,
+    };
+    match expected {
+        Value::Array(names) => names.iter().filter_map(Value::as_str).any(is),
+        name => name.as_str().is_some_and(is),
+    }
+}
+
+fn absent(required: &Value, value: &Value) -> Vec<String> {
+    let names = required.as_array().into_iter().flatten().filter_map(Value::as_str);
+    names.filter(|name| value.get(name).is_none()).map(str::to_owned).collect()
+}
+
+fn properties(expected: &Value, value: &Value, path: &str) -> Vec<String> {
+    let known = expected.as_object().into_iter().flatten();
+    known
+        .filter_map(|(name, schema)| Some(faults(schema, value.get(name)?, &format!("{path}/{name}"))))
+        .flatten()
+        .collect()
+}
+
+/// The properties that the schema does not name: none may be, or each is as `expected` says.
+fn additional(schema: &Value, expected: &Value, value: &Value, path: &str) -> Vec<String> {
+    let named = schema.get("properties").and_then(Value::as_object);
+    let is_named = |name: &str| named.is_some_and(|named| named.contains_key(name));
+    let others = value.as_object().into_iter().flatten().filter(|(name, _)| !is_named(name));
+    let check = |(name, item): (&String, &Value)| match expected {
+        Value::Bool(false) => vec![format!("{path}: {name} is not known")],
+        schema => faults(schema, item, &format!("{path}/{name}")),
+    };
+    others.flat_map(check).collect()
+}
+
+fn elements(value: &Value) -> impl Iterator<Item = (usize, &Value)> {
+    value.as_array().into_iter().flatten().enumerate()
+}
+
+#[test]
+fn info_writes_what_its_schema_says() {
+    let (code, info) = curium(&["info", "--device", "sim", "--json"]);
+    assert_eq!(code, Some(0));
+    let (_, schema) = curium(&["info", "--schema"]);
+    assert_eq!(faults(&schema, &info, ""), Vec::<String>::new());
+    assert_eq!(info["devices"].as_array().map(Vec::len), Some(3));
+    assert_eq!(info["links"].as_array().map(Vec::len), Some(6), "each of three devices to each other");
+    assert!(info["simulated"].is_string());
+    assert!(info["devices"][0]["attributes"]["WARP_SIZE"] == 32);
+}
+
+#[test]
+fn doctor_writes_what_its_schema_says() {
+    let (code, doctor) = curium(&["doctor", "--device", "sim", "--json"]);
+    assert_eq!(code, Some(0));
+    let (_, schema) = curium(&["doctor", "--schema"]);
+    assert_eq!(faults(&schema, &doctor, ""), Vec::<String>::new());
+    assert_eq!(doctor["works"], true);
+    let of_devices = |finding: &&Value| finding["check"] == "device" && finding["severity"] == "good";
+    assert_eq!(doctor["findings"].as_array().into_iter().flatten().filter(of_devices).count(), 3);
+}
+
+#[test]
+fn value_that_is_not_as_the_schema_says_is_found() {
+    let (_, schema) = curium(&["info", "--schema"]);
+    let (_, right) = curium(&["info", "--device", "sim", "--json"]);
+    let alterations: [fn(&mut Value); 5] = [
+        |info| info["schema"] = 2.into(),
+        |info| info["devices"][1]["name"] = Value::Null,
+        |info| info["devices"][0]["attributes"]["WARP_SIZE"] = "wide".into(),
+        |info| info["links"][0]["atomics"] = "many".into(),
+        |info| drop(info.as_object_mut().and_then(|info| info.remove("driver"))),
+    ];
+    for (number, alter) in alterations.into_iter().enumerate() {
+        let mut altered = right.clone();
+        alter(&mut altered);
+        assert_eq!(faults(&schema, &altered, "").len(), 1, "alteration {number}");
+    }
+}
+
+#[test]
+fn bench_writes_what_its_schema_says_and_what_it_lists() {
+    let (code, bench) = curium(&["bench", "--device", "sim", "--json", "--rounds", "2"]);
+    assert_eq!(code, Some(0));
+    let (_, schema) = curium(&["bench", "--schema"]);
+    assert_eq!(faults(&schema, &bench, ""), Vec::<String>::new());
+    let measured = bench["comparisons"].as_array().into_iter().flatten().filter_map(|row| row["id"].as_str());
+    let list = Command::new(env!("CARGO_BIN_EXE_curium")).args(["bench", "--device", "sim", "--list"]).output();
+    let list = String::from_utf8(list.expect("the program was built").stdout).expect("it writes text");
+    assert_eq!(measured.collect::<Vec<_>>(), list.lines().collect::<Vec<_>>());
+    assert!(list.lines().any(|id| id == "launch/threads/2") && list.lines().any(|id| id.starts_with("allocate/live/")));
+    assert_eq!(bench["simulated"], true);
+}

@@ -1,0 +1,277 @@
+//! Captures: streams whose work becomes nodes of a graph instead of being done.
+//!
+//! A capture begins in one stream, its origin, and takes in other streams when they wait for events that were recorded in it.
+//! For each of its streams it knows which nodes the next one comes after. A call that breaks the rules makes the captures
+//! that it touches invalid: they end without a graph.
+
+mod conflict;
+mod dependencies;
+mod event;
+mod mode;
+
+use std::collections::HashSet;
+use std::sync::atomic::Ordering;
+
+use curium_sys::{
+    CUgraph, CUgraph_st, CUgraphEdgeData, CUgraphNode, CUresult, CUstream_st, CUstreamCaptureMode,
+    CUstreamCaptureStatus,
+};
+
+use self::dependencies::Listed;
+pub(crate) use self::event::Captured;
+use crate::argument::{ConstPointer, Pointer};
+use crate::driver::graph::{Content, Edge};
+use crate::driver::stream::{Class, this_thread};
+use crate::driver::{Driver, Graph, Node, Result, State, Stream};
+use crate::handle::Id;
+
+/// A capture that has begun and not ended.
+pub(crate) struct Capture {
+    number: u64,
+    graph: Id<Graph>,
+    /// Whether the graph is the caller's, who keeps it when the capture fails.
+    is_of_caller: bool,
+    mode: CUstreamCaptureMode,
+    /// The thread that began it.
+    thread: u64,
+    origin: Id<Stream>,
+    is_valid: bool,
+    members: Vec<Member>,
+}
+
+/// A stream in a capture.
+struct Member {
+    stream: Id<Stream>,
+    /// What the next node comes after.
+    tips: Vec<Edge>,
+    listed: Listed,
+}
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuStreamBeginCapture(&self, stream: Pointer<CUstream_st>) -> Result {
+        self.cuStreamBeginCapture_v2(stream, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL)
+    }
+
+    pub(crate) fn cuStreamBeginCapture_v2(&self, stream: Pointer<CUstream_st>, mode: CUstreamCaptureMode) -> Result {
+        let mut state = self.lock();
+        let origin = self.capturable(&mut state, stream, mode)?;
+        let graph = state.new_graph(None);
+        self.begin_capture(&mut state, Capture::new(graph, origin, mode));
+        Ok(())
+    }
+
+    pub(crate) fn cuStreamBeginCaptureToGraph(
+        &self,
+        stream: Pointer<CUstream_st>,
+        graph: Pointer<CUgraph_st>,
+        after: ConstPointer<CUgraphNode>,
+        data: ConstPointer<CUgraphEdgeData>,
+        count: usize,
+        mode: CUstreamCaptureMode,
+    ) -> Result {
+        let mut state = self.lock();
+        let origin = self.capturable(&mut state, stream, mode)?;
+        let graph = state.graph(graph)?;
+        let tips = state.edges(graph, after, data, count)?;
+        if state.is_captured_into(graph) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let mut capture = Capture { is_of_caller: true, ..Capture::new(graph, origin, mode) };
+        capture.join(origin, tips);
+        self.begin_capture(&mut state, capture);
+        Ok(())
+    }
+
+    pub(crate) fn cuStreamEndCapture(&self, stream: Pointer<CUstream_st>, graph: Pointer<CUgraph>) -> Result {
+        let mut state = self.lock();
+        let stream = self.stream(&mut state, stream)?;
+        let capture = state.capture_mut(stream).ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
+        if capture.origin != stream {
+            capture.is_valid = false;
+            return Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNMATCHED);
+        }
+        if !capture.is_relaxed() && capture.thread != this_thread() {
+            return Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_WRONG_THREAD);
+        }
+        if !capture.is_of_caller {
+            graph.required()?;
+        }
+        let number = capture.number;
+        let ended = state.end_capture(number);
+        self.capturing.store(!state.captures.is_empty(), Ordering::Release);
+        graph.write_if_asked(ended.map_or(std::ptr::null_mut(), Id::as_raw));
+        self.call_destructors(state);
+        ended.map(|_| ())
+    }
+}
+
+impl Driver {
+    /// A stream in which a capture can begin.
+    fn capturable(
+        &self,
+        state: &mut State,
+        stream: Pointer<CUstream_st>,
+        mode: CUstreamCaptureMode,
+    ) -> Result<Id<Stream>> {
+        let id = self.stream(state, stream)?;
+        if mode.0 > CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED.0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        if state.is_legacy(id) {
+            return Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        }
+        if state.is_capturing(id) { Err(CUresult::CUDA_ERROR_ILLEGAL_STATE) } else { Ok(id) }
+    }
+
+    fn begin_capture(&self, state: &mut State, mut capture: Capture) {
+        capture.number = state.next_number();
+        state.captures.push(capture);
+        self.capturing.store(true, Ordering::Release);
+    }
+
+    /// Puts work on a stream: it is queued, or becomes a node if the stream captures.
+    pub(crate) fn put(&self, state: &mut State, stream: Id<Stream>, content: Content) -> Result {
+        if state.is_capturing(stream) {
+            return state.add_captured(stream, content);
+        }
+        self.queue(state, stream, content.into_work());
+        Ok(())
+    }
+}
+
+impl Capture {
+    fn new(graph: Id<Graph>, origin: Id<Stream>, mode: CUstreamCaptureMode) -> Self {
+        let thread = this_thread();
+        let mut capture =
+            Self { number: 0, graph, is_of_caller: false, mode, thread, origin, is_valid: true, members: Vec::new() };
+        capture.join(origin, Vec::new());
+        capture
+    }
+
+    fn is_relaxed(&self) -> bool {
+        self.mode == CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED
+    }
+
+    fn status(&self) -> CUstreamCaptureStatus {
+        if self.is_valid {
+            CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_ACTIVE
+        } else {
+            CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_INVALIDATED
+        }
+    }
+
+    fn member(&self, stream: Id<Stream>) -> Option<&Member> {
+        self.members.iter().find(|member| member.stream == stream)
+    }
+
+    fn member_mut(&mut self, stream: Id<Stream>) -> Option<&mut Member> {
+        self.members.iter_mut().find(|member| member.stream == stream)
+    }
+
+    /// Lets the next node of a stream come after `tips` too; a stream that is not in the capture is from now on.
+    fn join(&mut self, stream: Id<Stream>, tips: Vec<Edge>) {
+        match self.member_mut(stream) {
+            Some(member) => member.add(tips),
+            None => self.members.push(Member { stream, tips, listed: Listed::default() }),
+        }
+    }
+}
+
+impl Member {
+    fn add(&mut self, tips: Vec<Edge>) {
+        for tip in tips {
+            if self.tips.iter().all(|known| known.from != tip.from) {
+                self.tips.push(tip);
+            }
+        }
+    }
+}
+
+impl State {
+    pub(super) fn capture(&self, stream: Id<Stream>) -> Option<&Capture> {
+        self.captures.iter().find(|capture| capture.member(stream).is_some())
+    }
+
+    fn capture_mut(&mut self, stream: Id<Stream>) -> Option<&mut Capture> {
+        self.captures.iter_mut().find(|capture| capture.member(stream).is_some())
+    }
+
+    pub(crate) fn is_capturing(&self, stream: Id<Stream>) -> bool {
+        self.capture(stream).is_some()
+    }
+
+    /// Whether a capture adds nodes to a graph.
+    pub(super) fn is_captured_into(&self, graph: Id<Graph>) -> bool {
+        self.captures.iter().any(|capture| capture.graph == graph)
+    }
+
+    /// Whether a capture adds nodes to a graph of the caller's, which cannot be instantiated until the capture ends.
+    pub(super) fn is_unfinished(&self, graph: Id<Graph>) -> bool {
+        self.captures.iter().any(|capture| capture.is_of_caller && capture.graph == graph)
+    }
+
+    /// The graph that a stream adds nodes to.
+    pub(super) fn captured_graph(&self, stream: Id<Stream>) -> Option<Id<Graph>> {
+        self.capture(stream).map(|capture| capture.graph)
+    }
+
+    fn is_legacy(&self, stream: Id<Stream>) -> bool {
+        self.streams.get(stream).is_some_and(|stream| stream.class == Class::Legacy)
+    }
+
+    /// Adds a node where a stream has got to in its capture.
+    pub(super) fn add_captured(&mut self, stream: Id<Stream>, content: Content) -> Result {
+        let capture = self.capture(stream).ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
+        if !capture.is_valid {
+            return Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED);
+        }
+        let after = capture.member(stream).map(|member| member.tips.clone()).unwrap_or_default();
+        let node = self.add_node(capture.graph, content, after);
+        if let Some(member) = self.capture_mut(stream).and_then(|capture| capture.member_mut(stream)) {
+            member.tips = vec![Edge::from(node)];
+        }
+        Ok(())
+    }
+
+    /// Ends a capture; the graph, if it is whole.
+    fn end_capture(&mut self, number: u64) -> Result<Id<Graph>> {
+        let position = self.captures.iter().position(|capture| capture.number == number);
+        let capture = self.captures.remove(position.ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?);
+        let outcome = match (capture.is_valid, self.is_joined(&capture)) {
+            (false, _) => Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED),
+            (true, false) => Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED),
+            (true, true) => Ok(capture.graph),
+        };
+        if outcome.is_err() && !capture.is_of_caller {
+            self.remove_graph(capture.graph);
+        }
+        outcome
+    }
+
+    /// Whether the origin waits for all that the other streams of a capture did.
+    fn is_joined(&self, capture: &Capture) -> bool {
+        let tips = |member: &Member| member.tips.iter().map(|tip| tip.from).collect::<Vec<_>>();
+        let mut left = capture.member(capture.origin).map(tips).unwrap_or_default();
+        let mut seen: HashSet<Id<Node>> = HashSet::new();
+        while let Some(node) = left.pop() {
+            if seen.insert(node) {
+                left.extend(self.nodes.get(node).into_iter().flat_map(|node| node.after.iter().map(|edge| edge.from)));
+            }
+        }
+        capture.members.iter().flat_map(tips).all(|node| seen.contains(&node))
+    }
+
+    /// Ends the captures that began in a stream that is gone.
+    pub(super) fn abandon_captures(&mut self, is_gone: impl Fn(Id<Stream>) -> bool) {
+        let gone: Vec<u64> =
+            self.captures.iter().filter(|capture| is_gone(capture.origin)).map(|capture| capture.number).collect();
+        for number in gone {
+            for capture in self.captures.iter_mut().filter(|capture| capture.number == number) {
+                capture.is_valid = false;
+            }
+            // Nobody asks for the graph any more, and so it was removed.
+            self.end_capture(number).map(|_| ()).unwrap_or_default();
+        }
+    }
+}

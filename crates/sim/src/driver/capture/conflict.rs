@@ -1,0 +1,143 @@
+//! What captures forbid, and which captures are lost when somebody does it.
+
+use curium_sys::{CUresult, CUstream_st, CUstreamCaptureMode, Function};
+
+use super::Capture;
+use crate::argument::Pointer;
+use crate::driver::copy::legacy;
+use crate::driver::stream::{Class, this_thread};
+use crate::driver::{Context, Driver, Result, State, Stream};
+use crate::handle::Id;
+
+const UNSUPPORTED: CUresult = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+
+/// Calls that may wait for work which a capture has put off: they are forbidden as the modes of the capture and of the thread say.
+const POTENTIALLY_UNSAFE: &[Function] = &[
+    Function::cuArray3DCreate_v2,
+    Function::cuArrayCreate_v2,
+    Function::cuArrayDestroy,
+    Function::cuLibraryUnload,
+    Function::cuMemAllocHost_v2,
+    Function::cuMemAllocManaged,
+    Function::cuMemAllocPitch_v2,
+    Function::cuMemAlloc_v2,
+    Function::cuMemFreeHost,
+    Function::cuMemFree_v2,
+    Function::cuMemHostAlloc,
+    Function::cuMemHostRegister_v2,
+    Function::cuMemHostUnregister,
+    Function::cuMemPoolCreate,
+    Function::cuMemPoolDestroy,
+    Function::cuMemPoolGetAttribute,
+    Function::cuMemPoolSetAttribute,
+    Function::cuMemPoolTrimTo,
+    Function::cuMipmappedArrayCreate,
+    Function::cuMipmappedArrayDestroy,
+    Function::cuModuleUnload,
+];
+
+/// Copies that the caller waits for. They are work of the legacy stream too.
+const BLOCKING_COPIES: &[Function] = &[
+    Function::cuMemcpy,
+    Function::cuMemcpy2DUnaligned_v2,
+    Function::cuMemcpy2D_v2,
+    Function::cuMemcpy3DPeer,
+    Function::cuMemcpy3D_v2,
+    Function::cuMemcpyDtoH_v2,
+    Function::cuMemcpyHtoD_v2,
+];
+
+impl Driver {
+    /// That no capture forbids a call whatever its arguments are.
+    pub(crate) fn admit_among_captures(&self, function: Function) -> Result {
+        let is_copy = BLOCKING_COPIES.contains(&function);
+        if !is_copy && !POTENTIALLY_UNSAFE.contains(&function) {
+            return Ok(());
+        }
+        let mut state = self.lock();
+        if is_copy && self.current().is_ok() {
+            self.working_stream(&mut state, legacy())?;
+        }
+        self.permit_unsafe(&mut state)
+    }
+
+    /// That the calling thread may make calls that are potentially unsafe; the captures that forbid it are lost.
+    pub(crate) fn permit_unsafe(&self, state: &mut State) -> Result {
+        let (mode, thread) = (self.capture_mode(), this_thread());
+        state.lose_captures(|capture| capture.forbids_unsafe(mode, thread), UNSUPPORTED)
+    }
+
+    /// A stream that work is put on: work of the legacy stream would wait for the streams of captures, if they are blocking ones.
+    pub(crate) fn working_stream(&self, state: &mut State, raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
+        let stream = self.stream(state, raw)?;
+        state.expect_no_implicit_wait(stream, true)?;
+        match state.capture(stream) {
+            Some(capture) if !capture.is_valid => Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED),
+            _ => Ok(stream),
+        }
+    }
+
+    /// A stream that work is put on which cannot be a node; the stream's capture is lost.
+    pub(crate) fn uncaptured_stream(&self, state: &mut State, raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
+        let stream = self.working_stream(state, raw)?;
+        state.lose_captures(|capture| capture.member(stream).is_some(), UNSUPPORTED)?;
+        Ok(stream)
+    }
+
+    /// A stream that is waited for or asked.
+    pub(crate) fn awaited_stream(&self, state: &mut State, raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
+        let stream = self.uncaptured_stream(state, raw)?;
+        self.permit_unsafe(state)?;
+        Ok(stream)
+    }
+
+    /// That no stream of a context captures, of which all work is waited for; the captures in the way are lost.
+    pub(crate) fn expect_uncaptured_context(&self, state: &mut State, context: Id<Context>) -> Result {
+        let streams = state.streams.iter().filter(|(_, stream)| state.is_within(stream.context, context));
+        let streams: Vec<_> = streams.map(|(id, _)| id).filter(|id| state.is_capturing(*id)).collect();
+        let is_there = |capture: &Capture| streams.iter().any(|stream| capture.member(*stream).is_some());
+        state.lose_captures(is_there, UNSUPPORTED)
+    }
+}
+
+impl Capture {
+    /// Whether a thread with this mode is forbidden what is potentially unsafe.
+    fn forbids_unsafe(&self, mode: CUstreamCaptureMode, thread: u64) -> bool {
+        let is_own = self.thread == thread && !self.is_relaxed();
+        match mode {
+            CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED => false,
+            CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL => is_own,
+            _ => is_own || self.mode == CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL,
+        }
+    }
+}
+
+impl State {
+    /// Makes captures invalid; fails with `code` if there was one.
+    pub(super) fn lose_captures(&mut self, is_lost: impl Fn(&Capture) -> bool, code: CUresult) -> Result {
+        let mut found = false;
+        for capture in self.captures.iter_mut().filter(|capture| is_lost(capture)) {
+            capture.is_valid = false;
+            found = true;
+        }
+        if found { Err(code) } else { Ok(()) }
+    }
+
+    /// That a stream is not the legacy one of a context in which a blocking stream captures.
+    pub(super) fn expect_no_implicit_wait(&mut self, stream: Id<Stream>, is_work: bool) -> Result {
+        if self.captures.is_empty() || !self.is_legacy(stream) {
+            return Ok(());
+        }
+        let context = self.streams.get(stream).map(|legacy| legacy.context);
+        let waits_for = |other: &Stream| other.class == Class::Blocking && Some(other.context) == context;
+        let streams = &self.streams;
+        let conflicts =
+            |capture: &Capture| capture.members.iter().any(|member| streams.get(member.stream).is_some_and(waits_for));
+        let lost: Vec<u64> = self.captures.iter().filter(|capture| conflicts(capture)).map(|one| one.number).collect();
+        if lost.is_empty() {
+            return Ok(());
+        }
+        let implicit = CUresult::CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+        if is_work { self.lose_captures(|capture| lost.contains(&capture.number), implicit) } else { Err(implicit) }
+    }
+}

@@ -1,0 +1,155 @@
+//! Where streams have got to in their captures: asking, and changing it.
+
+use curium_sys::{
+    CUgraph, CUgraphEdgeData, CUgraphNode, CUresult, CUstream_st, CUstreamCaptureStatus,
+    CUstreamUpdateCaptureDependencies_flags_enum as Flags, cuuint64_t,
+};
+
+use super::Member;
+use crate::argument::{Argument, ConstPointer, Pointer};
+use crate::driver::{Driver, Result, State, Stream};
+use crate::handle::Id;
+use crate::memory::HostPtr;
+
+/// What a caller who asked for the nodes was given: it stays where it is until the next time.
+#[derive(Default)]
+pub(super) struct Listed {
+    nodes: Vec<HostPtr>,
+    data: Vec<CUgraphEdgeData>,
+}
+
+/// Where a caller wants what there is to know of a capture; null where the caller does not ask.
+struct Places {
+    number: Pointer<cuuint64_t>,
+    graph: Pointer<CUgraph>,
+    nodes: Pointer<*const CUgraphNode>,
+    data: Pointer<*const CUgraphEdgeData>,
+    count: Pointer<usize>,
+}
+
+#[expect(non_snake_case, reason = "these are C's names")]
+#[expect(clippy::too_many_arguments, reason = "these are C's signatures")]
+impl Driver {
+    pub(crate) fn cuStreamIsCapturing(
+        &self,
+        stream: Pointer<CUstream_st>,
+        status: Pointer<CUstreamCaptureStatus>,
+    ) -> Result {
+        self.cuStreamGetCaptureInfo(stream, status, Pointer::null())
+    }
+
+    pub(crate) fn cuStreamGetCaptureInfo(
+        &self,
+        stream: Pointer<CUstream_st>,
+        status: Pointer<CUstreamCaptureStatus>,
+        number: Pointer<cuuint64_t>,
+    ) -> Result {
+        let (graph, nodes, count) = (Pointer::null(), Pointer::null(), Pointer::null());
+        self.cuStreamGetCaptureInfo_v2(stream, status, number, graph, nodes, count)
+    }
+
+    pub(crate) fn cuStreamGetCaptureInfo_v2(
+        &self,
+        stream: Pointer<CUstream_st>,
+        status: Pointer<CUstreamCaptureStatus>,
+        number: Pointer<cuuint64_t>,
+        graph: Pointer<CUgraph>,
+        nodes: Pointer<*const CUgraphNode>,
+        count: Pointer<usize>,
+    ) -> Result {
+        self.cuStreamGetCaptureInfo_v3(stream, status, number, graph, nodes, Pointer::null(), count)
+    }
+
+    pub(crate) fn cuStreamGetCaptureInfo_v3(
+        &self,
+        stream: Pointer<CUstream_st>,
+        status: Pointer<CUstreamCaptureStatus>,
+        number: Pointer<cuuint64_t>,
+        graph: Pointer<CUgraph>,
+        nodes: Pointer<*const CUgraphNode>,
+        data: Pointer<*const CUgraphEdgeData>,
+        count: Pointer<usize>,
+    ) -> Result {
+        let status = status.required()?;
+        let mut state = self.lock();
+        let stream = self.stream(&mut state, stream)?;
+        state.expect_no_implicit_wait(stream, false)?;
+        let Some(capture) = state.capture(stream) else {
+            return status.write(CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE);
+        };
+        status.write(capture.status())?;
+        if !capture.is_valid {
+            return Ok(());
+        }
+        state.tell(stream, &Places { number, graph, nodes, data, count })
+    }
+
+    pub(crate) fn cuStreamUpdateCaptureDependencies(
+        &self,
+        stream: Pointer<CUstream_st>,
+        nodes: Pointer<CUgraphNode>,
+        count: usize,
+        flags: u32,
+    ) -> Result {
+        // SAFETY: null is a place that nothing is read from.
+        let no_data = unsafe { std::ptr::null::<CUgraphEdgeData>().receive() };
+        self.cuStreamUpdateCaptureDependencies_v2(stream, nodes, no_data, count, flags)
+    }
+
+    pub(crate) fn cuStreamUpdateCaptureDependencies_v2(
+        &self,
+        stream: Pointer<CUstream_st>,
+        nodes: Pointer<CUgraphNode>,
+        data: ConstPointer<CUgraphEdgeData>,
+        count: usize,
+        flags: u32,
+    ) -> Result {
+        let mut state = self.lock();
+        let stream = self.working_stream(&mut state, stream)?;
+        let graph = state.captured_graph(stream).ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
+        // SAFETY: the nodes are read only, as through the other functions that take a list of them.
+        let nodes = unsafe { nodes.as_ptr().cast_const().receive() };
+        let tips = state.edges(graph, nodes, data, count)?;
+        let member = state.capture_mut(stream).and_then(|capture| capture.member_mut(stream));
+        let member = member.ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
+        match Flags(flags) {
+            Flags::CU_STREAM_ADD_CAPTURE_DEPENDENCIES => member.add(tips),
+            Flags::CU_STREAM_SET_CAPTURE_DEPENDENCIES => member.tips = tips,
+            _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        }
+        Ok(())
+    }
+}
+
+impl State {
+    /// Tells a caller of the capture that a stream is in.
+    fn tell(&mut self, stream: Id<Stream>, places: &Places) -> Result {
+        let capture = self.capture_mut(stream).ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
+        let (number, graph) = (capture.number, capture.graph);
+        let member = capture.member_mut(stream).ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
+        member.list();
+        let asks_for_nodes = !places.nodes.is_null() && places.data.is_null();
+        if asks_for_nodes && member.listed.data.iter().any(|data| !is_plain(data)) {
+            return Err(CUresult::CUDA_ERROR_LOSSY_QUERY);
+        }
+        places.number.write_if_asked(number);
+        places.graph.write_if_asked(graph.as_raw());
+        places.nodes.write_if_asked(member.listed.nodes.as_ptr().cast());
+        places.data.write_if_asked(member.listed.data.as_ptr());
+        places.count.write_if_asked(member.listed.nodes.len());
+        Ok(())
+    }
+}
+
+impl Member {
+    /// Writes the nodes down for a caller.
+    fn list(&mut self) {
+        self.listed.nodes = self.tips.iter().map(|tip| HostPtr(tip.from.as_raw().cast())).collect();
+        self.listed.data = self.tips.iter().map(|tip| tip.data).collect();
+    }
+}
+
+/// Whether data of an edge say nothing.
+fn is_plain(data: &CUgraphEdgeData) -> bool {
+    (data.from_port, data.to_port, data.type_) == (0, 0, 0)
+}

@@ -1,0 +1,78 @@
+//! Events in captures: points that other streams of the capture can wait for.
+
+use curium_sys::CUresult;
+
+use super::Capture;
+use crate::driver::graph::Edge;
+use crate::driver::{Driver, Event, Result, State, Stream};
+use crate::handle::Id;
+
+/// The last record of an event, if it was in a capture.
+#[derive(Clone)]
+pub(crate) struct Captured {
+    capture: u64,
+    tips: Vec<Edge>,
+}
+
+impl Driver {
+    /// That the work behind an event can be waited for or asked about: it was not captured, and no capture forbids it.
+    pub(crate) fn expect_done_for_real(&self, state: &mut State, event: Id<Event>) -> Result {
+        let captured = state.events.get(event).and_then(|event| event.captured.as_ref()).map(|at| at.capture);
+        if let Some(number) = captured {
+            let code = CUresult::CUDA_ERROR_CAPTURED_EVENT;
+            return state.lose_captures(|capture| capture.number == number, code).and(Err(code));
+        }
+        self.permit_unsafe(state)
+    }
+}
+
+impl State {
+    /// Records an event where a stream has got to in its capture.
+    pub(crate) fn record_captured(&mut self, event: Id<Event>, stream: Id<Stream>) -> Result {
+        let capture = self.capture(stream).ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
+        let tips = capture.member(stream).map(|member| member.tips.clone()).unwrap_or_default();
+        let captured = Captured { capture: capture.number, tips };
+        if let Some(event) = self.events.get_mut(event) {
+            event.captured = Some(captured);
+        }
+        Ok(())
+    }
+
+    /// Lets a stream wait for an event, if one of them is in a capture; whether that was so.
+    pub(crate) fn wait_captured(&mut self, stream: Id<Stream>, event: Id<Event>) -> Result<bool> {
+        let Some(found) = self.events.get(event) else { return Ok(false) };
+        match (found.captured.clone(), found.ticket) {
+            (Some(captured), _) => self.join(stream, captured).map(|()| true),
+            (None, None) => Ok(self.is_capturing(stream)),
+            (None, Some(_)) => {
+                let isolation = CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+                self.lose_captures(|capture| capture.member(stream).is_some(), isolation).map(|()| false)
+            }
+        }
+    }
+
+    /// Takes a stream to where an event was recorded in a capture.
+    fn join(&mut self, stream: Id<Stream>, captured: Captured) -> Result {
+        let is_source = |capture: &Capture| capture.number == captured.capture;
+        let is_own = |capture: &Capture| capture.member(stream).is_some();
+        match self.captures.iter().find(|capture| is_source(capture)) {
+            None => {
+                let isolation = CUresult::CUDA_ERROR_STREAM_CAPTURE_ISOLATION;
+                return self.lose_captures(is_own, isolation).and(Err(isolation));
+            }
+            Some(source) if !source.is_valid => return Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_INVALIDATED),
+            Some(_) => {}
+        }
+        if self.captures.iter().any(|capture| is_own(capture) && !is_source(capture)) {
+            let code = CUresult::CUDA_ERROR_STREAM_CAPTURE_MERGE;
+            return self.lose_captures(|capture| is_own(capture) || is_source(capture), code);
+        }
+        if self.is_legacy(stream) {
+            return self.lose_captures(is_source, CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED);
+        }
+        if let Some(capture) = self.captures.iter_mut().find(|capture| is_source(capture)) {
+            capture.join(stream, captured.tips);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,97 @@
+//! The places of a warp's access, one for each lane, checked together.
+
+use super::lane::LANES;
+use super::memory::{Segment, Word};
+
+/// A place in one segment for each lane, in bounds and aligned for values of type `T`.
+///
+/// Made by [`Places::new`] only, and not kept longer than an instruction.
+pub(crate) struct Places<T> {
+    host: *mut T,
+    /// In bytes. Each leaves room for a value in the segment, and is a multiple of the value's size from an aligned place.
+    offsets: [u64; LANES],
+}
+
+impl<T: Word> Places<T> {
+    /// The places of these addresses, if every one is aligned and has a value's bytes in the segment.
+    #[inline(always)]
+    pub(crate) fn new(segment: &Segment, addresses: &[u64; LANES]) -> Option<Self> {
+        let last = segment.size.checked_sub(T::SIZE)?;
+        let mut offsets = [0; LANES];
+        // Lanes are not compared one by one: an offset is beyond the last if it or its distance from the last is negative.
+        let (mut outside, mut misaligned) = (last, 0);
+        for lane in 0..LANES {
+            let offset = addresses[lane].wrapping_sub(segment.base);
+            offsets[lane] = offset;
+            outside |= offset | last.wrapping_sub(offset);
+            misaligned |= addresses[lane];
+        }
+        let is_good = outside >> 63 == 0 && misaligned & (T::SIZE - 1) == 0;
+        is_good.then_some(Self { host: segment.host.cast(), offsets })
+    }
+
+    /// Whether all lanes from `first` to before `end` have one place.
+    #[inline(always)]
+    pub(crate) fn are_one(&self, first: usize, end: usize) -> bool {
+        let start = self.offsets[first];
+        self.offsets[first..end].iter().fold(0, |differs, offset| differs | (offset ^ start)) == 0
+    }
+
+    /// Reads a lane's value.
+    #[inline(always)]
+    pub(crate) fn load(&self, lane: usize) -> T {
+        // SAFETY: `new` found the place aligned and in bounds of a segment; its provider keeps the bytes valid until the launch
+        // is over, with the host's address congruent to the device's, and every access of the launch is atomic.
+        unsafe { T::load(self.place(lane)) }
+    }
+
+    /// Writes a lane's value.
+    #[inline(always)]
+    pub(crate) fn store(&self, lane: usize, value: T) {
+        // SAFETY: as for `load`.
+        unsafe { T::store(self.place(lane), value) }
+    }
+
+    #[inline(always)]
+    fn place(&self, lane: usize) -> *mut T {
+        self.host.wrapping_byte_add(self.offsets[lane] as usize)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::memory::Memory;
+    use super::super::memory::tests::Arena;
+    use super::*;
+
+    fn places(addresses: [u64; LANES]) -> Option<Places<u32>> {
+        let arena = Arena::new(0x1000, 100);
+        Places::new(&arena.segment(0x1000).expect("the arena begins there"), &addresses)
+    }
+
+    fn with_lane(lane: usize, address: u64) -> [u64; LANES] {
+        let mut addresses = [0x1004; LANES];
+        addresses[lane] = address;
+        addresses
+    }
+
+    #[test]
+    fn one_lane_out_of_bounds_or_misaligned_spoils_all() {
+        for lane in [0, 1, 15, 16, 31] {
+            for good in [0x1000, 0x1060] {
+                assert!(places(with_lane(lane, good)).is_some(), "{lane} {good:x}");
+            }
+            for bad in [0xffc, 0x1064, 0x1061, 0x1002, 0, u64::MAX - 3, 1 << 63, 0x1000 | 1 << 63] {
+                assert!(places(with_lane(lane, bad)).is_none(), "{lane} {bad:x}");
+            }
+        }
+    }
+
+    #[test]
+    fn segment_smaller_than_a_value_has_no_place() {
+        let arena = Arena::new(0x1000, 7);
+        let segment = arena.segment(0x1000).expect("the arena begins there");
+        assert!(Places::<u64>::new(&segment, &[0x1000; LANES]).is_none());
+        assert!(Places::<u32>::new(&segment, &[0x1000; LANES]).is_some());
+    }
+}

@@ -1,0 +1,144 @@
+//! Accesses of a whole warp in runs: each half begins somewhere and goes on in equal steps.
+//!
+//! That covers what kernels do most: consecutive elements, one address for all, and both for the sixteen columns of a tile. It
+//! takes one comparison of all addresses with what they should be, and one look at the bounds for each half.
+
+use std::hint::black_box;
+
+use super::access::{Load, addresses, segment};
+use super::frame::InFile;
+use super::lane::{FULL, HALF, LANES};
+use super::memory::{HostBytes, Word};
+use super::op::Op;
+use super::unit::Unit;
+
+/// The addresses of a warp's access.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Runs {
+    /// The address of each half's first lane.
+    starts: [u64; 2],
+    /// Bytes between the addresses of two neighbours: none, or as many as a lane accesses.
+    step: u64,
+}
+
+/// What the lanes of a half add to the half's start, for steps of 0, 1, 2, 4, 8, 16 and 32 bytes.
+static RAMPS: [[u64; LANES]; 7] = {
+    let mut ramps = [[0; LANES]; 7];
+    let mut at = LANES;
+    while at < 7 * LANES {
+        let (ramp, lane) = (at / LANES, at % LANES);
+        ramps[ramp][lane] = ((lane % HALF) << (ramp - 1)) as u64;
+        at += 1;
+    }
+    ramps
+};
+
+impl Runs {
+    /// The runs that addresses make, of steps of 0 or `width` bytes.
+    #[inline(always)]
+    fn find(addresses: &[u64; LANES], width: u64) -> Option<Self> {
+        let step = if addresses[0] == addresses[1] { 0 } else { width };
+        let ramp = if step == 0 { 0 } else { width.trailing_zeros() as usize + 1 };
+        let ramp = RAMPS.get(ramp)?;
+        // The compiler must not see that two lanes are compared with themselves: it would treat them in a way of their own, and
+        // no longer all alike with vectors.
+        let starts = [black_box(addresses[0]), black_box(addresses[HALF])];
+        let mut differs = 0;
+        for lane in 0..LANES {
+            differs |= addresses[lane].wrapping_sub(ramp[lane]).wrapping_sub(starts[lane / HALF]);
+        }
+        (differs == 0).then_some(Self { starts, step })
+    }
+
+    /// The runs of an instruction's addresses, if all lanes are active, and the host memory of each, if it is aligned and in
+    /// bounds.
+    #[inline(always)]
+    fn places<T: Word>(unit: &mut Unit<'_>, op: &Op, write: bool) -> Option<(u64, [HostBytes; 2])> {
+        if unit.active != FULL {
+            return None;
+        }
+        let width = u64::from(op.align_mask) + 1;
+        let (runs, offset) = if op.narrow_address {
+            (Self::find(&addresses(unit, op), width)?, 0)
+        } else {
+            (Self::find(unit.frame.row::<u64>(op.a), width)?, op.imm)
+        };
+        let [low, high] = runs.starts.map(|start| start.wrapping_add(offset));
+        // An element of a vector is where the vector is aligned, plus its offset in the vector.
+        let element = u64::from(op.e);
+        let vectors = low.wrapping_sub(element) | high.wrapping_sub(element);
+        if vectors & u64::from(op.align_mask) != 0 || (low | high) & (T::SIZE - 1) != 0 {
+            return None;
+        }
+        let length = (HALF as u64 - 1) * runs.step + T::SIZE;
+        let segment = segment(unit, op.space, low, write)?;
+        Some((runs.step, [segment.place(low, length)?, segment.place(high, length)?]))
+    }
+}
+
+/// Loads each lane's value; false if the addresses are not such runs.
+#[inline(always)]
+pub(crate) fn load<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> bool {
+    let Some((step, places)) = Runs::places::<T::Word>(unit, op, false) else {
+        return false;
+    };
+    let row = &mut unit.frame.row_mut::<D>(op.d).0;
+    for (target, bytes) in row.as_chunks_mut::<HALF>().0.iter_mut().zip(places) {
+        if step == T::Word::SIZE {
+            *target = bytes.load_half::<T::Word, WIDE>().map(|word| D::truncate(T::extend(word)));
+        } else if step == 0 {
+            *target = [D::truncate(T::extend(bytes.load(0))); HALF];
+        } else {
+            for (lane, value) in target.iter_mut().enumerate() {
+                *value = D::truncate(T::extend(bytes.load_at(lane as u64 * step)));
+            }
+        }
+    }
+    true
+}
+
+/// Stores each lane's value, the lowest lane first; false if the addresses are not such runs.
+#[inline(always)]
+pub(crate) fn store<T: Word, S: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> bool {
+    let Some((step, places)) = Runs::places::<T>(unit, op, true) else {
+        return false;
+    };
+    let row = unit.frame.row::<S>(op.b);
+    for (source, bytes) in row.as_chunks::<HALF>().0.iter().zip(places) {
+        let values = source.map(|value| T::truncate(value.extend()));
+        if step == T::SIZE {
+            bytes.store_half::<T, WIDE>(&values);
+        } else {
+            for (lane, value) in values.into_iter().enumerate() {
+                bytes.store_at(lane as u64 * step, value);
+            }
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn addresses_of(low: u64, high: u64, step: u64) -> [u64; LANES] {
+        std::array::from_fn(|lane| [low, high][lane / HALF] + (lane % HALF) as u64 * step)
+    }
+
+    #[test]
+    fn runs_are_found_for_one_address_and_for_neighbours_and_nothing_else() {
+        for width in [1, 2, 4, 8, 16, 32] {
+            for step in [0, width] {
+                let found = Runs::find(&addresses_of(0x1000, 0x9000, step), width);
+                assert_eq!(found, Some(Runs { starts: [0x1000, 0x9000], step }), "{width} {step}");
+            }
+            assert_eq!(Runs::find(&addresses_of(0x1000, 0x9000, 3 * width), width), None);
+            for lane in 0..LANES {
+                let mut addresses = addresses_of(0x1000, 0x9000, width);
+                addresses[lane] ^= 0x100_0000;
+                assert_eq!(Runs::find(&addresses, width), None, "{width} {lane}");
+            }
+        }
+        assert_eq!(Runs::find(&addresses_of(0, 0, 64), 64), None);
+    }
+}

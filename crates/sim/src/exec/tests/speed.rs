@@ -1,0 +1,66 @@
+//! How fast kernels run. These are measurements: run them in release, alone, with `--ignored --nocapture`.
+
+use std::time::{Duration, Instant};
+
+use super::kernels::{Run, bodies, mandelbrot, matmul, saxpy};
+
+/// What was measured of a launch.
+struct Rate {
+    /// Thread instructions by the clock on the wall.
+    wall: f64,
+    /// Thread instructions by the processor time that two cores have: what idle cores would make of it.
+    processor: f64,
+}
+
+/// The time that the process has spent on processors, its threads together.
+fn processor_time() -> Duration {
+    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: the pointer is valid for the one value that the call writes.
+    let status = unsafe { libc::clock_gettime(libc::CLOCK_PROCESS_CPUTIME_ID, &raw mut time) };
+    assert_eq!(status, 0, "the system has a clock for the process");
+    Duration::new(time.tv_sec.cast_unsigned(), time.tv_nsec as u32)
+}
+
+/// The best of several launches, because whatever else the machine does only takes away.
+fn rate(run: &Run) -> Rate {
+    let mut best = Rate { wall: 0.0, processor: 0.0 };
+    for _ in 0..5 {
+        let (begin, used) = (Instant::now(), processor_time());
+        let instructions = run.launch().thread_instructions as f64;
+        let (wall, used) = (begin.elapsed(), processor_time() - used);
+        best.wall = best.wall.max(instructions / wall.as_secs_f64());
+        best.processor = best.processor.max(2.0 * instructions / used.as_secs_f64());
+    }
+    best
+}
+
+#[expect(clippy::print_stderr, reason = "it reports what it measured")]
+fn report(name: &str, run: &Run) {
+    let Rate { wall, processor } = rate(run);
+    let giga = |rate: f64| rate / 1e9;
+    eprintln!("{name:<12} {:5.2} G thread instructions/s, {:5.2} by processor time", giga(wall), giga(processor));
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn throughput_of_saxpy() {
+    report("saxpy", &saxpy(1 << 22).0);
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn throughput_of_mandelbrot() {
+    report("mandelbrot", &mandelbrot(1024, 768, 500));
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn throughput_of_matmul() {
+    report("matmul", &matmul(512));
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn throughput_of_bodies() {
+    report("bodies", &bodies(8192));
+}

@@ -1,0 +1,260 @@
+//! Stream capture as the driver's functions have it: what becomes a node, how streams join, and what is lost by what.
+
+mod rules;
+mod shape;
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use curium_driver::{Event, EventFlags, LaunchConfig, Library, Result, Stream, call};
+use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags};
+use curium_sys::{
+    CUdeviceptr, CUgraph, CUgraphExec, CUresult, CUstreamCaptureMode, CUstreamCaptureMode_enum as Mode,
+    CUstreamCaptureStatus,
+};
+use curium_tests::{TestDriver, kernels, on_driver};
+
+fn begin(stream: &Stream, mode: CUstreamCaptureMode) -> Result<()> {
+    // SAFETY: the stream is live.
+    unsafe { call!(stream.driver(), cuStreamBeginCapture_v2(stream.as_raw(), mode)) }
+}
+
+/// Ends a capture; the graph is null if the driver gave none.
+fn end(stream: &Stream) -> (CUgraph, Result<()>) {
+    let mut graph = ptr::null_mut();
+    // SAFETY: the stream is live, and the graph is a place for one.
+    let result = unsafe { call!(stream.driver(), cuStreamEndCapture(stream.as_raw(), &raw mut graph)) };
+    (graph, result)
+}
+
+/// The graph of what `work` puts on a stream.
+fn captured(stream: &Stream, work: impl FnOnce()) -> CUgraph {
+    begin(stream, Mode::CU_STREAM_CAPTURE_MODE_THREAD_LOCAL).expect("a capture can begin");
+    work();
+    let (graph, result) = end(stream);
+    result.expect("the capture is whole");
+    graph
+}
+
+fn instantiated(stream: &Stream, graph: CUgraph) -> CUgraphExec {
+    let mut executable = ptr::null_mut();
+    // SAFETY: the graph is live, and the executable is a place for one.
+    unsafe { call!(stream.driver(), cuGraphInstantiateWithFlags(&raw mut executable, graph, 0)) }
+        .expect("the graph can be instantiated");
+    executable
+}
+
+/// Runs a graph some times, waits, and destroys it.
+fn run(stream: &Stream, graph: CUgraph, times: usize) {
+    let executable = instantiated(stream, graph);
+    destroy(stream, graph);
+    for _ in 0..times {
+        // SAFETY: the executable is live; what its nodes use is the tests' own.
+        unsafe { call!(stream.driver(), cuGraphLaunch(executable, stream.as_raw())) }.expect("a graph can be launched");
+    }
+    stream.synchronize().expect("a stream can be waited for");
+    // SAFETY: the executable is live, and its launches are done.
+    unsafe { call!(stream.driver(), cuGraphExecDestroy(executable)) }.expect("an executable can be destroyed");
+}
+
+fn destroy(stream: &Stream, graph: CUgraph) {
+    // SAFETY: the graph is live, and the test does not use it again.
+    unsafe { call!(stream.driver(), cuGraphDestroy(graph)) }.expect("a graph can be destroyed");
+}
+
+fn status(stream: &Stream) -> CUstreamCaptureStatus {
+    let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+    // SAFETY: the stream is live, and the status is a place for one.
+    unsafe { call!(stream.driver(), cuStreamIsCapturing(stream.as_raw(), &raw mut status)) }
+        .expect("a stream can be asked");
+    status
+}
+
+fn fill(stream: &Stream, address: CUdeviceptr, value: u32, count: usize) -> Result<()> {
+    // SAFETY: the tests pass memory that has as many words.
+    unsafe { call!(stream.driver(), cuMemsetD32Async(address, value, count, stream.as_raw())) }
+}
+
+fn copy(stream: &Stream, to: CUdeviceptr, from: CUdeviceptr, bytes: usize) -> Result<()> {
+    // SAFETY: the tests pass memory that has as many bytes.
+    unsafe { call!(stream.driver(), cuMemcpyDtoDAsync_v2(to, from, bytes, stream.as_raw())) }
+}
+
+fn event(test: &TestDriver) -> Event {
+    Event::new(&test.context(), EventFlags::DISABLE_TIMING).expect("an event can be made")
+}
+
+fn record(event: &Event, stream: &Stream) -> Result<()> {
+    // SAFETY: both are live and of one context.
+    unsafe { call!(stream.driver(), cuEventRecord(event.as_raw(), stream.as_raw())) }
+}
+
+fn wait(stream: &Stream, event: &Event) -> Result<()> {
+    // SAFETY: both are live.
+    unsafe { call!(stream.driver(), cuStreamWaitEvent(stream.as_raw(), event.as_raw(), 0)) }
+}
+
+/// Four words on the device that nothing but the test's raw calls uses.
+fn words(test: &TestDriver) -> DeviceBuffer<u32> {
+    let buffer = DeviceBuffer::from_slice(&test.stream(), &[0_u32; 4]).expect("memory suffices");
+    assert_eq!(buffer.to_vec().expect("the buffer can be read"), [0; 4], "the memory is ready");
+    buffer
+}
+
+fn address(buffer: &DeviceBuffer<u32>) -> CUdeviceptr {
+    buffer.as_pointer().as_raw()
+}
+
+fn values(buffer: &DeviceBuffer<u32>) -> Vec<u32> {
+    buffer.to_vec().expect("the buffer can be read")
+}
+
+fn code<T>(result: Result<T>) -> Option<CUresult> {
+    result.err().and_then(|error| error.code())
+}
+
+unsafe extern "C" fn count(data: *mut c_void) {
+    // SAFETY: the tests pass a counter that outlives the work.
+    unsafe { &*data.cast::<AtomicU32>() }.fetch_add(1, Ordering::Relaxed);
+}
+
+#[test]
+fn captured_work_is_done_when_its_graph_is_launched_and_not_before() {
+    on_driver(|test| {
+        let (stream, first, second) = (test.stream(), words(test), words(test));
+        let graph = captured(&stream, || {
+            fill(&stream, address(&first), 7, 4).expect("a fill can be captured");
+            copy(&stream, address(&second), address(&first), 16).expect("a copy can be captured");
+            fill(&stream, address(&first), 9, 2).expect("a fill can be captured");
+        });
+        stream.synchronize().expect("a stream can be waited for");
+        assert_eq!((values(&first), values(&second)), (vec![0; 4], vec![0; 4]));
+        run(&stream, graph, 2);
+        assert_eq!((values(&first), values(&second)), (vec![9, 9, 7, 7], vec![7; 4]));
+    });
+}
+
+#[test]
+fn copies_of_host_memory_read_and_write_it_at_each_launch() {
+    on_driver(|test| {
+        let (stream, device) = (test.stream(), words(test));
+        let pinned = |values: [u32; 4]| {
+            let mut buffer =
+                PinnedBuffer::<u32>::zeroed(&test.context(), 4, PinnedFlags::empty()).expect("memory suffices");
+            buffer.copy_from_slice(&values);
+            buffer
+        };
+        let (mut from, to) = (pinned([1, 2, 3, 4]), pinned([0; 4]));
+        let graph = captured(&stream, || {
+            let (driver, raw) = (stream.driver(), stream.as_raw());
+            // SAFETY: both sides have 16 bytes, and outlive the graph.
+            unsafe { call!(driver, cuMemcpyHtoDAsync_v2(address(&device), from.as_ptr().cast(), 16, raw)) }
+                .expect("a copy can be captured");
+            let target = to.as_ptr().cast_mut().cast();
+            // SAFETY: as above.
+            unsafe { call!(driver, cuMemcpyDtoHAsync_v2(target, address(&device), 16, raw)) }
+                .expect("a copy can be captured");
+        });
+        from[0] = 5;
+        run(&stream, graph, 1);
+        assert_eq!(values(&device), [5, 2, 3, 4], "the copy was done when the graph ran");
+        assert_eq!(to[..], [5, 2, 3, 4]);
+    });
+}
+
+#[test]
+#[cfg(not(miri))]
+fn captured_launch_keeps_the_arguments_that_it_had() {
+    on_driver(|test| {
+        let (stream, buffer) = (test.stream(), words(test));
+        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
+        let kernel = library.kernel::<(CUdeviceptr, u32, u32)>("fill").expect("the library has the kernel");
+        let graph = captured(&stream, || {
+            for value in [3, 8] {
+                let count = value / 2;
+                // SAFETY: the buffer has at least as many words as are filled.
+                unsafe { kernel.launch(&stream, LaunchConfig::for_elements(count), (address(&buffer), value, count)) }
+                    .expect("a launch can be captured");
+            }
+        });
+        run(&stream, graph, 1);
+        assert_eq!(values(&buffer), [8; 4]);
+    });
+}
+
+#[test]
+fn captured_host_function_is_called_at_each_launch() {
+    on_driver(|test| {
+        let (stream, calls) = (test.stream(), AtomicU32::new(0));
+        let graph = captured(&stream, || {
+            let data = (&raw const calls).cast_mut().cast();
+            // SAFETY: the counter outlives the graph.
+            unsafe { call!(stream.driver(), cuLaunchHostFunc(stream.as_raw(), Some(count), data)) }
+                .expect("a host function can be captured");
+        });
+        assert_eq!(calls.load(Ordering::Relaxed), 0);
+        run(&stream, graph, 3);
+        assert_eq!(calls.load(Ordering::Relaxed), 3);
+    });
+}
+
+#[test]
+fn memory_allocated_in_a_capture_is_the_graph_s() {
+    on_driver(|test| {
+        let (stream, result) = (test.stream(), words(test));
+        let graph = captured(&stream, || {
+            let mut memory = 0;
+            // SAFETY: the address is a place for one.
+            unsafe { call!(stream.driver(), cuMemAllocAsync(&raw mut memory, 16, stream.as_raw())) }
+                .expect("an allocation can be captured");
+            fill(&stream, memory, 6, 4).expect("a fill can be captured");
+            copy(&stream, address(&result), memory, 16).expect("a copy can be captured");
+            // SAFETY: the memory was allocated above, and what uses it comes before.
+            unsafe { call!(stream.driver(), cuMemFreeAsync(memory, stream.as_raw())) }.expect("a free can be captured");
+        });
+        run(&stream, graph, 2);
+        assert_eq!(values(&result), [6; 4]);
+    });
+}
+
+#[test]
+fn captured_graph_launch_is_a_child_of_the_graph() {
+    on_driver(|test| {
+        let (stream, buffer) = (test.stream(), words(test));
+        let inner = captured(&stream, || fill(&stream, address(&buffer), 4, 4).expect("a fill can be captured"));
+        let executable = instantiated(&stream, inner);
+        let outer = captured(&stream, || {
+            // SAFETY: the executable is live; the memory of its node is the test's own.
+            unsafe { call!(stream.driver(), cuGraphLaunch(executable, stream.as_raw())) }
+                .expect("a launch of a graph can be captured");
+            fill(&stream, address(&buffer), 5, 1).expect("a fill can be captured");
+        });
+        // SAFETY: the executable is live, and was never launched.
+        unsafe { call!(stream.driver(), cuGraphExecDestroy(executable)) }.expect("an executable can be destroyed");
+        run(&stream, outer, 1);
+        destroy(&stream, inner);
+        assert_eq!(values(&buffer), [5, 4, 4, 4]);
+    });
+}
+
+#[test]
+fn captured_value_operations_are_done_in_their_order() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let buffer = PinnedBuffer::<u32>::zeroed(&test.context(), 2, PinnedFlags::DEVICE_MAP).expect("memory suffices");
+        let first = buffer.as_ptr().expose_provenance() as u64;
+        let graph = captured(&stream, || {
+            let (driver, raw) = (stream.driver(), stream.as_raw());
+            // SAFETY: the address is aligned and in the buffer, which outlives the graph.
+            unsafe { call!(driver, cuStreamWriteValue32_v2(raw, first, 3, 0)) }.expect("a write can be captured");
+            // SAFETY: as above; the value was written before.
+            unsafe { call!(driver, cuStreamWaitValue32_v2(raw, first, 3, 0)) }.expect("a wait can be captured");
+            // SAFETY: as above.
+            unsafe { call!(driver, cuStreamWriteValue32_v2(raw, first + 4, 4, 0)) }.expect("a write can be captured");
+        });
+        assert_eq!(buffer[..], [0, 0]);
+        run(&stream, graph, 1);
+        assert_eq!(buffer[..], [3, 4]);
+    });
+}
