@@ -1,11 +1,27 @@
 //! A graph: work that is described first, and then launched any number of times.
 
 mod capture;
+mod child;
+mod condition;
+mod copy;
+mod edge;
+mod event;
 mod exec;
+mod fill;
+mod host;
+mod identity;
 mod instantiate;
+mod kernel;
 mod leases;
+mod memory;
+mod memory_operation;
 mod node;
+mod raw;
+mod replace;
+mod replay;
+mod semaphore;
 mod tree;
+mod update;
 mod user_object;
 
 use std::cell::Cell;
@@ -16,12 +32,21 @@ use std::sync::Arc;
 use curium_sys::{CUgraph, CUgraphNode};
 
 pub use self::capture::CaptureScope;
+pub use self::condition::{Condition, ConditionalKind, ConditionalNode};
+pub use self::copy::{CopyMemory, CopyPlace, GraphCopy};
+pub use self::edge::{Edge, EdgeData, EdgeKind};
 pub use self::exec::GraphExec;
+pub use self::fill::{FillValue, GraphFill};
+pub use self::identity::DotFlags;
 pub use self::instantiate::{InstantiateFlags, InstantiateOptions};
+pub use self::memory::{AllocationNode, GraphMemory};
 pub use self::node::{
     ChildNode, CopyNode, EventRecordNode, EventWaitNode, FillNode, HostNode, KernelNode, MemoryOperationNode, Node,
-    NodeKind, TypedNode,
+    NodeKind, SemaphoreSignalNode, SemaphoreWaitNode, TypedNode,
 };
+pub use self::replace::{GraphUpdate, Misfit, MisfitReason};
+pub use self::replay::{ReplayCounts, Replayed, Replays};
+pub use self::semaphore::GraphSemaphore;
 use self::tree::{Kept, ROOT, Resource, Tree};
 pub use self::user_object::UserObject;
 use crate::call;
@@ -166,14 +191,7 @@ impl Graph {
         kept: Option<Resource>,
         call: impl FnOnce(&Driver, Spot) -> Result<()>,
     ) -> Result<Node> {
-        let mut state = self.tree.lock();
-        let graph = state.graph(operation, self.number)?;
-        let member = |node: &Node| state.member(operation, self.number, *node);
-        let after = after.iter().map(member).collect::<Result<Vec<_>>>()?;
-        let mut node = std::ptr::null_mut();
-        let spot = Spot { node: &raw mut node, graph, after: after.as_ptr(), count: after.len() };
-        call(self.tree.context().driver(), spot)?;
-        Ok(state.add(self.number, node, kept))
+        self.tree.lock().add_node(self.driver(), self.number, operation, after, kept, call)
     }
 
     /// The tree, if nobody else has it.

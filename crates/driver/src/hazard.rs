@@ -31,7 +31,9 @@
 //! Streams are told apart by their identity and never by their handle, which drivers reuse.
 
 mod history;
+#[cfg_attr(not(feature = "graphs"), expect(dead_code, reason = "captures make leases"))]
 mod lease;
+#[cfg_attr(not(feature = "graphs"), expect(dead_code, reason = "captures open scopes"))]
 mod scope;
 mod tail;
 mod turn;

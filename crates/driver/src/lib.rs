@@ -129,8 +129,11 @@ pub use self::finished::Finished;
 pub use self::global::Global;
 #[cfg(feature = "graphs")]
 pub use self::graph::{
-    CaptureScope, ChildNode, CopyNode, EventRecordNode, EventWaitNode, FillNode, Graph, GraphExec, HostNode,
-    InstantiateFlags, InstantiateOptions, KernelNode, MemoryOperationNode, Node, NodeKind, TypedNode, UserObject,
+    AllocationNode, CaptureScope, ChildNode, Condition, ConditionalKind, ConditionalNode, CopyMemory, CopyNode,
+    CopyPlace, DotFlags, Edge, EdgeData, EdgeKind, EventRecordNode, EventWaitNode, FillNode, FillValue, Graph,
+    GraphCopy, GraphExec, GraphFill, GraphMemory, GraphSemaphore, GraphUpdate, HostNode, InstantiateFlags,
+    InstantiateOptions, KernelNode, MemoryOperationNode, Misfit, MisfitReason, Node, NodeKind, ReplayCounts, Replayed,
+    Replays, SemaphoreSignalNode, SemaphoreWaitNode, TypedNode, UserObject,
 };
 #[cfg(feature = "graphics")]
 pub use self::graphics::{
@@ -161,6 +164,8 @@ pub use self::resource::{
     Multiprocessors, Partition, Partitioning, SplitFlags, WorkQueue, WorkQueueConfig, WorkQueueScope,
 };
 pub use self::signature::{Argument, Arguments, ByValue, Parameter, Signature};
+#[cfg(feature = "graphs")]
+pub use self::signature::{NodeArgument, NodeArguments};
 #[doc(hidden)]
 pub use self::stream::WeakStream;
 pub use self::stream::{

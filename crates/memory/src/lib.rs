@@ -57,6 +57,7 @@ mod device_vec;
 pub mod external;
 mod fill;
 mod grid;
+mod host_view;
 mod ipc_memory;
 mod location;
 mod mapped_buffer;
@@ -104,6 +105,7 @@ pub use self::device_slice::{
 };
 pub use self::device_vec::DeviceVec;
 pub use self::grid::{Extent, Grid, GridMut, HostGrid, HostGridMut, Pitch};
+pub use self::host_view::{HostView, HostViewMut};
 pub use self::ipc_memory::{IpcMemory, IpcMemoryHandle};
 pub use self::location::MemoryLocation;
 pub use self::mapped_buffer::MappedBuffer;

@@ -3,7 +3,7 @@
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use curium_driver::hazard::Accesses;
+use curium_driver::hazard::{Accesses, View};
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Device, Error, Result, Stream, call};
 
@@ -34,10 +34,20 @@ pub(crate) enum Reach {
 }
 
 impl Tracked {
+    /// Memory that was allocated on `stream`, and that graphs cannot use, since it ends with its owner.
+    #[inline]
+    pub(crate) fn new(stream: &Stream, reach: Reach) -> Self {
+        Self::with(stream, reach, Accesses::allocated(stream))
+    }
+
     /// Memory that was allocated on `stream`, and that its owner leaves to graphs that use it.
     #[inline]
     pub(crate) fn leasable(stream: &Stream, reach: Reach) -> Self {
-        let accesses = Accesses::leasable(stream);
+        Self::with(stream, reach, Accesses::leasable(stream))
+    }
+
+    #[inline]
+    fn with(stream: &Stream, reach: Reach, accesses: Accesses) -> Self {
         Self { stream: stream.clone(), accesses, reach, reached: AtomicU64::new(0) }
     }
 
@@ -57,6 +67,12 @@ impl Tracked {
     #[inline]
     pub(crate) fn refuse_leases(&self, operation: &'static str, is_write: bool) -> Result<()> {
         self.accesses.refuse_leases(operation, is_write)
+    }
+
+    /// Keeps graphs that would disturb a read, or a write, of the host from being launched while the result exists.
+    #[inline]
+    pub(crate) fn view(&self, operation: &'static str, is_write: bool) -> Result<View> {
+        self.accesses.view(operation, is_write)
     }
 
     /// Leaves memory of no pool to the graphs that use it.

@@ -19,7 +19,7 @@ pub use self::advice::{MemoryAdvice, RangeAttributes};
 pub use self::batch::{discard, discard_and_prefetch, prefetch};
 use crate::copy::host;
 use crate::tracked::{Reach, Tracked};
-use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut, size};
+use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut, HostView, HostViewMut, size};
 
 /// A fixed number of elements in managed memory: one address for the host and every device, and pages that migrate to whoever uses them.
 ///
@@ -180,7 +180,7 @@ impl<T> UnifiedBuffer<T> {
     /// # Errors
     ///
     /// An argument error if the host must not use managed memory while the device works, as the device's attribute
-    /// `CONCURRENT_MANAGED_ACCESS` says; the error of any work of the context that failed before.
+    /// `CONCURRENT_MANAGED_ACCESS` says, or if a graph can be launched that writes the memory: [`UnifiedBuffer::view`] keeps it from that; the error of any work of the context that failed before.
     #[inline]
     pub fn host(&self) -> Result<&[T]>
     where
@@ -212,6 +212,47 @@ impl<T> UnifiedBuffer<T> {
         // SAFETY: the memory is live and holds `len` elements, of which any bytes are valid; work that uses it has been waited for, and
         // none can be started while the buffer is borrowed exclusively.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.host_pointer(), self.len) })
+    }
+
+    /// As [`UnifiedBuffer::host`], for memory that a graph uses: while the view exists, launching a graph that writes the memory is an error.
+    ///
+    /// CUDA: `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`UnifiedBuffer::host`].
+    #[inline]
+    pub fn view(&self) -> Result<HostView<'_, T>>
+    where
+        T: AnyBitPattern,
+    {
+        self.expect_concurrent("UnifiedBuffer::view")?;
+        let view = self.tracked.view("UnifiedBuffer::view", false)?;
+        self.tracked.wait_for_writes()?;
+        // SAFETY: the memory is live and holds `len` elements, of which any bytes are valid; work that writes it has been waited for, and
+        // none can be started while the buffer is borrowed and the view exists.
+        let elements = unsafe { std::slice::from_raw_parts(self.host_pointer(), self.len) };
+        Ok(HostView::new(elements, view))
+    }
+
+    /// As [`UnifiedBuffer::host_mut`], for memory that a graph uses: while the view exists, launching the graph is an error.
+    ///
+    /// CUDA: `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`UnifiedBuffer::host_mut`].
+    #[inline]
+    pub fn view_mut(&mut self) -> Result<HostViewMut<'_, T>>
+    where
+        T: AnyBitPattern,
+    {
+        self.expect_concurrent("UnifiedBuffer::view_mut")?;
+        let view = self.tracked.view("UnifiedBuffer::view_mut", true)?;
+        self.tracked.wait_for_uses()?;
+        // SAFETY: as above, for all work, and the buffer is borrowed exclusively.
+        let elements = unsafe { std::slice::from_raw_parts_mut(self.host_pointer(), self.len) };
+        Ok(HostViewMut::new(elements, view))
     }
 
     /// Says who uses the memory, in the order of `stream`: on devices where the host must not use managed memory while the device works,

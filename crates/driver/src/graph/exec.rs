@@ -8,11 +8,13 @@ use std::sync::Arc;
 
 use curium_sys::{CUgraphExec, CUgraphExec_st};
 
+use super::Node;
 use super::instantiate::expect_context;
 use super::leases::Leases;
 use super::tree::{Kept, Resource, Tree};
 use crate::call;
 use crate::handle::Handle;
+use crate::kernel::Inner as Kernel;
 use crate::release::release;
 use crate::{Context, Driver, Error, Result, Stream};
 
@@ -22,16 +24,21 @@ use crate::{Context, Driver, Error, Result, Stream};
 /// are; a launch takes the executable exclusively, since the driver allows no two calls at once.
 pub struct GraphExec {
     raw: Handle<CUgraphExec_st>,
+    keeps: Box<Keeps>,
+    context: Context,
+    _not_sync: PhantomData<Cell<()>>,
+}
+
+/// What an executable keeps alive.
+struct Keeps {
     /// What was instantiated: updates name its nodes, so the driver must still know them.
     source: Option<Arc<Tree>>,
     /// What the nodes keep, as they were instantiated or updated all at once.
-    kept: Kept,
+    all: Kept,
     /// The memory among it, which a launch uses.
     leases: Leases,
     /// What nodes keep that were updated one by one, by their numbers in the source.
     changed: HashMap<u32, Resource>,
-    context: Context,
-    _not_sync: PhantomData<Cell<()>>,
 }
 
 impl GraphExec {
@@ -95,10 +102,10 @@ impl GraphExec {
         expect_context(&self.context, stream, "GraphExec::launch")?;
         if let Some(scope) = stream.open_scope() {
             // The launch becomes a part of another graph, which needs what this one needs.
-            scope.keep(self.raw.raw().addr(), || Arc::new(self.kept.clone()));
+            scope.keep(self.raw.raw().addr(), || Arc::new(self.keeps.all.clone()));
         }
         let raw = self.raw.raw();
-        self.leases.launch(stream, || {
+        self.keeps.leases.launch(stream, || {
             // SAFETY: the executable and the stream are live and belong to this driver, and nobody else uses the executable; whoever added
             // nodes vouched for what they do, and the leased memory is waited for.
             unsafe { call!(stream.driver(), cuGraphLaunch(raw, stream.as_raw())) }
@@ -134,6 +141,53 @@ impl GraphExec {
         self.destroy().map_err(|error| (self, error))
     }
 
+    /// What was instantiated.
+    #[inline]
+    pub(super) fn source(&self) -> Option<&Arc<Tree>> {
+        self.keeps.source.as_ref()
+    }
+
+    /// Keeps what a node that was changed needs, in place of what it needed after the change before.
+    #[inline]
+    pub(super) fn keep(&mut self, node: Node, resource: Resource) {
+        let is_child = matches!(resource, Resource::Child(_));
+        self.keeps.changed.insert(node.number, resource);
+        if is_child {
+            self.find_leases();
+        }
+    }
+
+    /// The same for a kernel, which is kept already in most cases.
+    #[inline]
+    pub(super) fn keep_kernel(&mut self, node: Node, kernel: &Kernel) {
+        let is_kept = |kept: &Resource| matches!(kept, Resource::Kernel(kept) if kept.raw.raw() == kernel.raw.raw());
+        if !self.keeps.changed.get(&node.number).is_some_and(is_kept) {
+            self.keep(node, Resource::Kernel(kernel.clone()));
+        }
+    }
+
+    /// Keeps what all nodes need that were changed at once, in place of what they needed before.
+    #[inline]
+    pub(super) fn keep_all(&mut self, kept: Kept) {
+        self.keeps.all = kept;
+        self.keeps.changed.clear();
+        self.find_leases();
+    }
+
+    /// Keeps this as well.
+    #[inline]
+    pub(super) fn keep_also(&mut self, kept: &Kept) {
+        self.keeps.all.extend(kept);
+        self.find_leases();
+    }
+
+    /// Finds the memory among all that is kept.
+    fn find_leases(&mut self) {
+        let mut all = self.keeps.all.clone();
+        self.keeps.changed.values().for_each(|resource| all.add(resource));
+        self.keeps.leases = Leases::of(&all);
+    }
+
     #[inline]
     pub(super) fn owning(source: &Arc<Tree>, raw: CUgraphExec, kept: Kept) -> Self {
         Self::new(source.context(), Some(Arc::clone(source)), raw, kept)
@@ -141,8 +195,8 @@ impl GraphExec {
 
     #[inline]
     fn new(context: &Context, source: Option<Arc<Tree>>, raw: CUgraphExec, kept: Kept) -> Self {
-        let (context, changed, leases) = (context.clone(), HashMap::new(), Leases::of(&kept));
-        Self { raw: Handle::new(raw), source, kept, leases, changed, context, _not_sync: PhantomData }
+        let keeps = Box::new(Keeps { source, leases: Leases::of(&kept), all: kept, changed: HashMap::new() });
+        Self { raw: Handle::new(raw), keeps, context: context.clone(), _not_sync: PhantomData }
     }
 
     #[inline]

@@ -115,6 +115,10 @@ typed_nodes! {
     EventWaitNode,
     /// A node that waits for and writes single values.
     MemoryOperationNode,
+    /// A node that signals semaphores of another interface.
+    SemaphoreSignalNode,
+    /// A node that waits for semaphores of another interface.
+    SemaphoreWaitNode,
 }
 
 impl NodeKind {

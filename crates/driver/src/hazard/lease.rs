@@ -139,12 +139,10 @@ impl Lease {
         &self.leased
     }
 
-    #[cfg_attr(not(feature = "graphs"), expect(dead_code, reason = "graphs keep leases"))]
     pub(crate) fn key(&self) -> usize {
         self.leased.key()
     }
 
-    #[cfg_attr(not(feature = "graphs"), expect(dead_code, reason = "graphs keep leases"))]
     pub(crate) fn is_write(&self) -> bool {
         self.is_write
     }
@@ -159,7 +157,6 @@ impl Lease {
     }
 
     /// Has `stream` wait for what the graph's use must wait for. The caller is alone.
-    #[cfg_attr(not(feature = "graphs"), expect(dead_code, reason = "graphs keep leases"))]
     pub(crate) fn before(&self, stream: &Stream) -> Result<()> {
         let state = self.leased.state.lock();
         let reason = if state.is_gone {
@@ -174,7 +171,6 @@ impl Lease {
     }
 
     /// Notes the graph's use. The caller is alone.
-    #[cfg_attr(not(feature = "graphs"), expect(dead_code, reason = "graphs keep leases"))]
     pub(crate) fn after(&self, stream: &Stream) {
         self.leased.note(stream, self.is_write);
     }

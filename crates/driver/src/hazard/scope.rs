@@ -115,11 +115,6 @@ impl Scope {
 }
 
 impl Seen {
-    /// The stream that the others were forked from.
-    pub(crate) fn root(&self) -> &Stream {
-        &self.root
-    }
-
     pub(crate) fn branches(&mut self) -> &mut Vec<Stream> {
         &mut self.branches
     }
@@ -137,7 +132,7 @@ impl Seen {
         stream.driver().expect_same(accesses.home().driver(), OPERATION)?;
         match accesses.home().scope() {
             Some(home) if !std::ptr::eq(&raw const **home, scope) => return Err(in_another_graph()),
-            None if !accesses.is_leasable() => return Err(not_leasable(stream)),
+            _ if !accesses.is_leasable() => return Err(not_leasable(stream)),
             _ => {}
         }
         self.wait(accesses.lease(), stream, is_write)
