@@ -45,10 +45,10 @@ use self::history::History;
 pub(crate) use self::lease::Lease;
 use self::lease::Leased;
 pub use self::lease::View;
-pub(crate) use self::scope::Scope;
 #[cfg(feature = "graphs")]
 pub(crate) use self::scope::Seen;
 use self::scope::in_another_graph;
+pub(crate) use self::scope::{Scope, refuse_captures};
 pub(crate) use self::tail::Tail;
 #[cfg(feature = "graphs")]
 pub(crate) use self::tail::wait;

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bitflags::bitflags;
-use curium_sys::{CUresult, CUstream, CUstream_flags, CUstream_st, CUstreamCaptureStatus, Function};
+use curium_sys::{CUresult, CUstream, CUstream_flags, CUstream_st, Function};
 
 pub use self::attribute::{
     AccessPolicyWindow, AccessProperty, MemorySyncDomain, MemorySyncDomainMap, SynchronizationPolicy,
@@ -267,48 +267,6 @@ impl Stream {
     pub fn marker(&self) -> Result<PooledEvent> {
         let markers = || EventPool::new(self.context(), EventFlags::DISABLE_TIMING);
         self.shared.markers.get_or_init(markers).take()
-    }
-
-    /// An argument error of `operation` if the stream is being captured.
-    #[doc(hidden)]
-    #[inline]
-    pub fn refuse_capture(&self, operation: &'static str) -> Result<()> {
-        if self.is_capturing()? { Err(Error::argument(operation, "the stream is being captured")) } else { Ok(()) }
-    }
-
-    /// Whether what is put on the stream is being captured instead of run.
-    ///
-    /// CUDA: `cuStreamIsCapturing`.
-    ///
-    /// # Errors
-    ///
-    /// Whatever the driver returns.
-    #[doc(alias = "cuStreamIsCapturing")]
-    #[inline]
-    pub fn is_capturing(&self) -> Result<bool> {
-        let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
-        // SAFETY: `status` is a valid place for the answer, and the stream is live.
-        unsafe { call!(self.driver(), cuStreamIsCapturing(self.as_raw(), &raw mut status)) }?;
-        Ok(status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
-    }
-
-    /// The number of the capture that the stream is in, if any.
-    #[inline]
-    pub(crate) fn capture(&self) -> Result<Option<u64>> {
-        if !self.is_capturing()? {
-            return Ok(None);
-        }
-        let (mut status, mut capture) = (CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE, 0);
-        let (no_graph, no_nodes, no_count) = (std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut());
-        let (status_place, place) = (&raw mut status, &raw mut capture);
-        // SAFETY: `status` and `capture` are valid places for the answers, and what is null is not asked for.
-        unsafe {
-            call!(
-                self.driver(),
-                cuStreamGetCaptureInfo_v2(self.as_raw(), status_place, place, no_graph, no_nodes, no_count)
-            )
-        }?;
-        Ok(Some(capture))
     }
 
     #[inline]

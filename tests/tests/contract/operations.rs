@@ -2,6 +2,7 @@
 
 #[cfg(not(miri))]
 mod arrays;
+mod captures;
 mod hazards;
 #[cfg(not(miri))]
 mod kernels;
@@ -197,6 +198,7 @@ fn common() -> Vec<Operation> {
         memory::PENDING,
         streams::OPERATIONS,
         hazards::OPERATIONS,
+        captures::OPERATIONS,
         resources::OPERATIONS,
         context_operations::OPERATIONS,
     ]

@@ -131,13 +131,20 @@ impl CaptureScope {
         let _alone = Alone::wait("Graph::capture").ok();
         let joined = self.join_all();
         let seen = self.scope.close();
+        let kept = seen.map(kept).unwrap_or_default();
+        let graph = self.end_capture(kept);
+        if graph.is_err() {
+            // Where the first attempt did not, this leaves no capture behind; there is nothing to be done otherwise.
+            self.end_capture(Kept::default()).map(drop).unwrap_or_default();
+        }
+        joined.and(graph)
+    }
+
+    fn end_capture(&self, kept: Kept) -> Result<Graph> {
         let mut raw: CUgraph = std::ptr::null_mut();
         // SAFETY: the stream is live, and `raw` is a valid place for the answer.
-        let ended = unsafe { call!(self.root.driver(), cuStreamEndCapture(self.root.as_raw(), &raw mut raw)) };
-        let kept = seen.map(kept).unwrap_or_default();
-        ended?;
-        let graph = Graph::owning(self.root.context(), raw, kept);
-        joined.map(|()| graph)
+        unsafe { call!(self.root.driver(), cuStreamEndCapture(self.root.as_raw(), &raw mut raw)) }?;
+        Ok(Graph::owning(self.root.context(), raw, kept))
     }
 
     /// Has the root come behind every branch, and frees what was allocated in the capture and still is.

@@ -13,7 +13,7 @@ use super::lease::{Lease, Leased, not_leasable};
 use super::turn::{begin_use, end_use};
 use super::{Accesses, OPERATION};
 use crate::lock::Mutex;
-use crate::{Error, Result, Stream};
+use crate::{Context, Error, Result, Stream};
 
 /// A capture, as the streams that were made for it know it. It outlives the capture with streams that others hold.
 pub(crate) struct Scope {
@@ -45,6 +45,20 @@ struct Memory {
 /// The next identity of a capture.
 static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(1);
 
+/// The contexts of the captures that are open. A context is waited for by any handle of it, so that none can hold this.
+static OPEN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
+
+/// An argument error of `operation`, which would end the capture, if one is open in `context`.
+pub(crate) fn refuse_captures(context: &Context, operation: &'static str) -> Result<()> {
+    if !OPEN.lock().contains(&context.as_raw().addr()) {
+        return Ok(());
+    }
+    Err(Error::argument(
+        operation,
+        format!("a stream of {context:?} is being captured, and this would end the capture"),
+    ))
+}
+
 impl Scope {
     /// A capture that has not begun.
     pub(crate) fn new() -> Arc<Self> {
@@ -56,6 +70,7 @@ impl Scope {
     pub(crate) fn open(&self, root: &Stream) {
         let (memory, kept, allocations, branches) = Default::default();
         let seen = Seen { root: root.clone(), tails: root.tail().tails(), memory, kept, allocations, branches };
+        OPEN.lock().push(root.context().as_raw().addr());
         *self.seen.lock() = Some(seen);
         self.is_open.store(true, Ordering::Release);
     }
@@ -63,7 +78,12 @@ impl Scope {
     /// The capture ends: what it has seen. The caller is alone.
     pub(crate) fn close(&self) -> Option<Seen> {
         self.is_open.store(false, Ordering::Release);
-        self.seen.lock().take()
+        let seen = self.seen.lock().take()?;
+        let (mut open, context) = (OPEN.lock(), seen.root.context().as_raw().addr());
+        if let Some(index) = open.iter().position(|known| *known == context) {
+            open.swap_remove(index);
+        }
+        Some(seen)
     }
 
     pub(crate) fn is_open(&self) -> bool {

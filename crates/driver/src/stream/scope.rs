@@ -1,13 +1,13 @@
-//! Streams that were made for a capture.
+//! Streams that are captured, and those that were made for it.
 
 use std::sync::Arc;
 
-use curium_sys::CUdeviceptr;
+use curium_sys::{CUdeviceptr, CUstreamCaptureStatus};
 
 use crate::hazard::Scope;
 #[cfg(feature = "graphs")]
-use crate::{Context, StreamFlags, call};
-use crate::{Error, Result, Stream};
+use crate::{Context, StreamFlags};
+use crate::{Error, Result, Stream, call};
 
 #[cfg(feature = "graphs")]
 use super::foreign::Ownership;
@@ -77,11 +77,53 @@ impl Stream {
         self.scope().and_then(|scope| scope.with(|seen| forget(seen.allocations()))).unwrap_or(false)
     }
 
-    /// An argument error of `operation`, which would end the capture, if the stream is of an open capture scope.
+    /// An argument error of `operation`, which would end a capture or use what no graph keeps, if the stream is of an open capture scope.
     #[doc(hidden)]
     #[inline]
     pub fn expect_running(&self, operation: &'static str) -> Result<()> {
         if self.scope().is_none() { Ok(()) } else { self.expect_ended(operation) }
+    }
+
+    /// An argument error of `operation` if the stream is being captured.
+    #[doc(hidden)]
+    #[inline]
+    pub fn refuse_capture(&self, operation: &'static str) -> Result<()> {
+        if self.is_capturing()? { Err(Error::argument(operation, "the stream is being captured")) } else { Ok(()) }
+    }
+
+    /// Whether what is put on the stream is being captured instead of run.
+    ///
+    /// CUDA: `cuStreamIsCapturing`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuStreamIsCapturing")]
+    #[inline]
+    pub fn is_capturing(&self) -> Result<bool> {
+        let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
+        // SAFETY: `status` is a valid place for the answer, and the stream is live.
+        unsafe { call!(self.driver(), cuStreamIsCapturing(self.as_raw(), &raw mut status)) }?;
+        Ok(status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
+    }
+
+    /// The number of the capture that the stream is in, if any.
+    #[inline]
+    pub(crate) fn capture(&self) -> Result<Option<u64>> {
+        if !self.is_capturing()? {
+            return Ok(None);
+        }
+        let (mut status, mut capture) = (CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE, 0);
+        let (no_graph, no_nodes, no_count) = (std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut());
+        let (status_place, place) = (&raw mut status, &raw mut capture);
+        // SAFETY: `status` and `capture` are valid places for the answers, and what is null is not asked for.
+        unsafe {
+            call!(
+                self.driver(),
+                cuStreamGetCaptureInfo_v2(self.as_raw(), status_place, place, no_graph, no_nodes, no_count)
+            )
+        }?;
+        Ok(Some(capture))
     }
 
     #[cold]
@@ -89,7 +131,9 @@ impl Stream {
         if self.open_scope().is_none() {
             return Ok(());
         }
-        let reason = format!("{self:?} is being captured, so that nothing of it runs, and this would end the capture");
+        let reason = format!(
+            "{self:?} is being captured, and this cannot be a part of a graph: it would end the capture, or not be kept"
+        );
         Err(Error::argument(operation, reason))
     }
 }
