@@ -54,7 +54,7 @@ pub(crate) use self::capture::{Capture, Captured};
 pub(crate) use self::context::Context;
 pub(crate) use self::event::Event;
 pub(crate) use self::function::Function;
-pub(crate) use self::graph::{Executable, Graph, Node, UserObject};
+pub(crate) use self::graph::{Executable, Graph, GraphMemory, Node, UserObject};
 pub(crate) use self::host_function::HostFunction;
 pub(crate) use self::kernel::Kernel;
 pub(crate) use self::library::Library;
@@ -97,6 +97,7 @@ pub(crate) struct Driver {
     memory: Memory,
     threads: Mutex<Vec<JoinHandle<()>>>,
     log: log::Log,
+    graph_memory: Mutex<GraphMemory>,
     /// Stops kernels when the driver ends.
     cancelled: AtomicBool,
 }
@@ -135,6 +136,7 @@ impl Driver {
             memory,
             threads: Mutex::new(Vec::new()),
             log: log::Log::default(),
+            graph_memory: Mutex::new(GraphMemory::default()),
             cancelled: AtomicBool::new(false),
             config,
         }))

@@ -44,7 +44,7 @@ pub(crate) fn wrapped(sources: &[Source], names: &BTreeSet<String>) -> Result<BT
     Ok(wrappings.collect())
 }
 
-/// The functions that the simulator implements: its driver's inherent methods under their C names.
+/// The functions that the simulator implements: its driver's inherent methods under their C names, and those that macros make.
 pub(crate) fn simulated(sources: &[Source]) -> Result<BTreeSet<String>> {
     let items = sources.iter().flat_map(|source| &source.file.items);
     let methods = items.filter_map(|item| match item {
@@ -55,7 +55,17 @@ pub(crate) fn simulated(sources: &[Source]) -> Result<BTreeSet<String>> {
         syn::ImplItem::Fn(method) => Some(method.sig.ident.to_string()),
         _ => None,
     });
-    Ok(names.filter(|name| is_c_name(name)).collect())
+    let items = sources.iter().flat_map(|source| &source.file.items);
+    let macros = items.filter_map(|item| match item {
+        // A macro that is used: one that is defined has a name.
+        syn::Item::Macro(used) if used.ident.is_none() => Some(used.mac.tokens.clone()),
+        _ => None,
+    });
+    let made = macros.flatten().filter_map(|token| match token {
+        TokenTree::Ident(name) => Some(name.to_string()),
+        _ => None,
+    });
+    Ok(names.chain(made).filter(|name| is_c_name(name)).collect())
 }
 
 struct Scan<'a> {
@@ -267,11 +277,11 @@ mod tests {
     }
 
     #[test]
-    fn functions_of_the_simulator_are_its_drivers_own_methods() {
-        let text =
-            "impl Driver { fn cuOne(&self) {} fn other(&self) {} } impl Unsupported for Driver { fn cuTwo(&self) {} }";
+    fn functions_of_the_simulator_are_its_drivers_own_methods_and_those_of_macros() {
+        let text = "impl Driver { fn cuOne(&self) {} fn other(&self) {} } impl Unsupported for Driver { fn cuTwo(&self) {} } \
+             macro_rules! make { ($name:ident) => { impl Driver { fn cuThree(&self) {} } } } make! { cuFour }";
         let file = syn::parse_file(text).expect("it is Rust");
         let found = simulated(&[Source { path: String::new(), file }]).expect("it is read");
-        assert_eq!(found.into_iter().collect::<Vec<_>>(), ["cuOne"]);
+        assert_eq!(found.into_iter().collect::<Vec<_>>(), ["cuFour", "cuOne"]);
     }
 }

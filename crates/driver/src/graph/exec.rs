@@ -9,6 +9,7 @@ use std::sync::Arc;
 use curium_sys::{CUgraphExec, CUgraphExec_st};
 
 use super::Node;
+use super::exec_host::Closures;
 use super::instantiate::expect_context;
 use super::leases::Leases;
 use super::tree::{Kept, Resource, Tree};
@@ -39,6 +40,8 @@ struct Keeps {
     leases: Leases,
     /// What nodes keep that were updated one by one, by their numbers in the source.
     changed: HashMap<u32, Resource>,
+    /// The host functions that were set one by one.
+    closures: Option<Box<Closures>>,
 }
 
 impl GraphExec {
@@ -100,9 +103,15 @@ impl GraphExec {
     #[inline]
     pub fn launch(&mut self, stream: &Stream) -> Result<()> {
         expect_context(&self.context, stream, "GraphExec::launch")?;
+        if self.keeps.closures.is_some() { self.launch_with_closures(stream) } else { self.launch_plain(stream) }
+    }
+
+    /// A launch on a stream of the context.
+    #[inline]
+    pub(super) fn launch_plain(&mut self, stream: &Stream) -> Result<()> {
         if let Some(scope) = stream.open_scope() {
             // The launch becomes a part of another graph, which needs what this one needs.
-            scope.keep(self.raw.raw().addr(), || Arc::new(self.keeps.all.clone()));
+            scope.keep(self.raw.raw().addr(), || Arc::new(self.kept_now()));
         }
         let raw = self.raw.raw();
         self.keeps.leases.launch(stream, || {
@@ -147,6 +156,11 @@ impl GraphExec {
         self.keeps.source.as_ref()
     }
 
+    #[inline]
+    pub(super) fn closures(&mut self) -> &mut Option<Box<Closures>> {
+        &mut self.keeps.closures
+    }
+
     /// Keeps what a node that was changed needs, in place of what it needed after the change before.
     #[inline]
     pub(super) fn keep(&mut self, node: Node, resource: Resource) {
@@ -172,6 +186,7 @@ impl GraphExec {
         self.keeps.all = kept;
         self.keeps.changed.clear();
         self.find_leases();
+        self.retire_closures();
     }
 
     /// Keeps this as well.
@@ -183,9 +198,14 @@ impl GraphExec {
 
     /// Finds the memory among all that is kept.
     fn find_leases(&mut self) {
+        self.keeps.leases = Leases::of(&self.kept_now());
+    }
+
+    /// All that is kept.
+    fn kept_now(&self) -> Kept {
         let mut all = self.keeps.all.clone();
         self.keeps.changed.values().for_each(|resource| all.add(resource));
-        self.keeps.leases = Leases::of(&all);
+        all
     }
 
     #[inline]
@@ -195,7 +215,8 @@ impl GraphExec {
 
     #[inline]
     fn new(context: &Context, source: Option<Arc<Tree>>, raw: CUgraphExec, kept: Kept) -> Self {
-        let keeps = Box::new(Keeps { source, leases: Leases::of(&kept), all: kept, changed: HashMap::new() });
+        let leases = Leases::of(&kept);
+        let keeps = Box::new(Keeps { source, leases, all: kept, changed: HashMap::new(), closures: None });
         Self { raw: Handle::new(raw), keeps, context: context.clone(), _not_sync: PhantomData }
     }
 
@@ -228,5 +249,6 @@ impl Drop for GraphExec {
         if !self.raw.is_cleared() {
             release(|| self.destroy());
         }
+        self.retire_closures();
     }
 }

@@ -46,6 +46,10 @@ impl Driver {
         let found = self.memory().find(address).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let state = self.lock();
         state.healthy(found.owner.device)?;
+        if self.is_of_graph(address) {
+            self.free_of_graph(address)?;
+            return self.wait_for_device(state, found.owner.device).map(|_| ());
+        }
         let may = |purpose: &Purpose| {
             purpose.is_of_pool() || matches!(purpose, Purpose::Device | Purpose::Managed | Purpose::Foreign)
         };

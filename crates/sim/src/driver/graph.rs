@@ -4,11 +4,13 @@
 //! [`plan`], which can be launched any number of times and no longer depends on the graph.
 
 mod add;
-mod batch;
+mod attribute;
 mod condition;
 mod content;
+mod described;
 mod dot;
 mod executable;
+mod kind;
 mod memory;
 mod object;
 mod params;
@@ -20,9 +22,11 @@ use std::collections::HashMap;
 
 use curium_sys::{CUgraph, CUgraph_st, CUgraphEdgeData, CUgraphNode, CUgraphNode_st, CUgraphNodeType, CUresult};
 
+pub(crate) use self::attribute::Attributes;
 pub(crate) use self::condition::Conditions;
 pub(crate) use self::content::{Content, Copy3D, Set};
 pub(crate) use self::executable::Executable;
+pub(crate) use self::memory::GraphMemory;
 pub(crate) use self::object::UserObject;
 use crate::argument::{ConstPointer, Pointer, elements};
 use crate::driver::{Driver, Result, State};
@@ -281,6 +285,22 @@ impl State {
             graph.nodes.push(id);
         }
         id
+    }
+
+    /// Gives a node other content of the same kind.
+    fn change(&mut self, node: Pointer<CUgraphNode_st>, content: Content) -> Result {
+        let (id, node) = self.node(node)?;
+        if node.content.kind() != content.kind() {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        self.replace(id, content);
+        Ok(())
+    }
+
+    fn replace(&mut self, node: Id<Node>, content: Content) {
+        if let Some(node) = self.nodes.get_mut(node) {
+            node.content = content;
+        }
     }
 
     pub(super) fn nodes_of(&self, graph: Id<Graph>) -> Vec<Id<Node>> {

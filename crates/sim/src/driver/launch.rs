@@ -8,18 +8,22 @@ mod runtime;
 use std::ffi::c_void;
 use std::sync::Arc;
 
-use curium_sys::{CUdevice_attribute, CUfunc_st, CUlaunchConfig, CUresult, CUstream_st};
+use curium_sys::{
+    CUdevice_attribute, CUfunc_st, CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue, CUlaunchConfig,
+    CUresult, CUstream_st,
+};
 
 use self::parameters::Arguments;
 pub(crate) use self::runtime::KernelHeap;
-use crate::argument::{ConstPointer, Pointer};
+use crate::argument::{ConstPointer, Pointer, elements};
 use crate::driver::function::Subject;
-use crate::driver::graph::Content;
+use crate::driver::graph::{Attributes, Content};
 use crate::driver::{Context, Driver, Result, State};
 use crate::handle::Id;
 use crate::schedule::Work;
 
 /// A launch with everything that it needs when its turn comes.
+#[derive(Clone)]
 pub(crate) struct Launch {
     subject: Subject,
     shape: Shape,
@@ -58,7 +62,7 @@ impl Driver {
     ) -> Result {
         let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
         let shape = Shape { grid, block, dynamic_shared, is_cooperative: false };
-        self.launch(function, shape, stream, Arguments::new(parameters, extra)?)
+        self.launch(function, shape, stream, Arguments::new(parameters, extra)?, &[])
     }
 
     #[expect(clippy::too_many_arguments, reason = "this is C's signature")]
@@ -77,7 +81,7 @@ impl Driver {
     ) -> Result {
         let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
         let shape = Shape { grid, block, dynamic_shared, is_cooperative: true };
-        self.launch(function, shape, stream, Arguments::new(parameters, Pointer::null())?)
+        self.launch(function, shape, stream, Arguments::new(parameters, Pointer::null())?, &[])
     }
 
     pub(crate) fn cuLaunchKernelEx(
@@ -95,10 +99,11 @@ impl Driver {
             is_cooperative: false,
         };
         // SAFETY: the configuration holds `numAttrs` attributes.
-        unsafe { attribute::apply(&config, &mut shape) }?;
+        let attributes = unsafe { elements(config.attrs.cast_const(), config.numAttrs as usize) }?;
+        attribute::apply(attributes.iter().map(|attribute| (attribute.id, &attribute.value)), &mut shape)?;
         // SAFETY: the stream of a configuration is a handle, as if it were an argument.
         let stream = unsafe { Pointer::from_raw(config.hStream) };
-        self.launch(function, shape, stream, Arguments::new(parameters, extra)?)
+        self.launch(function, shape, stream, Arguments::new(parameters, extra)?, attributes)
     }
 }
 
@@ -110,6 +115,7 @@ impl Driver {
         shape: Shape,
         stream: Pointer<CUstream_st>,
         arguments: Arguments,
+        attributes: &[CUlaunchAttribute],
     ) -> Result {
         let mut state = self.lock();
         if function.is_null() {
@@ -119,10 +125,23 @@ impl Driver {
         let context = state.home(self.stream_context(&state, stream)?);
         let launch = self.prepare(&mut state, function, context, shape, arguments)?;
         if state.is_capturing(stream) {
-            return state.add_captured(stream, Content::kernel(function, launch)?);
+            return state.add_captured(stream, Content::kernel(function, launch, Attributes::of_launch(attributes))?);
         }
         self.queue(&mut state, stream, Work::Device(Box::new(move |driver| launch.run(driver))));
         Ok(())
+    }
+
+    /// A launch like another one, with other attributes.
+    pub(crate) fn relaunch<'a>(
+        &self,
+        launch: &Launch,
+        attributes: impl Iterator<Item = (CUlaunchAttributeID, &'a CUlaunchAttributeValue)>,
+    ) -> Result<Launch> {
+        let mut launch = launch.clone();
+        launch.shape.is_cooperative = false;
+        attribute::apply(attributes, &mut launch.shape)?;
+        self.check_shape(&launch.subject, &launch.shape)?;
+        Ok(launch)
     }
 
     /// Checks a launch and copies its parameters.

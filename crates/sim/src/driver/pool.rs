@@ -56,6 +56,9 @@ impl Driver {
             let content = state.free_content(graph, address)?;
             return state.add_captured(stream, content);
         }
+        if self.is_of_graph(address) {
+            return self.free_of_graph(address);
+        }
         let may = |purpose: &Purpose| purpose.is_of_pool() || matches!(purpose, Purpose::Device | Purpose::Foreign);
         self.memory().condemn(address, may)?;
         let free = move |driver: &Self| {

@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use curium_sys::{
-    CUcontext, CUdeviceptr, CUresult, CUstream_st, CUstreamAtomicReductionDataType, CUstreamAtomicReductionOpType,
-    CUstreamBatchMemOpParams, CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st as Reduction,
+    CUDA_BATCH_MEM_OP_NODE_PARAMS, CUdeviceptr, CUresult, CUstream_st, CUstreamAtomicReductionDataType,
+    CUstreamAtomicReductionOpType, CUstreamBatchMemOpParams,
+    CUstreamBatchMemOpParams_union_CUstreamMemOpAtomicReductionParams_st as Reduction,
     CUstreamBatchMemOpParams_union_CUstreamMemOpWaitValueParams_st as WaitValue,
     CUstreamBatchMemOpParams_union_CUstreamMemOpWriteValueParams_st as WriteValue, CUstreamBatchMemOpType,
     CUstreamWaitValue_flags,
@@ -141,12 +142,14 @@ impl Driver {
 }
 
 impl Batch {
-    pub(crate) fn context(&self) -> CUcontext {
-        self.context.as_raw()
-    }
-
-    pub(crate) fn described(&self) -> &[CUstreamBatchMemOpParams] {
-        &self.described
+    /// What describes the operations as a node; the list stays for as long as they do.
+    pub(crate) fn description(&self) -> CUDA_BATCH_MEM_OP_NODE_PARAMS {
+        CUDA_BATCH_MEM_OP_NODE_PARAMS {
+            ctx: self.context.as_raw(),
+            count: self.described.len() as u32,
+            paramArray: self.described.as_ptr().cast_mut(),
+            flags: 0,
+        }
     }
 
     /// The operations as work, each of which comes after the one before.

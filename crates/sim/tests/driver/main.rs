@@ -4,6 +4,7 @@ mod context;
 mod device;
 mod event;
 mod graph;
+mod graph_node;
 mod launch;
 mod memory;
 mod module;
@@ -11,6 +12,8 @@ mod ptx;
 mod rows;
 #[cfg(target_os = "linux")]
 mod sharing;
+#[cfg(all(target_os = "linux", not(miri)))]
+mod speed;
 mod stream;
 mod support;
 #[cfg(target_os = "linux")]

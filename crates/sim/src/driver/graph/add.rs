@@ -1,23 +1,36 @@
 //! Adding nodes to graphs.
 
 use curium_sys::{
-    CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v1, CUDA_MEM_ALLOC_NODE_PARAMS,
-    CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUctx_st, CUdeviceptr, CUevent_st, CUgraph_st, CUgraphEdgeData,
-    CUgraphNode, CUgraphNodeParams, CUresult,
+    CUDA_MEM_ALLOC_NODE_PARAMS, CUdeviceptr, CUgraph_st, CUgraphEdgeData, CUgraphNode, CUgraphNodeParams, CUresult,
 };
 
 use super::{Content, Edge, Graph};
 use crate::argument::{ConstPointer, Pointer};
-use crate::driver::{Driver, HostFunction, Result, State};
+use crate::driver::{Driver, Result, State};
 use crate::handle::Id;
 
 /// Where a node is added, as a caller said it.
 pub(super) struct Spot {
-    pub(super) node: Pointer<CUgraphNode>,
-    pub(super) graph: Pointer<CUgraph_st>,
-    pub(super) after: ConstPointer<CUgraphNode>,
-    pub(super) data: Option<ConstPointer<CUgraphEdgeData>>,
-    pub(super) count: usize,
+    node: Pointer<CUgraphNode>,
+    graph: Pointer<CUgraph_st>,
+    after: ConstPointer<CUgraphNode>,
+    data: Option<ConstPointer<CUgraphEdgeData>>,
+    count: usize,
+}
+
+impl Spot {
+    pub(super) fn new(
+        node: Pointer<CUgraphNode>,
+        graph: Pointer<CUgraph_st>,
+        after: ConstPointer<CUgraphNode>,
+        count: usize,
+    ) -> Self {
+        Self { node, graph, after, data: None, count }
+    }
+
+    fn with_data(self, data: ConstPointer<CUgraphEdgeData>) -> Self {
+        Self { data: Some(data), ..self }
+    }
 }
 
 impl Driver {
@@ -44,77 +57,7 @@ impl Driver {
         after: ConstPointer<CUgraphNode>,
         count: usize,
     ) -> Result {
-        self.add(&Spot { node, graph, after, data: None, count }, |_, _| Ok(Content::Empty))
-    }
-
-    pub(crate) fn cuGraphAddKernelNode(
-        &self,
-        node: Pointer<CUgraphNode>,
-        graph: Pointer<CUgraph_st>,
-        after: ConstPointer<CUgraphNode>,
-        count: usize,
-        params: ConstPointer<CUDA_KERNEL_NODE_PARAMS_v1>,
-    ) -> Result {
-        let params = params.read()?;
-        self.add(&Spot { node, graph, after, data: None, count }, |state, _| self.kernel_v1(state, &params))
-    }
-
-    pub(crate) fn cuGraphAddKernelNode_v2(
-        &self,
-        node: Pointer<CUgraphNode>,
-        graph: Pointer<CUgraph_st>,
-        after: ConstPointer<CUgraphNode>,
-        count: usize,
-        params: ConstPointer<CUDA_KERNEL_NODE_PARAMS>,
-    ) -> Result {
-        let params = params.read()?;
-        self.add(&Spot { node, graph, after, data: None, count }, |state, _| self.kernel(state, &params))
-    }
-
-    pub(crate) fn cuGraphAddMemcpyNode(
-        &self,
-        node: Pointer<CUgraphNode>,
-        graph: Pointer<CUgraph_st>,
-        after: ConstPointer<CUgraphNode>,
-        count: usize,
-        copy: ConstPointer<CUDA_MEMCPY3D>,
-        context: Pointer<CUctx_st>,
-    ) -> Result {
-        let copy = copy.read()?;
-        self.add(&Spot { node, graph, after, data: None, count }, |state, _| {
-            state.usable(self.context_or_current(context)?)?;
-            self.copy_content(state, copy)
-        })
-    }
-
-    pub(crate) fn cuGraphAddMemsetNode(
-        &self,
-        node: Pointer<CUgraphNode>,
-        graph: Pointer<CUgraph_st>,
-        after: ConstPointer<CUgraphNode>,
-        count: usize,
-        set: ConstPointer<CUDA_MEMSET_NODE_PARAMS>,
-        context: Pointer<CUctx_st>,
-    ) -> Result {
-        let set = set.read()?;
-        self.add(&Spot { node, graph, after, data: None, count }, |state, _| {
-            state.usable(self.context_or_current(context)?)?;
-            self.set_content(set)
-        })
-    }
-
-    pub(crate) fn cuGraphAddHostNode(
-        &self,
-        node: Pointer<CUgraphNode>,
-        graph: Pointer<CUgraph_st>,
-        after: ConstPointer<CUgraphNode>,
-        count: usize,
-        params: ConstPointer<CUDA_HOST_NODE_PARAMS>,
-    ) -> Result {
-        let params = params.read()?;
-        self.add(&Spot { node, graph, after, data: None, count }, |_, _| {
-            HostFunction::new(params.fn_, params.userData).map(Content::Host)
-        })
+        self.add(&Spot::new(node, graph, after, count), |_, _| Ok(Content::Empty))
     }
 
     pub(crate) fn cuGraphAddChildGraphNode(
@@ -125,33 +68,7 @@ impl Driver {
         count: usize,
         child: Pointer<CUgraph_st>,
     ) -> Result {
-        self.add(&Spot { node, graph, after, data: None, count }, |state, graph| state.child(graph, child))
-    }
-
-    pub(crate) fn cuGraphAddEventRecordNode(
-        &self,
-        node: Pointer<CUgraphNode>,
-        graph: Pointer<CUgraph_st>,
-        after: ConstPointer<CUgraphNode>,
-        count: usize,
-        event: Pointer<CUevent_st>,
-    ) -> Result {
-        self.add(&Spot { node, graph, after, data: None, count }, |state, _| {
-            self.event_of(state, event).map(Content::Record)
-        })
-    }
-
-    pub(crate) fn cuGraphAddEventWaitNode(
-        &self,
-        node: Pointer<CUgraphNode>,
-        graph: Pointer<CUgraph_st>,
-        after: ConstPointer<CUgraphNode>,
-        count: usize,
-        event: Pointer<CUevent_st>,
-    ) -> Result {
-        self.add(&Spot { node, graph, after, data: None, count }, |state, _| {
-            self.event_of(state, event).map(Content::Wait)
-        })
+        self.add(&Spot::new(node, graph, after, count), |state, graph| state.child(graph, child))
     }
 
     pub(crate) fn cuGraphAddMemAllocNode(
@@ -163,13 +80,7 @@ impl Driver {
         params: Pointer<CUDA_MEM_ALLOC_NODE_PARAMS>,
     ) -> Result {
         let mut described = params.read()?;
-        self.add(&Spot { node, graph, after, data: None, count }, |state, _| {
-            let content = self.allocation_content(state.home(self.current()?), described)?;
-            if let Content::Allocate(allocation) = &content {
-                described.dptr = allocation.params.dptr;
-            }
-            Ok(content)
-        })?;
+        self.add(&Spot::new(node, graph, after, count), |state, _| self.allocation_content(state, &mut described))?;
         params.write(described)
     }
 
@@ -181,7 +92,7 @@ impl Driver {
         count: usize,
         address: CUdeviceptr,
     ) -> Result {
-        self.add(&Spot { node, graph, after, data: None, count }, |state, graph| state.free_content(graph, address))
+        self.add(&Spot::new(node, graph, after, count), |state, graph| state.free_content(graph, address))
     }
 
     pub(crate) fn cuGraphAddNode(
@@ -192,7 +103,7 @@ impl Driver {
         count: usize,
         params: Pointer<CUgraphNodeParams>,
     ) -> Result {
-        self.add_described(&Spot { node, graph, after, data: None, count }, params)
+        self.add_described(&Spot::new(node, graph, after, count), params)
     }
 
     pub(crate) fn cuGraphAddNode_v2(
@@ -204,7 +115,7 @@ impl Driver {
         count: usize,
         params: Pointer<CUgraphNodeParams>,
     ) -> Result {
-        self.add_described(&Spot { node, graph, after, data: Some(data), count }, params)
+        self.add_described(&Spot::new(node, graph, after, count).with_data(data), params)
     }
 
     pub(crate) fn cuGraphAddNode_v3(
@@ -216,7 +127,7 @@ impl Driver {
         count: usize,
         params: Pointer<CUgraphNodeParams>,
     ) -> Result {
-        self.add_described(&Spot { node, graph, after, data: Some(data), count }, params)
+        self.add_described(&Spot::new(node, graph, after, count).with_data(data), params)
     }
 }
 
@@ -237,6 +148,16 @@ impl State {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         Ok(Content::Child(self.clone_graph(child, None)))
+    }
+
+    /// A child node that takes `child` over, which must be nobody else's.
+    pub(super) fn moved_child(&mut self, graph: Id<Graph>, child: Pointer<CUgraph_st>) -> Result<Content> {
+        let child = self.graph(child)?;
+        let is_owned = self.graphs.get(child).is_some_and(Graph::is_owned);
+        if child == graph || !is_owned || self.is_captured_into(child) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        Ok(Content::Child(child))
     }
 
     /// Whether a graph has memory nodes, which cannot be copied.

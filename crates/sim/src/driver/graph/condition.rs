@@ -91,6 +91,11 @@ impl Condition {
         }
     }
 
+    /// Whether another node is of the same kind with as many bodies.
+    pub(super) fn has_shape_of(&self, other: &Self) -> bool {
+        self.kind == other.kind && self.bodies.len() == other.bodies.len()
+    }
+
     /// Which body runs next for a value, given how many bodies ran.
     pub(super) fn chooses(&self, value: u32, ran: u64) -> Option<usize> {
         let body = match self.kind {

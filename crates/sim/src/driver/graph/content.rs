@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use curium_sys::{
-    CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUcontext, CUctx_st, CUdeviceptr, CUevent_st, CUfunc_st, CUgraphNodeType,
-    CUresult,
+    CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v3, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUctx_st, CUdeviceptr,
+    CUfunc_st, CUgraphNodeParams_st__bindgen_ty_1, CUgraphNodeType, CUresult,
 };
 
+use super::attribute::Attributes;
 use super::condition::Condition;
 use super::{Graph, memory};
 use crate::argument::Pointer;
@@ -42,6 +43,7 @@ pub(crate) struct KernelNode {
     pub(super) launch: Launch,
     /// Where the values of the parameters lie.
     pub(super) values: Box<[HostPtr]>,
+    pub(super) attributes: Attributes,
 }
 
 /// A copy of bytes in rows and layers, and how it was described.
@@ -62,9 +64,10 @@ unsafe impl Sync for Copy3D {}
 
 impl Content {
     /// A launch of a kernel with the handle that it was named by.
-    pub(crate) fn kernel(function: Pointer<CUfunc_st>, launch: Launch) -> Result<Self> {
+    pub(crate) fn kernel(function: Pointer<CUfunc_st>, launch: Launch, attributes: Attributes) -> Result<Self> {
         let values = launch.values()?.map(|value| HostPtr(value.cast_mut())).collect();
-        Ok(Self::Kernel(Arc::new(KernelNode { function: Id::from_number(function.address()), launch, values })))
+        let function = Id::from_number(function.address());
+        Ok(Self::Kernel(Arc::new(KernelNode { function, launch, values, attributes })))
     }
 
     pub(super) fn kind(&self) -> CUgraphNodeType {
@@ -155,7 +158,8 @@ impl Driver {
     ) -> Result<Content> {
         let context = self.context_or_current(context)?;
         let context = state.home(context);
-        Content::kernel(function, self.prepare(state, function, context, shape, arguments)?)
+        let launch = self.prepare(state, function, context, shape, arguments)?;
+        Content::kernel(function, launch, Attributes::default())
     }
 
     /// The context that was named, or else the current one.
@@ -186,15 +190,45 @@ impl Driver {
         self.filled(set.dst, (set.height - 1) * set.pitch + set.width * width)?;
         Ok(Content::Set(Set(set)))
     }
-
-    pub(super) fn event_of(&self, state: &State, event: Pointer<CUevent_st>) -> Result<Id<Event>> {
-        state.event(event).map(|(id, _)| id)
-    }
 }
 
 impl KernelNode {
-    pub(super) fn context(&self) -> CUcontext {
-        self.launch.context().as_raw()
+    /// What describes the node; the list of parameters and their values stay for as long as the node has them.
+    pub(super) fn description(&self) -> CUDA_KERNEL_NODE_PARAMS {
+        let shape = self.launch.shape();
+        CUDA_KERNEL_NODE_PARAMS {
+            func: self.function.as_raw(),
+            gridDimX: shape.grid[0],
+            gridDimY: shape.grid[1],
+            gridDimZ: shape.grid[2],
+            blockDimX: shape.block[0],
+            blockDimY: shape.block[1],
+            blockDimZ: shape.block[2],
+            sharedMemBytes: shape.dynamic_shared,
+            kernelParams: self.values.as_ptr().cast_mut().cast(),
+            extra: std::ptr::null_mut(),
+            kern: std::ptr::null_mut(),
+            ctx: self.launch.context().as_raw(),
+        }
+    }
+
+    /// Writes the description into one of any kind.
+    pub(super) fn describe(&self, union: &mut CUgraphNodeParams_st__bindgen_ty_1) {
+        let own = self.description();
+        union.kernel = CUDA_KERNEL_NODE_PARAMS_v3 {
+            func: own.func,
+            gridDimX: own.gridDimX,
+            gridDimY: own.gridDimY,
+            gridDimZ: own.gridDimZ,
+            blockDimX: own.blockDimX,
+            blockDimY: own.blockDimY,
+            blockDimZ: own.blockDimZ,
+            sharedMemBytes: own.sharedMemBytes,
+            kernelParams: own.kernelParams,
+            extra: own.extra,
+            kern: own.kern,
+            ctx: own.ctx,
+        };
     }
 }
 

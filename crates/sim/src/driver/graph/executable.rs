@@ -36,6 +36,7 @@ const ALL_FLAGS: u64 = (CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AU
     | CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_UPLOAD.0
     | CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH.0
     | CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_USE_NODE_PRIORITY.0) as u64;
+const AUTO_FREE: u64 = CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_AUTO_FREE_ON_LAUNCH.0 as u64;
 const DEVICE_LAUNCH: u64 = CUgraphInstantiate_flags::CUDA_GRAPH_INSTANTIATE_FLAG_DEVICE_LAUNCH.0 as u64;
 
 #[expect(non_snake_case, reason = "these are C's names")]
@@ -135,6 +136,7 @@ impl Driver {
         }
         let Some(executable) = state.executables.get(id) else { return Ok(()) };
         let (plan, conditions) = (executable.plan.clone(), Arc::clone(&executable.conditions));
+        self.allocate_of_graph(&plan, executable.flags & AUTO_FREE != 0)?;
         let last: Vec<Ticket> = executable.last.into_iter().collect();
         let start = Arc::clone(&conditions);
         let begin = Work::Device(Box::new(move |_| {

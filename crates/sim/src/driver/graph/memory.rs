@@ -1,17 +1,19 @@
 //! Memory of graphs: nodes that allocate and free, and what devices keep for them.
 
+use std::collections::HashMap;
 use std::ffi::c_void;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 
 use curium_sys::{
     CUDA_MEM_ALLOC_NODE_PARAMS, CUdevice, CUdeviceptr, CUgraphMem_attribute, CUgraphNode_st, CUmemAllocationType,
     CUresult,
 };
 
+use super::plan::Plan;
 use super::{Content, Graph};
 use crate::argument::Pointer;
 use crate::driver::virtual_memory::raw_location;
-use crate::driver::{Context, Driver, Result, State};
+use crate::driver::{Driver, Result, State};
 use crate::handle::Id;
 use crate::memory::{Location, Owner, Pool, Purpose};
 
@@ -23,6 +25,23 @@ pub(crate) struct Allocation {
     _memory: Arc<Reservation>,
 }
 
+/// What there is of all graphs, by address.
+#[derive(Default)]
+pub(crate) struct GraphMemory {
+    pieces: HashMap<CUdeviceptr, Piece>,
+    /// The most bytes that a device had in use and reserved since somebody asked to count anew.
+    high: HashMap<usize, [u64; 2]>,
+}
+
+/// Memory of one allocation node.
+#[derive(Clone, Copy)]
+struct Piece {
+    device: usize,
+    size: u64,
+    /// Whether a launch has allocated it and nothing has freed it since.
+    is_live: bool,
+}
+
 /// Memory that is freed with the last node and step that has it.
 struct Reservation {
     driver: Weak<Driver>,
@@ -32,6 +51,7 @@ struct Reservation {
 impl Drop for Reservation {
     fn drop(&mut self) {
         if let Some(driver) = self.driver.upgrade() {
+            driver.graph_memory().pieces.remove(&self.address);
             driver.memory().free(self.address);
         }
     }
@@ -43,12 +63,14 @@ unsafe impl Send for Allocation {}
 unsafe impl Sync for Allocation {}
 
 impl Driver {
-    /// An allocation node of the current device's pool.
+    /// An allocation node of the device's default pool, whose address is written into the description.
     pub(super) fn allocation_content(
         &self,
-        context: Id<Context>,
-        mut params: CUDA_MEM_ALLOC_NODE_PARAMS,
+        state: &State,
+        described: &mut CUDA_MEM_ALLOC_NODE_PARAMS,
     ) -> Result<Content> {
+        let context = state.home(self.current()?);
+        let mut params = *described;
         if params.bytesize == 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
@@ -57,7 +79,9 @@ impl Driver {
         let pool = self.memory().read().default_pools[device];
         params.accessDescs = std::ptr::null();
         params.accessDescCount = 0;
-        self.reserve(Owner { context, device }, pool, params).map(Content::Allocate)
+        let allocation = self.reserve(Owner { context, device }, pool, params)?;
+        described.dptr = allocation.address();
+        Ok(Content::Allocate(allocation))
     }
 
     /// Memory of a graph with the properties of a pool.
@@ -70,9 +94,91 @@ impl Driver {
 
     fn reserve(&self, owner: Owner, pool: Id<Pool>, mut params: CUDA_MEM_ALLOC_NODE_PARAMS) -> Result<Allocation> {
         params.dptr = self.memory().allocate_on_device(params.bytesize as u64, owner, Purpose::Pool(pool))?;
+        let piece = Piece { device: owner.device, size: params.bytesize as u64, is_live: false };
+        self.graph_memory().add(params.dptr, piece);
         let driver = self.shared().map(|driver| Arc::downgrade(&driver)).unwrap_or_default();
         let memory = Arc::new(Reservation { driver, address: params.dptr });
         Ok(Allocation { params, _memory: memory })
+    }
+}
+
+impl Driver {
+    fn graph_memory(&self) -> MutexGuard<'_, GraphMemory> {
+        self.graph_memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether an address is memory of a graph.
+    pub(in crate::driver) fn is_of_graph(&self, address: CUdeviceptr) -> bool {
+        self.graph_memory().pieces.contains_key(&address)
+    }
+
+    /// Frees what a launch of a graph allocated, for another launch to allocate again.
+    pub(in crate::driver) fn free_of_graph(&self, address: CUdeviceptr) -> Result {
+        match self.graph_memory().pieces.get_mut(&address) {
+            Some(piece) if piece.is_live => {
+                piece.is_live = false;
+                Ok(())
+            }
+            _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        }
+    }
+
+    /// Notes that a launch allocates and frees memory. What an earlier launch allocated must have been freed since, unless launches
+    /// free it.
+    pub(super) fn allocate_of_graph(&self, plan: &Plan, frees_on_launch: bool) -> Result {
+        let mut memory = self.graph_memory();
+        let allocated: Vec<_> = plan.allocated().collect();
+        let is_live = |address: &CUdeviceptr| memory.pieces.get(address).is_some_and(|piece| piece.is_live);
+        if !frees_on_launch && allocated.iter().any(is_live) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        memory.set_live(allocated.into_iter(), true);
+        memory.set_live(plan.freed(), false);
+        Ok(())
+    }
+}
+
+impl GraphMemory {
+    fn add(&mut self, address: CUdeviceptr, piece: Piece) {
+        self.pieces.insert(address, piece);
+        self.note_high(piece.device);
+    }
+
+    fn set_live(&mut self, addresses: impl Iterator<Item = CUdeviceptr>, is_live: bool) {
+        for address in addresses {
+            let Some(piece) = self.pieces.get_mut(&address) else { continue };
+            piece.is_live = is_live;
+            let device = piece.device;
+            self.note_high(device);
+        }
+    }
+
+    /// The bytes of a device in use and reserved.
+    fn bytes(&self, device: usize) -> [u64; 2] {
+        let of_device = || self.pieces.values().filter(|piece| piece.device == device);
+        [
+            of_device().filter(|piece| piece.is_live).map(|piece| piece.size).sum(),
+            of_device().map(|piece| piece.size).sum(),
+        ]
+    }
+
+    fn note_high(&mut self, device: usize) {
+        let bytes = self.bytes(device);
+        let high = self.high.entry(device).or_default();
+        *high = [high[0].max(bytes[0]), high[1].max(bytes[1])];
+    }
+}
+
+impl Plan {
+    fn allocated(&self) -> impl Iterator<Item = CUdeviceptr> {
+        self.steps.iter().filter_map(|step| match &step.content {
+            Content::Allocate(allocation) => Some(allocation.address()),
+            _ => None,
+        })
+    }
+
+    fn freed(&self) -> impl Iterator<Item = CUdeviceptr> {
+        self.steps.iter().filter_map(|step| if let Content::Free(freed) = step.content { Some(freed) } else { None })
     }
 }
 
@@ -124,18 +230,47 @@ impl Driver {
         self.device(device).map(|_| ())
     }
 
-    /// The memory counts to the pools of the device here, and so none is kept for graphs.
     pub(crate) fn cuDeviceGetGraphMemAttribute(
         &self,
         device: CUdevice,
         attribute: CUgraphMem_attribute,
         value: Pointer<c_void>,
     ) -> Result {
-        self.device(device)?;
-        if attribute.0 > CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH.0 {
+        let device = self.device(device)?;
+        let memory = self.graph_memory();
+        let high = memory.high.get(&device).copied().unwrap_or_default();
+        let bytes = match attribute {
+            CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_CURRENT => memory.bytes(device)[0],
+            CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH => high[0],
+            CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_CURRENT => memory.bytes(device)[1],
+            CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH => high[1],
+            _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        };
+        // SAFETY: every attribute is a 64-bit number.
+        unsafe { value.cast::<u64>() }.write(bytes)
+    }
+
+    /// The high marks can be set to zero, from where they follow what is in use again.
+    pub(crate) fn cuDeviceSetGraphMemAttribute(
+        &self,
+        device: CUdevice,
+        attribute: CUgraphMem_attribute,
+        value: Pointer<c_void>,
+    ) -> Result {
+        let device = self.device(device)?;
+        // SAFETY: every attribute is a 64-bit number.
+        let value = unsafe { value.cast::<u64>() }.read()?;
+        let which = match attribute {
+            CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_USED_MEM_HIGH => 0,
+            CUgraphMem_attribute::CU_GRAPH_MEM_ATTR_RESERVED_MEM_HIGH => 1,
+            _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        };
+        if value != 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        // SAFETY: every attribute is a 64-bit number.
-        unsafe { value.cast::<u64>() }.write(0)
+        let mut memory = self.graph_memory();
+        let bytes = memory.bytes(device);
+        memory.high.entry(device).or_default()[which] = bytes[which];
+        Ok(())
     }
 }

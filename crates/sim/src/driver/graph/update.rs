@@ -1,21 +1,25 @@
 //! Changing executables.
 
 use curium_sys::{
-    CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v1, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS,
-    CUctx_st, CUevent_st, CUgraph_st, CUgraphExec_st, CUgraphExecUpdateResult, CUgraphExecUpdateResultInfo,
-    CUgraphNode, CUgraphNode_st, CUgraphNodeParams, CUresult,
+    CUgraph_st, CUgraphExec_st, CUgraphExecUpdateResult, CUgraphExecUpdateResultInfo, CUgraphNode, CUgraphNode_st,
+    CUgraphNodeParams, CUresult,
 };
 
 use super::plan::Plan;
 use super::{Content, Node};
-use crate::argument::{ConstPointer, Pointer};
-use crate::driver::{Driver, HostFunction, Result, State};
+use crate::argument::Pointer;
+use crate::driver::{Driver, Result, State};
 use crate::handle::Id;
 
 const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 
-/// Why a graph does not fit an executable, with the node.
-type Misfit = (CUgraphExecUpdateResult, Id<Node>);
+/// Why a graph does not fit an executable.
+struct Misfit {
+    why: CUgraphExecUpdateResult,
+    node: Id<Node>,
+    /// Where the edge to the node begins that the executable has not.
+    from: Option<Id<Node>>,
+}
 
 impl State {
     /// Gives the step of a node another content of the same kind.
@@ -36,86 +40,6 @@ impl State {
 
 #[expect(non_snake_case, reason = "these are C's names")]
 impl Driver {
-    pub(crate) fn cuGraphExecKernelNodeSetParams(
-        &self,
-        executable: Pointer<CUgraphExec_st>,
-        node: Pointer<CUgraphNode_st>,
-        params: ConstPointer<CUDA_KERNEL_NODE_PARAMS_v1>,
-    ) -> Result {
-        let params = params.read()?;
-        let mut state = self.lock();
-        let content = self.kernel_v1(&mut state, &params)?;
-        state.update(executable, node, content)
-    }
-
-    pub(crate) fn cuGraphExecKernelNodeSetParams_v2(
-        &self,
-        executable: Pointer<CUgraphExec_st>,
-        node: Pointer<CUgraphNode_st>,
-        params: ConstPointer<CUDA_KERNEL_NODE_PARAMS>,
-    ) -> Result {
-        let params = params.read()?;
-        let mut state = self.lock();
-        let content = self.kernel(&mut state, &params)?;
-        state.update(executable, node, content)
-    }
-
-    pub(crate) fn cuGraphExecMemcpyNodeSetParams(
-        &self,
-        executable: Pointer<CUgraphExec_st>,
-        node: Pointer<CUgraphNode_st>,
-        copy: ConstPointer<CUDA_MEMCPY3D>,
-        _context: Pointer<CUctx_st>,
-    ) -> Result {
-        let copy = copy.read()?;
-        let mut state = self.lock();
-        let content = self.copy_content(&state, copy)?;
-        state.update(executable, node, content)
-    }
-
-    pub(crate) fn cuGraphExecMemsetNodeSetParams(
-        &self,
-        executable: Pointer<CUgraphExec_st>,
-        node: Pointer<CUgraphNode_st>,
-        set: ConstPointer<CUDA_MEMSET_NODE_PARAMS>,
-        _context: Pointer<CUctx_st>,
-    ) -> Result {
-        let content = self.set_content(set.read()?)?;
-        self.lock().update(executable, node, content)
-    }
-
-    pub(crate) fn cuGraphExecHostNodeSetParams(
-        &self,
-        executable: Pointer<CUgraphExec_st>,
-        node: Pointer<CUgraphNode_st>,
-        params: ConstPointer<CUDA_HOST_NODE_PARAMS>,
-    ) -> Result {
-        let params = params.read()?;
-        self.lock().update(executable, node, Content::Host(HostFunction::new(params.fn_, params.userData)?))
-    }
-
-    pub(crate) fn cuGraphExecEventRecordNodeSetEvent(
-        &self,
-        executable: Pointer<CUgraphExec_st>,
-        node: Pointer<CUgraphNode_st>,
-        event: Pointer<CUevent_st>,
-    ) -> Result {
-        let mut state = self.lock();
-        let event = self.event_of(&state, event)?;
-        state.update(executable, node, Content::Record(event))
-    }
-
-    pub(crate) fn cuGraphExecEventWaitNodeSetEvent(
-        &self,
-        executable: Pointer<CUgraphExec_st>,
-        node: Pointer<CUgraphNode_st>,
-        event: Pointer<CUevent_st>,
-    ) -> Result {
-        let mut state = self.lock();
-        let event = self.event_of(&state, event)?;
-        state.update(executable, node, Content::Wait(event))
-    }
-
     pub(crate) fn cuGraphExecChildGraphNodeSetParams(
         &self,
         executable: Pointer<CUgraphExec_st>,
@@ -139,7 +63,10 @@ impl Driver {
         let mut described = params.read()?;
         let mut state = self.lock();
         let (kind, graph) = state.node(node).map(|(_, node)| (node.content.kind(), node.graph))?;
-        let is_changeable = !matches!(state.step(executable, node)?.content, Content::Child(_) | Content::Condition(_));
+        let is_changeable = !matches!(
+            state.step(executable, node)?.content,
+            Content::Child(_) | Content::Condition(_) | Content::Allocate(_) | Content::Free(_)
+        );
         if described.type_ != kind || !is_changeable {
             return Err(INVALID);
         }
@@ -154,10 +81,10 @@ impl Driver {
         failing: Pointer<CUgraphNode>,
         result: Pointer<CUgraphExecUpdateResult>,
     ) -> Result {
-        let (outcome, node) = self.update_from(executable, graph)?;
-        failing.write_if_asked(node);
-        result.write(outcome)?;
-        failure(outcome)
+        let info = self.update_from(executable, graph)?;
+        failing.write_if_asked(info.errorNode);
+        result.write(info.result)?;
+        failure(info.result)
     }
 
     pub(crate) fn cuGraphExecUpdate_v2(
@@ -167,9 +94,9 @@ impl Driver {
         info: Pointer<CUgraphExecUpdateResultInfo>,
     ) -> Result {
         let place = info.required()?;
-        let (result, node) = self.update_from(executable, graph)?;
-        place.write(CUgraphExecUpdateResultInfo { result, errorNode: node, errorFromNode: std::ptr::null_mut() })?;
-        failure(result)
+        let info = self.update_from(executable, graph)?;
+        place.write(info)?;
+        failure(info.result)
     }
 }
 
@@ -179,14 +106,18 @@ impl Driver {
         &self,
         executable: Pointer<CUgraphExec_st>,
         graph: Pointer<CUgraph_st>,
-    ) -> Result<(CUgraphExecUpdateResult, CUgraphNode)> {
+    ) -> Result<CUgraphExecUpdateResultInfo> {
         let mut state = self.lock();
         let (id, graph) = (state.executable(executable)?, state.graph(graph)?);
         let plan = Plan::new(&state, graph).map_err(|_| INVALID)?;
         let outcome = state.executables.get_mut(id).map(|executable| executable.plan.adopt(&plan));
         Ok(match outcome {
-            Some(Err((why, node))) => (why, node.as_raw()),
-            _ => (CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_SUCCESS, std::ptr::null_mut()),
+            Some(Err(Misfit { why, node, from })) => CUgraphExecUpdateResultInfo {
+                result: why,
+                errorNode: node.as_raw(),
+                errorFromNode: from.map_or(std::ptr::null_mut(), Id::as_raw),
+            },
+            _ => CUgraphExecUpdateResultInfo::default(),
         })
     }
 }
@@ -202,17 +133,17 @@ impl Plan {
     fn fits(&self, other: &Self) -> std::result::Result<(), Misfit> {
         let changed = CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_TOPOLOGY_CHANGED;
         for (index, new) in other.steps.iter().enumerate() {
-            let old = self.steps.get(index).filter(|old| old.after == new.after).ok_or((changed, new.node))?;
-            if old.content.kind() != new.content.kind() {
-                return Err((CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED, new.node));
+            let misfit = |why, from| Misfit { why, node: new.node, from };
+            let old = self.steps.get(index).ok_or_else(|| misfit(changed, None))?;
+            if old.after != new.after {
+                let added = new.after.iter().find(|index| !old.after.contains(index));
+                return Err(misfit(changed, added.map(|index| other.steps[*index].node)));
             }
-            if old.parts.len() != new.parts.len() {
-                return Err((CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED, new.node));
-            }
+            old.content.fits(&new.content).map_err(|why| misfit(why, None))?;
             old.parts.iter().zip(&new.parts).try_for_each(|(old, new)| old.fits(new))?;
         }
         match self.steps.get(other.steps.len()) {
-            Some(missing) => Err((changed, missing.node)),
+            Some(missing) => Err(Misfit { why: changed, node: missing.node, from: None }),
             None => Ok(()),
         }
     }
@@ -224,6 +155,28 @@ impl Plan {
                 old.content = new.content.clone();
             }
             old.parts.iter_mut().zip(&new.parts).for_each(|(old, new)| old.take(new));
+        }
+    }
+}
+
+impl Content {
+    /// Whether a step with this content can have another one from now on.
+    fn fits(&self, new: &Self) -> std::result::Result<(), CUgraphExecUpdateResult> {
+        if self.kind() != new.kind() {
+            return Err(CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_NODE_TYPE_CHANGED);
+        }
+        match (self, new) {
+            (Self::Kernel(old), Self::Kernel(new)) if old.launch.context() != new.launch.context() => {
+                Err(CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_UNSUPPORTED_FUNCTION_CHANGE)
+            }
+            // What a graph allocates is at the addresses that it had when it was made.
+            (Self::Allocate(old), Self::Allocate(new)) if old.address() != new.address() => {
+                Err(CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED)
+            }
+            (Self::Condition(old), Self::Condition(new)) if !old.has_shape_of(new) => {
+                Err(CUgraphExecUpdateResult::CU_GRAPH_EXEC_UPDATE_ERROR_PARAMETERS_CHANGED)
+            }
+            _ => Ok(()),
         }
     }
 }

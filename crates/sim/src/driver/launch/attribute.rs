@@ -1,26 +1,23 @@
 //! Attributes of a launch.
 
-use curium_sys::{CUlaunchAttribute, CUlaunchAttributeID as Attribute, CUlaunchConfig, CUresult};
+use curium_sys::{CUlaunchAttributeID as Attribute, CUlaunchAttributeValue, CUresult};
 
-use crate::argument::elements;
 use crate::driver::Result;
 use crate::driver::launch::Shape;
 
-/// Applies the attributes of a launch to its shape. Hints are taken and have no effect; what would change the result and is
-/// not simulated is refused.
-///
-/// # Safety
-///
-/// `config` holds as many attributes as it says.
-pub(super) unsafe fn apply(config: &CUlaunchConfig, shape: &mut Shape) -> Result {
-    // SAFETY: the caller vouches for the number.
-    for attribute in unsafe { elements(config.attrs.cast_const(), config.numAttrs as usize) }? {
-        match attribute.id {
+/// Applies attributes to the shape of a launch. Hints are taken and have no effect; what would change the result and is not
+/// simulated is refused.
+pub(super) fn apply<'a>(
+    attributes: impl Iterator<Item = (Attribute, &'a CUlaunchAttributeValue)>,
+    shape: &mut Shape,
+) -> Result {
+    for (attribute, value) in attributes {
+        match attribute {
             Attribute::CU_LAUNCH_ATTRIBUTE_COOPERATIVE => {
                 // SAFETY: this attribute's value is an `int`, for which any bytes are valid.
-                shape.is_cooperative = unsafe { attribute.value.cooperative } != 0;
+                shape.is_cooperative = unsafe { value.cooperative } != 0;
             }
-            Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION => check_cluster(attribute)?,
+            Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION => check_cluster(value)?,
             Attribute::CU_LAUNCH_ATTRIBUTE_IGNORE
             | Attribute::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW
             | Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE
@@ -41,9 +38,9 @@ pub(super) unsafe fn apply(config: &CUlaunchConfig, shape: &mut Shape) -> Result
 }
 
 /// Clusters of one block are no clusters; others are not simulated.
-fn check_cluster(attribute: &CUlaunchAttribute) -> Result {
+fn check_cluster(value: &CUlaunchAttributeValue) -> Result {
     // SAFETY: this attribute's value is three numbers, for which any bytes are valid.
-    let size = unsafe { attribute.value.clusterDim };
+    let size = unsafe { value.clusterDim };
     match [size.x, size.y, size.z] {
         [1, 1, 1] => Ok(()),
         [0, _, _] | [_, 0, _] | [_, _, 0] => Err(CUresult::CUDA_ERROR_INVALID_VALUE),

@@ -1,0 +1,129 @@
+//! Attributes of kernel nodes.
+
+use curium_sys::{
+    CUgraphNode_st, CUkernelNodeAttrID, CUkernelNodeAttrValue, CUlaunchAttribute, CUlaunchAttributeID as Attribute,
+    CUresult,
+};
+
+use super::content::KernelNode;
+use super::{Content, Node};
+use crate::argument::{ConstPointer, Pointer};
+use crate::driver::{Driver, Result, State};
+use crate::handle::Id;
+
+/// The attributes that a kernel node was given.
+#[derive(Clone, Default)]
+pub(crate) struct Attributes(Vec<(Attribute, CUkernelNodeAttrValue)>);
+
+/// What kernel nodes have; a launch can have more.
+const OF_NODES: [Attribute; 9] = [
+    Attribute::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW,
+    Attribute::CU_LAUNCH_ATTRIBUTE_COOPERATIVE,
+    Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION,
+    Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE,
+    Attribute::CU_LAUNCH_ATTRIBUTE_PRIORITY,
+    Attribute::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN_MAP,
+    Attribute::CU_LAUNCH_ATTRIBUTE_MEM_SYNC_DOMAIN,
+    Attribute::CU_LAUNCH_ATTRIBUTE_PREFERRED_CLUSTER_DIMENSION,
+    Attribute::CU_LAUNCH_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT,
+];
+
+// SAFETY: the values are numbers, and the address of a range of memory that nothing reads through.
+unsafe impl Send for Attributes {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for Attributes {}
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuGraphKernelNodeGetAttribute(
+        &self,
+        node: Pointer<CUgraphNode_st>,
+        attribute: CUkernelNodeAttrID,
+        value: Pointer<CUkernelNodeAttrValue>,
+    ) -> Result {
+        let place = value.required()?;
+        let state = self.lock();
+        let (_, kernel) = state.kernel_node(node)?;
+        check(attribute)?;
+        place.write(kernel.attributes.get(attribute))
+    }
+
+    pub(crate) fn cuGraphKernelNodeSetAttribute(
+        &self,
+        node: Pointer<CUgraphNode_st>,
+        attribute: CUkernelNodeAttrID,
+        value: ConstPointer<CUkernelNodeAttrValue>,
+    ) -> Result {
+        let value = value.read()?;
+        let mut state = self.lock();
+        let (id, kernel) = state.kernel_node(node)?;
+        check(attribute)?;
+        let mut attributes = kernel.attributes.clone();
+        attributes.set(attribute, value);
+        let content = self.with_attributes(kernel, attributes)?;
+        state.replace(id, content);
+        Ok(())
+    }
+
+    pub(crate) fn cuGraphKernelNodeCopyAttributes(
+        &self,
+        to: Pointer<CUgraphNode_st>,
+        from: Pointer<CUgraphNode_st>,
+    ) -> Result {
+        let mut state = self.lock();
+        let attributes = state.kernel_node(from)?.1.attributes.clone();
+        let (id, kernel) = state.kernel_node(to)?;
+        let content = self.with_attributes(kernel, attributes)?;
+        state.replace(id, content);
+        Ok(())
+    }
+}
+
+impl Driver {
+    /// The same kernel node with other attributes.
+    fn with_attributes(&self, kernel: &KernelNode, attributes: Attributes) -> Result<Content> {
+        let launch = self.relaunch(&kernel.launch, attributes.iter())?;
+        // SAFETY: a function is a handle, which is only compared.
+        let function = unsafe { Pointer::from_raw(kernel.function.as_raw()) };
+        Content::kernel(function, launch, attributes)
+    }
+}
+
+impl Attributes {
+    /// Those of a launch that its node keeps.
+    pub(crate) fn of_launch(attributes: &[CUlaunchAttribute]) -> Self {
+        let mut kept = Self::default();
+        for attribute in attributes.iter().filter(|attribute| OF_NODES.contains(&attribute.id)) {
+            kept.set(attribute.id, attribute.value);
+        }
+        kept
+    }
+
+    fn get(&self, attribute: Attribute) -> CUkernelNodeAttrValue {
+        let found = self.0.iter().find(|(known, _)| *known == attribute);
+        found.map_or_else(CUkernelNodeAttrValue::default, |(_, value)| *value)
+    }
+
+    fn set(&mut self, attribute: Attribute, value: CUkernelNodeAttrValue) {
+        self.0.retain(|(known, _)| *known != attribute);
+        self.0.push((attribute, value));
+    }
+
+    fn iter(&self) -> impl Iterator<Item = (Attribute, &CUkernelNodeAttrValue)> {
+        self.0.iter().map(|(attribute, value)| (*attribute, value))
+    }
+}
+
+impl State {
+    fn kernel_node(&self, raw: Pointer<CUgraphNode_st>) -> Result<(Id<Node>, &KernelNode)> {
+        match self.node(raw)? {
+            (id, Node { content: Content::Kernel(kernel), .. }) => Ok((id, kernel)),
+            _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+        }
+    }
+}
+
+/// That kernel nodes have an attribute.
+fn check(attribute: Attribute) -> Result {
+    if OF_NODES.contains(&attribute) { Ok(()) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+}

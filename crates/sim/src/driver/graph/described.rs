@@ -1,0 +1,226 @@
+//! Descriptions of nodes of any kind: what they stand for, and what describes a node.
+
+use curium_sys::{
+    CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_BATCH_MEM_OP_NODE_PARAMS_v2, CUDA_KERNEL_NODE_PARAMS,
+    CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS_v2, CUgraph,
+    CUgraphChildGraphNodeOwnership, CUgraphNode_st, CUgraphNodeParams, CUgraphNodeType, CUresult,
+};
+
+use super::condition::Condition;
+use super::{Content, Graph};
+use crate::argument::Pointer;
+use crate::driver::{Driver, HostFunction, Result, State};
+use crate::handle::Id;
+
+const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    pub(crate) fn cuGraphNodeSetParams(
+        &self,
+        node: Pointer<CUgraphNode_st>,
+        params: Pointer<CUgraphNodeParams>,
+    ) -> Result {
+        let mut described = params.read()?;
+        let mut state = self.lock();
+        let (graph, kind) = state.node(node).map(|(_, node)| (node.graph, node.content.kind()))?;
+        let is_changeable = !matches!(
+            kind,
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH
+                | CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL
+                | CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC
+                | CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE
+        );
+        if described.type_ != kind || !is_changeable {
+            return Err(INVALID);
+        }
+        let content = self.content_of(&mut state, graph, &mut described)?;
+        state.change(node, content)
+    }
+
+    pub(crate) fn cuGraphNodeSetParams_v2(
+        &self,
+        node: Pointer<CUgraphNode_st>,
+        params: Pointer<CUgraphNodeParams>,
+    ) -> Result {
+        self.cuGraphNodeSetParams(node, params)
+    }
+
+    pub(crate) fn cuGraphNodeGetParams(
+        &self,
+        node: Pointer<CUgraphNode_st>,
+        params: Pointer<CUgraphNodeParams>,
+    ) -> Result {
+        params.write(self.look(node, |content| Some(content.description()))?)
+    }
+}
+
+impl Driver {
+    /// The content that a description of any kind stands for; what the driver chooses is written into the description.
+    pub(super) fn content_of(
+        &self,
+        state: &mut State,
+        graph: Id<Graph>,
+        params: &mut CUgraphNodeParams,
+    ) -> Result<Content> {
+        let union = &mut params.__bindgen_anon_1;
+        match params.type_ {
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY => Ok(Content::Empty),
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_KERNEL => {
+                // SAFETY: the type says that this is a kernel node.
+                let kernel = unsafe { union.kernel };
+                let params = CUDA_KERNEL_NODE_PARAMS {
+                    func: kernel.func,
+                    gridDimX: kernel.gridDimX,
+                    gridDimY: kernel.gridDimY,
+                    gridDimZ: kernel.gridDimZ,
+                    blockDimX: kernel.blockDimX,
+                    blockDimY: kernel.blockDimY,
+                    blockDimZ: kernel.blockDimZ,
+                    sharedMemBytes: kernel.sharedMemBytes,
+                    kernelParams: kernel.kernelParams,
+                    extra: kernel.extra,
+                    kern: kernel.kern,
+                    ctx: kernel.ctx,
+                };
+                self.kernel(state, &params)
+            }
+            // SAFETY: the type says that this is a copy.
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMCPY => self.copy_content(state, unsafe { union.memcpy }.copyParams),
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEMSET => {
+                // SAFETY: the type says that this is a fill.
+                let set = unsafe { union.memset };
+                let (dst, pitch, value, width, height) = (set.dst, set.pitch, set.value, set.width, set.height);
+                self.set_content(CUDA_MEMSET_NODE_PARAMS {
+                    dst,
+                    pitch,
+                    value,
+                    elementSize: set.elementSize,
+                    width,
+                    height,
+                })
+            }
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_HOST => {
+                // SAFETY: the type says that this is a host function.
+                let host = unsafe { union.host };
+                HostFunction::new(host.fn_, host.userData).map(Content::Host)
+            }
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_GRAPH => {
+                // SAFETY: the type says that this is a child.
+                let child = unsafe { union.graph };
+                // SAFETY: the graph of a description is a handle, as if it were an argument.
+                let handle = unsafe { Pointer::from_raw(child.graph) };
+                match child.ownership {
+                    CUgraphChildGraphNodeOwnership::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_CLONE => state.child(graph, handle),
+                    CUgraphChildGraphNodeOwnership::CU_GRAPH_CHILD_GRAPH_OWNERSHIP_MOVE => {
+                        state.moved_child(graph, handle)
+                    }
+                    _ => Err(INVALID),
+                }
+            }
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_EVENT_RECORD => {
+                // SAFETY: the type says that this is a record.
+                let record = unsafe { union.eventRecord };
+                // SAFETY: the event of a description is a handle, as if it were an argument.
+                state.event(unsafe { Pointer::from_raw(record.event) }).map(|(id, _)| Content::Record(id))
+            }
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_WAIT_EVENT => {
+                // SAFETY: the type says that this is a wait.
+                let wait = unsafe { union.eventWait };
+                // SAFETY: the event of a description is a handle, as if it were an argument.
+                state.event(unsafe { Pointer::from_raw(wait.event) }).map(|(id, _)| Content::Wait(id))
+            }
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_CONDITIONAL => {
+                // SAFETY: the type says that this is a conditional node.
+                let described = unsafe { &mut union.conditional };
+                state.condition(graph, described)
+            }
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_BATCH_MEM_OP => {
+                // SAFETY: the type says that these are operations on values.
+                let CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 { ctx, count, paramArray, flags } = unsafe { union.memOp };
+                self.batch_content(state, &CUDA_BATCH_MEM_OP_NODE_PARAMS { ctx, count, paramArray, flags })
+            }
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_ALLOC => {
+                // SAFETY: the type says that this is an allocation.
+                let described = unsafe { &mut union.alloc };
+                let mut params = CUDA_MEM_ALLOC_NODE_PARAMS {
+                    poolProps: described.poolProps,
+                    accessDescs: described.accessDescs,
+                    accessDescCount: described.accessDescCount,
+                    bytesize: described.bytesize,
+                    dptr: 0,
+                };
+                let content = self.allocation_content(state, &mut params)?;
+                described.dptr = params.dptr;
+                Ok(content)
+            }
+            // SAFETY: the type says that this frees memory.
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => state.free_content(graph, unsafe { union.free }.dptr),
+            // There are no semaphores of other interfaces here.
+            _ => Err(CUresult::CUDA_ERROR_NOT_SUPPORTED),
+        }
+    }
+}
+
+impl State {
+    /// A conditional node with empty bodies, whose handles are given to the caller.
+    fn condition(
+        &mut self,
+        graph: Id<Graph>,
+        described: &mut curium_sys::CUDA_CONDITIONAL_NODE_PARAMS,
+    ) -> Result<Content> {
+        let is_known = self.graphs.get(graph).is_some_and(|graph| graph.conditions.has(described.handle));
+        if !is_known || !Condition::allows(described.type_, described.size) {
+            return Err(INVALID);
+        }
+        let bodies: Vec<_> = (0..described.size).map(|_| self.new_graph(None)).collect();
+        // As the driver does, the list of bodies is memory that is never moved, and it lives as long as the process.
+        let handles: Vec<CUgraph> = bodies.iter().map(|body| body.as_raw()).collect();
+        described.phGraph_out = Box::leak(handles.into_boxed_slice()).as_mut_ptr();
+        Ok(Content::Condition(Condition { handle: described.handle, kind: described.type_, bodies }))
+    }
+}
+
+impl Content {
+    /// What describes the node.
+    fn description(&self) -> CUgraphNodeParams {
+        let mut described = CUgraphNodeParams { type_: self.kind(), ..CUgraphNodeParams::default() };
+        let union = &mut described.__bindgen_anon_1;
+        match self {
+            Self::Empty => {}
+            Self::Kernel(kernel) => kernel.describe(union),
+            Self::Copy(copy) => union.memcpy.copyParams = copy.described,
+            Self::Set(set) => {
+                let CUDA_MEMSET_NODE_PARAMS { dst, pitch, value, elementSize, width, height } = set.0;
+                union.memset = CUDA_MEMSET_NODE_PARAMS_v2 {
+                    dst,
+                    pitch,
+                    value,
+                    elementSize,
+                    width,
+                    height,
+                    ..CUDA_MEMSET_NODE_PARAMS_v2::default()
+                };
+            }
+            Self::Host(host) => (union.host.fn_, union.host.userData) = host.as_raw(),
+            Self::Child(graph) => union.graph.graph = graph.as_raw(),
+            Self::Record(event) => union.eventRecord.event = event.as_raw(),
+            Self::Wait(event) => union.eventWait.event = event.as_raw(),
+            Self::Allocate(allocation) => {
+                let params = &allocation.params;
+                (union.alloc.poolProps, union.alloc.bytesize) = (params.poolProps, params.bytesize);
+                union.alloc.dptr = params.dptr;
+            }
+            Self::Free(address) => union.free.dptr = *address,
+            Self::Condition(condition) => {
+                (union.conditional.handle, union.conditional.type_) = (condition.handle, condition.kind);
+                union.conditional.size = condition.bodies.len() as u32;
+            }
+            Self::Batch(batch) => {
+                let CUDA_BATCH_MEM_OP_NODE_PARAMS { ctx, count, paramArray, flags } = batch.description();
+                union.memOp = CUDA_BATCH_MEM_OP_NODE_PARAMS_v2 { ctx, count, paramArray, flags };
+            }
+        }
+        described
+    }
+}

@@ -1,0 +1,159 @@
+//! Kinds of nodes that are described in one way when they are added, when they are changed, and when an executable's are.
+
+use curium_sys::{
+    CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v1,
+    CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUctx_st, CUevent_st, CUgraph_st, CUgraphExec_st, CUgraphNode,
+    CUgraphNode_st, CUresult,
+};
+
+use super::Content;
+use super::add::Spot;
+use crate::argument::{ConstPointer, Pointer, elements};
+use crate::driver::launch::Shape;
+use crate::driver::launch::parameters::Arguments;
+use crate::driver::{Driver, HostFunction, Result, State};
+
+/// Makes the three functions of each kind from the one that makes a node's content of its description. Where a context is named,
+/// it must work.
+macro_rules! kinds {
+    ($($make:ident($described:ty $(, $context:ident)?): $add:ident $change:ident $update:ident;)*) => {
+        #[expect(non_snake_case, reason = "these are C's names")]
+        impl Driver {
+            $(
+                pub(crate) fn $add(
+                    &self,
+                    node: Pointer<CUgraphNode>,
+                    graph: Pointer<CUgraph_st>,
+                    after: ConstPointer<CUgraphNode>,
+                    count: usize,
+                    described: $described,
+                    $($context: Pointer<CUctx_st>,)?
+                ) -> Result {
+                    self.add(&Spot::new(node, graph, after, count), |state, _| {
+                        $(state.usable(self.context_or_current($context)?)?;)?
+                        self.$make(state, described)
+                    })
+                }
+
+                pub(crate) fn $change(&self, node: Pointer<CUgraphNode_st>, described: $described) -> Result {
+                    let mut state = self.lock();
+                    let content = self.$make(&mut state, described)?;
+                    state.change(node, content)
+                }
+
+                pub(crate) fn $update(
+                    &self,
+                    executable: Pointer<CUgraphExec_st>,
+                    node: Pointer<CUgraphNode_st>,
+                    described: $described,
+                    $($context: Pointer<CUctx_st>,)?
+                ) -> Result {
+                    let mut state = self.lock();
+                    $(state.usable(self.context_or_current($context)?)?;)?
+                    let content = self.$make(&mut state, described)?;
+                    state.update(executable, node, content)
+                }
+            )*
+        }
+    };
+}
+
+kinds! {
+    kernel_v1(ConstPointer<CUDA_KERNEL_NODE_PARAMS_v1>):
+        cuGraphAddKernelNode cuGraphKernelNodeSetParams cuGraphExecKernelNodeSetParams;
+    kernel_v2(ConstPointer<CUDA_KERNEL_NODE_PARAMS>):
+        cuGraphAddKernelNode_v2 cuGraphKernelNodeSetParams_v2 cuGraphExecKernelNodeSetParams_v2;
+    copy(ConstPointer<CUDA_MEMCPY3D>, context):
+        cuGraphAddMemcpyNode cuGraphMemcpyNodeSetParams cuGraphExecMemcpyNodeSetParams;
+    set(ConstPointer<CUDA_MEMSET_NODE_PARAMS>, context):
+        cuGraphAddMemsetNode cuGraphMemsetNodeSetParams cuGraphExecMemsetNodeSetParams;
+    host(ConstPointer<CUDA_HOST_NODE_PARAMS>):
+        cuGraphAddHostNode cuGraphHostNodeSetParams cuGraphExecHostNodeSetParams;
+    batch_node(ConstPointer<CUDA_BATCH_MEM_OP_NODE_PARAMS>):
+        cuGraphAddBatchMemOpNode cuGraphBatchMemOpNodeSetParams cuGraphExecBatchMemOpNodeSetParams;
+    record_node(Pointer<CUevent_st>):
+        cuGraphAddEventRecordNode cuGraphEventRecordNodeSetEvent cuGraphExecEventRecordNodeSetEvent;
+    wait_node(Pointer<CUevent_st>):
+        cuGraphAddEventWaitNode cuGraphEventWaitNodeSetEvent cuGraphExecEventWaitNodeSetEvent;
+}
+
+impl Driver {
+    fn kernel_v1(&self, state: &mut State, params: ConstPointer<CUDA_KERNEL_NODE_PARAMS_v1>) -> Result<Content> {
+        let params = params.read()?;
+        let params = CUDA_KERNEL_NODE_PARAMS {
+            func: params.func,
+            gridDimX: params.gridDimX,
+            gridDimY: params.gridDimY,
+            gridDimZ: params.gridDimZ,
+            blockDimX: params.blockDimX,
+            blockDimY: params.blockDimY,
+            blockDimZ: params.blockDimZ,
+            sharedMemBytes: params.sharedMemBytes,
+            kernelParams: params.kernelParams,
+            extra: params.extra,
+            ..CUDA_KERNEL_NODE_PARAMS::default()
+        };
+        self.kernel(state, &params)
+    }
+
+    fn kernel_v2(&self, state: &mut State, params: ConstPointer<CUDA_KERNEL_NODE_PARAMS>) -> Result<Content> {
+        self.kernel(state, &params.read()?)
+    }
+
+    fn copy(&self, state: &mut State, params: ConstPointer<CUDA_MEMCPY3D>) -> Result<Content> {
+        self.copy_content(state, params.read()?)
+    }
+
+    fn set(&self, _state: &mut State, params: ConstPointer<CUDA_MEMSET_NODE_PARAMS>) -> Result<Content> {
+        self.set_content(params.read()?)
+    }
+
+    fn host(&self, _state: &mut State, params: ConstPointer<CUDA_HOST_NODE_PARAMS>) -> Result<Content> {
+        let params = params.read()?;
+        HostFunction::new(params.fn_, params.userData).map(Content::Host)
+    }
+
+    fn batch_node(&self, state: &mut State, params: ConstPointer<CUDA_BATCH_MEM_OP_NODE_PARAMS>) -> Result<Content> {
+        self.batch_content(state, &params.read()?)
+    }
+
+    fn record_node(&self, state: &mut State, event: Pointer<CUevent_st>) -> Result<Content> {
+        state.event(event).map(|(id, _)| Content::Record(id))
+    }
+
+    fn wait_node(&self, state: &mut State, event: Pointer<CUevent_st>) -> Result<Content> {
+        state.event(event).map(|(id, _)| Content::Wait(id))
+    }
+
+    pub(super) fn kernel(&self, state: &mut State, params: &CUDA_KERNEL_NODE_PARAMS) -> Result<Content> {
+        // SAFETY: the function of a description is a handle, as if it were an argument.
+        let function =
+            unsafe { Pointer::from_raw(if params.func.is_null() { params.kern.cast() } else { params.func }) };
+        // SAFETY: the context of a description is a handle, as if it were an argument.
+        let context = unsafe { Pointer::from_raw(params.ctx) };
+        let shape = Shape {
+            grid: [params.gridDimX, params.gridDimY, params.gridDimZ],
+            block: [params.blockDimX, params.blockDimY, params.blockDimZ],
+            dynamic_shared: params.sharedMemBytes,
+            is_cooperative: false,
+        };
+        // SAFETY: the pointers of a description are those of a launch.
+        let values = unsafe { Pointer::from_raw(params.kernelParams) };
+        // SAFETY: as above.
+        let extra = unsafe { Pointer::from_raw(params.extra) };
+        self.kernel_content(state, function, context, shape, Arguments::new(values, extra)?)
+    }
+
+    /// A node of operations on values, at least one.
+    pub(super) fn batch_content(&self, state: &State, params: &CUDA_BATCH_MEM_OP_NODE_PARAMS) -> Result<Content> {
+        // SAFETY: the context of a description is a handle, as if it were an argument.
+        let context = self.context_or_current(unsafe { Pointer::from_raw(params.ctx) })?;
+        state.usable(context)?;
+        if params.count == 0 || params.flags != 0 {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        // SAFETY: the caller of the C function described this many operations.
+        let described = unsafe { elements(params.paramArray.cast_const(), params.count as usize) }?;
+        self.batch(described, context).map(Content::Batch)
+    }
+}
