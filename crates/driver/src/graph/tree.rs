@@ -5,6 +5,7 @@
 
 use std::any::Any;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry as Entries;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard};
@@ -15,6 +16,7 @@ use super::user_object::ObjectReference;
 use super::{Node, Spot};
 use crate::call;
 use crate::handle::Handle;
+use crate::hazard::Lease;
 use crate::kernel::Inner as Kernel;
 use crate::lock::Mutex;
 use crate::release::release;
@@ -60,6 +62,8 @@ pub(crate) enum Resource {
     Child(Kept),
     /// The closure of a host function. The driver keeps it for executables.
     Object(ObjectReference),
+    /// Memory that has an owner beside the graph.
+    Lease(Lease),
     Other(Arc<dyn Any + Send + Sync>),
 }
 
@@ -247,10 +251,29 @@ impl Kept {
             // The driver keeps these for whatever is made of a graph.
             Resource::Object(_) => {}
             Resource::Child(kept) => self.extend(kept),
+            Resource::Lease(lease) => self.add_lease(lease),
             resource => {
                 self.0.entry(resource.address()).or_insert_with(|| resource.clone());
             }
         }
+    }
+
+    fn add_lease(&mut self, lease: &Lease) {
+        match self.0.entry(lease.key()) {
+            Entries::Vacant(vacant) => {
+                vacant.insert(Resource::Lease(lease.clone()));
+            }
+            Entries::Occupied(mut known) => {
+                if let (Resource::Lease(known), true) = (known.get_mut(), lease.is_write()) {
+                    known.write_as_well();
+                }
+            }
+        }
+    }
+
+    /// Each thing.
+    pub(super) fn resources(&self) -> impl Iterator<Item = &Resource> {
+        self.0.values()
     }
 
     #[inline]
@@ -267,6 +290,7 @@ impl Resource {
             Self::Kernel(kernel) => kernel.raw.raw().addr(),
             Self::Event(event) => event.as_raw().addr(),
             Self::Object(object) => object.as_raw().addr(),
+            Self::Lease(lease) => lease.key(),
             Self::Other(other) => Arc::as_ptr(other).addr(),
             Self::Child(_) => 0,
         }
@@ -281,6 +305,7 @@ impl Clone for Resource {
             Self::Event(event) => Self::Event(event.share()),
             Self::Child(kept) => Self::Child(kept.clone()),
             Self::Object(object) => Self::Object(object.clone()),
+            Self::Lease(lease) => Self::Lease(lease.clone()),
             Self::Other(other) => Self::Other(Arc::clone(other)),
         }
     }

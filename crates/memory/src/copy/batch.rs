@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use curium_driver::hazard::Uses;
 use curium_driver::sys::{CUDA_MEMCPY3D_BATCH_OP, CUdeviceptr};
 use curium_driver::{Function, Result, Stream, call};
 
@@ -107,6 +108,7 @@ impl<'a> CopyBatch<'a> {
     #[doc(alias = "cuMemcpy3DBatchAsync")]
     #[inline]
     pub fn enqueue(self, stream: &Stream) -> Result<()> {
+        let _uses = Uses::begin();
         for (to, from) in &self.lines {
             prepare(stream, to, from)?;
         }
