@@ -78,6 +78,9 @@ mod stream_memory_operation;
 mod stream_pool;
 mod tensor_map;
 mod texture;
+mod threads;
 mod trace;
 #[cfg(not(miri))]
+mod two_devices;
+mod two_processes;
 mod virtual_memory;

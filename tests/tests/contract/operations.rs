@@ -13,6 +13,8 @@ mod kernels;
 mod loading;
 mod memory;
 #[cfg(not(miri))]
+mod other_process;
+#[cfg(not(miri))]
 mod pools;
 mod resources;
 #[cfg(not(miri))]
@@ -181,6 +183,7 @@ pub(crate) fn all() -> Vec<Operation> {
         loading::OPERATIONS,
         virtual_memory::OPERATIONS,
         pools::OPERATIONS,
+        if curium_tests::uses_cuda() { &[] } else { pools::SHARED },
         arrays::OPERATIONS,
         graphs::OPERATIONS,
         graph_execs::OPERATIONS,
@@ -188,6 +191,14 @@ pub(crate) fn all() -> Vec<Operation> {
     .concat();
     #[cfg(miri)]
     return common();
+}
+
+/// The operations that need a driver for CUDA 13.1 or newer, for simulators of one.
+pub(crate) fn newer() -> Vec<Operation> {
+    #[cfg(not(miri))]
+    return pools::NEWER.to_vec();
+    #[cfg(miri)]
+    return vec![];
 }
 
 /// The operations that need a simulator of their own, and may fail.
@@ -201,6 +212,8 @@ pub(crate) fn solitary() -> Vec<Operation> {
         virtual_memory::SOLITARY,
         graphs::SOLITARY,
         graph_execs::SOLITARY,
+        pools::SOLITARY,
+        pools::NEWER,
     ]
     .concat()
 }
