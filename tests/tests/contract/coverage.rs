@@ -45,6 +45,7 @@ const EXEMPT: &[(&str, &str)] = &[
     ("ExternalMemory::import_fd", "as for `ExternalBuffer`"),
     ("ExternalMemory::map", "as for `ExternalBuffer`"),
     ("ExternalSemaphore::close", "as for `ExternalBuffer`"),
+    ("ExternalSemaphore::for_graph", "as for `ExternalBuffer`"),
     ("ExternalSemaphore::import_fd", "as for `ExternalBuffer`"),
     ("ExternalSemaphore::signal", "as for `ExternalBuffer`"),
     ("ExternalSemaphore::wait", "as for `ExternalBuffer`"),

@@ -1,9 +1,15 @@
 //! Semaphores that another interface has made.
 
+#[cfg(feature = "graphs")]
+use std::any::Any;
 use std::fmt;
 #[cfg(unix)]
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
+#[cfg(feature = "graphs")]
+use std::sync::Arc;
 
+#[cfg(feature = "graphs")]
+use curium_driver::GraphSemaphore;
 use curium_driver::sys::{
     CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
     CUexternalSemaphore, CUexternalSemaphoreHandleType,
@@ -120,6 +126,17 @@ impl ExternalSemaphore {
         unsafe {
             call!(stream.driver(), cuWaitExternalSemaphoresAsync(&raw const raw, &raw const params, 1, stream.as_raw()))
         }
+    }
+
+    /// The semaphore as nodes of graphs signal it with `value`, or wait until it has reached that: see
+    /// [`Graph::add_semaphore_signal`](curium_driver::Graph::add_semaphore_signal). The graphs keep it.
+    #[cfg(feature = "graphs")]
+    #[must_use]
+    #[inline]
+    pub fn for_graph(self: &Arc<Self>, value: u64) -> GraphSemaphore {
+        let owner: Arc<dyn Any + Send + Sync> = Arc::<Self>::clone(self);
+        // SAFETY: the semaphore is one of this context, and `owner` is the value that keeps it.
+        unsafe { GraphSemaphore::new(&self.context, self.raw, value, owner) }
     }
 
     /// Lets go of the semaphore, which [`Drop`] does as well, and says whether it succeeded. Signals and waits that are on streams must

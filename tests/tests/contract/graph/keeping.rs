@@ -155,9 +155,9 @@ fn user_object_ends_with_the_last_that_retains_it() {
         let value = Arc::new(());
         let mut graph = graph(test);
         let object = UserObject::new(test.driver(), Arc::clone(&value)).expect("it can be made");
-        graph.retain(&object).expect("the graph is of the driver");
-        graph.retain(&object).expect("twice is once more");
-        graph.release(&object).expect("the graph retains it");
+        graph.retain_object(&object).expect("the graph is of the driver");
+        graph.retain_object(&object).expect("twice is once more");
+        graph.release_object(&object).expect("the graph retains it");
         let clone = graph.try_clone().expect("it can be cloned");
         let exec = graph.instantiate().expect("the graph is sound");
         drop((object, graph));
@@ -174,7 +174,7 @@ fn object_that_a_graph_does_not_retain_cannot_be_released() {
     on_driver(|test| {
         let mut graph = graph(test);
         let object = UserObject::new(test.driver(), 3).expect("it can be made");
-        graph.release(&object).expect_err("nothing was retained");
+        graph.release_object(&object).expect_err("nothing was retained");
         drop(object.clone());
         drop(object);
     });
@@ -206,5 +206,28 @@ fn closure_that_is_set_in_an_executable_lives_as_long_as_launches_that_call_it()
         counts[1..].iter().for_each(await_last);
         drop(graph);
         await_last(&counts[0]);
+    });
+}
+
+#[test]
+fn update_brings_the_closures_of_the_graph_and_lets_go_of_those_before() {
+    on_driver(|test| {
+        let counts = [(); 2].map(|()| Arc::new(AtomicU32::new(0)));
+        let [first, second] = counts.each_ref().map(|count| {
+            let (mut graph, count) = (graph(test), Arc::clone(count));
+            let node = graph.add_host(&[], move || {
+                count.fetch_add(1, Ordering::Relaxed);
+            });
+            node.expect("the node can be added");
+            graph
+        });
+        let mut exec = first.instantiate().expect("the graph is sound");
+        assert!(exec.update(&second).expect("it can be updated").is_done());
+        drop((first, second));
+        await_last(&counts[0]);
+        run(test, &mut exec);
+        assert_eq!(counts.each_ref().map(|count| count.load(Ordering::Relaxed)), [0, 1]);
+        drop(exec);
+        await_last(&counts[1]);
     });
 }

@@ -177,15 +177,15 @@ pub(super) const OPERATIONS: &[Operation] = &[
         // SAFETY: an empty node uses nothing.
         made((unsafe { graph.add_raw(&[], &mut empty()) }?, graph))
     }),
-    ("Graph::retain", |fixture| {
+    ("Graph::retain_object", |fixture| {
         let mut graph = graph(fixture)?;
-        graph.retain(&UserObject::new(&fixture.driver, 3_u32)?)?;
+        graph.retain_object(&UserObject::new(&fixture.driver, 3_u32)?)?;
         made(graph)
     }),
-    ("Graph::release", |fixture| {
+    ("Graph::release_object", |fixture| {
         let (mut graph, object) = (graph(fixture)?, UserObject::new(&fixture.driver, 3_u32)?);
-        graph.retain(&object)?;
-        graph.release(&object)?;
+        graph.retain_object(&object)?;
+        graph.release_object(&object)?;
         made(graph)
     }),
     ("UserObject::new", |fixture| made(UserObject::new(&fixture.driver, 3_u32)?)),
