@@ -3,6 +3,9 @@
 //! A contract test says what holds on *every* driver. It runs on a simulator of its own, which must be left without a live handle
 //! and without a call that it does not support; with `CURIUM_TEST_DRIVER=cuda` it runs on this machine's driver instead.
 
+mod bench;
+#[cfg(doctest)]
+mod book;
 mod called;
 mod context_stack;
 #[cfg(target_os = "linux")]
@@ -11,17 +14,24 @@ mod gate;
 mod idle_driver;
 pub mod kernels;
 mod own_process;
-mod samples;
+mod peers;
 mod soak;
 pub mod stream_work;
 mod test_driver;
+#[cfg(target_os = "linux")]
+mod two_processes;
 
+pub use curium_bench::Samples;
+
+pub use self::bench::bench;
 pub use self::context_stack::{ContextStack, CreatedContext};
 #[cfg(target_os = "linux")]
 pub use self::fork::in_fork;
 pub use self::gate::Gate;
 pub use self::idle_driver::idle_driver;
 pub use self::own_process::{in_new_process, in_own_process};
-pub use self::samples::Samples;
+pub use self::peers::on_peers;
 pub use self::soak::{Soak, Soaked};
 pub use self::test_driver::{TestDriver, on_driver, on_incomplete_simulator, on_simulator, uses_cuda};
+#[cfg(target_os = "linux")]
+pub use self::two_processes::{Peer, in_two_processes};

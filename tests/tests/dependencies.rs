@@ -28,7 +28,7 @@ fn ours(names: BTreeSet<String>) -> Vec<String> {
 }
 
 /// The arrows that the design allows, each package with those that it may use directly.
-const ARROWS: [(&str, &[&str]); 10] = [
+const ARROWS: [(&str, &[&str]); 11] = [
     ("curium-sys", &[]),
     ("curium-sim", &["curium-sys"]),
     ("curium-derive", &[]),
@@ -36,8 +36,12 @@ const ARROWS: [(&str, &[&str]); 10] = [
     ("curium-memory", &["curium-driver"]),
     ("curium-nvrtc", &["curium-driver"]),
     ("curium", &["curium-derive", "curium-driver", "curium-memory", "curium-nvrtc"]),
-    ("curium-cli", &["curium", "curium-sim"]),
-    ("curium-tests", &["curium", "curium-driver", "curium-memory", "curium-nvrtc", "curium-sim", "curium-sys"]),
+    ("curium-bench", &["curium-driver", "curium-memory"]),
+    ("curium-cli", &["curium", "curium-bench", "curium-sim"]),
+    (
+        "curium-tests",
+        &["curium", "curium-bench", "curium-driver", "curium-memory", "curium-nvrtc", "curium-sim", "curium-sys"],
+    ),
     ("xtask", &[]),
 ];
 

@@ -313,3 +313,24 @@ fn simulator_of_an_older_driver_lacks_the_functions_of_newer_ones() {
     }
     assert_eq!(out.matches("missing: ").count(), newer.len(), "nothing else is missing: {out}");
 }
+
+#[test]
+fn program_leaves_a_trace_of_its_calls_where_the_environment_says() {
+    let folder = folder("trace");
+    for variable in ["CURIUM_SIM_TRACE", "CURIUM_TRACE"] {
+        let path = folder.join(variable);
+        let _ = std::fs::remove_file(&path);
+        // The second program adds to the file of the first.
+        for _ in 0..2 {
+            assert_reports_saxpy(&report(&[("CURIUM_DRIVER_PATH", &SIMULATOR), (variable, &path)]));
+        }
+        let text = std::fs::read_to_string(&path).expect("the program wrote a trace");
+        let events = text.strip_suffix(",\n").map(|list| format!("{list}\n]")).expect("each event ends in a comma");
+        let events: Vec<serde_json::Value> = serde_json::from_str(&events).expect("the trace is a list of events");
+        let of = |name: &str| events.iter().filter(|event| event["name"] == name).count();
+        assert!(of("cuInit") >= 2 && of("cuLaunchKernel") >= 2 && of("cuMemAllocAsync") >= 2, "{variable}: {text}");
+        let processes: std::collections::BTreeSet<_> =
+            events.iter().filter_map(|event| event["pid"].as_u64()).collect();
+        assert_eq!(processes.len(), 2, "{variable}");
+    }
+}

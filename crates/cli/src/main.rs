@@ -1,5 +1,6 @@
 //! The `curium` program.
 
+mod bench;
 mod bytes;
 mod cache;
 mod completions;
@@ -11,6 +12,7 @@ mod mem;
 mod place;
 mod progress;
 mod terminal;
+mod trace;
 
 use std::process::ExitCode;
 
@@ -34,6 +36,8 @@ enum Command {
     Demo(demo::Options),
     Info(info::Options),
     Doctor(doctor::Options),
+    Bench(bench::Options),
+    Trace(trace::Options),
     Mem(mem::Options),
     #[command(subcommand)]
     Cache(cache::Command),
@@ -46,6 +50,8 @@ fn main() -> ExitCode {
         Command::Demo(options) => demo::run(&options, color).map(|()| ExitCode::SUCCESS),
         Command::Info(options) => info::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Doctor(options) => doctor::run(&options, color),
+        Command::Bench(options) => bench::run(&options, color).map(|()| ExitCode::SUCCESS),
+        Command::Trace(options) => trace::run(&options),
         Command::Mem(options) => mem::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Cache(command) => cache::run(&command).map(|()| ExitCode::SUCCESS),
         Command::Completions(options) => completions::run(&options).map(|()| ExitCode::SUCCESS),

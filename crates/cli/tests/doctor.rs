@@ -89,9 +89,13 @@ fn info_shows_the_devices_and_what_an_older_driver_lacks() {
     for said in ["CUDA 12.4", "device 0", "device 1", "compute capability", "CUDA 13.0", "--missing lists them"] {
         assert!(outcome.stdout.contains(said), "{said}: {}", outcome.stdout);
     }
-    assert!(!outcome.stdout.contains("cuCtxCreate_v4") && !outcome.stdout.contains("WARP_SIZE"), "{}", outcome.stdout);
+    assert!(
+        !outcome.stdout.contains("cuCheckpointProcessLock") && !outcome.stdout.contains("WARP_SIZE"),
+        "{}",
+        outcome.stdout
+    );
     let all = curium(folder.path(), &["info", "--device", "sim", "--missing", "--attributes"], &variables);
-    assert!(all.stdout.contains("cuCtxCreate_v4") && all.stdout.contains("WARP_SIZE"), "{}", all.stdout);
+    assert!(all.stdout.contains("cuCheckpointProcessLock") && all.stdout.contains("WARP_SIZE"), "{}", all.stdout);
 }
 
 #[test]

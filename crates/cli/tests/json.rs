@@ -124,3 +124,17 @@ fn value_that_is_not_as_the_schema_says_is_found() {
         assert_eq!(faults(&schema, &altered, "").len(), 1, "alteration {number}");
     }
 }
+
+#[test]
+fn bench_writes_what_its_schema_says_and_what_it_lists() {
+    let (code, bench) = curium(&["bench", "--device", "sim", "--json", "--rounds", "2"]);
+    assert_eq!(code, Some(0));
+    let (_, schema) = curium(&["bench", "--schema"]);
+    assert_eq!(faults(&schema, &bench, ""), Vec::<String>::new());
+    let measured = bench["comparisons"].as_array().into_iter().flatten().filter_map(|row| row["id"].as_str());
+    let list = Command::new(env!("CARGO_BIN_EXE_curium")).args(["bench", "--device", "sim", "--list"]).output();
+    let list = String::from_utf8(list.expect("the program was built").stdout).expect("it writes text");
+    assert_eq!(measured.collect::<Vec<_>>(), list.lines().collect::<Vec<_>>());
+    assert!(list.lines().any(|id| id == "launch/threads/2") && list.lines().any(|id| id.starts_with("allocate/live/")));
+    assert_eq!(bench["simulated"], true);
+}

@@ -182,6 +182,8 @@ impl Driver {
 
     #[inline]
     fn initialised(api: Api, owner: Option<Box<dyn Any + Send + Sync>>) -> Result<Self> {
+        #[cfg(feature = "trace")]
+        crate::trace::begin_from_environment();
         let shared = Shared { api, version: CudaVersion::from_raw(0), log: Mark::nowhere(), _owner: owner };
         let mut driver = Self { shared: Arc::new(shared) };
         let version = driver.read_version()?;

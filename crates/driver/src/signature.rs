@@ -79,6 +79,25 @@ pub unsafe trait Arguments<S: Signature> {
     fn launch_with(self, stream: &Stream, launch: impl FnOnce(*mut *mut c_void) -> Result<()>) -> Result<()>;
 }
 
+/// A value that a node of a graph may pass for a parameter: a [`ByValue`] type for itself, and a [`DevicePointer`] for a pointer.
+#[cfg(feature = "graphs")]
+pub trait NodeArgument<P: Parameter> {
+    /// What the kernel sees.
+    fn value(&self) -> P::Raw;
+}
+
+/// Values that a node of a graph may pass for all parameters of a signature: a tuple of [`NodeArgument`]s.
+///
+/// # Safety
+///
+/// The addresses that `values_with` hands on are those of one value of type [`Parameter::Raw`] for each parameter of `S`, in order.
+#[cfg(feature = "graphs")]
+pub unsafe trait NodeArguments<S: Signature> {
+    /// Runs `use_values` with the address of each value.
+    #[doc(hidden)]
+    fn values_with<T>(self, use_values: impl FnOnce(*mut *mut c_void) -> T) -> T;
+}
+
 impl<T: ByValue> Parameter for T {
     type Raw = T;
 }
@@ -100,6 +119,30 @@ unsafe impl<T: ByValue> Argument<T> for T {
 
     #[inline]
     unsafe fn launched(&mut self, _stream: &Stream) {}
+}
+
+#[cfg(feature = "graphs")]
+impl<T: ByValue> NodeArgument<T> for T {
+    #[inline]
+    fn value(&self) -> T {
+        *self
+    }
+}
+
+#[cfg(feature = "graphs")]
+impl<T> NodeArgument<&[T]> for DevicePointer<T> {
+    #[inline]
+    fn value(&self) -> CUdeviceptr {
+        self.as_raw()
+    }
+}
+
+#[cfg(feature = "graphs")]
+impl<T> NodeArgument<&mut [T]> for DevicePointer<T> {
+    #[inline]
+    fn value(&self) -> CUdeviceptr {
+        self.as_raw()
+    }
 }
 
 macro_rules! by_value {
@@ -135,6 +178,18 @@ macro_rules! tuples {
                 // SAFETY: each argument was bound to this stream above, and not used since.
                 $(unsafe { self.$index.launched(stream) };)*
                 Ok(())
+            }
+        }
+
+        // SAFETY: the addresses are those of the arguments' values, in order.
+        #[cfg(feature = "graphs")]
+        unsafe impl<$($parameter: Parameter, $argument: NodeArgument<$parameter>),*> NodeArguments<($($parameter,)*)> for ($($argument,)*) {
+            #[inline]
+            #[allow(unused_mut, unused_variables, clippy::unused_unit, reason = "the empty tuple has no values")]
+            fn values_with<T>(self, use_values: impl FnOnce(*mut *mut c_void) -> T) -> T {
+                let mut values = ($(self.$index.value(),)*);
+                let addresses: &mut [*mut c_void] = &mut [$((&raw mut values.$index).cast()),*];
+                use_values(addresses.as_mut_ptr())
             }
         }
     };

@@ -18,6 +18,8 @@ pub use self::attribute::{
     AccessPolicyWindow, AccessProperty, MemorySyncDomain, MemorySyncDomainMap, SynchronizationPolicy,
 };
 use self::foreign::Ownership;
+#[cfg(feature = "graphs")]
+pub(crate) use self::memory_operation::MAX_BATCH;
 pub use self::memory_operation::{AttachMode, MemoryOperation, Reduction, WaitCondition};
 pub use self::pool::{PooledStream, StreamPool};
 use self::weak::Last;

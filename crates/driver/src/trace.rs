@@ -4,6 +4,7 @@
 //! by an event whose time both clocks know (see [`clock`]).
 
 mod clock;
+mod file;
 mod json;
 
 use std::borrow::Cow;
@@ -18,6 +19,7 @@ use std::time::{Duration, Instant};
 use curium_sys::{CUresult, Function};
 
 use self::clock::Clock;
+pub(crate) use self::file::begin_from_environment;
 use crate::lock::Mutex;
 use crate::{Call, CallObserver, CallObserverGuard, PooledEvent, Result, Stream, observe_calls};
 
@@ -39,6 +41,8 @@ use crate::{Call, CallObserver, CallObserverGuard, PooledEvent, Result, Stream, 
 /// trace.write(&mut json)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+/// Without a line of code, a program whose environment names a file in `CURIUM_TRACE` appends its calls to that file from its first driver on;
+/// `curium trace` runs programs so. Programs that run with more rights than their caller do not.
 #[must_use = "the trace ends when it is dropped"]
 pub struct Trace {
     recorder: Arc<Recorder>,

@@ -27,7 +27,7 @@ use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Error, Result, Stream};
 
 use crate::PointerInfo;
-use crate::tracked::{Reach, Tracked};
+use crate::tracked::Tracked;
 
 /// One end of a copy: memory that the device uses.
 #[derive(Clone, Copy)]
@@ -47,7 +47,7 @@ impl End<'_> {
     /// Whether every device reaches the memory.
     #[inline]
     pub(crate) fn is_everywhere(&self) -> bool {
-        self.tracked.reach() != Reach::Device
+        self.tracked.reach().is_everywhere()
     }
 
     /// Whether both ends are on one device, or one is where every device reaches it.

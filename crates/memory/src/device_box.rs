@@ -3,9 +3,9 @@
 use std::fmt;
 
 use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
-use curium_driver::sys::CUdeviceptr;
-use curium_driver::{Argument, DevicePointer, Driver, Error, Result, Stream};
+use curium_driver::{DevicePointer, Driver, Error, Result, Stream};
 
+use crate::device_slice::argument_as;
 use crate::resource::{Resource, StreamOrdered};
 use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceBuffer, DeviceSlice, DeviceSliceMut};
 
@@ -141,35 +141,7 @@ impl<T, R: Resource> AsDeviceSliceMut for DeviceBox<T, R> {
     }
 }
 
-// SAFETY: as for the buffer, which is borrowed alike.
-unsafe impl<T, R: Resource> Argument<&[T]> for &DeviceBox<T, R> {
-    #[inline]
-    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
-        // SAFETY: the caller's promise is the same.
-        unsafe { Argument::<&[T]>::bind(&mut &self.buffer, stream) }
-    }
-
-    #[inline]
-    unsafe fn launched(&mut self, stream: &Stream) {
-        // SAFETY: the caller's promise is the same.
-        unsafe { Argument::<&[T]>::launched(&mut &self.buffer, stream) };
-    }
-}
-
-// SAFETY: as for the buffer, which is borrowed alike.
-unsafe impl<T, R: Resource> Argument<&mut [T]> for &mut DeviceBox<T, R> {
-    #[inline]
-    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
-        // SAFETY: the caller's promise is the same.
-        unsafe { Argument::<&mut [T]>::bind(&mut &mut self.buffer, stream) }
-    }
-
-    #[inline]
-    unsafe fn launched(&mut self, stream: &Stream) {
-        // SAFETY: the caller's promise is the same.
-        unsafe { Argument::<&mut [T]>::launched(&mut &mut self.buffer, stream) };
-    }
-}
+argument_as!([T, R: Resource] DeviceBox<T, R>: |value| &value.buffer, &mut value.buffer);
 
 impl<T, R: Resource> AsRef<Driver> for DeviceBox<T, R> {
     #[inline]

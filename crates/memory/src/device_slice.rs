@@ -12,6 +12,7 @@ use std::ops::RangeBounds;
 use bytemuck::AnyBitPattern;
 use curium_driver::{DevicePointer, Driver, Result, Stream};
 
+pub(crate) use self::argument::{WholeMut, argument_as};
 pub use self::chunks::{DeviceChunks, DeviceChunksMut};
 pub use self::mutable::DeviceSliceMut;
 use crate::copy::{self, host};

@@ -1,30 +1,31 @@
 //! A vector in the memory of a device that grows in place.
 
+mod access;
 mod copy;
 mod segments;
+mod view;
 
 use std::fmt;
 use std::marker::PhantomData;
 
 use bytemuck::{AnyBitPattern, NoUninit};
-use curium_driver::hazard::Accesses;
-use curium_driver::sys::CUdeviceptr;
-use curium_driver::{Argument, DevicePointer, Driver, Error, Result, Stream};
+use curium_driver::{DevicePointer, Driver, Error, Result, Stream, release};
 
 use self::segments::Segments;
-use crate::size;
+use crate::tracked::{Reach, Tracked};
+use crate::{DeviceSliceMut, size};
 
 /// Elements in the memory of a device, as many as there is memory for. Growing moves and copies nothing: addresses are reserved once,
 /// for all elements that there may ever be, and memory is mapped behind them as it is needed. So a pointer to an element stays
 /// right for as long as the element exists.
 ///
-/// The vector belongs to a stream, on which it copies, and may be used on any. Growing maps whole steps of memory (2 MiB and more)
+/// The vector belongs to a stream, on which it copies, and may be used on any; on streams of another device once that was
+/// [let in](DeviceVec::allow_access). Its views are those of buffers, and are taken wherever those are. Growing maps whole steps of memory (2 MiB and more)
 /// without waiting for the device. What gives memory back waits on the host for every use of the vector: [`DeviceVec::shrink_to`],
 /// [`DeviceVec::shrink_to_fit`], and its end.
 pub struct DeviceVec<T> {
     len: usize,
-    stream: Stream,
-    accesses: Accesses,
+    tracked: Tracked,
     segments: Box<Segments>,
     _elements: PhantomData<T>,
 }
@@ -58,8 +59,7 @@ impl<T> DeviceVec<T> {
         let bytes = size::bytes::<T>("DeviceVec::with_max_len", max_len)?;
         Ok(Self {
             len: 0,
-            stream: stream.clone(),
-            accesses: Accesses::allocated(stream),
+            tracked: Tracked::new(stream, Reach::Granted),
             segments: Box::new(Segments::reserve(stream.context().device(), bytes)?),
             _elements: PhantomData,
         })
@@ -119,7 +119,7 @@ impl<T> DeviceVec<T> {
     #[must_use]
     #[inline]
     pub fn stream(&self) -> &Stream {
-        &self.stream
+        self.tracked.stream()
     }
 
     /// The address of the first element, which never changes. What is done with it is not tracked.
@@ -154,7 +154,7 @@ impl<T> DeviceVec<T> {
         T: NoUninit,
     {
         let len = self.make_room("DeviceVec::push", 1)?;
-        self.write(self.len, &[value])?;
+        self.places(self.len, 1).copy_from_slice(&[value])?;
         self.len = len;
         Ok(())
     }
@@ -172,16 +172,16 @@ impl<T> DeviceVec<T> {
         T: NoUninit,
     {
         let len = self.make_room("DeviceVec::extend_from_slice", source.len())?;
-        if !source.is_empty() {
-            self.write(self.len, source)?;
-        }
+        self.places(self.len, source.len()).copy_from_slice(source)?;
         self.len = len;
         Ok(())
     }
 
     /// Makes the vector `len` elements long. Elements that are new have the value `value`; memory behind the last element is kept.
     ///
-    /// CUDA: `cuMemcpyHtoDAsync_v2`, `cuMemcpyDtoDAsync_v2`.
+    /// Returns when that is on this vector's stream.
+    ///
+    /// CUDA: as for [`DeviceSliceMut::fill`].
     ///
     /// # Errors
     ///
@@ -193,7 +193,7 @@ impl<T> DeviceVec<T> {
     {
         if let Some(added) = len.checked_sub(self.len).filter(|added| *added > 0) {
             self.make_room("DeviceVec::resize", added)?;
-            self.fill(self.len, added, value)?;
+            self.places(self.len, added).fill(value)?;
         }
         self.len = len;
         Ok(())
@@ -235,7 +235,7 @@ impl<T> DeviceVec<T> {
     pub fn shrink_to(&mut self, min_capacity: usize) -> Result<()> {
         let keep = self.len.max(min_capacity).saturating_mul(size_of::<T>());
         if self.segments.can_shrink_to(keep) {
-            self.accesses.synchronize()?;
+            self.tracked.exclusive().synchronize()?;
             self.segments.shrink_to(keep)?;
         }
         Ok(())
@@ -253,21 +253,22 @@ impl<T> DeviceVec<T> {
     where
         T: AnyBitPattern,
     {
-        let mut target = bytemuck::zeroed_vec(self.len);
-        self.copy_to_slice(&mut target)?;
-        Ok(target)
+        self.as_slice().to_vec()
     }
 
     /// Gives all memory and addresses back, which [`Drop`] does as well, and says whether it succeeded. Waits on the host for every use.
     ///
-    /// CUDA: `cuMemUnmap`, `cuMemRelease`, `cuMemAddressFree`.
+    /// CUDA: `cuMemUnmap`, `cuMemAddressFree`.
     ///
     /// # Errors
     ///
     /// Gives the vector back if the driver refuses; memory that was given back by then is missing from its end.
+    #[doc(alias = "cuMemAddressFree")]
+    #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
     #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.end().map_err(|error| (self, error))
+        let ended = self.end().and_then(|()| self.segments.free_addresses());
+        ended.map_err(|error| (self, error))
     }
 
     /// Maps memory for `additional` elements behind the last, and returns the length with them.
@@ -279,13 +280,20 @@ impl<T> DeviceVec<T> {
             let reason = format!("{len} elements and {additional} more are over the maximum of {most}");
             return Err(Error::argument(operation, reason));
         };
-        self.segments.grow_to(self.stream.context().device(), len * size_of::<T>())?;
+        let device = self.tracked.stream().device();
+        self.segments.grow_to(device, len * size_of::<T>())?;
         Ok(len)
+    }
+
+    /// Places for `count` elements from `first` on, which there is memory for.
+    #[inline]
+    fn places(&mut self, first: usize, count: usize) -> DeviceSliceMut<'_, T> {
+        DeviceSliceMut::new(self.as_pointer().wrapping_add(first), count, &self.tracked)
     }
 
     #[inline]
     fn end(&mut self) -> Result<()> {
-        self.accesses.synchronize()?;
+        self.tracked.exclusive().synchronize()?;
         // What is cut off is gone, even if the rest cannot be.
         let result = self.segments.shrink_to(0);
         self.len = self.len.min(self.capacity());
@@ -293,42 +301,10 @@ impl<T> DeviceVec<T> {
     }
 }
 
-// SAFETY: `bind` has the stream wait for the last write, and while the vector is borrowed nobody can write it; a later writer waits
-// for this use, which `launched` notes. The address is that of mapped memory: unmapping waits as well.
-unsafe impl<T> Argument<&[T]> for &DeviceVec<T> {
-    #[inline]
-    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
-        stream.driver().expect_same(self.stream.driver(), "kernel argument")?;
-        self.accesses.before_read(stream)?;
-        Ok(self.as_pointer().as_raw())
-    }
-
-    #[inline]
-    unsafe fn launched(&mut self, stream: &Stream) {
-        self.accesses.after_read(stream);
-    }
-}
-
-// SAFETY: `bind` has the stream wait for every use, the vector is borrowed exclusively, and later uses wait for this one, which
-// `launched` notes. The address is that of mapped memory: unmapping waits as well.
-unsafe impl<T> Argument<&mut [T]> for &mut DeviceVec<T> {
-    #[inline]
-    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
-        stream.driver().expect_same(self.stream.driver(), "kernel argument")?;
-        self.accesses.before_write(stream)?;
-        Ok(self.as_pointer().as_raw())
-    }
-
-    #[inline]
-    unsafe fn launched(&mut self, stream: &Stream) {
-        self.accesses.after_write(stream);
-    }
-}
-
 impl<T> AsRef<Driver> for DeviceVec<T> {
     #[inline]
     fn as_ref(&self) -> &Driver {
-        self.stream.driver()
+        self.stream().driver()
     }
 }
 
@@ -344,7 +320,7 @@ impl<T> Drop for DeviceVec<T> {
     #[inline]
     fn drop(&mut self) {
         if self.segments.mapped() != 0 {
-            curium_driver::release(|| {
+            release(|| {
                 self.end().inspect_err(|error| {
                     // Work that could not be waited for may still use the memory, which must not become another's.
                     if !error.is_sticky() {

@@ -3,7 +3,7 @@
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Result, Stream, call};
 
-use crate::copy::End;
+use crate::copy::{End, spanning};
 
 /// A number that the driver fills memory with.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -93,14 +93,14 @@ impl Word {
 #[inline]
 fn line(stream: &Stream, at: CUdeviceptr, word: Word, count: usize) -> Result<()> {
     let (driver, raw) = (stream.driver(), stream.as_raw());
-    match word {
+    spanning::enqueue(stream, || match word {
         // SAFETY: the words lie in memory that is live on this stream, which has waited for its uses.
         Word::Byte(value) => unsafe { call!(driver, cuMemsetD8Async(at, value, count, raw)) },
         // SAFETY: as above, and the address is a multiple of 2.
         Word::Half(value) => unsafe { call!(driver, cuMemsetD16Async(at, value, count, raw)) },
         // SAFETY: as above, and the address is a multiple of 4.
         Word::Full(value) => unsafe { call!(driver, cuMemsetD32Async(at, value, count, raw)) },
-    }
+    })
 }
 
 /// Puts words in rows of which the width counts words.
@@ -108,14 +108,14 @@ fn line(stream: &Stream, at: CUdeviceptr, word: Word, count: usize) -> Result<()
 fn block(stream: &Stream, at: CUdeviceptr, word: Word, rows: Rows) -> Result<()> {
     let (driver, raw) = (stream.driver(), stream.as_raw());
     let Rows { pitch, width, height } = rows;
-    match word {
+    spanning::enqueue(stream, || match word {
         // SAFETY: the words lie in memory that is live on this stream, which has waited for its uses.
         Word::Byte(value) => unsafe { call!(driver, cuMemsetD2D8Async(at, pitch, value, width, height, raw)) },
         // SAFETY: as above, and the address and the pitch are multiples of 2.
         Word::Half(value) => unsafe { call!(driver, cuMemsetD2D16Async(at, pitch, value, width, height, raw)) },
         // SAFETY: as above, and the address and the pitch are multiples of 4.
         Word::Full(value) => unsafe { call!(driver, cuMemsetD2D32Async(at, pitch, value, width, height, raw)) },
-    }
+    })
 }
 
 #[cfg(test)]

@@ -6,8 +6,9 @@ use std::ops::RangeBounds;
 
 use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 use curium_driver::sys::CUdeviceptr;
-use curium_driver::{Argument, DevicePointer, Driver, Result, Stream, call, release};
+use curium_driver::{DevicePointer, Driver, Result, Stream, call, release};
 
+use crate::device_slice::{WholeMut, argument_as};
 use crate::tracked::{Reach, Tracked};
 use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut, PinnedBuffer, PinnedFlags};
 
@@ -203,35 +204,7 @@ impl<T> AsDeviceSliceMut for MappedBuffer<T> {
     }
 }
 
-// SAFETY: as for the view, which borrows the buffer alike.
-unsafe impl<T> Argument<&[T]> for &MappedBuffer<T> {
-    #[inline]
-    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
-        // SAFETY: the caller's promise is the same.
-        unsafe { Argument::<&[T]>::bind(&mut self.as_slice(), stream) }
-    }
-
-    #[inline]
-    unsafe fn launched(&mut self, stream: &Stream) {
-        // SAFETY: the caller's promise is the same.
-        unsafe { Argument::<&[T]>::launched(&mut self.as_slice(), stream) };
-    }
-}
-
-// SAFETY: as for the view, which borrows the buffer alike.
-unsafe impl<T> Argument<&mut [T]> for &mut MappedBuffer<T> {
-    #[inline]
-    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
-        // SAFETY: the caller's promise is the same.
-        unsafe { Argument::<&mut [T]>::bind(&mut self.as_slice_mut(), stream) }
-    }
-
-    #[inline]
-    unsafe fn launched(&mut self, stream: &Stream) {
-        // SAFETY: the caller's promise is the same.
-        unsafe { Argument::<&mut [T]>::launched(&mut self.as_slice_mut(), stream) };
-    }
-}
+argument_as!([T] MappedBuffer<T>: |buffer| buffer.as_slice(), WholeMut::new(buffer.pointer, &mut buffer.tracked));
 
 impl<T> AsRef<Driver> for MappedBuffer<T> {
     #[inline]

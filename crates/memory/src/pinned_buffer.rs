@@ -1,5 +1,7 @@
 //! A buffer in pinned memory of the host.
 
+mod node;
+
 use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,7 +11,7 @@ use std::ptr::NonNull;
 use bytemuck::Zeroable;
 use curium_driver::{Context, Error, Result, call, release, sys};
 
-use crate::size;
+use crate::{Mapping, size};
 
 /// A fixed number of elements in memory of the host that is never paged out, so that the device copies from and to it at full
 /// speed. It is a slice.
@@ -20,7 +22,16 @@ pub struct PinnedBuffer<T> {
     pointer: NonNull<T>,
     len: usize,
     context: Context,
+    source: Source,
     _elements: PhantomData<T>,
+}
+
+/// Who gave the memory, and takes it back.
+enum Source {
+    /// `cuMemHostAlloc`.
+    Allocation,
+    /// A mapping of memory of a NUMA node; nothing once it has ended.
+    Node(Option<Mapping>),
 }
 
 bitflags::bitflags! {
@@ -102,7 +113,7 @@ impl<T> PinnedBuffer<T> {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// `CUDA_ERROR_INVALID_VALUE` for memory of a NUMA node, which has no such flags.
     #[doc(alias = "cuMemHostGetFlags")]
     #[inline]
     pub fn flags(&self) -> Result<PinnedFlags> {
@@ -117,7 +128,7 @@ impl<T> PinnedBuffer<T> {
 
     /// Frees the memory, which [`Drop`] does as well, and says whether it succeeded. Waits for the work of the device.
     ///
-    /// CUDA: `cuMemFreeHost`.
+    /// CUDA: `cuMemFreeHost`; `cuMemUnmap` for memory of a NUMA node.
     ///
     /// # Errors
     ///
@@ -141,7 +152,8 @@ impl<T> PinnedBuffer<T> {
         })?;
         let pointer = NonNull::new(raw.cast::<T>())
             .ok_or_else(|| Error::argument(operation, "the driver returned a null pointer for memory of the host"))?;
-        let buffer = Self { pointer, len, context: context.clone(), _elements: PhantomData };
+        let buffer =
+            Self { pointer, len, context: context.clone(), source: Source::Allocation, _elements: PhantomData };
         if !pointer.is_aligned() {
             let align = align_of::<T>();
             return Err(Error::argument(operation, format!("pinned memory is not aligned to {align} bytes")));
@@ -154,8 +166,11 @@ impl<T> PinnedBuffer<T> {
         if self.len == 0 {
             return Ok(());
         }
-        // SAFETY: the memory is live, no copy that this crate began is still using it, and it is forgotten once it is freed.
-        unsafe { call!(self.context.driver(), cuMemFreeHost(self.pointer.as_ptr().cast())) }?;
+        match &mut self.source {
+            // SAFETY: the memory is live, no copy that this crate began is still using it, and it is forgotten once it is freed.
+            Source::Allocation => unsafe { call!(self.context.driver(), cuMemFreeHost(self.pointer.as_ptr().cast())) }?,
+            Source::Node(mapping) => node::unmap(mapping)?,
+        }
         self.len = 0;
         Ok(())
     }

@@ -5,9 +5,10 @@ use std::marker::PhantomData;
 
 use bytemuck::{AnyBitPattern, Zeroable};
 use curium_driver::sys::CUdeviceptr;
-use curium_driver::{Argument, DevicePointer, Driver, Error, Result, Stream, call, is_exiting, release};
+use curium_driver::{DevicePointer, Driver, Error, Result, Stream, call, is_exiting, release};
 
 use crate::copy::grid::Place;
+use crate::device_slice::{WholeMut, argument_as};
 use crate::tracked::{Reach, Tracked};
 use crate::{DeviceSlice, DeviceSliceMut, Grid, GridMut, fill, size};
 
@@ -232,35 +233,7 @@ impl<T> PitchedBuffer<T> {
     }
 }
 
-// SAFETY: as for a view of all rows, which borrows the buffer alike.
-unsafe impl<T> Argument<&[T]> for &PitchedBuffer<T> {
-    #[inline]
-    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
-        // SAFETY: the caller's promise is the same.
-        unsafe { Argument::<&[T]>::bind(&mut self.whole(), stream) }
-    }
-
-    #[inline]
-    unsafe fn launched(&mut self, stream: &Stream) {
-        // SAFETY: the caller's promise is the same.
-        unsafe { Argument::<&[T]>::launched(&mut self.whole(), stream) };
-    }
-}
-
-// SAFETY: as for a view of all rows, which borrows the buffer alike.
-unsafe impl<T> Argument<&mut [T]> for &mut PitchedBuffer<T> {
-    #[inline]
-    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
-        let mut rows = DeviceSliceMut::new(self.pointer, self.width, &self.tracked);
-        // SAFETY: the caller's promise is the same.
-        unsafe { Argument::<&mut [T]>::bind(&mut rows, stream) }
-    }
-
-    #[inline]
-    unsafe fn launched(&mut self, stream: &Stream) {
-        self.tracked.exclusive().after_write(stream);
-    }
-}
+argument_as!([T] PitchedBuffer<T>: |buffer| buffer.whole(), WholeMut::new(buffer.pointer, &mut buffer.tracked));
 
 impl<T> AsRef<Driver> for PitchedBuffer<T> {
     #[inline]

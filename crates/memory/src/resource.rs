@@ -4,6 +4,7 @@
 mod arena;
 #[cfg(feature = "caching")]
 mod caching;
+mod driver_memory;
 mod forward;
 mod limit;
 mod managed;
@@ -25,6 +26,7 @@ mod tracking;
 pub use self::arena::Arena;
 #[cfg(feature = "caching")]
 pub use self::caching::{CachingOptions, CachingResource, CachingStatistics};
+pub(crate) use self::driver_memory::{free_in_order, refused};
 pub use self::limit::Limit;
 pub use self::managed::Managed;
 pub use self::on_failure::OnFailure;
@@ -33,7 +35,7 @@ pub use self::plain::Plain;
 pub use self::reclaiming::{LadderStatistics, ReclaimerGuard, Reclaiming, Rung, RungStatistics};
 #[cfg(feature = "diagnostics")]
 pub use self::recording::Recording;
-pub(crate) use self::request::Request;
+pub(crate) use self::request::{DRIVER_ALIGNMENT, Request};
 pub use self::statistics::{AllocationCounts, Statistics};
 pub use self::stream_ordered::StreamOrdered;
 pub use self::table::{AllocateFunction, DeallocateFunction, ForeignResource, ResourceTable};

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use curium_driver::hazard::Accesses;
 use curium_driver::sys::CUdeviceptr;
-use curium_driver::{Result, Stream};
+use curium_driver::{Device, Error, Result, Stream};
 
 use crate::copy::peer;
 
@@ -21,8 +21,10 @@ pub(crate) struct Tracked {
 /// Which devices reach memory.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) enum Reach {
-    /// The device that it is on, and others once they have been given access.
+    /// The device that it is on, and others, which are given access when they need it.
     Device,
+    /// The device that it is on, and others that its owner has given access.
+    Granted,
     /// Every device: memory of the host.
     Mapped,
     /// Every device: memory that migrates.
@@ -114,7 +116,7 @@ impl Tracked {
     ) -> Result<()> {
         const OPERATION: &str = "kernel argument";
         wait(self, OPERATION, stream)?;
-        if self.reach != Reach::Device || stream.device().as_raw() == self.stream.device().as_raw() {
+        if self.reach.is_everywhere() || stream.device().as_raw() == self.stream.device().as_raw() {
             return Ok(());
         }
         self.let_in_peer(OPERATION, stream, address)
@@ -122,12 +124,36 @@ impl Tracked {
 
     #[cold]
     fn let_in_peer(&self, operation: &'static str, stream: &Stream, address: CUdeviceptr) -> Result<()> {
-        let bit = u32::try_from(stream.device().as_raw()).ok().and_then(|ordinal| 1_u64.checked_shl(ordinal));
-        if bit.is_some_and(|bit| self.reached.load(Ordering::Acquire) & bit != 0) {
+        if self.reached.load(Ordering::Acquire) & bit(stream.device()) != 0 {
             return Ok(());
         }
+        if self.reach == Reach::Granted {
+            let (device, own) = (stream.device().as_raw(), self.stream.device().as_raw());
+            let reason = format!("device {device} has no access to memory at {address:#x}, which is on device {own}");
+            return Err(Error::argument(operation, reason));
+        }
         peer::give_access(operation, stream, &self.stream, address)?;
-        self.reached.fetch_or(bit.unwrap_or_default(), Ordering::Release);
+        self.let_in(stream.device());
         Ok(())
     }
+
+    /// Notes that a device was given access.
+    #[inline]
+    pub(crate) fn let_in(&self, device: &Device) {
+        self.reached.fetch_or(bit(device), Ordering::Release);
+    }
+}
+
+impl Reach {
+    /// Whether every device reaches the memory.
+    #[inline]
+    pub(crate) fn is_everywhere(self) -> bool {
+        matches!(self, Self::Mapped | Self::Managed)
+    }
+}
+
+/// What stands for a device: nothing for one past the first 64.
+#[inline]
+fn bit(device: &Device) -> u64 {
+    u32::try_from(device.as_raw()).ok().and_then(|ordinal| 1_u64.checked_shl(ordinal)).unwrap_or_default()
 }

@@ -3,9 +3,9 @@
 use std::fmt;
 
 use bytemuck::{AnyBitPattern, NoUninit};
-use curium_driver::sys::CUdeviceptr;
-use curium_driver::{Argument, DevicePointer, Driver, Error, Result, Stream};
+use curium_driver::{DevicePointer, Driver, Error, Result, Stream};
 
+use crate::device_slice::argument_as;
 use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut, UnifiedBuffer};
 
 /// One value in managed memory: a [`UnifiedBuffer`] of one element. A kernel takes it for a `&[T]` or a `&mut [T]`.
@@ -108,35 +108,7 @@ impl<T> AsDeviceSliceMut for UnifiedBox<T> {
     }
 }
 
-// SAFETY: as for the buffer, which is borrowed alike.
-unsafe impl<T> Argument<&[T]> for &UnifiedBox<T> {
-    #[inline]
-    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
-        // SAFETY: the caller's promise is the same.
-        unsafe { Argument::<&[T]>::bind(&mut &self.buffer, stream) }
-    }
-
-    #[inline]
-    unsafe fn launched(&mut self, stream: &Stream) {
-        // SAFETY: the caller's promise is the same.
-        unsafe { Argument::<&[T]>::launched(&mut &self.buffer, stream) };
-    }
-}
-
-// SAFETY: as for the buffer, which is borrowed alike.
-unsafe impl<T> Argument<&mut [T]> for &mut UnifiedBox<T> {
-    #[inline]
-    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
-        // SAFETY: the caller's promise is the same.
-        unsafe { Argument::<&mut [T]>::bind(&mut &mut self.buffer, stream) }
-    }
-
-    #[inline]
-    unsafe fn launched(&mut self, stream: &Stream) {
-        // SAFETY: the caller's promise is the same.
-        unsafe { Argument::<&mut [T]>::launched(&mut &mut self.buffer, stream) };
-    }
-}
+argument_as!([T] UnifiedBox<T>: |value| &value.buffer, &mut value.buffer);
 
 impl<T> AsRef<Driver> for UnifiedBox<T> {
     #[inline]

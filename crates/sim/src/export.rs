@@ -1,15 +1,16 @@
 //! The functions under their C names, for a shared library that takes the place of `libcuda.so.1`.
 //!
 //! The driver starts with the first call, with the settings of the environment. When the process exits, its functions return
-//! `CUDA_ERROR_DEINITIALIZED`, and nothing waits for its threads.
+//! `CUDA_ERROR_DEINITIALIZED`, and nothing waits for its threads. If `CURIUM_SIM_TRACE` names a file, every call is appended to it as an
+//! event for trace viewers.
 
 use std::sync::OnceLock;
 
-use curium_sys::CUresult;
+use curium_sys::{CUresult, Function};
 
 use crate::config::Config;
 use crate::driver::Driver;
-use crate::{entry, slot};
+use crate::{call_trace, entry, slot};
 
 macro_rules! export {
     ($(fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) -> $result:ty = $since:literal;)*) => {
@@ -25,8 +26,10 @@ macro_rules! export {
                 if let Err(code) = start() {
                     return code;
                 }
-                // SAFETY: the caller upholds the contract of the C function.
-                unsafe { entry::any_slot::$name(slot::EXPORTED, $($parameter),*) }
+                call_trace::traced(Function::$name, || {
+                    // SAFETY: the caller upholds the contract of the C function.
+                    unsafe { entry::any_slot::$name(slot::EXPORTED, $($parameter),*) }
+                })
             }
         )*
     };

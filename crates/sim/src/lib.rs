@@ -24,6 +24,8 @@
 //! ```
 
 mod argument;
+#[cfg(feature = "export")]
+mod call_trace;
 mod config;
 mod driver;
 mod entry;

@@ -6,6 +6,9 @@
 //! To make an order repeatable, queued work is held back until somebody asks for its result: a wait lets work run until what
 //! it waits for is done, a query lets one piece of work run, and only after a while does work run on its own: with several
 //! workers [`PATIENCE`] after it was queued, with one worker when nothing was queued for [`IDLENESS`].
+//!
+//! To wake a worker and to be woken takes longer than a small kernel. So a thread that waits runs work itself where nothing else
+//! can run: that changes no order.
 
 mod random;
 mod worker;
@@ -65,9 +68,20 @@ pub(crate) enum Next {
 struct Node {
     place: Place,
     work: Option<Work>,
+    stage: Stage,
     unmet: usize,
     dependents: Vec<Ticket>,
     submitted: Instant,
+}
+
+/// What has become of queued work.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Queued,
+    /// On a worker, or on a thread that waits for it.
+    Running,
+    /// With the thread of host functions.
+    Called,
 }
 
 /// All work that has not completed.
@@ -83,6 +97,13 @@ pub(crate) struct Schedule {
     /// The host function that a single worker waits for.
     held: Option<(Ticket, Instant)>,
     single_worker: bool,
+    /// How many pieces of work are running, and how many host functions are called or about to be.
+    running: usize,
+    called: usize,
+    /// How many workers will look at the schedule again without being woken.
+    watchers: usize,
+    /// How many threads sleep until their work has completed.
+    sleepers: usize,
     random: Random,
     last: u64,
     /// When work was last queued.
@@ -100,6 +121,10 @@ impl Schedule {
             grants: 0,
             held: None,
             single_worker: workers <= 1,
+            running: 0,
+            called: 0,
+            watchers: 0,
+            sleepers: 0,
             random: Random::new(seed),
             last: 0,
             latest: None,
@@ -123,7 +148,7 @@ impl Schedule {
         }
         let submitted = Instant::now();
         self.latest = Some(submitted);
-        let node = Node { place, work: Some(work), unmet, dependents: Vec::new(), submitted };
+        let node = Node { place, work: Some(work), stage: Stage::Queued, unmet, dependents: Vec::new(), submitted };
         self.nodes.insert(ticket, node);
         ticket
     }
@@ -160,10 +185,30 @@ impl Schedule {
         self.closed
     }
 
+    /// Whether new work need not wake anybody: a worker is going to look at it in time.
+    fn is_watched(&self) -> bool {
+        self.watchers > 0 && self.goals.is_empty() && self.grants == 0 && self.nodes.len() < DEPTH
+    }
+
+    /// Whether somebody sleeps who has something to do or has got what it waits for.
+    fn concerns_sleepers(&self) -> bool {
+        self.sleepers > 0 || !self.ready.is_empty()
+    }
+
+    /// Whether the only thing that can happen is one piece of a device's work, for which everything else waits.
+    fn has_one_way_to_go(&self) -> bool {
+        let [ticket] = self.ready[..] else { return false };
+        let is_device_work = matches!(self.nodes.get(&ticket), Some(Node { work: Some(Work::Device(_)), .. }));
+        is_device_work && self.running == 0 && self.called == 0 && !self.closed
+    }
+
     /// What a worker is to do now.
     fn next(&mut self, now: Instant) -> Next {
         if self.closed {
             return Next::Stop;
+        }
+        if self.single_worker && self.running > 0 {
+            return Next::Wait(None);
         }
         if let Some(wait) = self.wait_for_host_function(now) {
             return Next::Wait(Some(wait));
@@ -174,13 +219,13 @@ impl Schedule {
         self.grants = self.grants.saturating_sub(1);
         let chosen = self.random.below(self.ready.len());
         let ticket = self.ready.remove(chosen);
-        match self.nodes.get_mut(&ticket).and_then(|node| Some((node.place, node.work.take()?))) {
-            Some((place, work)) => {
-                self.held = matches!(work, Work::Host(_)).then_some((ticket, now + HOST_FUNCTION_GRACE));
-                Next::Run(ticket, place, work)
-            }
-            None => Next::Wait(Some(Duration::ZERO)),
-        }
+        let Some(node) = self.nodes.get_mut(&ticket) else { return Next::Wait(Some(Duration::ZERO)) };
+        let Some(work) = node.work.take() else { return Next::Wait(Some(Duration::ZERO)) };
+        let is_host_function = matches!(work, Work::Host(_));
+        node.stage = if is_host_function { Stage::Called } else { Stage::Running };
+        *if is_host_function { &mut self.called } else { &mut self.running } += 1;
+        self.held = is_host_function.then_some((ticket, now + HOST_FUNCTION_GRACE));
+        Next::Run(ticket, node.place, work)
     }
 
     /// How long the only worker still waits for the host function that it started.
@@ -221,6 +266,8 @@ impl Schedule {
     fn put_back(&mut self, ticket: Ticket, work: Work) {
         if let Some(node) = self.nodes.get_mut(&ticket) {
             node.work = Some(work);
+            node.stage = Stage::Queued;
+            self.running -= 1;
             self.ready.push(ticket);
         }
     }
@@ -229,6 +276,11 @@ impl Schedule {
     fn complete(&mut self, ticket: Ticket) {
         self.goals.retain(|goal| *goal != ticket);
         let Some(node) = self.nodes.remove(&ticket) else { return };
+        match node.stage {
+            Stage::Queued => {}
+            Stage::Running => self.running -= 1,
+            Stage::Called => self.called -= 1,
+        }
         for dependent in node.dependents {
             if let Some(waiting) = self.nodes.get_mut(&dependent) {
                 waiting.unmet -= 1;
@@ -249,6 +301,8 @@ mod tests {
     fn nothing() -> Work {
         Work::Device(Box::new(|_| Ok(())))
     }
+
+    unsafe extern "C" fn unused(_data: *mut std::ffi::c_void) {}
 
     /// Runs everything as the only worker and returns the order.
     fn order(schedule: &mut Schedule) -> Vec<u64> {
@@ -322,6 +376,54 @@ mod tests {
         assert!(matches!(schedule.next(now), Next::Run(..)));
         schedule.complete(first);
         assert!(matches!(schedule.next(now), Next::Wait(Some(_))));
+    }
+
+    #[test]
+    fn waiting_thread_may_run_work_only_if_there_is_no_choice() {
+        let mut schedule = Schedule::new(0, 2);
+        let now = Instant::now();
+        let first = schedule.submit(PLACE(), &[], nothing());
+        let second = schedule.submit(PLACE(), &[first], nothing());
+        schedule.demand(&[second]);
+        assert!(schedule.has_one_way_to_go());
+        // What runs may be what the rest waits for.
+        assert!(matches!(schedule.next(now), Next::Run(..)));
+        let third = schedule.submit(PLACE(), &[], nothing());
+        assert!(!schedule.has_one_way_to_go());
+        schedule.complete(first);
+        // The seed chooses which of the two is next.
+        assert!(!schedule.has_one_way_to_go());
+        let Next::Run(chosen, ..) = schedule.next(now) else { panic!("one was asked for") };
+        schedule.complete(chosen);
+        assert!([second, third].contains(&chosen) && schedule.has_one_way_to_go());
+    }
+
+    #[test]
+    fn waiting_thread_runs_nothing_while_a_host_function_may_wait_for_it() {
+        let mut schedule = Schedule::new(0, 2);
+        let function = HostFunction::new(Some(unused), std::ptr::null_mut()).expect("it has a function");
+        let function = schedule.submit(PLACE(), &[], Work::Host(function));
+        schedule.demand(&[function]);
+        assert!(!schedule.has_one_way_to_go());
+        assert!(matches!(schedule.next(Instant::now()), Next::Run(_, _, Work::Host(_))));
+        schedule.submit(PLACE(), &[], nothing());
+        assert!(!schedule.has_one_way_to_go());
+        schedule.complete(function);
+        assert!(schedule.has_one_way_to_go());
+    }
+
+    #[test]
+    fn single_worker_starts_nothing_while_a_waiting_thread_runs_its_work() {
+        let mut schedule = Schedule::new(0, 1);
+        let first = schedule.submit(PLACE(), &[], nothing());
+        let second = schedule.submit(PLACE(), &[], nothing());
+        schedule.demand(&[first, second]);
+        let now = Instant::now();
+        let Next::Run(running, ..) = schedule.next(now) else { panic!("both were asked for") };
+        assert!(matches!(schedule.next(now), Next::Wait(None)));
+        schedule.complete(running);
+        assert!(schedule.concerns_sleepers());
+        assert!(matches!(schedule.next(now), Next::Run(..)));
     }
 
     #[test]

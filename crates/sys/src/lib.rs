@@ -50,5 +50,8 @@ pub use self::constants::*;
 pub use self::function::{Function, UnknownFunction};
 pub use self::generated::types::*;
 #[cfg(feature = "load")]
+#[doc(hidden)]
+pub use self::load::has_raised_privileges;
+#[cfg(feature = "load")]
 pub use self::load::{Attempt, LoadError, Rejection};
 pub use self::version::CudaVersion;

@@ -3,6 +3,7 @@
 
 mod candidates;
 mod error;
+mod privileges;
 mod symbols;
 
 use std::boxed::Box;
@@ -14,6 +15,8 @@ use std::vec::Vec;
 use libloading::Library;
 
 pub use self::error::{Attempt, LoadError, Rejection};
+#[doc(hidden)]
+pub use self::privileges::has_raised_privileges;
 use self::symbols::Symbols;
 use crate::{Api, CUresult, CudaVersion};
 

@@ -1,10 +1,11 @@
 //! [`DeviceVec`]: growth in place, copies, and what gives memory back.
 
 use curium_driver::{Error, Function, LaunchConfig, Library};
-use curium_memory::{DeviceBuffer, DeviceVec};
+use curium_memory::copy::{self, CopyBatch, copy_scope};
+use curium_memory::{DeviceBuffer, DeviceVec, Extent, PinnedBuffer, PinnedFlags, Pitch};
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
-use curium_tests::{Gate, kernels, on_driver, on_simulator};
+use curium_tests::{Gate, kernels, on_driver, on_peers, on_simulator};
 
 /// Elements of 4 bytes in the least memory that is ever mapped, on the simulator and on the GPUs of today.
 const STEP: usize = (2 << 20) / 4;
@@ -113,7 +114,7 @@ fn vector_extended_from_a_buffer_holds_its_elements() {
     on_driver(|test| {
         let buffer = DeviceBuffer::from_slice(&test.stream(), &[1_u8, 2, 3]).expect("memory suffices");
         let mut vector = DeviceVec::from_slice(&test.stream(), &[9_u8]).expect("memory suffices");
-        vector.extend_from_buffer(&buffer).expect("memory suffices");
+        vector.extend_from_device(&buffer).expect("memory suffices");
         drop(buffer);
         assert_eq!(vector.to_vec().expect("the vector can be read"), [9, 1, 2, 3]);
         vector.copy_from_slice(&[4, 3, 2, 1]).expect("the lengths are equal");
@@ -176,5 +177,119 @@ fn vector_that_the_driver_does_not_unmap_is_given_back() {
         let (vector, error) = vector.close().expect_err("the driver refuses once");
         assert_eq!(error.function(), Some(Function::cuMemUnmap));
         assert_eq!(vector.to_vec().expect("the vector is still there"), [1, 2]);
+    });
+}
+
+#[test]
+fn views_of_a_vector_are_taken_by_every_form_of_copy() {
+    on_driver(|test| {
+        let (stream, other) = (test.stream(), test.stream());
+        let mut vector = DeviceVec::from_slice(&stream, &[0_u32, 1, 2, 3, 4, 5, 6, 7]).expect("memory suffices");
+        let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 8).expect("memory suffices");
+        buffer.as_slice_mut().copy_from_device(&vector).expect("the lengths are equal");
+        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [0, 1, 2, 3, 4, 5, 6, 7]);
+        vector
+            .slice_mut(..4)
+            .expect("there are four")
+            .copy_from_device_on(&other, &buffer.slice(4..).expect("there are"))
+            .expect("the lengths are equal");
+        assert_eq!(vector.slice(..5).expect("there are five").to_vec().expect("they can be read"), [4, 5, 6, 7, 4]);
+        vector.slice_mut(1..3).expect("there are three").fill_on(&other, 9).expect("memory can be filled");
+        let (low, high) = vector.as_slice_mut().split_at(4).expect("there are eight");
+        CopyBatch::new()
+            .copy(high, buffer.slice(..4).expect("there are four"))
+            .expect("the lengths are equal")
+            .copy(low, buffer.slice(4..).expect("there are four"))
+            .expect("the lengths are equal")
+            .enqueue(&other)
+            .expect("the copies can be put on a stream");
+        let pinned =
+            PinnedBuffer::from_slice(&test.context(), &[7_u32; 8], PinnedFlags::empty()).expect("memory suffices");
+        let pinned =
+            copy::download(&other, &vector, pinned).map_err(|(_, error)| error).expect("the lengths are equal");
+        let pinned = pinned.wait().map_err(|(_, error)| error).expect("the stream works");
+        assert_eq!(pinned[..], [4, 5, 6, 7, 0, 1, 2, 3]);
+        let pending =
+            copy::upload(&other, pinned, &mut vector).map_err(|(_, error)| error).expect("the lengths are equal");
+        drop(pending);
+        let mut read = [0; 8];
+        copy_scope(&other, |scope| scope.download(&vector, &mut read)).expect("the copy can be made");
+        assert_eq!(read, [4, 5, 6, 7, 0, 1, 2, 3]);
+        let extent = Extent::plane(4, 2);
+        let pitch = Pitch::tight::<u32>(extent);
+        let source = vector.as_slice().grid(extent, pitch).expect("the rows lie within");
+        buffer
+            .as_slice_mut()
+            .grid(extent, pitch)
+            .expect("the rows lie within")
+            .copy_from(&source)
+            .expect("the extents are equal");
+        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [4, 5, 6, 7, 0, 1, 2, 3]);
+    });
+}
+
+#[test]
+fn large_vector_is_copied_from_and_to_slices_across_its_mappings() {
+    on_driver(|test| {
+        let mut vector = DeviceVec::<u32>::with_max_len(&test.stream(), 8 * STEP).expect("there are addresses");
+        for _ in 0..4 {
+            vector.reserve(vector.capacity() + STEP - vector.len()).expect("memory suffices");
+        }
+        vector.resize(4 * STEP, 3).expect("there is room");
+        assert_eq!(vector.slice(STEP - 2..STEP + 2).expect("they exist").to_vec().expect("they can be read"), [3; 4]);
+        let source: Vec<u32> = (0..4 * STEP as u32).collect();
+        vector.copy_from_slice(&source).expect("the lengths are equal");
+        assert!(vector.to_vec().expect("the vector can be read") == source);
+    });
+}
+
+#[test]
+fn vector_on_a_device_that_was_not_let_in_is_an_error_that_says_so() {
+    on_peers(|_, first, second| {
+        let [stream, there] = [first, second].map(|context| context.stream().expect("a stream can be made"));
+        let library = Library::from_ptx(second, kernels::FILL).expect("the kernels load");
+        let fill = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("there is such a kernel");
+        let mut vector = DeviceVec::<u32>::with_max_len(&stream, 4 * STEP).expect("there are addresses");
+        vector.resize(1000, 1).expect("memory suffices");
+        let config = LaunchConfig::for_elements(1000);
+        // SAFETY: `fill` writes as many words as the vector has.
+        let error = unsafe { fill.launch(&there, config, (&mut vector, 8, 1000)) }.expect_err("nobody let it in");
+        assert!(error.to_string().contains("device 1 has no access to memory at"), "{error}");
+        vector.allow_access(second.device()).expect("the devices reach each other");
+        vector.allow_access(second.device()).expect("it has access already");
+        vector.allow_access(first.device()).expect("it is its own device");
+        vector.resize(3 * STEP, 1).expect("memory suffices");
+        let (len, config) = (3 * STEP as u32, LaunchConfig::for_elements(3 * STEP as u32));
+        // SAFETY: `fill` writes as many words as the vector has.
+        unsafe { fill.launch(&there, config, (&mut vector, 8, len)) }
+            .expect("memory that came later is shared as well");
+        assert!(vector.to_vec().expect("the vector can be read").iter().all(|value| *value == 8));
+    });
+}
+
+#[test]
+fn vector_is_copied_to_and_from_another_device() {
+    on_peers(|_, first, second| {
+        let streams = [first, second].map(|context| context.stream().expect("a stream can be made"));
+        let buffer = DeviceBuffer::from_slice(&streams[1], &[5_u32; 100]).expect("memory suffices");
+        let mut vector = DeviceVec::from_slice(&streams[0], &[1_u32; 100]).expect("memory suffices");
+        vector.extend_from_device(&buffer).expect("the devices reach each other");
+        let mut target = DeviceBuffer::<u32>::zeroed(&streams[1], 200).expect("memory suffices");
+        target.as_slice_mut().copy_from_device(&vector).expect("the devices reach each other");
+        assert_eq!(target.to_vec().expect("the buffer can be read"), [[1; 100], [5; 100]].concat());
+    });
+}
+
+#[test]
+fn vector_whose_addresses_are_not_freed_is_given_back_and_frees_them_later() {
+    on_simulator(Config::new(), |test, simulator| {
+        let vector = DeviceVec::from_slice(&test.stream(), &[1_u8, 2]).expect("memory suffices");
+        simulator.inject(Fault::on(Function::cuMemAddressFree).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+        let (mut vector, error) = vector.close().expect_err("the driver refuses once");
+        assert_eq!(error.function(), Some(Function::cuMemAddressFree));
+        assert_eq!((vector.len(), vector.capacity()), (0, 0), "the memory is gone");
+        vector.push(3).expect("the addresses are still there");
+        test.assert_calls(Function::cuMemAddressFree, 1, || vector.close().map_err(|(_, error)| error))
+            .expect("the vector can end");
     });
 }

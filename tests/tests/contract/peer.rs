@@ -1,26 +1,9 @@
 //! What devices can do with each other's memory.
 
-use curium_driver::{AtomicOperation, Context, Error};
+use curium_driver::{AtomicOperation, Error};
 use curium_sim::{Config, Simulator};
 use curium_sys::{CUdevice_P2PAttribute, CUresult};
-use curium_tests::{TestDriver, on_driver, on_simulator, uses_cuda};
-
-/// Runs a test with the primary contexts of two devices: of simulated ones, or of real ones where there are two.
-fn with_peers(test: impl Fn(&TestDriver, &Context, &Context)) {
-    let run = |driver: &TestDriver| {
-        let devices = driver.driver().devices().expect("there are devices");
-        let [first, second, ..] = &devices[..] else { return };
-        let contexts = [first, second].map(|device| device.primary_context().expect("a device has a primary context"));
-        if first.can_access_peer(second).expect("devices can be asked") {
-            test(driver, &contexts[0], &contexts[1]);
-        }
-    };
-    if uses_cuda() {
-        on_driver(run);
-    } else {
-        on_simulator(Config::new().with_devices(2), |driver, _| run(driver));
-    }
-}
+use curium_tests::{TestDriver, on_driver, on_peers, on_simulator};
 
 #[test]
 fn device_is_no_peer_of_itself() {
@@ -38,7 +21,7 @@ fn device_is_no_peer_of_itself() {
 
 #[test]
 fn peer_access_is_enabled_and_disabled_any_number_of_times() {
-    with_peers(|_, first, second| {
+    on_peers(|_, first, second| {
         for _ in 0..2 {
             first.enable_peer_access(second).expect("the devices are peers");
         }
@@ -52,7 +35,7 @@ fn peer_access_is_enabled_and_disabled_any_number_of_times() {
 
 #[test]
 fn peer_link_says_what_its_attributes_say() {
-    with_peers(|_, first, second| {
+    on_peers(|_, first, second| {
         let link = first.device().peer_link(second.device()).expect("the devices have a link");
         assert!(link.access);
         let attribute = CUdevice_P2PAttribute::CU_DEVICE_P2P_ATTRIBUTE_NATIVE_ATOMIC_SUPPORTED;
@@ -67,7 +50,7 @@ fn peer_link_says_what_its_attributes_say() {
 
 #[test]
 fn topology_has_a_link_for_each_pair() {
-    with_peers(|test, _, _| {
+    on_peers(|test, _, _| {
         let topology = test.driver().topology().expect("the devices can be asked");
         let count = test.driver().device_count().expect("the devices can be counted");
         assert_eq!(topology.devices().len(), count);
@@ -101,7 +84,7 @@ fn atomics_answer_for_each_operation_in_order() {
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_DEVICE));
     };
     on_driver(check);
-    with_peers(|_, first, second| {
+    on_peers(|_, first, second| {
         let operations = [AtomicOperation::IntegerAdd, AtomicOperation::Exchange];
         let forms = first.device().peer_atomics(second.device(), &operations).expect("the devices can be asked");
         assert_eq!(forms.len(), operations.len());

@@ -91,7 +91,7 @@ fn order(version: &str) -> (u32, u32) {
 fn compiler_text(compiler: &CompilerReport) -> String {
     match (&compiler.version, &compiler.reason) {
         (Some(version), _) => format!("CUDA {version}"),
-        (None, Some(_)) => "not found; `curium doctor` says where it was looked for".to_owned(),
+        (None, Some(_)) => "not found (--json says where it was looked for)".to_owned(),
         (None, None) => String::new(),
     }
 }

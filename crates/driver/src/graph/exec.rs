@@ -8,10 +8,13 @@ use std::sync::Arc;
 
 use curium_sys::{CUgraphExec, CUgraphExec_st};
 
+use super::Node;
+use super::exec_host::Closures;
 use super::instantiate::expect_context;
 use super::tree::{Kept, Resource, Tree};
 use crate::call;
 use crate::handle::Handle;
+use crate::kernel::Inner as Kernel;
 use crate::release::release;
 use crate::{Context, Driver, Error, Result, Stream};
 
@@ -21,14 +24,21 @@ use crate::{Context, Driver, Error, Result, Stream};
 /// are; a launch takes the executable exclusively, since the driver allows no two calls at once.
 pub struct GraphExec {
     raw: Handle<CUgraphExec_st>,
+    keeps: Box<Keeps>,
+    context: Context,
+    _not_sync: PhantomData<Cell<()>>,
+}
+
+/// What an executable keeps alive.
+struct Keeps {
     /// What was instantiated: updates name its nodes, so the driver must still know them.
     source: Option<Arc<Tree>>,
     /// What the nodes keep, as they were instantiated or updated all at once.
-    kept: Kept,
+    all: Kept,
     /// What nodes keep that were updated one by one, by their numbers in the source.
     changed: HashMap<u32, Resource>,
-    context: Context,
-    _not_sync: PhantomData<Cell<()>>,
+    /// The host functions that were set one by one.
+    closures: Option<Box<Closures>>,
 }
 
 impl GraphExec {
@@ -90,6 +100,12 @@ impl GraphExec {
     #[inline]
     pub fn launch(&mut self, stream: &Stream) -> Result<()> {
         expect_context(&self.context, stream, "GraphExec::launch")?;
+        if self.keeps.closures.is_some() { self.launch_with_closures(stream) } else { self.launch_plain(stream) }
+    }
+
+    /// A launch on a stream of the context.
+    #[inline]
+    pub(super) fn launch_plain(&mut self, stream: &Stream) -> Result<()> {
         // SAFETY: the executable and the stream are live and belong to this driver, and nobody else uses the executable; whoever added
         // nodes vouched for what they do.
         unsafe { call!(stream.driver(), cuGraphLaunch(self.raw.raw(), stream.as_raw())) }
@@ -124,6 +140,46 @@ impl GraphExec {
         self.destroy().map_err(|error| (self, error))
     }
 
+    /// What was instantiated.
+    #[inline]
+    pub(super) fn source(&self) -> Option<&Arc<Tree>> {
+        self.keeps.source.as_ref()
+    }
+
+    #[inline]
+    pub(super) fn closures(&mut self) -> &mut Option<Box<Closures>> {
+        &mut self.keeps.closures
+    }
+
+    /// Keeps what a node that was changed needs, in place of what it needed after the change before.
+    #[inline]
+    pub(super) fn keep(&mut self, node: Node, resource: Resource) {
+        self.keeps.changed.insert(node.number, resource);
+    }
+
+    /// The same for a kernel, which is kept already in most cases.
+    #[inline]
+    pub(super) fn keep_kernel(&mut self, node: Node, kernel: &Kernel) {
+        let is_kept = |kept: &Resource| matches!(kept, Resource::Kernel(kept) if kept.raw.raw() == kernel.raw.raw());
+        if !self.keeps.changed.get(&node.number).is_some_and(is_kept) {
+            self.keep(node, Resource::Kernel(kernel.clone()));
+        }
+    }
+
+    /// Keeps what all nodes need that were changed at once, in place of what they needed before.
+    #[inline]
+    pub(super) fn keep_all(&mut self, kept: Kept) {
+        self.keeps.all = kept;
+        self.keeps.changed.clear();
+        self.retire_closures();
+    }
+
+    /// Keeps this as well.
+    #[inline]
+    pub(super) fn keep_also(&mut self, kept: &Kept) {
+        self.keeps.all.extend(kept);
+    }
+
     #[inline]
     pub(super) fn owning(source: &Arc<Tree>, raw: CUgraphExec, kept: Kept) -> Self {
         Self::new(source.context(), Some(Arc::clone(source)), raw, kept)
@@ -131,8 +187,8 @@ impl GraphExec {
 
     #[inline]
     fn new(context: &Context, source: Option<Arc<Tree>>, raw: CUgraphExec, kept: Kept) -> Self {
-        let (context, changed) = (context.clone(), HashMap::new());
-        Self { raw: Handle::new(raw), source, kept, changed, context, _not_sync: PhantomData }
+        let keeps = Box::new(Keeps { source, all: kept, changed: HashMap::new(), closures: None });
+        Self { raw: Handle::new(raw), keeps, context: context.clone(), _not_sync: PhantomData }
     }
 
     #[inline]
@@ -164,5 +220,6 @@ impl Drop for GraphExec {
         if !self.raw.is_cleared() {
             release(|| self.destroy());
         }
+        self.retire_closures();
     }
 }

@@ -6,20 +6,19 @@
 use std::any::Any;
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::Arc;
-use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, MutexGuard};
 
 use curium_sys::{CUgraph, CUgraph_st, CUgraphNode, CUgraphNode_st};
 
-use super::Node;
 use super::user_object::ObjectReference;
+use super::{Node, Spot};
 use crate::call;
 use crate::handle::Handle;
 use crate::kernel::Inner as Kernel;
 use crate::lock::Mutex;
 use crate::release::release;
-use crate::{Context, Error, Event, Result};
+use crate::{Context, Driver, Error, Event, Result};
 
 /// A graph that no other graph contains, with the graphs within its nodes.
 pub(crate) struct Tree {
@@ -100,12 +99,6 @@ impl Tree {
         self.state.lock()
     }
 
-    /// The state, which nobody else can have.
-    #[inline]
-    pub(super) fn state_mut(&mut self) -> &mut State {
-        self.state.get_mut()
-    }
-
     #[inline]
     pub(super) fn destroy(&mut self) -> Result<()> {
         // SAFETY: the graph is live, nobody else has its handle, and it is forgotten once it is destroyed.
@@ -156,6 +149,23 @@ impl State {
         }
         let entry = self.nodes.get(node.number as usize).and_then(Option::as_ref);
         entry.ok_or_else(|| Error::argument(operation, format!("{node} was removed")))
+    }
+
+    /// Adds the node that `call` makes behind `after`, and that needs what is `kept`.
+    pub(super) fn add_node(
+        &mut self,
+        driver: &Driver,
+        graph: u32,
+        operation: &'static str,
+        after: &[Node],
+        kept: Option<Resource>,
+        call: impl FnOnce(&Driver, Spot) -> Result<()>,
+    ) -> Result<Node> {
+        let raw = self.graph(operation, graph)?;
+        let after = after.iter().map(|node| self.member(operation, graph, *node)).collect::<Result<Vec<_>>>()?;
+        let mut node = std::ptr::null_mut();
+        call(driver, Spot { node: &raw mut node, graph: raw, after: after.as_ptr(), count: after.len() })?;
+        Ok(self.add(graph, node, kept))
     }
 
     /// The node that the driver knows by this handle, which is noted if it is new here.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use curium_sys::{CUuserObject, CUuserObject_flags, CUuserObject_st};
 
 use super::Graph;
+use super::tree::Resource;
 use crate::call;
 use crate::handle::Handle;
 use crate::release::{contain, is_exiting, release};
@@ -146,6 +147,17 @@ impl Graph {
         let graph = state.graph(operation, self.number)?;
         // SAFETY: the graph and the object are live and belong to this driver; the lock keeps other threads out of the graph.
         unsafe { call!(self.driver(), cuGraphReleaseUserObject(graph, object.as_raw(), 1)) }
+    }
+}
+
+impl Graph {
+    /// Ends what the graph keeps for nodes that are gone or changed.
+    #[inline]
+    pub(super) fn let_go(&mut self, operation: &'static str, unused: &[Resource]) -> Result<()> {
+        unused.iter().try_for_each(|resource| match resource {
+            Resource::Object(object) => self.release_reference(operation, object),
+            _ => Ok(()),
+        })
     }
 }
 

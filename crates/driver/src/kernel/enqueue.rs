@@ -47,7 +47,7 @@ impl Inner {
                 )
             )
         };
-        result.map_err(|error| launch::explain(error, self, stream, config))
+        result.map_err(|error| launch::explain(error, self, stream.device(), config))
     }
 
     /// # Safety
@@ -85,7 +85,7 @@ impl Inner {
         let (kernel, extra) = (self.raw.raw(), std::ptr::null_mut());
         // SAFETY: the kernel and the stream are live and belong to this driver; the caller vouches for `values` and the attributes.
         let result = unsafe { call!(stream.driver(), cuLaunchKernelEx(raw_config, kernel, values, extra)) };
-        result.map_err(|error| launch::explain(error, self, stream, config))
+        result.map_err(|error| launch::explain(error, self, stream.device(), config))
     }
 
     /// # Safety
@@ -118,6 +118,6 @@ impl Inner {
                 )
             )
         };
-        result.map_err(|error| launch::explain(error, self, stream, config))
+        result.map_err(|error| launch::explain(error, self, stream.device(), config))
     }
 }

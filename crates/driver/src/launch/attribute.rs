@@ -229,6 +229,13 @@ impl<'a> LaunchAttributes<'a> {
         events.into_iter().flatten().try_for_each(|event| driver.expect_same(event.driver(), "launch attribute"))
     }
 
+    /// Whether an event is to be recorded.
+    #[cfg(feature = "graphs")]
+    #[inline]
+    pub(crate) const fn has_events(&self) -> bool {
+        self.programmatic_event.is_some() || self.completion_event.is_some()
+    }
+
     /// The same as a node of a graph that kernels can change. The driver writes the node's handle into the attribute.
     #[inline]
     pub(crate) const fn with_device_updatable(self) -> Self {

@@ -6,17 +6,16 @@ use curium_sys::{CUdevice_attribute, CUfunction_attribute, CUresult};
 
 use super::LaunchConfig;
 use crate::kernel::Inner;
-use crate::{Device, Error, Stream};
+use crate::{Device, Error};
 
 type Advice = Option<Cow<'static, str>>;
 
 /// Adds to the error of a launch what was asked for, and which limit it exceeds if it does.
 #[cold]
-pub(crate) fn explain(error: Error, kernel: &Inner, stream: &Stream, config: &LaunchConfig) -> Error {
+pub(crate) fn explain(error: Error, kernel: &Inner, device: &Device, config: &LaunchConfig) -> Error {
     if error.code() == Some(CUresult::CUDA_ERROR_INVALID_VALUE) && config.is_empty() {
         return Error::argument("Kernel::launch", format!("a dimension is zero: {config}"));
     }
-    let device = stream.context().device();
     error.about(format!("kernel `{}`, {config}", kernel.name)).advised(|error| match error.code {
         CUresult::CUDA_ERROR_INVALID_VALUE => {
             exceeded_limit(device, config).or_else(|| exceeded_shared_bytes(kernel, device, config))

@@ -215,7 +215,7 @@ impl Stream {
 }
 
 /// How many operations CUDA documents as the most for one batch.
-const MAX_BATCH: usize = 256;
+pub(crate) const MAX_BATCH: usize = 256;
 
 impl WaitCondition {
     #[inline]

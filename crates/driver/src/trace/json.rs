@@ -13,7 +13,7 @@ const HOST: i64 = 1;
 struct Text<'a>(&'a str);
 
 /// A time in the format's unit, the microsecond.
-struct Microseconds(Duration);
+pub(super) struct Microseconds(pub(super) Duration);
 
 /// Writes everything as one object.
 #[inline]

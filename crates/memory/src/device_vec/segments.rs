@@ -12,6 +12,8 @@ pub(super) struct Segments {
     mappings: Vec<Mapping>,
     mapped: usize,
     granularity: usize,
+    /// Who may use the memory beside its own device.
+    peers: Vec<MemoryLocation>,
     range: AddressRange,
 }
 
@@ -24,7 +26,8 @@ impl Segments {
             Error::argument("DeviceVec::with_max_len", format!("{bytes} bytes are more than the address space holds"))
         })?;
         let range = AddressRange::reserve(device.driver(), padded)?;
-        Ok(Self { mappings: Vec::new(), mapped: 0, granularity: granularity.max(1), range })
+        let granularity = granularity.max(1);
+        Ok(Self { mappings: Vec::new(), mapped: 0, granularity, peers: Vec::new(), range })
     }
 
     #[inline]
@@ -61,9 +64,26 @@ impl Segments {
     fn grow_by(&mut self, device: &Device, bytes: usize) -> Result<()> {
         let memory = PhysicalMemory::new(device, bytes)?;
         let mapping = self.range.map(self.mapped, &memory)?;
-        mapping.set_access(MemoryLocation::from(device), MemoryAccess::ReadWrite)?;
+        let users = std::iter::once(device.into()).chain(self.peers.iter().copied());
+        let accesses: Vec<_> = users.map(|user| (user, MemoryAccess::ReadWrite)).collect();
+        mapping.set_accesses(&accesses)?;
         self.mappings.push(mapping);
         self.mapped += bytes;
+        Ok(())
+    }
+
+    /// Whether another device may use the memory.
+    #[inline]
+    pub(super) fn is_reached_by(&self, peer: &Device) -> bool {
+        self.peers.contains(&peer.into())
+    }
+
+    /// Lets another device use the memory, and what is mapped later.
+    #[inline]
+    pub(super) fn allow(&mut self, peer: &Device) -> Result<()> {
+        let location = MemoryLocation::from(peer);
+        self.mappings.iter().try_for_each(|mapping| mapping.set_access(location, MemoryAccess::ReadWrite))?;
+        self.peers.push(location);
         Ok(())
     }
 
@@ -86,6 +106,12 @@ impl Segments {
             self.mapped -= size;
         }
         Ok(())
+    }
+
+    /// Gives the addresses back, behind which there is no memory any more.
+    #[inline]
+    pub(super) fn free_addresses(&mut self) -> Result<()> {
+        self.range.free()
     }
 
     /// Keeps the memory and its addresses for as long as the process lives.

@@ -5,23 +5,20 @@ use curium_driver::{DevicePointer, Result, Stream, call};
 
 use super::MemoryPool;
 use crate::Resource;
-use crate::resource::Request;
-
-/// What pools align memory to at least.
-const ALIGNMENT: usize = 256;
+use crate::resource::{DRIVER_ALIGNMENT, Request, free_in_order, refused};
 
 // SAFETY: the driver promises all of it for memory that is allocated in stream order, which lives until it is freed, even if the pool
 // ends before.
 unsafe impl Resource for MemoryPool {
     #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
-        Request::new("MemoryPool::allocate", bytes, alignment, ALIGNMENT)?;
+        Request::new("MemoryPool::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
         self.driver().expect_same(stream.driver(), "MemoryPool::allocate")?;
         let (mut raw, pool): (CUdeviceptr, _) = (0, self.as_raw());
         // SAFETY: `raw` is a valid place for the answer, and the pool and the stream are live.
         let result =
             unsafe { call!(self.driver(), cuMemAllocFromPoolAsync(&raw mut raw, bytes, pool, stream.as_raw())) };
-        result.map_err(|error| error.about(format!("{bytes} bytes")).with_memory_figures(stream, bytes, None))?;
+        result.map_err(|error| refused(error, stream, bytes))?;
         Ok(DevicePointer::from_raw(raw))
     }
 
@@ -33,7 +30,7 @@ unsafe impl Resource for MemoryPool {
         _bytes: usize,
         _alignment: usize,
     ) -> Result<()> {
-        // SAFETY: the caller vouches that the memory is live and that the stream has waited for every use.
-        unsafe { call!(stream.driver(), cuMemFreeAsync(pointer.as_raw(), stream.as_raw())) }
+        // SAFETY: the caller's promises are the same, and the memory came from a pool.
+        unsafe { free_in_order(stream, pointer) }
     }
 }

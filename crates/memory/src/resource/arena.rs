@@ -5,6 +5,7 @@ use std::fmt;
 use curium_driver::lock::Mutex;
 use curium_driver::{Context, DevicePointer, Error, Result, Stream, relaxed, release};
 
+use super::driver_memory::wait_for;
 use super::segments::{HeapAccess, Mapped};
 use super::{Request, Resource};
 use crate::cache::{GRANULE, Generation, Heap, Owner};
@@ -95,8 +96,7 @@ unsafe impl Resource for Arena {
         bytes: usize,
         _alignment: usize,
     ) -> Result<()> {
-        // An error of the stream's work is that of a later call; the wait took place, and the memory must not be lost for it.
-        let _ = stream.synchronize();
+        wait_for(stream);
         let length = (bytes as u64).next_multiple_of(GRANULE);
         self.heap.lock().free(pointer.as_raw(), length, Owner::ALL, Generation::default());
         Ok(())

@@ -3,6 +3,7 @@
 use curium_driver::sys::{CUdeviceptr, CUmemAttach_flags};
 use curium_driver::{DevicePointer, Result, Stream, call};
 
+use super::driver_memory::{free_behind, refused};
 use super::request::DRIVER_ALIGNMENT;
 use super::{Request, Resource};
 
@@ -22,14 +23,13 @@ unsafe impl Resource for Managed {
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         Request::new("Managed::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
         let flags = CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL.0;
-        let allocated = stream.context().entered(|driver| {
+        stream.context().entered(|driver| {
             let mut raw: CUdeviceptr = 0;
             // SAFETY: `raw` is a valid place for the answer, and the context is current.
             let result = unsafe { call!(driver, cuMemAllocManaged(&raw mut raw, bytes, flags)) };
-            result.map_err(|error| error.about(format!("{bytes} bytes")))?;
+            result.map_err(|error| refused(error, stream, bytes))?;
             Ok(DevicePointer::from_raw(raw))
-        });
-        allocated.map_err(|error| error.with_memory_figures(stream, bytes, None))
+        })
     }
 
     #[inline]
@@ -40,9 +40,7 @@ unsafe impl Resource for Managed {
         _bytes: usize,
         _alignment: usize,
     ) -> Result<()> {
-        // An error of the stream's work is that of a later call; the wait took place, and the memory must not be lost for it.
-        let _ = stream.synchronize();
-        // SAFETY: the caller vouches that the memory is live and that the stream, which has been waited for, comes after every use.
-        unsafe { call!(stream.driver(), cuMemFree_v2(pointer.as_raw())) }
+        // SAFETY: the caller's promises are the same, and the memory came from here.
+        unsafe { free_behind(stream, pointer) }
     }
 }

@@ -5,6 +5,7 @@ use std::ffi::c_void;
 use curium_driver::sys::{CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE, CUdeviceptr};
 use curium_driver::{DevicePointer, Driver, Error, Result, Stream, call};
 
+use super::driver_memory::{refused, wait_for};
 use super::request::DRIVER_ALIGNMENT;
 use super::{Request, Resource};
 
@@ -25,14 +26,13 @@ unsafe impl Resource for Pinned {
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         Request::new("Pinned::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
         let flags = CU_MEMHOSTALLOC_PORTABLE | CU_MEMHOSTALLOC_DEVICEMAP;
-        let allocated = stream.context().entered(|driver| {
+        stream.context().entered(|driver| {
             let mut host: *mut c_void = std::ptr::null_mut();
             // SAFETY: `host` is a valid place for the answer, and the context is current.
             let result = unsafe { call!(driver, cuMemHostAlloc(&raw mut host, bytes, flags)) };
-            result.map_err(|error| error.about(format!("{bytes} bytes of pinned memory")))?;
+            result.map_err(|error| refused(error, stream, bytes))?;
             mapped(driver, host).or_else(|error| free(driver, host).and(Err(error)))
-        });
-        allocated.map_err(|error| error.with_memory_figures(stream, bytes, None))
+        })
     }
 
     #[inline]
@@ -43,8 +43,7 @@ unsafe impl Resource for Pinned {
         _bytes: usize,
         _alignment: usize,
     ) -> Result<()> {
-        // An error of the stream's work is that of a later call; the wait took place, and the memory must not be lost for it.
-        let _ = stream.synchronize();
+        wait_for(stream);
         free(stream.driver(), std::ptr::with_exposed_provenance_mut(pointer.as_raw() as usize))
     }
 }

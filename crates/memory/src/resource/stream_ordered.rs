@@ -3,6 +3,7 @@
 use curium_driver::sys::{CUdeviceptr, CUmemoryPool};
 use curium_driver::{DevicePointer, Result, Stream, call, relaxed};
 
+use super::driver_memory::{free_in_order, refused};
 use super::request::DRIVER_ALIGNMENT;
 use super::{Request, Resource};
 
@@ -25,7 +26,7 @@ unsafe impl Resource for StreamOrdered {
         let mut raw: CUdeviceptr = 0;
         // SAFETY: `raw` is a valid place for the answer, and the stream is live.
         let result = unsafe { call!(stream.driver(), cuMemAllocAsync(&raw mut raw, bytes, stream.as_raw())) };
-        result.map_err(|error| error.about(format!("{bytes} bytes")).with_memory_figures(stream, bytes, None))?;
+        result.map_err(|error| refused(error, stream, bytes))?;
         Ok(DevicePointer::from_raw(raw))
     }
 
@@ -37,8 +38,8 @@ unsafe impl Resource for StreamOrdered {
         _bytes: usize,
         _alignment: usize,
     ) -> Result<()> {
-        // SAFETY: the caller vouches that the memory is live and that the stream has waited for every use.
-        unsafe { call!(stream.driver(), cuMemFreeAsync(pointer.as_raw(), stream.as_raw())) }
+        // SAFETY: the caller's promises are the same, and the memory came from a pool.
+        unsafe { free_in_order(stream, pointer) }
     }
 
     /// CUDA: `cuDeviceGetMemPool`, `cuMemPoolTrimTo`.

@@ -33,6 +33,8 @@ impl Config {
     /// | `CURIUM_SIM_WORKERS` | how many threads work |
     /// | `CURIUM_SIM_WITHOUT` | functions to leave out, with commas between them |
     ///
+    /// The simulator's library also heeds `CURIUM_SIM_TRACE`, the file that calls are written to for trace viewers.
+    ///
     /// # Errors
     ///
     /// [`EnvironmentError`] names the variable whose value makes no sense.

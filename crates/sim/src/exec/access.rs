@@ -51,9 +51,9 @@ versions! {
     store() = run_store [T, S; WIDE] where T: Word, S: InFile
 }
 
-/// `d = [imm]` in the kernel's parameters, the same in every lane.
-pub(crate) fn load_param<T: Load, D: InFile>() -> Handler {
-    run_load_param::<T, D>
+versions! {
+    /// `d = [imm]` in the kernel's parameters, the same in every lane.
+    load_param() = run_load_param [T, D] where T: Load, D: InFile
 }
 
 /// `d = [a + imm]; [a + imm] = f(d, b)`, atomically.
@@ -91,6 +91,7 @@ fn scattered_load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
     Control::Next
 }
 
+#[inline(always)]
 fn run_load_param<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
     let Some(bits) = param(unit, op.imm, T::Word::SIZE) else {
         let leader = unit.leader();

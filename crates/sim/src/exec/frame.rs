@@ -43,6 +43,8 @@ pub(crate) struct Layout {
     pub(crate) words: Vec<u32>,
     /// The 64-bit file.
     pub(crate) doubles: Vec<u64>,
+    /// Rows at the start of each file that may be read before they are written.
+    pub(crate) kept: [usize; 2],
     /// Predicates; number 0 is always true.
     pub(crate) predicates: usize,
 }
@@ -53,6 +55,7 @@ pub(crate) struct Registers {
     words: Vec<Row<u32>>,
     doubles: Vec<Row<u64>>,
     predicates: Vec<u32>,
+    kept: [usize; 2],
 }
 
 impl Registers {
@@ -64,16 +67,24 @@ impl Registers {
             words: layout.words.iter().map(|&value| Row::splat(value)).collect(),
             doubles: layout.doubles.iter().map(|&value| Row::splat(value)).collect(),
             predicates,
+            kept: layout.kept,
         }
     }
 }
 
 impl Frame {
-    /// Makes this frame a fresh activation, keeping its storage.
-    pub(crate) fn reset(&mut self, fresh: &Registers) {
+    /// Makes this frame a fresh activation of a function, keeping its storage.
+    pub(crate) fn reset(&mut self, function: u32, fresh: &Registers) {
+        self.predicates.clone_from(&fresh.predicates);
+        if self.function == function && !self.words.is_empty() {
+            // The constants are still there, and of the registers only some can be read before they are written.
+            self.words[..fresh.kept[0]].fill(Row::splat(0));
+            self.doubles[..fresh.kept[1]].fill(Row::splat(0));
+            return;
+        }
+        self.function = function;
         self.words.clone_from(&fresh.words);
         self.doubles.clone_from(&fresh.doubles);
-        self.predicates.clone_from(&fresh.predicates);
     }
 
     /// The row of a typed register.
@@ -138,17 +149,20 @@ mod tests {
 
     #[test]
     fn reset_restores_constants_and_zeroes_registers() {
-        let layout = Registers::new(&Layout { words: vec![5, 0], doubles: vec![9], predicates: 2 });
+        let layout = Layout { words: vec![0, 5], doubles: vec![0, 9], kept: [1, 1], predicates: 2 };
+        let other = Registers::new(&Layout { words: vec![7, 7], ..layout.clone() });
+        let layout = Registers::new(&layout);
         let mut frame = Frame::default();
-        frame.reset(&layout);
-        frame.row_mut::<u32>(1).0[3] = 8;
-        frame.set_predicate(1, FULL, 0b1000);
-        assert_eq!(frame.row::<u32>(0)[31], 5);
-        assert_eq!(frame.row::<u64>(0)[31], 9);
-        assert_eq!(frame.row::<u32>(1)[3], 8);
-        assert_eq!(frame.predicate(1), 0b1000);
-        frame.reset(&layout);
-        assert_eq!((frame.row::<u32>(1)[3], frame.predicate(1)), (0, 0));
-        assert_eq!(frame.predicate(0), FULL);
+        for function in [0, 0, 1] {
+            frame.reset(function, &layout);
+            assert_eq!((frame.row::<u32>(0)[3], frame.row::<u64>(0)[3], frame.predicate(1)), (0, 0, 0));
+            assert_eq!((frame.row::<u32>(1)[31], frame.row::<u64>(1)[31], frame.predicate(0)), (5, 9, FULL));
+            frame.row_mut::<u32>(0).0[3] = 8;
+            frame.row_mut::<u64>(0).0[3] = 8;
+            frame.set_predicate(1, FULL, 0b1000);
+            assert_eq!((frame.row::<u32>(0)[3], frame.predicate(1)), (8, 0b1000));
+        }
+        frame.reset(2, &other);
+        assert_eq!((frame.row::<u32>(0)[0], frame.function), (7, 2));
     }
 }

@@ -15,21 +15,22 @@ pub(crate) fn load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> bool {
         return false;
     };
     let mut values = [D::default(); LANES];
-    load_half::<T, D>(&places, 0, &mut values);
-    load_half::<T, D>(&places, HALF, &mut values);
+    for (half, values) in values.as_chunks_mut::<HALF>().0.iter_mut().enumerate() {
+        load_half::<T, D>(&places, half * HALF, values);
+    }
     unit.frame.row_mut::<D>(op.d).merge(&values, unit.active);
     true
 }
 
-/// Loads the values of half a warp, of which all often have one address.
+/// Loads the values of the lanes from `first` on, of which all often have one address.
 #[inline(always)]
-fn load_half<T: Load, D: InFile>(places: &Places<T::Word>, first: usize, values: &mut [D; LANES]) {
+fn load_half<T: Load, D: InFile>(places: &Places<T::Word>, first: usize, values: &mut [D; HALF]) {
     if places.are_one(first, first + HALF) {
-        values[first..first + HALF].fill(D::truncate(T::extend(places.load(first))));
+        values.fill(D::truncate(T::extend(places.load(first))));
         return;
     }
-    for lane in first..first + HALF {
-        values[lane] = D::truncate(T::extend(places.load(lane)));
+    for (lane, value) in (first..).zip(values) {
+        *value = D::truncate(T::extend(places.load(lane)));
     }
 }
 
@@ -56,8 +57,10 @@ fn places<T: Word>(unit: &mut Unit<'_>, op: &Op, write: bool) -> Option<Places<T
         filled.merge(&addresses, unit.active);
         addresses = filled.0;
     }
-    let element = u64::from(op.e);
-    let misaligned = addresses.iter().fold(0, |bits, address| bits | address.wrapping_sub(element));
+    let mut misaligned = 0;
+    for address in &addresses {
+        misaligned |= address.wrapping_sub(u64::from(op.e));
+    }
     if misaligned & u64::from(op.align_mask) != 0 {
         return None;
     }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, OnceLock, PoisonError};
 use std::thread;
 use std::time::Instant;
 
@@ -108,8 +108,9 @@ pub(crate) struct Prepared<'a> {
     pub(crate) memory: &'a dyn Memory,
     pub(crate) runtime: &'a dyn Runtime,
     pub(crate) device: &'a DeviceModel,
-    /// Register files of every function.
-    pub(crate) registers: Vec<Registers>,
+    globals: &'a [u64],
+    /// Register files of each function that was called.
+    registers: Vec<OnceLock<Registers>>,
     pub(crate) started: Instant,
     pub(crate) failed: AtomicBool,
     pub(crate) workers: u64,
@@ -129,8 +130,8 @@ pub fn run(launch: &Launch<'_>) -> Result<Statistics, Fault> {
     let clusters = prepared.order.clusters;
     let workers = prepared.workers.min(clusters);
     let total = Mutex::new((Statistics::default(), None));
-    let work = || {
-        let result = Worker::new(&prepared).run();
+    let work = |call_for_help: &mut dyn FnMut()| {
+        let result = Worker::new(&prepared).run(call_for_help);
         let mut total = total.lock().unwrap_or_else(PoisonError::into_inner);
         match result {
             Ok(done) => total.0.add(&done),
@@ -141,10 +142,12 @@ pub fn run(launch: &Launch<'_>) -> Result<Statistics, Fault> {
         }
     };
     thread::scope(|scope| {
-        for _ in 1..workers {
-            scope.spawn(work);
-        }
-        work();
+        // Most launches are over before another thread could begin.
+        work(&mut || {
+            for _ in 1..workers {
+                scope.spawn(|| work(&mut || {}));
+            }
+        });
     });
     let (statistics, fault) = total.into_inner().unwrap_or_else(PoisonError::into_inner);
     match fault {
@@ -160,7 +163,7 @@ impl<'a> Prepared<'a> {
     fn new(launch: &Launch<'a>) -> Result<Self, Fault> {
         let shared_size = launch.kernel.static_shared.saturating_add(launch.dynamic_shared);
         let cluster = launch.kernel.required_cluster.unwrap_or(launch.cluster);
-        let mut prepared = Self {
+        let prepared = Self {
             program: launch.program,
             kernel: launch.kernel,
             grid: launch.grid,
@@ -172,7 +175,8 @@ impl<'a> Prepared<'a> {
             memory: launch.memory,
             runtime: launch.runtime,
             device: launch.device,
-            registers: Vec::new(),
+            globals: launch.globals,
+            registers: launch.program.functions.iter().map(|_| OnceLock::new()).collect(),
             started: Instant::now(),
             failed: AtomicBool::new(false),
             workers: launch.workers.max(1) as u64,
@@ -183,8 +187,22 @@ impl<'a> Prepared<'a> {
         if let Some(reason) = prepared.refusal(launch) {
             return Err(prepared.launch_fault(FaultKind::InvalidLaunch(reason)));
         }
-        prepared.registers = registers(launch);
         Ok(prepared)
+    }
+
+    /// The register files of a function, with the addresses of this launch in their constants.
+    pub(crate) fn registers(&self, function: u32) -> &Registers {
+        self.registers[function as usize].get_or_init(|| {
+            let function = &self.program.functions[function as usize];
+            let mut layout = function.layout.clone();
+            for patch in &function.patches {
+                layout.doubles[patch.row as usize] = match patch.value {
+                    Late::Global(index, offset) => self.globals[index].wrapping_add_signed(offset),
+                    Late::DynamicShared(offset) => u64::from(self.kernel.static_shared).wrapping_add_signed(offset),
+                };
+            }
+            Registers::new(&layout)
+        })
     }
 
     /// Why the launch cannot be run, if it cannot.
@@ -307,23 +325,6 @@ fn mix(seed: u64) -> u64 {
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     x ^ (x >> 31)
-}
-
-/// The register files of every function, with the addresses of this launch in their constants.
-fn registers(launch: &Launch<'_>) -> Vec<Registers> {
-    let functions = launch.program.functions.iter();
-    functions
-        .map(|function| {
-            let mut layout = function.layout.clone();
-            for patch in &function.patches {
-                layout.doubles[patch.row as usize] = match patch.value {
-                    Late::Global(index, offset) => launch.globals[index].wrapping_add_signed(offset),
-                    Late::DynamicShared(offset) => u64::from(launch.kernel.static_shared).wrapping_add_signed(offset),
-                };
-            }
-            Registers::new(&layout)
-        })
-        .collect()
 }
 
 #[cfg(test)]

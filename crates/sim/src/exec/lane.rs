@@ -29,13 +29,13 @@ impl<T: Raw> Row<T> {
             self.0 = *values;
             return;
         }
-        for (group, byte) in mask.to_le_bytes().into_iter().enumerate() {
-            let chosen = &CHOSEN[usize::from(byte)];
-            for lane in 0..8 {
-                let at = 8 * group + lane;
-                self.0[at] = self.0[at].or_if(values[at], chosen[lane]);
-            }
+        let bytes = mask.to_le_bytes();
+        let mut merged = [T::default(); LANES];
+        for lane in 0..LANES {
+            let chosen = &CHOSEN[usize::from(bytes[lane / 8])];
+            merged[lane] = self.0[lane].or_if(values[lane], chosen[lane % 8]);
         }
+        self.0 = merged;
     }
 }
 
@@ -70,7 +70,11 @@ pub(crate) fn lanes_where(holds: impl Fn(usize) -> bool) -> u32 {
     // The compiler must not know what the table holds: it would treat the first and the last lane in a way of their own, and
     // no longer all alike with vectors.
     let bits = black_box(&BITS);
-    (0..LANES).fold(0, |mask, lane| mask | if holds(lane) { bits[lane] } else { 0 })
+    let mut mask = 0;
+    for (lane, bit) in bits.iter().enumerate() {
+        mask |= if holds(lane) { *bit } else { 0 };
+    }
+    mask
 }
 
 /// The lanes of a mask, lowest first.

@@ -34,7 +34,11 @@ impl<T: Word> Places<T> {
     #[inline(always)]
     pub(crate) fn are_one(&self, first: usize, end: usize) -> bool {
         let start = self.offsets[first];
-        self.offsets[first..end].iter().fold(0, |differs, offset| differs | (offset ^ start)) == 0
+        let mut differs = 0;
+        for offset in &self.offsets[first..end] {
+            differs |= offset ^ start;
+        }
+        differs == 0
     }
 
     /// Reads a lane's value.

@@ -97,8 +97,7 @@ impl Warp {
         }
         let new = self.new_frame();
         let frame = &mut self.frames[new as usize];
-        frame.reset(&worker.launch.registers[callee as usize]);
-        frame.function = callee;
+        frame.reset(callee, worker.launch.registers(callee));
         frame.local = base;
         frame.lanes = lanes;
         frame.caller = Some(Caller { frame: caller, pc });

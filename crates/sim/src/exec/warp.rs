@@ -94,8 +94,7 @@ impl Warp {
         self.state.copies.clear();
         let frame = self.new_frame();
         let target = &mut self.frames[frame as usize];
-        target.reset(&worker.launch.registers[function as usize]);
-        target.function = function;
+        target.reset(function, worker.launch.registers(function));
         target.local = 0;
         target.lanes = mask;
         target.caller = None;
@@ -252,9 +251,9 @@ impl Warp {
             let op = &code[pc as usize];
             let active = mask & (unit.frame.predicate(op.guard) ^ op.negate);
             executed += 1;
-            if active == 0 {
+            if active != mask && active == 0 {
                 pc += 1;
-            } else if op.splits && active != mask {
+            } else if active != mask && op.splits {
                 break Outcome::Split(active);
             } else {
                 unit.active = active;

@@ -18,6 +18,9 @@ use super::warp::{Failure, Progress, WarpState};
 /// Threads that a multiprocessor holds at once.
 const THREADS_PER_MULTIPROCESSOR: u64 = 2048;
 
+/// Warp instructions after which it is worth while to start another thread: about as long as that takes.
+const LONG: u64 = 2048;
+
 /// The state of one host thread.
 #[derive(Debug)]
 pub(crate) struct Worker<'l> {
@@ -32,8 +35,9 @@ impl<'l> Worker<'l> {
         Self { launch, cache: SegmentCache::default(), statistics: Statistics::default() }
     }
 
-    /// Runs blocks until none is left or the launch is stopped.
-    pub(crate) fn run(mut self) -> Result<Statistics, Fault> {
+    /// Runs blocks until none is left or the launch is stopped. Calls for help once if that takes long.
+    pub(crate) fn run(mut self, call_for_help: &mut dyn FnMut()) -> Result<Statistics, Fault> {
+        let mut is_alone = true;
         let mut resident: VecDeque<Block> = VecDeque::new();
         let mut spare = Vec::new();
         let limit = self.resident_limit();
@@ -42,6 +46,10 @@ impl<'l> Worker<'l> {
         loop {
             if self.is_stopped() {
                 return Ok(self.statistics);
+            }
+            if is_alone && self.executed() > LONG {
+                is_alone = false;
+                call_for_help();
             }
             // Blocks that pause may wait for blocks that have not begun, so begin some.
             if resident.len() < limit

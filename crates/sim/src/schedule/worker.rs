@@ -14,13 +14,15 @@ use crate::schedule::{Condition, Next, Place, Ticket, Work};
 const PAUSE: Duration = Duration::from_micros(100);
 
 impl Driver {
-    /// Wakes the workers, and starts them if these are the first.
+    /// Has the workers look at what was queued, and starts them if it is the first.
     pub(crate) fn wake_workers(&self, state: &mut State) {
         if !state.workers_started {
             state.workers_started = true;
             self.start_workers();
         }
-        self.changed().notify_all();
+        if !state.schedule.is_watched() {
+            self.changed().notify_all();
+        }
     }
 
     /// Waits until none of `tickets` is pending, or the driver ends.
@@ -29,12 +31,32 @@ impl Driver {
         mut state: MutexGuard<'a, State>,
         tickets: &[Ticket],
     ) -> Result<MutexGuard<'a, State>> {
+        let is_pending = |state: &State| tickets.iter().any(|ticket| state.schedule.is_pending(*ticket));
         state.schedule.demand(tickets);
-        self.changed().notify_all();
-        while tickets.iter().any(|ticket| state.schedule.is_pending(*ticket)) {
-            state = self.changed().wait(state).unwrap_or_else(PoisonError::into_inner);
+        while is_pending(&state) && state.schedule.has_one_way_to_go() {
+            state = self.help(state);
+        }
+        if is_pending(&state) {
+            self.changed().notify_all();
+            state.schedule.sleepers += 1;
+            while is_pending(&state) {
+                state = self.changed().wait(state).unwrap_or_else(PoisonError::into_inner);
+            }
+            state.schedule.sleepers -= 1;
         }
         if state.schedule.is_closed() { Err(CUresult::CUDA_ERROR_DEINITIALIZED) } else { Ok(state) }
+    }
+
+    /// Runs the one piece of work that can run, because to wake a worker and to be woken takes longer than a small kernel.
+    fn help<'a>(&'a self, mut state: MutexGuard<'a, State>) -> MutexGuard<'a, State> {
+        match state.schedule.next(Instant::now()) {
+            Next::Run(ticket, place, Work::Device(work)) => self.run(state, ticket, place, work),
+            Next::Run(ticket, _, work) => {
+                state.schedule.put_back(ticket, work);
+                state
+            }
+            Next::Stop | Next::Wait(_) => state,
+        }
     }
 
     fn start_workers(&self) {
@@ -55,7 +77,9 @@ impl Driver {
                 Next::Stop => return,
                 Next::Wait(None) => state = self.changed().wait(state).unwrap_or_else(PoisonError::into_inner),
                 Next::Wait(Some(time)) => {
+                    state.schedule.watchers += 1;
                     state = self.changed().wait_timeout(state, time).unwrap_or_else(PoisonError::into_inner).0;
+                    state.schedule.watchers -= 1;
                 }
                 Next::Run(ticket, place, Work::Host(function)) => {
                     state.schedule.queue_host_function(ticket, place, function);
@@ -84,7 +108,9 @@ impl Driver {
             }
         }
         state.schedule.complete(ticket);
-        self.changed().notify_all();
+        if state.schedule.concerns_sleepers() {
+            self.changed().notify_all();
+        }
         state
     }
 

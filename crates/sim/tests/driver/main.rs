@@ -12,6 +12,8 @@ mod ptx;
 mod rows;
 #[cfg(target_os = "linux")]
 mod sharing;
+#[cfg(all(target_os = "linux", not(miri)))]
+mod speed;
 mod stream;
 mod support;
 #[cfg(target_os = "linux")]

@@ -116,6 +116,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
         let mut target = fixture.target.as_slice_mut().grid(extent, pitch)?;
         made(target.copy_from_on(&fixture.stream, &fixture.buffer.as_slice().grid(extent, pitch)?)?)
     }),
+    ("GridMut::copy_from_with", |fixture| {
+        let options = CopyOptions::new().with_prefer_overlap(true);
+        let mut target = fixture.target.as_slice_mut().grid(SQUARE, TIGHT)?;
+        made(target.copy_from_with(&fixture.stream, &fixture.buffer.as_slice().grid(SQUARE, TIGHT)?, options)?)
+    }),
     ("GridMut::copy_from_host", |fixture| {
         let mut target = fixture.target.as_slice_mut().grid(SQUARE, TIGHT)?;
         made(target.copy_from_host(&HostGrid::new(&[1; LEN], SQUARE, TIGHT)?)?)
@@ -207,6 +212,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("pointer_info::address_range", |fixture| made(address_range(&fixture.context, fixture.buffer.as_pointer())?)),
     ("pointer_info::set_synchronous_copies", |fixture| {
         made(set_synchronous_copies(&fixture.driver, fixture.kinds.rows.as_pointer(), false)?)
+    }),
+    ("PinnedBuffer::zeroed_on_node", |fixture| {
+        let pinned = PinnedBuffer::<u32>::zeroed_on_node(&fixture.context, 0, LEN)?;
+        pinned.close().map_err(|(_, error)| error).map(boxed)
     }),
     ("PinnedBuffer::flags", |fixture| made(fixture.values.flags()?)),
     ("pointer_info::address_range, of nothing", |fixture| {

@@ -136,6 +136,15 @@ fn container(environment: &Environment, _: &[Attempt]) -> Option<Finding> {
             ["start the container with NVIDIA_DRIVER_CAPABILITIES=compute,utility"],
         ));
     }
+    let has_gpu = !environment.has("nvidia-pci-gpus") || !environment.pci_gpus().is_empty();
+    if !has_gpu {
+        let fixes = [
+            "start the container on a machine with a GPU, with `--gpus all` and the NVIDIA Container Toolkit on the host",
+            "use the simulator, with `--device sim`",
+        ];
+        let what = "this is a container, no driver is passed into it, and the machine has no NVIDIA GPU on its PCI bus";
+        return Some(Finding::failure("container", what, fixes));
+    }
     let fixes = [
         "docker: install the NVIDIA Container Toolkit on the host, and start the container with `--gpus all`",
         "podman: `sudo nvidia-ctk cdi generate --output=/etc/cdi/nvidia.yaml`, then `--device nvidia.com/gpu=all`",

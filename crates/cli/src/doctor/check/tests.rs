@@ -185,6 +185,14 @@ fn container_without_the_toolkit_is_told_of_it_for_each_engine() {
 }
 
 #[test]
+fn container_on_a_machine_without_a_gpu_is_told_of_both() {
+    let mut environment = bare();
+    put(&mut environment, "/.dockerenv", Entry::Present);
+    put(&mut environment, "nvidia-pci-gpus", names(&[]));
+    assert_failure(&environment, "container", "no NVIDIA GPU on its PCI bus", "--device sim");
+}
+
+#[test]
 fn container_without_the_capability_to_compute_is_told_of_it() {
     let mut environment = bare();
     put(&mut environment, "/.dockerenv", Entry::Present);

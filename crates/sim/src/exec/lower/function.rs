@@ -83,13 +83,7 @@ impl<'m> Lowerer<'m> {
         };
         // Predicate 0 is always true.
         lowerer.out.layout.predicates = 1;
-        for register in &function.registers {
-            let slot = lowerer.new_slot(register.scalar);
-            for _ in 1..register.vector {
-                lowerer.new_slot(register.scalar);
-            }
-            lowerer.slots.push(slot);
-        }
+        lowerer.slots = lowerer.place_registers();
         lowerer
     }
 

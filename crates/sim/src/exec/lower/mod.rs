@@ -19,6 +19,7 @@ mod matrix_memory;
 mod module;
 mod moves;
 mod packed;
+mod registers;
 mod select;
 mod set;
 mod surface;

@@ -14,7 +14,7 @@ mod kernels;
 mod matrices;
 mod memory;
 mod mutation;
-#[cfg(target_os = "linux")]
+#[cfg(all(target_os = "linux", not(miri)))]
 mod speed;
 mod system;
 mod video;

@@ -1,0 +1,113 @@
+//! One measurement of both ways.
+
+use crate::{Result, Samples, Way};
+
+/// What a measurement of Curium and of its twin found.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Comparison {
+    /// Such as `launch/threads/2`.
+    pub id: String,
+    /// What the samples count.
+    pub unit: Unit,
+    /// The twin of C.
+    pub c: Samples,
+    /// Curium.
+    pub curium: Samples,
+    /// Curium's sample over C's, round by round.
+    pub ratio: Samples,
+    /// What else there is to say.
+    pub note: Option<String>,
+}
+
+/// What samples count.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub enum Unit {
+    /// Nanoseconds for one operation: less is better.
+    Nanoseconds,
+    /// Billions of bytes in a second: more is better.
+    GigabytesPerSecond,
+}
+
+impl Comparison {
+    /// Measures both ways in turns, each first in every other round. A round before all others is left out, since it loads and
+    /// allocates.
+    pub(crate) fn measure(
+        id: String,
+        unit: Unit,
+        rounds: usize,
+        mut measure: impl FnMut(Way) -> Result<f64>,
+    ) -> Result<Self> {
+        let mut pairs = Vec::with_capacity(rounds);
+        for round in 0..=rounds {
+            let first = if round % 2 == 0 { Way::C } else { Way::Curium };
+            let second = if first == Way::C { Way::Curium } else { Way::C };
+            let (one, other) = (measure(first)?, measure(second)?);
+            pairs.push(if first == Way::C { (one, other) } else { (other, one) });
+        }
+        let pairs = &pairs[1..];
+        Ok(Self {
+            id,
+            unit,
+            c: pairs.iter().map(|(c, _)| *c).collect(),
+            curium: pairs.iter().map(|(_, curium)| *curium).collect(),
+            ratio: pairs.iter().map(|(c, curium)| curium / c).collect(),
+            note: None,
+        })
+    }
+
+    /// What is measured: the id without its value, such as `launch/threads`.
+    #[must_use]
+    pub fn group(&self) -> &str {
+        self.id.rsplit_once('/').map_or("", |(group, _)| group)
+    }
+
+    /// The value of what is varied, if it is a number.
+    #[must_use]
+    pub fn value(&self) -> Option<f64> {
+        self.id.rsplit('/').next()?.parse().ok()
+    }
+}
+
+impl Unit {
+    /// The unit in its short form.
+    #[must_use]
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Self::Nanoseconds => "ns",
+            Self::GigabytesPerSecond => "GB/s",
+        }
+    }
+
+    /// Whether less is better.
+    #[must_use]
+    pub fn is_cost(self) -> bool {
+        self == Self::Nanoseconds
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ways_take_turns_and_the_first_round_is_left_out() {
+        let mut order = Vec::new();
+        let comparison = Comparison::measure("a/b/7".to_owned(), Unit::Nanoseconds, 3, |way| {
+            order.push(way);
+            Ok(if order.len() <= 2 {
+                1e9
+            } else if way == Way::C {
+                10.0
+            } else {
+                20.0
+            })
+        });
+        let comparison = comparison.expect("nothing fails");
+        assert_eq!(order, [Way::C, Way::Curium, Way::Curium, Way::C, Way::C, Way::Curium, Way::Curium, Way::C]);
+        assert_eq!((comparison.c.median(), comparison.curium.median(), comparison.ratio.median()), (10.0, 20.0, 2.0));
+        assert_eq!(comparison.c.count(), 3);
+        assert_eq!((comparison.group(), comparison.value()), ("a/b", Some(7.0)));
+    }
+}

@@ -1,0 +1,37 @@
+//! Why a measurement failed.
+
+use curium_driver::Function;
+use curium_driver::sys::CUresult;
+use thiserror::Error as DeriveError;
+
+/// A `Result` of this crate.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+/// Why a measurement failed.
+#[derive(Debug, DeriveError)]
+#[non_exhaustive]
+pub enum Error {
+    /// Curium failed.
+    #[error(transparent)]
+    Driver(#[from] curium_driver::Error),
+    /// The twin failed.
+    #[error("{function} returned {code} in the twin of C", code = .code.0)]
+    Twin {
+        /// The function that it called.
+        function: Function,
+        /// What it returned.
+        code: CUresult,
+    },
+    /// The driver lacks a function that the twin calls.
+    #[error("the driver lacks {0}, which the twin of C calls")]
+    Missing(Function),
+    /// What was measured could not be passed on.
+    #[error("a measurement could not be written")]
+    Observer(#[from] std::io::Error),
+}
+
+/// What a C program does with a code: it looks whether it is success.
+#[inline]
+pub(crate) fn checked(function: Function, code: CUresult) -> Result<()> {
+    if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(Error::Twin { function, code }) }
+}

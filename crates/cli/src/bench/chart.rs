@@ -1,0 +1,174 @@
+//! The pictures of the figures: a line for each way, over what is varied.
+
+use anyhow::{Result, anyhow};
+use curium_bench::{Comparison, Samples};
+use plotters::coord::Shift;
+use plotters::prelude::*;
+
+/// A picture of some groups of measurements.
+pub(super) struct Chart {
+    /// The name of its file.
+    pub(super) file: &'static str,
+    title: &'static str,
+    horizontal: &'static str,
+    vertical: &'static str,
+    /// The groups, each with what it is called.
+    groups: &'static [(&'static str, &'static str)],
+}
+
+/// The pictures that are drawn.
+pub(super) const CHARTS: [Chart; 3] = [
+    Chart {
+        file: "bandwidth.svg",
+        title: "Copies: bandwidth over size",
+        horizontal: "bytes",
+        vertical: "GB/s",
+        groups: &[
+            ("copy/pageable-to-device", "slice to device"),
+            ("copy/device-to-pageable", "device to slice"),
+            ("copy/pinned-to-device", "pinned to device"),
+            ("copy/device-to-pinned", "device to pinned"),
+        ],
+    },
+    Chart {
+        file: "launch.svg",
+        title: "Launches: cost over threads",
+        horizontal: "threads that launch, each on a stream of its own",
+        vertical: "ns per launch",
+        groups: &[("launch/threads", "launch")],
+    },
+    Chart {
+        file: "allocate.svg",
+        title: "Allocation: cost over live blocks",
+        horizontal: "live blocks of 512 B to 128 KiB",
+        vertical: "ns for a free and an allocation",
+        groups: &[("allocate/live", "free and allocate")],
+    },
+];
+
+const SIZE: (u32, u32) = (960, 600);
+
+/// Colours that people tell apart who see few.
+const COLORS: [RGBColor; 4] =
+    [RGBColor(0x00, 0x72, 0xb2), RGBColor(0xd5, 0x5e, 0x00), RGBColor(0x00, 0x9e, 0x73), RGBColor(0xcc, 0x79, 0xa7)];
+
+/// One line of a picture.
+struct Line {
+    label: String,
+    color: RGBColor,
+    /// Curium is drawn through, its twin with dots alone.
+    is_curium: bool,
+    /// Value, median, quartiles.
+    points: Vec<(f64, f64, [f64; 2])>,
+}
+
+impl Chart {
+    /// The picture of what was measured of it; none if that is nothing.
+    pub(super) fn to_svg(&self, comparisons: &[Comparison], place: &str) -> Result<Option<String>> {
+        let lines = self.lines(comparisons);
+        if lines.is_empty() {
+            return Ok(None);
+        }
+        let mut svg = String::new();
+        {
+            let area = SVGBackend::with_string(&mut svg, SIZE).into_drawing_area();
+            self.draw(&area, &lines, place).map_err(|error| anyhow!("{} cannot be drawn: {error}", self.file))?;
+        }
+        Ok(Some(svg))
+    }
+
+    fn lines(&self, comparisons: &[Comparison]) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for ((group, label), color) in self.groups.iter().zip(COLORS) {
+            let of_group = || comparisons.iter().filter(|comparison| comparison.group() == *group);
+            for (way, is_curium) in [("C", false), ("Curium", true)] {
+                let samples = |comparison: &'_ Comparison| {
+                    point(comparison, if is_curium { &comparison.curium } else { &comparison.c })
+                };
+                let points: Vec<_> = of_group().filter_map(samples).collect();
+                if !points.is_empty() {
+                    lines.push(Line { label: format!("{label}, {way}"), color, is_curium, points });
+                }
+            }
+        }
+        lines
+    }
+
+    fn draw<'a>(
+        &self,
+        area: &DrawingArea<SVGBackend<'a>, Shift>,
+        lines: &[Line],
+        place: &str,
+    ) -> Result<(), Box<dyn std::error::Error + 'a>> {
+        area.fill(&WHITE)?;
+        let (x, y) = (range(lines, |point| [point.0; 2]), range(lines, |point| point.2));
+        let area = area.titled(self.title, ("sans-serif", 24))?.titled(place, ("sans-serif", 14))?;
+        let mut chart = ChartBuilder::on(&area)
+            .margin(12)
+            .x_label_area_size(45)
+            .y_label_area_size(80)
+            .build_cartesian_2d((x.0..x.1).log_scale(), (y.0..y.1).log_scale())?;
+        let mut mesh = chart.configure_mesh();
+        mesh.x_desc(self.horizontal)
+            .y_desc(self.vertical)
+            .x_label_formatter(&|x| short(*x))
+            .y_label_formatter(&|y| short(*y));
+        mesh.label_style(("sans-serif", 13)).light_line_style(TRANSPARENT).draw()?;
+        for line in lines {
+            let Line { color, is_curium, .. } = *line;
+            let points = || line.points.iter().map(|(x, y, _)| (*x, *y));
+            let stroke = color.stroke_width(if is_curium { 3 } else { 1 });
+            let series = chart.draw_series(LineSeries::new(points(), stroke))?.label(line.label.as_str());
+            series.legend(move |(x, y)| PathElement::new([(x, y), (x + 22, y)], stroke));
+            chart.draw_series(points().map(|at| Circle::new(at, if is_curium { 4 } else { 3 }, color.filled())))?;
+            let bar = |(x, _, [low, high]): &(f64, f64, [f64; 2])| {
+                PathElement::new([(*x, *low), (*x, *high)], color.mix(0.5))
+            };
+            chart.draw_series(line.points.iter().map(bar))?;
+        }
+        chart
+            .configure_series_labels()
+            .position(SeriesLabelPosition::LowerRight)
+            .background_style(WHITE.mix(0.85))
+            .border_style(BLACK)
+            .label_font(("sans-serif", 13))
+            .draw()?;
+        area.present()?;
+        Ok(())
+    }
+}
+
+/// A point of a line; logarithms need values above zero.
+fn point(comparison: &Comparison, samples: &Samples) -> Option<(f64, f64, [f64; 2])> {
+    let positive = |part| samples.quantile(part).max(1e-3);
+    Some((comparison.value()?, positive(0.5), [positive(0.25), positive(0.75)]))
+}
+
+/// What an axis spans: all values, and some room.
+fn range(lines: &[Line], values: impl Fn(&(f64, f64, [f64; 2])) -> [f64; 2]) -> (f64, f64) {
+    let all = || lines.iter().flat_map(|line| &line.points).flat_map(&values);
+    let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
+    (low / 1.3, high * 1.3)
+}
+
+/// A number in a few letters.
+fn short(number: f64) -> String {
+    let (value, unit) = match number {
+        1e9.. => (number / 1e9, "G"),
+        1e6.. => (number / 1e6, "M"),
+        1e3.. => (number / 1e3, "k"),
+        _ => (number, ""),
+    };
+    let digits = usize::from(value < 10.0 && value.fract() > 0.05);
+    format!("{value:.digits$}{unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_short() {
+        assert_eq!([1.0, 1.5, 250.0, 4096.0, 1e6, 1.07e9].map(short), ["1", "1.5", "250", "4.1k", "1M", "1.1G"]);
+    }
+}

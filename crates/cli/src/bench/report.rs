@@ -1,0 +1,127 @@
+//! The figures, as a table and as JSON.
+
+use std::fmt;
+
+use anyhow::Result;
+use comfy_table::{CellAlignment, Table, presets};
+use curium::prelude::*;
+use curium_bench::{Comparison, Samples, Unit};
+use serde::Serialize;
+
+use crate::bytes::size;
+use crate::place::Place;
+
+/// The version of the form of the JSON.
+const SCHEMA: u32 = 1;
+
+/// What was measured where.
+#[derive(Serialize)]
+pub(super) struct Report {
+    schema: u32,
+    curium: &'static str,
+    device: String,
+    driver: String,
+    simulated: bool,
+    comparisons: Vec<Row>,
+}
+
+#[derive(Serialize)]
+struct Row {
+    id: String,
+    unit: &'static str,
+    /// Whether less is better.
+    cost: bool,
+    rounds: usize,
+    c: Spread,
+    curium: Spread,
+    ratio: Spread,
+    note: Option<String>,
+}
+
+#[derive(Clone, Copy, Serialize)]
+struct Spread {
+    median: f64,
+    low_quartile: f64,
+    high_quartile: f64,
+}
+
+impl Report {
+    pub(super) fn new(place: &Place, context: &Context, comparisons: &[Comparison]) -> Result<Self> {
+        Ok(Self {
+            schema: SCHEMA,
+            curium: env!("CARGO_PKG_VERSION"),
+            device: context.device().name()?,
+            driver: place.driver().version().to_string(),
+            simulated: place.simulated().is_some(),
+            comparisons: comparisons.iter().map(Row::new).collect(),
+        })
+    }
+
+    /// What was measured where, in a line.
+    pub(super) fn title(&self) -> String {
+        let warning = if self.simulated { ": times of a simulator say nothing of hardware" } else { "" };
+        format!("{}, driver for CUDA {}{warning}", self.device, self.driver)
+    }
+}
+
+impl Row {
+    fn new(comparison: &Comparison) -> Self {
+        let Comparison { id, unit, c, curium, ratio, note, .. } = comparison;
+        Self {
+            id: id.clone(),
+            unit: unit.symbol(),
+            cost: unit.is_cost(),
+            rounds: c.count(),
+            c: Spread::of(c),
+            curium: Spread::of(curium),
+            ratio: Spread::of(ratio),
+            note: note.clone(),
+        }
+    }
+
+    fn cells(&self) -> [String; 5] {
+        let spread = |spread: Spread, digits: usize| {
+            let Spread { median, low_quartile, high_quartile } = spread;
+            format!("{median:.digits$} [{low_quartile:.digits$} {high_quartile:.digits$}]")
+        };
+        let digits = match self.unit {
+            unit if unit == Unit::GigabytesPerSecond.symbol() => 2,
+            _ => usize::from(self.curium.median < 100.0),
+        };
+        let note = self.note.clone().unwrap_or_default();
+        [self.name(), spread(self.c, digits), spread(self.curium, digits), spread(self.ratio, 3), note]
+    }
+
+    /// The id, and what its value means where that are bytes.
+    fn name(&self) -> String {
+        let value = self.id.rsplit('/').next().and_then(|value| value.parse().ok());
+        match value {
+            Some(bytes) if self.id.starts_with("copy/") || self.id.starts_with("allocate/bytes/") => {
+                format!("{} ({}), {}", self.id, size(bytes), self.unit)
+            }
+            _ => format!("{}, {}", self.id, self.unit),
+        }
+    }
+}
+
+impl Spread {
+    fn of(samples: &Samples) -> Self {
+        let [low_quartile, median, high_quartile] = [0.25, 0.5, 0.75].map(|part| samples.quantile(part));
+        Self { median, low_quartile, high_quartile }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut table = Table::new();
+        table.load_style(presets::UTF8_BORDERS_ONLY.with_rounded_corners());
+        table.set_header(["median [quartiles]", "C", "Curium", "Curium / C", ""]);
+        table.add_rows(self.comparisons.iter().map(Row::cells));
+        for column in 1..=3 {
+            if let Some(column) = table.column_mut(column) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        write!(formatter, "{}\n{table}", self.title())
+    }
+}

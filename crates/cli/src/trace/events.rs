@@ -1,0 +1,140 @@
+//! The events that a program has left.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::fs;
+use std::path::Path;
+
+use anyhow::{Context as _, Result};
+use comfy_table::{CellAlignment, Table, presets};
+use serde::Deserialize;
+
+/// How many functions the summary names.
+const SHOWN: usize = 10;
+
+/// The events of a trace, summed up.
+#[derive(Debug, Default)]
+pub(super) struct Events {
+    functions: BTreeMap<String, Function>,
+    processes: BTreeSet<u64>,
+    threads: BTreeSet<(u64, u64)>,
+}
+
+/// The calls of one function.
+#[derive(Debug, Default)]
+struct Function {
+    calls: u64,
+    failures: u64,
+    microseconds: f64,
+}
+
+#[derive(Deserialize)]
+struct Event {
+    name: String,
+    pid: u64,
+    tid: u64,
+    dur: f64,
+    args: Arguments,
+}
+
+#[derive(Deserialize)]
+struct Arguments {
+    code: u32,
+}
+
+impl Events {
+    /// Ends the list in the file, so that every reader of JSON takes it, and sums it up. An event that a program was killed in the midst
+    /// of writing is left out.
+    pub(super) fn close(path: &Path) -> Result<Self> {
+        let text = fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        let closed = format!("{}\n]\n", whole.trim_end_matches(','));
+        let events: Vec<Event> =
+            serde_json::from_str(&closed).with_context(|| format!("{} is no trace", path.display()))?;
+        fs::write(path, closed).with_context(|| format!("{} cannot be written", path.display()))?;
+        Ok(events.into_iter().collect())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.functions.is_empty()
+    }
+}
+
+impl FromIterator<Event> for Events {
+    fn from_iter<I: IntoIterator<Item = Event>>(events: I) -> Self {
+        let mut sum = Self::default();
+        for Event { name, pid, tid, dur, args } in events {
+            let function = sum.functions.entry(name).or_default();
+            function.calls += 1;
+            function.failures += u64::from(args.code != 0);
+            function.microseconds += dur;
+            sum.processes.insert(pid);
+            sum.threads.insert((pid, tid));
+        }
+        sum
+    }
+}
+
+impl fmt::Display for Events {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut functions: Vec<_> = self.functions.iter().collect();
+        functions.sort_by(|(_, one), (_, other)| other.microseconds.total_cmp(&one.microseconds));
+        let mut table = Table::new();
+        table.load_style(presets::UTF8_BORDERS_ONLY.with_rounded_corners());
+        table.set_header(["function", "calls", "failed", "µs"]);
+        for (name, Function { calls, failures, microseconds }) in functions.iter().take(SHOWN) {
+            table.add_row([(*name).clone(), calls.to_string(), failures.to_string(), format!("{microseconds:.1}")]);
+        }
+        for column in 1..=3 {
+            if let Some(column) = table.column_mut(column) {
+                column.set_cell_alignment(CellAlignment::Right);
+            }
+        }
+        let calls: u64 = self.functions.values().map(|function| function.calls).sum();
+        let (functions, threads, processes) = (functions.len(), self.threads.len(), self.processes.len());
+        write!(
+            formatter,
+            "{table}\n{calls} calls of {functions} functions on {threads} threads of {processes} processes"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const EVENT: &str =
+        r#"{"name":"cuInit","cat":"call","ph":"X","pid":7,"tid":1,"ts":1.5,"dur":2.25,"args":{"code":0}},"#;
+
+    fn closed(text: &str) -> (Result<Events>, String) {
+        let folder = tempfile::tempdir().expect("a folder can be made");
+        let path = folder.path().join("trace.json");
+        fs::write(&path, text).expect("the folder is writable");
+        let events = Events::close(&path);
+        (events, fs::read_to_string(path).expect("the file is there"))
+    }
+
+    #[test]
+    fn list_is_closed_and_an_event_cut_short_is_left_out() {
+        let (events, text) = closed(&format!("[\n{EVENT}\n{EVENT}\n{{\"name\":\"cuLau"));
+        let events = events.expect("this is a trace");
+        assert_eq!(events.functions["cuInit"].calls, 2);
+        assert!((events.functions["cuInit"].microseconds - 4.5).abs() < 1e-9);
+        let list: Vec<serde_json::Value> = serde_json::from_str(&text).expect("the list is closed");
+        assert_eq!(list.len(), 2);
+    }
+
+    #[test]
+    fn trace_without_events_is_empty_and_what_is_none_is_an_error() {
+        assert!(closed("[\n").0.expect("this is a trace").is_empty());
+        assert!(closed("hello\nworld\n").0.is_err());
+    }
+
+    #[test]
+    fn summary_begins_with_what_took_longest() {
+        let event = |name: &str, dur| Event { name: name.to_owned(), pid: 1, tid: 1, dur, args: Arguments { code: 0 } };
+        let text = [event("cuInit", 1.0), event("cuLaunchKernel", 9.0)].into_iter().collect::<Events>().to_string();
+        assert!(text.find("cuLaunchKernel") < text.find("cuInit"), "{text}");
+        assert!(text.contains("2 calls of 2 functions on 1 threads of 1 processes"), "{text}");
+    }
+}

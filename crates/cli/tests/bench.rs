@@ -1,0 +1,44 @@
+//! `curium bench` as its user sees it.
+
+use std::fs;
+use std::process::{Command, Output};
+
+fn bench(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_curium"));
+    let Output { status, stdout, stderr } =
+        command.args(["bench", "--device", "sim"]).args(arguments).output().expect("the program was built");
+    let text = |bytes| String::from_utf8(bytes).expect("the program writes UTF-8");
+    (status.code(), text(stdout), text(stderr))
+}
+
+#[test]
+fn table_says_that_a_simulator_says_nothing_of_hardware() {
+    let (code, stdout, stderr) = bench(&["launch/", "--rounds", "2"]);
+    assert_eq!(code, Some(0), "{stderr}");
+    for said in ["say nothing of hardware", "launch/threads/1", "launch/current/1", "Curium / C"] {
+        assert!(stdout.contains(said), "{said}: {stdout}");
+    }
+    assert!(!stdout.contains("copy/"), "{stdout}");
+}
+
+#[test]
+fn pictures_are_drawn_of_what_was_measured_only() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let path = folder.path().join("pictures");
+    let to = path.to_str().expect("the path is text");
+    assert_eq!(bench(&["allocate/live", "--rounds", "2", "--svg", to]).0, Some(0));
+    let svg = fs::read_to_string(path.join("allocate.svg")).expect("the picture was drawn");
+    for said in
+        ["cost over live blocks", "free and allocate, C", "free and allocate, Curium", "say nothing of hardware"]
+    {
+        assert!(svg.contains(said), "{said}");
+    }
+    assert!(!path.join("launch.svg").exists() && !path.join("bandwidth.svg").exists());
+}
+
+#[test]
+fn filter_that_fits_nothing_is_an_error_with_what_to_do() {
+    let (code, stdout, stderr) = bench(&["lunch"]);
+    assert_eq!((code, stdout.as_str()), (Some(1), ""));
+    assert!(stderr.contains("\"lunch\"") && stderr.contains("--list"), "{stderr}");
+}

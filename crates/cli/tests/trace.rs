@@ -1,0 +1,51 @@
+//! `curium trace` as its user sees it.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output};
+
+const CURIUM: &str = env!("CARGO_BIN_EXE_curium");
+
+fn trace(folder: &Path, arguments: &[&str]) -> (Option<i32>, String) {
+    let mut command = Command::new(CURIUM);
+    command.arg("trace").args(arguments).current_dir(folder);
+    let Output { status, stderr, .. } =
+        command.env("CURIUM_DRIVER_PATH", folder.join("absent")).output().expect("the program was built");
+    (status.code(), String::from_utf8(stderr).expect("the program writes UTF-8"))
+}
+
+#[test]
+fn program_that_uses_curium_is_traced_with_its_exit_code() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let demo = [CURIUM, "demo", "--device", "sim", "--width", "8", "--height", "8"];
+    let (code, stderr) = trace(folder.path(), &[&["--device", "gpu", "-o", "t.json", "--"], &demo[..]].concat());
+    assert_eq!(code, Some(0), "{stderr}");
+    assert!(stderr.contains("wrote t.json") && stderr.contains("cuLaunchKernel"), "{stderr}");
+    let text = fs::read_to_string(folder.path().join("t.json")).expect("the trace was written");
+    let events: Vec<serde_json::Value> = serde_json::from_str(&text).expect("the trace is a closed list");
+    let time = |event: &serde_json::Value| event["ts"].as_f64().zip(event["dur"].as_f64()).expect("an event has times");
+    assert!(events.iter().map(time).all(|(begin, duration)| begin > 0.0 && duration >= 0.0));
+    assert!(events.iter().any(|event| event["name"] == "cuMemcpyDtoHAsync_v2"), "{text}");
+
+    let (code, _) =
+        trace(folder.path(), &["--device", "gpu", "--", CURIUM, "demo", "--device", "sim", "-o", "absent/x.png"]);
+    assert_eq!(code, Some(1), "a program that fails before its first call leaves no trace");
+}
+
+#[test]
+fn program_without_a_call_is_an_error_that_says_what_may_be_missing() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let (code, stderr) = trace(folder.path(), &["--device", "gpu", "--", CURIUM, "demo", "--help"]);
+    assert_eq!(code, Some(1));
+    assert!(stderr.contains("made no call that could be traced") && stderr.contains("--device sim"), "{stderr}");
+    assert!(!folder.path().join("curium-trace.json").exists(), "no empty trace is left behind");
+}
+
+#[test]
+fn program_or_simulator_that_is_not_there_is_named() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let (code, stderr) = trace(folder.path(), &["--device", "gpu", "--", "./absent"]);
+    assert!(code == Some(1) && stderr.contains("./absent cannot be started"), "{stderr}");
+    let (code, stderr) = trace(folder.path(), &["--device", "sim", "--simulator", "none/libcuda.so.1", "--", CURIUM]);
+    assert!(code == Some(1) && stderr.contains("there is no file none/libcuda.so.1"), "{stderr}");
+}

@@ -1,0 +1,117 @@
+//! Nodes that run other graphs, and clones of graphs.
+
+use std::sync::Arc;
+
+use super::tree::{Resource, State};
+use super::{ChildNode, Graph, Node, TypedNode};
+use crate::call;
+use crate::{Error, Result};
+
+impl Graph {
+    /// Adds a node behind `after` that runs a copy of `child`, as it is now.
+    ///
+    /// CUDA: `cuGraphAddChildGraphNode`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the child is of another context or driver or in the same graph, or a node of `after` in another graph or
+    /// removed; `CUDA_ERROR_INVALID_VALUE` if the child allocates memory.
+    #[doc(alias = "cuGraphAddChildGraphNode")]
+    #[inline]
+    pub fn add_child(&mut self, after: &[Node], child: &Self) -> Result<ChildNode> {
+        let operation = "Graph::add_child";
+        let driver = self.driver();
+        let added = self.apart(operation, child, |state, other| {
+            let (raw, kept) = (other.graph(operation, child.number)?, Resource::Child(other.kept()));
+            state.add_node(driver, self.number, operation, after, Some(kept), |driver, spot| {
+                let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
+                // SAFETY: both graphs and the nodes are live and belong to this driver, and this thread has both graphs.
+                unsafe { call!(driver, cuGraphAddChildGraphNode(node, graph, after, count, raw)) }
+            })
+        });
+        added.map(ChildNode)
+    }
+
+    /// The graph within a child node: nodes can be changed in it, and none added or removed.
+    ///
+    /// CUDA: `cuGraphChildGraphNodeGetGraph`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the node is in another graph or was removed.
+    #[doc(alias = "cuGraphChildGraphNodeGetGraph")]
+    #[inline]
+    pub fn child(&self, node: ChildNode) -> Result<Self> {
+        let mut state = self.tree.lock();
+        let raw = state.member("Graph::child", self.number, *node)?;
+        let mut graph = std::ptr::null_mut();
+        // SAFETY: the node is live, and `graph` is a valid place.
+        unsafe { call!(self.driver(), cuGraphChildGraphNodeGetGraph(raw, &raw mut graph)) }?;
+        let part = state.add_part(*node, graph);
+        Ok(Self::of(Arc::clone(&self.tree), part))
+    }
+
+    /// A copy of the graph, whose nodes [`Graph::find`] finds.
+    ///
+    /// CUDA: `cuGraphClone`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns, such as for a graph that allocates memory.
+    #[doc(alias = "cuGraphClone")]
+    #[inline]
+    pub fn try_clone(&self) -> Result<Self> {
+        let state = self.tree.lock();
+        let (graph, mut clone) = (state.graph("Graph::try_clone", self.number)?, std::ptr::null_mut());
+        // SAFETY: the graph is live, `clone` is a valid place, and the lock keeps other threads out of the graph.
+        unsafe { call!(self.driver(), cuGraphClone(&raw mut clone, graph)) }?;
+        Ok(Self::owning(self.context(), clone, state.kept()))
+    }
+
+    /// The node of this clone that came from a node of `original`.
+    ///
+    /// CUDA: `cuGraphNodeFindInClone`.
+    ///
+    /// # Errors
+    ///
+    /// `CUDA_ERROR_INVALID_VALUE` if this is no clone of `original`, or the node came later; an argument error if the node is not in
+    /// `original`.
+    #[doc(alias = "cuGraphNodeFindInClone")]
+    #[inline]
+    pub fn find<N: TypedNode>(&self, original: &Self, node: &N) -> Result<N> {
+        let operation = "Graph::find";
+        let found = self.apart(operation, original, |state, other| {
+            let raw = other.member(operation, original.number, **node)?;
+            let (clone, mut found) = (state.graph(operation, self.number)?, std::ptr::null_mut());
+            // SAFETY: the node and the clone are live, `found` is a valid place, and this thread has both graphs.
+            unsafe { call!(self.driver(), cuGraphNodeFindInClone(&raw mut found, raw, clone)) }?;
+            Ok(state.known(self.number, found))
+        });
+        found.map(|found| node.at(found))
+    }
+
+    /// Runs `use_both` with the states of two graphs of one context that have nothing in common; an error of `operation` if they are no
+    /// such graphs.
+    #[inline]
+    pub(super) fn apart<T>(
+        &self,
+        operation: &'static str,
+        other: &Self,
+        use_both: impl FnOnce(&mut State, &State) -> Result<T>,
+    ) -> Result<T> {
+        self.driver().expect_same(other.driver(), operation)?;
+        if self.context().as_raw() != other.context().as_raw() {
+            return Err(Error::argument(operation, "the graphs are of different contexts"));
+        }
+        if Arc::ptr_eq(&self.tree, &other.tree) {
+            return Err(Error::argument(operation, "both graphs are the same, or parts of one graph"));
+        }
+        // The older tree first, so that no two threads wait for each other.
+        if self.tree.identity() < other.tree.identity() {
+            let mut state = self.tree.lock();
+            return use_both(&mut state, &other.tree.lock());
+        }
+        let other = other.tree.lock();
+        use_both(&mut self.tree.lock(), &other)
+    }
+}

@@ -1,0 +1,311 @@
+//! Nodes that copy memory.
+
+use std::ffi::c_void;
+
+use curium_sys::{CUDA_MEMCPY3D, CUarray, CUmemorytype};
+
+use super::{CopyNode, Graph, Node};
+use crate::call;
+use crate::{DevicePointer, Result};
+
+/// What a node copies: rows of bytes in layers, from one place to another.
+///
+/// ```
+/// use curium_driver::{CopyPlace, DevicePointer, GraphCopy};
+///
+/// let (from, to) = (DevicePointer::from_raw(0x1000), DevicePointer::from_raw(0x8000));
+/// let line = GraphCopy::new(CopyPlace::device(from), CopyPlace::device(to), 256);
+/// let image = line.with_rows(64);
+/// assert_eq!((image.rows, image.layers), (64, 1));
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct GraphCopy {
+    /// Where the bytes come from.
+    pub from: CopyPlace,
+    /// Where they go.
+    pub to: CopyPlace,
+    /// The length of a row in bytes.
+    pub bytes: usize,
+    /// The number of rows in a layer.
+    pub rows: usize,
+    /// The number of layers.
+    pub layers: usize,
+}
+
+/// One end of a [`GraphCopy`].
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub struct CopyPlace {
+    /// Which memory this is.
+    pub memory: CopyMemory,
+    /// The bytes from the begin of a row to that of the next; 0 for rows that follow each other at once.
+    pub pitch: usize,
+    /// The number of rows from the begin of a layer to that of the next; 0 for layers that follow each other at once.
+    pub layer_rows: usize,
+    /// Where the copy begins: the byte within its row, the row within its layer, and the layer.
+    pub origin: (usize, usize, usize),
+}
+
+/// Memory that a node copies from or to.
+#[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum CopyMemory {
+    /// Memory of a device.
+    Device(DevicePointer<u8>),
+    /// Memory of the host. The address is a number here, and what it points to is used when the node runs.
+    Host(*mut c_void),
+    /// Memory that the driver knows the place of, such as managed memory.
+    Unified(DevicePointer<u8>),
+    /// An array, as C names it.
+    Array(CUarray),
+}
+
+// SAFETY: an address of the host is a number here: nothing is read or written through it but by nodes, whose author vouches for it.
+unsafe impl Send for CopyMemory {}
+// SAFETY: as for `Send`.
+unsafe impl Sync for CopyMemory {}
+
+impl GraphCopy {
+    /// A copy of `bytes` bytes.
+    #[must_use]
+    #[inline]
+    pub const fn new(from: CopyPlace, to: CopyPlace, bytes: usize) -> Self {
+        Self { from, to, bytes, rows: 1, layers: 1 }
+    }
+
+    /// The same with this many rows in a layer.
+    #[must_use]
+    #[inline]
+    pub const fn with_rows(mut self, rows: usize) -> Self {
+        self.rows = rows;
+        self
+    }
+
+    /// The same with this many layers.
+    #[must_use]
+    #[inline]
+    pub const fn with_layers(mut self, layers: usize) -> Self {
+        self.layers = layers;
+        self
+    }
+
+    /// The copy as C describes it.
+    #[inline]
+    pub(super) fn to_raw(self) -> CUDA_MEMCPY3D {
+        let mut raw = CUDA_MEMCPY3D {
+            WidthInBytes: self.bytes,
+            Height: self.rows,
+            Depth: self.layers,
+            srcPitch: self.from.row_pitch(self.bytes),
+            srcHeight: self.from.layer_pitch(self.rows),
+            dstPitch: self.to.row_pitch(self.bytes),
+            dstHeight: self.to.layer_pitch(self.rows),
+            ..CUDA_MEMCPY3D::default()
+        };
+        (raw.srcXInBytes, raw.srcY, raw.srcZ) = self.from.origin;
+        (raw.dstXInBytes, raw.dstY, raw.dstZ) = self.to.origin;
+        raw.srcMemoryType = self.from.memory.kind();
+        raw.dstMemoryType = self.to.memory.kind();
+        match self.from.memory {
+            CopyMemory::Device(address) | CopyMemory::Unified(address) => raw.srcDevice = address.as_raw(),
+            CopyMemory::Host(address) => raw.srcHost = address,
+            CopyMemory::Array(array) => raw.srcArray = array,
+        }
+        match self.to.memory {
+            CopyMemory::Device(address) | CopyMemory::Unified(address) => raw.dstDevice = address.as_raw(),
+            CopyMemory::Host(address) => raw.dstHost = address,
+            CopyMemory::Array(array) => raw.dstArray = array,
+        }
+        raw
+    }
+
+    #[inline]
+    fn from_raw(raw: &CUDA_MEMCPY3D) -> Self {
+        let from = CopyPlace {
+            memory: CopyMemory::from_raw(raw.srcMemoryType, raw.srcDevice, raw.srcHost.cast_mut(), raw.srcArray),
+            pitch: raw.srcPitch,
+            layer_rows: raw.srcHeight,
+            origin: (raw.srcXInBytes, raw.srcY, raw.srcZ),
+        };
+        let to = CopyPlace {
+            memory: CopyMemory::from_raw(raw.dstMemoryType, raw.dstDevice, raw.dstHost, raw.dstArray),
+            pitch: raw.dstPitch,
+            layer_rows: raw.dstHeight,
+            origin: (raw.dstXInBytes, raw.dstY, raw.dstZ),
+        };
+        Self { from, to, bytes: raw.WidthInBytes, rows: raw.Height, layers: raw.Depth }
+    }
+}
+
+impl CopyPlace {
+    /// Memory of a device from `address` on.
+    #[must_use]
+    #[inline]
+    pub const fn device(address: DevicePointer<u8>) -> Self {
+        Self::new(CopyMemory::Device(address))
+    }
+
+    /// Memory of the host from `address` on.
+    #[must_use]
+    #[inline]
+    pub const fn host(address: *mut c_void) -> Self {
+        Self::new(CopyMemory::Host(address))
+    }
+
+    /// The begin of some memory, in which rows and layers follow each other at once.
+    #[must_use]
+    #[inline]
+    pub const fn new(memory: CopyMemory) -> Self {
+        Self { memory, pitch: 0, layer_rows: 0, origin: (0, 0, 0) }
+    }
+
+    /// The same with this many bytes from the begin of a row to that of the next.
+    #[must_use]
+    #[inline]
+    pub const fn with_pitch(mut self, pitch: usize) -> Self {
+        self.pitch = pitch;
+        self
+    }
+
+    /// The same with this many rows from the begin of a layer to that of the next.
+    #[must_use]
+    #[inline]
+    pub const fn with_layer_rows(mut self, rows: usize) -> Self {
+        self.layer_rows = rows;
+        self
+    }
+
+    /// The same from this byte of this row of this layer on.
+    #[must_use]
+    #[inline]
+    pub const fn with_origin(mut self, byte: usize, row: usize, layer: usize) -> Self {
+        self.origin = (byte, row, layer);
+        self
+    }
+
+    #[inline]
+    const fn row_pitch(&self, bytes: usize) -> usize {
+        if self.pitch == 0 { bytes.saturating_add(self.origin.0) } else { self.pitch }
+    }
+
+    #[inline]
+    const fn layer_pitch(&self, rows: usize) -> usize {
+        if self.layer_rows == 0 { rows.saturating_add(self.origin.1) } else { self.layer_rows }
+    }
+}
+
+impl CopyMemory {
+    #[inline]
+    const fn kind(&self) -> CUmemorytype {
+        match self {
+            Self::Device(_) => CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            Self::Host(_) => CUmemorytype::CU_MEMORYTYPE_HOST,
+            Self::Unified(_) => CUmemorytype::CU_MEMORYTYPE_UNIFIED,
+            Self::Array(_) => CUmemorytype::CU_MEMORYTYPE_ARRAY,
+        }
+    }
+
+    #[inline]
+    fn from_raw(kind: CUmemorytype, device: u64, host: *mut c_void, array: CUarray) -> Self {
+        match kind {
+            CUmemorytype::CU_MEMORYTYPE_HOST => Self::Host(host),
+            CUmemorytype::CU_MEMORYTYPE_ARRAY => Self::Array(array),
+            CUmemorytype::CU_MEMORYTYPE_UNIFIED => Self::Unified(DevicePointer::from_raw(device)),
+            _ => Self::Device(DevicePointer::from_raw(device)),
+        }
+    }
+}
+
+impl Graph {
+    /// Adds a node behind `after` that copies.
+    ///
+    /// CUDA: `cuGraphAddMemcpyNode`.
+    ///
+    /// # Safety
+    ///
+    /// - Both places are memory of their kind, and outlive every executable that is made of the graph, and its launches.
+    /// - What is copied leaves valid values behind.
+    /// - Whenever an executable is launched, nothing else uses the memory in a way that is not ordered with the launch, on the host neither.
+    /// - Nodes that use the same memory come after each other where one of them writes it, for as long as they are in the graph.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if a node of `after` is in another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if a place is not within one
+    /// allocation, or a pitch is smaller than a row.
+    #[doc(alias = "cuGraphAddMemcpyNode")]
+    #[inline]
+    pub unsafe fn add_copy(&mut self, after: &[Node], copy: GraphCopy) -> Result<CopyNode> {
+        let (raw, context) = (copy.to_raw(), self.context().as_raw());
+        let added = self.add("Graph::add_copy", after, None, |driver, spot| {
+            let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
+            // SAFETY: the graph, the nodes and the context are live, and the caller vouches for the places.
+            let added =
+                unsafe { call!(driver, cuGraphAddMemcpyNode(node, graph, after, count, &raw const raw, context)) };
+            added.map_err(|error| error.about(copy.describe()))
+        });
+        added.map(CopyNode)
+    }
+
+    /// Has a node copy something else. Executables that exist are not concerned.
+    ///
+    /// CUDA: `cuGraphMemcpyNodeSetParams`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Graph::add_copy`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`Graph::add_copy`].
+    #[doc(alias = "cuGraphMemcpyNodeSetParams")]
+    #[inline]
+    pub unsafe fn set_copy(&mut self, node: CopyNode, copy: GraphCopy) -> Result<()> {
+        let raw = copy.to_raw();
+        let state = self.tree.lock();
+        let node = state.member("Graph::set_copy", self.number, *node)?;
+        // SAFETY: the node is live, and the caller vouches for the places.
+        let set = unsafe { call!(self.driver(), cuGraphMemcpyNodeSetParams(node, &raw const raw)) };
+        set.map_err(|error| error.about(copy.describe()))
+    }
+
+    /// What a node copies.
+    ///
+    /// CUDA: `cuGraphMemcpyNodeGetParams`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the node is in another graph or was removed.
+    #[doc(alias = "cuGraphMemcpyNodeGetParams")]
+    #[inline]
+    pub fn copy(&self, node: CopyNode) -> Result<GraphCopy> {
+        let state = self.tree.lock();
+        let node = state.member("Graph::copy", self.number, *node)?;
+        let mut raw = CUDA_MEMCPY3D::default();
+        // SAFETY: the node is live, and `raw` is a valid place.
+        unsafe { call!(self.driver(), cuGraphMemcpyNodeGetParams(node, &raw mut raw)) }?;
+        Ok(GraphCopy::from_raw(&raw))
+    }
+}
+
+impl GraphCopy {
+    #[cold]
+    pub(super) fn describe(&self) -> String {
+        format!("{} layers of {} rows of {} bytes", self.layers, self.rows, self.bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copy_of_rows_that_follow_each_other_has_their_length_as_pitch() {
+        let place = |address| CopyPlace::device(DevicePointer::from_raw(address));
+        let copy = GraphCopy::new(place(64).with_origin(8, 2, 0), place(128).with_pitch(512), 256).with_rows(4);
+        let raw = copy.to_raw();
+        assert_eq!((raw.srcPitch, raw.srcHeight, raw.dstPitch, raw.dstHeight), (264, 6, 512, 4));
+        assert_eq!((raw.srcXInBytes, raw.srcY, raw.srcDevice, raw.dstDevice), (8, 2, 64, 128));
+        assert_eq!((raw.WidthInBytes, raw.Height, raw.Depth), (256, 4, 1));
+    }
+}

@@ -1,0 +1,393 @@
+//! Which nodes there are, and which come after which.
+
+use curium_sys::{CUgraphDependencyType, CUgraphEdgeData, CUgraphNode, CUgraphNodeType, Function};
+
+use super::tree::State;
+use super::{Graph, Node, NodeKind};
+use crate::call;
+use crate::{Driver, Result};
+
+/// One node that comes after another.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub struct Edge {
+    /// The node that comes first.
+    pub from: Node,
+    /// The node that comes after it.
+    pub to: Node,
+    /// What exactly the one waits for.
+    pub data: EdgeData,
+}
+
+/// What exactly a node waits for that comes after another.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub struct EdgeData {
+    /// What of the node that comes first; 0 is its end.
+    pub from_port: u8,
+    /// What of the node that comes after it; 0 is all of it.
+    pub to_port: u8,
+    /// How the one waits.
+    pub kind: EdgeKind,
+}
+
+/// How a node waits for the one that it comes after.
+#[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
+#[non_exhaustive]
+pub enum EdgeKind {
+    /// It begins afterwards.
+    #[default]
+    Full,
+    /// Between kernels: it may begin before, and waits by itself with `griddepcontrol.wait`.
+    Programmatic,
+    /// A kind of a newer driver.
+    Unknown(u8),
+}
+
+/// What of a kernel node others can come after.
+const PROGRAMMATIC_PORT: u8 = curium_sys::CU_GRAPH_KERNEL_NODE_PORT_PROGRAMMATIC as u8;
+const LAUNCH_ORDER_PORT: u8 = curium_sys::CU_GRAPH_KERNEL_NODE_PORT_LAUNCH_ORDER as u8;
+
+impl EdgeData {
+    /// The one begins when the other has ended.
+    #[must_use]
+    #[inline]
+    pub const fn new() -> Self {
+        Self { from_port: 0, to_port: 0, kind: EdgeKind::Full }
+    }
+
+    /// Between kernels: the one begins when every block of the other has called for it, and waits for its end by itself.
+    #[must_use]
+    #[inline]
+    pub const fn programmatic() -> Self {
+        Self { from_port: PROGRAMMATIC_PORT, to_port: 0, kind: EdgeKind::Programmatic }
+    }
+
+    /// Between kernels: the one begins when every block of the other has begun, and waits for its end by itself.
+    #[must_use]
+    #[inline]
+    pub const fn launch_order() -> Self {
+        Self { from_port: LAUNCH_ORDER_PORT, to_port: 0, kind: EdgeKind::Programmatic }
+    }
+
+    #[inline]
+    pub(super) const fn to_raw(self) -> CUgraphEdgeData {
+        let kind = match self.kind {
+            EdgeKind::Full => CUgraphDependencyType::CU_GRAPH_DEPENDENCY_TYPE_DEFAULT.0 as u8,
+            EdgeKind::Programmatic => CUgraphDependencyType::CU_GRAPH_DEPENDENCY_TYPE_PROGRAMMATIC.0 as u8,
+            EdgeKind::Unknown(kind) => kind,
+        };
+        CUgraphEdgeData { from_port: self.from_port, to_port: self.to_port, type_: kind, reserved: [0; 5] }
+    }
+
+    #[inline]
+    const fn from_raw(raw: CUgraphEdgeData) -> Self {
+        let kind = match raw.type_ {
+            0 => EdgeKind::Full,
+            1 => EdgeKind::Programmatic,
+            other => EdgeKind::Unknown(other),
+        };
+        Self { from_port: raw.from_port, to_port: raw.to_port, kind }
+    }
+
+    #[inline]
+    fn is_plain(self) -> bool {
+        self == Self::new()
+    }
+}
+
+impl Graph {
+    /// All nodes, those of graphs within nodes excepted.
+    ///
+    /// CUDA: `cuGraphGetNodes`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuGraphGetNodes")]
+    #[inline]
+    pub fn nodes(&self) -> Result<Vec<Node>> {
+        let mut state = self.tree.lock();
+        let graph = state.graph("Graph::nodes", self.number)?;
+        let nodes = list(std::ptr::null_mut(), |nodes, count| {
+            // SAFETY: the graph is live, and the places are valid for as many nodes as the count says.
+            unsafe { call!(self.driver(), cuGraphGetNodes(graph, nodes, count)) }
+        })?;
+        Ok(nodes.into_iter().map(|node| state.known(self.number, node)).collect())
+    }
+
+    /// The nodes that come after no other.
+    ///
+    /// CUDA: `cuGraphGetRootNodes`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuGraphGetRootNodes")]
+    #[inline]
+    pub fn roots(&self) -> Result<Vec<Node>> {
+        let mut state = self.tree.lock();
+        let graph = state.graph("Graph::roots", self.number)?;
+        let nodes = list(std::ptr::null_mut(), |nodes, count| {
+            // SAFETY: the graph is live, and the places are valid for as many nodes as the count says.
+            unsafe { call!(self.driver(), cuGraphGetRootNodes(graph, nodes, count)) }
+        })?;
+        Ok(nodes.into_iter().map(|node| state.known(self.number, node)).collect())
+    }
+
+    /// Which node comes after which.
+    ///
+    /// CUDA: `cuGraphGetEdges_v2`, and `cuGraphGetEdges` before 12.3.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuGraphGetEdges")]
+    #[inline]
+    pub fn edges(&self) -> Result<Vec<Edge>> {
+        let mut state = self.tree.lock();
+        let graph = state.graph("Graph::edges", self.number)?;
+        let (driver, mut count) = (self.driver(), 0);
+        let (none, no_data) = (std::ptr::null_mut(), std::ptr::null_mut());
+        get_edges(driver, graph, [none, none], no_data, &mut count)?;
+        let (mut from, mut to) = (vec![std::ptr::null_mut(); count], vec![std::ptr::null_mut(); count]);
+        let mut data = vec![CUgraphEdgeData::default(); count];
+        if count > 0 {
+            get_edges(driver, graph, [from.as_mut_ptr(), to.as_mut_ptr()], data.as_mut_ptr(), &mut count)?;
+        }
+        let ends = from.into_iter().zip(to).zip(data).take(count);
+        let number = self.number;
+        Ok(ends
+            .map(|((from, to), data)| {
+                let (from, to) = (state.known(number, from), state.known(number, to));
+                Edge { from, to, data: EdgeData::from_raw(data) }
+            })
+            .collect())
+    }
+
+    /// The nodes that a node comes after.
+    ///
+    /// CUDA: `cuGraphNodeGetDependencies_v2`, and `cuGraphNodeGetDependencies` before 12.3.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the node is in another graph or was removed.
+    #[doc(alias = "cuGraphNodeGetDependencies")]
+    #[inline]
+    pub fn dependencies(&self, node: Node) -> Result<Vec<(Node, EdgeData)>> {
+        let mut state = self.tree.lock();
+        let raw = state.member("Graph::dependencies", self.number, node)?;
+        let has_data = self.driver().has(Function::cuGraphNodeGetDependencies_v2);
+        let nodes = list_with_data(|nodes, data, count| {
+            if has_data {
+                // SAFETY: the node is live, and the places are valid for as many nodes as the count says.
+                return unsafe { call!(self.driver(), cuGraphNodeGetDependencies_v2(raw, nodes, data, count)) };
+            }
+            // SAFETY: as above.
+            unsafe { call!(self.driver(), cuGraphNodeGetDependencies(raw, nodes, count)) }
+        })?;
+        Ok(self.known(&mut state, nodes))
+    }
+
+    /// The nodes that come after a node.
+    ///
+    /// CUDA: `cuGraphNodeGetDependentNodes_v2`, and `cuGraphNodeGetDependentNodes` before 12.3.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the node is in another graph or was removed.
+    #[doc(alias = "cuGraphNodeGetDependentNodes")]
+    #[inline]
+    pub fn dependents(&self, node: Node) -> Result<Vec<(Node, EdgeData)>> {
+        let mut state = self.tree.lock();
+        let raw = state.member("Graph::dependents", self.number, node)?;
+        let has_data = self.driver().has(Function::cuGraphNodeGetDependentNodes_v2);
+        let nodes = list_with_data(|nodes, data, count| {
+            if has_data {
+                // SAFETY: the node is live, and the places are valid for as many nodes as the count says.
+                return unsafe { call!(self.driver(), cuGraphNodeGetDependentNodes_v2(raw, nodes, data, count)) };
+            }
+            // SAFETY: as above.
+            unsafe { call!(self.driver(), cuGraphNodeGetDependentNodes(raw, nodes, count)) }
+        })?;
+        Ok(self.known(&mut state, nodes))
+    }
+
+    /// Has `to` come after `from`. Nodes that come after each other in a circle are noticed when the graph is instantiated.
+    ///
+    /// CUDA: `cuGraphAddDependencies_v2`, and `cuGraphAddDependencies` before 12.3.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if a node is in another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if the edge is there.
+    #[doc(alias = "cuGraphAddDependencies")]
+    #[inline]
+    pub fn add_dependency(&mut self, from: Node, to: Node) -> Result<()> {
+        // SAFETY: the one begins when the other has ended, which nobody has to vouch for.
+        unsafe { self.add_edge(from, to, EdgeData::new()) }
+    }
+
+    /// Has `to` come after `from` in the way that `data` says, which needs CUDA 12.3 unless it is the plain way.
+    ///
+    /// CUDA: `cuGraphAddDependencies_v2`.
+    ///
+    /// # Safety
+    ///
+    /// If the one may begin before the other has ended, the kernels themselves wait for what they read and write.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Graph::add_dependency`]; `CUDA_ERROR_INVALID_VALUE` if nodes of these kinds cannot wait like this.
+    #[inline]
+    pub unsafe fn add_edge(&mut self, from: Node, to: Node, data: EdgeData) -> Result<()> {
+        let (operation, driver) = ("Graph::add_edge", self.driver());
+        let state = self.tree.lock();
+        let graph = state.graph(operation, self.number)?;
+        let (start, end) = (state.member(operation, self.number, from)?, state.member(operation, self.number, to)?);
+        let (start, end, raw, count) = (&raw const start, &raw const end, data.to_raw(), 1);
+        if data.is_plain() && !driver.has(Function::cuGraphAddDependencies_v2) {
+            // SAFETY: the graph and the nodes are live, and there is one edge.
+            return unsafe { call!(driver, cuGraphAddDependencies(graph, start, end, count)) };
+        }
+        // SAFETY: as above; the caller vouches for the way.
+        let added = unsafe { call!(driver, cuGraphAddDependencies_v2(graph, start, end, &raw const raw, count)) };
+        added.map_err(|error| error.about(format!("{to} after {from}")))
+    }
+
+    /// Has `to` no longer come after `from` in the way that `data` says.
+    ///
+    /// CUDA: `cuGraphRemoveDependencies_v2`, and `cuGraphRemoveDependencies` before 12.3.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if a node is in another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if there is no such edge.
+    #[doc(alias = "cuGraphRemoveDependencies")]
+    #[inline]
+    pub fn remove_edge(&mut self, from: Node, to: Node, data: EdgeData) -> Result<()> {
+        let (operation, driver) = ("Graph::remove_edge", self.driver());
+        let state = self.tree.lock();
+        let graph = state.graph(operation, self.number)?;
+        let (start, end) = (state.member(operation, self.number, from)?, state.member(operation, self.number, to)?);
+        let (start, end, raw, count) = (&raw const start, &raw const end, data.to_raw(), 1);
+        if data.is_plain() && !driver.has(Function::cuGraphRemoveDependencies_v2) {
+            // SAFETY: the graph and the nodes are live, and there is one edge.
+            return unsafe { call!(driver, cuGraphRemoveDependencies(graph, start, end, count)) };
+        }
+        // SAFETY: as above.
+        let removed = unsafe { call!(driver, cuGraphRemoveDependencies_v2(graph, start, end, &raw const raw, count)) };
+        removed.map_err(|error| error.about(format!("{to} after {from}")))
+    }
+
+    /// Removes a node, with the graphs within it. Nodes that came after it no longer come after what it came after.
+    ///
+    /// CUDA: `cuGraphDestroyNode`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the node is in another graph or was removed before; `CUDA_ERROR_NOT_PERMITTED` or
+    /// `CUDA_ERROR_INVALID_VALUE` for nodes that allocate or free memory.
+    #[doc(alias = "cuGraphDestroyNode")]
+    #[inline]
+    pub fn remove(&mut self, node: Node) -> Result<()> {
+        let mut state = self.tree.lock();
+        let raw = state.member("Graph::remove", self.number, node)?;
+        // SAFETY: the node is live, and it is forgotten once it is destroyed.
+        unsafe { call!(self.driver(), cuGraphDestroyNode(raw)) }.map_err(|error| error.about(node.to_string()))?;
+        let kept = state.remove(node);
+        drop(state);
+        self.let_go("Graph::remove", &kept)
+    }
+
+    /// What a node does.
+    ///
+    /// CUDA: `cuGraphNodeGetType`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the node is in another graph or was removed.
+    #[doc(alias = "cuGraphNodeGetType")]
+    #[inline]
+    pub fn kind(&self, node: Node) -> Result<NodeKind> {
+        let state = self.tree.lock();
+        let raw = state.member("Graph::kind", self.number, node)?;
+        let mut kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
+        // SAFETY: the node is live, and `kind` is a valid place.
+        unsafe { call!(self.driver(), cuGraphNodeGetType(raw, &raw mut kind)) }?;
+        Ok(NodeKind::from_raw(kind))
+    }
+
+    /// The driver's handle of a node. It is valid for as long as the graph has the node.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the node is in another graph or was removed.
+    #[inline]
+    pub fn as_raw_node(&self, node: Node) -> Result<CUgraphNode> {
+        self.tree.lock().member("Graph::as_raw_node", self.number, node)
+    }
+
+    /// The node of this graph that the driver knows by this handle.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is a live node of this graph.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the node that this graph is a part of was removed.
+    #[inline]
+    pub unsafe fn node_from_raw(&mut self, raw: CUgraphNode) -> Result<Node> {
+        let mut state = self.tree.lock();
+        state.graph("Graph::node_from_raw", self.number)?;
+        Ok(state.known(self.number, raw))
+    }
+
+    #[inline]
+    fn known(&self, state: &mut State, nodes: Vec<(CUgraphNode, CUgraphEdgeData)>) -> Vec<(Node, EdgeData)> {
+        let known = |(node, data)| (state.known(self.number, node), EdgeData::from_raw(data));
+        nodes.into_iter().map(known).collect()
+    }
+}
+
+#[inline]
+fn get_edges(
+    driver: &Driver,
+    graph: curium_sys::CUgraph,
+    [from, to]: [*mut CUgraphNode; 2],
+    data: *mut CUgraphEdgeData,
+    count: &mut usize,
+) -> Result<()> {
+    if driver.has(Function::cuGraphGetEdges_v2) {
+        // SAFETY: the graph is live, and the callers pass places for as many edges as the count says, or none.
+        return unsafe { call!(driver, cuGraphGetEdges_v2(graph, from, to, data, count)) };
+    }
+    // SAFETY: as above.
+    unsafe { call!(driver, cuGraphGetEdges(graph, from, to, count)) }
+}
+
+/// What a function of the driver lists that first says how much there is.
+#[inline]
+fn list<T: Copy>(empty: T, mut call: impl FnMut(*mut T, *mut usize) -> Result<()>) -> Result<Vec<T>> {
+    let mut count = 0;
+    call(std::ptr::null_mut(), &raw mut count)?;
+    let mut found = vec![empty; count];
+    if count > 0 {
+        call(found.as_mut_ptr(), &raw mut count)?;
+        found.truncate(count);
+    }
+    Ok(found)
+}
+
+/// The same for nodes with the data of the edges to them.
+#[inline]
+fn list_with_data(
+    mut call: impl FnMut(*mut CUgraphNode, *mut CUgraphEdgeData, *mut usize) -> Result<()>,
+) -> Result<Vec<(CUgraphNode, CUgraphEdgeData)>> {
+    let mut count = 0;
+    call(std::ptr::null_mut(), std::ptr::null_mut(), &raw mut count)?;
+    let (mut nodes, mut data) = (vec![std::ptr::null_mut(); count], vec![CUgraphEdgeData::default(); count]);
+    if count > 0 {
+        call(nodes.as_mut_ptr(), data.as_mut_ptr(), &raw mut count)?;
+    }
+    Ok(nodes.into_iter().zip(data).take(count).collect())
+}

@@ -1,0 +1,136 @@
+//! Nodes that record events and wait for them.
+
+use super::tree::Resource;
+use super::{EventRecordNode, EventWaitNode, Graph, Node};
+use crate::call;
+use crate::{Context, Error, Event, Result};
+
+impl Graph {
+    /// Adds a node behind `after` that records `event`, for work outside of the graph to wait for.
+    ///
+    /// CUDA: `cuGraphAddEventRecordNode`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the event is of another context or driver, or a node of `after` in another graph or removed.
+    #[doc(alias = "cuGraphAddEventRecordNode")]
+    #[inline]
+    pub fn add_event_record(&mut self, after: &[Node], event: &Event) -> Result<EventRecordNode> {
+        expect_event(self.context(), event, "Graph::add_event_record")?;
+        let kept = Some(Resource::Event(event.share()));
+        let added = self.add("Graph::add_event_record", after, kept, |driver, spot| {
+            let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
+            // SAFETY: the graph, the nodes and the event are live, and the places are valid.
+            unsafe { call!(driver, cuGraphAddEventRecordNode(node, graph, after, count, event.as_raw())) }
+        });
+        added.map(EventRecordNode)
+    }
+
+    /// Adds a node behind `after` that waits for `event`, as it was recorded last when the graph is launched.
+    ///
+    /// CUDA: `cuGraphAddEventWaitNode`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the event is of another context or driver, or a node of `after` in another graph or removed.
+    #[doc(alias = "cuGraphAddEventWaitNode")]
+    #[inline]
+    pub fn add_event_wait(&mut self, after: &[Node], event: &Event) -> Result<EventWaitNode> {
+        expect_event(self.context(), event, "Graph::add_event_wait")?;
+        let kept = Some(Resource::Event(event.share()));
+        let added = self.add("Graph::add_event_wait", after, kept, |driver, spot| {
+            let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
+            // SAFETY: the graph, the nodes and the event are live, and the places are valid.
+            unsafe { call!(driver, cuGraphAddEventWaitNode(node, graph, after, count, event.as_raw())) }
+        });
+        added.map(EventWaitNode)
+    }
+
+    /// Has a node record another event. Executables that exist are not concerned.
+    ///
+    /// CUDA: `cuGraphEventRecordNodeSetEvent`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the event is of another context or driver, or the node in another graph or removed.
+    #[doc(alias = "cuGraphEventRecordNodeSetEvent")]
+    #[inline]
+    pub fn set_event_record(&mut self, node: EventRecordNode, event: &Event) -> Result<()> {
+        expect_event(self.context(), event, "Graph::set_event_record")?;
+        let mut state = self.tree.lock();
+        let raw = state.member("Graph::set_event_record", self.number, *node)?;
+        // SAFETY: the node and the event are live and belong to this driver.
+        unsafe { call!(self.driver(), cuGraphEventRecordNodeSetEvent(raw, event.as_raw())) }?;
+        let before = state.replace(*node, Some(Resource::Event(event.share())));
+        drop(state);
+        drop(before);
+        Ok(())
+    }
+
+    /// Has a node wait for another event. Executables that exist are not concerned.
+    ///
+    /// CUDA: `cuGraphEventWaitNodeSetEvent`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the event is of another context or driver, or the node in another graph or removed.
+    #[doc(alias = "cuGraphEventWaitNodeSetEvent")]
+    #[inline]
+    pub fn set_event_wait(&mut self, node: EventWaitNode, event: &Event) -> Result<()> {
+        expect_event(self.context(), event, "Graph::set_event_wait")?;
+        let mut state = self.tree.lock();
+        let raw = state.member("Graph::set_event_wait", self.number, *node)?;
+        // SAFETY: the node and the event are live and belong to this driver.
+        unsafe { call!(self.driver(), cuGraphEventWaitNodeSetEvent(raw, event.as_raw())) }?;
+        let before = state.replace(*node, Some(Resource::Event(event.share())));
+        drop(state);
+        drop(before);
+        Ok(())
+    }
+
+    /// Whether it is `event` that a node records.
+    ///
+    /// CUDA: `cuGraphEventRecordNodeGetEvent`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the node is in another graph or was removed.
+    #[doc(alias = "cuGraphEventRecordNodeGetEvent")]
+    #[inline]
+    pub fn records(&self, node: EventRecordNode, event: &Event) -> Result<bool> {
+        let state = self.tree.lock();
+        let node = state.member("Graph::records", self.number, *node)?;
+        let mut found = std::ptr::null_mut();
+        // SAFETY: the node is live, and `found` is a valid place.
+        unsafe { call!(self.driver(), cuGraphEventRecordNodeGetEvent(node, &raw mut found)) }?;
+        Ok(found == event.as_raw())
+    }
+
+    /// Whether it is `event` that a node waits for.
+    ///
+    /// CUDA: `cuGraphEventWaitNodeGetEvent`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the node is in another graph or was removed.
+    #[doc(alias = "cuGraphEventWaitNodeGetEvent")]
+    #[inline]
+    pub fn waits_for(&self, node: EventWaitNode, event: &Event) -> Result<bool> {
+        let state = self.tree.lock();
+        let node = state.member("Graph::waits_for", self.number, *node)?;
+        let mut found = std::ptr::null_mut();
+        // SAFETY: the node is live, and `found` is a valid place.
+        unsafe { call!(self.driver(), cuGraphEventWaitNodeGetEvent(node, &raw mut found)) }?;
+        Ok(found == event.as_raw())
+    }
+}
+
+/// An error of `operation` unless nodes of `context` can use `event`.
+#[inline]
+pub(super) fn expect_event(context: &Context, event: &Event, operation: &'static str) -> Result<()> {
+    context.driver().expect_same(event.driver(), operation)?;
+    if event.context().as_raw() == context.as_raw() {
+        return Ok(());
+    }
+    Err(Error::argument(operation, format!("{event:?} is of another context than the graph")))
+}

@@ -1,0 +1,158 @@
+//! Nodes that fill memory with a value.
+
+use curium_sys::CUDA_MEMSET_NODE_PARAMS;
+
+use super::{FillNode, Graph, Node};
+use crate::call;
+use crate::{DevicePointer, Result};
+
+/// What a node fills: rows of elements with one value.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct GraphFill {
+    /// Where the first row begins.
+    pub address: DevicePointer<u8>,
+    /// What every element becomes.
+    pub value: FillValue,
+    /// The number of elements in a row.
+    pub elements: usize,
+    /// The number of rows.
+    pub rows: usize,
+    /// The bytes from the begin of a row to that of the next, for more than one row.
+    pub pitch: usize,
+}
+
+/// A value to fill memory with. The address is a multiple of its size.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub enum FillValue {
+    /// One byte.
+    U8(u8),
+    /// Two bytes.
+    U16(u16),
+    /// Four bytes.
+    U32(u32),
+}
+
+impl GraphFill {
+    /// `elements` elements in one row.
+    #[must_use]
+    #[inline]
+    pub const fn new(address: DevicePointer<u8>, value: FillValue, elements: usize) -> Self {
+        Self { address, value, elements, rows: 1, pitch: 0 }
+    }
+
+    /// The same in `rows` rows, each `pitch` bytes behind the one before.
+    #[must_use]
+    #[inline]
+    pub const fn with_rows(mut self, rows: usize, pitch: usize) -> Self {
+        self.rows = rows;
+        self.pitch = pitch;
+        self
+    }
+
+    /// The fill as C describes it.
+    #[inline]
+    pub(super) fn to_raw(self) -> CUDA_MEMSET_NODE_PARAMS {
+        let (value, size) = match self.value {
+            FillValue::U8(value) => (value.into(), 1),
+            FillValue::U16(value) => (value.into(), 2),
+            FillValue::U32(value) => (value, 4),
+        };
+        CUDA_MEMSET_NODE_PARAMS {
+            dst: self.address.as_raw(),
+            pitch: self.pitch,
+            value,
+            elementSize: size,
+            width: self.elements,
+            height: self.rows,
+        }
+    }
+
+    #[expect(clippy::cast_possible_truncation, reason = "the value has the size that is looked at")]
+    #[inline]
+    fn from_raw(raw: &CUDA_MEMSET_NODE_PARAMS) -> Self {
+        let value = match raw.elementSize {
+            1 => FillValue::U8(raw.value as u8),
+            2 => FillValue::U16(raw.value as u16),
+            _ => FillValue::U32(raw.value),
+        };
+        let address = DevicePointer::from_raw(raw.dst);
+        Self { address, value, elements: raw.width, rows: raw.height, pitch: raw.pitch }
+    }
+
+    #[cold]
+    pub(super) fn describe(&self) -> String {
+        format!("{} rows of {} elements at {:?}", self.rows, self.elements, self.address)
+    }
+}
+
+impl Graph {
+    /// Adds a node behind `after` that fills memory with a value.
+    ///
+    /// CUDA: `cuGraphAddMemsetNode`.
+    ///
+    /// # Safety
+    ///
+    /// - The memory outlives every executable that is made of the graph, and its launches.
+    /// - What is written leaves valid values behind.
+    /// - Whenever an executable is launched, nothing else uses the memory in a way that is not ordered with the launch.
+    /// - Nodes that use the same memory come after each other where one of them writes it, for as long as they are in the graph.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if a node of `after` is in another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if the memory is not within
+    /// one allocation, is not aligned to the value, or a pitch is smaller than a row.
+    #[doc(alias = "cuGraphAddMemsetNode")]
+    #[inline]
+    pub unsafe fn add_fill(&mut self, after: &[Node], fill: GraphFill) -> Result<FillNode> {
+        let (raw, context) = (fill.to_raw(), self.context().as_raw());
+        let added = self.add("Graph::add_fill", after, None, |driver, spot| {
+            let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
+            // SAFETY: the graph, the nodes and the context are live, and the caller vouches for the memory.
+            let added =
+                unsafe { call!(driver, cuGraphAddMemsetNode(node, graph, after, count, &raw const raw, context)) };
+            added.map_err(|error| error.about(fill.describe()))
+        });
+        added.map(FillNode)
+    }
+
+    /// Has a node fill something else. Executables that exist are not concerned.
+    ///
+    /// CUDA: `cuGraphMemsetNodeSetParams`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Graph::add_fill`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`Graph::add_fill`].
+    #[doc(alias = "cuGraphMemsetNodeSetParams")]
+    #[inline]
+    pub unsafe fn set_fill(&mut self, node: FillNode, fill: GraphFill) -> Result<()> {
+        let raw = fill.to_raw();
+        let state = self.tree.lock();
+        let node = state.member("Graph::set_fill", self.number, *node)?;
+        // SAFETY: the node is live, and the caller vouches for the memory.
+        let set = unsafe { call!(self.driver(), cuGraphMemsetNodeSetParams(node, &raw const raw)) };
+        set.map_err(|error| error.about(fill.describe()))
+    }
+
+    /// What a node fills.
+    ///
+    /// CUDA: `cuGraphMemsetNodeGetParams`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the node is in another graph or was removed.
+    #[doc(alias = "cuGraphMemsetNodeGetParams")]
+    #[inline]
+    pub fn fill(&self, node: FillNode) -> Result<GraphFill> {
+        let state = self.tree.lock();
+        let node = state.member("Graph::fill", self.number, *node)?;
+        let mut raw = CUDA_MEMSET_NODE_PARAMS::default();
+        // SAFETY: the node is live, and `raw` is a valid place.
+        unsafe { call!(self.driver(), cuGraphMemsetNodeGetParams(node, &raw mut raw)) }?;
+        Ok(GraphFill::from_raw(&raw))
+    }
+}

@@ -1,0 +1,364 @@
+//! Nodes that run kernels.
+
+use std::ffi::c_void;
+
+use curium_sys::{
+    CUDA_KERNEL_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS_v1, CUgraphNode, CUkernelNodeAttrValue, CUlaunchAttributeID,
+    Function,
+};
+
+use super::tree::Resource;
+use super::{Graph, KernelNode, Node, Spot};
+use crate::call;
+use crate::kernel::{Inner, Owner};
+use crate::launch::explain;
+use crate::signature::{NodeArguments, Signature};
+use crate::{Context, Driver, Error, Kernel, LaunchAttributes, LaunchConfig, Result, Untyped};
+
+impl Graph {
+    /// Adds a node behind `after` that runs `kernel`. The arguments are copied now; a parameter that is a pointer takes a
+    /// [`DevicePointer`](crate::DevicePointer).
+    ///
+    /// CUDA: `cuGraphAddKernelNode_v2`, and `cuGraphAddKernelNode` before 12.0.
+    ///
+    /// # Safety
+    ///
+    /// - The memory that the arguments point to outlives every executable that is made of the graph, and its launches.
+    /// - With these arguments and this configuration the kernel stays within that memory, as its signature says.
+    /// - Whenever an executable is launched, nothing else uses the memory in a way that is not ordered with the launch.
+    /// - Nodes that use the same memory come after each other where one of them writes it, for as long as they are in the graph.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the kernel is of another driver or context, or a node of `after` in another graph or removed;
+    /// `CUDA_ERROR_INVALID_VALUE` if a limit of the device is exceeded.
+    #[doc(alias = "cuGraphAddKernelNode")]
+    #[inline]
+    pub unsafe fn add_kernel<S: Signature>(
+        &mut self,
+        after: &[Node],
+        kernel: &Kernel<S>,
+        config: LaunchConfig,
+        arguments: impl NodeArguments<S>,
+    ) -> Result<KernelNode<S>> {
+        arguments.values_with(|values| {
+            // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller vouches for the rest.
+            unsafe { self.add_kernel_node("Graph::add_kernel", after, kernel, config, values) }
+        })
+    }
+
+    /// As [`Graph::add_kernel`], with more than a size: clusters, a priority and so on.
+    ///
+    /// CUDA: `cuGraphAddKernelNode_v2`, and `cuGraphKernelNodeSetAttribute` for each attribute.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Graph::add_kernel`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`Graph::add_kernel`], and an argument error for attributes that record an event, which a graph says by nodes and edges.
+    #[inline]
+    pub unsafe fn add_kernel_with<S: Signature>(
+        &mut self,
+        after: &[Node],
+        kernel: &Kernel<S>,
+        config: LaunchConfig,
+        attributes: &LaunchAttributes<'_>,
+        arguments: impl NodeArguments<S>,
+    ) -> Result<KernelNode<S>> {
+        refuse_events(attributes, "Graph::add_kernel_with")?;
+        // SAFETY: the caller vouches for the kernel and the arguments.
+        let node = unsafe { self.add_kernel(after, kernel, config, arguments) }?;
+        self.keep_if(node, |graph, node| graph.set_attributes("Graph::add_kernel_with", **node, attributes))
+    }
+
+    /// Adds a node behind `after` that runs `kernel` with the values that `arguments` point to, one for each parameter. They are copied
+    /// now.
+    ///
+    /// CUDA: `cuGraphAddKernelNode_v2`, and `cuGraphKernelNodeSetAttribute` for each attribute.
+    ///
+    /// # Safety
+    ///
+    /// - `arguments` holds the address of a value of the right size for each parameter.
+    /// - As for [`Graph::add_kernel`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`Graph::add_kernel_with`].
+    #[inline]
+    pub unsafe fn add_kernel_raw(
+        &mut self,
+        after: &[Node],
+        kernel: &Kernel,
+        config: LaunchConfig,
+        attributes: &LaunchAttributes<'_>,
+        arguments: &mut [*mut c_void],
+    ) -> Result<KernelNode<Untyped>> {
+        refuse_events(attributes, "Graph::add_kernel_raw")?;
+        let values = arguments.as_mut_ptr();
+        // SAFETY: the caller vouches for the kernel and the arguments.
+        let node = unsafe { self.add_kernel_node("Graph::add_kernel_raw", after, kernel, config, values) }?;
+        self.keep_if(node, |graph, node| graph.set_attributes("Graph::add_kernel_raw", **node, attributes))
+    }
+
+    /// Has a node run `kernel` with other arguments, or another kernel of the same signature. Executables that exist are not concerned:
+    /// [`GraphExec::set_kernel`](crate::GraphExec::set_kernel) changes those.
+    ///
+    /// CUDA: `cuGraphKernelNodeSetParams_v2`, and `cuGraphKernelNodeSetParams` before 12.0.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Graph::add_kernel`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`Graph::add_kernel`].
+    #[doc(alias = "cuGraphKernelNodeSetParams")]
+    #[inline]
+    pub unsafe fn set_kernel<S: Signature>(
+        &mut self,
+        node: &KernelNode<S>,
+        kernel: &Kernel<S>,
+        config: LaunchConfig,
+        arguments: impl NodeArguments<S>,
+    ) -> Result<()> {
+        let kernel = kernel.inner();
+        expect_kernel(self.context(), kernel, "Graph::set_kernel")?;
+        let mut state = self.tree.lock();
+        let raw = state.member("Graph::set_kernel", self.number, **node)?;
+        let set = arguments.values_with(|values| {
+            let params = params(kernel, self.context(), &config, values);
+            self.context().entered(|driver| set_params(driver, raw, &params))
+        });
+        set.map_err(|error| explain(error, kernel, self.context().device(), &config).during("Graph::set_kernel"))?;
+        let before = state.replace(**node, Some(Resource::Kernel(kernel.clone())));
+        drop(state);
+        drop(before);
+        Ok(())
+    }
+
+    /// With how many threads a kernel node runs.
+    ///
+    /// CUDA: `cuGraphKernelNodeGetParams_v2`, and `cuGraphKernelNodeGetParams` before 12.0.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the node is in another graph or was removed.
+    #[doc(alias = "cuGraphKernelNodeGetParams")]
+    #[inline]
+    pub fn kernel_config<S>(&self, node: &KernelNode<S>) -> Result<LaunchConfig> {
+        let state = self.tree.lock();
+        let raw = state.member("Graph::kernel_config", self.number, **node)?;
+        let params = get_params(self.driver(), raw)?;
+        let grid = (params.gridDimX, params.gridDimY, params.gridDimZ);
+        let block = (params.blockDimX, params.blockDimY, params.blockDimZ);
+        Ok(LaunchConfig::new(grid, block).with_shared_bytes(params.sharedMemBytes))
+    }
+
+    /// Gives a kernel node what a launch can have beyond its size. What is not among `attributes` stays as it is.
+    ///
+    /// CUDA: `cuGraphKernelNodeSetAttribute`, for each attribute.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the node is in another graph or was removed, and for attributes that record an event;
+    /// `CUDA_ERROR_INVALID_VALUE` for what kernel nodes cannot have. Attributes before the one that is refused are set.
+    #[doc(alias = "cuGraphKernelNodeSetAttribute")]
+    #[inline]
+    pub fn set_kernel_attributes<S>(&mut self, node: &KernelNode<S>, attributes: &LaunchAttributes<'_>) -> Result<()> {
+        refuse_events(attributes, "Graph::set_kernel_attributes")?;
+        self.set_attributes("Graph::set_kernel_attributes", **node, attributes)
+    }
+
+    /// One attribute of a kernel node, as C has it.
+    ///
+    /// CUDA: `cuGraphKernelNodeGetAttribute`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the node is in another graph or was removed; `CUDA_ERROR_INVALID_VALUE` for what kernel nodes cannot have.
+    #[doc(alias = "cuGraphKernelNodeGetAttribute")]
+    #[inline]
+    pub fn raw_kernel_attribute<S>(
+        &self,
+        node: &KernelNode<S>,
+        attribute: CUlaunchAttributeID,
+    ) -> Result<CUkernelNodeAttrValue> {
+        let state = self.tree.lock();
+        let raw = state.member("Graph::raw_kernel_attribute", self.number, **node)?;
+        let mut value = CUkernelNodeAttrValue::default();
+        // SAFETY: the node is live, and `value` is a valid place for any attribute.
+        unsafe { call!(self.driver(), cuGraphKernelNodeGetAttribute(raw, attribute, &raw mut value)) }?;
+        Ok(value)
+    }
+
+    /// Gives a kernel node the attributes that another one of the same graph has.
+    ///
+    /// CUDA: `cuGraphKernelNodeCopyAttributes`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if a node is in another graph or was removed.
+    #[doc(alias = "cuGraphKernelNodeCopyAttributes")]
+    #[inline]
+    pub fn copy_kernel_attributes<S, T>(&mut self, to: &KernelNode<S>, from: &KernelNode<T>) -> Result<()> {
+        let operation = "Graph::copy_kernel_attributes";
+        let state = self.tree.lock();
+        let (to, from) = (state.member(operation, self.number, **to)?, state.member(operation, self.number, **from)?);
+        // SAFETY: both nodes are live kernel nodes, and the lock keeps other threads out of the graph.
+        unsafe { call!(self.driver(), cuGraphKernelNodeCopyAttributes(to, from)) }
+    }
+
+    /// # Safety
+    ///
+    /// `values` holds the address of a value for each parameter, and as for [`Graph::add_kernel`].
+    unsafe fn add_kernel_node<S>(
+        &mut self,
+        operation: &'static str,
+        after: &[Node],
+        kernel: &Kernel<S>,
+        config: LaunchConfig,
+        values: *mut *mut c_void,
+    ) -> Result<KernelNode<S>> {
+        let inner = kernel.inner();
+        expect_kernel(self.context(), inner, operation)?;
+        let context = self.context().clone();
+        let params = params(inner, &context, &config, values);
+        let added = self.add(operation, after, Some(Resource::Kernel(inner.clone())), |_, spot| {
+            let added = context.entered(|driver| add_params(driver, spot, &params));
+            added.map_err(|error| explain(error, inner, context.device(), &config).during(operation))
+        });
+        added.map(|node| KernelNode { node, kernel: kernel.clone(), config })
+    }
+
+    /// Removes `node` again if `check` fails.
+    fn keep_if<S>(
+        &mut self,
+        node: KernelNode<S>,
+        check: impl FnOnce(&mut Self, &KernelNode<S>) -> Result<()>,
+    ) -> Result<KernelNode<S>> {
+        let Err(error) = check(self, &node) else { return Ok(node) };
+        // The first error is the one to tell.
+        let _ = self.remove(*node);
+        Err(error)
+    }
+
+    fn set_attributes(&mut self, operation: &'static str, node: Node, attributes: &LaunchAttributes<'_>) -> Result<()> {
+        let state = self.tree.lock();
+        let raw = state.member(operation, self.number, node)?;
+        attributes.as_raw().iter().try_for_each(|attribute| {
+            let value = &raw const attribute.value;
+            // SAFETY: the node is live, and the value is one of this attribute.
+            unsafe { call!(self.driver(), cuGraphKernelNodeSetAttribute(raw, attribute.id, value)) }
+        })
+    }
+}
+
+/// An error of `operation` unless nodes of `context` can run `kernel`.
+#[inline]
+pub(super) fn expect_kernel(context: &Context, kernel: &Inner, operation: &'static str) -> Result<()> {
+    context.driver().expect_same(&kernel.driver, operation)?;
+    let own = match &kernel.owner {
+        Owner::Library(_) => return Ok(()),
+        Owner::Module(module) => module.context(),
+        Owner::LibraryIn(_, context) => context,
+    };
+    if own.as_raw() == context.as_raw() {
+        return Ok(());
+    }
+    Err(Error::argument(operation, format!("kernel `{}` is of another context than the graph", kernel.name)))
+}
+
+#[inline]
+fn refuse_events(attributes: &LaunchAttributes<'_>, operation: &'static str) -> Result<()> {
+    if attributes.has_events() {
+        let reason = "a node records no event for its kernel; an event node or a programmatic edge says the same";
+        return Err(Error::argument(operation, reason));
+    }
+    Ok(())
+}
+
+/// A kernel node as C describes it.
+#[inline]
+pub(super) fn params(
+    kernel: &Inner,
+    context: &Context,
+    config: &LaunchConfig,
+    values: *mut *mut c_void,
+) -> CUDA_KERNEL_NODE_PARAMS {
+    let mut params = CUDA_KERNEL_NODE_PARAMS {
+        gridDimX: config.grid.x,
+        gridDimY: config.grid.y,
+        gridDimZ: config.grid.z,
+        blockDimX: config.block.x,
+        blockDimY: config.block.y,
+        blockDimZ: config.block.z,
+        sharedMemBytes: config.shared_bytes,
+        kernelParams: values,
+        ctx: context.as_raw(),
+        ..CUDA_KERNEL_NODE_PARAMS::default()
+    };
+    match kernel.owner {
+        Owner::Library(_) => params.kern = kernel.raw.raw().cast(),
+        Owner::Module(_) | Owner::LibraryIn(..) => params.func = kernel.raw.raw(),
+    }
+    params
+}
+
+/// The same as drivers before 12.0 read it. They have no libraries, so that the kernel is a function.
+#[inline]
+pub(super) fn older(params: &CUDA_KERNEL_NODE_PARAMS) -> CUDA_KERNEL_NODE_PARAMS_v1 {
+    CUDA_KERNEL_NODE_PARAMS_v1 {
+        func: params.func,
+        gridDimX: params.gridDimX,
+        gridDimY: params.gridDimY,
+        gridDimZ: params.gridDimZ,
+        blockDimX: params.blockDimX,
+        blockDimY: params.blockDimY,
+        blockDimZ: params.blockDimZ,
+        sharedMemBytes: params.sharedMemBytes,
+        kernelParams: params.kernelParams,
+        extra: params.extra,
+    }
+}
+
+#[inline]
+fn add_params(driver: &Driver, spot: Spot, params: &CUDA_KERNEL_NODE_PARAMS) -> Result<()> {
+    let Spot { node, graph, after, count } = spot;
+    if driver.has(Function::cuGraphAddKernelNode_v2) {
+        // SAFETY: the graph, the nodes and the kernel are live, and whoever adds the node vouches for the parameters.
+        return unsafe { call!(driver, cuGraphAddKernelNode_v2(node, graph, after, count, params)) };
+    }
+    let params = older(params);
+    // SAFETY: as above.
+    unsafe { call!(driver, cuGraphAddKernelNode(node, graph, after, count, &raw const params)) }
+}
+
+#[inline]
+fn set_params(driver: &Driver, node: CUgraphNode, params: &CUDA_KERNEL_NODE_PARAMS) -> Result<()> {
+    if driver.has(Function::cuGraphKernelNodeSetParams_v2) {
+        // SAFETY: the node and the kernel are live, and whoever sets the parameters vouches for them.
+        return unsafe { call!(driver, cuGraphKernelNodeSetParams_v2(node, params)) };
+    }
+    let params = older(params);
+    // SAFETY: as above.
+    unsafe { call!(driver, cuGraphKernelNodeSetParams(node, &raw const params)) }
+}
+
+#[inline]
+fn get_params(driver: &Driver, node: CUgraphNode) -> Result<CUDA_KERNEL_NODE_PARAMS> {
+    let mut params = CUDA_KERNEL_NODE_PARAMS::default();
+    if driver.has(Function::cuGraphKernelNodeGetParams_v2) {
+        // SAFETY: the node is live, and `params` is a valid place.
+        unsafe { call!(driver, cuGraphKernelNodeGetParams_v2(node, &raw mut params)) }?;
+        return Ok(params);
+    }
+    let mut older = CUDA_KERNEL_NODE_PARAMS_v1::default();
+    // SAFETY: as above.
+    unsafe { call!(driver, cuGraphKernelNodeGetParams(node, &raw mut older)) }?;
+    (params.gridDimX, params.gridDimY, params.gridDimZ) = (older.gridDimX, older.gridDimY, older.gridDimZ);
+    (params.blockDimX, params.blockDimY, params.blockDimZ) = (older.blockDimX, older.blockDimY, older.blockDimZ);
+    params.sharedMemBytes = older.sharedMemBytes;
+    Ok(params)
+}

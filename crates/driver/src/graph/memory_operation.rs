@@ -1,0 +1,110 @@
+//! Nodes that wait for and write single values.
+
+use curium_sys::{CUDA_BATCH_MEM_OP_NODE_PARAMS, CUstreamBatchMemOpParams};
+
+use super::{Graph, MemoryOperationNode, Node};
+use crate::call;
+use crate::stream::MAX_BATCH;
+use crate::{Context, Error, MemoryOperation, Result};
+
+impl Graph {
+    /// Adds a node behind `after` that does several [`MemoryOperation`]s in order.
+    ///
+    /// CUDA: `cuGraphAddBatchMemOpNode`.
+    ///
+    /// # Safety
+    ///
+    /// - As for each of the operations alone, in [`Stream`](crate::Stream)'s functions for them.
+    /// - The memory outlives every executable that is made of the graph, and its launches.
+    ///
+    /// # Errors
+    ///
+    /// An argument error for more than 256 operations, or if a node of `after` is in another graph or was removed;
+    /// `CUDA_ERROR_NOT_SUPPORTED` if the device lacks one of the operations.
+    #[doc(alias = "cuGraphAddBatchMemOpNode")]
+    #[inline]
+    pub unsafe fn add_memory_operations(
+        &mut self,
+        after: &[Node],
+        operations: &[MemoryOperation],
+    ) -> Result<MemoryOperationNode> {
+        let mut values = raw_operations(operations, "Graph::add_memory_operations")?;
+        let params = params(self.context(), &mut values);
+        let added = self.add("Graph::add_memory_operations", after, None, |driver, spot| {
+            let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
+            // SAFETY: the graph, the nodes and the context are live, and the caller vouches for the addresses.
+            let added =
+                unsafe { call!(driver, cuGraphAddBatchMemOpNode(node, graph, after, count, &raw const params)) };
+            added.map_err(|error| error.about(format!("{} operations", params.count)))
+        });
+        added.map(MemoryOperationNode)
+    }
+
+    /// Has a node do other operations. Executables that exist are not concerned.
+    ///
+    /// CUDA: `cuGraphBatchMemOpNodeSetParams`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Graph::add_memory_operations`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`Graph::add_memory_operations`].
+    #[doc(alias = "cuGraphBatchMemOpNodeSetParams")]
+    #[inline]
+    pub unsafe fn set_memory_operations(
+        &mut self,
+        node: MemoryOperationNode,
+        operations: &[MemoryOperation],
+    ) -> Result<()> {
+        let mut values = raw_operations(operations, "Graph::set_memory_operations")?;
+        let params = params(self.context(), &mut values);
+        let state = self.tree.lock();
+        let node = state.member("Graph::set_memory_operations", self.number, *node)?;
+        // SAFETY: the node is live, and the caller vouches for the addresses.
+        unsafe { call!(self.driver(), cuGraphBatchMemOpNodeSetParams(node, &raw const params)) }
+    }
+
+    /// How many operations a node does.
+    ///
+    /// CUDA: `cuGraphBatchMemOpNodeGetParams`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the node is in another graph or was removed.
+    #[doc(alias = "cuGraphBatchMemOpNodeGetParams")]
+    #[inline]
+    pub fn memory_operation_count(&self, node: MemoryOperationNode) -> Result<usize> {
+        let state = self.tree.lock();
+        let node = state.member("Graph::memory_operation_count", self.number, *node)?;
+        let mut params = CUDA_BATCH_MEM_OP_NODE_PARAMS::default();
+        // SAFETY: the node is live, and `params` is a valid place.
+        unsafe { call!(self.driver(), cuGraphBatchMemOpNodeGetParams(node, &raw mut params)) }?;
+        Ok(params.count as usize)
+    }
+}
+
+/// Operations as C describes them.
+#[inline]
+pub(super) fn raw_operations(
+    operations: &[MemoryOperation],
+    operation: &'static str,
+) -> Result<Vec<CUstreamBatchMemOpParams>> {
+    if operations.len() > MAX_BATCH {
+        let reason = format!("a batch has at most {MAX_BATCH} operations, and {} are given", operations.len());
+        return Err(Error::argument(operation, reason));
+    }
+    Ok(operations.iter().map(|operation| operation.as_raw()).collect())
+}
+
+/// A node that does `operations`, which it borrows.
+#[inline]
+pub(super) fn params(context: &Context, operations: &mut [CUstreamBatchMemOpParams]) -> CUDA_BATCH_MEM_OP_NODE_PARAMS {
+    CUDA_BATCH_MEM_OP_NODE_PARAMS {
+        ctx: context.as_raw(),
+        count: operations.len() as u32,
+        paramArray: operations.as_mut_ptr(),
+        flags: 0,
+    }
+}

@@ -1,0 +1,106 @@
+//! Nodes of any kind, as C describes them.
+
+use curium_sys::{CUgraphEdgeData, CUgraphNodeParams, Function};
+
+use super::edge::EdgeData;
+use super::{Graph, Node};
+use crate::Result;
+use crate::call;
+
+impl Graph {
+    /// Adds a node of any kind, as C describes it, behind `after`. What the driver decides is written into `params`. It is there for kinds
+    /// of nodes that have no function of their own.
+    ///
+    /// Needs a driver for CUDA 12.2. CUDA: `cuGraphAddNode_v3`, `cuGraphAddNode_v2` before 13.4, `cuGraphAddNode` before 12.3.
+    ///
+    /// # Safety
+    ///
+    /// - Whatever `params` names is live and belongs to this driver, and outlives everything that is made of the graph.
+    /// - As for the function that adds nodes of this kind, such as [`Graph::add_kernel`].
+    /// - Where an edge lets the one begin before the other has ended, the kernels themselves wait for what they read and write.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if a node of `after` is in another graph or was removed; whatever the driver returns for the description.
+    #[doc(alias = "cuGraphAddNode")]
+    #[inline]
+    pub unsafe fn add_raw(&mut self, after: &[(Node, EdgeData)], params: &mut CUgraphNodeParams) -> Result<Node> {
+        // SAFETY: the caller vouches for the description and the edges.
+        unsafe { self.add_described("Graph::add_raw", after, params) }
+    }
+
+    /// Describes a node of any kind anew, as C does. Executables that exist are not concerned.
+    ///
+    /// Needs a driver for CUDA 12.2. CUDA: `cuGraphNodeSetParams_v2`, `cuGraphNodeSetParams` before 13.4.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Graph::add_raw`].
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the node is in another graph or was removed; `CUDA_ERROR_INVALID_VALUE` for another kind of node.
+    #[doc(alias = "cuGraphNodeSetParams")]
+    #[inline]
+    pub unsafe fn set_raw(&mut self, node: Node, params: &mut CUgraphNodeParams) -> Result<()> {
+        let driver = self.driver();
+        let state = self.tree.lock();
+        let raw = state.member("Graph::set_raw", self.number, node)?;
+        self.context().entered(|_| {
+            if driver.has(Function::cuGraphNodeSetParams_v2) {
+                // SAFETY: the node is live, and the caller vouches for the description.
+                return unsafe { call!(driver, cuGraphNodeSetParams_v2(raw, params)) };
+            }
+            // SAFETY: as above.
+            unsafe { call!(driver, cuGraphNodeSetParams(raw, params)) }
+        })
+    }
+
+    /// A node of any kind, as C describes it. What the description points to is the node's, and must not be changed.
+    ///
+    /// Needs a driver for CUDA 13.2. CUDA: `cuGraphNodeGetParams`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the node is in another graph or was removed.
+    #[doc(alias = "cuGraphNodeGetParams")]
+    #[inline]
+    pub fn raw_params(&self, node: Node) -> Result<CUgraphNodeParams> {
+        let state = self.tree.lock();
+        let raw = state.member("Graph::raw_params", self.number, node)?;
+        let mut params = CUgraphNodeParams::default();
+        // SAFETY: the node is live, and `params` is a valid place.
+        unsafe { call!(self.driver(), cuGraphNodeGetParams(raw, &raw mut params)) }?;
+        Ok(params)
+    }
+
+    /// # Safety
+    ///
+    /// As for [`Graph::add_raw`].
+    pub(super) unsafe fn add_described(
+        &mut self,
+        operation: &'static str,
+        after: &[(Node, EdgeData)],
+        params: &mut CUgraphNodeParams,
+    ) -> Result<Node> {
+        let (nodes, data): (Vec<_>, Vec<CUgraphEdgeData>) =
+            after.iter().map(|(node, data)| (*node, data.to_raw())).unzip();
+        let is_plain = after.iter().all(|(_, data)| *data == EdgeData::new());
+        let (context, data) = (self.context().clone(), if data.is_empty() { std::ptr::null() } else { data.as_ptr() });
+        self.add(operation, &nodes, None, |driver, spot| {
+            let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
+            context.entered(|_| {
+                if driver.has(Function::cuGraphAddNode_v3) {
+                    // SAFETY: the graph and the nodes are live, and the caller vouches for the description and the edges.
+                    return unsafe { call!(driver, cuGraphAddNode_v3(node, graph, after, data, count, params)) };
+                }
+                if is_plain && !driver.has(Function::cuGraphAddNode_v2) {
+                    // SAFETY: as above.
+                    return unsafe { call!(driver, cuGraphAddNode(node, graph, after, count, params)) };
+                }
+                // SAFETY: as above.
+                unsafe { call!(driver, cuGraphAddNode_v2(node, graph, after, data, count, params)) }
+            })
+        })
+    }
+}

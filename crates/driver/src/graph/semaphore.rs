@@ -1,0 +1,240 @@
+//! Nodes that signal semaphores of other interfaces and wait for them.
+
+use std::any::Any;
+use std::sync::Arc;
+
+use curium_sys::{
+    CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, CUDA_EXT_SEM_WAIT_NODE_PARAMS, CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS,
+    CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, CUexternalSemaphore,
+};
+
+use super::tree::Resource;
+use super::{Graph, Node, SemaphoreSignalNode, SemaphoreWaitNode};
+use crate::call;
+use crate::handle::Handle;
+use crate::{Driver, Result};
+
+/// A semaphore of another interface that a node signals or waits for, with what keeps it.
+#[derive(Clone)]
+pub struct GraphSemaphore {
+    raw: Handle<curium_sys::CUextSemaphore_st>,
+    value: u64,
+    owner: Arc<dyn Any + Send + Sync>,
+}
+
+/// What nodes that signal are described with, in the form that C reads.
+pub(super) struct Signals {
+    semaphores: Vec<CUexternalSemaphore>,
+    params: Vec<CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS>,
+}
+
+/// What nodes that wait are described with, in the form that C reads.
+pub(super) struct Waits {
+    semaphores: Vec<CUexternalSemaphore>,
+    params: Vec<CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS>,
+}
+
+impl GraphSemaphore {
+    /// The semaphore `raw`, which `owner` keeps alive. A timeline semaphore is signalled with `value`, or waited for until it has
+    /// reached that; other semaphores have no value.
+    ///
+    /// # Safety
+    ///
+    /// `raw` is a semaphore of the driver that the node will be of, and is live for as long as `owner` exists.
+    #[must_use]
+    #[inline]
+    pub unsafe fn new(raw: CUexternalSemaphore, value: u64, owner: Arc<dyn Any + Send + Sync>) -> Self {
+        Self { raw: Handle::new(raw), value, owner }
+    }
+}
+
+impl Graph {
+    /// Adds a node behind `after` that signals semaphores.
+    ///
+    /// CUDA: `cuGraphAddExternalSemaphoresSignalNode`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if a node of `after` is in another graph or was removed; whatever the driver returns.
+    #[doc(alias = "cuGraphAddExternalSemaphoresSignalNode")]
+    #[inline]
+    pub fn add_semaphore_signal(
+        &mut self,
+        after: &[Node],
+        semaphores: &[GraphSemaphore],
+    ) -> Result<SemaphoreSignalNode> {
+        let mut signals = Signals::new(semaphores);
+        let params = signals.params();
+        let added = self.add("Graph::add_semaphore_signal", after, owners(semaphores), |driver, spot| {
+            let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
+            let params = &raw const params;
+            // SAFETY: the graph, the nodes and the semaphores are live.
+            unsafe { call!(driver, cuGraphAddExternalSemaphoresSignalNode(node, graph, after, count, params)) }
+        });
+        added.map(SemaphoreSignalNode)
+    }
+
+    /// Adds a node behind `after` that waits for semaphores. It must be certain that somebody signals them: the launch never ends
+    /// otherwise.
+    ///
+    /// CUDA: `cuGraphAddExternalSemaphoresWaitNode`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if a node of `after` is in another graph or was removed; whatever the driver returns.
+    #[doc(alias = "cuGraphAddExternalSemaphoresWaitNode")]
+    #[inline]
+    pub fn add_semaphore_wait(&mut self, after: &[Node], semaphores: &[GraphSemaphore]) -> Result<SemaphoreWaitNode> {
+        let mut waits = Waits::new(semaphores);
+        let params = waits.params();
+        let added = self.add("Graph::add_semaphore_wait", after, owners(semaphores), |driver, spot| {
+            let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
+            let params = &raw const params;
+            // SAFETY: the graph, the nodes and the semaphores are live.
+            unsafe { call!(driver, cuGraphAddExternalSemaphoresWaitNode(node, graph, after, count, params)) }
+        });
+        added.map(SemaphoreWaitNode)
+    }
+
+    /// Has a node signal other semaphores. Executables that exist are not concerned.
+    ///
+    /// CUDA: `cuGraphExternalSemaphoresSignalNodeSetParams`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the node is in another graph or was removed; whatever the driver returns.
+    #[doc(alias = "cuGraphExternalSemaphoresSignalNodeSetParams")]
+    #[inline]
+    pub fn set_semaphore_signal(&mut self, node: SemaphoreSignalNode, semaphores: &[GraphSemaphore]) -> Result<()> {
+        let mut signals = Signals::new(semaphores);
+        let params = signals.params();
+        self.set_semaphores("Graph::set_semaphore_signal", *node, semaphores, |driver, raw| {
+            // SAFETY: the node and the semaphores are live.
+            unsafe { call!(driver, cuGraphExternalSemaphoresSignalNodeSetParams(raw, &raw const params)) }
+        })
+    }
+
+    /// Has a node wait for other semaphores. Executables that exist are not concerned.
+    ///
+    /// CUDA: `cuGraphExternalSemaphoresWaitNodeSetParams`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the node is in another graph or was removed; whatever the driver returns.
+    #[doc(alias = "cuGraphExternalSemaphoresWaitNodeSetParams")]
+    #[inline]
+    pub fn set_semaphore_wait(&mut self, node: SemaphoreWaitNode, semaphores: &[GraphSemaphore]) -> Result<()> {
+        let mut waits = Waits::new(semaphores);
+        let params = waits.params();
+        self.set_semaphores("Graph::set_semaphore_wait", *node, semaphores, |driver, raw| {
+            // SAFETY: the node and the semaphores are live.
+            unsafe { call!(driver, cuGraphExternalSemaphoresWaitNodeSetParams(raw, &raw const params)) }
+        })
+    }
+
+    /// How many semaphores a node signals.
+    ///
+    /// CUDA: `cuGraphExternalSemaphoresSignalNodeGetParams`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the node is in another graph or was removed.
+    #[doc(alias = "cuGraphExternalSemaphoresSignalNodeGetParams")]
+    #[inline]
+    pub fn semaphore_signal_count(&self, node: SemaphoreSignalNode) -> Result<usize> {
+        let state = self.tree.lock();
+        let raw = state.member("Graph::semaphore_signal_count", self.number, *node)?;
+        let mut params = CUDA_EXT_SEM_SIGNAL_NODE_PARAMS::default();
+        // SAFETY: the node is live, and `params` is a valid place.
+        unsafe { call!(self.driver(), cuGraphExternalSemaphoresSignalNodeGetParams(raw, &raw mut params)) }?;
+        Ok(params.numExtSems as usize)
+    }
+
+    /// How many semaphores a node waits for.
+    ///
+    /// CUDA: `cuGraphExternalSemaphoresWaitNodeGetParams`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the node is in another graph or was removed.
+    #[doc(alias = "cuGraphExternalSemaphoresWaitNodeGetParams")]
+    #[inline]
+    pub fn semaphore_wait_count(&self, node: SemaphoreWaitNode) -> Result<usize> {
+        let state = self.tree.lock();
+        let raw = state.member("Graph::semaphore_wait_count", self.number, *node)?;
+        let mut params = CUDA_EXT_SEM_WAIT_NODE_PARAMS::default();
+        // SAFETY: the node is live, and `params` is a valid place.
+        unsafe { call!(self.driver(), cuGraphExternalSemaphoresWaitNodeGetParams(raw, &raw mut params)) }?;
+        Ok(params.numExtSems as usize)
+    }
+
+    #[inline]
+    fn set_semaphores(
+        &mut self,
+        operation: &'static str,
+        node: Node,
+        semaphores: &[GraphSemaphore],
+        set: impl FnOnce(&Driver, curium_sys::CUgraphNode) -> Result<()>,
+    ) -> Result<()> {
+        let mut state = self.tree.lock();
+        set(self.driver(), state.member(operation, self.number, node)?)?;
+        let before = state.replace(node, owners(semaphores));
+        drop(state);
+        drop(before);
+        Ok(())
+    }
+}
+
+impl Signals {
+    #[inline]
+    pub(super) fn new(semaphores: &[GraphSemaphore]) -> Self {
+        let params = |semaphore: &GraphSemaphore| {
+            let mut params = CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS::default();
+            params.params.fence.value = semaphore.value;
+            params
+        };
+        Self { semaphores: handles(semaphores), params: semaphores.iter().map(params).collect() }
+    }
+
+    #[inline]
+    pub(super) fn params(&mut self) -> CUDA_EXT_SEM_SIGNAL_NODE_PARAMS {
+        CUDA_EXT_SEM_SIGNAL_NODE_PARAMS {
+            extSemArray: self.semaphores.as_mut_ptr(),
+            paramsArray: self.params.as_ptr(),
+            numExtSems: self.semaphores.len() as u32,
+        }
+    }
+}
+
+impl Waits {
+    #[inline]
+    pub(super) fn new(semaphores: &[GraphSemaphore]) -> Self {
+        let params = |semaphore: &GraphSemaphore| {
+            let mut params = CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS::default();
+            params.params.fence.value = semaphore.value;
+            params
+        };
+        Self { semaphores: handles(semaphores), params: semaphores.iter().map(params).collect() }
+    }
+
+    #[inline]
+    pub(super) fn params(&mut self) -> CUDA_EXT_SEM_WAIT_NODE_PARAMS {
+        CUDA_EXT_SEM_WAIT_NODE_PARAMS {
+            extSemArray: self.semaphores.as_mut_ptr(),
+            paramsArray: self.params.as_ptr(),
+            numExtSems: self.semaphores.len() as u32,
+        }
+    }
+}
+
+#[inline]
+fn handles(semaphores: &[GraphSemaphore]) -> Vec<CUexternalSemaphore> {
+    semaphores.iter().map(|semaphore| semaphore.raw.raw()).collect()
+}
+
+/// What keeps the semaphores of a node.
+#[inline]
+pub(super) fn owners(semaphores: &[GraphSemaphore]) -> Option<Resource> {
+    let owners: Vec<_> = semaphores.iter().map(|semaphore| Arc::clone(&semaphore.owner)).collect();
+    Some(Resource::Other(Arc::new(owners)))
+}

@@ -1,0 +1,358 @@
+//! Changing executables, node by node.
+
+use std::sync::Arc;
+
+use curium_sys::{CUgraphExec, CUgraphNode, CUgraphNodeParams, Function, cuuint64_t};
+
+use super::copy::GraphCopy;
+use super::event::expect_event;
+use super::fill::GraphFill;
+use super::kernel::{expect_kernel, older, params};
+use super::semaphore::{GraphSemaphore, Signals, Waits, owners};
+use super::tree::{ROOT, Resource};
+use super::{
+    ChildNode, CopyNode, EventRecordNode, EventWaitNode, FillNode, Graph, GraphExec, InstantiateFlags, KernelNode,
+    MemoryOperationNode, Node, SemaphoreSignalNode, SemaphoreWaitNode, memory_operation,
+};
+use crate::call;
+use crate::launch::explain;
+use crate::signature::{NodeArguments, Signature};
+use crate::{Driver, Error, Event, Kernel, LaunchConfig, MemoryOperation, Result};
+
+impl GraphExec {
+    /// Has a node run its kernel with other arguments from the next launch on, with the kernel and the size that the node was added
+    /// with.
+    ///
+    /// CUDA: `cuGraphExecKernelNodeSetParams_v2`, and `cuGraphExecKernelNodeSetParams` before 12.0.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Graph::add_kernel`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`GraphExec::set_kernel_with`].
+    #[doc(alias = "cuGraphExecKernelNodeSetParams")]
+    #[inline]
+    pub unsafe fn set_kernel<S: Signature>(
+        &mut self,
+        node: &KernelNode<S>,
+        arguments: impl NodeArguments<S>,
+    ) -> Result<()> {
+        // SAFETY: the caller vouches for the kernel and the arguments.
+        unsafe { self.set_kernel_with(node, &node.kernel, node.config, arguments) }
+    }
+
+    /// Has a node run `kernel` from the next launch on: the same with other arguments or another size, or another of the same signature.
+    ///
+    /// CUDA: `cuGraphExecKernelNodeSetParams_v2`, and `cuGraphExecKernelNodeSetParams` before 12.0.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Graph::add_kernel`].
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the kernel is of another driver or context, or the node is not one of the graph that was instantiated, or was
+    /// removed from it; `CUDA_ERROR_INVALID_VALUE` if the executable does not have the node, or the kernel cannot take the place of the
+    /// other.
+    #[inline]
+    pub unsafe fn set_kernel_with<S: Signature>(
+        &mut self,
+        node: &KernelNode<S>,
+        kernel: &Kernel<S>,
+        config: LaunchConfig,
+        arguments: impl NodeArguments<S>,
+    ) -> Result<()> {
+        let inner = kernel.inner();
+        expect_kernel(self.context(), inner, "GraphExec::set_kernel")?;
+        let context = self.context();
+        let set = arguments.values_with(|values| {
+            let params = params(inner, context, &config, values);
+            self.with_node("GraphExec::set_kernel", **node, |driver, exec, raw| {
+                context.entered(|_| {
+                    if driver.has(Function::cuGraphExecKernelNodeSetParams_v2) {
+                        // SAFETY: the executable, the node and the kernel are live, and the caller vouches for the rest.
+                        return unsafe {
+                            call!(driver, cuGraphExecKernelNodeSetParams_v2(exec, raw, &raw const params))
+                        };
+                    }
+                    let params = older(&params);
+                    // SAFETY: as above.
+                    unsafe { call!(driver, cuGraphExecKernelNodeSetParams(exec, raw, &raw const params)) }
+                })
+            })
+        });
+        set.map_err(|error| explain(error, inner, self.context().device(), &config).during("GraphExec::set_kernel"))?;
+        self.keep_kernel(**node, inner);
+        Ok(())
+    }
+
+    /// Has a node copy something else from the next launch on, between memories of the same kinds.
+    ///
+    /// CUDA: `cuGraphExecMemcpyNodeSetParams`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Graph::add_copy`].
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the node is not one of the graph that was instantiated, or was removed from it; `CUDA_ERROR_INVALID_VALUE` if
+    /// the executable does not have the node, or the places do not fit it.
+    #[doc(alias = "cuGraphExecMemcpyNodeSetParams")]
+    #[inline]
+    pub unsafe fn set_copy(&mut self, node: CopyNode, copy: GraphCopy) -> Result<()> {
+        let (raw, context) = (copy.to_raw(), self.context().as_raw());
+        let set = self.with_node("GraphExec::set_copy", *node, |driver, exec, node| {
+            // SAFETY: the executable, the node and the context are live, and the caller vouches for the places.
+            unsafe { call!(driver, cuGraphExecMemcpyNodeSetParams(exec, node, &raw const raw, context)) }
+        });
+        set.map_err(|error| error.about(copy.describe()))
+    }
+
+    /// Has a node fill something else from the next launch on.
+    ///
+    /// CUDA: `cuGraphExecMemsetNodeSetParams`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Graph::add_fill`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`GraphExec::set_copy`].
+    #[doc(alias = "cuGraphExecMemsetNodeSetParams")]
+    #[inline]
+    pub unsafe fn set_fill(&mut self, node: FillNode, fill: GraphFill) -> Result<()> {
+        let (raw, context) = (fill.to_raw(), self.context().as_raw());
+        let set = self.with_node("GraphExec::set_fill", *node, |driver, exec, node| {
+            // SAFETY: the executable, the node and the context are live, and the caller vouches for the memory.
+            unsafe { call!(driver, cuGraphExecMemsetNodeSetParams(exec, node, &raw const raw, context)) }
+        });
+        set.map_err(|error| error.about(fill.describe()))
+    }
+
+    /// Has a node record another event from the next launch on.
+    ///
+    /// CUDA: `cuGraphExecEventRecordNodeSetEvent`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the event is of another context or driver; otherwise as for [`GraphExec::set_copy`].
+    #[doc(alias = "cuGraphExecEventRecordNodeSetEvent")]
+    #[inline]
+    pub fn set_event_record(&mut self, node: EventRecordNode, event: &Event) -> Result<()> {
+        expect_event(self.context(), event, "GraphExec::set_event_record")?;
+        self.with_node("GraphExec::set_event_record", *node, |driver, exec, raw| {
+            // SAFETY: the executable, the node and the event are live and belong to this driver.
+            unsafe { call!(driver, cuGraphExecEventRecordNodeSetEvent(exec, raw, event.as_raw())) }
+        })?;
+        self.keep(*node, Resource::Event(event.share()));
+        Ok(())
+    }
+
+    /// Has a node wait for another event from the next launch on.
+    ///
+    /// CUDA: `cuGraphExecEventWaitNodeSetEvent`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the event is of another context or driver; otherwise as for [`GraphExec::set_copy`].
+    #[doc(alias = "cuGraphExecEventWaitNodeSetEvent")]
+    #[inline]
+    pub fn set_event_wait(&mut self, node: EventWaitNode, event: &Event) -> Result<()> {
+        expect_event(self.context(), event, "GraphExec::set_event_wait")?;
+        self.with_node("GraphExec::set_event_wait", *node, |driver, exec, raw| {
+            // SAFETY: the executable, the node and the event are live and belong to this driver.
+            unsafe { call!(driver, cuGraphExecEventWaitNodeSetEvent(exec, raw, event.as_raw())) }
+        })?;
+        self.keep(*node, Resource::Event(event.share()));
+        Ok(())
+    }
+
+    /// Has a node signal other semaphores from the next launch on.
+    ///
+    /// CUDA: `cuGraphExecExternalSemaphoresSignalNodeSetParams`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`GraphExec::set_copy`].
+    #[doc(alias = "cuGraphExecExternalSemaphoresSignalNodeSetParams")]
+    #[inline]
+    pub fn set_semaphore_signal(&mut self, node: SemaphoreSignalNode, semaphores: &[GraphSemaphore]) -> Result<()> {
+        let mut signals = Signals::new(semaphores);
+        let params = signals.params();
+        self.with_node("GraphExec::set_semaphore_signal", *node, |driver, exec, raw| {
+            // SAFETY: the executable, the node and the semaphores are live.
+            unsafe { call!(driver, cuGraphExecExternalSemaphoresSignalNodeSetParams(exec, raw, &raw const params)) }
+        })?;
+        owners(semaphores).into_iter().for_each(|owners| self.keep(*node, owners));
+        Ok(())
+    }
+
+    /// Has a node wait for other semaphores from the next launch on.
+    ///
+    /// CUDA: `cuGraphExecExternalSemaphoresWaitNodeSetParams`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`GraphExec::set_copy`].
+    #[doc(alias = "cuGraphExecExternalSemaphoresWaitNodeSetParams")]
+    #[inline]
+    pub fn set_semaphore_wait(&mut self, node: SemaphoreWaitNode, semaphores: &[GraphSemaphore]) -> Result<()> {
+        let mut waits = Waits::new(semaphores);
+        let params = waits.params();
+        self.with_node("GraphExec::set_semaphore_wait", *node, |driver, exec, raw| {
+            // SAFETY: the executable, the node and the semaphores are live.
+            unsafe { call!(driver, cuGraphExecExternalSemaphoresWaitNodeSetParams(exec, raw, &raw const params)) }
+        })?;
+        owners(semaphores).into_iter().for_each(|owners| self.keep(*node, owners));
+        Ok(())
+    }
+
+    /// Has a node do other operations from the next launch on.
+    ///
+    /// CUDA: `cuGraphExecBatchMemOpNodeSetParams`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Graph::add_memory_operations`].
+    ///
+    /// # Errors
+    ///
+    /// An argument error for more than 256 operations; otherwise as for [`GraphExec::set_copy`].
+    #[doc(alias = "cuGraphExecBatchMemOpNodeSetParams")]
+    #[inline]
+    pub unsafe fn set_memory_operations(
+        &mut self,
+        node: MemoryOperationNode,
+        operations: &[MemoryOperation],
+    ) -> Result<()> {
+        let mut values = memory_operation::raw_operations(operations, "GraphExec::set_memory_operations")?;
+        let params = memory_operation::params(self.context(), &mut values);
+        self.with_node("GraphExec::set_memory_operations", *node, |driver, exec, raw| {
+            // SAFETY: the executable and the node are live, and the caller vouches for the addresses.
+            unsafe { call!(driver, cuGraphExecBatchMemOpNodeSetParams(exec, raw, &raw const params)) }
+        })
+    }
+
+    /// Has a child node run what `child` describes now, from the next launch on. It has the same nodes in the same order, with other
+    /// parameters.
+    ///
+    /// CUDA: `cuGraphExecChildGraphNodeSetParams`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the child is of another context or driver, or part of the graph that was instantiated; otherwise as for
+    /// [`GraphExec::set_copy`].
+    #[doc(alias = "cuGraphExecChildGraphNodeSetParams")]
+    #[inline]
+    pub fn set_child(&mut self, node: ChildNode, child: &Graph) -> Result<()> {
+        let operation = "GraphExec::set_child";
+        let Some(source) = self.source() else { return Err(unknown_source(operation)) };
+        let own = Graph::of(Arc::clone(source), ROOT);
+        let kept = own.apart(operation, child, |state, other| {
+            let (raw, graph) = (state.node(operation, *node)?, other.graph(operation, child.number)?);
+            // SAFETY: the executable, the node and the graph are live, and this thread has all of them.
+            unsafe { call!(self.driver(), cuGraphExecChildGraphNodeSetParams(self.as_raw(), raw, graph)) }?;
+            Ok(other.kept())
+        })?;
+        self.keep(*node, Resource::Child(kept));
+        Ok(())
+    }
+
+    /// Describes a node of any kind anew from the next launch on, as C does.
+    ///
+    /// Needs a driver for CUDA 12.2. CUDA: `cuGraphExecNodeSetParams`.
+    ///
+    /// # Safety
+    ///
+    /// As for [`Graph::add_raw`].
+    ///
+    /// # Errors
+    ///
+    /// As for [`GraphExec::set_copy`].
+    #[doc(alias = "cuGraphExecNodeSetParams")]
+    #[inline]
+    pub unsafe fn set_raw(&mut self, node: Node, params: &mut CUgraphNodeParams) -> Result<()> {
+        let context = self.context();
+        self.with_node("GraphExec::set_raw", node, |driver, exec, raw| {
+            // SAFETY: the executable and the node are live, and the caller vouches for the description.
+            context.entered(|_| unsafe { call!(driver, cuGraphExecNodeSetParams(exec, raw, params)) })
+        })
+    }
+
+    /// Whether a node does anything in the next launch: kernels, copies and fills can be left out.
+    ///
+    /// CUDA: `cuGraphNodeSetEnabled`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the node is not one of the graph that was instantiated, or was removed from it; `CUDA_ERROR_INVALID_VALUE` if it
+    /// is of another kind.
+    #[doc(alias = "cuGraphNodeSetEnabled")]
+    #[inline]
+    pub fn set_enabled(&mut self, node: Node, is_enabled: bool) -> Result<()> {
+        self.with_node("GraphExec::set_enabled", node, |driver, exec, raw| {
+            // SAFETY: the executable and the node are live.
+            unsafe { call!(driver, cuGraphNodeSetEnabled(exec, raw, is_enabled.into())) }
+        })
+    }
+
+    /// Whether a node does anything in the next launch.
+    ///
+    /// CUDA: `cuGraphNodeGetEnabled`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`GraphExec::set_enabled`].
+    #[doc(alias = "cuGraphNodeGetEnabled")]
+    #[inline]
+    pub fn is_enabled(&self, node: Node) -> Result<bool> {
+        let mut is_enabled = 0;
+        let place = &raw mut is_enabled;
+        self.with_node("GraphExec::is_enabled", node, |driver, exec, raw| {
+            // SAFETY: the executable and the node are live, and `place` is valid.
+            unsafe { call!(driver, cuGraphNodeGetEnabled(exec, raw, place)) }
+        })?;
+        Ok(is_enabled != 0)
+    }
+
+    /// How the executable was instantiated.
+    ///
+    /// Needs a driver for CUDA 12.0. CUDA: `cuGraphExecGetFlags`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuGraphExecGetFlags")]
+    #[inline]
+    pub fn flags(&self) -> Result<InstantiateFlags> {
+        let mut flags: cuuint64_t = 0;
+        // SAFETY: the executable is live, and `flags` is a valid place.
+        unsafe { call!(self.driver(), cuGraphExecGetFlags(self.as_raw(), &raw mut flags)) }?;
+        Ok(InstantiateFlags::from_bits_retain(flags))
+    }
+
+    /// Runs `call` with the driver's handle of a node, while no other thread uses the graph of the node.
+    #[inline]
+    pub(super) fn with_node(
+        &self,
+        operation: &'static str,
+        node: Node,
+        call: impl FnOnce(&Driver, CUgraphExec, CUgraphNode) -> Result<()>,
+    ) -> Result<()> {
+        let Some(source) = self.source() else { return Err(unknown_source(operation)) };
+        let state = source.lock();
+        call(self.driver(), self.as_raw(), state.node(operation, node)?)
+    }
+}
+
+#[cold]
+fn unknown_source(operation: &'static str) -> Error {
+    Error::argument(
+        operation,
+        "the executable was taken over from other code, and the graph that it was made of is not known",
+    )
+}

@@ -1,0 +1,75 @@
+//! A trace that a program writes without being changed: into the file that its environment names.
+//!
+//! Each call is appended as it ends, by one write, as an event of the trace event format: so a program that dies leaves all it did,
+//! and a program with children one file of all. The list of events is not closed, as that format allows.
+
+use std::env;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process;
+use std::sync::Once;
+use std::time::{Duration, Instant, SystemTime};
+
+use curium_sys::has_raised_privileges;
+
+use super::json::Microseconds;
+use super::this_thread;
+use crate::{Call, CallObserver, observe_calls};
+
+const VARIABLE: &str = "CURIUM_TRACE";
+
+/// The file, and when this process began to write to it by both clocks.
+struct FileTrace {
+    file: File,
+    begin: Instant,
+    since_1970: Duration,
+}
+
+/// Has every call of this process written to the file that the environment names, if it names one. It is asked once, and not by a
+/// program that runs with more rights than its caller.
+pub(crate) fn begin_from_environment() {
+    static ASKED: Once = Once::new();
+    ASKED.call_once(|| {
+        let Some(path) = env::var_os(VARIABLE).filter(|path| !path.is_empty() && !has_raised_privileges()) else {
+            return;
+        };
+        match FileTrace::open(Path::new(&path)) {
+            // The trace ends with the process.
+            Ok(trace) => std::mem::forget(observe_calls(trace)),
+            Err(error) => tracing::error!("{VARIABLE} is {path:?}, which cannot be written: {error}"),
+        }
+    });
+}
+
+impl FileTrace {
+    fn open(path: &Path) -> io::Result<Self> {
+        let file = match OpenOptions::new().append(true).create_new(true).open(path) {
+            Ok(mut file) => {
+                file.write_all(b"[\n")?;
+                file
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => OpenOptions::new().append(true).open(path)?,
+            Err(error) => return Err(error),
+        };
+        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Ok(Self { file, begin: Instant::now(), since_1970 })
+    }
+
+    fn event(&self, call: &Call<'_>) -> String {
+        let at = Microseconds(self.since_1970 + call.started.saturating_duration_since(self.begin));
+        let (function, code, duration) = (call.function, call.code.0, Microseconds(call.duration));
+        let (process, thread) = (process::id(), this_thread());
+        format!(
+            "{{\"name\":\"{function}\",\"cat\":\"call\",\"ph\":\"X\",\"pid\":{process},\"tid\":{thread},\"ts\":{at},\
+             \"dur\":{duration},\"args\":{{\"code\":{code}}}}},\n"
+        )
+    }
+}
+
+impl CallObserver for FileTrace {
+    fn after(&self, call: &Call<'_>) {
+        // A trace that cannot be written must not disturb the program.
+        let _ = (&self.file).write_all(self.event(call).as_bytes());
+    }
+}

@@ -1,0 +1,33 @@
+//! Which devices use a vector.
+
+use curium_driver::{Device, Error, Result};
+
+use super::DeviceVec;
+
+impl<T> DeviceVec<T> {
+    /// Lets kernels on `device` use the elements, and those that are still to come, where the devices reach each other.
+    ///
+    /// CUDA: `cuDeviceCanAccessPeer`, `cuMemSetAccess`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the device cannot reach the memory, or is of another driver.
+    #[doc(alias = "cuMemSetAccess")]
+    #[inline]
+    pub fn allow_access(&mut self, device: &Device) -> Result<()> {
+        const OPERATION: &str = "DeviceVec::allow_access";
+        self.stream().driver().expect_same(device.driver(), OPERATION)?;
+        let own = self.stream().device();
+        if own.as_raw() == device.as_raw() || self.segments.is_reached_by(device) {
+            return Ok(());
+        }
+        if !device.can_access_peer(own)? {
+            let (own, other) = (own.as_raw(), device.as_raw());
+            let reason = format!("device {other} cannot use memory on device {own}: copy the elements");
+            return Err(Error::argument(OPERATION, reason));
+        }
+        self.segments.allow(device)?;
+        self.tracked.let_in(device);
+        Ok(())
+    }
+}

@@ -1,0 +1,63 @@
+//! A vector as memory that kernels and copies take.
+
+use std::ops::RangeBounds;
+
+use curium_driver::Result;
+
+use super::DeviceVec;
+use crate::device_slice::{WholeMut, argument_as};
+use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut};
+
+impl<T> DeviceVec<T> {
+    /// A view of all elements.
+    #[must_use]
+    #[inline]
+    pub fn as_slice(&self) -> DeviceSlice<'_, T> {
+        DeviceSlice::new(self.as_pointer(), self.len, &self.tracked)
+    }
+
+    /// A view of all elements to be written.
+    #[must_use]
+    #[inline]
+    pub fn as_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
+        DeviceSliceMut::new(self.as_pointer(), self.len, &self.tracked)
+    }
+
+    /// A view of the elements in `range`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the range ends before it begins, or beyond the last element.
+    #[inline]
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Result<DeviceSlice<'_, T>> {
+        self.as_slice().slice(range)
+    }
+
+    /// A view of the elements in `range` to be written.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the range ends before it begins, or beyond the last element.
+    #[inline]
+    pub fn slice_mut(&mut self, range: impl RangeBounds<usize>) -> Result<DeviceSliceMut<'_, T>> {
+        self.as_slice_mut().slice(range)
+    }
+}
+
+argument_as!([T] DeviceVec<T>: |vector| vector.as_slice(), WholeMut::new(vector.as_pointer(), &mut vector.tracked));
+
+impl<T> AsDeviceSlice for DeviceVec<T> {
+    type Element = T;
+
+    #[inline]
+    fn as_device_slice(&self) -> DeviceSlice<'_, T> {
+        self.as_slice()
+    }
+}
+
+impl<T> AsDeviceSliceMut for DeviceVec<T> {
+    #[inline]
+    fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
+        self.as_slice_mut()
+    }
+}

@@ -1,0 +1,73 @@
+//! Pinned memory of one NUMA node.
+
+use std::marker::PhantomData;
+use std::ptr::NonNull;
+
+use bytemuck::Zeroable;
+use curium_driver::{Context, Error, Result};
+
+use super::{PinnedBuffer, Source};
+use crate::virtual_memory::{AddressRange, Granularity, Mapping, PhysicalMemory, PhysicalOptions};
+use crate::{MemoryAccess, MemoryLocation, size};
+
+impl<T> PinnedBuffer<T> {
+    /// Allocates `len` elements on a NUMA node of the host, by the number that the system gives it, every byte of them zero. The
+    /// attribute `HOST_NUMA_ID` of a device is the node that is closest to it.
+    ///
+    /// The other constructors have the system choose: `cuMemHostAlloc` takes no node, and follows the policy of the calling thread. This
+    /// one maps memory of the node, in whole steps of the driver (mostly 2 MiB), which the context's device may use and other devices
+    /// may not.
+    ///
+    /// CUDA: `cuMemAddressReserve`, `cuMemCreate`, `cuMemMap`, `cuMemSetAccess`. Needs a driver for CUDA 12.2.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if `len` is 0 or too large to be a size, or if `T` is aligned to more than a step; `CUDA_ERROR_INVALID_VALUE`,
+    /// `CUDA_ERROR_INVALID_DEVICE` or `CUDA_ERROR_NOT_SUPPORTED` if there is no such node, or none whose memory can be mapped;
+    /// `CUDA_ERROR_OUT_OF_MEMORY`.
+    #[doc(alias = "CU_MEM_LOCATION_TYPE_HOST_NUMA")]
+    #[inline]
+    pub fn zeroed_on_node(context: &Context, node: u32, len: usize) -> Result<Self>
+    where
+        T: Zeroable,
+    {
+        const OPERATION: &str = "PinnedBuffer::zeroed_on_node";
+        let bytes = size::bytes::<T>(OPERATION, len)?;
+        let mapping = map_on_node(OPERATION, context, node, bytes)?;
+        let address = mapping.as_pointer().as_raw();
+        size::aligned::<T>(OPERATION, address)?;
+        let pointer = NonNull::new(std::ptr::with_exposed_provenance_mut::<T>(address as usize))
+            .ok_or_else(|| Error::argument(OPERATION, "the driver mapped the memory at address 0"))?;
+        // SAFETY: the host may write as many bytes as were mapped, which nobody else knows yet, and zero bytes are valid elements.
+        unsafe { pointer.write_bytes(0, len) };
+        let source = Source::Node(Some(mapping));
+        Ok(Self { pointer, len, context: context.clone(), source, _elements: PhantomData })
+    }
+}
+
+/// At least `bytes` bytes of a node that the host and the device of `context` may use.
+fn map_on_node(operation: &'static str, context: &Context, node: u32, bytes: usize) -> Result<Mapping> {
+    let node = i32::try_from(node).map_err(|_| Error::argument(operation, format!("there is no NUMA node {node}")))?;
+    let (driver, location) = (context.driver(), MemoryLocation::HostNuma(node));
+    let options = PhysicalOptions::new(location);
+    let granularity = options.granularity(driver, Granularity::Minimum)?.max(1);
+    let padded = bytes.checked_next_multiple_of(granularity);
+    let padded = padded.ok_or_else(|| Error::argument(operation, format!("{bytes} bytes are too many")))?;
+    let memory = PhysicalMemory::with_options(driver, padded, &options)?;
+    let mapping = AddressRange::reserve(driver, padded)?.map(0, &memory)?;
+    let users = [location, context.device().into()].map(|user| (user, MemoryAccess::ReadWrite));
+    mapping.set_accesses(&users)?;
+    Ok(mapping)
+}
+
+/// Ends a mapping, which is still there if the driver refuses.
+#[inline]
+pub(super) fn unmap(place: &mut Option<Mapping>) -> Result<()> {
+    match place.take().map(Mapping::close) {
+        Some(Err((mapping, error))) => {
+            *place = Some(mapping);
+            Err(error)
+        }
+        _ => Ok(()),
+    }
+}

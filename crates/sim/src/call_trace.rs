@@ -1,0 +1,103 @@
+//! A trace of the calls that a program makes, for programs that load the simulator as their driver.
+//!
+//! `CURIUM_SIM_TRACE` names the file. Each call is appended to it as it ends, by one write, as an event of the trace event format: so a
+//! program that dies leaves all it did, and a program with children one file of all. The list of events is not closed, as that format
+//! allows.
+
+use std::cell::Cell;
+use std::env;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write as _};
+use std::path::Path;
+use std::process;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
+
+use curium_sys::{CUresult, Function};
+
+const VARIABLE: &str = "CURIUM_SIM_TRACE";
+
+/// The file, and when this process began to write to it by both clocks.
+struct CallTrace {
+    file: File,
+    begin: Instant,
+    since_1970: Duration,
+}
+
+thread_local! {
+    /// The number of the calling thread; 0 before its first call.
+    static THREAD: Cell<u64> = const { Cell::new(0) };
+}
+
+/// The trace of this process, if the environment asks for one.
+fn trace() -> Option<&'static CallTrace> {
+    static TRACE: OnceLock<Option<CallTrace>> = OnceLock::new();
+    TRACE.get_or_init(CallTrace::from_environment).as_ref()
+}
+
+/// Makes `call`, and notes it if the calls of this process are traced.
+pub(crate) fn traced(function: Function, call: impl FnOnce() -> CUresult) -> CUresult {
+    let Some(trace) = trace() else { return call() };
+    let started = Instant::now();
+    let code = call();
+    trace.add(function, code, started, started.elapsed());
+    code
+}
+
+impl CallTrace {
+    #[expect(clippy::print_stderr, reason = "a C program has no other channel for it")]
+    fn from_environment() -> Option<Self> {
+        let path = env::var_os(VARIABLE).filter(|path| !path.is_empty())?;
+        match Self::open(Path::new(&path)) {
+            Ok(trace) => Some(trace),
+            Err(error) => {
+                eprintln!("curium-sim: {VARIABLE} is {path:?}, which cannot be written: {error}");
+                None
+            }
+        }
+    }
+
+    fn open(path: &Path) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        let file = match options.append(true).create_new(true).open(path) {
+            Ok(mut file) => {
+                file.write_all(b"[\n")?;
+                file
+            }
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => OpenOptions::new().append(true).open(path)?,
+            Err(error) => return Err(error),
+        };
+        let since_1970 = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Ok(Self { file, begin: Instant::now(), since_1970 })
+    }
+
+    fn add(&self, function: Function, code: CUresult, started: Instant, duration: Duration) {
+        let event = self.event(function, code, started, duration);
+        // A trace that cannot be written must not disturb the program.
+        let _ = (&self.file).write_all(event.as_bytes());
+    }
+
+    fn event(&self, function: Function, code: CUresult, started: Instant, duration: Duration) -> String {
+        let at = self.since_1970 + started.saturating_duration_since(self.begin);
+        let (process, thread) = (process::id(), this_thread());
+        let (at, duration, code) = (microseconds(at), microseconds(duration), code.0);
+        format!(
+            "{{\"name\":\"{function}\",\"cat\":\"call\",\"ph\":\"X\",\"pid\":{process},\"tid\":{thread},\"ts\":{at},\
+             \"dur\":{duration},\"args\":{{\"code\":{code}}}}},\n"
+        )
+    }
+}
+
+fn this_thread() -> u64 {
+    static LAST: AtomicU64 = AtomicU64::new(0);
+    if THREAD.get() == 0 {
+        THREAD.set(LAST.fetch_add(1, Ordering::Relaxed) + 1);
+    }
+    THREAD.get()
+}
+
+/// A time in the format's unit, with nanoseconds behind the point.
+fn microseconds(time: Duration) -> String {
+    format!("{}.{:03}", time.as_nanos() / 1_000, time.as_nanos() % 1_000)
+}

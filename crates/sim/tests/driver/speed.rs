@@ -1,0 +1,108 @@
+//! How long launches and loads take. These are measurements: run them in release, alone, with `--ignored --nocapture`.
+
+use std::ffi::{CString, c_void};
+use std::fmt::Write;
+use std::ptr;
+use std::time::{Duration, Instant};
+
+use curium_sys::CUfunction;
+
+use crate::support::{Fixture, handle, ok};
+
+const EMPTY: &std::ffi::CStr = c"
+.version 8.0
+.target sm_75
+.address_size 64
+
+.visible .entry empty()
+{
+    ret;
+}";
+
+/// The least and the median of many durations.
+fn spread(mut measure: impl FnMut() -> Duration, times: usize) -> [Duration; 2] {
+    let mut durations: Vec<Duration> = (0..times).map(|_| measure()).collect();
+    durations.sort_unstable();
+    [durations[0], durations[times / 2]]
+}
+
+/// How often threads of this process gave up the processor.
+fn context_switches() -> i64 {
+    // SAFETY: all zeros are a value of the structure, which holds numbers.
+    let mut usage: libc::rusage = unsafe { std::mem::zeroed() };
+    // SAFETY: the pointer is valid for the one value that the call writes.
+    let status = unsafe { libc::getrusage(libc::RUSAGE_SELF, &raw mut usage) };
+    assert_eq!(status, 0, "the process may ask about itself");
+    usage.ru_nvcsw
+}
+
+#[test]
+#[ignore = "a measurement"]
+#[expect(clippy::print_stderr, reason = "it reports what it measured")]
+fn latency_of_an_empty_kernel() {
+    let fixture = Fixture::new();
+    let module = handle!(fixture.api, cuModuleLoadData(_, EMPTY.as_ptr().cast()));
+    let function: CUfunction = handle!(fixture.api, cuModuleGetFunction(_, module, c"empty".as_ptr()));
+    let none: *mut *mut c_void = ptr::null_mut();
+    for (grid, block) in [(1, 1), (1, 256), (64, 256)] {
+        let launch = || {
+            let begin = Instant::now();
+            ok!(fixture.api, cuLaunchKernel(function, grid, 1, 1, block, 1, 1, 0, ptr::null_mut(), none, none));
+            ok!(fixture.api, cuCtxSynchronize());
+            begin.elapsed()
+        };
+        let switches = context_switches();
+        let [least, median] = spread(launch, 10_000);
+        let switches = context_switches() - switches;
+        eprintln!("{grid} blocks of {block}: {median:?}, at least {least:?}, {switches} context switches in 10000");
+    }
+}
+
+/// A module of `lines` lines: kernels that load, compute and store, as compilers write them.
+fn long_module(lines: usize) -> CString {
+    let mut text = String::from(".version 8.0\n.target sm_75\n.address_size 64\n");
+    let mut written = 3;
+    for kernel in 0.. {
+        if written >= lines {
+            break;
+        }
+        write!(
+            text,
+            ".visible .entry kernel_{kernel}(.param .u64 p)\n{{\n.reg .f32 %f<203>;\n.reg .b64 %rd<103>;\n\
+             ld.param.u64 %rd1, [p];\ncvta.to.global.u64 %rd2, %rd1;\nld.global.f32 %f1, [%rd2];\n"
+        )
+        .expect("a string takes any text");
+        for step in 0..100 {
+            let (address, value) = (step + 2, 2 * step + 1);
+            let [next, after, other] = [address + 1, value + 1, value + 2];
+            write!(
+                text,
+                "ld.global.f32 %f{after}, [%rd{address}+{}];\nfma.rn.f32 %f{other}, %f{after}, 0f3F800000, %f{value};\n\
+                 st.global.f32 [%rd{address}], %f{other};\nadd.s64 %rd{next}, %rd{address}, 4;\n",
+                4 * step
+            )
+            .expect("a string takes any text");
+        }
+        text.push_str("ret;\n}\n");
+        written += 409;
+    }
+    CString::new(text).expect("the text has no NUL")
+}
+
+#[test]
+#[ignore = "a measurement"]
+#[expect(clippy::print_stderr, reason = "it reports what it measured")]
+fn time_to_load_ten_thousand_lines() {
+    let fixture = Fixture::new();
+    let image = long_module(10_000);
+    let lines = image.as_bytes().iter().filter(|byte| **byte == b'\n').count();
+    let load = || {
+        let begin = Instant::now();
+        let module = handle!(fixture.api, cuModuleLoadData(_, image.as_ptr().cast()));
+        let duration = begin.elapsed();
+        ok!(fixture.api, cuModuleUnload(module));
+        duration
+    };
+    let [least, median] = spread(load, 20);
+    eprintln!("{lines} lines, {} bytes: {median:?}, at least {least:?}", image.as_bytes().len());
+}

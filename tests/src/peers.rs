@@ -1,0 +1,30 @@
+//! Two devices that reach each other's memory.
+
+use curium_driver::Context;
+use curium_sim::Config;
+
+use crate::{TestDriver, on_driver, on_simulator, uses_cuda};
+
+/// Runs a test with the primary contexts of two devices that reach each other's memory: of simulated ones, or of the first two of this
+/// machine's driver. A machine without them runs nothing, and says so.
+///
+/// # Panics
+///
+/// If the test fails.
+#[expect(clippy::print_stderr, reason = "a test that did not run must not look like one that did")]
+pub fn on_peers(test: impl Fn(&TestDriver, &Context, &Context)) {
+    let run = |driver: &TestDriver| {
+        let devices = driver.driver().devices().expect("there are devices");
+        let [first, second, ..] = &devices[..] else { return eprintln!("skipped: there is one device only") };
+        if !first.can_access_peer(second).expect("devices can be asked") {
+            return eprintln!("skipped: the first two devices do not reach each other");
+        }
+        let contexts = [first, second].map(|device| device.primary_context().expect("a device has a primary context"));
+        test(driver, &contexts[0], &contexts[1]);
+    };
+    if uses_cuda() {
+        on_driver(run);
+    } else {
+        on_simulator(Config::new().with_devices(2), |driver, _| run(driver));
+    }
+}
