@@ -72,13 +72,14 @@ mod graph;
 #[cfg(feature = "graphics")]
 mod graphics;
 mod handle;
+mod handle_pool;
 pub mod hazard;
 mod hook;
 mod host_function;
 mod image;
 mod jit;
 mod kernel;
-mod kernels;
+mod kernels_macro;
 mod launch;
 mod library;
 mod linker;
@@ -92,7 +93,7 @@ mod pointer;
 mod profiler;
 mod release;
 mod resource;
-mod reuse;
+mod shared_handle;
 mod signature;
 mod stream;
 #[cfg(feature = "trace")]

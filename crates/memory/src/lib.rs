@@ -53,6 +53,8 @@ mod device_box;
 mod device_buffer;
 mod device_slice;
 mod device_vec;
+#[cfg(target_os = "linux")]
+mod dma_buf;
 #[cfg(feature = "external")]
 pub mod external;
 mod fill;
@@ -103,6 +105,8 @@ pub use self::device_slice::{
     AsDeviceSlice, AsDeviceSliceMut, DeviceChunks, DeviceChunksMut, DeviceSlice, DeviceSliceMut,
 };
 pub use self::device_vec::DeviceVec;
+#[cfg(target_os = "linux")]
+pub use self::dma_buf::export_dma_buf;
 pub use self::grid::{Extent, Grid, GridMut, HostGrid, HostGridMut, Pitch};
 pub use self::ipc_memory::{IpcMemory, IpcMemoryHandle};
 pub use self::location::MemoryLocation;

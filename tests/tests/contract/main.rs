@@ -27,6 +27,8 @@ mod fault;
 mod foreign_code;
 mod future;
 mod global;
+#[cfg(not(miri))]
+mod graph;
 mod green_context;
 mod hazard;
 mod hook;
@@ -76,6 +78,9 @@ mod stream_memory_operation;
 mod stream_pool;
 mod tensor_map;
 mod texture;
+mod threads;
 mod trace;
 #[cfg(not(miri))]
+mod two_devices;
+mod two_processes;
 mod virtual_memory;

@@ -9,6 +9,7 @@ use std::sync::Arc;
 use curium_sys::{CUgraphExec, CUgraphExec_st};
 
 use super::Node;
+use super::exec_host::Closures;
 use super::instantiate::expect_context;
 use super::tree::{Kept, Resource, Tree};
 use crate::call;
@@ -36,6 +37,8 @@ struct Keeps {
     all: Kept,
     /// What nodes keep that were updated one by one, by their numbers in the source.
     changed: HashMap<u32, Resource>,
+    /// The host functions that were set one by one.
+    closures: Option<Box<Closures>>,
 }
 
 impl GraphExec {
@@ -97,6 +100,12 @@ impl GraphExec {
     #[inline]
     pub fn launch(&mut self, stream: &Stream) -> Result<()> {
         expect_context(&self.context, stream, "GraphExec::launch")?;
+        if self.keeps.closures.is_some() { self.launch_with_closures(stream) } else { self.launch_plain(stream) }
+    }
+
+    /// A launch on a stream of the context.
+    #[inline]
+    pub(super) fn launch_plain(&mut self, stream: &Stream) -> Result<()> {
         // SAFETY: the executable and the stream are live and belong to this driver, and nobody else uses the executable; whoever added
         // nodes vouched for what they do.
         unsafe { call!(stream.driver(), cuGraphLaunch(self.raw.raw(), stream.as_raw())) }
@@ -137,6 +146,11 @@ impl GraphExec {
         self.keeps.source.as_ref()
     }
 
+    #[inline]
+    pub(super) fn closures(&mut self) -> &mut Option<Box<Closures>> {
+        &mut self.keeps.closures
+    }
+
     /// Keeps what a node that was changed needs, in place of what it needed after the change before.
     #[inline]
     pub(super) fn keep(&mut self, node: Node, resource: Resource) {
@@ -157,6 +171,7 @@ impl GraphExec {
     pub(super) fn keep_all(&mut self, kept: Kept) {
         self.keeps.all = kept;
         self.keeps.changed.clear();
+        self.retire_closures();
     }
 
     /// Keeps this as well.
@@ -172,7 +187,7 @@ impl GraphExec {
 
     #[inline]
     fn new(context: &Context, source: Option<Arc<Tree>>, raw: CUgraphExec, kept: Kept) -> Self {
-        let keeps = Box::new(Keeps { source, all: kept, changed: HashMap::new() });
+        let keeps = Box::new(Keeps { source, all: kept, changed: HashMap::new(), closures: None });
         Self { raw: Handle::new(raw), keeps, context: context.clone(), _not_sync: PhantomData }
     }
 
@@ -205,5 +220,6 @@ impl Drop for GraphExec {
         if !self.raw.is_cleared() {
             release(|| self.destroy());
         }
+        self.retire_closures();
     }
 }

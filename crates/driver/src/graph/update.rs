@@ -337,7 +337,7 @@ impl GraphExec {
 
     /// Runs `call` with the driver's handle of a node, while no other thread uses the graph of the node.
     #[inline]
-    fn with_node(
+    pub(super) fn with_node(
         &self,
         operation: &'static str,
         node: Node,

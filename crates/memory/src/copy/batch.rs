@@ -144,12 +144,11 @@ impl<'a> CopyBatch<'a> {
         if self.boxes.is_empty() {
             return Ok(());
         }
-        if stream.as_raw().is_null() || !stream.driver().has(Function::cuMemcpy3DBatchAsync_v2) {
+        if !grid::takes_batches(stream) {
             return self.boxes.iter().try_for_each(|(to, from)| grid::enqueue(stream, to, from));
         }
-        let flags = self.options.flags();
         let mut operations: Vec<CUDA_MEMCPY3D_BATCH_OP> =
-            self.boxes.iter().map(|(to, from)| grid::operation(to, from, flags)).collect();
+            self.boxes.iter().map(|(to, from)| grid::operation(to, from, self.options)).collect();
         let (count, operations) = (operations.len(), operations.as_mut_ptr());
         stream.context().entered(|driver| {
             // SAFETY: the list has this many entries, all ends are live on this stream, which has waited for what they must wait for, and a

@@ -16,11 +16,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("Array::new", |fixture| made(array(fixture)?)),
     ("Array::copy_from_slice", |fixture| keep(fixture, |array, _| array.copy_from_slice(&[1; LEN]))),
     ("Array::to_vec", |fixture| keep(fixture, |array, _| array.to_vec().map(|_| ()))),
-    ("Array::copy_from_buffer", |fixture| {
-        keep(fixture, |array, fixture| array.copy_from_buffer(ArrayRegion::whole(SHAPE), &fixture.buffer))
+    ("Array::copy_from_device", |fixture| {
+        keep(fixture, |array, fixture| array.copy_from_device(ArrayRegion::whole(SHAPE), &fixture.buffer))
     }),
-    ("Array::copy_to_buffer", |fixture| {
-        keep(fixture, |array, fixture| array.copy_to_buffer(ArrayRegion::whole(SHAPE), &mut fixture.target))
+    ("Array::copy_to_device", |fixture| {
+        keep(fixture, |array, fixture| array.copy_to_device(ArrayRegion::whole(SHAPE), &mut fixture.target))
     }),
     ("Array::from_slice", |fixture| {
         made(Array::from_slice(&fixture.stream, SHAPE, ArrayFlags::empty(), &[1_u32; LEN])?)

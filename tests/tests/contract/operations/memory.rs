@@ -116,6 +116,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
         let mut target = fixture.target.as_slice_mut().grid(extent, pitch)?;
         made(target.copy_from_on(&fixture.stream, &fixture.buffer.as_slice().grid(extent, pitch)?)?)
     }),
+    ("GridMut::copy_from_with", |fixture| {
+        let options = CopyOptions::new().with_prefer_overlap(true);
+        let mut target = fixture.target.as_slice_mut().grid(SQUARE, TIGHT)?;
+        made(target.copy_from_with(&fixture.stream, &fixture.buffer.as_slice().grid(SQUARE, TIGHT)?, options)?)
+    }),
     ("GridMut::copy_from_host", |fixture| {
         let mut target = fixture.target.as_slice_mut().grid(SQUARE, TIGHT)?;
         made(target.copy_from_host(&HostGrid::new(&[1; LEN], SQUARE, TIGHT)?)?)
