@@ -106,7 +106,7 @@ impl Driver {
         let (context, ticket, elsewhere) = (found.context, found.ticket, found.elsewhere());
         self.expect_done_for_real(&mut state, id)?;
         drop(self.wait(state, ticket.as_slice())?);
-        self.wait_elsewhere(context, elsewhere)?;
+        self.wait_elsewhere(context, elsewhere.as_ref())?;
         self.lock().usable(context).map(|_| ())
     }
 

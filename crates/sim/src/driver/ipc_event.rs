@@ -107,8 +107,8 @@ impl Driver {
     }
 
     /// Waits until another process has done its record.
-    pub(crate) fn wait_elsewhere(&self, context: Id<Context>, record: Option<Elsewhere>) -> Result {
-        while record.as_ref().is_some_and(|record| !record.is_done()) {
+    pub(crate) fn wait_elsewhere(&self, context: Id<Context>, record: Option<&Elsewhere>) -> Result {
+        while record.is_some_and(|record| !record.is_done()) {
             self.lock().usable(context)?;
             std::thread::sleep(PAUSE);
         }
