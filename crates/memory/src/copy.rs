@@ -19,6 +19,8 @@ mod pending;
 mod scope;
 pub(crate) mod spanning;
 
+#[cfg(feature = "textures")]
+pub(crate) use self::batch::BoxCopy;
 pub use self::batch::CopyBatch;
 pub use self::options::CopyOptions;
 pub use self::pending::{Pending, download, upload};
