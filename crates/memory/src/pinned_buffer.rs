@@ -168,7 +168,9 @@ impl<T> PinnedBuffer<T> {
         let buffer = ManuallyDrop::new(self);
         // SAFETY: the field is moved out of a value that is not used or dropped afterwards.
         let context = unsafe { std::ptr::read(&raw const buffer.context) };
-        PinnedBuffer { pointer: buffer.pointer.cast(), len: buffer.byte_len(), context, _elements: PhantomData }
+        // SAFETY: as above.
+        let source = unsafe { std::ptr::read(&raw const buffer.source) };
+        PinnedBuffer { pointer: buffer.pointer.cast(), len: buffer.byte_len(), context, source, _elements: PhantomData }
     }
 
     #[inline]

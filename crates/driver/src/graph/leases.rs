@@ -9,6 +9,7 @@ use crate::{Result, Stream};
 pub(super) struct Leases(Vec<Lease>);
 
 impl Leases {
+    #[inline]
     pub(super) fn of(kept: &Kept) -> Self {
         let lease =
             |resource: &Resource| if let Resource::Lease(lease) = resource { Some(lease.clone()) } else { None };

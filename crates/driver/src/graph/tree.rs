@@ -156,6 +156,7 @@ impl State {
     }
 
     /// Adds the node that `call` makes behind `after`, and that needs what is `kept`.
+    #[inline]
     pub(super) fn add_node(
         &mut self,
         driver: &Driver,
@@ -173,6 +174,7 @@ impl State {
     }
 
     /// The node that the driver knows by this handle, which is noted if it is new here.
+    #[inline]
     pub(super) fn known(&mut self, graph: u32, raw: CUgraphNode) -> Node {
         match self.numbers.get(&raw.addr()) {
             Some(number) => Node { tree: self.identity, number: *number },
@@ -181,10 +183,12 @@ impl State {
     }
 
     /// The node that the driver knows by this handle, if it is known here.
+    #[inline]
     pub(super) fn find(&self, raw: CUgraphNode) -> Option<Node> {
         self.numbers.get(&raw.addr()).map(|number| Node { tree: self.identity, number: *number })
     }
 
+    #[inline]
     pub(super) fn add(&mut self, graph: u32, raw: CUgraphNode, kept: Option<Resource>) -> Node {
         let number = self.nodes.len() as u32;
         self.nodes.push(Some(Entry { raw: Handle::new(raw), parts: Vec::new(), graph, kept }));
@@ -193,6 +197,7 @@ impl State {
     }
 
     /// Notes that `raw` is a part of a node, and gives its number; the same number if it is known.
+    #[inline]
     pub(super) fn add_part(&mut self, node: Node, raw: CUgraph) -> u32 {
         let known = self.graphs.iter().position(|graph| graph.as_ref().is_some_and(|graph| graph.raw() == raw));
         if let Some(known) = known {
@@ -214,6 +219,7 @@ impl State {
 
     /// Has a node keep `kept`, and gives what it kept before. That may be dropped only once the lock is no longer held.
     #[must_use]
+    #[inline]
     pub(super) fn replace(&mut self, node: Node, kept: Option<Resource>) -> Option<Resource> {
         let entry = self.nodes.get_mut(node.number as usize)?.as_mut()?;
         std::mem::replace(&mut entry.kept, kept)
@@ -221,6 +227,7 @@ impl State {
 
     /// Forgets a node with all its parts. What was kept may be dropped only once the lock is no longer held.
     #[must_use]
+    #[inline]
     pub(super) fn remove(&mut self, node: Node) -> Vec<Resource> {
         let entry = self.nodes.get_mut(node.number as usize).and_then(Option::take);
         let Some(entry) = entry else { return Vec::new() };
@@ -237,6 +244,7 @@ impl State {
     }
 
     /// What all nodes of the tree keep.
+    #[inline]
     pub(super) fn kept(&self) -> Kept {
         let mut kept = self.inherited.clone();
         self.nodes.iter().flatten().filter_map(|entry| entry.kept.as_ref()).for_each(|resource| kept.add(resource));
@@ -272,6 +280,7 @@ impl Kept {
     }
 
     /// Each thing.
+    #[inline]
     pub(super) fn resources(&self) -> impl Iterator<Item = &Resource> {
         self.0.values()
     }

@@ -100,11 +100,13 @@ impl History {
     }
 
     /// Has `stream` wait for what a read, or a write, must wait for.
+    #[inline]
     pub(crate) fn before(&self, others: &mut Others<'_>, stream: &Stream, is_write: bool) -> Result<()> {
         if is_write { self.wait_for_all(others, stream) } else { self.wait_for_writes(others, stream) }
     }
 
     /// Notes a read, or a write of a part or the whole, that was put on `stream`.
+    #[inline]
     pub(crate) fn after(&self, others: &mut Others<'_>, stream: &Stream, is_write: bool) {
         if is_write { self.note_write(others, stream) } else { self.note_read(others, stream) }
     }
@@ -160,6 +162,7 @@ impl History {
     }
 
     /// Notes a write of the whole, which is borrowed exclusively, on any stream.
+    #[inline]
     pub(super) fn note_whole_write(&mut self, stream: &Stream) {
         if self.writer != *stream && *self.has_waited.get_mut() {
             // Every use is forgotten: the stream has waited for them and is the writer's now.
@@ -170,6 +173,7 @@ impl History {
     }
 
     /// The streams that the memory was last used on, or written on.
+    #[inline]
     pub(super) fn streams(&self, only_writes: bool) -> Vec<Stream> {
         let others = self.others();
         let others = others.iter().filter(|other| other.is_write || !only_writes).map(|other| &other.stream);
@@ -177,6 +181,7 @@ impl History {
     }
 
     /// The history, to be kept elsewhere from now on. Here no use is free any more, and none is noted.
+    #[inline]
     pub(super) fn leave(&self, others: &mut Others<'_>) -> Self {
         self.reads_freely.store(NOBODY, Ordering::Relaxed);
         self.writes_freely.store(NOBODY, Ordering::Relaxed);

@@ -46,27 +46,32 @@ pub struct View {
 }
 
 impl Leased {
+    #[inline]
     pub(super) fn new(history: History) -> Self {
         let state = State { end: None, is_gone: false, views: 0, is_viewed_to_write: false };
         Self { history, readers: AtomicUsize::new(0), writers: AtomicUsize::new(0), state: Mutex::new(state) }
     }
 
     /// What tells this from others for as long as it exists.
+    #[inline]
     pub(crate) fn key(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
 
+    #[inline]
     pub(super) fn history(&self) -> &History {
         &self.history
     }
 
     /// Begins a use of the owner.
+    #[inline]
     pub(super) fn before(&self, stream: &Stream, is_write: bool) -> Result<()> {
         begin_use(self.key())?;
         self.wait(stream, is_write).inspect_err(|_| end_use(self.key()))
     }
 
     /// Notes a use of the owner, which ends.
+    #[inline]
     pub(super) fn after(&self, stream: &Stream, is_write: bool) {
         self.note(stream, is_write);
         end_use(self.key());
@@ -81,16 +86,19 @@ impl Leased {
     }
 
     /// Has `end` end the memory when no graph uses it any more.
+    #[inline]
     pub(super) fn leave(&self, end: impl FnOnce(Accesses) -> Result<()> + Send + 'static) {
         self.state.lock().end = Some(Box::new(end));
     }
 
     /// Takes the memory away from the graphs that use it: they cannot be launched any more.
+    #[inline]
     pub(super) fn revoke(&self) {
         self.state.lock().is_gone = true;
     }
 
     /// An argument error of `operation` if a graph that would disturb a view of the host can be launched at any time.
+    #[inline]
     pub(super) fn refuse(&self, operation: &'static str, is_write: bool) -> Result<()> {
         let (readers, writers) = (self.readers.load(Ordering::Acquire), self.writers.load(Ordering::Acquire));
         if writers == 0 && (readers == 0 || !is_write) {
@@ -102,6 +110,7 @@ impl Leased {
     }
 
     /// Notes a view of the host, which has yet to wait for what the device does.
+    #[inline]
     pub(super) fn view(self: &Arc<Self>, operation: &'static str, is_write: bool) -> Result<View> {
         begin_use(self.key())?;
         let mut state = self.state.lock();
@@ -119,6 +128,7 @@ impl Leased {
     }
 
     /// The history alone, when nobody else has it.
+    #[inline]
     pub(super) fn into_history(mut self) -> History {
         self.take_history()
     }
@@ -130,24 +140,29 @@ impl Leased {
 }
 
 impl Lease {
+    #[inline]
     pub(super) fn new(leased: Arc<Leased>, is_write: bool) -> Self {
         leased.count(is_write).fetch_add(1, Ordering::AcqRel);
         Self { leased, is_write }
     }
 
+    #[inline]
     pub(crate) fn leased(&self) -> &Arc<Leased> {
         &self.leased
     }
 
+    #[inline]
     pub(crate) fn key(&self) -> usize {
         self.leased.key()
     }
 
+    #[inline]
     pub(crate) fn is_write(&self) -> bool {
         self.is_write
     }
 
     /// The lease is one to write from now on.
+    #[inline]
     pub(crate) fn write_as_well(&mut self) {
         if !self.is_write {
             self.leased.writers.fetch_add(1, Ordering::AcqRel);
@@ -157,6 +172,7 @@ impl Lease {
     }
 
     /// Has `stream` wait for what the graph's use must wait for. The caller is alone.
+    #[inline]
     pub(crate) fn before(&self, stream: &Stream) -> Result<()> {
         let state = self.leased.state.lock();
         let reason = if state.is_gone {
@@ -171,6 +187,7 @@ impl Lease {
     }
 
     /// Notes the graph's use. The caller is alone.
+    #[inline]
     pub(crate) fn after(&self, stream: &Stream) {
         self.leased.note(stream, self.is_write);
     }
@@ -184,6 +201,7 @@ impl Leased {
 
 impl View {
     /// The view of memory that no graph uses.
+    #[inline]
     pub(super) fn of_owner(is_write: bool) -> Self {
         Self { leased: None, is_write }
     }
@@ -196,24 +214,28 @@ impl Clone for Lease {
 }
 
 impl fmt::Debug for Leased {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Leased({:?})", self.history)
     }
 }
 
 impl fmt::Debug for View {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(if self.is_write { "View(to write)" } else { "View(to read)" })
     }
 }
 
 impl Drop for Lease {
+    #[inline]
     fn drop(&mut self) {
         self.leased.count(self.is_write).fetch_sub(1, Ordering::AcqRel);
     }
 }
 
 impl Drop for View {
+    #[inline]
     fn drop(&mut self) {
         let Some(leased) = &self.leased else { return };
         let mut state = leased.state.lock();
@@ -225,6 +247,7 @@ impl Drop for View {
 }
 
 impl Drop for Leased {
+    #[inline]
     fn drop(&mut self) {
         if let Some(end) = self.state.get_mut().end.take() {
             let accesses = Accesses::with(self.take_history());

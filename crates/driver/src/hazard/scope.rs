@@ -49,6 +49,7 @@ static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(1);
 static OPEN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
 /// An argument error of `operation`, which would end the capture, if one is open in `context`.
+#[inline]
 pub(crate) fn refuse_captures(context: &Context, operation: &'static str) -> Result<()> {
     if !OPEN.lock().contains(&context.as_raw().addr()) {
         return Ok(());
@@ -61,12 +62,14 @@ pub(crate) fn refuse_captures(context: &Context, operation: &'static str) -> Res
 
 impl Scope {
     /// A capture that has not begun.
+    #[inline]
     pub(crate) fn new() -> Arc<Self> {
         let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
         Arc::new(Self { identity, is_open: AtomicBool::new(false), seen: Mutex::new(None) })
     }
 
     /// The capture has begun on `root`.
+    #[inline]
     pub(crate) fn open(&self, root: &Stream) {
         let (memory, kept, allocations, branches) = Default::default();
         let seen = Seen { root: root.clone(), tails: root.tail().tails(), memory, kept, allocations, branches };
@@ -76,6 +79,7 @@ impl Scope {
     }
 
     /// The capture ends: what it has seen. The caller is alone.
+    #[inline]
     pub(crate) fn close(&self) -> Option<Seen> {
         self.is_open.store(false, Ordering::Release);
         let seen = self.seen.lock().take()?;
@@ -86,26 +90,31 @@ impl Scope {
         Some(seen)
     }
 
+    #[inline]
     pub(crate) fn is_open(&self) -> bool {
         self.is_open.load(Ordering::Acquire)
     }
 
     /// A number that no other capture has.
+    #[inline]
     pub(crate) fn identity(&self) -> u64 {
         self.identity
     }
 
     /// Whether `stream` was made for this capture, too.
+    #[inline]
     pub(crate) fn is_that_of(&self, stream: &Stream) -> bool {
         stream.scope().is_some_and(|scope| std::ptr::eq(self, &raw const **scope))
     }
 
     /// Runs `operation` with what the capture has seen, unless it has ended.
+    #[inline]
     pub(crate) fn with<T>(&self, operation: impl FnOnce(&mut Seen) -> T) -> Option<T> {
         self.seen.lock().as_mut().map(operation)
     }
 
     /// Keeps what the captured work needs, which is called `key`.
+    #[inline]
     pub(crate) fn keep(&self, key: usize, value: impl FnOnce() -> Arc<dyn Any + Send + Sync>) {
         self.with(|seen| {
             seen.kept.entry(key).or_insert_with(value);
@@ -113,6 +122,7 @@ impl Scope {
     }
 
     /// Begins a use by work that is about to be captured on `stream`; false if the capture has ended, and the work would run.
+    #[inline]
     pub(super) fn before(&self, accesses: &Accesses, stream: &Stream, is_write: bool) -> Result<bool> {
         begin_use(self.key())?;
         let begun = self.with(|seen| seen.before(self, accesses, stream, is_write)).transpose();
@@ -123,6 +133,7 @@ impl Scope {
     }
 
     /// Notes a use by work that was captured on `stream`, which ends; false if the capture had ended before.
+    #[inline]
     pub(super) fn after(&self, accesses: &Accesses, stream: &Stream, is_write: bool) -> bool {
         let noted = self.with(|seen| seen.after(accesses.leased(), stream, is_write));
         end_use(self.key());
@@ -135,15 +146,18 @@ impl Scope {
 }
 
 impl Seen {
+    #[inline]
     pub(crate) fn branches(&mut self) -> &mut Vec<Stream> {
         &mut self.branches
     }
 
+    #[inline]
     pub(crate) fn allocations(&mut self) -> &mut Vec<CUdeviceptr> {
         &mut self.allocations
     }
 
     /// The memory that the captured work uses, and what else it needs.
+    #[inline]
     pub(crate) fn into_parts(self) -> (Vec<Lease>, HashMap<usize, Arc<dyn Any + Send + Sync>>) {
         (self.memory.into_values().map(|memory| memory.lease).collect(), self.kept)
     }
@@ -159,6 +173,7 @@ impl Seen {
     }
 
     /// Has the captured work on `stream` come behind what a use of `leased` must come behind.
+    #[inline]
     pub(crate) fn wait(&mut self, leased: &Arc<Leased>, stream: &Stream, is_write: bool) -> Result<()> {
         let (root, tails) = (&self.root, self.tails);
         let memory = self.memory.entry(leased.key()).or_insert_with(|| Memory {
@@ -177,6 +192,7 @@ impl Seen {
     }
 
     /// Notes a use by captured work.
+    #[inline]
     pub(crate) fn note(&mut self, leased: &Arc<Leased>, stream: &Stream, is_write: bool) {
         if let Some(memory) = self.memory.get(&leased.key()) {
             memory.history.after(&mut memory.history.others(), stream, is_write);

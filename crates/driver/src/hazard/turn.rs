@@ -44,6 +44,7 @@ thread_local! {
 }
 
 /// Begins a use of what is called `key`, which ends with [`end_use`] or [`end_uses`].
+#[inline]
 pub(crate) fn begin_use(key: usize) -> Result<()> {
     if IS_ALONE.get() {
         return Err(Error::argument(
@@ -65,6 +66,7 @@ pub(crate) fn begin_use(key: usize) -> Result<()> {
 }
 
 /// Ends a use, if there is one.
+#[inline]
 pub(crate) fn end_use(key: usize) {
     IN_USE.with_borrow_mut(|keys| {
         let Some(index) = keys.iter().rposition(|known| *known == key) else { return };
@@ -121,6 +123,7 @@ impl Alone {
     /// # Errors
     ///
     /// An argument error of `operation` if this thread itself is using something, so that it would wait for itself.
+    #[inline]
     pub(crate) fn wait(operation: &'static str) -> Result<Self> {
         if IS_ALONE.get() || IN_USE.with_borrow(|keys| !keys.is_empty()) {
             let reason = "this thread is in the middle of using memory that graphs use, and is here by an observer";

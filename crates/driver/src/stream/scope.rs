@@ -15,6 +15,7 @@ use super::foreign::Ownership;
 impl Stream {
     /// A stream for a capture in `context`.
     #[cfg(feature = "graphs")]
+    #[inline]
     pub(crate) fn of_scope(context: &Context, scope: &Arc<Scope>) -> Result<Self> {
         let raw = context.entered(|driver| {
             let (mut raw, flags) = (std::ptr::null_mut(), StreamFlags::NON_BLOCKING.bits());
@@ -62,6 +63,7 @@ impl Stream {
     /// Notes memory that was allocated in the open capture, whose graph frees it at the end; false if there is no such capture.
     #[doc(hidden)]
     #[must_use]
+    #[inline]
     pub fn note_allocation(&self, address: CUdeviceptr) -> bool {
         self.scope().and_then(|scope| scope.with(|seen| seen.allocations().push(address))).is_some()
     }
@@ -69,6 +71,7 @@ impl Stream {
     /// Whether memory was allocated in the open capture and not freed; the caller frees it.
     #[doc(hidden)]
     #[must_use]
+    #[inline]
     pub fn forget_allocation(&self, address: CUdeviceptr) -> bool {
         let forget = |allocations: &mut Vec<CUdeviceptr>| {
             let index = allocations.iter().position(|known| *known == address);
