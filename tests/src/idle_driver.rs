@@ -3,13 +3,13 @@
 use std::ffi::{c_uint, c_void};
 
 use curium_driver::Driver;
-use curium_driver::sys::{CUfunction, CUresult, CUstream};
+use curium_driver::sys::{CUfunction, CUgraphExec, CUresult, CUstream};
 use curium_sim::{Config, Simulator};
 
 /// As many bytes as the simulated device has: valgrind does not give the addresses of a whole device.
 const MEMORY: u64 = 1 << 24;
 
-/// A simulator of its own, with `cuLaunchKernel` replaced by a function that succeeds at once.
+/// A simulator of its own, with `cuLaunchKernel` and `cuGraphLaunch` replaced by functions that succeed at once.
 ///
 /// # Panics
 ///
@@ -19,7 +19,8 @@ pub fn idle_driver() -> Driver {
     let simulator = Simulator::new(Config::new().with_memory_budget(MEMORY)).expect("a simulator can be made");
     let mut api = simulator.api();
     api.cuLaunchKernel = Some(launch_nothing);
-    // SAFETY: the functions are the simulator's, which the driver keeps, but for a launch that harms nobody.
+    api.cuGraphLaunch = Some(launch_no_graph);
+    // SAFETY: the functions are the simulator's, which the driver keeps, but for launches that harm nobody.
     unsafe { Driver::from_api_with_owner(api, simulator) }.expect("the simulator initialises")
 }
 
@@ -36,5 +37,9 @@ unsafe extern "C" fn launch_nothing(
     _: *mut *mut c_void,
     _: *mut *mut c_void,
 ) -> CUresult {
+    CUresult::CUDA_SUCCESS
+}
+
+unsafe extern "C" fn launch_no_graph(_: CUgraphExec, _: CUstream) -> CUresult {
     CUresult::CUDA_SUCCESS
 }

@@ -4,6 +4,8 @@
 //! and without a call that it does not support; with `CURIUM_TEST_DRIVER=cuda` it runs on this machine's driver instead.
 
 mod bench;
+#[cfg(doctest)]
+mod book;
 mod called;
 mod context_stack;
 #[cfg(target_os = "linux")]
@@ -16,6 +18,8 @@ mod peers;
 mod soak;
 pub mod stream_work;
 mod test_driver;
+#[cfg(target_os = "linux")]
+mod two_processes;
 
 pub use curium_bench::Samples;
 
@@ -29,3 +33,5 @@ pub use self::own_process::{in_new_process, in_own_process};
 pub use self::peers::on_peers;
 pub use self::soak::{Soak, Soaked};
 pub use self::test_driver::{TestDriver, on_driver, on_incomplete_simulator, on_simulator, uses_cuda};
+#[cfg(target_os = "linux")]
+pub use self::two_processes::{Peer, in_two_processes};

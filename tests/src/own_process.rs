@@ -1,6 +1,6 @@
 //! Tests that make the rest of their process useless, or are about its end.
 
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::uses_cuda;
@@ -32,32 +32,53 @@ pub fn in_own_process(name: &str, test: impl FnOnce()) {
 /// # Panics
 ///
 /// If the test fails in its process, which includes that the process does not end well, or is not found there.
-#[expect(clippy::print_stderr, reason = "the test harness captures what a test prints, which the other process reads")]
 pub fn in_new_process(name: &str, test: impl FnOnce()) {
-    if std::env::var(CHILD).is_ok_and(|child| child == name) {
-        // Before the test, which may end the process itself.
-        eprintln!("{MARK}");
-        return test();
-    }
-    let program = std::env::current_exe().expect("a program knows its own path");
-    let mut command = Command::new(program);
-    command.args([name, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, name);
-    let output = output(&mut command, name);
-    let text = String::from_utf8_lossy(&output.stderr);
-    assert!(output.status.success() && text.contains(MARK), "{name} in its own process: {}\n{text}", output.status);
+    if OtherProcess::is_this(name) { test() } else { OtherProcess::start(name, Stdio::null()).expect_success() }
 }
 
-/// What a process said and how it ended, which it must do in time.
-fn output(command: &mut Command, name: &str) -> Output {
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
-    let mut child = child.expect("the test binary can be started again");
-    let deadline = Instant::now() + PATIENCE;
-    while child.try_wait().expect("a child can be waited for").is_none() {
-        if Instant::now() > deadline {
-            child.kill().expect("a child can be ended");
-            panic!("{name} hangs in its own process");
+/// A process that runs one test of this binary.
+pub(crate) struct OtherProcess {
+    child: Child,
+    name: String,
+}
+
+impl OtherProcess {
+    /// Whether this process was started for the test called `name`, which says so then.
+    #[expect(
+        clippy::print_stderr,
+        reason = "the test harness captures what a test prints, which the other process reads"
+    )]
+    pub(crate) fn is_this(name: &str) -> bool {
+        let is_this = std::env::var(CHILD).is_ok_and(|child| child == name);
+        if is_this {
+            // Before the test, which may end the process itself.
+            eprintln!("{MARK}");
         }
-        std::thread::sleep(Duration::from_millis(5));
+        is_this
     }
-    child.wait_with_output().expect("a child that has ended can be waited for")
+
+    /// Starts a process for the test called `name`, which finds `stdin` as its standard input.
+    pub(crate) fn start(name: &str, stdin: Stdio) -> Self {
+        let program = std::env::current_exe().expect("a program knows its own path");
+        let mut command = Command::new(program);
+        command.args([name, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, name);
+        let child = command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
+        Self { child: child.expect("the test binary can be started again"), name: name.to_owned() }
+    }
+
+    /// Waits until the process ends, and asserts that its test ran and succeeded.
+    pub(crate) fn expect_success(mut self) {
+        let deadline = Instant::now() + PATIENCE;
+        while self.child.try_wait().expect("a child can be waited for").is_none() {
+            if Instant::now() > deadline {
+                self.child.kill().expect("a child can be ended");
+                panic!("{} hangs in its own process", self.name);
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let output = self.child.wait_with_output().expect("a child that has ended can be waited for");
+        let text = String::from_utf8_lossy(&output.stderr);
+        let (name, status) = (&self.name, output.status);
+        assert!(status.success() && text.contains(MARK), "{name} in its own process: {status}\n{text}");
+    }
 }

@@ -4,7 +4,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use curium_driver::{Driver, LaunchAttributes, LaunchConfig, Library};
+use curium_driver::{Driver, FillValue, Graph, GraphFill, LaunchAttributes, LaunchConfig, Library};
 use curium_memory::DeviceBuffer;
 use curium_tests::{idle_driver, kernels, uses_cuda};
 
@@ -66,6 +66,28 @@ fn launch_allocates_nothing_on_one_stream_or_on_several() {
         unsafe { saxpy.launch(&other, config, (2.0, &x, &mut z, 256)) }.expect("it launches");
     };
     assert!(allocations(&mut launch) > 0, "the first use on another stream is noted, which shows that counting works");
+    assert_eq!(allocations(|| (0..100).for_each(|_| launch())), 0);
+    own.synchronize().and_then(|()| other.synchronize()).expect("it runs");
+}
+
+#[test]
+fn launch_of_a_graph_allocates_nothing() {
+    let driver = if uses_cuda() { Driver::load().expect("there is a driver") } else { idle_driver() };
+    let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a context");
+    let [own, other] = [(); 2].map(|()| context.stream().expect("the context gives a stream"));
+    let buffer = DeviceBuffer::from_slice(&own, &[1_u32; 256]).expect("memory suffices");
+    let mut graph = Graph::new(&context).expect("a graph can be made");
+    let fill = GraphFill::new(buffer.as_pointer().cast(), FillValue::U32(2), 256);
+    for _ in 0..20 {
+        // SAFETY: the buffer is as long, and outlives the launches, which are waited for.
+        unsafe { graph.add_fill(&[], fill) }.expect("it fits");
+    }
+    let mut exec = graph.instantiate().expect("the graph is sound");
+    let mut launch = || {
+        exec.launch(&own).expect("it can be launched");
+        exec.launch(&other).expect("it can be launched");
+    };
+    launch();
     assert_eq!(allocations(|| (0..100).for_each(|_| launch())), 0);
     own.synchronize().and_then(|()| other.synchronize()).expect("it runs");
 }

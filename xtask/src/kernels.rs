@@ -11,7 +11,7 @@ use crate::package::Pins;
 use crate::stale;
 
 /// The folders whose `.cu` files are compiled.
-const FOLDERS: &[&str] = &["tests/kernels"];
+const FOLDERS: &[&str] = &["crates/curium/examples/kernels", "tests/kernels"];
 
 /// Kernels that a crate embeds, with the folder of that crate: a published crate holds only its own files.
 const COPIES: &[(&str, &str)] = &[("tests/kernels/mandelbrot.cu", "crates/cli/kernels")];

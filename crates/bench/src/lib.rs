@@ -10,6 +10,7 @@ mod allocate;
 mod comparison;
 mod copy;
 mod error;
+mod graph;
 mod launch;
 mod plan;
 mod samples;
@@ -28,6 +29,7 @@ pub use self::samples::Samples;
 /// Those of the driver, and of `observe`.
 pub fn run(context: &Context, plan: &Plan, observe: &mut dyn FnMut(Comparison) -> Result<()>) -> Result<()> {
     launch::run(context, plan, observe)?;
+    graph::run(context, plan, observe)?;
     copy::run(context, plan, observe)?;
     allocate::run(context, plan, observe)
 }
@@ -35,7 +37,7 @@ pub fn run(context: &Context, plan: &Plan, observe: &mut dyn FnMut(Comparison) -
 /// The ids of what `plan` asks for, in the order in which they are measured.
 #[must_use]
 pub fn ids(plan: &Plan) -> Vec<String> {
-    let all = [launch::ids(plan), copy::ids(plan), allocate::ids(plan)].concat();
+    let all = [launch::ids(plan), graph::ids(plan), copy::ids(plan), allocate::ids(plan)].concat();
     all.into_iter().filter(|id| plan.wants(id)).collect()
 }
 

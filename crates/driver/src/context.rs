@@ -27,6 +27,7 @@ pub use self::raw::RawContext;
 use crate::call;
 use crate::current::Entered;
 use crate::handle::Handle;
+use crate::hazard::refuse_captures;
 use crate::release::release;
 use crate::{Device, Driver, Error, Result, Stream, StreamOptions};
 
@@ -39,17 +40,49 @@ use crate::{Device, Driver, Error, Result, Stream, StreamOptions};
 /// Streams, events, modules and memory keep their context alive. No operation of this crate changes the calling thread's current
 /// context, except for those whose purpose that is: a context need not be current to be used.
 ///
-/// ```no_run
-/// use curium_driver::Device;
+/// # Threads
 ///
-/// let context = Device::first()?.primary_context()?;
-/// // One context serves any number of threads.
+/// One context serves any number of threads, each with a stream of its own:
+///
+/// ```
+/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new().with_devices(2))?;
+/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
+/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// let context = driver.device(0)?.primary_context()?;
 /// std::thread::scope(|scope| {
 ///     for _ in 0..4 {
 ///         scope.spawn(|| context.stream()?.synchronize());
 ///     }
 /// });
-/// # Ok::<(), curium_driver::Error>(())
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// One thread serves any number of devices, each with a context of its own. None need be current:
+///
+/// ```
+/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new().with_devices(2))?;
+/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
+/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// for device in driver.devices()? {
+///     device.primary_context()?.stream()?.synchronize()?;
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// A context that is given to threads ends with the last of them, whoever made it:
+///
+/// ```
+/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
+/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
+/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// let context = driver.device(0)?.create_context(curium_driver::ContextOptions::new())?;
+/// let worker = {
+///     let context = context.clone();
+///     std::thread::spawn(move || context.stream()?.synchronize())
+/// };
+/// drop(context);
+/// worker.join().expect("the thread does not panic")?;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
 pub struct Context {
@@ -180,10 +213,12 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// The error of any work that failed before; the wait takes place all the same.
+    /// The error of any work that failed before; the wait takes place all the same. An argument error, without a wait, while a
+    /// [capture scope](crate::Graph::capture) of the context is open.
     #[doc(alias = "cuCtxSynchronize")]
     #[inline]
     pub fn synchronize(&self) -> Result<()> {
+        refuse_captures(self, "Context::synchronize")?;
         let driver = self.driver();
         if driver.has(Function::cuCtxSynchronize_v2) {
             // SAFETY: the context is live and belongs to this driver.

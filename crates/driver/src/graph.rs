@@ -1,21 +1,26 @@
 //! A graph: work that is described first, and then launched any number of times.
 
+mod capture;
 mod child;
 mod condition;
 mod copy;
 mod edge;
 mod event;
 mod exec;
+mod exec_host;
 mod fill;
 mod host;
 mod identity;
 mod instantiate;
 mod kernel;
+mod leases;
 mod memory;
 mod memory_operation;
 mod node;
+mod picture;
 mod raw;
 mod replace;
+mod replay;
 mod semaphore;
 mod tree;
 mod update;
@@ -28,6 +33,7 @@ use std::sync::Arc;
 
 use curium_sys::{CUgraph, CUgraphNode};
 
+pub use self::capture::CaptureScope;
 pub use self::condition::{Condition, ConditionalKind, ConditionalNode};
 pub use self::copy::{CopyMemory, CopyPlace, GraphCopy};
 pub use self::edge::{Edge, EdgeData, EdgeKind};
@@ -41,6 +47,7 @@ pub use self::node::{
     NodeKind, SemaphoreSignalNode, SemaphoreWaitNode, TypedNode,
 };
 pub use self::replace::{GraphUpdate, Misfit, MisfitReason};
+pub use self::replay::{ReplayCounts, Replayed, Replays};
 pub use self::semaphore::GraphSemaphore;
 use self::tree::{Kept, ROOT, Resource, Tree};
 pub use self::user_object::UserObject;
@@ -51,6 +58,32 @@ use crate::{Context, Driver, Error, Result};
 ///
 /// A graph keeps what its nodes use: kernels with their code, events, closures. An executable keeps what the graph kept when it was
 /// made, so that it can be launched when everything else is gone. Memory is not kept: whoever adds a node that uses some vouches for it.
+///
+/// ```
+/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
+/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
+/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// use std::sync::Arc;
+/// use std::sync::atomic::{AtomicU32, Ordering};
+///
+/// use curium_driver::Graph;
+///
+/// let context = driver.device(0)?.primary_context()?;
+/// let stream = context.stream()?;
+/// let count = Arc::new(AtomicU32::new(0));
+///
+/// let mut graph = Graph::new(&context)?;
+/// let begin = graph.add_empty(&[])?;
+/// let counter = Arc::clone(&count);
+/// graph.add_host(&[begin], move || { counter.fetch_add(1, Ordering::Relaxed); })?;
+///
+/// let mut exec = graph.instantiate()?;
+/// exec.launch(&stream)?;
+/// exec.launch(&stream)?;
+/// stream.synchronize()?;
+/// assert_eq!(count.load(Ordering::Relaxed), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 ///
 /// A graph can be sent to another thread, and not shared between threads: the driver's functions on graphs allow no two calls at once.
 pub struct Graph {

@@ -72,13 +72,14 @@ mod graph;
 #[cfg(feature = "graphics")]
 mod graphics;
 mod handle;
+mod handle_pool;
 pub mod hazard;
 mod hook;
 mod host_function;
 mod image;
 mod jit;
 mod kernel;
-mod kernels;
+mod kernels_macro;
 mod launch;
 mod library;
 mod linker;
@@ -92,7 +93,7 @@ mod pointer;
 mod profiler;
 mod release;
 mod resource;
-mod reuse;
+mod shared_handle;
 mod signature;
 mod stream;
 #[cfg(feature = "trace")]
@@ -129,11 +130,11 @@ pub use self::finished::Finished;
 pub use self::global::Global;
 #[cfg(feature = "graphs")]
 pub use self::graph::{
-    AllocationNode, ChildNode, Condition, ConditionalKind, ConditionalNode, CopyMemory, CopyNode, CopyPlace, DotFlags,
-    Edge, EdgeData, EdgeKind, EventRecordNode, EventWaitNode, FillNode, FillValue, Graph, GraphCopy, GraphExec,
-    GraphFill, GraphMemory, GraphSemaphore, GraphUpdate, HostNode, InstantiateFlags, InstantiateOptions, KernelNode,
-    MemoryOperationNode, Misfit, MisfitReason, Node, NodeKind, SemaphoreSignalNode, SemaphoreWaitNode, TypedNode,
-    UserObject,
+    AllocationNode, CaptureScope, ChildNode, Condition, ConditionalKind, ConditionalNode, CopyMemory, CopyNode,
+    CopyPlace, DotFlags, Edge, EdgeData, EdgeKind, EventRecordNode, EventWaitNode, FillNode, FillValue, Graph,
+    GraphCopy, GraphExec, GraphFill, GraphMemory, GraphSemaphore, GraphUpdate, HostNode, InstantiateFlags,
+    InstantiateOptions, KernelNode, MemoryOperationNode, Misfit, MisfitReason, Node, NodeKind, ReplayCounts, Replayed,
+    Replays, SemaphoreSignalNode, SemaphoreWaitNode, TypedNode, UserObject,
 };
 #[cfg(feature = "graphics")]
 pub use self::graphics::{

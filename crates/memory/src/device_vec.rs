@@ -258,15 +258,17 @@ impl<T> DeviceVec<T> {
 
     /// Gives all memory and addresses back, which [`Drop`] does as well, and says whether it succeeded. Waits on the host for every use.
     ///
-    /// CUDA: `cuMemUnmap`, `cuMemRelease`, `cuMemAddressFree`.
+    /// CUDA: `cuMemUnmap`, `cuMemAddressFree`.
     ///
     /// # Errors
     ///
     /// Gives the vector back if the driver refuses; memory that was given back by then is missing from its end.
+    #[doc(alias = "cuMemAddressFree")]
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
     #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.end().map_err(|error| (self, error))
+        let ended = self.end().and_then(|()| self.segments.free_addresses());
+        ended.map_err(|error| (self, error))
     }
 
     /// Maps memory for `additional` elements behind the last, and returns the length with them.

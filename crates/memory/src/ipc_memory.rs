@@ -6,13 +6,13 @@ use std::fmt;
 use curium_driver::sys::{CUdeviceptr, CUipcMem_flags, CUipcMemHandle, CUipcMemHandle_st};
 use curium_driver::{Context, DevicePointer, Error, Result, call, release};
 
-/// Names device memory of one process to another on the same machine. It is plain bytes, which any channel between the two can carry.
-///
-/// Only memory that was allocated at once has such handles, not memory that was allocated in stream order: that is shared by its
-/// [pool](crate::MemoryPool::export_fd).
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[repr(transparent)]
-pub struct IpcMemoryHandle([u8; Self::SIZE]);
+curium_driver::shared_handle! {
+    /// Names device memory of one process to another on the same machine. It is plain bytes, which any channel between the two can carry.
+    ///
+    /// Only memory that was allocated at once has such handles, not memory that was allocated in stream order: that is shared by its
+    /// [pool](crate::MemoryPool::export_fd).
+    pub struct IpcMemoryHandle of CUipcMemHandle;
+}
 
 /// Device memory of another process. It must be gone before that process frees it.
 pub struct IpcMemory {
@@ -21,9 +21,6 @@ pub struct IpcMemory {
 }
 
 impl IpcMemoryHandle {
-    /// The number of bytes.
-    pub const SIZE: usize = size_of::<CUipcMemHandle>();
-
     /// The name of the memory that `pointer` points into, whose allocation another process can [open](IpcMemory::open) for as long as
     /// it exists.
     ///
@@ -42,20 +39,6 @@ impl IpcMemoryHandle {
                 .map_err(|error| error.about(format!("address {pointer:?}")))
         })?;
         Ok(Self(handle.reserved.map(|byte| byte.to_ne_bytes()[0])))
-    }
-
-    /// The handle with these bytes, which came from [`IpcMemoryHandle::to_bytes`], mostly in another process.
-    #[must_use]
-    #[inline]
-    pub const fn from_bytes(bytes: [u8; Self::SIZE]) -> Self {
-        Self(bytes)
-    }
-
-    /// The bytes of the handle.
-    #[must_use]
-    #[inline]
-    pub const fn to_bytes(self) -> [u8; Self::SIZE] {
-        self.0
     }
 }
 

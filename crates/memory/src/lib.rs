@@ -53,10 +53,13 @@ mod device_box;
 mod device_buffer;
 mod device_slice;
 mod device_vec;
+#[cfg(target_os = "linux")]
+mod dma_buf;
 #[cfg(feature = "external")]
 pub mod external;
 mod fill;
 mod grid;
+mod host_view;
 mod ipc_memory;
 mod location;
 mod mapped_buffer;
@@ -103,7 +106,10 @@ pub use self::device_slice::{
     AsDeviceSlice, AsDeviceSliceMut, DeviceChunks, DeviceChunksMut, DeviceSlice, DeviceSliceMut,
 };
 pub use self::device_vec::DeviceVec;
+#[cfg(target_os = "linux")]
+pub use self::dma_buf::export_dma_buf;
 pub use self::grid::{Extent, Grid, GridMut, HostGrid, HostGridMut, Pitch};
+pub use self::host_view::{HostView, HostViewMut};
 pub use self::ipc_memory::{IpcMemory, IpcMemoryHandle};
 pub use self::location::MemoryLocation;
 pub use self::mapped_buffer::MappedBuffer;

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use curium_driver::sys::{CUmemGenericAllocationHandle, CUmulticastGranularity_flags, CUmulticastObjectProp};
-use curium_driver::{Device, Driver, Error, MemoryHandleTypes, Result, call, release};
+use curium_driver::{Device, Driver, Error, Function, MemoryHandleTypes, Result, call, release};
 
 use crate::virtual_memory::{Granularity, PhysicalMemory};
 
@@ -131,7 +131,7 @@ impl MulticastObject {
 
     /// Binds all of `memory`, which is on `device`, at `offset` bytes of the object.
     ///
-    /// CUDA: `cuMulticastBindMem`.
+    /// CUDA: `cuMulticastBindMem_v2` (since 13.1), before that `cuMulticastBindMem`.
     ///
     /// # Errors
     ///
@@ -145,9 +145,14 @@ impl MulticastObject {
             let reason = format!("{bytes} bytes at offset {offset} do not fit into {total} bytes");
             return Err(Error::argument("MulticastObject::bind", reason));
         }
-        let handle = memory.as_raw();
-        // SAFETY: the object and the memory are live, both for as long as the binding, which owns them.
-        unsafe { call!(self.driver(), cuMulticastBindMem(self.as_raw(), offset, handle, 0, bytes, 0)) }?;
+        let (driver, raw, handle, number) = (self.driver(), self.as_raw(), memory.as_raw(), device.as_raw());
+        if driver.has(Function::cuMulticastBindMem_v2) {
+            // SAFETY: the object and the memory are live, both for as long as the binding, which owns them.
+            unsafe { call!(driver, cuMulticastBindMem_v2(raw, number, offset, handle, 0, bytes, 0)) }?;
+        } else {
+            // SAFETY: as above.
+            unsafe { call!(driver, cuMulticastBindMem(raw, offset, handle, 0, bytes, 0)) }?;
+        }
         let (object, device, memory) = (self.clone(), device.clone(), memory.clone());
         Ok(MulticastBinding { object, device, offset, memory, is_bound: true })
     }

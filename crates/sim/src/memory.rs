@@ -16,6 +16,8 @@ mod pool;
 mod ranges;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod reserved;
+#[cfg(all(target_os = "linux", not(miri)))]
+mod shared_records;
 mod sharing;
 mod transfer;
 mod virtual_memory;
@@ -31,10 +33,14 @@ pub(crate) use self::allocation::{Allocation, HostPtr, Owner, Purpose};
 use self::backing::{Backing, ForeignMemory, LABEL_WORDS, Label, Reservation};
 pub(crate) use self::heap::Heap;
 #[cfg(not(all(target_os = "linux", not(miri))))]
+pub(crate) use self::no_backing::SharedRecords;
+#[cfg(not(all(target_os = "linux", not(miri))))]
 use self::no_backing::{Backing, ForeignMemory, LABEL_WORDS, Label, Reservation};
 pub(crate) use self::pool::{Foreign, Pool};
 #[cfg(all(target_os = "linux", not(miri)))]
 use self::reserved::Reserved as Space;
+#[cfg(all(target_os = "linux", not(miri)))]
+pub(crate) use self::shared_records::SharedRecords;
 pub(crate) use self::sharing::{Origin, Place};
 pub(crate) use self::transfer::{End, Fill};
 use self::virtual_memory::VirtualMemory;

@@ -6,6 +6,9 @@
 //! To make an order repeatable, queued work is held back until somebody asks for its result: a wait lets work run until what
 //! it waits for is done, a query lets one piece of work run, and only after a while does work run on its own: with several
 //! workers [`PATIENCE`] after it was queued, with one worker when nothing was queued for [`IDLENESS`].
+//!
+//! To wake a worker and to be woken takes longer than a small kernel. So a thread that waits runs work itself where nothing else
+//! can run: that changes no order.
 
 mod random;
 mod worker;

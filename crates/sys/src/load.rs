@@ -3,6 +3,7 @@
 
 mod candidates;
 mod error;
+mod privileges;
 mod symbols;
 
 use std::boxed::Box;
@@ -13,9 +14,9 @@ use std::vec::Vec;
 
 use libloading::Library;
 
-#[doc(hidden)]
-pub use self::candidates::has_raised_privileges;
 pub use self::error::{Attempt, LoadError, Rejection};
+#[doc(hidden)]
+pub use self::privileges::has_raised_privileges;
 use self::symbols::Symbols;
 use crate::{Api, CUresult, CudaVersion};
 

@@ -1,10 +1,15 @@
 //! [`Array`] and [`MipmappedArray`]: shapes, copies, and how they end.
 
-use curium_driver::{Error, Event, EventFlags, Function};
-use curium_memory::{Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBuffer, MipmappedArray};
+use curium_driver::{DeviceAttribute, Error, Event, EventFlags, Function};
+use curium_memory::copy::CopyBatch;
+use curium_memory::virtual_memory::{Granularity, PhysicalOptions, PhysicalUsage};
+use curium_memory::{
+    Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBuffer, DeviceVec, Extent, MappedBuffer, MipmappedArray,
+    PhysicalMemory, Pitch, TileMapping, TileMemory,
+};
 use curium_sim::{Config, Fault};
-use curium_sys::CUresult;
-use curium_tests::{Gate, on_driver, on_simulator};
+use curium_sys::{CUresult, CudaVersion};
+use curium_tests::{Gate, TestDriver, on_driver, on_simulator};
 
 /// Numbers in order.
 fn numbers(count: usize) -> Vec<u32> {
@@ -82,12 +87,76 @@ fn buffers_are_copied_to_arrays_and_back_on_any_stream() {
         let array = Array::new(&stream, shape, ArrayFlags::empty()).expect("memory suffices");
         let gate = Gate::on(&other);
         let whole = ArrayRegion::whole(shape);
-        array.copy_from_buffer(whole, &source).expect("the lengths are equal");
-        array.copy_to_buffer(whole, &mut target).expect("the lengths are equal");
+        array.copy_from_device(whole, &source).expect("the lengths are equal");
+        array.copy_to_device(whole, &mut target).expect("the lengths are equal");
         drop(source);
         gate.open();
         assert_eq!(target.to_vec().expect("the buffer can be read"), numbers(100));
     });
+}
+
+#[test]
+fn arrays_take_views_of_every_kind_of_memory() {
+    on_driver(|test| {
+        let (stream, region) = (test.stream(), ArrayRegion { origin: [2, 1, 0], extent: [3, 2, 1] });
+        let array = Array::from_slice(&stream, ArrayShape::plane(6, 4), ArrayFlags::empty(), &[0_u32; 24]);
+        let array = array.expect("memory suffices");
+        let mut vector = DeviceVec::from_slice(&stream, &numbers(12)).expect("memory suffices");
+        array.copy_from_device(region, &vector.slice(4..10).expect("there are")).expect("the lengths are equal");
+        let mut mapped = MappedBuffer::<u32>::zeroed(&stream, 6).expect("memory suffices");
+        array.copy_to_device(region, &mut mapped).expect("the lengths are equal");
+        assert_eq!(mapped.host().expect("the work ends"), [4, 5, 6, 7, 8, 9]);
+        array.copy_to_device(region, &mut vector.slice_mut(..6).expect("there are")).expect("the lengths are equal");
+        assert_eq!(vector.to_vec().expect("the vector can be read")[..7], [4, 5, 6, 7, 8, 9, 6]);
+        let error = array.copy_from_device(region, &vector).expect_err("too long");
+        assert!(error.to_string().contains("the region has 6 elements, and the other side has 12"), "{error}");
+    });
+}
+
+#[test]
+fn batch_copies_regions_of_arrays_both_ways() {
+    for (version, function) in [
+        (CudaVersion::new(13, 0), Function::cuMemcpy3DBatchAsync_v2),
+        (CudaVersion::new(12, 0), Function::cuMemcpy3DAsync_v2),
+    ] {
+        on_simulator(Config::new().with_driver_version(version), |test, simulator| {
+            let before = simulator.calls(function);
+            batch_with_arrays(test);
+            assert!(simulator.calls(function) > before, "{version} has {function}");
+        });
+    }
+    on_driver(batch_with_arrays);
+}
+
+/// Copies a region of one array to memory and rows in memory to another array, in one batch that waits for another stream.
+fn batch_with_arrays(test: &TestDriver) {
+    let (stream, other) = (test.stream(), test.stream());
+    let shape = ArrayShape::plane(8, 4);
+    let array = |value| Array::from_slice(&stream, shape, ArrayFlags::empty(), &[value; 32]).expect("memory suffices");
+    let (source, target) = (array([1_u16, 2]), array([0; 2]));
+    let mut rows = DeviceBuffer::<[u16; 2]>::filled(&stream, [7; 2], 20).expect("memory suffices");
+    let (extent, pitch) = (Extent::plane(3, 2), Pitch::rows::<[u16; 2]>(5));
+    let gate = Gate::on(&stream);
+    rows.as_slice_mut().fill([5, 6]).expect("memory can be filled");
+    let (low, high) = rows.as_slice_mut().split_at(10).expect("there are twenty");
+    let from = high.as_slice().grid(extent, pitch).expect("the rows lie within");
+    let to = low.grid(extent, pitch).expect("the rows lie within");
+    let batch = CopyBatch::new().copy_to_array(&target, [4, 1, 0], from).expect("the region is in the array");
+    let batch = batch.copy_from_array(to, &source, [0, 2, 0]).expect("the region is in the array");
+    assert_eq!(batch.len(), 2);
+    batch.enqueue(&other).expect("the copies can be put on a stream");
+    gate.open();
+    let region = ArrayRegion { origin: [4, 1, 0], extent: [3, 2, 1] };
+    let mut read = [[0; 2]; 6];
+    target.copy_region_to_slice(region, &mut read).expect("the lengths are equal");
+    assert_eq!(read, [[5, 6]; 6]);
+    assert_eq!(target.to_vec().expect("the array can be read").iter().filter(|texel| texel[0] == 5).count(), 6);
+    let values = rows.to_vec().expect("the buffer can be read");
+    let is_copied = |index: usize| index < 10 && index % 5 < 3;
+    assert!(values.iter().enumerate().all(|(index, value)| *value == if is_copied(index) { [1, 2] } else { [5, 6] }));
+    let grid = rows.as_slice().grid(extent, pitch).expect("the rows lie within");
+    let error = CopyBatch::new().copy_to_array(&target, [6, 0, 0], grid).expect_err("it reaches beyond the array");
+    assert!(error.to_string().contains("are no part of"), "{error}");
 }
 
 #[test]
@@ -98,7 +167,7 @@ fn array_that_ends_waits_for_its_uses() {
         let source = DeviceBuffer::from_slice(&other, &numbers(16)).expect("memory suffices");
         let done = Event::new(&test.context(), EventFlags::DISABLE_TIMING).expect("an event can be made");
         let gate = Gate::on(&stream);
-        array.copy_from_buffer(ArrayRegion::whole(shape), &source).expect("the lengths are equal");
+        array.copy_from_device(ArrayRegion::whole(shape), &source).expect("the lengths are equal");
         done.record(&stream).expect("an event can be recorded");
         std::thread::scope(|scope| {
             let end = scope.spawn(|| drop(array));
@@ -190,5 +259,77 @@ fn array_that_the_driver_does_not_destroy_is_given_back() {
         simulator.inject(Fault::on(Function::cuMemcpy3DAsync_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
         let error = Array::from_slice(&test.stream(), ArrayShape::line(1), ArrayFlags::empty(), &[1_u8]);
         assert!(error.expect_err("the copy fails").to_string().contains("1 × u8"));
+    });
+}
+
+/// Runs a test if the device has sparse arrays.
+fn with_sparse_arrays(test: impl Fn(&TestDriver)) {
+    on_driver(|driver| {
+        let attribute = DeviceAttribute::SPARSE_CUDA_ARRAY_SUPPORTED;
+        if driver.device().attribute(attribute).expect("a device has this attribute") {
+            test(driver);
+        }
+    });
+}
+
+/// Memory for tiles.
+fn tile_memory(test: &TestDriver) -> PhysicalMemory {
+    let options = PhysicalOptions::new(&test.device()).with_usage(PhysicalUsage::TILE_POOL);
+    let bytes = options.granularity(test.driver(), Granularity::Minimum).expect("there is a granularity");
+    PhysicalMemory::with_options(test.driver(), bytes.max(2 << 20), &options).expect("memory suffices")
+}
+
+#[test]
+fn sparse_array_is_used_where_memory_is_mapped_behind_its_tiles() {
+    with_sparse_arrays(|test| {
+        let (stream, memory) = (test.stream(), tile_memory(test));
+        let array = Array::<f32>::new(&stream, ArrayShape::plane(256, 256), ArrayFlags::SPARSE);
+        let array = array.expect("the device has sparse arrays");
+        let properties = array.sparse_properties().expect("the array is sparse");
+        let [width, height, depth] = properties.tile;
+        assert_eq!(width * height * depth * 4, 64 << 10, "a tile has 64 KiB");
+        let tile =
+            |memory| TileMapping { level: 0, layer: 0, origin: [width, 0, 0], extent: [width, height, 1], memory };
+        let mapping = tile(Some(TileMemory { memory: &memory, offset: 64 << 10 }));
+        // SAFETY: the memory lives until it is taken away again below, and no work uses the tile meanwhile.
+        unsafe { array.map_tiles(&stream, &[mapping]) }.expect("there is such a tile");
+        let source: Vec<f32> = (0..width * height).map(|index| index as f32).collect();
+        let region = ArrayRegion { origin: [width as usize, 0, 0], extent: [width as usize, height as usize, 1] };
+        array.copy_region_from_slice(region, &source).expect("the tile has memory");
+        let mut target = vec![0.0; source.len()];
+        array.copy_region_to_slice(region, &mut target).expect("the tile has memory");
+        assert!(source == target);
+        // SAFETY: as above.
+        unsafe { array.map_tiles(&stream, &[tile(None)]) }.expect("there is such a tile");
+        stream.synchronize().expect("the stream works");
+        // SAFETY: nothing is mapped.
+        let error = unsafe { array.map_tiles(&stream, &[]) }.expect_err("no tile");
+        assert!(error.to_string().contains("0 tiles"), "{error}");
+        let shifted = TileMapping { origin: [1, 0, 0], ..tile(None) };
+        // SAFETY: nothing is mapped.
+        unsafe { array.map_tiles(&stream, &[shifted]) }.expect_err("no tile begins there");
+        array.close().map_err(|(_, error)| error).expect("nothing uses the array");
+    });
+}
+
+#[test]
+fn level_of_a_sparse_mipmapped_array_is_mapped_by_its_number() {
+    with_sparse_arrays(|test| {
+        let (stream, memory) = (test.stream(), tile_memory(test));
+        let array = MipmappedArray::<u32>::new(&stream, ArrayShape::plane(512, 512), 4, ArrayFlags::SPARSE);
+        let array = array.expect("the device has sparse arrays");
+        let properties = array.sparse_properties().expect("the array is sparse");
+        assert!(properties.tail_first_level > 1, "{properties:?}");
+        let memory = Some(TileMemory { memory: &memory, offset: 0 });
+        let mapping = TileMapping { level: 1, layer: 0, origin: [0; 3], extent: [256, 256, 1], memory };
+        // SAFETY: the memory lives until it is taken away again below, and no work uses the tiles meanwhile.
+        unsafe { array.map_tiles(&stream, &[mapping]) }.expect("there are such tiles");
+        let level = array.level(1).expect("there are four");
+        level.copy_from_slice(&vec![7; 256 * 256]).expect("the level has memory");
+        assert!(level.to_vec().expect("the level has memory").iter().all(|value| *value == 7));
+        level.sparse_properties().expect_err("those are the whole array's");
+        // SAFETY: as above.
+        unsafe { array.map_tiles(&stream, &[TileMapping { memory: None, ..mapping }]) }.expect("there are such tiles");
+        stream.synchronize().expect("the stream works");
     });
 }

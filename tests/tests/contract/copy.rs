@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use curium_driver::{Error, Function, Stream, call};
 use curium_memory::copy::{self, CopyBatch, CopyOptions};
 use curium_memory::{
-    DeviceBuffer, DeviceSlice, Extent, HostGrid, HostGridMut, PinnedBuffer, PinnedFlags, Pitch, Plain,
+    DeviceBuffer, DeviceSlice, Extent, HostGrid, HostGridMut, MemoryLocation, PinnedBuffer, PinnedFlags, Pitch, Plain,
 };
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::{CUresult, CUstreamCaptureMode, CudaVersion};
@@ -233,6 +233,34 @@ fn copy_with_options_copies_on_every_driver() {
             assert_eq!(values(&target), [6; LEN]);
         });
     }
+}
+
+#[test]
+fn grid_with_options_is_copied_on_every_driver() {
+    for (version, function, calls) in [
+        (CudaVersion::new(13, 2), Function::cuMemcpy3DWithAttributesAsync, 1),
+        (CudaVersion::new(13, 0), Function::cuMemcpy3DBatchAsync_v2, 1),
+        (CudaVersion::new(12, 0), Function::cuMemcpy3DAsync_v2, 1),
+    ] {
+        on_simulator(Config::new().with_driver_version(version), |test, _| {
+            test.assert_calls(function, calls, || grid_with_options(test));
+        });
+    }
+    on_driver(grid_with_options);
+}
+
+/// Copies a box with hints and asserts that nothing around it changes.
+fn grid_with_options(test: &TestDriver) {
+    let stream = test.stream();
+    let (source, mut target) = (buffer(&stream, 6), buffer(&stream, 0));
+    let device = MemoryLocation::from(&test.device());
+    let options = CopyOptions::new().with_prefer_overlap(true).with_source_location(device);
+    let (extent, pitch) = (Extent::volume(3, 2, 2), Pitch::rows::<u32>(4).with_layers(3));
+    let from = source.as_slice().grid(extent, pitch).expect("the buffer is long enough");
+    let mut to = target.as_slice_mut().grid(extent, pitch).expect("the buffer is long enough");
+    to.copy_from_with(&stream, &from, options).expect("the extents are equal");
+    let expected = |index: usize| if index % 4 < 3 && index / 4 % 3 < 2 && index < 24 { 6 } else { 0 };
+    assert_eq!(values(&target), (0..LEN).map(expected).collect::<Vec<u32>>());
 }
 
 #[test]

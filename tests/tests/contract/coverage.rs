@@ -3,8 +3,12 @@
 #![cfg(not(miri))]
 
 mod callees;
+mod foreign;
+mod item;
+mod known_type;
 mod source;
-mod uncovered;
+mod type_index;
+mod typing;
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -12,7 +16,6 @@ use std::path::Path;
 use curium_tests::uses_cuda;
 
 use self::source::Source;
-use self::uncovered::UNCOVERED;
 use crate::operations;
 
 /// Functions that are no operations, or none that can be tried here, each with the reason.
@@ -29,9 +32,6 @@ const EXEMPT: &[(&str, &str)] = &[
     ("Context::push", "as for `pop`"),
     ("Context::set_current", "as for `pop`"),
     ("Context::unset_current", "as for `pop`"),
-    ("CoreDumpListener::close", "needs a newer driver than the simulator plays; see the tests beside it"),
-    ("CoreDumpListener::on_completion", "as for `close`"),
-    ("CoreDumpListener::on_start", "as for `close`"),
     ("DecompressBatch::enqueue", "no simulated device has the engine; the test beside it sees the refusal"),
     ("Array::from_raw_borrowed", "describes what other code made; see `foreign_code`"),
     ("Array::map_tiles", "needs a sparse array; see the tests of arrays"),
@@ -45,6 +45,7 @@ const EXEMPT: &[(&str, &str)] = &[
     ("ExternalMemory::import_fd", "as for `ExternalBuffer`"),
     ("ExternalMemory::map", "as for `ExternalBuffer`"),
     ("ExternalSemaphore::close", "as for `ExternalBuffer`"),
+    ("ExternalSemaphore::for_graph", "as for `ExternalBuffer`"),
     ("ExternalSemaphore::import_fd", "as for `ExternalBuffer`"),
     ("ExternalSemaphore::signal", "as for `ExternalBuffer`"),
     ("ExternalSemaphore::wait", "as for `ExternalBuffer`"),
@@ -53,6 +54,14 @@ const EXEMPT: &[(&str, &str)] = &[
     ("MulticastObject::bind", "as for `MulticastBinding`"),
     ("MulticastObject::new", "as for `MulticastBinding`"),
     ("MulticastOptions::granularity", "as for `MulticastBinding`"),
+    ("Graph::add_semaphore_signal", "as for `ExternalBuffer`"),
+    ("Graph::add_semaphore_wait", "as for `ExternalBuffer`"),
+    ("Graph::set_semaphore_signal", "as for `ExternalBuffer`"),
+    ("Graph::set_semaphore_wait", "as for `ExternalBuffer`"),
+    ("Graph::semaphore_signal_count", "as for `ExternalBuffer`"),
+    ("Graph::semaphore_wait_count", "as for `ExternalBuffer`"),
+    ("GraphExec::set_semaphore_signal", "as for `ExternalBuffer`"),
+    ("GraphExec::set_semaphore_wait", "as for `ExternalBuffer`"),
     ("Surface::bind", "as the arguments of arrays' buffers; see the tests of textures"),
     ("Texture::bind", "as for `Surface::bind`"),
     ("Device::first", "loads this machine's driver"),
@@ -83,57 +92,15 @@ const EXEMPT: &[(&str, &str)] = &[
     ("Image::compile_cached", "finds on the disk what an earlier call has left; see `disk_cache`"),
     ("Library::from_ptx_cached", "as for `compile_cached`"),
     ("Module::from_ptx_cached", "as for `compile_cached`"),
-    ("Stream::launch_host_function_with", "needs a newer driver than the simulator plays; see `host_function`"),
     ("NvtxRange::new", "calls a library of tools, and not the driver"),
-    ("Trace::write", "ends what the operation on `on_stream` begins"),
     ("nvtx::nvtx_mark", "as for `NvtxRange::new`"),
-];
-
-/// Functions that call no driver but a namesake of a function that does: an iterator's `take`, the `as_raw` of a value.
-const NAMESAKES: &[&str] = &[
-    "CacheKey::new",
-    "CacheKey::with",
-    "DiskCache::clear",
-    "DiskCache::get",
-    "DiskCache::of_user",
-    "DiskCache::open",
-    "DiskCache::put",
-    "DiskCache::remove",
-    "Accesses::after_partial_write",
-    "Accesses::after_read",
-    "Accesses::after_write",
-    "Accesses::allocated",
-    "Accesses::reads_freely_on",
-    "Accesses::writes_freely_on",
-    "CachingResource::context",
-    "CachingResource::statistics",
-    "DeviceVec::as_pointer",
-    "DeviceVec::stream",
-    "MipmappedArray::driver",
-    "MipmappedArray::stream",
-    "EventPool::new",
-    "EventPool::with_capacity",
-    "Image::from_bytes",
-    "Image::from_file",
-    "Image::from_ptx",
-    "LaunchAttributes::with_access_policy_window",
-    "LaunchAttributes::with_carveout",
-    "LaunchAttributes::with_cluster_portability",
-    "LaunchAttributes::with_cluster_scheduling",
-    "LaunchAttributes::with_launch_completion_event",
-    "LaunchAttributes::with_memory_sync_domain",
-    "LaunchAttributes::with_programmatic_event",
-    "LaunchAttributes::with_shared_memory_mode",
-    "Reclaiming::statistics",
-    "Staging::byte_len",
-    "StreamPool::new",
-    "StreamPool::with_capacity",
 ];
 
 fn read(crates: &[&str]) -> Source {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crates");
     let mut source = Source::default();
     crates.iter().for_each(|name| source.read(&folder.join(name)));
+    source.finish();
     source
 }
 
@@ -150,8 +117,7 @@ fn every_public_function_that_may_call_the_driver_is_an_operation() {
     }
     let (source, done) = (read(&["driver", "memory"]), operations());
     let reaching = source.reaching();
-    let exempt: BTreeSet<&str> =
-        EXEMPT.iter().map(|(name, _)| *name).chain(NAMESAKES.iter().chain(UNCOVERED).copied()).collect();
+    let exempt: BTreeSet<&str> = EXEMPT.iter().map(|(name, _)| *name).collect();
     let public: BTreeSet<&str> = source.public().collect();
     let expected: BTreeSet<&str> = public.iter().copied().filter(|name| reaching.contains_key(name)).collect();
     assert!(expected.len() > 250, "{} of {} public functions may call the driver", expected.len(), public.len());
@@ -170,4 +136,74 @@ fn every_public_function_that_may_call_the_driver_is_an_operation() {
          functions that are exempt and need not be: {stale:#?}\n\
          operations on functions that are not public: {unknown:#?}"
     );
+}
+
+#[test]
+fn what_a_function_calls_is_told_by_type_where_one_is_written_and_by_name_elsewhere() {
+    let source = Source::of_text(
+        "struct Far; struct Near<T> { far: Arc<Far>, list: Vec<Far>, map: HashMap<u32, Far>, lock: Mutex<Far>, of: T }
+        impl Far { fn take(&self) -> Option<u32> { unsafe { call!(driver, cuInit(0)) }; None } fn near(&self) -> u32 { 1 } }
+        trait Reach { fn reach(&self); }
+        impl Reach for Far { fn reach(&self) { self.take(); } }
+        trait Rest { fn rest(&self) {} }
+        impl Rest for Far { fn rest(&self) {} }
+        macro_rules! taking { () => { fn made(&self) { self.far.take(); } }; }
+        impl<T: Reach> Near<T> {
+            fn a_field(&self) { self.far.take(); }
+            fn a_loop(&self) { for far in &self.list { far.take(); } }
+            fn a_map(&self) { self.map.values().for_each(|far| drop(far.take())); }
+            fn a_lock(&self) { let far = self.lock.lock(); far.take(); }
+            fn a_bound(&self) { self.of.reach(); }
+            fn a_path(&self) { Far::take(&self.far); }
+            fn a_name(&self) { other_crate::far().take(); }
+            fn a_function_passed_on(&self) { self.list.iter().map(Far::take).count(); }
+            fn a_macro(&self) { assert!(self.far.take().is_none()); }
+            taking!();
+            fn no_option(&self, mut option: Option<Far>) { option.take(); }
+            fn no_result(&self) { self.far.near().take(); }
+            fn no_shadow(&self) { let far = String::new(); far.take(); }
+            fn no_closure(&self, words: &[u32]) { words.iter().for_each(|word| drop(word.take())); }
+            fn no_local(&self, take: u32) { other_crate::use_of(take); }
+            fn no_bound<R: Rest>(&self, rest: R) { rest.rest(); }
+        }
+        fn take() { unsafe { call!(driver, cuInit(0)) }; }",
+    );
+    let reaching = source.reaching();
+    let of_near: BTreeSet<&str> = reaching.keys().filter_map(|name| name.strip_prefix("Near::")).collect();
+    let expected = [
+        "a_bound",
+        "a_field",
+        "a_function_passed_on",
+        "a_lock",
+        "a_loop",
+        "a_macro",
+        "a_map",
+        "a_name",
+        "a_path",
+        "made",
+    ];
+    assert_eq!(of_near, BTreeSet::from(expected));
+}
+
+#[test]
+fn every_test_that_the_page_on_testing_names_exists() {
+    if uses_cuda() {
+        return;
+    }
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(tests.join("../docs/testing.md")).expect("the page can be read");
+    let (_, section) = page.split_once("## What libraries before this one can do").expect("the page has the section");
+    let section = section.split_once("\n## ").map_or(section, |(section, _)| section);
+    let quoted = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
+    let rows = section.lines().map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
+    let mut named = 0;
+    for row in rows.filter(|row| row.len() == 5) {
+        let files = quoted(row[2]).into_iter().map(|file| tests.join(format!("tests/contract/{file}.rs")));
+        let text: String = files.filter_map(|file| std::fs::read_to_string(file).ok()).collect();
+        for test in quoted(row[3]) {
+            named += 1;
+            assert!(text.contains(&format!("fn {test}()")), "`{}` names the test `{test}`, which is not there", row[1]);
+        }
+    }
+    assert!(named > 40, "the page names {named} tests");
 }

@@ -279,3 +279,17 @@ fn vector_is_copied_to_and_from_another_device() {
         assert_eq!(target.to_vec().expect("the buffer can be read"), [[1; 100], [5; 100]].concat());
     });
 }
+
+#[test]
+fn vector_whose_addresses_are_not_freed_is_given_back_and_frees_them_later() {
+    on_simulator(Config::new(), |test, simulator| {
+        let vector = DeviceVec::from_slice(&test.stream(), &[1_u8, 2]).expect("memory suffices");
+        simulator.inject(Fault::on(Function::cuMemAddressFree).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+        let (mut vector, error) = vector.close().expect_err("the driver refuses once");
+        assert_eq!(error.function(), Some(Function::cuMemAddressFree));
+        assert_eq!((vector.len(), vector.capacity()), (0, 0), "the memory is gone");
+        vector.push(3).expect("the addresses are still there");
+        test.assert_calls(Function::cuMemAddressFree, 1, || vector.close().map_err(|(_, error)| error))
+            .expect("the vector can end");
+    });
+}

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use curium_driver::{Call, Function, Result, observe_calls};
 use curium_sim::{Config, Fault, Simulator};
-use curium_sys::{CUcontext, CUresult};
+use curium_sys::{CUcontext, CUresult, CudaVersion};
 use curium_tests::{ContextStack, CreatedContext, TestDriver, on_simulator};
 
 use crate::neutrality::{STACKS, stacks};
@@ -104,6 +104,8 @@ const MEANINGS: &[Meaning] = &[
         code: None,
         operation: Some("Pinned::allocate and Pinned::deallocate"),
     },
+    Meaning { function: Function::cuStreamSynchronize, code: None, operation: Some("Arena::deallocate") },
+    Meaning { function: Function::cuStreamSynchronize, code: None, operation: Some("Arena::trim") },
 ];
 
 /// A call that fails: the `call`-th of `function`.
@@ -275,12 +277,16 @@ fn is_told(operation: &str, function: Function) -> bool {
         Function::cuLogsUnregisterCallback,
         Function::cuModuleUnload,
         Function::cuProfilerStop,
+        Function::cuGraphDestroy,
+        Function::cuGraphExecDestroy,
+        Function::cuUserObjectRelease,
     ];
     let log = [Function::cuLogsCurrent, Function::cuLogsDumpToMemory];
     let reads_log = log.contains(&function) && !operation.contains("Log") && !operation.contains("::log");
     let names = [Function::cuGetErrorName, Function::cuGetErrorString];
-    // What a vector was made of is dropped behind its memory.
-    let is_close = operation.ends_with("::close") && operation != "DeviceVec::close";
+    // The handle of a vector's memory is dropped as soon as the memory is mapped.
+    let is_dropped = operation == "DeviceVec::close" && function == Function::cuMemRelease;
+    let is_close = operation.ends_with("::close") && !is_dropped;
     !reads_log && !names.contains(&function) && (!ends.contains(&function) || is_close)
 }
 
@@ -301,8 +307,8 @@ fn watching<T>(sweep: impl FnOnce(&Mutex<Vec<(Function, CUresult)>>) -> T) -> T 
     sweep(&failed)
 }
 
-fn sweep(operation: Operation, tally: &mut Tally) {
-    on_simulator(Config::new(), |test, simulator| {
+fn sweep(operation: Operation, config: Config, tally: &mut Tally) {
+    on_simulator(config, |test, simulator| {
         let other = CreatedContext::new(&test.device());
         watching(|failed| Sweep { test, simulator, other: other.as_raw(), failed }.run(operation, tally));
     });
@@ -313,12 +319,15 @@ fn every_call_that_fails_is_reported_and_nothing_leaks() {
     if curium_tests::uses_cuda() {
         return;
     }
-    let (operations, next, started) = (operations::all(), AtomicUsize::new(0), Instant::now());
+    let (next, started) = (AtomicUsize::new(0), Instant::now());
+    let newest = Config::new().with_driver_version(CudaVersion::new(13, 5));
+    let newer = operations::newer().into_iter().map(|operation| (operation, newest.clone()));
+    let operations: Vec<_> = operations::all().into_iter().map(|it| (it, Config::new())).chain(newer).collect();
     let tally = Mutex::new(Tally::default());
     let worker = || {
-        while let Some(operation) = operations.get(next.fetch_add(1, Ordering::Relaxed)) {
+        while let Some((operation, config)) = operations.get(next.fetch_add(1, Ordering::Relaxed)) {
             let mut own = Tally::default();
-            let swept = catch_unwind(AssertUnwindSafe(|| sweep(*operation, &mut own)));
+            let swept = catch_unwind(AssertUnwindSafe(|| sweep(*operation, config.clone(), &mut own)));
             let mut all = tally.lock().unwrap_or_else(PoisonError::into_inner);
             all.runs += own.runs;
             all.pairs.extend(own.pairs);

@@ -2,12 +2,19 @@
 
 #[cfg(not(miri))]
 mod arrays;
+mod captures;
+#[cfg(not(miri))]
+mod graph_execs;
+#[cfg(not(miri))]
+mod graphs;
 mod hazards;
 #[cfg(not(miri))]
 mod kernels;
 #[cfg(not(miri))]
 mod loading;
 mod memory;
+#[cfg(not(miri))]
+mod other_process;
 #[cfg(not(miri))]
 mod pools;
 mod resources;
@@ -177,17 +184,39 @@ pub(crate) fn all() -> Vec<Operation> {
         loading::OPERATIONS,
         virtual_memory::OPERATIONS,
         pools::OPERATIONS,
+        if curium_tests::uses_cuda() { &[] } else { pools::SHARED },
         arrays::OPERATIONS,
+        graphs::OPERATIONS,
+        graph_execs::OPERATIONS,
     ]
     .concat();
     #[cfg(miri)]
     return common();
 }
 
+/// The operations that need a driver for CUDA 13.1 or newer, for simulators of one.
+pub(crate) fn newer() -> Vec<Operation> {
+    #[cfg(not(miri))]
+    return pools::NEWER.to_vec();
+    #[cfg(miri)]
+    return vec![];
+}
+
 /// The operations that need a simulator of their own, and may fail.
 #[cfg(not(miri))]
 pub(crate) fn solitary() -> Vec<Operation> {
-    [solitary::OPERATIONS, kernels::SOLITARY, loading::SOLITARY, resources::SOLITARY, virtual_memory::SOLITARY].concat()
+    [
+        solitary::OPERATIONS,
+        kernels::SOLITARY,
+        loading::SOLITARY,
+        resources::SOLITARY,
+        virtual_memory::SOLITARY,
+        graphs::SOLITARY,
+        graph_execs::SOLITARY,
+        pools::SOLITARY,
+        pools::NEWER,
+    ]
+    .concat()
 }
 
 fn common() -> Vec<Operation> {
@@ -197,6 +226,7 @@ fn common() -> Vec<Operation> {
         memory::PENDING,
         streams::OPERATIONS,
         hazards::OPERATIONS,
+        captures::OPERATIONS,
         resources::OPERATIONS,
         context_operations::OPERATIONS,
     ]

@@ -81,7 +81,7 @@ fn kernel_that_reads_a_texture_waits_for_the_copy_to_its_array() {
         let source = DeviceBuffer::from_slice(array.stream(), &[1.0_f32; 32]).expect("memory suffices");
         let texture = Texture::of_array(&array, &TextureOptions::new()).expect("the array can be read");
         let gate = Gate::on(array.stream());
-        array.copy_from_buffer(ArrayRegion::whole(array.shape()), &source).expect("the lengths are equal");
+        array.copy_from_device(ArrayRegion::whole(array.shape()), &source).expect("the lengths are equal");
         let mut argument = &texture;
         // SAFETY: nothing is launched with the value.
         let object: TextureObject = unsafe { argument.bind(&other) }.expect("the texture can be used");
@@ -105,7 +105,7 @@ fn copy_waits_for_the_kernel_that_writes_a_surface() {
         unsafe { Argument::<SurfaceObject>::launched(&mut argument, &other) };
         let mut target = DeviceBuffer::<f32>::zeroed(array.stream(), 32).expect("memory suffices");
         array.stream().synchronize().expect("the stream works");
-        array.copy_to_buffer(ArrayRegion::whole(array.shape()), &mut target).expect("the lengths are equal");
+        array.copy_to_device(ArrayRegion::whole(array.shape()), &mut target).expect("the lengths are equal");
         assert!(stream_work::is_held_up(array.stream()), "the copy did not wait for the kernel");
         gate.open();
         assert_eq!(target.to_vec().expect("the buffer can be read"), [0.5; 32]);

@@ -83,10 +83,14 @@ for program in "$here"/tests/* "$here"/examples/*; do
         contract) CURIUM_CALLED=$called run contract "$program" ;;
         # The machine may have no CUDA runtime.
         runtime_interop) run runtime_interop "$program" --allow-missing ;;
+        [0-9][0-9]_*) run "$(basename "$program")" "$program" --device gpu ;;
         *) run "$(basename "$program")" "$program" ;;
     esac
 done
 run demo "${demo[@]}" "$out/demo.png"
+run doctor "$here/bin/curium" doctor --device gpu --save "$out/machine.json"
+run info "$here/bin/curium" info --device gpu --json
+run trace "$here/bin/curium" trace --device gpu --output "$out/trace.json" -- "${demo[@]}" "$out/traced.png"
 
 # What xtask/gpu-tested.txt is to say.
 LC_ALL=C sort -u "$called" >"$out/gpu-tested.txt"
@@ -116,6 +120,8 @@ if $bench; then
         run "$(basename "$program")" "$program" --bench
         sed -n "/^=== $(basename "$program"):/,\$p" "$log"
     done
+    run "curium bench" "$here/bin/curium" bench --device gpu --svg "$out"
+    sed -n "/^=== curium bench:/,\$p" "$log"
 fi
 
 {

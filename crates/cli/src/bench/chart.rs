@@ -113,7 +113,7 @@ impl Chart {
             .y_desc(self.vertical)
             .x_label_formatter(&|x| short(*x))
             .y_label_formatter(&|y| short(*y));
-        mesh.label_style(("sans-serif", 13)).draw()?;
+        mesh.label_style(("sans-serif", 13)).light_line_style(TRANSPARENT).draw()?;
         for line in lines {
             let Line { color, is_curium, .. } = *line;
             let points = || line.points.iter().map(|(x, y, _)| (*x, *y));
@@ -128,6 +128,7 @@ impl Chart {
         }
         chart
             .configure_series_labels()
+            .position(SeriesLabelPosition::LowerRight)
             .background_style(WHITE.mix(0.85))
             .border_style(BLACK)
             .label_font(("sans-serif", 13))

@@ -84,7 +84,10 @@ impl Row {
             let Spread { median, low_quartile, high_quartile } = spread;
             format!("{median:.digits$} [{low_quartile:.digits$} {high_quartile:.digits$}]")
         };
-        let digits = usize::from(self.unit == Unit::GigabytesPerSecond.symbol() || self.curium.median < 100.0);
+        let digits = match self.unit {
+            unit if unit == Unit::GigabytesPerSecond.symbol() => 2,
+            _ => usize::from(self.curium.median < 100.0),
+        };
         let note = self.note.clone().unwrap_or_default();
         [self.name(), spread(self.c, digits), spread(self.curium, digits), spread(self.ratio, 3), note]
     }

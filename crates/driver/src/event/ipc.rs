@@ -5,28 +5,9 @@ use curium_sys::{CUipcEventHandle, CUipcEventHandle_st};
 use crate::call;
 use crate::{Context, Event, Result};
 
-/// Names an event of one process to another. It is plain bytes, which any channel between the two can carry.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[repr(transparent)]
-pub struct IpcEventHandle([u8; Self::SIZE]);
-
-impl IpcEventHandle {
-    /// The number of bytes.
-    pub const SIZE: usize = size_of::<CUipcEventHandle>();
-
-    /// The handle with these bytes, which came from [`IpcEventHandle::to_bytes`], mostly in another process.
-    #[must_use]
-    #[inline]
-    pub const fn from_bytes(bytes: [u8; Self::SIZE]) -> Self {
-        Self(bytes)
-    }
-
-    /// The bytes of the handle.
-    #[must_use]
-    #[inline]
-    pub const fn to_bytes(self) -> [u8; Self::SIZE] {
-        self.0
-    }
+crate::shared_handle! {
+    /// Names an event of one process to another. It is plain bytes, which any channel between the two can carry.
+    pub struct IpcEventHandle of CUipcEventHandle;
 }
 
 impl Event {

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::reuse::{Lent, Reusable, Shelf};
+use crate::handle_pool::{HandlePool, Poolable, PooledHandle};
 use crate::{Context, Event, EventFlags, Result};
 
 /// Hands out events of one context and takes them back, so that none is created or destroyed on a hot path. Clones are cheap
@@ -26,11 +26,11 @@ use crate::{Context, Event, EventFlags, Result};
 /// ```
 #[derive(Clone)]
 pub struct EventPool {
-    shelf: Arc<Shelf<Event>>,
+    pool: Arc<HandlePool<Event>>,
 }
 
 /// An event of an [`EventPool`], which goes back there when it is dropped.
-pub struct PooledEvent(Lent<Event>);
+pub struct PooledEvent(PooledHandle<Event>);
 
 /// How many idle events a pool keeps unless told otherwise.
 const DEFAULT_CAPACITY: usize = 64;
@@ -47,7 +47,7 @@ impl EventPool {
     #[must_use]
     #[inline]
     pub fn with_capacity(context: &Context, flags: EventFlags, capacity: usize) -> Self {
-        Self { shelf: Shelf::new(context, flags, capacity) }
+        Self { pool: HandlePool::new(context, flags, capacity) }
     }
 
     /// An event of the pool; a new one is created if none is idle. It is to be recorded before it is waited for: what it marks until
@@ -60,31 +60,31 @@ impl EventPool {
     /// As for [`Event::new`].
     #[inline]
     pub fn take(&self) -> Result<PooledEvent> {
-        self.shelf.take().map(PooledEvent)
+        self.pool.take().map(PooledEvent)
     }
 
     /// How many events are idle.
     #[must_use]
     #[inline]
     pub fn idle(&self) -> usize {
-        self.shelf.len()
+        self.pool.len()
     }
 
     /// Destroys the events that are idle.
     #[inline]
     pub fn trim(&self) {
-        self.shelf.trim();
+        self.pool.trim();
     }
 
     /// The context of the events.
     #[must_use]
     #[inline]
     pub fn context(&self) -> &Context {
-        &self.shelf.context
+        &self.pool.context
     }
 }
 
-impl Reusable for Event {
+impl Poolable for Event {
     type Options = EventFlags;
 
     #[inline]
@@ -111,7 +111,7 @@ impl Deref for PooledEvent {
 impl fmt::Debug for EventPool {
     #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "EventPool({} idle of at most {})", self.idle(), self.shelf.capacity)
+        write!(formatter, "EventPool({} idle of at most {})", self.idle(), self.pool.capacity)
     }
 }
 

@@ -100,7 +100,7 @@ where
 /// # Safety
 ///
 /// `place` is that of an `F` that lives during the call.
-unsafe extern "C" fn run<F: Fn() + Sync>(place: *mut c_void) {
+pub(super) unsafe extern "C" fn run<F: Fn() + Sync>(place: *mut c_void) {
     if is_exiting() {
         return;
     }

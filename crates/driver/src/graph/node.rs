@@ -63,6 +63,21 @@ pub trait TypedNode: Clone + Deref<Target = Node> + Into<Node> {
 /// A node that runs a kernel with the parameters that `S` declares.
 ///
 /// It remembers the kernel and the size that it was added with, so that new arguments are all that an update needs.
+///
+/// ```no_run
+/// # use curium_driver::{DevicePointer, Graph, Kernel, LaunchConfig, Result, Stream};
+/// # fn example(mut graph: Graph, scale: &Kernel<(&mut [f32], f32)>, data: DevicePointer<f32>, stream: &Stream) -> Result<()> {
+/// // SAFETY: `scale` stays within the data, which outlives the launches and which nothing else uses.
+/// let node = unsafe { graph.add_kernel(&[], scale, LaunchConfig::for_elements(256), (data, 2.0)) }?;
+/// let mut exec = graph.instantiate()?;
+/// for factor in [3.0, 4.0] {
+///     // SAFETY: as above.
+///     unsafe { exec.set_kernel(&node, (data, factor)) }?;
+///     exec.launch(stream)?;
+/// }
+/// # Ok(())
+/// # }
+/// ```
 pub struct KernelNode<S> {
     pub(super) node: Node,
     pub(super) kernel: Kernel<S>,

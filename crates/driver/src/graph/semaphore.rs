@@ -1,6 +1,7 @@
 //! Nodes that signal semaphores of other interfaces and wait for them.
 
 use std::any::Any;
+use std::fmt;
 use std::sync::Arc;
 
 use curium_sys::{
@@ -12,13 +13,14 @@ use super::tree::Resource;
 use super::{Graph, Node, SemaphoreSignalNode, SemaphoreWaitNode};
 use crate::call;
 use crate::handle::Handle;
-use crate::{Driver, Result};
+use crate::{Context, Driver, Error, Result};
 
 /// A semaphore of another interface that a node signals or waits for, with what keeps it.
 #[derive(Clone)]
 pub struct GraphSemaphore {
     raw: Handle<curium_sys::CUextSemaphore_st>,
     value: u64,
+    context: Context,
     owner: Arc<dyn Any + Send + Sync>,
 }
 
@@ -35,16 +37,21 @@ pub(super) struct Waits {
 }
 
 impl GraphSemaphore {
-    /// The semaphore `raw`, which `owner` keeps alive. A timeline semaphore is signalled with `value`, or waited for until it has
+    /// The semaphore `raw` of `context`, which `owner` keeps alive. A timeline semaphore is signalled with `value`, or waited for until it has
     /// reached that; other semaphores have no value.
     ///
     /// # Safety
     ///
-    /// `raw` is a semaphore of the driver that the node will be of, and is live for as long as `owner` exists.
+    /// `raw` is a semaphore of this context, and live for as long as `owner` exists.
     #[must_use]
     #[inline]
-    pub unsafe fn new(raw: CUexternalSemaphore, value: u64, owner: Arc<dyn Any + Send + Sync>) -> Self {
-        Self { raw: Handle::new(raw), value, owner }
+    pub unsafe fn new(
+        context: &Context,
+        raw: CUexternalSemaphore,
+        value: u64,
+        owner: Arc<dyn Any + Send + Sync>,
+    ) -> Self {
+        Self { raw: Handle::new(raw), value, context: context.clone(), owner }
     }
 }
 
@@ -55,7 +62,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if a node of `after` is in another graph or was removed; whatever the driver returns.
+    /// An argument error if a semaphore is of another context or driver, or a node of `after` in another graph or removed; whatever
+    /// the driver returns.
     #[doc(alias = "cuGraphAddExternalSemaphoresSignalNode")]
     #[inline]
     pub fn add_semaphore_signal(
@@ -63,6 +71,7 @@ impl Graph {
         after: &[Node],
         semaphores: &[GraphSemaphore],
     ) -> Result<SemaphoreSignalNode> {
+        expect_semaphores(self.context(), semaphores, "Graph::add_semaphore_signal")?;
         let mut signals = Signals::new(semaphores);
         let params = signals.params();
         let added = self.add("Graph::add_semaphore_signal", after, owners(semaphores), |driver, spot| {
@@ -81,10 +90,12 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if a node of `after` is in another graph or was removed; whatever the driver returns.
+    /// An argument error if a semaphore is of another context or driver, or a node of `after` in another graph or removed; whatever
+    /// the driver returns.
     #[doc(alias = "cuGraphAddExternalSemaphoresWaitNode")]
     #[inline]
     pub fn add_semaphore_wait(&mut self, after: &[Node], semaphores: &[GraphSemaphore]) -> Result<SemaphoreWaitNode> {
+        expect_semaphores(self.context(), semaphores, "Graph::add_semaphore_wait")?;
         let mut waits = Waits::new(semaphores);
         let params = waits.params();
         let added = self.add("Graph::add_semaphore_wait", after, owners(semaphores), |driver, spot| {
@@ -102,7 +113,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if the node is in another graph or was removed; whatever the driver returns.
+    /// An argument error if a semaphore is of another context or driver, or the node in another graph or removed; whatever the driver
+    /// returns.
     #[doc(alias = "cuGraphExternalSemaphoresSignalNodeSetParams")]
     #[inline]
     pub fn set_semaphore_signal(&mut self, node: SemaphoreSignalNode, semaphores: &[GraphSemaphore]) -> Result<()> {
@@ -120,7 +132,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if the node is in another graph or was removed; whatever the driver returns.
+    /// An argument error if a semaphore is of another context or driver, or the node in another graph or removed; whatever the driver
+    /// returns.
     #[doc(alias = "cuGraphExternalSemaphoresWaitNodeSetParams")]
     #[inline]
     pub fn set_semaphore_wait(&mut self, node: SemaphoreWaitNode, semaphores: &[GraphSemaphore]) -> Result<()> {
@@ -176,6 +189,7 @@ impl Graph {
         semaphores: &[GraphSemaphore],
         set: impl FnOnce(&Driver, curium_sys::CUgraphNode) -> Result<()>,
     ) -> Result<()> {
+        expect_semaphores(self.context(), semaphores, operation)?;
         let mut state = self.tree.lock();
         set(self.driver(), state.member(operation, self.number, node)?)?;
         let before = state.replace(node, owners(semaphores));
@@ -225,6 +239,29 @@ impl Waits {
             numExtSems: self.semaphores.len() as u32,
         }
     }
+}
+
+impl fmt::Debug for GraphSemaphore {
+    #[inline]
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "GraphSemaphore({:?}, {})", self.raw, self.value)
+    }
+}
+
+/// An error of `operation` unless nodes of `context` can use the semaphores.
+#[inline]
+pub(super) fn expect_semaphores(
+    context: &Context,
+    semaphores: &[GraphSemaphore],
+    operation: &'static str,
+) -> Result<()> {
+    semaphores.iter().try_for_each(|semaphore| {
+        context.driver().expect_same(semaphore.context.driver(), operation)?;
+        if semaphore.context.as_raw() == context.as_raw() {
+            return Ok(());
+        }
+        Err(Error::argument(operation, format!("{semaphore:?} is of another context than the graph")))
+    })
 }
 
 #[inline]

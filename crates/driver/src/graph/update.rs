@@ -8,7 +8,7 @@ use super::copy::GraphCopy;
 use super::event::expect_event;
 use super::fill::GraphFill;
 use super::kernel::{expect_kernel, older, params};
-use super::semaphore::{GraphSemaphore, Signals, Waits, owners};
+use super::semaphore::{GraphSemaphore, Signals, Waits, expect_semaphores, owners};
 use super::tree::{ROOT, Resource};
 use super::{
     ChildNode, CopyNode, EventRecordNode, EventWaitNode, FillNode, Graph, GraphExec, InstantiateFlags, KernelNode,
@@ -181,6 +181,7 @@ impl GraphExec {
     #[doc(alias = "cuGraphExecExternalSemaphoresSignalNodeSetParams")]
     #[inline]
     pub fn set_semaphore_signal(&mut self, node: SemaphoreSignalNode, semaphores: &[GraphSemaphore]) -> Result<()> {
+        expect_semaphores(self.context(), semaphores, "GraphExec::set_semaphore_signal")?;
         let mut signals = Signals::new(semaphores);
         let params = signals.params();
         self.with_node("GraphExec::set_semaphore_signal", *node, |driver, exec, raw| {
@@ -201,6 +202,7 @@ impl GraphExec {
     #[doc(alias = "cuGraphExecExternalSemaphoresWaitNodeSetParams")]
     #[inline]
     pub fn set_semaphore_wait(&mut self, node: SemaphoreWaitNode, semaphores: &[GraphSemaphore]) -> Result<()> {
+        expect_semaphores(self.context(), semaphores, "GraphExec::set_semaphore_wait")?;
         let mut waits = Waits::new(semaphores);
         let params = waits.params();
         self.with_node("GraphExec::set_semaphore_wait", *node, |driver, exec, raw| {
@@ -337,7 +339,7 @@ impl GraphExec {
 
     /// Runs `call` with the driver's handle of a node, while no other thread uses the graph of the node.
     #[inline]
-    fn with_node(
+    pub(super) fn with_node(
         &self,
         operation: &'static str,
         node: Node,

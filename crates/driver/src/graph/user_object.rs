@@ -29,7 +29,7 @@ use crate::{Driver, Result};
 /// let context = driver.device(0)?.primary_context()?;
 /// let table = Arc::new([1, 2, 3]);
 /// let mut graph = Graph::new(&context)?;
-/// graph.retain(&UserObject::new(&driver, Arc::clone(&table))?)?;
+/// graph.retain_object(&UserObject::new(&driver, Arc::clone(&table))?)?;
 /// assert_eq!(Arc::strong_count(&table), 2, "the graph keeps it");
 /// drop(graph);
 /// # while Arc::strong_count(&table) > 1 {}
@@ -114,11 +114,11 @@ impl Graph {
     /// An argument error if the object is of another driver.
     #[doc(alias = "cuGraphRetainUserObject")]
     #[inline]
-    pub fn retain(&mut self, object: &UserObject) -> Result<()> {
-        self.retain_reference("Graph::retain", &object.reference)
+    pub fn retain_object(&mut self, object: &UserObject) -> Result<()> {
+        self.retain_reference("Graph::retain_object", &object.reference)
     }
 
-    /// Takes back one [`Graph::retain`]. Clones and executables that were made before keep the object.
+    /// Takes back one [`Graph::retain_object`]. Clones and executables that were made before keep the object.
     ///
     /// CUDA: `cuGraphReleaseUserObject`.
     ///
@@ -127,8 +127,8 @@ impl Graph {
     /// `CUDA_ERROR_INVALID_VALUE` if the graph does not retain the object; an argument error if it is of another driver.
     #[doc(alias = "cuGraphReleaseUserObject")]
     #[inline]
-    pub fn release(&mut self, object: &UserObject) -> Result<()> {
-        self.release_reference("Graph::release", &object.reference)
+    pub fn release_object(&mut self, object: &UserObject) -> Result<()> {
+        self.release_reference("Graph::release_object", &object.reference)
     }
 
     #[inline]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::reuse::{Lent, Reusable, Shelf};
+use crate::handle_pool::{HandlePool, Poolable, PooledHandle};
 use crate::{Context, Result, Stream, StreamOptions};
 
 /// Hands out streams of one context and takes them back. Creating a stream is slow, and destroying one while other threads are in the
@@ -24,11 +24,11 @@ use crate::{Context, Result, Stream, StreamOptions};
 /// ```
 #[derive(Clone)]
 pub struct StreamPool {
-    shelf: Arc<Shelf<Stream>>,
+    pool: Arc<HandlePool<Stream>>,
 }
 
 /// A stream of a [`StreamPool`], which goes back there when it is dropped, unless a clone of it still exists then.
-pub struct PooledStream(Lent<Stream>);
+pub struct PooledStream(PooledHandle<Stream>);
 
 /// How many idle streams a pool keeps unless told otherwise.
 const DEFAULT_CAPACITY: usize = 32;
@@ -45,7 +45,7 @@ impl StreamPool {
     #[must_use]
     #[inline]
     pub fn with_capacity(context: &Context, options: StreamOptions, capacity: usize) -> Self {
-        Self { shelf: Shelf::new(context, options, capacity) }
+        Self { pool: HandlePool::new(context, options, capacity) }
     }
 
     /// A stream of the pool; a new one is created if none is idle. Work of an earlier user may still be on it, and is done first. It has
@@ -58,31 +58,31 @@ impl StreamPool {
     /// As for [`Stream::new`].
     #[inline]
     pub fn take(&self) -> Result<PooledStream> {
-        self.shelf.take().map(PooledStream)
+        self.pool.take().map(PooledStream)
     }
 
     /// How many streams are idle.
     #[must_use]
     #[inline]
     pub fn idle(&self) -> usize {
-        self.shelf.len()
+        self.pool.len()
     }
 
     /// Destroys the streams that are idle. Work that is still on them completes.
     #[inline]
     pub fn trim(&self) {
-        self.shelf.trim();
+        self.pool.trim();
     }
 
     /// The context of the streams.
     #[must_use]
     #[inline]
     pub fn context(&self) -> &Context {
-        &self.shelf.context
+        &self.pool.context
     }
 }
 
-impl Reusable for Stream {
+impl Poolable for Stream {
     type Options = StreamOptions;
 
     #[inline]
@@ -108,7 +108,7 @@ impl Deref for PooledStream {
 impl fmt::Debug for StreamPool {
     #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "StreamPool({} idle of at most {})", self.idle(), self.shelf.capacity)
+        write!(formatter, "StreamPool({} idle of at most {})", self.idle(), self.pool.capacity)
     }
 }
 

@@ -28,6 +28,7 @@ struct FileTrace {
 
 /// Has every call of this process written to the file that the environment names, if it names one. It is asked once, and not by a
 /// program that runs with more rights than its caller.
+#[inline]
 pub(crate) fn begin_from_environment() {
     static ASKED: Once = Once::new();
     ASKED.call_once(|| {

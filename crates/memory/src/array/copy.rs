@@ -6,7 +6,7 @@ use curium_driver::sys::{CUDA_MEMCPY3D, CUdeviceptr, CUmemorytype};
 use curium_driver::{Argument, Error, Result, Stream, call};
 
 use super::{Array, ArrayShape, Texel};
-use crate::DeviceBuffer;
+use crate::{AsDeviceSlice, AsDeviceSliceMut, wait};
 
 /// A box of an array: its first element, row and layer, and how many of each there are.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -51,7 +51,7 @@ impl ArrayRegion {
 
     /// An error unless the region has elements, all of which lie in the shape.
     #[inline]
-    fn check(&self, operation: &'static str, shape: ArrayShape) -> Result<()> {
+    pub(super) fn check(&self, operation: &'static str, shape: ArrayShape) -> Result<()> {
         let bounds = [shape.width(), shape.rows(), shape.layers()];
         let ends = self.origin.iter().zip(self.extent).map(|(origin, extent)| origin.checked_add(extent));
         let is_within = ends.zip(bounds).all(|(end, bound)| end.is_some_and(|end| end <= bound));
@@ -114,13 +114,15 @@ impl<T: Texel> Array<T> {
     /// An argument error unless the region is in the array, and there are as many elements as it has.
     #[inline]
     pub fn copy_region_from_slice(&self, region: ArrayRegion, source: &[T]) -> Result<()> {
-        self.check("Array::copy_region_from_slice", region, source.len())?;
+        const OPERATION: &str = "Array::copy_region_from_slice";
+        self.check(OPERATION, region, source.len())?;
+        self.stream().refuse_capture(OPERATION)?;
         let from = Side::Host(source.as_ptr().cast_mut().cast());
         self.uses().write(self.stream(), || {
             // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been waited for below.
             unsafe { copy(self.stream(), Side::Array(self, region.origin), from, region.extent) }
         })?;
-        self.stream().synchronize()
+        wait::until_done(self.stream())
     }
 
     /// Copies a region of the array to `target`. Waits until the copy is done.
@@ -132,13 +134,15 @@ impl<T: Texel> Array<T> {
     /// An argument error unless the region is in the array, and there is room for as many elements as it has.
     #[inline]
     pub fn copy_region_to_slice(&self, region: ArrayRegion, target: &mut [T]) -> Result<()> {
-        self.check("Array::copy_region_to_slice", region, target.len())?;
+        const OPERATION: &str = "Array::copy_region_to_slice";
+        self.check(OPERATION, region, target.len())?;
+        self.stream().refuse_capture(OPERATION)?;
         let to = Side::Host(target.as_mut_ptr().cast());
         self.uses().read(self.stream(), || {
             // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been waited for below.
             unsafe { copy(self.stream(), to, Side::Array(self, region.origin), region.extent) }
         })?;
-        self.stream().synchronize()
+        wait::until_done(self.stream())
     }
 
     /// Copies `source`, which has as many elements, to a region of the array. Returns when the copy is on the array's stream.
@@ -147,19 +151,20 @@ impl<T: Texel> Array<T> {
     ///
     /// # Errors
     ///
-    /// An argument error unless the region is in the array and the buffer has as many elements.
+    /// An argument error unless the region is in the array and the source has as many elements.
     #[doc(alias = "cuMemcpyDtoA")]
     #[inline]
-    pub fn copy_from_buffer(&self, region: ArrayRegion, mut source: &DeviceBuffer<T>) -> Result<()> {
-        self.check("Array::copy_from_buffer", region, source.len())?;
+    pub fn copy_from_device(&self, region: ArrayRegion, source: &impl AsDeviceSlice<Element = T>) -> Result<()> {
+        let mut source = source.as_device_slice();
+        self.check("Array::copy_from_device", region, source.len())?;
         let stream = self.stream();
-        // SAFETY: the copy is noted by `launched` below, and the buffer is not used in between.
+        // SAFETY: the copy is noted by `launched` below, and the view is not used in between.
         let from = unsafe { Argument::<&[T]>::bind(&mut source, stream) }?;
         self.uses().write(stream, || {
-            // SAFETY: the buffer has as many elements as the region, and the stream has waited for all that both must wait for.
+            // SAFETY: the view has as many elements as the region, and the stream has waited for all that both must wait for.
             unsafe { copy(stream, Side::Array(self, region.origin), Side::Device(from), region.extent) }
         })?;
-        // SAFETY: the buffer was bound to this stream above, and not used since.
+        // SAFETY: the view was bound to this stream above, and not used since.
         unsafe { Argument::<&[T]>::launched(&mut source, stream) };
         Ok(())
     }
@@ -170,19 +175,20 @@ impl<T: Texel> Array<T> {
     ///
     /// # Errors
     ///
-    /// An argument error unless the region is in the array and the buffer has as many elements.
+    /// An argument error unless the region is in the array and the target has as many elements.
     #[doc(alias = "cuMemcpyAtoD")]
     #[inline]
-    pub fn copy_to_buffer(&self, region: ArrayRegion, mut target: &mut DeviceBuffer<T>) -> Result<()> {
-        self.check("Array::copy_to_buffer", region, target.len())?;
+    pub fn copy_to_device(&self, region: ArrayRegion, target: &mut impl AsDeviceSliceMut<Element = T>) -> Result<()> {
+        let mut target = target.as_device_slice_mut();
+        self.check("Array::copy_to_device", region, target.len())?;
         let stream = self.stream();
-        // SAFETY: the copy is noted by `launched` below, and the buffer is not used in between.
+        // SAFETY: the copy is noted by `launched` below, and the view is not used in between.
         let to = unsafe { Argument::<&mut [T]>::bind(&mut target, stream) }?;
         self.uses().read(stream, || {
-            // SAFETY: the buffer has as many elements as the region, and the stream has waited for all that both must wait for.
+            // SAFETY: the view has as many elements as the region, and the stream has waited for all that both must wait for.
             unsafe { copy(stream, Side::Device(to), Side::Array(self, region.origin), region.extent) }
         })?;
-        // SAFETY: the buffer was bound to this stream above, and not used since.
+        // SAFETY: the view was bound to this stream above, and not used since.
         unsafe { Argument::<&mut [T]>::launched(&mut target, stream) };
         Ok(())
     }

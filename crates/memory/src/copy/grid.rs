@@ -5,11 +5,11 @@ use std::ffi::c_void;
 use curium_driver::sys::{
     CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUDA_MEMCPY3D_PEER, CUdeviceptr, CUextent3D,
     CUmemcpy3DOperand, CUmemcpy3DOperand_st__bindgen_ty_1, CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1,
-    CUmemcpy3DOperandType, CUmemcpySrcAccessOrder, CUmemorytype,
+    CUmemcpy3DOperandType, CUmemorytype,
 };
-use curium_driver::{Error, Result, Stream, call};
+use curium_driver::{Error, Function, Result, Stream, call};
 
-use super::{peer, spanning, transfer};
+use super::{CopyOptions, peer, spanning, transfer};
 
 /// Rows and layers in bytes: where they begin, and how far apart they are.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -86,6 +86,45 @@ pub(crate) fn copy(operation: &'static str, stream: &Stream, to: &End<'_>, from:
         peer::connect(to.end.stream().context(), from.end.stream().context())?;
     }
     transfer(operation, stream, &to.end, &from.end, || enqueue(stream, to, from))
+}
+
+/// As [`copy`], telling the driver the options if it has a function that takes them.
+#[inline]
+pub(crate) fn copy_with(
+    name: &'static str,
+    stream: &Stream,
+    (to, from): (&End<'_>, &End<'_>),
+    options: CopyOptions,
+) -> Result<()> {
+    same_extent(name, &to.place, &from.place)?;
+    let is_single = stream.driver().has(Function::cuMemcpy3DWithAttributesAsync);
+    // The legacy default stream takes no batches.
+    let is_known = is_single || takes_batches(stream);
+    if to.place.is_empty() || options == CopyOptions::new() || !is_known {
+        return copy(name, stream, to, from);
+    }
+    if !to.end.is_near(&from.end) {
+        peer::connect(to.end.stream().context(), from.end.stream().context())?;
+    }
+    let (mut single, raw) = (operation(to, from, options), stream.as_raw());
+    let single = &raw mut single;
+    transfer(name, stream, &to.end, &from.end, || {
+        stream.context().entered(|driver| {
+            if is_single {
+                // SAFETY: the operation can be read, both ends are live on this stream, which has waited for what they must wait for,
+                // and a context is current.
+                return unsafe { call!(driver, cuMemcpy3DWithAttributesAsync(single, 0, raw)) };
+            }
+            // SAFETY: as above, and the list has one entry.
+            unsafe { call!(driver, cuMemcpy3DBatchAsync_v2(1, single, 0, raw)) }
+        })
+    })
+}
+
+/// Whether rows and layers can be put on a stream in batches.
+#[inline]
+pub(crate) fn takes_batches(stream: &Stream) -> bool {
+    !stream.as_raw().is_null() && stream.driver().has(Function::cuMemcpy3DBatchAsync_v2)
 }
 
 /// Puts a copy on `stream`, which has waited for what both ends must wait for.
@@ -207,24 +246,25 @@ fn between_devices(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> 
 
 /// The copy as part of a batch.
 #[inline]
-pub(crate) fn operation(to: &End<'_>, from: &End<'_>, flags: u32) -> CUDA_MEMCPY3D_BATCH_OP {
-    let operand = |end: &End<'_>| CUmemcpy3DOperand {
+pub(crate) fn operation(to: &End<'_>, from: &End<'_>, options: CopyOptions) -> CUDA_MEMCPY3D_BATCH_OP {
+    let hints = options.to_raw();
+    let operand = |end: &End<'_>, hint| CUmemcpy3DOperand {
         type_: CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_POINTER,
         op: CUmemcpy3DOperand_st__bindgen_ty_1 {
             ptr: CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1 {
                 ptr: end.end.address,
                 rowLength: end.place.pitch,
                 layerHeight: end.place.layer,
-                ..Default::default()
+                locHint: hint,
             },
         },
     };
     CUDA_MEMCPY3D_BATCH_OP {
-        src: operand(from),
-        dst: operand(to),
+        src: operand(from, hints.srcLocHint),
+        dst: operand(to, hints.dstLocHint),
         extent: CUextent3D { width: to.place.width, height: to.place.height, depth: to.place.depth },
-        srcAccessOrder: CUmemcpySrcAccessOrder::CU_MEMCPY_SRC_ACCESS_ORDER_STREAM,
-        flags,
+        srcAccessOrder: hints.srcAccessOrder,
+        flags: hints.flags,
     }
 }
 

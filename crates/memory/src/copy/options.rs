@@ -62,7 +62,7 @@ impl CopyOptions {
     }
 
     #[inline]
-    pub(crate) const fn flags(self) -> u32 {
+    const fn flags(self) -> u32 {
         if self.prefer_overlap {
             CUmemcpyFlags::CU_MEMCPY_FLAG_PREFER_OVERLAP_WITH_COMPUTE.0
         } else {

@@ -108,6 +108,12 @@ impl Segments {
         Ok(())
     }
 
+    /// Gives the addresses back, behind which there is no memory any more.
+    #[inline]
+    pub(super) fn free_addresses(&mut self) -> Result<()> {
+        self.range.free()
+    }
+
     /// Keeps the memory and its addresses for as long as the process lives.
     #[inline]
     pub(super) fn leak(&mut self) {

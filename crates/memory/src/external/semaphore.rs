@@ -1,9 +1,15 @@
 //! Semaphores that another interface has made.
 
+#[cfg(feature = "graphs")]
+use std::any::Any;
 use std::fmt;
 #[cfg(unix)]
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
+#[cfg(feature = "graphs")]
+use std::sync::Arc;
 
+#[cfg(feature = "graphs")]
+use curium_driver::GraphSemaphore;
 use curium_driver::sys::{
     CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
     CUexternalSemaphore, CUexternalSemaphoreHandleType,
@@ -82,11 +88,12 @@ impl ExternalSemaphore {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An argument error on a stream of a capture scope, whose graph cannot keep the semaphore; whatever the driver returns.
     #[doc(alias = "cuSignalExternalSemaphoresAsync")]
     #[inline]
     pub fn signal(&self, stream: &Stream, value: u64) -> Result<()> {
         self.context.driver().expect_same(stream.driver(), "ExternalSemaphore::signal")?;
+        stream.expect_running("ExternalSemaphore::signal")?;
         let mut params = CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS::default();
         params.params.fence.value = value;
         let raw = self.raw;
@@ -106,11 +113,12 @@ impl ExternalSemaphore {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// As for [`ExternalSemaphore::signal`].
     #[doc(alias = "cuWaitExternalSemaphoresAsync")]
     #[inline]
     pub fn wait(&self, stream: &Stream, value: u64) -> Result<()> {
         self.context.driver().expect_same(stream.driver(), "ExternalSemaphore::wait")?;
+        stream.expect_running("ExternalSemaphore::wait")?;
         let mut params = CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS::default();
         params.params.fence.value = value;
         let raw = self.raw;
@@ -118,6 +126,17 @@ impl ExternalSemaphore {
         unsafe {
             call!(stream.driver(), cuWaitExternalSemaphoresAsync(&raw const raw, &raw const params, 1, stream.as_raw()))
         }
+    }
+
+    /// The semaphore as nodes of graphs signal it with `value`, or wait until it has reached that: see
+    /// [`Graph::add_semaphore_signal`](curium_driver::Graph::add_semaphore_signal). The graphs keep it.
+    #[cfg(feature = "graphs")]
+    #[must_use]
+    #[inline]
+    pub fn for_graph(self: &Arc<Self>, value: u64) -> GraphSemaphore {
+        let owner: Arc<dyn Any + Send + Sync> = Arc::<Self>::clone(self);
+        // SAFETY: the semaphore is one of this context, and `owner` is the value that keeps it.
+        unsafe { GraphSemaphore::new(&self.context, self.raw, value, owner) }
     }
 
     /// Lets go of the semaphore, which [`Drop`] does as well, and says whether it succeeded. Signals and waits that are on streams must

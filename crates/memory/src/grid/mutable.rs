@@ -3,9 +3,11 @@
 use std::fmt;
 
 use bytemuck::NoUninit;
+use curium_driver::hazard::Uses;
 use curium_driver::{DevicePointer, Result, Stream};
 
 use super::{Extent, Grid, HostGrid, Pitch, describe, extent, part};
+use crate::copy::CopyOptions;
 use crate::copy::grid::{self as copies, Place};
 use crate::fill::{self, Rows};
 use crate::{DeviceSliceMut, wait};
@@ -115,6 +117,22 @@ impl<'a, T> GridMut<'a, T> {
         copies::copy("GridMut::copy_from", stream, &self.end(), &source.end())
     }
 
+    /// As [`GridMut::copy_from_on`], with options that the driver follows if it knows them.
+    ///
+    /// CUDA: `cuMemcpy3DWithAttributesAsync` (since 13.2) or `cuMemcpy3DBatchAsync_v2` (since 13.0); an older driver ignores the options.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the extents differ.
+    #[doc(alias = "cuMemcpy3DWithAttributesAsync")]
+    #[inline]
+    pub fn copy_from_with(&mut self, stream: &Stream, source: &Grid<'_, T>, options: CopyOptions) -> Result<()>
+    where
+        T: Copy,
+    {
+        copies::copy_with("GridMut::copy_from_with", stream, (&self.end(), &source.end()), options)
+    }
+
     /// Copies `source`, which has as many elements, rows and layers, to the device. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpy2DAsync_v2` or `cuMemcpy3DAsync_v2`, `cuStreamSynchronize`.
@@ -136,10 +154,12 @@ impl<'a, T> GridMut<'a, T> {
         }
         let (stream, end) = (self.stream(), self.end());
         stream.refuse_capture(OPERATION)?;
+        let uses = Uses::begin();
         end.end.tracked.before_write(OPERATION, stream)?;
         // SAFETY: the host's end holds these rows and layers, and it is borrowed until the stream has been waited for below.
         unsafe { copies::from_host(stream, &end, source.as_ptr().cast(), source.place()) }?;
         end.end.tracked.after_partial_write(stream);
+        drop(uses);
         wait::until_done(stream)
     }
 

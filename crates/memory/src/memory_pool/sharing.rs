@@ -13,34 +13,15 @@ use curium_driver::{DevicePointer, Driver, Error, Result, call, release};
 use super::MemoryPool;
 use crate::virtual_memory::FabricHandle;
 
-/// Names memory of a shared pool to a process that has imported the pool. It is plain bytes, which any channel can carry.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[repr(transparent)]
-pub struct PoolPointerHandle([u8; Self::SIZE]);
+curium_driver::shared_handle! {
+    /// Names memory of a shared pool to a process that has imported the pool. It is plain bytes, which any channel can carry.
+    pub struct PoolPointerHandle of CUmemPoolPtrExportData;
+}
 
 /// Memory of a pool of another process. It must be gone before that process frees it.
 pub struct PoolMemory {
     address: CUdeviceptr,
     pool: MemoryPool,
-}
-
-impl PoolPointerHandle {
-    /// The number of bytes.
-    pub const SIZE: usize = size_of::<CUmemPoolPtrExportData>();
-
-    /// The handle with these bytes, which came from [`PoolPointerHandle::to_bytes`], mostly in another process.
-    #[must_use]
-    #[inline]
-    pub const fn from_bytes(bytes: [u8; Self::SIZE]) -> Self {
-        Self(bytes)
-    }
-
-    /// The bytes of the handle.
-    #[must_use]
-    #[inline]
-    pub const fn to_bytes(self) -> [u8; Self::SIZE] {
-        self.0
-    }
 }
 
 impl MemoryPool {

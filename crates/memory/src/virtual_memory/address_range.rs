@@ -145,13 +145,18 @@ impl AddressRange {
     /// Gives the range back if something is mapped in it, or if the driver refuses.
     #[doc(alias = "cuMemAddressFree")]
     #[inline]
-    pub fn close(self) -> Result<(), (Self, Error)> {
-        let mut reserved = Arc::try_unwrap(self.reserved).map_err(|reserved| {
-            let mappings = Arc::strong_count(&reserved) - 1;
-            let reason = format!("{mappings} mappings are still in the range");
-            (Self { reserved }, Error::argument("AddressRange::close", reason))
+    pub fn close(mut self) -> Result<(), (Self, Error)> {
+        self.free().map_err(|error| (self, error))
+    }
+
+    /// Gives the addresses back; what is left is to be dropped.
+    #[inline]
+    pub(crate) fn free(&mut self) -> Result<()> {
+        let mappings = Arc::strong_count(&self.reserved) - 1;
+        let reserved = Arc::get_mut(&mut self.reserved).ok_or_else(|| {
+            Error::argument("AddressRange::close", format!("{mappings} mappings are still in the range"))
         })?;
-        reserved.free().map_err(|error| (Self { reserved: Arc::new(reserved) }, error))
+        reserved.free()
     }
 }
 

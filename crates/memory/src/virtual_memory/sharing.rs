@@ -9,28 +9,9 @@ use curium_driver::{Driver, Result, call};
 
 use super::{Mapping, PhysicalMemory};
 
-/// Names physical memory to processes on all machines of a fabric. It is plain bytes, which any channel can carry.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-#[repr(transparent)]
-pub struct FabricHandle([u8; Self::SIZE]);
-
-impl FabricHandle {
-    /// The number of bytes.
-    pub const SIZE: usize = size_of::<CUmemFabricHandle>();
-
-    /// The handle with these bytes, which came from [`FabricHandle::to_bytes`], mostly in another process.
-    #[must_use]
-    #[inline]
-    pub const fn from_bytes(bytes: [u8; Self::SIZE]) -> Self {
-        Self(bytes)
-    }
-
-    /// The bytes of the handle.
-    #[must_use]
-    #[inline]
-    pub const fn to_bytes(self) -> [u8; Self::SIZE] {
-        self.0
-    }
+curium_driver::shared_handle! {
+    /// Names physical memory to processes on all machines of a fabric. It is plain bytes, which any channel can carry.
+    pub struct FabricHandle of CUmemFabricHandle;
 }
 
 impl PhysicalMemory {

@@ -82,24 +82,7 @@ fn bare_names(_product: &Product) -> Vec<PathBuf> {
 /// An environment variable, if it is set and to be trusted.
 pub(super) fn variable(name: &str) -> Option<OsString> {
     let value = env::var_os(name).filter(|value| !value.is_empty())?;
-    (!has_raised_privileges()).then_some(value)
-}
-
-/// Whether the program runs with more rights than its caller, so that the caller must not choose code for it.
-#[cfg(target_os = "linux")]
-fn has_raised_privileges() -> bool {
-    const AT_SECURE: std::ffi::c_ulong = 23;
-    // SAFETY: `getauxval` of the C library has this signature and no precondition.
-    unsafe extern "C" {
-        safe fn getauxval(kind: std::ffi::c_ulong) -> std::ffi::c_ulong;
-    }
-    getauxval(AT_SECURE) != 0
-}
-
-/// Other systems have no library that such a program could be tricked with.
-#[cfg(not(target_os = "linux"))]
-fn has_raised_privileges() -> bool {
-    false
+    (!curium_driver::sys::has_raised_privileges()).then_some(value)
 }
 
 #[cfg(all(test, not(windows)))]

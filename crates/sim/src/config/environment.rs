@@ -37,6 +37,8 @@ impl Config {
     /// | `CURIUM_SIM_FAULTS` | faults with commas between them, in the form that [`Fault`](crate::Fault) reads, such as `cuMemAlloc_v2@2=OUT_OF_MEMORY` |
     /// | `CURIUM_SIM_CHECKS` | what happens when a check stops a kernel: `report`, `quiet` or `abort` |
     ///
+    /// The simulator's library also heeds `CURIUM_SIM_TRACE`, the file that calls are written to for trace viewers.
+    ///
     /// # Errors
     ///
     /// [`EnvironmentError`] names the variable whose value makes no sense.

@@ -1,10 +1,11 @@
 //! Arrays: memory whose layout is the device's own. Here it is rows and layers without gaps.
 
 mod mipmapped;
+mod sparse;
 
 use curium_sys::{
-    CUDA_ARRAY_DESCRIPTOR, CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY_SPARSE_PROPERTIES, CUDA_ARRAY3D_CUBEMAP,
-    CUDA_ARRAY3D_DEPTH_TEXTURE, CUDA_ARRAY3D_DESCRIPTOR, CUDA_ARRAY3D_LAYERED, CUDA_ARRAY3D_SURFACE_LDST,
+    CUDA_ARRAY_DESCRIPTOR, CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY3D_CUBEMAP, CUDA_ARRAY3D_DEPTH_TEXTURE,
+    CUDA_ARRAY3D_DESCRIPTOR, CUDA_ARRAY3D_LAYERED, CUDA_ARRAY3D_SPARSE, CUDA_ARRAY3D_SURFACE_LDST,
     CUDA_ARRAY3D_TEXTURE_GATHER, CUarray, CUarray_format, CUarray_st, CUdevice, CUresult,
 };
 
@@ -46,7 +47,8 @@ const KNOWN_FLAGS: u32 = CUDA_ARRAY3D_LAYERED
     | CUDA_ARRAY3D_CUBEMAP
     | CUDA_ARRAY3D_SURFACE_LDST
     | CUDA_ARRAY3D_TEXTURE_GATHER
-    | CUDA_ARRAY3D_DEPTH_TEXTURE;
+    | CUDA_ARRAY3D_DEPTH_TEXTURE
+    | CUDA_ARRAY3D_SPARSE;
 
 #[expect(non_snake_case, reason = "these are C's names")]
 impl Driver {
@@ -127,17 +129,6 @@ impl Driver {
         Err(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 
-    /// There are no sparse arrays here.
-    pub(crate) fn cuArrayGetSparseProperties(
-        &self,
-        properties: Pointer<CUDA_ARRAY_SPARSE_PROPERTIES>,
-        array: Pointer<CUarray_st>,
-    ) -> Result {
-        properties.required()?;
-        self.lock().array(Id::from(array))?;
-        Err(CUresult::CUDA_ERROR_INVALID_VALUE)
-    }
-
     /// Arrays of several planes are not supported.
     pub(crate) fn cuArrayGetPlane(&self, plane: Pointer<CUarray>, array: Pointer<CUarray_st>, _: u32) -> Result {
         plane.required()?;
@@ -189,6 +180,11 @@ impl Shape {
         self.height.max(1)
     }
 
+    /// Whether the third extent counts layers.
+    pub(crate) fn is_layered(&self) -> bool {
+        self.flags & CUDA_ARRAY3D_LAYERED != 0
+    }
+
     /// The layers.
     pub(crate) fn layers(&self) -> usize {
         self.depth.max(1)
@@ -197,7 +193,7 @@ impl Shape {
     /// The bytes of all elements, if an array can be so.
     fn checked(&self) -> Result<u64> {
         let invalid = CUresult::CUDA_ERROR_INVALID_VALUE;
-        let is_layered = self.flags & CUDA_ARRAY3D_LAYERED != 0;
+        let is_layered = self.is_layered();
         let is_cube = self.flags & CUDA_ARRAY3D_CUBEMAP != 0;
         let has_gap = self.height == 0 && self.depth != 0 && !is_layered;
         let is_cube_shape = self.width == self.height

@@ -189,10 +189,12 @@ impl Driver {
         let mut state = self.lock();
         state.usable(context)?;
         self.expect_uncaptured_context(&mut state, context)?;
-        let ticket = state.event(event)?.1.ticket;
+        let event = state.event(event)?.1;
+        let (ticket, elsewhere) = (event.ticket, event.elsewhere());
         let streams = state.streams.iter().filter(|(_, stream)| state.is_within(stream.context, context));
         for stream in streams.map(|(id, _)| id).collect::<Vec<_>>() {
             self.wait_in_stream(&mut state, stream, ticket);
+            self.wait_elsewhere_in_stream(&mut state, stream, elsewhere.clone());
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use curium_sys::{CUevent, CUevent_st, CUresult, CUstream_st};
 
 use crate::argument::Pointer;
 use crate::driver::graph::Content;
+use crate::driver::ipc_event::{Elsewhere, Shared};
 use crate::driver::{Captured, Context, Driver, Result, State, Stream};
 use crate::handle::{Fate, Id, Kind, Object};
 use crate::schedule::{Ticket, Work};
@@ -22,6 +23,8 @@ pub(crate) struct Event {
     records: u64,
     /// When the last record completed.
     time: Option<Instant>,
+    /// What other processes see, if they may.
+    pub(super) shared: Option<Shared>,
 }
 
 impl Object for Event {
@@ -29,7 +32,7 @@ impl Object for Event {
     const KIND: Kind = Kind::Event;
 }
 
-const DISABLE_TIMING: u32 = 2;
+pub(super) const DISABLE_TIMING: u32 = 2;
 pub(super) const INTERPROCESS: u32 = 4;
 const ALL_FLAGS: u32 = 7;
 /// Of records and waits: in a capture they are nodes.
@@ -44,7 +47,7 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let context = state.home(context);
-        let event = Event { context, flags, ticket: None, captured: None, records: 0, time: None };
+        let event = Event::new(context, flags, Shared::of_flags(flags));
         place.write(state.events.insert(event).as_raw())
     }
 
@@ -88,7 +91,8 @@ impl Driver {
         let mut state = self.lock();
         let (id, ticket) = state.event(event).map(|(id, event)| (id, event.ticket))?;
         self.expect_done_for_real(&mut state, id)?;
-        if ticket.is_none_or(|ticket| !state.schedule.is_pending(ticket)) {
+        let is_pending = ticket.is_some_and(|ticket| state.schedule.is_pending(ticket));
+        if !is_pending && state.event(event)?.1.elsewhere().is_none() {
             return Ok(());
         }
         state.schedule.grant();
@@ -98,11 +102,12 @@ impl Driver {
 
     pub(crate) fn cuEventSynchronize(&self, event: Pointer<CUevent_st>) -> Result {
         let mut state = self.lock();
-        let (id, Event { context, ticket, .. }) = state.event(event)?;
-        let (context, ticket) = (*context, *ticket);
+        let (id, found) = state.event(event)?;
+        let (context, ticket, elsewhere) = (found.context, found.ticket, found.elsewhere());
         self.expect_done_for_real(&mut state, id)?;
-        let state = self.wait(state, ticket.as_slice())?;
-        state.usable(context).map(|_| ())
+        drop(self.wait(state, ticket.as_slice())?);
+        self.wait_elsewhere(context, elsewhere.as_ref())?;
+        self.lock().usable(context).map(|_| ())
     }
 
     pub(crate) fn cuEventElapsedTime(
@@ -164,8 +169,11 @@ impl Driver {
         let event = state.events.get_mut(id)?;
         event.records += 1;
         event.time = None;
-        let record = event.records;
-        Some(Work::Device(Box::new(move |driver| driver.stamp(id, record))))
+        let (record, shared) = (event.records, event.shared.as_mut().map(Shared::begin));
+        Some(Work::Device(Box::new(move |driver| {
+            shared.iter().for_each(Elsewhere::finish);
+            driver.stamp(id, record)
+        })))
     }
 
     /// Lets later work of a stream wait for a record, if it is pending.
@@ -182,6 +190,18 @@ impl Driver {
             event.time = Some(now);
         }
         Ok(())
+    }
+}
+
+impl Event {
+    /// An event that was never recorded here.
+    pub(super) fn new(context: Id<Context>, flags: u32, shared: Option<Shared>) -> Self {
+        Self { context, flags, ticket: None, captured: None, records: 0, time: None, shared }
+    }
+
+    /// The last record, if it is another process's and not done.
+    pub(super) fn elsewhere(&self) -> Option<Elsewhere> {
+        self.shared.as_ref().and_then(Shared::pending_elsewhere)
     }
 }
 

@@ -1,13 +1,36 @@
-//! Events in several processes: their handles, which only others than their own process may open, and none can so far.
+//! Events in several processes: their handles, which only others than their own process may open, and their records.
+
+use std::sync::Arc;
+use std::time::Duration;
 
 use curium_sys::{CUevent, CUevent_st, CUipcEventHandle, CUresult};
 
 use crate::argument::Pointer;
-use crate::driver::event::INTERPROCESS;
-use crate::driver::{Driver, Result};
+use crate::driver::event::{DISABLE_TIMING, INTERPROCESS};
+use crate::driver::{Context, Driver, Event, Result, State, Stream};
+use crate::handle::Id;
+use crate::memory::SharedRecords;
+use crate::schedule::Work;
 
-/// What begins a handle; the process, the driver in it and the event follow.
+/// What begins a handle; the process, the driver in it, the descriptor of the records and the event follow.
 const MARK: [u8; 8] = *b"simevent";
+
+/// How long a wait for another process rests between two looks.
+const PAUSE: Duration = Duration::from_micros(100);
+
+/// The records of an event that other processes see.
+pub(crate) struct Shared {
+    records: Arc<SharedRecords>,
+    /// The number of the last record of this process.
+    own: u64,
+}
+
+/// A record of another process.
+#[derive(Clone)]
+pub(crate) struct Elsewhere {
+    records: Arc<SharedRecords>,
+    number: u64,
+}
 
 #[expect(non_snake_case, reason = "these are C's names")]
 impl Driver {
@@ -19,21 +42,61 @@ impl Driver {
         if found.flags & INTERPROCESS == 0 {
             return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
         }
+        let descriptor = found.shared.as_ref().map_or(-1, |shared| shared.records.descriptor());
+        let parts = [self.origin(), descriptor.to_le_bytes().to_vec(), event.address().to_le_bytes().to_vec()].concat();
         let mut bytes = [0; 64];
-        let parts = [self.origin(), event.address().to_le_bytes().to_vec()].concat();
         bytes[..parts.len()].copy_from_slice(&parts);
         place.write(CUipcEventHandle { reserved: bytes.map(u8::cast_signed) })
     }
 
     pub(crate) fn cuIpcOpenEventHandle(&self, event: Pointer<CUevent>, handle: CUipcEventHandle) -> Result {
-        event.required()?;
-        self.require_current()?;
+        let place = event.required()?;
+        let (mut state, context) = self.enter_current()?;
         let bytes = handle.reserved.map(i8::cast_unsigned);
         if !bytes.starts_with(&MARK) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let is_own = bytes.starts_with(&self.origin());
-        Err(if is_own { CUresult::CUDA_ERROR_INVALID_CONTEXT } else { CUresult::CUDA_ERROR_NOT_SUPPORTED })
+        if bytes.starts_with(&self.origin()) {
+            return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
+        }
+        let word = |at: usize| std::array::from_fn(|byte| bytes[at + byte]);
+        let (process, descriptor) = (u32::from_le_bytes(word(8)), i32::from_le_bytes(word(20)));
+        let records = SharedRecords::open(process, descriptor).map_err(|_| CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        let shared = Some(Shared { records: Arc::new(records), own: 0 });
+        let context = state.home(context);
+        place.write(state.events.insert(Event::new(context, INTERPROCESS | DISABLE_TIMING, shared)).as_raw())
+    }
+}
+
+impl Shared {
+    /// What an event with these flags shares; nothing where processes share no memory.
+    pub(crate) fn of_flags(flags: u32) -> Option<Self> {
+        let records = (flags & INTERPROCESS != 0).then(|| SharedRecords::new().ok())??;
+        Some(Self { records: Arc::new(records), own: 0 })
+    }
+
+    /// Begins a record of this process, which is to be finished.
+    pub(crate) fn begin(&mut self) -> Elsewhere {
+        self.own = self.records.begin();
+        Elsewhere { records: Arc::clone(&self.records), number: self.own }
+    }
+
+    /// The last record, if it is another process's and not done.
+    pub(crate) fn pending_elsewhere(&self) -> Option<Elsewhere> {
+        let number = self.records.last();
+        let is_pending = number > self.own && !self.records.is_done(number);
+        is_pending.then(|| Elsewhere { records: Arc::clone(&self.records), number })
+    }
+}
+
+impl Elsewhere {
+    /// Tells other processes that the record is done.
+    pub(crate) fn finish(&self) {
+        self.records.finish(self.number);
+    }
+
+    fn is_done(&self) -> bool {
+        self.records.is_done(self.number)
     }
 }
 
@@ -41,5 +104,21 @@ impl Driver {
     /// What the handles of this driver's events begin with.
     fn origin(&self) -> Vec<u8> {
         [&MARK[..], &std::process::id().to_le_bytes(), &self.serial.to_le_bytes()].concat()
+    }
+
+    /// Waits until another process has done its record.
+    pub(crate) fn wait_elsewhere(&self, context: Id<Context>, record: Option<&Elsewhere>) -> Result {
+        while record.is_some_and(|record| !record.is_done()) {
+            self.lock().usable(context)?;
+            std::thread::sleep(PAUSE);
+        }
+        Ok(())
+    }
+
+    /// Lets later work of a stream wait for a record of another process.
+    pub(crate) fn wait_elsewhere_in_stream(&self, state: &mut State, stream: Id<Stream>, record: Option<Elsewhere>) {
+        if let Some(record) = record {
+            self.queue_after(state, stream, &[], Work::Wait(Box::new(move |_| Ok(record.is_done()))));
+        }
     }
 }

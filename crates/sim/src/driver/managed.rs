@@ -255,7 +255,7 @@ impl Driver {
     }
 
     /// Queues work that does nothing but take its turn.
-    fn queue_nothing(&self, stream: Pointer<CUstream_st>) -> Result {
+    pub(super) fn queue_nothing(&self, stream: Pointer<CUstream_st>) -> Result {
         let mut state = self.lock();
         let stream = self.uncaptured_stream(&mut state, stream)?;
         self.queue(&mut state, stream, Work::Device(Box::new(|_| Ok(()))));

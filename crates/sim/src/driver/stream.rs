@@ -129,7 +129,8 @@ impl Driver {
     ) -> Result {
         let mut state = self.lock();
         let id = self.working_stream(&mut state, stream)?;
-        let (event, ticket) = state.event(event).map(|(id, event)| (id, event.ticket))?;
+        let (event, found) = state.event(event)?;
+        let (ticket, elsewhere) = (found.ticket, found.elsewhere());
         let is_external = flags == event::EXTERNAL;
         if flags > event::EXTERNAL || (is_external && !state.is_capturing(id)) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -139,6 +140,7 @@ impl Driver {
         }
         if !state.wait_captured(id, event)? {
             self.wait_in_stream(&mut state, id, ticket);
+            self.wait_elsewhere_in_stream(&mut state, id, elsewhere);
         }
         Ok(())
     }

@@ -217,7 +217,7 @@ pub(crate) fn checked_access(flags: CUmemAccess_flags) -> Result<u32> {
     }
 }
 
-fn physical(handle: CUmemGenericAllocationHandle) -> Id<Physical> {
+pub(crate) fn physical(handle: CUmemGenericAllocationHandle) -> Id<Physical> {
     Id::from_number(handle)
 }
 

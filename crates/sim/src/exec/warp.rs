@@ -251,9 +251,9 @@ impl Warp {
             let op = &code[pc as usize];
             let active = mask & (unit.frame.predicate(op.guard) ^ op.negate);
             executed += 1;
-            if active == 0 {
+            if active != mask && active == 0 {
                 pc += 1;
-            } else if op.splits && active != mask {
+            } else if active != mask && op.splits {
                 break Outcome::Split(active);
             } else {
                 unit.active = active;

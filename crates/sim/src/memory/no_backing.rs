@@ -83,3 +83,36 @@ impl ForeignMemory {
         match self.never {}
     }
 }
+
+/// What there is none of.
+pub(crate) enum SharedRecords {}
+
+impl SharedRecords {
+    pub(crate) fn new() -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn open(_: u32, _: i32) -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn descriptor(&self) -> i32 {
+        match *self {}
+    }
+
+    pub(crate) fn begin(&self) -> u64 {
+        match *self {}
+    }
+
+    pub(crate) fn finish(&self, _: u64) {
+        match *self {}
+    }
+
+    pub(crate) fn last(&self) -> u64 {
+        match *self {}
+    }
+
+    pub(crate) fn is_done(&self, _: u64) -> bool {
+        match *self {}
+    }
+}

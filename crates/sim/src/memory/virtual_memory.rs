@@ -198,6 +198,10 @@ impl Memory {
         physical.map(|physical| physical.properties).ok_or(INVALID)
     }
 
+    pub(crate) fn physical_size(&self, id: Id<Physical>) -> Result<u64> {
+        self.read().virtual_memory.physical.get(id).map(|physical| physical.size).ok_or(INVALID)
+    }
+
     /// Maps the start of physical memory at reserved addresses, for nobody to use yet.
     pub(crate) fn map(&self, address: u64, size: u64, id: Id<Physical>) -> Result {
         let mut records = self.write();

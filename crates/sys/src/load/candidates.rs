@@ -1,12 +1,10 @@
 //! Where a driver may lie.
-#![cfg_attr(
-    all(target_os = "linux", not(miri)),
-    expect(unsafe_code, reason = "the auxiliary vector is read through C")
-)]
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::vec::Vec;
+
+use super::privileges::has_raised_privileges;
 
 /// The file names under which the driver is installed, the likelier first.
 #[cfg(windows)]
@@ -57,25 +55,6 @@ fn installed() -> Vec<PathBuf> {
 fn installed() -> Vec<PathBuf> {
     let root = std::env::var_os("SystemRoot").unwrap_or_else(|| OsString::from(r"C:\Windows"));
     NAMES.iter().map(|name| Path::new(&root).join("System32").join(name)).collect()
-}
-
-/// Whether the program runs with more rights than its caller, so that the caller must not choose code for it, nor files that it writes.
-#[cfg(all(target_os = "linux", not(miri)))]
-#[must_use]
-pub fn has_raised_privileges() -> bool {
-    const AT_SECURE: core::ffi::c_ulong = 23;
-    // SAFETY: `getauxval` of the C library has this signature and no precondition.
-    unsafe extern "C" {
-        safe fn getauxval(kind: core::ffi::c_ulong) -> core::ffi::c_ulong;
-    }
-    getauxval(AT_SECURE) != 0
-}
-
-/// Other systems have no driver that such a program could be tricked with, and Miri has no C library to ask.
-#[cfg(not(all(target_os = "linux", not(miri))))]
-#[must_use]
-pub fn has_raised_privileges() -> bool {
-    false
 }
 
 #[cfg(all(test, not(windows)))]

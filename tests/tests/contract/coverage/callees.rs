@@ -1,54 +1,49 @@
 //! What the body of a function calls, as far as its text tells.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use proc_macro2::{Delimiter, TokenStream, TokenTree};
+use syn::parse::Parser;
+use syn::punctuated::Punctuated;
 use syn::visit::{self, Visit};
-use syn::{Expr, ExprCall, ExprMethodCall, ExprPath, Macro, Path};
+use syn::{
+    Block, Expr, ExprCall, ExprClosure, ExprForLoop, ExprIf, ExprLet, ExprMatch, ExprMethodCall, ExprPath, ExprWhile,
+    FnArg, Local, Macro, Path, Token,
+};
+
+use super::foreign;
+use super::known_type::KnownType;
+use super::source::{Body, Parameters};
+use super::type_index::TypeIndex;
 
 /// A function that another may call.
 #[derive(Clone, Debug, Eq, Ord, PartialEq, PartialOrd)]
 pub(super) enum Callee {
-    /// A function of no type, by the module that it is looked for in first, or one that was passed in.
+    /// A function of no type, by the module that it is looked for in first.
     Free(String, String),
     /// `Type::function`.
     OfType(String, String),
-    /// A method of `self`, with the number of its arguments.
-    OfSelf(String, usize),
-    /// A method of some value, with the number of its arguments.
+    /// The same of a field's type, which need not be one of the crates'.
+    OfField(String, String),
+    /// A method of a value of this type, with the number of its arguments.
+    OfValue(String, String, usize),
+    /// A method of a value of a type that is not known, with the number of its arguments.
     Method(String, usize),
+    /// A function of a type that is not known.
+    Associated(String),
 }
 
-/// Methods of the standard library's collections, ranges, locks and writers, and those that only give a part of a value. Functions of
-/// these crates that call the driver have some of the names as well, and no other function of these crates calls those on a value.
-const STANDARD: &[&str] = &[
-    "as_bytes",
-    "as_pointer",
-    "as_raw",
-    "as_ref",
-    "cast",
-    "clear",
-    "driver",
-    "end",
-    "get",
-    "kind",
-    "load",
-    "lock",
-    "name",
-    "pop",
-    "push",
-    "remove",
-    "to_vec",
-    "write",
-];
-
 /// Collects what is called.
-#[derive(Default)]
-pub(super) struct Callees {
+pub(super) struct Callees<'a> {
+    pub(super) types: &'a TypeIndex,
     /// The type whose method this is.
-    owner: Option<String>,
-    module: String,
+    pub(super) owner: Option<String>,
+    pub(super) module: String,
+    /// The parameters of the function and of its type: they stand for any type.
+    parameters: Parameters,
+    /// What is bound to a name, where its type is known.
+    pub(super) bound: BTreeMap<String, Option<KnownType>>,
     pub(super) callees: BTreeSet<Callee>,
     /// Whether `call!` is used.
     pub(super) calls_driver: bool,
@@ -58,23 +53,51 @@ impl fmt::Display for Callee {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Free(module, name) => write!(formatter, "{module}::{name}"),
-            Self::OfType(owner, name) => write!(formatter, "{owner}::{name}"),
-            Self::OfSelf(name, _) => write!(formatter, "self.{name}"),
-            Self::Method(name, _) => write!(formatter, "….{name}"),
+            Self::OfType(owner, name) | Self::OfField(owner, name) => write!(formatter, "{owner}::{name}"),
+            Self::OfValue(owner, name, _) => write!(formatter, "{owner}.{name}"),
+            Self::Method(name, _) | Self::Associated(name) => write!(formatter, "….{name}"),
         }
     }
 }
 
-impl Callees {
-    /// A call of the driver and nothing else.
-    pub(super) fn of_driver() -> Self {
-        Self { calls_driver: true, ..Self::default() }
+impl<'a> Callees<'a> {
+    /// What a function calls.
+    pub(super) fn of(types: &'a TypeIndex, function: &Body) -> Self {
+        let mut callees = Self {
+            types,
+            owner: function.owner.clone(),
+            module: function.module.clone(),
+            parameters: function.parameters.clone(),
+            bound: BTreeMap::new(),
+            callees: BTreeSet::new(),
+            calls_driver: false,
+        };
+        function.signature.inputs.iter().for_each(|input| callees.bind_input(input));
+        function.block.iter().for_each(|block| callees.visit_block(block));
+        callees
     }
 
-    pub(super) fn new(module: &str, owner: Option<&str>) -> Self {
-        Self { owner: owner.map(str::to_owned), module: module.to_owned(), ..Self::default() }
+    fn bind_input(&mut self, input: &FnArg) {
+        let owner = self.owner.as_deref();
+        match input {
+            FnArg::Receiver(_) => drop(self.bound.insert("self".to_owned(), owner.map(KnownType::named))),
+            FnArg::Typed(input) => self.bind(&input.pat, KnownType::of(&input.ty, owner)),
+        }
     }
 
+    /// Visits what has names of its own, which end with it.
+    fn scoped(&mut self, visit: impl FnOnce(&mut Self)) {
+        let before = self.bound.clone();
+        visit(self);
+        self.bound = before;
+    }
+
+    /// Whether `name` is that of another crate's type.
+    pub(super) fn is_foreign(&self, name: &str) -> bool {
+        self.types.is_foreign(name) && !self.parameters.contains_key(name)
+    }
+
+    /// The function that a path means: none if it is a name that something is bound to.
     fn add_path(&mut self, path: &Path) {
         let names: Vec<String> = path.segments.iter().map(|segment| segment.ident.to_string()).collect();
         match names.as_slice() {
@@ -82,6 +105,7 @@ impl Callees {
             [.., module, name] if !["crate", "self", "super"].contains(&module.as_str()) => {
                 self.callees.insert(Callee::Free(module.clone(), name.clone()));
             }
+            [name] if self.bound.contains_key(name) => {}
             [.., name] => self.add_free(name),
             [] => {}
         }
@@ -92,17 +116,38 @@ impl Callees {
     }
 
     fn add_of_type(&mut self, owner: &str, name: &str) {
+        if name.starts_with(char::is_uppercase) {
+            return;
+        }
         let owner = if owner == "Self" { self.owner.clone().unwrap_or_default() } else { owner.to_owned() };
-        self.callees.insert(Callee::OfType(owner, name.to_owned()));
-    }
-
-    fn add_method(&mut self, name: &str, arguments: usize) {
-        if !STANDARD.contains(&name) {
-            self.callees.insert(Callee::Method(name.to_owned(), arguments));
+        let name = name.to_owned();
+        match self.parameters.get(&owner) {
+            Some(traits) => {
+                self.callees.extend(self.types.own_traits(traits).map(|it| Callee::OfType(it, name.clone())))
+            }
+            None if self.is_foreign(&owner) => {}
+            None if self.types.aliases.contains(&owner) => drop(self.callees.insert(Callee::Associated(name))),
+            None => drop(self.callees.insert(Callee::OfType(owner, name))),
         }
     }
 
-    /// What a macro is given is not parsed: a name in front of parentheses is taken for a call.
+    fn add_method(&mut self, receiver: Option<&KnownType>, name: &str, arguments: usize) {
+        let method = |owner: String| Callee::OfValue(owner, name.to_owned(), arguments);
+        let Some(known) = receiver.filter(|known| !self.types.aliases.contains(&known.name)) else {
+            self.callees.insert(Callee::Method(name.to_owned(), arguments));
+            return;
+        };
+        match self.parameters.get(&known.name) {
+            Some(traits) => self.callees.extend(self.types.own_traits(traits).map(method)),
+            // Only a trait of these crates can give such a value methods of theirs.
+            None if self.is_foreign(&known.name) => {
+                self.callees.extend(self.types.traits_of_foreign(name).map(method));
+            }
+            None => drop(self.callees.insert(method(known.name.clone()))),
+        }
+    }
+
+    /// What a macro is given, where it is no list of values: a name in front of parentheses is taken for a call.
     fn add_tokens(&mut self, tokens: TokenStream) {
         let tokens: Vec<TokenTree> = tokens.into_iter().collect();
         for (index, token) in tokens.iter().enumerate() {
@@ -123,42 +168,67 @@ impl Callees {
             {
                 self.add_of_type(&owner.to_string(), name);
             }
-            [.., TokenTree::Ident(receiver), TokenTree::Punct(dot)] if dot.as_char() == '.' && receiver == "self" => {
-                self.callees.insert(Callee::OfSelf(name.to_owned(), arguments));
+            [.., TokenTree::Ident(receiver), TokenTree::Punct(dot)] if dot.as_char() == '.' => {
+                let known = self.bound.get(&receiver.to_string()).cloned().flatten();
+                self.add_method(known.as_ref(), name, arguments);
             }
-            [.., TokenTree::Punct(dot)] if dot.as_char() == '.' => self.add_method(name, arguments),
+            [.., TokenTree::Punct(dot)] if dot.as_char() == '.' => self.add_method(None, name, arguments),
+            _ if self.bound.contains_key(name) => {}
             _ => self.add_free(name),
+        }
+    }
+
+    /// Visits arguments, of which closures are given `input`.
+    fn visit_arguments<'e>(&mut self, arguments: impl IntoIterator<Item = &'e Expr>, input: Option<&KnownType>) {
+        for argument in arguments {
+            match argument {
+                Expr::Closure(closure) => self.visit_closure(closure, input),
+                other => self.visit_expr(other),
+            }
+        }
+    }
+
+    /// Visits a closure that is given `input` if it is given one value.
+    fn visit_closure(&mut self, closure: &ExprClosure, input: Option<&KnownType>) {
+        self.scoped(|callees| {
+            let input = input.filter(|_| closure.inputs.len() == 1);
+            closure.inputs.iter().for_each(|pattern| callees.bind(pattern, input.cloned()));
+            visit::visit_expr_closure(callees, closure);
+        });
+    }
+
+    /// Functions that are passed on, as in `map(convert)`.
+    fn add_passed<'e>(&mut self, arguments: impl IntoIterator<Item = &'e Expr>) {
+        for argument in arguments {
+            if let Expr::Path(path) = argument {
+                self.add_path(&path.path);
+            }
         }
     }
 }
 
-impl<'ast> Visit<'ast> for Callees {
+impl<'ast> Visit<'ast> for Callees<'_> {
     fn visit_expr_call(&mut self, call: &'ast ExprCall) {
-        for argument in &call.args {
-            if let Expr::Path(path) = argument {
-                self.add_path(&path.path);
-            }
+        self.add_passed(&call.args);
+        match &*call.func {
+            Expr::Path(path) => self.add_path(&path.path),
+            other => self.visit_expr(other),
         }
-        if let Expr::Path(path) = &*call.func {
-            self.add_path(&path.path);
-        }
-        visit::visit_expr_call(self, call);
+        let input = self.function_of(call).and_then(|function| self.types.closure_input_of(&function));
+        self.visit_arguments(&call.args, input.as_ref());
     }
 
     fn visit_expr_method_call(&mut self, call: &'ast ExprMethodCall) {
-        let name = call.method.to_string();
-        let is_of_self = matches!(&*call.receiver, Expr::Path(path) if path.path.is_ident("self"));
-        if is_of_self {
-            self.callees.insert(Callee::OfSelf(name, call.args.len()));
-        } else {
-            self.add_method(&name, call.args.len());
-        }
-        for argument in &call.args {
-            if let Expr::Path(path) = argument {
-                self.add_path(&path.path);
-            }
-        }
-        visit::visit_expr_method_call(self, call);
+        let receiver = self.type_of(&call.receiver);
+        self.add_method(receiver.as_ref(), &call.method.to_string(), call.args.len());
+        self.add_passed(&call.args);
+        self.visit_expr(&call.receiver);
+        let method = call.method.to_string();
+        let input = receiver.and_then(|known| match self.is_foreign(&known.name) {
+            true => foreign::closure_input(&known, &method),
+            false => self.types.closure_input_of(&format!("{}::{method}", known.name)),
+        });
+        self.visit_arguments(&call.args, input.as_ref());
     }
 
     fn visit_expr_path(&mut self, path: &'ast ExprPath) {
@@ -167,10 +237,65 @@ impl<'ast> Visit<'ast> for Callees {
         }
     }
 
+    fn visit_local(&mut self, local: &'ast Local) {
+        visit::visit_local(self, local);
+        match &local.init {
+            Some(init) => {
+                let known = self.type_of(&init.expr);
+                self.bind(&local.pat, known);
+            }
+            None => self.bind(&local.pat, None),
+        }
+    }
+
+    fn visit_expr_let(&mut self, condition: &'ast ExprLet) {
+        visit::visit_expr_let(self, condition);
+        let known = self.type_of(&condition.expr);
+        self.bind(&condition.pat, known);
+    }
+
+    fn visit_block(&mut self, block: &'ast Block) {
+        self.scoped(|callees| visit::visit_block(callees, block));
+    }
+
+    fn visit_expr_if(&mut self, choice: &'ast ExprIf) {
+        self.scoped(|callees| visit::visit_expr_if(callees, choice));
+    }
+
+    fn visit_expr_while(&mut self, repeated: &'ast ExprWhile) {
+        self.scoped(|callees| visit::visit_expr_while(callees, repeated));
+    }
+
+    fn visit_expr_for_loop(&mut self, repeated: &'ast ExprForLoop) {
+        let known = self.type_of(&repeated.expr).and_then(|known| known.element());
+        self.scoped(|callees| {
+            callees.bind(&repeated.pat, known);
+            visit::visit_expr_for_loop(callees, repeated);
+        });
+    }
+
+    fn visit_expr_closure(&mut self, closure: &'ast ExprClosure) {
+        self.visit_closure(closure, None);
+    }
+
+    fn visit_expr_match(&mut self, choice: &'ast ExprMatch) {
+        self.visit_expr(&choice.expr);
+        let known = self.type_of(&choice.expr);
+        for arm in &choice.arms {
+            self.scoped(|callees| {
+                callees.bind(&arm.pat, known.clone());
+                callees.visit_arm(arm);
+            });
+        }
+    }
+
     fn visit_macro(&mut self, call: &'ast Macro) {
-        self.calls_driver |=
-            call.path.is_ident("call") || call.path.segments.last().is_some_and(|last| last.ident == "call");
-        self.add_tokens(call.tokens.clone());
+        self.calls_driver |= call.path.segments.last().is_some_and(|last| last.ident == "call");
+        let values = Punctuated::<Expr, Token![,]>::parse_terminated.parse2(call.tokens.clone());
+        match values {
+            Ok(values) => values.iter().for_each(|value| self.visit_expr(value)),
+            Err(_) => self.add_tokens(call.tokens.clone()),
+        }
     }
 }
 

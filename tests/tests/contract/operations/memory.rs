@@ -33,6 +33,16 @@ impl Kinds {
     }
 }
 
+impl Kinds {
+    pub(super) fn mapped_mut(&mut self) -> &mut MappedBuffer<u32> {
+        &mut self.mapped
+    }
+
+    pub(super) fn unified_mut(&mut self) -> &mut UnifiedBuffer<u32> {
+        &mut self.unified
+    }
+}
+
 const SQUARE: Extent = Extent::plane(4, 4);
 const TIGHT: Pitch = Pitch::tight::<u32>(SQUARE);
 
@@ -115,6 +125,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
         let pitch = Pitch::tight::<u32>(extent);
         let mut target = fixture.target.as_slice_mut().grid(extent, pitch)?;
         made(target.copy_from_on(&fixture.stream, &fixture.buffer.as_slice().grid(extent, pitch)?)?)
+    }),
+    ("GridMut::copy_from_with", |fixture| {
+        let options = CopyOptions::new().with_prefer_overlap(true);
+        let mut target = fixture.target.as_slice_mut().grid(SQUARE, TIGHT)?;
+        made(target.copy_from_with(&fixture.stream, &fixture.buffer.as_slice().grid(SQUARE, TIGHT)?, options)?)
     }),
     ("GridMut::copy_from_host", |fixture| {
         let mut target = fixture.target.as_slice_mut().grid(SQUARE, TIGHT)?;

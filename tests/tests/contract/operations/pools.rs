@@ -1,8 +1,15 @@
 //! The operations on pools and on memory of other processes.
 
-use curium_driver::{DevicePointer, MemoryHandleTypes, Result, Stream};
-use curium_memory::{IpcMemoryHandle, MemoryAccess, MemoryPool, Plain, PoolOptions, Resource};
+use std::os::fd::AsFd;
 
+use curium_driver::{MemoryHandleTypes, Result};
+use curium_memory::virtual_memory::FabricHandle;
+use curium_memory::{
+    IpcMemory, IpcMemoryHandle, MemoryAccess, MemoryLocation, MemoryPool, Plain, PoolKind, PoolMemory, PoolOptions,
+};
+
+use super::other_process::OtherProcess;
+use super::resources::{Block, allocate, allocate_and_free, block};
 use super::{Fixture, Operation, boxed, made};
 
 pub(super) const OPERATIONS: &[Operation] = &[
@@ -22,34 +29,109 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("MemoryPool::export_fd", |fixture| made(pool(fixture)?.export_fd()?)),
     ("MemoryPool::close", |fixture| pool(fixture)?.close().map_err(|(_, error)| error).map(boxed)),
     ("IpcMemoryHandle::of", |fixture| {
-        let memory = PlainMemory::new(&fixture.stream)?;
+        let memory = block(&fixture.stream, Plain)?;
         let name = IpcMemoryHandle::of(&fixture.context, memory.pointer)?;
+        made((memory, name))
+    }),
+    ("MemoryPool::with_options", |fixture| made(pool(fixture)?)),
+    ("MemoryPool::allocate", |fixture| allocate(fixture, MemoryPool::new(&fixture.device)?)),
+    ("MemoryPool::deallocate", |fixture| allocate_and_free(fixture, MemoryPool::new(&fixture.device)?)),
+    ("MemoryPool::default_at", |fixture| made(MemoryPool::default_at(&fixture.driver, here(fixture), KIND)?)),
+    ("MemoryPool::current_at", |fixture| made(MemoryPool::current_at(&fixture.driver, here(fixture), KIND)?)),
+    ("MemoryPool::set_current_at", |fixture| {
+        let current = MemoryPool::current_of(&fixture.device)?;
+        made(current.set_current_at(here(fixture), KIND)?)
+    }),
+    ("MemoryPool::set_release_threshold", |fixture| made(pool(fixture)?.set_release_threshold(1 << 20)?)),
+    ("MemoryPool::reuses_after_events", |fixture| made(pool(fixture)?.reuses_after_events()?)),
+    ("MemoryPool::set_reuses_after_events", |fixture| made(pool(fixture)?.set_reuses_after_events(false)?)),
+    ("MemoryPool::reuses_opportunistically", |fixture| made(pool(fixture)?.reuses_opportunistically()?)),
+    ("MemoryPool::set_reuses_opportunistically", |fixture| made(pool(fixture)?.set_reuses_opportunistically(false)?)),
+    ("MemoryPool::reuses_by_waiting", |fixture| made(pool(fixture)?.reuses_by_waiting()?)),
+    ("MemoryPool::export_pointer", |fixture| {
+        let memory = block(&fixture.stream, pool(fixture)?)?;
+        let name = memory.resource.export_pointer(memory.pointer)?;
         made((memory, name))
     }),
 ];
 
+/// Those that need a driver for CUDA 13.1.
+pub(super) const NEWER: &[Operation] = &[
+    ("MemoryPool::kind", |fixture| made(pool(fixture)?.kind()?)),
+    ("MemoryPool::location", |fixture| made(pool(fixture)?.location()?)),
+    ("MemoryPool::handle_types", |fixture| made(pool(fixture)?.handle_types()?)),
+    ("MemoryPool::max_bytes", |fixture| made(pool(fixture)?.max_bytes()?)),
+    ("MemoryPool::is_for_hardware_decompression", |fixture| made(pool(fixture)?.is_for_hardware_decompression()?)),
+];
+
+/// Those that open what another process shares: another simulator.
+pub(super) const SHARED: &[Operation] = &[
+    ("MemoryPool::import_fd", |fixture| made(import(fixture)?.imported)),
+    ("MemoryPool::import_pointer", |fixture| made(open(fixture)?)),
+    ("PoolMemory::close", |fixture| {
+        let Opened { memory, shared } = open(fixture)?;
+        memory.close().map_err(|(_, error)| error)?;
+        made(shared)
+    }),
+    ("IpcMemory::open", |fixture| made(open_ipc(fixture)?)),
+    ("IpcMemory::close", |fixture| {
+        let (memory, owner) = open_ipc(fixture)?;
+        memory.close().map_err(|(_, error)| error)?;
+        made(owner)
+    }),
+];
+
+/// Those that a machine without a fabric refuses.
+pub(super) const SOLITARY: &[Operation] = &[
+    ("MemoryPool::export_fabric", |fixture| made(pool(fixture)?.export_fabric()?)),
+    ("MemoryPool::import_fabric", |fixture| {
+        made(MemoryPool::import_fabric(&fixture.driver, FabricHandle::from_bytes([1; 64]))?)
+    }),
+];
+
+const KIND: PoolKind = PoolKind::Pinned;
+
+/// A pool of another process, here and there.
+struct SharedPool {
+    imported: MemoryPool,
+    theirs: Block<MemoryPool>,
+    _owner: OtherProcess,
+}
+
+/// Memory of such a pool.
+struct Opened {
+    memory: PoolMemory,
+    shared: SharedPool,
+}
+
+fn import(fixture: &Fixture) -> Result<SharedPool> {
+    let owner = OtherProcess::new(fixture)?;
+    let options = PoolOptions::new(&owner.device).with_handle_types(MemoryHandleTypes::POSIX_FILE_DESCRIPTOR);
+    let theirs = MemoryPool::with_options(&owner.driver, &options).and_then(|pool| block(&owner.stream, pool));
+    let theirs = theirs.expect("the other process has memory");
+    let descriptor = theirs.resource.export_fd().expect("the pool can be shared");
+    let imported = MemoryPool::import_fd(&fixture.driver, descriptor.as_fd())?;
+    Ok(SharedPool { imported, theirs, _owner: owner })
+}
+
+fn open(fixture: &Fixture) -> Result<Opened> {
+    let shared = import(fixture)?;
+    let name = shared.theirs.resource.export_pointer(shared.theirs.pointer).expect("the pool is shared");
+    Ok(Opened { memory: shared.imported.import_pointer(name)?, shared })
+}
+
+fn open_ipc(fixture: &Fixture) -> Result<(IpcMemory, (Block<Plain>, OtherProcess))> {
+    let owner = OtherProcess::new(fixture)?;
+    let theirs = block(&owner.stream, Plain).expect("the other process has memory");
+    let name = IpcMemoryHandle::of(owner.stream.context(), theirs.pointer).expect("the memory has a name");
+    Ok((IpcMemory::open(&fixture.context, name)?, (theirs, owner)))
+}
+
+fn here(fixture: &Fixture) -> Option<MemoryLocation> {
+    Some(MemoryLocation::from(&fixture.device))
+}
+
 fn pool(fixture: &Fixture) -> Result<MemoryPool> {
     let options = PoolOptions::new(&fixture.device).with_handle_types(MemoryHandleTypes::POSIX_FILE_DESCRIPTOR);
     MemoryPool::with_options(&fixture.driver, &options)
-}
-
-/// Memory that was not allocated in stream order.
-struct PlainMemory {
-    pointer: DevicePointer<u8>,
-    stream: Stream,
-}
-
-impl PlainMemory {
-    const BYTES: usize = 256;
-
-    fn new(stream: &Stream) -> Result<Self> {
-        Ok(Self { pointer: Plain.allocate(stream, Self::BYTES, 256)?, stream: stream.clone() })
-    }
-}
-
-impl Drop for PlainMemory {
-    fn drop(&mut self) {
-        // SAFETY: the memory came from this resource with these figures, and nobody uses it.
-        unsafe { Plain.deallocate(&self.stream, self.pointer, Self::BYTES, 256) }.expect("idle memory can be freed");
-    }
 }

@@ -5,18 +5,21 @@ use curium_driver::Result;
 use curium_driver::Stream;
 #[cfg(not(miri))]
 use curium_memory::Arena;
+#[cfg(not(miri))]
+use curium_memory::{AllocationLog, ForeignResource, ResourceTable};
 use curium_memory::{
-    CachingOptions, CachingResource, Managed, Pinned, Plain, Reclaiming, Resource, StreamOrdered, Tracking,
+    CachingOptions, CachingResource, Limit, Managed, OnFailure, Pinned, Plain, Reclaiming, Recording, Resource,
+    Statistics, StreamOrdered, Tracking,
 };
 
 use super::{Fixture, Made, Operation, made};
 
 /// Memory that goes back when it is dropped.
 #[cfg(not(miri))]
-struct Block<R: Resource> {
-    resource: R,
+pub(super) struct Block<R: Resource> {
+    pub(super) resource: R,
     stream: Stream,
-    pointer: curium_driver::DevicePointer<u8>,
+    pub(super) pointer: curium_driver::DevicePointer<u8>,
 }
 
 #[cfg(not(miri))]
@@ -33,10 +36,14 @@ impl<R: Resource> Drop for Block<R> {
 
 /// Allocates, and frees when the result is dropped.
 #[cfg(not(miri))]
-fn allocate<R: Resource + 'static>(fixture: &Fixture, resource: R) -> Result<Made> {
-    let stream = fixture.stream.clone();
-    let pointer = resource.allocate(&stream, BYTES, 256)?;
-    made(Block { resource, stream, pointer })
+pub(super) fn allocate<R: Resource + 'static>(fixture: &Fixture, resource: R) -> Result<Made> {
+    made(block(&fixture.stream, resource)?)
+}
+
+#[cfg(not(miri))]
+pub(super) fn block<R: Resource>(stream: &Stream, resource: R) -> Result<Block<R>> {
+    let pointer = resource.allocate(stream, BYTES, 256)?;
+    Ok(Block { resource, stream: stream.clone(), pointer })
 }
 
 /// Those that make up for calls that fail.
@@ -44,6 +51,19 @@ fn allocate<R: Resource + 'static>(fixture: &Fixture, resource: R) -> Result<Mad
 pub(super) const SOLITARY: &[Operation] = &[
     ("Reclaiming::allocate and Reclaiming::deallocate", |fixture| {
         allocate_and_free(fixture, Reclaiming::new(StreamOrdered))
+    }),
+    ("Reclaiming::trim and Reclaiming::synchronize and Reclaiming::purge", |fixture| {
+        upkeep(fixture, Reclaiming::new(StreamOrdered))
+    }),
+    ("ResourceTable::export and ForeignResource::allocate and ForeignResource::deallocate", |fixture| {
+        let table = ResourceTable::export(StreamOrdered, &fixture.context);
+        // SAFETY: the table is that of a resource, and nobody else uses it.
+        allocate_and_free(fixture, unsafe { ForeignResource::from_table(table) }?)
+    }),
+    ("AllocationLog::replay", |fixture| {
+        let recording = Recording::ring(StreamOrdered, 16);
+        allocate_and_free(fixture, &recording)?;
+        made(AllocationLog::new(recording.events()).replay(&StreamOrdered, &fixture.context)?)
     }),
     ("CachingResource::with_options", |fixture| {
         made(CachingResource::with_options(&fixture.context, &CachingOptions::default())?)
@@ -61,7 +81,7 @@ pub(super) const SOLITARY: &[Operation] = &[
 ];
 
 /// Allocates, and gives back what was allocated at the first or the second attempt.
-fn allocate_and_free(fixture: &Fixture, resource: impl Resource) -> Result<Made> {
+pub(super) fn allocate_and_free(fixture: &Fixture, resource: impl Resource) -> Result<Made> {
     let pointer = resource.allocate(&fixture.stream, 64, 8)?;
     // SAFETY: the memory was just allocated here, and nothing uses it.
     let freed = unsafe { resource.deallocate(&fixture.stream, pointer, 64, 8) };
@@ -109,5 +129,47 @@ pub(super) const OPERATIONS: &[Operation] = &[
         made(resource)
     }),
     ("Tracking::allocate and Tracking::deallocate", |fixture| allocate_and_free(fixture, Tracking::new(StreamOrdered))),
-    ("Stream::is_capturing", |fixture| made(fixture.stream.is_capturing()?)),
+    ("Limit::allocate and Limit::deallocate", |fixture| allocate_and_free(fixture, Limit::new(StreamOrdered, 1 << 20))),
+    ("OnFailure::allocate and OnFailure::deallocate", |fixture| {
+        allocate_and_free(fixture, OnFailure::new(StreamOrdered, |_, _, _| false))
+    }),
+    ("Recording::allocate and Recording::deallocate", |fixture| {
+        allocate_and_free(fixture, Recording::ring(StreamOrdered, 16))
+    }),
+    ("Statistics::allocate and Statistics::deallocate", |fixture| {
+        allocate_and_free(fixture, Statistics::new(StreamOrdered))
+    }),
+    ("Limit::trim and Limit::synchronize and Limit::purge", |fixture| upkeep(fixture, Limit::new(StreamOrdered, 64))),
+    ("OnFailure::trim and OnFailure::synchronize and OnFailure::purge", |fixture| {
+        upkeep(fixture, OnFailure::new(StreamOrdered, |_, _, _| false))
+    }),
+    ("Recording::trim and Recording::synchronize and Recording::purge", |fixture| {
+        upkeep(fixture, Recording::ring(StreamOrdered, 16))
+    }),
+    ("Statistics::trim and Statistics::synchronize and Statistics::purge", |fixture| {
+        upkeep(fixture, Statistics::new(StreamOrdered))
+    }),
+    ("Tracking::trim and Tracking::synchronize and Tracking::purge", |fixture| {
+        upkeep(fixture, Tracking::new(StreamOrdered))
+    }),
+    #[cfg(not(miri))]
+    ("Arena::deallocate", |fixture| {
+        let arena = Arena::new(&fixture.context)?;
+        allocate_and_free(fixture, &arena)?;
+        made(arena)
+    }),
+    #[cfg(not(miri))]
+    ("Arena::trim", |fixture| {
+        let arena = Arena::new(&fixture.context)?;
+        allocate_and_free(fixture, &arena)?;
+        arena.trim(&fixture.stream, 0)?;
+        made(arena)
+    }),
 ];
+
+/// Gives back what a resource keeps.
+fn upkeep(fixture: &Fixture, resource: impl Resource) -> Result<Made> {
+    resource.synchronize(&fixture.stream)?;
+    resource.trim(&fixture.stream, 0)?;
+    made(resource.purge()?)
+}

@@ -2,13 +2,13 @@
 //! make calls for them, which no sweep can count. Whether they succeed is not asked, only what they leave behind.
 
 use curium_driver::{
-    AttachMode, CheckpointProcess, CoreDump, CoreDumpFlags, DevicePointer, Event, EventFlags, IpcEventHandle, Module,
-    Partition, ProcessState, Result, Trace,
+    AttachMode, CheckpointProcess, CoreDump, CoreDumpFlags, CoreDumpListener, DevicePointer, Event, EventFlags,
+    HostFunctionWait, IpcEventHandle, Module, Partition, ProcessState, Result, Trace,
 };
-use curium_memory::DeviceVec;
+use curium_memory::{DeviceVec, export_dma_buf};
 use curium_sys::CUdevice_P2PAttribute;
 
-use super::{Fixture, Operation, made};
+use super::{Fixture, Operation, boxed, made};
 
 pub(super) const OPERATIONS: &[Operation] = &[
     ("Device::reset_primary_context", |fixture| {
@@ -32,7 +32,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
         made(unsafe { fixture.stream.attach_managed(address, 0, AttachMode::Global) }?)
     }),
     ("Stream::launch_host_function", |fixture| made(pollster::block_on(fixture.stream.launch_host_function(|| 3)?)?)),
-    ("Trace::on_stream", |fixture| {
+    ("Stream::launch_host_function_with", |fixture| {
+        let done = fixture.stream.launch_host_function_with(HostFunctionWait::Block, || 3)?;
+        made(pollster::block_on(done)?)
+    }),
+    ("Trace::on_stream and Trace::write", |fixture| {
         let trace = Trace::start();
         trace.on_stream(&fixture.stream, "nothing", || Ok(()))?;
         trace.write(std::io::sink()).expect("a sink takes everything");
@@ -63,6 +67,12 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("CoreDump::set_pipe", |fixture| made(dump(fixture).set_pipe("pipe")?)),
     ("CoreDump::flags", |fixture| made(dump(fixture).flags()?)),
     ("CoreDump::set_flags", |fixture| made(dump(fixture).set_flags(CoreDumpFlags::empty())?)),
+    ("CoreDumpListener::on_start", |fixture| made(CoreDumpListener::on_start(&fixture.driver, |_| {})?)),
+    ("CoreDumpListener::on_completion", |fixture| made(CoreDumpListener::on_completion(&fixture.driver, |_| {})?)),
+    ("CoreDumpListener::close", |fixture| {
+        let listener = CoreDumpListener::on_start(&fixture.driver, |_| {})?;
+        listener.close().map_err(|(_, error)| error).map(boxed)
+    }),
     ("Device::peer_attribute", |fixture| {
         let attribute = CUdevice_P2PAttribute::CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED;
         made(fixture.device.peer_attribute(&fixture.driver.device(1)?, attribute)?)
@@ -74,6 +84,9 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("Context::enable_peer_access", |fixture| {
         let peer = fixture.driver.device(1)?.primary_context()?;
         made(fixture.context.enable_peer_access(&peer)?)
+    }),
+    ("dma_buf::export_dma_buf", |fixture| {
+        made(export_dma_buf(&fixture.context, fixture.buffer.as_pointer(), fixture.buffer.byte_len())?)
     }),
     ("DeviceVec::allow_access", |fixture| {
         let mut vector = DeviceVec::from_slice(&fixture.stream, &[1_u32])?;

@@ -5,8 +5,8 @@ use std::os::fd::AsFd;
 use curium_driver::{Argument, MemoryHandleTypes, Result};
 use curium_memory::virtual_memory::{FabricHandle, Granularity, PhysicalOptions, ReserveOptions};
 use curium_memory::{
-    AddressRange, DeviceVec, Mapping, MemoryAccess, MemoryLocation, PhysicalMemory, TensorDataType, TensorLayout,
-    TensorMap,
+    AddressRange, DeviceVec, Im2col, Im2colWide, Mapping, MemoryAccess, MemoryLocation, PhysicalMemory,
+    TensorAllocationClass, TensorDataType, TensorLayout, TensorMap, TensorSwizzle, WideMode,
 };
 
 use super::{Fixture, LEN, Operation, boxed, made};
@@ -88,6 +88,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
         made(vector)
     }),
     ("TensorMap::tiled", |fixture| made(map_tensor(fixture)?)),
+    ("TensorMap::im2col", |fixture| {
+        let layout = images(fixture);
+        let pixels = Im2col { lower: &[0, 0], upper: &[0, 0], channels_per_pixel: 4, pixels_per_column: 2 };
+        made(TensorMap::im2col(&fixture.context, &layout, &pixels)?)
+    }),
     ("TensorMap::replace_address", |fixture| {
         made(map_tensor(fixture)?.replace_address(&fixture.context, fixture.buffer.as_pointer())?)
     }),
@@ -107,6 +112,17 @@ pub(super) const SOLITARY: &[Operation] = &[
         vector.shrink_to(2)?;
         vector.shrink_to_fit()?;
         made(vector)
+    }),
+    ("TensorMap::im2col_wide", |fixture| {
+        let layout = images(fixture).with_swizzle(TensorSwizzle::Bytes64);
+        let (channels_per_pixel, pixels_per_column, mode) = (4, 2, WideMode::Column);
+        let pixels = Im2colWide { lower: 0, upper: 0, channels_per_pixel, pixels_per_column, mode };
+        made(TensorMap::im2col_wide(&fixture.context, &layout, &pixels)?)
+    }),
+    ("TensorMap::set_allocation_class", |fixture| {
+        let mut map = map_tensor(fixture)?;
+        // SAFETY: nothing more than the tensor itself is asked for.
+        made(unsafe { map.set_allocation_class(&fixture.context, TensorAllocationClass::Auto) }?)
     }),
     ("PhysicalMemory::export_fabric", |fixture| made(memory(fixture)?.export_fabric()?)),
     ("PhysicalMemory::import_fabric", |fixture| {
@@ -145,4 +161,9 @@ fn filled(fixture: &Fixture) -> Result<DeviceVec<u32>> {
 fn map_tensor(fixture: &Fixture) -> Result<TensorMap> {
     let layout = TensorLayout::new(TensorDataType::Uint32, fixture.buffer.as_pointer(), &[4, LEN as u64 / 4]);
     TensorMap::tiled(&fixture.context, &layout, &[4, 1])
+}
+
+/// One image of two by two pixels.
+fn images(fixture: &Fixture) -> TensorLayout {
+    TensorLayout::new(TensorDataType::Uint32, fixture.buffer.as_pointer(), &[4, 2, 2, 1])
 }

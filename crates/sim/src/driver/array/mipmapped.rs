@@ -1,8 +1,8 @@
 //! Mipmapped arrays: arrays of one image in falling sizes.
 
 use curium_sys::{
-    CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY_SPARSE_PROPERTIES, CUDA_ARRAY3D_DESCRIPTOR, CUDA_ARRAY3D_LAYERED,
-    CUarray, CUdevice, CUmipmappedArray, CUmipmappedArray_st, CUresult,
+    CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY3D_DESCRIPTOR, CUarray, CUdevice, CUmipmappedArray, CUmipmappedArray_st,
+    CUresult,
 };
 
 use super::{Array, Shape};
@@ -14,7 +14,7 @@ use crate::memory::Purpose;
 /// A mipmapped array.
 pub(crate) struct MipmappedArray {
     context: Id<Context>,
-    levels: Vec<Id<Array>>,
+    pub(super) levels: Vec<Id<Array>>,
 }
 
 impl Object for MipmappedArray {
@@ -91,20 +91,14 @@ impl Driver {
         self.lock().mipmapped_array(Id::from(array))?;
         Err(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
-
-    /// There are no sparse arrays here.
-    pub(crate) fn cuMipmappedArrayGetSparseProperties(
-        &self,
-        properties: Pointer<CUDA_ARRAY_SPARSE_PROPERTIES>,
-        array: Pointer<CUmipmappedArray_st>,
-    ) -> Result {
-        properties.required()?;
-        self.lock().mipmapped_array(Id::from(array))?;
-        Err(CUresult::CUDA_ERROR_INVALID_VALUE)
-    }
 }
 
 impl MipmappedArray {
+    /// The levels, the largest first.
+    pub(crate) fn levels(&self) -> &[Id<Array>] {
+        &self.levels
+    }
+
     pub(crate) fn is_of(&self, context: Id<Context>) -> bool {
         self.context == context
     }
@@ -120,7 +114,7 @@ impl State {
 impl Shape {
     /// The shapes of all levels: each extent is halved until all are one. Layers stay as many as they are.
     fn levels(self) -> impl Iterator<Item = Self> {
-        let is_layered = self.flags & CUDA_ARRAY3D_LAYERED != 0;
+        let is_layered = self.is_layered();
         let half = |extent: usize| if extent == 0 { 0 } else { (extent / 2).max(1) };
         std::iter::successors(Some(self), move |shape| {
             let depth = if is_layered { shape.depth } else { half(shape.depth) };

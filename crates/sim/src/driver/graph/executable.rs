@@ -136,6 +136,7 @@ impl Driver {
         }
         let Some(executable) = state.executables.get(id) else { return Ok(()) };
         let (plan, conditions) = (executable.plan.clone(), Arc::clone(&executable.conditions));
+        let objects = executable.objects.clone();
         self.allocate_of_graph(&plan, executable.flags & AUTO_FREE != 0)?;
         let last: Vec<Ticket> = executable.last.into_iter().collect();
         let start = Arc::clone(&conditions);
@@ -145,7 +146,15 @@ impl Driver {
         }));
         let begin = self.queue_after(&mut state, stream, &last, begin);
         let ends = plan.submit(self, &mut state, place, begin.as_slice(), &conditions);
-        let end = self.queue_after(&mut state, stream, &ends, Work::Device(Box::new(|_| Ok(()))));
+        // What the graph keeps lives until this launch is done, whatever becomes of the executable.
+        state.retain_objects(&objects);
+        let end = Work::Device(Box::new(move |driver| {
+            let mut state = driver.lock();
+            state.release_objects(&objects);
+            driver.call_destructors(state);
+            Ok(())
+        }));
+        let end = self.queue_after(&mut state, stream, &ends, end);
         if let Some(executable) = state.executables.get_mut(id) {
             executable.last = end;
         }
@@ -252,8 +261,23 @@ impl State {
         conditions
     }
 
+    /// Has an executable keep objects, in place of those before or beside them.
+    pub(super) fn keep_objects(&mut self, id: Id<Executable>, objects: Vec<(Id<UserObject>, u32)>, replaces: bool) {
+        self.retain_objects(&objects);
+        let kept = self.executables.get_mut(id).map(|executable| &mut executable.objects);
+        let before = match kept {
+            Some(kept) if replaces => std::mem::replace(kept, objects),
+            Some(kept) => {
+                kept.extend(objects);
+                Vec::new()
+            }
+            None => objects,
+        };
+        self.release_objects(&before);
+    }
+
     /// What a graph and its parts keep alive.
-    fn objects_of(&self, graph: Id<Graph>) -> Vec<(Id<UserObject>, u32)> {
+    pub(super) fn objects_of(&self, graph: Id<Graph>) -> Vec<(Id<UserObject>, u32)> {
         let mut objects = self.graphs.get(graph).map(|graph| graph.objects.clone()).unwrap_or_default();
         for part in self.parts_of(graph) {
             objects.extend(self.objects_of(part));

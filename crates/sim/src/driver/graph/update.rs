@@ -51,7 +51,11 @@ impl Driver {
         let plan = Plan::new(&state, child).map_err(|_| INVALID)?;
         let step = state.step(executable, node)?;
         let [part] = step.parts.as_mut_slice() else { return Err(INVALID) };
-        part.adopt(&plan).map_err(|_| INVALID)
+        part.adopt(&plan).map_err(|_| INVALID)?;
+        let (id, objects) = (state.executable(executable)?, state.objects_of(child));
+        // Those of the child before stay: which they are is not known any more.
+        state.keep_objects(id, objects, false);
+        Ok(())
     }
 
     pub(crate) fn cuGraphExecNodeSetParams(
@@ -111,6 +115,11 @@ impl Driver {
         let (id, graph) = (state.executable(executable)?, state.graph(graph)?);
         let plan = Plan::new(&state, graph).map_err(|_| INVALID)?;
         let outcome = state.executables.get_mut(id).map(|executable| executable.plan.adopt(&plan));
+        if matches!(outcome, Some(Ok(()))) {
+            let objects = state.objects_of(graph);
+            state.keep_objects(id, objects, true);
+            self.call_destructors(state);
+        }
         Ok(match outcome {
             Some(Err(Misfit { why, node, from })) => CUgraphExecUpdateResultInfo {
                 result: why,

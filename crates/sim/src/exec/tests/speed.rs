@@ -49,6 +49,24 @@ fn throughput_of_saxpy() {
 
 #[test]
 #[ignore = "a measurement"]
+#[expect(clippy::print_stderr, reason = "it reports what it measured")]
+fn time_of_saxpy_by_elements() {
+    for power in 3..=8 {
+        let elements = 10_u32.pow(power);
+        let (run, _) = saxpy(elements);
+        let instructions = run.launch().thread_instructions as f64;
+        let Rate { wall, processor } = rate(&run);
+        let nanoseconds = |rate: f64| instructions / rate / f64::from(elements) * 1e9;
+        eprintln!(
+            "10^{power} elements: {:.2} ns each, {:.2} by processor time",
+            nanoseconds(wall),
+            nanoseconds(processor)
+        );
+    }
+}
+
+#[test]
+#[ignore = "a measurement"]
 fn throughput_of_mandelbrot() {
     report("mandelbrot", &mandelbrot(1024, 768, 500));
 }

@@ -9,7 +9,7 @@ use crate::lock::Mutex;
 use crate::{Context, Result};
 
 /// A handle that can be handed out again.
-pub(crate) trait Reusable: Sized {
+pub(crate) trait Poolable: Sized {
     /// How one is made.
     type Options: Copy;
 
@@ -20,7 +20,7 @@ pub(crate) trait Reusable: Sized {
 }
 
 /// Idle handles of one context, all made alike.
-pub(crate) struct Shelf<T: Reusable> {
+pub(crate) struct HandlePool<T: Poolable> {
     pub(crate) context: Context,
     options: T::Options,
     pub(crate) capacity: usize,
@@ -28,13 +28,13 @@ pub(crate) struct Shelf<T: Reusable> {
     idle: Mutex<VecDeque<T>>,
 }
 
-/// A handle that goes back to its shelf when it is dropped, unless it is shared or the shelf is full.
-pub(crate) struct Lent<T: Reusable> {
+/// A handle that goes back to its pool when it is dropped, unless it is shared or the pool is full.
+pub(crate) struct PooledHandle<T: Poolable> {
     handle: ManuallyDrop<T>,
-    shelf: Arc<Shelf<T>>,
+    pool: Arc<HandlePool<T>>,
 }
 
-impl<T: Reusable> Shelf<T> {
+impl<T: Poolable> HandlePool<T> {
     #[inline]
     pub(crate) fn new(context: &Context, options: T::Options, capacity: usize) -> Arc<Self> {
         Arc::new(Self { context: context.clone(), options, capacity, idle: Mutex::new(VecDeque::new()) })
@@ -42,10 +42,10 @@ impl<T: Reusable> Shelf<T> {
 
     /// An idle handle, or else a new one.
     #[inline]
-    pub(crate) fn take(self: &Arc<Self>) -> Result<Lent<T>> {
+    pub(crate) fn take(self: &Arc<Self>) -> Result<PooledHandle<T>> {
         let idle = self.idle.lock().pop_front();
         let handle = idle.map_or_else(|| T::create(&self.context, self.options), Ok)?;
-        Ok(Lent { handle: ManuallyDrop::new(handle), shelf: Arc::clone(self) })
+        Ok(PooledHandle { handle: ManuallyDrop::new(handle), pool: Arc::clone(self) })
     }
 
     #[inline]
@@ -60,7 +60,7 @@ impl<T: Reusable> Shelf<T> {
     }
 }
 
-impl<T: Reusable> Deref for Lent<T> {
+impl<T: Poolable> Deref for PooledHandle<T> {
     type Target = T;
 
     #[inline]
@@ -69,13 +69,13 @@ impl<T: Reusable> Deref for Lent<T> {
     }
 }
 
-impl<T: Reusable> Drop for Lent<T> {
+impl<T: Poolable> Drop for PooledHandle<T> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: this value is being dropped, so that nobody uses the field again.
         let handle = unsafe { ManuallyDrop::take(&mut self.handle) };
-        let mut idle = self.shelf.idle.lock();
-        if handle.is_unshared() && idle.len() < self.shelf.capacity {
+        let mut idle = self.pool.idle.lock();
+        if handle.is_unshared() && idle.len() < self.pool.capacity {
             idle.push_back(handle);
         } else {
             drop(idle);

@@ -1,0 +1,158 @@
+//! What graphs cost on the host: launches of a chain of small kernels, a graph of many nodes from launch to end, and new arguments for a
+//! node.
+
+use std::ffi::c_void;
+use std::hint::black_box;
+use std::time::Instant;
+
+use curium_driver::sys::{CUDA_KERNEL_NODE_PARAMS, CUgraphNode};
+use curium_driver::{
+    Context, DevicePointer, Function, Graph, GraphExec, Kernel, KernelNode, LaunchConfig, Library, Stream,
+};
+
+use crate::error::checked;
+use crate::{Comparison, Error, Plan, Result, Unit, Way};
+
+type Nothing = (&'static mut [f32], u32);
+
+const NOTHING: &str = ".version 7.0\n.target sm_52\n.address_size 64\n\
+    .visible .entry nothing(.param .u64 x, .param .u32 n)\n{\n ret;\n}\n";
+
+/// Launches of a chain of 20 kernels, without their end; nanoseconds for each launch.
+const CHAIN: &str = "graph/chain/20";
+/// One launch of 1,000 kernels in a row, to its end; nanoseconds.
+const NODES: &str = "graph/nodes/1000";
+/// New arguments for one node of the chain; nanoseconds for each.
+const UPDATE: &str = "graph/update/1";
+
+/// How many launches of a plan are one launch of a chain, which takes as long to run as its kernels together.
+const KERNELS_PER_LAUNCH: u32 = 10;
+
+/// An executable whose kernels do nothing, each behind the one before.
+struct Chain {
+    exec: GraphExec,
+    first: KernelNode<Nothing>,
+    /// The same as C names it: the executable keeps the graph that it was made of.
+    raw_first: CUgraphNode,
+    stream: Stream,
+}
+
+pub(crate) fn ids(_plan: &Plan) -> Vec<String> {
+    [CHAIN, NODES, UPDATE].map(str::to_owned).to_vec()
+}
+
+pub(crate) fn run(context: &Context, plan: &Plan, observe: &mut dyn FnMut(Comparison) -> Result<()>) -> Result<()> {
+    let id = |id: &str| plan.wants(id).then(|| id.to_owned());
+    if let Some(id) = id(CHAIN) {
+        let (mut chain, launches) = (Chain::new(context, 20)?, (plan.launches / KERNELS_PER_LAUNCH).max(1));
+        observe(Comparison::measure(id, Unit::Nanoseconds, plan.rounds, |way| chain.launches(way, launches))?)?;
+    }
+    if let Some(id) = id(NODES) {
+        let mut chain = Chain::new(context, 1_000)?;
+        observe(Comparison::measure(id, Unit::Nanoseconds, plan.rounds, |way| chain.run(way))?)?;
+    }
+    if let Some(id) = id(UPDATE) {
+        let mut chain = Chain::new(context, 20)?;
+        observe(Comparison::measure(id, Unit::Nanoseconds, plan.rounds, |way| chain.updates(way, plan.launches))?)?;
+    }
+    Ok(())
+}
+
+impl Chain {
+    fn new(context: &Context, len: usize) -> Result<Self> {
+        let kernel: Kernel<Nothing> = Library::from_ptx(context.driver(), NOTHING)?.kernel("nothing")?;
+        let (mut graph, config) = (Graph::new(context)?, LaunchConfig::new(1, 32));
+        let arguments = || (DevicePointer::from_raw(0), 0);
+        // SAFETY: the kernel does nothing.
+        let first = unsafe { graph.add_kernel(&[], &kernel, config, arguments()) }?;
+        let mut last = *first;
+        for _ in 1..len {
+            // SAFETY: as above.
+            last = *unsafe { graph.add_kernel(&[last], &kernel, config, arguments()) }?;
+        }
+        let (mut exec, stream, raw_first) = (graph.instantiate()?, context.stream()?, graph.as_raw_node(*first)?);
+        exec.launch(&stream)?;
+        stream.synchronize()?;
+        Ok(Self { exec, first, raw_first, stream })
+    }
+
+    fn launches(&mut self, way: Way, count: u32) -> Result<f64> {
+        let begin = Instant::now();
+        (0..count).try_for_each(|_| self.launch(way))?;
+        let time = begin.elapsed();
+        self.stream.synchronize()?;
+        Ok(time.as_nanos() as f64 / f64::from(count))
+    }
+
+    fn run(&mut self, way: Way) -> Result<f64> {
+        let begin = Instant::now();
+        self.launch(way)?;
+        self.stream.synchronize()?;
+        Ok(begin.elapsed().as_nanos() as f64)
+    }
+
+    fn updates(&mut self, way: Way, count: u32) -> Result<f64> {
+        let begin = Instant::now();
+        (0..count).try_for_each(|value| self.update(way, value))?;
+        Ok(begin.elapsed().as_nanos() as f64 / f64::from(count))
+    }
+
+    #[inline]
+    fn launch(&mut self, way: Way) -> Result<()> {
+        match way {
+            Way::C => self.launch_as_c(),
+            Way::Curium => self.launch_as_curium(),
+        }
+    }
+
+    #[inline]
+    fn update(&mut self, way: Way, value: u32) -> Result<()> {
+        match way {
+            Way::C => self.update_as_c(value),
+            Way::Curium => self.update_as_curium(value),
+        }
+    }
+
+    #[inline(never)]
+    fn launch_as_c(&mut self) -> Result<()> {
+        let function = Function::cuGraphLaunch;
+        let launch = self.stream.driver().api().cuGraphLaunch.ok_or(Error::Missing(function))?;
+        // SAFETY: the executable and the stream are live, and its kernels do nothing.
+        checked(function, unsafe { launch(self.exec.as_raw(), self.stream.as_raw()) })
+    }
+
+    #[inline(never)]
+    fn launch_as_curium(&mut self) -> Result<()> {
+        Ok(self.exec.launch(&self.stream)?)
+    }
+
+    /// What a C program does: the addresses of its arguments, the description, the call, and a look at the code.
+    #[inline(never)]
+    fn update_as_c(&mut self, value: u32) -> Result<()> {
+        let function = Function::cuGraphExecKernelNodeSetParams_v2;
+        let update = self.stream.driver().api().cuGraphExecKernelNodeSetParams_v2.ok_or(Error::Missing(function))?;
+        let (mut x, mut n) = (0_u64, black_box(value));
+        let mut places = [(&raw mut x).cast(), (&raw mut n).cast::<c_void>()];
+        let params = CUDA_KERNEL_NODE_PARAMS {
+            kern: self.first.kernel().as_raw().cast(),
+            ctx: self.stream.context().as_raw(),
+            gridDimX: 1,
+            gridDimY: 1,
+            gridDimZ: 1,
+            blockDimX: 32,
+            blockDimY: 1,
+            blockDimZ: 1,
+            kernelParams: places.as_mut_ptr(),
+            ..CUDA_KERNEL_NODE_PARAMS::default()
+        };
+        // SAFETY: the executable, the node and the kernel are live, and it has parameters of these sizes, which it does not use.
+        checked(function, unsafe { update(self.exec.as_raw(), self.raw_first, &raw const params) })
+    }
+
+    #[inline(never)]
+    fn update_as_curium(&mut self, value: u32) -> Result<()> {
+        let arguments = (DevicePointer::from_raw(0), black_box(value));
+        // SAFETY: the kernel does nothing.
+        Ok(unsafe { self.exec.set_kernel(&self.first, arguments) }?)
+    }
+}

@@ -1,0 +1,56 @@
+//! Copies and computes at the same time: while one stream computes, the other copies.
+#![expect(clippy::print_stdout, reason = "an example says what it did")]
+
+mod device;
+
+use std::time::Instant;
+
+use curium::memory::copy;
+use curium::prelude::*;
+
+const KERNELS: &str = include_str!("kernels/vectors.ptx");
+const CHUNKS: u32 = 8;
+const CHUNK: u32 = 1 << 14;
+const STEPS: u32 = 50;
+
+type Step = Kernel<(&'static mut [u32], u32, u32)>;
+
+fn main() -> device::Outcome {
+    let context = device::driver()?.device(0)?.primary_context()?;
+    let step: Step = Library::from_ptx(context.driver(), KERNELS)?.kernel("step")?;
+    for streams in [1, 2] {
+        let begin = Instant::now();
+        run(&context, &step, streams)?;
+        println!("{CHUNKS} chunks on {streams} streams: {:.1?}", begin.elapsed());
+    }
+    Ok(())
+}
+
+/// Sends each chunk to the device, computes on it there and fetches it, on one of so many streams.
+fn run(context: &Context, step: &Step, streams: usize) -> device::Outcome {
+    let streams = (0..streams).map(|_| context.stream()).collect::<Result<Vec<_>, _>>()?;
+    let mut pending = Vec::new();
+    for (chunk, stream) in (0..CHUNKS).zip(streams.iter().cycle()) {
+        let numbers: Vec<u32> = (0..CHUNK).map(|i| chunk * CHUNK + i).collect();
+        let host = PinnedBuffer::from_slice(context, &numbers, PinnedFlags::empty())?;
+        let mut data = DeviceBuffer::uninit(stream, numbers.len())?;
+        let upload = copy::upload(stream, host, &mut data).map_err(|(_, error)| error)?;
+        // SAFETY: `step` writes the first CHUNK elements, which `data` has.
+        unsafe { step.launch(stream, LaunchConfig::for_elements(CHUNK), (&mut data, CHUNK, STEPS)) }?;
+        let result = PinnedBuffer::zeroed(context, numbers.len(), PinnedFlags::empty())?;
+        let download = copy::download(stream, &data, result).map_err(|(_, error)| error)?;
+        // The host goes on to the next chunk: nothing has been waited for. `data` is freed in the order of its stream.
+        pending.push((chunk, upload, download));
+    }
+    for (chunk, upload, download) in pending {
+        let source = upload.wait().map_err(|(_, error)| error)?;
+        let result = download.wait().map_err(|(_, error)| error)?;
+        let expected = source.iter().map(|number| (0..STEPS).fold(*number, |value, _| next(value)));
+        assert!(result.iter().copied().eq(expected), "chunk {chunk}");
+    }
+    Ok(())
+}
+
+fn next(value: u32) -> u32 {
+    value.wrapping_mul(1_664_525).wrapping_add(1_013_904_223)
+}

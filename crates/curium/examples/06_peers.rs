@@ -1,0 +1,29 @@
+//! Copies from one device to another, directly where the devices can reach each other's memory.
+#![expect(clippy::print_stdout, reason = "an example says what it did")]
+
+mod device;
+
+use curium::prelude::*;
+
+fn main() -> device::Outcome {
+    let driver = device::driver()?;
+    println!("{}", driver.topology()?);
+    let [first, second, ..] = &driver.devices()?[..] else {
+        println!("this takes two devices, and there is one");
+        return Ok(());
+    };
+    let (here, there) = (first.primary_context()?, second.primary_context()?);
+    if second.can_access_peer(first)? {
+        // Once for each direction and pair; it is no error to ask again.
+        there.enable_peer_access(&here)?;
+    }
+
+    let numbers: Vec<u32> = (0..1 << 16).collect();
+    let source = DeviceBuffer::from_slice(&here.stream()?, &numbers)?;
+    let mut target = DeviceBuffer::uninit(&there.stream()?, numbers.len())?;
+    // The copy waits on the devices for what was written before; the host does not wait.
+    target.copy_from_buffer(&source)?;
+    assert_eq!(target.to_vec()?, numbers);
+    println!("{} bytes went from device 0 to device 1", target.byte_len());
+    Ok(())
+}

@@ -1,0 +1,34 @@
+//! Allocates from a cache that hands freed memory out again without a call of the driver, within a limit, and counts what is in use.
+#![expect(clippy::print_stdout, reason = "an example says what it did")]
+
+mod device;
+
+use curium::memory::{CachingOptions, CachingResource, Limit, Statistics};
+use curium::prelude::*;
+
+fn main() -> device::Outcome {
+    let context = device::driver()?.device(0)?.primary_context()?;
+    let stream = context.stream()?;
+    let cache = CachingResource::with_options(&context, &CachingOptions::new().with_cache(true))?;
+    let memory = Statistics::new(Limit::new(cache, 64 << 20));
+
+    for round in 0..1_000 {
+        let mut batch = DeviceBuffer::<f32, _>::zeroed_in(&memory, &stream, 1 << 18)?;
+        batch.as_slice_mut().fill(round as f32)?;
+        // The buffer is freed here, in the order of its stream: the next round gets the same memory, and nobody waits.
+    }
+    stream.synchronize()?;
+
+    let refused = DeviceBuffer::<u8, _>::uninit_in(&memory, &stream, 65 << 20).expect_err("the limit is 64 MiB");
+    assert!(refused.is_out_of_memory());
+    let (counts, cached) = (memory.counts(), memory.inner().inner().statistics());
+    assert_eq!((counts.allocations, counts.live, counts.failures), (1_000, 0, 1));
+    println!(
+        "{} allocations, at most {} MiB in use, {} MiB from the driver",
+        counts.allocations,
+        counts.peak_bytes >> 20,
+        cached.reserved_bytes >> 20
+    );
+    println!("beyond the limit: {refused}");
+    Ok(())
+}

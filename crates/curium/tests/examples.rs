@@ -1,0 +1,68 @@
+//! Every example runs on the simulator.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What each example says when all is well.
+const SAID: [(&str, &str); 16] = [
+    ("01_vector_add", "10000 sums are right"),
+    ("02_overlap", "8 chunks on 2 streams"),
+    ("03_double_buffer", "4206649 bytes are counted"),
+    ("04_timing", "the kernel took"),
+    ("05_threads", "4 threads computed"),
+    ("06_peers", "went from device 0 to device 1"),
+    ("07_unified", "4096 squares"),
+    ("08_nvrtc_templates", "NVRTC"),
+    ("09_graph_replay", "50 launches of 20 kernels"),
+    ("10_tokio", "8 tasks"),
+    ("11_pool_limits", "1000 allocations"),
+    ("12_out_of_memory", "3 of 8 results were given up"),
+    ("13_runtime_api", "the runtime API"),
+    ("14_your_own_tests", "20 orders"),
+    ("15_fault_injection", "nothing leaked"),
+    ("16_image_filter", "blurred as on the host"),
+];
+
+/// The folder that cargo builds examples into, beside this test's.
+fn built() -> PathBuf {
+    let test = std::env::current_exe().expect("a program knows its own path");
+    test.parent().and_then(Path::parent).expect("tests lie in a folder of their profile").join("examples")
+}
+
+#[test]
+fn each_example_runs_on_the_simulator_and_says_what_it_did() {
+    for (name, said) in SAID {
+        let program = built().join(name);
+        let is_off = match name {
+            "08_nvrtc_templates" => !cfg!(feature = "nvrtc"),
+            "09_graph_replay" => !cfg!(feature = "graphs"),
+            "11_pool_limits" => !cfg!(feature = "caching"),
+            _ => false,
+        };
+        if is_off {
+            continue;
+        }
+        assert!(
+            program.exists(),
+            "{name} is not built: `cargo build -p curium --examples` builds it, and so does `cargo test -p curium`"
+        );
+        let output = Command::new(&program).args(["--device", "sim"]).output().expect("the example was built");
+        let (out, error) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+        assert!(output.status.success(), "{name}: {error}");
+        assert!(out.contains(said), "{name}: {out}");
+    }
+}
+
+#[test]
+fn every_file_of_the_folder_is_run() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples");
+    let files =
+        fs::read_dir(folder).expect("the examples are there").map(|entry| entry.expect("it can be read").path());
+    let sources = files.filter(|path| path.extension().is_some_and(|extension| extension == "rs"));
+    let stems = sources.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned()));
+    let known: BTreeMap<_, _> = SAID.into_iter().collect();
+    let unknown: Vec<_> = stems.filter(|name| !known.contains_key(name.as_str())).collect();
+    assert_eq!(unknown, Vec::<String>::new(), "say in this test what these print");
+}

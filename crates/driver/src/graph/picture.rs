@@ -1,0 +1,166 @@
+//! Pictures of graphs: every node below those that it comes after.
+
+use std::collections::HashMap;
+use std::fmt::Write;
+
+use super::tree::Resource;
+use super::{Edge, EdgeKind, Graph, Node};
+use crate::Result;
+
+/// The size of a node's box, and the room around it, in units of the picture.
+const WIDTH: usize = 160;
+const HEIGHT: usize = 36;
+const ACROSS: usize = 24;
+const DOWN: usize = 36;
+
+/// The columns that a name has room for in its box.
+const LETTERS: usize = 20;
+
+/// Where the nodes of a graph are drawn: the layer and the place in it, by the node.
+struct Layout {
+    places: HashMap<Node, (usize, usize)>,
+    layers: usize,
+    /// The number of nodes in the widest layer.
+    widest: usize,
+}
+
+impl Graph {
+    /// A picture of the graph as SVG: each node below those that it comes after, with its kind and its kernel, programmatic edges dashed.
+    /// Graphs within nodes are not shown; each can be drawn by itself.
+    ///
+    /// CUDA: `cuGraphGetNodes`, `cuGraphGetEdges_v2`, `cuGraphNodeGetType`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[inline]
+    pub fn to_svg(&self) -> Result<String> {
+        let (nodes, edges) = (self.nodes()?, self.edges()?);
+        let labels = nodes.iter().map(|node| self.label(*node)).collect::<Result<Vec<_>>>()?;
+        let layout = Layout::new(&nodes, &edges);
+        let (width, height) = layout.size();
+        let mut svg = format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
+             font-family=\"sans-serif\" font-size=\"12\" text-anchor=\"middle\">\n\
+             <rect width=\"{width}\" height=\"{height}\" fill=\"white\"/>\n"
+        );
+        edges.iter().for_each(|edge| layout.draw_edge(&mut svg, edge));
+        nodes.iter().zip(&labels).for_each(|(node, label)| layout.draw_node(&mut svg, *node, label));
+        svg.push_str("</svg>\n");
+        Ok(svg)
+    }
+
+    /// What a node is called in a picture.
+    fn label(&self, node: Node) -> Result<String> {
+        let kind = self.kind(node)?;
+        let state = self.tree.lock();
+        Ok(match state.kept_by(node) {
+            Some(Resource::Kernel(kernel)) => kernel.name.to_string(),
+            _ => kind.to_string(),
+        })
+    }
+}
+
+impl Layout {
+    /// Puts each node below the lowest of those that it comes after. Nodes of a circle, which no order has, stay where they are found to
+    /// be after as many rounds as there are nodes.
+    fn new(nodes: &[Node], edges: &[Edge]) -> Self {
+        let mut layer: HashMap<Node, usize> = nodes.iter().map(|node| (*node, 0)).collect();
+        for _ in nodes {
+            let mut is_settled = true;
+            for edge in edges {
+                let below = layer.get(&edge.from).map_or(0, |from| from + 1).min(nodes.len());
+                if let Some(to) = layer.get_mut(&edge.to).filter(|to| **to < below) {
+                    (*to, is_settled) = (below, false);
+                }
+            }
+            if is_settled {
+                break;
+            }
+        }
+        let (mut filled, mut places) = (vec![0; nodes.len() + 1], HashMap::new());
+        for node in nodes {
+            let layer = layer.get(node).copied().unwrap_or_default();
+            places.insert(*node, (layer, filled[layer]));
+            filled[layer] += 1;
+        }
+        let layers = filled.iter().rposition(|count| *count > 0).map_or(0, |last| last + 1);
+        Self { places, layers, widest: filled.into_iter().max().unwrap_or_default() }
+    }
+
+    fn size(&self) -> (usize, usize) {
+        (ACROSS + self.widest * (WIDTH + ACROSS), DOWN + self.layers * (HEIGHT + DOWN))
+    }
+
+    /// The upper left corner of a node's box.
+    fn corner(&self, node: Node) -> (usize, usize) {
+        let (layer, place) = self.places.get(&node).copied().unwrap_or_default();
+        (ACROSS + place * (WIDTH + ACROSS), DOWN + layer * (HEIGHT + DOWN))
+    }
+
+    fn draw_edge(&self, svg: &mut String, edge: &Edge) {
+        let ((from_x, from_y), (to_x, to_y)) = (self.corner(edge.from), self.corner(edge.to));
+        let (from_x, from_y, to_x) = (from_x + WIDTH / 2, from_y + HEIGHT, to_x + WIDTH / 2);
+        let middle = from_y.midpoint(to_y);
+        let dashes = if edge.data.kind == EdgeKind::Full { "" } else { " stroke-dasharray=\"4 3\"" };
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            svg,
+            "<path d=\"M{from_x} {from_y} C{from_x} {middle} {to_x} {middle} {to_x} {to_y}\" fill=\"none\" stroke=\"#667\"{dashes}/>"
+        );
+    }
+
+    fn draw_node(&self, svg: &mut String, node: Node, label: &str) {
+        let (x, y) = self.corner(node);
+        let (center, base) = (x + WIDTH / 2, y + HEIGHT / 2 + 4);
+        let is_long = label.chars().count() > LETTERS;
+        let shown: String = label.chars().take(if is_long { LETTERS - 1 } else { LETTERS }).collect();
+        let (shown, rest, whole) = (escaped(&shown), if is_long { "…" } else { "" }, escaped(label));
+        // Writing to a string cannot fail.
+        let _ = writeln!(
+            svg,
+            "<g><title>{node}: {whole}</title><rect x=\"{x}\" y=\"{y}\" width=\"{WIDTH}\" height=\"{HEIGHT}\" rx=\"6\" \
+             fill=\"#eef3fa\" stroke=\"#446\"/><text x=\"{center}\" y=\"{base}\">{shown}{rest}</text></g>"
+        );
+    }
+}
+
+/// The text as XML has it.
+fn escaped(text: &str) -> String {
+    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::EdgeData;
+    use super::*;
+
+    fn node(number: u32) -> Node {
+        Node { tree: 1, number }
+    }
+
+    fn edge(from: u32, to: u32) -> Edge {
+        Edge { from: node(from), to: node(to), data: EdgeData::new() }
+    }
+
+    #[test]
+    fn node_is_below_the_lowest_that_it_comes_after() {
+        let nodes = [0, 1, 2, 3].map(node);
+        let layout = Layout::new(&nodes, &[edge(0, 1), edge(1, 3), edge(0, 3), edge(0, 2)]);
+        let place = |number| layout.places[&node(number)];
+        assert_eq!([0, 1, 2, 3].map(place), [(0, 0), (1, 0), (1, 1), (2, 0)]);
+        assert_eq!((layout.layers, layout.widest), (3, 2));
+    }
+
+    #[test]
+    fn circle_is_drawn_all_the_same() {
+        let nodes = [0, 1].map(node);
+        let layout = Layout::new(&nodes, &[edge(0, 1), edge(1, 0)]);
+        assert!(layout.layers <= 3, "{}", layout.layers);
+    }
+
+    #[test]
+    fn names_of_kernels_do_not_end_the_text() {
+        assert_eq!(escaped("f<T&>(a)"), "f&lt;T&amp;&gt;(a)");
+    }
+}

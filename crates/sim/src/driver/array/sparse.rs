@@ -1,0 +1,179 @@
+//! Sparse arrays: their tiles, and the memory that programs map behind them. Here an array has all of its memory from the beginning; what
+//! is mapped is checked as on hardware, and not needed.
+
+use curium_sys::{
+    CUDA_ARRAY_SPARSE_PROPERTIES, CUDA_ARRAY3D_SPARSE, CUarray_st, CUarrayMapInfo, CUarraySparseSubresourceType,
+    CUmemHandleType, CUmemOperationType, CUmipmappedArray_st, CUresourcetype, CUresult, CUstream_st,
+};
+
+use super::Shape;
+use crate::argument::{Pointer, elements};
+use crate::driver::virtual_memory::physical;
+use crate::driver::{Driver, Result};
+use crate::handle::Id;
+
+/// The bytes of a tile.
+const TILE: u64 = 64 << 10;
+/// `CU_MEM_CREATE_USAGE_TILE_POOL`.
+const TILE_POOL: u16 = 1;
+
+const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    /// A level of a mipmapped array has none of its own.
+    pub(crate) fn cuArrayGetSparseProperties(
+        &self,
+        properties: Pointer<CUDA_ARRAY_SPARSE_PROPERTIES>,
+        array: Pointer<CUarray_st>,
+    ) -> Result {
+        let place = properties.required()?;
+        let array = *self.lock().array(Id::from(array))?;
+        if !array.shape.is_sparse() || array.is_level {
+            return Err(INVALID);
+        }
+        place.write(raw_properties(array.shape.tile(), 0, 0))
+    }
+
+    pub(crate) fn cuMipmappedArrayGetSparseProperties(
+        &self,
+        properties: Pointer<CUDA_ARRAY_SPARSE_PROPERTIES>,
+        array: Pointer<CUmipmappedArray_st>,
+    ) -> Result {
+        let place = properties.required()?;
+        let levels = self.levels_of(array)?;
+        let tile = levels.first().filter(|level| level.is_sparse()).ok_or(INVALID)?.tile();
+        let is_whole = |level: &Shape| level.bounds().iter().zip(tile).all(|(bound, tile)| *bound >= tile as usize);
+        let first = levels.iter().position(|level| !is_whole(level)).unwrap_or(levels.len());
+        let bytes: u64 = levels[first..].iter().map(|level| level.checked().unwrap_or_default()).sum();
+        place.write(raw_properties(tile, first as u32, bytes.next_multiple_of(TILE)))
+    }
+
+    pub(crate) fn cuMemMapArrayAsync(
+        &self,
+        infos: Pointer<CUarrayMapInfo>,
+        count: u32,
+        stream: Pointer<CUstream_st>,
+    ) -> Result {
+        // SAFETY: the caller passes `count` descriptions.
+        let infos = unsafe { elements(infos.as_ptr().cast_const(), count as usize) }?;
+        if infos.is_empty() {
+            return Err(INVALID);
+        }
+        infos.iter().try_for_each(|info| self.check_tiles(info))?;
+        self.queue_nothing(stream)
+    }
+}
+
+impl Driver {
+    fn levels_of(&self, array: Pointer<CUmipmappedArray_st>) -> Result<Vec<Shape>> {
+        let state = self.lock();
+        let levels = &state.mipmapped_array(Id::from(array))?.levels;
+        levels.iter().map(|level| Ok(state.array(*level)?.shape)).collect()
+    }
+
+    /// That the tiles exist, and memory for them.
+    fn check_tiles(&self, info: &CUarrayMapInfo) -> Result {
+        let is_level =
+            info.subresourceType == CUarraySparseSubresourceType::CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL;
+        if info.flags != 0 || info.deviceBitMask == 0 || !is_level {
+            return Err(INVALID);
+        }
+        // SAFETY: for this type the caller has written the box of tiles.
+        let region = unsafe { info.subresource.sparseLevel };
+        let shape = self.mapped_shape(info, region.level)?;
+        let [width, height, depth] = shape.bounds();
+        let layers = if shape.is_layered() { depth } else { 1 };
+        let bounds = [width, height, if shape.is_layered() { 1 } else { depth }];
+        let origin = [region.offsetX, region.offsetY, region.offsetZ];
+        let extent = [region.extentWidth, region.extentHeight, region.extentDepth];
+        let fits = (0..3).all(|axis| fits(origin[axis], extent[axis], shape.tile()[axis], bounds[axis]));
+        if !fits || region.layer as usize >= layers {
+            return Err(INVALID);
+        }
+        let tiles = (0..3).map(|axis| u64::from(extent[axis].div_ceil(shape.tile()[axis]))).product::<u64>();
+        match info.memOperationType {
+            CUmemOperationType::CU_MEM_OPERATION_TYPE_UNMAP => Ok(()),
+            CUmemOperationType::CU_MEM_OPERATION_TYPE_MAP => self.check_tile_memory(info, tiles * TILE),
+            _ => Err(INVALID),
+        }
+    }
+
+    /// The shape of a level of the sparse array that is meant.
+    fn mapped_shape(&self, info: &CUarrayMapInfo, level: u32) -> Result<Shape> {
+        let shape = match info.resourceType {
+            CUresourcetype::CU_RESOURCE_TYPE_ARRAY => {
+                // SAFETY: for this type the caller has written the handle of an array.
+                let array = unsafe { info.resource.array };
+                // SAFETY: a handle is only looked up.
+                let array = unsafe { Pointer::from_raw(array) };
+                let found = *self.lock().array(Id::from(array))?;
+                (level == 0 && !found.is_level).then_some(found.shape)
+            }
+            CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY => {
+                // SAFETY: for this type the caller has written the handle of a mipmapped array.
+                let array = unsafe { info.resource.mipmap };
+                // SAFETY: a handle is only looked up.
+                let array = unsafe { Pointer::from_raw(array) };
+                self.levels_of(array)?.get(level as usize).copied()
+            }
+            _ => None,
+        };
+        shape.filter(Shape::is_sparse).ok_or(INVALID)
+    }
+
+    /// That there is memory for tiles of so many bytes.
+    fn check_tile_memory(&self, info: &CUarrayMapInfo, bytes: u64) -> Result {
+        if info.memHandleType != CUmemHandleType::CU_MEM_HANDLE_TYPE_GENERIC {
+            return Err(INVALID);
+        }
+        // SAFETY: for this type the caller has written the handle of physical memory.
+        let handle = physical(unsafe { info.memHandle.memHandle });
+        let is_for_tiles = self.memory().physical_properties(handle)?.usage & TILE_POOL != 0;
+        let end = info.offset.checked_add(bytes).ok_or(INVALID)?;
+        let is_within = info.offset.is_multiple_of(TILE) && end <= self.memory().physical_size(handle)?;
+        if is_for_tiles && is_within { Ok(()) } else { Err(INVALID) }
+    }
+}
+
+impl Shape {
+    fn is_sparse(&self) -> bool {
+        self.flags & CUDA_ARRAY3D_SPARSE != 0
+    }
+
+    fn bounds(&self) -> [usize; 3] {
+        [self.width, self.rows(), self.layers()]
+    }
+
+    /// The elements, rows and layers of a tile: as for sparse images elsewhere, so that it has 64 KiB.
+    fn tile(&self) -> [u32; 3] {
+        let is_volume = self.depth != 0 && !self.is_layered();
+        match (self.element().unwrap_or(1), is_volume) {
+            (1, false) => [256, 256, 1],
+            (2, false) => [256, 128, 1],
+            (4, false) => [128, 128, 1],
+            (8, false) => [128, 64, 1],
+            (_, false) => [64, 64, 1],
+            (1, true) => [64, 32, 32],
+            (2, true) => [32, 32, 32],
+            (4, true) => [32, 32, 16],
+            (8, true) => [32, 16, 16],
+            (_, true) => [16, 16, 16],
+        }
+    }
+}
+
+/// Whether a row of tiles lies within a bound: whole tiles, but for the last.
+fn fits(origin: u32, extent: u32, tile: u32, bound: usize) -> bool {
+    let end = origin as usize + extent as usize;
+    let is_whole = extent.is_multiple_of(tile) || end == bound;
+    extent != 0 && origin.is_multiple_of(tile) && is_whole && end <= bound.next_multiple_of(tile as usize)
+}
+
+fn raw_properties(tile: [u32; 3], first: u32, tail: u64) -> CUDA_ARRAY_SPARSE_PROPERTIES {
+    let mut properties =
+        CUDA_ARRAY_SPARSE_PROPERTIES { miptailFirstLevel: first, miptailSize: tail, ..Default::default() };
+    (properties.tileExtent.width, properties.tileExtent.height) = (tile[0], tile[1]);
+    properties.tileExtent.depth = tile[2];
+    properties
+}

@@ -1,0 +1,79 @@
+//! The records of an event that several processes see: a page of memory that they share.
+
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::memory::mapping::{Mapping, file_in_memory, file_of_process};
+
+/// How often an event was recorded by any process, and which of the last records are done.
+pub(crate) struct SharedRecords {
+    page: Mapping,
+    file: OwnedFd,
+}
+
+/// What the page begins with; the count of records follows, and then the last done record of each slot.
+const MAGIC: u64 = u64::from_le_bytes(*b"curiumev");
+/// Records that are so many apart share a slot: the later one counts for the earlier.
+const SLOTS: u64 = 256;
+const PAGE: u64 = 4096;
+
+impl SharedRecords {
+    /// Those of a new event.
+    pub(crate) fn new() -> io::Result<Self> {
+        let file = file_in_memory(PAGE)?;
+        let records = Self { page: Mapping::of_file(&file, PAGE)?, file };
+        records.word(0).store(MAGIC, Ordering::Release);
+        Ok(records)
+    }
+
+    /// Those that another process has open as `descriptor`.
+    pub(crate) fn open(process: u32, descriptor: i32) -> io::Result<Self> {
+        let file = file_of_process(process, descriptor)?;
+        if std::fs::File::from(file.try_clone()?).metadata()?.len() != PAGE {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let records = Self { page: Mapping::of_file(&file, PAGE)?, file };
+        if records.word(0).load(Ordering::Acquire) == MAGIC {
+            Ok(records)
+        } else {
+            Err(io::ErrorKind::InvalidData.into())
+        }
+    }
+
+    /// By which other processes find the page.
+    pub(crate) fn descriptor(&self) -> i32 {
+        self.file.as_raw_fd()
+    }
+
+    /// Counts a record, and returns its number.
+    pub(crate) fn begin(&self) -> u64 {
+        self.word(1).fetch_add(1, Ordering::AcqRel) + 1
+    }
+
+    /// Notes that a record is done.
+    pub(crate) fn finish(&self, number: u64) {
+        self.slot(number).fetch_max(number, Ordering::AcqRel);
+    }
+
+    /// The number of the last record; 0 if there was none.
+    pub(crate) fn last(&self) -> u64 {
+        self.word(1).load(Ordering::Acquire)
+    }
+
+    /// Whether a record is done.
+    pub(crate) fn is_done(&self, number: u64) -> bool {
+        self.slot(number).load(Ordering::Acquire) >= number
+    }
+
+    fn slot(&self, number: u64) -> &AtomicU64 {
+        self.word(2 + (number % SLOTS) as usize)
+    }
+
+    fn word(&self, index: usize) -> &AtomicU64 {
+        let place = self.page.start().0.cast::<u64>().wrapping_add(index);
+        // SAFETY: the page holds 512 aligned words, of which 258 are used, as atomics only and by every process, and it is mapped for as
+        // long as `self` lives.
+        unsafe { AtomicU64::from_ptr(place) }
+    }
+}

@@ -1,0 +1,29 @@
+//! The chapters of the book, so that their code is compiled and run: on the simulator, where it runs at all.
+
+macro_rules! chapters {
+    ($($name:ident = $file:literal;)*) => {
+        $(
+            #[doc = include_str!(concat!("../../docs/book/src/", $file))]
+            mod $name {}
+        )*
+    };
+}
+
+chapters! {
+    introduction = "introduction.md";
+    quick_start = "quick-start.md";
+    for_cuda = "for-cuda.md";
+    for_rust = "for-rust.md";
+    memory = "memory.md";
+    graphs = "graphs.md";
+    asynchronous = "async.md";
+    errors = "errors.md";
+    testing = "testing.md";
+    program = "program.md";
+    performance = "performance.md";
+    interop = "interop.md";
+    from_cudarc = "from-cudarc.md";
+    from_cust = "from-cust.md";
+    from_rustacuda = "from-rustacuda.md";
+    questions = "questions.md";
+}

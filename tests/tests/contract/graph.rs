@@ -1,0 +1,181 @@
+//! Graphs, their nodes and executables.
+
+mod changing;
+mod keeping;
+mod kinds;
+mod refusing;
+mod shape;
+
+use curium_driver::{
+    CopyPlace, DevicePointer, FillValue, Function, Graph, GraphCopy, GraphFill, Kernel, KernelNode, LaunchConfig,
+    Library, Node,
+};
+use curium_memory::DeviceBuffer;
+use curium_tests::{TestDriver, kernels, on_driver};
+
+type Fill = (&'static mut [u32], u32, u32);
+
+const LEN: usize = 64;
+
+fn fill(test: &TestDriver) -> Kernel<Fill> {
+    let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
+    library.kernel("fill").expect("the library has the kernel")
+}
+
+fn graph(test: &TestDriver) -> Graph {
+    Graph::new(&test.context()).expect("a graph can be made")
+}
+
+/// Zeroes that are there: nothing is pending on them.
+fn zeroes(test: &TestDriver) -> DeviceBuffer<u32> {
+    let buffer = DeviceBuffer::zeroed(&test.stream(), LEN).expect("memory suffices");
+    buffer.stream().synchronize().expect("a stream can be waited for");
+    buffer
+}
+
+/// A node that fills the whole buffer by the kernel.
+fn add_kernel(
+    graph: &mut Graph,
+    after: &[Node],
+    kernel: &Kernel<Fill>,
+    buffer: &DeviceBuffer<u32>,
+    value: u32,
+) -> KernelNode<Fill> {
+    let (config, arguments) = (LaunchConfig::for_elements(LEN as u32), (buffer.as_pointer(), value, LEN as u32));
+    // SAFETY: `fill` writes as many words as the buffer has; the tests keep the buffer and wait for what they launch.
+    unsafe { graph.add_kernel(after, kernel, config, arguments) }.expect("the node can be added")
+}
+
+fn fill_of(buffer: &DeviceBuffer<u32>, value: u32) -> GraphFill {
+    GraphFill::new(buffer.as_pointer().cast(), FillValue::U32(value), LEN)
+}
+
+fn add_fill(graph: &mut Graph, after: &[Node], buffer: &DeviceBuffer<u32>, value: u32) -> curium_driver::FillNode {
+    // SAFETY: the buffer is as long; the tests keep it and wait for what they launch.
+    unsafe { graph.add_fill(after, fill_of(buffer, value)) }.expect("the node can be added")
+}
+
+fn bytes_of(buffer: &DeviceBuffer<u32>) -> DevicePointer<u8> {
+    buffer.as_pointer().cast()
+}
+
+/// Launches an executable and waits for it.
+fn run(test: &TestDriver, exec: &mut curium_driver::GraphExec) {
+    let stream = test.stream();
+    exec.launch(&stream).expect("it can be launched");
+    stream.synchronize().expect("it runs");
+}
+
+fn words(buffer: &DeviceBuffer<u32>) -> Vec<u32> {
+    buffer.to_vec().expect("the buffer can be read")
+}
+
+#[test]
+fn nodes_run_after_those_that_they_come_after_in_each_launch() {
+    on_driver(|test| {
+        let (kernel, first, second) = (fill(test), zeroes(test), zeroes(test));
+        let mut graph = graph(test);
+        let filled = add_kernel(&mut graph, &[], &kernel, &first, 7);
+        let copy = GraphCopy::new(CopyPlace::device(bytes_of(&first)), CopyPlace::device(bytes_of(&second)), LEN * 4);
+        // SAFETY: both buffers are as long, and outlive the launches, which the test waits for.
+        let copied = unsafe { graph.add_copy(&[*filled], copy) }.expect("the node can be added");
+        add_fill(&mut graph, &[*copied], &first, 9);
+        let mut exec = graph.instantiate().expect("the graph is sound");
+        for _ in 0..3 {
+            run(test, &mut exec);
+            assert_eq!((words(&first), words(&second)), (vec![9; LEN], vec![7; LEN]));
+        }
+    });
+}
+
+#[test]
+fn launch_is_one_call_however_many_nodes_there_are() {
+    on_driver(|test| {
+        let (kernel, buffer, stream) = (fill(test), zeroes(test), test.stream());
+        let mut graph = graph(test);
+        let mut last = add_kernel(&mut graph, &[], &kernel, &buffer, 0);
+        for value in 1..20 {
+            last = add_kernel(&mut graph, &[*last], &kernel, &buffer, value);
+        }
+        let mut exec = graph.instantiate().expect("the graph is sound");
+        let calls =
+            || test.simulator().map(|simulator| Function::all().map(|function| simulator.calls(function)).sum::<u64>());
+        let before = calls();
+        exec.launch(&stream).expect("it can be launched");
+        assert_eq!(calls(), before.map(|before| before + 1));
+        stream.synchronize().expect("it runs");
+        assert_eq!(words(&buffer), [19; LEN]);
+    });
+}
+
+#[test]
+fn launches_of_one_executable_on_several_streams_do_not_overlap() {
+    on_driver(|test| {
+        let (kernel, buffer) = (fill(test), zeroes(test));
+        let mut graph = graph(test);
+        let first = add_kernel(&mut graph, &[], &kernel, &buffer, 1);
+        add_kernel(&mut graph, &[*first], &kernel, &buffer, 2);
+        let mut exec = graph.instantiate().expect("the graph is sound");
+        let streams = [test.stream(), test.stream(), test.stream()];
+        streams.iter().for_each(|stream| exec.launch(stream).expect("it can be launched"));
+        streams.iter().for_each(|stream| stream.synchronize().expect("it runs"));
+        assert_eq!(words(&buffer), [2; LEN]);
+    });
+}
+
+#[test]
+fn graph_and_executable_can_be_sent_to_another_thread() {
+    on_driver(|test| {
+        let (kernel, buffer, stream) = (fill(test), zeroes(test), test.stream());
+        let mut graph = graph(test);
+        std::thread::scope(|scope| {
+            let (kernel, buffer, stream) = (&kernel, &buffer, &stream);
+            let made = scope.spawn(move || {
+                add_kernel(&mut graph, &[], kernel, buffer, 4);
+                graph.instantiate().expect("the graph is sound")
+            });
+            let mut exec = made.join().expect("the thread ends");
+            scope.spawn(move || exec.launch(stream).expect("it can be launched"));
+        });
+        stream.synchronize().expect("it runs");
+        assert_eq!(words(&buffer), [4; LEN]);
+    });
+}
+
+#[test]
+fn upload_spares_nothing_but_time() {
+    on_driver(|test| {
+        let (kernel, buffer, stream) = (fill(test), zeroes(test), test.stream());
+        let mut graph = graph(test);
+        add_kernel(&mut graph, &[], &kernel, &buffer, 6);
+        let options = curium_driver::InstantiateOptions::new().with_upload(&stream);
+        let mut exec = graph.instantiate_with(options).expect("the graph is sound");
+        exec.upload(&stream).expect("it can be uploaded again");
+        exec.launch(&stream).expect("it can be launched");
+        stream.synchronize().expect("it runs");
+        assert_eq!(words(&buffer), [6; LEN]);
+    });
+}
+
+#[test]
+fn raw_handles_go_out_and_come_back() {
+    on_driver(|test| {
+        let mut graph = graph(test);
+        let node = graph.add_empty(&[]).expect("the node can be added");
+        let raw = graph.as_raw_node(node).expect("the node is there");
+        let handle = graph.into_raw().expect("nobody else has the graph");
+        // SAFETY: the graph is nobody's.
+        let mut graph = unsafe { Graph::from_raw(&test.context(), handle) };
+        assert_eq!(graph.as_raw().expect("the graph is there"), handle);
+        assert_eq!(graph.nodes().expect("the graph can be read").len(), 1);
+        // SAFETY: the node is in the graph.
+        let same = unsafe { graph.node_from_raw(raw) }.expect("the graph is there");
+        assert_eq!(graph.nodes().expect("the graph can be read"), [same]);
+        let exec = graph.instantiate().expect("the graph is sound").into_raw();
+        // SAFETY: the executable is nobody's, and its node uses nothing.
+        let mut exec = unsafe { curium_driver::GraphExec::from_raw(&test.context(), exec) };
+        run(test, &mut exec);
+        let error = exec.set_enabled(same, false).expect_err("the graph is not known");
+        assert!(error.to_string().contains("taken over"), "{error}");
+    });
+}

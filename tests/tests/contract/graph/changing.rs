@@ -1,0 +1,178 @@
+//! Executables that are changed, node by node and as a whole.
+
+use curium_driver::{
+    CopyPlace, Event, EventFlags, Function, GraphCopy, GraphUpdate, InstantiateFlags, InstantiateOptions, LaunchConfig,
+    MisfitReason,
+};
+use curium_sys::CUresult;
+use curium_tests::on_driver;
+
+use super::{LEN, add_fill, add_kernel, bytes_of, fill, fill_of, graph, run, words, zeroes};
+
+#[test]
+fn kernel_node_takes_new_arguments_with_one_call_of_its_own() {
+    on_driver(|test| {
+        let (kernel, buffer, other) = (fill(test), zeroes(test), zeroes(test));
+        let mut graph = graph(test);
+        let node = add_kernel(&mut graph, &[], &kernel, &buffer, 1);
+        let mut exec = graph.instantiate().expect("the graph is sound");
+        for value in 2..5 {
+            test.assert_calls(Function::cuGraphExecKernelNodeSetParams_v2, 1, || {
+                // SAFETY: `fill` writes as many words as the buffer has.
+                unsafe { exec.set_kernel(&node, (other.as_pointer(), value, LEN as u32)) }
+            })
+            .expect("the arguments fit");
+            run(test, &mut exec);
+            assert_eq!((words(&buffer), words(&other)), (vec![0; LEN], vec![value; LEN]));
+        }
+        let arguments = (buffer.as_pointer(), 9, LEN as u32);
+        // SAFETY: as above.
+        unsafe { exec.set_kernel_with(&node, &kernel, LaunchConfig::new(1, 16), arguments) }.expect("it fits");
+        run(test, &mut exec);
+        assert_eq!(words(&buffer)[15..17], [9, 0], "sixteen threads");
+        run(test, &mut graph.instantiate().expect("the graph is sound"));
+        assert_eq!(words(&buffer), [1; LEN], "the graph itself is as it was");
+    });
+}
+
+#[test]
+fn change_does_not_concern_a_launch_before_it() {
+    on_driver(|test| {
+        let (kernel, buffer, stream) = (fill(test), zeroes(test), test.stream());
+        let copies = [zeroes(test), zeroes(test)];
+        let mut graph = graph(test);
+        let node = add_kernel(&mut graph, &[], &kernel, &buffer, 1);
+        let mut exec = graph.instantiate().expect("the graph is sound");
+        let gate = curium_tests::Gate::on(&stream);
+        for (value, copy) in [3, 4].into_iter().zip(&copies) {
+            // SAFETY: `fill` writes as many words as the buffer has.
+            unsafe { exec.set_kernel(&node, (copy.as_pointer(), value, LEN as u32)) }.expect("the arguments fit");
+            exec.launch(&stream).expect("it can be launched");
+        }
+        gate.open();
+        stream.synchronize().expect("it runs");
+        assert_eq!(copies.map(|copy| words(&copy)), [vec![3; LEN], vec![4; LEN]]);
+        assert_eq!(words(&buffer), [0; LEN]);
+    });
+}
+
+#[test]
+fn copies_fills_and_events_take_new_parameters() {
+    on_driver(|test| {
+        let (first, second) = (zeroes(test), zeroes(test));
+        let events = [(); 2].map(|()| Event::new(&test.context(), EventFlags::empty()).expect("it can be made"));
+        let mut graph = graph(test);
+        let filled = add_fill(&mut graph, &[], &first, 3);
+        let copy =
+            |bytes| GraphCopy::new(CopyPlace::device(bytes_of(&first)), CopyPlace::device(bytes_of(&second)), bytes);
+        // SAFETY: both buffers are as long, and outlive the launches.
+        let copied = unsafe { graph.add_copy(&[*filled], copy(8)) }.expect("it fits");
+        let recorded = graph.add_event_record(&[*copied], &events[0]).expect("the node can be added");
+        let waited = graph.add_event_wait(&[], &events[0]).expect("the node can be added");
+        let mut exec = graph.instantiate().expect("the graph is sound");
+        // SAFETY: as above.
+        unsafe { exec.set_fill(filled, fill_of(&first, 4)) }.expect("it fits");
+        // SAFETY: as above.
+        unsafe { exec.set_copy(copied, copy(16)) }.expect("it fits");
+        exec.set_event_record(recorded, &events[1]).expect("the event is of the context");
+        exec.set_event_wait(waited, &events[1]).expect("the event is of the context");
+        run(test, &mut exec);
+        assert_eq!(words(&second)[..5], [4, 4, 4, 4, 0]);
+        // An event without time could not be asked for it, and one that was never recorded is no end.
+        assert!(events[1].milliseconds_since(&events[1]).is_ok(), "the graph has recorded it");
+        assert!(events[1].milliseconds_since(&events[0]).is_err(), "nothing has recorded the other");
+    });
+}
+
+#[test]
+fn node_that_is_disabled_does_nothing_and_order_stays() {
+    on_driver(|test| {
+        let (kernel, buffer) = (fill(test), zeroes(test));
+        let mut graph = graph(test);
+        let first = add_kernel(&mut graph, &[], &kernel, &buffer, 1);
+        let second = add_kernel(&mut graph, &[*first], &kernel, &buffer, 2);
+        let third = graph.add_empty(&[*second]).expect("the node can be added");
+        let mut exec = graph.instantiate().expect("the graph is sound");
+        exec.set_enabled(*second, false).expect("a kernel can be left out");
+        assert_eq!([*first, *second].map(|node| exec.is_enabled(node).expect("it can be asked")), [true, false]);
+        run(test, &mut exec);
+        assert_eq!(words(&buffer), [1; LEN]);
+        exec.set_enabled(*second, true).expect("it can be put back");
+        run(test, &mut exec);
+        assert_eq!(words(&buffer), [2; LEN]);
+        let error = exec.set_enabled(third, false).expect_err("an empty node is always there");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+    });
+}
+
+#[test]
+fn executable_takes_everything_from_a_graph_of_the_same_shape() {
+    on_driver(|test| {
+        let (kernel, buffer, other) = (fill(test), zeroes(test), zeroes(test));
+        let (mut first, mut second) = (graph(test), graph(test));
+        for (graph, buffer, value) in [(&mut first, &buffer, 1), (&mut second, &other, 5)] {
+            let node = add_kernel(graph, &[], &kernel, buffer, value);
+            add_fill(graph, &[*node], buffer, value + 1);
+        }
+        let mut exec = first.instantiate().expect("the graph is sound");
+        assert!(exec.update(&second).expect("it can be updated").is_done());
+        run(test, &mut exec);
+        assert_eq!((words(&buffer), words(&other)), (vec![0; LEN], vec![6; LEN]));
+    });
+}
+
+#[test]
+fn graph_that_does_not_fit_says_which_node_and_why() {
+    on_driver(|test| {
+        let (kernel, buffer) = (fill(test), zeroes(test));
+        let (mut original, mut longer, mut other) = (graph(test), graph(test), graph(test));
+        let node = add_kernel(&mut original, &[], &kernel, &buffer, 1);
+        add_kernel(&mut original, &[*node], &kernel, &buffer, 2);
+        let mut exec = original.instantiate().expect("the graph is sound");
+
+        add_kernel(&mut longer, &[], &kernel, &buffer, 3);
+        let GraphUpdate::Misfit(misfit) = exec.update(&longer).expect("the driver answers") else {
+            panic!("a node is missing")
+        };
+        assert_eq!(misfit.reason, MisfitReason::Topology);
+        assert_eq!(misfit.error.code(), Some(CUresult::CUDA_ERROR_GRAPH_EXEC_UPDATE_FAILURE));
+
+        let node = add_kernel(&mut other, &[], &kernel, &buffer, 4);
+        let node = add_fill(&mut other, &[*node], &buffer, 5);
+        let GraphUpdate::Misfit(misfit) = exec.update(&other).expect("the driver answers") else {
+            panic!("a node is of another kind")
+        };
+        assert_eq!((misfit.reason, misfit.node), (MisfitReason::NodeKind, Some(*node)));
+        assert!(misfit.error.to_string().contains("fill"), "{}", misfit.error);
+        run(test, &mut original.instantiate().expect("the graph is sound"));
+        assert_eq!(words(&buffer), [2; LEN]);
+    });
+}
+
+#[test]
+fn child_of_an_executable_takes_parameters_from_a_graph_like_it() {
+    on_driver(|test| {
+        let (kernel, buffer) = (fill(test), zeroes(test));
+        let [mut child, mut other, mut parent] = [(); 3].map(|()| graph(test));
+        add_kernel(&mut child, &[], &kernel, &buffer, 1);
+        add_kernel(&mut other, &[], &kernel, &buffer, 2);
+        let node = parent.add_child(&[], &child).expect("the node can be added");
+        let mut exec = parent.instantiate().expect("the graph is sound");
+        exec.set_child(node, &other).expect("the graphs are alike");
+        run(test, &mut exec);
+        assert_eq!(words(&buffer), [2; LEN]);
+    });
+}
+
+#[test]
+fn flags_are_those_that_it_was_instantiated_with() {
+    on_driver(|test| {
+        let mut graph = graph(test);
+        graph.add_allocation(&[], 256).expect("memory suffices");
+        let options = InstantiateOptions::new().with_flags(InstantiateFlags::AUTO_FREE_ON_LAUNCH);
+        let mut exec = graph.instantiate_with(options).expect("the graph is sound");
+        assert!(exec.flags().expect("it can be asked").contains(InstantiateFlags::AUTO_FREE_ON_LAUNCH));
+        run(test, &mut exec);
+        run(test, &mut exec);
+    });
+}

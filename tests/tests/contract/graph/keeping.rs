@@ -1,0 +1,233 @@
+//! What graphs and executables keep alive, and for how long.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use curium_driver::{Event, EventFlags, Graph, Library, UserObject};
+use curium_tests::{Gate, kernels, on_driver};
+
+use super::{LEN, add_fill, add_kernel, fill, graph, run, words, zeroes};
+
+/// Waits until nobody but the test has the value: a thread of the driver may drop it a little later.
+fn await_last<T>(value: &Arc<T>) {
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while Arc::strong_count(value) > 1 && Instant::now() < deadline {
+        std::thread::yield_now();
+    }
+    assert_eq!(Arc::strong_count(value), 1, "somebody still keeps the value");
+}
+
+#[test]
+fn replay_needs_nothing_but_the_executable() {
+    on_driver(|test| {
+        let (buffer, count) = (zeroes(test), Arc::new(AtomicU32::new(0)));
+        let mut exec = {
+            let context = test.context();
+            let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
+            let kernel = library.kernel("fill").expect("the library has the kernel");
+            let event = Event::new(&context, EventFlags::empty()).expect("it can be made");
+            let mut graph = Graph::new(&context).expect("a graph can be made");
+            let node = add_kernel(&mut graph, &[], &kernel, &buffer, 7);
+            let recorded = graph.add_event_record(&[*node], &event).expect("the node can be added");
+            let counter = Arc::clone(&count);
+            let counted = graph.add_host(&[*recorded], move || {
+                counter.fetch_add(1, Ordering::Relaxed);
+            });
+            counted.expect("the node can be added");
+            graph.instantiate().expect("the graph is sound")
+        };
+        for launches in 1..=3 {
+            run(test, &mut exec);
+            assert_eq!((words(&buffer), count.load(Ordering::Relaxed)), (vec![7; LEN], launches));
+        }
+        drop(exec);
+        await_last(&count);
+    });
+}
+
+#[test]
+fn executable_keeps_what_its_nodes_were_changed_to() {
+    on_driver(|test| {
+        let (kernel, buffer) = (fill(test), zeroes(test));
+        let [mut first, mut second] = [(); 2].map(|()| graph(test));
+        let node = add_kernel(&mut first, &[], &kernel, &buffer, 1);
+        let mut exec = first.instantiate().expect("the graph is sound");
+        {
+            let other = fill(test);
+            let arguments = (buffer.as_pointer(), 2, LEN as u32);
+            // SAFETY: `fill` writes as many words as the buffer has.
+            unsafe { exec.set_kernel_with(&node, &other, node.config(), arguments) }.expect("it fits");
+        }
+        run(test, &mut exec);
+        assert_eq!(words(&buffer), [2; LEN]);
+        add_kernel(&mut second, &[], &fill(test), &buffer, 3);
+        assert!(exec.update(&second).expect("it can be updated").is_done());
+        drop((first, second, node, kernel));
+        run(test, &mut exec);
+        assert_eq!(words(&buffer), [3; LEN]);
+    });
+}
+
+#[test]
+fn kernel_of_a_node_that_was_removed_stays_for_the_executable() {
+    on_driver(|test| {
+        let buffer = zeroes(test);
+        let mut graph = graph(test);
+        let node = add_kernel(&mut graph, &[], &fill(test), &buffer, 4);
+        let mut exec = graph.instantiate().expect("the graph is sound");
+        graph.remove(*node).expect("a kernel can be removed");
+        drop(node);
+        run(test, &mut exec);
+        assert_eq!(words(&buffer), [4; LEN]);
+    });
+}
+
+#[test]
+fn child_keeps_its_kernel_when_it_is_gone() {
+    on_driver(|test| {
+        let buffer = zeroes(test);
+        let mut parent = graph(test);
+        {
+            let mut child = graph(test);
+            add_kernel(&mut child, &[], &fill(test), &buffer, 5);
+            parent.add_child(&[], &child).expect("the node can be added");
+        }
+        let mut exec = parent.try_clone().and_then(|clone| clone.instantiate()).expect("the graph is sound");
+        drop(parent);
+        run(test, &mut exec);
+        assert_eq!(words(&buffer), [5; LEN]);
+    });
+}
+
+#[test]
+fn executable_that_is_dropped_while_it_runs_ends_its_launch() {
+    on_driver(|test| {
+        let (buffer, stream, count) = (zeroes(test), test.stream(), Arc::new(AtomicU32::new(0)));
+        let mut graph = graph(test);
+        let filled = add_fill(&mut graph, &[], &buffer, 6);
+        let counter = Arc::clone(&count);
+        let counted = graph.add_host(&[*filled], move || {
+            counter.fetch_add(1, Ordering::Relaxed);
+        });
+        counted.expect("the node can be added");
+        let gate = Gate::on(&stream);
+        let mut exec = graph.instantiate().expect("the graph is sound");
+        exec.launch(&stream).expect("it can be launched");
+        drop((exec, graph));
+        gate.open();
+        stream.synchronize().expect("it runs");
+        assert_eq!((words(&buffer), count.load(Ordering::Relaxed)), (vec![6; LEN], 1));
+        await_last(&count);
+    });
+}
+
+#[test]
+fn closure_lives_until_its_node_and_every_executable_are_gone() {
+    on_driver(|test| {
+        let [first, second] = [(); 2].map(|()| Arc::new(AtomicU32::new(0)));
+        let mut graph = graph(test);
+        let counter = Arc::clone(&first);
+        let node = graph.add_host(&[], move || {
+            counter.fetch_add(1, Ordering::Relaxed);
+        });
+        let node = node.expect("the node can be added");
+        let mut exec = graph.instantiate().expect("the graph is sound");
+        let counter = Arc::clone(&second);
+        graph
+            .set_host(node, move || {
+                counter.fetch_add(1, Ordering::Relaxed);
+            })
+            .expect("the node is there");
+        run(test, &mut exec);
+        run(test, &mut graph.instantiate().expect("the graph is sound"));
+        assert_eq!([&first, &second].map(|count| count.load(Ordering::Relaxed)), [1, 1]);
+        drop(exec);
+        await_last(&first);
+        graph.remove(*node).expect("a host node can be removed");
+        await_last(&second);
+    });
+}
+
+#[test]
+fn user_object_ends_with_the_last_that_retains_it() {
+    on_driver(|test| {
+        let value = Arc::new(());
+        let mut graph = graph(test);
+        let object = UserObject::new(test.driver(), Arc::clone(&value)).expect("it can be made");
+        graph.retain_object(&object).expect("the graph is of the driver");
+        graph.retain_object(&object).expect("twice is once more");
+        graph.release_object(&object).expect("the graph retains it");
+        let clone = graph.try_clone().expect("it can be cloned");
+        let exec = graph.instantiate().expect("the graph is sound");
+        drop((object, graph));
+        assert_eq!(Arc::strong_count(&value), 2);
+        drop(clone);
+        assert_eq!(Arc::strong_count(&value), 2);
+        drop(exec);
+        await_last(&value);
+    });
+}
+
+#[test]
+fn object_that_a_graph_does_not_retain_cannot_be_released() {
+    on_driver(|test| {
+        let mut graph = graph(test);
+        let object = UserObject::new(test.driver(), 3).expect("it can be made");
+        graph.release_object(&object).expect_err("nothing was retained");
+        drop(object.clone());
+        drop(object);
+    });
+}
+
+#[test]
+fn closure_that_is_set_in_an_executable_lives_as_long_as_launches_that_call_it() {
+    on_driver(|test| {
+        let (stream, counts) = (test.stream(), [(); 3].map(|()| Arc::new(AtomicU32::new(0))));
+        let closure = |index: usize| {
+            let count = Arc::clone(&counts[index]);
+            move || {
+                count.fetch_add(1, Ordering::Relaxed);
+            }
+        };
+        let mut graph = graph(test);
+        let node = graph.add_host(&[], closure(0)).expect("the node can be added");
+        let mut exec = graph.instantiate().expect("the graph is sound");
+        exec.set_host(node, closure(1)).expect("the node is there");
+        let gate = Gate::on(&stream);
+        exec.launch(&stream).expect("it can be launched");
+        exec.set_host(node, closure(2)).expect("the node is there");
+        exec.launch(&stream).expect("it can be launched");
+        drop(exec);
+        assert_eq!([1, 2].map(|index| Arc::strong_count(&counts[index])), [2, 2], "the launches are pending");
+        gate.open();
+        stream.synchronize().expect("it runs");
+        assert_eq!(counts.each_ref().map(|count| count.load(Ordering::Relaxed)), [0, 1, 1]);
+        counts[1..].iter().for_each(await_last);
+        drop(graph);
+        await_last(&counts[0]);
+    });
+}
+
+#[test]
+fn update_brings_the_closures_of_the_graph_and_lets_go_of_those_before() {
+    on_driver(|test| {
+        let counts = [(); 2].map(|()| Arc::new(AtomicU32::new(0)));
+        let [first, second] = counts.each_ref().map(|count| {
+            let (mut graph, count) = (graph(test), Arc::clone(count));
+            let node = graph.add_host(&[], move || {
+                count.fetch_add(1, Ordering::Relaxed);
+            });
+            node.expect("the node can be added");
+            graph
+        });
+        let mut exec = first.instantiate().expect("the graph is sound");
+        assert!(exec.update(&second).expect("it can be updated").is_done());
+        drop((first, second));
+        await_last(&counts[0]);
+        run(test, &mut exec);
+        assert_eq!(counts.each_ref().map(|count| count.load(Ordering::Relaxed)), [0, 1]);
+        drop(exec);
+        await_last(&counts[1]);
+    });
+}

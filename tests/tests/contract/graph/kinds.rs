@@ -1,0 +1,242 @@
+//! What each kind of node does.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use curium_driver::{
+    ConditionalKind, CopyPlace, DevicePointer, Event, EventFlags, FillValue, GraphCopy, GraphFill, LaunchAttributes,
+    LaunchConfig, MemoryOperation, NodeKind,
+};
+use curium_memory::{PinnedBuffer, PinnedFlags};
+use curium_tests::{Gate, on_driver};
+
+use super::{LEN, add_fill, add_kernel, bytes_of, fill, fill_of, graph, run, words, zeroes};
+
+#[test]
+fn copy_of_rows_from_the_host_and_back_leaves_the_rest() {
+    on_driver(|test| {
+        let buffer = zeroes(test);
+        let source: Vec<u32> = (0..12).collect();
+        let mut target = vec![0_u32; 12];
+        let mut graph = graph(test);
+        // Three rows of two words, of four in the source, of eight on the device.
+        let from = CopyPlace::host(source.as_ptr().cast_mut().cast()).with_pitch(16).with_origin(4, 0, 0);
+        let device = CopyPlace::device(bytes_of(&buffer)).with_pitch(32).with_origin(8, 1, 0);
+        let back = CopyPlace::host(target.as_mut_ptr().cast()).with_pitch(16);
+        // SAFETY: the rows are within all three, which outlive the launch.
+        let up = unsafe { graph.add_copy(&[], GraphCopy::new(from, device, 8).with_rows(3)) }.expect("it fits");
+        // SAFETY: as above.
+        unsafe { graph.add_copy(&[*up], GraphCopy::new(device, back, 8).with_rows(3)) }.expect("it fits");
+        let described = graph.copy(up).expect("the node is there");
+        assert_eq!((described.rows, described.bytes, described.to.origin), (3, 8, (8, 1, 0)));
+        run(test, &mut graph.instantiate().expect("the graph is sound"));
+        assert_eq!(target, [1, 2, 0, 0, 5, 6, 0, 0, 9, 10, 0, 0]);
+        let mut expected = vec![0; LEN];
+        for (row, values) in [[1, 2], [5, 6], [9, 10]].into_iter().enumerate() {
+            expected[(row + 1) * 8 + 2..][..2].copy_from_slice(&values);
+        }
+        assert_eq!(words(&buffer), expected);
+        // The host's memory is used by the driver, which no borrow shows.
+        drop((source, target));
+    });
+}
+
+#[test]
+fn fill_of_rows_writes_each_width() {
+    on_driver(|test| {
+        let buffer = zeroes(test);
+        let mut graph = graph(test);
+        let at = |byte: u64| DevicePointer::from_raw(buffer.as_pointer().as_raw() + byte);
+        let fills = [
+            GraphFill::new(at(0), FillValue::U8(0xab), 3),
+            GraphFill::new(at(8), FillValue::U16(0xabcd), 1).with_rows(2, 8),
+            GraphFill::new(at(32), FillValue::U32(5), 2).with_rows(2, 16),
+        ];
+        for fill in fills {
+            // SAFETY: the rows are within the buffer, which outlives the launch.
+            let node = unsafe { graph.add_fill(&[], fill) }.expect("it fits");
+            let described = graph.fill(node).expect("the node is there");
+            assert_eq!((described.value, described.elements, described.rows), (fill.value, fill.elements, fill.rows));
+        }
+        run(test, &mut graph.instantiate().expect("the graph is sound"));
+        assert_eq!(words(&buffer)[..15], [0xab_abab, 0, 0xabcd, 0, 0xabcd, 0, 0, 0, 5, 5, 0, 0, 5, 5, 0]);
+    });
+}
+
+#[test]
+fn host_function_runs_once_in_each_launch_and_its_panic_ends_there() {
+    on_driver(|test| {
+        let (buffer, count) = (zeroes(test), Arc::new(AtomicU32::new(0)));
+        let mut graph = graph(test);
+        let counter = Arc::clone(&count);
+        let counted = graph.add_host(&[], move || {
+            counter.fetch_add(1, Ordering::Relaxed);
+            assert!(counter.load(Ordering::Relaxed) != 2, "this panic is part of the test");
+        });
+        let counted = counted.expect("the node can be added");
+        add_fill(&mut graph, &[*counted], &buffer, 3);
+        let mut exec = graph.instantiate().expect("the graph is sound");
+        for launches in 1..=3 {
+            run(test, &mut exec);
+            assert_eq!(count.load(Ordering::Relaxed), launches);
+        }
+        assert_eq!(words(&buffer), [3; LEN], "the launch goes on behind the panic");
+    });
+}
+
+#[test]
+fn event_nodes_order_the_graph_with_other_work() {
+    on_driver(|test| {
+        let (buffer, stream, gated) = (zeroes(test), test.stream(), test.stream());
+        let [begin, end] = [(); 2].map(|()| Event::new(&test.context(), EventFlags::empty()).expect("it can be made"));
+        let mut graph = graph(test);
+        let waits = graph.add_event_wait(&[], &begin).expect("the node can be added");
+        let filled = add_fill(&mut graph, &[*waits], &buffer, 8);
+        let records = graph.add_event_record(&[*filled], &end).expect("the node can be added");
+        assert!(graph.waits_for(waits, &begin).expect("the node is there"));
+        assert!(!graph.records(records, &begin).expect("the node is there"));
+        let mut exec = graph.instantiate().expect("the graph is sound");
+        let gate = Gate::on(&gated);
+        begin.record(&gated).expect("it can be recorded");
+        exec.launch(&stream).expect("it can be launched");
+        assert!(!stream.is_finished().expect("a stream can be asked"), "the graph waits for the event");
+        gate.open();
+        end.synchronize().expect("the graph records it");
+        stream.synchronize().expect("it runs");
+        assert_eq!(words(&buffer), [8; LEN]);
+    });
+}
+
+#[test]
+fn child_runs_as_it_was_when_it_was_added() {
+    on_driver(|test| {
+        let (kernel, buffer) = (fill(test), zeroes(test));
+        let (mut child, mut parent) = (graph(test), graph(test));
+        add_kernel(&mut child, &[], &kernel, &buffer, 5);
+        let node = parent.add_child(&[], &child).expect("the node can be added");
+        let first = child.nodes().expect("it can be read");
+        add_kernel(&mut child, &first, &kernel, &buffer, 6);
+        let inner = parent.child(node).expect("the node is there");
+        assert_eq!(inner.nodes().expect("it can be read").len(), 1);
+        assert_eq!(parent.kind(*node).expect("the node is there"), NodeKind::Child);
+        run(test, &mut parent.instantiate().expect("the graph is sound"));
+        assert_eq!(words(&buffer), [5; LEN]);
+    });
+}
+
+#[test]
+fn memory_that_a_node_allocates_is_there_until_a_node_frees_it() {
+    on_driver(|test| {
+        let (kernel, buffer) = (fill(test), zeroes(test));
+        let mut graph = graph(test);
+        let memory = graph.add_allocation(&[], LEN * 4).expect("memory suffices");
+        let known = graph.allocation(*memory).expect("the node allocates");
+        assert_eq!((known.address(), known.byte_len()), (memory.address(), LEN * 4));
+        let arguments = (memory.address().cast(), 11, LEN as u32);
+        // SAFETY: the node comes behind the allocation of as many words.
+        let filled =
+            unsafe { graph.add_kernel(&[*memory], &kernel, LaunchConfig::for_elements(LEN as u32), arguments) }
+                .expect("the node can be added");
+        let copy = GraphCopy::new(CopyPlace::device(memory.address()), CopyPlace::device(bytes_of(&buffer)), LEN * 4);
+        // SAFETY: both are as long; the buffer outlives the launches.
+        let copied = unsafe { graph.add_copy(&[*filled], copy) }.expect("the node can be added");
+        // SAFETY: the node comes behind all that use the memory.
+        let freed = unsafe { graph.add_free(&[*copied], &memory) }.expect("the node can be added");
+        assert_eq!(graph.freed(freed).expect("the node frees"), memory.address());
+        let mut exec = graph.instantiate().expect("the graph is sound");
+        for _ in 0..2 {
+            run(test, &mut exec);
+            assert_eq!(words(&buffer), [11; LEN]);
+        }
+        drop((exec, graph));
+        test.device().trim_graph_memory().expect("what is kept can be given back");
+        let memory = test.device().graph_memory().expect("a device can be asked");
+        assert_eq!(memory.used, 0, "{memory:?}");
+    });
+}
+
+#[test]
+fn memory_operations_write_in_order() {
+    on_driver(|test| {
+        let values = PinnedBuffer::<u32>::zeroed(&test.context(), 2, PinnedFlags::DEVICE_MAP).expect("it suffices");
+        let first: DevicePointer<u32> = DevicePointer::from_raw(values.as_ptr().expose_provenance() as u64);
+        let mut graph = graph(test);
+        let operations = [MemoryOperation::WriteU32(first, 4), MemoryOperation::WriteU32(first.wrapping_add(1), 5)];
+        // SAFETY: the addresses are aligned and in the buffer, which outlives the launch.
+        let node = unsafe { graph.add_memory_operations(&[], &operations) }.expect("the device writes values");
+        assert_eq!(graph.memory_operation_count(node).expect("the node is there"), 2);
+        let mut exec = graph.instantiate().expect("the graph is sound");
+        run(test, &mut exec);
+        assert_eq!(*values, [4, 5]);
+        // SAFETY: as above.
+        unsafe { exec.set_memory_operations(node, &[MemoryOperation::WriteU32(first, 9), operations[1]]) }
+            .expect("as many operations fit");
+        run(test, &mut exec);
+        assert_eq!(*values, [9, 5]);
+    });
+}
+
+#[test]
+fn conditional_node_runs_the_graph_that_its_value_says() {
+    on_driver(|test| {
+        for (value, kind, expected) in [
+            (1, ConditionalKind::If, [1, 0, 0]),
+            (0, ConditionalKind::If, [0, 0, 0]),
+            (0, ConditionalKind::While, [0, 0, 0]),
+            (7, ConditionalKind::IfElse, [1, 0, 0]),
+            (0, ConditionalKind::IfElse, [0, 1, 0]),
+            (2, ConditionalKind::Switch(3), [0, 0, 1]),
+            (3, ConditionalKind::Switch(3), [0, 0, 0]),
+        ] {
+            let buffers = [zeroes(test), zeroes(test), zeroes(test)];
+            let mut graph = graph(test);
+            let condition = graph.condition(Some(value)).expect("a condition can be made");
+            let mut node = graph.add_conditional(&[], condition, kind).expect("the node can be added");
+            for (body, buffer) in node.bodies.iter_mut().zip(&buffers) {
+                add_fill(body, &[], buffer, 1);
+            }
+            assert_eq!(graph.kind(node.node()).expect("the node is there"), NodeKind::Conditional);
+            run(test, &mut graph.instantiate().expect("the graph is sound"));
+            assert_eq!(buffers.map(|buffer| words(&buffer)[0]), expected, "{value} {kind:?}");
+        }
+    });
+}
+
+#[test]
+fn kernel_node_tells_its_size_and_runs_with_what_it_is_given() {
+    on_driver(|test| {
+        let (kernel, buffer) = (fill(test), zeroes(test));
+        let mut graph = graph(test);
+        let node = add_kernel(&mut graph, &[], &kernel, &buffer, 1);
+        assert_eq!(graph.kernel_config(&node).expect("the node is there"), node.config());
+        assert_eq!(node.kernel().name(), "fill");
+        let config = LaunchConfig::new((2, 1, 1), (8, 4, 1));
+        let arguments = (buffer.as_pointer(), 3, LEN as u32);
+        // SAFETY: `fill` writes as many words as the buffer has.
+        unsafe { graph.set_kernel(&node, &kernel, config, arguments) }.expect("the kernel is the same");
+        assert_eq!(graph.kernel_config(&node).expect("the node is there"), config);
+        let (mut pointer, mut value, mut len) = (buffer.as_pointer(), 2_u32, 8_u32);
+        let values = &mut [(&raw mut pointer).cast(), (&raw mut value).cast(), (&raw mut len).cast()];
+        let untyped = kernel.to_untyped();
+        let (config, attributes) = (LaunchConfig::new(1, 8), LaunchAttributes::new());
+        // SAFETY: `fill` takes a pointer and two words, and writes eight words of the buffer.
+        unsafe { graph.add_kernel_raw(&[*node], &untyped, config, &attributes, values) }.expect("it can be added");
+        run(test, &mut graph.instantiate().expect("the graph is sound"));
+        // A block of 8 × 4 threads numbers them along x only.
+        let written = words(&buffer);
+        assert_eq!((&written[..8], &written[8..16], written[16]), (&[2; 8][..], &[3; 8][..], 0));
+    });
+}
+
+#[test]
+fn fill_can_be_described_anew_before_it_is_instantiated() {
+    on_driver(|test| {
+        let buffer = zeroes(test);
+        let mut graph = graph(test);
+        let node = add_fill(&mut graph, &[], &buffer, 1);
+        // SAFETY: the buffer is as long, and outlives the launch.
+        unsafe { graph.set_fill(node, fill_of(&buffer, 2)) }.expect("it fits");
+        run(test, &mut graph.instantiate().expect("the graph is sound"));
+        assert_eq!(words(&buffer), [2; LEN]);
+    });
+}

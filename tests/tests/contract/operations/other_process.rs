@@ -1,0 +1,26 @@
+//! Another process, for operations on what processes share: a simulator of its own.
+
+use curium_driver::{Device, Driver, Result, Stream};
+use curium_sim::{Config, Simulator};
+
+use super::Fixture;
+
+/// What another process has. The simulator ends behind what was made of it.
+pub(super) struct OtherProcess {
+    pub(super) stream: Stream,
+    pub(super) device: Device,
+    pub(super) driver: Driver,
+    _simulator: Simulator,
+}
+
+impl OtherProcess {
+    /// Fails if the fixture's driver does not work any more.
+    pub(super) fn new(fixture: &Fixture) -> Result<Self> {
+        fixture.driver.device_count()?;
+        let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
+        // SAFETY: the simulator implements the driver's functions, and ends behind what is made from this table.
+        let driver = unsafe { Driver::from_api(simulator.api()) }?;
+        let device = driver.device(0)?;
+        Ok(Self { stream: device.primary_context()?.stream()?, device, driver, _simulator: simulator })
+    }
+}

@@ -1,0 +1,85 @@
+//! How contexts and threads go together: one context for many threads, one context for each device, and an end behind all threads.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::thread;
+
+use curium_driver::{Context, ContextOptions, Kernel, LaunchConfig, Library, Result};
+use curium_memory::DeviceBuffer;
+use curium_sim::Config;
+use curium_tests::{kernels, on_driver, on_simulator};
+
+type Fill = (&'static mut [u32], u32, u32);
+
+const THREADS: u32 = 4;
+const LEN: u32 = 100;
+
+/// Fills a buffer on a stream of its own, and reads it.
+fn filled(context: &Context, fill: &Kernel<Fill>, value: u32) -> Result<Vec<u32>> {
+    let stream = context.stream()?;
+    let mut buffer = DeviceBuffer::zeroed(&stream, LEN as usize)?;
+    // SAFETY: `fill` writes as many words as the buffer has.
+    unsafe { fill.launch(&stream, LaunchConfig::for_elements(LEN), (&mut buffer, value, LEN)) }?;
+    buffer.to_vec()
+}
+
+fn fill(context: &Context) -> Kernel<Fill> {
+    let library = Library::from_ptx(context, kernels::FILL).expect("the PTX is valid");
+    library.kernel("fill").expect("the library has the kernel")
+}
+
+#[test]
+fn one_context_serves_threads_that_each_work_on_a_stream() {
+    on_driver(|test| {
+        let context = test.context();
+        let fill = fill(&context);
+        thread::scope(|scope| {
+            let workers = (0..THREADS).map(|value| {
+                let (context, fill) = (&context, &fill);
+                (value, scope.spawn(move || filled(context, fill, value)))
+            });
+            for (value, worker) in workers.collect::<Vec<_>>() {
+                let values = worker.join().expect("the thread does not panic").expect("the thread's work succeeds");
+                assert_eq!(values, [value; LEN as usize]);
+            }
+        });
+    });
+}
+
+#[test]
+fn one_context_for_each_device_serves_one_thread_through_all_of_them() {
+    let work = |test: &curium_tests::TestDriver| {
+        let devices = test.driver().devices().expect("the devices can be counted");
+        let contexts = devices.iter().map(|device| device.create_context(ContextOptions::new()));
+        let contexts: Vec<_> = contexts.collect::<Result<_>>().expect("each device has room for a context");
+        for (value, context) in (0..).zip(&contexts) {
+            let values = context.scoped(|| filled(context, &fill(context), value)).expect("a context can be current");
+            assert_eq!(values.expect("the device works"), [value; LEN as usize]);
+        }
+        assert!(Context::current_raw(test.driver()).expect("the thread has a stack").is_null());
+        contexts.len()
+    };
+    on_driver(|test| assert!(work(test) >= 1));
+    on_simulator(Config::new().with_devices(3), |test, _| assert_eq!(work(test), 3));
+}
+
+#[test]
+fn context_dropped_by_its_maker_ends_behind_the_threads_that_use_it() {
+    on_simulator(Config::new(), |test, simulator| {
+        let context = test.device().create_context(ContextOptions::new()).expect("a context can be created");
+        let (fill, sum) = (fill(&context), Arc::new(AtomicU32::new(0)));
+        let workers: Vec<_> = (0..THREADS)
+            .map(|value| {
+                let (context, fill, sum) = (context.clone(), fill.clone(), Arc::clone(&sum));
+                thread::spawn(move || {
+                    let values = filled(&context, &fill, value).expect("the context is there");
+                    sum.fetch_add(values.iter().sum(), Ordering::Relaxed);
+                })
+            })
+            .collect();
+        drop((context, fill));
+        workers.into_iter().for_each(|worker| worker.join().expect("the thread does not panic"));
+        assert_eq!(sum.load(Ordering::Relaxed), LEN * (0..THREADS).sum::<u32>());
+        assert_eq!(simulator.live_handles().contexts, 0, "the last thread took the context with it");
+    });
+}

@@ -1,0 +1,151 @@
+//! What two devices do with each other's memory: copies of every form, kernels' arguments, and pools that both allocate from. On a
+//! machine with one GPU nothing of this runs.
+
+use curium_driver::{Context, LaunchConfig, Library, Stream};
+use curium_memory::copy::{CopyBatch, CopyOptions};
+use curium_memory::{
+    DeviceBuffer, Extent, MappedBuffer, MemoryAccess, MemoryPool, Pitch, PitchedBuffer, Plain, Resource, UnifiedBuffer,
+};
+use curium_tests::{Gate, TestDriver, kernels, on_peers};
+
+const LEN: usize = 4096;
+
+/// Runs a test with a stream on each of two devices.
+fn with_streams(test: impl Fn(&TestDriver, &Stream, &Stream)) {
+    on_peers(|driver, first, second| test(driver, &stream(first), &stream(second)));
+}
+
+fn stream(context: &Context) -> Stream {
+    context.stream().expect("the context gives a stream")
+}
+
+/// Fills memory on a stream by a kernel.
+fn fill(stream: &Stream, target: &mut DeviceBuffer<u32, impl Resource>, value: u32) {
+    let library = Library::from_ptx(stream.context(), kernels::FILL).expect("the kernels load");
+    let fill = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("there is such a kernel");
+    let len = u32::try_from(target.len()).expect("buffers of tests are short");
+    // SAFETY: `fill` writes as many words as the buffer has.
+    unsafe { fill.launch(stream, LaunchConfig::for_elements(len), (target, value, len)) }.expect("it can be launched");
+}
+
+#[test]
+fn buffers_are_copied_between_devices_on_streams_of_both() {
+    with_streams(|_, here, there| {
+        let source: Vec<u32> = (0..LEN as u32).collect();
+        let first = DeviceBuffer::from_slice(here, &source).expect("memory suffices");
+        let mut second = DeviceBuffer::<u32>::zeroed(there, LEN).expect("memory suffices");
+        second.copy_from_buffer(&first).expect("the lengths are equal");
+        assert_eq!(second.to_vec().expect("the buffer can be read"), source);
+        fill(there, &mut second, 3);
+        let mut back = DeviceBuffer::<u32>::zeroed(here, LEN).expect("memory suffices");
+        back.as_slice_mut().copy_from_device_on(there, &second).expect("the lengths are equal");
+        assert_eq!(back.to_vec().expect("the buffer can be read"), [3; LEN]);
+        let options = CopyOptions::new().with_prefer_overlap(true);
+        back.as_slice_mut().copy_from_device_with(here, &first, options).expect("the lengths are equal");
+        assert_eq!(back.to_vec().expect("the buffer can be read"), source);
+    });
+}
+
+#[test]
+fn copy_between_devices_waits_for_the_work_of_the_other() {
+    with_streams(|_, here, there| {
+        let mut source = DeviceBuffer::<u32>::zeroed(there, LEN).expect("memory suffices");
+        let mut target = DeviceBuffer::<u32>::zeroed(here, LEN).expect("memory suffices");
+        let gate = Gate::on(there);
+        source.as_slice_mut().fill(8).expect("memory can be filled");
+        target.copy_from_buffer(&source).expect("the lengths are equal");
+        source.as_slice_mut().fill(9).expect("memory can be filled");
+        assert!(!here.is_finished().expect("the stream can be asked"), "nothing waits for the other device");
+        gate.open();
+        assert_eq!(target.to_vec().expect("the buffer can be read"), [8; LEN]);
+        assert_eq!(source.to_vec().expect("the buffer can be read"), [9; LEN]);
+    });
+}
+
+#[test]
+fn batch_copies_between_devices_both_ways() {
+    with_streams(|_, here, there| {
+        let mut first = DeviceBuffer::from_slice(here, &[1_u32; LEN]).expect("memory suffices");
+        let mut second = DeviceBuffer::from_slice(there, &[2_u32; LEN]).expect("memory suffices");
+        let (low, high) = first.as_slice_mut().split_at(LEN / 2).expect("the buffer is longer");
+        let (other_low, other_high) = second.as_slice_mut().split_at(LEN / 2).expect("the buffer is longer");
+        let batch = CopyBatch::new().copy(low, other_low.as_slice()).expect("the lengths are equal");
+        let batch = batch.copy(other_high, high.as_slice()).expect("the lengths are equal");
+        batch.enqueue(here).expect("the copies can be put on a stream");
+        let halves = |low: u32, high: u32| [vec![low; LEN / 2], vec![high; LEN / 2]].concat();
+        assert_eq!(first.to_vec().expect("the buffer can be read"), halves(2, 1));
+        assert_eq!(second.to_vec().expect("the buffer can be read"), halves(2, 1));
+    });
+}
+
+#[test]
+fn rows_and_layers_are_copied_between_devices() {
+    with_streams(|_, here, there| {
+        let mut rows = PitchedBuffer::<u32>::zeroed(here, 30, 4).expect("memory suffices");
+        let source: Vec<u32> = (0..120).collect();
+        let buffer = DeviceBuffer::from_slice(there, &source).expect("memory suffices");
+        let plane = Extent::plane(30, 4);
+        let grid = buffer.as_slice().grid(plane, Pitch::tight::<u32>(plane)).expect("the rows lie within");
+        rows.grid_mut().copy_from(&grid).expect("the extents are equal");
+        assert_eq!(rows.row(3).and_then(|row| row.to_vec()).expect("the row can be read"), source[90..]);
+        let volume = Extent::volume(5, 4, 6);
+        let pitch = Pitch::tight::<u32>(volume);
+        let mut target = DeviceBuffer::<u32>::zeroed(here, 120).expect("memory suffices");
+        let grid = buffer.as_slice().grid(volume, pitch).expect("the layers lie within");
+        let mut volume = target.as_slice_mut().grid(volume, pitch).expect("the layers lie within");
+        volume.copy_from_on(there, &grid).expect("the extents are equal");
+        assert_eq!(target.to_vec().expect("the buffer can be read"), source);
+    });
+}
+
+#[test]
+fn kernel_writes_memory_of_a_pool_of_the_other_device_and_plain_memory() {
+    with_streams(|_, here, there| {
+        let mut buffer = DeviceBuffer::<u32>::zeroed(here, LEN).expect("memory suffices");
+        fill(there, &mut buffer, 4);
+        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [4; LEN]);
+        let mut plain = DeviceBuffer::<u32, _>::zeroed_in(Plain, here, LEN).expect("memory suffices");
+        fill(there, &mut plain, 5);
+        fill(here, &mut plain, 6);
+        fill(there, &mut plain, 7);
+        assert_eq!(plain.to_vec().expect("the buffer can be read"), [7; LEN]);
+    });
+}
+
+#[test]
+fn pool_of_one_device_serves_both() {
+    with_streams(|driver, here, there| {
+        let pool = MemoryPool::new(here.device()).expect("the device has pools");
+        pool.set_access(there.device(), MemoryAccess::ReadWrite).expect("the devices reach each other");
+        assert_eq!(pool.access(there.device()).expect("the device exists"), MemoryAccess::ReadWrite);
+        let mut first = DeviceBuffer::<u32, _>::zeroed_in(pool.clone(), here, LEN).expect("memory suffices");
+        let mut second = DeviceBuffer::<u32, _>::zeroed_in(pool.clone(), there, LEN).expect("memory suffices");
+        fill(there, &mut first, 1);
+        fill(there, &mut second, 2);
+        assert_eq!(first.to_vec().expect("the buffer can be read"), [1; LEN]);
+        assert_eq!(second.to_vec().expect("the buffer can be read"), [2; LEN]);
+        drop((first, second));
+        driver.context().synchronize().expect("the work is done");
+        there.synchronize().expect("the work is done");
+        here.synchronize().expect("the work is done");
+    });
+}
+
+#[test]
+fn memory_of_the_host_and_managed_memory_are_used_by_both() {
+    with_streams(|_, here, there| {
+        let mut mapped = MappedBuffer::<u32>::zeroed(here, LEN).expect("memory suffices");
+        let mut unified = UnifiedBuffer::<u32>::zeroed(here, LEN).expect("memory suffices");
+        let library = Library::from_ptx(there.context(), kernels::FILL).expect("the kernels load");
+        let fill = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("there is such a kernel");
+        let config = LaunchConfig::for_elements(LEN as u32);
+        // SAFETY: `fill` writes as many words as the buffer has.
+        unsafe { fill.launch(there, config, (&mut mapped, 4, LEN as u32)) }.expect("it can be launched");
+        // SAFETY: as above.
+        unsafe { fill.launch(there, config, (&mut unified, 5, LEN as u32)) }.expect("it can be launched");
+        assert_eq!(mapped.host().expect("the work ends"), [4; LEN]);
+        assert_eq!(unified.host().expect("the work ends"), [5; LEN]);
+        unified.as_slice_mut().copy_from_device(&mapped).expect("the lengths are equal");
+        assert_eq!(unified.host().expect("the work ends"), [4; LEN]);
+    });
+}

@@ -1,0 +1,9 @@
+//! A node takes the arguments of its kernel, and no others.
+
+use curium_driver::{DevicePointer, GraphExec, KernelNode};
+
+fn update(exec: &mut GraphExec, node: &KernelNode<(&'static mut [u32], u32)>, pointer: DevicePointer<f32>) {
+    unsafe { exec.set_kernel(node, (pointer, 3)) }.unwrap();
+}
+
+fn main() {}

@@ -1,0 +1,17 @@
+//! A vector neither grows nor gives memory back while there is a view of it.
+
+use curium_memory::DeviceVec;
+
+fn grow(vector: &mut DeviceVec<u32>) {
+    let view = vector.as_slice();
+    vector.push(1).unwrap();
+    view.to_vec().unwrap();
+}
+
+fn shrink(vector: &mut DeviceVec<u32>) {
+    let view = vector.as_slice();
+    vector.shrink_to_fit().unwrap();
+    view.to_vec().unwrap();
+}
+
+fn main() {}

@@ -1,0 +1,15 @@
+//! A view of a vector ends before the vector does.
+
+use curium_memory::{DeviceSlice, DeviceVec};
+
+fn view<'a>(vector: DeviceVec<u32>) -> DeviceSlice<'a, u32> {
+    vector.as_slice()
+}
+
+fn read(vector: DeviceVec<u32>) {
+    let view = vector.as_slice();
+    drop(vector);
+    view.to_vec().unwrap();
+}
+
+fn main() {}
