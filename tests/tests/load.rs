@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 use std::sync::LazyLock;
 
 use curium_driver::{CudaVersion, Driver, Error, Function};
-use curium_sys::{Api, CUresult, LoadError, Rejection};
+use curium_sys::{Api, LoadError, Rejection};
 use curium_tests::uses_cuda;
 
 /// Where these tests build what they load.
@@ -333,67 +333,4 @@ fn program_leaves_a_trace_of_its_calls_where_the_environment_says() {
             events.iter().filter_map(|event| event["pid"].as_u64()).collect();
         assert_eq!(processes.len(), 2, "{variable}");
     }
-}
-
-/// What the program says with the simulator as its driver, and the summary that it leaves, with these variables.
-fn summary(test: &str, variables: &[(&str, &str)]) -> (Output, String) {
-    let path = folder("summary").join(test);
-    let _ = std::fs::remove_file(&path);
-    let variables = variables.iter().map(|(name, value)| (*name, Path::new(*value)));
-    let mut all = vec![("CURIUM_DRIVER_PATH", SIMULATOR.as_path()), ("CURIUM_SIM_SUMMARY", &path)];
-    all.extend(variables);
-    let output = report(&all);
-    (output, std::fs::read_to_string(&path).unwrap_or_default())
-}
-
-#[test]
-fn program_leaves_a_summary_where_the_environment_says() {
-    let (output, text) = summary("right", &[]);
-    assert_reports_saxpy(&output);
-    assert!(text.contains("\ncalled cuLaunchKernel: 1\n"), "{text}");
-    assert!(!text.contains("unsupported ") && !text.contains("fault "), "{text}");
-    let numbered = folder("summary").join("of-%p");
-    assert_reports_saxpy(&report(&[("CURIUM_DRIVER_PATH", &SIMULATOR), ("CURIUM_SIM_SUMMARY", &numbered)]));
-    assert!(!numbered.exists(), "the number of the process stands in the name");
-}
-
-#[test]
-fn program_meets_the_faults_of_the_environment() {
-    let fault = ("CURIUM_SIM_FAULTS", "cuMemAllocAsync@2=OUT_OF_MEMORY,cuLaunchKernel=1us");
-    let (output, text) = summary("memory", &[fault]);
-    let error = assert_reports_error(&output);
-    assert!(error.contains("memory"), "{error}");
-    assert!(text.contains("\ncalled cuMemAllocAsync: "), "{text}");
-    let (output, _) = summary("lost", &[("CURIUM_SIM_FAULTS", "cuLaunchKernel=lost")]);
-    let error = assert_reports_error(&output);
-    assert!(error.contains("CUDA_ERROR_UNKNOWN"), "{error}");
-}
-
-#[test]
-fn program_sees_the_device_and_the_memory_of_the_environment() {
-    let (output, _) = summary("model", &[("CURIUM_SIM_DEVICE_MODEL", "A100"), ("CURIUM_SIM_MEMORY", "64M")]);
-    assert!(assert_reports_saxpy(&output).contains("A100 model"));
-    let (output, _) = summary("little", &[("CURIUM_SIM_MEMORY", "1")]);
-    assert_reports_error(&output);
-    let (output, _) = summary("without", &[("CURIUM_SIM_DEVICES", "0")]);
-    assert!(assert_reports_error(&output).contains("NO_DEVICE"));
-}
-
-#[test]
-fn variable_that_makes_no_sense_is_named_on_stderr() {
-    let (output, text) = summary("nonsense", &[("CURIUM_SIM_FAULTS", "cuInit@0=1")]);
-    let error = String::from_utf8_lossy(&output.stderr);
-    assert!(!output.status.success() && error.contains("CURIUM_SIM_FAULTS is `cuInit@0=1`"), "{error}");
-    assert_eq!(text, "");
-}
-
-#[test]
-fn child_of_a_process_that_initialised_the_library_finds_it_uninitialised() {
-    let init = load(&SIMULATOR).expect("it is a driver").cuInit.expect("every driver has `cuInit`");
-    // SAFETY: 0 is the argument that `cuInit` wants.
-    assert_eq!(unsafe { init(0) }, CUresult::CUDA_SUCCESS);
-    curium_tests::in_fork(|| {
-        // SAFETY: as above; the library says so itself if it is of no use to a child.
-        assert_eq!(unsafe { init(0) }, CUresult::CUDA_ERROR_NOT_INITIALIZED);
-    });
 }

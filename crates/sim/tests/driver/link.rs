@@ -53,7 +53,7 @@ TOGETHER:
 ";
 
 /// An archive that holds what tells the library of the device's runtime from others.
-const RUNTIME: &[u8] = b"!<arch>\nlibcudadevrt.o/ ... cudaCGGetIntrinsicHandle\0 ...";
+const RUNTIME: &[u8] = b"!<arch>\ncuda_device_runtime.o/ ...";
 
 /// The kernel of [`MEET`], linked with an archive, or the code of the step that failed.
 fn linked(fixture: &Fixture, archive: &[u8], options: &mut [(CUjit_option, usize)]) -> Result<CUfunction, CUresult> {

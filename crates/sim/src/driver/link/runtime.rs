@@ -5,8 +5,8 @@
 
 /// How archives begin.
 const ARCHIVE: &[u8] = b"!<arch>\n";
-/// What tells the library from others: the name of a function that no other defines.
-const MARK: &[u8] = b"cudaCGGetIntrinsicHandle";
+/// What tells the library from others: the name of its only member. The names of functions are compressed with their code.
+const MARK: &[u8] = b"cuda_device_runtime";
 
 /// A handle of a grid is the address of its workspace: the counter of arrivals is behind its size. The first block completes the
 /// count to the highest bit, which flips when all have arrived.
