@@ -111,6 +111,7 @@ impl History {
         if is_write { self.note_write(others, stream) } else { self.note_read(others, stream) }
     }
 
+    #[inline]
     fn wait_for_writes(&self, others: &Others<'_>, stream: &Stream) -> Result<()> {
         wait(stream, &self.writer, self.written.load(Ordering::Relaxed))?;
         others.iter().filter(|other| other.is_write).try_for_each(|write| write.wait(stream).map(drop))
@@ -118,6 +119,7 @@ impl History {
 
     /// The lock is held: another thread may forget the others once the writer's stream has waited for them, and whoever sees them
     /// forgotten must wait for that stream as it is then.
+    #[inline]
     fn wait_for_all(&self, others: &mut Others<'_>, stream: &Stream) -> Result<()> {
         let (written, read) = (self.written.load(Ordering::Relaxed), self.read.load(Ordering::Relaxed));
         let mut has_waited = wait(stream, &self.writer, written.max(read))?;
@@ -135,6 +137,7 @@ impl History {
         Ok(())
     }
 
+    #[inline]
     fn note_read(&self, others: &mut Others<'_>, stream: &Stream) {
         let tails = stream.tail().tails();
         if self.writer == *stream {
@@ -148,6 +151,7 @@ impl History {
         self.writes_freely.store(NOBODY, Ordering::Relaxed);
     }
 
+    #[inline]
     fn note_write(&self, others: &mut Others<'_>, stream: &Stream) {
         if self.writer == *stream {
             self.written.fetch_max(stream.tail().tails(), Ordering::Relaxed);
@@ -193,6 +197,7 @@ impl History {
 }
 
 impl Use {
+    #[inline]
     fn wait(&self, waiting: &Stream) -> Result<bool> {
         wait(waiting, &self.stream, self.tails)
     }

@@ -88,6 +88,7 @@ pub(crate) fn end_uses() {
     });
 }
 
+#[inline]
 fn leave() {
     let mut state = TURNS.state.lock();
     state.using -= 1;
@@ -142,6 +143,7 @@ impl Alone {
 }
 
 impl Drop for Alone {
+    #[inline]
     fn drop(&mut self) {
         IS_ALONE.set(false);
         TURNS.state.lock().is_alone = false;
