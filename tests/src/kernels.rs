@@ -38,3 +38,7 @@ pub const NETWORK: &str = include_str!("../kernels/network.ptx");
 pub const TENSOR: &str = include_str!("../kernels/tensor.ptx");
 /// `cluster_histogram`, `barrier_object`, for compute capability 9.0 and newer.
 pub const CLUSTER: &str = include_str!("../kernels/cluster.ptx");
+/// `read_line`, `read_plane`, `read_volume`, `read_colors`, `read_pairs`, `read_line_of_layer`, `read_layer`, `read_cube`,
+/// `read_cube_of_layer`, `read_level`, `read_gradient`, `gather`, `fetch`, `sizes`, `surface_plane`, `surface_volume`,
+/// `surface_layers`, `surface_add`, `surface_trap`.
+pub const TEXTURE: &str = include_str!("../kernels/texture.ptx");

@@ -8,6 +8,7 @@
 mod hazard_model {
     mod capture;
     pub(super) mod driver;
+    mod launches;
     pub(super) mod program;
     pub(super) mod tails;
 }

@@ -27,6 +27,7 @@ pub use self::raw::RawContext;
 use crate::call;
 use crate::current::Entered;
 use crate::handle::Handle;
+use crate::hazard::refuse_captures;
 use crate::release::release;
 use crate::{Device, Driver, Error, Result, Stream, StreamOptions};
 
@@ -212,10 +213,12 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// The error of any work that failed before; the wait takes place all the same.
+    /// The error of any work that failed before; the wait takes place all the same. An argument error, without a wait, while a
+    /// [capture scope](crate::Graph::capture) of the context is open.
     #[doc(alias = "cuCtxSynchronize")]
     #[inline]
     pub fn synchronize(&self) -> Result<()> {
+        refuse_captures(self, "Context::synchronize")?;
         let driver = self.driver();
         if driver.has(Function::cuCtxSynchronize_v2) {
             // SAFETY: the context is live and belongs to this driver.

@@ -2,9 +2,11 @@
 
 mod ipc;
 mod pool;
+mod scope;
 
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 use std::time::Duration;
 
 use bitflags::bitflags;
@@ -43,6 +45,8 @@ pub struct Event {
 struct Shared {
     raw: Handle<CUevent_st>,
     context: Context,
+    /// The capture scope that it was recorded in last; 0 is none.
+    scope: AtomicU64,
 }
 
 bitflags! {
@@ -142,7 +146,9 @@ impl Event {
     pub fn record(&self, stream: &Stream) -> Result<()> {
         self.driver().expect_same(stream.driver(), "Event::record")?;
         // SAFETY: the event and the stream are live and belong to this driver.
-        unsafe { call!(self.driver(), cuEventRecord(self.as_raw(), stream.as_raw())) }
+        unsafe { call!(self.driver(), cuEventRecord(self.as_raw(), stream.as_raw())) }?;
+        self.recorded_in(stream);
+        Ok(())
     }
 
     /// As [`Event::record`], with flags.
@@ -157,7 +163,15 @@ impl Event {
     pub fn record_with_flags(&self, stream: &Stream, flags: RecordFlags) -> Result<()> {
         self.driver().expect_same(stream.driver(), "Event::record_with_flags")?;
         // SAFETY: the event and the stream are live and belong to this driver.
-        unsafe { call!(self.driver(), cuEventRecordWithFlags(self.as_raw(), stream.as_raw(), flags.bits())) }
+        unsafe { call!(self.driver(), cuEventRecordWithFlags(self.as_raw(), stream.as_raw(), flags.bits())) }?;
+        match stream.scope() {
+            // The graph records the event whenever it runs, for others outside.
+            Some(scope) if flags.contains(RecordFlags::EXTERNAL) => {
+                scope.keep(self.as_raw().addr(), || Arc::new(self.share()));
+            }
+            _ => self.recorded_in(stream),
+        }
+        Ok(())
     }
 
     /// Whether the point marked last has been reached. Does not wait.
@@ -170,6 +184,7 @@ impl Event {
     #[doc(alias = "cuEventQuery")]
     #[inline]
     pub fn is_finished(&self) -> Result<bool> {
+        self.expect_outside("Event::is_finished")?;
         // SAFETY: the event is live and belongs to this driver.
         finished(unsafe { call!(self.driver(), cuEventQuery(self.as_raw())) })
     }
@@ -180,10 +195,12 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// The error of any work of the context that failed before; the wait takes place all the same.
+    /// The error of any work of the context that failed before; the wait takes place all the same. An argument error if the event was
+    /// recorded in a [capture scope](crate::Graph::capture) last: it stands for no point in time then.
     #[doc(alias = "cuEventSynchronize")]
     #[inline]
     pub fn synchronize(&self) -> Result<()> {
+        self.expect_outside("Event::synchronize")?;
         // SAFETY: the event is live and belongs to this driver.
         unsafe { call!(self.driver(), cuEventSynchronize(self.as_raw())) }
     }
@@ -265,7 +282,8 @@ impl Event {
 
     #[inline]
     fn owning(context: &Context, raw: CUevent) -> Self {
-        Self { shared: Arc::new(Shared { raw: Handle::new(raw), context: context.clone() }) }
+        let shared = Shared { raw: Handle::new(raw), context: context.clone(), scope: AtomicU64::new(0) };
+        Self { shared: Arc::new(shared) }
     }
 
     /// Another value for the same event.

@@ -1,5 +1,6 @@
 //! A graph: work that is described first, and then launched any number of times.
 
+mod capture;
 mod child;
 mod condition;
 mod copy;
@@ -12,12 +13,14 @@ mod host;
 mod identity;
 mod instantiate;
 mod kernel;
+mod leases;
 mod memory;
 mod memory_operation;
 mod node;
 mod picture;
 mod raw;
 mod replace;
+mod replay;
 mod semaphore;
 mod tree;
 mod update;
@@ -30,6 +33,7 @@ use std::sync::Arc;
 
 use curium_sys::{CUgraph, CUgraphNode};
 
+pub use self::capture::CaptureScope;
 pub use self::condition::{Condition, ConditionalKind, ConditionalNode};
 pub use self::copy::{CopyMemory, CopyPlace, GraphCopy};
 pub use self::edge::{Edge, EdgeData, EdgeKind};
@@ -43,6 +47,7 @@ pub use self::node::{
     NodeKind, SemaphoreSignalNode, SemaphoreWaitNode, TypedNode,
 };
 pub use self::replace::{GraphUpdate, Misfit, MisfitReason};
+pub use self::replay::{ReplayCounts, Replayed, Replays};
 pub use self::semaphore::GraphSemaphore;
 use self::tree::{Kept, ROOT, Resource, Tree};
 pub use self::user_object::UserObject;
@@ -248,6 +253,7 @@ impl fmt::Debug for Graph {
 
 /// Compiles if a graph can be sent to another thread.
 const _: fn() = || {
+    #[inline]
     fn sendable<T: Send>() {}
     sendable::<Graph>();
     sendable::<GraphExec>();

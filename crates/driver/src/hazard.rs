@@ -21,15 +21,41 @@
 //!    capture, the wait is an error that says so, before an event is touched, unless the use is seen to be done: then nobody waits.
 //!    Whether streams are being captured is asked only where one must wait for another.
 //!
+//! 9. A capture scope has streams of its own. What they do to memory is no use of it: it is noted in the scope, by the same rules, so
+//!    that the graph has the edges that streams would have; and the memory is *leased* to the graph. From the first lease on, the
+//!    owner's uses and the graph's share one history, and both the memory and the history live as long as either. Each launch of the graph
+//!    is, for each lease, a use on the stream that it is launched on.
+//! 10. A launch borrows nothing, so rule 6 does not hold for it: uses of leased memory and launches take turns. Whoever uses what was
+//!     never leased pays for none of this.
+//!
 //! Streams are told apart by their identity and never by their handle, which drivers reuse.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+mod history;
+#[cfg_attr(not(feature = "graphs"), expect(dead_code, reason = "captures make leases"))]
+mod lease;
+#[cfg_attr(not(feature = "graphs"), expect(dead_code, reason = "captures open scopes"))]
+mod scope;
+mod tail;
+mod turn;
 
-use curium_sys::CUevent_flags;
+use std::sync::{Arc, OnceLock};
 
-use crate::capture_mode::relaxed;
-use crate::lock::Mutex;
-use crate::{Error, Event, EventFlags, Result, Stream};
+use self::history::History;
+#[cfg(feature = "graphs")]
+pub(crate) use self::lease::Lease;
+use self::lease::Leased;
+pub use self::lease::View;
+#[cfg(feature = "graphs")]
+pub(crate) use self::scope::Seen;
+use self::scope::in_another_graph;
+pub(crate) use self::scope::{Scope, refuse_captures};
+pub(crate) use self::tail::Tail;
+#[cfg(feature = "graphs")]
+pub(crate) use self::tail::wait;
+pub(crate) use self::turn::Alone;
+#[doc(hidden)]
+pub use self::turn::Uses;
+use crate::{Result, Stream};
 
 /// The uses of one piece of memory that a later use may have to wait for.
 ///
@@ -38,67 +64,31 @@ use crate::{Error, Event, EventFlags, Result, Stream};
 /// borrows order what different threads do with the same memory, so that no use needs more than a relaxed look at the last one.
 #[derive(Debug)]
 pub struct Accesses {
-    /// The stream of the last write of the whole. The allocation counts as the first.
-    writer: Stream,
-    /// How many tails that stream had when the last write, of the whole or a part, was put there.
-    written: AtomicU64,
-    /// The same for the last read there.
-    read: AtomicU64,
-    /// The identity of the stream whose reads wait for nothing: the writer's, or none (0) if parts were written on others.
-    reads_freely: AtomicU64,
-    /// The identity of the stream whose writes wait for nothing: the writer's, or none (0) if there were uses on others.
-    writes_freely: AtomicU64,
-    /// The uses on other streams since the last write of the whole: the last read and the last write of a part on each.
-    others: Mutex<Vec<Use>>,
+    /// The uses, until they are shared with graphs.
+    history: History,
+    /// The uses since then.
+    lease: OnceLock<Arc<Leased>>,
+    /// Whether the memory can outlive its owner, for graphs.
+    is_leasable: bool,
 }
-
-#[derive(Debug)]
-struct Use {
-    stream: Stream,
-    is_write: bool,
-    /// How many tails the stream had when the use was put there.
-    tails: u64,
-}
-
-/// What a stream knows of the end of its own work, and of the work of others that it has waited for.
-#[derive(Debug, Default)]
-pub(crate) struct Tail {
-    /// How many tails of the stream there are.
-    tails: AtomicU64,
-    /// The event that is recorded behind its work whenever another stream must wait.
-    event: Mutex<Option<Event>>,
-    waited: Mutex<Vec<Waited>>,
-}
-
-/// One stream has waited for another up to a tail.
-#[derive(Debug)]
-struct Waited {
-    stream: u64,
-    tail: u64,
-}
-
-/// How many other streams a stream remembers to have waited for. One that is forgotten costs a needless wait.
-const REMEMBERED_STREAMS: usize = 64;
 
 /// What errors call the waits for other uses.
 const OPERATION: &str = "memory on a stream";
 
-/// The identity of no stream.
-const NOBODY: u64 = 0;
-
 impl Accesses {
-    /// Memory that was allocated on `stream`.
+    /// Memory that was allocated on `stream`. No graph can use it: it ends with its owner.
     #[must_use]
     #[inline]
     pub fn allocated(stream: &Stream) -> Self {
-        Self {
-            writer: stream.clone(),
-            written: AtomicU64::new(stream.tail().tails()),
-            read: AtomicU64::new(0),
-            reads_freely: AtomicU64::new(stream.identity()),
-            writes_freely: AtomicU64::new(stream.identity()),
-            others: Mutex::default(),
-        }
+        Self::with(History::allocated(stream))
+    }
+
+    /// Memory that was allocated on `stream`, and that its owner leaves to graphs with [`Accesses::leave`] if they use it.
+    #[doc(hidden)]
+    #[must_use]
+    #[inline]
+    pub fn leasable(stream: &Stream) -> Self {
+        Self { is_leasable: true, ..Self::allocated(stream) }
     }
 
     /// Has `stream` wait for what a read must wait for.
@@ -109,26 +99,26 @@ impl Accesses {
     /// then.
     #[inline]
     pub fn before_read(&self, stream: &Stream) -> Result<()> {
-        if self.reads_freely_on(stream) { Ok(()) } else { self.wait_for_writes(stream) }
+        if self.reads_freely_on(stream) { Ok(()) } else { self.before(stream, false) }
     }
 
     /// Whether a read on `stream` waits for nothing, as far as that is plain at once.
     #[inline]
     pub fn reads_freely_on(&self, stream: &Stream) -> bool {
-        self.reads_freely.load(Ordering::Relaxed) == stream.identity()
+        self.history.reads_freely_on(stream)
     }
 
     /// Whether a write on `stream` waits for nothing, as far as that is plain at once.
     #[inline]
     pub fn writes_freely_on(&self, stream: &Stream) -> bool {
-        self.writes_freely.load(Ordering::Relaxed) == stream.identity()
+        self.history.writes_freely_on(stream)
     }
 
     /// Notes a read that was put on `stream`.
     #[inline]
     pub fn after_read(&self, stream: &Stream) {
-        if self.writer != *stream || stream.tail().tails() > self.read.load(Ordering::Relaxed) {
-            self.note_read(stream);
+        if !self.history.has_noted_read(stream) {
+            self.after(stream, false);
         }
     }
 
@@ -139,37 +129,37 @@ impl Accesses {
     /// As for [`Accesses::before_read`]. The write must not take place then.
     #[inline]
     pub fn before_write(&self, stream: &Stream) -> Result<()> {
-        if self.writes_freely_on(stream) { Ok(()) } else { self.wait_for_all(stream) }
+        if self.writes_freely_on(stream) { Ok(()) } else { self.before(stream, true) }
     }
 
     /// Notes a write that was put on `stream` while the whole memory was borrowed exclusively.
     #[inline]
     pub fn after_write(&mut self, stream: &Stream) {
-        // Where the stream is the writer's, the others were forgotten when it waited for them.
-        if self.writer != *stream {
-            self.begin_anew(stream);
+        if self.writes_freely_on(stream) {
+            self.history.note_free_write(stream);
+        } else {
+            self.after_whole_write(stream);
         }
-        *self.written.get_mut() = stream.tail().tails();
     }
 
     /// Notes a write of a part that was put on `stream` while other parts were borrowed by others.
     #[inline]
     pub fn after_partial_write(&self, stream: &Stream) {
-        if self.writer != *stream || stream.tail().tails() > self.written.load(Ordering::Relaxed) {
-            self.note_partial_write(stream);
+        if !self.history.has_noted_write(stream) {
+            self.after(stream, true);
         }
     }
 
     /// The streams that the memory was last written on: a read waits for these.
     #[inline]
     pub fn writers(&self) -> Vec<Stream> {
-        self.streams_of(|other| other.is_write)
+        self.shared().streams(true)
     }
 
     /// The streams that the memory was last used on: a write waits for these. One may come twice.
     #[inline]
     pub fn users(&self) -> Vec<Stream> {
-        self.streams_of(|_| true)
+        self.shared().streams(false)
     }
 
     /// Waits on the host until every use is done.
@@ -182,168 +172,142 @@ impl Accesses {
         self.users().iter().map(Stream::synchronize).fold(Ok(()), Result::and)
     }
 
+    /// Whether graphs use the memory. Memory that they used to use is the owner's alone again.
+    #[doc(hidden)]
     #[inline]
-    fn streams_of(&self, is_concerned: impl Fn(&Use) -> bool) -> Vec<Stream> {
-        let others = self.others.lock();
-        let others = others.iter().filter(|other| is_concerned(other)).map(|other| &other.stream);
-        std::iter::once(&self.writer).chain(others).cloned().collect()
+    pub fn is_leased(&mut self) -> bool {
+        self.lease.get().is_some() && !self.reclaim()
     }
 
-    #[cold]
-    fn wait_for_writes(&self, stream: &Stream) -> Result<()> {
-        // What was forgotten is in the count that was written before.
-        if self.reads_freely.load(Ordering::Acquire) == self.writer.identity() {
-            return wait(stream, &self.writer, self.written.load(Ordering::Relaxed));
+    /// Has `end` end the memory, which graphs use, when the last of them is gone; `end` gets what it must wait for.
+    #[doc(hidden)]
+    #[inline]
+    pub fn leave(&mut self, end: impl FnOnce(Self) -> Result<()> + Send + 'static) {
+        if let Some(lease) = self.lease.get() {
+            lease.leave(end);
         }
-        let others = self.others.lock();
-        wait(stream, &self.writer, self.written.load(Ordering::Relaxed))?;
-        others.iter().filter(|other| other.is_write).try_for_each(|write| write.wait(stream))
     }
 
-    #[cold]
-    fn wait_for_all(&self, stream: &Stream) -> Result<()> {
-        // Under the lock: another thread may forget the others once the writer's stream has waited for them, and whoever sees them
-        // forgotten must wait for that stream as it is then.
-        let mut others = self.others.lock();
-        let (written, read) = (self.written.load(Ordering::Relaxed), self.read.load(Ordering::Relaxed));
-        wait(stream, &self.writer, written.max(read))?;
-        others.iter().try_for_each(|other| other.wait(stream))?;
-        if self.writer == *stream {
-            // Whoever waits for what is on this stream from now on waits for the others as well.
-            self.written.fetch_max(stream.tail().tails(), Ordering::Relaxed);
-            others.clear();
-            self.reads_freely.store(stream.identity(), Ordering::Release);
-            self.writes_freely.store(stream.identity(), Ordering::Relaxed);
+    /// Takes the memory away from the graphs that use it: an attempt to launch them is an error from now on.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if this is called while a graph is being launched by this thread.
+    #[doc(hidden)]
+    #[inline]
+    pub fn revoke(&mut self) -> Result<()> {
+        if let Some(lease) = self.lease.get() {
+            let _alone = Alone::wait(OPERATION)?;
+            lease.revoke();
         }
         Ok(())
     }
 
+    /// An argument error of `operation` if a graph that would disturb a read, or a write, of the host can be launched at any time.
+    #[doc(hidden)]
+    #[inline]
+    pub fn refuse_leases(&self, operation: &'static str, is_write: bool) -> Result<()> {
+        self.lease.get().map_or(Ok(()), |lease| lease.refuse(operation, is_write))
+    }
+
+    /// Keeps graphs that would disturb a read, or a write, of the host from being launched while the result exists.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if there is a view already that this would disturb.
+    #[doc(hidden)]
+    #[inline]
+    pub fn view(&self, operation: &'static str, is_write: bool) -> Result<View> {
+        self.lease.get().map_or_else(|| Ok(View::of_owner(is_write)), |lease| lease.view(operation, is_write))
+    }
+
+    #[inline]
+    fn with(history: History) -> Self {
+        Self { history, lease: OnceLock::new(), is_leasable: false }
+    }
+
+    /// The stream that the memory was allocated on, or last written as a whole.
+    #[inline]
+    fn home(&self) -> &Stream {
+        self.history.writer()
+    }
+
+    #[inline]
+    fn is_leasable(&self) -> bool {
+        self.is_leasable
+    }
+
+    #[inline]
+    fn leased(&self) -> Option<&Arc<Leased>> {
+        self.lease.get()
+    }
+
+    /// What is shared with graphs, from now on if it was not yet.
+    #[inline]
+    fn lease(&self) -> &Arc<Leased> {
+        let mut others = self.history.others();
+        // Under the lock: whoever finds no lease there notes its use before it is shared.
+        self.lease.get_or_init(|| Arc::new(Leased::new(self.history.leave(&mut others))))
+    }
+
+    /// The history that holds now.
+    #[inline]
+    fn shared(&self) -> &History {
+        self.lease.get().map_or(&self.history, |lease| lease.history())
+    }
+
     #[cold]
-    fn note_read(&self, stream: &Stream) {
-        let tails = stream.tail().tails();
-        if self.writer == *stream {
-            self.read.fetch_max(tails, Ordering::Relaxed);
+    fn before(&self, stream: &Stream, is_write: bool) -> Result<()> {
+        if let Some(scope) = stream.scope()
+            && scope.before(self, stream, is_write)?
+        {
+            return Ok(());
+        }
+        if self.home().scope().is_some() {
+            return Err(in_another_graph());
+        }
+        let mut others = self.history.others();
+        let Some(lease) = self.lease.get() else { return self.history.before(&mut others, stream, is_write) };
+        drop(others);
+        lease.before(stream, is_write)
+    }
+
+    #[cold]
+    fn after(&self, stream: &Stream, is_write: bool) {
+        if let Some(scope) = stream.scope()
+            && scope.after(self, stream, is_write)
+        {
             return;
         }
-        let mut others = self.others.lock();
-        match others.iter_mut().find(|other| !other.is_write && other.stream == *stream) {
-            Some(read) => read.tails = read.tails.max(tails),
-            None => others.push(Use { stream: stream.clone(), is_write: false, tails }),
-        }
-        self.writes_freely.store(NOBODY, Ordering::Relaxed);
+        let mut others = self.history.others();
+        let Some(lease) = self.lease.get() else { return self.history.after(&mut others, stream, is_write) };
+        drop(others);
+        lease.after(stream, is_write);
     }
 
     #[cold]
-    fn note_partial_write(&self, stream: &Stream) {
-        if self.writer == *stream {
-            self.written.fetch_max(stream.tail().tails(), Ordering::Relaxed);
-            return;
-        }
-        let mut others = self.others.lock();
-        others.retain(|other| other.stream != *stream && !other.has_been_waited_for(stream));
-        // Only now: a tail that is not counted yet comes behind all waits for what was forgotten.
-        let tails = stream.tail().tails();
-        others.push(Use { stream: stream.clone(), is_write: true, tails });
-        self.reads_freely.store(NOBODY, Ordering::Relaxed);
-        self.writes_freely.store(NOBODY, Ordering::Relaxed);
-    }
-
-    /// Forgets every use: `stream` has waited for them and is the writer's now.
-    #[cold]
-    fn begin_anew(&mut self, stream: &Stream) {
-        *self = Self::allocated(stream);
-    }
-}
-
-impl Use {
-    #[inline]
-    fn wait(&self, waiting: &Stream) -> Result<()> {
-        wait(waiting, &self.stream, self.tails)
-    }
-
-    /// Whether `waiting` is known to have waited for this use.
-    #[inline]
-    fn has_been_waited_for(&self, waiting: &Stream) -> bool {
-        let waited = waiting.tail().waited.lock();
-        waited.iter().any(|known| known.stream == self.stream.identity() && known.tail > self.tails)
-    }
-}
-
-impl Tail {
-    /// How many tails there are by now: a use that is on the stream already comes before all that are not counted yet.
-    #[inline]
-    fn tails(&self) -> u64 {
-        self.tails.load(Ordering::Acquire)
-    }
-
-    /// Has `waiting` wait for all work that is on `stream`, whose tail this is, and returns which tail that is; none if both are in a
-    /// capture, where a wait is one of the graph and not of the streams.
-    #[inline]
-    fn pass(&self, stream: &Stream, waiting: &Stream) -> Result<Option<u64>> {
-        let (source, target) = (stream.capture()?, waiting.capture()?);
-        if source.is_some() && source != target {
-            return Err(in_capture(waiting, stream));
-        }
-        let mut event = self.event.lock();
-        let event = match &mut *event {
-            Some(event) => event,
-            none => none.insert(Event::new(stream.context(), tail_flags())?),
-        };
-        // If the calls below fail, this is the number of a tail that nobody has waited for.
-        let tail = self.tails.fetch_add(1, Ordering::AcqRel) + 1;
-        event.record(stream)?;
-        if source == target {
-            waiting.wait_event(event)?;
+    fn after_whole_write(&mut self, stream: &Stream) {
+        if self.lease.get().is_some() || stream.scope().is_some() {
+            self.after(stream, true);
+            self.reclaim();
         } else {
-            expect_done(event, waiting)?;
+            self.history.note_whole_write(stream);
         }
-        Ok(source.is_none().then_some(tail))
     }
-}
 
-/// Has `waiting` wait for a use of `stream` that saw this many of its tails, unless it has done so.
-#[inline]
-fn wait(waiting: &Stream, stream: &Stream, tails: u64) -> Result<()> {
-    if waiting == stream {
-        return Ok(());
-    }
-    waiting.driver().expect_same(stream.driver(), OPERATION)?;
-    let mut waited = waiting.tail().waited.lock();
-    let known = waited.iter().position(|known| known.stream == stream.identity());
-    if known.is_some_and(|index| waited[index].tail > tails) {
-        return Ok(());
-    }
-    let Some(tail) = stream.tail().pass(stream, waiting)? else { return Ok(()) };
-    match known {
-        Some(index) => waited[index].tail = tail,
-        None => {
-            if waited.len() == REMEMBERED_STREAMS {
-                waited.remove(0);
+    /// Makes the history the owner's alone if no graph shares it any more, and says whether it is.
+    #[cold]
+    fn reclaim(&mut self) -> bool {
+        let Some(lease) = self.lease.take() else { return true };
+        match Arc::try_unwrap(lease) {
+            Ok(leased) => {
+                self.history = leased.into_history();
+                true
             }
-            waited.push(Waited { stream: stream.identity(), tail });
+            Err(lease) => {
+                self.lease = OnceLock::from(lease);
+                false
+            }
         }
     }
-    Ok(())
-}
-
-#[cold]
-fn in_capture(waiting: &Stream, stream: &Stream) -> Error {
-    let reason = format!("{waiting:?} would wait for work on {stream:?}, which is in a capture that it is not in");
-    Error::argument(OPERATION, reason)
-}
-
-/// An error unless what `event` stands for is done, which spares `waiting`, a stream that is being captured, the wait.
-#[inline]
-fn expect_done(event: &Event, waiting: &Stream) -> Result<()> {
-    if relaxed(event.driver(), || event.is_finished())? {
-        return Ok(());
-    }
-    let reason =
-        format!("{waiting:?} is being captured, and would wait for work from outside of the capture that is not done");
-    Err(Error::argument(OPERATION, reason))
-}
-
-#[inline]
-fn tail_flags() -> EventFlags {
-    EventFlags::from_bits_retain(CUevent_flags::CU_EVENT_DISABLE_TIMING.0)
 }

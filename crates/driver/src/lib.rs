@@ -130,11 +130,11 @@ pub use self::finished::Finished;
 pub use self::global::Global;
 #[cfg(feature = "graphs")]
 pub use self::graph::{
-    AllocationNode, ChildNode, Condition, ConditionalKind, ConditionalNode, CopyMemory, CopyNode, CopyPlace, DotFlags,
-    Edge, EdgeData, EdgeKind, EventRecordNode, EventWaitNode, FillNode, FillValue, Graph, GraphCopy, GraphExec,
-    GraphFill, GraphMemory, GraphSemaphore, GraphUpdate, HostNode, InstantiateFlags, InstantiateOptions, KernelNode,
-    MemoryOperationNode, Misfit, MisfitReason, Node, NodeKind, SemaphoreSignalNode, SemaphoreWaitNode, TypedNode,
-    UserObject,
+    AllocationNode, CaptureScope, ChildNode, Condition, ConditionalKind, ConditionalNode, CopyMemory, CopyNode,
+    CopyPlace, DotFlags, Edge, EdgeData, EdgeKind, EventRecordNode, EventWaitNode, FillNode, FillValue, Graph,
+    GraphCopy, GraphExec, GraphFill, GraphMemory, GraphSemaphore, GraphUpdate, HostNode, InstantiateFlags,
+    InstantiateOptions, KernelNode, MemoryOperationNode, Misfit, MisfitReason, Node, NodeKind, ReplayCounts, Replayed,
+    Replays, SemaphoreSignalNode, SemaphoreWaitNode, TypedNode, UserObject,
 };
 #[cfg(feature = "graphics")]
 pub use self::graphics::{

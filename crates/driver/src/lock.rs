@@ -79,6 +79,17 @@ impl Condvar {
         self.0.notify_one();
     }
 
+    #[inline]
+    pub(crate) fn notify_all(&self) {
+        self.0.notify_all();
+    }
+
+    /// Lets go of the lock until notified.
+    #[inline]
+    pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
+        self.0.wait(guard).unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Lets go of the lock until notified, or for `time`; says whether the time ran out.
     #[inline]
     pub(crate) fn wait_for<'a, T>(&self, guard: MutexGuard<'a, T>, time: Duration) -> (MutexGuard<'a, T>, bool) {

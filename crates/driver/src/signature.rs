@@ -4,6 +4,7 @@ use std::ffi::c_void;
 
 use curium_sys::CUdeviceptr;
 
+use crate::hazard::Uses;
 use crate::{DevicePointer, Result, Stream};
 
 /// A value that is passed to a kernel as its own bytes: a number, an array of numbers, or a `repr(C)` struct of them.
@@ -171,12 +172,15 @@ macro_rules! tuples {
             #[inline]
             #[allow(unused_mut, unused_variables, clippy::unused_unit, reason = "the empty tuple has nothing to bind")]
             fn launch_with(mut self, stream: &Stream, launch: impl FnOnce(*mut *mut c_void) -> Result<()>) -> Result<()> {
+                // What was bound and is not launched is used no more.
+                let uses = Uses::begin();
                 // SAFETY: each argument is told of the launch below, and not used in between.
                 let mut values = ($(unsafe { self.$index.bind(stream) }?,)*);
                 let addresses: &mut [*mut c_void] = &mut [$((&raw mut values.$index).cast()),*];
                 launch(addresses.as_mut_ptr())?;
                 // SAFETY: each argument was bound to this stream above, and not used since.
                 $(unsafe { self.$index.launched(stream) };)*
+                uses.ended();
                 Ok(())
             }
         }

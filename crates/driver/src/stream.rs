@@ -5,6 +5,7 @@ mod foreign;
 mod memory_operation;
 mod pool;
 mod query;
+mod scope;
 mod weak;
 
 use std::fmt;
@@ -12,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use bitflags::bitflags;
-use curium_sys::{CUresult, CUstream, CUstream_flags, CUstream_st, CUstreamCaptureStatus, Function};
+use curium_sys::{CUresult, CUstream, CUstream_flags, CUstream_st, Function};
 
 pub use self::attribute::{
     AccessPolicyWindow, AccessProperty, MemorySyncDomain, MemorySyncDomainMap, SynchronizationPolicy,
@@ -27,7 +28,7 @@ pub use self::weak::WeakStream;
 
 use crate::call;
 use crate::handle::Handle;
-use crate::hazard::Tail;
+use crate::hazard::{Scope, Tail};
 use crate::release::release;
 use crate::{Context, Device, Driver, Error, Event, EventFlags, EventPool, Finished, PooledEvent, Result};
 
@@ -71,7 +72,11 @@ struct Shared {
     driver: Driver,
     context: Context,
     identity: u64,
+    /// The identity for uses of memory that wait for nothing; none (0) where uses may be those of a graph.
+    free_identity: u64,
     tail: Tail,
+    /// The capture that the stream was made for.
+    scope: Option<Arc<Scope>>,
     /// Events that mark points for those who wait without blocking.
     markers: OnceLock<EventPool>,
     /// What those who watch the stream find when it is gone.
@@ -169,10 +174,12 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// The error of any work of the context that failed before; the wait takes place all the same.
+    /// The error of any work of the context that failed before; the wait takes place all the same. An argument error, without a wait, on
+    /// a stream of an open [capture scope](crate::Graph::capture).
     #[doc(alias = "cuStreamSynchronize")]
     #[inline]
     pub fn synchronize(&self) -> Result<()> {
+        self.expect_running("Stream::synchronize")?;
         // SAFETY: the stream is live and belongs to this driver.
         unsafe { call!(self.driver(), cuStreamSynchronize(self.as_raw())) }
     }
@@ -187,6 +194,7 @@ impl Stream {
     #[doc(alias = "cuStreamQuery")]
     #[inline]
     pub fn is_finished(&self) -> Result<bool> {
+        self.expect_running("Stream::is_finished")?;
         // SAFETY: the stream is live and belongs to this driver.
         finished(unsafe { call!(self.driver(), cuStreamQuery(self.as_raw())) })
     }
@@ -212,11 +220,13 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// An argument error if stream and event are of different drivers.
+    /// An argument error if stream and event are of different drivers, or if one is in a [capture scope](crate::Graph::capture) that the
+    /// other is not in.
     #[doc(alias = "cuStreamWaitEvent")]
     #[inline]
     pub fn wait_event(&self, event: &Event) -> Result<()> {
         self.driver().expect_same(event.driver(), "Stream::wait_event")?;
+        event.expect_scope_of(self)?;
         // SAFETY: the stream and the event are live and belong to this driver; 0 is the default of the flags.
         unsafe { call!(self.driver(), cuStreamWaitEvent(self.as_raw(), event.as_raw(), 0)) }
     }
@@ -259,57 +269,23 @@ impl Stream {
         self.shared.markers.get_or_init(markers).take()
     }
 
-    /// An argument error of `operation` if the stream is being captured.
-    #[doc(hidden)]
-    #[inline]
-    pub fn refuse_capture(&self, operation: &'static str) -> Result<()> {
-        if self.is_capturing()? { Err(Error::argument(operation, "the stream is being captured")) } else { Ok(()) }
-    }
-
-    /// Whether what is put on the stream is being captured instead of run.
-    ///
-    /// CUDA: `cuStreamIsCapturing`.
-    ///
-    /// # Errors
-    ///
-    /// Whatever the driver returns.
-    #[doc(alias = "cuStreamIsCapturing")]
-    #[inline]
-    pub fn is_capturing(&self) -> Result<bool> {
-        let mut status = CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE;
-        // SAFETY: `status` is a valid place for the answer, and the stream is live.
-        unsafe { call!(self.driver(), cuStreamIsCapturing(self.as_raw(), &raw mut status)) }?;
-        Ok(status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
-    }
-
-    /// The number of the capture that the stream is in, if any.
-    #[inline]
-    pub(crate) fn capture(&self) -> Result<Option<u64>> {
-        if !self.is_capturing()? {
-            return Ok(None);
-        }
-        let (mut status, mut capture) = (CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE, 0);
-        let (no_graph, no_nodes, no_count) = (std::ptr::null_mut(), std::ptr::null_mut(), std::ptr::null_mut());
-        let (status_place, place) = (&raw mut status, &raw mut capture);
-        // SAFETY: `status` and `capture` are valid places for the answers, and what is null is not asked for.
-        unsafe {
-            call!(
-                self.driver(),
-                cuStreamGetCaptureInfo_v2(self.as_raw(), status_place, place, no_graph, no_nodes, no_count)
-            )
-        }?;
-        Ok(Some(capture))
-    }
-
     #[inline]
     fn with_ownership(context: &Context, raw: CUstream, ownership: Ownership) -> Self {
+        Self::with_scope(context, raw, ownership, None)
+    }
+
+    #[inline]
+    fn with_scope(context: &Context, raw: CUstream, ownership: Ownership, scope: Option<Arc<Scope>>) -> Self {
+        let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
         let shared = Shared {
             raw: Handle::new(raw),
             ownership,
             driver: context.driver().clone(),
             context: context.clone(),
-            identity: NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed),
+            identity,
+            free_identity: if scope.is_some() { 0 } else { identity },
             tail: Tail::default(),
+            scope,
             markers: OnceLock::new(),
             last: OnceLock::new(),
         };

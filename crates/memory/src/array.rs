@@ -1,5 +1,6 @@
 //! Arrays: device memory whose layout is the device's own, for textures and surfaces.
 
+mod batch;
 mod copy;
 mod mipmapped;
 mod shape;

@@ -19,10 +19,13 @@ mod pending;
 mod scope;
 pub(crate) mod spanning;
 
+#[cfg(feature = "textures")]
+pub(crate) use self::batch::BoxCopy;
 pub use self::batch::CopyBatch;
 pub use self::options::CopyOptions;
 pub use self::pending::{Pending, download, upload};
 pub use self::scope::{CopyScope, copy_scope};
+use curium_driver::hazard::Uses;
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Error, Result, Stream};
 
@@ -86,6 +89,7 @@ pub(crate) fn transfer(
     from: &End<'_>,
     enqueue: impl FnOnce() -> Result<()>,
 ) -> Result<()> {
+    let _uses = Uses::begin();
     to.tracked.before_write(operation, stream)?;
     from.tracked.before_read(operation, stream)?;
     enqueue().map_err(|error| explain_both(error, to, from))?;

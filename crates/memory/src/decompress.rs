@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use curium_driver::hazard::Uses;
 use curium_driver::sys::{CUmemDecompressAlgorithm, CUmemDecompressParams};
 use curium_driver::{Result, Stream, call};
 
@@ -98,6 +99,8 @@ impl<'a> DecompressBatch<'a> {
         if self.is_empty() {
             return Ok(());
         }
+        stream.expect_running(OPERATION)?;
+        let _uses = Uses::begin();
         for piece in &self.pieces {
             piece.source.tracked.before_read(OPERATION, stream)?;
             piece.target.tracked.before_write(OPERATION, stream)?;

@@ -3,6 +3,7 @@
 mod argument;
 mod copy;
 mod create;
+mod leave;
 mod raw;
 
 use std::fmt;
@@ -128,6 +129,9 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
 
     #[inline]
     fn free(&mut self) -> Result<()> {
+        if self.tracked.exclusive().is_leased() || self.stream().is_of_scope() {
+            return self.leave();
+        }
         let stream = self.tracked.stream().clone();
         let accesses = self.tracked.exclusive();
         // Where the driver does not let the stream wait for the uses, the host can. A wait that was refused before it was called is one

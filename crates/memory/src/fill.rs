@@ -1,5 +1,6 @@
 //! Filling memory with one value.
 
+use curium_driver::hazard::Uses;
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Result, Stream, call};
 
@@ -35,6 +36,7 @@ pub(crate) fn fill(operation: &'static str, stream: &Stream, target: &End<'_>, r
     if rows.width == 0 || rows.height == 0 {
         return Ok(());
     }
+    let _uses = Uses::begin();
     target.tracked.before_write(operation, stream)?;
     let filled = enqueue(stream, target.address, rows, value);
     // What was put on the stream before a failure is on it.

@@ -6,6 +6,7 @@ mod mutable;
 use std::fmt;
 
 use bytemuck::AnyBitPattern;
+use curium_driver::hazard::Uses;
 use curium_driver::{DevicePointer, Error, Result, Stream};
 
 pub use self::host::{HostGrid, HostGridMut};
@@ -205,12 +206,14 @@ impl<'a, T> Grid<'a, T> {
         }
         let (stream, end) = (self.stream(), self.end());
         stream.refuse_capture(OPERATION)?;
+        let uses = Uses::begin();
         end.end.tracked.before_read(OPERATION, stream)?;
         let to = target.as_mut_ptr().cast();
         // SAFETY: the host's end holds these rows and layers, any bytes are valid elements, and it is borrowed until the stream has been
         // waited for below.
         unsafe { copies::to_host(stream, to, target.place(), &end) }?;
         end.end.tracked.after_read(stream);
+        drop(uses);
         wait::until_done(stream)
     }
 

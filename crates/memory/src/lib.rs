@@ -59,6 +59,7 @@ mod dma_buf;
 pub mod external;
 mod fill;
 mod grid;
+mod host_view;
 mod ipc_memory;
 mod location;
 mod mapped_buffer;
@@ -108,6 +109,7 @@ pub use self::device_vec::DeviceVec;
 #[cfg(target_os = "linux")]
 pub use self::dma_buf::export_dma_buf;
 pub use self::grid::{Extent, Grid, GridMut, HostGrid, HostGridMut, Pitch};
+pub use self::host_view::{HostView, HostViewMut};
 pub use self::ipc_memory::{IpcMemory, IpcMemoryHandle};
 pub use self::location::MemoryLocation;
 pub use self::mapped_buffer::MappedBuffer;

@@ -10,7 +10,9 @@ use curium_driver::{DevicePointer, Driver, Result, Stream, call, release};
 
 use crate::device_slice::{WholeMut, argument_as};
 use crate::tracked::{Reach, Tracked};
-use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut, PinnedBuffer, PinnedFlags};
+use crate::{
+    AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut, HostView, HostViewMut, PinnedBuffer, PinnedFlags,
+};
 
 /// A fixed number of elements in pinned memory of the host that kernels of every device read and write in place, over the bus: what is
 /// used once is copied nowhere.
@@ -146,12 +148,14 @@ impl<T> MappedBuffer<T> {
     ///
     /// # Errors
     ///
-    /// The error of any work of the context that failed before.
+    /// An argument error if a graph can be launched that writes them: [`MappedBuffer::view`] keeps it from that; the error of any work of the
+    /// context that failed before.
     #[inline]
     pub fn host(&self) -> Result<&[T]>
     where
         T: AnyBitPattern,
     {
+        self.tracked.refuse_leases("MappedBuffer::host", false)?;
         self.tracked.wait_for_writes()?;
         Ok(&self.memory)
     }
@@ -162,14 +166,50 @@ impl<T> MappedBuffer<T> {
     ///
     /// # Errors
     ///
-    /// The error of any work of the context that failed before.
+    /// An argument error if a graph can be launched that uses them: [`MappedBuffer::view_mut`] keeps it from that; the error of any work of
+    /// the context that failed before.
     #[inline]
     pub fn host_mut(&mut self) -> Result<&mut [T]>
     where
         T: AnyBitPattern,
     {
+        self.tracked.refuse_leases("MappedBuffer::host_mut", true)?;
         self.tracked.wait_for_uses()?;
         Ok(&mut self.memory)
+    }
+
+    /// As [`MappedBuffer::host`], for memory that a graph uses: while the view exists, launching a graph that writes the memory is an error.
+    ///
+    /// CUDA: `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`MappedBuffer::host`].
+    #[inline]
+    pub fn view(&self) -> Result<HostView<'_, T>>
+    where
+        T: AnyBitPattern,
+    {
+        let view = self.tracked.view("MappedBuffer::view", false)?;
+        self.tracked.wait_for_writes()?;
+        Ok(HostView::new(&self.memory, view))
+    }
+
+    /// As [`MappedBuffer::host_mut`], for memory that a graph uses: while the view exists, launching the graph is an error.
+    ///
+    /// CUDA: `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`MappedBuffer::host_mut`].
+    #[inline]
+    pub fn view_mut(&mut self) -> Result<HostViewMut<'_, T>>
+    where
+        T: AnyBitPattern,
+    {
+        let view = self.tracked.view("MappedBuffer::view_mut", true)?;
+        self.tracked.wait_for_uses()?;
+        Ok(HostViewMut::new(&mut self.memory, view))
     }
 
     /// Memory that is mapped everywhere, and pinned in every context.
@@ -184,7 +224,8 @@ impl<T> MappedBuffer<T> {
             unsafe { call!(driver, cuMemHostGetDevicePointer_v2(&raw mut raw, host.cast(), 0)) }?;
             Ok(DevicePointer::from_raw(raw))
         })?;
-        Ok(Self { tracked: Tracked::new(stream, Reach::Mapped), pointer, memory: ManuallyDrop::new(memory) })
+        let tracked = Tracked::leasable_outside("MappedBuffer", stream, Reach::Mapped)?;
+        Ok(Self { tracked, pointer, memory: ManuallyDrop::new(memory) })
     }
 }
 
@@ -223,6 +264,11 @@ impl<T> fmt::Debug for MappedBuffer<T> {
 impl<T> Drop for MappedBuffer<T> {
     #[inline]
     fn drop(&mut self) {
+        if self.tracked.exclusive().is_leased() {
+            // SAFETY: this value is being dropped, so that nobody uses the field again.
+            let memory = unsafe { ManuallyDrop::take(&mut self.memory) };
+            return self.tracked.leave_pinned_memory(memory.into_bytes());
+        }
         release(|| {
             // Memory that may still be in use is left alone.
             self.tracked.wait_for_uses().or_else(|_| self.tracked.wait_for_uses())?;

@@ -5,6 +5,7 @@ mod node;
 use std::ffi::c_void;
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
@@ -159,6 +160,17 @@ impl<T> PinnedBuffer<T> {
             return Err(Error::argument(operation, format!("pinned memory is not aligned to {align} bytes")));
         }
         Ok(buffer)
+    }
+
+    /// The memory alone, whatever it holds.
+    #[inline]
+    pub(crate) fn into_bytes(self) -> PinnedBuffer<u8> {
+        let buffer = ManuallyDrop::new(self);
+        // SAFETY: the field is moved out of a value that is not used or dropped afterwards.
+        let context = unsafe { std::ptr::read(&raw const buffer.context) };
+        // SAFETY: as above.
+        let source = unsafe { std::ptr::read(&raw const buffer.source) };
+        PinnedBuffer { pointer: buffer.pointer.cast(), len: buffer.byte_len(), context, source, _elements: PhantomData }
     }
 
     #[inline]

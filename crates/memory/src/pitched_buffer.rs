@@ -187,7 +187,7 @@ impl<T> PitchedBuffer<T> {
             result.map_err(|error| error.about(format!("{height} rows of {row} bytes")))?;
             Ok((DevicePointer::from_raw(raw), pitch))
         })?;
-        let tracked = Tracked::new(stream, Reach::Device);
+        let tracked = Tracked::leasable_outside(operation, stream, Reach::Device)?;
         let buffer = Self { pointer, width, height, pitch, tracked, _elements: PhantomData };
         size::aligned::<T>(operation, pointer.as_raw() | pitch as u64).map(|()| buffer)
     }
@@ -224,6 +224,11 @@ impl<T> PitchedBuffer<T> {
 
     #[inline]
     fn free(&mut self) -> Result<()> {
+        if self.tracked.exclusive().is_leased() {
+            self.tracked.leave_plain_memory(self.pointer.as_raw());
+            self.pointer = DevicePointer::from_raw(0);
+            return Ok(());
+        }
         self.tracked.wait_for_uses()?;
         // SAFETY: the memory is live, all work that uses it has been waited for, and it is forgotten once it is freed.
         unsafe { call!(self.tracked.stream().driver(), cuMemFree_v2(self.pointer.as_raw())) }

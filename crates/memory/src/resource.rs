@@ -41,6 +41,8 @@ pub use self::stream_ordered::StreamOrdered;
 pub use self::table::{AllocateFunction, DeallocateFunction, ForeignResource, ResourceTable};
 pub use self::tracking::{LiveAllocation, Tracking};
 
+use std::sync::Arc;
+
 use curium_driver::{DevicePointer, Result, Stream};
 
 /// Where device memory comes from, and where it goes back.
@@ -92,6 +94,19 @@ pub unsafe trait Resource: Send + Sync {
         bytes: usize,
         alignment: usize,
     ) -> Result<()>;
+
+    /// A resource on its own that memory of this one can be given back to: graphs keep it for buffers that they outlive. None, as for
+    /// adaptors that are not shared, means that memory ends with its buffer; graphs that use it cannot be launched from then on.
+    #[inline]
+    fn detached(&self) -> Option<Arc<dyn Resource>> {
+        None
+    }
+
+    /// Whether an allocation on a stream that is being captured becomes a part of the graph, in whose order it is allocated and freed.
+    #[inline]
+    fn allocates_in_graphs(&self) -> bool {
+        false
+    }
 
     /// Puts free memory that threads hold back to where others find it, and joins what lies side by side. Waits for nothing.
     ///

@@ -94,6 +94,7 @@ unsafe impl<T> Argument<SurfaceObject> for &Surface<T> {
     #[inline]
     unsafe fn bind(&mut self, stream: &Stream) -> Result<SurfaceObject> {
         stream.driver().expect_same(self.array.driver(), "kernel argument")?;
+        stream.expect_running("surface")?;
         self.array.uses().before_write(stream)?;
         Ok(SurfaceObject(self.raw))
     }

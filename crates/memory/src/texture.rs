@@ -246,6 +246,7 @@ unsafe impl<T> Argument<TextureObject> for &Texture<T> {
     #[inline]
     unsafe fn bind(&mut self, stream: &Stream) -> Result<TextureObject> {
         stream.driver().expect_same(self.driver(), "kernel argument")?;
+        stream.expect_running("texture")?;
         match &self.source {
             Source::Buffer(buffer) => {
                 let mut buffer: &DeviceBuffer<T> = buffer;

@@ -1,11 +1,13 @@
 //! What all memory that the device uses has in common: its stream, and who uses it where.
 
+use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use curium_driver::hazard::Accesses;
+use curium_driver::hazard::{Accesses, View};
 use curium_driver::sys::CUdeviceptr;
-use curium_driver::{Device, Error, Result, Stream};
+use curium_driver::{Device, Error, Result, Stream, call};
 
+use crate::PinnedBuffer;
 use crate::copy::peer;
 
 /// The stream that memory belongs to, and the uses that a later use may have to wait for.
@@ -32,11 +34,68 @@ pub(crate) enum Reach {
 }
 
 impl Tracked {
-    /// Memory that was allocated on `stream`.
+    /// Memory that was allocated on `stream`, and that graphs cannot use, since it ends with its owner.
     #[inline]
     pub(crate) fn new(stream: &Stream, reach: Reach) -> Self {
-        let accesses = Accesses::allocated(stream);
+        Self::with(stream, reach, Accesses::allocated(stream))
+    }
+
+    /// Memory that was allocated on `stream`, and that its owner leaves to graphs that use it.
+    #[inline]
+    pub(crate) fn leasable(stream: &Stream, reach: Reach) -> Self {
+        Self::with(stream, reach, Accesses::leasable(stream))
+    }
+
+    #[inline]
+    fn with(stream: &Stream, reach: Reach, accesses: Accesses) -> Self {
         Self { stream: stream.clone(), accesses, reach, reached: AtomicU64::new(0) }
+    }
+
+    /// The same for memory that no capture can allocate.
+    #[inline]
+    pub(crate) fn leasable_outside(operation: &'static str, stream: &Stream, reach: Reach) -> Result<Self> {
+        if stream.is_of_scope() {
+            return Err(Error::argument(
+                operation,
+                "the stream is one of a capture, whose graph cannot own such memory",
+            ));
+        }
+        Ok(Self::leasable(stream, reach))
+    }
+
+    /// An argument error of `operation` if a graph that would disturb a read, or a write, of the host can be launched at any time.
+    #[inline]
+    pub(crate) fn refuse_leases(&self, operation: &'static str, is_write: bool) -> Result<()> {
+        self.accesses.refuse_leases(operation, is_write)
+    }
+
+    /// Keeps graphs that would disturb a read, or a write, of the host from being launched while the result exists.
+    #[inline]
+    pub(crate) fn view(&self, operation: &'static str, is_write: bool) -> Result<View> {
+        self.accesses.view(operation, is_write)
+    }
+
+    /// Leaves memory of no pool to the graphs that use it.
+    #[cold]
+    pub(crate) fn leave_plain_memory(&mut self, address: CUdeviceptr) {
+        let driver = self.stream.driver().clone();
+        self.accesses.leave(move |accesses| {
+            accesses.synchronize().or_else(|_| accesses.synchronize())?;
+            // SAFETY: the memory is live, all work that uses it has been waited for, and nobody has its address any more.
+            unsafe { call!(&driver, cuMemFree_v2(address)) }
+        });
+    }
+
+    /// Leaves memory of the host to the graphs that use it.
+    #[cold]
+    pub(crate) fn leave_pinned_memory(&mut self, memory: PinnedBuffer<u8>) {
+        let memory = ManuallyDrop::new(memory);
+        self.accesses.leave(move |accesses| {
+            // Memory that may still be in use is left alone.
+            accesses.synchronize().or_else(|_| accesses.synchronize())?;
+            drop(ManuallyDrop::into_inner(memory));
+            Ok(())
+        });
     }
 
     #[inline]

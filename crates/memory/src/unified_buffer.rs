@@ -9,6 +9,7 @@ use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
 use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
+use curium_driver::hazard::Uses;
 use curium_driver::sys::{CUdeviceptr, CUmemAttach_flags};
 use curium_driver::{
     AttachMode, DeviceAttribute, DevicePointer, Driver, Error, Result, Stream, call, is_exiting, release,
@@ -18,7 +19,7 @@ pub use self::advice::{MemoryAdvice, RangeAttributes};
 pub use self::batch::{discard, discard_and_prefetch, prefetch};
 use crate::copy::host;
 use crate::tracked::{Reach, Tracked};
-use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut, size};
+use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut, HostView, HostViewMut, size};
 
 /// A fixed number of elements in managed memory: one address for the host and every device, and pages that migrate to whoever uses them.
 ///
@@ -179,13 +180,14 @@ impl<T> UnifiedBuffer<T> {
     /// # Errors
     ///
     /// An argument error if the host must not use managed memory while the device works, as the device's attribute
-    /// `CONCURRENT_MANAGED_ACCESS` says; the error of any work of the context that failed before.
+    /// `CONCURRENT_MANAGED_ACCESS` says, or if a graph can be launched that writes the memory: [`UnifiedBuffer::view`] keeps it from that; the error of any work of the context that failed before.
     #[inline]
     pub fn host(&self) -> Result<&[T]>
     where
         T: AnyBitPattern,
     {
         self.expect_concurrent("UnifiedBuffer::host")?;
+        self.tracked.refuse_leases("UnifiedBuffer::host", false)?;
         self.tracked.wait_for_writes()?;
         // SAFETY: the memory is live and holds `len` elements, of which any bytes are valid; work that writes it has been waited for, and
         // none can be started while the buffer is borrowed.
@@ -205,10 +207,52 @@ impl<T> UnifiedBuffer<T> {
         T: AnyBitPattern,
     {
         self.expect_concurrent("UnifiedBuffer::host_mut")?;
+        self.tracked.refuse_leases("UnifiedBuffer::host_mut", true)?;
         self.tracked.wait_for_uses()?;
         // SAFETY: the memory is live and holds `len` elements, of which any bytes are valid; work that uses it has been waited for, and
         // none can be started while the buffer is borrowed exclusively.
         Ok(unsafe { std::slice::from_raw_parts_mut(self.host_pointer(), self.len) })
+    }
+
+    /// As [`UnifiedBuffer::host`], for memory that a graph uses: while the view exists, launching a graph that writes the memory is an error.
+    ///
+    /// CUDA: `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`UnifiedBuffer::host`].
+    #[inline]
+    pub fn view(&self) -> Result<HostView<'_, T>>
+    where
+        T: AnyBitPattern,
+    {
+        self.expect_concurrent("UnifiedBuffer::view")?;
+        let view = self.tracked.view("UnifiedBuffer::view", false)?;
+        self.tracked.wait_for_writes()?;
+        // SAFETY: the memory is live and holds `len` elements, of which any bytes are valid; work that writes it has been waited for, and
+        // none can be started while the buffer is borrowed and the view exists.
+        let elements = unsafe { std::slice::from_raw_parts(self.host_pointer(), self.len) };
+        Ok(HostView::new(elements, view))
+    }
+
+    /// As [`UnifiedBuffer::host_mut`], for memory that a graph uses: while the view exists, launching the graph is an error.
+    ///
+    /// CUDA: `cuStreamSynchronize`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`UnifiedBuffer::host_mut`].
+    #[inline]
+    pub fn view_mut(&mut self) -> Result<HostViewMut<'_, T>>
+    where
+        T: AnyBitPattern,
+    {
+        self.expect_concurrent("UnifiedBuffer::view_mut")?;
+        let view = self.tracked.view("UnifiedBuffer::view_mut", true)?;
+        self.tracked.wait_for_uses()?;
+        // SAFETY: as above, for all work, and the buffer is borrowed exclusively.
+        let elements = unsafe { std::slice::from_raw_parts_mut(self.host_pointer(), self.len) };
+        Ok(HostViewMut::new(elements, view))
     }
 
     /// Says who uses the memory, in the order of `stream`: on devices where the host must not use managed memory while the device works,
@@ -226,6 +270,8 @@ impl<T> UnifiedBuffer<T> {
     #[doc(alias = "cuStreamAttachMemAsync")]
     #[inline]
     pub unsafe fn attach(&mut self, stream: &Stream, mode: AttachMode) -> Result<()> {
+        stream.expect_running("UnifiedBuffer::attach")?;
+        let _uses = Uses::begin();
         self.tracked.before_write("UnifiedBuffer::attach", stream)?;
         // SAFETY: the address is that of the whole allocation, and the caller vouches for its users.
         unsafe { stream.attach_managed(self.pointer.cast(), 0, mode) }?;
@@ -257,7 +303,7 @@ impl<T> UnifiedBuffer<T> {
             result.map_err(|error| error.about(format!("{bytes} bytes of managed memory")))?;
             Ok(DevicePointer::from_raw(raw))
         })?;
-        let tracked = Tracked::new(stream, Reach::Managed);
+        let tracked = Tracked::leasable_outside(operation, stream, Reach::Managed)?;
         let buffer = Self { pointer, len, tracked, is_concurrent, _elements: PhantomData };
         size::aligned::<T>(operation, pointer.as_raw()).map(|()| buffer)
     }
@@ -279,6 +325,11 @@ impl<T> UnifiedBuffer<T> {
 
     #[inline]
     fn free(&mut self) -> Result<()> {
+        if self.tracked.exclusive().is_leased() {
+            self.tracked.leave_plain_memory(self.pointer.as_raw());
+            self.pointer = DevicePointer::from_raw(0);
+            return Ok(());
+        }
         self.tracked.wait_for_uses()?;
         // SAFETY: the memory is live, all work that uses it has been waited for, and it is forgotten once it is freed.
         unsafe { call!(self.tracked.stream().driver(), cuMemFree_v2(self.pointer.as_raw())) }

@@ -1,13 +1,14 @@
 //! [`Array`] and [`MipmappedArray`]: shapes, copies, and how they end.
 
 use curium_driver::{DeviceAttribute, Error, Event, EventFlags, Function};
+use curium_memory::copy::CopyBatch;
 use curium_memory::virtual_memory::{Granularity, PhysicalOptions, PhysicalUsage};
 use curium_memory::{
-    Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBuffer, DeviceVec, MappedBuffer, MipmappedArray, PhysicalMemory,
-    TileMapping, TileMemory,
+    Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBuffer, DeviceVec, Extent, MappedBuffer, MipmappedArray,
+    PhysicalMemory, Pitch, TileMapping, TileMemory,
 };
 use curium_sim::{Config, Fault};
-use curium_sys::CUresult;
+use curium_sys::{CUresult, CudaVersion};
 use curium_tests::{Gate, TestDriver, on_driver, on_simulator};
 
 /// Numbers in order.
@@ -110,6 +111,52 @@ fn arrays_take_views_of_every_kind_of_memory() {
         let error = array.copy_from_device(region, &vector).expect_err("too long");
         assert!(error.to_string().contains("the region has 6 elements, and the other side has 12"), "{error}");
     });
+}
+
+#[test]
+fn batch_copies_regions_of_arrays_both_ways() {
+    for (version, function) in [
+        (CudaVersion::new(13, 0), Function::cuMemcpy3DBatchAsync_v2),
+        (CudaVersion::new(12, 0), Function::cuMemcpy3DAsync_v2),
+    ] {
+        on_simulator(Config::new().with_driver_version(version), |test, simulator| {
+            let before = simulator.calls(function);
+            batch_with_arrays(test);
+            assert!(simulator.calls(function) > before, "{version} has {function}");
+        });
+    }
+    on_driver(batch_with_arrays);
+}
+
+/// Copies a region of one array to memory and rows in memory to another array, in one batch that waits for another stream.
+fn batch_with_arrays(test: &TestDriver) {
+    let (stream, other) = (test.stream(), test.stream());
+    let shape = ArrayShape::plane(8, 4);
+    let array = |value| Array::from_slice(&stream, shape, ArrayFlags::empty(), &[value; 32]).expect("memory suffices");
+    let (source, target) = (array([1_u16, 2]), array([0; 2]));
+    let mut rows = DeviceBuffer::<[u16; 2]>::filled(&stream, [7; 2], 20).expect("memory suffices");
+    let (extent, pitch) = (Extent::plane(3, 2), Pitch::rows::<[u16; 2]>(5));
+    let gate = Gate::on(&stream);
+    rows.as_slice_mut().fill([5, 6]).expect("memory can be filled");
+    let (low, high) = rows.as_slice_mut().split_at(10).expect("there are twenty");
+    let from = high.as_slice().grid(extent, pitch).expect("the rows lie within");
+    let to = low.grid(extent, pitch).expect("the rows lie within");
+    let batch = CopyBatch::new().copy_to_array(&target, [4, 1, 0], from).expect("the region is in the array");
+    let batch = batch.copy_from_array(to, &source, [0, 2, 0]).expect("the region is in the array");
+    assert_eq!(batch.len(), 2);
+    batch.enqueue(&other).expect("the copies can be put on a stream");
+    gate.open();
+    let region = ArrayRegion { origin: [4, 1, 0], extent: [3, 2, 1] };
+    let mut read = [[0; 2]; 6];
+    target.copy_region_to_slice(region, &mut read).expect("the lengths are equal");
+    assert_eq!(read, [[5, 6]; 6]);
+    assert_eq!(target.to_vec().expect("the array can be read").iter().filter(|texel| texel[0] == 5).count(), 6);
+    let values = rows.to_vec().expect("the buffer can be read");
+    let is_copied = |index: usize| index < 10 && index % 5 < 3;
+    assert!(values.iter().enumerate().all(|(index, value)| *value == if is_copied(index) { [1, 2] } else { [5, 6] }));
+    let grid = rows.as_slice().grid(extent, pitch).expect("the rows lie within");
+    let error = CopyBatch::new().copy_to_array(&target, [6, 0, 0], grid).expect_err("it reaches beyond the array");
+    assert!(error.to_string().contains("are no part of"), "{error}");
 }
 
 #[test]

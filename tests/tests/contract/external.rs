@@ -1,14 +1,15 @@
 //! Memory and semaphores of other interfaces, and multicast: what is refused without them. Nothing here needs a graphics library.
 
 use std::fs::File;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 
-use curium_driver::{Driver, Error, Function};
+use curium_driver::{DeviceAttribute, DevicePointer, Driver, Error, Function};
 use curium_memory::external::{ExternalMemory, ExternalMemoryKind, ExternalSemaphore, ExternalSemaphoreKind};
 use curium_memory::multicast::{MulticastObject, MulticastOptions};
+use curium_memory::{Plain, Resource, export_dma_buf};
 use curium_sim::{Config, Simulator};
 use curium_sys::CUresult;
-use curium_tests::{on_driver, uses_cuda};
+use curium_tests::{TestDriver, on_driver, on_incomplete_simulator, uses_cuda};
 
 const UNSUPPORTED: Option<CUresult> = Some(CUresult::CUDA_ERROR_NOT_SUPPORTED);
 
@@ -50,4 +51,31 @@ fn what_needs_other_hardware_is_not_supported_on_the_simulator_and_says_so() {
         assert_eq!((error.code(), error.function()), (UNSUPPORTED, Some(function)), "{error}");
     }
     assert_eq!(simulator.unsupported_calls().len(), 3);
+}
+
+#[test]
+fn device_memory_is_exported_for_other_devices_where_the_device_can() {
+    let check = |test: &TestDriver| {
+        let (stream, bytes) = (test.stream(), 2 << 20);
+        let error = export_dma_buf(&test.context(), DevicePointer::<u8>::from_raw(0), 0).expect_err("no bytes");
+        assert!(matches!(error, Error::Argument(_)), "{error}");
+        let pointer = Plain.allocate(&stream, bytes, 256).expect("memory suffices");
+        let exported = export_dma_buf(&test.context(), pointer, bytes);
+        let attribute = DeviceAttribute::DMA_BUF_SUPPORTED;
+        let can = test.device().attribute(attribute).expect("a device has this attribute");
+        match exported {
+            Ok(descriptor) => assert!(can && descriptor.as_raw_fd() >= 0),
+            Err(error) => {
+                assert!(!can || test.simulator().is_some() && error.code() == UNSUPPORTED, "{error}");
+                assert!(error.to_string().contains(&format!("{bytes} bytes at {pointer:?}")), "{error}");
+            }
+        }
+        // SAFETY: the memory came from this resource with these figures, and nobody uses it.
+        unsafe { Plain.deallocate(&stream, pointer, bytes, 256) }.expect("the memory can be freed");
+    };
+    if uses_cuda() {
+        on_driver(check);
+    } else {
+        on_incomplete_simulator(Config::new(), check);
+    }
 }

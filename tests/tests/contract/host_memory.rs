@@ -1,6 +1,6 @@
 //! Memory of the host that the device uses in place, managed memory, pitched memory, and what is known of addresses.
 
-use curium_driver::{DevicePointer, Error, Function};
+use curium_driver::{AttachMode, DevicePointer, Error, Function};
 use curium_memory::{
     DeviceBuffer, DeviceSlice, MappedBuffer, MemoryAdvice, MemoryKind, MemoryLocation, PinnedBuffer, PinnedFlags,
     PitchedBuffer, Plain, PointerInfo, RegisterFlags, Registered, RegisteredRef, UnifiedBox, UnifiedBuffer,
@@ -196,6 +196,24 @@ fn advice_on_an_older_driver_knows_devices_and_the_host() {
         assert_eq!(attributes.last_prefetch_location, Some(MemoryLocation::Host));
         let error = buffer.prefetch(&stream, .., MemoryLocation::HostNuma(0)).expect_err("it has no numbers for nodes");
         assert!(error.to_string().contains("needs a driver for CUDA 12.2"), "{error}");
+    });
+}
+
+#[test]
+fn attached_buffer_is_used_on_its_stream_and_then_on_all() {
+    on_driver(|test| {
+        let (stream, other) = (test.stream(), test.stream());
+        let mut buffer = UnifiedBuffer::<u32>::zeroed(&stream, 4096).expect("memory suffices");
+        // SAFETY: work on this stream alone uses the buffer until it is attached to all.
+        unsafe { buffer.attach(&stream, AttachMode::Stream) }.expect("the memory is managed");
+        buffer.as_slice_mut().fill(3).expect("memory can be filled");
+        assert_eq!(buffer.host().expect("the work ends"), [3; 4096]);
+        // SAFETY: everybody may use it from now on.
+        unsafe { buffer.attach(&stream, AttachMode::Global) }.expect("the memory is managed");
+        let gate = Gate::on(&other);
+        buffer.as_slice_mut().fill_on(&other, 4).expect("memory can be filled");
+        gate.open();
+        assert_eq!(buffer.host().expect("the work ends"), [4; 4096]);
     });
 }
 

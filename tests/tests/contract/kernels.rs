@@ -6,7 +6,9 @@ mod language;
 mod network;
 mod numbers;
 mod order;
+mod surface;
 mod tensor;
+mod texture;
 mod warp;
 
 use curium_driver::{Kernel, LaunchConfig, Library, Signature, Stream};

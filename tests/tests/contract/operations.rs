@@ -2,6 +2,7 @@
 
 #[cfg(not(miri))]
 mod arrays;
+mod captures;
 #[cfg(not(miri))]
 mod graph_execs;
 #[cfg(not(miri))]
@@ -225,6 +226,7 @@ fn common() -> Vec<Operation> {
         memory::PENDING,
         streams::OPERATIONS,
         hazards::OPERATIONS,
+        captures::OPERATIONS,
         resources::OPERATIONS,
         context_operations::OPERATIONS,
     ]

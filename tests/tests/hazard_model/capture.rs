@@ -55,3 +55,38 @@ fn streams_of_one_capture_wait_for_each_other_there_and_again_outside() {
     accesses.before_read(&reader).expect("neither is in a capture");
     assert_eq!(notes.take_waits(), (vec![wait], 1), "what was captured did not make the stream itself wait");
 }
+
+#[test]
+fn wait_that_was_only_captured_forgets_no_reader() {
+    let notes = Notes::new();
+    let (mut accesses, writer, reader) = written(&notes);
+    accesses.before_read(&reader).expect("nothing fails");
+    accesses.after_read(&reader);
+    notes.take_waits();
+    let wait = (index(writer.as_raw()), index(reader.as_raw()));
+    [&writer, &reader].into_iter().for_each(|stream| notes.set_capture(stream, 7));
+    accesses.before_write(&writer).expect("both are in one capture");
+    accesses.after_write(&writer);
+    assert_eq!(notes.take_waits(), (vec![wait], 1));
+    [&writer, &reader].into_iter().for_each(|stream| notes.set_capture(stream, 0));
+    accesses.before_write(&writer).expect("neither is in a capture");
+    assert_eq!(notes.take_waits(), (vec![wait], 1), "the stream itself has not waited for the reader");
+}
+
+#[test]
+fn write_that_was_only_captured_forgets_no_reader() {
+    let notes = Notes::new();
+    let (mut accesses, writer, reader) = written(&notes);
+    let third = notes.stream();
+    accesses.before_read(&reader).expect("nothing fails");
+    accesses.after_read(&reader);
+    let streams = [&writer, &reader, &third];
+    streams.into_iter().for_each(|stream| notes.set_capture(stream, 7));
+    accesses.before_write(&third).expect("all are in one capture");
+    accesses.after_write(&third);
+    streams.into_iter().for_each(|stream| notes.set_capture(stream, 0));
+    notes.take_waits();
+    accesses.before_write(&writer).expect("none is in a capture");
+    let (waits, _) = notes.take_waits();
+    assert!(waits.contains(&(index(writer.as_raw()), index(reader.as_raw()))), "{waits:?} has the reader");
+}

@@ -5,8 +5,8 @@ use std::ptr;
 
 use curium_driver::{Context, Driver, Stream};
 use curium_sys::{
-    Api, CUcontext, CUdevice, CUevent, CUgraph, CUgraphNode, CUresult, CUstream, CUstreamCaptureMode,
-    CUstreamCaptureStatus,
+    Api, CUDA_GRAPH_INSTANTIATE_PARAMS, CUcontext, CUdevice, CUevent, CUgraph, CUgraphExec, CUgraphNode, CUresult,
+    CUstream, CUstreamCaptureMode, CUstreamCaptureStatus,
 };
 
 /// A set of pieces of work, by their numbers.
@@ -65,6 +65,11 @@ impl Notes {
         let driver = unsafe { Driver::from_api(api()) }.expect("the driver initialises");
         let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a context");
         Self { context }
+    }
+
+    /// The context that everything is in.
+    pub(crate) fn context(&self) -> &Context {
+        &self.context
     }
 
     /// A new stream.
@@ -155,6 +160,12 @@ fn api() -> Api {
     api.cuEventDestroy_v2 = Some(destroy_event);
     api.cuEventRecord = Some(record);
     api.cuStreamWaitEvent = Some(wait);
+    api.cuStreamBeginCapture_v2 = Some(begin_capture);
+    api.cuStreamEndCapture = Some(end_capture);
+    api.cuGraphDestroy = Some(destroy_graph);
+    api.cuGraphInstantiateWithParams = Some(instantiate);
+    api.cuGraphLaunch = Some(launch);
+    api.cuGraphExecDestroy = Some(destroy_executable);
     api
 }
 
@@ -232,6 +243,39 @@ unsafe extern "C" fn capture_info(
 
 fn capture_of(stream: CUstream) -> u64 {
     STATE.with_borrow(|state| state.captures[index(stream)])
+}
+
+/// The capture of a stream is called by its handle, which no other has.
+unsafe extern "C" fn begin_capture(stream: CUstream, _: CUstreamCaptureMode) -> CUresult {
+    STATE.with_borrow_mut(|state| state.captures[index(stream)] = stream.addr() as u64);
+    CUresult::CUDA_SUCCESS
+}
+
+unsafe extern "C" fn end_capture(stream: CUstream, place: *mut CUgraph) -> CUresult {
+    STATE.with_borrow_mut(|state| state.captures[index(stream)] = 0);
+    // SAFETY: the caller passes a valid place.
+    unsafe { answer(place, ptr::without_provenance_mut(1)) }
+}
+
+unsafe extern "C" fn destroy_graph(_: CUgraph) -> CUresult {
+    CUresult::CUDA_SUCCESS
+}
+
+unsafe extern "C" fn instantiate(
+    place: *mut CUgraphExec,
+    _: CUgraph,
+    _: *mut CUDA_GRAPH_INSTANTIATE_PARAMS,
+) -> CUresult {
+    // SAFETY: the caller passes a valid place.
+    unsafe { answer(place, ptr::without_provenance_mut(1)) }
+}
+
+unsafe extern "C" fn launch(_: CUgraphExec, _: CUstream) -> CUresult {
+    CUresult::CUDA_SUCCESS
+}
+
+unsafe extern "C" fn destroy_executable(_: CUgraphExec) -> CUresult {
+    CUresult::CUDA_SUCCESS
 }
 
 /// The mode is always the same: there is nobody whose capture could be spoilt.

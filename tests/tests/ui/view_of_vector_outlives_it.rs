@@ -6,9 +6,9 @@ fn view<'a>(vector: DeviceVec<u32>) -> DeviceSlice<'a, u32> {
     vector.as_slice()
 }
 
-fn close(vector: DeviceVec<u32>) {
+fn read(vector: DeviceVec<u32>) {
     let view = vector.as_slice();
-    vector.close().unwrap();
+    drop(vector);
     view.to_vec().unwrap();
 }
 

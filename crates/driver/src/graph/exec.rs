@@ -11,6 +11,7 @@ use curium_sys::{CUgraphExec, CUgraphExec_st};
 use super::Node;
 use super::exec_host::Closures;
 use super::instantiate::expect_context;
+use super::leases::Leases;
 use super::tree::{Kept, Resource, Tree};
 use crate::call;
 use crate::handle::Handle;
@@ -35,6 +36,8 @@ struct Keeps {
     source: Option<Arc<Tree>>,
     /// What the nodes keep, as they were instantiated or updated all at once.
     all: Kept,
+    /// The memory among it, which a launch uses.
+    leases: Leases,
     /// What nodes keep that were updated one by one, by their numbers in the source.
     changed: HashMap<u32, Resource>,
     /// The host functions that were set one by one.
@@ -106,9 +109,16 @@ impl GraphExec {
     /// A launch on a stream of the context.
     #[inline]
     pub(super) fn launch_plain(&mut self, stream: &Stream) -> Result<()> {
-        // SAFETY: the executable and the stream are live and belong to this driver, and nobody else uses the executable; whoever added
-        // nodes vouched for what they do.
-        unsafe { call!(stream.driver(), cuGraphLaunch(self.raw.raw(), stream.as_raw())) }
+        if let Some(scope) = stream.open_scope() {
+            // The launch becomes a part of another graph, which needs what this one needs.
+            scope.keep(self.raw.raw().addr(), || Arc::new(self.kept_now()));
+        }
+        let raw = self.raw.raw();
+        self.keeps.leases.launch(stream, || {
+            // SAFETY: the executable and the stream are live and belong to this driver, and nobody else uses the executable; whoever added
+            // nodes vouched for what they do, and the leased memory is waited for.
+            unsafe { call!(stream.driver(), cuGraphLaunch(raw, stream.as_raw())) }
+        })
     }
 
     /// Takes to the device what the first launch would take there otherwise, in order with other work on `stream`. Returns before it has
@@ -154,7 +164,11 @@ impl GraphExec {
     /// Keeps what a node that was changed needs, in place of what it needed after the change before.
     #[inline]
     pub(super) fn keep(&mut self, node: Node, resource: Resource) {
+        let is_child = matches!(resource, Resource::Child(_));
         self.keeps.changed.insert(node.number, resource);
+        if is_child {
+            self.find_leases();
+        }
     }
 
     /// The same for a kernel, which is kept already in most cases.
@@ -171,6 +185,7 @@ impl GraphExec {
     pub(super) fn keep_all(&mut self, kept: Kept) {
         self.keeps.all = kept;
         self.keeps.changed.clear();
+        self.find_leases();
         self.retire_closures();
     }
 
@@ -178,6 +193,21 @@ impl GraphExec {
     #[inline]
     pub(super) fn keep_also(&mut self, kept: &Kept) {
         self.keeps.all.extend(kept);
+        self.find_leases();
+    }
+
+    /// Finds the memory among all that is kept.
+    #[inline]
+    fn find_leases(&mut self) {
+        self.keeps.leases = Leases::of(&self.kept_now());
+    }
+
+    /// All that is kept.
+    #[inline]
+    fn kept_now(&self) -> Kept {
+        let mut all = self.keeps.all.clone();
+        self.keeps.changed.values().for_each(|resource| all.add(resource));
+        all
     }
 
     #[inline]
@@ -187,7 +217,8 @@ impl GraphExec {
 
     #[inline]
     fn new(context: &Context, source: Option<Arc<Tree>>, raw: CUgraphExec, kept: Kept) -> Self {
-        let keeps = Box::new(Keeps { source, all: kept, changed: HashMap::new(), closures: None });
+        let leases = Leases::of(&kept);
+        let keeps = Box::new(Keeps { source, leases, all: kept, changed: HashMap::new(), closures: None });
         Self { raw: Handle::new(raw), keeps, context: context.clone(), _not_sync: PhantomData }
     }
 

@@ -77,6 +77,7 @@ impl Graph {
     /// # Safety
     ///
     /// As for [`Graph::add_raw`].
+    #[inline]
     pub(super) unsafe fn add_described(
         &mut self,
         operation: &'static str,

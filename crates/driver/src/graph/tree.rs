@@ -5,6 +5,7 @@
 
 use std::any::Any;
 use std::collections::HashMap;
+use std::collections::hash_map::Entry as Entries;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, MutexGuard};
@@ -15,6 +16,7 @@ use super::user_object::ObjectReference;
 use super::{Node, Spot};
 use crate::call;
 use crate::handle::Handle;
+use crate::hazard::Lease;
 use crate::kernel::Inner as Kernel;
 use crate::lock::Mutex;
 use crate::release::release;
@@ -60,6 +62,8 @@ pub(crate) enum Resource {
     Child(Kept),
     /// The closure of a host function. The driver keeps it for executables.
     Object(ObjectReference),
+    /// Memory that has an owner beside the graph.
+    Lease(Lease),
     Other(Arc<dyn Any + Send + Sync>),
 }
 
@@ -152,6 +156,7 @@ impl State {
     }
 
     /// Adds the node that `call` makes behind `after`, and that needs what is `kept`.
+    #[inline]
     pub(super) fn add_node(
         &mut self,
         driver: &Driver,
@@ -169,6 +174,7 @@ impl State {
     }
 
     /// The node that the driver knows by this handle, which is noted if it is new here.
+    #[inline]
     pub(super) fn known(&mut self, graph: u32, raw: CUgraphNode) -> Node {
         match self.numbers.get(&raw.addr()) {
             Some(number) => Node { tree: self.identity, number: *number },
@@ -177,10 +183,12 @@ impl State {
     }
 
     /// The node that the driver knows by this handle, if it is known here.
+    #[inline]
     pub(super) fn find(&self, raw: CUgraphNode) -> Option<Node> {
         self.numbers.get(&raw.addr()).map(|number| Node { tree: self.identity, number: *number })
     }
 
+    #[inline]
     pub(super) fn add(&mut self, graph: u32, raw: CUgraphNode, kept: Option<Resource>) -> Node {
         let number = self.nodes.len() as u32;
         self.nodes.push(Some(Entry { raw: Handle::new(raw), parts: Vec::new(), graph, kept }));
@@ -189,6 +197,7 @@ impl State {
     }
 
     /// Notes that `raw` is a part of a node, and gives its number; the same number if it is known.
+    #[inline]
     pub(super) fn add_part(&mut self, node: Node, raw: CUgraph) -> u32 {
         let known = self.graphs.iter().position(|graph| graph.as_ref().is_some_and(|graph| graph.raw() == raw));
         if let Some(known) = known {
@@ -210,6 +219,7 @@ impl State {
 
     /// Has a node keep `kept`, and gives what it kept before. That may be dropped only once the lock is no longer held.
     #[must_use]
+    #[inline]
     pub(super) fn replace(&mut self, node: Node, kept: Option<Resource>) -> Option<Resource> {
         let entry = self.nodes.get_mut(node.number as usize)?.as_mut()?;
         std::mem::replace(&mut entry.kept, kept)
@@ -217,6 +227,7 @@ impl State {
 
     /// Forgets a node with all its parts. What was kept may be dropped only once the lock is no longer held.
     #[must_use]
+    #[inline]
     pub(super) fn remove(&mut self, node: Node) -> Vec<Resource> {
         let entry = self.nodes.get_mut(node.number as usize).and_then(Option::take);
         let Some(entry) = entry else { return Vec::new() };
@@ -233,6 +244,7 @@ impl State {
     }
 
     /// What all nodes of the tree keep.
+    #[inline]
     pub(super) fn kept(&self) -> Kept {
         let mut kept = self.inherited.clone();
         self.nodes.iter().flatten().filter_map(|entry| entry.kept.as_ref()).for_each(|resource| kept.add(resource));
@@ -247,10 +259,31 @@ impl Kept {
             // The driver keeps these for whatever is made of a graph.
             Resource::Object(_) => {}
             Resource::Child(kept) => self.extend(kept),
+            Resource::Lease(lease) => self.add_lease(lease),
             resource => {
                 self.0.entry(resource.address()).or_insert_with(|| resource.clone());
             }
         }
+    }
+
+    #[inline]
+    fn add_lease(&mut self, lease: &Lease) {
+        match self.0.entry(lease.key()) {
+            Entries::Vacant(vacant) => {
+                vacant.insert(Resource::Lease(lease.clone()));
+            }
+            Entries::Occupied(mut known) => {
+                if let (Resource::Lease(known), true) = (known.get_mut(), lease.is_write()) {
+                    known.write_as_well();
+                }
+            }
+        }
+    }
+
+    /// Each thing.
+    #[inline]
+    pub(super) fn resources(&self) -> impl Iterator<Item = &Resource> {
+        self.0.values()
     }
 
     #[inline]
@@ -267,6 +300,7 @@ impl Resource {
             Self::Kernel(kernel) => kernel.raw.raw().addr(),
             Self::Event(event) => event.as_raw().addr(),
             Self::Object(object) => object.as_raw().addr(),
+            Self::Lease(lease) => lease.key(),
             Self::Other(other) => Arc::as_ptr(other).addr(),
             Self::Child(_) => 0,
         }
@@ -281,6 +315,7 @@ impl Clone for Resource {
             Self::Event(event) => Self::Event(event.share()),
             Self::Child(kept) => Self::Child(kept.clone()),
             Self::Object(object) => Self::Object(object.clone()),
+            Self::Lease(lease) => Self::Lease(lease.clone()),
             Self::Other(other) => Self::Other(Arc::clone(other)),
         }
     }

@@ -87,6 +87,7 @@ impl EglConsumer {
     #[inline]
     pub fn acquire(&mut self, stream: &Stream, timeout: Option<Duration>) -> Result<EglFrame<'_>> {
         self.connection.context.driver().expect_same(stream.driver(), "EglConsumer::acquire")?;
+        stream.expect_running("EglConsumer::acquire")?;
         let microseconds = timeout.map_or(u32::MAX, |timeout| timeout.as_micros().min(u128::from(u32::MAX - 1)) as u32);
         let (mut resource, mut raw) = (std::ptr::null_mut(), stream.as_raw());
         let (place, stream_place) = (&raw mut resource, &raw mut raw);
@@ -188,6 +189,7 @@ impl EglProducer {
     #[inline]
     pub unsafe fn present(&mut self, frame: CUeglFrame, stream: &Stream) -> Result<()> {
         self.connection.context.driver().expect_same(stream.driver(), "EglProducer::present")?;
+        stream.expect_running("EglProducer::present")?;
         let mut raw = stream.as_raw();
         let stream_place = &raw mut raw;
         self.connection.with(|driver, connection| {
@@ -207,6 +209,7 @@ impl EglProducer {
     #[inline]
     pub fn take_back(&mut self, stream: &Stream) -> Result<CUeglFrame> {
         self.connection.context.driver().expect_same(stream.driver(), "EglProducer::take_back")?;
+        stream.expect_running("EglProducer::take_back")?;
         let (mut frame, mut raw) = (CUeglFrame::default(), stream.as_raw());
         let (place, stream_place) = (&raw mut frame, &raw mut raw);
         self.connection.with(|driver, connection| {

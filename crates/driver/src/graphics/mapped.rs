@@ -33,6 +33,7 @@ impl GraphicsResource {
         for resource in &*resources {
             stream.driver().expect_same(resource.context().driver(), "GraphicsResource::map")?;
         }
+        stream.expect_running("GraphicsResource::map")?;
         let mut raw = raw_handles(resources);
         let (count, first) = (raw.len() as u32, raw.as_mut_ptr());
         stream.context().entered(|driver| {

@@ -1,6 +1,7 @@
 //! Putting a kernel on a stream.
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use curium_sys::CUlaunchConfig;
 
@@ -13,7 +14,19 @@ impl Inner {
     /// What is checked before every launch. One without threads is refused by the driver, and told from its error.
     #[inline]
     pub(super) fn check(&self, stream: &Stream) -> Result<()> {
-        self.driver.expect_same(stream.driver(), "Kernel::launch")
+        self.driver.expect_same(stream.driver(), "Kernel::launch")?;
+        if stream.scope().is_some() {
+            self.keep(stream);
+        }
+        Ok(())
+    }
+
+    /// Has the graph that `stream` is being captured into keep the kernel.
+    #[cold]
+    fn keep(&self, stream: &Stream) {
+        if let Some(scope) = stream.scope() {
+            scope.keep(self.raw.raw().addr(), || Arc::new(self.clone()));
+        }
     }
 
     /// # Safety
@@ -66,6 +79,9 @@ impl Inner {
             return unsafe { self.enqueue(stream, config, values) };
         }
         attributes.check(&self.driver)?;
+        if let Some(scope) = stream.scope() {
+            attributes.keep_events(scope);
+        }
         let raw_config = attributes.launch_config(config, stream.as_raw());
         // SAFETY: the events of the attributes are live and belong to this driver; the caller vouches for `values` and the kernel.
         unsafe { self.enqueue_config(stream, config, &raw_config, values) }

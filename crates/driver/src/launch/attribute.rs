@@ -2,6 +2,7 @@
 
 use std::ffi::c_int;
 use std::fmt;
+use std::sync::Arc;
 
 use curium_sys::{
     CUgraphDeviceNode, CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributePortableClusterMode,
@@ -13,6 +14,7 @@ use curium_sys::{
 };
 
 use super::{Dimensions, LaunchConfig};
+use crate::hazard::Scope;
 use crate::{
     AccessPolicyWindow, Carveout, ClusterScheduling, Driver, Event, MemorySyncDomain, MemorySyncDomainMap, Result,
     SharedMemoryMode,
@@ -227,6 +229,14 @@ impl<'a> LaunchAttributes<'a> {
     pub(crate) fn check(&self, driver: &Driver) -> Result<()> {
         let events = [self.programmatic_event, self.completion_event];
         events.into_iter().flatten().try_for_each(|event| driver.expect_same(event.driver(), "launch attribute"))
+    }
+
+    /// Has the graph of a capture keep the events.
+    #[cold]
+    pub(crate) fn keep_events(&self, scope: &Scope) {
+        for event in [self.programmatic_event, self.completion_event].into_iter().flatten() {
+            scope.keep(event.as_raw().addr(), || Arc::new(event.share()));
+        }
     }
 
     /// Whether an event is to be recorded.

@@ -51,7 +51,7 @@ impl ArrayRegion {
 
     /// An error unless the region has elements, all of which lie in the shape.
     #[inline]
-    fn check(&self, operation: &'static str, shape: ArrayShape) -> Result<()> {
+    pub(super) fn check(&self, operation: &'static str, shape: ArrayShape) -> Result<()> {
         let bounds = [shape.width(), shape.rows(), shape.layers()];
         let ends = self.origin.iter().zip(self.extent).map(|(origin, extent)| origin.checked_add(extent));
         let is_within = ends.zip(bounds).all(|(end, bound)| end.is_some_and(|end| end <= bound));

@@ -179,6 +179,7 @@ impl TileMapping<'_> {
 /// The resource is live, and so is the memory, for as long as it is mapped.
 #[inline]
 unsafe fn map(stream: &Stream, tiles: &[TileMapping<'_>], resource: impl Fn(&mut CUarrayMapInfo)) -> Result<()> {
+    stream.expect_running("Array::map_tiles")?;
     let count = u32::try_from(tiles.len()).ok().filter(|count| *count != 0);
     let count = count.ok_or_else(|| Error::argument("Array::map_tiles", format!("{} tiles", tiles.len())))?;
     let mut infos: Vec<CUarrayMapInfo> = tiles.iter().map(|tile| tile.to_raw()).collect();

@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use curium_driver::hazard::Uses;
 use curium_driver::sys::{CUDA_MEMCPY3D_BATCH_OP, CUdeviceptr};
 use curium_driver::{Function, Result, Stream, call};
 
@@ -31,8 +32,29 @@ use crate::{DeviceSlice, DeviceSliceMut, Grid, GridMut, size};
 #[derive(Default)]
 pub struct CopyBatch<'a> {
     lines: Vec<(End<'a>, End<'a>)>,
-    boxes: Vec<(grid::End<'a>, grid::End<'a>)>,
+    boxes: Vec<Box<dyn BoxCopy + Send + Sync + 'a>>,
     options: CopyOptions,
+}
+
+/// A copy of rows and layers in a batch.
+pub(crate) trait BoxCopy {
+    /// Has `stream` wait for what the copy must wait for.
+    fn prepare(&self, stream: &Stream) -> Result<()>;
+
+    /// The copy as C describes it.
+    fn operation(&self, options: CopyOptions) -> CUDA_MEMCPY3D_BATCH_OP;
+
+    /// Puts the copy on `stream` by itself.
+    fn enqueue(&self, stream: &Stream) -> Result<()>;
+
+    /// Notes the copy, which may be on `stream`.
+    fn note(&self, stream: &Stream);
+}
+
+/// A copy from memory to memory.
+struct Between<'a> {
+    to: grid::End<'a>,
+    from: grid::End<'a>,
 }
 
 impl<'a> CopyBatch<'a> {
@@ -74,9 +96,17 @@ impl<'a> CopyBatch<'a> {
         let (target, source) = (target.into_end(), source.end());
         grid::same_extent("CopyBatch::copy_grid", &target.place, &source.place)?;
         if !target.place.is_empty() {
-            self.boxes.push((target, source));
+            self.boxes.push(Box::new(Between { to: target, from: source }));
         }
         Ok(self)
+    }
+
+    /// Adds a copy of rows and layers of another kind.
+    #[cfg(feature = "textures")]
+    #[inline]
+    pub(crate) fn with_box(mut self, copy: impl BoxCopy + Send + Sync + 'a) -> Self {
+        self.boxes.push(Box::new(copy));
+        self
     }
 
     /// How many copies there are.
@@ -107,19 +137,15 @@ impl<'a> CopyBatch<'a> {
     #[doc(alias = "cuMemcpy3DBatchAsync")]
     #[inline]
     pub fn enqueue(self, stream: &Stream) -> Result<()> {
+        let _uses = Uses::begin();
         for (to, from) in &self.lines {
             prepare(stream, to, from)?;
         }
-        for (to, from) in &self.boxes {
-            prepare(stream, &to.end, &from.end)?;
-        }
+        self.boxes.iter().try_for_each(|copy| copy.prepare(stream))?;
         let result = self.enqueue_lines(stream).and_then(|()| self.enqueue_boxes(stream));
         // After a failure some may be on the stream.
-        let boxes = self.boxes.iter().map(|(to, from)| (&to.end, &from.end));
-        for (to, from) in self.lines.iter().map(|(to, from)| (to, from)).chain(boxes) {
-            from.tracked.after_read(stream);
-            to.tracked.after_partial_write(stream);
-        }
+        self.lines.iter().for_each(|(to, from)| note(stream, to, from));
+        self.boxes.iter().for_each(|copy| copy.note(stream));
         result.map_err(|error| error.about(format!("{} copies", self.len())))
     }
 
@@ -145,10 +171,10 @@ impl<'a> CopyBatch<'a> {
             return Ok(());
         }
         if !grid::takes_batches(stream) {
-            return self.boxes.iter().try_for_each(|(to, from)| grid::enqueue(stream, to, from));
+            return self.boxes.iter().try_for_each(|copy| copy.enqueue(stream));
         }
         let mut operations: Vec<CUDA_MEMCPY3D_BATCH_OP> =
-            self.boxes.iter().map(|(to, from)| grid::operation(to, from, self.options)).collect();
+            self.boxes.iter().map(|copy| copy.operation(self.options)).collect();
         let (count, operations) = (operations.len(), operations.as_mut_ptr());
         stream.context().entered(|driver| {
             // SAFETY: the list has this many entries, all ends are live on this stream, which has waited for what they must wait for, and a
@@ -206,6 +232,35 @@ impl Lines {
             index => error.advised(|_| Some(format!("the copy at index {index} was refused").into())),
         })
     }
+}
+
+impl BoxCopy for Between<'_> {
+    #[inline]
+    fn prepare(&self, stream: &Stream) -> Result<()> {
+        prepare(stream, &self.to.end, &self.from.end)
+    }
+
+    #[inline]
+    fn operation(&self, options: CopyOptions) -> CUDA_MEMCPY3D_BATCH_OP {
+        grid::operation(&self.to, &self.from, options)
+    }
+
+    #[inline]
+    fn enqueue(&self, stream: &Stream) -> Result<()> {
+        grid::enqueue(stream, &self.to, &self.from)
+    }
+
+    #[inline]
+    fn note(&self, stream: &Stream) {
+        note(stream, &self.to.end, &self.from.end);
+    }
+}
+
+/// Notes a copy that may be on `stream`.
+#[inline]
+fn note(stream: &Stream, to: &End<'_>, from: &End<'_>) {
+    from.tracked.after_read(stream);
+    to.tracked.after_partial_write(stream);
 }
 
 /// Has `stream` wait for what a copy must wait for.

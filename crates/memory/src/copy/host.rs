@@ -4,6 +4,7 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
 use bytemuck::{AnyBitPattern, NoUninit};
+use curium_driver::hazard::Uses;
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Result, Stream, call};
 
@@ -18,6 +19,8 @@ pub(crate) fn upload<T: NoUninit>(target: DeviceSliceMut<'_, T>, source: &[T]) -
         return Ok(());
     }
     stream.refuse_capture("copy from a slice")?;
+    // A staged copy is no work of the stream to be noted: it is under way until this returns.
+    let uses = Uses::begin();
     let source: &[u8] = bytemuck::cast_slice(source);
     let order = |lane: &Stream| end.tracked.before_write("copy from a slice", lane);
     // SAFETY: the memory is live, has as many bytes, and is borrowed exclusively until the copy is done.
@@ -29,6 +32,7 @@ pub(crate) fn upload<T: NoUninit>(target: DeviceSliceMut<'_, T>, source: &[T]) -
     // waited for below.
     unsafe { to_device(stream, end.address, source.as_ptr().cast(), end.bytes) }.map_err(|error| end.explain(error))?;
     end.tracked.after_partial_write(stream);
+    drop(uses);
     wait::until_done(stream)
 }
 
@@ -40,6 +44,8 @@ pub(crate) fn download<T: AnyBitPattern>(source: DeviceSlice<'_, T>, target: &mu
         return Ok(());
     }
     stream.refuse_capture("copy to a slice")?;
+    // As above.
+    let uses = Uses::begin();
     let to = target.as_mut_ptr().cast::<MaybeUninit<u8>>();
     // SAFETY: the bytes are those of `target`, which is borrowed exclusively, and any bytes are valid elements.
     let places = unsafe { std::slice::from_raw_parts_mut(to, end.bytes) };
@@ -53,6 +59,7 @@ pub(crate) fn download<T: AnyBitPattern>(source: DeviceSlice<'_, T>, target: &mu
     // borrowed until the stream has been waited for below.
     unsafe { to_host(stream, to.cast(), end.address, end.bytes) }.map_err(|error| end.explain(error))?;
     end.tracked.after_read(stream);
+    drop(uses);
     wait::until_done(stream)
 }
 

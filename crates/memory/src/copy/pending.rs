@@ -6,6 +6,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytemuck::{AnyBitPattern, NoUninit};
+use curium_driver::hazard::Uses;
 use curium_driver::{Error, Finished, PooledEvent, Result, Stream, report};
 
 use super::host;
@@ -140,6 +141,7 @@ impl<B> Pending<B> {
         host: B,
         enqueue: impl FnOnce() -> Result<()>,
     ) -> Result<Self, (B, Error)> {
+        let _uses = Uses::begin();
         let prepared = size::same_len(operation, own, other)
             .and_then(|()| stream.refuse_capture(operation))
             .and_then(|()| stream.marker())

@@ -5,6 +5,7 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use bytemuck::{AnyBitPattern, NoUninit};
+use curium_driver::hazard::Uses;
 use curium_driver::{Result, Stream};
 
 use super::host;
@@ -94,6 +95,7 @@ impl<'scope> CopyScope<'scope, '_> {
         if end.bytes == 0 {
             return Ok(());
         }
+        let _uses = Uses::begin();
         end.tracked.before_write(OPERATION, self.stream())?;
         // SAFETY: both sides have this many bytes, the device's is live on this stream, and the host's is borrowed until the scope has
         // waited for the copy.
@@ -124,6 +126,7 @@ impl<'scope> CopyScope<'scope, '_> {
         if end.bytes == 0 {
             return Ok(());
         }
+        let _uses = Uses::begin();
         end.tracked.before_read(OPERATION, self.stream())?;
         // SAFETY: both sides have this many bytes, the device's is live on this stream, any bytes are valid elements, and the host's is
         // borrowed until the scope has waited for the copy.

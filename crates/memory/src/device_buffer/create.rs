@@ -168,8 +168,16 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     #[inline]
     fn allocate(operation: &'static str, resource: R, stream: &Stream, len: usize) -> Result<Self> {
         let bytes = size::bytes::<T>(operation, len)?;
+        if stream.is_of_scope() && !resource.allocates_in_graphs() {
+            return Err(in_capture(operation, stream));
+        }
         let pointer = resource.allocate(stream, bytes, Self::ALIGNMENT).map_err(|error| explain(error, stream))?;
-        let tracked = Tracked::new(stream, Reach::Device);
+        if stream.is_of_scope() && !stream.note_allocation(pointer.as_raw()) {
+            // SAFETY: the memory came from this resource just now, and nobody has used it.
+            unsafe { resource.deallocate(stream, pointer, bytes, Self::ALIGNMENT) }?;
+            return Err(in_capture(operation, stream));
+        }
+        let tracked = Tracked::leasable(stream, Reach::Device);
         Ok(Self { pointer: pointer.cast(), len, tracked, resource, _elements: PhantomData })
     }
 }
@@ -184,6 +192,18 @@ impl<T, R: Resource> DeviceBuffer<MaybeUninit<T>, R> {
     pub fn places_in(resource: R, stream: &Stream, len: usize) -> Result<Self> {
         Self::allocate("DeviceBuffer::places_in", resource, stream, len)
     }
+}
+
+/// What is said of memory that a graph cannot own.
+#[cold]
+fn in_capture(operation: &'static str, stream: &Stream) -> Error {
+    let reason = match stream.is_in_scope() {
+        true => {
+            "is being captured, and only memory of `StreamOrdered` can be a graph's own: allocate on another stream"
+        }
+        false => "was made for a capture that has ended",
+    };
+    Error::argument(operation, format!("{stream:?} {reason}"))
 }
 
 /// Adds to the error of an allocation what there is.

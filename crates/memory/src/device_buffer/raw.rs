@@ -20,10 +20,13 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     ///
     /// # Errors
     ///
-    /// Gives the buffer back if its stream cannot wait.
+    /// Gives the buffer back if its stream cannot wait; with an argument error if a graph uses the memory.
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
     #[inline]
     pub fn into_raw(mut self) -> Result<(DevicePointer<T>, R), (Self, Error)> {
+        if self.tracked.exclusive().is_leased() || self.stream().is_of_scope() {
+            return Err((self, Error::argument("DeviceBuffer::into_raw", "a graph uses the memory, or owns it")));
+        }
         let stream = self.stream().clone();
         match self.tracked.exclusive().before_write(&stream) {
             Ok(()) => {
@@ -52,7 +55,10 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         if pointer.as_raw() == 0 {
             return Err(Error::argument("DeviceBuffer::from_raw", "the pointer is null"));
         }
-        let tracked = Tracked::new(stream, Reach::Device);
+        if stream.is_of_scope() {
+            return Err(Error::argument("DeviceBuffer::from_raw", "the stream is one of a capture"));
+        }
+        let tracked = Tracked::leasable(stream, Reach::Device);
         Ok(Self { pointer, len, tracked, resource, _elements: PhantomData })
     }
 

@@ -88,11 +88,12 @@ impl ExternalSemaphore {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// An argument error on a stream of a capture scope, whose graph cannot keep the semaphore; whatever the driver returns.
     #[doc(alias = "cuSignalExternalSemaphoresAsync")]
     #[inline]
     pub fn signal(&self, stream: &Stream, value: u64) -> Result<()> {
         self.context.driver().expect_same(stream.driver(), "ExternalSemaphore::signal")?;
+        stream.expect_running("ExternalSemaphore::signal")?;
         let mut params = CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS::default();
         params.params.fence.value = value;
         let raw = self.raw;
@@ -112,11 +113,12 @@ impl ExternalSemaphore {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// As for [`ExternalSemaphore::signal`].
     #[doc(alias = "cuWaitExternalSemaphoresAsync")]
     #[inline]
     pub fn wait(&self, stream: &Stream, value: u64) -> Result<()> {
         self.context.driver().expect_same(stream.driver(), "ExternalSemaphore::wait")?;
+        stream.expect_running("ExternalSemaphore::wait")?;
         let mut params = CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS::default();
         params.params.fence.value = value;
         let raw = self.raw;

@@ -3,6 +3,7 @@
 use std::fmt;
 
 use bytemuck::NoUninit;
+use curium_driver::hazard::Uses;
 use curium_driver::{DevicePointer, Result, Stream};
 
 use super::{Extent, Grid, HostGrid, Pitch, describe, extent, part};
@@ -153,10 +154,12 @@ impl<'a, T> GridMut<'a, T> {
         }
         let (stream, end) = (self.stream(), self.end());
         stream.refuse_capture(OPERATION)?;
+        let uses = Uses::begin();
         end.end.tracked.before_write(OPERATION, stream)?;
         // SAFETY: the host's end holds these rows and layers, and it is borrowed until the stream has been waited for below.
         unsafe { copies::from_host(stream, &end, source.as_ptr().cast(), source.place()) }?;
         end.end.tracked.after_partial_write(stream);
+        drop(uses);
         wait::until_done(stream)
     }
 

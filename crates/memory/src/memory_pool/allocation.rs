@@ -1,5 +1,7 @@
 //! Memory of a pool for buffers.
 
+use std::sync::Arc;
+
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{DevicePointer, Result, Stream, call};
 
@@ -32,5 +34,10 @@ unsafe impl Resource for MemoryPool {
     ) -> Result<()> {
         // SAFETY: the caller's promises are the same, and the memory came from a pool.
         unsafe { free_in_order(stream, pointer) }
+    }
+
+    #[inline]
+    fn detached(&self) -> Option<Arc<dyn Resource>> {
+        Some(Arc::new(self.clone()))
     }
 }

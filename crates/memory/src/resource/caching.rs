@@ -186,6 +186,11 @@ unsafe impl Resource for CachingResource {
     fn trim(&self, _stream: &Stream, keep: usize) -> Result<()> {
         self.core.trim(keep as u64)
     }
+
+    #[inline]
+    fn detached(&self) -> Option<Arc<dyn Resource>> {
+        Some(Arc::new(self.clone()))
+    }
 }
 
 impl CachingResource {

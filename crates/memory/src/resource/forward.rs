@@ -51,6 +51,16 @@ macro_rules! forward {
             }
 
             #[inline]
+            fn detached(&self) -> Option<Arc<dyn Resource>> {
+                (**self).detached()
+            }
+
+            #[inline]
+            fn allocates_in_graphs(&self) -> bool {
+                (**self).allocates_in_graphs()
+            }
+
+            #[inline]
             fn purge(&self) -> Result<()> {
                 (**self).purge()
             }

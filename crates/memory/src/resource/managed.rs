@@ -1,5 +1,7 @@
 //! Memory that moves between host and device.
 
+use std::sync::Arc;
+
 use curium_driver::sys::{CUdeviceptr, CUmemAttach_flags};
 use curium_driver::{DevicePointer, Result, Stream, call};
 
@@ -42,5 +44,10 @@ unsafe impl Resource for Managed {
     ) -> Result<()> {
         // SAFETY: the caller's promises are the same, and the memory came from here.
         unsafe { free_behind(stream, pointer) }
+    }
+
+    #[inline]
+    fn detached(&self) -> Option<Arc<dyn Resource>> {
+        Some(Arc::new(*self))
     }
 }

@@ -1,5 +1,7 @@
 //! Memory of the host that the device uses in place.
 
+use std::sync::Arc;
+
 use std::ffi::c_void;
 
 use curium_driver::sys::{CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE, CUdeviceptr};
@@ -45,6 +47,11 @@ unsafe impl Resource for Pinned {
     ) -> Result<()> {
         wait_for(stream);
         free(stream.driver(), std::ptr::with_exposed_provenance_mut(pointer.as_raw() as usize))
+    }
+
+    #[inline]
+    fn detached(&self) -> Option<Arc<dyn Resource>> {
+        Some(Arc::new(*self))
     }
 }
 

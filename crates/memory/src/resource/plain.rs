@@ -1,5 +1,7 @@
 //! Memory that is allocated and freed at once.
 
+use std::sync::Arc;
+
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{DevicePointer, Result, Stream, call};
 
@@ -43,5 +45,10 @@ unsafe impl Resource for Plain {
     ) -> Result<()> {
         // SAFETY: the caller's promises are the same, and the memory came from here.
         unsafe { free_behind(stream, pointer) }
+    }
+
+    #[inline]
+    fn detached(&self) -> Option<Arc<dyn Resource>> {
+        Some(Arc::new(*self))
     }
 }

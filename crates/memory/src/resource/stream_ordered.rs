@@ -1,5 +1,7 @@
 //! Memory of the device's current pool.
 
+use std::sync::Arc;
+
 use curium_driver::sys::{CUdeviceptr, CUmemoryPool};
 use curium_driver::{DevicePointer, Result, Stream, call, relaxed};
 
@@ -53,5 +55,15 @@ unsafe impl Resource for StreamOrdered {
             // SAFETY: the device's current pool is live.
             unsafe { call!(driver, cuMemPoolTrimTo(pool, keep)) }
         })
+    }
+
+    #[inline]
+    fn detached(&self) -> Option<Arc<dyn Resource>> {
+        Some(Arc::new(*self))
+    }
+
+    #[inline]
+    fn allocates_in_graphs(&self) -> bool {
+        true
     }
 }

@@ -61,6 +61,7 @@ impl<T> UnifiedBuffer<T> {
             return Ok(());
         }
         stream.driver().expect_same(self.stream().driver(), "UnifiedBuffer::prefetch")?;
+        stream.expect_running("UnifiedBuffer::prefetch")?;
         enqueue_prefetch(stream, address, bytes, location)?;
         self.tracked.after_read(stream);
         Ok(())

@@ -1,6 +1,7 @@
 //! Many ranges of managed memory in one call.
 
 use bytemuck::AnyBitPattern;
+use curium_driver::hazard::Uses;
 use curium_driver::sys::{CUdeviceptr, CUmemLocation};
 use curium_driver::{Error, Function, Result, Stream, call};
 
@@ -50,6 +51,7 @@ pub fn discard<T: AnyBitPattern>(stream: &Stream, ranges: &mut [DeviceSliceMut<'
     if batch.is_empty() {
         return Ok(());
     }
+    let _uses = Uses::begin();
     before_writes("unified::discard", stream, ranges.iter().map(DeviceSliceMut::end))?;
     let result = batch.discard(stream);
     ranges.iter().for_each(|range| range.tracked().after_partial_write(stream));
@@ -76,6 +78,7 @@ pub fn discard_and_prefetch<T: AnyBitPattern>(
     if batch.is_empty() {
         return Ok(());
     }
+    let _uses = Uses::begin();
     before_writes(OPERATION, stream, ends)?;
     let result = batch.discard_and_prefetch(stream);
     ranges.iter().for_each(|(range, _)| range.tracked().after_partial_write(stream));
@@ -98,6 +101,7 @@ impl Batch {
     fn new<'a>(operation: &'static str, stream: &Stream, ends: impl Iterator<Item = End<'a>>) -> Result<Self> {
         let (locations, firsts) = (Vec::new(), Vec::new());
         let mut batch = Self { addresses: Vec::new(), sizes: Vec::new(), locations, firsts, kept: Vec::new() };
+        stream.expect_running(operation)?;
         for (index, end) in ends.enumerate() {
             stream.driver().expect_same(end.stream().driver(), operation)?;
             if end.tracked.reach() != Reach::Managed {

@@ -1,4 +1,6 @@
-//! Texture and surface objects: ways to look at arrays and memory. Kernels that use them are refused when they are loaded.
+//! Texture and surface objects: ways to look at arrays and memory.
+
+mod image;
 
 use curium_sys::{
     CUDA_ARRAY3D_SURFACE_LDST, CUDA_RESOURCE_DESC, CUDA_RESOURCE_VIEW_DESC, CUDA_TEXTURE_DESC, CUresourcetype,

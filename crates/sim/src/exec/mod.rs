@@ -22,6 +22,7 @@ mod frame;
 mod gather;
 mod grid;
 mod handler;
+mod image;
 mod integer;
 mod lane;
 mod lower;
@@ -46,6 +47,7 @@ mod worker;
 
 pub use fault::{Access, Fault, FaultKind};
 pub use grid::{DeviceModel, Launch, Schedule, Statistics, run};
+pub use image::{AddressMode, Channel, Element, Image, Surface, Texture};
 pub use lower::{LowerError, lower};
 pub use memory::{Memory, Segment};
 pub use program::{Address, Global, Kernel, Param, Program, Relocation};

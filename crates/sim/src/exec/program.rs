@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use super::frame::Layout;
+use super::image::{SurfaceAccess, TextureAccess};
 use super::matrix::{Accumulation, Fragment};
 use super::op::Op;
 use super::video::Video;
@@ -163,6 +164,8 @@ pub(crate) struct Function {
     pub(crate) products: Vec<Product>,
     /// The matrices that are loaded and stored.
     pub(crate) matrices: Vec<MovedMatrix>,
+    pub(crate) textures: Vec<TextureAccess>,
+    pub(crate) surfaces: Vec<SurfaceAccess>,
     /// Rows of instructions that have more operands than an `Op` holds.
     pub(crate) row_lists: Vec<Vec<u32>>,
     /// Offsets in local memory and sizes of the parameters.

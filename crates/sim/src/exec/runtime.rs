@@ -1,4 +1,8 @@
-//! What kernels can ask of the host: to print, and for memory.
+//! What kernels can ask of the host: to print, for memory, and what textures and surfaces are.
+
+use std::sync::Arc;
+
+use super::image::{Surface, Texture};
 
 /// The services behind the functions that the device's runtime provides.
 pub trait Runtime: Sync {
@@ -11,4 +15,8 @@ pub trait Runtime: Sync {
     fn allocate(&self, size: u64) -> Option<u64>;
     /// Takes memory back; false if it was not allocated.
     fn free(&self, address: u64) -> bool;
+    /// The texture object with this handle.
+    fn texture(&self, handle: u64) -> Option<Arc<Texture>>;
+    /// The surface object with this handle.
+    fn surface(&self, handle: u64) -> Option<Arc<Surface>>;
 }

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use curium_driver::Result;
+use curium_memory::copy::CopyBatch;
 use curium_memory::{
-    Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBuffer, MipmappedArray, Surface, Texture, TextureOptions,
-    TexturePlane,
+    Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBuffer, Extent, MipmappedArray, Pitch, Surface, Texture,
+    TextureOptions, TexturePlane,
 };
 
 use super::{Fixture, LEN, Operation, boxed, made};
@@ -37,6 +38,15 @@ pub(super) const OPERATIONS: &[Operation] = &[
         let target = array(fixture)?;
         target.copy_from_array([0; 3], &source, ArrayRegion::whole(SHAPE))?;
         made((source, target))
+    }),
+    ("CopyBatch::copy_to_array and CopyBatch::copy_from_array", |fixture| {
+        let array = array(fixture)?;
+        let (extent, pitch) = (Extent::plane(2, 1), Pitch::rows::<u32>(2));
+        let from = fixture.buffer.as_slice().grid(extent, pitch)?;
+        let to = fixture.target.as_slice_mut().grid(extent, pitch)?;
+        let batch = CopyBatch::new().copy_to_array(&array, [0; 3], from)?.copy_from_array(to, &array, [2, 0, 0])?;
+        batch.enqueue(&fixture.stream)?;
+        made(array)
     }),
     ("Array::close", |fixture| array(fixture)?.close().map_err(|(_, error)| error).map(boxed)),
     ("MipmappedArray::new", |fixture| made(levels(fixture)?)),

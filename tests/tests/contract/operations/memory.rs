@@ -33,6 +33,16 @@ impl Kinds {
     }
 }
 
+impl Kinds {
+    pub(super) fn mapped_mut(&mut self) -> &mut MappedBuffer<u32> {
+        &mut self.mapped
+    }
+
+    pub(super) fn unified_mut(&mut self) -> &mut UnifiedBuffer<u32> {
+        &mut self.unified
+    }
+}
+
 const SQUARE: Extent = Extent::plane(4, 4);
 const TIGHT: Pitch = Pitch::tight::<u32>(SQUARE);
 

@@ -94,6 +94,11 @@ impl Driver {
 }
 
 impl MipmappedArray {
+    /// The levels, the largest first.
+    pub(crate) fn levels(&self) -> &[Id<Array>] {
+        &self.levels
+    }
+
     pub(crate) fn is_of(&self, context: Id<Context>) -> bool {
         self.context == context
     }

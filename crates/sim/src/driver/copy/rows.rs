@@ -4,8 +4,7 @@ use std::ffi::c_void;
 
 use curium_sys::{
     CUDA_MEMCPY2D, CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUDA_MEMCPY3D_PEER, CUarray, CUdeviceptr, CUmemcpy3DOperand,
-    CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1 as OperandPointer, CUmemcpy3DOperandType, CUmemorytype, CUresult,
-    CUstream_st,
+    CUmemcpy3DOperandType, CUmemorytype, CUresult, CUstream_st,
 };
 
 use super::{host_end, legacy};
@@ -161,22 +160,47 @@ impl Driver {
 
     /// One copy of a batch of copies of rows and layers.
     pub(super) fn copy_operation(&self, operation: &CUDA_MEMCPY3D_BATCH_OP, stream: Pointer<CUstream_st>) -> Result {
-        let (to, from) = (pointer_of(&operation.dst)?, pointer_of(&operation.src)?);
+        let elements = [self.element_of(&operation.src)?, self.element_of(&operation.dst)?];
+        let element = match elements {
+            [Some(from), Some(to)] if from != to => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
+            [from, to] => from.or(to).unwrap_or(1),
+        };
+        let (from, to) = (batch_operand(&operation.src, element)?, batch_operand(&operation.dst, element)?);
         let volume = CUDA_MEMCPY3D {
-            srcMemoryType: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
-            srcDevice: from.ptr,
-            srcPitch: from.rowLength,
-            srcHeight: from.layerHeight,
-            dstMemoryType: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
-            dstDevice: to.ptr,
-            dstPitch: to.rowLength,
-            dstHeight: to.layerHeight,
-            WidthInBytes: operation.extent.width,
+            srcMemoryType: from.kind,
+            srcDevice: from.device,
+            srcArray: from.array,
+            srcXInBytes: from.origin[0],
+            srcY: from.origin[1],
+            srcZ: from.origin[2],
+            srcPitch: from.pitch,
+            srcHeight: from.layer,
+            dstMemoryType: to.kind,
+            dstDevice: to.device,
+            dstArray: to.array,
+            dstXInBytes: to.origin[0],
+            dstY: to.origin[1],
+            dstZ: to.origin[2],
+            dstPitch: to.pitch,
+            dstHeight: to.layer,
+            WidthInBytes: operation.extent.width * element,
             Height: operation.extent.height,
             Depth: operation.extent.depth,
             ..CUDA_MEMCPY3D::default()
         };
         self.copy_volume(&volume, stream, false)
+    }
+
+    /// The bytes of an element, if the operand is an array: then all lengths are in these.
+    fn element_of(&self, raw: &CUmemcpy3DOperand) -> Result<Option<usize>> {
+        if raw.type_ != CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_ARRAY {
+            return Ok(None);
+        }
+        // SAFETY: the type says that the caller filled in this member.
+        let array = unsafe { raw.op.array };
+        // SAFETY: a handle is only looked up.
+        let array = unsafe { Pointer::from_raw(array.array) };
+        Ok(self.lock().array(Id::from(array))?.shape.element())
     }
 
     /// What a description of a copy stands for, if all its rows and layers are there.
@@ -316,11 +340,32 @@ fn array_side(state: &State, operand: &Operand, extent: Extent) -> Result<Side> 
     Ok(Side { start: Start::Device(array.base + offset as u64), pitch, layer })
 }
 
-/// The operand of a batch, whose lengths are bytes for memory that is no array.
-fn pointer_of(raw: &CUmemcpy3DOperand) -> Result<OperandPointer> {
-    if raw.type_ != CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_POINTER {
-        return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+/// The operand of a batch, whose lengths are in elements of so many bytes.
+fn batch_operand(raw: &CUmemcpy3DOperand, element: usize) -> Result<Operand> {
+    let mut operand = Operand {
+        kind: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
+        host: std::ptr::null_mut(),
+        device: 0,
+        array: std::ptr::null_mut(),
+        origin: [0; 3],
+        pitch: 0,
+        layer: 0,
+    };
+    match raw.type_ {
+        CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_POINTER => {
+            // SAFETY: the type says that the caller filled in this member.
+            let pointer = unsafe { raw.op.ptr };
+            (operand.device, operand.pitch, operand.layer) =
+                (pointer.ptr, pointer.rowLength * element, pointer.layerHeight);
+        }
+        CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_ARRAY => {
+            // SAFETY: the type says that the caller filled in this member.
+            let array = unsafe { raw.op.array };
+            operand.kind = CUmemorytype::CU_MEMORYTYPE_ARRAY;
+            operand.array = array.array;
+            operand.origin = [array.offset.x * element, array.offset.y, array.offset.z];
+        }
+        _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
     }
-    // SAFETY: the type says that the caller filled in this member.
-    Ok(unsafe { raw.op.ptr })
+    Ok(operand)
 }

@@ -2,10 +2,10 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::driver::{Context, Driver};
-use crate::exec::Runtime;
+use crate::exec::{Runtime, Surface, Texture};
 use crate::handle::Id;
 use crate::memory::{Owner, Purpose};
 
@@ -17,6 +17,9 @@ pub(super) struct Host<'a> {
     printed: Mutex<Vec<u8>>,
     /// The most that is kept.
     most_printed: usize,
+    /// The textures and surfaces that the kernel has used.
+    textures: Mutex<HashMap<u64, Arc<Texture>>>,
+    surfaces: Mutex<HashMap<u64, Arc<Surface>>>,
 }
 
 /// The heap that kernels of a context allocate from: one allocation, cut up.
@@ -33,7 +36,14 @@ const ALIGNMENT: u64 = 16;
 impl<'a> Host<'a> {
     pub(super) fn new(driver: &'a Driver, context: Id<Context>) -> Self {
         let most_printed = driver.lock().context(context).map_or(0, |found| found.limits().printf_buffer());
-        Self { driver, context, printed: Mutex::default(), most_printed }
+        Self {
+            driver,
+            context,
+            printed: Mutex::default(),
+            most_printed,
+            textures: Mutex::default(),
+            surfaces: Mutex::default(),
+        }
     }
 
     /// Shows what the kernel printed.
@@ -87,6 +97,25 @@ impl Runtime for Host<'_> {
     fn free(&self, address: u64) -> bool {
         self.with_heap(|heap| heap.free(address)).unwrap_or(false)
     }
+
+    fn texture(&self, handle: u64) -> Option<Arc<Texture>> {
+        remembered(&self.textures, handle, || self.driver.texture_for_kernels(handle))
+    }
+
+    fn surface(&self, handle: u64) -> Option<Arc<Surface>> {
+        remembered(&self.surfaces, handle, || self.driver.surface_for_kernels(handle))
+    }
+}
+
+/// What `find` finds for a handle, which is asked once.
+fn remembered<T>(known: &Mutex<HashMap<u64, Arc<T>>>, handle: u64, find: impl FnOnce() -> Option<T>) -> Option<Arc<T>> {
+    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(found) = known.get(&handle) {
+        return Some(Arc::clone(found));
+    }
+    let found = Arc::new(find()?);
+    known.insert(handle, Arc::clone(&found));
+    Some(found)
 }
 
 impl KernelHeap {

@@ -181,7 +181,9 @@ impl<'m> Context<'m> {
 
     /// Where a module variable is.
     pub(super) fn variable_place(&self, id: GlobalId) -> Lowered<Place> {
-        self.places[id.0 as usize].ok_or_else(|| Refusal("textures, samplers and surfaces are not supported".into()))
+        self.places[id.0 as usize].ok_or_else(|| {
+            Refusal("references to textures, samplers and surfaces are not supported; objects are".into())
+        })
     }
 
     /// The address of a function.

@@ -61,6 +61,12 @@ impl Lowerer<'_> {
             | Opcode::Discard
             | Opcode::Setmaxnreg
             | Opcode::Griddepcontrol => Ok(()),
+            Opcode::Tex => self.texture(instruction),
+            Opcode::Tld4 => self.gather_texture(instruction),
+            Opcode::Txq | Opcode::Suq => self.query_image(instruction),
+            Opcode::Suld => self.load_surface(instruction),
+            Opcode::Sust => self.store_surface(instruction),
+            Opcode::Sured => self.reduce_surface(instruction),
             Opcode::Createpolicy => self.create_policy(instruction),
             Opcode::Elect => self.elect(instruction),
             Opcode::Set => self.set(instruction),

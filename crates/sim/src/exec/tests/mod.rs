@@ -20,12 +20,12 @@ mod system;
 mod video;
 mod warps;
 
-use std::sync::Mutex;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 use super::memory::Word;
 use super::memory::tests::Arena;
-use super::{DeviceModel, Fault, Launch, Program, Runtime, Schedule, Statistics, lower, run};
+use super::{DeviceModel, Fault, Launch, Program, Runtime, Schedule, Statistics, Surface, Texture, lower, run};
 use crate::ptx;
 
 /// Where the tests' device memory is.
@@ -48,6 +48,9 @@ pub(super) struct Bench {
 pub(super) struct Host {
     pub(super) printed: Mutex<Vec<u8>>,
     pub(super) complaints: Mutex<Vec<u8>>,
+    /// Textures and surfaces, whose handles are their indices.
+    pub(super) textures: Vec<Arc<Texture>>,
+    pub(super) surfaces: Vec<Arc<Surface>>,
     /// Allocated addresses; the heap is the last half of the memory.
     allocated: Mutex<Vec<u64>>,
 }
@@ -79,6 +82,14 @@ impl Runtime for Host {
 
     fn free(&self, address: u64) -> bool {
         self.allocated.lock().expect("nobody panics").contains(&address)
+    }
+
+    fn texture(&self, handle: u64) -> Option<Arc<Texture>> {
+        self.textures.get(handle as usize).map(Arc::clone)
+    }
+
+    fn surface(&self, handle: u64) -> Option<Arc<Surface>> {
+        self.surfaces.get(handle as usize).map(Arc::clone)
     }
 }
 

@@ -1,0 +1,199 @@
+//! Captures: scopes in which work becomes a graph instead of running.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::Arc;
+
+use curium_sys::{CUgraph, CUstreamCaptureMode};
+
+use super::Graph;
+use super::tree::{Kept, Resource};
+use crate::call;
+use crate::hazard::{Alone, Scope, Seen, wait};
+use crate::{Context, Result, Stream};
+
+/// A stream whose work is taken down for a graph, while [`Graph::capture`] runs.
+///
+/// It is a [`Stream`] for everything that takes one. What would end the capture is an argument error before the driver is called: to wait for
+/// the stream, to ask whether its work is done, to copy from or to memory of the host that the graph would have to keep, and to wait for
+/// events that were not recorded in the capture.
+///
+/// Clones of the stream that outlive the capture are plain streams from then on.
+pub struct CaptureScope {
+    root: Stream,
+    scope: Arc<Scope>,
+    is_ended: bool,
+}
+
+impl Graph {
+    /// The work that `work` puts on the stream that it is given, as a graph. None of it runs now.
+    ///
+    /// The capture ends when `work` does, on error and panic as well, and nothing of it is left then. It is one of its own: other streams
+    /// and threads go on as they like, and neither they nor what is dropped meanwhile can spoil it.
+    ///
+    /// Buffers that the work uses are **leased**: their memory lives until both its owner and everything that was made of the graph are gone,
+    /// and each [launch](crate::GraphExec::launch) is a use of them, which waits for others and which others wait for. Between launches the owner
+    /// may use, move and drop them like any other. Kernels and events are kept as well. Memory that is allocated on the stream with
+    /// the device's pool exists only while the graph runs.
+    ///
+    /// Work on several streams is captured with [`CaptureScope::fork`].
+    ///
+    /// ```
+    /// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
+    /// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
+    /// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+    /// use curium_driver::{Graph, LaunchConfig, Library};
+    ///
+    /// # const PTX: &str = ".version 7.8 .target sm_75 .address_size 64 .visible .entry nothing() { ret; }";
+    /// let context = driver.device(0)?.primary_context()?;
+    /// let nothing = Library::from_ptx(&driver, PTX)?.kernel::<()>("nothing")?;
+    /// let graph = Graph::capture(&context, |stream| {
+    ///     for _ in 0..20 {
+    ///         // SAFETY: the kernel touches no memory.
+    ///         unsafe { nothing.launch(stream, LaunchConfig::new(1, 32), ()) }?;
+    ///     }
+    ///     Ok(())
+    /// })?;
+    /// let (mut executable, stream) = (graph.instantiate()?, context.stream()?);
+    /// executable.launch(&stream)?;
+    /// stream.synchronize()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// CUDA: `cuStreamBeginCapture_v2`, `cuStreamEndCapture`, `cuStreamCreateWithPriority`.
+    ///
+    /// # Errors
+    ///
+    /// That of `work`; `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED` if other code has ended the capture through a raw handle.
+    #[doc(alias = "cuStreamBeginCapture")]
+    #[doc(alias = "cuStreamEndCapture")]
+    #[inline]
+    pub fn capture(context: &Context, work: impl FnOnce(&CaptureScope) -> Result<()>) -> Result<Self> {
+        let mut scope = CaptureScope::begin(context)?;
+        let result = work(&scope);
+        let captured = scope.end();
+        result.and(captured)
+    }
+}
+
+impl CaptureScope {
+    /// Another stream of the same capture, whose work comes behind what is on this one by now, and beside what follows. What is on it
+    /// when the capture ends belongs to the graph; [`CaptureScope::join`] has work come behind it.
+    ///
+    /// Work on several streams that uses one buffer is ordered as it would be outside of a capture, by edges of the graph.
+    ///
+    /// CUDA: `cuStreamCreateWithPriority`, `cuEventRecord`, `cuStreamWaitEvent`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[inline]
+    pub fn fork(&self) -> Result<Stream> {
+        let branch = Stream::of_scope(self.root.context(), &self.scope)?;
+        wait(&branch, &self.root, self.root.tail().tails())?;
+        self.scope.with(|seen| seen.branches().push(branch.clone()));
+        Ok(branch)
+    }
+
+    /// Has later work on this stream come behind what is on `branch`, a [fork](CaptureScope::fork), by now.
+    ///
+    /// CUDA: `cuEventRecord`, `cuStreamWaitEvent`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if `branch` is not a stream of this capture.
+    #[inline]
+    pub fn join(&self, branch: &Stream) -> Result<()> {
+        if !self.scope.is_that_of(branch) {
+            let reason = format!("{branch:?} is no stream of the capture");
+            return Err(crate::Error::argument("CaptureScope::join", reason));
+        }
+        wait(&self.root, branch, branch.tail().tails()).map(drop)
+    }
+
+    #[inline]
+    fn begin(context: &Context) -> Result<Self> {
+        // Where this thread cannot be alone now, it could not end the capture.
+        drop(Alone::wait("Graph::capture")?);
+        let scope = Scope::new();
+        let root = Stream::of_scope(context, &scope)?;
+        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
+        // SAFETY: the stream is live, and nobody else has it.
+        unsafe { call!(context.driver(), cuStreamBeginCapture_v2(root.as_raw(), mode)) }?;
+        scope.open(&root);
+        Ok(Self { root, scope, is_ended: false })
+    }
+
+    /// Ends the capture, whatever happens, and gives its graph.
+    #[inline]
+    fn end(&mut self) -> Result<Graph> {
+        self.is_ended = true;
+        // Nobody puts work on the streams meanwhile that would be taken for captured, and run.
+        let _alone = Alone::wait("Graph::capture").ok();
+        let joined = self.join_all();
+        let seen = self.scope.close();
+        let kept = seen.map(kept).unwrap_or_default();
+        let graph = self.end_capture(kept);
+        if graph.is_err() {
+            // Where the first attempt did not, this leaves no capture behind; there is nothing to be done otherwise.
+            self.end_capture(Kept::default()).map(drop).unwrap_or_default();
+        }
+        joined.and(graph)
+    }
+
+    #[inline]
+    fn end_capture(&self, kept: Kept) -> Result<Graph> {
+        let mut raw: CUgraph = std::ptr::null_mut();
+        // SAFETY: the stream is live, and `raw` is a valid place for the answer.
+        unsafe { call!(self.root.driver(), cuStreamEndCapture(self.root.as_raw(), &raw mut raw)) }?;
+        Ok(Graph::owning(self.root.context(), raw, kept))
+    }
+
+    /// Has the root come behind every branch, and frees what was allocated in the capture and still is.
+    #[inline]
+    fn join_all(&self) -> Result<()> {
+        let taken = self.scope.with(|seen| (std::mem::take(seen.branches()), std::mem::take(seen.allocations())));
+        let Some((branches, allocations)) = taken else { return Ok(()) };
+        branches.iter().try_for_each(|branch| wait(&self.root, branch, branch.tail().tails()).map(drop))?;
+        allocations.into_iter().try_for_each(|address| {
+            // SAFETY: the memory was allocated in this capture and not freed, and every stream of the capture has been waited for.
+            unsafe { call!(self.root.driver(), cuMemFreeAsync(address, self.root.as_raw())) }
+        })
+    }
+}
+
+/// What the graph of a capture keeps.
+#[inline]
+fn kept(seen: Seen) -> Kept {
+    let (leases, others) = seen.into_parts();
+    let mut kept = Kept::default();
+    leases.into_iter().for_each(|lease| kept.add(&Resource::Lease(lease)));
+    others.into_values().for_each(|other| kept.add(&Resource::Other(other)));
+    kept
+}
+
+impl Deref for CaptureScope {
+    type Target = Stream;
+
+    #[inline]
+    fn deref(&self) -> &Stream {
+        &self.root
+    }
+}
+
+impl fmt::Debug for CaptureScope {
+    #[inline]
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "CaptureScope({:?})", self.root)
+    }
+}
+
+impl Drop for CaptureScope {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.is_ended {
+            // `work` has panicked.
+            crate::release(|| self.end().map(drop));
+        }
+    }
+}

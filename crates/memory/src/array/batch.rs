@@ -1,0 +1,172 @@
+//! Regions of arrays in batches of copies.
+
+use curium_driver::sys::{
+    CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUextent3D, CUmemcpy3DOperand, CUmemcpy3DOperand_st__bindgen_ty_1,
+    CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1, CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_2,
+    CUmemcpy3DOperandType, CUmemorytype, CUoffset3D,
+};
+use curium_driver::{Error, Result, Stream, call};
+
+use super::{Array, ArrayHandle, ArrayRegion, Texel, Uses};
+use crate::copy::{BoxCopy, CopyBatch, CopyOptions, grid, peer};
+use crate::{Grid, GridMut};
+
+/// A region of an array, and rows and layers in memory that are copied to it or from it.
+struct ArrayCopy<'a> {
+    array: &'a ArrayHandle,
+    uses: &'a Uses,
+    /// The first element, row and layer of the region.
+    origin: [usize; 3],
+    /// The bytes of an element.
+    element: usize,
+    memory: grid::End<'a>,
+    is_to_array: bool,
+}
+
+/// What errors call the copies.
+const OPERATION: &str = "CopyBatch::enqueue";
+
+impl<'a> CopyBatch<'a> {
+    /// Adds a copy of the rows and layers of `source` to as large a region of `array`, which begins at the element, row and layer
+    /// `origin`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if the region is not in the array, or if the rows of `source` begin within elements.
+    #[inline]
+    pub fn copy_to_array<T: Texel>(self, array: &'a Array<T>, origin: [usize; 3], source: Grid<'a, T>) -> Result<Self> {
+        self.with_array("CopyBatch::copy_to_array", (array, origin), source.end(), true)
+    }
+
+    /// Adds a copy of a region of `array`, which begins at the element, row and layer `origin`, to the rows and layers of `target`, of
+    /// which it has as many.
+    ///
+    /// # Errors
+    ///
+    /// As for [`CopyBatch::copy_to_array`].
+    #[inline]
+    pub fn copy_from_array<T: Texel>(
+        self,
+        target: GridMut<'a, T>,
+        array: &'a Array<T>,
+        origin: [usize; 3],
+    ) -> Result<Self> {
+        self.with_array("CopyBatch::copy_from_array", (array, origin), target.into_end(), false)
+    }
+
+    #[inline]
+    fn with_array<T: Texel>(
+        self,
+        operation: &'static str,
+        (array, origin): (&'a Array<T>, [usize; 3]),
+        memory: grid::End<'a>,
+        is_to_array: bool,
+    ) -> Result<Self> {
+        let (element, place) = (size_of::<T>(), memory.place);
+        if place.is_empty() {
+            return Ok(self);
+        }
+        array.driver().expect_same(memory.end.stream().driver(), operation)?;
+        ArrayRegion { origin, extent: [place.width / element, place.height, place.depth] }
+            .check(operation, array.shape())?;
+        if !place.pitch.is_multiple_of(element) {
+            let reason = format!("rows that are {} bytes apart begin within elements of {element} bytes", place.pitch);
+            return Err(Error::argument(operation, reason));
+        }
+        let (array, uses) = (&*array.handle, &**array.uses());
+        Ok(self.with_box(ArrayCopy { array, uses, origin, element, memory, is_to_array }))
+    }
+}
+
+impl ArrayCopy<'_> {
+    /// The operand of a batch that is the array: all lengths are in its elements.
+    #[inline]
+    fn array_operand(&self) -> CUmemcpy3DOperand {
+        let [x, y, z] = self.origin;
+        let array =
+            CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_2 { array: self.array.raw, offset: CUoffset3D { x, y, z } };
+        CUmemcpy3DOperand {
+            type_: CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_ARRAY,
+            op: CUmemcpy3DOperand_st__bindgen_ty_1 { array },
+        }
+    }
+
+    /// The operand that is memory, in elements of the array.
+    #[inline]
+    fn memory_operand(&self, options: CopyOptions) -> CUmemcpy3DOperand {
+        let (place, hints) = (&self.memory.place, options.to_raw());
+        let ptr = CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1 {
+            ptr: self.memory.end.address,
+            rowLength: place.pitch / self.element,
+            layerHeight: place.layer,
+            locHint: if self.is_to_array { hints.srcLocHint } else { hints.dstLocHint },
+        };
+        CUmemcpy3DOperand {
+            type_: CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_POINTER,
+            op: CUmemcpy3DOperand_st__bindgen_ty_1 { ptr },
+        }
+    }
+}
+
+impl BoxCopy for ArrayCopy<'_> {
+    #[inline]
+    fn prepare(&self, stream: &Stream) -> Result<()> {
+        let (own, memory) = (self.uses.stream(), &self.memory.end);
+        if !memory.is_everywhere() && own.device().as_raw() != memory.stream().device().as_raw() {
+            peer::connect(own.context(), memory.stream().context())?;
+        }
+        if self.is_to_array {
+            self.uses.before_write(stream)?;
+            memory.tracked.before_read(OPERATION, stream)
+        } else {
+            self.uses.before_read(stream)?;
+            memory.tracked.before_write(OPERATION, stream)
+        }
+    }
+
+    #[inline]
+    fn operation(&self, options: CopyOptions) -> CUDA_MEMCPY3D_BATCH_OP {
+        let (place, hints) = (&self.memory.place, options.to_raw());
+        let (array, memory) = (self.array_operand(), self.memory_operand(options));
+        let (src, dst) = if self.is_to_array { (memory, array) } else { (array, memory) };
+        let extent = CUextent3D { width: place.width / self.element, height: place.height, depth: place.depth };
+        CUDA_MEMCPY3D_BATCH_OP { src, dst, extent, srcAccessOrder: hints.srcAccessOrder, flags: hints.flags }
+    }
+
+    #[inline]
+    fn enqueue(&self, stream: &Stream) -> Result<()> {
+        let (place, array, address, [x, y, z]) =
+            (&self.memory.place, self.array.raw, self.memory.end.address, self.origin);
+        let mut copy = CUDA_MEMCPY3D {
+            WidthInBytes: place.width,
+            Height: place.height,
+            Depth: place.depth,
+            ..CUDA_MEMCPY3D::default()
+        };
+        if self.is_to_array {
+            (copy.srcMemoryType, copy.srcDevice) = (CUmemorytype::CU_MEMORYTYPE_DEVICE, address);
+            (copy.srcPitch, copy.srcHeight) = (place.pitch, place.layer);
+            (copy.dstMemoryType, copy.dstArray) = (CUmemorytype::CU_MEMORYTYPE_ARRAY, array);
+            (copy.dstXInBytes, copy.dstY, copy.dstZ) = (x * self.element, y, z);
+        } else {
+            (copy.dstMemoryType, copy.dstDevice) = (CUmemorytype::CU_MEMORYTYPE_DEVICE, address);
+            (copy.dstPitch, copy.dstHeight) = (place.pitch, place.layer);
+            (copy.srcMemoryType, copy.srcArray) = (CUmemorytype::CU_MEMORYTYPE_ARRAY, array);
+            (copy.srcXInBytes, copy.srcY, copy.srcZ) = (x * self.element, y, z);
+        }
+        // SAFETY: the region is in the array, the memory has these rows and layers, and both are live on this stream, which has waited for
+        // all that the copy must wait for.
+        unsafe { call!(stream.driver(), cuMemcpy3DAsync_v2(&raw const copy, stream.as_raw())) }
+    }
+
+    #[inline]
+    fn note(&self, stream: &Stream) {
+        if self.is_to_array {
+            self.memory.end.tracked.after_read(stream);
+            self.uses.after_write(stream);
+        } else {
+            self.uses.after_read(stream);
+            self.memory.end.tracked.after_partial_write(stream);
+        }
+    }
+}

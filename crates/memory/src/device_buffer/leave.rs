@@ -1,0 +1,64 @@
+//! The end of buffers that graphs use, and of those that are a graph's own.
+
+use curium_driver::hazard::{Accesses, Uses};
+use curium_driver::{DevicePointer, Result, Stream};
+
+use super::DeviceBuffer;
+use crate::resource::Resource;
+
+impl<T, R: Resource> DeviceBuffer<T, R> {
+    /// Leaves the memory to the graphs that use it.
+    #[cold]
+    pub(super) fn leave(&mut self) -> Result<()> {
+        if self.stream().is_of_scope() {
+            return self.leave_to_scope();
+        }
+        let (stream, pointer, bytes) = (self.stream().clone(), self.pointer.cast(), self.byte_len());
+        if let Some(resource) = self.resource.detached() {
+            // SAFETY: the memory came from this resource or one that it can be given back to, and the closure runs once, when nobody has
+            // the address any more.
+            let end = move |accesses| unsafe { end(&resource, &stream, &accesses, (pointer, bytes, Self::ALIGNMENT)) };
+            self.tracked.exclusive().leave(end);
+        } else {
+            let _uses = Uses::begin();
+            let accesses = self.tracked.exclusive();
+            accesses.revoke()?;
+            // SAFETY: the memory came from this resource, no graph can use it from now on, and it is forgotten.
+            unsafe { end(&self.resource, &stream, accesses, (pointer, bytes, Self::ALIGNMENT)) }?;
+        }
+        self.pointer = DevicePointer::from_raw(0);
+        Ok(())
+    }
+
+    /// Memory of a capture is freed by its graph: here, if the capture goes on, and else at its end.
+    #[inline]
+    fn leave_to_scope(&mut self) -> Result<()> {
+        let (stream, pointer, bytes) = (self.stream().clone(), self.pointer.cast(), self.byte_len());
+        let _uses = Uses::begin();
+        if self.tracked.exclusive().before_write(&stream).is_ok() && stream.forget_allocation(pointer.as_raw()) {
+            // SAFETY: the memory came from this resource, the captured work that uses it comes before, and it is forgotten.
+            unsafe { self.resource.deallocate(&stream, pointer, bytes, Self::ALIGNMENT) }?;
+        }
+        self.pointer = DevicePointer::from_raw(0);
+        Ok(())
+    }
+}
+
+/// Gives memory back once every use of it is done.
+///
+/// # Safety
+///
+/// The memory came from the resource with this size and alignment, or can be given back to it, and nobody begins another use.
+#[inline]
+unsafe fn end<R: Resource + ?Sized>(
+    resource: &R,
+    stream: &Stream,
+    accesses: &Accesses,
+    (pointer, bytes, alignment): (DevicePointer<u8>, usize, usize),
+) -> Result<()> {
+    // As for buffers that no graph uses.
+    let waited = accesses.before_write(stream);
+    waited.or_else(|error| if error.function().is_some() { accesses.synchronize() } else { Err(error) })?;
+    // SAFETY: the caller vouches for the memory, and the stream has waited for every use.
+    unsafe { resource.deallocate(stream, pointer, bytes, alignment) }
+}

@@ -1,0 +1,155 @@
+//! What kernels see of textures and surfaces.
+
+use curium_sys::{
+    CU_TRSF_NORMALIZED_COORDINATES, CU_TRSF_READ_AS_INTEGER, CU_TRSF_SRGB, CUDA_RESOURCE_VIEW_DESC, CUaddress_mode,
+    CUarray_format, CUfilter_mode, CUresourceViewFormat, CUresourcetype,
+};
+
+use super::{Resource, Texture, array_of};
+use crate::argument::Pointer;
+use crate::driver::array::Shape;
+use crate::driver::{Array, Driver, State};
+use crate::exec::{self, AddressMode, Channel, Element, Image};
+use crate::handle::Id;
+
+impl Driver {
+    /// The texture behind a handle that a kernel uses.
+    pub(crate) fn texture_for_kernels(&self, handle: u64) -> Option<exec::Texture> {
+        let state = self.lock();
+        let texture = state.textures.get(Id::from_number(handle))?;
+        texture.for_kernels(&state)
+    }
+
+    /// The surface behind a handle that a kernel uses.
+    pub(crate) fn surface_for_kernels(&self, handle: u64) -> Option<exec::Surface> {
+        let state = self.lock();
+        let surface = state.surfaces.get(Id::from_number(handle))?;
+        let array = state.array(array_of(&surface.resource.0)?).ok()?;
+        Some(exec::Surface { image: array.image(), element: array.shape.as_element()? })
+    }
+}
+
+impl Texture {
+    fn for_kernels(&self, state: &State) -> Option<exec::Texture> {
+        let (mut levels, mut element) = self.resource.images(state)?;
+        let options = &self.description;
+        let has = |flag| options.flags & flag != 0;
+        if let Some(view) = &self.view {
+            levels = viewed(levels, view);
+            element = element_of_view(view.format).unwrap_or(element);
+        }
+        Some(exec::Texture {
+            levels,
+            element,
+            address_modes: options.addressMode.map(|mode| match mode {
+                CUaddress_mode::CU_TR_ADDRESS_MODE_WRAP => AddressMode::Wrap,
+                CUaddress_mode::CU_TR_ADDRESS_MODE_MIRROR => AddressMode::Mirror,
+                CUaddress_mode::CU_TR_ADDRESS_MODE_BORDER => AddressMode::Border,
+                _ => AddressMode::Clamp,
+            }),
+            is_linear: options.filterMode == CUfilter_mode::CU_TR_FILTER_MODE_LINEAR,
+            is_linear_in_levels: options.mipmapFilterMode == CUfilter_mode::CU_TR_FILTER_MODE_LINEAR,
+            has_normalized_coordinates: has(CU_TRSF_NORMALIZED_COORDINATES),
+            reads_integers: has(CU_TRSF_READ_AS_INTEGER),
+            is_srgb: has(CU_TRSF_SRGB),
+            is_buffer: self.resource.0.resType == CUresourcetype::CU_RESOURCE_TYPE_LINEAR,
+            level_bias: options.mipmapLevelBias,
+            level_range: [options.minMipmapLevelClamp, options.maxMipmapLevelClamp],
+            border: options.borderColor,
+        })
+    }
+}
+
+impl Resource {
+    /// The images, the largest first, and what their elements are.
+    fn images(&self, state: &State) -> Option<(Vec<Image>, Element)> {
+        match self.0.resType {
+            CUresourcetype::CU_RESOURCE_TYPE_ARRAY => {
+                let array = state.array(array_of(&self.0)?).ok()?;
+                Some((vec![array.image()], array.shape.as_element()?))
+            }
+            CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY => {
+                // SAFETY: the type says that the caller filled in this member.
+                let raw = unsafe { self.0.res.mipmap }.hMipmappedArray;
+                // SAFETY: an array is a handle, which is only compared.
+                let whole = state.mipmapped_array(Id::from(unsafe { Pointer::from_raw(raw) })).ok()?;
+                let levels: Vec<&Array> = whole.levels().iter().filter_map(|level| state.array(*level).ok()).collect();
+                let element = levels.first()?.shape.as_element()?;
+                Some((levels.into_iter().map(Array::image).collect(), element))
+            }
+            CUresourcetype::CU_RESOURCE_TYPE_LINEAR => {
+                // SAFETY: the type says that the caller filled in this member.
+                let linear = unsafe { self.0.res.linear };
+                let element = Element { channel: channel_of(linear.format)?, channels: linear.numChannels };
+                let width = (linear.sizeInBytes as u64 / element.bytes()) as u32;
+                let image = Image { base: linear.devPtr, width, height: 1, depth: 1, pitch: linear.sizeInBytes as u64 };
+                Some((vec![image], element))
+            }
+            _ => {
+                // SAFETY: a texture is of one of the four types, and this is the fourth.
+                let plane = unsafe { self.0.res.pitch2D };
+                let element = Element { channel: channel_of(plane.format)?, channels: plane.numChannels };
+                let (width, height) = (plane.width as u32, plane.height as u32);
+                let pitch = plane.pitchInBytes as u64;
+                Some((vec![Image { base: plane.devPtr, width, height, depth: 1, pitch }], element))
+            }
+        }
+    }
+}
+
+impl Array {
+    fn image(&self) -> Image {
+        Image {
+            base: self.base,
+            width: self.shape.width as u32,
+            height: self.shape.rows() as u32,
+            depth: self.shape.layers() as u32,
+            pitch: self.shape.pitch() as u64,
+        }
+    }
+}
+
+impl Shape {
+    fn as_element(&self) -> Option<Element> {
+        Some(Element { channel: channel_of(self.format)?, channels: self.channels })
+    }
+}
+
+/// The levels and layers that a view lets a texture see.
+fn viewed(levels: Vec<Image>, view: &CUDA_RESOURCE_VIEW_DESC) -> Vec<Image> {
+    let last = (levels.len() - 1) as u32;
+    let (first, end) = (view.firstMipmapLevel.min(last), view.lastMipmapLevel.min(last));
+    let layers = (view.lastLayer + 1).saturating_sub(view.firstLayer);
+    let in_view = |mut image: Image| {
+        if view.lastLayer > 0 && image.depth > view.firstLayer {
+            image.base += u64::from(view.firstLayer) * u64::from(image.height) * image.pitch;
+            image.depth = layers.min(image.depth - view.firstLayer);
+        }
+        image
+    };
+    levels.into_iter().map(in_view).skip(first as usize).take((end.max(first) - first + 1) as usize).collect()
+}
+
+/// What an element is in a view of another format of the same size.
+fn element_of_view(format: CUresourceViewFormat) -> Option<Element> {
+    // The formats come in groups of one, two and four channels, and compressed ones after those.
+    const CHANNELS: [Channel; 8] =
+        [Channel::U8, Channel::I8, Channel::U16, Channel::I16, Channel::U32, Channel::I32, Channel::F16, Channel::F32];
+    let number = format.0.checked_sub(CUresourceViewFormat::CU_RES_VIEW_FORMAT_UINT_1X8.0)?;
+    let channel = *CHANNELS.get((number / 3) as usize)?;
+    Some(Element { channel, channels: 1 << (number % 3) })
+}
+
+fn channel_of(format: CUarray_format) -> Option<Channel> {
+    Some(match format {
+        CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8 => Channel::U8,
+        CUarray_format::CU_AD_FORMAT_SIGNED_INT8 => Channel::I8,
+        CUarray_format::CU_AD_FORMAT_UNSIGNED_INT16 => Channel::U16,
+        CUarray_format::CU_AD_FORMAT_SIGNED_INT16 => Channel::I16,
+        CUarray_format::CU_AD_FORMAT_UNSIGNED_INT32 => Channel::U32,
+        CUarray_format::CU_AD_FORMAT_SIGNED_INT32 => Channel::I32,
+        CUarray_format::CU_AD_FORMAT_HALF => Channel::F16,
+        CUarray_format::CU_AD_FORMAT_FLOAT => Channel::F32,
+        _ => return None,
+    })
+}

@@ -1,0 +1,165 @@
+//! Images: what textures and surfaces look at, as kernels see it.
+
+mod axis;
+mod cube;
+mod element;
+mod sample;
+mod surface;
+
+pub use self::element::{Channel, Element};
+pub(crate) use self::sample::{Point, Query};
+pub(crate) use self::surface::Beyond;
+use super::fault::Trap;
+
+/// A texture object: images, and how they are read.
+#[derive(Clone, Debug)]
+pub struct Texture {
+    /// The levels, the largest first; at least one.
+    pub levels: Vec<Image>,
+    /// What an element is.
+    pub element: Element,
+    /// What is beyond the edges, in each direction.
+    pub address_modes: [AddressMode; 3],
+    /// Whether the nearest elements are blended.
+    pub is_linear: bool,
+    /// Whether the nearest levels are blended.
+    pub is_linear_in_levels: bool,
+    /// Whether coordinates go from 0 to 1 instead of to the size.
+    pub has_normalized_coordinates: bool,
+    /// Whether small integers are read as they are and not as fractions.
+    pub reads_integers: bool,
+    /// Whether bytes hold colours in sRGB.
+    pub is_srgb: bool,
+    /// Whether the image is plain memory, which is read by whole numbers and is zero beyond its end.
+    pub is_buffer: bool,
+    /// What is added to the level asked for.
+    pub level_bias: f32,
+    /// The least and the greatest level that is read.
+    pub level_range: [f32; 2],
+    /// What is beyond the edges with [`AddressMode::Border`].
+    pub border: [f32; 4],
+}
+
+/// A surface object: an image that is read and written byte by byte.
+#[derive(Clone, Copy, Debug)]
+pub struct Surface {
+    /// The image.
+    pub image: Image,
+    /// What an element is.
+    pub element: Element,
+}
+
+/// Elements in rows and layers.
+#[derive(Clone, Copy, Debug)]
+pub struct Image {
+    /// The device address of the first element.
+    pub base: u64,
+    /// Elements of a row.
+    pub width: u32,
+    /// Rows of a layer; at least 1.
+    pub height: u32,
+    /// Layers, or the extent in the third direction; at least 1.
+    pub depth: u32,
+    /// Bytes from one row to the next.
+    pub pitch: u64,
+}
+
+/// What is beyond the edges of a texture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressMode {
+    /// The image again.
+    Wrap,
+    /// The element at the edge.
+    Clamp,
+    /// The image again, turned around.
+    Mirror,
+    /// The border's colour.
+    Border,
+}
+
+/// How the coordinates of an access are to be understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Geometry {
+    Line,
+    Plane,
+    Volume,
+    LineOfLayer,
+    PlaneOfLayer,
+    Cube,
+    CubeOfLayer,
+}
+
+/// Reads so many bytes of device memory, eight at most.
+pub(crate) type Read<'a> = &'a mut dyn FnMut(u64, u64) -> Result<u64, Trap>;
+
+/// A texture instruction, with the rows of its operands.
+#[derive(Clone, Debug)]
+pub(crate) struct TextureAccess {
+    pub(crate) spot: Coordinates,
+    pub(crate) destinations: Vec<u32>,
+    /// Whether the coordinates are whole numbers.
+    pub(crate) is_whole: bool,
+    pub(crate) detail: Detail,
+}
+
+/// A surface instruction, with the rows of its operands.
+#[derive(Clone, Debug)]
+pub(crate) struct SurfaceAccess {
+    pub(crate) spot: Coordinates,
+    /// The rows of what is read or written; in the 64-bit file if a part has eight bytes.
+    pub(crate) registers: Vec<u32>,
+    /// The bytes of each part.
+    pub(crate) bytes: u64,
+    pub(crate) beyond: Beyond,
+    /// How a reduction changes what is there.
+    pub(crate) change: Option<fn(u64, u64) -> u64>,
+}
+
+/// The rows of coordinates.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Coordinates {
+    pub(crate) geometry: Geometry,
+    pub(crate) layer: u32,
+    pub(crate) at: [u32; 3],
+}
+
+/// What a texture instruction says of the level.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Detail {
+    /// Nothing: it is the first.
+    Base,
+    /// A level, in a row of the coordinates' type.
+    Level(u32),
+    /// The steps from one element to the next in both directions.
+    Gradient([[u32; 3]; 2]),
+    /// Nothing, and one channel of four elements is read.
+    Gather(usize),
+}
+
+impl Geometry {
+    /// The coordinates besides the layer.
+    pub(crate) fn dimensions(self) -> usize {
+        match self {
+            Self::Line | Self::LineOfLayer => 1,
+            Self::Plane | Self::PlaneOfLayer => 2,
+            Self::Volume | Self::Cube | Self::CubeOfLayer => 3,
+        }
+    }
+
+    pub(crate) fn has_layers(self) -> bool {
+        matches!(self, Self::LineOfLayer | Self::PlaneOfLayer | Self::CubeOfLayer)
+    }
+}
+
+impl Image {
+    /// The size in a direction.
+    fn extent(&self, direction: usize) -> u32 {
+        [self.width, self.height, self.depth][direction]
+    }
+
+    /// The address of an element, which must be inside.
+    fn address(&self, element: u64, at: [u32; 3]) -> u64 {
+        let row = u64::from(at[2]) * u64::from(self.height) + u64::from(at[1]);
+        self.base + row * self.pitch + u64::from(at[0]) * element
+    }
+}

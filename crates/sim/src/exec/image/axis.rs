@@ -1,0 +1,96 @@
+//! One direction of a texture: from a coordinate to the elements next to it.
+
+use super::AddressMode;
+
+/// One direction of an image.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Axis {
+    pub(super) extent: u32,
+    pub(super) mode: AddressMode,
+    pub(super) is_normalized: bool,
+}
+
+/// The elements on both sides of a coordinate, `None` where the border is, and the share of the second one.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Pair {
+    pub(super) places: [Option<u32>; 2],
+    pub(super) share: f64,
+}
+
+/// Hardware knows shares of 1/256.
+const SHARES: f64 = 256.0;
+
+impl Axis {
+    /// The element that a coordinate is in.
+    pub(super) fn nearest(self, coordinate: f32) -> Option<u32> {
+        self.place(self.scaled(coordinate).floor() as i64)
+    }
+
+    /// The elements whose centres are next to a coordinate.
+    pub(super) fn pair(self, coordinate: f32) -> Pair {
+        let steps = ((self.scaled(coordinate) - 0.5) * SHARES).round_ties_even();
+        let first = (steps / SHARES).floor();
+        let share = (steps - first * SHARES) / SHARES;
+        let first = first as i64;
+        Pair { places: [self.place(first), self.place(first.saturating_add(1))], share }
+    }
+
+    /// The element at an index, which may be beyond the edges.
+    pub(super) fn place(self, index: i64) -> Option<u32> {
+        let extent = i64::from(self.extent);
+        let mode = match self.mode {
+            // Images do not repeat where coordinates are not normalised.
+            AddressMode::Wrap | AddressMode::Mirror if !self.is_normalized => AddressMode::Clamp,
+            mode => mode,
+        };
+        let place = match mode {
+            AddressMode::Clamp => index.clamp(0, extent - 1),
+            AddressMode::Wrap => index.rem_euclid(extent),
+            AddressMode::Mirror => {
+                let turned = index.rem_euclid(2 * extent);
+                turned.min(2 * extent - 1 - turned)
+            }
+            AddressMode::Border if (0..extent).contains(&index) => index,
+            AddressMode::Border => return None,
+        };
+        Some(place as u32)
+    }
+
+    /// The coordinate in elements; one that is no number is 0.
+    fn scaled(self, coordinate: f32) -> f64 {
+        let coordinate = if coordinate.is_nan() { 0.0 } else { f64::from(coordinate) };
+        if self.is_normalized { coordinate * f64::from(self.extent) } else { coordinate }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn axis(mode: AddressMode, is_normalized: bool) -> Axis {
+        Axis { extent: 4, mode, is_normalized }
+    }
+
+    #[test]
+    fn place_beyond_the_edges_is_as_the_mode_says() {
+        let places = |mode, normalized| [-5, -1, 0, 3, 4, 7, 8].map(|index| axis(mode, normalized).place(index));
+        let some = |places: [u32; 7]| places.map(Some);
+        assert_eq!(places(AddressMode::Clamp, true), some([0, 0, 0, 3, 3, 3, 3]));
+        assert_eq!(places(AddressMode::Wrap, true), some([3, 3, 0, 3, 0, 3, 0]));
+        assert_eq!(places(AddressMode::Mirror, true), some([3, 0, 0, 3, 3, 0, 0]));
+        assert_eq!(places(AddressMode::Wrap, false), some([0, 0, 0, 3, 3, 3, 3]));
+        let inside = [None, None, Some(0), Some(3), None, None, None];
+        assert_eq!(places(AddressMode::Border, true), inside);
+    }
+
+    #[test]
+    fn share_of_the_second_element_is_a_number_of_256ths() {
+        let axis = axis(AddressMode::Clamp, false);
+        assert_eq!(axis.pair(1.5), Pair { places: [Some(1), Some(2)], share: 0.0 });
+        assert_eq!(axis.pair(2.0), Pair { places: [Some(1), Some(2)], share: 0.5 });
+        assert_eq!(axis.pair(1.5 + 1.0 / 1024.0), Pair { places: [Some(1), Some(2)], share: 0.0 });
+        assert_eq!(axis.pair(1.5 + 3.0 / 1024.0), Pair { places: [Some(1), Some(2)], share: 1.0 / 256.0 });
+        assert_eq!(axis.pair(f32::NAN).places, [Some(0), Some(0)]);
+        assert_eq!(axis.pair(f32::INFINITY).places, [Some(3), Some(3)]);
+    }
+}

@@ -1,0 +1,33 @@
+//! Cubes: from a direction to a face and a place on it.
+
+/// The face that a direction points to, and the place on it, each coordinate from 0 to 1.
+pub(super) fn face([x, y, z]: [f32; 3]) -> (u32, [f32; 2]) {
+    let size = |value: f32| value.abs();
+    let (face, most, s, t) = if size(x) >= size(y) && size(x) >= size(z) {
+        if x >= 0.0 { (0, x, -z, -y) } else { (1, -x, z, -y) }
+    } else if size(y) >= size(z) {
+        if y >= 0.0 { (2, y, x, z) } else { (3, -y, x, -z) }
+    } else if z >= 0.0 {
+        (4, z, x, -y)
+    } else {
+        (5, -z, -x, -y)
+    };
+    let place = |value: f32| f32::midpoint(value / most, 1.0);
+    (face, [place(s), place(t)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::face;
+
+    #[test]
+    fn each_axis_points_to_the_middle_of_a_face() {
+        let axes =
+            [[2.0, 0.0, 0.0], [-2.0, 0.0, 0.0], [0.0, 3.0, 0.0], [0.0, -3.0, 0.0], [0.0, 0.0, 1.0], [0.0, 0.0, -1.0]];
+        for (index, axis) in (0..).zip(axes) {
+            assert_eq!(face(axis), (index, [0.5, 0.5]), "{axis:?}");
+        }
+        assert_eq!(face([4.0, 2.0, -2.0]), (0, [0.75, 0.25]));
+        assert_eq!(face([-1.0, 2.0, -1.0]), (2, [0.25, 0.25]));
+    }
+}

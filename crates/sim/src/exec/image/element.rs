@@ -1,0 +1,131 @@
+//! Elements of images: what is in memory, and what a kernel reads.
+
+use super::Read;
+use crate::exec::fault::Trap;
+use crate::exec::narrow::Half;
+
+/// What an element is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Element {
+    /// What each channel is.
+    pub channel: Channel,
+    /// Channels: 1, 2 or 4.
+    pub channels: u32,
+}
+
+/// What a channel of an element is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the names say all")]
+pub enum Channel {
+    U8,
+    I8,
+    U16,
+    I16,
+    U32,
+    I32,
+    F16,
+    F32,
+}
+
+/// How channels are read.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Reading {
+    /// Small integers as they are, and not as fractions.
+    pub(super) integers: bool,
+    pub(super) is_srgb: bool,
+}
+
+/// The channels of an element as registers hold them.
+pub(crate) type Texel = [u32; 4];
+
+impl Element {
+    /// The bytes of an element.
+    #[must_use]
+    pub fn bytes(self) -> u64 {
+        self.channel.bytes() * u64::from(self.channels)
+    }
+
+    /// Whether reading gives numbers with fractions, which can be blended.
+    pub(super) fn gives_floats(self, reading: Reading) -> bool {
+        match self.channel {
+            Channel::U8 | Channel::I8 | Channel::U16 | Channel::I16 => !reading.integers,
+            Channel::U32 | Channel::I32 => false,
+            Channel::F16 | Channel::F32 => true,
+        }
+    }
+
+    /// What is at an address. Channels that are not there are 0, and the last is 1.
+    pub(super) fn read(self, address: u64, reading: Reading, read: Read<'_>) -> Result<Texel, Trap> {
+        let one = if self.gives_floats(reading) { 1_f32.to_bits() } else { 1 };
+        let mut texel = [0, 0, 0, one];
+        for (index, channel) in (0..u64::from(self.channels)).zip(&mut texel) {
+            let bits = read(address + index * self.channel.bytes(), self.channel.bytes())? as u32;
+            let is_color = index < 3;
+            *channel = self.channel.value(bits, Reading { is_srgb: reading.is_srgb && is_color, ..reading });
+        }
+        Ok(texel)
+    }
+}
+
+impl Channel {
+    fn bytes(self) -> u64 {
+        match self {
+            Self::U8 | Self::I8 => 1,
+            Self::U16 | Self::I16 | Self::F16 => 2,
+            Self::U32 | Self::I32 | Self::F32 => 4,
+        }
+    }
+
+    /// What a register holds for the bits in memory.
+    fn value(self, bits: u32, reading: Reading) -> u32 {
+        let fraction = |value: f32, most: f32| (value / most).max(-1.0).to_bits();
+        match self {
+            Self::U8 if reading.is_srgb && !reading.integers => linear(bits as f32 / 255.0).to_bits(),
+            Self::U8 if !reading.integers => fraction(bits as f32, 255.0),
+            Self::U16 if !reading.integers => fraction(bits as f32, 65_535.0),
+            Self::I8 if !reading.integers => fraction(f32::from(bits as i8), 127.0),
+            Self::I16 if !reading.integers => fraction(f32::from(bits as i16), 32_767.0),
+            Self::I8 => i32::from(bits as i8).cast_unsigned(),
+            Self::I16 => i32::from(bits as i16).cast_unsigned(),
+            Self::F16 => Half(bits as u16).to_f32().to_bits(),
+            Self::U8 | Self::U16 | Self::U32 | Self::I32 | Self::F32 => bits,
+        }
+    }
+}
+
+/// The brightness that a value in sRGB stands for.
+fn linear(value: f32) -> f32 {
+    if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FRACTIONS: Reading = Reading { integers: false, is_srgb: false };
+
+    #[test]
+    fn small_integers_are_fractions_unless_they_are_read_as_they_are() {
+        let value = |channel: Channel, bits| f32::from_bits(channel.value(bits, FRACTIONS));
+        assert_eq!([value(Channel::U8, 255), value(Channel::I8, 0x80), value(Channel::I8, 127)], [1.0, -1.0, 1.0]);
+        assert_eq!([value(Channel::U16, 65_535), value(Channel::I16, 0x8000)], [1.0, -1.0]);
+        let integers = Reading { integers: true, is_srgb: false };
+        assert_eq!(Channel::I8.value(0x80, integers), 0xffff_ff80);
+        assert_eq!(Channel::U8.value(0x80, integers), 0x80);
+    }
+
+    #[test]
+    fn channels_that_are_missing_are_zero_and_the_last_is_one() {
+        let element = Element { channel: Channel::U16, channels: 2 };
+        let mut read = |address: u64, bytes: u64| Ok(address + bytes);
+        let texel = element.read(10, Reading { integers: true, is_srgb: false }, &mut read).expect("nothing fails");
+        assert_eq!(texel, [12, 14, 0, 1]);
+    }
+
+    #[test]
+    fn colours_in_srgb_are_read_as_brightness() {
+        assert_eq!(linear(0.0), 0.0);
+        assert_eq!(linear(1.0), 1.0);
+        assert!((linear(188.0 / 255.0) - 0.5).abs() < 0.003);
+    }
+}

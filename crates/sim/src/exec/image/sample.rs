@@ -1,0 +1,213 @@
+//! Reading textures at coordinates.
+
+use super::axis::{Axis, Pair};
+use super::element::{Reading, Texel};
+use super::{Geometry, Image, Read, Texture, cube};
+use crate::exec::fault::Trap;
+
+/// Where a texture is read.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Point {
+    pub(crate) layer: u32,
+    /// Bits of `f32`, or whole numbers.
+    pub(crate) coordinates: [u32; 3],
+    /// Whether the coordinates are whole numbers: those of elements.
+    pub(crate) is_whole: bool,
+    /// The level of detail.
+    pub(crate) level: f32,
+}
+
+/// What an instruction asks of a texture or a surface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Query {
+    Width,
+    Height,
+    Depth,
+    ArraySize,
+    Levels,
+    NormalizedCoordinates,
+}
+
+impl Query {
+    /// The query that a number stands for.
+    pub(crate) fn from_number(number: u64) -> Self {
+        let all = [Self::Width, Self::Height, Self::Depth, Self::ArraySize, Self::Levels, Self::NormalizedCoordinates];
+        all.into_iter().find(|query| *query as u64 == number).unwrap_or(Self::Width)
+    }
+}
+
+/// Where a level is read: its layer, and the elements in each direction.
+struct Spot {
+    layer: u32,
+    directions: usize,
+    pairs: [Pair; 3],
+}
+
+impl Texture {
+    /// The texture at a point.
+    pub(crate) fn sample(&self, geometry: Geometry, point: &Point, read: Read<'_>) -> Result<Texel, Trap> {
+        if self.is_buffer {
+            return self.element_of_buffer(point, read);
+        }
+        let (first, second, share) = self.levels_at(point.level);
+        let nearer = self.sample_level(&self.levels[first], geometry, point, read)?;
+        if share == 0.0 || !self.gives_floats() {
+            return Ok(nearer);
+        }
+        let farther = self.sample_level(&self.levels[second], geometry, point, read)?;
+        Ok(blend(nearer, farther, share))
+    }
+
+    /// One channel of the four elements that would be blended, against the clock from the lower left one.
+    pub(crate) fn gather(
+        &self,
+        geometry: Geometry,
+        point: &Point,
+        channel: usize,
+        read: Read<'_>,
+    ) -> Result<Texel, Trap> {
+        let image = &self.levels[0];
+        let spot = self.spot(image, geometry, point, true);
+        let mut found = [0; 4];
+        for (place, corner) in found.iter_mut().zip([[0, 1], [1, 1], [1, 0], [0, 0]]) {
+            *place = self.corner(image, &spot, [corner[0], corner[1], 0], read)?[channel];
+        }
+        Ok(found)
+    }
+
+    /// What the texture answers to a query of a level.
+    pub(crate) fn query(&self, query: Query, level: u32) -> u32 {
+        let image = self.levels.get(level as usize).or(self.levels.last());
+        let extent = |direction| image.map_or(0, |image| image.extent(direction));
+        match query {
+            Query::Width => extent(0),
+            Query::Height => extent(1),
+            Query::Depth | Query::ArraySize => extent(2),
+            Query::Levels => self.levels.len() as u32,
+            Query::NormalizedCoordinates => self.has_normalized_coordinates.into(),
+        }
+    }
+
+    /// The level of detail at which a step of these sizes, in texture coordinates, is one element.
+    pub(crate) fn level_of(&self, steps: [[f32; 3]; 2]) -> f32 {
+        let image = &self.levels[0];
+        let length = |step: [f32; 3]| {
+            let scaled = |(direction, part): (usize, f32)| {
+                let scale = if self.has_normalized_coordinates { image.extent(direction) as f32 } else { 1.0 };
+                (part * scale).powi(2)
+            };
+            step.into_iter().enumerate().map(scaled).sum::<f32>().sqrt()
+        };
+        length(steps[0]).max(length(steps[1])).log2()
+    }
+
+    fn reading(&self) -> Reading {
+        Reading { integers: self.reads_integers, is_srgb: self.is_srgb }
+    }
+
+    fn gives_floats(&self) -> bool {
+        self.element.gives_floats(self.reading())
+    }
+
+    fn element_of_buffer(&self, point: &Point, read: Read<'_>) -> Result<Texel, Trap> {
+        let image = &self.levels[0];
+        let index = if point.is_whole { point.coordinates[0] } else { f32::from_bits(point.coordinates[0]) as u32 };
+        if index >= image.width {
+            return Ok([0; 4]);
+        }
+        self.element.read(image.address(self.element.bytes(), [index, 0, 0]), self.reading(), read)
+    }
+
+    /// The levels next to a level of detail, and the share of the second one.
+    fn levels_at(&self, level: f32) -> (usize, usize, f64) {
+        let last = (self.levels.len() - 1) as f32;
+        let level = if level.is_nan() { 0.0 } else { level };
+        let [least, most] = self.level_range;
+        let level = (level + self.level_bias).min(most).max(least).min(last).max(0.0);
+        if !self.is_linear_in_levels {
+            let nearest = (level + 0.5).floor().min(last) as usize;
+            return (nearest, nearest, 0.0);
+        }
+        let steps = (f64::from(level) * 256.0).round_ties_even();
+        let first = (steps / 256.0).floor();
+        (first as usize, (first as usize + 1).min(self.levels.len() - 1), steps / 256.0 - first)
+    }
+
+    fn sample_level(&self, image: &Image, geometry: Geometry, point: &Point, read: Read<'_>) -> Result<Texel, Trap> {
+        let is_linear = self.is_linear && self.gives_floats() && !point.is_whole;
+        let spot = self.spot(image, geometry, point, is_linear);
+        if is_linear { self.blended(image, &spot, read) } else { self.corner(image, &spot, [0; 3], read) }
+    }
+
+    /// The sum of the elements around a point, each with its share.
+    fn blended(&self, image: &Image, spot: &Spot, read: Read<'_>) -> Result<Texel, Trap> {
+        let mut sums = [0_f64; 4];
+        for number in 0..1_usize << spot.directions {
+            let corner = std::array::from_fn(|direction| number >> direction & 1);
+            let share = |direction: usize| {
+                let second = spot.pairs[direction].share;
+                if corner[direction] == 1 { second } else { 1.0 - second }
+            };
+            let share: f64 = (0..spot.directions).map(share).product();
+            if share > 0.0 {
+                let texel = self.corner(image, spot, corner, read)?;
+                let add = |(sum, bits): (&mut f64, u32)| *sum += share * f64::from(f32::from_bits(bits));
+                sums.iter_mut().zip(texel).for_each(add);
+            }
+        }
+        Ok(sums.map(|sum| (sum as f32).to_bits()))
+    }
+
+    /// One of the elements around a point, or the border.
+    fn corner(&self, image: &Image, spot: &Spot, corner: [usize; 3], read: Read<'_>) -> Result<Texel, Trap> {
+        let mut at = [0, 0, spot.layer];
+        for direction in 0..spot.directions {
+            match spot.pairs[direction].places[corner[direction]] {
+                Some(place) => at[direction] = place,
+                None if self.gives_floats() => return Ok(self.border.map(f32::to_bits)),
+                None => return Ok(self.border.map(|channel| (channel as i32).cast_unsigned())),
+            }
+        }
+        self.element.read(image.address(self.element.bytes(), at), self.reading(), read)
+    }
+
+    fn spot(&self, image: &Image, geometry: Geometry, point: &Point, is_linear: bool) -> Spot {
+        let mut coordinates = point.coordinates;
+        let mut layer = if geometry.has_layers() { point.layer } else { 0 };
+        let is_cube = matches!(geometry, Geometry::Cube | Geometry::CubeOfLayer);
+        if is_cube {
+            let (face, place) = cube::face(coordinates.map(f32::from_bits));
+            let most = (image.depth / 6).saturating_sub(1);
+            layer = layer.min(most) * 6 + face;
+            coordinates = [place[0].to_bits(), place[1].to_bits(), 0];
+        }
+        let directions = if is_cube { 2 } else { geometry.dimensions() };
+        let pairs = std::array::from_fn(|direction| {
+            let axis = self.axis(image, direction, is_cube);
+            let coordinate = coordinates[direction];
+            if direction >= directions {
+                return Pair { places: [Some(0); 2], share: 0.0 };
+            }
+            match (point.is_whole, is_linear) {
+                (true, _) => Pair { places: [axis.place(i64::from(coordinate.cast_signed())); 2], share: 0.0 },
+                (false, true) => axis.pair(f32::from_bits(coordinate)),
+                (false, false) => Pair { places: [axis.nearest(f32::from_bits(coordinate)); 2], share: 0.0 },
+            }
+        });
+        Spot { layer: layer.min(image.depth - 1), directions, pairs }
+    }
+
+    fn axis(&self, image: &Image, direction: usize, is_cube: bool) -> Axis {
+        // The coordinates on a face are made here, and always from 0 to 1.
+        let is_normalized = self.has_normalized_coordinates || is_cube;
+        Axis { extent: image.extent(direction), mode: self.address_modes[direction], is_normalized }
+    }
+}
+
+/// Two texels of numbers with fractions together, the second with this share.
+fn blend(first: Texel, second: Texel, share: f64) -> Texel {
+    std::array::from_fn(|channel| {
+        let value = |texel: Texel| f64::from(f32::from_bits(texel[channel]));
+        ((value(first) * (1.0 - share) + value(second) * share) as f32).to_bits()
+    })
+}

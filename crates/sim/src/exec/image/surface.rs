@@ -1,0 +1,52 @@
+//! Places on surfaces.
+
+use super::{Geometry, Query, Surface};
+
+/// What an access beyond the edges does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Beyond {
+    /// It ends the launch.
+    Trap,
+    /// It is at the nearest place.
+    Clamp,
+    /// It reads zeros, and writes nothing.
+    Zero,
+}
+
+impl Surface {
+    /// The address of so many bytes; `None` beyond the edges, or the nearest place if accesses are clamped. The first coordinate counts
+    /// bytes.
+    pub(crate) fn place(
+        &self,
+        geometry: Geometry,
+        (layer, at): (u32, [u32; 3]),
+        bytes: u64,
+        beyond: Beyond,
+    ) -> Option<u64> {
+        let image = &self.image;
+        let width = (u64::from(image.width) * self.element.bytes()).cast_signed();
+        let signed = |coordinate: u32| i64::from(coordinate.cast_signed());
+        let dimensions = geometry.dimensions();
+        let third = if dimensions == 3 { signed(at[2]) } else { signed(layer) };
+        let second = if dimensions >= 2 { signed(at[1]) } else { 0 };
+        let wanted = [signed(at[0]), second, third];
+        let ends = [width - bytes.cast_signed(), i64::from(image.height) - 1, i64::from(image.depth) - 1];
+        let is_inside = wanted.iter().zip(ends).all(|(wanted, end)| (0..=end).contains(wanted));
+        if !is_inside && beyond != Beyond::Clamp {
+            return None;
+        }
+        let [x, y, z] = std::array::from_fn(|axis| wanted[axis].clamp(0, ends[axis].max(0)).cast_unsigned());
+        Some(image.base + (z * u64::from(image.height) + y) * image.pitch + x)
+    }
+
+    /// What the surface answers to a query.
+    pub(crate) fn query(&self, query: Query) -> u32 {
+        match query {
+            Query::Width => self.image.width,
+            Query::Height => self.image.height,
+            Query::Depth | Query::ArraySize => self.image.depth,
+            Query::Levels => 1,
+            Query::NormalizedCoordinates => 0,
+        }
+    }
+}

@@ -1,0 +1,224 @@
+//! Capture scopes: what becomes a graph, what is refused, and how a scope ends.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use curium_driver::{Error, Event, EventFlags, Graph, LaunchConfig, Library, Replayed, Replays, SafeKernel, Stream};
+use curium_memory::{DeviceBuffer, MappedBuffer, Plain};
+use curium_tests::{TestDriver, kernels, on_driver};
+
+const LEN: usize = 64;
+
+type Fill = SafeKernel<(&'static mut [u32], u32, u32)>;
+
+/// A kernel that sets each element to a value.
+fn fill(test: &TestDriver) -> Fill {
+    let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
+    let kernel = library.kernel("fill").expect("the kernel is there");
+    // SAFETY: the kernel writes elements below the length that is passed, which is the buffer's here.
+    unsafe { kernel.declare_safe() }
+}
+
+fn config() -> LaunchConfig {
+    LaunchConfig::for_elements(LEN as u32)
+}
+
+fn buffer(stream: &Stream, value: u32) -> DeviceBuffer<u32> {
+    DeviceBuffer::from_slice(stream, &[value; LEN]).expect("memory suffices")
+}
+
+fn values(buffer: &DeviceBuffer<u32>) -> Vec<u32> {
+    buffer.to_vec().expect("the buffer can be read")
+}
+
+/// Refused by this crate, with a reason, before the driver is called.
+fn assert_refused<T>(result: Result<T, Error>, reason: &str) {
+    let error = result.err().expect("the operation would break the capture");
+    assert!(error.function().is_none() && error.to_string().contains(reason), "{error}");
+}
+
+#[test]
+fn captured_work_runs_with_each_launch_and_not_before() {
+    on_driver(|test| {
+        let (context, stream) = (test.context(), test.stream());
+        let fill = fill(test);
+        let (mut x, mut y) = (buffer(&stream, 1), buffer(&stream, 2));
+        let graph = Graph::capture(&context, |scope| {
+            fill.launch(scope, config(), (&mut x, 7, LEN as u32))?;
+            y.as_slice_mut().copy_from_device_on(scope, &x)
+        });
+        let mut executable = graph.and_then(|graph| graph.instantiate()).expect("the graph is right");
+        assert_eq!((values(&x), values(&y)), (vec![1; LEN], vec![2; LEN]), "nothing has run");
+        executable.launch(&stream).expect("it can be launched");
+        assert_eq!((values(&x), values(&y)), (vec![7; LEN], vec![7; LEN]));
+        y.as_slice_mut().fill(3).expect("the owner may write");
+        assert_eq!(values(&y), [3; LEN]);
+        executable.launch(&stream).expect("it can be launched");
+        assert_eq!(values(&y), [7; LEN]);
+    });
+}
+
+#[test]
+fn scope_that_ends_with_an_error_or_a_panic_leaves_no_capture_behind() {
+    on_driver(|test| {
+        let (context, fill) = (test.context(), fill(test));
+        let mut x = buffer(&test.stream(), 1);
+        let mut clone = None;
+        let failed = Graph::capture(&context, |scope| {
+            clone = Some((*scope).clone());
+            fill.launch(scope, config(), (&mut x, 7, LEN as u32))?;
+            Err(Event::new(scope.context(), EventFlags::empty())
+                .and_then(|event| scope.wait_event(&event))
+                .unwrap_err())
+        });
+        assert_refused(failed, "was not recorded in that capture");
+        let clone = clone.expect("the work was called");
+        assert!(!clone.is_capturing().expect("the stream is live"));
+        fill.launch(&clone, config(), (&mut x, 9, LEN as u32)).expect("it is a plain stream by now");
+        clone.synchronize().expect("the work runs");
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            Graph::capture(&context, |scope| {
+                clone.wait_event(&Event::new(scope.context(), EventFlags::empty())?)?;
+                panic!("part of the test")
+            })
+        }));
+        assert!(panicked.is_err(), "the panic goes on");
+        assert_eq!(values(&x), [9; LEN]);
+        Graph::capture(&context, |_| Ok(())).expect("another capture can begin");
+    });
+}
+
+#[test]
+fn operation_that_would_end_the_capture_is_refused_and_the_capture_goes_on() {
+    on_driver(|test| {
+        let (context, stream, fill) = (test.context(), test.stream(), fill(test));
+        let outside = Event::new(&context, EventFlags::empty()).expect("an event can be made");
+        outside.record(&stream).expect("the stream is live");
+        let inside = Event::new(&context, EventFlags::empty()).expect("an event can be made");
+        let mut x = buffer(&stream, 1);
+        let graph = Graph::capture(&context, |scope| {
+            fill.launch(scope, config(), (&mut x, 5, LEN as u32))?;
+            assert_refused(scope.synchronize(), "is being captured");
+            assert_refused(scope.is_finished(), "is being captured");
+            assert_refused(scope.wait_event(&outside), "was not recorded in that capture");
+            inside.record(scope)?;
+            assert_refused(stream.wait_event(&inside), "was recorded in a capture");
+            assert_refused(inside.is_finished(), "was recorded in a capture");
+            assert_refused(inside.synchronize(), "was recorded in a capture");
+            assert_refused(DeviceBuffer::<u32, Plain>::uninit_in(Plain, scope, LEN), "only memory of");
+            assert_refused(MappedBuffer::<u32>::zeroed(scope, LEN), "one of a capture");
+            assert_refused(DeviceBuffer::from_slice(scope, &[1_u32; LEN]), "is being captured");
+            assert_refused(context.synchronize(), "is being captured");
+            assert_refused(scope.launch_host_function(|| ()), "is being captured");
+            scope.wait_event(&inside)?;
+            context.memory_info()?;
+            drop(DeviceBuffer::<u32, Plain>::uninit_in(Plain, &stream, LEN)?);
+            stream.synchronize()
+        });
+        let mut executable = graph.and_then(|graph| graph.instantiate()).expect("nothing has ended the capture");
+        executable.launch(&stream).expect("it can be launched");
+        assert_eq!(values(&x), [5; LEN]);
+        inside.record(&stream).expect("the event is one in time again");
+        inside.synchronize().expect("the stream is idle");
+    });
+}
+
+#[test]
+fn forked_work_that_shares_buffers_is_ordered_and_joined() {
+    on_driver(|test| {
+        let (context, stream, fill) = (test.context(), test.stream(), fill(test));
+        let (mut x, mut y, mut z) = (buffer(&stream, 1), buffer(&stream, 2), buffer(&stream, 3));
+        let graph = Graph::capture(&context, |scope| {
+            let (one, other) = (scope.fork()?, scope.fork()?);
+            fill.launch(&one, config(), (&mut x, 4, LEN as u32))?;
+            y.as_slice_mut().copy_from_device_on(&other, &x)?;
+            fill.launch(&one, config(), (&mut x, 6, LEN as u32))?;
+            scope.join(&one)?;
+            z.as_slice_mut().copy_from_device_on(scope, &x)?;
+            assert_refused(scope.join(&stream), "no stream of the capture");
+            Ok(())
+        });
+        let mut executable = graph.and_then(|graph| graph.instantiate()).expect("the branches are joined");
+        for _ in 0..3 {
+            executable.launch(&stream).expect("it can be launched");
+            assert_eq!((values(&x), values(&y), values(&z)), (vec![6; LEN], vec![4; LEN], vec![6; LEN]));
+        }
+    });
+}
+
+#[test]
+fn memory_allocated_in_a_capture_exists_while_the_graph_runs_only() {
+    on_driver(|test| {
+        let (context, stream, fill) = (test.context(), test.stream(), fill(test));
+        let mut result = buffer(&stream, 0);
+        let mut leaked = None;
+        let graph = Graph::capture(&context, |scope| {
+            let mut scratch = DeviceBuffer::<u32>::uninit(scope, LEN)?;
+            fill.launch(scope, config(), (&mut scratch, 8, LEN as u32))?;
+            result.as_slice_mut().copy_from_device_on(scope, &scratch)?;
+            drop(scratch);
+            let mut other = DeviceBuffer::<u32>::uninit(scope, LEN)?;
+            fill.launch(scope, config(), (&mut other, 9, LEN as u32))?;
+            assert_refused(other.as_slice_mut().fill_on(&stream, 1), "exists only while that graph runs");
+            leaked = Some(other);
+            Ok(())
+        });
+        let mut executable = graph.and_then(|graph| graph.instantiate()).expect("the graph is right");
+        let mut leaked = leaked.expect("the work was called");
+        assert_refused(leaked.as_slice_mut().fill_on(&stream, 1), "exists only while that graph runs");
+        assert_refused(leaked.as_slice_mut().fill(1), "exists only while that graph runs");
+        for _ in 0..2 {
+            executable.launch(&stream).expect("what was allocated is freed again");
+            assert_eq!(values(&result), [8; LEN]);
+            result.as_slice_mut().fill(0).expect("the owner may write");
+        }
+    });
+}
+
+#[test]
+fn replay_does_the_cheapest_thing_that_has_the_effect_and_says_which() {
+    on_driver(|test| {
+        let (stream, fill) = (test.stream(), fill(test));
+        let mut x = buffer(&stream, 0);
+        let mut replays = Replays::with_capacity(2);
+        let mut step = |key, value: u32, times: usize, x: &mut DeviceBuffer<u32>| {
+            let replayed = replays.run(&stream, key, (value, times), |stream| {
+                (0..times).try_for_each(|_| fill.launch(stream, config(), (&mut *x, value, LEN as u32)))
+            });
+            let replayed = replayed.expect("the work is right");
+            assert_eq!(values(x), [value; LEN], "after {replayed:?}");
+            replayed
+        };
+        assert!(matches!(step("a", 1, 1, &mut x), Replayed::Captured));
+        assert!(matches!(step("a", 1, 1, &mut x), Replayed::Launched));
+        assert!(matches!(step("a", 2, 1, &mut x), Replayed::Updated));
+        assert!(matches!(step("a", 2, 1, &mut x), Replayed::Launched));
+        assert!(matches!(step("a", 3, 2, &mut x), Replayed::Recaptured));
+        assert!(matches!(step("b", 4, 1, &mut x), Replayed::Captured));
+        assert!(matches!(step("c", 5, 1, &mut x), Replayed::Captured));
+        assert!(matches!(step("b", 4, 1, &mut x), Replayed::Launched));
+        assert!(matches!(step("a", 3, 2, &mut x), Replayed::Captured), "it was not used for longest");
+        assert_eq!((replays.len(), replays.counts().evicted, replays.counts().captured), (2, 2, 4));
+    });
+}
+
+#[test]
+fn work_that_cannot_be_captured_is_run_as_it_is() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let mut x = buffer(&stream, 0);
+        let mut replays = Replays::new();
+        for round in 0..2 {
+            let replayed = replays.run(&stream, (), (), |stream| {
+                x.as_slice_mut().fill_on(stream, 7)?;
+                stream.synchronize()
+            });
+            match replayed.expect("the work is right") {
+                Replayed::Ran(Some(reason)) if round == 0 => assert!(reason.to_string().contains("is being captured")),
+                Replayed::Ran(None) if round == 1 => {}
+                other => panic!("{other:?} in round {round}"),
+            }
+            assert_eq!(values(&x), [7; LEN]);
+        }
+        assert_eq!(replays.counts().ran, 2);
+    });
+}

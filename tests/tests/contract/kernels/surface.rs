@@ -1,0 +1,87 @@
+//! Surfaces: what kernels write is in the array, and what they do beyond its edges is as they say.
+
+use std::sync::Arc;
+
+use curium_driver::{LaunchConfig, Stream};
+use curium_memory::{Array, ArrayFlags, ArrayShape, DeviceBuffer, Surface, SurfaceObject};
+use curium_sim::Config;
+use curium_sys::CUresult;
+use curium_tests::{on_driver, on_simulator};
+
+use super::{launch, values};
+
+fn array<T: curium_memory::Texel + curium_memory::NoUninit>(
+    stream: &Stream,
+    shape: ArrayShape,
+    elements: &[T],
+) -> Arc<Array<T>> {
+    Arc::new(Array::from_slice(stream, shape, ArrayFlags::SURFACE, elements).expect("memory suffices"))
+}
+
+#[test]
+fn plane_is_written_and_read_beyond_its_edges_as_the_access_says() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let (width, height) = (5_u32, 3_u32);
+        let plane = array(&stream, ArrayShape::plane(5, 3), &[0.0_f32; 15]);
+        let surface = Surface::new(&plane).expect("the array can be written");
+        let mut out = DeviceBuffer::<f32>::zeroed(&stream, 30).expect("memory suffices");
+        launch!(test, &stream, TEXTURE::"surface_plane", (SurfaceObject, &mut [f32], u32, u32), LaunchConfig::new(1, 1),
+            (&surface, &mut out, width, height));
+        let value = |x: u32, y: u32| (x + 10 * y) as f32;
+        let places = || (0..height).flat_map(|y| (0..width).map(move |x| (x, y)));
+        let next = |(x, y): (u32, u32)| {
+            let is_inside = x + 1 < width;
+            [value((x + 1).min(width - 1), y), if is_inside { value(x + 1, y) } else { 0.0 }]
+        };
+        assert_eq!(values(&out), places().flat_map(next).collect::<Vec<_>>());
+        let expected: Vec<f32> = places().map(|(x, y)| value(x, y)).collect();
+        assert_eq!(plane.to_vec().expect("the array can be read"), expected);
+    });
+}
+
+#[test]
+fn volume_and_layers_are_written_element_by_element() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let volume = array(&stream, ArrayShape::volume(4, 3, 2), &[[0_u8; 4]; 24]);
+        let surface = Surface::new(&volume).expect("the array can be written");
+        launch!(test, &stream, TEXTURE::"surface_volume", (SurfaceObject, u32, u32, u32), LaunchConfig::new(1, 1),
+            (&surface, 4, 3, 2));
+        let expected: Vec<[u8; 4]> = (0..24).map(|at| [at % 4, at / 4 % 3, at / 12, 255]).collect();
+        assert_eq!(volume.to_vec().expect("the array can be read"), expected);
+        let before: Vec<u16> = (0..12).map(|at| 1000 * at).collect();
+        let layers = array(&stream, ArrayShape::lines(4, 3), &before);
+        let surface = Surface::new(&layers).expect("the array can be written");
+        launch!(test, &stream, TEXTURE::"surface_layers", (SurfaceObject, u32, u32), LaunchConfig::new(1, 1),
+            (&surface, 4, 3));
+        let expected: Vec<u16> = (0..12).map(|at| 1001 * at).collect();
+        assert_eq!(layers.to_vec().expect("the array can be read"), expected);
+    });
+}
+
+#[test]
+fn threads_add_to_elements_of_a_surface_without_losing_any() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let line = array(&stream, ArrayShape::line(8), &[5_u32; 8]);
+        let surface = Surface::new(&line).expect("the array can be written");
+        launch!(test, &stream, TEXTURE::"surface_add", (SurfaceObject, u32, u32), LaunchConfig::for_elements(1000),
+            (&surface, 8, 1000));
+        let expected: Vec<u32> = (0..8).map(|at| 5 + (at..1000).step_by(8).sum::<u32>()).collect();
+        assert_eq!(line.to_vec().expect("the array can be read"), expected);
+    });
+}
+
+#[test]
+fn access_beyond_the_edge_that_traps_fails_the_launch() {
+    on_simulator(Config::new(), |test, simulator| {
+        let stream = test.stream();
+        let line = array(&stream, ArrayShape::line(8), &[0_u32; 8]);
+        let surface = Surface::new(&line).expect("the array can be written");
+        launch!(test, &stream, TEXTURE::"surface_trap", (SurfaceObject, u32), LaunchConfig::new(1, 1), (&surface, 8));
+        let error = stream.synchronize().expect_err("the place is beyond the edge");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LAUNCH_FAILED));
+        simulator.reset_errors();
+    });
+}

@@ -1,0 +1,71 @@
+//! The operations of captures, and of memory that graphs use.
+
+use curium_driver::{Graph, GraphExec, Replays, Result};
+use curium_memory::DeviceBuffer;
+
+use super::{Fixture, LEN, Operation, made};
+
+/// A graph that writes the fixture's buffer and its mapped memory.
+fn captured(fixture: &mut Fixture) -> Result<GraphExec> {
+    let Fixture { context, buffer, kinds, .. } = fixture;
+    let graph = Graph::capture(context, |scope| {
+        buffer.as_slice_mut().fill_on(scope, 3)?;
+        kinds.mapped_mut().as_slice_mut().fill_on(scope, 4)?;
+        kinds.unified_mut().as_slice_mut().fill_on(scope, 5)
+    })?;
+    graph.instantiate()
+}
+
+pub(super) const OPERATIONS: &[Operation] = &[
+    ("Graph::capture", |fixture| made(captured(fixture)?)),
+    ("CaptureScope::fork", |fixture| {
+        let Fixture { context, buffer, target, .. } = fixture;
+        made(Graph::capture(context, |scope| {
+            let branch = scope.fork()?;
+            buffer.as_slice_mut().fill_on(&branch, 3)?;
+            target.as_slice_mut().copy_from_device_on(scope, buffer)
+        })?)
+    }),
+    ("CaptureScope::join", |fixture| {
+        made(Graph::capture(&fixture.context, |scope| {
+            let branch = scope.fork()?;
+            drop(DeviceBuffer::<u32>::zeroed(&branch, LEN)?);
+            scope.join(&branch)
+        })?)
+    }),
+    ("GraphExec::launch of leased memory", |fixture| {
+        let mut executable = captured(fixture)?;
+        executable.launch(&fixture.other)?;
+        fixture.other.synchronize()?;
+        made(fixture.buffer.to_vec()?)
+    }),
+    ("DeviceBuffer::drop of leased memory", |fixture| {
+        let buffer = DeviceBuffer::from_slice(&fixture.stream, &[1; LEN])?;
+        let target = &mut fixture.target;
+        let graph =
+            Graph::capture(&fixture.context, |scope| target.as_slice_mut().copy_from_device_on(scope, &buffer))?;
+        drop(buffer);
+        made(graph.instantiate()?)
+    }),
+    ("Replays::run", |fixture| {
+        let Fixture { stream, buffer, .. } = fixture;
+        let mut replays = Replays::new();
+        for value in [1, 1, 2] {
+            replays.run(stream, (), value, |stream| buffer.as_slice_mut().fill_on(stream, value))?;
+        }
+        stream.synchronize()?;
+        made(replays)
+    }),
+    ("MappedBuffer::view", |fixture| {
+        let executable = captured(fixture)?;
+        fixture.kinds.mapped_mut().view().map(drop)?;
+        made(executable)
+    }),
+    ("MappedBuffer::view_mut", |fixture| {
+        let executable = captured(fixture)?;
+        fixture.kinds.mapped_mut().view_mut().map(drop)?;
+        made(executable)
+    }),
+    ("UnifiedBuffer::view", |fixture| made(fixture.kinds.unified_mut().view().map(drop)?)),
+    ("UnifiedBuffer::view_mut", |fixture| made(fixture.kinds.unified_mut().view_mut().map(drop)?)),
+];

@@ -1,0 +1,15 @@
+//! The stream of a capture is borrowed for the capture only.
+
+use curium_driver::{CaptureScope, Context, Graph, Result};
+
+fn keep(context: &Context) -> Result<()> {
+    let mut kept: Option<&CaptureScope> = None;
+    Graph::capture(context, |scope| {
+        kept = Some(scope);
+        Ok(())
+    })?;
+    drop(kept);
+    Ok(())
+}
+
+fn main() {}
