@@ -3,7 +3,7 @@
 use curium_sys::{CUgraph_st, CUgraphEdgeData, CUgraphNode, CUresult};
 
 use super::{Graph, Node};
-use crate::argument::{ConstPointer, Pointer, elements};
+use crate::argument::{Argument, ConstPointer, Pointer, elements};
 use crate::driver::{Driver, Result, State};
 use crate::handle::Id;
 
@@ -24,7 +24,7 @@ impl Driver {
         count: usize,
     ) -> Result {
         // SAFETY: null is a place that nothing is read from.
-        let no_data = unsafe { crate::argument::Argument::receive(std::ptr::null::<CUgraphEdgeData>()) };
+        let no_data = unsafe { std::ptr::null::<CUgraphEdgeData>().receive() };
         self.cuGraphAddDependencies_v2(graph, from, to, no_data, count)
     }
 
