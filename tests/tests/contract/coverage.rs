@@ -37,7 +37,6 @@ const EXEMPT: &[(&str, &str)] = &[
     ("ExternalMemory::close", "as for `ExternalBuffer`"),
     ("ExternalMemory::map", "as for `ExternalBuffer`"),
     ("ExternalSemaphore::close", "as for `ExternalBuffer`"),
-    ("ExternalSemaphore::for_graph", "as for `ExternalBuffer`"),
     ("ExternalSemaphore::signal", "as for `ExternalBuffer`"),
     ("ExternalSemaphore::wait", "as for `ExternalBuffer`"),
     ("MulticastBinding::close", "the simulator has no switch that multicasts"),

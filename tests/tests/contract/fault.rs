@@ -106,6 +106,18 @@ const MEANINGS: &[Meaning] = &[
     },
     Meaning { function: Function::cuStreamSynchronize, code: None, operation: Some("Arena::deallocate") },
     Meaning { function: Function::cuStreamSynchronize, code: None, operation: Some("Arena::trim") },
+    // How many waits are needed depends on what the streams have waited for in the runs before.
+    Meaning { function: Function::cuEventRecord, code: None, operation: Some("GraphExec::launch, of leased memory") },
+    Meaning {
+        function: Function::cuStreamIsCapturing,
+        code: None,
+        operation: Some("GraphExec::launch, of leased memory"),
+    },
+    Meaning {
+        function: Function::cuStreamWaitEvent,
+        code: None,
+        operation: Some("GraphExec::launch, of leased memory"),
+    },
 ];
 
 /// A call that fails: the `call`-th of `function`.
