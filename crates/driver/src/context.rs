@@ -103,6 +103,16 @@ pub enum ContextKind {
     Borrowed,
 }
 
+/// The memory of a device, in bytes.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct MemoryInfo {
+    /// What can still be allocated.
+    pub free: usize,
+    /// All that there is.
+    pub total: usize,
+}
+
 struct Shared {
     raw: Handle<CUctx_st>,
     device: Device,
@@ -277,16 +287,6 @@ impl Context {
             Err(error) => Err((Self { shared: Arc::new(shared) }, error)),
         }
     }
-}
-
-/// The memory of a device, in bytes.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub struct MemoryInfo {
-    /// What can still be allocated.
-    pub free: usize,
-    /// All that there is.
-    pub total: usize,
 }
 
 impl Shared {

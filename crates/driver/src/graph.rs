@@ -253,6 +253,7 @@ impl fmt::Debug for Graph {
 
 /// Compiles if a graph can be sent to another thread.
 const _: fn() = || {
+    #[inline]
     fn sendable<T: Send>() {}
     sendable::<Graph>();
     sendable::<GraphExec>();

@@ -221,24 +221,29 @@ impl Accesses {
         self.lease.get().map_or_else(|| Ok(View::of_owner(is_write)), |lease| lease.view(operation, is_write))
     }
 
+    #[inline]
     fn with(history: History) -> Self {
         Self { history, lease: OnceLock::new(), is_leasable: false }
     }
 
     /// The stream that the memory was allocated on, or last written as a whole.
+    #[inline]
     fn home(&self) -> &Stream {
         self.history.writer()
     }
 
+    #[inline]
     fn is_leasable(&self) -> bool {
         self.is_leasable
     }
 
+    #[inline]
     fn leased(&self) -> Option<&Arc<Leased>> {
         self.lease.get()
     }
 
     /// What is shared with graphs, from now on if it was not yet.
+    #[inline]
     fn lease(&self) -> &Arc<Leased> {
         let mut others = self.history.others();
         // Under the lock: whoever finds no lease there notes its use before it is shared.
@@ -246,6 +251,7 @@ impl Accesses {
     }
 
     /// The history that holds now.
+    #[inline]
     fn shared(&self) -> &History {
         self.lease.get().map_or(&self.history, |lease| lease.history())
     }

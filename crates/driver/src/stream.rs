@@ -314,8 +314,8 @@ impl Shared {
     /// Destroys the stream if it is ours, and not destroyed yet.
     #[inline]
     fn destroy(&mut self) -> Result<()> {
+        self.leave_last();
         if matches!(self.ownership, Ownership::Owned) {
-            self.leave_last();
             // SAFETY: the stream is live, nobody else has its handle, and it is forgotten once it is destroyed.
             unsafe { call!(&self.driver, cuStreamDestroy_v2(self.raw.raw())) }?;
             self.ownership = Ownership::Foreign(None);
@@ -352,9 +352,6 @@ impl fmt::Debug for Stream {
 impl Drop for Shared {
     #[inline]
     fn drop(&mut self) {
-        release(|| {
-            self.leave_last();
-            self.destroy()
-        });
+        release(|| self.destroy());
     }
 }

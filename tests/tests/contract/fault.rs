@@ -106,6 +106,18 @@ const MEANINGS: &[Meaning] = &[
     },
     Meaning { function: Function::cuStreamSynchronize, code: None, operation: Some("Arena::deallocate") },
     Meaning { function: Function::cuStreamSynchronize, code: None, operation: Some("Arena::trim") },
+    // How many waits are needed depends on what the streams have waited for in the runs before.
+    Meaning { function: Function::cuEventRecord, code: None, operation: Some("GraphExec::launch, of leased memory") },
+    Meaning {
+        function: Function::cuStreamIsCapturing,
+        code: None,
+        operation: Some("GraphExec::launch, of leased memory"),
+    },
+    Meaning {
+        function: Function::cuStreamWaitEvent,
+        code: None,
+        operation: Some("GraphExec::launch, of leased memory"),
+    },
 ];
 
 /// A call that fails: the `call`-th of `function`.
@@ -284,8 +296,9 @@ fn is_told(operation: &str, function: Function) -> bool {
     let log = [Function::cuLogsCurrent, Function::cuLogsDumpToMemory];
     let reads_log = log.contains(&function) && !operation.contains("Log") && !operation.contains("::log");
     let names = [Function::cuGetErrorName, Function::cuGetErrorString];
-    // The handle of a vector's memory is dropped as soon as the memory is mapped.
-    let is_dropped = operation == "DeviceVec::close" && function == Function::cuMemRelease;
+    // The handle of a vector's memory is dropped as soon as the memory is mapped, the graph of an executable behind it.
+    let dropped = [("DeviceVec::close", Function::cuMemRelease), ("GraphExec::close", Function::cuGraphDestroy)];
+    let is_dropped = dropped.contains(&(operation, function));
     let is_close = operation.ends_with("::close") && !is_dropped;
     !reads_log && !names.contains(&function) && (!ends.contains(&function) || is_close)
 }

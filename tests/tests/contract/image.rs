@@ -77,6 +77,15 @@ fn cut_cubin_never_reaches_the_driver() {
 }
 
 #[test]
+fn bytes_that_are_no_image_are_an_error_that_says_so() {
+    for bytes in [&[0xff_u8; 100][..], b"not code", &[0; 16]] {
+        let error = Image::from_bytes(bytes).map(drop).expect_err("these are no image");
+        assert!(matches!(error, Error::Argument(_)), "{error}");
+        assert!(error.to_string().starts_with("Image::from_bytes: "), "{error}");
+    }
+}
+
+#[test]
 fn cubin_on_the_simulator_is_an_error_that_says_why() {
     on_simulator(Config::new(), |test, _| {
         let image = Image::from_bytes(CUBIN).expect("the cubin is whole");

@@ -17,6 +17,8 @@ mod memory;
 mod other_process;
 #[cfg(not(miri))]
 mod pools;
+#[cfg(not(miri))]
+mod refused;
 mod resources;
 #[cfg(not(miri))]
 mod solitary;
@@ -214,6 +216,7 @@ pub(crate) fn solitary() -> Vec<Operation> {
         graphs::SOLITARY,
         graph_execs::SOLITARY,
         pools::SOLITARY,
+        refused::OPERATIONS,
         pools::NEWER,
     ]
     .concat()

@@ -4,7 +4,8 @@
 use curium_driver::{Context, LaunchConfig, Library, Stream};
 use curium_memory::copy::{CopyBatch, CopyOptions};
 use curium_memory::{
-    DeviceBuffer, Extent, MappedBuffer, MemoryAccess, MemoryPool, Pitch, PitchedBuffer, Plain, Resource, UnifiedBuffer,
+    DeviceBuffer, DeviceSlice, Extent, MappedBuffer, MemoryAccess, MemoryPool, Pitch, PitchedBuffer, Plain, Resource,
+    UnifiedBuffer,
 };
 use curium_tests::{Gate, TestDriver, kernels, on_peers};
 
@@ -87,7 +88,7 @@ fn rows_and_layers_are_copied_between_devices() {
         let plane = Extent::plane(30, 4);
         let grid = buffer.as_slice().grid(plane, Pitch::tight::<u32>(plane)).expect("the rows lie within");
         rows.grid_mut().copy_from(&grid).expect("the extents are equal");
-        assert_eq!(rows.row(3).and_then(|row| row.to_vec()).expect("the row can be read"), source[90..]);
+        assert_eq!(rows.row(3).and_then(DeviceSlice::to_vec).expect("the row can be read"), source[90..]);
         let volume = Extent::volume(5, 4, 6);
         let pitch = Pitch::tight::<u32>(volume);
         let mut target = DeviceBuffer::<u32>::zeroed(here, 120).expect("memory suffices");

@@ -125,6 +125,7 @@ impl CaptureScope {
     }
 
     /// Ends the capture, whatever happens, and gives its graph.
+    #[inline]
     fn end(&mut self) -> Result<Graph> {
         self.is_ended = true;
         // Nobody puts work on the streams meanwhile that would be taken for captured, and run.
@@ -140,6 +141,7 @@ impl CaptureScope {
         joined.and(graph)
     }
 
+    #[inline]
     fn end_capture(&self, kept: Kept) -> Result<Graph> {
         let mut raw: CUgraph = std::ptr::null_mut();
         // SAFETY: the stream is live, and `raw` is a valid place for the answer.
@@ -148,6 +150,7 @@ impl CaptureScope {
     }
 
     /// Has the root come behind every branch, and frees what was allocated in the capture and still is.
+    #[inline]
     fn join_all(&self) -> Result<()> {
         let taken = self.scope.with(|seen| (std::mem::take(seen.branches()), std::mem::take(seen.allocations())));
         let Some((branches, allocations)) = taken else { return Ok(()) };
@@ -160,6 +163,7 @@ impl CaptureScope {
 }
 
 /// What the graph of a capture keeps.
+#[inline]
 fn kept(seen: Seen) -> Kept {
     let (leases, others) = seen.into_parts();
     let mut kept = Kept::default();

@@ -197,11 +197,13 @@ impl GraphExec {
     }
 
     /// Finds the memory among all that is kept.
+    #[inline]
     fn find_leases(&mut self) {
         self.keeps.leases = Leases::of(&self.kept_now());
     }
 
     /// All that is kept.
+    #[inline]
     fn kept_now(&self) -> Kept {
         let mut all = self.keeps.all.clone();
         self.keeps.changed.values().for_each(|resource| all.add(resource));

@@ -88,11 +88,13 @@ impl GraphExec {
 }
 
 impl Closures {
+    #[inline]
     fn new(context: &Context) -> Result<Self> {
         Ok(Self { ended: Event::new(context, EventFlags::DISABLE_TIMING)?, current: HashMap::new() })
     }
 
     /// Drops closures when the launches by now are over.
+    #[inline]
     fn retire(&self, closures: Vec<Closure>) {
         if closures.is_empty() {
             return;

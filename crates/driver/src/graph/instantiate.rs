@@ -120,6 +120,7 @@ impl Graph {
     }
 }
 
+#[inline]
 fn with_params(driver: &Driver, state: &State, graph: CUgraph, options: InstantiateOptions<'_>) -> Result<CUgraphExec> {
     let mut params =
         CUDA_GRAPH_INSTANTIATE_PARAMS { flags: options.flags.bits(), ..CUDA_GRAPH_INSTANTIATE_PARAMS::default() };
@@ -134,6 +135,7 @@ fn with_params(driver: &Driver, state: &State, graph: CUgraph, options: Instanti
     result.map(|()| raw).map_err(|error| fault.explain(error, driver, state))
 }
 
+#[inline]
 fn plain(driver: &Driver, state: &State, graph: CUgraph) -> Result<CUgraphExec> {
     let (mut raw, mut node) = (std::ptr::null_mut(), std::ptr::null_mut());
     let (no_log, no_bytes) = (std::ptr::null_mut(), 0);
@@ -143,6 +145,7 @@ fn plain(driver: &Driver, state: &State, graph: CUgraph) -> Result<CUgraphExec> 
     result.map(|()| raw).map_err(|error| fault.explain(error, driver, state))
 }
 
+#[inline]
 fn with_flags(driver: &Driver, graph: CUgraph, flags: InstantiateFlags) -> Result<CUgraphExec> {
     let mut raw = std::ptr::null_mut();
     // SAFETY: the graph is live, and the place is valid.
@@ -161,6 +164,7 @@ impl Fault {
         error.advised(|_| self.advice().map(Cow::Borrowed))
     }
 
+    #[inline]
     fn advice(&self) -> Option<&'static str> {
         Some(match self.result {
             CUgraphInstantiateResult::CUDA_GRAPH_INSTANTIATE_INVALID_STRUCTURE => {

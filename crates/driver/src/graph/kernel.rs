@@ -213,6 +213,7 @@ impl Graph {
     /// # Safety
     ///
     /// `values` holds the address of a value for each parameter, and as for [`Graph::add_kernel`].
+    #[inline]
     unsafe fn add_kernel_node<S>(
         &mut self,
         operation: &'static str,
@@ -233,6 +234,7 @@ impl Graph {
     }
 
     /// Removes `node` again if `check` fails.
+    #[inline]
     fn keep_if<S>(
         &mut self,
         node: KernelNode<S>,
@@ -244,6 +246,7 @@ impl Graph {
         Err(error)
     }
 
+    #[inline]
     fn set_attributes(&mut self, operation: &'static str, node: Node, attributes: &LaunchAttributes<'_>) -> Result<()> {
         let state = self.tree.lock();
         let raw = state.member(operation, self.number, node)?;

@@ -22,6 +22,7 @@ impl Leases {
         if self.0.is_empty() { launch() } else { self.launch_alone(stream, launch) }
     }
 
+    #[inline]
     fn launch_alone(&self, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
         let _alone = Alone::wait("GraphExec::launch")?;
         if let Some(scope) = stream.open_scope() {
@@ -34,6 +35,7 @@ impl Leases {
     }
 
     /// The launch becomes a part of another graph, which leases the memory in turn.
+    #[inline]
     fn launch_in(&self, scope: &Scope, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
         let wait =
             |lease: &Lease| scope.with(|seen| seen.wait(lease.leased(), stream, lease.is_write())).unwrap_or(Ok(()));

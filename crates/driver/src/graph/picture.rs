@@ -51,6 +51,7 @@ impl Graph {
     }
 
     /// What a node is called in a picture.
+    #[inline]
     fn label(&self, node: Node) -> Result<String> {
         let kind = self.kind(node)?;
         let state = self.tree.lock();
@@ -64,6 +65,7 @@ impl Graph {
 impl Layout {
     /// Puts each node below the lowest of those that it comes after. Nodes of a circle, which no order has, stay where they are found to
     /// be after as many rounds as there are nodes.
+    #[inline]
     fn new(nodes: &[Node], edges: &[Edge]) -> Self {
         let mut layer: HashMap<Node, usize> = nodes.iter().map(|node| (*node, 0)).collect();
         for _ in nodes {
@@ -88,16 +90,19 @@ impl Layout {
         Self { places, layers, widest: filled.into_iter().max().unwrap_or_default() }
     }
 
+    #[inline]
     fn size(&self) -> (usize, usize) {
         (ACROSS + self.widest * (WIDTH + ACROSS), DOWN + self.layers * (HEIGHT + DOWN))
     }
 
     /// The upper left corner of a node's box.
+    #[inline]
     fn corner(&self, node: Node) -> (usize, usize) {
         let (layer, place) = self.places.get(&node).copied().unwrap_or_default();
         (ACROSS + place * (WIDTH + ACROSS), DOWN + layer * (HEIGHT + DOWN))
     }
 
+    #[inline]
     fn draw_edge(&self, svg: &mut String, edge: &Edge) {
         let ((from_x, from_y), (to_x, to_y)) = (self.corner(edge.from), self.corner(edge.to));
         let (from_x, from_y, to_x) = (from_x + WIDTH / 2, from_y + HEIGHT, to_x + WIDTH / 2);
@@ -110,6 +115,7 @@ impl Layout {
         );
     }
 
+    #[inline]
     fn draw_node(&self, svg: &mut String, node: Node, label: &str) {
         let (x, y) = self.corner(node);
         let (center, base) = (x + WIDTH / 2, y + HEIGHT / 2 + 4);
@@ -126,6 +132,7 @@ impl Layout {
 }
 
 /// The text as XML has it.
+#[inline]
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }

@@ -167,6 +167,7 @@ impl<K: Eq + Hash + Clone, I: PartialEq> Replays<K, I> {
     }
 
     /// Captures the work and launches it.
+    #[inline]
     fn capture(
         &mut self,
         stream: &Stream,
@@ -190,6 +191,7 @@ impl<K: Eq + Hash + Clone, I: PartialEq> Replays<K, I> {
         Ok(replayed)
     }
 
+    #[inline]
     fn make_room(&mut self) {
         if self.entries.len() < self.capacity {
             return;
@@ -203,6 +205,7 @@ impl<K: Eq + Hash + Clone, I: PartialEq> Replays<K, I> {
 }
 
 /// An executable of the work: the one before if it can be updated, or a new one.
+#[inline]
 fn executable(
     stream: &Stream,
     before: Option<GraphExec>,
@@ -217,6 +220,7 @@ fn executable(
 }
 
 impl ReplayCounts {
+    #[inline]
     fn count(&mut self, replayed: &Replayed) {
         let count = match replayed {
             Replayed::Captured => &mut self.captured,

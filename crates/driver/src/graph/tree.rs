@@ -266,6 +266,7 @@ impl Kept {
         }
     }
 
+    #[inline]
     fn add_lease(&mut self, lease: &Lease) {
         match self.0.entry(lease.key()) {
             Entries::Vacant(vacant) => {

@@ -101,24 +101,26 @@ impl History {
 
     /// Has `stream` wait for what a read, or a write, must wait for.
     #[inline]
-    pub(crate) fn before(&self, others: &mut Others<'_>, stream: &Stream, is_write: bool) -> Result<()> {
+    pub(crate) fn before(&self, others: &mut Vec<Use>, stream: &Stream, is_write: bool) -> Result<()> {
         if is_write { self.wait_for_all(others, stream) } else { self.wait_for_writes(others, stream) }
     }
 
     /// Notes a read, or a write of a part or the whole, that was put on `stream`.
     #[inline]
-    pub(crate) fn after(&self, others: &mut Others<'_>, stream: &Stream, is_write: bool) {
+    pub(crate) fn after(&self, others: &mut Vec<Use>, stream: &Stream, is_write: bool) {
         if is_write { self.note_write(others, stream) } else { self.note_read(others, stream) }
     }
 
-    fn wait_for_writes(&self, others: &Others<'_>, stream: &Stream) -> Result<()> {
+    #[inline]
+    fn wait_for_writes(&self, others: &[Use], stream: &Stream) -> Result<()> {
         wait(stream, &self.writer, self.written.load(Ordering::Relaxed))?;
         others.iter().filter(|other| other.is_write).try_for_each(|write| write.wait(stream).map(drop))
     }
 
     /// The lock is held: another thread may forget the others once the writer's stream has waited for them, and whoever sees them
     /// forgotten must wait for that stream as it is then.
-    fn wait_for_all(&self, others: &mut Others<'_>, stream: &Stream) -> Result<()> {
+    #[inline]
+    fn wait_for_all(&self, others: &mut Vec<Use>, stream: &Stream) -> Result<()> {
         let (written, read) = (self.written.load(Ordering::Relaxed), self.read.load(Ordering::Relaxed));
         let mut has_waited = wait(stream, &self.writer, written.max(read))?;
         for other in others.iter() {
@@ -135,7 +137,8 @@ impl History {
         Ok(())
     }
 
-    fn note_read(&self, others: &mut Others<'_>, stream: &Stream) {
+    #[inline]
+    fn note_read(&self, others: &mut Vec<Use>, stream: &Stream) {
         let tails = stream.tail().tails();
         if self.writer == *stream {
             self.read.fetch_max(tails, Ordering::Relaxed);
@@ -148,7 +151,8 @@ impl History {
         self.writes_freely.store(NOBODY, Ordering::Relaxed);
     }
 
-    fn note_write(&self, others: &mut Others<'_>, stream: &Stream) {
+    #[inline]
+    fn note_write(&self, others: &mut Vec<Use>, stream: &Stream) {
         if self.writer == *stream {
             self.written.fetch_max(stream.tail().tails(), Ordering::Relaxed);
             return;
@@ -182,17 +186,18 @@ impl History {
 
     /// The history, to be kept elsewhere from now on. Here no use is free any more, and none is noted.
     #[inline]
-    pub(super) fn leave(&self, others: &mut Others<'_>) -> Self {
+    pub(super) fn leave(&self, others: &mut Vec<Use>) -> Self {
         self.reads_freely.store(NOBODY, Ordering::Relaxed);
         self.writes_freely.store(NOBODY, Ordering::Relaxed);
         let moved = Self::since(&self.writer, self.written.swap(0, Ordering::Relaxed), NOBODY);
         moved.read.store(self.read.swap(0, Ordering::Relaxed), Ordering::Relaxed);
-        *moved.others() = std::mem::take(&mut **others);
+        *moved.others() = std::mem::take(others);
         moved
     }
 }
 
 impl Use {
+    #[inline]
     fn wait(&self, waiting: &Stream) -> Result<bool> {
         wait(waiting, &self.stream, self.tails)
     }

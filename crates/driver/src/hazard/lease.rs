@@ -77,10 +77,12 @@ impl Leased {
         end_use(self.key());
     }
 
+    #[inline]
     fn wait(&self, stream: &Stream, is_write: bool) -> Result<()> {
         self.history.before(&mut self.history.others(), stream, is_write)
     }
 
+    #[inline]
     fn note(&self, stream: &Stream, is_write: bool) {
         self.history.after(&mut self.history.others(), stream, is_write);
     }
@@ -133,6 +135,7 @@ impl Leased {
         self.take_history()
     }
 
+    #[inline]
     fn take_history(&mut self) -> History {
         let empty = History::allocated(self.history.writer());
         std::mem::replace(&mut self.history, empty)
@@ -194,6 +197,7 @@ impl Lease {
 }
 
 impl Leased {
+    #[inline]
     fn count(&self, is_write: bool) -> &AtomicUsize {
         if is_write { &self.writers } else { &self.readers }
     }
@@ -208,6 +212,7 @@ impl View {
 }
 
 impl Clone for Lease {
+    #[inline]
     fn clone(&self) -> Self {
         Self::new(Arc::clone(&self.leased), self.is_write)
     }

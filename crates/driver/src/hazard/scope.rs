@@ -140,6 +140,7 @@ impl Scope {
         noted.is_some()
     }
 
+    #[inline]
     fn key(&self) -> usize {
         std::ptr::from_ref(self).addr()
     }
@@ -162,6 +163,7 @@ impl Seen {
         (self.memory.into_values().map(|memory| memory.lease).collect(), self.kept)
     }
 
+    #[inline]
     fn before(&mut self, scope: &Scope, accesses: &Accesses, stream: &Stream, is_write: bool) -> Result<()> {
         stream.driver().expect_same(accesses.home().driver(), OPERATION)?;
         match accesses.home().scope() {
@@ -186,6 +188,7 @@ impl Seen {
         memory.history.before(&mut memory.history.others(), stream, is_write)
     }
 
+    #[inline]
     fn after(&mut self, leased: Option<&Arc<Leased>>, stream: &Stream, is_write: bool) {
         let Some(leased) = leased else { return };
         self.note(leased, stream, is_write);
@@ -201,6 +204,7 @@ impl Seen {
 }
 
 impl fmt::Debug for Scope {
+    #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Scope({}, {})", self.identity, if self.is_open() { "open" } else { "ended" })
     }

@@ -72,7 +72,7 @@ pub(crate) fn end_use(key: usize) {
         let Some(index) = keys.iter().rposition(|known| *known == key) else { return };
         keys.swap_remove(index);
         if keys.is_empty() {
-            leave();
+            stop_using();
         }
     });
 }
@@ -83,12 +83,13 @@ pub(crate) fn end_uses() {
     IN_USE.with_borrow_mut(|keys| {
         if !keys.is_empty() {
             keys.clear();
-            leave();
+            stop_using();
         }
     });
 }
 
-fn leave() {
+#[inline]
+fn stop_using() {
     let mut state = TURNS.state.lock();
     state.using -= 1;
     if state.using == 0 {
@@ -142,6 +143,7 @@ impl Alone {
 }
 
 impl Drop for Alone {
+    #[inline]
     fn drop(&mut self) {
         IS_ALONE.set(false);
         TURNS.state.lock().is_alone = false;

@@ -44,6 +44,7 @@ pub(crate) fn begin_from_environment() {
 }
 
 impl FileTrace {
+    #[inline]
     fn open(path: &Path) -> io::Result<Self> {
         let file = match OpenOptions::new().append(true).create_new(true).open(path) {
             Ok(mut file) => {
@@ -57,6 +58,7 @@ impl FileTrace {
         Ok(Self { file, begin: Instant::now(), since_1970 })
     }
 
+    #[inline]
     fn event(&self, call: &Call<'_>) -> String {
         let at = Microseconds(self.since_1970 + call.started.saturating_duration_since(self.begin));
         let (function, code, duration) = (call.function, call.code.0, Microseconds(call.duration));
@@ -69,6 +71,7 @@ impl FileTrace {
 }
 
 impl CallObserver for FileTrace {
+    #[inline]
     fn after(&self, call: &Call<'_>) {
         // A trace that cannot be written must not disturb the program.
         let _ = (&self.file).write_all(self.event(call).as_bytes());

@@ -31,6 +31,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     }
 
     /// Memory of a capture is freed by its graph: here, if the capture goes on, and else at its end.
+    #[inline]
     fn leave_to_scope(&mut self) -> Result<()> {
         let (stream, pointer, bytes) = (self.stream().clone(), self.pointer.cast(), self.byte_len());
         let _uses = Uses::begin();
@@ -48,6 +49,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
 /// # Safety
 ///
 /// The memory came from the resource with this size and alignment, or can be given back to it, and nobody begins another use.
+#[inline]
 unsafe fn end<R: Resource + ?Sized>(
     resource: &R,
     stream: &Stream,

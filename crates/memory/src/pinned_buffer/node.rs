@@ -46,6 +46,7 @@ impl<T> PinnedBuffer<T> {
 }
 
 /// At least `bytes` bytes of a node that the host and the device of `context` may use.
+#[inline]
 fn map_on_node(operation: &'static str, context: &Context, node: u32, bytes: usize) -> Result<Mapping> {
     let node = i32::try_from(node).map_err(|_| Error::argument(operation, format!("there is no NUMA node {node}")))?;
     let (driver, location) = (context.driver(), MemoryLocation::HostNuma(node));

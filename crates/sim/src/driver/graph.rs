@@ -9,6 +9,7 @@ mod condition;
 mod content;
 mod described;
 mod dot;
+mod edge;
 mod executable;
 mod kind;
 mod memory;
@@ -20,11 +21,12 @@ mod update;
 
 use std::collections::HashMap;
 
-use curium_sys::{CUgraph, CUgraph_st, CUgraphEdgeData, CUgraphNode, CUgraphNode_st, CUgraphNodeType, CUresult};
+use curium_sys::{CUgraph, CUgraph_st, CUgraphNode, CUgraphNode_st, CUgraphNodeType, CUresult};
 
 pub(crate) use self::attribute::Attributes;
 pub(crate) use self::condition::Conditions;
 pub(crate) use self::content::{Content, Copy3D, Set};
+pub(crate) use self::edge::Edge;
 pub(crate) use self::executable::Executable;
 pub(crate) use self::memory::GraphMemory;
 pub(crate) use self::object::UserObject;
@@ -54,13 +56,6 @@ pub(crate) struct Node {
     pub(super) content: Content,
     pub(super) after: Vec<Edge>,
     number: u32,
-}
-
-/// What a node comes after.
-#[derive(Clone, Copy)]
-pub(crate) struct Edge {
-    pub(super) from: Id<Node>,
-    pub(super) data: CUgraphEdgeData,
 }
 
 impl Object for Graph {
@@ -152,79 +147,6 @@ impl Driver {
         let (_, node) = state.node(node)?;
         let graph = state.graphs.get(node.graph).map_or(0, |graph| graph.number);
         id.write(u64::from(graph) << 32 | u64::from(node.number))
-    }
-
-    pub(crate) fn cuGraphAddDependencies(
-        &self,
-        graph: Pointer<CUgraph_st>,
-        from: ConstPointer<CUgraphNode>,
-        to: ConstPointer<CUgraphNode>,
-        count: usize,
-    ) -> Result {
-        // SAFETY: null is a place that nothing is read from.
-        let no_data = unsafe { crate::argument::Argument::receive(std::ptr::null::<CUgraphEdgeData>()) };
-        self.cuGraphAddDependencies_v2(graph, from, to, no_data, count)
-    }
-
-    pub(crate) fn cuGraphAddDependencies_v2(
-        &self,
-        graph: Pointer<CUgraph_st>,
-        from: ConstPointer<CUgraphNode>,
-        to: ConstPointer<CUgraphNode>,
-        data: ConstPointer<CUgraphEdgeData>,
-        count: usize,
-    ) -> Result {
-        let mut state = self.lock();
-        let graph = state.graph(graph)?;
-        let from = state.edges(graph, from, data, count)?;
-        let to = state.members(graph, to, count)?;
-        for (edge, to) in from.iter().zip(&to) {
-            let is_there = |node: &Node| node.after.iter().any(|other| other.from == edge.from);
-            if edge.from == *to || state.nodes.get(*to).is_none_or(is_there) {
-                return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-            }
-        }
-        for (edge, to) in from.into_iter().zip(to) {
-            if let Some(node) = state.nodes.get_mut(to) {
-                node.after.push(edge);
-            }
-        }
-        Ok(())
-    }
-
-    pub(crate) fn cuGraphRemoveDependencies(
-        &self,
-        graph: Pointer<CUgraph_st>,
-        from: ConstPointer<CUgraphNode>,
-        to: ConstPointer<CUgraphNode>,
-        count: usize,
-    ) -> Result {
-        let mut state = self.lock();
-        let graph = state.graph(graph)?;
-        let (from, to) = (state.members(graph, from, count)?, state.members(graph, to, count)?);
-        for (from, to) in from.iter().zip(&to) {
-            let edges = state.nodes.get(*to).map_or(&[][..], |node| &node.after);
-            if edges.iter().all(|edge| edge.from != *from) {
-                return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-            }
-        }
-        for (from, to) in from.into_iter().zip(to) {
-            if let Some(node) = state.nodes.get_mut(to) {
-                node.after.retain(|edge| edge.from != from);
-            }
-        }
-        Ok(())
-    }
-
-    pub(crate) fn cuGraphRemoveDependencies_v2(
-        &self,
-        graph: Pointer<CUgraph_st>,
-        from: ConstPointer<CUgraphNode>,
-        to: ConstPointer<CUgraphNode>,
-        _data: ConstPointer<CUgraphEdgeData>,
-        count: usize,
-    ) -> Result {
-        self.cuGraphRemoveDependencies(graph, from, to, count)
     }
 
     pub(crate) fn cuGraphDestroyNode(&self, node: Pointer<CUgraphNode_st>) -> Result {
@@ -371,35 +293,5 @@ impl State {
             if node.graph == graph { Ok(id) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
         };
         nodes.iter().map(member).collect()
-    }
-
-    /// Edges from nodes of a graph that the caller of a C function listed, with data if there is any.
-    pub(super) fn edges(
-        &self,
-        graph: Id<Graph>,
-        nodes: ConstPointer<CUgraphNode>,
-        data: ConstPointer<CUgraphEdgeData>,
-        count: usize,
-    ) -> Result<Vec<Edge>> {
-        let nodes = self.members(graph, nodes, count)?;
-        let data = if data.is_null() {
-            vec![CUgraphEdgeData::default(); count]
-        } else {
-            // SAFETY: the caller of the C function passed as many data as nodes, or none.
-            unsafe { elements(data.as_ptr(), count) }?.to_vec()
-        };
-        let edges: Vec<_> = nodes.into_iter().zip(data).map(|(from, data)| Edge { from, data }).collect();
-        let repeats = |(index, edge): (usize, &Edge)| edges[..index].iter().any(|other| other.from == edge.from);
-        if edges.iter().enumerate().any(repeats) {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
-        Ok(edges)
-    }
-}
-
-impl Edge {
-    /// An edge without data.
-    pub(crate) fn from(node: Id<Node>) -> Self {
-        Self { from: node, data: CUgraphEdgeData::default() }
     }
 }

@@ -84,14 +84,16 @@ fn batch_of_memory_operations_is_described_read_and_changed() {
     let mut read = CUDA_BATCH_MEM_OP_NODE_PARAMS::default();
     ok!(fixture.api, cuGraphBatchMemOpNodeGetParams(node, &raw mut read));
     assert_eq!((read.count, read.ctx), (2, fixture.context));
-    // SAFETY: the node has two operations, and the second is a write.
-    let value = unsafe { (*read.paramArray.add(1)).writeValue.__bindgen_anon_1.value };
-    assert_eq!(value, 2);
+    // SAFETY: the node has two operations, which stay for as long as it has them.
+    let kept = unsafe { std::slice::from_raw_parts(read.paramArray, 2) };
+    // SAFETY: the second is a write.
+    let second = unsafe { kept[1].writeValue };
+    // SAFETY: the write is one of a narrow value.
+    assert_eq!(unsafe { second.__bindgen_anon_1.value }, 2);
     let params = batch(&mut operations[..0]);
     assert_eq!(cu!(fixture.api, cuGraphBatchMemOpNodeSetParams(node, &raw const params)), INVALID);
+    operations[0] = write(memory, 9);
     let params = batch(&mut operations);
-    // SAFETY: the first operation is a write.
-    unsafe { (*params.paramArray).writeValue.__bindgen_anon_1.value = 9 };
     ok!(fixture.api, cuGraphBatchMemOpNodeSetParams(node, &raw const params));
     run(&fixture, executable);
     assert_eq!(word(&fixture, memory), 1, "an executable keeps what it took over");
@@ -123,8 +125,10 @@ fn kernel_node_has_two_forms_of_description_and_attributes() {
     ok!(fixture.api, cuGraphKernelNodeSetParams(node, &raw const params));
     let mut read = CUDA_KERNEL_NODE_PARAMS_v1::default();
     ok!(fixture.api, cuGraphKernelNodeGetParams(node, &raw mut read));
-    // SAFETY: the kernel has two parameters, and the second is a word.
-    let kept = unsafe { (*read.kernelParams.add(1)).cast::<u32>().read() };
+    // SAFETY: the kernel has two parameters.
+    let places = unsafe { std::slice::from_raw_parts(read.kernelParams, 2) };
+    // SAFETY: the second is a word.
+    let kept = unsafe { places[1].cast::<u32>().read() };
     assert_eq!((read.func, kept), (function, value));
     let priority = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY;
     let cooperative = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_COOPERATIVE;

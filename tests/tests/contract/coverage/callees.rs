@@ -123,7 +123,7 @@ impl<'a> Callees<'a> {
         let name = name.to_owned();
         match self.parameters.get(&owner) {
             Some(traits) => {
-                self.callees.extend(self.types.own_traits(traits).map(|it| Callee::OfType(it, name.clone())))
+                self.callees.extend(self.types.own_traits(traits).map(|it| Callee::OfType(it, name.clone())));
             }
             None if self.is_foreign(&owner) => {}
             None if self.types.aliases.contains(&owner) => drop(self.callees.insert(Callee::Associated(name))),

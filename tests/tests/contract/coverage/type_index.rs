@@ -136,7 +136,7 @@ fn merge<K: Ord>(entry: Entry<'_, K, Option<KnownType>>, known: Option<KnownType
     entry
         .and_modify(|before| {
             if *before != known {
-                *before = None
+                *before = None;
             }
         })
         .or_insert(known);

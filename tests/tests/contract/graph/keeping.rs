@@ -212,8 +212,8 @@ fn closure_that_is_set_in_an_executable_lives_as_long_as_launches_that_call_it()
 #[test]
 fn update_brings_the_closures_of_the_graph_and_lets_go_of_those_before() {
     on_driver(|test| {
-        let counts = [(); 2].map(|()| Arc::new(AtomicU32::new(0)));
-        let [first, second] = counts.each_ref().map(|count| {
+        let counts = [(); 3].map(|()| Arc::new(AtomicU32::new(0)));
+        let [first, second, third] = counts.each_ref().map(|count| {
             let (mut graph, count) = (graph(test), Arc::clone(count));
             let node = graph.add_host(&[], move || {
                 count.fetch_add(1, Ordering::Relaxed);
@@ -223,11 +223,14 @@ fn update_brings_the_closures_of_the_graph_and_lets_go_of_those_before() {
         });
         let mut exec = first.instantiate().expect("the graph is sound");
         assert!(exec.update(&second).expect("it can be updated").is_done());
-        drop((first, second));
-        await_last(&counts[0]);
+        drop(second);
         run(test, &mut exec);
-        assert_eq!(counts.each_ref().map(|count| count.load(Ordering::Relaxed)), [0, 1]);
-        drop(exec);
+        assert!(exec.update(&third).expect("it can be updated").is_done());
+        drop(third);
         await_last(&counts[1]);
+        run(test, &mut exec);
+        assert_eq!(counts.each_ref().map(|count| count.load(Ordering::Relaxed)), [0, 1, 1]);
+        drop((exec, first));
+        counts.iter().for_each(await_last);
     });
 }

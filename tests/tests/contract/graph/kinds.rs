@@ -4,10 +4,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use curium_driver::{
-    ConditionalKind, CopyPlace, DevicePointer, Event, EventFlags, FillValue, GraphCopy, GraphFill, LaunchAttributes,
-    LaunchConfig, MemoryOperation, NodeKind,
+    ConditionalKind, CopyPlace, DevicePointer, Event, EventFlags, FillValue, Graph, GraphCopy, GraphFill,
+    LaunchAttributes, LaunchConfig, MemoryOperation, NodeKind,
 };
 use curium_memory::{PinnedBuffer, PinnedFlags};
+use curium_sys::CUlaunchAttributeID;
 use curium_tests::{Gate, on_driver};
 
 use super::{LEN, add_fill, add_kernel, bytes_of, fill, fill_of, graph, run, words, zeroes};
@@ -238,5 +239,32 @@ fn fill_can_be_described_anew_before_it_is_instantiated() {
         unsafe { graph.set_fill(node, fill_of(&buffer, 2)) }.expect("it fits");
         run(test, &mut graph.instantiate().expect("the graph is sound"));
         assert_eq!(words(&buffer), [2; LEN]);
+    });
+}
+
+#[test]
+fn attributes_of_a_kernel_node_are_told_and_copied() {
+    on_driver(|test| {
+        let (kernel, buffer) = (fill(test), zeroes(test));
+        let mut graph = graph(test);
+        let (config, arguments) = (LaunchConfig::new(1, 64), (buffer.as_pointer(), 3, LEN as u32));
+        let attributes = LaunchAttributes::new().with_priority(-1);
+        // SAFETY: `fill` writes as many words as the buffer has, which outlives the launch.
+        let first = unsafe { graph.add_kernel_with(&[], &kernel, config, &attributes, arguments) };
+        let first = first.expect("the node can be added");
+        let second = add_kernel(&mut graph, &[*first], &kernel, &buffer, 4);
+        let id = CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY;
+        let priority = |graph: &Graph, node| {
+            let value = graph.raw_kernel_attribute(node, id).expect("kernel nodes have a priority");
+            // SAFETY: this attribute holds a priority.
+            unsafe { value.priority }
+        };
+        assert_eq!([&first, &second].map(|node| priority(&graph, node)), [-1, 0]);
+        graph.copy_kernel_attributes(&second, &first).expect("both are kernel nodes");
+        assert_eq!(priority(&graph, &second), -1);
+        graph.set_kernel_attributes(&first, &LaunchAttributes::new().with_priority(0)).expect("it can be set");
+        assert_eq!(priority(&graph, &first), 0);
+        run(test, &mut graph.instantiate().expect("the graph is sound"));
+        assert_eq!(words(&buffer), [4; LEN]);
     });
 }

@@ -6,6 +6,7 @@ use curium_driver::{LaunchConfig, Stream};
 use curium_memory::{Array, ArrayFlags, ArrayShape, DeviceBuffer, Surface, SurfaceObject};
 use curium_sim::Config;
 use curium_sys::CUresult;
+use curium_tests::kernels::TEXTURE;
 use curium_tests::{on_driver, on_simulator};
 
 use super::{launch, values};
@@ -79,7 +80,10 @@ fn access_beyond_the_edge_that_traps_fails_the_launch() {
         let stream = test.stream();
         let line = array(&stream, ArrayShape::line(8), &[0_u32; 8]);
         let surface = Surface::new(&line).expect("the array can be written");
-        launch!(test, &stream, TEXTURE::"surface_trap", (SurfaceObject, u32), LaunchConfig::new(1, 1), (&surface, 8));
+        // The kernel outlives its fault: a library cannot be unloaded from a context that has failed.
+        let kernel = super::kernel::<(SurfaceObject, u32)>(test, TEXTURE, "surface_trap");
+        // SAFETY: the kernel writes to the surface only, and what is beyond its edge traps.
+        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&surface, 8)) }.expect("it launches");
         let error = stream.synchronize().expect_err("the place is beyond the edge");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LAUNCH_FAILED));
         simulator.reset_errors();

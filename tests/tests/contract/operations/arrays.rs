@@ -5,10 +5,11 @@ use std::sync::Arc;
 use curium_driver::Result;
 use curium_memory::copy::CopyBatch;
 use curium_memory::{
-    Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBuffer, Extent, MipmappedArray, Pitch, Surface, Texture,
-    TextureOptions, TexturePlane,
+    Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBuffer, Extent, MipmappedArray, Pitch, Surface, SurfaceObject,
+    Texture, TextureObject, TextureOptions, TexturePlane,
 };
 
+use super::memory::pass;
 use super::{Fixture, LEN, Operation, boxed, made};
 
 const SHAPE: ArrayShape = ArrayShape::plane(4, LEN / 4);
@@ -68,6 +69,16 @@ pub(super) const OPERATIONS: &[Operation] = &[
         let texture = texture(fixture)?;
         texture.options()?;
         made(texture)
+    }),
+    ("Texture::bind", |fixture| {
+        let texture = texture(fixture)?;
+        pass::<TextureObject>(&fixture.other, &texture)?;
+        made(texture)
+    }),
+    ("Surface::bind", |fixture| {
+        let surface = Surface::new(&Arc::new(array(fixture)?))?;
+        pass::<SurfaceObject>(&fixture.other, &surface)?;
+        made(surface)
     }),
     ("Texture::close", |fixture| {
         let array = Arc::new(array(fixture)?);

@@ -1,6 +1,6 @@
 //! The operations of captures, and of memory that graphs use.
 
-use curium_driver::{Graph, GraphExec, Replays, Result};
+use curium_driver::{Graph, GraphExec, Replayed, Replays, Result};
 use curium_memory::DeviceBuffer;
 
 use super::{Fixture, LEN, Operation, made};
@@ -33,13 +33,13 @@ pub(super) const OPERATIONS: &[Operation] = &[
             scope.join(&branch)
         })?)
     }),
-    ("GraphExec::launch of leased memory", |fixture| {
+    ("GraphExec::launch, of leased memory", |fixture| {
         let mut executable = captured(fixture)?;
         executable.launch(&fixture.other)?;
         fixture.other.synchronize()?;
         made(fixture.buffer.to_vec()?)
     }),
-    ("DeviceBuffer::drop of leased memory", |fixture| {
+    ("Graph::instantiate, of leased memory that was dropped", |fixture| {
         let buffer = DeviceBuffer::from_slice(&fixture.stream, &[1; LEN])?;
         let target = &mut fixture.target;
         let graph =
@@ -51,7 +51,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
         let Fixture { stream, buffer, .. } = fixture;
         let mut replays = Replays::new();
         for value in [1, 1, 2] {
-            replays.run(stream, (), value, |stream| buffer.as_slice_mut().fill_on(stream, value))?;
+            let replayed = replays.run(stream, (), value, |stream| buffer.as_slice_mut().fill_on(stream, value))?;
+            // Work that cannot be captured is run as it is, and the reason is part of the answer.
+            if let Replayed::Ran(Some(error)) = replayed {
+                return Err(error);
+            }
         }
         stream.synchronize()?;
         made(replays)

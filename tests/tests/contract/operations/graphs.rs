@@ -243,33 +243,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     }),
     ("Device::graph_memory", |fixture| made(fixture.device.graph_memory()?)),
     ("Device::trim_graph_memory", |fixture| made(fixture.device.trim_graph_memory()?)),
-];
-
-/// What needs a newer driver than a simulator plays unless it is told to, and what a simulator cannot do.
-pub(super) const SOLITARY: &[Operation] = &[
     ("Device::reset_graph_memory_maxima", |fixture| made(fixture.device.reset_graph_memory_maxima()?)),
-    ("Graph::id", |fixture| made(chain(fixture)?.0.id()?)),
-    ("Graph::local_id", |fixture| {
-        let (graph, [first, _]) = chain(fixture)?;
-        made(graph.local_id(first)?)
-    }),
-    ("Graph::tools_id", |fixture| {
-        let (graph, [first, _]) = chain(fixture)?;
-        made(graph.tools_id(first)?)
-    }),
-    ("Graph::contains", |fixture| {
-        let (graph, [first, _]) = chain(fixture)?;
-        made(graph.contains(first)?)
-    }),
-    ("Graph::raw_params", |fixture| {
-        let (graph, [first, _]) = chain(fixture)?;
-        graph.raw_params(first).map(|_| boxed(()))
-    }),
-    ("Graph::set_raw", |fixture| {
-        let (mut graph, [first, _]) = chain(fixture)?;
-        // SAFETY: an empty node uses nothing.
-        made(unsafe { graph.set_raw(first, &mut empty()) }?)
-    }),
     ("Graph::add_kernel_with", |fixture| {
         let (mut graph, config) = (graph(fixture)?, LaunchConfig::new(1, 32));
         let attributes = LaunchAttributes::new().with_priority(0);
@@ -300,6 +274,32 @@ pub(super) const SOLITARY: &[Operation] = &[
         let other =
             unsafe { graph.add_kernel(&[*node], &fixture.code.fill, LaunchConfig::new(1, 32), arguments(fixture, 1)) }?;
         made(graph.copy_kernel_attributes(&node, &other)?)
+    }),
+];
+
+/// What needs a newer driver than a simulator plays unless it is told to.
+pub(super) const SOLITARY: &[Operation] = &[
+    ("Graph::id", |fixture| made(chain(fixture)?.0.id()?)),
+    ("Graph::local_id", |fixture| {
+        let (graph, [first, _]) = chain(fixture)?;
+        made(graph.local_id(first)?)
+    }),
+    ("Graph::tools_id", |fixture| {
+        let (graph, [first, _]) = chain(fixture)?;
+        made(graph.tools_id(first)?)
+    }),
+    ("Graph::contains", |fixture| {
+        let (graph, [first, _]) = chain(fixture)?;
+        made(graph.contains(first)?)
+    }),
+    ("Graph::raw_params", |fixture| {
+        let (graph, [first, _]) = chain(fixture)?;
+        graph.raw_params(first).map(|_| boxed(()))
+    }),
+    ("Graph::set_raw", |fixture| {
+        let (mut graph, [first, _]) = chain(fixture)?;
+        // SAFETY: an empty node uses nothing.
+        made(unsafe { graph.set_raw(first, &mut empty()) }?)
     }),
 ];
 

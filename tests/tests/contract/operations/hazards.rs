@@ -15,7 +15,6 @@ pub(super) const OPERATIONS: &[Operation] = &[
         accesses.after_read(&fixture.other);
         made(accesses.before_write(&fixture.stream)?)
     }),
-    ("Accesses::revoke", |fixture| made(Accesses::leasable(&fixture.stream).revoke()?)),
     ("Accesses::synchronize", |fixture| {
         let accesses = Accesses::allocated(&fixture.stream);
         accesses.after_read(&fixture.other);

@@ -51,7 +51,7 @@ fn pinned(fixture: &Fixture) -> Result<PinnedBuffer<u32>> {
 }
 
 /// Binds and notes, as a launch does.
-fn pass<P: Parameter>(stream: &Stream, mut argument: impl Argument<P>) -> Result<Made> {
+pub(super) fn pass<P: Parameter>(stream: &Stream, mut argument: impl Argument<P>) -> Result<Made> {
     // SAFETY: nothing is put on the stream, and the argument is not used in between.
     unsafe { argument.bind(stream) }?;
     // SAFETY: the argument was bound to this stream above, and not used since.

@@ -18,6 +18,13 @@ impl Driver {
         let (_, Node { content, .. }) = state.node(node)?;
         read(content).ok_or(INVALID)
     }
+
+    fn kernel_description(&self, node: Pointer<CUgraphNode_st>) -> Result<CUDA_KERNEL_NODE_PARAMS> {
+        self.look(node, |content| match content {
+            Content::Kernel(kernel) => Some(kernel.description()),
+            _ => None,
+        })
+    }
 }
 
 #[expect(non_snake_case, reason = "these are C's names")]
@@ -27,9 +34,7 @@ impl Driver {
         node: Pointer<CUgraphNode_st>,
         params: Pointer<CUDA_KERNEL_NODE_PARAMS>,
     ) -> Result {
-        params.write(self.look(node, |content| {
-            if let Content::Kernel(kernel) = content { Some(kernel.description()) } else { None }
-        })?)
+        params.write(self.kernel_description(node)?)
     }
 
     pub(crate) fn cuGraphKernelNodeGetParams(
@@ -37,13 +42,7 @@ impl Driver {
         node: Pointer<CUgraphNode_st>,
         params: Pointer<CUDA_KERNEL_NODE_PARAMS_v1>,
     ) -> Result {
-        let found =
-            self.look(
-                node,
-                |content| {
-                    if let Content::Kernel(kernel) = content { Some(kernel.description()) } else { None }
-                },
-            )?;
+        let found = self.kernel_description(node)?;
         params.write(CUDA_KERNEL_NODE_PARAMS_v1 {
             func: found.func,
             gridDimX: found.gridDimX,

@@ -10,6 +10,7 @@ mod conversions;
 mod divergence;
 mod faults;
 mod halves;
+mod images;
 mod kernels;
 mod matrices;
 mod memory;

@@ -1,0 +1,126 @@
+//! Textures and surfaces in forms that compilers do not make of CUDA C++.
+
+use std::sync::Arc;
+
+use super::{BASE, Bench, kernel};
+use crate::exec::{AddressMode, Channel, Element, FaultKind, Image, Surface, Texture, lower};
+use crate::ptx;
+
+/// A texture of four bytes, which are 1, 2, 4 and 8.
+fn texture() -> Texture {
+    Texture {
+        levels: vec![Image { base: BASE, width: 4, height: 1, depth: 1, pitch: 4 }],
+        element: Element { channel: Channel::U8, channels: 1 },
+        address_modes: [AddressMode::Border; 3],
+        is_linear: false,
+        is_linear_in_levels: false,
+        has_normalized_coordinates: false,
+        reads_integers: true,
+        is_srgb: false,
+        is_buffer: false,
+        level_bias: 0.0,
+        level_range: [0.0; 2],
+        border: [-7.0; 4],
+    }
+}
+
+/// Runs `body` as one thread, with the texture above as object 0 and its memory, which follows the results, as surface 0.
+fn bench(body: &str) -> Bench {
+    let mut bench = Bench::body(body, 256);
+    bench.memory.write(128, &[1_u8, 2, 4, 8, 0, 0, 0, 0]);
+    let mut texture = texture();
+    texture.levels[0].base = BASE + 128;
+    let image = texture.levels[0];
+    bench.host.textures.push(Arc::new(texture));
+    bench.host.surfaces.push(Arc::new(Surface { image, element: Element { channel: Channel::U8, channels: 1 } }));
+    bench
+}
+
+#[test]
+fn whole_coordinates_name_elements_and_the_border_is_beyond() {
+    let bench = bench(
+        "
+    mov.u64 %d1, 0;
+    mov.u32 %r1, 2;
+    mov.u32 %r2, -1;
+    tex.1d.v4.u32.s32 {%r3, %r4, %r5, %r6}, [%d1, {%r1}];
+    tex.1d.v4.s32.s32 {%r7, _, _, _}, [%d1, %r2];
+    txq.width.b32 %r8, [%d1];
+    txq.normalized_coords.b32 %r9, [%d1];
+    st.v4.u32 [%p], {%r3, %r4, %r5, %r6};
+    st.v4.u32 [%p+16], {%r7, %r8, %r9, %r9};",
+    );
+    bench.launch(1, 1).expect("no fault");
+    assert_eq!(bench.memory.read::<u32>(0, 4), [4, 0, 0, 1], "what is missing is zero, and the last is one");
+    assert_eq!(bench.memory.read::<u32>(16, 3), [(-7_i32).cast_unsigned(), 4, 0]);
+}
+
+#[test]
+fn reductions_change_the_bytes_of_a_surface() {
+    let cases = [
+        ("add.1d.u32", 0x0804_0201_u32, 0x1000_0000_u32, 0x1804_0201),
+        ("min.1d.u32", 0x0804_0201, 5, 5),
+        ("min.1d.s32", 0x0804_0201, 0xffff_ffff, 0xffff_ffff),
+        ("max.1d.s32", 0x0804_0201, 0xffff_ffff, 0x0804_0201),
+        ("and.1d.b32", 0x0804_0201, 0x00ff_00ff, 0x0004_0001),
+        ("or.1d.b32", 0x0804_0201, 0x1010_1010, 0x1814_1211),
+    ];
+    for (operation, before, operand, after) in cases {
+        let bench = bench(&format!(
+            "
+    mov.u64 %d1, 0;
+    mov.u32 %r1, 0;
+    mov.u32 %r2, {operand:#x};
+    sured.b.{operation}.trap [%d1, {{%r1}}], %r2;"
+        ));
+        assert_eq!(bench.memory.read::<u32>(128, 1), [before]);
+        bench.launch(1, 1).expect("no fault");
+        assert_eq!(bench.memory.read::<u32>(128, 1), [after], "{operation}");
+    }
+}
+
+#[test]
+fn access_that_reaches_over_the_edge_of_a_surface_is_beyond_it() {
+    let bench = bench(
+        "
+    mov.u64 %d1, 0;
+    mov.u32 %r1, 3;
+    suld.b.1d.b16.zero %r2, [%d1, {%r1}];
+    suld.b.1d.v2.b8.clamp {%r3, %r4}, [%d1, {%r1}];
+    st.u32 [%p], %r2;
+    st.v2.u32 [%p+8], {%r3, %r4};",
+    );
+    bench.launch(1, 1).expect("no fault");
+    assert_eq!(bench.memory.read::<u32>(0, 1), [0]);
+    assert_eq!(bench.memory.read::<u32>(8, 2), [4, 8], "both bytes fit at the nearest place");
+}
+
+#[test]
+fn object_that_does_not_exist_faults() {
+    for body in [
+        "mov.u64 %d1, 9; mov.u32 %r1, 0; tex.1d.v4.u32.s32 {%r3, %r4, %r5, %r6}, [%d1, {%r1}];",
+        "mov.u64 %d1, 9; mov.u32 %r1, 0; suld.b.1d.b8.trap %r2, [%d1, {%r1}];",
+        "mov.u64 %d1, 9; suq.width.b32 %r2, [%d1];",
+    ] {
+        let fault = bench(body).launch(1, 1).expect_err("there is no such object");
+        assert_eq!(fault.kind, FaultKind::IllegalAddress, "{body}");
+    }
+}
+
+#[test]
+fn forms_that_need_more_than_objects_are_refused_by_name() {
+    let refused = |text: &str| {
+        let text = format!(".version 8.0\n.target sm_90\n.address_size 64\n{text}");
+        let module = ptx::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
+        lower(&module).expect_err("it is refused").to_string()
+    };
+    let reference = format!(
+        ".global .texref t;\n{}",
+        kernel("mov.u32 %r1, 0; tex.1d.v4.u32.s32 {%r3, %r4, %r5, %r6}, [t, {%r1}];")
+    );
+    assert!(refused(&reference).contains("references to textures, samplers and surfaces are not supported"));
+    let sampler = kernel("mov.u64 %d1, 0; tex.1d.v4.u32.s32 {%r3, %r4, %r5, %r6}, [%d1, %d1, {%r1}];");
+    assert!(refused(&sampler).contains("samplers apart from their textures"));
+    let formatted = kernel("mov.u64 %d1, 0; sust.p.1d.b32.trap [%d1, {%r1}], %r2;");
+    assert!(refused(&formatted).contains("this form of `sust` is not supported"));
+}

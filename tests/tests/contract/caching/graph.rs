@@ -1,0 +1,73 @@
+//! Private pools: memory that graphs use again and again.
+
+use std::ptr;
+
+use curium_driver::{Stream, call};
+use curium_memory::Resource;
+use curium_sys::{CUgraph, CUstreamCaptureMode};
+use curium_tests::on_driver;
+
+use super::block::Block;
+use super::caching;
+
+const BYTES: usize = 3 << 20;
+
+/// The graph of what `work` puts on a stream, in the mode that forbids most.
+fn captured(stream: &Stream, work: impl FnOnce()) -> CUgraph {
+    let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+    // SAFETY: the stream is live.
+    unsafe { call!(stream.driver(), cuStreamBeginCapture_v2(stream.as_raw(), mode)) }.expect("a capture can begin");
+    work();
+    let mut graph = ptr::null_mut();
+    // SAFETY: the stream is live, and the graph is a place for one.
+    unsafe { call!(stream.driver(), cuStreamEndCapture(stream.as_raw(), &raw mut graph)) }
+        .expect("allocating has not ended the capture");
+    graph
+}
+
+/// Puts a copy of the first bytes of one block to another on their stream.
+fn copy(to: &Block<'_>, from: &Block<'_>) {
+    let stream = from.stream;
+    // SAFETY: both blocks have this many bytes and are used on this stream.
+    unsafe { call!(stream.driver(), cuMemcpyDtoDAsync_v2(to.address(), from.address(), to.bytes, stream.as_raw())) }
+        .expect("the block can be copied");
+}
+
+#[test]
+fn memory_that_a_graph_used_and_freed_is_nobody_elses_for_as_long_as_its_pool() {
+    on_driver(|test| {
+        let (resource, stream) = (caching(test), test.stream());
+        let pool = resource.private_pool().expect("a pool can be made");
+        let result = Block::new(&pool, &stream, 4096);
+        let mut address = 0;
+        let graph = captured(&stream, || {
+            let first = Block::new(&pool, &stream, BYTES);
+            address = first.address();
+            first.fill(1);
+            drop(first);
+            let second = Block::new(&pool, &stream, BYTES);
+            assert_eq!(second.address(), address, "what is freed in a capture is used again in it");
+            second.fill(2);
+            copy(&result, &second);
+        });
+        pool.trim(&stream, 0).expect("trimming makes no error");
+        let other = Block::new(&resource, &stream, BYTES);
+        assert_ne!(other.address(), address);
+        other.fill(9);
+        let mut executable = ptr::null_mut();
+        // SAFETY: the graph is live, and the executable is a place for one.
+        unsafe { call!(stream.driver(), cuGraphInstantiateWithFlags(&raw mut executable, graph, 0)) }
+            .expect("the graph can be instantiated");
+        for _ in 0..2 {
+            result.fill(0);
+            // SAFETY: the executable is live, and its memory belongs to the pool.
+            unsafe { call!(stream.driver(), cuGraphLaunch(executable, stream.as_raw())) }.expect("it can be launched");
+            assert!(result.holds(2));
+        }
+        assert!(other.holds(9));
+        // SAFETY: the executable is live, and its launches are done.
+        unsafe { call!(stream.driver(), cuGraphExecDestroy(executable)) }.expect("an executable can be destroyed");
+        // SAFETY: the graph is live.
+        unsafe { call!(stream.driver(), cuGraphDestroy(graph)) }.expect("a graph can be destroyed");
+    });
+}
