@@ -1,6 +1,6 @@
 //! Links: the library of the device's runtime, and limits of registers.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, CString, c_void};
 use std::ptr;
 
 use curium_sim::Config;
@@ -55,8 +55,13 @@ TOGETHER:
 /// An archive that holds what tells the library of the device's runtime from others.
 const RUNTIME: &[u8] = b"!<arch>\ncuda_device_runtime.o/ ...";
 
-/// The kernel of [`MEET`], linked with an archive, or the code of the step that failed.
-fn linked(fixture: &Fixture, archive: &[u8], options: &mut [(CUjit_option, usize)]) -> Result<CUfunction, CUresult> {
+/// The kernel `meet` of `ptx`, linked with an archive, or the code of the step that failed.
+fn linked(
+    fixture: &Fixture,
+    archive: &[u8],
+    ptx: &CStr,
+    options: &mut [(CUjit_option, usize)],
+) -> Result<CUfunction, CUresult> {
     let succeeded = |code| if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(code) };
     let api = &fixture.api;
     let mut names: Vec<CUjit_option> = options.iter().map(|option| option.0).collect();
@@ -72,7 +77,7 @@ fn linked(fixture: &Fixture, archive: &[u8], options: &mut [(CUjit_option, usize
         )
     };
     succeeded(add(CUjitInputType::CU_JIT_INPUT_LIBRARY, archive))?;
-    succeeded(add(CUjitInputType::CU_JIT_INPUT_PTX, MEET.to_bytes_with_nul()))?;
+    succeeded(add(CUjitInputType::CU_JIT_INPUT_PTX, ptx.to_bytes_with_nul()))?;
     let (mut image, mut size) = (ptr::null_mut(), 0);
     ok!(api, cuLinkComplete(link, &raw mut image, &raw mut size));
     let module = handle!(api, cuModuleLoadData(_, image));
@@ -84,7 +89,7 @@ fn linked(fixture: &Fixture, archive: &[u8], options: &mut [(CUjit_option, usize
 fn blocks_of_a_cooperative_launch_wait_for_each_other_by_the_runtime_library() {
     const BLOCKS: u32 = 5;
     let fixture = Fixture::with(Config::new().with_workers(2));
-    let meet = linked(&fixture, RUNTIME, &mut []).expect("the library is known");
+    let meet = linked(&fixture, RUNTIME, MEET, &mut []).expect("the library is known");
     let memory = fixture.alloc(4 * (1 + BLOCKS as usize));
     // The second launch begins with a counter of its own.
     for _ in 0..2 {
@@ -104,17 +109,27 @@ fn blocks_of_a_cooperative_launch_wait_for_each_other_by_the_runtime_library() {
 #[test]
 fn archive_of_other_machine_code_is_no_binary_for_the_device() {
     let fixture = Fixture::new();
-    let refused = linked(&fixture, b"!<arch>\nother.o/ ...", &mut []).expect_err("it is machine code");
+    let refused = linked(&fixture, b"!<arch>\nother.o/ ...", MEET, &mut []).expect_err("it is machine code");
     assert_eq!(refused, CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU);
 }
 
 #[test]
 fn kernel_claims_no_more_registers_than_the_link_allows() {
     let fixture = Fixture::new();
+    // As many words are alive at once, across a label.
+    const WORDS: usize = 40;
+    let lines = |line: &dyn Fn(usize) -> String| (0..WORDS).map(line).collect::<String>();
+    let loads = lines(&|word| format!("ld.u32 %r{word}, [%rd1+{}];\n", 4 * word));
+    let stores = lines(&|word| format!("st.u32 [%rd1+{}], %r{};\n", 4 * word, WORDS - 1 - word));
+    let ptx = format!(
+        ".version 7.0\n.target sm_70\n.address_size 64\n.visible .entry meet(.param .u64 out)\n{{\n.reg .b64 %rd<2>;\n\
+         .reg .b32 %r<{WORDS}>;\nld.param.u64 %rd1, [out];\n{loads}NEXT:\n{stores}ret;\n}}\n"
+    );
+    let ptx = CString::new(ptx).expect("it is text");
     let registers = |options: &mut [_]| -> i32 {
-        let meet = linked(&fixture, RUNTIME, options).expect("the library is known");
+        let meet = linked(&fixture, RUNTIME, &ptx, options).expect("the library is known");
         get!(fixture.api, cuFuncGetAttribute(_, CUfunction_attribute::CU_FUNC_ATTRIBUTE_NUM_REGS, meet))
     };
-    assert!(registers(&mut []) > 24);
+    assert!(registers(&mut []) >= WORDS as i32);
     assert_eq!(registers(&mut [(CUjit_option::CU_JIT_MAX_REGISTERS, 24)]), 24);
 }
