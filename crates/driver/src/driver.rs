@@ -123,6 +123,7 @@ impl Driver {
 
     /// What the driver has logged of a call of `function` that has returned `code`.
     #[cold]
+    #[inline]
     pub(crate) fn logged(&self, function: Function, code: CUresult) -> Option<Box<str>> {
         self.shared.log.read(self.api(), function, code)
     }
@@ -168,6 +169,12 @@ impl Driver {
     #[inline]
     pub fn devices(&self) -> Result<Vec<Device>> {
         (0..self.device_count()?).map(|ordinal| self.device(ordinal)).collect()
+    }
+
+    /// Where the driver is in memory, by which a stream knows its own.
+    #[inline]
+    pub(crate) fn address(&self) -> usize {
+        Arc::as_ptr(&self.shared).addr()
     }
 
     /// An error of `operation` unless `other` is this driver: handles of one mean nothing to another.

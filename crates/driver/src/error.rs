@@ -50,6 +50,7 @@ pub struct PanicError {
 impl PanicError {
     /// The panic with this payload.
     #[cold]
+    #[inline]
     pub(crate) fn new(payload: Box<dyn Any + Send>) -> Self {
         let text = payload.downcast_ref::<&str>().copied().or_else(|| payload.downcast_ref().map(String::as_str));
         let message = text.unwrap_or_default().into();
@@ -97,7 +98,7 @@ impl Error {
     /// An argument of `operation` that is refused for `reason`.
     #[doc(hidden)]
     #[cold]
-    #[inline(never)]
+    #[inline]
     pub fn argument(operation: &'static str, reason: impl Into<Cow<'static, str>>) -> Self {
         Self::Argument(Box::new(ArgumentError { operation, reason: reason.into() }))
     }
@@ -152,7 +153,7 @@ impl Error {
     #[doc(hidden)]
     #[cold]
     #[must_use]
-    #[inline(never)]
+    #[inline]
     pub fn about(mut self, subject: impl Into<Cow<'static, str>>) -> Self {
         if let Some(error) = self.call_mut() {
             error.subject = subject.into();
@@ -164,7 +165,7 @@ impl Error {
     #[doc(hidden)]
     #[cold]
     #[must_use]
-    #[inline(never)]
+    #[inline]
     pub fn during(mut self, operation: &'static str) -> Self {
         if let Self::Argument(error) = &mut self {
             error.operation = operation;
@@ -176,7 +177,7 @@ impl Error {
     #[doc(hidden)]
     #[cold]
     #[must_use]
-    #[inline(never)]
+    #[inline]
     pub fn advised(mut self, hint: impl FnOnce(&CallError) -> Option<Cow<'static, str>>) -> Self {
         if let Some(error) = self.call_mut()
             && let Some(hint) = hint(error)
@@ -221,6 +222,7 @@ impl Error {
 
     /// Adds what the driver's compiler wrote.
     #[cold]
+    #[inline]
     pub(crate) fn with_log(mut self, log: &str) -> Self {
         if let Some(error) = self.call_mut() {
             error.log = (!log.is_empty()).then(|| log.into());

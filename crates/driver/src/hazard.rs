@@ -257,6 +257,7 @@ impl Accesses {
     }
 
     #[cold]
+    #[inline]
     fn before(&self, stream: &Stream, is_write: bool) -> Result<()> {
         if let Some(scope) = stream.scope()
             && scope.before(self, stream, is_write)?
@@ -273,6 +274,7 @@ impl Accesses {
     }
 
     #[cold]
+    #[inline]
     fn after(&self, stream: &Stream, is_write: bool) {
         if let Some(scope) = stream.scope()
             && scope.after(self, stream, is_write)
@@ -286,6 +288,7 @@ impl Accesses {
     }
 
     #[cold]
+    #[inline]
     fn after_whole_write(&mut self, stream: &Stream) {
         if self.lease.get().is_some() || stream.scope().is_some() {
             self.after(stream, true);
@@ -297,6 +300,7 @@ impl Accesses {
 
     /// Makes the history the owner's alone if no graph shares it any more, and says whether it is.
     #[cold]
+    #[inline]
     fn reclaim(&mut self) -> bool {
         let Some(lease) = self.lease.take() else { return true };
         match Arc::try_unwrap(lease) {

@@ -232,6 +232,7 @@ impl<T> fmt::Debug for HostFunction<T> {
 
 /// Reports the panic of a function, and makes it an error.
 #[cold]
+#[inline]
 fn panicked(payload: Box<dyn Any + Send>) -> Error {
     let error = PanicError::new(payload);
     tracing::error!(%error);

@@ -214,6 +214,7 @@ impl<'a> Linker<'a> {
 
     /// Adds to `error` what the linker wrote.
     #[cold]
+    #[inline]
     fn explain(&self, error: Error, ptx: Option<&str>) -> Error {
         match self.compilations.first() {
             Some(compilation) => compilation.explain(self.state.context.driver(), ptx, error),

@@ -46,6 +46,7 @@ impl Mark {
 
     /// What the driver has logged since the last time, as far as it may concern a call of `function` that has returned `code`.
     #[cold]
+    #[inline]
     pub(crate) fn read(&self, api: &Api, function: Function, code: CUresult) -> Option<Box<str>> {
         if is_silent(code) || self.process != std::process::id() {
             return None;

@@ -52,7 +52,7 @@ pub fn release(destroy: impl FnOnce() -> Result<()>) {
 /// Reports a failure that has no caller to return to.
 #[doc(hidden)]
 #[cold]
-#[inline(never)]
+#[inline]
 pub fn report(error: &Error) {
     if error.code() == Some(CUresult::CUDA_ERROR_DEINITIALIZED) {
         return;

@@ -74,6 +74,8 @@ struct Shared {
     identity: u64,
     /// The identity for uses of memory that wait for nothing; none (0) where uses may be those of a graph.
     free_identity: u64,
+    /// Where the driver is, if what is put on the stream is run and not captured in a scope; 0 otherwise.
+    running: usize,
     tail: Tail,
     /// The capture that the stream was made for.
     scope: Option<Arc<Scope>>,
@@ -284,6 +286,7 @@ impl Stream {
             context: context.clone(),
             identity,
             free_identity: if scope.is_some() { 0 } else { identity },
+            running: if scope.is_some() { 0 } else { context.driver().address() },
             tail: Tail::default(),
             scope,
             markers: OnceLock::new(),

@@ -62,6 +62,7 @@ impl End<'_> {
 
     /// Adds to the error of a use of the memory how many bytes it was, and that the memory is gone if it is.
     #[cold]
+    #[inline]
     pub(crate) fn explain(&self, error: Error) -> Error {
         let error = error.about(format!("{} bytes at {:#x}", self.bytes, self.address));
         error.advised(|_| self.is_gone().then(|| gone(self.address).into()))
@@ -99,6 +100,7 @@ pub(crate) fn transfer(
 }
 
 #[cold]
+#[inline]
 fn explain_both(error: Error, to: &End<'_>, from: &End<'_>) -> Error {
     if to.is_gone() { to.explain(error) } else { from.explain(error) }
 }

@@ -216,6 +216,7 @@ impl Drop for Registration {
 }
 
 #[cold]
+#[inline]
 fn explain(error: Error) -> Error {
     error.advised(|error| {
         let is_unknown = error.code == CUresult::CUDA_ERROR_HOST_MEMORY_NOT_REGISTERED;

@@ -275,6 +275,7 @@ impl fmt::Debug for TensorMap {
 
 /// Adds to an error that the device may be too old.
 #[cold]
+#[inline]
 fn explain(error: Error, context: &Context) -> Error {
     let capability = context.device().compute_capability();
     error.advised(|_| {

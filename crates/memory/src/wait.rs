@@ -30,6 +30,7 @@ pub(crate) fn until_done(stream: &Stream) -> Result<()> {
 
 /// Tries to wait again, such that the captures of other threads are no hindrance, and says whether the work is done.
 #[cold]
+#[inline]
 fn is_done(stream: &Stream, attempt: u32) -> bool {
     if attempt > 0 {
         thread::sleep(PAUSE);

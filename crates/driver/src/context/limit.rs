@@ -137,6 +137,7 @@ impl Context {
 }
 
 #[cold]
+#[inline]
 fn refused(error: Error, limit: Limit) -> Error {
     error.advised(|call| limit.advice(call.code).map(Into::into))
 }

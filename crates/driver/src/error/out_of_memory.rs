@@ -60,7 +60,7 @@ impl Error {
     #[doc(hidden)]
     #[cold]
     #[must_use]
-    #[inline(never)]
+    #[inline]
     pub fn refused_memory(requested: usize, limit: Option<usize>, used: Option<usize>) -> Self {
         let error = OutOfMemoryError { limit, used, ..OutOfMemoryError::bare(requested) };
         Self::OutOfMemory(Box::new(error))
@@ -70,7 +70,7 @@ impl Error {
     #[doc(hidden)]
     #[cold]
     #[must_use]
-    #[inline(never)]
+    #[inline]
     pub fn with_recovery_attempts(mut self, attempts: Vec<RecoveryAttempt>) -> Self {
         if let Self::OutOfMemory(error) = &mut self {
             error.attempts.extend(attempts);
@@ -83,7 +83,7 @@ impl Error {
     #[doc(hidden)]
     #[cold]
     #[must_use]
-    #[inline(never)]
+    #[inline]
     pub fn with_memory_figures(self, stream: &Stream, requested: usize, largest_free: Option<usize>) -> Self {
         match self {
             Self::Call(call) if call.code == curium_sys::CUresult::CUDA_ERROR_OUT_OF_MEMORY => {

@@ -33,6 +33,7 @@ impl Event {
     }
 
     #[cold]
+    #[inline]
     fn expect_same_scope(&self, recorded: u64, stream: &Stream) -> Result<()> {
         let reason = match (recorded, scope_of(stream)) {
             (recorded, waiting) if recorded == waiting => return Ok(()),
@@ -46,6 +47,7 @@ impl Event {
 
 /// The capture scope that work on a stream goes to; 0 is none.
 #[cold]
+#[inline]
 fn scope_of(stream: &Stream) -> u64 {
     stream.open_scope().map_or(0, |scope| scope.identity())
 }

@@ -290,6 +290,7 @@ impl Graph {
 
 impl GraphCopy {
     #[cold]
+    #[inline]
     pub(super) fn describe(&self) -> String {
         format!("{} layers of {} rows of {} bytes", self.layers, self.rows, self.bytes)
     }

@@ -66,6 +66,7 @@ impl GraphExec {
 
     /// A launch that may call closures which are kept here.
     #[cold]
+    #[inline]
     pub(super) fn launch_with_closures(&mut self, stream: &Stream) -> Result<()> {
         // A graph that takes this launch over could call the closures at any time.
         stream.refuse_capture("GraphExec::launch")?;

@@ -156,6 +156,7 @@ fn with_flags(driver: &Driver, graph: CUgraph, flags: InstantiateFlags) -> Resul
 impl Fault {
     /// Adds to an error which node it is about, and what is wrong.
     #[cold]
+    #[inline]
     fn explain(&self, error: Error, driver: &Driver, state: &State) -> Error {
         let error = match self.node.is_null() {
             true => error,
@@ -187,6 +188,7 @@ impl Fault {
 
 /// What a node that the driver names is called.
 #[cold]
+#[inline]
 pub(super) fn describe(driver: &Driver, state: &State, raw: CUgraphNode) -> String {
     let mut kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
     // SAFETY: the driver has just named this node, and `kind` is a valid place.

@@ -352,6 +352,7 @@ impl GraphExec {
 }
 
 #[cold]
+#[inline]
 fn unknown_source(operation: &'static str) -> Error {
     Error::argument(
         operation,

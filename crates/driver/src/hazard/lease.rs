@@ -263,6 +263,7 @@ impl Drop for Leased {
 
 /// What is said of memory that a graph cannot keep.
 #[cold]
+#[inline]
 pub(super) fn not_leasable(stream: &Stream) -> Error {
     let reason = format!("{stream:?} is being captured, and this kind of memory cannot be kept by a graph");
     Error::argument(OPERATION, reason)

@@ -212,6 +212,7 @@ impl fmt::Debug for Scope {
 
 /// What is said of memory that was allocated in a capture, outside of it.
 #[cold]
+#[inline]
 pub(super) fn in_another_graph() -> Error {
     Error::argument(OPERATION, "the memory was allocated in a capture, and exists only while that graph runs")
 }

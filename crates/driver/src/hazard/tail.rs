@@ -104,6 +104,7 @@ pub(crate) fn wait(waiting: &Stream, stream: &Stream, tails: u64) -> Result<bool
 }
 
 #[cold]
+#[inline]
 fn in_capture(waiting: &Stream, stream: &Stream) -> Error {
     let reason = format!("{waiting:?} would wait for work on {stream:?}, which is in a capture that it is not in");
     Error::argument(OPERATION, reason)

@@ -79,6 +79,7 @@ pub(crate) fn end_use(key: usize) {
 
 /// Ends all uses of this thread.
 #[cold]
+#[inline]
 pub(crate) fn end_uses() {
     IN_USE.with_borrow_mut(|keys| {
         if !keys.is_empty() {

@@ -14,19 +14,18 @@ impl Inner {
     /// What is checked before every launch. One without threads is refused by the driver, and told from its error.
     #[inline]
     pub(super) fn check(&self, stream: &Stream) -> Result<()> {
-        self.driver.expect_same(stream.driver(), "Kernel::launch")?;
-        if stream.scope().is_some() {
-            self.keep(stream);
-        }
-        Ok(())
+        if stream.runs_work_of(&self.driver) { Ok(()) } else { self.check_captured(stream) }
     }
 
-    /// Has the graph that `stream` is being captured into keep the kernel.
+    /// The same for a stream of another driver, or one that is captured: its graph keeps the kernel.
     #[cold]
-    fn keep(&self, stream: &Stream) {
+    #[inline(never)]
+    fn check_captured(&self, stream: &Stream) -> Result<()> {
+        self.driver.expect_same(stream.driver(), "Kernel::launch")?;
         if let Some(scope) = stream.scope() {
             scope.keep(self.raw.raw().addr(), || Arc::new(self.clone()));
         }
+        Ok(())
     }
 
     /// # Safety

@@ -30,6 +30,7 @@ impl Candidates {
 
     /// Adds to the error of a look-up of `name` the names that are nearest to it.
     #[cold]
+    #[inline]
     pub(crate) fn explain(mut self, error: Error, name: &str) -> Error {
         error.about(format!("kernel `{name}`")).advised(|error| {
             if error.code != CUresult::CUDA_ERROR_NOT_FOUND || self.0.is_empty() {

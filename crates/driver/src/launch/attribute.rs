@@ -233,6 +233,7 @@ impl<'a> LaunchAttributes<'a> {
 
     /// Has the graph of a capture keep the events.
     #[cold]
+    #[inline]
     pub(crate) fn keep_events(&self, scope: &Scope) {
         for event in [self.programmatic_event, self.completion_event].into_iter().flatten() {
             scope.keep(event.as_raw().addr(), || Arc::new(event.share()));

@@ -256,6 +256,7 @@ impl Multiprocessors {
     }
 
     #[cold]
+    #[inline]
     fn about(&self, error: Error, wanted: &str) -> Error {
         error.about(format!("{wanted} of {} multiprocessors", self.count()))
     }

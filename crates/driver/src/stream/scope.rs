@@ -7,7 +7,7 @@ use curium_sys::{CUdeviceptr, CUstreamCaptureStatus};
 use crate::hazard::Scope;
 #[cfg(feature = "graphs")]
 use crate::{Context, StreamFlags};
-use crate::{Error, Result, Stream, call};
+use crate::{Driver, Error, Result, Stream, call};
 
 #[cfg(feature = "graphs")]
 use super::foreign::Ownership;
@@ -36,6 +36,12 @@ impl Stream {
     #[inline]
     pub(crate) fn free_identity(&self) -> u64 {
         self.shared.free_identity
+    }
+
+    /// Whether work of `driver` can be put on the stream, and is run then: the driver is the stream's, which was made for no capture.
+    #[inline]
+    pub(crate) fn runs_work_of(&self, driver: &Driver) -> bool {
+        self.shared.running == driver.address()
     }
 
     /// The capture that what is put on the stream goes to, if it was made for one that is open.
@@ -130,6 +136,7 @@ impl Stream {
     }
 
     #[cold]
+    #[inline]
     fn expect_ended(&self, operation: &'static str) -> Result<()> {
         if self.open_scope().is_none() {
             return Ok(());

@@ -72,6 +72,7 @@ impl Bins {
 
     /// Takes out the older half of the blocks of a size, to make room.
     #[cold]
+    #[inline]
     pub(crate) fn overflow(&mut self, size: Rounded) -> Overflow {
         let Rounded::Class(class) = size else { return Overflow::default() };
         let bin = &mut self.classes[class.index()];
@@ -98,6 +99,7 @@ impl Bins {
 
     /// Makes room for all that a bin may hold, once.
     #[cold]
+    #[inline]
     fn grow(bin: &mut Vec<u64>, class: Class) -> bool {
         let capacity = Self::capacity(class);
         if bin.len() >= capacity {

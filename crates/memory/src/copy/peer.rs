@@ -8,6 +8,7 @@ use crate::{MemoryLocation, pointer_info};
 
 /// Puts a copy between devices on `stream`.
 #[cold]
+#[inline]
 pub(crate) fn copy(operation: &'static str, stream: &Stream, to: End<'_>, from: End<'_>) -> Result<()> {
     let (to_context, from_context) = (to.stream().context(), from.stream().context());
     connect(to_context, from_context)?;

@@ -196,6 +196,7 @@ impl<T, R: Resource> DeviceBuffer<MaybeUninit<T>, R> {
 
 /// What is said of memory that a graph cannot own.
 #[cold]
+#[inline]
 fn in_capture(operation: &'static str, stream: &Stream) -> Error {
     let reason = match stream.is_in_scope() {
         true => {
@@ -208,6 +209,7 @@ fn in_capture(operation: &'static str, stream: &Stream) -> Error {
 
 /// Adds to the error of an allocation what there is.
 #[cold]
+#[inline]
 fn explain(error: Error, stream: &Stream) -> Error {
     if !error.is_out_of_memory() {
         return error;

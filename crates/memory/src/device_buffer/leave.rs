@@ -9,6 +9,7 @@ use crate::resource::Resource;
 impl<T, R: Resource> DeviceBuffer<T, R> {
     /// Leaves the memory to the graphs that use it.
     #[cold]
+    #[inline]
     pub(super) fn leave(&mut self) -> Result<()> {
         if self.stream().is_of_scope() {
             return self.leave_to_scope();

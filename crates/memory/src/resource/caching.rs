@@ -195,6 +195,7 @@ unsafe impl Resource for CachingResource {
 
 impl CachingResource {
     #[cold]
+    #[inline]
     fn allocate_slowly(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         let request = Request::new("CachingResource::allocate", bytes, alignment, options::LARGEST_ALIGNMENT)?;
         self.core.allocate(stream, request)

@@ -4,6 +4,7 @@ use curium_driver::{DevicePointer, Error, Result, Stream, call};
 
 /// Adds to the error of an allocation what was asked for, and how much memory there is.
 #[cold]
+#[inline]
 pub(crate) fn refused(error: Error, stream: &Stream, bytes: usize) -> Error {
     error.about(format!("{bytes} bytes")).with_memory_figures(stream, bytes, None)
 }

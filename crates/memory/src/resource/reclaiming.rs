@@ -95,6 +95,7 @@ impl<R: Resource> Reclaiming<R> {
     }
 
     #[cold]
+    #[inline]
     fn climb(&self, stream: &Stream, bytes: usize, alignment: usize, error: Error) -> Result<DevicePointer<u8>> {
         let thread = thread::current().id();
         if self.climbing.lock().contains(&thread) {

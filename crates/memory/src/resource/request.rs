@@ -26,6 +26,7 @@ impl Request {
     }
 
     #[cold]
+    #[inline]
     fn refused(operation: &'static str, bytes: usize, alignment: usize, largest: usize) -> Error {
         let reason: Cow<'static, str> = if bytes == 0 {
             "the size is 0".into()

@@ -150,6 +150,7 @@ impl<R> Drop for Tracking<R> {
 const LISTED: usize = 16;
 
 #[cold]
+#[inline]
 fn leaked(leaks: &[LiveAllocation]) -> Error {
     let bytes: usize = leaks.iter().map(|leak| leak.bytes).sum();
     let mut text = format!("{} allocations of {bytes} bytes were never freed", leaks.len());

@@ -179,6 +179,7 @@ impl Drop for Shared {
 
 /// Adds to the error of an allocation what was asked for, and the granularity if that may be the cause.
 #[cold]
+#[inline]
 fn explain(error: Error, driver: &Driver, bytes: usize, options: &PhysicalOptions) -> Error {
     let error = error.about(format!("{bytes} bytes of {}", options.location));
     let granularity = options.granularity(driver, Granularity::Minimum).ok();

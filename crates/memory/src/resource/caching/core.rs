@@ -294,6 +294,7 @@ impl Core {
 
     /// Adds the figures to an error that says that memory is short.
     #[cold]
+    #[inline]
     fn explain(&self, error: Error, stream: &Stream, need: Need<'_>, bytes: usize) -> Error {
         let longest = self.depot.with_store(|store| store.heap().longest(need.owner));
         error.with_memory_figures(stream, bytes, usize::try_from(longest).ok())

@@ -99,6 +99,7 @@ impl Shelf {
 
 impl Content {
     #[cold]
+    #[inline]
     fn put_with_force(&mut self, size: Rounded, address: u64, bytes: usize) -> Put {
         let overflow = self.bins.overflow(size);
         if !self.bins.put(size, address) {

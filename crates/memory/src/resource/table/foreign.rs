@@ -73,6 +73,7 @@ unsafe impl Resource for ForeignResource {
 }
 
 #[cold]
+#[inline]
 fn failed(operation: &'static str, code: CUresult, bytes: usize) -> Error {
     Error::argument(operation, format!("the resource behind it returned code {} for {bytes} bytes", code.0))
 }
