@@ -39,9 +39,12 @@ fn captured(stream: &Stream, work: impl FnOnce()) -> CUgraph {
 
 fn instantiated(stream: &Stream, graph: CUgraph) -> CUgraphExec {
     let mut executable = ptr::null_mut();
-    // SAFETY: the graph is live, and the executable is a place for one.
-    unsafe { call!(stream.driver(), cuGraphInstantiateWithFlags(&raw mut executable, graph, 0)) }
-        .expect("the graph can be instantiated");
+    let instantiate = || {
+        // SAFETY: the graph is live, the executable is a place for one, and the context is current.
+        unsafe { call!(stream.driver(), cuGraphInstantiateWithFlags(&raw mut executable, graph, 0)) }
+    };
+    let result = stream.context().scoped(instantiate).expect("the context can be current");
+    result.expect("the graph can be instantiated");
     executable
 }
 

@@ -55,9 +55,12 @@ fn memory_that_a_graph_used_and_freed_is_nobody_elses_for_as_long_as_its_pool() 
         assert_ne!(other.address(), address);
         other.fill(9);
         let mut executable = ptr::null_mut();
-        // SAFETY: the graph is live, and the executable is a place for one.
-        unsafe { call!(stream.driver(), cuGraphInstantiateWithFlags(&raw mut executable, graph, 0)) }
-            .expect("the graph can be instantiated");
+        let instantiate = || {
+            // SAFETY: the graph is live, the executable is a place for one, and the context is current.
+            unsafe { call!(stream.driver(), cuGraphInstantiateWithFlags(&raw mut executable, graph, 0)) }
+        };
+        let instantiated = stream.context().scoped(instantiate).expect("the context can be current");
+        instantiated.expect("the graph can be instantiated");
         for _ in 0..2 {
             result.fill(0);
             // SAFETY: the executable is live, and its memory belongs to the pool.
