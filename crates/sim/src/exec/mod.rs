@@ -24,6 +24,7 @@ mod grid;
 mod handler;
 mod integer;
 mod lane;
+mod local;
 mod lower;
 mod matrix;
 mod mbarrier;
