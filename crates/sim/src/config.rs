@@ -46,6 +46,8 @@ pub struct Config {
     pub missing: Vec<Function>,
     /// What happens when a check stops a kernel. Default: [`Checks::Report`].
     pub checks: Checks,
+    /// Whether a kernel stops at a race of its warps for shared memory. Default: no, because accesses to it then take longer.
+    pub race_checks: bool,
 }
 
 /// What happens when a kernel does what it must not: an access outside of its memory, a misaligned one, a trap, a failed assertion.
@@ -93,6 +95,7 @@ impl Config {
             faults: FaultPlan::new(),
             missing: Vec::new(),
             checks: Checks::Report,
+            race_checks: false,
         }
     }
 
@@ -150,6 +153,15 @@ impl Config {
     #[must_use]
     pub const fn with_checks(mut self, checks: Checks) -> Self {
         self.checks = checks;
+        self
+    }
+
+    /// With kernels that stop where two warps of a block access the same shared memory, one of them writes, and no barrier lies
+    /// between. The launch then fails with `CUDA_ERROR_LAUNCH_FAILED`, and
+    /// [`Simulator::kernel_faults`](crate::Simulator::kernel_faults) names both threads.
+    #[must_use]
+    pub const fn with_race_checks(mut self, race_checks: bool) -> Self {
+        self.race_checks = race_checks;
         self
     }
 

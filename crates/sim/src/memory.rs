@@ -10,6 +10,7 @@ mod backing;
 mod heap;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod mapping;
+mod neighbour;
 #[cfg(not(all(target_os = "linux", not(miri))))]
 mod no_backing;
 mod pool;
@@ -32,6 +33,7 @@ pub(crate) use self::allocation::{Allocation, HostPtr, Owner, Purpose};
 #[cfg(all(target_os = "linux", not(miri)))]
 use self::backing::{Backing, ForeignMemory, LABEL_WORDS, Label, Reservation};
 pub(crate) use self::heap::Heap;
+use self::neighbour::Freed;
 #[cfg(not(all(target_os = "linux", not(miri))))]
 pub(crate) use self::no_backing::SharedRecords;
 #[cfg(not(all(target_os = "linux", not(miri))))]
@@ -91,6 +93,7 @@ pub(crate) struct Records {
     last_id: u64,
     /// What was advised of managed memory, by the address of the allocation.
     policies: BTreeMap<u64, Policies>,
+    freed: Freed,
 }
 
 /// The memory of a driver as the kernels of one device reach it.
@@ -115,6 +118,7 @@ impl Memory {
             virtual_memory: VirtualMemory::new(),
             last_id: 0,
             policies: BTreeMap::new(),
+            freed: Freed::default(),
         };
         // Twice the budget, so that addresses of freed memory are not soon used again.
         let addresses = config.memory_budget.saturating_mul(u64::from(config.devices)).saturating_mul(2);
@@ -220,6 +224,7 @@ impl Memory {
             records.policies.remove(&address);
             records.discharge(&allocation.owner, &allocation.purpose, allocation.size);
             self.give_back(&allocation);
+            records.freed.note(&allocation);
             // Nobody uses the memory of another process after what was queued before: it can go.
             records.foreign.remove(&address);
         }

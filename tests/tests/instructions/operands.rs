@@ -65,8 +65,34 @@ fn edges(operand: Operand) -> Vec<u64> {
     match operand {
         Operand::Truth => vec![0, 1],
         Operand::Count => vec![
-            0, 1, 2, 7, 8, 15, 16, 17, 24, 30, 31, 32, 33, 47, 48, 63, 64, 65, 127, 128, 255, 256, 257, 288, 0xffff,
-            0x8000_0000, 0xffff_fff8, 0xffff_ffff,
+            0,
+            1,
+            2,
+            7,
+            8,
+            15,
+            16,
+            17,
+            24,
+            30,
+            31,
+            32,
+            33,
+            47,
+            48,
+            63,
+            64,
+            65,
+            127,
+            128,
+            255,
+            256,
+            257,
+            288,
+            0xffff,
+            0x8000_0000,
+            0xffff_fff8,
+            0xffff_ffff,
         ],
         Operand::Float(format) => float_edges(format),
         Operand::Pair(format) => pairs(&float_edges(format), format.width),
@@ -82,9 +108,10 @@ fn pairs(edges: &[u64], width: u32) -> Vec<u64> {
 }
 
 fn integer_edges(bits: u32) -> Vec<u64> {
-    let top = 1 << (bits - 1);
-    let small = [0, 1, 2, 3, 5, 7, 10, 0x55];
-    let near = small.iter().flat_map(|value| [*value, value.wrapping_neg(), top + value, top - value]);
+    let top = 1_u64 << (bits - 1);
+    let small = [0_u64, 1, 2, 3, 5, 7, 10, 0x55];
+    let near =
+        small.iter().flat_map(|value| [*value, value.wrapping_neg(), value.wrapping_add(top), value.wrapping_sub(top)]);
     let halves = [1 << (bits / 2), (1 << (bits / 2)) - 1, 1 << (bits / 2 - 1), 1 << (3 * bits / 4)];
     let patterns = [0x5555_5555_5555_5555, 0xAAAA_AAAA_AAAA_AAAA, 0x0123_4567_89AB_CDEF];
     let mut edges: Vec<u64> = near.chain(halves).chain(patterns).map(|value| value & mask(bits)).collect();

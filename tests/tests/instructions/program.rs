@@ -1,6 +1,6 @@
 //! Modules of many forms, and what their kernels give.
 
-use curium_driver::{Device, LaunchConfig, Library, Stream};
+use curium_driver::{Device, Error, LaunchConfig, Library, Stream};
 use curium_memory::DeviceBuffer;
 
 use crate::form::{Form, Operand};
@@ -71,13 +71,19 @@ fn kernel(index: usize, form: &Form) -> String {
     )
 }
 
-/// Calls `found` with each form and its results.
-pub(crate) fn run(stream: &Stream, forms: &[&Form], mut found: impl FnMut(&Form, &[u64])) {
+/// Calls `found` with each form and its results, or what the driver says of a form that it does not load.
+pub(crate) fn run(stream: &Stream, forms: &[&Form], mut found: impl FnMut(&Form, Result<Vec<u64>, Error>)) {
     for forms in forms.chunks(PER_MODULE) {
-        let text = module(forms);
-        let library = Library::from_ptx(stream, &text).unwrap_or_else(|error| panic!("{error}\n{text}"));
-        for (index, form) in forms.iter().enumerate() {
-            found(form, &results(stream, &library, index, form));
+        if let Ok(library) = Library::from_ptx(stream, &module(forms)) {
+            for (index, form) in forms.iter().enumerate() {
+                found(form, Ok(results(stream, &library, index, form)));
+            }
+            continue;
+        }
+        // One of them is refused; which, each alone tells.
+        for form in forms {
+            let library = Library::from_ptx(stream, &module(&[form]));
+            found(form, library.map(|library| results(stream, &library, 0, form)));
         }
     }
 }

@@ -44,19 +44,13 @@ impl Record {
         assert_eq!(results.len(), COUNT);
         let line = match form.expected {
             Expected::Bits(_) => results.chunks(PART).map(digest).collect(),
-            Expected::Near { format, .. } => {
+            Expected::Near { .. } => {
                 let digits = (form.result.bits() / 4) as usize;
-                let _ = format;
                 results.iter().map(|bits| format!("{bits:0digits$x}")).collect()
             }
         };
         let before = self.lines.insert(form.name.clone(), line);
         assert!(before.is_none(), "two forms are called {}", form.name);
-    }
-
-    /// Whether there is a line for the form.
-    pub(crate) fn has(&self, form: &Form) -> bool {
-        self.lines.contains_key(&form.name)
     }
 
     /// The parts of the results that are others than those of the record, each by its first result. A form that is not in

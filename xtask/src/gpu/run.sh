@@ -4,8 +4,8 @@
 #   --sanitize   also runs the contract tests and the demo under compute-sanitizer: memcheck, initcheck, racecheck
 #   --bench      also runs the benchmarks
 #
-# The log, the demo's picture and the list of the functions that were called (for xtask/gpu-tested.txt) go to $OUT, which is `out`
-# beside this file unless set. Exits with 1 if anything failed.
+# The log, the demo's picture, what every form of an instruction gave, and the list of the functions that were called (for
+# xtask/gpu-tested.txt) go to $OUT, which is `out` beside this file unless set. Exits with 1 if anything failed.
 set -uo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
@@ -81,6 +81,8 @@ for program in "$here"/tests/* "$here"/examples/*; do
     [[ -x $program ]] || continue
     case $(basename "$program") in
         contract) CURIUM_CALLED=$called run contract "$program" ;;
+        # For tests/tests/instructions of the repository.
+        instructions) CURIUM_INSTRUCTION_RECORD=$out/recorded.txt run instructions "$program" ;;
         # The machine may have no CUDA runtime.
         runtime_interop) run runtime_interop "$program" --allow-missing ;;
         [0-9][0-9]_*) run "$(basename "$program")" "$program" --device gpu ;;

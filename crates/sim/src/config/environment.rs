@@ -65,6 +65,7 @@ impl Config {
             config.missing = value;
         })?;
         set(&variable, "CURIUM_SIM_CHECKS", "report, quiet or abort", checks, |value| config.checks = value)?;
+        set(&variable, "CURIUM_SIM_RACES", "on or off", switch, |value| config.race_checks = value)?;
         config.faults = faults(&variable)?;
         Ok(config)
     }
@@ -120,6 +121,14 @@ fn checks(value: &str) -> Option<Checks> {
     }
 }
 
+fn switch(value: &str) -> Option<bool> {
+    match value {
+        "on" => Some(true),
+        "off" => Some(false),
+        _ => None,
+    }
+}
+
 fn workers(value: &str) -> Option<u32> {
     parse(value).filter(|workers| *workers > 0)
 }
@@ -151,6 +160,7 @@ mod tests {
         assert_eq!(version, Ok(CudaVersion::new(12, 4)));
         assert_eq!(with("CURIUM_SIM_MEMORY", "3G").map(|config| config.memory_budget), Ok(3 << 30));
         assert_eq!(with("CURIUM_SIM_CHECKS", "abort").map(|config| config.checks), Ok(Checks::Abort));
+        assert_eq!(with("CURIUM_SIM_RACES", "on").map(|config| config.race_checks), Ok(true));
         let model = with("CURIUM_SIM_DEVICE_MODEL", "a100").expect("it is one");
         assert_eq!((model.device_model, model.memory_budget), (DeviceModel::A100, DeviceModel::A100.memory()));
         let missing = with("CURIUM_SIM_WITHOUT", "cuInit, cuMemAlloc_v2").map(|config| config.missing);
@@ -167,6 +177,7 @@ mod tests {
             ("CURIUM_SIM_MEMORY", "99999999999G"),
             ("CURIUM_SIM_DEVICE_MODEL", "K80"),
             ("CURIUM_SIM_CHECKS", "maybe"),
+            ("CURIUM_SIM_RACES", "maybe"),
             ("CURIUM_SIM_FAULTS", "cuInit@2=1,cuNothing=1"),
         ] {
             let error = with(name, value).expect_err("the value makes no sense").to_string();

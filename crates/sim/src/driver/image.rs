@@ -77,7 +77,8 @@ impl Driver {
         let module = ptx::parse_for(text, newest_ptx(self.config().driver_version))
             .map_err(|error| Refusal::from_ptx(&error))?;
         self.check_target(&module)?;
-        let program = exec::lower(&module)
+        let lower = if self.config().race_checks { exec::lower_with_race_checks } else { exec::lower };
+        let program = lower(&module)
             .map_err(|error| Refusal::at_line(CUresult::CUDA_ERROR_INVALID_PTX, error.line, &error.message))?;
         let names = program.kernels().iter().map(|kernel| CString::new(kernel.name.as_str()).unwrap_or_default());
         Ok(Code { names: names.collect(), target: module.target.architecture, program })

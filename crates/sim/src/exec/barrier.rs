@@ -48,15 +48,16 @@ impl Barrier {
         phase
     }
 
-    /// Begins a new phase if nobody is missing.
-    pub(crate) fn settle(&mut self, live: u32) {
+    /// Begins a new phase if nobody is missing, and says whether it did.
+    pub(crate) fn settle(&mut self, live: u32) -> bool {
         let expected = if self.expected == 0 { live } else { self.expected };
         if self.arrived == 0 || self.arrived < expected {
-            return;
+            return false;
         }
         self.results[(self.phase & 1) as usize] = Tally { votes: self.votes, threads: self.arrived };
         self.phase = self.phase.wrapping_add(1);
         (self.arrived, self.votes, self.expected) = (0, 0, 0);
+        true
     }
 
     /// The result of a phase, once it is over.

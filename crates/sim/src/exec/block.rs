@@ -7,6 +7,7 @@ use super::cluster::Cluster;
 use super::fault::{FaultKind, Trap};
 use super::lane::LANES;
 use super::memory::{HostBytes, SharedMemory};
+use super::race::Shadow;
 use super::unit::Wait;
 use super::warp::{Failure, Progress, Warp};
 use super::window::BLOCK_STRIDE;
@@ -39,6 +40,8 @@ pub(crate) struct BlockState {
     /// Index in the grid as one number.
     pub(crate) number: u64,
     pub(crate) shared: Arc<SharedMemory>,
+    /// Who accessed the shared memory, if races are looked for.
+    pub(crate) shadow: Option<Shadow>,
     /// The cluster that the block belongs to, and its rank in it.
     pub(crate) cluster: Arc<Cluster>,
     pub(crate) rank: u32,
@@ -57,6 +60,7 @@ impl Block {
                 number: 0,
                 cluster: Arc::new(Cluster::new(vec![Arc::clone(&shared)], 0)),
                 shared,
+                shadow: worker.launch.program.checks_races.then(|| Shadow::new(worker.launch.shared_size.into())),
                 rank: 0,
                 barriers: [Barrier::default(); 16],
                 live: 0,
@@ -74,6 +78,7 @@ impl Block {
         self.state.index = index;
         self.state.number = x + columns * (y + rows * z);
         self.state.shared.clear();
+        self.state.order();
         self.state.barriers = [Barrier::default(); 16];
         let threads = worker.launch.block.iter().product::<u32>();
         self.state.live = threads;
@@ -147,15 +152,30 @@ impl BlockState {
 
     /// Counts threads in at a barrier, and returns the phase that they wait for.
     pub(crate) fn arrive(&mut self, wait: Wait, threads: u32) -> u32 {
-        self.barriers[wait.barrier].arrive(wait, threads, self.live)
+        let phase = self.barriers[wait.barrier].arrive(wait, threads, self.live);
+        if self.barriers[wait.barrier].result(phase).is_some() {
+            self.order();
+        }
+        phase
+    }
+
+    /// Has what comes later be ordered behind what was before.
+    fn order(&mut self) {
+        if let Some(shadow) = &mut self.shadow {
+            shadow.advance();
+        }
     }
 
     /// Counts threads out; those that wait need not wait for them.
     pub(crate) fn exit(&mut self, threads: u32) {
         self.live -= threads;
         self.cluster.exit(threads);
+        let mut is_over = false;
         for barrier in &mut self.barriers {
-            barrier.settle(self.live);
+            is_over |= barrier.settle(self.live);
+        }
+        if is_over {
+            self.order();
         }
     }
 }

@@ -168,9 +168,10 @@ impl Conversion {
 
     /// Flushes, saturates and rectifies a result that is not NaN.
     fn finish(self, bits: u64, format: Format) -> u64 {
-        let value = exact::widen(bits, format);
-        if self.flush && format == F32 && value != 0.0 && value.abs() < f64::from(f32::MIN_POSITIVE) {
-            return bits & 0x8000_0000;
+        let mut value = exact::widen(bits, format);
+        let mut bits = bits;
+        if self.flush && format == F32 && value.abs() < f64::from(f32::MIN_POSITIVE) {
+            (value, bits) = (0.0, bits & 0x8000_0000);
         }
         if self.saturate && value >= 1.0 {
             return exact::narrow(1.0, format, Rounding::Nearest);

@@ -20,6 +20,8 @@ pub struct Fault {
     pub line: u32,
     /// The access that failed, if one did.
     pub access: Option<Access>,
+    /// The allocation that the access missed, where the driver knows one.
+    pub neighbour: Option<Box<Neighbour>>,
 }
 
 /// A memory access that failed.
@@ -31,6 +33,49 @@ pub struct Access {
     pub size: u32,
     /// Whether it would have changed memory.
     pub write: bool,
+}
+
+/// An allocation that a failed access missed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Neighbour {
+    /// Its first byte.
+    pub address: u64,
+    /// Its length in bytes.
+    pub size: u64,
+    /// Whether it was freed before the access.
+    pub is_freed: bool,
+}
+
+impl Neighbour {
+    /// How many bytes an address is outside of the allocation; 0 for one inside.
+    #[must_use]
+    pub const fn distance(&self, address: u64) -> u64 {
+        let end = self.address.saturating_add(self.size);
+        if address < self.address {
+            self.address - address
+        } else if address < end {
+            0
+        } else {
+            address - end + 1
+        }
+    }
+
+    /// Where an access is, seen from the allocation.
+    fn describe(&self, access: Access, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { address, size, is_freed } = *self;
+        let end = address.saturating_add(size);
+        let what = if is_freed { "were freed" } else { "are allocated" };
+        if access.address < address {
+            write!(f, ", {} bytes before", address - access.address)?;
+        } else if access.address >= end {
+            write!(f, ", {} bytes behind the end of", access.address - end)?;
+        } else if is_freed {
+            write!(f, ", {} bytes into", access.address - address)?;
+        } else {
+            write!(f, ", across the end of")?;
+        }
+        write!(f, " {size} bytes at {address:#x} that {what}")
+    }
 }
 
 /// The cause of a [`Fault`].
@@ -49,6 +94,11 @@ pub enum FaultKind {
     HardwareStackError,
     /// A call or branch left the program: a bad function address, or no instruction there.
     InvalidProgramCounter,
+    /// Two warps accessed the same shared memory, one of them wrote, and no barrier lies between.
+    Race {
+        /// Index in the block of the other thread.
+        with: [u16; 3],
+    },
     /// Every thread waits, and none can end the wait. Hardware would hang.
     Deadlock,
     /// The launch asks for something that the device or the kernel does not allow.
@@ -75,6 +125,9 @@ impl Trap {
 impl fmt::Display for FaultKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Self::Race { with: [x, y, z] } => {
+                return write!(f, "race in shared memory with thread ({x}, {y}, {z})");
+            }
             Self::IllegalAddress => "illegal address",
             Self::MisalignedAddress => "misaligned address",
             Self::Trap => "trap",
@@ -103,6 +156,9 @@ impl fmt::Display for Fault {
         if !self.function.is_empty() && self.function != self.kernel {
             write!(f, " in function `{}`", self.function)?;
         }
+        if let (Some(access), Some(neighbour)) = (self.access, &self.neighbour) {
+            neighbour.describe(access, f)?;
+        }
         Ok(())
     }
 }
@@ -123,11 +179,19 @@ mod tests {
             thread: [4, 5, 6],
             line: 17,
             access: Some(Access { address: 0x1000, size: 4, write: true }),
+            neighbour: None,
         };
-        assert_eq!(
-            fault.to_string(),
-            "kernel `saxpy`: illegal address: write of 4 bytes at 0x1000, block (1, 2, 3), \
-             thread (4, 5, 6), PTX line 17 in function `load`"
-        );
+        let place = "kernel `saxpy`: illegal address: write of 4 bytes at 0x1000, block (1, 2, 3), \
+             thread (4, 5, 6), PTX line 17 in function `load`";
+        assert_eq!(fault.to_string(), place);
+        for (address, size, is_freed, end) in [
+            (0xf00, 0x80, false, ", 128 bytes behind the end of 128 bytes at 0xf00 that are allocated"),
+            (0x1010, 0x80, false, ", 16 bytes before 128 bytes at 0x1010 that are allocated"),
+            (0xf82, 0x80, false, ", across the end of 128 bytes at 0xf82 that are allocated"),
+            (0xf00, 0x200, true, ", 256 bytes into 512 bytes at 0xf00 that were freed"),
+        ] {
+            let fault = Fault { neighbour: Some(Box::new(Neighbour { address, size, is_freed })), ..fault.clone() };
+            assert_eq!(fault.to_string(), format!("{place}{end}"));
+        }
     }
 }

@@ -19,6 +19,8 @@ pub struct Program {
     pub(crate) by_name: HashMap<String, usize>,
     pub(crate) globals: Vec<Global>,
     pub(crate) functions: Vec<Function>,
+    /// Whether its code checks for races.
+    pub(crate) checks_races: bool,
 }
 
 impl Program {

@@ -166,6 +166,7 @@ impl<'l> Worker<'l> {
             thread: block.thread(warp, failure.trap.lane),
             line: failure.line,
             access: failure.trap.access,
+            neighbour: None,
         }
     }
 }
@@ -181,6 +182,7 @@ impl Prepared<'_> {
             thread: [0; 3],
             line: 0,
             access: None,
+            neighbour: None,
         }
     }
 }

@@ -19,7 +19,13 @@ pub(super) fn forms() -> Vec<Form> {
 }
 
 /// A form in device memory and one in shared memory.
-fn both(text: &str, o: Operand, sources: usize, architecture: u32, f: impl Fn(Sources) -> u64 + Clone + 'static) -> [Form; 2] {
+fn both(
+    text: &str,
+    o: Operand,
+    sources: usize,
+    architecture: u32,
+    f: impl Fn(Sources) -> u64 + Clone + 'static,
+) -> [Form; 2] {
     ["global", "shared"].map(|space| {
         let name = text.replace("SPACE", space);
         let (class, bits) = match o.register() {

@@ -8,7 +8,8 @@ use super::integer::operand;
 
 /// The tables of `lop3` that are tried: each input alone, the usual compounds, and some without a name.
 const TABLES: [u8; 20] = [
-    0x00, 0xff, 0xf0, 0xcc, 0xaa, 0x80, 0xfe, 0x96, 0xe8, 0xca, 0x6a, 0x7f, 0x01, 0x3c, 0xd8, 0x1b, 0x69, 0xb2, 0x47, 0xea,
+    0x00, 0xff, 0xf0, 0xcc, 0xaa, 0x80, 0xfe, 0x96, 0xe8, 0xca, 0x6a, 0x7f, 0x01, 0x3c, 0xd8, 0x1b, 0x69, 0xb2, 0x47,
+    0xea,
 ];
 
 pub(super) fn forms() -> Vec<Form> {
@@ -113,7 +114,8 @@ fn tables() -> Vec<Form> {
             .code(format!("lop3.b32 $d, $a, $b, $c, {table:#04x};"))
     };
     let tested = move |operation: &str, f: fn(bool, bool) -> bool| {
-        let code = format!("setp.ne.u32 %q, $e, 0; lop3.{operation}.b32 %rx|%p, $a, $b, $c, 0x96, %q; selp.u32 $d, 1, 0, %p;");
+        let code =
+            format!("setp.ne.u32 %q, $e, 0; lop3.{operation}.b32 %rx|%p, $a, $b, $c, 0x96, %q; selp.u32 $d, 1, 0, %p;");
         Form::new(format!("lop3.{operation}.b32"), B32, [B32, B32, B32, Truth], move |[a, b, c, d]| {
             u64::from(f(look_up(0x96, a, b, c) != 0, d == 1))
         })
@@ -143,7 +145,9 @@ fn permutations() -> Vec<Form> {
         ("rc16", [0x1010, 0x3232, 0x1010, 0x3232]),
     ];
     let modes = modes.into_iter().map(move |(mode, selectors)| {
-        Form::new(format!("prmt.b32.{mode}"), B32, [B32; 3], move |[a, b, c, _]| permute(a, b, selectors[(c & 3) as usize]))
+        Form::new(format!("prmt.b32.{mode}"), B32, [B32; 3], move |[a, b, c, _]| {
+            permute(a, b, selectors[(c & 3) as usize])
+        })
     });
     let plain = Form::new("prmt.b32", B32, [B32; 3], move |[a, b, c, _]| permute(a, b, c));
     std::iter::once(plain).chain(modes).collect()

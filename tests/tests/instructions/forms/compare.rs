@@ -148,10 +148,16 @@ fn numbers(compared: Compared) -> Vec<Form> {
     let o = compared.operand();
     // Halves have results of their own kind; others those of 32 bits.
     let results: &[(&str, Operand, u64)] = match compared {
-        Compared::Float(F16, _) => {
-            &[("f16", HALF, 0x3c00), ("u16", B16, 0xffff), ("s16", B16, 0xffff), ("u32", B32, 0xffff_ffff), ("s32", B32, 0xffff_ffff)]
+        Compared::Float(F16, _) => &[
+            ("f16", HALF, 0x3c00),
+            ("u16", B16, 0xffff),
+            ("s16", B16, 0xffff),
+            ("u32", B32, 0xffff_ffff),
+            ("s32", B32, 0xffff_ffff),
+        ],
+        Compared::Float(BF16, _) => {
+            &[("bf16", BRAIN, 0x3f80), ("u16", B16, 0xffff), ("s16", B16, 0xffff), ("u32", B32, 0xffff_ffff)]
         }
-        Compared::Float(BF16, _) => &[("bf16", BRAIN, 0x3f80), ("u16", B16, 0xffff), ("s16", B16, 0xffff), ("u32", B32, 0xffff_ffff)],
         _ => &[("u32", B32, 0xffff_ffff), ("s32", B32, 0xffff_ffff), ("f32", SINGLE, 0x3f80_0000)],
     };
     let mut forms = Vec::new();
@@ -180,7 +186,8 @@ fn halves() -> Vec<Form> {
     ] {
         for (comparison, holds) in compared.comparisons() {
             let name = format!("setp.{comparison}{}.{scalar}", compared.flag());
-            let code = format!("{name} %p|%q, $a, $b; selp.u32 %rx, 1, 0, %p; selp.u32 %ry, 2, 0, %q; or.b32 $d, %rx, %ry;");
+            let code =
+                format!("{name} %p|%q, $a, $b; selp.u32 %rx, 1, 0, %p; selp.u32 %ry, 2, 0, %q; or.b32 $d, %rx, %ry;");
             let both = move |a: u64, b: u64| {
                 [0, 16].map(|shift| u64::from(holds(compared.order(a >> shift & 0xffff, b >> shift & 0xffff))))
             };
@@ -196,8 +203,8 @@ fn halves() -> Vec<Form> {
 
 fn selections() -> Vec<Form> {
     let mut forms = Vec::new();
-    let types =
-        ["b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64", "f32", "f64"].map(|name| (name, width(&name[1..])));
+    let types = ["b16", "b32", "b64", "u16", "u32", "u64", "s16", "s32", "s64", "f32", "f64"]
+        .map(|name| (name, width(&name[1..])));
     for (name, o) in types {
         let code = format!("setp.ne.u32 %p, $c, 0; selp.{name} $d, $a, $b, %p;");
         let f = |[a, b, c, _]: Sources| if c == 1 { a } else { b };

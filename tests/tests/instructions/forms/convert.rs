@@ -56,9 +56,12 @@ fn integers() -> Vec<Form> {
             forms.push(Form::new(format!("cvt.{name}"), register(d), [a], move |[a, ..]| {
                 extended(to, to.wrap(from.value(a)))
             }));
-            forms.push(Form::new(format!("cvt.sat.{name}"), register(d), [a], move |[a, ..]| {
-                extended(to, to.clamp(from.value(a)))
-            }));
+            // Where nothing can overflow, there is no `.sat`.
+            if from.least() < to.least() || from.most() > to.most() {
+                forms.push(Form::new(format!("cvt.sat.{name}"), register(d), [a], move |[a, ..]| {
+                    extended(to, to.clamp(from.value(a)))
+                }));
+            }
         }
     }
     forms
@@ -70,7 +73,8 @@ fn from_integers() -> Vec<Form> {
         for (from, a) in INTEGERS {
             for (direction, round) in ROUNDINGS {
                 for saturate in [false, true] {
-                    if saturate && (round != Round::Nearest || format == BF16) {
+                    let lacks = format == BF16 && (saturate || from.bits == 8);
+                    if lacks || saturate && round != Round::Nearest {
                         continue;
                     }
                     let sat = if saturate { ".sat" } else { "" };
@@ -121,7 +125,9 @@ fn to_integers() -> Vec<Form> {
             for (direction, round) in INTEGRAL {
                 for flags in ["", ".ftz", ".sat", ".ftz.sat"] {
                     let flush = flags.contains("ftz");
-                    if flush && format != F32 || flags.contains("sat") && round != Round::Zero {
+                    let saturates = flags.contains("sat");
+                    let lacks = format == BF16 && (saturates || to.bits == 8);
+                    if lacks || flush && format != F32 || saturates && round != Round::Zero {
                         continue;
                     }
                     let name = format!("cvt.{direction}{flags}.{}.{from}", to.name());
@@ -198,7 +204,7 @@ fn exists(to: &str, from: &str, direction: &str, flags: &str) -> bool {
     let has = |scalar| to == scalar || from == scalar;
     let relu = flags != ".relu" || matches!((to, from), ("f16" | "bf16", "f32")) && matches!(direction, "rn" | "rz");
     let flush = !flags.contains("ftz") || has("f32");
-    let saturate = !flags.contains("sat") || to != "bf16";
+    let saturate = !flags.contains("sat") || !has("bf16");
     let brains = !(has("bf16") && flags.contains("ftz"));
     relu && flush && saturate && brains
 }

@@ -1,7 +1,7 @@
 //! Sums, differences and products that take and pass on a carry.
 
-use crate::form::{Form, Sources};
 use crate::form::Operand::Truth;
+use crate::form::{Form, Sources};
 use crate::reference::integer::{INTEGERS, Integer};
 
 use super::integer::operand;
@@ -37,13 +37,17 @@ fn pair(t: Integer, name: &str, code: &str, sources: usize, sum: Sum) -> [Form; 
     let passed = format!("{carry} {code}.cc.{0} {scratch}, {operands}; {taken}.{0} $d, 0, 0;", t.name());
     [
         form(name.to_owned(), result, Box::new(move |sources| t.wrap(sum(t, sources)))),
-        form(format!("{name} with .cc"), passed, Box::new(move |sources| {
-            let carries = sum(t, sources) >> t.bits & 1 != 0;
-            match (carries, taken) {
-                (true, "subc") => t.mask(),
-                (carries, _) => u64::from(carries),
-            }
-        })),
+        form(
+            format!("{name} with .cc"),
+            passed,
+            Box::new(move |sources| {
+                let carries = sum(t, sources) >> t.bits & 1 != 0;
+                match (carries, taken) {
+                    (true, "subc") => t.mask(),
+                    (carries, _) => u64::from(carries),
+                }
+            }),
+        ),
     ]
 }
 

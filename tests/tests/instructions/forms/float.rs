@@ -2,7 +2,7 @@
 
 use crate::form::Operand::{self, B32};
 use crate::form::{DOUBLE, Form, SINGLE, Sources};
-use crate::reference::real::{Extreme, F32, F64, Format, Mode, Operation, Round, arithmetic, extreme};
+use crate::reference::real::{BF16, Extreme, F32, F64, Format, Mode, Operation, Round, arithmetic, extreme};
 
 /// The directions, as arithmetic writes them.
 pub(super) const ROUNDINGS: [(&str, Round); 4] =
@@ -95,9 +95,14 @@ fn signs(format: Format, o: Operand) -> Vec<Form> {
     let canonical = move |bits: u64| if format == F32 && format.is_nan(bits) { format.nan(&[]) } else { bits };
     let mut forms = vec![
         Form::new(format!("abs.{scalar}"), o, [o], move |[a, ..]| canonical(a & !format.sign())),
-        Form::new(format!("neg.{scalar}"), o, [o], move |[a, ..]| {
-            if format.is_nan(a) { canonical(a) } else { a ^ format.sign() }
-        }),
+        Form::new(
+            format!("neg.{scalar}"),
+            o,
+            [o],
+            move |[a, ..]| {
+                if format.is_nan(a) { canonical(a) } else { a ^ format.sign() }
+            },
+        ),
         Form::new(format!("copysign.{scalar}"), o, [o, o], move |[a, b, ..]| a & format.sign() | b & !format.sign()),
     ];
     if format == F32 {
@@ -112,7 +117,7 @@ fn signs(format: Format, o: Operand) -> Vec<Form> {
 
 /// `min` and `max` with all that they may do besides.
 pub(super) fn extremes(scalar: &str, format: Format, o: Operand, architecture: u32) -> Vec<Form> {
-    let has_flush = format.least > -149 || format == F32;
+    let has_flush = format != BF16;
     let mut forms = Vec::new();
     for largest in [false, true] {
         for bits in 0..8 {

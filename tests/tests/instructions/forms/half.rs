@@ -6,7 +6,10 @@ use crate::reference::real::{BF16, F16, Format, Mode, Operation, Round, arithmet
 use super::float::extremes;
 
 pub(super) fn forms() -> Vec<Form> {
-    [F16, BF16].into_iter().flat_map(|format| [false, true].into_iter().flat_map(move |pair| of(format, pair))).collect()
+    [F16, BF16]
+        .into_iter()
+        .flat_map(|format| [false, true].into_iter().flat_map(move |pair| of(format, pair)))
+        .collect()
 }
 
 /// Applies a function to one number or to both of a register.
@@ -87,9 +90,8 @@ fn fused(format: Format, pair: bool, scalar: &str, o: Operand) -> Vec<Form> {
     };
     let form = |(text, flush, saturate, relu): &(&str, bool, bool, bool)| {
         let mode = Mode { flush: *flush, saturate: *saturate, relu: *relu, round: Round::Nearest };
-        let f = move |sources| {
-            each(format, pair, sources, |it| arithmetic(format, Operation::MultiplyAdd, mode, &it[..3]))
-        };
+        let f =
+            move |sources| each(format, pair, sources, |it| arithmetic(format, Operation::MultiplyAdd, mode, &it[..3]));
         let form = Form::new(format!("fma.rn{text}.{scalar}"), o, [o, o, o], f);
         form.needs(if format == BF16 || *relu { 80 } else { 75 })
     };

@@ -52,8 +52,12 @@ fn products(t: Integer) -> Vec<Form> {
     let mut forms = vec![
         Form::new(format!("mul.lo.{name}"), o, [o, o], move |[a, b, ..]| t.wrap(low(a, b))),
         Form::new(format!("mul.hi.{name}"), o, [o, o], move |[a, b, ..]| t.wrap(t.high_product(a, b))),
-        Form::new(format!("mad.lo.{name}"), o, [o, o, o], move |[a, b, c, _]| t.wrap(low(a, b).wrapping_add(t.value(c)))),
-        Form::new(format!("mad.hi.{name}"), o, [o, o, o], move |[a, b, c, _]| t.wrap(t.high_product(a, b) + t.value(c))),
+        Form::new(format!("mad.lo.{name}"), o, [o, o, o], move |[a, b, c, _]| {
+            t.wrap(low(a, b).wrapping_add(t.value(c)))
+        }),
+        Form::new(format!("mad.hi.{name}"), o, [o, o, o], move |[a, b, c, _]| {
+            t.wrap(t.high_product(a, b) + t.value(c))
+        }),
     ];
     if t.bits < 64 {
         let (w, wide) = (t.wide(), operand(2 * t.bits));
@@ -70,9 +74,7 @@ fn saturating() -> [Form; 3] {
     [
         Form::new("add.sat.s32", B32, [B32, B32], move |[a, b, ..]| S32.clamp(v(a) + v(b))),
         Form::new("sub.sat.s32", B32, [B32, B32], move |[a, b, ..]| S32.clamp(v(a) - v(b))),
-        Form::new("mad.hi.sat.s32", B32, [B32, B32, B32], move |[a, b, c, _]| {
-            S32.clamp(S32.high_product(a, b) + v(c))
-        }),
+        Form::new("mad.hi.sat.s32", B32, [B32, B32, B32], move |[a, b, c, _]| S32.clamp(S32.high_product(a, b) + v(c))),
     ]
 }
 
@@ -112,7 +114,8 @@ fn halves() -> Vec<Form> {
     let pairs = operations.into_iter().map(|(name, signed, f)| {
         let t = Integer { bits: 16, signed };
         let half = move |a: u64, b: u64| t.wrap(f(t.value(a), t.value(b)));
-        let form = Form::new(name, Halves, [Halves, Halves], move |[a, b, ..]| half(a, b) | half(a >> 16, b >> 16) << 16);
+        let form =
+            Form::new(name, Halves, [Halves, Halves], move |[a, b, ..]| half(a, b) | half(a >> 16, b >> 16) << 16);
         form.needs(90)
     });
     let single: [(&str, Function); 2] =
@@ -135,7 +138,9 @@ fn dot_products() -> Vec<Form> {
                 let products = (0..count).map(|at| x.value(a >> (at * x.bits)) * y.value(b >> ((first + at) * 8)));
                 U32.wrap(products.sum::<i128>() + U32.value(c))
             };
-            forms.push(Form::new(format!("dp4a.{types}"), B32, [Bytes, Bytes, B32], move |[a, b, c, _]| sum(a, b, c, 4, 0)));
+            forms.push(Form::new(format!("dp4a.{types}"), B32, [Bytes, Bytes, B32], move |[a, b, c, _]| {
+                sum(a, b, c, 4, 0)
+            }));
             for (half, first) in [("lo", 0), ("hi", 2)] {
                 let name = format!("dp2a.{half}.{types}");
                 forms.push(Form::new(name, B32, [Halves, Bytes, B32], move |[a, b, c, _]| sum(a, b, c, 2, first)));

@@ -3,8 +3,8 @@
 use crate::form::Operand::{B16, B32};
 use crate::form::{BRAINS, FIVES, FOURS, Form, HALVES, SINGLE};
 use crate::reference::integer::{Integer, S32};
-use crate::reference::wide::Wide;
 use crate::reference::real::{BF16, Class, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, Format, Round, TF32};
+use crate::reference::wide::Wide;
 
 pub(super) fn forms() -> Vec<Form> {
     let mut forms = pairs();
@@ -137,7 +137,9 @@ fn small() -> Vec<Form> {
                 let f = move |[a, ..]: [u64; 4]| {
                     small.narrow(F16, a >> 16, relu) << 8 | small.narrow(F16, a & 0xffff, relu)
                 };
-                forms.push(Form::new(format!("cvt.rn.satfinite{flags}.{name}.f16x2"), d, [HALVES], f).needs(architecture));
+                forms.push(
+                    Form::new(format!("cvt.rn.satfinite{flags}.{name}.f16x2"), d, [HALVES], f).needs(architecture),
+                );
             }
             let f = move |[a, ..]: [u64; 4]| small.widen(a >> place, relu) << 16 | small.widen(a, relu);
             let instruction = format!("cvt.rn{flags}.f16x2.{name}");

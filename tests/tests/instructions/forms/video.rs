@@ -74,7 +74,8 @@ fn parts() -> Vec<Form> {
         let (other, other_shift, other_width) = PARTS[(index + 4) % PARTS.len()];
         for types in [TYPES[0], TYPES[1]] {
             let [to, x, y] = types;
-            let part = |t: Integer, bits: u64, shift: u32, width: u32| Integer { bits: width, ..t }.value(bits >> shift);
+            let part =
+                |t: Integer, bits: u64, shift: u32, width: u32| Integer { bits: width, ..t }.value(bits >> shift);
             let sum = move |a, b| part(x, a, shift, width) - part(y, b, other_shift, other_width);
             let name = format!("vsub.{} of {selector} and {other}", names(types));
             let code = format!("vsub.{} $d, $a{selector}, $b{other};", names(types));
@@ -158,8 +159,7 @@ fn lanes() -> Vec<Form> {
                     };
                     let name = format!("{opcode}{count}.{}{}", names(types), if saturates { ".sat" } else { "" });
                     let each = move |[a, b, ..]: [u64; 4]| (0..count).map(|at| lane(a, b, at) << (at * bits)).sum();
-                    let code = format!("{name} $d, $a, $b, 0;");
-                    forms.push(Form::new(&name, B32, [o, o], each).code(code));
+                    forms.push(Form::new(&name, B32, [o, o, B32], each));
                     if !saturates {
                         let f = move |[a, b, c, _]: [u64; 4]| {
                             let sum: i128 = (0..count).map(|at| to.value(lane(a, b, at))).sum();

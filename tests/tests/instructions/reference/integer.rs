@@ -33,11 +33,7 @@ impl Integer {
     /// The number that these bits mean.
     pub(crate) fn value(self, bits: u64) -> i128 {
         let unused = 64 - self.bits;
-        if self.signed {
-            i128::from((bits << unused).cast_signed() >> unused)
-        } else {
-            i128::from(bits & self.mask())
-        }
+        if self.signed { i128::from((bits << unused).cast_signed() >> unused) } else { i128::from(bits & self.mask()) }
     }
 
     /// The low bits of a number.

@@ -188,8 +188,7 @@ pub(crate) enum Operation {
 
 /// The result of an arithmetic instruction.
 pub(crate) fn arithmetic(format: Format, operation: Operation, mode: Mode, operands: &[u64]) -> u64 {
-    let operands: Vec<u64> =
-        operands.iter().map(|bits| if mode.flush { format.flush(*bits) } else { *bits }).collect();
+    let operands: Vec<u64> = operands.iter().map(|bits| if mode.flush { format.flush(*bits) } else { *bits }).collect();
     let result = match operation {
         Operation::Add => sum(format, mode.round, &operands, operands[0], operands[1]),
         Operation::Subtract if format.is_nan(operands[1]) => format.nan(&operands),

@@ -38,10 +38,6 @@ impl Wide {
         Self::new(value < 0, value.unsigned_abs(), 0)
     }
 
-    pub(crate) fn is_zero(&self) -> bool {
-        self.magnitude.iter().all(|word| *word == 0)
-    }
-
     /// The order of the magnitudes.
     pub(crate) fn compare_magnitudes(&self, other: &Self) -> Ordering {
         self.magnitude.iter().rev().cmp(other.magnitude.iter().rev())
@@ -54,9 +50,7 @@ impl Wide {
         }
         match self.compare_magnitudes(&other) {
             Ordering::Equal => Self { negative: zero_is_negative, magnitude: [0; WORDS] },
-            Ordering::Greater => {
-                Self { negative: self.negative, magnitude: subtract(self.magnitude, other.magnitude) }
-            }
+            Ordering::Greater => Self { negative: self.negative, magnitude: subtract(self.magnitude, other.magnitude) },
             Ordering::Less => Self { negative: other.negative, magnitude: subtract(other.magnitude, self.magnitude) },
         }
     }

@@ -38,7 +38,11 @@ impl Launch {
         };
         let result = exec::run(&launch);
         host.flush();
-        result.map(|_| ()).map_err(|fault| {
+        result.map(|_| ()).map_err(|mut fault| {
+            if fault.kind == FaultKind::IllegalAddress {
+                fault.neighbour =
+                    fault.access.and_then(|access| driver.memory().neighbour(access.address)).map(Box::new);
+            }
             let code = code_of(&fault);
             driver.report_fault(fault);
             code
@@ -115,7 +119,7 @@ fn code_of(fault: &Fault) -> CUresult {
     match fault.kind {
         FaultKind::IllegalAddress => CUresult::CUDA_ERROR_ILLEGAL_ADDRESS,
         FaultKind::MisalignedAddress => CUresult::CUDA_ERROR_MISALIGNED_ADDRESS,
-        FaultKind::Trap => CUresult::CUDA_ERROR_LAUNCH_FAILED,
+        FaultKind::Trap | FaultKind::Race { .. } => CUresult::CUDA_ERROR_LAUNCH_FAILED,
         FaultKind::Assert => CUresult::CUDA_ERROR_ASSERT,
         FaultKind::HardwareStackError => CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR,
         FaultKind::InvalidProgramCounter => CUresult::CUDA_ERROR_INVALID_PC,

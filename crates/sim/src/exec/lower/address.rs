@@ -8,6 +8,7 @@ use crate::exec::access::{load, load_param, store};
 use crate::exec::handler::{binary, unary};
 use crate::exec::op::{Control, Handler, Op, Space};
 use crate::exec::program::Late;
+use crate::exec::race::{run_check, run_order};
 use crate::exec::unit::Unit;
 use crate::exec::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::ptx::{
@@ -43,6 +44,7 @@ impl Lowerer<'_> {
         let scalar = scalar(instruction)?;
         let target = self.target(instruction, *address)?;
         let (elements, scalar, align) = self.elements(destination, scalar)?;
+        self.check_race(instruction, target, align, run_check::<false>);
         // An element that overwrites the address register goes last.
         let (last, first): (Vec<_>, Vec<_>) = elements.iter().enumerate().partition(|(_, slot)| target.is(**slot));
         for (index, slot) in first.into_iter().chain(last) {
@@ -68,6 +70,7 @@ impl Lowerer<'_> {
             return Err(Refusal("kernel parameters cannot be written".into()));
         }
         let (elements, scalar, align) = self.elements(source, scalar)?;
+        self.check_race(instruction, target, align, run_check::<true>);
         for (index, slot) in elements.into_iter().enumerate() {
             let offset = index as u64 * scalar.bytes();
             let (b, double) = row(slot)?;
@@ -220,6 +223,30 @@ impl Lowerer<'_> {
             align_mask: (align - 1) as u8,
             ..Op::new(run)
         })
+    }
+
+    /// Appends a check of the access that follows, or, if it may order others, what says so.
+    fn check_race(&mut self, instruction: &Instruction, target: Target, bytes: u64, run: Handler) {
+        if !self.context.checks_races || !matches!(target.space, Space::Shared | Space::Generic) {
+            return;
+        }
+        let orders = instruction.modifiers.iter().any(|modifier| match modifier {
+            Modifier::Semantics(semantics) => *semantics != Semantics::Weak,
+            Modifier::Volatile | Modifier::Mmio => true,
+            _ => false,
+        });
+        if orders {
+            self.order();
+        } else {
+            self.access(run, target, 0, bytes);
+        }
+    }
+
+    /// Appends that what follows may be ordered behind what was before.
+    pub(super) fn order(&mut self) {
+        if self.context.checks_races {
+            self.push(Op::new(run_order));
+        }
     }
 
     pub(super) fn fence_after(&mut self, instruction: &Instruction) {

@@ -95,6 +95,7 @@ impl Lowerer<'_> {
     fn barrier(&mut self, instruction: &Instruction) -> Lowered {
         let has = |name: &str| has_keyword(instruction, name);
         if has("cluster") || instruction.has(Modifier::Scope(crate::ptx::Scope::Cluster)) {
+            self.order();
             let run = if has("arrive") { run_cluster_arrive } else { run_cluster_wait };
             self.fence();
             self.diverging(run);

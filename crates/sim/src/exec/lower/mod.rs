@@ -30,4 +30,4 @@ mod video;
 mod warp;
 
 pub use error::LowerError;
-pub use module::lower;
+pub use module::{lower, lower_with_race_checks};

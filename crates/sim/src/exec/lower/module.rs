@@ -39,6 +39,8 @@ pub(super) struct Context<'m> {
     aliases: HashMap<FunctionId, FunctionId>,
     /// Bytes of the shared variables at module scope.
     shared_end: u64,
+    /// Whether accesses to shared memory are checked for races.
+    pub(super) checks_races: bool,
 }
 
 /// Turns a module into a program.
@@ -47,8 +49,22 @@ pub(super) struct Context<'m> {
 ///
 /// The first instruction or declaration that the executor does not support, by name.
 pub fn lower(module: &Module) -> Result<Program, LowerError> {
-    let mut program = Program::default();
-    let context = Context::new(module, &mut program)?;
+    lower_checked(module, false)
+}
+
+/// [`lower`], with kernels that stop at a race for shared memory.
+///
+/// # Errors
+///
+/// The same.
+pub fn lower_with_race_checks(module: &Module) -> Result<Program, LowerError> {
+    lower_checked(module, true)
+}
+
+fn lower_checked(module: &Module, checks_races: bool) -> Result<Program, LowerError> {
+    let mut program = Program { checks_races, ..Program::default() };
+    let mut context = Context::new(module, &mut program)?;
+    context.checks_races = checks_races;
     for (index, function) in module.functions.iter().enumerate() {
         let mut lowerer = Lowerer::new(&context, function);
         let shared_base =
@@ -79,6 +95,7 @@ impl<'m> Context<'m> {
             places: Vec::new(),
             aliases: module.aliases.iter().map(|it| (it.alias, it.aliasee)).collect(),
             shared_end: 0,
+            checks_races: false,
         };
         for variable in &module.variables {
             let place = context.place(variable, program).map_err(|refusal| LowerError::new(variable.span, refusal))?;

@@ -14,6 +14,9 @@ impl Lowerer<'_> {
     pub(super) fn instruction(&mut self, instruction: &Instruction) -> Lowered {
         let scalar = instruction.types().next();
         let float = scalar.is_some_and(|scalar| scalar.class() == ScalarClass::Float);
+        if may_order(instruction.opcode) {
+            self.order();
+        }
         match instruction.opcode {
             Opcode::Mov => self.mov(instruction),
             Opcode::Ld | Opcode::Ldu => self.load(instruction),
@@ -70,6 +73,9 @@ impl Lowerer<'_> {
             Opcode::Createpolicy => self.create_policy(instruction),
             Opcode::Elect => self.elect(instruction),
             Opcode::Set => self.set(instruction),
+            Opcode::Lop3 if matches!(instruction.operands.first(), Some(Operand::Pair(..))) => {
+                self.test_table_logic(instruction)
+            }
             Opcode::Slct => self.select_by_sign(instruction),
             Opcode::Testp => self.test_property(instruction),
             Opcode::Isspacep => self.is_in_space(instruction),
@@ -158,6 +164,16 @@ impl Lowerer<'_> {
         }
         Ok(())
     }
+}
+
+/// Whether an instruction that is no load or store may order others. `bar` and `barrier` do so when they are over, and that is
+/// noted there; between the blocks of a cluster they are as any other.
+const fn may_order(opcode: Opcode) -> bool {
+    use Opcode as O;
+    matches!(
+        opcode,
+        O::Atom | O::Red | O::Membar | O::Fence | O::Mbarrier | O::Cp | O::Multimem | O::Clusterlaunchcontrol
+    )
 }
 
 /// `and`, `or`, `xor` of predicates.

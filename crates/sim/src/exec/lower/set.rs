@@ -4,7 +4,8 @@ use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use super::select::comparison_handler;
 use crate::exec::float::flush;
-use crate::exec::handler::{NO_REGISTER, compare, select, ternary, unary};
+use crate::exec::handler::{NO_REGISTER, compare, quaternary, select, ternary, unary};
+use crate::exec::integer::table_logic;
 use crate::exec::lane::LANES;
 use crate::exec::op::{Control, Handler, Op};
 use crate::exec::unit::Unit;
@@ -97,6 +98,31 @@ impl Lowerer<'_> {
         self.emit(unary(|a: u32| a & 0xffff), rows[0], [row, 0, 0]);
         self.emit(unary(|a: u32| a >> 16), rows[1], [row, 0, 0]);
         rows
+    }
+
+    /// `lop3` that also tests whether a bit of its result is set.
+    pub(super) fn test_table_logic(&mut self, instruction: &Instruction) -> Lowered {
+        let [Operand::Pair(destination, tested), sources @ .., other] = &instruction.operands[..] else {
+            return Err(Refusal::form(instruction));
+        };
+        let [a, b, c, table] = sources else {
+            return Err(Refusal::form(instruction));
+        };
+        let word = ScalarType::B32;
+        let rows = [self.source(a, word)?, self.source(b, word)?, self.source(c, word)?];
+        let table = self.source(table, word)?;
+        let d = match destination {
+            Some(register) => self.destination(&Operand::Register(*register), word)?,
+            None => self.new_word(),
+        };
+        self.emit(quaternary(table_logic), d, rows).e = table;
+        let run = comparison_handler(Compare::NotEqual, word, false).ok_or_else(|| Refusal::form(instruction))?;
+        let predicate = self.predicate_destination(*tested)?;
+        let (c, imm) = self.combined(instruction, Some(other))?;
+        let zero = self.word(0);
+        let op = self.emit(run, predicate, [d, zero, c]);
+        (op.e, op.imm) = (NO_REGISTER, imm);
+        Ok(())
     }
 
     /// `slct`: the first operand if the third is not negative, else the second.

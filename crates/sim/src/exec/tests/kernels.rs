@@ -12,6 +12,11 @@ pub(super) struct Run {
 }
 
 impl Run {
+    /// The same launch of the same program, looking for races.
+    pub(super) fn with_race_checks(self) -> Self {
+        Self { bench: self.bench.with_race_checks(), ..self }
+    }
+
     /// Launches it, and waits until it is done.
     pub(super) fn launch(&self) -> Statistics {
         self.bench.launch_with(self.grid, self.block, &self.params).expect("no fault")

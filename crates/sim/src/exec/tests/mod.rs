@@ -10,6 +10,7 @@ mod conversions;
 mod divergence;
 mod faults;
 mod halves;
+mod hints;
 mod images;
 mod kernels;
 mod matrices;
@@ -26,7 +27,10 @@ use std::sync::{Arc, Mutex};
 
 use super::memory::Word;
 use super::memory::tests::Arena;
-use super::{DeviceModel, Fault, Launch, Program, Runtime, Schedule, Statistics, Surface, Texture, lower, run};
+use super::{
+    DeviceModel, Fault, Launch, Program, Runtime, Schedule, Statistics, Surface, Texture, lower,
+    lower_with_race_checks, run,
+};
 use crate::ptx;
 
 /// Where the tests' device memory is.
@@ -34,6 +38,7 @@ pub(super) const BASE: u64 = 0x7f00_0000_0000;
 
 /// A program with device memory, ready to launch.
 pub(super) struct Bench {
+    module: ptx::Module,
     pub(super) program: Program,
     pub(super) memory: Arena,
     globals: Vec<u64>,
@@ -116,6 +121,7 @@ impl Bench {
             }
         }
         Self {
+            module,
             program,
             memory,
             globals,
@@ -125,6 +131,12 @@ impl Bench {
             cluster: [1; 3],
             host: Host::default(),
         }
+    }
+
+    /// The same program, looking for races.
+    pub(super) fn with_race_checks(mut self) -> Self {
+        self.program = lower_with_race_checks(&self.module).expect("it was lowered without them");
+        self
     }
 
     /// A program of one kernel `main` with one pointer parameter `p`, which is in `%p`.

@@ -41,6 +41,29 @@ fn report(name: &str, run: &Run) {
     eprintln!("{name:<12} {:5.2} G thread instructions/s, {:5.2} by processor time", giga(wall), giga(processor));
 }
 
+/// How much longer the launch takes when races are looked for, by processor time.
+#[expect(clippy::print_stderr, reason = "it reports what it measured")]
+fn compare(name: &str, run: &Run, checked: &Run) {
+    let best = |run: &Run| {
+        let times = (0..5).map(|_| {
+            let begin = processor_time();
+            run.launch();
+            processor_time() - begin
+        });
+        times.min().unwrap_or_default().as_secs_f64()
+    };
+    eprintln!("{name:<12} takes {:.2} times as long with race checks", best(checked) / best(run));
+}
+
+#[test]
+#[ignore = "a measurement"]
+fn cost_of_race_checks() {
+    compare("saxpy", &saxpy(1 << 22).0, &saxpy(1 << 22).0.with_race_checks());
+    compare("matmul", &matmul(512), &matmul(512).with_race_checks());
+    compare("bodies", &bodies(8192), &bodies(8192).with_race_checks());
+    compare("mandelbrot", &mandelbrot(1024, 768, 500), &mandelbrot(1024, 768, 500).with_race_checks());
+}
+
 #[test]
 #[ignore = "a measurement"]
 fn throughput_of_saxpy() {

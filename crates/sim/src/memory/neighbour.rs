@@ -1,0 +1,44 @@
+//! What lies near an address that is nobody's, for the report of an access to it.
+
+use std::collections::VecDeque;
+
+use super::{Allocation, Memory, Records};
+use crate::exec::Neighbour;
+
+/// Freed allocations that are remembered.
+const REMEMBERED: usize = 4096;
+/// What is farther away than this has nothing to do with an access.
+const FARTHEST: u64 = 1 << 36;
+
+/// The allocations that were freed last, the latest at the end.
+#[derive(Default)]
+pub(super) struct Freed(VecDeque<Neighbour>);
+
+impl Freed {
+    pub(super) fn note(&mut self, allocation: &Allocation) {
+        if self.0.len() == REMEMBERED {
+            self.0.pop_front();
+        }
+        self.0.push_back(Neighbour { address: allocation.base, size: allocation.size, is_freed: true });
+    }
+}
+
+impl Memory {
+    /// The allocation that `address` was in before it was freed, or else the nearest.
+    pub(crate) fn neighbour(&self, address: u64) -> Option<Neighbour> {
+        self.read().neighbour(address)
+    }
+}
+
+impl Records {
+    fn neighbour(&self, address: u64) -> Option<Neighbour> {
+        let live =
+            |allocation: &Allocation| Neighbour { address: allocation.base, size: allocation.size, is_freed: false };
+        let before = self.allocations.range(..=address).next_back().map(|(_, allocation)| live(allocation));
+        let after = self.allocations.range(address..).next().map(|(_, allocation)| live(allocation));
+        let was_here = self.freed.0.iter().rev().copied().find(|it| it.distance(address) == 0);
+        let inside = before.filter(|it| it.distance(address) == 0);
+        let near = [before, after].into_iter().flatten().min_by_key(|it| it.distance(address));
+        inside.or(was_here).or(near).filter(|it| it.distance(address) < FARTHEST)
+    }
+}

@@ -1,0 +1,140 @@
+//! What the simulator says of a kernel that does what it must not: who did it, where, and what lies near.
+#![cfg(not(miri))]
+
+use curium_driver::{DevicePointer, Kernel, LaunchConfig, Library, Signature};
+use curium_memory::DeviceBuffer;
+use curium_sim::exec::{Fault, FaultKind};
+use curium_sim::{Checks, Config, Simulator};
+use curium_tests::{TestDriver, kernels, on_simulator};
+
+/// Two warps that exchange words through shared memory, with what `BARRIER` stands for in between.
+const EXCHANGE: &str = ".version 8.0
+.target sm_75
+.address_size 64
+.visible .entry exchange(.param .u64 out)
+{
+    .reg .b32 %thread, %place, %other, %value;
+    .reg .b64 %out;
+    .shared .align 4 .b8 words[256];
+    mov.u32 %thread, %tid.x;
+    mov.u32 %place, words;
+    mad.lo.u32 %place, %thread, 4, %place;
+    st.shared.u32 [%place], %thread;
+    BARRIER
+    xor.b32 %other, %thread, 32;
+    mov.u32 %place, words;
+    mad.lo.u32 %place, %other, 4, %place;
+    ld.shared.u32 %value, [%place];
+    ld.param.u64 %out, [out];
+    mad.wide.u32 %out, %thread, 4, %out;
+    st.global.u32 [%out], %value;
+    ret;
+}
+";
+
+fn checking() -> Config {
+    Config::new().with_checks(Checks::Quiet).with_race_checks(true)
+}
+
+/// Launches a kernel that fails, and returns what the simulator says of it.
+fn fault_of<S: Signature>(
+    (test, simulator): (&TestDriver, &Simulator),
+    name: &str,
+    launch: impl FnOnce(&Kernel<S>),
+) -> Fault {
+    let library = Library::from_ptx(test.driver(), kernels::FAULTS).expect("the PTX is right");
+    launch(&library.kernel(name).expect("the library has the kernel"));
+    test.context().synchronize().expect_err("the kernel fails");
+    simulator.reset_errors();
+    let mut faults = simulator.kernel_faults();
+    assert_eq!(faults.len(), 1, "{faults:?}");
+    faults.remove(0)
+}
+
+#[test]
+fn write_behind_an_allocation_names_kernel_thread_line_and_the_distance() {
+    on_simulator(checking(), |test, simulator| {
+        let stream = test.stream();
+        let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 25).expect("memory suffices");
+        let address = buffer.as_pointer().as_raw();
+        let fault = fault_of::<(&mut [u32], u64, u32)>((test, simulator), "write_at", |write_at| {
+            // SAFETY: the simulator stops the write, which is out of bounds.
+            unsafe { write_at.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 27, 1)) }.expect("it launches");
+        });
+        assert_eq!((fault.kind, fault.block, fault.thread), (FaultKind::IllegalAddress, [0; 3], [0; 3]));
+        let line = kernels::FAULTS.lines().nth(fault.line as usize - 1).expect("the line exists");
+        assert!(line.contains("st.global"), "{line}");
+        let text = fault.to_string();
+        let place = format!("write of 4 bytes at {:#x}", address + 108);
+        let distance = format!("8 bytes behind the end of 100 bytes at {address:#x} that are allocated");
+        for part in ["`write_at`", &place, "block (0, 0, 0), thread (0, 0, 0), PTX line", &distance] {
+            assert!(text.contains(part), "{text} without {part}");
+        }
+    });
+}
+
+#[test]
+fn read_of_freed_memory_says_that_it_was_freed() {
+    on_simulator(checking(), |test, simulator| {
+        let stream = test.stream();
+        let freed = DeviceBuffer::<u32>::zeroed(&stream, 25).expect("memory suffices");
+        let address = freed.as_pointer().as_raw();
+        drop(freed);
+        stream.synchronize().expect("the context works");
+        let mut result = DeviceBuffer::<u32>::zeroed(&stream, 1).expect("memory suffices");
+        let fault = fault_of::<(DevicePointer<u32>, u64, &mut [u32])>((test, simulator), "read_at", |read_at| {
+            let pointer = DevicePointer::from_raw(address);
+            // SAFETY: the simulator stops the read, whose memory was freed.
+            unsafe { read_at.launch(&stream, LaunchConfig::new(1, 1), (pointer, 5, &mut result)) }
+                .expect("it launches");
+        });
+        let text = fault.to_string();
+        assert!(text.contains(&format!("20 bytes into 100 bytes at {address:#x} that were freed")), "{text}");
+    });
+}
+
+/// Runs [`EXCHANGE`]; the code of its error, and what the simulator says.
+fn exchange(config: Config, barrier: &str) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    on_simulator(config, |test, simulator| {
+        let stream = test.stream();
+        let mut out = DeviceBuffer::<u32>::zeroed(&stream, 64).expect("memory suffices");
+        let library =
+            Library::from_ptx(test.driver(), &EXCHANGE.replace("BARRIER", barrier)).expect("the PTX is right");
+        let kernel = library.kernel::<(&mut [u32],)>("exchange").expect("the library has the kernel");
+        // SAFETY: the kernel writes one word for each of its 64 threads.
+        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 64), (&mut out,)) }.expect("it launches");
+        faults = if stream.synchronize().is_err() { simulator.kernel_faults() } else { Vec::new() };
+        simulator.reset_errors();
+        if !barrier.is_empty() {
+            let expected: Vec<u32> = (0..64).map(|thread| thread ^ 32).collect();
+            assert_eq!(out.to_vec().expect("the buffer can be read"), expected);
+        }
+    });
+    faults
+}
+
+#[test]
+fn race_in_shared_memory_names_both_threads_for_every_seed() {
+    for seed in 0..20 {
+        let faults = exchange(checking().with_seed(seed), "");
+        let fault = faults.first().expect("the race is found");
+        let FaultKind::Race { with } = fault.kind else { panic!("{fault}") };
+        assert_eq!(fault.thread[0] ^ u32::from(with[0]), 32, "{fault}");
+        let text = fault.to_string();
+        for part in ["`exchange`", "race in shared memory with thread (", "of 4 bytes at 0x", "PTX line"] {
+            assert!(text.contains(part), "{text} without {part}");
+        }
+    }
+}
+
+#[test]
+fn exchange_that_is_ordered_is_no_race() {
+    for barrier in ["bar.sync 0;", "barrier.sync 3, 64;"] {
+        for seed in 0..20 {
+            assert_eq!(exchange(checking().with_seed(seed), barrier), [], "{barrier}, seed {seed}");
+        }
+    }
+    // Nobody looks unless it is asked for.
+    assert_eq!(exchange(Config::new(), ""), []);
+}

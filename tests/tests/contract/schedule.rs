@@ -1,0 +1,52 @@
+//! Schedules: what a program leaves to chance goes wrong for some seed, and what it orders holds for all.
+#![cfg(not(miri))]
+
+use curium_driver::{Event, EventFlags, Stream};
+use curium_memory::DeviceBuffer;
+use curium_sim::Config;
+use curium_tests::stream_work::{copy_without_waiting, fill};
+use curium_tests::{TestDriver, on_driver, on_simulator, uses_cuda};
+
+const LEN: usize = 256;
+const PRODUCED: u32 = 7;
+
+fn buffer(stream: &Stream) -> DeviceBuffer<u32> {
+    DeviceBuffer::from_slice(stream, &[0; LEN]).expect("memory suffices")
+}
+
+/// One stream produces, another consumes; whether the consumer sees all that was produced.
+fn consumer_sees_the_product(test: &TestDriver, waits: bool) -> bool {
+    let [producer, consumer] = [test.stream(), test.stream()];
+    let (mut product, copy) = (buffer(&producer), buffer(&consumer));
+    fill(&producer, &mut product, PRODUCED).expect("the buffer can be filled");
+    if waits {
+        let produced = Event::new(producer.context(), EventFlags::DISABLE_TIMING).expect("an event can be made");
+        produced.record(&producer).expect("an event can be recorded");
+        consumer.wait_event(&produced).expect("a stream can wait");
+    }
+    // SAFETY: the buffers outlive the copy, which is waited for below; whether it comes too early is what the tests are about.
+    unsafe { copy_without_waiting(&consumer, &copy, &product) }.expect("the buffer can be copied");
+    test.context().synchronize().expect("the context works");
+    copy.to_vec().expect("the buffer can be read") == [PRODUCED; LEN]
+}
+
+#[test]
+fn consumer_without_a_wait_misses_the_product_for_some_of_a_hundred_seeds() {
+    let mut missed = 0;
+    for seed in 0..100 {
+        on_simulator(Config::new().with_seed(seed), |test, _| {
+            missed += u32::from(!consumer_sees_the_product(test, false));
+        });
+    }
+    assert!(missed > 0 || uses_cuda(), "a hundred schedules hid the missing wait");
+}
+
+#[test]
+fn consumer_that_waits_sees_the_product_for_each_of_a_thousand_seeds() {
+    on_driver(|test| assert!(consumer_sees_the_product(test, true)));
+    for seed in 0..1000 {
+        on_simulator(Config::new().with_seed(seed), |test, _| {
+            assert!(consumer_sees_the_product(test, true), "seed {seed}");
+        });
+    }
+}

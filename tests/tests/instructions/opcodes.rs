@@ -1,0 +1,75 @@
+//! The table of opcodes and of the tests that hold them: complete, and every test in it exists and speaks of its opcode.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use curium_tests::uses_cuda;
+
+use crate::forms::families;
+
+/// An opcode in a line, and behind a tab its tests, with spaces between them.
+const TABLE: &str = include_str!("opcodes.txt");
+
+fn read(path: impl AsRef<Path>) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    let path = root.join(path);
+    fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
+}
+
+/// The opcodes that the simulator reads, from the list in its source.
+fn opcodes() -> BTreeSet<String> {
+    let source = read("crates/sim/src/ptx/opcode.rs");
+    let (_, list) = source.split_once("opcodes! {\n").expect("the list begins");
+    let (list, _) = list.split_once("\n}\n").expect("the list ends");
+    list.lines().map(|line| line.split('"').nth(1).expect("a line has a spelling").to_owned()).collect()
+}
+
+fn table() -> BTreeMap<&'static str, Vec<&'static str>> {
+    let rows = TABLE.lines().skip(1).map(|line| line.split_once('\t').expect("a row has a tab"));
+    rows.map(|(opcode, tests)| (opcode, tests.split(' ').collect())).collect()
+}
+
+/// The file of a test.
+fn file(path: &str) -> PathBuf {
+    let folder = if path.contains('/') { "tests/tests" } else { "crates/sim/src/exec/tests" };
+    Path::new(folder).join(path).with_extension("rs")
+}
+
+#[test]
+fn table_has_every_opcode_once() {
+    if uses_cuda() {
+        return;
+    }
+    let rows: BTreeSet<String> = table().keys().map(|opcode| (*opcode).to_owned()).collect();
+    assert_eq!(rows, opcodes());
+    assert_eq!(TABLE.lines().count() - 1, rows.len(), "an opcode has two rows");
+}
+
+#[test]
+fn tests_of_the_table_exist_and_speak_of_their_opcode() {
+    if uses_cuda() {
+        return;
+    }
+    let forms: BTreeSet<String> = families()
+        .into_iter()
+        .flat_map(|family| family.forms)
+        .filter_map(|form| form.name.split(['.', ' ']).next().map(str::to_owned))
+        .collect();
+    for (opcode, tests) in table() {
+        for test in tests {
+            match test {
+                "forms" => assert!(forms.contains(opcode), "no form of {opcode}"),
+                // A test of refusals names those that it can; the others do not parse.
+                "refused" => {}
+                _ => {
+                    let (path, name) = test.split_once("::").unwrap_or_else(|| panic!("{test} is no test"));
+                    let text = read(file(path));
+                    assert!(text.contains(&format!("fn {name}(")), "there is no test {test}");
+                    let kernels = path.contains('/');
+                    assert!(kernels || text.contains(opcode), "{test} says nothing of {opcode}");
+                }
+            }
+        }
+    }
+}
