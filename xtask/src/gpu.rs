@@ -51,8 +51,9 @@ pub(crate) fn run() -> Result<()> {
 fn pack(root: &Path) -> Result<u64> {
     let folders: Vec<_> =
         ["tests", "benches", "examples", "bin"].into_iter().filter(|name| root.join(name).exists()).collect();
-    let archive = root.join("programs.tar.gz");
-    let status = Command::new("tar").arg("-C").arg(root).arg("-czf").arg(&archive).args(&folders).status();
+    let archive = root.join("programs.tar.xz");
+    let status =
+        Command::new("tar").env("XZ_OPT", "-T0").arg("-C").arg(root).arg("-cJf").arg(&archive).args(&folders).status();
     ensure!(status.context("tar cannot be run")?.success(), "tar could not pack the programs");
     for folder in folders {
         fs::remove_dir_all(root.join(folder))?;
