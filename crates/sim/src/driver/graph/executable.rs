@@ -197,7 +197,7 @@ impl Driver {
         failing: Pointer<CUgraphNode>,
     ) -> Result {
         let place = executable.required()?;
-        let mut state = self.lock();
+        let (mut state, _) = self.enter_current()?;
         let graph = state.graph(graph)?;
         if flags & !ALL_FLAGS != 0 || state.is_unfinished(graph) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
