@@ -19,7 +19,7 @@ const TEST_PACKAGES: &[&str] = &["curium-tests"];
 const NEED_RUST: &[&str] = &["compile_fail", "dependencies", "load", "ui"];
 
 /// The example that `cargo xtask cost` counts the instructions of, on a driver of its own.
-const COUNTED: &str = "launch_cost";
+const COUNTED: &str = "call_cost";
 
 /// What travels to the machine at once.
 const LIMIT: u64 = 60 * 1024 * 1024;
