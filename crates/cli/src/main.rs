@@ -8,6 +8,7 @@ mod demo;
 mod doctor;
 mod info;
 mod loaded;
+mod man;
 mod mem;
 mod place;
 mod progress;
@@ -42,6 +43,7 @@ enum Command {
     #[command(subcommand)]
     Cache(cache::Command),
     Completions(completions::Options),
+    Man(man::Options),
 }
 
 fn main() -> ExitCode {
@@ -55,6 +57,7 @@ fn main() -> ExitCode {
         Command::Mem(options) => mem::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Cache(command) => cache::run(&command).map(|()| ExitCode::SUCCESS),
         Command::Completions(options) => completions::run(&options).map(|()| ExitCode::SUCCESS),
+        Command::Man(options) => man::run(&options).map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|error| {
         complain(&error);
@@ -76,5 +79,18 @@ mod tests {
     #[test]
     fn definitions_of_the_arguments_are_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn every_command_is_described_in_one_line_of_a_terminal_and_lists_its_exit_codes() {
+        for command in Cli::command().get_subcommands() {
+            let (name, about) = (command.get_name(), command.get_about().map(ToString::to_string).unwrap_or_default());
+            assert!((1..=64).contains(&about.len()), "{name}: {about}");
+            let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(
+                after.starts_with("Exit codes") && after.contains("\n  2  the command line is wrong"),
+                "{name}: {after}"
+            );
+        }
     }
 }
