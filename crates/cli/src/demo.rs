@@ -25,7 +25,7 @@ use crate::terminal::ColorChoice;
 /// The longest side of a picture, in pixels.
 const MAX_SIDE: i64 = u16::MAX as i64;
 
-/// Compute a picture with a CUDA kernel, on a GPU or a simulated one
+/// Compute a picture with a CUDA kernel, on a GPU or the simulator
 ///
 /// It is a picture of the Mandelbrot set, which is checked against the CPU and written as PNG. Without a GPU it runs on a simulated one,
 /// and says so.

@@ -15,6 +15,7 @@ mod progress;
 mod terminal;
 mod trace;
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -23,7 +24,7 @@ use self::terminal::ColorChoice;
 
 /// CUDA from Rust, on a GPU or on a simulated one.
 #[derive(Parser)]
-#[command(version, arg_required_else_help = true)]
+#[command(name = "curium", version, arg_required_else_help = true)]
 struct Cli {
     /// When the output is coloured
     #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
@@ -60,9 +61,18 @@ fn main() -> ExitCode {
         Command::Man(options) => man::run(&options).map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|error| {
+        if is_closed_pipe(&error) {
+            return ExitCode::SUCCESS;
+        }
         complain(&error);
         ExitCode::FAILURE
     })
+}
+
+/// Whether whoever reads the output has seen enough, as `head` does.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
+    kinds.into_iter().any(|kind| kind == io::ErrorKind::BrokenPipe)
 }
 
 #[expect(clippy::print_stderr, reason = "this is where the program says why it failed")]
@@ -79,6 +89,13 @@ mod tests {
     #[test]
     fn definitions_of_the_arguments_are_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn closed_pipe_is_no_failure_and_a_full_disk_is_one() {
+        let error = |kind| anyhow::Error::from(io::Error::from(kind)).context("the report could not be written");
+        assert!(is_closed_pipe(&error(io::ErrorKind::BrokenPipe)));
+        assert!(!is_closed_pipe(&error(io::ErrorKind::StorageFull)));
     }
 
     #[test]
