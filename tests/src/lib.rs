@@ -3,7 +3,6 @@
 //! A contract test says what holds on *every* driver. It runs on a simulator of its own, which must be left without a live handle
 //! and without a call that it does not support; with `CURIUM_TEST_DRIVER=cuda` it runs on this machine's driver instead.
 
-mod bench;
 #[cfg(doctest)]
 mod book;
 mod called;
@@ -23,7 +22,6 @@ mod two_processes;
 
 pub use curium_bench::Samples;
 
-pub use self::bench::bench;
 pub use self::context_stack::{ContextStack, CreatedContext};
 #[cfg(target_os = "linux")]
 pub use self::fork::in_fork;

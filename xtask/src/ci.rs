@@ -1,7 +1,10 @@
 //! `cargo xtask ci`: every check that a change must pass, with a summary.
 
 mod features;
+mod links;
+mod manifest;
 mod nvrtc;
+mod package;
 mod tree;
 
 use std::process::Command;
@@ -74,6 +77,8 @@ const STEPS: &[Step] = &[
     Step { name: "paths", run: |_| tree::names_no_machine().map(|()| Outcome::Passed) },
     Step { name: "length", run: |_| tree::files_are_short().map(|()| Outcome::Passed) },
     Step { name: "safety", run: |_| tree::proofs_are_done().map(|()| Outcome::Passed) },
+    Step { name: "links", run: links::run },
+    Step { name: "package", run: package::run },
     Step { name: "clippy", run: |_| run_all(cargo().args(CLIPPY)) },
     Step { name: "features", run: features::run },
     Step { name: "doc", run: doc },

@@ -3,17 +3,18 @@
 mod blocks;
 mod source;
 
+use std::cell::Cell;
 use std::hint::black_box;
 use std::sync::Barrier;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use curium_driver::{Context, Stream};
 use curium_memory::{CachingResource, DeviceBuffer};
 
 use self::blocks::Blocks;
 use self::source::{Pool, Source, Twin};
-use crate::{Comparison, Plan, Result, Unit, Way};
+use crate::{Comparison, Measurement, Plan, Result, Visit, Way};
 
 /// What is varied, and what C calls.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -34,6 +35,8 @@ struct Case<'a> {
     plan: &'a Plan,
     kind: Kind,
     value: usize,
+    /// Curium's time of one thread, which those of several are compared with.
+    alone: &'a Cell<Option<f64>>,
 }
 
 const KINDS: [Kind; 6] = [
@@ -52,22 +55,15 @@ pub(crate) fn ids(plan: &Plan) -> Vec<String> {
     KINDS.iter().flat_map(|kind| kind.values(plan).iter().map(|value| kind.id(*value))).collect()
 }
 
-pub(crate) fn run(context: &Context, plan: &Plan, observe: &mut dyn FnMut(Comparison) -> Result<()>) -> Result<()> {
+pub(crate) fn visit(context: &Context, plan: &Plan, visit: &mut Visit<'_>) -> Result<()> {
     if !ids(plan).iter().any(|id| plan.wants(id)) {
         return Ok(());
     }
     Pool::current(context)?.keep_warm()?;
     for kind in KINDS {
-        // Curium's rate of one thread, which those of several are compared with.
-        let mut alone = None;
+        let alone = Cell::new(None);
         for &value in kind.values(plan).iter().filter(|value| plan.wants(&kind.id(**value))) {
-            let mut comparison = Case { context, plan, kind, value }.measure()?;
-            if kind == Kind::Threads {
-                let time = comparison.curium.median();
-                let times = *alone.get_or_insert(time * value as f64) / time;
-                comparison.note = Some(format!("{times:.1} x Curium's rate of one thread"));
-            }
-            observe(comparison)?;
+            Case { context, plan, kind, value, alone: &alone }.visit(visit)?;
         }
     }
     Ok(())
@@ -104,57 +100,70 @@ impl Kind {
 }
 
 impl Case<'_> {
-    fn measure(&self) -> Result<Comparison> {
+    fn visit(&self, visit: &mut Visit<'_>) -> Result<()> {
         let source = Source::new(self.context, self.kind.twin())?;
         match self.kind {
-            Kind::Threads => self.by_threads(&source),
+            Kind::Threads => self.by_threads(&source, visit),
             // Memory of no pool is the current context's.
             _ => self.context.scoped(|| match self.kind {
-                Kind::Live(_) => self.by_live_blocks(&source),
-                _ => self.by_bytes(&source),
+                Kind::Live(_) => self.by_live_blocks(&source, visit),
+                _ => self.by_bytes(&source, visit),
             })?,
         }
     }
 
-    fn by_bytes(&self, source: &Source) -> Result<Comparison> {
+    fn by_bytes(&self, source: &Source, visit: &mut Visit<'_>) -> Result<()> {
         let stream = self.context.stream()?;
-        self.compare(|way| {
-            let count = self.count(way);
+        let run = |way, count| {
             let time = match (way, self.kind) {
                 (Way::Curium, Kind::Buffer) => buffers(&source.cache, &stream, self.value, count)?,
                 _ => pairs(source, way, &stream, self.value, count)?,
             };
             stream.synchronize()?;
             Ok(time)
-        })
+        };
+        visit(&mut self.measurement(Way::ALL.map(|way| self.count(way)), run))
     }
 
-    /// Nanoseconds for a pair, of all threads together, each on a stream of its own.
-    fn by_threads(&self, source: &Source) -> Result<Comparison> {
-        let streams = (0..self.value).map(|_| self.context.stream()).collect::<Result<Vec<_>, _>>()?;
-        self.compare(|way| {
-            let slowest = crowd(source, way, &streams, self.count(way))?;
+    /// The time for a pair, of all threads together, each on a stream of its own.
+    fn by_threads(&self, source: &Source, visit: &mut Visit<'_>) -> Result<()> {
+        let threads = self.value;
+        let streams = (0..threads).map(|_| self.context.stream()).collect::<Result<Vec<_>, _>>()?;
+        let run = |way, count: usize| {
+            let each = count.div_ceil(threads);
+            let slowest = crowd(source, way, &streams, each)?;
             self.context.synchronize()?;
-            Ok(slowest / self.value as f64)
-        })
+            // The threads may have made some more than were asked for.
+            Ok(slowest.mul_f64(count as f64 / (each * threads) as f64))
+        };
+        let measurement = self.measurement(Way::ALL.map(|way| self.count(way) * threads), run);
+        visit(&mut measurement.with_note(|comparison| Ok(Some(self.rate(comparison)))))
     }
 
-    /// Nanoseconds for a free and an allocation, as often each way, so that the memory is as scattered at the end.
-    fn by_live_blocks(&self, source: &Source) -> Result<Comparison> {
+    /// How Curium's rate of several threads is to that of one.
+    fn rate(&self, comparison: &Comparison) -> String {
+        let time = comparison.curium.median();
+        let alone = self.alone.get().unwrap_or(time * self.value as f64);
+        self.alone.set(Some(alone));
+        format!("{:.1} x Curium's rate of one thread", alone / time)
+    }
+
+    /// The time for a free and an allocation, as often each way, so that the memory is as scattered at the end.
+    fn by_live_blocks(&self, source: &Source, visit: &mut Visit<'_>) -> Result<()> {
         let (stream, pool) = (self.context.stream()?, Pool::current(self.context)?);
         pool.trim()?;
         let [mut c, mut curium] = [Way::C, Way::Curium].map(|way| Blocks::new(source, way, &stream));
         c.fill(self.value)?;
         curium.fill(self.value)?;
         let count = if self.kind.twin() == Twin::Plain { self.plan.plain_pairs } else { self.plan.churned };
-        let comparison = self.compare(|way| {
-            let blocks = if way == Way::C { &mut c } else { &mut curium };
-            blocks.churn(count)
-        })?;
-        let note = self.scattering(source, &pool, count * (comparison.c.count() + 1))?;
+        let run = |way, count| if way == Way::C { c.churn(count) } else { curium.churn(count) };
+        let note = |comparison: &Comparison| {
+            let frees = count * (comparison.c.count() + 1);
+            self.scattering(source, &pool, frees).map(Some)
+        };
+        visit(&mut self.measurement([count; 2], run).with_note(note))?;
         drop((c, curium));
-        stream.synchronize()?;
-        Ok(Comparison { note: Some(note), ..comparison })
+        Ok(stream.synchronize()?)
     }
 
     /// How much of the memory that each has from the device is in use, and how scattered the rest is.
@@ -172,9 +181,13 @@ impl Case<'_> {
         Ok(note)
     }
 
-    fn compare(&self, measure: impl FnMut(Way) -> Result<f64>) -> Result<Comparison> {
+    fn measurement<'a>(
+        &self,
+        batches: [usize; 2],
+        run: impl FnMut(Way, usize) -> Result<Duration> + 'a,
+    ) -> Measurement<'a> {
         let rounds = if self.kind.twin() == Twin::Plain { self.plan.plain_rounds() } else { self.plan.rounds };
-        Comparison::measure(self.kind.id(self.value), Unit::Nanoseconds, rounds, measure)
+        Measurement::new(self.kind.id(self.value), rounds, batches, run)
     }
 
     /// The pairs of a round.
@@ -188,25 +201,25 @@ impl Case<'_> {
     }
 }
 
-fn pairs(source: &Source, way: Way, stream: &Stream, bytes: usize, count: usize) -> Result<f64> {
+fn pairs(source: &Source, way: Way, stream: &Stream, bytes: usize, count: usize) -> Result<Duration> {
     let begin = Instant::now();
     for _ in 0..count {
         let address = black_box(source.allocate(way, stream, black_box(bytes))?);
         source.free(way, stream, address, bytes)?;
     }
-    Ok(begin.elapsed().as_nanos() as f64 / count as f64)
+    Ok(begin.elapsed())
 }
 
-fn buffers(cache: &CachingResource, stream: &Stream, bytes: usize, count: usize) -> Result<f64> {
+fn buffers(cache: &CachingResource, stream: &Stream, bytes: usize, count: usize) -> Result<Duration> {
     let begin = Instant::now();
     for _ in 0..count {
         drop(black_box(DeviceBuffer::<u8, _>::uninit_in(cache.clone(), stream, black_box(bytes))?));
     }
-    Ok(begin.elapsed().as_nanos() as f64 / count as f64)
+    Ok(begin.elapsed())
 }
 
-/// Nanoseconds for a pair of the slowest of some threads, which begin together.
-fn crowd(source: &Source, way: Way, streams: &[Stream], count: usize) -> Result<f64> {
+/// The time of the slowest of some threads, which begin together and make `count` pairs each.
+fn crowd(source: &Source, way: Way, streams: &[Stream], count: usize) -> Result<Duration> {
     let barrier = Barrier::new(streams.len());
     let time = |stream| {
         let warm = pairs(source, way, stream, SHARED_BYTES, count.div_ceil(20));
@@ -217,5 +230,5 @@ fn crowd(source: &Source, way: Way, streams: &[Stream], count: usize) -> Result<
         let workers: Vec<_> = streams.iter().map(|stream| scope.spawn(|| time(stream))).collect();
         workers.into_iter().map(|worker| worker.join().expect("no thread panics")).collect::<Result<Vec<_>>>()
     })?;
-    Ok(times.into_iter().fold(0.0, f64::max))
+    Ok(times.into_iter().max().unwrap_or_default())
 }

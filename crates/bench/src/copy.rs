@@ -1,12 +1,12 @@
 //! Copies between the host and the device, over sizes: of ordinary memory, which Curium stages, and of pinned memory.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use curium_driver::{Context, Function, Stream};
 use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags};
 
 use crate::error::checked;
-use crate::{Comparison, Error, Plan, Result, Unit, Way};
+use crate::{Error, Measurement, Plan, Result, Visit, Way};
 
 /// What is copied where.
 #[derive(Clone, Copy)]
@@ -35,7 +35,7 @@ pub(crate) fn ids(plan: &Plan) -> Vec<String> {
     plan.copies.iter().flat_map(|bytes| KINDS.map(|kind| kind.id(*bytes))).collect()
 }
 
-pub(crate) fn run(context: &Context, plan: &Plan, observe: &mut dyn FnMut(Comparison) -> Result<()>) -> Result<()> {
+pub(crate) fn visit(context: &Context, plan: &Plan, visit: &mut Visit<'_>) -> Result<()> {
     for &bytes in plan.copies {
         let wanted: Vec<_> = KINDS.into_iter().filter(|kind| plan.wants(&kind.id(bytes))).collect();
         if wanted.is_empty() {
@@ -43,9 +43,8 @@ pub(crate) fn run(context: &Context, plan: &Plan, observe: &mut dyn FnMut(Compar
         }
         let mut sides = Sides::new(context, bytes)?;
         for kind in wanted {
-            let unit = Unit::GigabytesPerSecond;
-            let measure = |way| sides.rate(kind, way);
-            observe(Comparison::measure(kind.id(bytes), unit, plan.copy_rounds(bytes), measure)?)?;
+            let copies = |way, count| sides.copies(kind, way, count);
+            visit(&mut Measurement::new(kind.id(bytes), plan.copy_rounds(bytes), [1; 2], copies).of_bytes(bytes))?;
         }
     }
     Ok(())
@@ -65,15 +64,14 @@ impl Sides {
         Ok(Self { stream, device, pageable: vec![1; bytes], pinned })
     }
 
-    /// GB/s of one copy that is waited for.
-    fn rate(&mut self, kind: Kind, way: Way) -> Result<f64> {
+    /// The time of copies that are waited for, one after the other.
+    fn copies(&mut self, kind: Kind, way: Way, count: usize) -> Result<Duration> {
         let begin = Instant::now();
         match way {
-            Way::C => self.copy_as_c(kind)?,
-            Way::Curium => self.copy(kind)?,
+            Way::C => (0..count).try_for_each(|_| self.copy_as_c(kind))?,
+            Way::Curium => (0..count).try_for_each(|_| self.copy(kind))?,
         }
-        let bytes = self.pageable.len() as f64;
-        Ok(bytes / (begin.elapsed().as_nanos() as f64).max(1.0))
+        Ok(begin.elapsed())
     }
 
     /// What a C program does: one call, and a wait.

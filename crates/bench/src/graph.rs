@@ -3,7 +3,7 @@
 
 use std::ffi::c_void;
 use std::hint::black_box;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use curium_driver::sys::{CUDA_KERNEL_NODE_PARAMS, CUgraphNode};
 use curium_driver::{
@@ -11,7 +11,7 @@ use curium_driver::{
 };
 
 use crate::error::checked;
-use crate::{Comparison, Error, Plan, Result, Unit, Way};
+use crate::{Error, Measurement, Plan, Result, Visit, Way};
 
 type Nothing = (&'static mut [f32], u32);
 
@@ -26,7 +26,7 @@ const NODES: &str = "graph/nodes/1000";
 const UPDATE: &str = "graph/update/1";
 
 /// How many launches of a plan are one launch of a chain, which takes as long to run as its kernels together.
-const KERNELS_PER_LAUNCH: u32 = 10;
+const KERNELS_PER_LAUNCH: usize = 10;
 
 /// An executable whose kernels do nothing, each behind the one before.
 struct Chain {
@@ -37,23 +37,26 @@ struct Chain {
     stream: Stream,
 }
 
+/// What is done with a chain so often in one way.
+type Run = fn(&mut Chain, Way, usize) -> Result<Duration>;
+
 pub(crate) fn ids(_plan: &Plan) -> Vec<String> {
     [CHAIN, NODES, UPDATE].map(str::to_owned).to_vec()
 }
 
-pub(crate) fn run(context: &Context, plan: &Plan, observe: &mut dyn FnMut(Comparison) -> Result<()>) -> Result<()> {
-    let id = |id: &str| plan.wants(id).then(|| id.to_owned());
-    if let Some(id) = id(CHAIN) {
-        let (mut chain, launches) = (Chain::new(context, 20)?, (plan.launches / KERNELS_PER_LAUNCH).max(1));
-        observe(Comparison::measure(id, Unit::Nanoseconds, plan.rounds, |way| chain.launches(way, launches))?)?;
+pub(crate) fn visit(context: &Context, plan: &Plan, visit: &mut Visit<'_>) -> Result<()> {
+    let measurement = |id: &str, batch, run| -> Result<_> {
+        let (mut chain, run): (_, Run) = (Chain::new(context, if id == NODES { 1_000 } else { 20 })?, run);
+        Ok(Measurement::new(id.to_owned(), plan.rounds, [batch; 2], move |way, count| run(&mut chain, way, count)))
+    };
+    if plan.wants(CHAIN) {
+        visit(&mut measurement(CHAIN, (plan.launches / KERNELS_PER_LAUNCH).max(1), Chain::launches)?)?;
     }
-    if let Some(id) = id(NODES) {
-        let mut chain = Chain::new(context, 1_000)?;
-        observe(Comparison::measure(id, Unit::Nanoseconds, plan.rounds, |way| chain.run(way))?)?;
+    if plan.wants(NODES) {
+        visit(&mut measurement(NODES, 1, Chain::runs)?)?;
     }
-    if let Some(id) = id(UPDATE) {
-        let mut chain = Chain::new(context, 20)?;
-        observe(Comparison::measure(id, Unit::Nanoseconds, plan.rounds, |way| chain.updates(way, plan.launches))?)?;
+    if plan.wants(UPDATE) {
+        visit(&mut measurement(UPDATE, plan.launches, Chain::updates)?)?;
     }
     Ok(())
 }
@@ -76,25 +79,29 @@ impl Chain {
         Ok(Self { exec, first, raw_first, stream })
     }
 
-    fn launches(&mut self, way: Way, count: u32) -> Result<f64> {
+    /// Launches, without their end.
+    fn launches(&mut self, way: Way, count: usize) -> Result<Duration> {
         let begin = Instant::now();
         (0..count).try_for_each(|_| self.launch(way))?;
         let time = begin.elapsed();
         self.stream.synchronize()?;
-        Ok(time.as_nanos() as f64 / f64::from(count))
+        Ok(time)
     }
 
-    fn run(&mut self, way: Way) -> Result<f64> {
+    /// Launches, each to its end.
+    fn runs(&mut self, way: Way, count: usize) -> Result<Duration> {
         let begin = Instant::now();
-        self.launch(way)?;
-        self.stream.synchronize()?;
-        Ok(begin.elapsed().as_nanos() as f64)
+        for _ in 0..count {
+            self.launch(way)?;
+            self.stream.synchronize()?;
+        }
+        Ok(begin.elapsed())
     }
 
-    fn updates(&mut self, way: Way, count: u32) -> Result<f64> {
+    fn updates(&mut self, way: Way, count: usize) -> Result<Duration> {
         let begin = Instant::now();
-        (0..count).try_for_each(|value| self.update(way, value))?;
-        Ok(begin.elapsed().as_nanos() as f64 / f64::from(count))
+        (0..count).try_for_each(|value| self.update(way, value as u32))?;
+        Ok(begin.elapsed())
     }
 
     #[inline]

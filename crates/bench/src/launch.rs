@@ -11,7 +11,7 @@ use curium_driver::{Context, Function, Kernel, LaunchConfig, Library, Stream};
 use curium_memory::DeviceBuffer;
 
 use crate::error::checked;
-use crate::{Comparison, Error, Plan, Result, Unit, Way};
+use crate::{Error, Measurement, Plan, Result, Visit, Way};
 
 type Nothing = Kernel<(&'static [f32], &'static mut [f32], u32)>;
 
@@ -35,33 +35,32 @@ fn id(threads: usize) -> String {
     format!("launch/threads/{threads}")
 }
 
-pub(crate) fn run(context: &Context, plan: &Plan, observe: &mut dyn FnMut(Comparison) -> Result<()>) -> Result<()> {
+pub(crate) fn visit(context: &Context, plan: &Plan, visit: &mut Visit<'_>) -> Result<()> {
     for &threads in plan.threads {
         if plan.wants(&id(threads)) {
-            observe(compare(id(threads), plan, context, threads)?)?;
+            visit(&mut measurement(id(threads), plan, context, threads)?)?;
         }
     }
     let current = "launch/current/1";
     if plan.wants(current) {
-        let comparison = context.scoped(|| compare(current.to_owned(), plan, context, 1))??;
-        observe(comparison)?;
+        context.scoped(|| visit(&mut measurement(current.to_owned(), plan, context, 1)?))??;
     }
     Ok(())
 }
 
-fn compare(id: String, plan: &Plan, context: &Context, threads: usize) -> Result<Comparison> {
+fn measurement(id: String, plan: &Plan, context: &Context, threads: usize) -> Result<Measurement<'static>> {
     let mut lanes = (0..threads).map(|_| Lane::new(context)).collect::<Result<Vec<_>>>()?;
-    Comparison::measure(id, Unit::Nanoseconds, plan.rounds, |way| batch(&mut lanes, way, plan.launches))
+    Ok(Measurement::new(id, plan.rounds, [plan.launches; 2], move |way, count| batch(&mut lanes, way, count)))
 }
 
-/// Has every lane launch on a thread of its own; returns the nanoseconds for each launch on the slowest.
-fn batch(lanes: &mut [Lane], way: Way, launches: u32) -> Result<f64> {
+/// Has every lane launch on a thread of its own; returns the time of the slowest.
+fn batch(lanes: &mut [Lane], way: Way, launches: usize) -> Result<Duration> {
     let slowest = if let [lane] = lanes { lane.launches(way, launches)? } else { together(lanes, way, launches)? };
     lanes.iter().try_for_each(|lane| lane.stream.synchronize())?;
-    Ok(slowest.as_nanos() as f64 / f64::from(launches))
+    Ok(slowest)
 }
 
-fn together(lanes: &mut [Lane], way: Way, launches: u32) -> Result<Duration> {
+fn together(lanes: &mut [Lane], way: Way, launches: usize) -> Result<Duration> {
     let barrier = Barrier::new(lanes.len());
     let time = |lane: &mut Lane| {
         barrier.wait();
@@ -82,7 +81,7 @@ impl Lane {
         Ok(Self { kernel: Library::from_ptx(context.driver(), NOTHING)?.kernel("nothing")?, stream, x, y })
     }
 
-    fn launches(&mut self, way: Way, count: u32) -> Result<Duration> {
+    fn launches(&mut self, way: Way, count: usize) -> Result<Duration> {
         let begin = Instant::now();
         match way {
             Way::C => (0..count).try_for_each(|_| self.launch_as_c())?,

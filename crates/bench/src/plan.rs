@@ -10,7 +10,7 @@ pub struct Plan {
     filter: String,
     pub(crate) rounds: usize,
     /// Launches in a round: fewer than the driver queues before it has the host wait.
-    pub(crate) launches: u32,
+    pub(crate) launches: usize,
     /// Allocations in a round of the driver's pool.
     pub(crate) pool_pairs: usize,
     /// Allocations in a round of Curium's cache, which takes less time for each.

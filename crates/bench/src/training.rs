@@ -6,12 +6,13 @@
 mod network;
 mod twin;
 
-use std::time::Instant;
+use std::cell::Cell;
+use std::time::{Duration, Instant};
 
 use curium_driver::{Context, Graph, GraphExec, Stream};
 
 use self::network::Network;
-use crate::{Comparison, Plan, Result, Unit, Way};
+use crate::{Comparison, Measurement, Plan, Result, Visit, Way};
 
 /// A step whose work is put on a stream one by one, to its end; nanoseconds.
 const LAUNCHED: &str = "graph/training-step/launched";
@@ -29,24 +30,32 @@ pub(crate) fn ids(_plan: &Plan) -> Vec<String> {
     [LAUNCHED, REPLAYED].map(str::to_owned).to_vec()
 }
 
-pub(crate) fn run(context: &Context, plan: &Plan, observe: &mut dyn FnMut(Comparison) -> Result<()>) -> Result<()> {
+pub(crate) fn visit(context: &Context, plan: &Plan, visit: &mut Visit<'_>) -> Result<()> {
     if ![LAUNCHED, REPLAYED].iter().any(|id| plan.wants(id)) {
         return Ok(());
     }
     let mut training = Training::new(context)?;
-    let measure = |id: &str, step: &mut dyn FnMut(Way) -> Result<f64>| {
-        Comparison::measure(id.to_owned(), Unit::Nanoseconds, plan.rounds, step)
-    };
-    // Both are measured for either, which says what it saves.
-    let launched = measure(LAUNCHED, &mut |way| training.launched(way))?;
-    let mut replayed = measure(REPLAYED, &mut |way| training.replayed(way))?;
-    let saved = |launched: f64, replayed: f64| launched / replayed;
-    replayed.note = Some(format!(
-        "launched / replayed: C {:.2}, Curium {:.2}",
-        saved(launched.c.median(), replayed.c.median()),
-        saved(launched.curium.median(), replayed.curium.median()),
-    ));
-    [launched, replayed].into_iter().filter(|comparison| plan.wants(&comparison.id)).try_for_each(observe)
+    let alone = Cell::new(None);
+    if plan.wants(LAUNCHED) {
+        let steps = |way, count| training.launched(way, count);
+        let mut measurement = Measurement::new(LAUNCHED.to_owned(), plan.rounds, [1; 2], steps).with_note(|launched| {
+            alone.set(Some([launched.c.median(), launched.curium.median()]));
+            Ok(None)
+        });
+        visit(&mut measurement)?;
+    }
+    if plan.wants(REPLAYED) {
+        let steps = |way, count| training.replayed(way, count);
+        let measurement = Measurement::new(REPLAYED.to_owned(), plan.rounds, [1; 2], steps);
+        visit(&mut measurement.with_note(|replayed| Ok(alone.get().map(|launched| saved(launched, replayed)))))?;
+    }
+    Ok(())
+}
+
+/// What the graph saves, where both were measured.
+fn saved([c, curium]: [f64; 2], replayed: &Comparison) -> String {
+    let (c, curium) = (c / replayed.c.median(), curium / replayed.curium.median());
+    format!("launched / replayed: C {c:.2}, Curium {curium:.2}")
 }
 
 impl Training {
@@ -58,26 +67,27 @@ impl Training {
         Ok(Self { network, step, stream })
     }
 
-    fn launched(&mut self, way: Way) -> Result<f64> {
+    fn launched(&mut self, way: Way, count: usize) -> Result<Duration> {
         let begin = Instant::now();
-        match way {
-            Way::C => self.network.step_as_c(&self.stream)?,
-            Way::Curium => self.network.step(&self.stream, &self.stream)?,
+        for _ in 0..count {
+            match way {
+                Way::C => self.network.step_as_c(&self.stream)?,
+                Way::Curium => self.network.step(&self.stream, &self.stream)?,
+            }
+            self.stream.synchronize()?;
         }
-        self.end(begin)
+        Ok(begin.elapsed())
     }
 
-    fn replayed(&mut self, way: Way) -> Result<f64> {
+    fn replayed(&mut self, way: Way, count: usize) -> Result<Duration> {
         let begin = Instant::now();
-        match way {
-            Way::C => twin::launch_graph(&self.step, &self.stream)?,
-            Way::Curium => self.step.launch(&self.stream)?,
+        for _ in 0..count {
+            match way {
+                Way::C => twin::launch_graph(&self.step, &self.stream)?,
+                Way::Curium => self.step.launch(&self.stream)?,
+            }
+            self.stream.synchronize()?;
         }
-        self.end(begin)
-    }
-
-    fn end(&self, begin: Instant) -> Result<f64> {
-        self.stream.synchronize()?;
-        Ok(begin.elapsed().as_nanos() as f64)
+        Ok(begin.elapsed())
     }
 }

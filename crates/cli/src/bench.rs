@@ -20,9 +20,9 @@ use crate::terminal::ColorChoice;
 /// What `--json` writes, as a JSON schema.
 const SCHEMA: &str = include_str!("../schema/bench.schema.json");
 
-/// Measures Curium beside the same work by direct calls of the driver, as C makes them, in turns: launches, copies, allocation.
+/// Measure what Curium costs beside the same work in C
 ///
-/// A row shows the median of each, the quartiles, and the ratio of Curium to C round by round. The simulator's times say nothing of
+/// Launches, graphs, copies and allocations are measured beside direct calls of the driver, as C makes them, in turns. A row shows the median of each, the quartiles, and the ratio of Curium to C round by round. The simulator's times say nothing of
 /// hardware.
 #[derive(clap::Args)]
 #[command(after_help = "\

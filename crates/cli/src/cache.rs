@@ -7,8 +7,15 @@ use curium::driver::{CacheUsage, DiskCache};
 
 use crate::bytes::size;
 
-/// Shows or clears the cache of what was compiled at run time.
+/// Show or clear the cache of what was compiled at run time
+///
+/// It is where the variable `CURIUM_CACHE_PATH` says, else in the user's folder for caches.
 #[derive(clap::Subcommand)]
+#[command(after_help = "\
+Exit codes:
+  0  it is shown or cleared
+  1  something failed: a folder that others may use, a file that cannot be removed
+  2  the command line is wrong")]
 pub(crate) enum Command {
     /// Say where the cache is and how much it holds
     Show,

@@ -8,8 +8,15 @@ use clap_complete::Shell;
 
 use crate::Cli;
 
-/// Writes the completions of a shell, such as `curium completions bash > ~/.local/share/bash-completion/completions/curium`.
+/// Write the completions of command lines for a shell
+///
+/// Such as `curium completions bash > ~/.local/share/bash-completion/completions/curium`.
 #[derive(clap::Args)]
+#[command(after_help = "\
+Exit codes:
+  0  they are written
+  1  something failed: the output cannot be written
+  2  the command line is wrong")]
 pub(crate) struct Options {
     /// The shell
     shell: Shell,

@@ -25,9 +25,10 @@ use crate::terminal::ColorChoice;
 /// The longest side of a picture, in pixels.
 const MAX_SIDE: i64 = u16::MAX as i64;
 
-/// Computes a picture of the Mandelbrot set with a CUDA kernel, checks it against the CPU and writes it as PNG.
+/// Compute a picture with a CUDA kernel, on a GPU or the simulator
 ///
-/// Without a GPU it runs on a simulated one, and says so.
+/// It is a picture of the Mandelbrot set, which is checked against the CPU and written as PNG. Without a GPU it runs on a simulated one,
+/// and says so.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes:

@@ -14,7 +14,9 @@ use crate::place::{DeviceChoice, Place};
 /// What `--json` writes, as a JSON schema. Its field `schema` counts the changes that a reader has to know of.
 const SCHEMA: &str = include_str!("../schema/info.schema.json");
 
-/// Shows the devices, the driver and what it lacks, how the devices are connected, and the compilers that were found.
+/// Show the devices, the driver, and the compilers that were found
+///
+/// That is what each device offers, how they are connected, and which functions the driver lacks.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes:

@@ -8,12 +8,14 @@ mod demo;
 mod doctor;
 mod info;
 mod loaded;
+mod man;
 mod mem;
 mod place;
 mod progress;
 mod terminal;
 mod trace;
 
+use std::io;
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
@@ -22,7 +24,7 @@ use self::terminal::ColorChoice;
 
 /// CUDA from Rust, on a GPU or on a simulated one.
 #[derive(Parser)]
-#[command(version, arg_required_else_help = true)]
+#[command(name = "curium", version, arg_required_else_help = true)]
 struct Cli {
     /// When the output is coloured
     #[arg(long, global = true, value_enum, default_value_t = ColorChoice::Auto, value_name = "WHEN")]
@@ -42,6 +44,7 @@ enum Command {
     #[command(subcommand)]
     Cache(cache::Command),
     Completions(completions::Options),
+    Man(man::Options),
 }
 
 fn main() -> ExitCode {
@@ -55,11 +58,21 @@ fn main() -> ExitCode {
         Command::Mem(options) => mem::run(&options).map(|()| ExitCode::SUCCESS),
         Command::Cache(command) => cache::run(&command).map(|()| ExitCode::SUCCESS),
         Command::Completions(options) => completions::run(&options).map(|()| ExitCode::SUCCESS),
+        Command::Man(options) => man::run(&options).map(|()| ExitCode::SUCCESS),
     };
     result.unwrap_or_else(|error| {
+        if is_closed_pipe(&error) {
+            return ExitCode::SUCCESS;
+        }
         complain(&error);
         ExitCode::FAILURE
     })
+}
+
+/// Whether whoever reads the output has seen enough, as `head` does.
+fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    let kinds = error.chain().filter_map(|cause| cause.downcast_ref::<io::Error>()).map(io::Error::kind);
+    kinds.into_iter().any(|kind| kind == io::ErrorKind::BrokenPipe)
 }
 
 #[expect(clippy::print_stderr, reason = "this is where the program says why it failed")]
@@ -76,5 +89,25 @@ mod tests {
     #[test]
     fn definitions_of_the_arguments_are_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn closed_pipe_is_no_failure_and_a_full_disk_is_one() {
+        let error = |kind| anyhow::Error::from(io::Error::from(kind)).context("the report could not be written");
+        assert!(is_closed_pipe(&error(io::ErrorKind::BrokenPipe)));
+        assert!(!is_closed_pipe(&error(io::ErrorKind::StorageFull)));
+    }
+
+    #[test]
+    fn every_command_is_described_in_one_line_of_a_terminal_and_lists_its_exit_codes() {
+        for command in Cli::command().get_subcommands() {
+            let (name, about) = (command.get_name(), command.get_about().map(ToString::to_string).unwrap_or_default());
+            assert!((1..=64).contains(&about.len()), "{name}: {about}");
+            let after = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(
+                after.starts_with("Exit codes") && after.contains("\n  2  the command line is wrong"),
+                "{name}: {after}"
+            );
+        }
     }
 }

@@ -10,9 +10,10 @@ use curium::memory::{AllocationLog, CacheSample, EventKind, Snapshot, UsageSampl
 
 use self::chart::Chart;
 
-/// Draws the memory in use over time from a log of allocations, and how much of what a cache would hold is scattered.
+/// Draw memory over time from a log of allocations
 ///
-/// A log is what the resource `Recording` writes.
+/// The picture shows the memory in use, and how much of what a cache would hold for it is not. A log is what the resource `Recording`
+/// writes.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes:

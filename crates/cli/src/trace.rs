@@ -20,13 +20,15 @@ use curium::prelude::*;
 use self::events::Events;
 use crate::place::DeviceChoice;
 
-/// Runs a program and writes the calls of the CUDA driver that it makes as a trace, which `chrome://tracing` and Perfetto show.
+/// Run a program and write its calls of CUDA for trace viewers
 ///
+/// The file is a trace that `chrome://tracing` and Perfetto show.
 /// On a GPU the program has to use Curium with its feature `trace`. On the simulator any program that loads libcuda.so.1 is traced, in
 /// whatever language it is written.
 #[derive(clap::Args)]
 #[command(after_help = "\
-Exit codes: those of the program; else
+Exit codes:
+  those of the program, if it made calls
   1  something failed: the program cannot be started, or made no call that could be traced
   2  the command line is wrong")]
 pub(crate) struct Options {

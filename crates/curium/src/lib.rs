@@ -13,6 +13,27 @@
 //! Nothing of CUDA is needed to compile or start a program: the driver is found when [`Device::first`](driver::Device::first) or
 //! [`Driver::load`](driver::Driver::load) is called, and one program works with every driver from CUDA 11.8 on.
 //!
+//! # Features
+//!
+//! On by default is `full`: whatever needs no other package. A program that is to compile faster turns it off and names what it uses.
+//!
+//! - `full`: every feature of the driver and memory layers that needs no other package.
+//! - `caching`: memory of the driver, kept and handed out again: the fastest way to allocate.
+//! - `checkpoint`: processes are suspended, and started again from a checkpoint.
+//! - `core-dump`: core dumps of the device: settings, dumps on request, and listeners.
+//! - `diagnostics`: a log of allocations that can be replayed, and snapshots of memory for viewers.
+//! - `disk-cache`: compiled PTX is kept on disk between runs.
+//! - `external`: memory and semaphores of other interfaces, such as Vulkan.
+//! - `graphics`: images and buffers of OpenGL, EGL and VDPAU.
+//! - `graphs`: work that is described in nodes, and launched at once any number of times.
+//! - `multicast`: memory that one store reaches on several devices.
+//! - `nvtx`: ranges in the timelines of NVIDIA's profilers.
+//! - `tensor-maps`: descriptions of tensors for bulk copies by kernels.
+//! - `textures`: arrays, textures and surfaces.
+//! - `trace`: timelines of calls and work for trace viewers; a program writes one where the variable `CURIUM_TRACE` says.
+//! - `derive`: `#[derive(ByValue)]` for structs that are passed to kernels by value.
+//! - `nvrtc`: CUDA C++ compiled and linked at run time, as `curium::nvrtc`.
+//!
 //! # Example
 //!
 //! ```
@@ -65,6 +86,8 @@
 //! ```
 //!
 //! Kernels whose code is part of the program, or is compiled when it runs, are declared once with [`kernels!`].
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 #[cfg(feature = "derive")]
 pub use curium_derive::ByValue;

@@ -20,6 +20,18 @@
 //! Launching a kernel is `unsafe`, since only its author knows what it does with its arguments; [`Kernel::declare_safe`] vouches
 //! for it once.
 //!
+//! # Features
+//!
+//! None is on by default; the crate `curium` turns on all but `nvtx`.
+//!
+//! - `checkpoint`: processes are suspended, and started again from a checkpoint.
+//! - `core-dump`: core dumps of the device: settings, dumps on request, and listeners.
+//! - `disk-cache`: compiled PTX is kept on disk between runs.
+//! - `graphs`: work that is described in nodes, and launched at once any number of times.
+//! - `graphics`: images and buffers of OpenGL, EGL and VDPAU.
+//! - `trace`: a writer of timelines for trace viewers.
+//! - `nvtx`: ranges in the timelines of NVIDIA's profilers.
+//!
 //! # Example
 //!
 //! ```

@@ -17,6 +17,18 @@
 //! [`NoUninit`] for elements that go to the device, and [`AnyBitPattern`] for those that come back, since a kernel may leave any
 //! bytes behind.
 //!
+//! # Features
+//!
+//! None is on by default; the crate `curium` turns on all of them.
+//!
+//! - `caching`: memory of the driver, kept and handed out again: the fastest way to allocate.
+//! - `diagnostics`: a log of allocations that can be replayed, and snapshots of memory for viewers.
+//! - `external`: memory and semaphores of other interfaces, such as Vulkan.
+//! - `graphs`: semaphores of other interfaces as nodes of graphs.
+//! - `multicast`: memory that one store reaches on several devices.
+//! - `tensor-maps`: descriptions of tensors for bulk copies by kernels.
+//! - `textures`: arrays, textures and surfaces.
+//!
 //! # Example
 //!
 //! ```

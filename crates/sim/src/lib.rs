@@ -22,6 +22,12 @@
 //! assert_eq!(unsafe { init(0) }, CUresult::CUDA_SUCCESS);
 //! # Ok::<(), curium_sim::Error>(())
 //! ```
+//!
+//! # Features
+//!
+//! `export` (not on by default) exports every function under its C name, for the shared library that takes the place of `libcuda.so.1`.
+
+#![cfg_attr(docsrs, feature(doc_cfg))]
 
 mod argument;
 #[cfg(feature = "export")]

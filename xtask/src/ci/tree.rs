@@ -1,7 +1,6 @@
 //! Checks of the committed files themselves.
 
 use std::fs;
-use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context as _, Result, ensure};
@@ -33,17 +32,21 @@ pub(crate) fn files_are_short() -> Result<()> {
     })
 }
 
-/// Every file that git knows and that is text, by its path in the repository.
-fn texts() -> Result<Vec<(String, String)>> {
+/// Every file that git knows, by its path in the repository. One that is deleted but not yet committed is none.
+pub(super) fn names() -> Result<Vec<String>> {
     let output =
         Command::new("git").args(["ls-files", "-z"]).current_dir(crate::root()).output().context("git is needed")?;
     ensure!(output.status.success(), "git ls-files failed: {}", String::from_utf8_lossy(&output.stderr).trim());
     let names = String::from_utf8(output.stdout)?;
-    let paths = names.split('\0').filter(|name| !name.is_empty()).map(|name| (name, crate::root().join(name)));
-    // A file that is deleted but not yet committed is none.
-    let files = paths.filter(|(_, path): &(_, PathBuf)| path.is_file());
-    let texts = files.map(|(name, path)| Ok((name.to_owned(), fs::read(path)?))).collect::<Result<Vec<_>>>()?;
-    Ok(texts.into_iter().filter_map(|(name, bytes)| Some((name, String::from_utf8(bytes).ok()?))).collect())
+    let files = names.split('\0').filter(|name| !name.is_empty() && crate::root().join(name).is_file());
+    Ok(files.map(str::to_owned).collect())
+}
+
+/// Every file that git knows and that is text, with its path in the repository.
+pub(super) fn texts() -> Result<Vec<(String, String)>> {
+    let files = names()?.into_iter().map(|name| Ok((fs::read(crate::root().join(&name))?, name)));
+    let files = files.collect::<Result<Vec<_>>>()?;
+    Ok(files.into_iter().filter_map(|(bytes, name)| Some((name, String::from_utf8(bytes).ok()?))).collect())
 }
 
 /// Fails with a line for each file and line that `find` finds.

@@ -1,6 +1,6 @@
 //! Blocks of mixed sizes, of which one at random is freed and another allocated.
 
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use curium_driver::Stream;
 
@@ -30,8 +30,8 @@ impl<'a> Blocks<'a> {
         Ok(())
     }
 
-    /// Frees one at random and allocates another, so often; nanoseconds for both.
-    pub(super) fn churn(&mut self, count: usize) -> Result<f64> {
+    /// Frees one at random and allocates another, so often; the time of all.
+    pub(super) fn churn(&mut self, count: usize) -> Result<Duration> {
         let begin = Instant::now();
         for _ in 0..count {
             let index = random(&mut self.seed) as usize % self.blocks.len();
@@ -40,7 +40,7 @@ impl<'a> Blocks<'a> {
             let block = self.allocate()?;
             self.blocks.push(block);
         }
-        Ok(begin.elapsed().as_nanos() as f64 / count as f64)
+        Ok(begin.elapsed())
     }
 
     fn allocate(&mut self) -> Result<(u64, usize)> {

@@ -14,6 +14,8 @@ pub(super) struct Chart {
     vertical: &'static str,
     /// The groups, each with what it is called.
     groups: &'static [(&'static str, &'static str)],
+    /// Where no line is to be expected.
+    legend: fn() -> SeriesLabelPosition,
 }
 
 /// The pictures that are drawn.
@@ -29,6 +31,7 @@ pub(super) const CHARTS: [Chart; 3] = [
             ("copy/pinned-to-device", "pinned to device"),
             ("copy/device-to-pinned", "device to pinned"),
         ],
+        legend: || SeriesLabelPosition::LowerRight,
     },
     Chart {
         file: "launch.svg",
@@ -36,6 +39,7 @@ pub(super) const CHARTS: [Chart; 3] = [
         horizontal: "threads that launch, each on a stream of its own",
         vertical: "ns per launch",
         groups: &[("launch/threads", "launch")],
+        legend: || SeriesLabelPosition::LowerRight,
     },
     Chart {
         file: "allocate.svg",
@@ -43,6 +47,7 @@ pub(super) const CHARTS: [Chart; 3] = [
         horizontal: "live blocks of 512 B to 128 KiB",
         vertical: "ns for a free and an allocation",
         groups: &[("allocate/live", "free and allocate")],
+        legend: || SeriesLabelPosition::MiddleRight,
     },
 ];
 
@@ -56,7 +61,7 @@ const COLORS: [RGBColor; 4] =
 struct Line {
     label: String,
     color: RGBColor,
-    /// Curium is drawn through, its twin with dots alone.
+    /// Curium's line is thick, and its twin's thin.
     is_curium: bool,
     /// Value, median, quartiles.
     points: Vec<(f64, f64, [f64; 2])>,
@@ -128,7 +133,7 @@ impl Chart {
         }
         chart
             .configure_series_labels()
-            .position(SeriesLabelPosition::LowerRight)
+            .position((self.legend)())
             .background_style(WHITE.mix(0.85))
             .border_style(BLACK)
             .label_font(("sans-serif", 13))
@@ -144,11 +149,16 @@ fn point(comparison: &Comparison, samples: &Samples) -> Option<(f64, f64, [f64; 
     Some((comparison.value()?, positive(0.5), [positive(0.25), positive(0.75)]))
 }
 
-/// What an axis spans: all values, and some room.
+/// What an axis spans: all values, and some room. It holds a power of ten, since no other number is sure to get a label.
 fn range(lines: &[Line], values: impl Fn(&(f64, f64, [f64; 2])) -> [f64; 2]) -> (f64, f64) {
     let all = || lines.iter().flat_map(|line| &line.points).flat_map(&values);
     let (low, high) = (all().fold(f64::INFINITY, f64::min), all().fold(0.0, f64::max));
-    (low / 1.3, high * 1.3)
+    with_power_of_ten(low / 1.3, high * 1.3)
+}
+
+fn with_power_of_ten(low: f64, high: f64) -> (f64, f64) {
+    let power = 10_f64.powf(low.log10().ceil());
+    if power > high { (power / 10.0, high) } else { (low, high) }
 }
 
 /// A number in a few letters.
@@ -166,6 +176,13 @@ fn short(number: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn axis_holds_a_power_of_ten_which_is_its_label() {
+        assert_eq!(with_power_of_ten(1_400.0, 5_000.0), (1_000.0, 5_000.0));
+        assert_eq!(with_power_of_ten(1_400.0, 10_000.0), (1_400.0, 10_000.0));
+        assert_eq!(with_power_of_ten(0.7, 3.0), (0.7, 3.0));
+    }
 
     #[test]
     fn numbers_are_short() {

@@ -8,6 +8,11 @@ const GROUPS: [(&str, &str, &str); 16] = [
     ("launch/current", "A launch with its context current: `cuLaunchKernel`", "threads"),
     ("graph/chain", "Launches of a graph, without their end: `cuGraphLaunch`", "kernels"),
     ("graph/nodes", "A launch of a graph to its end: `cuGraphLaunch`, `cuStreamSynchronize`", "nodes"),
+    (
+        "graph/training-step",
+        "A step of training, of many small kernels and copies, to its end, launched one by one and replayed as a graph",
+        "step",
+    ),
     ("graph/update", "New arguments for a node of a graph: `cuGraphExecKernelNodeSetParams`", "nodes"),
     ("copy/pageable-to-device", "From an ordinary slice to the device: `cuMemcpyHtoDAsync`", "size"),
     ("copy/device-to-pageable", "From the device to an ordinary slice: `cuMemcpyDtoHAsync`", "size"),
@@ -72,8 +77,11 @@ fn table(rows: &[Row]) -> String {
     text
 }
 
-/// A number with a comma before each three digits.
+/// A number with a comma before each three digits; a word stays as it is.
 fn grouped(digits: &str) -> String {
+    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+        return digits.to_owned();
+    }
     let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
     groups.join(",")
 }
@@ -96,6 +104,9 @@ mod tests {
 
     #[test]
     fn numbers_are_grouped_by_three_digits() {
-        assert_eq!(["1", "100", "1000", "1000000"].map(grouped), ["1", "100", "1,000", "1,000,000"]);
+        assert_eq!(
+            ["1", "100", "1000", "1000000", "replayed"].map(grouped),
+            ["1", "100", "1,000", "1,000,000", "replayed"]
+        );
     }
 }

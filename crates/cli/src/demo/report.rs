@@ -48,10 +48,13 @@ impl Report<'_> {
         let launches = self.rendering.bands().len();
         [
             row("picture", format!("{width} × {height}, at most {max_iterations} iterations")),
-            row("preparation", format!("{preparation:.1?}")),
-            row("kernel", format!("{kernel:.1?} in {launches} {}", if launches == 1 { "launch" } else { "launches" })),
-            row("transfer", format!("{transfer:.1?}, {}", rate(bytes, transfer, "B/s"))),
-            row("total", format!("{:.1?}", self.total)),
+            row("preparation", duration(preparation)),
+            row(
+                "kernel",
+                format!("{} in {launches} {}", duration(kernel), if launches == 1 { "launch" } else { "launches" }),
+            ),
+            row("transfer", format!("{}, {}", duration(transfer), rate(bytes, transfer, "B/s"))),
+            row("total", duration(self.total)),
             row("pixel rate", rate(pixels, kernel, "pixel/s")),
             row("iteration rate", rate(self.steps(), kernel, "iteration/s")),
         ]
@@ -62,14 +65,14 @@ impl Report<'_> {
         let check = match self.check {
             None => "not done (--no-check)".to_owned(),
             Some(Check { wrong: 0, time, threads, .. }) => {
-                format!("all {pixels} pixels equal the CPU's ({threads} threads, {time:.1?})")
+                format!("all {pixels} pixels equal the CPU's ({threads} threads, {})", duration(*time))
             }
             Some(Check { wrong, .. }) => format!("FAILED: {wrong} of {pixels} pixels differ from the CPU's"),
         };
         let Written { path, bytes, time } = &self.picture;
         [
             row("check", check),
-            row("written", format!("{}, {} in {time:.1?}", path.display(), scaled(*bytes as f64, "B"))),
+            row("written", format!("{}, {} in {}", path.display(), scaled(*bytes as f64, "B"), duration(*time))),
         ]
     }
 
@@ -88,6 +91,15 @@ impl fmt::Display for Report<'_> {
 
 fn row(name: &str, value: impl Into<String>) -> [String; 2] {
     [name.to_owned(), value.into()]
+}
+
+/// A time in the unit that suits it.
+fn duration(time: Duration) -> String {
+    match time.as_secs_f64() {
+        seconds @ 1.0.. => format!("{seconds:.1} s"),
+        seconds @ 1e-3.. => format!("{:.1} ms", seconds * 1e3),
+        seconds => format!("{:.1} µs", seconds * 1e6),
+    }
 }
 
 /// `amount` over `time`, where a clock may be too coarse to have seen any time pass.
@@ -115,6 +127,12 @@ mod tests {
         assert_eq!(scaled(2_073_600.0, "pixel/s"), "2.07 Mpixel/s");
         assert_eq!(scaled(5.5e10, "B/s"), "55.00 GB/s");
         assert_eq!(scaled(2e19, "B"), "20000.00 PB");
+    }
+
+    #[test]
+    fn durations_take_the_unit_that_suits_them() {
+        let texts = [14_900, 22, 0].map(|milliseconds| duration(Duration::from_millis(milliseconds)));
+        assert_eq!(texts, ["14.9 s", "22.0 ms", "0.0 µs"]);
     }
 
     #[test]

@@ -51,7 +51,7 @@ impl Chart<'_> {
             .x_label_area_size(30)
             .y_label_area_size(70)
             .build_cartesian_2d(0.0..self.end(), 0.0..top * 1.05)?;
-        chart.configure_mesh().x_desc("seconds").y_desc("MiB").draw()?;
+        chart.configure_mesh().light_line_style(TRANSPARENT).x_desc("seconds").y_desc("MiB").draw()?;
         let fill = IN_USE.mix(0.35);
         chart
             .draw_series(AreaSeries::new(steps(&in_use), 0.0, fill).border_style(IN_USE))?
@@ -61,7 +61,8 @@ impl Chart<'_> {
             .draw_series(LineSeries::new(steps(&reserved), RESERVED.stroke_width(2)))?
             .label("held by a cache")
             .legend(|(x, y)| PathElement::new([(x, y), (x + 16, y)], RESERVED.stroke_width(2)));
-        chart.configure_series_labels().background_style(WHITE.mix(0.8)).border_style(BLACK).draw()?;
+        let labels = &mut chart.configure_series_labels();
+        labels.position(SeriesLabelPosition::UpperLeft).background_style(WHITE.mix(0.8)).border_style(BLACK).draw()?;
         Ok(())
     }
 
@@ -73,7 +74,7 @@ impl Chart<'_> {
             .x_label_area_size(30)
             .y_label_area_size(70)
             .build_cartesian_2d(0.0..self.end(), 0.0..1.0)?;
-        chart.configure_mesh().x_desc("seconds").y_desc("part").draw()?;
+        chart.configure_mesh().light_line_style(TRANSPARENT).x_desc("seconds").y_desc("part").draw()?;
         chart.draw_series(AreaSeries::new(steps(&idle), 0.0, IDLE.mix(0.3)).border_style(IDLE))?;
         Ok(())
     }

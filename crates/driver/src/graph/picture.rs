@@ -42,6 +42,8 @@ impl Graph {
         let mut svg = format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
              font-family=\"sans-serif\" font-size=\"12\" text-anchor=\"middle\">\n\
+             <defs><marker id=\"end\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" orient=\"auto\">\
+             <path d=\"M0 0 L8 4 L0 8 z\" fill=\"#667\"/></marker></defs>\n\
              <rect width=\"{width}\" height=\"{height}\" fill=\"white\"/>\n"
         );
         edges.iter().for_each(|edge| layout.draw_edge(&mut svg, edge));
@@ -104,15 +106,28 @@ impl Layout {
 
     #[inline]
     fn draw_edge(&self, svg: &mut String, edge: &Edge) {
-        let ((from_x, from_y), (to_x, to_y)) = (self.corner(edge.from), self.corner(edge.to));
-        let (from_x, from_y, to_x) = (from_x + WIDTH / 2, from_y + HEIGHT, to_x + WIDTH / 2);
-        let middle = from_y.midpoint(to_y);
         let dashes = if edge.data.kind == EdgeKind::Full { "" } else { " stroke-dasharray=\"4 3\"" };
+        let path = self.path(edge);
         // Writing to a string cannot fail.
-        let _ = writeln!(
-            svg,
-            "<path d=\"M{from_x} {from_y} C{from_x} {middle} {to_x} {middle} {to_x} {to_y}\" fill=\"none\" stroke=\"#667\"{dashes}/>"
-        );
+        let _ = writeln!(svg, "<path d=\"{path}\" fill=\"none\" stroke=\"#667\" marker-end=\"url(#end)\"{dashes}/>");
+    }
+
+    /// The way of an edge: straight to the next layer, and else down between the columns, since boxes would hide it.
+    #[inline]
+    fn path(&self, edge: &Edge) -> String {
+        let ((from_x, from_y), (to_x, to_y)) = (self.corner(edge.from), self.corner(edge.to));
+        let lane = from_x + WIDTH + ACROSS / 2;
+        let (from_x, from_y, to_x) = (from_x + WIDTH / 2, from_y + HEIGHT, to_x + WIDTH / 2);
+        if to_y <= from_y + DOWN {
+            let middle = from_y.midpoint(to_y);
+            return format!("M{from_x} {from_y} C{from_x} {middle} {to_x} {middle} {to_x} {to_y}");
+        }
+        let (enter, leave) = (from_y + DOWN, to_y - DOWN);
+        let (above, below) = (from_y + DOWN / 2, to_y - DOWN / 2);
+        format!(
+            "M{from_x} {from_y} C{from_x} {above} {lane} {above} {lane} {enter} V{leave} \
+             C{lane} {below} {to_x} {below} {to_x} {to_y}"
+        )
     }
 
     #[inline]
@@ -157,6 +172,15 @@ mod tests {
         let place = |number| layout.places[&node(number)];
         assert_eq!([0, 1, 2, 3].map(place), [(0, 0), (1, 0), (1, 1), (2, 0)]);
         assert_eq!((layout.layers, layout.widest), (3, 2));
+    }
+
+    #[test]
+    fn edge_beyond_the_next_layer_goes_between_the_columns() {
+        let nodes = [0, 1, 2].map(node);
+        let layout = Layout::new(&nodes, &[edge(0, 1), edge(1, 2), edge(0, 2)]);
+        let lane = ACROSS + WIDTH + ACROSS / 2;
+        assert!(layout.path(&edge(0, 2)).contains(&format!(" {lane} ")), "{}", layout.path(&edge(0, 2)));
+        assert!(!layout.path(&edge(0, 1)).contains('V'));
     }
 
     #[test]

@@ -40,7 +40,9 @@ fn explain(environment: &Environment, attempts: &[Attempt]) -> Finding {
 }
 
 fn tried(attempts: &[Attempt]) -> Finding {
-    let lines = attempts.iter().map(|attempt| format!("\n{}: {}", attempt.path, attempt.reason));
+    // The system's own text often begins with the path.
+    let reason = |attempt: &Attempt| attempt.reason.replacen(&format!("{}: ", attempt.path), "", 1);
+    let lines = attempts.iter().map(|attempt| format!("\n{}: {}", attempt.path, reason(attempt)));
     Finding::note("tried", format!("these were tried{}", lines.collect::<String>()))
 }
 

@@ -1,0 +1,107 @@
+//! Whether each crate can be published: what its manifest says, what its package holds, and whether its features are documented.
+
+use std::fs;
+
+use anyhow::{Context as _, Result, ensure};
+
+use super::manifest::Manifest;
+use super::{Options, Outcome};
+use crate::cargo::cargo;
+
+/// What a manifest must say, besides what cargo itself asks for.
+const SAID: [&[&str]; 8] = [
+    &["package", "description"],
+    &["package", "license"],
+    &["package", "readme"],
+    &["package", "rust-version"],
+    &["package", "categories"],
+    &["package", "keywords"],
+    &["package", "metadata", "docs", "rs", "all-features"],
+    &["lints", "workspace"],
+];
+
+/// What a package must hold besides its sources.
+const HELD: [&str; 3] = ["LICENSE-APACHE", "LICENSE-MIT", "README.md"];
+
+/// Builds no crate, so that it takes seconds; `cargo package --workspace` does the rest.
+pub(super) fn run(_options: &Options) -> Result<Outcome> {
+    let mut faults = Vec::new();
+    for manifest in Manifest::all()? {
+        let packed = packed(manifest.name())?;
+        let library = manifest.folder.join("src/lib.rs");
+        let library = if library.exists() { fs::read_to_string(library)? } else { String::new() };
+        let found = unsaid(&manifest).into_iter().chain(lacking(&packed)).chain(undocumented(&manifest, &library));
+        faults.extend(found.map(|fault| format!("{}: {fault}", manifest.name())));
+        println!("{}: {} files", manifest.name(), packed.len());
+    }
+    ensure!(faults.is_empty(), "{}", faults.join("\n"));
+    Ok(Outcome::Passed)
+}
+
+/// The files that cargo packs.
+fn packed(package: &str) -> Result<Vec<String>> {
+    let mut command = cargo();
+    command.args(["package", "--quiet", "--list", "--allow-dirty", "--package", package]);
+    let output = command.output().context("cargo cannot be run")?;
+    ensure!(output.status.success(), "cargo package: {}", String::from_utf8_lossy(&output.stderr).trim());
+    Ok(String::from_utf8(output.stdout)?.lines().map(str::to_owned).collect())
+}
+
+fn unsaid(manifest: &Manifest) -> Vec<String> {
+    let unsaid = SAID.iter().filter(|path| manifest.at(path).is_none());
+    unsaid.map(|path| format!("the manifest lacks {}", path.join("."))).collect()
+}
+
+fn lacking(packed: &[String]) -> Vec<String> {
+    let lacking = HELD.iter().filter(|name| !packed.iter().any(|file| file == *name));
+    lacking.map(|name| format!("the package lacks {name}")).collect()
+}
+
+/// Features without a line in the manifest, or without one in the documentation of the crate.
+fn undocumented(manifest: &Manifest, library: &str) -> Vec<String> {
+    let section = library.split_once("//! # Features\n").map_or("", |(_, rest)| rest);
+    let section = section.split("//! # ").next().unwrap_or_default();
+    let mut faults = Vec::new();
+    for (feature, documentation) in manifest.features() {
+        if documentation.is_empty() {
+            faults.push(format!("the feature {feature} has no line with ## before it in the manifest"));
+        }
+        if !section.contains(&format!("`{feature}`")) {
+            faults.push(format!("the feature {feature} is not under `# Features` in lib.rs"));
+        }
+    }
+    faults
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    fn manifest(text: &str) -> Manifest {
+        Manifest::parse(PathBuf::new(), text.to_owned()).expect("it is a manifest")
+    }
+
+    #[test]
+    fn manifest_that_says_nothing_lacks_everything() {
+        assert_eq!(unsaid(&manifest("[package]\nname = \"a\"\n")).len(), SAID.len());
+        let said = "[package]\nname = \"a\"\ndescription = \"d\"\nlicense.workspace = true\n";
+        assert_eq!(unsaid(&manifest(said)).len(), SAID.len() - 2);
+    }
+
+    #[test]
+    fn package_without_a_licence_is_named() {
+        let packed = ["LICENSE-MIT", "README.md", "src/lib.rs"].map(str::to_owned);
+        assert_eq!(lacking(&packed), ["the package lacks LICENSE-APACHE"]);
+    }
+
+    #[test]
+    fn feature_is_documented_in_the_manifest_and_in_the_crate() {
+        let manifest = manifest("[package]\nname = \"a\"\n[features]\n## Good.\nb = []\nc = []\n");
+        let library = "//! # Features\n//!\n//! - `b`: good.\n//!\n//! # Example\n//! `c`\n";
+        let faults = undocumented(&manifest, library);
+        assert_eq!(faults.len(), 2, "{faults:?}");
+        assert!(faults.iter().all(|fault| fault.contains("feature c")), "{faults:?}");
+    }
+}
