@@ -1,246 +1,221 @@
-//! What allocating and freeing costs: the caching resource beside the driver's pool, called as C calls it.
+//! What allocating and freeing costs: the caching resource beside the driver's ways, called as C calls them.
+
+mod blocks;
+mod source;
 
 use std::hint::black_box;
-use std::ptr;
 use std::sync::Barrier;
 use std::thread;
 use std::time::Instant;
 
-use curium_driver::sys::{CUmemPool_attribute, CUmemoryPool};
-use curium_driver::{Context, DevicePointer, Function, Stream};
-use curium_memory::{CachingOptions, CachingResource, Resource};
+use curium_driver::{Context, Stream};
+use curium_memory::{CachingResource, DeviceBuffer};
 
-use crate::error::checked;
-use crate::{Comparison, Error, Plan, Result, Unit, Way};
+use self::blocks::Blocks;
+use self::source::{Pool, Source, Twin};
+use crate::{Comparison, Plan, Result, Unit, Way};
 
-/// The alignment that the driver's pool gives.
-const ALIGN: usize = 256;
+/// What is varied, and what C calls.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Kind {
+    /// One block at a time, by its bytes.
+    Bytes(Twin),
+    /// The same as a buffer, which knows its uses and frees itself.
+    Buffer,
+    /// One block at a time of several threads.
+    Threads,
+    /// A free and an allocation in the midst of live blocks of mixed sizes.
+    Live(Twin),
+}
 
-/// The memory of one measurement: the twin is the driver's pool, by two calls through the table.
-struct Source<'a> {
+/// One measurement of a kind.
+struct Case<'a> {
     context: &'a Context,
-    cache: CachingResource,
     plan: &'a Plan,
+    kind: Kind,
+    value: usize,
 }
 
-/// Blocks of mixed sizes that are live, of one way. They are freed when this is dropped.
-struct Blocks<'a> {
-    source: &'a Source<'a>,
-    way: Way,
-    stream: &'a Stream,
-    blocks: Vec<(u64, usize)>,
-    seed: u64,
-}
+const KINDS: [Kind; 6] = [
+    Kind::Bytes(Twin::Pool),
+    Kind::Bytes(Twin::Plain),
+    Kind::Buffer,
+    Kind::Threads,
+    Kind::Live(Twin::Pool),
+    Kind::Live(Twin::Plain),
+];
+
+/// The bytes of a block of several threads.
+const SHARED_BYTES: usize = 1 << 20;
 
 pub(crate) fn ids(plan: &Plan) -> Vec<String> {
-    let sizes = plan.sizes.iter().map(|bytes| size_id(*bytes));
-    let threads = plan.threads.iter().map(|threads| threads_id(*threads));
-    sizes.chain(threads).chain(plan.live.iter().map(|live| live_id(*live))).collect()
-}
-
-fn size_id(bytes: usize) -> String {
-    format!("allocate/bytes/{bytes}")
-}
-
-fn threads_id(threads: usize) -> String {
-    format!("allocate/threads/{threads}")
-}
-
-fn live_id(live: usize) -> String {
-    format!("allocate/live/{live}")
+    KINDS.iter().flat_map(|kind| kind.values(plan).iter().map(|value| kind.id(*value))).collect()
 }
 
 pub(crate) fn run(context: &Context, plan: &Plan, observe: &mut dyn FnMut(Comparison) -> Result<()>) -> Result<()> {
     if !ids(plan).iter().any(|id| plan.wants(id)) {
         return Ok(());
     }
-    keep_the_pool_warm(context)?;
-    for &bytes in plan.sizes.iter().filter(|bytes| plan.wants(&size_id(**bytes))) {
-        observe(Source::new(context, plan)?.by_size(bytes)?)?;
-    }
-    for &threads in plan.threads.iter().filter(|threads| plan.wants(&threads_id(**threads))) {
-        observe(Source::new(context, plan)?.by_threads(threads)?)?;
-    }
-    for &live in plan.live.iter().filter(|live| plan.wants(&live_id(**live))) {
-        observe(Source::new(context, plan)?.by_live_blocks(live)?)?;
+    Pool::current(context)?.keep_warm()?;
+    for kind in KINDS {
+        // Curium's rate of one thread, which those of several are compared with.
+        let mut alone = None;
+        for &value in kind.values(plan).iter().filter(|value| plan.wants(&kind.id(**value))) {
+            let mut comparison = Case { context, plan, kind, value }.measure()?;
+            if kind == Kind::Threads {
+                let time = comparison.curium.median();
+                let times = *alone.get_or_insert(time * value as f64) / time;
+                comparison.note = Some(format!("{times:.1} x Curium's rate of one thread"));
+            }
+            observe(comparison)?;
+        }
     }
     Ok(())
 }
 
-/// Has the driver's pool keep its memory, which is what C does that is in a hurry.
-fn keep_the_pool_warm(context: &Context) -> Result<()> {
-    let (api, device) = (context.driver().api(), context.device().as_raw());
-    let mut pool: CUmemoryPool = ptr::null_mut();
-    let get = api.cuDeviceGetMemPool.ok_or(Error::Missing(Function::cuDeviceGetMemPool))?;
-    // SAFETY: `pool` is a valid place for the answer.
-    checked(Function::cuDeviceGetMemPool, unsafe { get(&raw mut pool, device) })?;
-    let mut threshold = u64::MAX;
-    let attribute = CUmemPool_attribute::CU_MEMPOOL_ATTR_RELEASE_THRESHOLD;
-    let set = api.cuMemPoolSetAttribute.ok_or(Error::Missing(Function::cuMemPoolSetAttribute))?;
-    // SAFETY: the pool is live, and the attribute is a number of 64 bits.
-    checked(Function::cuMemPoolSetAttribute, unsafe { set(pool, attribute, (&raw mut threshold).cast()) })
-}
-
-impl<'a> Source<'a> {
-    fn new(context: &'a Context, plan: &'a Plan) -> Result<Self> {
-        let cache = CachingResource::with_options(context, &CachingOptions::new().with_cache(true))?;
-        Ok(Self { context, cache, plan })
+impl Kind {
+    fn values(self, plan: &Plan) -> &'static [usize] {
+        match self {
+            Self::Bytes(_) | Self::Buffer => plan.sizes,
+            Self::Threads => plan.threads,
+            Self::Live(Twin::Pool) => plan.live,
+            Self::Live(Twin::Plain) => plan.plain_live,
+        }
     }
 
-    fn by_size(&self, bytes: usize) -> Result<Comparison> {
+    fn id(self, value: usize) -> String {
+        let group = match self {
+            Self::Bytes(Twin::Pool) => "bytes",
+            Self::Bytes(Twin::Plain) => "plain-bytes",
+            Self::Buffer => "buffer",
+            Self::Threads => "threads",
+            Self::Live(Twin::Pool) => "live",
+            Self::Live(Twin::Plain) => "plain-live",
+        };
+        format!("allocate/{group}/{value}")
+    }
+
+    fn twin(self) -> Twin {
+        match self {
+            Self::Bytes(twin) | Self::Live(twin) => twin,
+            Self::Buffer | Self::Threads => Twin::Pool,
+        }
+    }
+}
+
+impl Case<'_> {
+    fn measure(&self) -> Result<Comparison> {
+        let source = Source::new(self.context, self.kind.twin())?;
+        match self.kind {
+            Kind::Threads => self.by_threads(&source),
+            // Memory of no pool is the current context's.
+            _ => self.context.scoped(|| match self.kind {
+                Kind::Live(_) => self.by_live_blocks(&source),
+                _ => self.by_bytes(&source),
+            })?,
+        }
+    }
+
+    fn by_bytes(&self, source: &Source) -> Result<Comparison> {
         let stream = self.context.stream()?;
-        Comparison::measure(size_id(bytes), Unit::Nanoseconds, self.plan.rounds, |way| {
-            let time = self.pairs(way, &stream, bytes, self.count(way))?;
+        self.compare(|way| {
+            let count = self.count(way);
+            let time = match (way, self.kind) {
+                (Way::Curium, Kind::Buffer) => buffers(&source.cache, &stream, self.value, count)?,
+                _ => pairs(source, way, &stream, self.value, count)?,
+            };
             stream.synchronize()?;
             Ok(time)
         })
     }
 
     /// Nanoseconds for a pair, of all threads together, each on a stream of its own.
-    fn by_threads(&self, threads: usize) -> Result<Comparison> {
-        let streams = (0..threads).map(|_| self.context.stream()).collect::<Result<Vec<_>, _>>()?;
-        Comparison::measure(threads_id(threads), Unit::Nanoseconds, self.plan.rounds, |way| {
-            let slowest = self.crowd(way, &streams)?;
+    fn by_threads(&self, source: &Source) -> Result<Comparison> {
+        let streams = (0..self.value).map(|_| self.context.stream()).collect::<Result<Vec<_>, _>>()?;
+        self.compare(|way| {
+            let slowest = crowd(source, way, &streams, self.count(way))?;
             self.context.synchronize()?;
-            Ok(slowest / threads as f64)
+            Ok(slowest / self.value as f64)
         })
     }
 
-    /// Nanoseconds for a free and an allocation in the midst of `live` blocks of mixed sizes.
-    fn by_live_blocks(&self, live: usize) -> Result<Comparison> {
-        let stream = self.context.stream()?;
-        let [mut c, mut curium] = [Way::C, Way::Curium].map(|way| Blocks::new(self, way, &stream));
-        c.fill(live)?;
-        curium.fill(live)?;
-        let comparison = Comparison::measure(live_id(live), Unit::Nanoseconds, self.plan.rounds, |way| {
+    /// Nanoseconds for a free and an allocation, as often each way, so that the memory is as scattered at the end.
+    fn by_live_blocks(&self, source: &Source) -> Result<Comparison> {
+        let (stream, pool) = (self.context.stream()?, Pool::current(self.context)?);
+        pool.trim()?;
+        let [mut c, mut curium] = [Way::C, Way::Curium].map(|way| Blocks::new(source, way, &stream));
+        c.fill(self.value)?;
+        curium.fill(self.value)?;
+        let count = if self.kind.twin() == Twin::Plain { self.plan.plain_pairs } else { self.plan.churned };
+        let comparison = self.compare(|way| {
             let blocks = if way == Way::C { &mut c } else { &mut curium };
-            blocks.churn(self.count(way).div_ceil(5))
+            blocks.churn(count)
         })?;
-        let statistics = self.cache.statistics();
-        let note = format!("{} of {} MiB in use", statistics.live_bytes() >> 20, statistics.reserved_bytes >> 20);
+        let note = self.scattering(source, &pool, count * (comparison.c.count() + 1))?;
         drop((c, curium));
         stream.synchronize()?;
         Ok(Comparison { note: Some(note), ..comparison })
     }
 
+    /// How much of the memory that each has from the device is in use, and how scattered the rest is.
+    fn scattering(&self, source: &Source, pool: &Pool<'_>, frees: usize) -> Result<String> {
+        let cache = source.cache.statistics();
+        let (live, reserved) = (cache.live_bytes() >> 20, cache.reserved_bytes >> 20);
+        let scattered = 100.0 * cache.fragmentation();
+        let mut note = format!(
+            "after {frees} frees: Curium {live} of {reserved} MiB in use, {scattered:.0} % of the rest scattered"
+        );
+        if self.kind.twin() == Twin::Pool {
+            let (used, reserved) = pool.usage()?;
+            note += &format!("; C {} of {} MiB", used >> 20, reserved >> 20);
+        }
+        Ok(note)
+    }
+
+    fn compare(&self, measure: impl FnMut(Way) -> Result<f64>) -> Result<Comparison> {
+        let rounds = if self.kind.twin() == Twin::Plain { self.plan.plain_rounds() } else { self.plan.rounds };
+        Comparison::measure(self.kind.id(self.value), Unit::Nanoseconds, rounds, measure)
+    }
+
+    /// The pairs of a round.
     fn count(&self, way: Way) -> usize {
-        if way == Way::C { self.plan.pool_pairs } else { self.plan.cached_pairs }
-    }
-
-    fn pairs(&self, way: Way, stream: &Stream, bytes: usize, count: usize) -> Result<f64> {
-        let begin = Instant::now();
-        for _ in 0..count {
-            let address = black_box(self.allocate(way, stream, black_box(bytes))?);
-            self.free(way, stream, address, bytes)?;
-        }
-        Ok(begin.elapsed().as_nanos() as f64 / count as f64)
-    }
-
-    fn crowd(&self, way: Way, streams: &[Stream]) -> Result<f64> {
-        let barrier = Barrier::new(streams.len());
-        let time = |stream| {
-            let warm = self.pairs(way, stream, 1 << 20, self.count(way).div_ceil(20));
-            barrier.wait();
-            warm.and(self.pairs(way, stream, 1 << 20, self.count(way)))
-        };
-        let times = thread::scope(|scope| {
-            let workers: Vec<_> = streams.iter().map(|stream| scope.spawn(|| time(stream))).collect();
-            workers.into_iter().map(|worker| worker.join().expect("no thread panics")).collect::<Result<Vec<_>>>()
-        })?;
-        Ok(times.into_iter().fold(0.0, f64::max))
-    }
-
-    #[inline]
-    fn allocate(&self, way: Way, stream: &Stream, bytes: usize) -> Result<u64> {
-        if way == Way::Curium {
-            return Ok(self.cache.allocate(stream, bytes, ALIGN)?.as_raw());
-        }
-        let function = Function::cuMemAllocAsync;
-        let allocate = stream.driver().api().cuMemAllocAsync.ok_or(Error::Missing(function))?;
-        let mut address = 0;
-        // SAFETY: `address` is a valid place for the answer, and the stream is live.
-        checked(function, unsafe { allocate(&raw mut address, bytes, stream.as_raw()) })?;
-        Ok(address)
-    }
-
-    #[inline]
-    fn free(&self, way: Way, stream: &Stream, address: u64, bytes: usize) -> Result<()> {
-        if way == Way::Curium {
-            let pointer = DevicePointer::from_raw(address);
-            // SAFETY: the memory came from this resource with these figures, and nothing uses it.
-            return Ok(unsafe { self.cache.deallocate(stream, pointer, bytes, ALIGN) }?);
-        }
-        let function = Function::cuMemFreeAsync;
-        let free = stream.driver().api().cuMemFreeAsync.ok_or(Error::Missing(function))?;
-        // SAFETY: the memory is live, and nothing uses it.
-        checked(function, unsafe { free(address, stream.as_raw()) })
-    }
-}
-
-impl<'a> Blocks<'a> {
-    fn new(source: &'a Source<'a>, way: Way, stream: &'a Stream) -> Self {
-        Self { source, way, stream, blocks: Vec::new(), seed: 1 }
-    }
-
-    fn fill(&mut self, live: usize) -> Result<()> {
-        self.blocks.reserve_exact(live);
-        while self.blocks.len() < live {
-            let block = self.allocate()?;
-            self.blocks.push(block);
-        }
-        Ok(())
-    }
-
-    /// Frees one at random and allocates another, so often.
-    fn churn(&mut self, count: usize) -> Result<f64> {
-        let begin = Instant::now();
-        for _ in 0..count {
-            let index = random(&mut self.seed) as usize % self.blocks.len();
-            let (address, bytes) = self.blocks.swap_remove(index);
-            self.source.free(self.way, self.stream, address, bytes)?;
-            let block = self.allocate()?;
-            self.blocks.push(block);
-        }
-        Ok(begin.elapsed().as_nanos() as f64 / count as f64)
-    }
-
-    fn allocate(&mut self) -> Result<(u64, usize)> {
-        let bytes = mixed(&mut self.seed);
-        Ok((self.source.allocate(self.way, self.stream, bytes)?, bytes))
-    }
-}
-
-impl Drop for Blocks<'_> {
-    fn drop(&mut self) {
-        for (address, bytes) in self.blocks.drain(..) {
-            // A failure is one of the measurement, which has been told of it or will be.
-            let _ = self.source.free(self.way, self.stream, address, bytes);
+        match (way, self.kind) {
+            (Way::C, Kind::Bytes(Twin::Plain)) => self.plan.plain_pairs,
+            (Way::C, _) => self.plan.pool_pairs,
+            (Way::Curium, Kind::Buffer) => self.plan.cached_pairs.div_ceil(5),
+            (Way::Curium, _) => self.plan.cached_pairs,
         }
     }
 }
 
-/// A size from 512 B to 128 KiB, of which each doubling is as likely.
-fn mixed(seed: &mut u64) -> usize {
-    let number = random(seed) as usize;
-    let base = 512 << (number % 8);
-    base + (number >> 8) % base
-}
-
-fn random(seed: &mut u64) -> u64 {
-    *seed = seed.wrapping_add(0x9e37_79b9_7f4a_7c15);
-    let mixed = (*seed ^ (*seed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    (mixed ^ (mixed >> 31)) >> 1
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn mixed_sizes_span_their_range() {
-        let mut seed = 1;
-        let sizes: Vec<_> = (0..10_000).map(|_| mixed(&mut seed)).collect();
-        assert!(sizes.iter().all(|bytes| (512..128 << 10).contains(bytes)));
-        assert!(sizes.iter().any(|bytes| *bytes < 1024) && sizes.iter().any(|bytes| *bytes > 64 << 10));
+fn pairs(source: &Source, way: Way, stream: &Stream, bytes: usize, count: usize) -> Result<f64> {
+    let begin = Instant::now();
+    for _ in 0..count {
+        let address = black_box(source.allocate(way, stream, black_box(bytes))?);
+        source.free(way, stream, address, bytes)?;
     }
+    Ok(begin.elapsed().as_nanos() as f64 / count as f64)
+}
+
+fn buffers(cache: &CachingResource, stream: &Stream, bytes: usize, count: usize) -> Result<f64> {
+    let begin = Instant::now();
+    for _ in 0..count {
+        drop(black_box(DeviceBuffer::<u8, _>::uninit_in(cache.clone(), stream, black_box(bytes))?));
+    }
+    Ok(begin.elapsed().as_nanos() as f64 / count as f64)
+}
+
+/// Nanoseconds for a pair of the slowest of some threads, which begin together.
+fn crowd(source: &Source, way: Way, streams: &[Stream], count: usize) -> Result<f64> {
+    let barrier = Barrier::new(streams.len());
+    let time = |stream| {
+        let warm = pairs(source, way, stream, SHARED_BYTES, count.div_ceil(20));
+        barrier.wait();
+        warm.and(pairs(source, way, stream, SHARED_BYTES, count))
+    };
+    let times = thread::scope(|scope| {
+        let workers: Vec<_> = streams.iter().map(|stream| scope.spawn(|| time(stream))).collect();
+        workers.into_iter().map(|worker| worker.join().expect("no thread panics")).collect::<Result<Vec<_>>>()
+    })?;
+    Ok(times.into_iter().fold(0.0, f64::max))
 }

@@ -28,6 +28,8 @@ pub enum Unit {
     Nanoseconds,
     /// Billions of bytes in a second: more is better.
     GigabytesPerSecond,
+    /// Calls of the driver: less is better.
+    Calls,
 }
 
 impl Comparison {
@@ -77,13 +79,14 @@ impl Unit {
         match self {
             Self::Nanoseconds => "ns",
             Self::GigabytesPerSecond => "GB/s",
+            Self::Calls => "calls",
         }
     }
 
     /// Whether less is better.
     #[must_use]
     pub fn is_cost(self) -> bool {
-        self == Self::Nanoseconds
+        self != Self::GigabytesPerSecond
     }
 }
 

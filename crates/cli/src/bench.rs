@@ -1,6 +1,7 @@
 //! `curium bench`: what Curium costs beside C.
 
 mod chart;
+mod markdown;
 mod report;
 
 use std::fs;
@@ -30,7 +31,8 @@ Exit codes:
   1  something failed: no GPU though --device gpu, a file that cannot be written
   2  the command line is wrong")]
 pub(crate) struct Options {
-    /// Measure only what has this in its id, such as `launch/`, `copy/pinned` or `allocate/live/1000`
+    /// Measure only what has this in its id, such as `launch/`, `copy/pinned` or `allocate/live/1000`; `memory` is copies, allocation and
+    /// the calls for a buffer
     #[arg(default_value = "")]
     filter: String,
     /// Where it is measured
@@ -51,6 +53,9 @@ pub(crate) struct Options {
     /// Write the JSON schema of what --json writes
     #[arg(long, exclusive = true)]
     schema: bool,
+    /// File for the same figures as tables of Markdown, one for each that is varied
+    #[arg(long, value_name = "FILE")]
+    markdown: Option<PathBuf>,
     /// Folder for pictures (SVG) of bandwidth over size, launch cost over threads, and allocation cost over live blocks
     #[arg(long, value_name = "FOLDER")]
     svg: Option<PathBuf>,
@@ -87,6 +92,9 @@ pub(crate) fn run(options: &Options, color: ColorChoice) -> Result<()> {
         writeln!(out)?;
     } else {
         writeln!(out, "{report}")?;
+    }
+    if let Some(path) = &options.markdown {
+        fs::write(path, report.markdown()).with_context(|| format!("{} cannot be written", path.display()))?;
     }
     options.svg.as_ref().map_or(Ok(()), |folder| draw(folder, &comparisons, &report.title()))
 }

@@ -37,6 +37,33 @@ fn pictures_are_drawn_of_what_was_measured_only() {
 }
 
 #[test]
+fn memory_is_measured_as_a_whole_and_written_as_tables() {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    let path = folder.path().join("memory.md");
+    let (code, stdout, stderr) =
+        bench(&["memory", "--rounds", "1", "--json", "--markdown", path.to_str().expect("the path is text")]);
+    assert_eq!(code, Some(0), "{stderr}");
+    for said in
+        ["copy/pageable-to-device/1048576", "allocate/plain-live/100", "allocate/buffer/1024", "calls/one-stream/10"]
+    {
+        assert!(stdout.contains(&format!("\"{said}\"")), "{said}: {stdout}");
+    }
+    assert!(!stdout.contains("launch/"), "{stdout}");
+    let tables = fs::read_to_string(path).expect("the tables were written");
+    for said in [
+        "say nothing of hardware",
+        "| live blocks | C, ns |",
+        "| 1,000 | ",
+        "% of the rest scattered",
+        "Curium's rate of one thread",
+    ] {
+        assert!(tables.contains(said), "{said}: {tables}");
+    }
+    // A use on the buffer's own stream costs no call that C does not make.
+    assert!(tables.contains("| 10 | 32 [32 32] | 32 [32 32] | 1.000 [1.000 1.000] |"), "{tables}");
+}
+
+#[test]
 fn filter_that_fits_nothing_is_an_error_with_what_to_do() {
     let (code, stdout, stderr) = bench(&["lunch"]);
     assert_eq!((code, stdout.as_str()), (Some(1), ""));

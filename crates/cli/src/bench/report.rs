@@ -22,20 +22,20 @@ pub(super) struct Report {
     device: String,
     driver: String,
     simulated: bool,
-    comparisons: Vec<Row>,
+    pub(super) comparisons: Vec<Row>,
 }
 
 #[derive(Serialize)]
-struct Row {
-    id: String,
-    unit: &'static str,
+pub(super) struct Row {
+    pub(super) id: String,
+    pub(super) unit: &'static str,
     /// Whether less is better.
     cost: bool,
     rounds: usize,
     c: Spread,
     curium: Spread,
     ratio: Spread,
-    note: Option<String>,
+    pub(super) note: Option<String>,
 }
 
 #[derive(Clone, Copy, Serialize)]
@@ -80,27 +80,32 @@ impl Row {
     }
 
     fn cells(&self) -> [String; 5] {
-        let spread = |spread: Spread, digits: usize| {
-            let Spread { median, low_quartile, high_quartile } = spread;
-            format!("{median:.digits$} [{low_quartile:.digits$} {high_quartile:.digits$}]")
-        };
-        let digits = match self.unit {
-            unit if unit == Unit::GigabytesPerSecond.symbol() => 2,
-            _ => usize::from(self.curium.median < 100.0),
-        };
-        let note = self.note.clone().unwrap_or_default();
-        [self.name(), spread(self.c, digits), spread(self.curium, digits), spread(self.ratio, 3), note]
+        let [c, curium, ratio] = self.figures();
+        let size = self.size().map_or_else(String::new, |size| format!(" ({size})"));
+        [format!("{}{size}, {}", self.id, self.unit), c, curium, ratio, self.note.clone().unwrap_or_default()]
     }
 
-    /// The id, and what its value means where that are bytes.
-    fn name(&self) -> String {
-        let value = self.id.rsplit('/').next().and_then(|value| value.parse().ok());
-        match value {
-            Some(bytes) if self.id.starts_with("copy/") || self.id.starts_with("allocate/bytes/") => {
-                format!("{} ({}), {}", self.id, size(bytes), self.unit)
-            }
-            _ => format!("{}, {}", self.id, self.unit),
-        }
+    /// C's figures, Curium's, and their ratio, each with its quartiles.
+    pub(super) fn figures(&self) -> [String; 3] {
+        let digits = match self.unit {
+            unit if unit == Unit::GigabytesPerSecond.symbol() => 2,
+            unit if unit == Unit::Calls.symbol() => 0,
+            _ => usize::from(self.curium.median < 100.0),
+        };
+        [self.c.text(digits), self.curium.text(digits), self.ratio.text(3)]
+    }
+
+    /// The id without its value, and the value.
+    pub(super) fn parts(&self) -> (&str, &str) {
+        self.id.rsplit_once('/').unwrap_or((&self.id, ""))
+    }
+
+    /// What the value means where it is bytes.
+    pub(super) fn size(&self) -> Option<String> {
+        const OF_BYTES: [&str; 3] = ["allocate/bytes", "allocate/plain-bytes", "allocate/buffer"];
+        let (group, value) = self.parts();
+        let is_size = group.starts_with("copy/") || OF_BYTES.contains(&group);
+        value.parse().ok().filter(|_| is_size).map(size)
     }
 }
 
@@ -108,6 +113,12 @@ impl Spread {
     fn of(samples: &Samples) -> Self {
         let [low_quartile, median, high_quartile] = [0.25, 0.5, 0.75].map(|part| samples.quantile(part));
         Self { median, low_quartile, high_quartile }
+    }
+
+    /// The median, and the quartiles in brackets.
+    fn text(self, digits: usize) -> String {
+        let Self { median, low_quartile, high_quartile } = self;
+        format!("{median:.digits$} [{low_quartile:.digits$} {high_quartile:.digits$}]")
     }
 }
 

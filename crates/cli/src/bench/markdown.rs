@@ -1,0 +1,101 @@
+//! The figures as tables of Markdown.
+
+use super::report::{Report, Row};
+
+/// What each group of measurements is, and what is varied.
+const GROUPS: [(&str, &str, &str); 16] = [
+    ("launch/threads", "Launches by several threads, a stream each: `cuLaunchKernel`", "threads"),
+    ("launch/current", "A launch with its context current: `cuLaunchKernel`", "threads"),
+    ("graph/chain", "Launches of a graph, without their end: `cuGraphLaunch`", "kernels"),
+    ("graph/nodes", "A launch of a graph to its end: `cuGraphLaunch`, `cuStreamSynchronize`", "nodes"),
+    ("graph/update", "New arguments for a node of a graph: `cuGraphExecKernelNodeSetParams`", "nodes"),
+    ("copy/pageable-to-device", "From an ordinary slice to the device: `cuMemcpyHtoDAsync`", "size"),
+    ("copy/device-to-pageable", "From the device to an ordinary slice: `cuMemcpyDtoHAsync`", "size"),
+    ("copy/pinned-to-device", "From pinned memory to the device: `cuMemcpyHtoDAsync`", "size"),
+    ("copy/device-to-pinned", "From the device to pinned memory: `cuMemcpyDtoHAsync`", "size"),
+    (
+        "allocate/bytes",
+        "An allocation and its free, beside the driver's pool: `cuMemAllocAsync`, `cuMemFreeAsync`",
+        "size",
+    ),
+    ("allocate/plain-bytes", "An allocation and its free, beside memory of no pool: `cuMemAlloc`, `cuMemFree`", "size"),
+    (
+        "allocate/buffer",
+        "A `DeviceBuffer` and its end, beside the driver's pool: `cuMemAllocAsync`, `cuMemFreeAsync`",
+        "size",
+    ),
+    (
+        "allocate/threads",
+        "An allocation of 1 MiB and its free by several threads, of all together, beside the driver's pool",
+        "threads",
+    ),
+    (
+        "allocate/live",
+        "A free at random and an allocation, of 512 B to 128 KiB, beside the driver's pool",
+        "live blocks",
+    ),
+    ("allocate/plain-live", "The same beside memory of no pool", "live blocks"),
+    (
+        "calls/one-stream",
+        "Calls of the driver for a buffer whose fills, kernels and copies are on one stream",
+        "uses of each kind",
+    ),
+];
+
+impl Report {
+    /// A table for each group of measurements, in the order in which they were made.
+    pub(super) fn markdown(&self) -> String {
+        let mut text = format!("{}; medians [quartiles].\n", self.title());
+        let groups = self.comparisons.chunk_by(|one, other| one.parts().0 == other.parts().0);
+        groups.for_each(|rows| text += &table(rows));
+        text
+    }
+}
+
+/// The table of one group.
+fn table(rows: &[Row]) -> String {
+    let Some(first) = rows.first() else { return String::new() };
+    let (group, _) = first.parts();
+    let known = GROUPS.iter().find(|(known, ..)| *known == group);
+    let (title, varied) = known.map_or((group, "value"), |(_, title, varied)| (title, varied));
+    let has_notes = rows.iter().any(|row| row.note.is_some());
+    let (heading, rule) = if has_notes { (" |", "---|") } else { ("", "") };
+    let mut text =
+        format!("\n{title}:\n\n| {varied} | C, {unit} | Curium, {unit} | Curium / C |{heading}\n", unit = first.unit);
+    text += &format!("|---|---|---|---|{rule}\n");
+    for row in rows {
+        let [c, curium, ratio] = row.figures();
+        let value = row.size().unwrap_or_else(|| grouped(row.parts().1));
+        let note = row.note.as_deref().filter(|_| has_notes).map_or_else(String::new, |note| format!(" {note} |"));
+        text += &format!("| {value} | {c} | {curium} | {ratio} |{note}\n");
+    }
+    text
+}
+
+/// A number with a comma before each three digits.
+fn grouped(digits: &str) -> String {
+    let groups: Vec<_> = digits.as_bytes().rchunks(3).rev().map(String::from_utf8_lossy).collect();
+    groups.join(",")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use curium_bench::Plan;
+
+    use super::*;
+
+    #[test]
+    fn every_group_that_is_measured_has_a_title_and_no_other() {
+        let ids = curium_bench::ids(&Plan::hardware());
+        let measured: HashSet<_> = ids.iter().filter_map(|id| id.rsplit_once('/')).map(|(group, _)| group).collect();
+        let titled: HashSet<_> = GROUPS.iter().map(|(group, ..)| *group).collect();
+        assert_eq!(measured, titled);
+    }
+
+    #[test]
+    fn numbers_are_grouped_by_three_digits() {
+        assert_eq!(["1", "100", "1000", "1000000"].map(grouped), ["1", "100", "1,000", "1,000,000"]);
+    }
+}
