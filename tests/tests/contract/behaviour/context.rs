@@ -123,7 +123,7 @@ fn primary_context_ends_with_its_last_release_and_is_revived_by_the_next_retenti
 fn context_destroyed_elsewhere_stays_current_and_is_of_no_use() {
     on_driver(|test| {
         let (driver, context) = (test.driver(), CreatedContext::new(&test.device()));
-        let raw = context.as_raw().addr();
+        let raw = context.as_raw().expose_provenance();
         let (is_current, (destroyed, is_destroyed)) = (mpsc::channel(), mpsc::channel());
         std::thread::scope(|scope| {
             scope.spawn(move || {
