@@ -26,8 +26,21 @@ fn report() -> Result<()> {
     }
     let device = driver.device(0)?;
     println!("device: {}", device.name()?);
+    if std::env::args().nth(1).as_deref() == Some("fault") {
+        println!("fault: {}", fault(&driver)?);
+    }
     println!("saxpy: {:?}", saxpy(&driver)?);
     Ok(())
+}
+
+/// Has a kernel write behind its buffer, and tells what the buffer holds.
+fn fault(driver: &Driver) -> Result<u32> {
+    let stream = driver.device(0)?.primary_context()?.stream()?;
+    let write_at = Library::from_ptx(driver, kernels::FAULTS)?.kernel::<(&mut [u32], u64, u32)>("write_at")?;
+    let mut buffer = DeviceBuffer::from_slice(&stream, &[5_u32])?;
+    // SAFETY: a simulator notices every write out of bounds, and no memory of ours is changed on hardware at this distance.
+    unsafe { write_at.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, 1 << 42, 1)) }?;
+    Ok(buffer.to_vec()?[0])
 }
 
 /// `2 × [1, 2, 3] + [10, 20, 30]`, computed by a kernel of a library, or of a module where the driver is too old for those.

@@ -6,8 +6,8 @@ use std::process::{Command, Output};
 use std::sync::LazyLock;
 
 use curium_driver::{CudaVersion, Driver, Error, Function};
-use curium_sys::{Api, LoadError, Rejection};
-use curium_tests::uses_cuda;
+use curium_sys::{Api, CUresult, LoadError, Rejection};
+use curium_tests::{in_fork, uses_cuda};
 
 /// Where these tests build what they load.
 const FOLDER: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/load");
@@ -333,4 +333,67 @@ fn program_leaves_a_trace_of_its_calls_where_the_environment_says() {
             events.iter().filter_map(|event| event["pid"].as_u64()).collect();
         assert_eq!(processes.len(), 2, "{variable}");
     }
+}
+
+/// What the program says on the simulator whose kernel writes out of bounds, with this value of `CURIUM_SIM_CHECKS`.
+fn report_fault(checks: &str) -> (Output, String, String) {
+    let mut command = Command::new(&*REPORT);
+    command.arg("fault").env_remove("LD_LIBRARY_PATH").env("CURIUM_DRIVER_PATH", &*SIMULATOR);
+    let output = command.env("CURIUM_SIM_CHECKS", checks).output().expect("the program can be started");
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let (out, err) = (out.into_owned(), err.into_owned());
+    (output, out, err)
+}
+
+const FAULT: &str = "curium-sim: kernel `write_at`: illegal address: write of 4 bytes at 0x";
+
+#[test]
+fn kernel_at_fault_ends_the_work_unless_faults_are_only_reported() {
+    for (checks, is_written) in [("error", true), ("quiet", false)] {
+        let (output, out, err) = report_fault(checks);
+        assert_eq!(output.status.code(), Some(1), "{checks}: {out}{err}");
+        assert!(err.contains("CUDA_ERROR_ILLEGAL_ADDRESS") && !out.contains("saxpy"), "{checks}: {out}{err}");
+        assert_eq!(err.contains(FAULT), is_written, "{checks}: {err}");
+    }
+    let (output, out, err) = report_fault("report");
+    assert_reports_saxpy(&output);
+    assert!(out.contains("fault: 5\n") && err.contains(FAULT), "{out}{err}");
+    assert_eq!(err.matches(FAULT).count(), 1, "{err}");
+}
+
+#[test]
+fn process_aborts_at_the_first_fault_where_it_is_set_so() {
+    use std::os::unix::process::ExitStatusExt as _;
+
+    let (output, out, err) = report_fault("abort");
+    assert_eq!(output.status.signal(), Some(6), "{}: {out}{err}", output.status);
+    assert!(err.contains(FAULT) && !out.contains("fault:"), "{out}{err}");
+}
+
+#[test]
+fn functions_that_a_program_asked_for_refuse_in_a_child_of_a_fork_as_symbols_do() {
+    type Count = unsafe extern "C" fn(*mut i32) -> CUresult;
+
+    let api = load(&SIMULATOR).expect("the simulator loads");
+    // SAFETY: this is `cuInit`, which takes no flags.
+    let code = unsafe { api.cuInit.expect("a driver has it")(0) };
+    assert_eq!(code, CUresult::CUDA_SUCCESS);
+    let (find, mut address) = (api.cuGetProcAddress_v2.expect("the simulator has it"), std::ptr::null_mut());
+    // SAFETY: the name ends in NUL, the place is valid, and no status is asked for.
+    let code = unsafe { find(c"cuDeviceGetCount".as_ptr(), &raw mut address, 12000, 0, std::ptr::null_mut()) };
+    assert_eq!(code, CUresult::CUDA_SUCCESS);
+    // SAFETY: the function that was asked for has this signature.
+    let asked_for = unsafe { std::mem::transmute::<*mut std::ffi::c_void, Count>(address) };
+    let symbol = api.cuDeviceGetCount.expect("a driver has it");
+    let count = |function: Count| {
+        let mut count = -1;
+        // SAFETY: the place is valid.
+        (unsafe { function(&raw mut count) }, count)
+    };
+    assert_eq!([count(asked_for), count(symbol)], [(CUresult::CUDA_SUCCESS, 1); 2]);
+    in_fork(|| {
+        let refused = (CUresult::CUDA_ERROR_NOT_INITIALIZED, -1);
+        assert_eq!([count(asked_for), count(symbol)], [refused; 2]);
+    });
+    assert_eq!([count(asked_for), count(symbol)], [(CUresult::CUDA_SUCCESS, 1); 2], "the parent goes on");
 }

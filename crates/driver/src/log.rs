@@ -64,7 +64,7 @@ impl Mark {
             return None;
         }
         let text = String::from_utf8_lossy(&buffer[..size.min(LIMIT)]);
-        let lines: Vec<_> = text.lines().filter(|line| may_concern(line, function)).collect();
+        let lines = concerning(&text, function);
         (!lines.is_empty()).then(|| lines.join("\n").into())
     }
 }
@@ -79,6 +79,36 @@ fn is_silent(code: CUresult) -> bool {
         CUresult::CUDA_ERROR_NOT_READY,
     ]
     .contains(&code)
+}
+
+/// The lines of a text that may concern a call of `function`: drivers write about a call line by line, each with its thread, and last
+/// what it returned. What another call has left there, which failed unseen, is not about this one.
+#[inline]
+fn concerning(text: &str, function: Function) -> Vec<&str> {
+    let mut lines: Vec<&str> = Vec::new();
+    for line in text.lines().filter(|line| may_concern(line, function)) {
+        match returned(line) {
+            Some(other) if base_name(other) != function.base_name() => {
+                lines.retain(|kept| thread(kept) != thread(line));
+            }
+            _ => lines.push(line),
+        }
+    }
+    lines
+}
+
+/// The thread that a line names in its second pair of brackets.
+#[inline]
+fn thread(line: &str) -> Option<&str> {
+    line.split(['[', ']']).nth(3)
+}
+
+/// The function that has returned an error, if that is what a line says.
+#[inline]
+fn returned(line: &str) -> Option<&str> {
+    let (_, message) = line.rsplit_once(']')?;
+    let (_, function) = message.trim_start().strip_prefix("Returning ")?.rsplit_once(" from ")?;
+    Some(function.trim())
 }
 
 /// Whether a line of the log, which says in brackets what function it is about, says none other than `function`.
@@ -112,6 +142,19 @@ mod tests {
         assert!(!may_concern(line, Function::cuMemAllocAsync));
         assert!(may_concern("Log was truncated", Function::cuMemAllocAsync));
         assert!(!may_concern("", Function::cuMemAllocAsync));
+    }
+
+    #[test]
+    fn lines_of_an_earlier_call_of_the_thread_do_not_concern_a_later_one() {
+        let text = "\
+[11:07:41.060][77][CUDA][E] A pool cannot do that
+[11:07:41.060][77][CUDA][E] Returning 1 (CUDA_ERROR_INVALID_VALUE) from cuMemPoolSetAccess
+[11:07:41.087][78][CUDA][E] There is no context
+[11:07:41.087][77][CUDA][E] The pool was not shared
+[11:07:41.087][77][CUDA][E] Returning 1 (CUDA_ERROR_INVALID_VALUE) from cuMemPoolExportPointer";
+        let lines = concerning(text, Function::cuMemPoolExportPointer);
+        let text: Vec<&str> = text.lines().skip(2).collect();
+        assert_eq!(lines, text);
     }
 
     #[test]

@@ -44,7 +44,7 @@ pub struct Config {
     pub faults: FaultPlan,
     /// Functions that are missing, whatever the driver's version.
     pub missing: Vec<Function>,
-    /// What happens when a check stops a kernel. Default: [`Checks::Report`].
+    /// What happens when a kernel does what it must not. Default: [`Checks::Error`].
     pub checks: Checks,
     /// Whether a kernel stops at a race of its warps for shared memory. Default: no, because accesses to it then take longer.
     pub race_checks: bool,
@@ -52,16 +52,19 @@ pub struct Config {
 
 /// What happens when a kernel does what it must not: an access outside of its memory, a misaligned one, a trap, a failed assertion.
 ///
-/// In any case the launch fails with the code that hardware gives, and [`Simulator::kernel_faults`](crate::Simulator::kernel_faults)
-/// tells the place.
+/// In any case [`Simulator::kernel_faults`](crate::Simulator::kernel_faults) tells the places; it keeps a thousand of them.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
 #[non_exhaustive]
 pub enum Checks {
-    /// The program gets its error, and the place is written to stderr.
+    /// The launch fails with the code that hardware gives, which sticks, and the place is written to stderr.
     #[default]
-    Report,
-    /// The program gets its error, and nothing is written.
+    Error,
+    /// The launch fails in the same way, and nothing is written.
     Quiet,
+    /// The place is written to stderr, and the program goes on: the threads that run together in the warp of the one at fault end there,
+    /// and all others do their work. One run shows all that is wrong. What waits for threads that can never come still ends the kernel,
+    /// but not the program.
+    Report,
     /// The place is written to stderr, and the process aborts: a debugger or a core file shows the host's side.
     Abort,
 }
@@ -94,7 +97,7 @@ impl Config {
             workers: thread::available_parallelism().map_or(1, NonZero::get).min(64) as u32,
             faults: FaultPlan::new(),
             missing: Vec::new(),
-            checks: Checks::Report,
+            checks: Checks::Error,
             race_checks: false,
         }
     }

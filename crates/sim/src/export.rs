@@ -9,7 +9,7 @@ use std::fs;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use curium_sys::{CUresult, Function};
+use curium_sys::{Api, CUresult, Function};
 
 use crate::config::Config;
 use crate::driver::Driver;
@@ -35,6 +35,14 @@ macro_rules! export {
                 })
             }
         )*
+
+        /// The functions as they are exported. What a program asks `cuGetProcAddress` for must be these: they know what has become of the
+        /// process, and are traced.
+        pub(crate) fn api() -> Api {
+            let mut api = Api::empty();
+            $(api.$name = Some($name);)*
+            api
+        }
     };
 }
 

@@ -100,6 +100,8 @@ pub(crate) struct Records {
 pub(crate) struct View<'a> {
     memory: &'a Memory,
     device: usize,
+    /// The devices whose plain memory they reach as well.
+    peers: Vec<usize>,
 }
 
 impl Memory {
@@ -264,9 +266,9 @@ impl Memory {
         [live.address_ranges, live.physical_allocations, live.mappings] = records.virtual_memory.counts();
     }
 
-    /// The memory as the kernels of a device reach it.
-    pub(crate) fn seen_by(&self, device: usize) -> View<'_> {
-        View { memory: self, device }
+    /// The memory as the kernels of a device reach it whose context has access to that of `peers`.
+    pub(crate) fn seen_by(&self, device: usize, peers: Vec<usize>) -> View<'_> {
+        View { memory: self, device, peers }
     }
 
     fn give_back(&self, allocation: &Allocation) {
@@ -300,9 +302,24 @@ impl Drop for Memory {
 unsafe impl exec::Memory for View<'_> {
     fn segment(&self, address: u64) -> Option<Segment> {
         let records = self.memory.read();
-        let found = records.find(address).filter(|found| records.allows(found, Some(self.device), READ))?;
+        let found = records.find(address).filter(|found| self.allows(&records, found))?;
         let writable = records.allows(found, Some(self.device), WRITE);
         Some(Segment { base: found.base, size: found.size, host: found.host.0, writable })
+    }
+}
+
+impl View<'_> {
+    /// Whether what is allocated at an address, if anything is, can be used.
+    pub(crate) fn reaches(&self, address: u64) -> bool {
+        let records = self.memory.read();
+        records.find(address).is_none_or(|found| self.allows(&records, found))
+    }
+
+    /// Plain memory of another device takes access from context to context; pools and mappings have rights of their own.
+    fn allows(&self, records: &Records, found: &Allocation) -> bool {
+        let is_plain = matches!(found.purpose, Purpose::Device | Purpose::Module);
+        let is_near = found.owner.device == self.device || self.peers.contains(&found.owner.device);
+        (!is_plain || is_near) && records.allows(found, Some(self.device), READ)
     }
 }
 

@@ -168,23 +168,48 @@ fn what_a_function_calls_is_told_by_type_where_one_is_written_and_by_name_elsewh
     assert_eq!(of_near, BTreeSet::from(expected));
 }
 
-#[test]
-fn every_test_that_the_page_on_testing_names_exists() {
-    if uses_cuda() {
-        return;
-    }
+/// The tests that the tables in a section of the page on testing name, each of which must be there.
+fn named_tests(heading: &str) -> BTreeSet<String> {
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(tests.join("../docs/testing.md")).expect("the page can be read");
-    let mut named = 0;
-    for row in rows(&page, "## What libraries before this one can do").filter(|row| row.len() == 5) {
+    let mut named = BTreeSet::new();
+    for row in rows(&page, heading).filter(|row| row.len() == 5) {
         let files = quoted(row[2]).into_iter().map(|file| tests.join(format!("tests/contract/{file}.rs")));
         let text: String = files.filter_map(|file| std::fs::read_to_string(file).ok()).collect();
         for test in quoted(row[3]) {
-            named += 1;
             assert!(text.contains(&format!("fn {test}()")), "`{}` names the test `{test}`, which is not there", row[1]);
+            named.insert(test);
         }
     }
-    assert!(named > 40, "the page names {named} tests");
+    named
+}
+
+#[test]
+fn every_test_that_the_page_on_testing_names_exists() {
+    if !uses_cuda() {
+        let named = named_tests("## What libraries before this one can do").len();
+        assert!(named > 40, "the page names {named} tests");
+    }
+}
+
+#[test]
+fn every_test_of_the_drivers_behaviour_stands_in_its_table() {
+    if uses_cuda() {
+        return;
+    }
+    let named = named_tests("## What the driver does");
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/contract/behaviour");
+    let mut found = 0;
+    for file in std::fs::read_dir(folder).expect("there is such a folder") {
+        let path = file.expect("the folder can be listed").path();
+        let text = std::fs::read_to_string(&path).expect("the file can be read");
+        let tests = text.split("#[test]\nfn ").skip(1).filter_map(|test| test.split_once('('));
+        for (test, _) in tests {
+            found += 1;
+            assert!(named.contains(test), "the page on testing does not name `{test}` of {}", path.display());
+        }
+    }
+    assert!(found > 30, "there are {found} tests");
 }
 
 #[test]

@@ -283,6 +283,42 @@ fn parts_of_different_wishes_are_served_in_order() {
 }
 
 #[test]
+fn resources_of_another_device_or_driver_are_an_error_that_says_so() {
+    on_simulator(Config::new().with_devices(2).with_driver_version(CudaVersion::new(13, 1)), |test, _| {
+        let other = test.driver().device(1).expect("there are two devices");
+        let theirs = || other.multiprocessors().expect("a device has multiprocessors");
+        let config = other.work_queue_config().expect("a device has work queues");
+        let queue = green(&other).work_queue().expect("a context has a queue");
+        on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 1)), |elsewhere, _| {
+            for options in [
+                GreenContextOptions::new(theirs()),
+                GreenContextOptions::new(all(test)).with_multiprocessors(theirs()),
+                GreenContextOptions::new(all(test)).with_multiprocessors(all(elsewhere)),
+                GreenContextOptions::new(all(test)).with_work_queue_config(&config),
+                GreenContextOptions::new(all(test)).with_work_queue(&queue),
+            ] {
+                let error = test.device().green_context(options).expect_err("the resources are of others");
+                assert!(matches!(error, Error::Argument(_)), "{error}");
+            }
+        });
+    });
+}
+
+#[test]
+fn work_queue_keeps_the_context_that_it_is_of() {
+    on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 1)), |test, _| {
+        let is_active = || test.device().primary_state().expect("it can be read").is_active;
+        let queue = green(&test.device()).work_queue().expect("a context has a queue");
+        assert!(is_active(), "the context is there for its queue");
+        let options = GreenContextOptions::new(all(test)).with_work_queue(&queue);
+        drop(queue);
+        let context = test.device().green_context(options).expect("the queue is there");
+        drop(context);
+        assert!(!is_active());
+    });
+}
+
+#[test]
 fn work_queues_of_a_context_are_configured() {
     on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 1)), |test, _| {
         let config = test.device().work_queue_config().expect("a device has work queues");

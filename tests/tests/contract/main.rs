@@ -2,6 +2,8 @@
 
 mod array;
 mod attribute;
+#[cfg(not(miri))]
+mod behaviour;
 mod caching;
 mod capture;
 mod capture_scope;

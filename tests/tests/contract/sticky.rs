@@ -5,8 +5,9 @@
 
 use curium_driver::{Error, Kernel, LaunchConfig, Library, Signature};
 use curium_memory::DeviceBuffer;
+use curium_sim::{Checks, Config};
 use curium_sys::CUresult;
-use curium_tests::{TestDriver, in_own_process, kernels, on_driver};
+use curium_tests::{TestDriver, in_own_process, kernels, on_driver, on_simulator};
 
 fn faulty<S: Signature>(test: &TestDriver, name: &str) -> Kernel<S> {
     let library = Library::from_ptx(test.driver(), kernels::FAULTS).expect("the PTX is right");
@@ -88,5 +89,24 @@ fn kernel_that_traps_ends_the_context() {
             unsafe { trap.launch(&stream, LaunchConfig::new(1, 1), (1,)) }.expect("the launch itself succeeds");
             assert_context_is_lost(test, buffer, CUresult::CUDA_ERROR_LAUNCH_FAILED);
         });
+    });
+}
+
+#[test]
+fn kernel_at_fault_is_reported_and_the_program_goes_on_where_it_is_set_so() {
+    on_simulator(Config::new().with_checks(Checks::Report), |test, simulator| {
+        let stream = test.stream();
+        let write_at = faulty::<(&mut [u32], u64, u32)>(test, "write_at");
+        let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
+        for index in [4, 2] {
+            // SAFETY: the kernel writes at most one element out of bounds, where the simulator notices it.
+            unsafe { write_at.launch(&stream, LaunchConfig::new(1, 1), (&mut buffer, index, 7)) }.expect("it launches");
+        }
+        assert_eq!(buffer.to_vec().expect("the context is whole"), [0, 0, 7, 0]);
+        let faults = simulator.kernel_faults();
+        let [fault] = &faults[..] else { panic!("one launch was at fault: {faults:?}") };
+        let end = buffer.as_pointer().as_raw() + 16;
+        assert_eq!(fault.access.map(|access| access.address), Some(end));
+        assert_eq!(fault.kernel, "write_at");
     });
 }

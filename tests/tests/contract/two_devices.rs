@@ -1,13 +1,15 @@
 //! What two devices do with each other's memory: copies of every form, kernels' arguments, and pools that both allocate from. On a
 //! machine with one GPU nothing of this runs.
 
-use curium_driver::{Context, LaunchConfig, Library, Stream};
+use curium_driver::{Context, DevicePointer, LaunchConfig, Library, Stream};
 use curium_memory::copy::{CopyBatch, CopyOptions};
 use curium_memory::{
     DeviceBuffer, DeviceSlice, Extent, MappedBuffer, MemoryAccess, MemoryPool, Pitch, PitchedBuffer, Plain, Resource,
     UnifiedBuffer,
 };
-use curium_tests::{Gate, TestDriver, kernels, on_peers};
+use curium_sim::Simulator;
+use curium_sys::CUresult;
+use curium_tests::{Gate, TestDriver, in_own_process, kernels, on_peers};
 
 const LEN: usize = 4096;
 
@@ -143,6 +145,24 @@ fn kernel_writes_memory_of_a_pool_of_the_other_device_and_plain_memory() {
         fill(here, &mut plain, 6);
         fill(there, &mut plain, 7);
         assert_eq!(plain.to_vec().expect("the buffer can be read"), [7; LEN]);
+    });
+}
+
+#[test]
+fn kernel_that_uses_plain_memory_of_a_device_without_access_fails() {
+    in_own_process("two_devices::kernel_that_uses_plain_memory_of_a_device_without_access_fails", || {
+        with_streams(|driver, here, there| {
+            let plain = DeviceBuffer::<u32, _>::zeroed_in(Plain, here, LEN).expect("memory suffices");
+            here.synchronize().expect("the stream works");
+            let library = Library::from_ptx(there.context(), kernels::FILL).expect("the kernels load");
+            let fill = library.kernel::<(DevicePointer<u32>, u32, u32)>("fill").expect("there is such a kernel");
+            let arguments = (plain.as_pointer(), 1, LEN as u32);
+            // SAFETY: the memory has as many words; that the device has no access to it is what is tested.
+            unsafe { fill.launch(there, LaunchConfig::for_elements(LEN as u32), arguments) }.expect("it is launched");
+            let error = there.synchronize().expect_err("the device does not reach the memory");
+            assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS), "{error}");
+            driver.simulator().into_iter().for_each(Simulator::reset_errors);
+        });
     });
 }
 

@@ -18,8 +18,10 @@ use crate::{Device, Driver, Error, Multiprocessors, Result, Stream, WorkQueue, W
 pub struct GreenContextOptions {
     /// Flags of the context; the default is [`GreenContextFlags::DEFAULT_STREAM`].
     pub flags: GreenContextFlags,
-    resources: Vec<Description>,
-    device: Device,
+    /// Each with the device that it is of.
+    resources: Vec<(Description, Device)>,
+    /// Those whose queues are used, which must live until the driver has taken the queues over.
+    lenders: Vec<Context>,
 }
 
 bitflags! {
@@ -38,15 +40,15 @@ impl GreenContextOptions {
     #[must_use]
     #[inline]
     pub fn new(multiprocessors: Multiprocessors) -> Self {
-        let (resource, device) = multiprocessors.into_parts();
-        Self { flags: GreenContextFlags::DEFAULT_STREAM, resources: vec![resource], device }
+        let resources = vec![multiprocessors.into_parts()];
+        Self { flags: GreenContextFlags::DEFAULT_STREAM, resources, lenders: Vec::new() }
     }
 
     /// The same on these multiprocessors too, which come from the same split.
     #[must_use]
     #[inline]
     pub fn with_multiprocessors(mut self, multiprocessors: Multiprocessors) -> Self {
-        self.resources.push(multiprocessors.into_parts().0);
+        self.resources.push(multiprocessors.into_parts());
         self
     }
 
@@ -54,7 +56,7 @@ impl GreenContextOptions {
     #[must_use]
     #[inline]
     pub fn with_work_queue_config(mut self, config: &WorkQueueConfig) -> Self {
-        self.resources.push(*config.description());
+        self.resources.push(config.parts());
         self
     }
 
@@ -62,7 +64,8 @@ impl GreenContextOptions {
     #[must_use]
     #[inline]
     pub fn with_work_queue(mut self, queue: &WorkQueue) -> Self {
-        self.resources.push(*queue.description());
+        self.resources.push(queue.parts());
+        self.lenders.push(queue.context().clone());
         self
     }
 
@@ -72,19 +75,6 @@ impl GreenContextOptions {
     pub const fn with_flags(mut self, flags: GreenContextFlags) -> Self {
         self.flags = flags;
         self
-    }
-
-    /// The driver's name for these resources, which is valid until the process ends.
-    #[inline]
-    fn describe(self) -> Result<CUdevResourceDesc> {
-        let mut resources: Vec<CUdevResource> = self.resources.iter().map(Description::raw).collect();
-        let count = u32::try_from(resources.len()).unwrap_or(u32::MAX);
-        let mut description = ptr::null_mut();
-        // SAFETY: `description` is a valid place for the answer, and there are `count` resources, at least one, that outlive the call.
-        unsafe {
-            call!(self.device.driver(), cuDevResourceGenerateDesc(&raw mut description, resources.as_mut_ptr(), count))
-        }?;
-        Ok(description)
     }
 }
 
@@ -120,18 +110,14 @@ impl Device {
     #[inline]
     pub fn green_context(&self, options: GreenContextOptions) -> Result<Context> {
         let driver = self.driver();
-        driver.expect_same(options.device.driver(), "Device::green_context")?;
-        if options.device.as_raw() != self.as_raw() {
-            let (this, other) = (self.as_raw(), options.device.as_raw());
-            let reason = format!("the multiprocessors are of device {other} and not of device {this}");
-            return Err(Error::argument("Device::green_context", reason));
-        }
-        let flags = options.flags;
-        let description = options.describe()?;
+        let GreenContextOptions { flags, resources, lenders } = options;
+        expect_of(self, &resources)?;
+        let description = describe(driver, &resources)?;
         let mut green = ptr::null_mut();
         // SAFETY: `green` is a valid place for the answer, and the driver made the description.
         unsafe { call!(driver, cuGreenCtxCreate(&raw mut green, description, self.as_raw(), flags.bits())) }
             .map_err(|error| error.about(format!("{flags:?}")))?;
+        drop(lenders);
         let context = Context::of_green(driver, green).inspect_err(|_| release(|| destroy(driver, green)))?;
         Ok(Context::new(context, self, Owned::Green(Handle::new(green))))
     }
@@ -197,4 +183,31 @@ impl Stream {
 fn destroy(driver: &Driver, green: CUgreenCtx) -> Result<()> {
     // SAFETY: the context is live, ours, and nothing was made from it.
     unsafe { call!(driver, cuGreenCtxDestroy(green)) }
+}
+
+/// That all resources are of `device`.
+#[inline]
+fn expect_of(device: &Device, resources: &[(Description, Device)]) -> Result<()> {
+    const OPERATION: &str = "Device::green_context";
+    for (_, other) in resources {
+        device.driver().expect_same(other.driver(), OPERATION)?;
+        if other.as_raw() != device.as_raw() {
+            let (this, other) = (device.as_raw(), other.as_raw());
+            let reason = format!("a resource is of device {other} and not of device {this}");
+            return Err(Error::argument(OPERATION, reason));
+        }
+    }
+    Ok(())
+}
+
+/// The driver's name for resources, which is valid until the process ends.
+#[inline]
+fn describe(driver: &Driver, resources: &[(Description, Device)]) -> Result<CUdevResourceDesc> {
+    let mut resources: Vec<CUdevResource> = resources.iter().map(|(resource, _)| resource.raw()).collect();
+    let count = u32::try_from(resources.len()).unwrap_or(u32::MAX);
+    let mut description = ptr::null_mut();
+    let (place, first) = (&raw mut description, resources.as_mut_ptr());
+    // SAFETY: `place` is valid for the answer, and there are `count` resources, at least one, that outlive the call.
+    unsafe { call!(driver, cuDevResourceGenerateDesc(place, first, count)) }?;
+    Ok(description)
 }

@@ -59,10 +59,11 @@ impl Topology {
     #[must_use]
     #[inline]
     pub fn link(&self, from: usize, to: usize) -> Option<&PeerLink> {
-        if to >= self.devices.len() {
+        let count = self.devices.len();
+        if from >= count || to >= count {
             return None;
         }
-        self.links.get(from.checked_mul(self.devices.len())? + to)?.as_ref()
+        self.links.get(from * count + to)?.as_ref()
     }
 
     /// The cells of the table that this prints as, row by row.
@@ -162,5 +163,15 @@ from  to 0  to 1              NUMA  PCI           name
         assert_eq!(topology.link(0, 1), Some(&fast));
         assert_eq!((topology.link(0, 0), topology.link(0, 2), topology.link(2, 0)), (None, None, None));
         assert_eq!(topology.link(usize::MAX, 1), None);
+    }
+
+    #[test]
+    fn device_that_there_cannot_be_has_no_link() {
+        let devices = ["A", "B", "C"].map(|name| device(name, None)).to_vec();
+        let topology = Topology { devices, links: vec![Some(PeerLink::default()); 9] };
+        assert!(topology.link(2, 2).is_some());
+        // The place in the table would be beyond all numbers.
+        assert_eq!(topology.link(usize::MAX / 3, 1), None);
+        assert_eq!(topology.link(3, 0), None);
     }
 }

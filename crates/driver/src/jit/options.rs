@@ -300,21 +300,29 @@ impl JitTarget {
     #[must_use]
     #[inline]
     pub const fn new(capability: ComputeCapability) -> Self {
-        Self(CUjit_target(capability.major * 10 + capability.minor))
+        // A version that is none stays one that the driver refuses.
+        Self(CUjit_target(capability.major.saturating_mul(10).saturating_add(capability.minor)))
     }
 
     /// The same with what only this architecture has, such as `sm_90a`.
     #[must_use]
     #[inline]
     pub const fn architecture_specific(self) -> Self {
-        Self(CUjit_target(self.0.0 | CUjit_target::CU_TARGET_COMPUTE_90A.0 & !0xffff))
+        self.with_suffix_of(CUjit_target::CU_TARGET_COMPUTE_90A)
     }
 
     /// The same with what the architectures of its family share, such as `sm_100f`.
     #[must_use]
     #[inline]
     pub const fn family_specific(self) -> Self {
-        Self(CUjit_target(self.0.0 | CUjit_target::CU_TARGET_COMPUTE_100F.0 & !0xffff))
+        self.with_suffix_of(CUjit_target::CU_TARGET_COMPUTE_100F)
+    }
+
+    /// A target has one suffix, which stands above the number of the architecture.
+    #[inline]
+    const fn with_suffix_of(self, other: CUjit_target) -> Self {
+        const NUMBER: u32 = 0xffff;
+        Self(CUjit_target(self.0.0 & NUMBER | other.0 & !NUMBER))
     }
 
     /// The driver's number for it.
@@ -356,6 +364,20 @@ mod tests {
         assert_eq!(target(7, 5).as_raw(), CUjit_target::CU_TARGET_COMPUTE_75);
         assert_eq!(target(9, 0).architecture_specific().as_raw(), CUjit_target::CU_TARGET_COMPUTE_90A);
         assert_eq!(target(12, 1).family_specific().as_raw(), CUjit_target::CU_TARGET_COMPUTE_121F);
+    }
+
+    #[test]
+    fn last_suffix_of_a_target_counts() {
+        let target = JitTarget::new(ComputeCapability { major: 10, minor: 0 });
+        let last = target.architecture_specific().family_specific();
+        assert_eq!(last.as_raw(), CUjit_target::CU_TARGET_COMPUTE_100F);
+        assert_eq!(last.architecture_specific().as_raw(), CUjit_target::CU_TARGET_COMPUTE_100A);
+    }
+
+    #[test]
+    fn version_that_no_architecture_has_is_no_targets_number() {
+        let target = JitTarget::new(ComputeCapability { major: u32::MAX, minor: 1 });
+        assert_eq!(target.as_raw().0, u32::MAX);
     }
 
     #[test]

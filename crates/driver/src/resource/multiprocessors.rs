@@ -174,7 +174,7 @@ impl Multiprocessors {
     /// Splits the set into up to `parts` sets of the same size, at least `at_least` each: the size is rounded up to what the device can
     /// do, and there are fewer if there is no room for all.
     ///
-    /// A part cannot be split again before it is in a context.
+    /// A part cannot be split again before it is in a context. An error takes the set along; the device gives another.
     ///
     /// Needs CUDA 12.4. CUDA: `cuDevSmResourceSplitByCount`.
     ///

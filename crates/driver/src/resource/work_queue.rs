@@ -11,12 +11,14 @@ use crate::{Context, Device, Result};
 #[derive(Clone)]
 pub struct WorkQueueConfig {
     description: Description,
+    device: Device,
 }
 
-/// The queues of a context, which another context can be made to use as well.
+/// The queues of a context, which another context can be made to use as well. It keeps their context alive.
 #[derive(Clone)]
 pub struct WorkQueue {
     description: Description,
+    context: Context,
 }
 
 /// Which contexts have queues in common.
@@ -42,7 +44,7 @@ impl Device {
     #[inline]
     pub fn work_queue_config(&self) -> Result<WorkQueueConfig> {
         let kind = CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG;
-        Ok(WorkQueueConfig { description: Description::of_device(self, kind)? })
+        Ok(WorkQueueConfig { description: Description::of_device(self, kind)?, device: self.clone() })
     }
 }
 
@@ -58,7 +60,7 @@ impl Context {
     #[inline]
     pub fn work_queue_config(&self) -> Result<WorkQueueConfig> {
         let kind = CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE_CONFIG;
-        Ok(WorkQueueConfig { description: Description::of_context(self, kind)? })
+        Ok(WorkQueueConfig { description: Description::of_context(self, kind)?, device: self.device().clone() })
     }
 
     /// This context's queues, for another context to use as well.
@@ -72,7 +74,7 @@ impl Context {
     #[inline]
     pub fn work_queue(&self) -> Result<WorkQueue> {
         let kind = CUdevResourceType::CU_DEV_RESOURCE_TYPE_WORKQUEUE;
-        Ok(WorkQueue { description: Description::of_context(self, kind)? })
+        Ok(WorkQueue { description: Description::of_context(self, kind)?, context: self.clone() })
     }
 }
 
@@ -116,8 +118,8 @@ impl WorkQueueConfig {
     }
 
     #[inline]
-    pub(crate) fn description(&self) -> &Description {
-        &self.description
+    pub(crate) fn parts(&self) -> (Description, Device) {
+        (self.description, self.device.clone())
     }
 
     #[inline]
@@ -137,8 +139,13 @@ impl WorkQueueConfig {
 
 impl WorkQueue {
     #[inline]
-    pub(crate) fn description(&self) -> &Description {
-        &self.description
+    pub(crate) fn parts(&self) -> (Description, Device) {
+        (self.description, self.context.device().clone())
+    }
+
+    #[inline]
+    pub(crate) fn context(&self) -> &Context {
+        &self.context
     }
 }
 

@@ -35,7 +35,7 @@ impl Config {
     /// | `CURIUM_SIM_WORKERS` | how many threads work |
     /// | `CURIUM_SIM_WITHOUT` | functions to leave out, with commas between them |
     /// | `CURIUM_SIM_FAULTS` | faults with commas between them, in the form that [`Fault`](crate::Fault) reads, such as `cuMemAlloc_v2@2=OUT_OF_MEMORY` |
-    /// | `CURIUM_SIM_CHECKS` | what happens when a check stops a kernel: `report`, `quiet` or `abort` |
+    /// | `CURIUM_SIM_CHECKS` | what happens when a kernel does what it must not: `error`, `quiet`, `report` or `abort` |
     ///
     /// The simulator's library also heeds `CURIUM_SIM_TRACE`, the file that calls are written to for trace viewers.
     ///
@@ -64,7 +64,7 @@ impl Config {
         set(&variable, "CURIUM_SIM_WITHOUT", "a list of functions of the driver", functions, |value| {
             config.missing = value;
         })?;
-        set(&variable, "CURIUM_SIM_CHECKS", "report, quiet or abort", checks, |value| config.checks = value)?;
+        set(&variable, "CURIUM_SIM_CHECKS", "error, quiet, report or abort", checks, |value| config.checks = value)?;
         set(&variable, "CURIUM_SIM_RACES", "on or off", switch, |value| config.race_checks = value)?;
         config.faults = faults(&variable)?;
         Ok(config)
@@ -114,8 +114,9 @@ fn bytes(value: &str) -> Option<u64> {
 
 fn checks(value: &str) -> Option<Checks> {
     match value {
-        "report" => Some(Checks::Report),
+        "error" => Some(Checks::Error),
         "quiet" => Some(Checks::Quiet),
+        "report" => Some(Checks::Report),
         "abort" => Some(Checks::Abort),
         _ => None,
     }
@@ -159,8 +160,10 @@ mod tests {
         let version = with("CURIUM_SIM_DRIVER_VERSION", "12.4").map(|config| config.driver_version);
         assert_eq!(version, Ok(CudaVersion::new(12, 4)));
         assert_eq!(with("CURIUM_SIM_MEMORY", "3G").map(|config| config.memory_budget), Ok(3 << 30));
-        assert_eq!(with("CURIUM_SIM_CHECKS", "abort").map(|config| config.checks), Ok(Checks::Abort));
         assert_eq!(with("CURIUM_SIM_RACES", "on").map(|config| config.race_checks), Ok(true));
+        for (text, checks) in [("error", Checks::Error), ("report", Checks::Report), ("abort", Checks::Abort)] {
+            assert_eq!(with("CURIUM_SIM_CHECKS", text).map(|config| config.checks), Ok(checks));
+        }
         let model = with("CURIUM_SIM_DEVICE_MODEL", "a100").expect("it is one");
         assert_eq!((model.device_model, model.memory_budget), (DeviceModel::A100, DeviceModel::A100.memory()));
         let missing = with("CURIUM_SIM_WITHOUT", "cuInit, cuMemAlloc_v2").map(|config| config.missing);

@@ -66,10 +66,19 @@ impl Driver {
         }
         let lookup = self.newest(name.to_str().unwrap_or_default(), version);
         address.write(match lookup {
-            Lookup::Found(function) => entry::api(self.slot).address(function).cast_mut(),
+            Lookup::Found(function) => self.address_of(function).cast_mut(),
             Lookup::TooNew | Lookup::Unknown => ptr::null_mut(),
         })?;
         Ok(lookup)
+    }
+
+    /// Where a function of this driver begins.
+    fn address_of(&self, function: Function) -> *const c_void {
+        #[cfg(feature = "export")]
+        if self.slot == crate::slot::EXPORTED {
+            return crate::export::api().address(function);
+        }
+        entry::api(self.slot).address(function)
     }
 
     /// The newest function of this base name that `version` has.

@@ -103,9 +103,7 @@ impl Block {
             let mut paused = false;
             for turn in 0..self.warps.len() {
                 let index = (self.first + turn) % self.warps.len();
-                let progress =
-                    self.warps[index].run(self.turn, &mut self.state, worker).map_err(|failure| (index, failure))?;
-                paused |= progress == Progress::Paused;
+                paused |= self.run_warp(index, worker)? == Progress::Paused;
             }
             if self.state.live == 0 {
                 return Ok(Progress::Done);
@@ -123,6 +121,20 @@ impl Block {
         Ok(Progress::Paused)
     }
 
+    /// Gives a warp its turn. Threads at fault end, if the launch goes on without them.
+    fn run_warp(&mut self, index: usize, worker: &mut Worker<'_>) -> Result<Progress, (usize, Failure)> {
+        loop {
+            let failure = match self.warps[index].run(self.turn, &mut self.state, worker) {
+                Ok(progress) => return Ok(progress),
+                Err(failure) => failure,
+            };
+            if !worker.passes_over(self, index, failure) {
+                return Err((index, failure));
+            }
+            self.warps[index].exit(failure.fragment, &mut self.state);
+        }
+    }
+
     /// The thread index of a warp's lane.
     pub(crate) fn thread(&self, warp: usize, lane: usize) -> [u32; 3] {
         self.warps[warp].state.thread.map(|axis| axis[lane % LANES])
@@ -135,6 +147,7 @@ impl Block {
         let (warp, (lane, function, pc)) = first.unwrap_or_default();
         let failure = Failure {
             trap: Trap::new(FaultKind::Deadlock, lane),
+            fragment: 0,
             function,
             line: worker.code(function)[pc as usize].line,
         };

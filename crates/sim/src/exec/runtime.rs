@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use super::fault::Fault;
 use super::image::{Surface, Texture};
 
 /// The services behind the functions that the device's runtime provides.
@@ -10,6 +11,11 @@ pub trait Runtime: Sync {
     fn print(&self, text: &[u8]);
     /// Takes what a failed assertion of one thread says.
     fn complain(&self, text: &[u8]);
+    /// Whether the launch goes on after a fault: then only the threads end that ran together with the one at fault.
+    fn passes_over(&self, fault: &Fault) -> bool {
+        let _ = fault;
+        false
+    }
     /// The address of `size` bytes of device memory, a multiple of 16; `None` if the heap has no more. The bytes stay valid
     /// until the launch is over, even if they are freed.
     fn allocate(&self, size: u64) -> Option<u64>;

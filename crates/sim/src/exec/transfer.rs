@@ -130,7 +130,7 @@ impl Warp {
     }
 
     /// Ends the threads of a fragment.
-    fn exit(&mut self, index: usize, block: &mut BlockState) {
+    pub(crate) fn exit(&mut self, index: usize, block: &mut BlockState) {
         let fragment = self.fragments.swap_remove(index);
         let mut frame = Some(fragment.frame);
         while let Some(index) = frame {

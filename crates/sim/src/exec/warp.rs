@@ -75,6 +75,8 @@ pub(crate) enum Progress {
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Failure {
     pub(crate) trap: Trap,
+    /// The fragment that cannot go on.
+    pub(crate) fragment: usize,
     pub(crate) function: u32,
     pub(crate) line: u32,
 }
@@ -235,7 +237,12 @@ impl Warp {
         (fragment.pc, fragment.turns) = (stop.pc, stop.turns);
         let function = self.frames[fragment.frame as usize].function;
         let op = &worker.code(function)[stop.pc as usize];
-        self.settle(index, &stop, op, block, worker).map_err(|trap| Failure { trap, function, line: op.line })
+        self.settle(index, &stop, op, block, worker).map_err(|trap| Failure {
+            trap,
+            fragment: index,
+            function,
+            line: op.line,
+        })
     }
 
     /// Executes a fragment's instructions one after the other, as long as all its lanes stay together.

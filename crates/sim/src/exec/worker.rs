@@ -157,6 +157,11 @@ impl<'l> Worker<'l> {
         }
     }
 
+    /// Whether the launch goes on without the threads at fault.
+    pub(crate) fn passes_over(&self, block: &Block, warp: usize, failure: Failure) -> bool {
+        self.launch.runtime.passes_over(&self.report(block, warp, failure))
+    }
+
     fn report(&self, block: &Block, warp: usize, failure: Failure) -> Fault {
         Fault {
             kind: failure.trap.kind,

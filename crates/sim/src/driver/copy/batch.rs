@@ -7,7 +7,6 @@ use curium_sys::{
 
 use crate::argument::{Pointer, elements};
 use crate::driver::{Driver, Result};
-use crate::memory::{Purpose, READ};
 
 /// The lists of a batch.
 struct Batch<'a> {
@@ -130,18 +129,11 @@ impl Driver {
         let mut state = self.lock();
         let stream = self.stream(&mut state, stream)?;
         let context = self.stream_context(&state, stream)?;
-        let context = state.context(state.home(context))?;
-        let is_peer = |device| {
-            context.peers.iter().any(|peer| state.contexts.get(*peer).is_some_and(|peer| peer.device == device))
-        };
-        let records = self.memory().read();
-        let reaches = |address: &CUdeviceptr| match records.find(*address) {
-            Some(found) if found.owner.device == context.device || found.purpose.is_on_host() => true,
-            Some(found) if found.purpose == Purpose::Device => is_peer(found.owner.device),
-            Some(found) => records.allows(found, Some(context.device), READ),
-            None => true,
-        };
-        if addresses.iter().all(reaches) { Ok(()) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+        let view = self.memory().seen_by(state.context(context)?.device, state.peers_of(context));
+        if addresses.iter().all(|address| view.reaches(*address)) {
+            return Ok(());
+        }
+        Err(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 
     /// Queues the copies one after the other, which is one of the orders that a batch may have; the index of the one that is refused.

@@ -5,7 +5,7 @@
 use curium_sys::{CUatomicOperation, CUctx_st, CUdevice, CUdevice_P2PAttribute, CUresult};
 
 use crate::argument::{ConstPointer, Pointer, elements};
-use crate::driver::{Driver, Result};
+use crate::driver::{Context, Driver, Result, State};
 use crate::handle::Id;
 
 #[expect(non_snake_case, reason = "these are C's names")]
@@ -65,7 +65,7 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         let (mut state, current) = self.enter_current()?;
-        let peer = Id::from(peer);
+        let (current, peer) = (state.home(current), state.home(Id::from(peer)));
         if state.context(peer)?.device == state.context(current)?.device {
             return Err(CUresult::CUDA_ERROR_PEER_ACCESS_UNSUPPORTED);
         }
@@ -79,12 +79,20 @@ impl Driver {
 
     pub(crate) fn cuCtxDisablePeerAccess(&self, peer: Pointer<CUctx_st>) -> Result {
         let (mut state, current) = self.enter_current()?;
-        let peer = Id::from(peer);
+        let (current, peer) = (state.home(current), state.home(Id::from(peer)));
         state.context(peer)?;
         let peers = &mut state.usable_mut(current)?.peers;
         let index = peers.iter().position(|enabled| *enabled == peer);
         peers.swap_remove(index.ok_or(CUresult::CUDA_ERROR_PEER_ACCESS_NOT_ENABLED)?);
         Ok(())
+    }
+}
+
+impl State {
+    /// The devices whose memory a context can access besides that of its own.
+    pub(crate) fn peers_of(&self, context: Id<Context>) -> Vec<usize> {
+        let peers = self.contexts.get(self.home(context)).map(|context| context.peers.as_slice()).unwrap_or_default();
+        peers.iter().filter_map(|peer| self.contexts.get(*peer)).map(|peer| peer.device).collect()
     }
 }
 

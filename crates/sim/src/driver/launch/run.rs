@@ -9,6 +9,9 @@ use crate::driver::{Driver, Result};
 use crate::exec::{self, DeviceModel, Fault, FaultKind, Schedule};
 use crate::memory::{Fill, Owner, Purpose};
 
+/// So many faults are kept and written: a kernel that goes on can have one in every warp.
+const MOST_FAULTS: usize = 1000;
+
 /// The blocks of a cooperative launch each get a thread, so that each can wait for all others. So many threads at most.
 pub(super) const MOST_COOPERATIVE_BLOCKS: u64 = 1024;
 
@@ -18,6 +21,7 @@ impl Launch {
         let kernel = self.subject.kernel()?;
         let workers = if self.shape.is_cooperative { self.shape.blocks() } else { driver.config().workers.into() };
         let host = Host::new(driver, self.context);
+        let peers = driver.lock().peers_of(self.context);
         let workspace = self.shape.is_cooperative.then(|| Workspace::new(driver, self)).flatten();
         let launch = exec::Launch {
             program: &self.subject.code.program,
@@ -28,7 +32,7 @@ impl Launch {
             dynamic_shared: self.shape.dynamic_shared,
             params: &self.parameters,
             globals: &self.globals,
-            memory: &driver.memory().seen_by(self.device),
+            memory: &driver.memory().seen_by(self.device, peers),
             runtime: &host,
             device: &driver.executor_model(),
             workers: workers as usize,
@@ -38,15 +42,13 @@ impl Launch {
         };
         let result = exec::run(&launch);
         host.flush();
-        result.map(|_| ()).map_err(|mut fault| {
-            if fault.kind == FaultKind::IllegalAddress {
-                fault.neighbour =
-                    fault.access.and_then(|access| driver.memory().neighbour(access.address)).map(Box::new);
-            }
-            let code = code_of(&fault);
-            driver.report_fault(fault);
-            code
-        })
+        let Err(fault) = result else { return Ok(()) };
+        if driver.passes_over(&fault) {
+            return Ok(());
+        }
+        let code = code_of(&fault);
+        driver.report_fault(fault);
+        Err(code)
     }
 }
 
@@ -97,20 +99,46 @@ impl Driver {
         }
     }
 
-    /// Does with what stopped a kernel what the settings want, and keeps it for whoever asks.
+    /// Whether the program goes on after a fault, which is reported then.
+    pub(super) fn passes_over(&self, fault: &Fault) -> bool {
+        let passes = self.config().checks == Checks::Report && fault.kind != FaultKind::Cancelled;
+        if passes {
+            self.report_fault(fault.clone());
+        }
+        passes
+    }
+
+    /// Does with what a kernel did wrong what the settings want, and keeps it for whoever asks.
     #[expect(
         clippy::print_stderr,
         reason = "a code cannot say which thread did what, and C has no other channel for it"
     )]
-    fn report_fault(&self, fault: Fault) {
-        let checks = self.config().checks;
-        if fault.kind != FaultKind::Cancelled && checks != Checks::Quiet {
-            eprintln!("curium-sim: {fault}");
-            if checks == Checks::Abort {
-                std::process::abort();
-            }
+    fn report_fault(&self, mut fault: Fault) {
+        if fault.kind == FaultKind::IllegalAddress {
+            fault.neighbour = fault.access.and_then(|access| self.memory().neighbour(access.address)).map(Box::new);
         }
-        self.lock().kernel_faults.push(fault);
+        let Some(number) = self.keep_fault(&fault) else { return };
+        let checks = self.config().checks;
+        if fault.kind == FaultKind::Cancelled || checks == Checks::Quiet {
+            return;
+        }
+        eprintln!("curium-sim: {fault}");
+        if checks == Checks::Abort {
+            std::process::abort();
+        }
+        if number == MOST_FAULTS {
+            eprintln!("curium-sim: these are {number} faults, and no more are reported");
+        }
+    }
+
+    /// Keeps a fault, and says how many there are; `None` if there are too many.
+    fn keep_fault(&self, fault: &Fault) -> Option<usize> {
+        let faults = &mut self.lock().kernel_faults;
+        if faults.len() == MOST_FAULTS {
+            return None;
+        }
+        faults.push(fault.clone());
+        Some(faults.len())
     }
 }
 

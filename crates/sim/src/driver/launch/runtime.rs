@@ -5,7 +5,7 @@ use std::io::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::driver::{Context, Driver};
-use crate::exec::{Runtime, Surface, Texture};
+use crate::exec::{Fault, Runtime, Surface, Texture};
 use crate::handle::Id;
 use crate::memory::{Owner, Purpose};
 
@@ -88,6 +88,10 @@ impl Runtime for Host<'_> {
     fn complain(&self, text: &[u8]) {
         // Whoever closed the output does not want it.
         let _ = std::io::stderr().write_all(text);
+    }
+
+    fn passes_over(&self, fault: &Fault) -> bool {
+        self.driver.passes_over(fault)
     }
 
     fn allocate(&self, size: u64) -> Option<u64> {

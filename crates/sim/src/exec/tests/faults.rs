@@ -1,5 +1,7 @@
 //! What stops a launch, and what is refused before.
 
+use std::sync::Mutex;
+
 use super::super::{FaultKind, lower};
 use super::{BASE, Bench};
 use crate::ptx;
@@ -105,4 +107,55 @@ fn unsupported_instructions_are_refused_by_name_and_place() {
         let error = lower(&ptx::parse(&text).expect("it parses")).expect_err("it is not supported").to_string();
         assert!(error.contains(opcode) && error.contains("line 7, column 5"), "{error}");
     }
+}
+
+#[test]
+fn launch_that_goes_on_loses_the_threads_at_fault_and_no_others() {
+    let mut bench = Bench::body(
+        "
+    setp.eq.u32 %p1, %t, 40;
+    @%p1 bra WRONG;
+    bar.sync 0;
+    st.global.u32 [%at4], 1;
+    ret;
+WRONG:
+    st.global.u32 [%p+4096], %t;
+    st.global.u32 [%at4], 1;",
+        4096,
+    );
+    bench.host.passed_over = Some(Mutex::default());
+    let expected: Vec<u32> = (0..96).map(|thread| u32::from(thread != 40)).collect();
+    assert_eq!(bench.results::<u32>(96), expected, "the barrier does not wait for the thread that is gone");
+    let faults = bench.host.passed_over.expect("faults are passed over").into_inner().expect("nobody panics");
+    let [fault] = &faults[..] else { panic!("one thread is at fault: {faults:?}") };
+    assert_eq!((fault.kind, fault.thread), (FaultKind::IllegalAddress, [40, 0, 0]));
+}
+
+#[test]
+fn launch_that_goes_on_loses_threads_in_functions_and_counts_each_warp_at_fault() {
+    let mut bench = Bench::new(
+        "
+.func wrong(.param .u64 at)
+{
+    .reg .b64 %d1;
+    ld.param.u64 %d1, [at];
+    st.global.u32 [%d1+4096], 1;
+    ret;
+}
+.visible .entry main(.param .u64 p)
+{
+    .reg .b64 %p;
+    ld.param.u64 %p, [p];
+    { .param .u64 a; st.param.u64 [a], %p; call wrong, (a); }
+    st.global.u32 [%p], 1;
+    ret;
+}",
+        4096,
+    );
+    bench.host.passed_over = Some(Mutex::default());
+    bench.launch(2, 96).expect("the launch goes on");
+    assert_eq!(bench.memory.read::<u32>(0, 1), [0], "nobody came back");
+    let faults = bench.host.passed_over.expect("faults are passed over").into_inner().expect("nobody panics");
+    assert_eq!(faults.len(), 6);
+    assert!(faults.iter().all(|fault| fault.function == "wrong"), "{faults:?}");
 }

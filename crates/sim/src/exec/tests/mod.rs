@@ -54,6 +54,8 @@ pub(super) struct Bench {
 pub(super) struct Host {
     pub(super) printed: Mutex<Vec<u8>>,
     pub(super) complaints: Mutex<Vec<u8>>,
+    /// Faults after which the launch went on; `None` if it does not.
+    pub(super) passed_over: Option<Mutex<Vec<Fault>>>,
     /// Textures and surfaces, whose handles are their indices.
     pub(super) textures: Vec<Arc<Texture>>,
     pub(super) surfaces: Vec<Arc<Surface>>,
@@ -75,6 +77,10 @@ impl Runtime for Host {
 
     fn complain(&self, text: &[u8]) {
         self.complaints.lock().expect("nobody panics").extend_from_slice(text);
+    }
+
+    fn passes_over(&self, fault: &Fault) -> bool {
+        self.passed_over.as_ref().map(|faults| faults.lock().expect("nobody panics").push(fault.clone())).is_some()
     }
 
     fn allocate(&self, size: u64) -> Option<u64> {

@@ -1,0 +1,69 @@
+//! What the driver does where its documentation is silent: codes and effects as they were read off hardware, by direct calls.
+//! `docs/testing.md` has a row for each.
+
+/// The code that a call of the driver returned.
+macro_rules! returned {
+    ($driver:expr, $function:ident($($argument:expr),* $(,)?)) => {
+        // SAFETY: places are valid; handles and addresses are live, or such that the driver says that they are not.
+        crate::behaviour::code(unsafe { curium_driver::call!($driver, $function($($argument),*)) })
+    };
+}
+
+mod context;
+mod event;
+mod initialisation;
+mod launch;
+mod mapping;
+mod memory;
+mod module;
+mod registered;
+mod stream;
+
+use std::ptr;
+
+use curium_driver::{Driver, Result};
+use curium_sys::{CUcontext, CUfunction, CUmodule, CUresult};
+use curium_tests::{ContextStack, CreatedContext, TestDriver};
+
+const OK: CUresult = CUresult::CUDA_SUCCESS;
+const INVALID_VALUE: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
+const INVALID_CONTEXT: CUresult = CUresult::CUDA_ERROR_INVALID_CONTEXT;
+const INVALID_HANDLE: CUresult = CUresult::CUDA_ERROR_INVALID_HANDLE;
+const NOT_FOUND: CUresult = CUresult::CUDA_ERROR_NOT_FOUND;
+const DESTROYED: CUresult = CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED;
+
+fn code(result: Result<()>) -> CUresult {
+    result.map_or_else(|error| error.code().expect("the driver has the function"), |()| OK)
+}
+
+/// Runs `body` with the primary context of the first device current.
+fn in_context(test: &TestDriver, body: impl FnOnce(&Driver)) {
+    let context = test.context();
+    let stack = ContextStack::push(test.driver(), &[context.as_raw()]);
+    body(test.driver());
+    stack.assert_unchanged();
+}
+
+/// The context that is current on this thread.
+fn current(driver: &Driver) -> CUcontext {
+    let mut context = ptr::null_mut();
+    assert_eq!(returned!(driver, cuCtxGetCurrent(&raw mut context)), OK);
+    context
+}
+
+/// A module with a kernel, in the current context.
+fn loaded(driver: &Driver) -> (CUmodule, CUfunction) {
+    let image = std::ffi::CString::new(curium_tests::kernels::FILL).expect("PTX has no NUL");
+    let (mut module, mut function) = (ptr::null_mut(), ptr::null_mut());
+    assert_eq!(returned!(driver, cuModuleLoadData(&raw mut module, image.as_ptr().cast())), OK);
+    assert_eq!(returned!(driver, cuModuleGetFunction(&raw mut function, module, c"fill".as_ptr())), OK);
+    (module, function)
+}
+
+/// Runs `body` with a context current that is not the primary one.
+fn in_created_context(test: &TestDriver, body: impl FnOnce(&Driver, CUcontext)) {
+    let context = CreatedContext::new(&test.device());
+    let stack = ContextStack::push(test.driver(), &[context.as_raw()]);
+    body(test.driver(), context.as_raw());
+    stack.assert_unchanged();
+}

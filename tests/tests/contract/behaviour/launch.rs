@@ -1,0 +1,184 @@
+//! Launches: what is refused, what an error of the device leaves behind, and the limits.
+
+use std::ffi::{CString, c_void};
+use std::ptr;
+
+use curium_driver::{DeviceAttribute, Driver};
+use curium_memory::DeviceBuffer;
+use curium_sys::{CUdevice_attribute, CUfunction, CUlimit, CUpointer_attribute, CUresult};
+use curium_tests::{TestDriver, in_own_process, kernels, on_driver};
+
+use super::{INVALID_HANDLE, INVALID_VALUE, OK, in_context, loaded};
+
+/// One launch of `fill` that differs from a right one in some way.
+struct Shape {
+    grid: [u32; 3],
+    block: [u32; 3],
+    shared: u32,
+}
+
+const RIGHT: Shape = Shape { grid: [1; 3], block: [1; 3], shared: 0 };
+
+/// Launches a kernel on the default stream.
+fn launch(
+    driver: &Driver,
+    function: CUfunction,
+    shape: &Shape,
+    (arguments, extra): (*mut *mut c_void, *mut *mut c_void),
+) -> CUresult {
+    let Shape { grid: [x, y, z], block: [i, j, k], shared } = *shape;
+    returned!(driver, cuLaunchKernel(function, x, y, z, i, j, k, shared, ptr::null_mut(), arguments, extra))
+}
+
+#[test]
+fn launch_of_no_kernel_of_no_shape_or_with_arguments_that_do_not_go_together_is_refused() {
+    on_driver(|test| {
+        let buffer = DeviceBuffer::<u32>::zeroed(&test.stream(), 1).expect("memory suffices");
+        buffer.stream().synchronize().expect("the stream works");
+        let opt_in = test.device().attribute(DeviceAttribute::MAX_SHARED_MEMORY_PER_BLOCK_OPTIN);
+        let opt_in: u32 = opt_in.expect("a device has this attribute").try_into().expect("it is some kilobytes");
+        in_context(test, |driver| {
+            let (module, function) = loaded(driver);
+            let (mut data, mut value, mut count) = (buffer.as_pointer().as_raw(), 5_u32, 1_u32);
+            let mut arguments: [*mut c_void; 3] =
+                [(&raw mut data).cast(), (&raw mut value).cast(), (&raw mut count).cast()];
+            let (with, none) = (arguments.as_mut_ptr(), ptr::null_mut());
+            let mut size = 16_usize;
+            let mut bytes = [0_u8; 16];
+            bytes[..8].copy_from_slice(&data.to_ne_bytes());
+            bytes[8] = 6;
+            bytes[12] = 1;
+            let mark = |mark: usize| ptr::without_provenance_mut::<c_void>(mark);
+            let mut extra = [mark(1), bytes.as_mut_ptr().cast(), mark(2), (&raw mut size).cast(), mark(0)];
+            let extra = extra.as_mut_ptr();
+            assert_eq!(launch(driver, ptr::null_mut(), &RIGHT, (with, none)), INVALID_HANDLE);
+            for shape in [
+                Shape { grid: [0, 1, 1], ..RIGHT },
+                Shape { grid: [1, 65_536, 1], ..RIGHT },
+                Shape { block: [1, 1, 0], ..RIGHT },
+                Shape { block: [1025, 1, 1], ..RIGHT },
+                Shape { block: [32, 2, 65], ..RIGHT },
+                Shape { shared: opt_in + 1, ..RIGHT },
+            ] {
+                let code = launch(driver, function, &shape, (with, none));
+                assert_eq!(code, INVALID_VALUE, "{:?}, {:?}, {}", shape.grid, shape.block, shape.shared);
+            }
+            assert_eq!(launch(driver, function, &RIGHT, (with, extra)), INVALID_VALUE, "arguments in two ways");
+            assert_eq!(launch(driver, function, &RIGHT, (none, none)), INVALID_VALUE, "no arguments");
+            assert_eq!(launch(driver, function, &RIGHT, (none, extra)), OK);
+            assert_eq!(returned!(driver, cuCtxSynchronize()), OK);
+            assert_eq!(returned!(driver, cuModuleUnload(module)), OK);
+        });
+        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [6]);
+    });
+}
+
+/// Has a kernel of the set of faulty ones fail, and tells what the first wait says.
+fn fail(test: &TestDriver, name: &str, arguments: &mut [*mut c_void]) -> CUresult {
+    let driver = test.driver();
+    let image = CString::new(kernels::FAULTS).expect("PTX has no NUL");
+    let name = CString::new(name).expect("names have no NUL");
+    let (mut module, mut function) = (ptr::null_mut(), ptr::null_mut());
+    assert_eq!(returned!(driver, cuModuleLoadData(&raw mut module, image.as_ptr().cast())), OK);
+    assert_eq!(returned!(driver, cuModuleGetFunction(&raw mut function, module, name.as_ptr())), OK);
+    let launched = launch(driver, function, &RIGHT, (arguments.as_mut_ptr(), ptr::null_mut()));
+    assert_eq!(launched, OK, "the launch itself succeeds");
+    returned!(driver, cuCtxSynchronize())
+}
+
+/// Leaves the context of an error that stays; a simulator is told to forget the error first.
+fn leave(test: &TestDriver) {
+    if let Some(simulator) = test.simulator() {
+        simulator.reset_errors();
+        assert_eq!(returned!(test.driver(), cuCtxSetCurrent(ptr::null_mut())), OK);
+    }
+}
+
+#[test]
+fn what_touches_no_context_works_after_an_error_that_stays() {
+    in_own_process("behaviour::launch::what_touches_no_context_works_after_an_error_that_stays", || {
+        on_driver(|test| {
+            let (driver, device) = (test.driver(), test.device().as_raw());
+            let mut context = ptr::null_mut();
+            assert_eq!(returned!(driver, cuDevicePrimaryCtxRetain(&raw mut context, device)), OK);
+            assert_eq!(returned!(driver, cuCtxSetCurrent(context)), OK);
+            let (mut address, mut number, mut kind) = (0, 0, 0_u32);
+            assert_eq!(returned!(driver, cuMemAlloc_v2(&raw mut address, 64)), OK);
+            let (mut index, mut value) = (1_u64 << 42, 1_u32);
+            let mut arguments = [(&raw mut address).cast(), (&raw mut index).cast(), (&raw mut value).cast()];
+            let lost = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
+            assert_eq!(fail(test, "write_at", &mut arguments), lost);
+            let (place, attribute) = ((&raw mut kind).cast(), CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
+            assert_eq!(super::current(driver), context);
+            assert_eq!(returned!(driver, cuCtxGetDevice(&raw mut number)), OK);
+            let warp = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_WARP_SIZE;
+            assert_eq!(returned!(driver, cuDeviceGetAttribute(&raw mut number, warp, device)), OK);
+            assert_eq!(returned!(driver, cuPointerGetAttribute(place, attribute, address)), OK);
+            let mut other = 0;
+            assert_eq!(returned!(driver, cuMemAlloc_v2(&raw mut other, 64)), lost);
+            assert_eq!(returned!(driver, cuMemFree_v2(address)), lost);
+            assert_eq!(returned!(driver, cuDevicePrimaryCtxRelease_v2(device)), OK);
+            leave(test);
+        });
+    });
+}
+
+/// A kernel whose one thread fails an assertion.
+const ASSERTION: &str = "
+.version 7.8
+.target sm_75
+.address_size 64
+.extern .func __assertfail(.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 g, .param .b64 c);
+.global .align 1 .b8 word[6] = {104, 101, 108, 108, 111, 0};
+.visible .entry fails()
+{
+    .reg .b64 %d<2>;
+    mov.u64 %d0, word;
+    cvta.global.u64 %d1, %d0;
+    {
+        .param .b64 m; st.param.b64 [m], %d1;
+        .param .b64 f; st.param.b64 [f], %d1;
+        .param .b32 l; st.param.b32 [l], 17;
+        .param .b64 g; st.param.b64 [g], %d1;
+        .param .b64 c; st.param.b64 [c], 1;
+        call.uni __assertfail, (m, f, l, g, c);
+    }
+    ret;
+}
+";
+
+#[test]
+fn failed_assertion_is_an_error_of_the_first_wait() {
+    in_own_process("behaviour::launch::failed_assertion_is_an_error_of_the_first_wait", || {
+        on_driver(|test| {
+            let (driver, context) = (test.driver(), test.context());
+            assert_eq!(returned!(driver, cuCtxSetCurrent(context.as_raw())), OK);
+            let image = CString::new(ASSERTION).expect("PTX has no NUL");
+            let (mut module, mut function) = (ptr::null_mut(), ptr::null_mut());
+            assert_eq!(returned!(driver, cuModuleLoadData(&raw mut module, image.as_ptr().cast())), OK);
+            let found = returned!(driver, cuModuleGetFunction(&raw mut function, module, c"fails".as_ptr()));
+            assert_eq!(found, OK);
+            let none = ptr::null_mut();
+            assert_eq!(launch(driver, function, &RIGHT, (none, none)), OK);
+            assert_eq!(returned!(driver, cuCtxSynchronize()), CUresult::CUDA_ERROR_ASSERT);
+            leave(test);
+        });
+    });
+}
+
+#[test]
+fn limits_begin_with_what_hardware_has_and_stacks_are_rounded_up() {
+    on_driver(|test| {
+        super::in_created_context(test, |driver, _| {
+            let limit = |limit| {
+                let mut value = 0;
+                assert_eq!(returned!(driver, cuCtxGetLimit(&raw mut value, limit)), OK);
+                value
+            };
+            assert_eq!(limit(CUlimit::CU_LIMIT_STACK_SIZE), 1024);
+            assert_eq!(limit(CUlimit::CU_LIMIT_MALLOC_HEAP_SIZE), 8 << 20);
+            assert_eq!(returned!(driver, cuCtxSetLimit(CUlimit::CU_LIMIT_STACK_SIZE, 1025)), OK);
+            assert_eq!(limit(CUlimit::CU_LIMIT_STACK_SIZE), 1040);
+        });
+    });
+}

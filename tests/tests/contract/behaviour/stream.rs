@@ -1,0 +1,198 @@
+//! Streams: what waits for what, and the handles of the default ones.
+
+use std::ffi::c_void;
+use std::ptr;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use curium_driver::{Driver, Stream, StreamFlags, StreamOptions};
+use curium_memory::DeviceBuffer;
+use curium_sys::{CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, CUresult};
+use curium_tests::{ContextStack, Gate, TestDriver, on_driver};
+
+use super::{INVALID_HANDLE, INVALID_VALUE, OK, in_context, loaded};
+
+const NOT_READY: CUresult = CUresult::CUDA_ERROR_NOT_READY;
+/// Long enough for a call that does not wait to have returned.
+const MOMENT: Duration = Duration::from_millis(100);
+/// How long a call that does not wait may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// A thread that calls the driver with the test's context current, and whether it has returned.
+fn with_call<T>(
+    test: &TestDriver,
+    call: impl FnOnce(&Driver) -> CUresult + Send,
+    body: impl FnOnce(&dyn Fn() -> bool) -> T,
+) -> T {
+    let (has_returned, context) = (AtomicBool::new(false), test.context());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let stack = ContextStack::push(test.driver(), &[context.as_raw()]);
+            assert_eq!(call(test.driver()), OK);
+            has_returned.store(true, Ordering::Release);
+            stack.clear();
+        });
+        body(&|| has_returned.load(Ordering::Acquire))
+    })
+}
+
+/// Asserts that a call waits until a gate is opened.
+#[track_caller]
+fn assert_waits(test: &TestDriver, gate: Gate, call: impl FnOnce(&Driver) -> CUresult + Send) {
+    with_call(test, call, |has_returned| {
+        std::thread::sleep(MOMENT);
+        let waits = !has_returned();
+        gate.open();
+        assert!(waits, "the call has not waited");
+    });
+}
+
+/// Asserts that a call returns while a gate is closed, which it opens then.
+#[track_caller]
+fn assert_returns(test: &TestDriver, gate: Gate, call: impl FnOnce(&Driver) -> CUresult + Send) {
+    with_call(test, call, |has_returned| {
+        let begin = Instant::now();
+        while !has_returned() && begin.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let returns = has_returned();
+        gate.open();
+        assert!(returns, "the call has waited");
+    });
+}
+
+#[test]
+fn legacy_stream_and_blocking_streams_wait_for_each_other_and_others_do_not() {
+    on_driver(|test| {
+        let options = StreamOptions::new().with_flags(StreamFlags::empty());
+        let blocking = || Stream::new(&test.context(), options).expect("the context gives a stream");
+        let (first, second, other) = (blocking(), blocking(), test.stream());
+        let buffer = DeviceBuffer::<u32>::zeroed(&other, 16).expect("memory suffices");
+        let at = buffer.as_pointer().as_raw();
+        other.synchronize().expect("the stream works");
+        in_context(test, |driver| {
+            let legacy = ptr::null_mut();
+            let gate = Gate::on(&first);
+            assert_eq!(returned!(driver, cuMemsetD32Async(at, 1, 1, legacy)), OK);
+            assert_eq!(returned!(driver, cuMemsetD32Async(at + 4, 2, 1, second.as_raw())), OK);
+            assert_eq!(returned!(driver, cuMemsetD32Async(at + 8, 3, 1, other.as_raw())), OK);
+            assert_eq!(returned!(driver, cuStreamSynchronize(other.as_raw())), OK, "it waits for neither");
+            assert_eq!(returned!(driver, cuStreamQuery(legacy)), NOT_READY, "it waits for the first");
+            assert_eq!(returned!(driver, cuStreamQuery(second.as_raw())), NOT_READY, "it waits for the legacy one");
+            gate.open();
+            assert_eq!(returned!(driver, cuStreamSynchronize(legacy)), OK);
+            assert_eq!(returned!(driver, cuStreamSynchronize(second.as_raw())), OK);
+            let gate = Gate::on(&other);
+            assert_eq!(returned!(driver, cuMemsetD32Async(at, 1, 1, legacy)), OK);
+            assert_eq!(returned!(driver, cuStreamSynchronize(legacy)), OK, "it does not wait for the other");
+            gate.open();
+        });
+        assert_eq!(buffer.to_vec().expect("the buffer can be read")[..3], [1, 2, 3]);
+    });
+}
+
+#[test]
+fn what_ends_memory_and_code_waits_for_the_device() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let (mut address, mut host, mut code) = (0, ptr::null_mut(), (ptr::null_mut(), ptr::null_mut()));
+        in_context(test, |driver| {
+            assert_eq!(returned!(driver, cuMemAlloc_v2(&raw mut address, 64)), OK);
+            assert_eq!(returned!(driver, cuMemHostAlloc(&raw mut host, 64, 0)), OK);
+            code = loaded(driver);
+        });
+        let (host, module) = (host.expose_provenance(), code.0.expose_provenance());
+        assert_waits(test, Gate::on(&stream), |driver| returned!(driver, cuMemFree_v2(address)));
+        assert_waits(test, Gate::on(&stream), |driver| {
+            returned!(driver, cuMemFreeHost(ptr::with_exposed_provenance_mut(host)))
+        });
+        assert_waits(test, Gate::on(&stream), |driver| {
+            returned!(driver, cuModuleUnload(ptr::with_exposed_provenance_mut(module)))
+        });
+    });
+}
+
+#[test]
+fn allocations_and_synchronous_copies_do_not_wait_for_other_streams() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let buffer = DeviceBuffer::<u32>::zeroed(&stream, 16).expect("memory suffices");
+        let at = buffer.as_pointer().as_raw();
+        stream.synchronize().expect("the stream works");
+        let mut address = 0;
+        assert_returns(test, Gate::on(&stream), |driver| returned!(driver, cuMemAlloc_v2(&raw mut address, 64)));
+        in_context(test, |driver| assert_eq!(returned!(driver, cuMemFree_v2(address)), OK));
+        assert_returns(test, Gate::on(&stream), |driver| {
+            let host = [7_u32; 4];
+            returned!(driver, cuMemcpyHtoD_v2(at, host.as_ptr().cast(), 16))
+        });
+        assert_returns(test, Gate::on(&stream), |driver| returned!(driver, cuMemsetD8_v2(at + 16, 1, 16)));
+        assert_returns(test, Gate::on(&stream), |driver| {
+            let mut other = ptr::null_mut();
+            assert_eq!(returned!(driver, cuStreamCreate(&raw mut other, 1)), OK);
+            returned!(driver, cuStreamDestroy_v2(other))
+        });
+        assert_eq!(buffer.to_vec().expect("the buffer can be read")[3..5], [7, 0x0101_0101]);
+    });
+}
+
+#[test]
+fn copies_of_ordinary_memory_wait_unless_they_are_small_and_go_to_the_device() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let buffer = DeviceBuffer::<u8>::zeroed(&stream, 4 << 20).expect("memory suffices");
+        let (at, raw) = (buffer.as_pointer().as_raw(), stream.as_raw().expose_provenance());
+        stream.synchronize().expect("the stream works");
+        let stream_of = |raw| ptr::with_exposed_provenance_mut(raw);
+        let mut host = vec![3_u8; 4 << 20];
+        let small: [u8; 64] = [5; 64];
+        assert_returns(test, Gate::on(&stream), |driver| {
+            returned!(driver, cuMemcpyHtoDAsync_v2(at, small.as_ptr().cast(), 64, stream_of(raw)))
+        });
+        assert_waits(test, Gate::on(&stream), |driver| {
+            returned!(driver, cuMemcpyHtoDAsync_v2(at, host.as_ptr().cast(), host.len(), stream_of(raw)))
+        });
+        assert_waits(test, Gate::on(&stream), |driver| {
+            returned!(driver, cuMemcpyDtoHAsync_v2(host.as_mut_ptr().cast::<c_void>(), at, 64, stream_of(raw)))
+        });
+        stream.synchronize().expect("the stream works");
+    });
+}
+
+#[test]
+fn default_streams_have_one_number_and_are_not_destroyed() {
+    on_driver(|test| {
+        in_context(test, |driver| {
+            for stream in [ptr::null_mut(), CU_STREAM_LEGACY, CU_STREAM_PER_THREAD] {
+                assert_eq!(returned!(driver, cuStreamDestroy_v2(stream)), INVALID_HANDLE, "{stream:?}");
+            }
+            let number = |stream| {
+                let mut number = 0;
+                assert_eq!(returned!(driver, cuStreamGetId(stream, &raw mut number)), OK);
+                number
+            };
+            assert_eq!(number(ptr::null_mut()), number(CU_STREAM_LEGACY));
+            assert_ne!(number(ptr::null_mut()), number(CU_STREAM_PER_THREAD));
+        });
+    });
+}
+
+#[test]
+fn priority_is_clamped_in_silence_and_unknown_flags_are_refused() {
+    on_driver(|test| {
+        in_context(test, |driver| {
+            let (mut least, mut greatest) = (1, 1);
+            assert_eq!(returned!(driver, cuCtxGetStreamPriorityRange(&raw mut least, &raw mut greatest)), OK);
+            assert!(least == 0 && greatest < 0, "{least} to {greatest}");
+            let mut stream = ptr::null_mut();
+            assert_eq!(returned!(driver, cuStreamCreate(&raw mut stream, 0x40)), INVALID_VALUE);
+            for (asked, found) in [(100, least), (-100, greatest)] {
+                let mut priority = 7;
+                assert_eq!(returned!(driver, cuStreamCreateWithPriority(&raw mut stream, 1, asked)), OK);
+                assert_eq!(returned!(driver, cuStreamGetPriority(stream, &raw mut priority)), OK);
+                assert_eq!(priority, found, "of {asked}");
+                assert_eq!(returned!(driver, cuStreamDestroy_v2(stream)), OK);
+            }
+        });
+    });
+}
