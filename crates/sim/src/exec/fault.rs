@@ -11,7 +11,7 @@ pub struct Fault {
     /// Name of the kernel that was launched.
     pub kernel: String,
     /// Name of the function that was running.
-    pub function: String,
+    pub function: Box<str>,
     /// Index of the block in the grid.
     pub block: [u32; 3],
     /// Index of the thread in its block; the lowest, if several were at fault.
@@ -153,7 +153,7 @@ impl fmt::Display for Fault {
         if self.line != 0 {
             write!(f, ", PTX line {}", self.line)?;
         }
-        if !self.function.is_empty() && self.function != self.kernel {
+        if !self.function.is_empty() && *self.function != *self.kernel {
             write!(f, " in function `{}`", self.function)?;
         }
         if let (Some(access), Some(neighbour)) = (self.access, &self.neighbour) {

@@ -49,43 +49,75 @@ impl Shadow {
     }
 
     /// Notes a thread's access, and returns the thread that it races with, if there is one.
+    #[inline(always)]
     fn note(&mut self, offset: u64, bytes: u64, thread: u16, write: bool) -> Option<u16> {
-        let (first, last) = (offset / WORD, (offset + bytes - 1) / WORD);
-        (first..=last).find_map(|word| {
-            let begin = offset.max(word * WORD) - word * WORD;
-            let end = (offset + bytes).min((word + 1) * WORD) - word * WORD;
-            let mask = ((1 << end) - (1 << begin)) as u8;
-            let mark = self.marks.get_mut(word as usize)?;
-            if mark.epoch != self.epoch {
-                *mark = Mark { epoch: self.epoch, ..Mark::default() };
-            }
-            mark.note(mask, thread, write)
+        let (word, begin) = (offset / WORD, offset % WORD);
+        if begin + bytes <= WORD {
+            return self.note_word(word, mask(begin, begin + bytes), thread, write);
+        }
+        let end = offset + bytes;
+        (word..end.div_ceil(WORD)).find_map(|word| {
+            let first = word * WORD;
+            let mask = mask(offset.max(first) - first, end.min(first + WORD) - first);
+            self.note_word(word, mask, thread, write)
         })
     }
+
+    #[inline(always)]
+    fn note_word(&mut self, word: u64, bytes: u8, thread: u16, write: bool) -> Option<u16> {
+        let mark = self.marks.get_mut(word as usize)?;
+        if mark.epoch != self.epoch {
+            *mark = Mark { epoch: self.epoch, ..Mark::default() };
+        }
+        // What kernels do most: many read what nobody writes.
+        if !write && mark.written == 0 && mark.read & bytes == bytes {
+            if warp(mark.readers[0]) != warp(thread) {
+                mark.readers[1] = thread;
+            }
+            return None;
+        }
+        mark.note(bytes, thread, write)
+    }
+}
+
+/// The bytes of a word from `begin` to `end`, by bits.
+fn mask(begin: u64, end: u64) -> u8 {
+    ((1 << end) - (1 << begin)) as u8
 }
 
 impl Mark {
     fn note(&mut self, bytes: u8, thread: u16, write: bool) -> Option<u16> {
-        let races_with = |other: &u16| warp(*other) != warp(thread);
-        let writer = (self.written & bytes != 0).then_some(self.writer).filter(races_with);
-        let reader = if write && self.read & bytes != 0 { self.readers.into_iter().find(races_with) } else { None };
+        let races_with = |other: u16| warp(other) != warp(thread);
+        let writer = (self.written & bytes != 0 && races_with(self.writer)).then_some(self.writer);
+        let is_read = write && self.read & bytes != 0;
+        let reader = self.readers.into_iter().find(|reader| is_read && races_with(*reader));
         if write {
-            // Of two threads that write bytes of one word, the last is remembered with its own bytes.
-            let same = self.written != 0 && warp(self.writer) == warp(thread);
-            self.written = if same { self.written | bytes } else { bytes };
-            self.writer = thread;
-        } else if self.read == 0 {
-            (self.readers, self.read) = ([thread; 2], bytes);
-        } else if self.read & bytes == bytes {
-            if races_with(&self.readers[0]) {
+            self.note_write(bytes, thread);
+        } else {
+            self.note_read(bytes, thread);
+        }
+        writer.or(reader)
+    }
+
+    /// Of two warps that write bytes of one word, the last is remembered with its own.
+    fn note_write(&mut self, bytes: u8, thread: u16) {
+        let goes_on = self.written != 0 && warp(self.writer) == warp(thread);
+        self.written = if goes_on { self.written | bytes } else { bytes };
+        self.writer = thread;
+    }
+
+    /// Readers are remembered as long as they read the same bytes, or are of one warp.
+    fn note_read(&mut self, bytes: u8, thread: u16) {
+        let is_of_their_warp = self.readers.iter().all(|reader| warp(*reader) == warp(thread));
+        if self.read & bytes == bytes && self.read != 0 {
+            if warp(self.readers[0]) != warp(thread) {
                 self.readers[1] = thread;
             }
-        } else if self.readers.iter().all(|reader| !races_with(reader)) {
+        } else if self.read != 0 && is_of_their_warp {
             self.read |= bytes;
         } else {
             (self.readers, self.read) = ([thread; 2], bytes);
         }
-        writer.or(reader)
     }
 }
 
@@ -101,8 +133,11 @@ pub(crate) fn run_check<const WRITE: bool>(unit: &mut Unit<'_>, op: &Op) -> Cont
     for lane in Lanes(unit.active) {
         let address = addresses[lane];
         // A warp often reads one address, or the same in both halves: to look once is enough.
-        let seen = [lane.checked_sub(1), lane.checked_sub(HALF)].into_iter().flatten();
-        if seen.into_iter().any(|other| unit.active >> other & 1 == 1 && addresses[other] == address) {
+        let seen = |distance: usize| {
+            let is_active = lane >= distance && unit.active >> (lane - distance) & 1 == 1;
+            is_active && addresses[lane - distance] == address
+        };
+        if seen(1) || seen(HALF) {
             continue;
         }
         let offset = if op.space == Space::Generic { address.wrapping_sub(SHARED_WINDOW) } else { address };

@@ -166,7 +166,7 @@ impl<'l> Worker<'l> {
         Fault {
             kind: failure.trap.kind,
             kernel: self.launch.kernel.name.clone(),
-            function: self.function(failure.function).name.clone(),
+            function: self.function(failure.function).name.as_str().into(),
             block: block.state.index,
             thread: block.thread(warp, failure.trap.lane),
             line: failure.line,
@@ -182,7 +182,7 @@ impl Prepared<'_> {
         Fault {
             kind,
             kernel: self.kernel.name.clone(),
-            function: String::new(),
+            function: Box::default(),
             block: [0; 3],
             thread: [0; 3],
             line: 0,

@@ -194,7 +194,7 @@ fn halves() -> Vec<Form> {
             let f = move |[a, b, ..]: Sources| both(a, b)[0] | both(a, b)[1] << 1;
             forms.push(Form::new(name, B32, [o, o], f).code(code).needs(compared.architecture()));
             let name = format!("set.{comparison}{}.{scalar}.{scalar}", compared.flag());
-            let f = move |[a, b, ..]: Sources| both(a, b)[0] * one | (both(a, b)[1] * one) << 16;
+            let f = move |[a, b, ..]: Sources| (both(a, b)[0] * one) | ((both(a, b)[1] * one) << 16);
             forms.push(Form::new(name, o, [o, o], f).needs(compared.architecture()));
         }
     }

@@ -160,7 +160,7 @@ impl Format {
             Round::Down => !number.negative,
             Round::Up => number.negative,
         };
-        sign | self.infinity() - u64::from(stays_finite)
+        sign | (self.infinity() - u64::from(stays_finite))
     }
 
     /// Clamps to [0, 1].

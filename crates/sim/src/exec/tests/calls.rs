@@ -132,7 +132,7 @@ fn endless_recursion_is_a_stack_fault() {
     let bench = Bench::new(&format!(".func endless() {{ .local .b8 room[64]; call endless, (); ret; }}\n{body}"), 4096);
     let fault = bench.launch(1, 1).expect_err("the stack ends");
     assert_eq!(fault.kind, FaultKind::HardwareStackError);
-    assert_eq!(fault.function, "endless");
+    assert_eq!(&*fault.function, "endless");
 }
 
 #[test]
