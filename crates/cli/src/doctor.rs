@@ -29,7 +29,7 @@ const SCHEMA: &str = include_str!("../schema/doctor.schema.json");
 /// How the program exits if CUDA does not work.
 const DOES_NOT_WORK: u8 = 3;
 
-/// Find out whether CUDA works here, and explain with the fix if not
+/// Find out whether CUDA works here, and explain what to do if not
 ///
 /// A kernel is run on every device. Nothing is changed on the machine.
 #[derive(clap::Args)]

@@ -3,7 +3,7 @@
 use super::report::{Report, Row};
 
 /// What each group of measurements is, and what is varied.
-const GROUPS: [(&str, &str, &str); 16] = [
+const GROUPS: [(&str, &str, &str); 17] = [
     ("launch/threads", "Launches by several threads, a stream each: `cuLaunchKernel`", "threads"),
     ("launch/current", "A launch with its context current: `cuLaunchKernel`", "threads"),
     ("graph/chain", "Launches of a graph, without their end: `cuGraphLaunch`", "kernels"),

@@ -43,7 +43,7 @@ impl Graph {
             "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" \
              font-family=\"sans-serif\" font-size=\"12\" text-anchor=\"middle\">\n\
              <defs><marker id=\"end\" viewBox=\"0 0 8 8\" refX=\"8\" refY=\"4\" markerWidth=\"8\" markerHeight=\"8\" orient=\"auto\">\
-             <path d=\"M0 0 L8 4 L0 8 z\" fill=\"#667\"/></marker></defs>\n\
+             <polygon points=\"0,0 8,4 0,8\" fill=\"#667\"/></marker></defs>\n\
              <rect width=\"{width}\" height=\"{height}\" fill=\"white\"/>\n"
         );
         edges.iter().for_each(|edge| layout.draw_edge(&mut svg, edge));
