@@ -8,6 +8,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 
 use crate::cargo::{self, Artifact};
+use crate::compare;
 
 /// What runs the bundle.
 const SCRIPT: &str = include_str!("gpu/run.sh");
@@ -71,7 +72,9 @@ fn tests() -> Result<Vec<Artifact>> {
 
 fn benches() -> Result<Vec<Artifact>> {
     // Not of the workspace: that would build every library once more, with its unit tests.
-    built_of_kind(&["bench", "--no-run", "--benches", "-p", "curium-tests"], "bench")
+    let mut built = built_of_kind(&["bench", "--no-run", "--benches", "-p", "curium-tests"], "bench")?;
+    built.push(Artifact { kind: "bench".to_owned(), file: compare::build()? });
+    Ok(built)
 }
 
 fn examples() -> Result<Vec<Artifact>> {

@@ -168,9 +168,9 @@ impl<'a> CopyBatch<'a> {
 
     #[inline]
     fn enqueue_boxes(&self, stream: &Stream) -> Result<()> {
-        let goes_along =
-            |copy: &&Box<dyn BoxCopy + Send + Sync + 'a>| grid::takes_batches(stream) && copy.is_at(stream);
-        let (together, alone): (Vec<_>, Vec<_>) = self.boxes.iter().partition(goes_along);
+        let takes_batches = grid::takes_batches(stream);
+        let (together, alone): (Vec<_>, Vec<_>) =
+            self.boxes.iter().partition(|copy| takes_batches && copy.is_at(stream));
         if !together.is_empty() {
             let mut operations: Vec<CUDA_MEMCPY3D_BATCH_OP> =
                 together.into_iter().map(|copy| copy.operation(self.options)).collect();
