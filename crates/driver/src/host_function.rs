@@ -79,8 +79,8 @@ impl Stream {
     ///
     /// # Errors
     ///
-    /// An argument error if the stream is being captured, since a graph could run the function more than once. The function is dropped
-    /// then.
+    /// An argument error if the stream is being captured, since a graph could run the function more than once; a capture scope has
+    /// `add_host` for functions that can be. The function is dropped then.
     #[doc(alias = "cuLaunchHostFunc")]
     #[doc(alias = "cuStreamAddCallback")]
     #[inline]

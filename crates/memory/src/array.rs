@@ -11,8 +11,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use curium_driver::hazard::Accesses;
-use curium_driver::lock::Mutex;
+use curium_driver::hazard::{self, Accesses};
 use curium_driver::sys::{CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY3D_DESCRIPTOR, CUarray};
 use curium_driver::{Device, Driver, Error, Result, Stream, call, release};
 
@@ -36,10 +35,11 @@ pub struct Array<T> {
     _elements: PhantomData<fn() -> T>,
 }
 
-/// Who uses an array, or any level of a mipmapped one.
+/// Who uses an array, or any level of a mipmapped one. Every write counts as one of a part, so that threads which use it at the same time
+/// need no lock.
 pub(crate) struct Uses {
     stream: Stream,
-    accesses: Mutex<Accesses>,
+    accesses: Accesses,
 }
 
 /// The driver's array.
@@ -87,7 +87,7 @@ impl<T: Texel> Array<T> {
     #[inline]
     pub fn new(stream: &Stream, shape: ArrayShape, flags: ArrayFlags) -> Result<Self> {
         shape.check("Array::new")?;
-        let descriptor = shape.to_raw::<T>(flags);
+        let (uses, descriptor) = (Uses::new("Array::new", stream)?, shape.to_raw::<T>(flags));
         let raw = stream.context().entered(|driver| {
             let mut raw = std::ptr::null_mut();
             // SAFETY: `raw` and `descriptor` are valid places, and the context is current.
@@ -95,7 +95,6 @@ impl<T: Texel> Array<T> {
             Ok(raw)
         });
         let raw = raw.map_err(|error| error.about(format!("{shape} of {}", T::FORMAT)))?;
-        let uses = Uses::new(stream);
         let handle = ArrayHandle { raw, owner: Owner::Handle(Arc::clone(&uses)) };
         Ok(Self::of(handle, shape, flags, uses))
     }
@@ -137,7 +136,7 @@ impl<T: Texel> Array<T> {
             return Err(Error::argument("Array::from_raw_borrowed", reason));
         }
         let handle = ArrayHandle { raw, owner: Owner::Foreign };
-        Ok(Self::of(handle, shape, flags, Uses::new(stream)))
+        Ok(Self::of(handle, shape, flags, Uses::of_another(stream)))
     }
 
     #[inline]
@@ -232,6 +231,12 @@ impl<T> Array<T> {
         }
     }
 
+    /// The driver's array.
+    #[inline]
+    pub(crate) fn handle(&self) -> &Arc<ArrayHandle> {
+        &self.handle
+    }
+
     /// Who uses the array.
     #[inline]
     pub(crate) fn uses(&self) -> &Arc<Uses> {
@@ -240,9 +245,20 @@ impl<T> Array<T> {
 }
 
 impl Uses {
+    /// The uses of an array that graphs may keep.
     #[inline]
-    pub(crate) fn new(stream: &Stream) -> Arc<Self> {
-        Arc::new(Self { stream: stream.clone(), accesses: Mutex::new(Accesses::allocated(stream)) })
+    pub(crate) fn new(operation: &'static str, stream: &Stream) -> Result<Arc<Self>> {
+        if stream.is_of_scope() {
+            let reason = "the stream is one of a capture, whose graph cannot own an array: make it on another";
+            return Err(Error::argument(operation, reason));
+        }
+        Ok(Arc::new(Self { stream: stream.clone(), accesses: Accesses::leasable(stream) }))
+    }
+
+    /// The uses of an array that is somebody else's, and that no graph can keep.
+    #[inline]
+    fn of_another(stream: &Stream) -> Arc<Self> {
+        Arc::new(Self { stream: stream.clone(), accesses: Accesses::allocated(stream) })
     }
 
     #[inline]
@@ -253,52 +269,58 @@ impl Uses {
     /// Has `enqueue` put a read on `stream`.
     #[inline]
     pub(crate) fn read(&self, stream: &Stream, enqueue: impl FnOnce() -> Result<()>) -> Result<()> {
-        let accesses = self.accesses.lock();
-        accesses.before_read(stream)?;
+        let _begun = hazard::Uses::begin();
+        self.accesses.before_read(stream)?;
         enqueue()?;
-        accesses.after_read(stream);
+        self.accesses.after_read(stream);
         Ok(())
     }
 
     /// Has `enqueue` put a write on `stream`.
     #[inline]
     pub(crate) fn write(&self, stream: &Stream, enqueue: impl FnOnce() -> Result<()>) -> Result<()> {
-        let mut accesses = self.accesses.lock();
-        accesses.before_write(stream)?;
+        let _begun = hazard::Uses::begin();
+        self.accesses.before_write(stream)?;
         enqueue()?;
-        accesses.after_write(stream);
+        self.accesses.after_partial_write(stream);
         Ok(())
     }
 
     /// Has a stream wait for what a read must wait for, and notes reads that were put on it.
     #[inline]
     pub(crate) fn before_read(&self, stream: &Stream) -> Result<()> {
-        self.accesses.lock().before_read(stream)
+        self.accesses.before_read(stream)
     }
 
     #[inline]
     pub(crate) fn after_read(&self, stream: &Stream) {
-        self.accesses.lock().after_read(stream);
+        self.accesses.after_read(stream);
     }
 
     #[inline]
     pub(crate) fn before_write(&self, stream: &Stream) -> Result<()> {
-        self.accesses.lock().before_write(stream)
+        self.accesses.before_write(stream)
     }
 
     #[inline]
     pub(crate) fn after_write(&self, stream: &Stream) {
-        self.accesses.lock().after_write(stream);
+        self.accesses.after_partial_write(stream);
     }
 
     /// Waits on the host until every use is done.
     #[inline]
     pub(crate) fn synchronize(&self) -> Result<()> {
-        self.accesses.lock().synchronize()
+        self.accesses.synchronize()
     }
 }
 
 impl ArrayHandle {
+    /// Has the graph of a capture, if `stream` is of one, keep the array.
+    #[inline]
+    pub(crate) fn keep_in(self: &Arc<Self>, stream: &Stream) {
+        stream.keep_in_scope(Arc::as_ptr(self).addr(), || Arc::clone(self) as _);
+    }
+
     #[inline]
     fn destroy(&mut self) -> Result<()> {
         if let (Owner::Handle(uses), false) = (&self.owner, self.raw.is_null()) {

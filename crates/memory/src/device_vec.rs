@@ -7,6 +7,7 @@ mod view;
 
 use std::fmt;
 use std::marker::PhantomData;
+use std::mem::ManuallyDrop;
 
 use bytemuck::{AnyBitPattern, NoUninit};
 use curium_driver::{DevicePointer, Driver, Error, Result, Stream, release};
@@ -26,7 +27,7 @@ use crate::{DeviceSliceMut, size};
 pub struct DeviceVec<T> {
     len: usize,
     tracked: Tracked,
-    segments: Box<Segments>,
+    segments: ManuallyDrop<Box<Segments>>,
     _elements: PhantomData<T>,
 }
 
@@ -59,8 +60,8 @@ impl<T> DeviceVec<T> {
         let bytes = size::bytes::<T>("DeviceVec::with_max_len", max_len)?;
         Ok(Self {
             len: 0,
-            tracked: Tracked::new(stream, Reach::Granted),
-            segments: Box::new(Segments::reserve(stream.context().device(), bytes)?),
+            tracked: Tracked::leasable_outside("DeviceVec::with_max_len", stream, Reach::Granted)?,
+            segments: ManuallyDrop::new(Box::new(Segments::reserve(stream.context().device(), bytes)?)),
             _elements: PhantomData,
         })
     }
@@ -217,7 +218,7 @@ impl<T> DeviceVec<T> {
     ///
     /// # Errors
     ///
-    /// The error of any work of the context that failed before. The memory is kept then.
+    /// As for [`DeviceVec::shrink_to`].
     #[inline]
     pub fn shrink_to_fit(&mut self) -> Result<()> {
         self.shrink_to(0)
@@ -230,11 +231,18 @@ impl<T> DeviceVec<T> {
     ///
     /// # Errors
     ///
-    /// The error of any work of the context that failed before. The memory is kept then.
+    /// The error of any work of the context that failed before; an argument error if a graph uses the vector, and could be launched at any
+    /// time. The memory is kept then.
     #[inline]
     pub fn shrink_to(&mut self, min_capacity: usize) -> Result<()> {
         let keep = self.len.max(min_capacity).saturating_mul(size_of::<T>());
         if self.segments.can_shrink_to(keep) {
+            if self.tracked.exclusive().is_leased() {
+                return Err(Error::argument(
+                    "DeviceVec::shrink_to",
+                    "a graph uses the vector, and can be launched at any time",
+                ));
+            }
             self.tracked.exclusive().synchronize()?;
             self.segments.shrink_to(keep)?;
         }
@@ -257,6 +265,7 @@ impl<T> DeviceVec<T> {
     }
 
     /// Gives all memory and addresses back, which [`Drop`] does as well, and says whether it succeeded. Waits on the host for every use.
+    /// If graphs use the vector, the last of them gives it back.
     ///
     /// CUDA: `cuMemUnmap`, `cuMemAddressFree`.
     ///
@@ -267,6 +276,9 @@ impl<T> DeviceVec<T> {
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
     #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
+        if self.tracked.exclusive().is_leased() {
+            return Ok(());
+        }
         let ended = self.end().and_then(|()| self.segments.free_addresses());
         ended.map_err(|error| (self, error))
     }
@@ -319,6 +331,11 @@ impl<T> fmt::Debug for DeviceVec<T> {
 impl<T> Drop for DeviceVec<T> {
     #[inline]
     fn drop(&mut self) {
+        if self.tracked.exclusive().is_leased() {
+            // SAFETY: this value is being dropped, so that nobody uses the field again.
+            let segments = unsafe { ManuallyDrop::take(&mut self.segments) };
+            return self.tracked.leave_memory(segments);
+        }
         if self.segments.mapped() != 0 {
             release(|| {
                 self.end().inspect_err(|error| {
@@ -329,5 +346,7 @@ impl<T> Drop for DeviceVec<T> {
                 })
             });
         }
+        // SAFETY: as above.
+        unsafe { ManuallyDrop::drop(&mut self.segments) };
     }
 }

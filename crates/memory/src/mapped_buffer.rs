@@ -267,7 +267,7 @@ impl<T> Drop for MappedBuffer<T> {
         if self.tracked.exclusive().is_leased() {
             // SAFETY: this value is being dropped, so that nobody uses the field again.
             let memory = unsafe { ManuallyDrop::take(&mut self.memory) };
-            return self.tracked.leave_pinned_memory(memory.into_bytes());
+            return self.tracked.leave_memory(memory.into_bytes());
         }
         release(|| {
             // Memory that may still be in use is left alone.

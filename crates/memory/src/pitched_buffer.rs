@@ -179,6 +179,7 @@ impl<T> PitchedBuffer<T> {
             let reason = format!("there cannot be {height} rows of {row} bytes");
             return Err(Error::argument(operation, reason));
         }
+        let tracked = Tracked::leasable_outside(operation, stream, Reach::Device)?;
         let (pointer, pitch) = stream.context().entered(|driver| {
             let (mut raw, mut pitch): (CUdeviceptr, usize) = (0, 0);
             let (place, pitch_place, element) = (&raw mut raw, &raw mut pitch, access_size::<T>());
@@ -187,7 +188,6 @@ impl<T> PitchedBuffer<T> {
             result.map_err(|error| error.about(format!("{height} rows of {row} bytes")))?;
             Ok((DevicePointer::from_raw(raw), pitch))
         })?;
-        let tracked = Tracked::leasable_outside(operation, stream, Reach::Device)?;
         let buffer = Self { pointer, width, height, pitch, tracked, _elements: PhantomData };
         size::aligned::<T>(operation, pointer.as_raw() | pitch as u64).map(|()| buffer)
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use curium_driver::sys::{CUresourcetype, CUsurfObject};
 use curium_driver::{Argument, ByValue, Driver, Error, Result, Stream, call, release};
 
+use crate::array::{ArrayHandle, Uses};
 use crate::texture::empty;
 use crate::{Array, ArrayFlags};
 
@@ -14,10 +15,19 @@ use crate::{Array, ArrayFlags};
 #[repr(transparent)]
 pub struct SurfaceObject(CUsurfObject);
 
-/// A way to read and write an array, which it keeps alive. Kernels take a `&Surface` for a [`SurfaceObject`], which counts as a write.
+/// A way to read and write an array, which it keeps alive. Kernels take a `&Surface` for a [`SurfaceObject`], which counts as a write. The
+/// graph of a capture that uses it keeps it, too.
 pub struct Surface<T> {
-    raw: CUsurfObject,
+    handle: Arc<SurfaceHandle>,
     array: Arc<Array<T>>,
+}
+
+/// The driver's surface.
+struct SurfaceHandle {
+    raw: CUsurfObject,
+    uses: Arc<Uses>,
+    /// What it is of.
+    _array: Arc<ArrayHandle>,
 }
 
 // SAFETY: it is a number to the device, and `Surface` gives it out with what it stands for.
@@ -45,7 +55,8 @@ impl<T> Surface<T> {
             unsafe { call!(driver, cuSurfObjectCreate(&raw mut raw, &raw const resource)) }?;
             Ok(raw)
         })?;
-        Ok(Self { raw, array: Arc::clone(array) })
+        let handle = SurfaceHandle { raw, uses: Arc::clone(array.uses()), _array: Arc::clone(array.handle()) };
+        Ok(Self { handle: Arc::new(handle), array: Arc::clone(array) })
     }
 
     /// The array.
@@ -59,7 +70,7 @@ impl<T> Surface<T> {
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUsurfObject {
-        self.raw
+        self.handle.raw
     }
 
     /// Ends the surface, which [`Drop`] does as well, and says whether it succeeded. Waits on the host for every use of its array.
@@ -68,18 +79,26 @@ impl<T> Surface<T> {
     ///
     /// # Errors
     ///
-    /// Gives the surface back if the driver refuses.
+    /// Gives the surface back if a graph uses it, or if the driver refuses.
     #[doc(alias = "cuSurfObjectDestroy")]
     #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.destroy().map_err(|error| (self, error))
+        let Some(handle) = Arc::get_mut(&mut self.handle) else {
+            return Err((self, Error::argument("Surface::close", "a graph uses the surface")));
+        };
+        match handle.destroy() {
+            Ok(()) => Ok(()),
+            Err(error) => Err((self, error)),
+        }
     }
+}
 
+impl SurfaceHandle {
     #[inline]
     fn destroy(&mut self) -> Result<()> {
         // Kernels that are running may still look at the surface.
-        self.array.uses().synchronize()?;
-        self.array.stream().context().entered(|driver| {
+        self.uses.synchronize()?;
+        self.uses.stream().context().entered(|driver| {
             // SAFETY: the surface is live and idle, its context is current, and it is forgotten once it is destroyed.
             unsafe { call!(driver, cuSurfObjectDestroy(self.raw)) }
         })?;
@@ -89,14 +108,14 @@ impl<T> Surface<T> {
 }
 
 // SAFETY: `bind` has the stream wait for every use of the array, and later uses wait for this one, which `launched` notes. The surface is
-// borrowed, and ends only when every use is done.
+// borrowed, and ends only when every use is done, those of graphs that keep it among them.
 unsafe impl<T> Argument<SurfaceObject> for &Surface<T> {
     #[inline]
     unsafe fn bind(&mut self, stream: &Stream) -> Result<SurfaceObject> {
         stream.driver().expect_same(self.array.driver(), "kernel argument")?;
-        stream.expect_running("surface")?;
+        stream.keep_in_scope(Arc::as_ptr(&self.handle).addr(), || Arc::clone(&self.handle) as _);
         self.array.uses().before_write(stream)?;
-        Ok(SurfaceObject(self.raw))
+        Ok(SurfaceObject(self.as_raw()))
     }
 
     #[inline]
@@ -115,11 +134,11 @@ impl<T> AsRef<Driver> for Surface<T> {
 impl<T> fmt::Debug for Surface<T> {
     #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Surface({:#x} of {:?})", self.raw, self.array)
+        write!(formatter, "Surface({:#x} of {:?})", self.as_raw(), self.array)
     }
 }
 
-impl<T> Drop for Surface<T> {
+impl Drop for SurfaceHandle {
     #[inline]
     fn drop(&mut self) {
         if self.raw != 0 {

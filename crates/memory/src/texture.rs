@@ -3,6 +3,7 @@
 mod options;
 mod view;
 
+use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -19,11 +20,21 @@ use crate::{Array, DeviceBuffer, MipmappedArray, Texel};
 #[repr(transparent)]
 pub struct TextureObject(CUtexObject);
 
-/// A way to read an array or a buffer, which it keeps alive. Kernels take a `&Texture` for a [`TextureObject`].
+/// A way to read an array or a buffer, which it keeps alive. Kernels take a `&Texture` for a [`TextureObject`]. The graph of a capture that
+/// uses it keeps it, too.
 pub struct Texture<T> {
+    handle: Arc<TextureHandle>,
+    source: Source<T>,
+}
+
+/// The driver's texture.
+struct TextureHandle {
     raw: CUtexObject,
     context: Context,
-    source: Source<T>,
+    /// Who uses the array that it is of. What uses a buffer is known to the buffer alone.
+    uses: Option<Arc<Uses>>,
+    /// What it is of.
+    _source: Arc<dyn Any + Send + Sync>,
 }
 
 /// What is read.
@@ -149,14 +160,14 @@ impl<T> Texture<T> {
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUtexObject {
-        self.raw
+        self.handle.raw
     }
 
     /// The driver.
     #[must_use]
     #[inline]
     pub fn driver(&self) -> &Driver {
-        self.context.driver()
+        self.handle.context.driver()
     }
 
     /// How the texture is read, as the driver knows it.
@@ -170,9 +181,9 @@ impl<T> Texture<T> {
     #[inline]
     pub fn options(&self) -> Result<TextureOptions> {
         let mut raw = CUDA_TEXTURE_DESC::default();
-        self.context.entered(|driver| {
+        self.handle.context.entered(|driver| {
             // SAFETY: `raw` is a valid place, the texture is live, and its context is current.
-            unsafe { call!(driver, cuTexObjectGetTextureDesc(&raw mut raw, self.raw)) }
+            unsafe { call!(driver, cuTexObjectGetTextureDesc(&raw mut raw, self.as_raw())) }
         })?;
         Ok(TextureOptions::from_raw(&raw))
     }
@@ -183,13 +194,21 @@ impl<T> Texture<T> {
     ///
     /// # Errors
     ///
-    /// Gives the texture back if the driver refuses.
+    /// Gives the texture back if a graph uses it, or if the driver refuses.
     #[doc(alias = "cuTexObjectDestroy")]
     #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.destroy().map_err(|error| (self, error))
+        let Some(handle) = Arc::get_mut(&mut self.handle) else {
+            return Err((self, Error::argument("Texture::close", "a graph uses the texture")));
+        };
+        match handle.destroy() {
+            Ok(()) => Ok(()),
+            Err(error) => Err((self, error)),
+        }
     }
+}
 
+impl<T: Texel> Texture<T> {
     #[inline]
     fn create(
         context: &Context,
@@ -206,19 +225,34 @@ impl<T> Texture<T> {
             unsafe { call!(driver, cuTexObjectCreate(&raw mut raw, resource, &raw const options, view)) }?;
             Ok(raw)
         })?;
-        Ok(Self { raw, context: context.clone(), source })
+        let (context, uses, _source) = (context.clone(), source.uses().cloned(), source.kept());
+        Ok(Self { handle: Arc::new(TextureHandle { raw, context, uses, _source }), source })
     }
+}
 
+impl TextureHandle {
     #[inline]
     fn destroy(&mut self) -> Result<()> {
-        // Kernels that are running may still look at the texture.
-        self.source.synchronize()?;
+        // Kernels that are running may still look at the texture; all work of its context covers those that look at a buffer.
+        self.uses.as_ref().map_or_else(|| self.context.synchronize(), |uses| uses.synchronize())?;
         self.context.entered(|driver| {
             // SAFETY: the texture is live and idle, its context is current, and it is forgotten once it is destroyed.
             unsafe { call!(driver, cuTexObjectDestroy(self.raw)) }
         })?;
         self.raw = 0;
         Ok(())
+    }
+}
+
+impl<T: Texel> Source<T> {
+    /// What the driver's texture needs.
+    #[inline]
+    fn kept(&self) -> Arc<dyn Any + Send + Sync> {
+        match self {
+            Self::Array(array) => Arc::clone(array.handle()) as _,
+            Self::Mipmapped(array) => Arc::clone(array.handle()) as _,
+            Self::Buffer(buffer) => Arc::clone(buffer) as _,
+        }
     }
 }
 
@@ -231,24 +265,15 @@ impl<T> Source<T> {
             Self::Buffer(_) => None,
         }
     }
-
-    #[inline]
-    fn synchronize(&self) -> Result<()> {
-        match self {
-            // What uses a buffer is known to the buffer alone: all work of its context covers it.
-            Self::Buffer(buffer) => buffer.stream().context().synchronize(),
-            _ => self.uses().map_or(Ok(()), |uses| uses.synchronize()),
-        }
-    }
 }
 
 // SAFETY: `bind` has the stream wait for the last write of what the texture is of, and a later writer waits for this use, which
-// `launched` notes. The texture is borrowed, and ends only when every use is done.
+// `launched` notes. The texture is borrowed, and ends only when every use is done, those of graphs that keep it among them.
 unsafe impl<T> Argument<TextureObject> for &Texture<T> {
     #[inline]
     unsafe fn bind(&mut self, stream: &Stream) -> Result<TextureObject> {
         stream.driver().expect_same(self.driver(), "kernel argument")?;
-        stream.expect_running("texture")?;
+        stream.keep_in_scope(Arc::as_ptr(&self.handle).addr(), || Arc::clone(&self.handle) as _);
         match &self.source {
             Source::Buffer(buffer) => {
                 let mut buffer: &DeviceBuffer<T> = buffer;
@@ -257,7 +282,7 @@ unsafe impl<T> Argument<TextureObject> for &Texture<T> {
             }
             source => source.uses().map_or(Ok(()), |uses| uses.before_read(stream))?,
         }
-        Ok(TextureObject(self.raw))
+        Ok(TextureObject(self.as_raw()))
     }
 
     #[inline]
@@ -283,11 +308,11 @@ impl<T> AsRef<Driver> for Texture<T> {
 impl<T> fmt::Debug for Texture<T> {
     #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Texture({:#x} of {})", self.raw, std::any::type_name::<T>())
+        write!(formatter, "Texture({:#x} of {})", self.as_raw(), std::any::type_name::<T>())
     }
 }
 
-impl<T> Drop for Texture<T> {
+impl Drop for TextureHandle {
     #[inline]
     fn drop(&mut self) {
         if self.raw != 0 {

@@ -7,7 +7,6 @@ use curium_driver::hazard::{Accesses, View};
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Device, Error, Result, Stream, call};
 
-use crate::PinnedBuffer;
 use crate::copy::peer;
 
 /// The stream that memory belongs to, and the uses that a later use may have to wait for.
@@ -34,21 +33,10 @@ pub(crate) enum Reach {
 }
 
 impl Tracked {
-    /// Memory that was allocated on `stream`, and that graphs cannot use, since it ends with its owner.
-    #[inline]
-    pub(crate) fn new(stream: &Stream, reach: Reach) -> Self {
-        Self::with(stream, reach, Accesses::allocated(stream))
-    }
-
     /// Memory that was allocated on `stream`, and that its owner leaves to graphs that use it.
     #[inline]
     pub(crate) fn leasable(stream: &Stream, reach: Reach) -> Self {
-        Self::with(stream, reach, Accesses::leasable(stream))
-    }
-
-    #[inline]
-    fn with(stream: &Stream, reach: Reach, accesses: Accesses) -> Self {
-        Self { stream: stream.clone(), accesses, reach, reached: AtomicU64::new(0) }
+        Self { stream: stream.clone(), accesses: Accesses::leasable(stream), reach, reached: AtomicU64::new(0) }
     }
 
     /// The same for memory that no capture can allocate.
@@ -86,9 +74,9 @@ impl Tracked {
         });
     }
 
-    /// Leaves memory of the host to the graphs that use it.
+    /// Leaves memory that ends when it is dropped to the graphs that use it.
     #[cold]
-    pub(crate) fn leave_pinned_memory(&mut self, memory: PinnedBuffer<u8>) {
+    pub(crate) fn leave_memory(&mut self, memory: impl Send + 'static) {
         let memory = ManuallyDrop::new(memory);
         self.accesses.leave(move |accesses| {
             // Memory that may still be in use is left alone.

@@ -295,6 +295,7 @@ impl<T> UnifiedBuffer<T> {
     #[inline]
     fn allocate(operation: &'static str, stream: &Stream, len: usize) -> Result<Self> {
         let bytes = size::bytes::<T>(operation, len)?;
+        let tracked = Tracked::leasable_outside(operation, stream, Reach::Managed)?;
         let is_concurrent = stream.device().attribute(DeviceAttribute::CONCURRENT_MANAGED_ACCESS)?;
         let pointer = stream.context().entered(|driver| {
             let (mut raw, flags): (CUdeviceptr, u32) = (0, CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL.0);
@@ -303,7 +304,6 @@ impl<T> UnifiedBuffer<T> {
             result.map_err(|error| error.about(format!("{bytes} bytes of managed memory")))?;
             Ok(DevicePointer::from_raw(raw))
         })?;
-        let tracked = Tracked::leasable_outside(operation, stream, Reach::Managed)?;
         let buffer = Self { pointer, len, tracked, is_concurrent, _elements: PhantomData };
         size::aligned::<T>(operation, pointer.as_raw()).map(|()| buffer)
     }

@@ -3,7 +3,9 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use curium_driver::{Error, Event, EventFlags, Graph, LaunchConfig, Library, Replayed, Replays, SafeKernel, Stream};
-use curium_memory::{DeviceBuffer, MappedBuffer, Plain};
+use curium_memory::{
+    Array, ArrayFlags, ArrayShape, DeviceBuffer, DeviceVec, MappedBuffer, PitchedBuffer, Plain, UnifiedBuffer,
+};
 use curium_tests::{TestDriver, kernels, on_driver};
 
 const LEN: usize = 64;
@@ -108,7 +110,11 @@ fn operation_that_would_end_the_capture_is_refused_and_the_capture_goes_on() {
             assert_refused(inside.synchronize(), "was recorded in a capture");
             assert_refused(DeviceBuffer::<u32, Plain>::uninit_in(Plain, scope, LEN), "only memory of");
             assert_refused(MappedBuffer::<u32>::zeroed(scope, LEN), "one of a capture");
-            assert_refused(DeviceBuffer::from_slice(scope, &[1_u32; LEN]), "is being captured");
+            assert_refused(DeviceBuffer::<u32>::zeroed(scope, LEN)?.to_vec(), "is being captured");
+            assert_refused(DeviceVec::<u32>::new(scope), "one of a capture");
+            assert_refused(PitchedBuffer::<u32>::zeroed(scope, LEN, 1), "one of a capture");
+            assert_refused(UnifiedBuffer::<u32>::zeroed(scope, LEN), "one of a capture");
+            assert_refused(Array::<u32>::new(scope, ArrayShape::line(LEN), ArrayFlags::empty()), "one of a capture");
             assert_refused(context.synchronize(), "is being captured");
             assert_refused(scope.launch_host_function(|| ()), "is being captured");
             scope.wait_event(&inside)?;

@@ -1,7 +1,7 @@
 //! Graphs, their nodes and executables.
 
 mod changing;
-mod keeping;
+pub(crate) mod keeping;
 mod kinds;
 mod refusing;
 mod shape;

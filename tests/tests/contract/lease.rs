@@ -1,5 +1,8 @@
 //! Leases: what a graph uses lives as long as the graph, and each launch is a use among the others.
 
+#[cfg(not(miri))]
+mod outliving;
+
 use curium_driver::{Graph, GraphExec, LaunchConfig, Library, Result, Stream};
 use curium_memory::{DeviceBuffer, Limit, MappedBuffer, Plain, StreamOrdered, UnifiedBuffer};
 use curium_sim::Config;

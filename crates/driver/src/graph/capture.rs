@@ -7,16 +7,21 @@ use std::sync::Arc;
 use curium_sys::{CUgraph, CUstreamCaptureMode};
 
 use super::Graph;
+use super::host::closure;
 use super::tree::{Kept, Resource};
+use super::user_object::ObjectReference;
 use crate::call;
 use crate::hazard::{Alone, Scope, Seen, wait};
-use crate::{Context, Result, Stream};
+use crate::{Context, Error, Result, Stream};
 
 /// A stream whose work is taken down for a graph, while [`Graph::capture`] runs.
 ///
 /// It is a [`Stream`] for everything that takes one. What would end the capture is an argument error before the driver is called: to wait for
-/// the stream, to ask whether its work is done, to copy from or to memory of the host that the graph would have to keep, and to wait for
-/// events that were not recorded in the capture.
+/// the stream, to ask whether its work is done, to wait for events that were not recorded in the capture, and to launch a graph.
+///
+/// Memory of the host that nobody could keep for the graph is refused, too: a pinned buffer that comes back when its copy is done, and a slice
+/// that is copied to. A mapped or unified buffer is leased like one of the device. Of a slice that is copied from, the graph keeps a copy
+/// as it is now.
 ///
 /// Clones of the stream that outlive the capture are plain streams from then on.
 pub struct CaptureScope {
@@ -105,10 +110,32 @@ impl CaptureScope {
     #[inline]
     pub fn join(&self, branch: &Stream) -> Result<()> {
         if !self.scope.is_that_of(branch) {
-            let reason = format!("{branch:?} is no stream of the capture");
-            return Err(crate::Error::argument("CaptureScope::join", reason));
+            return Err(foreign(branch, "CaptureScope::join"));
         }
         wait(&self.root, branch, branch.tail().tails()).map(drop)
+    }
+
+    /// Has each launch of the graph call `function` on a thread of the driver, behind what is on `stream` by now: the scope itself or one of its
+    /// [forks](CaptureScope::fork). It **must not call the driver**, and what it drops must not either; a panic ends in it.
+    ///
+    /// The function lives until the graph and everything made of it are gone, and every launch of that has ended, as in
+    /// [`Graph::add_host`].
+    ///
+    /// CUDA: `cuLaunchHostFunc`, `cuUserObjectCreate`, `cuGraphRetainUserObject`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if `stream` is not a stream of this capture. The function is dropped then.
+    #[inline]
+    pub fn add_host(&self, stream: &Stream, function: impl Fn() + Send + Sync + 'static) -> Result<()> {
+        if !self.scope.is_that_of(stream) {
+            return Err(foreign(stream, "CaptureScope::add_host"));
+        }
+        let (object, params) = closure(self.root.driver(), function)?;
+        // The graph keeps it from its end on; until then nothing runs.
+        self.scope.keep(object.as_raw().addr(), || Arc::new(object.clone()));
+        // SAFETY: the stream is live and of the capture, whose graph retains the closure for as long as it can be called.
+        unsafe { call!(stream.driver(), cuLaunchHostFunc(stream.as_raw(), params.fn_, params.userData)) }
     }
 
     #[inline]
@@ -132,12 +159,13 @@ impl CaptureScope {
         let _alone = Alone::wait("Graph::capture").ok();
         let joined = self.join_all();
         let seen = self.scope.close();
-        let kept = seen.map(kept).unwrap_or_default();
+        let (kept, objects) = seen.map(kept).unwrap_or_default();
         let graph = self.end_capture(kept);
         if graph.is_err() {
             // Where the first attempt did not, this leaves no capture behind; there is nothing to be done otherwise.
             self.end_capture(Kept::default()).map(drop).unwrap_or_default();
         }
+        let graph = graph.and_then(|graph| graph.retaining("Graph::capture", &objects));
         joined.and(graph)
     }
 
@@ -162,14 +190,25 @@ impl CaptureScope {
     }
 }
 
-/// What the graph of a capture keeps.
+/// What the graph of a capture keeps, and the closures that the driver is to keep for it.
 #[inline]
-fn kept(seen: Seen) -> Kept {
+fn kept(seen: Seen) -> (Kept, Vec<ObjectReference>) {
     let (leases, others) = seen.into_parts();
-    let mut kept = Kept::default();
+    let (mut kept, mut objects) = (Kept::default(), Vec::new());
     leases.into_iter().for_each(|lease| kept.add(&Resource::Lease(lease)));
-    others.into_values().for_each(|other| kept.add(&Resource::Other(other)));
-    kept
+    for other in others.into_values() {
+        match other.downcast::<ObjectReference>() {
+            Ok(object) => objects.push((*object).clone()),
+            Err(other) => kept.add(&Resource::Other(other)),
+        }
+    }
+    (kept, objects)
+}
+
+#[cold]
+#[inline]
+fn foreign(stream: &Stream, operation: &'static str) -> Error {
+    Error::argument(operation, format!("{stream:?} is no stream of the capture"))
 }
 
 impl Deref for CaptureScope {

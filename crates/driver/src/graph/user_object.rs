@@ -146,6 +146,15 @@ impl Graph {
         Ok(())
     }
 
+    /// The graph once it retains these.
+    #[inline]
+    pub(super) fn retaining(self, operation: &'static str, objects: &[ObjectReference]) -> Result<Self> {
+        let state = self.tree.lock();
+        let retained = objects.iter().try_for_each(|object| self.retain_reference(&state, operation, object));
+        drop(state);
+        retained.map(|()| self)
+    }
+
     #[inline]
     pub(super) fn retain_reference(
         &self,

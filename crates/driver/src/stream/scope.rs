@@ -1,5 +1,6 @@
 //! Streams that are captured, and those that were made for it.
 
+use std::any::Any;
 use std::sync::Arc;
 
 use curium_sys::{CUdeviceptr, CUstreamCaptureStatus};
@@ -64,6 +65,15 @@ impl Stream {
     #[must_use]
     pub fn is_of_scope(&self) -> bool {
         self.scope().is_some()
+    }
+
+    /// Has the graph of the open capture keep `value`, which is called `key`; nothing happens if there is no such capture.
+    #[doc(hidden)]
+    #[inline]
+    pub fn keep_in_scope(&self, key: usize, value: impl FnOnce() -> Arc<dyn Any + Send + Sync>) {
+        if let Some(scope) = self.scope() {
+            scope.keep(key, value);
+        }
     }
 
     /// Notes memory that was allocated in the open capture, whose graph frees it at the end; false if there is no such capture.

@@ -1,5 +1,7 @@
 //! Regions of arrays in batches of copies.
 
+use std::sync::Arc;
+
 use curium_driver::sys::{
     CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUextent3D, CUmemcpy3DOperand, CUmemcpy3DOperand_st__bindgen_ty_1,
     CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1, CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_2,
@@ -13,7 +15,7 @@ use crate::{Grid, GridMut};
 
 /// A region of an array, and rows and layers in memory that are copied to it or from it.
 struct ArrayCopy<'a> {
-    array: &'a ArrayHandle,
+    array: &'a Arc<ArrayHandle>,
     uses: &'a Uses,
     /// The first element, row and layer of the region.
     origin: [usize; 3],
@@ -73,7 +75,7 @@ impl<'a> CopyBatch<'a> {
             let reason = format!("rows that are {} bytes apart begin within elements of {element} bytes", place.pitch);
             return Err(Error::argument(operation, reason));
         }
-        let (array, uses) = (&*array.handle, &**array.uses());
+        let (array, uses) = (&array.handle, &**array.uses());
         Ok(self.with_box(ArrayCopy { array, uses, origin, element, memory, is_to_array }))
     }
 }
@@ -115,6 +117,7 @@ impl BoxCopy for ArrayCopy<'_> {
         if !memory.is_everywhere() && own.device().as_raw() != memory.stream().device().as_raw() {
             peer::connect(own.context(), memory.stream().context())?;
         }
+        self.array.keep_in(stream);
         if self.is_to_array {
             self.uses.before_write(stream)?;
             memory.tracked.before_read(OPERATION, stream)

@@ -2,6 +2,7 @@
 
 use std::ffi::c_void;
 
+use curium_driver::hazard;
 use curium_driver::sys::{CUDA_MEMCPY3D, CUdeviceptr, CUmemorytype};
 use curium_driver::{Argument, Error, Result, Stream, call};
 
@@ -158,6 +159,7 @@ impl<T: Texel> Array<T> {
         let mut source = source.as_device_slice();
         self.check("Array::copy_from_device", region, source.len())?;
         let stream = self.stream();
+        let _begun = hazard::Uses::begin();
         // SAFETY: the copy is noted by `launched` below, and the view is not used in between.
         let from = unsafe { Argument::<&[T]>::bind(&mut source, stream) }?;
         self.uses().write(stream, || {
@@ -182,6 +184,7 @@ impl<T: Texel> Array<T> {
         let mut target = target.as_device_slice_mut();
         self.check("Array::copy_to_device", region, target.len())?;
         let stream = self.stream();
+        let _begun = hazard::Uses::begin();
         // SAFETY: the copy is noted by `launched` below, and the view is not used in between.
         let to = unsafe { Argument::<&mut [T]>::bind(&mut target, stream) }?;
         self.uses().read(stream, || {
@@ -214,6 +217,7 @@ impl<T: Texel> Array<T> {
         if std::sync::Arc::ptr_eq(self.uses(), source.uses()) {
             return self.uses().write(stream, enqueue);
         }
+        let _begun = hazard::Uses::begin();
         source.uses().before_read(stream)?;
         self.uses().write(stream, enqueue)?;
         source.uses().after_read(stream);

@@ -47,7 +47,7 @@ impl<T: Texel> MipmappedArray<T> {
             let reason = format!("{levels} levels of {shape}; there may be 1 to {}", shape.max_levels());
             return Err(Error::argument("MipmappedArray::new", reason));
         }
-        let descriptor = shape.to_raw::<T>(flags);
+        let (uses, descriptor) = (Uses::new("MipmappedArray::new", stream)?, shape.to_raw::<T>(flags));
         let raw = stream.context().entered(|driver| {
             let mut raw = std::ptr::null_mut();
             // SAFETY: `raw` and `descriptor` are valid places, and the context is current.
@@ -55,7 +55,7 @@ impl<T: Texel> MipmappedArray<T> {
             Ok(raw)
         });
         let raw = raw.map_err(|error| error.about(format!("{levels} levels of {shape} of {}", T::FORMAT)))?;
-        let handle = Arc::new(MipmappedHandle { raw, uses: Uses::new(stream) });
+        let handle = Arc::new(MipmappedHandle { raw, uses });
         Ok(Self { handle, shape, flags, levels, _elements: PhantomData })
     }
 
@@ -158,6 +158,11 @@ impl<T> MipmappedArray<T> {
             Ok(()) => Ok(()),
             Err(error) => Err((self, error)),
         }
+    }
+
+    #[inline]
+    pub(crate) fn handle(&self) -> &Arc<MipmappedHandle> {
+        &self.handle
     }
 
     #[inline]

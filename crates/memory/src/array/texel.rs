@@ -19,7 +19,7 @@ pub struct ArrayFormat {
 /// # Safety
 ///
 /// The type has the size and the layout of [`Texel::FORMAT`].
-pub unsafe trait Texel: AnyBitPattern + NoUninit {
+pub unsafe trait Texel: AnyBitPattern + NoUninit + Send + Sync {
     /// Its format.
     const FORMAT: ArrayFormat;
 }

@@ -129,7 +129,8 @@ impl<'a> CopyBatch<'a> {
     /// Puts the copies on `stream`, and waits for none of them.
     ///
     /// A driver before CUDA 12.8 has no such call, and gets one for each copy; for rows and layers, one before 13.0. So do the legacy
-    /// default stream, which takes no batches, and copies with an end on another device than the stream's.
+    /// default stream and a stream that is being captured, which take no batches, and copies with an end on another device than the
+    /// stream's.
     ///
     /// CUDA: `cuMemcpyBatchAsync_v2` or `cuMemcpyBatchAsync`; `cuMemcpy3DBatchAsync_v2` for rows and layers.
     ///
@@ -156,7 +157,7 @@ impl<'a> CopyBatch<'a> {
     fn enqueue_lines(&self, stream: &Stream) -> Result<()> {
         let driver = stream.driver();
         let (has, has_older) = (driver.has(Function::cuMemcpyBatchAsync_v2), driver.has(Function::cuMemcpyBatchAsync));
-        let takes_batches = !stream.as_raw().is_null() && (has || has_older);
+        let takes_batches = !stream.as_raw().is_null() && !stream.is_in_scope() && (has || has_older);
         let goes_along = |(_, (to, from)): &Numbered<'_, '_>| takes_batches && to.is_at(stream) && from.is_at(stream);
         let (together, alone): (Vec<_>, Vec<_>) = self.lines.iter().enumerate().partition(goes_along);
         if !together.is_empty() {

@@ -9,11 +9,15 @@ use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Result, Stream, call};
 
 use super::spanning;
-use crate::{DeviceSlice, DeviceSliceMut, staging, wait};
+use crate::{DeviceSlice, DeviceSliceMut, MappedBuffer, staging, wait};
 
-/// Copies `source`, which is as long, to `target`, and waits until that is done.
+/// Copies `source`, which is as long, to `target`, and waits until that is done. In a capture the graph keeps a copy of `source`, and
+/// copies that in each launch.
 #[inline]
 pub(crate) fn upload<T: NoUninit>(target: DeviceSliceMut<'_, T>, source: &[T]) -> Result<()> {
+    if target.stream().is_in_scope() {
+        return upload_captured(target, source);
+    }
     let (stream, end) = (target.stream(), target.into_end());
     if end.bytes == 0 {
         return Ok(());
@@ -34,6 +38,17 @@ pub(crate) fn upload<T: NoUninit>(target: DeviceSliceMut<'_, T>, source: &[T]) -
     end.tracked.after_partial_write(stream);
     drop(uses);
     wait::until_done(stream)
+}
+
+/// The graph leases memory of the host that holds what `source` does now, which needs no staging: it is pinned.
+#[cold]
+fn upload_captured<T: NoUninit>(mut target: DeviceSliceMut<'_, T>, source: &[T]) -> Result<()> {
+    if source.is_empty() {
+        return Ok(());
+    }
+    let stream = target.stream().clone();
+    let kept = MappedBuffer::from_slice(&stream.context().stream()?, source)?;
+    target.copy_from_device_on(&stream, &kept)
 }
 
 /// Copies `source` to `target`, which is as long, and waits until that is done.

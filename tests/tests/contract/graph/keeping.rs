@@ -10,7 +10,7 @@ use curium_tests::{Gate, kernels, on_driver};
 use super::{LEN, add_fill, add_kernel, fill, graph, run, words, zeroes};
 
 /// Waits until nobody but the test has the value: a thread of the driver may drop it a little later.
-fn await_last<T>(value: &Arc<T>) {
+pub(crate) fn await_last<T>(value: &Arc<T>) {
     let deadline = Instant::now() + Duration::from_secs(5);
     while Arc::strong_count(value) > 1 && Instant::now() < deadline {
         std::thread::yield_now();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use curium_driver::Result;
+use curium_driver::{Graph, Result};
 use curium_memory::copy::CopyBatch;
 use curium_memory::{
     Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBuffer, Extent, MipmappedArray, Pitch, Surface, SurfaceObject,
@@ -79,6 +79,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
         let surface = Surface::new(&Arc::new(array(fixture)?))?;
         pass::<SurfaceObject>(&fixture.other, &surface)?;
         made(surface)
+    }),
+    ("Texture::bind and Surface::bind, in a capture", |fixture| {
+        let array = Arc::new(array(fixture)?);
+        let (texture, surface) = (Texture::of_array(&array, &TextureOptions::new())?, Surface::new(&array)?);
+        made(Graph::capture(&fixture.context, |scope| {
+            pass::<TextureObject>(scope, &texture).map(drop)?;
+            pass::<SurfaceObject>(scope, &surface).map(drop)
+        })?)
     }),
     ("Texture::close", |fixture| {
         let array = Arc::new(array(fixture)?);

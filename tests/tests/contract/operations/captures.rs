@@ -33,6 +33,13 @@ pub(super) const OPERATIONS: &[Operation] = &[
             scope.join(&branch)
         })?)
     }),
+    ("CaptureScope::add_host", |fixture| made(Graph::capture(&fixture.context, |scope| scope.add_host(scope, || {}))?)),
+    ("Graph::capture, of a slice", |fixture| {
+        let target = &mut fixture.target;
+        made(Graph::capture(&fixture.context, |scope| {
+            target.as_slice_mut().copy_from_device_on(scope, &DeviceBuffer::from_slice(scope, &[1; LEN])?)
+        })?)
+    }),
     ("GraphExec::launch, of leased memory", |fixture| {
         let mut executable = captured(fixture)?;
         executable.launch(&fixture.other)?;

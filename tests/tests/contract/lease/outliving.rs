@@ -1,0 +1,254 @@
+//! A graph outlives what it touches: each thing is dropped, and the memory that it had is asked for by others, before the graph is launched.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use curium_driver::{
+    ContextOptions, Event, EventFlags, Graph, GraphExec, LaunchConfig, Library, RecordFlags, SafeKernel, Signature,
+    Stream,
+};
+use curium_memory::copy::CopyBatch;
+use curium_memory::{
+    Array, ArrayFlags, ArrayShape, CachingOptions, CachingResource, DeviceBuffer, DeviceVec, Extent, MemoryPool, Pitch,
+    PitchedBuffer, Surface, SurfaceObject, Texture, TextureObject, TextureOptions,
+};
+use curium_tests::{TestDriver, kernels, on_driver};
+
+use super::{LEN, buffer, captured, values};
+
+/// A kernel that keeps within what the tests here pass.
+fn kernel<S: Signature>(test: &TestDriver, ptx: &str, name: &str) -> SafeKernel<S> {
+    let kernel = Library::from_ptx(test.driver(), ptx).and_then(|library| library.kernel(name));
+    // SAFETY: the tests pass buffers as long as the kernel's comment asks for, and the counts that it guards its indices with.
+    unsafe { kernel.expect("the kernel is there").declare_safe() }
+}
+
+/// Memory of all kinds that others ask for: it would be what was freed too early.
+fn others(test: &TestDriver) -> (Vec<DeviceBuffer<u32>>, Vec<Array<u32>>) {
+    let stream = test.stream();
+    let buffers = (0..16).map(|value| buffer(&stream, 100 + value)).collect();
+    let shape = ArrayShape::line(LEN);
+    let array = |_| Array::from_slice(&stream, shape, ArrayFlags::SURFACE, &[77; LEN]).expect("memory suffices");
+    (buffers, (0..4).map(array).collect())
+}
+
+/// Launches the graph twice among others' memory, and checks what it writes to `result` and that it writes nothing else.
+#[track_caller]
+fn assert_replays(test: &TestDriver, executable: &mut GraphExec, result: &mut DeviceBuffer<u32>, expected: &[u32]) {
+    let (buffers, arrays) = others(test);
+    for _ in 0..2 {
+        executable.launch(&test.stream()).expect("everything is still there");
+        assert_eq!(values(result)[..expected.len()], *expected);
+        result.as_slice_mut().fill(0).expect("the owner may write");
+    }
+    buffers.iter().zip(100..).for_each(|(other, value)| assert_eq!(values(other), [value; LEN]));
+    arrays.iter().for_each(|other| assert_eq!(other.to_vec().expect("it can be read"), [77; LEN]));
+}
+
+#[test]
+fn vector_and_rows_outlive_their_owners() {
+    on_driver(|test| {
+        let mut result = buffer(&test.stream(), 0);
+        let mut executable = {
+            let mut vector = DeviceVec::from_slice(&test.stream(), &[3_u32; LEN]).expect("memory suffices");
+            vector.reserve(1 << 20).expect("memory suffices");
+            let mut rows = PitchedBuffer::<u32>::zeroed(&test.stream(), LEN / 2, 2).expect("memory suffices");
+            let executable = captured(test, |scope| {
+                vector.slice_mut(..4)?.fill_on(scope, 4)?;
+                rows.row_mut(1)?.copy_from_device_on(scope, &vector.slice(..LEN / 2)?)?;
+                result.slice_mut(..LEN / 2)?.copy_from_device_on(scope, &rows.row(1)?)
+            });
+            vector.truncate(1);
+            let error = vector.shrink_to_fit().expect_err("the graph needs all of it");
+            assert!(error.function().is_none() && error.to_string().contains("graph"), "{error}");
+            vector.push(9).expect("the owner may write");
+            executable
+        };
+        let expected: Vec<_> = [4; 4].into_iter().chain([3; LEN / 2 - 4]).collect();
+        // The owner's push is under what the graph writes.
+        assert_replays(test, &mut executable, &mut result, &expected);
+    });
+}
+
+#[test]
+fn vector_that_is_closed_ends_with_its_graph() {
+    on_driver(|test| {
+        let mut result = buffer(&test.stream(), 0);
+        let vector = DeviceVec::from_slice(&test.stream(), &[3_u32; LEN]).expect("memory suffices");
+        let mut executable = captured(test, |scope| result.as_slice_mut().copy_from_device_on(scope, &vector));
+        vector.close().map_err(|(_, error)| error).expect("the graph has it from now on");
+        assert_replays(test, &mut executable, &mut result, &[3; LEN]);
+    });
+}
+
+#[test]
+fn array_and_surface_outlive_their_owners() {
+    on_driver(|test| {
+        let mut result = buffer(&test.stream(), 0);
+        let add = kernel::<(SurfaceObject, u32, u32)>(test, kernels::TEXTURE, "surface_add");
+        let mut executable = {
+            let stream = test.stream();
+            let start = DeviceBuffer::from_slice(&stream, &[5_u32; LEN]).expect("memory suffices");
+            let line = Array::new(&stream, ArrayShape::line(LEN), ArrayFlags::SURFACE).expect("memory suffices");
+            let line = Arc::new(line);
+            let surface = Surface::new(&line).expect("the array can be written");
+            let executable = captured(test, |scope| {
+                let (extent, pitch) = (Extent::plane(LEN, 1), Pitch::rows::<u32>(LEN));
+                CopyBatch::new().copy_to_array(&line, [0; 3], start.as_slice().grid(extent, pitch)?)?.enqueue(scope)?;
+                add.launch(scope, LaunchConfig::for_elements(8), (&surface, 8, 8))?;
+                let to = result.as_slice_mut().grid(extent, pitch)?;
+                CopyBatch::new().copy_from_array(to, &line, [0; 3])?.enqueue(scope)
+            });
+            let (surface, error) = surface.close().expect_err("the graph uses it");
+            assert!(error.function().is_none(), "{error}");
+            drop(surface);
+            executable
+        };
+        drop(add);
+        let expected: Vec<_> = (5..13).chain([5; LEN - 8]).collect();
+        assert_replays(test, &mut executable, &mut result, &expected);
+    });
+}
+
+#[test]
+fn textures_of_arrays_and_buffers_outlive_their_owners() {
+    on_driver(|test| {
+        let own = test.stream();
+        let mut result = buffer(&own, 0);
+        let read = kernel::<(TextureObject, &[f32], &mut [f32], u32)>(test, kernels::TEXTURE, "read_line");
+        let fetch = kernel::<(TextureObject, &[i32], &mut [u32], u32)>(test, kernels::TEXTURE, "fetch");
+        let mut sampled = DeviceBuffer::<f32>::zeroed(&own, 4).expect("memory suffices");
+        let mut executable = {
+            let stream = test.stream();
+            let line = Array::from_slice(&stream, ArrayShape::line(4), ArrayFlags::empty(), &[1.0_f32, 2.0, 4.0, 8.0]);
+            let line = Texture::of_array(&Arc::new(line.expect("memory suffices")), &TextureOptions::new());
+            let line = line.expect("the array can be read");
+            let elements: Vec<u32> = (0..4096).map(|at| at * 3).collect();
+            let elements = DeviceBuffer::from_slice(&stream, &elements).expect("memory suffices");
+            let elements = Texture::of_buffer(&Arc::new(elements), &TextureOptions::new()).expect("it can be read");
+            let at = DeviceBuffer::from_slice(&stream, &[0.5_f32, 1.5, 2.5, 3.5]).expect("memory suffices");
+            let indices = DeviceBuffer::from_slice(&stream, &[7_i32, 5, 3, 1]).expect("memory suffices");
+            captured(test, |scope| {
+                read.launch(scope, LaunchConfig::for_elements(4), (&line, &at, &mut sampled, 4))?;
+                fetch.launch(scope, LaunchConfig::for_elements(4), (&elements, &indices, &mut result, 4))
+            })
+        };
+        assert_replays(test, &mut executable, &mut result, &[21, 15, 9, 3]);
+        assert_eq!(sampled.to_vec().expect("the buffer can be read"), [1.0, 2.0, 4.0, 8.0]);
+    });
+}
+
+#[test]
+fn pools_outlive_their_owners_with_the_buffers_of_them() {
+    on_driver(|test| {
+        let mut result = buffer(&test.stream(), 0);
+        let mut executable = {
+            let stream = test.stream();
+            let pool = MemoryPool::new(&test.device()).expect("the device has pools");
+            let caching = CachingResource::with_options(&test.context(), &CachingOptions::new().with_cache(true));
+            let private = caching.and_then(|caching| caching.private_pool()).expect("a resource can be made");
+            let x = DeviceBuffer::from_slice_in(pool, &stream, &[6_u32; LEN]).expect("memory suffices");
+            let y = DeviceBuffer::from_slice_in(private, &stream, &[7_u32; LEN]).expect("memory suffices");
+            captured(test, |scope| {
+                result.slice_mut(..LEN / 2)?.copy_from_device_on(scope, &x.slice(..LEN / 2)?)?;
+                result.slice_mut(LEN / 2..)?.copy_from_device_on(scope, &y.slice(LEN / 2..)?)
+            })
+        };
+        let expected: Vec<_> = [6; LEN / 2].into_iter().chain([7; LEN / 2]).collect();
+        assert_replays(test, &mut executable, &mut result, &expected);
+    });
+}
+
+#[test]
+fn events_outlive_their_owners() {
+    on_driver(|test| {
+        let mut result = buffer(&test.stream(), 0);
+        let mut executable = {
+            let [inside, outside] =
+                [(); 2].map(|()| Event::new(&test.context(), EventFlags::DISABLE_TIMING).expect("it can be made"));
+            let graph = Graph::capture(&test.context(), |scope| {
+                let branch = scope.fork()?;
+                result.as_slice_mut().fill_on(&branch, 8)?;
+                inside.record(&branch)?;
+                scope.wait_event(&inside)?;
+                outside.record_with_flags(scope, RecordFlags::EXTERNAL)
+            });
+            graph.and_then(|graph| graph.instantiate()).expect("the work can be captured")
+        };
+        // What was freed would be handed out again here, and recorded by the graph.
+        let others = [(); 4].map(|()| Event::new(&test.context(), EventFlags::empty()).expect("it can be made"));
+        assert_replays(test, &mut executable, &mut result, &[8; LEN]);
+        others.iter().for_each(|event| assert!(event.is_finished().expect("it was never recorded")));
+    });
+}
+
+#[test]
+fn context_outlives_every_other_handle_of_it() {
+    on_driver(|test| {
+        let mut executable = {
+            let context = test.device().create_context(ContextOptions::new()).expect("a context can be made");
+            let stream = context.stream().expect("the context gives a stream");
+            let mut x = DeviceBuffer::<u32>::zeroed(&stream, LEN).expect("memory suffices");
+            let graph = Graph::capture(&context, |scope| x.as_slice_mut().fill_on(scope, 3));
+            graph.and_then(|graph| graph.instantiate()).expect("the work can be captured")
+        };
+        let stream = executable.context().stream().expect("the context is there");
+        executable.launch(&stream).expect("everything is still there");
+        stream.synchronize().expect("it runs");
+        drop(stream);
+        drop(executable);
+    });
+}
+
+#[test]
+fn host_function_of_a_capture_outlives_what_it_owns() {
+    on_driver(|test| {
+        let (own, count) = (test.stream(), Arc::new(AtomicU32::new(0)));
+        let mut result = buffer(&own, 0);
+        let add = |scope: &curium_driver::CaptureScope, stream: &Stream, more: u32| {
+            let counter = Arc::clone(&count);
+            scope.add_host(stream, move || {
+                counter.fetch_add(more, Ordering::Relaxed);
+            })
+        };
+        let graph = Graph::capture(&test.context(), |scope| {
+            add(scope, scope, 1)?;
+            let branch = scope.fork()?;
+            result.as_slice_mut().fill_on(&branch, 2)?;
+            add(scope, &branch, 10)?;
+            let error = add(scope, &own, 100).expect_err("the stream is no part of the capture");
+            assert!(error.function().is_none() && error.to_string().contains("no stream of the capture"), "{error}");
+            Ok(())
+        });
+        let graph = graph.expect("the work can be captured");
+        let mut executable = graph.instantiate().expect("the graph is right");
+        assert_eq!((Arc::strong_count(&count), count.load(Ordering::Relaxed)), (3, 0), "nothing has run");
+        drop(graph);
+        assert_replays(test, &mut executable, &mut result, &[2; LEN]);
+        assert_eq!(count.load(Ordering::Relaxed), 22);
+        drop(executable);
+        super::super::graph::keeping::await_last(&count);
+    });
+}
+
+#[test]
+fn slice_that_is_copied_in_a_capture_is_kept_as_it_was() {
+    on_driver(|test| {
+        let mut result = buffer(&test.stream(), 0);
+        let mut executable = {
+            let mut source: Vec<u32> = (0..LEN as u32).collect();
+            let executable = captured(test, |scope| {
+                let mut scratch = DeviceBuffer::from_slice(scope, &source)?;
+                scratch.slice_mut(..2)?.copy_from_slice(&[50, 51])?;
+                result.as_slice_mut().copy_from_device_on(scope, &scratch)?;
+                let error = scratch.to_vec().expect_err("nobody can wait for it");
+                assert!(error.function().is_none() && error.to_string().contains("captured"), "{error}");
+                Ok(())
+            });
+            source.fill(9);
+            executable
+        };
+        let expected: Vec<_> = [50, 51].into_iter().chain(2..LEN as u32).collect();
+        assert_replays(test, &mut executable, &mut result, &expected);
+    });
+}
