@@ -1,15 +1,40 @@
-"""A plugin of pytest: writes the outcome of each test, and stands in for what numba-cuda's package leaves out of its tests."""
+"""A plugin of pytest: writes the outcome of each test when it is there, so that a test which never ends, or which ends the process, takes no
+other's with it. A process that goes on with the same file runs what has not begun. It also stands in for what numba-cuda's package leaves
+out of its tests."""
 
 import os
 
 import pytest
 
+path = os.environ["OUTSIDE_OUTCOMES"]
+part, parts = (int(number) for number in os.environ["OUTSIDE_PART"].split("/"))
 outcomes = {}
+
+
+def write(nodeid, outcome):
+    with open(path, "a") as file:
+        file.write(f"test {nodeid} ... {outcome}\n")
+
+
+def begun():
+    if not os.path.exists(path):
+        return set()
+    with open(path) as file:
+        return {line.split(" ... ")[0].removeprefix("test ") for line in file}
 
 
 @pytest.fixture(scope="class")
 def initialize_from_pytest_config(request):
     request.cls._dump_failed_filechecks = False
+
+
+def pytest_collection_modifyitems(items):
+    before, files = begun(), sorted({item.path for item in items})
+    items[:] = [item for item in items if files.index(item.path) % parts == part and item.nodeid not in before]
+
+
+def pytest_runtest_logstart(nodeid):
+    write(nodeid, "begun")
 
 
 def pytest_runtest_logreport(report):
@@ -22,8 +47,5 @@ def pytest_runtest_logreport(report):
         outcomes.setdefault(report.nodeid, "ok")
 
 
-def pytest_sessionfinish():
-    if "PYTEST_XDIST_WORKER" in os.environ:
-        return
-    with open(os.environ["OUTSIDE_OUTCOMES"], "w") as file:
-        file.writelines(f"test {name} ... {outcome}\n" for name, outcome in sorted(outcomes.items()))
+def pytest_runtest_logfinish(nodeid):
+    write(nodeid, outcomes.get(nodeid, "FAILED"))

@@ -1,6 +1,8 @@
 //! A point in a stream that the test lets the work pass.
 
+use std::env;
 use std::ffi::c_void;
+use std::panic::resume_unwind;
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 
 use curium_driver::{Stream, call};
@@ -14,6 +16,9 @@ pub struct Gate {
     state: Arc<State>,
 }
 
+/// What a test ends with that needs work to be held up, where that cannot be.
+pub(crate) struct HeldUp;
+
 #[derive(Default)]
 struct State {
     open: Mutex<bool>,
@@ -25,8 +30,12 @@ impl Gate {
     ///
     /// # Panics
     ///
-    /// If the driver refuses.
+    /// If the driver refuses. Where each launch waits for its end, as under a sanitizer, the gate would never open: the test
+    /// [ends here](HeldUp).
     pub fn on(stream: &Stream) -> Self {
+        if launches_wait() {
+            resume_unwind(Box::new(HeldUp));
+        }
         let state = Arc::new(State::default());
         let data = Arc::into_raw(Arc::clone(&state)).cast_mut().cast::<c_void>();
         // SAFETY: the stream is live, and `wait` may be called once with the share of the state that `data` stands for.
@@ -46,6 +55,11 @@ impl Drop for Gate {
         *self.state.open.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.state.opened.notify_all();
     }
+}
+
+/// Whether whoever runs the tests says that a launch returns only when it is done (`CURIUM_TEST_LAUNCHES_WAIT=1`).
+fn launches_wait() -> bool {
+    env::var_os("CURIUM_TEST_LAUNCHES_WAIT").is_some_and(|value| value == "1")
 }
 
 /// Runs in stream order and returns when the gate is open.

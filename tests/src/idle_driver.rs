@@ -1,15 +1,16 @@
-//! A driver whose launches do nothing, so that only the way to them is measured.
+//! A driver whose launches and updates do nothing, so that only the way to them is measured.
 
 use std::ffi::{c_uint, c_void};
 
 use curium_driver::Driver;
-use curium_driver::sys::{CUfunction, CUgraphExec, CUresult, CUstream};
+use curium_driver::sys::{CUDA_KERNEL_NODE_PARAMS, CUfunction, CUgraphExec, CUgraphNode, CUresult, CUstream};
 use curium_sim::{Config, Simulator};
 
 /// As many bytes as the simulated device has: valgrind does not give the addresses of a whole device.
 const MEMORY: u64 = 1 << 24;
 
-/// A simulator of its own, with `cuLaunchKernel` and `cuGraphLaunch` replaced by functions that succeed at once.
+/// A simulator of its own, with `cuLaunchKernel`, `cuGraphLaunch` and `cuGraphExecKernelNodeSetParams_v2` replaced by functions that
+/// succeed at once.
 ///
 /// # Panics
 ///
@@ -20,7 +21,8 @@ pub fn idle_driver() -> Driver {
     let mut api = simulator.api();
     api.cuLaunchKernel = Some(launch_nothing);
     api.cuGraphLaunch = Some(launch_no_graph);
-    // SAFETY: the functions are the simulator's, which the driver keeps, but for launches that harm nobody.
+    api.cuGraphExecKernelNodeSetParams_v2 = Some(update_nothing);
+    // SAFETY: the functions are the simulator's, which the driver keeps, but for some that do nothing, which harms nobody.
     unsafe { Driver::from_api_with_owner(api, simulator) }.expect("the simulator initialises")
 }
 
@@ -41,5 +43,9 @@ unsafe extern "C" fn launch_nothing(
 }
 
 unsafe extern "C" fn launch_no_graph(_: CUgraphExec, _: CUstream) -> CUresult {
+    CUresult::CUDA_SUCCESS
+}
+
+unsafe extern "C" fn update_nothing(_: CUgraphExec, _: CUgraphNode, _: *const CUDA_KERNEL_NODE_PARAMS) -> CUresult {
     CUresult::CUDA_SUCCESS
 }

@@ -1,5 +1,6 @@
 //! The driver that a test runs on.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,6 +9,7 @@ use curium_driver::{Context, Device, Driver, Function, Stream};
 use curium_sim::{Config, Simulator};
 
 use crate::called::noting_calls;
+use crate::gate::HeldUp;
 
 /// The driver of one test: a simulator of its own, or this machine's driver.
 pub struct TestDriver {
@@ -35,19 +37,27 @@ pub fn uses_cuda() -> bool {
 /// Runs a test that holds on every driver.
 ///
 /// On this machine's driver the tests take turns: they share its context, where a call of one test that waits for the device keeps
-/// the others out of the driver, and those may hold up what it waits for.
+/// the others out of the driver, and those may hold up what it waits for. A test that holds up work ends at its first
+/// [`Gate`](crate::Gate) where launches wait.
 ///
 /// # Panics
 ///
 /// If the test fails, or leaves something behind on its simulator.
+#[expect(clippy::print_stdout, reason = "whoever reads the output of the tests is told which were left out")]
 pub fn on_driver(test: impl FnOnce(&TestDriver)) {
     static TURN: Mutex<()> = Mutex::new(());
     if uses_cuda() {
         let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-        noting_calls(|| {
+        let run = || {
             let driver = Driver::load().expect("CURIUM_TEST_DRIVER=cuda needs a driver");
             test(&TestDriver { driver, simulator: None });
-        });
+        };
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| noting_calls(run))) {
+            if !panic.is::<HeldUp>() {
+                resume_unwind(panic);
+            }
+            println!("left out: this test holds up work, and launches wait here");
+        }
     } else {
         simulate(Config::new(), test);
     }

@@ -1,10 +1,10 @@
-//! What a launch allocates: nothing.
+//! What a launch and an update allocate: nothing.
 #![cfg(not(miri))]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use curium_driver::{Driver, FillValue, Graph, GraphFill, LaunchAttributes, LaunchConfig, Library};
+use curium_driver::{DevicePointer, Driver, FillValue, Graph, GraphFill, LaunchAttributes, LaunchConfig, Library};
 use curium_memory::DeviceBuffer;
 use curium_tests::{idle_driver, kernels, uses_cuda};
 
@@ -90,4 +90,43 @@ fn launch_of_a_graph_allocates_nothing() {
     launch();
     assert_eq!(allocations(|| (0..100).for_each(|_| launch())), 0);
     own.synchronize().and_then(|()| other.synchronize()).expect("it runs");
+}
+
+#[test]
+fn launch_of_a_graph_that_leases_memory_allocates_nothing() {
+    let driver = if uses_cuda() { Driver::load().expect("there is a driver") } else { idle_driver() };
+    let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a context");
+    let [own, other] = [(); 2].map(|()| context.stream().expect("the context gives a stream"));
+    let x = DeviceBuffer::from_slice(&own, &[1_u32; 256]).expect("memory suffices");
+    let mut y = DeviceBuffer::from_slice(&own, &[2_u32; 256]).expect("memory suffices");
+    let graph = Graph::capture(&context, |scope| y.as_slice_mut().copy_from_device_on(scope, &x));
+    let mut exec = graph.and_then(|graph| graph.instantiate()).expect("the work can be captured");
+    let mut launch = || {
+        exec.launch(&own).expect("it can be launched");
+        exec.launch(&other).expect("it can be launched");
+    };
+    launch();
+    assert_eq!(allocations(|| (0..100).for_each(|_| launch())), 0);
+    own.synchronize().and_then(|()| other.synchronize()).expect("it runs");
+}
+
+#[test]
+fn update_of_a_node_allocates_nothing() {
+    let driver = if uses_cuda() { Driver::load().expect("there is a driver") } else { idle_driver() };
+    let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a context");
+    let fill = Library::from_ptx(&driver, kernels::FILL).expect("the PTX is right");
+    let fill = fill.kernel::<(&mut [u32], u32, u32)>("fill").expect("the kernel is there");
+    let mut graph = Graph::new(&context).expect("a graph can be made");
+    let arguments = |value: u32| (DevicePointer::from_raw(0), value, 0);
+    // SAFETY: the kernel writes as many words as it is told, which is none.
+    let node = unsafe { graph.add_kernel(&[], &fill, LaunchConfig::new(1, 32), arguments(0)) }.expect("it fits");
+    let mut exec = graph.instantiate().expect("the graph is sound");
+    let mut update = |value| {
+        // SAFETY: as above.
+        unsafe { exec.set_kernel(&node, arguments(value)) }.expect("it fits");
+    };
+    assert!(allocations(|| update(1)) > 0, "what the node needs is noted, which shows that counting works");
+    assert_eq!(allocations(|| (0..100).for_each(&mut update)), 0);
+    drop(graph);
+    assert_eq!(allocations(|| (0..100).for_each(&mut update)), 0);
 }

@@ -8,6 +8,7 @@ use std::process::Command;
 use anyhow::{Context as _, Result, ensure};
 
 use crate::cargo::{self, Artifact};
+use crate::compare;
 
 /// What runs the bundle.
 const SCRIPT: &str = include_str!("gpu/run.sh");
@@ -19,7 +20,7 @@ const TEST_PACKAGES: &[&str] = &["curium-tests"];
 const NEED_RUST: &[&str] = &["compile_fail", "dependencies", "load", "ui"];
 
 /// The example that `cargo xtask cost` counts the instructions of, on a driver of its own.
-const COUNTED: &str = "launch_cost";
+const COUNTED: &str = "call_cost";
 
 /// What travels to the machine at once.
 const LIMIT: u64 = 60 * 1024 * 1024;
@@ -51,8 +52,9 @@ pub(crate) fn run() -> Result<()> {
 fn pack(root: &Path) -> Result<u64> {
     let folders: Vec<_> =
         ["tests", "benches", "examples", "bin"].into_iter().filter(|name| root.join(name).exists()).collect();
-    let archive = root.join("programs.tar.gz");
-    let status = Command::new("tar").arg("-C").arg(root).arg("-czf").arg(&archive).args(&folders).status();
+    let archive = root.join("programs.tar.xz");
+    let status =
+        Command::new("tar").env("XZ_OPT", "-T0").arg("-C").arg(root).arg("-cJf").arg(&archive).args(&folders).status();
     ensure!(status.context("tar cannot be run")?.success(), "tar could not pack the programs");
     for folder in folders {
         fs::remove_dir_all(root.join(folder))?;
@@ -70,7 +72,9 @@ fn tests() -> Result<Vec<Artifact>> {
 
 fn benches() -> Result<Vec<Artifact>> {
     // Not of the workspace: that would build every library once more, with its unit tests.
-    built_of_kind(&["bench", "--no-run", "--benches", "-p", "curium-tests"], "bench")
+    let mut built = built_of_kind(&["bench", "--no-run", "--benches", "-p", "curium-tests"], "bench")?;
+    built.push(Artifact { kind: "bench".to_owned(), file: compare::build()? });
+    Ok(built)
 }
 
 fn examples() -> Result<Vec<Artifact>> {

@@ -4,6 +4,7 @@
 mod bindings;
 mod cargo;
 mod ci;
+mod compare;
 mod cost;
 mod gpu;
 mod kernels;
@@ -40,6 +41,8 @@ enum Command {
     Gpu,
     /// Count the instructions of a launch, and compare them with those of C.
     Cost,
+    /// Measure Curium beside other crates for CUDA, in turns.
+    Compare(compare::Options),
     /// Build the simulated driver as `libcuda.so.1`.
     Sim(sim::Options),
     /// Run programs that were not written here on the simulated driver, and their own tests.
@@ -66,6 +69,7 @@ fn run(command: Command) -> Result<()> {
         Command::Kernels(options) => kernels::run(&options),
         Command::Gpu => gpu::run(),
         Command::Cost => cost::run(),
+        Command::Compare(options) => compare::run(&options),
         Command::Sim(options) => sim::run(&options),
         Command::Outside(options) => outside::run(&options),
         Command::Support(options) => support::run(&options),

@@ -60,9 +60,8 @@ fn built(arguments: &[&str], compiler: &[&str], extension: &str) -> Result<std::
 /// Links a library that exports what drivers of `version` have and nothing else. A symbol cannot be hidden when the library is used,
 /// since the system's loader looks it up by itself.
 fn link(version: Version, path: &Path) -> Result<()> {
-    let list = fs::read_to_string(crate::root().join(FUNCTIONS)).context(FUNCTIONS)?;
     let script = path.with_file_name("exports.map");
-    fs::write(&script, exports(&list, version)?)?;
+    fs::write(&script, exports(&functions()?, version)?)?;
     let objects = built(BUILD_STATIC, &[], "a")?;
     let mut linker = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
     linker.args(["-shared", "-Wl,-soname,libcuda.so.1", "-Wl,--gc-sections", "-o"]).arg(path);
@@ -75,18 +74,29 @@ fn link(version: Version, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The linker's list of the functions that drivers of `version` export.
-fn exports(list: &str, version: Version) -> Result<String> {
-    let mut script = "{ global:\n".to_owned();
-    let mut count = 0;
-    for line in list.lines().map(str::trim).filter(|line| line.starts_with("fn cu")) {
+/// The functions of the driver, each with the version that it came with.
+pub(crate) fn functions() -> Result<Vec<(String, Version)>> {
+    listed(&fs::read_to_string(crate::root().join(FUNCTIONS)).context(FUNCTIONS)?)
+}
+
+fn listed(list: &str) -> Result<Vec<(String, Version)>> {
+    let lines = list.lines().map(str::trim).filter(|line| line.starts_with("fn cu"));
+    let function = |line: &str| {
         let name = line["fn ".len()..].split('(').next().unwrap_or_default();
         let since = line.rsplit_once("= ").and_then(|(_, since)| since.trim_end_matches(';').parse().ok());
         let since = since.with_context(|| format!("{FUNCTIONS} says no version of {name}"))?;
-        if Version::from_raw(since) <= version {
-            writeln!(script, "{name};")?;
-            count += 1;
-        }
+        Ok((name.to_owned(), Version::from_raw(since)))
+    };
+    lines.map(function).collect()
+}
+
+/// The linker's list of the functions that drivers of `version` export.
+fn exports(functions: &[(String, Version)], version: Version) -> Result<String> {
+    let mut script = "{ global:\n".to_owned();
+    let mut count = 0;
+    for (name, _) in functions.iter().filter(|(_, since)| *since <= version) {
+        writeln!(script, "{name};")?;
+        count += 1;
     }
     ensure!(count > 0, "no function of the driver is as old as CUDA {version}");
     Ok(script + "local: *; };\n")
@@ -104,21 +114,22 @@ mod tests {
 
     #[test]
     fn exports_are_those_of_the_version_and_before() {
-        let exports = |text| exports(LIST, version(text)).expect("the list is right");
+        let functions = listed(LIST).expect("the list is right");
+        let exports = |text| exports(&functions, version(text)).expect("there are some");
         assert_eq!(exports("12.4"), "{ global:\ncuInit;\nlocal: *; };\n");
         assert_eq!(exports("12.5"), "{ global:\ncuInit;\ncuCtxCreate_v4;\nlocal: *; };\n");
     }
 
     #[test]
     fn version_before_all_functions_and_line_without_version_are_errors() {
-        assert!(exports(LIST, version("1.0")).is_err());
-        assert!(exports("fn cuInit(Flags: u32) -> R;", version("12.0")).is_err());
+        assert!(exports(&listed(LIST).expect("the list is right"), version("1.0")).is_err());
+        assert!(listed("fn cuInit(Flags: u32) -> R;").is_err());
     }
 
     #[test]
     fn generated_list_has_the_functions_of_each_version() {
-        let list = fs::read_to_string(crate::root().join(FUNCTIONS)).expect("the list is there");
-        let count = |text| exports(&list, version(text)).expect("the list is right").lines().count();
+        let functions = functions().expect("the list is there and right");
+        let count = |text| exports(&functions, version(text)).expect("there are some").lines().count();
         assert!(count("11.8") > 400 && count("11.8") < count("12.0") && count("13.0") < count("13.5"));
     }
 }

@@ -15,6 +15,7 @@ mod graph;
 mod launch;
 mod plan;
 mod samples;
+mod training;
 
 use curium_driver::Context;
 
@@ -31,6 +32,7 @@ pub use self::samples::Samples;
 pub fn run(context: &Context, plan: &Plan, observe: &mut dyn FnMut(Comparison) -> Result<()>) -> Result<()> {
     launch::run(context, plan, observe)?;
     graph::run(context, plan, observe)?;
+    training::run(context, plan, observe)?;
     copy::run(context, plan, observe)?;
     allocate::run(context, plan, observe)?;
     calls::run(context, plan, observe)
@@ -39,6 +41,7 @@ pub fn run(context: &Context, plan: &Plan, observe: &mut dyn FnMut(Comparison) -
 /// The ids of what `plan` asks for, in the order in which they are measured.
 #[must_use]
 pub fn ids(plan: &Plan) -> Vec<String> {
+    let all = [launch::ids(plan), graph::ids(plan), training::ids(plan), copy::ids(plan), allocate::ids(plan)].concat();
     let all = [launch::ids, graph::ids, copy::ids, allocate::ids, calls::ids].map(|ids| ids(plan)).concat();
     all.into_iter().filter(|id| plan.wants(id)).collect()
 }

@@ -60,6 +60,13 @@ impl End<'_> {
         is_same_device || self.is_everywhere() || other.is_everywhere()
     }
 
+    /// Whether a batch on `stream` reaches the memory. To that of another device it goes only if the memory's pool lets it, which other
+    /// copies need not ask for.
+    #[inline]
+    pub(crate) fn is_at(&self, stream: &Stream) -> bool {
+        self.is_everywhere() || self.stream().device().as_raw() == stream.device().as_raw()
+    }
+
     /// Adds to the error of a use of the memory how many bytes it was, and that the memory is gone if it is.
     #[cold]
     #[inline]

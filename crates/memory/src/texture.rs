@@ -73,7 +73,8 @@ impl<T: Texel> Texture<T> {
     pub fn of_array_view(array: &Arc<Array<T>>, options: &TextureOptions, view: Option<&TextureView>) -> Result<Self> {
         let mut resource = empty(CUresourcetype::CU_RESOURCE_TYPE_ARRAY);
         resource.res.array.hArray = array.as_raw();
-        Self::create(array.stream().context(), &resource, options, view, Source::Array(Arc::clone(array)))
+        let options = options.within(array.shape());
+        Self::create(array.stream().context(), &resource, &options, view, Source::Array(Arc::clone(array)))
     }
 
     /// A texture of all levels of a mipmapped array, or of those of a view.
@@ -91,7 +92,8 @@ impl<T: Texel> Texture<T> {
     ) -> Result<Self> {
         let mut resource = empty(CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY);
         resource.res.mipmap.hMipmappedArray = array.as_raw();
-        Self::create(array.stream().context(), &resource, options, view, Source::Mipmapped(Arc::clone(array)))
+        let options = options.within(array.shape());
+        Self::create(array.stream().context(), &resource, &options, view, Source::Mipmapped(Arc::clone(array)))
     }
 
     /// A texture of a buffer, read by index.

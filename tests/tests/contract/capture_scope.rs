@@ -95,8 +95,10 @@ fn operation_that_would_end_the_capture_is_refused_and_the_capture_goes_on() {
         outside.record(&stream).expect("the stream is live");
         let inside = Event::new(&context, EventFlags::empty()).expect("an event can be made");
         let mut x = buffer(&stream, 1);
+        let mut empty = Graph::new(&context).and_then(|graph| graph.instantiate()).expect("a graph may be empty");
         let graph = Graph::capture(&context, |scope| {
             fill.launch(scope, config(), (&mut x, 5, LEN as u32))?;
+            assert_refused(empty.launch(scope), "Graph::add_child");
             assert_refused(scope.synchronize(), "is being captured");
             assert_refused(scope.is_finished(), "is being captured");
             assert_refused(scope.wait_event(&outside), "was not recorded in that capture");
@@ -198,6 +200,29 @@ fn replay_does_the_cheapest_thing_that_has_the_effect_and_says_which() {
         assert!(matches!(step("b", 4, 1, &mut x), Replayed::Launched));
         assert!(matches!(step("a", 3, 2, &mut x), Replayed::Captured), "it was not used for longest");
         assert_eq!((replays.len(), replays.counts().evicted, replays.counts().captured), (2, 2, 4));
+    });
+}
+
+#[test]
+fn replay_in_a_capture_is_a_part_of_it() {
+    on_driver(|test| {
+        let (context, stream) = (test.context(), test.stream());
+        let (mut x, mut replays) = (buffer(&stream, 0), Replays::new());
+        let mut step = |stream: &Stream| {
+            replays.run(stream, (), (), |stream| x.as_slice_mut().fill_on(stream, 7)).map(|replayed| match replayed {
+                Replayed::Ran(None) => "captured",
+                Replayed::Captured => "new",
+                Replayed::Launched => "launched",
+                other => panic!("{other:?}"),
+            })
+        };
+        assert_eq!(step(&stream).expect("the work is right"), "new");
+        let graph = Graph::capture(&context, |scope| step(scope).map(|what| assert_eq!(what, "captured")));
+        assert_eq!(step(&stream).expect("the work is right"), "launched");
+        x.as_slice_mut().fill(0).expect("the owner may write");
+        let mut executable = graph.and_then(|graph| graph.instantiate()).expect("the graph is right");
+        executable.launch(&stream).expect("it can be launched");
+        assert_eq!(values(&x), [7; LEN]);
     });
 }
 

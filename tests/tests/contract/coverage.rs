@@ -176,12 +176,8 @@ fn every_test_that_the_page_on_testing_names_exists() {
     }
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
     let page = std::fs::read_to_string(tests.join("../docs/testing.md")).expect("the page can be read");
-    let (_, section) = page.split_once("## What libraries before this one can do").expect("the page has the section");
-    let section = section.split_once("\n## ").map_or(section, |(section, _)| section);
-    let quoted = |cell: &str| cell.split('`').skip(1).step_by(2).map(str::to_owned).collect::<Vec<_>>();
-    let rows = section.lines().map(|line| line.split('|').map(str::trim).collect::<Vec<_>>());
     let mut named = 0;
-    for row in rows.filter(|row| row.len() == 5) {
+    for row in rows(&page, "## What libraries before this one can do").filter(|row| row.len() == 5) {
         let files = quoted(row[2]).into_iter().map(|file| tests.join(format!("tests/contract/{file}.rs")));
         let text: String = files.filter_map(|file| std::fs::read_to_string(file).ok()).collect();
         for test in quoted(row[3]) {
@@ -190,4 +186,50 @@ fn every_test_that_the_page_on_testing_names_exists() {
         }
     }
     assert!(named > 40, "the page names {named} tests");
+}
+
+#[test]
+fn page_on_testing_lists_exactly_the_kernels_of_the_test_set() {
+    if uses_cuda() {
+        return;
+    }
+    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(tests.join("../docs/testing.md")).expect("the page can be read");
+    let mut listed = Vec::new();
+    for row in rows(&page, "## The kernels of the test set").filter(|row| row.len() == 9 && row[1].starts_with('`')) {
+        let [kernel, file, test] = [row[1], row[4], row[5]].map(|cell| quoted(cell).concat());
+        let text = std::fs::read_to_string(tests.join(format!("tests/contract/{file}.rs"))).expect("the file is there");
+        let body = text.split_once(&format!("fn {test}()")).map(|(_, after)| after).unwrap_or_default();
+        let body = body.split_once("#[test]").map_or(body, |(body, _)| body);
+        assert!(body.contains(&format!("\"{kernel}\"")), "`{test}` of `{file}` has no kernel `{kernel}`");
+        listed.push(kernel);
+    }
+    let sources = std::fs::read_dir(tests.join("kernels")).expect("the folder is there");
+    let sources = sources.map(|source| source.expect("it can be read").path());
+    let sources = sources.filter(|path| path.extension().is_some_and(|extension| extension == "cu"));
+    let text: String = sources.map(|path| std::fs::read_to_string(path).expect("it can be read")).collect();
+    let head = |after: &str| after.split_once("void ").map(|(_, head)| head.to_owned());
+    let mut kernels: Vec<_> =
+        text.split("__global__").skip(1).filter_map(head).filter_map(|head| name(&head)).collect();
+    kernels.sort_unstable();
+    listed.sort_unstable();
+    assert_eq!(listed, kernels);
+}
+
+/// The name of the kernel whose head this begins: the first that is no attribute with arguments.
+fn name(head: &str) -> Option<String> {
+    let mut names = head.split(|character: char| !character.is_alphanumeric() && character != '_');
+    names.find(|name| !name.is_empty() && !name.starts_with("__") && name.parse::<u32>().is_err()).map(str::to_owned)
+}
+
+/// The cells of each line in a section of a page.
+fn rows<'a>(page: &'a str, heading: &str) -> impl Iterator<Item = Vec<&'a str>> {
+    let (_, section) = page.split_once(heading).expect("the page has the section");
+    let section = section.split_once("\n## ").map_or(section, |(section, _)| section);
+    section.lines().map(|line| line.split('|').map(str::trim).collect())
+}
+
+/// What stands between backticks.
+fn quoted(cell: &str) -> Vec<String> {
+    cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }

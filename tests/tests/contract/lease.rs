@@ -93,15 +93,17 @@ fn launches_of_two_graphs_that_share_memory_are_ordered_whatever_their_streams()
 }
 
 #[test]
-fn graph_launched_in_a_capture_is_a_part_of_the_other_with_its_memory() {
+fn graph_that_contains_a_captured_one_has_its_memory() {
     on_driver(|test| {
         let own = test.stream();
         let (mut x, mut y) = (buffer(&own, 1), buffer(&own, 0));
-        let mut inner = captured(test, |scope| x.as_slice_mut().fill_on(scope, 4));
-        let mut outer = captured(test, |scope| {
-            inner.launch(scope)?;
-            y.as_slice_mut().copy_from_device_on(scope, &x)
-        });
+        let context = test.context();
+        let inner = Graph::capture(&context, |scope| x.as_slice_mut().fill_on(scope, 4)).expect("it can be captured");
+        let copied = Graph::capture(&context, |scope| y.as_slice_mut().copy_from_device_on(scope, &x));
+        let mut outer = Graph::new(&context).expect("a graph can be made");
+        let filled = outer.add_child(&[], &inner).expect("the node can be added");
+        outer.add_child(&[*filled], &copied.expect("it can be captured")).expect("the node can be added");
+        let mut outer = outer.instantiate().expect("the graph is sound");
         drop((inner, x));
         let others: Vec<_> = (0..8).map(|value| buffer(&own, 100 + value)).collect();
         outer.launch(&own).expect("the memory of both is still there");

@@ -83,6 +83,8 @@ mod texture;
 mod threads;
 mod trace;
 #[cfg(not(miri))]
+mod training_step;
+#[cfg(not(miri))]
 mod two_devices;
 mod two_processes;
 mod virtual_memory;

@@ -211,6 +211,25 @@ fn pool_that_was_not_made_to_be_shared_is_not_exported() {
 }
 
 #[test]
+fn memory_of_a_pool_has_a_name_once_the_pool_was_exported() {
+    on_driver(|test| {
+        let options = PoolOptions::new(&test.device()).with_handle_types(MemoryHandleTypes::POSIX_FILE_DESCRIPTOR);
+        let pool = MemoryPool::with_options(test.driver(), &options).expect("the device has pools");
+        let stream = test.stream();
+        let pointer = pool.allocate(&stream, 64, 64).expect("memory suffices");
+        stream.synchronize().expect("the stream works");
+        let error = pool.export_pointer(pointer).expect_err("the pool was not exported");
+        assert_eq!(error.code(), INVALID);
+        assert!(error.to_string().contains("once its pool was exported"), "{error}");
+        let descriptor = pool.export_fd().expect("the pool can be shared");
+        pool.export_pointer(pointer).expect("now the memory has a name");
+        // SAFETY: the memory came from this pool with these figures, and nobody uses it.
+        unsafe { pool.deallocate(&stream, pointer, 64, 64) }.expect("the memory can be freed");
+        drop(descriptor);
+    });
+}
+
+#[test]
 fn pool_of_the_host_gives_memory_that_the_host_reads() {
     on_simulator(Config::new(), |test, _| {
         let stream = test.stream();

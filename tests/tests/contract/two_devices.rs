@@ -80,6 +80,39 @@ fn batch_copies_between_devices_both_ways() {
 }
 
 #[test]
+fn batch_of_another_device_copies_rows_as_well() {
+    with_streams(|_, here, there| {
+        let source: Vec<u32> = (0..120).collect();
+        let (extent, bytes) = (Extent::plane(30, 4), Pitch::tight::<u32>(Extent::plane(30, 4)));
+        let far = DeviceBuffer::from_slice(there, &source).expect("memory suffices");
+        let mut near = DeviceBuffer::<u32>::zeroed(here, 120).expect("memory suffices");
+        let mut on_far = DeviceBuffer::<u32>::zeroed(there, 120).expect("memory suffices");
+        let from = far.as_slice().grid(extent, bytes).expect("the rows lie within");
+        let to = near.as_slice_mut().grid(extent, bytes).expect("the rows lie within");
+        let beside = on_far.as_slice_mut().grid(extent, bytes).expect("the rows lie within");
+        let batch = CopyBatch::new().copy_grid(to, from).expect("the extents are equal");
+        let batch = batch.copy_grid(beside, from).expect("the extents are equal");
+        batch.enqueue(here).expect("the copies can be put on a stream");
+        assert_eq!(near.to_vec().expect("the buffer can be read"), source);
+        assert_eq!(on_far.to_vec().expect("the buffer can be read"), source);
+    });
+}
+
+#[test]
+fn copy_between_devices_with_options_is_done_without_them() {
+    with_streams(|_, here, there| {
+        let source: Vec<u32> = (0..LEN as u32).collect();
+        let options = CopyOptions::new().with_prefer_overlap(true);
+        let far = DeviceBuffer::from_slice(there, &source).expect("memory suffices");
+        for stream in [here, there] {
+            let mut near = DeviceBuffer::<u32>::zeroed(here, LEN).expect("memory suffices");
+            near.as_slice_mut().copy_from_device_with(stream, &far, options).expect("the lengths are equal");
+            assert_eq!(near.to_vec().expect("the buffer can be read"), source);
+        }
+    });
+}
+
+#[test]
 fn rows_and_layers_are_copied_between_devices() {
     with_streams(|_, here, there| {
         let mut rows = PitchedBuffer::<u32>::zeroed(here, 30, 4).expect("memory suffices");

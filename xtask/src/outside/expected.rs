@@ -51,16 +51,19 @@ pub(super) fn of<'a>(list: &'a [Expected], name: &str) -> Result<&'a Expected> {
 }
 
 impl Outcomes {
-    /// Reads lines such as `test NAME ... ok`, in the form that Rust's tests write and that our plugin of pytest copies.
+    /// Reads lines such as `test NAME ... ok`, in the form that Rust's tests write and that our plugin of pytest copies. A test that has begun
+    /// and has no other outcome ended the process, or was ended: it failed.
     pub(super) fn read(text: &str) -> Self {
         let mut outcomes = Self::default();
         let tests = text.lines().filter_map(|line| line.strip_prefix("test ")?.rsplit_once(" ... "));
         for (name, outcome) in tests {
             // Tests that should panic say so behind their names.
             let name = name.split(" - ").next().unwrap_or(name).to_owned();
-            match outcome.split(',').next().unwrap_or_default() {
+            let outcome = outcome.split(',').next().unwrap_or_default();
+            outcomes.failed.remove(&name);
+            match outcome {
                 "ok" => drop(outcomes.passed.insert(name)),
-                "FAILED" => drop(outcomes.failed.insert(name)),
+                "FAILED" | "begun" => drop(outcomes.failed.insert(name)),
                 _ => outcomes.ignored += 1,
             }
         }
@@ -89,6 +92,15 @@ mod tests {
 
     const TEXT: &str = "running 4 tests\ntest a::b ... ok\ntest a::c - should panic ... ok\ntest d ... FAILED\n\
                         test e ... ignored, needs two devices\n\ntest result: FAILED. 2 passed; 1 failed\n";
+
+    #[test]
+    fn test_that_has_begun_and_not_ended_has_failed() {
+        let outcomes =
+            Outcomes::read("test a ... begun\ntest a ... ok\ntest b ... begun\ntest c ... begun\ntest c ... ignored\n");
+        assert_eq!(outcomes.passed, BTreeSet::from(["a".to_owned()]));
+        assert_eq!(outcomes.failed, BTreeSet::from(["b".to_owned()]));
+        assert_eq!(outcomes.ignored, 1);
+    }
 
     fn expected(passed: usize, fails: &str) -> Expected {
         let text = format!("name = \"n\"\nversion = \"1\"\npassed = {passed}\n[fails]\n{fails}");

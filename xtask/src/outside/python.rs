@@ -11,8 +11,10 @@ use super::{Folder, run_all, with_driver};
 
 /// The interpreters that the packages are pinned for, the best first.
 const INTERPRETERS: [&str; 4] = ["python3.11", "python3.12", "python3.13", "python3"];
-/// How many of numba-cuda's tests run at a time.
-const PROCESSES: &str = "2";
+/// How many processes run numba-cuda's tests, each those of every other file.
+const PARTS: usize = 2;
+/// Seconds after which a test that has not ended is ended, with its process. Those that compile much take a minute on a busy machine.
+const LIMIT: u32 = 400;
 
 /// Makes the environment if the one that is there is of other packages. Returns why that is not possible on this machine.
 pub(super) fn prepare(folder: &Folder) -> Result<Option<String>> {
@@ -54,19 +56,50 @@ pub(super) fn command(folder: &Folder, program: &str) -> Result<Command> {
 
 /// Runs the tests that the package of numba-cuda carries.
 pub(super) fn test_numba(folder: &Folder, expected: &Expected) -> Result<Outcomes> {
-    let outcomes = folder.made.join("numba-cuda.txt");
+    let parts = std::thread::scope(|scope| {
+        let run = |part| move || test_part(folder, expected, part);
+        let threads: Vec<_> = (0..PARTS).map(|part| scope.spawn(run(part))).collect();
+        threads.into_iter().map(|thread| thread.join().expect("it returns its errors")).collect::<Result<Vec<_>>>()
+    })?;
+    Ok(Outcomes::read(&parts.concat()))
+}
+
+/// Runs the tests of one part, and returns the lines of their outcomes. The next process goes on behind a test that ended the one before.
+fn test_part(folder: &Folder, expected: &Expected, part: usize) -> Result<String> {
+    let path = folder.made.join(format!("numba-cuda.{part}"));
+    fs::write(&path, "")?;
+    loop {
+        let before = fs::read_to_string(&path)?.len();
+        // The status tells only that some test failed.
+        pytest(folder, expected, part)?.env("OUTSIDE_OUTCOMES", &path).status().context("pytest cannot be run")?;
+        let text = fs::read_to_string(&path)?;
+        let last = text.lines().last().context("pytest ran no test")?;
+        if !last.ends_with(" ... begun") {
+            return Ok(text);
+        }
+        ensure!(text.len() > before, "pytest ended before a test began");
+        println!("ended the process or took longer than {LIMIT} s: {last}");
+    }
+}
+
+fn pytest(folder: &Folder, expected: &Expected, part: usize) -> Result<Command> {
+    let package = crate::package::find(&environment(folder), |name| name == "_numba_cuda_redirector.py");
+    let package = package.context("the environment holds no numba-cuda")?;
+    let tests = package.with_file_name("numba_cuda").join("numba/cuda/tests");
     let mut python = interpreter_of(folder)?;
-    python.args(["-m", "pytest", "--quiet", "--tb=no", "-p", "no:cacheprovider", "-p", "outcomes", "-n", PROCESSES]);
-    python.args(["-o", "consider_namespace_packages=true", "--pyargs", "numba.cuda.tests"]);
+    python.args(["-m", "pytest", "--quiet", "--tb=short", "-p", "no:cacheprovider", "-p", "outcomes", "--rootdir"]);
     // Names are those of pytest, below the folder of the tests.
-    python.args(expected.left_out.keys().map(|name| format!("--deselect={name}")));
-    python.env("PYTHONPATH", folder.sources.join("python")).env("OUTSIDE_OUTCOMES", &outcomes);
+    python.arg(&tests).args(expected.left_out.keys().map(|name| format!("--deselect={name}")));
+    for option in [
+        "consider_namespace_packages=true",
+        "faulthandler_exit_on_timeout=true",
+        &format!("faulthandler_timeout={LIMIT}"),
+    ] {
+        python.args(["-o", option]);
+    }
+    python.arg(tests).env("PYTHONPATH", folder.sources.join("python")).env("OUTSIDE_PART", format!("{part}/{PARTS}"));
     python.current_dir(&folder.made);
-    // The status tells only that some test failed.
-    python.status().context("pytest cannot be run")?;
-    let text = fs::read_to_string(&outcomes).context("pytest left no outcomes")?;
-    fs::remove_file(outcomes)?;
-    Ok(Outcomes::read(&text))
+    Ok(python)
 }
 
 /// The folder of NVRTC in the environment.

@@ -65,7 +65,9 @@ impl Graph {
         let (graph, mut clone) = (state.graph("Graph::try_clone", self.number)?, std::ptr::null_mut());
         // SAFETY: the graph is live, `clone` is a valid place, and the lock keeps other threads out of the graph.
         unsafe { call!(self.driver(), cuGraphClone(&raw mut clone, graph)) }?;
-        Ok(Self::owning(self.context(), clone, state.kept()))
+        let clone = Self::owning(self.context(), clone, state.kept());
+        clone.tree.lock().retains(state.objects_of(self.number));
+        Ok(clone)
     }
 
     /// The node of this clone that came from a node of `original`.

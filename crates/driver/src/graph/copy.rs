@@ -264,8 +264,10 @@ impl Graph {
         let raw = copy.to_raw();
         let state = self.tree.lock();
         let node = state.member("Graph::set_copy", self.number, *node)?;
-        // SAFETY: the node is live, and the caller vouches for the places.
-        let set = unsafe { call!(self.driver(), cuGraphMemcpyNodeSetParams(node, &raw const raw)) };
+        let set = self.context().entered(|driver| {
+            // SAFETY: the node is live, the context that the places are looked up in is current, and the caller vouches for them.
+            unsafe { call!(driver, cuGraphMemcpyNodeSetParams(node, &raw const raw)) }
+        });
         set.map_err(|error| error.about(copy.describe()))
     }
 

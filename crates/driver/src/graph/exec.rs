@@ -1,18 +1,18 @@
 //! An executable: a graph that can be launched.
 
 use std::cell::Cell;
-use std::collections::HashMap;
 use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use curium_sys::{CUgraphExec, CUgraphExec_st};
+use curium_sys::{CUgraphExec, CUgraphExec_st, CUgraphNode};
 
 use super::Node;
 use super::exec_host::Closures;
 use super::instantiate::expect_context;
 use super::leases::Leases;
 use super::tree::{Kept, Resource, Tree};
+use super::update::unknown_source;
 use crate::call;
 use crate::handle::Handle;
 use crate::kernel::Inner as Kernel;
@@ -38,8 +38,8 @@ struct Keeps {
     all: Kept,
     /// The memory among it, which a launch uses.
     leases: Leases,
-    /// What nodes keep that were updated one by one, by their numbers in the source.
-    changed: HashMap<u32, Resource>,
+    /// What nodes keep that were updated one by one, at their numbers in the source.
+    changed: Vec<Option<Resource>>,
     /// The host functions that were set one by one.
     closures: Option<Box<Closures>>,
 }
@@ -91,28 +91,30 @@ impl GraphExec {
 
     /// Puts the whole graph on `stream`, behind the launch before if that has not ended. Returns before it has run.
     ///
-    /// This is one call of the driver, and nothing is allocated.
+    /// This is one call of the driver, and nothing is allocated. Executables of [captures](crate::Graph::capture) that use buffers take turns with
+    /// each other, and with uses of these buffers, under one lock of the process; the first launch on another stream than the one before
+    /// waits there for the buffers, with a call or two for each.
     ///
     /// CUDA: `cuGraphLaunch`.
     ///
     /// # Errors
     ///
-    /// An argument error if the stream is of another context or driver; `CUDA_ERROR_INVALID_VALUE` if memory that a launch before has
-    /// allocated was not freed. An error of the work itself is reported by a later call.
+    /// An argument error if the stream is of another context or driver, or being captured: a graph becomes a part of another with
+    /// [`Graph::add_child`](crate::Graph::add_child), and work of several captures one graph when it is done in one. `CUDA_ERROR_INVALID_VALUE`
+    /// if memory that a launch before has allocated was not freed. An error of the work itself is reported by a later call.
     #[doc(alias = "cuGraphLaunch")]
     #[inline]
     pub fn launch(&mut self, stream: &Stream) -> Result<()> {
         expect_context(&self.context, stream, "GraphExec::launch")?;
+        if stream.is_in_scope() {
+            return Err(captured());
+        }
         if self.keeps.closures.is_some() { self.launch_with_closures(stream) } else { self.launch_plain(stream) }
     }
 
     /// A launch on a stream of the context.
     #[inline]
     pub(super) fn launch_plain(&mut self, stream: &Stream) -> Result<()> {
-        if let Some(scope) = stream.open_scope() {
-            // The launch becomes a part of another graph, which needs what this one needs.
-            scope.keep(self.raw.raw().addr(), || Arc::new(self.kept_now()));
-        }
         let raw = self.raw.raw();
         self.keeps.leases.launch(stream, || {
             // SAFETY: the executable and the stream are live and belong to this driver, and nobody else uses the executable; whoever added
@@ -156,6 +158,24 @@ impl GraphExec {
         self.keeps.source.as_ref()
     }
 
+    /// Runs `call` with the driver's handle of a node, while no other thread uses the graph of the node. That takes no lock where nobody
+    /// else has the graph.
+    #[inline]
+    pub(super) fn with_own_node(
+        &mut self,
+        operation: &'static str,
+        node: Node,
+        call: impl FnOnce(&Context, CUgraphExec, CUgraphNode) -> Result<()>,
+    ) -> Result<()> {
+        let raw = self.raw.raw();
+        let Some(source) = &mut self.keeps.source else { return Err(unknown_source(operation)) };
+        if let Some(source) = Arc::get_mut(source) {
+            return call(&self.context, raw, source.state().node(operation, node)?);
+        }
+        let state = source.lock();
+        call(&self.context, raw, state.node(operation, node)?)
+    }
+
     #[inline]
     pub(super) fn closures(&mut self) -> &mut Option<Box<Closures>> {
         &mut self.keeps.closures
@@ -164,8 +184,12 @@ impl GraphExec {
     /// Keeps what a node that was changed needs, in place of what it needed after the change before.
     #[inline]
     pub(super) fn keep(&mut self, node: Node, resource: Resource) {
-        let is_child = matches!(resource, Resource::Child(_));
-        self.keeps.changed.insert(node.number, resource);
+        let (is_child, index) = (matches!(resource, Resource::Child(_)), node.number as usize);
+        let changed = &mut self.keeps.changed;
+        if changed.len() <= index {
+            changed.resize_with(index + 1, || None);
+        }
+        changed[index] = Some(resource);
         if is_child {
             self.find_leases();
         }
@@ -174,9 +198,9 @@ impl GraphExec {
     /// The same for a kernel, which is kept already in most cases.
     #[inline]
     pub(super) fn keep_kernel(&mut self, node: Node, kernel: &Kernel) {
-        let is_kept = |kept: &Resource| matches!(kept, Resource::Kernel(kept) if kept.raw.raw() == kernel.raw.raw());
-        if !self.keeps.changed.get(&node.number).is_some_and(is_kept) {
-            self.keep(node, Resource::Kernel(kernel.clone()));
+        match self.keeps.changed.get(node.number as usize) {
+            Some(Some(Resource::Kernel(kept))) if kept.raw.raw() == kernel.raw.raw() => {}
+            _ => self.keep(node, Resource::Kernel(kernel.clone())),
         }
     }
 
@@ -206,7 +230,7 @@ impl GraphExec {
     #[inline]
     fn kept_now(&self) -> Kept {
         let mut all = self.keeps.all.clone();
-        self.keeps.changed.values().for_each(|resource| all.add(resource));
+        self.keeps.changed.iter().flatten().for_each(|resource| all.add(resource));
         all
     }
 
@@ -218,7 +242,7 @@ impl GraphExec {
     #[inline]
     fn new(context: &Context, source: Option<Arc<Tree>>, raw: CUgraphExec, kept: Kept) -> Self {
         let leases = Leases::of(&kept);
-        let keeps = Box::new(Keeps { source, leases, all: kept, changed: HashMap::new(), closures: None });
+        let keeps = Box::new(Keeps { source, leases, all: kept, changed: Vec::new(), closures: None });
         Self { raw: Handle::new(raw), keeps, context: context.clone(), _not_sync: PhantomData }
     }
 
@@ -229,6 +253,17 @@ impl GraphExec {
         self.raw.clear();
         Ok(())
     }
+}
+
+/// What is said of a launch in a capture, which the driver refuses and ends the capture for.
+#[cold]
+#[inline]
+fn captured() -> Error {
+    Error::argument(
+        "GraphExec::launch",
+        "the stream is being captured, and a launch cannot be a part of a graph: do the graph's own work in the capture, or add the \
+         graph to another with Graph::add_child",
+    )
 }
 
 impl AsRef<Driver> for GraphExec {

@@ -134,8 +134,10 @@ impl Graph {
         let raw = fill.to_raw();
         let state = self.tree.lock();
         let node = state.member("Graph::set_fill", self.number, *node)?;
-        // SAFETY: the node is live, and the caller vouches for the memory.
-        let set = unsafe { call!(self.driver(), cuGraphMemsetNodeSetParams(node, &raw const raw)) };
+        let set = self.context().entered(|driver| {
+            // SAFETY: the node is live, the context that the memory is looked up in is current, and the caller vouches for the memory.
+            unsafe { call!(driver, cuGraphMemsetNodeSetParams(node, &raw const raw)) }
+        });
         set.map_err(|error| error.about(fill.describe()))
     }
 

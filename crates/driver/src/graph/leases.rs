@@ -1,7 +1,7 @@
 //! The memory that an executable uses without borrowing it.
 
 use super::tree::{Kept, Resource};
-use crate::hazard::{Alone, Lease, Scope};
+use crate::hazard::{Alone, Lease};
 use crate::{Result, Stream};
 
 /// The leases of an executable, each memory once.
@@ -25,25 +25,9 @@ impl Leases {
     #[inline]
     fn launch_alone(&self, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
         let _alone = Alone::wait("GraphExec::launch")?;
-        if let Some(scope) = stream.open_scope() {
-            return self.launch_in(scope, stream, launch);
-        }
         self.0.iter().try_for_each(|lease| lease.before(stream))?;
         launch()?;
         self.0.iter().for_each(|lease| lease.after(stream));
-        Ok(())
-    }
-
-    /// The launch becomes a part of another graph, which leases the memory in turn.
-    #[inline]
-    fn launch_in(&self, scope: &Scope, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
-        let wait =
-            |lease: &Lease| scope.with(|seen| seen.wait(lease.leased(), stream, lease.is_write())).unwrap_or(Ok(()));
-        self.0.iter().try_for_each(wait)?;
-        launch()?;
-        self.0.iter().for_each(|lease| {
-            scope.with(|seen| seen.note(lease.leased(), stream, lease.is_write()));
-        });
         Ok(())
     }
 }

@@ -54,7 +54,7 @@ pub enum Replayed {
     Updated,
     /// The shape had changed: the work was captured anew, and launched.
     Recaptured,
-    /// The work was run as it is, since it cannot be captured: why, if that was tried now.
+    /// The work was put on the stream as it is, since it cannot be captured: why, if that was tried now.
     Ran(Option<Error>),
 }
 
@@ -108,7 +108,7 @@ impl<K: Eq + Hash + Clone, I: PartialEq> Replays<K, I> {
     /// old buffers, and nothing worse.
     ///
     /// `work` is called a second time, for `stream` itself, where it cannot be captured; the key is remembered as such until its inputs
-    /// change.
+    /// change. On a stream that is being captured, `work` becomes a part of that capture, and the key is left as it is.
     ///
     /// CUDA: `cuGraphLaunch`; `cuStreamBeginCapture_v2`, `cuStreamEndCapture`, `cuGraphInstantiateWithParams`, `cuGraphExecUpdate_v2`.
     ///
@@ -125,6 +125,7 @@ impl<K: Eq + Hash + Clone, I: PartialEq> Replays<K, I> {
     ) -> Result<Replayed> {
         self.clock += 1;
         let replayed = match self.entries.get_mut(&key) {
+            _ if stream.is_in_scope() => work(stream).map(|()| Replayed::Ran(None))?,
             Some(entry) if entry.inputs == inputs => {
                 entry.used = self.clock;
                 match &mut entry.executable {

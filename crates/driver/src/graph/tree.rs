@@ -42,6 +42,8 @@ pub(super) struct State {
     numbers: HashMap<usize, u32>,
     /// What is kept for nodes that were there before.
     inherited: Kept,
+    /// How often each graph retains a user object, by their numbers and addresses: drivers let it be released more often.
+    objects: HashMap<(u32, usize), u32>,
 }
 
 /// A node that is in a graph.
@@ -83,7 +85,8 @@ impl Tree {
     pub(super) fn new(context: &Context, raw: CUgraph, inherited: Kept) -> Self {
         let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
         let graphs = vec![Some(Handle::new(raw))];
-        let state = State { identity, graphs, nodes: Vec::new(), numbers: HashMap::new(), inherited };
+        let (nodes, numbers, objects) = Default::default();
+        let state = State { identity, graphs, nodes, numbers, inherited, objects };
         Self { raw: Handle::new(raw), identity, state: Mutex::new(state), context: context.clone() }
     }
 
@@ -101,6 +104,12 @@ impl Tree {
     #[inline]
     pub(super) fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock()
+    }
+
+    /// The same without the lock, which the borrow shows that nobody else waits for.
+    #[inline]
+    pub(super) fn state(&mut self) -> &mut State {
+        self.state.get_mut()
     }
 
     #[inline]
@@ -153,6 +162,25 @@ impl State {
         }
         let entry = self.nodes.get(node.number as usize).and_then(Option::as_ref);
         entry.ok_or_else(|| Error::argument(operation, format!("{node} was removed")))
+    }
+
+    /// How often a graph retains the user object at `address`.
+    #[inline]
+    pub(super) fn retained(&mut self, graph: u32, address: usize) -> &mut u32 {
+        self.objects.entry((graph, address)).or_default()
+    }
+
+    /// The user objects that a graph retains, as another tree notes them for its outermost graph.
+    #[inline]
+    pub(super) fn objects_of(&self, graph: u32) -> HashMap<(u32, usize), u32> {
+        let own = self.objects.iter().filter(|((owner, _), _)| *owner == graph);
+        own.map(|((_, address), count)| ((ROOT, *address), *count)).collect()
+    }
+
+    /// The outermost graph retains these user objects.
+    #[inline]
+    pub(super) fn retains(&mut self, objects: HashMap<(u32, usize), u32>) {
+        self.objects = objects;
     }
 
     /// Adds the node that `call` makes behind `after`, and that needs what is `kept`.

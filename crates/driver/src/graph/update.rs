@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use curium_sys::{CUgraphExec, CUgraphNode, CUgraphNodeParams, Function, cuuint64_t};
+use curium_sys::{CUDA_KERNEL_NODE_PARAMS, CUgraphExec, CUgraphNode, CUgraphNodeParams, Function, cuuint64_t};
 
 use super::copy::GraphCopy;
 use super::event::expect_event;
@@ -17,11 +17,14 @@ use super::{
 use crate::call;
 use crate::launch::explain;
 use crate::signature::{NodeArguments, Signature};
-use crate::{Driver, Error, Event, Kernel, LaunchConfig, MemoryOperation, Result};
+use crate::{Context, Driver, Error, Event, Kernel, LaunchConfig, MemoryOperation, Result};
 
 impl GraphExec {
     /// Has a node run its kernel with other arguments from the next launch on, with the kernel and the size that the node was added
     /// with.
+    ///
+    /// This is one call of the driver for a kernel of a [`Library`](crate::Library), and nothing is allocated where the node was updated
+    /// before.
     ///
     /// CUDA: `cuGraphExecKernelNodeSetParams_v2`, and `cuGraphExecKernelNodeSetParams` before 12.0.
     ///
@@ -66,21 +69,11 @@ impl GraphExec {
     ) -> Result<()> {
         let inner = kernel.inner();
         expect_kernel(self.context(), inner, "GraphExec::set_kernel")?;
-        let context = self.context();
         let set = arguments.values_with(|values| {
-            let params = params(inner, context, &config, values);
-            self.with_node("GraphExec::set_kernel", **node, |driver, exec, raw| {
-                context.entered(|_| {
-                    if driver.has(Function::cuGraphExecKernelNodeSetParams_v2) {
-                        // SAFETY: the executable, the node and the kernel are live, and the caller vouches for the rest.
-                        return unsafe {
-                            call!(driver, cuGraphExecKernelNodeSetParams_v2(exec, raw, &raw const params))
-                        };
-                    }
-                    let params = older(&params);
-                    // SAFETY: as above.
-                    unsafe { call!(driver, cuGraphExecKernelNodeSetParams(exec, raw, &raw const params)) }
-                })
+            let params = params(inner, self.context(), &config, values);
+            self.with_own_node("GraphExec::set_kernel", **node, |context, exec, raw| {
+                // SAFETY: the executable, the node and the kernel are live, and the caller vouches for the rest.
+                unsafe { set_params(context, exec, raw, &params) }
             })
         });
         set.map_err(|error| explain(error, inner, self.context().device(), &config).during("GraphExec::set_kernel"))?;
@@ -351,9 +344,39 @@ impl GraphExec {
     }
 }
 
+/// Describes a node of an executable anew. A kernel of a library is put into the context that the description names; a function is of a
+/// context, which is current here, as drivers before 12.0 ask.
+///
+/// # Safety
+///
+/// The executable, the node and the kernel are live, and the node may run as `params` say.
+#[inline]
+unsafe fn set_params(
+    context: &Context,
+    exec: CUgraphExec,
+    node: CUgraphNode,
+    params: &CUDA_KERNEL_NODE_PARAMS,
+) -> Result<()> {
+    let driver = context.driver();
+    let has_contexts = driver.has(Function::cuGraphExecKernelNodeSetParams_v2);
+    if has_contexts && !params.kern.is_null() {
+        // SAFETY: the caller vouches for all of it.
+        return unsafe { call!(driver, cuGraphExecKernelNodeSetParams_v2(exec, node, params)) };
+    }
+    context.entered(|driver| {
+        if has_contexts {
+            // SAFETY: the caller vouches for all of it.
+            return unsafe { call!(driver, cuGraphExecKernelNodeSetParams_v2(exec, node, params)) };
+        }
+        let params = older(params);
+        // SAFETY: the caller vouches for all of it.
+        unsafe { call!(driver, cuGraphExecKernelNodeSetParams(exec, node, &raw const params)) }
+    })
+}
+
 #[cold]
 #[inline]
-fn unknown_source(operation: &'static str) -> Error {
+pub(super) fn unknown_source(operation: &'static str) -> Error {
     Error::argument(
         operation,
         "the executable was taken over from other code, and the graph that it was made of is not known",

@@ -7,11 +7,11 @@ use std::sync::Arc;
 use curium_sys::{CUuserObject, CUuserObject_flags, CUuserObject_st};
 
 use super::Graph;
-use super::tree::Resource;
+use super::tree::{Resource, State};
 use crate::call;
 use crate::handle::Handle;
 use crate::release::{contain, is_exiting, release};
-use crate::{Driver, Result};
+use crate::{Driver, Error, Result};
 
 /// A value that graphs can keep: it is dropped when this handle and its clones are gone, and with them every graph that retains it,
 /// every executable made of such a graph, and every launch of those.
@@ -115,35 +115,56 @@ impl Graph {
     #[doc(alias = "cuGraphRetainUserObject")]
     #[inline]
     pub fn retain_object(&mut self, object: &UserObject) -> Result<()> {
-        self.retain_reference("Graph::retain_object", &object.reference)
+        let operation = "Graph::retain_object";
+        self.driver().expect_same(&object.reference.0.driver, operation)?;
+        let mut state = self.tree.lock();
+        self.retain_reference(&state, operation, &object.reference)?;
+        *state.retained(self.number, object.as_raw().addr()) += 1;
+        Ok(())
     }
 
-    /// Takes back one [`Graph::retain_object`]. Clones and executables that were made before keep the object.
+    /// Takes back one [`Graph::retain_object`] of this graph, or of the one that it is a clone of. Clones and executables that were made
+    /// before keep the object.
     ///
     /// CUDA: `cuGraphReleaseUserObject`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the graph does not retain the object; an argument error if it is of another driver.
+    /// An argument error if the graph does not retain the object, or if that is of another driver.
     #[doc(alias = "cuGraphReleaseUserObject")]
     #[inline]
     pub fn release_object(&mut self, object: &UserObject) -> Result<()> {
-        self.release_reference("Graph::release_object", &object.reference)
+        let operation = "Graph::release_object";
+        self.driver().expect_same(&object.reference.0.driver, operation)?;
+        let mut state = self.tree.lock();
+        if *state.retained(self.number, object.as_raw().addr()) == 0 {
+            // The driver would succeed, and take away a reference that somebody else relies on.
+            return Err(Error::argument(operation, format!("the graph does not retain {object:?}")));
+        }
+        self.release_reference(&state, operation, &object.reference)?;
+        *state.retained(self.number, object.as_raw().addr()) -= 1;
+        Ok(())
     }
 
     #[inline]
-    pub(super) fn retain_reference(&mut self, operation: &'static str, object: &ObjectReference) -> Result<()> {
-        self.driver().expect_same(&object.0.driver, operation)?;
-        let state = self.tree.lock();
+    pub(super) fn retain_reference(
+        &self,
+        state: &State,
+        operation: &'static str,
+        object: &ObjectReference,
+    ) -> Result<()> {
         let (graph, no_flags) = (state.graph(operation, self.number)?, 0);
         // SAFETY: the graph and the object are live and belong to this driver; the lock keeps other threads out of the graph.
         unsafe { call!(self.driver(), cuGraphRetainUserObject(graph, object.as_raw(), 1, no_flags)) }
     }
 
     #[inline]
-    pub(super) fn release_reference(&mut self, operation: &'static str, object: &ObjectReference) -> Result<()> {
-        self.driver().expect_same(&object.0.driver, operation)?;
-        let state = self.tree.lock();
+    pub(super) fn release_reference(
+        &self,
+        state: &State,
+        operation: &'static str,
+        object: &ObjectReference,
+    ) -> Result<()> {
         let graph = state.graph(operation, self.number)?;
         // SAFETY: the graph and the object are live and belong to this driver; the lock keeps other threads out of the graph.
         unsafe { call!(self.driver(), cuGraphReleaseUserObject(graph, object.as_raw(), 1)) }
@@ -155,7 +176,7 @@ impl Graph {
     #[inline]
     pub(super) fn let_go(&mut self, operation: &'static str, unused: &[Resource]) -> Result<()> {
         unused.iter().try_for_each(|resource| match resource {
-            Resource::Object(object) => self.release_reference(operation, object),
+            Resource::Object(object) => self.release_reference(&self.tree.lock(), operation, object),
             _ => Ok(()),
         })
     }

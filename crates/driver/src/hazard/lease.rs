@@ -150,11 +150,6 @@ impl Lease {
     }
 
     #[inline]
-    pub(crate) fn leased(&self) -> &Arc<Leased> {
-        &self.leased
-    }
-
-    #[inline]
     pub(crate) fn key(&self) -> usize {
         self.leased.key()
     }

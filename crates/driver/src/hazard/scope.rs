@@ -176,7 +176,7 @@ impl Seen {
 
     /// Has the captured work on `stream` come behind what a use of `leased` must come behind.
     #[inline]
-    pub(crate) fn wait(&mut self, leased: &Arc<Leased>, stream: &Stream, is_write: bool) -> Result<()> {
+    fn wait(&mut self, leased: &Arc<Leased>, stream: &Stream, is_write: bool) -> Result<()> {
         let (root, tails) = (&self.root, self.tails);
         let memory = self.memory.entry(leased.key()).or_insert_with(|| Memory {
             lease: Lease::new(Arc::clone(leased), is_write),
@@ -196,7 +196,7 @@ impl Seen {
 
     /// Notes a use by captured work.
     #[inline]
-    pub(crate) fn note(&mut self, leased: &Arc<Leased>, stream: &Stream, is_write: bool) {
+    fn note(&mut self, leased: &Arc<Leased>, stream: &Stream, is_write: bool) {
         if let Some(memory) = self.memory.get(&leased.key()) {
             memory.history.after(&mut memory.history.others(), stream, is_write);
         }

@@ -7,6 +7,7 @@
 //! What is not leased, on a stream that is not of a capture, knows nothing of this.
 
 use std::cell::{Cell, RefCell};
+use std::sync::MutexGuard;
 
 use crate::lock::{Condvar, Mutex};
 use crate::{Error, Result};
@@ -32,10 +33,12 @@ struct State {
     /// How many threads wait to be alone: no other use begins before them.
     waiting: usize,
     is_alone: bool,
+    /// How many threads sleep until something changes: to wake nobody is a call of the system too.
+    asleep: usize,
 }
 
 static TURNS: Turns =
-    Turns { state: Mutex::new(State { using: 0, waiting: 0, is_alone: false }), changed: Condvar::new() };
+    Turns { state: Mutex::new(State { using: 0, waiting: 0, is_alone: false, asleep: 0 }), changed: Condvar::new() };
 
 thread_local! {
     /// What this thread is using, by addresses that tell one thing from others meanwhile.
@@ -56,7 +59,7 @@ pub(crate) fn begin_use(key: usize) -> Result<()> {
         if keys.is_empty() {
             let mut state = TURNS.state.lock();
             while state.is_alone || state.waiting > 0 {
-                state = TURNS.changed.wait(state);
+                state = sleep(state);
             }
             state.using += 1;
         }
@@ -94,6 +97,24 @@ fn stop_using() {
     let mut state = TURNS.state.lock();
     state.using -= 1;
     if state.using == 0 {
+        wake(&state);
+    }
+}
+
+/// Waits for a change.
+#[cold]
+#[inline]
+fn sleep(mut state: MutexGuard<'static, State>) -> MutexGuard<'static, State> {
+    state.asleep += 1;
+    state = TURNS.changed.wait(state);
+    state.asleep -= 1;
+    state
+}
+
+/// Tells all who wait that there was a change.
+#[inline]
+fn wake(state: &State) {
+    if state.asleep > 0 {
         TURNS.changed.notify_all();
     }
 }
@@ -134,7 +155,7 @@ impl Alone {
         let mut state = TURNS.state.lock();
         state.waiting += 1;
         while state.is_alone || state.using > 0 {
-            state = TURNS.changed.wait(state);
+            state = sleep(state);
         }
         state.waiting -= 1;
         state.is_alone = true;
@@ -147,8 +168,9 @@ impl Drop for Alone {
     #[inline]
     fn drop(&mut self) {
         IS_ALONE.set(false);
-        TURNS.state.lock().is_alone = false;
-        TURNS.changed.notify_all();
+        let mut state = TURNS.state.lock();
+        state.is_alone = false;
+        wake(&state);
     }
 }
 

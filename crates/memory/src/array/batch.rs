@@ -125,6 +125,11 @@ impl BoxCopy for ArrayCopy<'_> {
     }
 
     #[inline]
+    fn is_at(&self, stream: &Stream) -> bool {
+        self.uses.stream().device().as_raw() == stream.device().as_raw() && self.memory.end.is_at(stream)
+    }
+
+    #[inline]
     fn operation(&self, options: CopyOptions) -> CUDA_MEMCPY3D_BATCH_OP {
         let (place, hints) = (&self.memory.place, options.to_raw());
         let (array, memory) = (self.array_operand(), self.memory_operand(options));

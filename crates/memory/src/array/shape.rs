@@ -113,11 +113,17 @@ impl ArrayShape {
         self.width
     }
 
+    /// Whether there are no rows but the one.
+    #[inline]
+    pub(crate) const fn is_line(&self) -> bool {
+        self.height == 0
+    }
+
     /// The rows of a layer: 1 for lines.
     #[must_use]
     #[inline]
     pub const fn rows(&self) -> usize {
-        if self.height == 0 { 1 } else { self.height }
+        if self.is_line() { 1 } else { self.height }
     }
 
     /// The layers: 1 for lines and planes.

@@ -6,7 +6,7 @@ use curium_driver::hazard::Uses;
 use curium_driver::sys::{CUDA_MEMCPY3D_BATCH_OP, CUdeviceptr};
 use curium_driver::{Function, Result, Stream, call};
 
-use super::{CopyOptions, End, device, grid};
+use super::{CopyOptions, End, device, grid, peer};
 use crate::{DeviceSlice, DeviceSliceMut, Grid, GridMut, size};
 
 /// Copies that are put on a stream together, which costs less than one by one. Among each other they have no order.
@@ -40,6 +40,9 @@ pub struct CopyBatch<'a> {
 pub(crate) trait BoxCopy {
     /// Has `stream` wait for what the copy must wait for.
     fn prepare(&self, stream: &Stream) -> Result<()>;
+
+    /// Whether both ends are where a batch on `stream` reaches them.
+    fn is_at(&self, stream: &Stream) -> bool;
 
     /// The copy as C describes it.
     fn operation(&self, options: CopyOptions) -> CUDA_MEMCPY3D_BATCH_OP;
@@ -125,8 +128,8 @@ impl<'a> CopyBatch<'a> {
 
     /// Puts the copies on `stream`, and waits for none of them.
     ///
-    /// A driver before CUDA 12.8 has no such call, and gets one for each copy; for rows and layers, one before 13.0. So does the legacy
-    /// default stream, which takes no batches.
+    /// A driver before CUDA 12.8 has no such call, and gets one for each copy; for rows and layers, one before 13.0. So do the legacy
+    /// default stream, which takes no batches, and copies with an end on another device than the stream's.
     ///
     /// CUDA: `cuMemcpyBatchAsync_v2` or `cuMemcpyBatchAsync`; `cuMemcpy3DBatchAsync_v2` for rows and layers.
     ///
@@ -151,41 +154,43 @@ impl<'a> CopyBatch<'a> {
 
     #[inline]
     fn enqueue_lines(&self, stream: &Stream) -> Result<()> {
-        if self.lines.is_empty() {
-            return Ok(());
+        let driver = stream.driver();
+        let (has, has_older) = (driver.has(Function::cuMemcpyBatchAsync_v2), driver.has(Function::cuMemcpyBatchAsync));
+        let takes_batches = !stream.as_raw().is_null() && (has || has_older);
+        let goes_along = |(_, (to, from)): &Numbered<'_, '_>| takes_batches && to.is_at(stream) && from.is_at(stream);
+        let (together, alone): (Vec<_>, Vec<_>) = self.lines.iter().enumerate().partition(goes_along);
+        if !together.is_empty() {
+            let mut batch = Lines::new(&together, self.options);
+            if has { batch.call(stream) } else { batch.call_of_12_8(stream) }?;
         }
-        let mut batch = Lines::new(&self.lines, self.options);
-        let takes_batches = !stream.as_raw().is_null();
-        if takes_batches && stream.driver().has(Function::cuMemcpyBatchAsync_v2) {
-            batch.call(stream)
-        } else if takes_batches && stream.driver().has(Function::cuMemcpyBatchAsync) {
-            batch.call_of_12_8(stream)
-        } else {
-            self.lines.iter().try_for_each(|(to, from)| device::any(stream, to, from))
-        }
+        alone.into_iter().try_for_each(|(_, (to, from))| enqueue_line(stream, to, from))
     }
 
     #[inline]
     fn enqueue_boxes(&self, stream: &Stream) -> Result<()> {
-        if self.boxes.is_empty() {
-            return Ok(());
+        let takes_batches = grid::takes_batches(stream);
+        let (together, alone): (Vec<_>, Vec<_>) =
+            self.boxes.iter().partition(|copy| takes_batches && copy.is_at(stream));
+        if !together.is_empty() {
+            let mut operations: Vec<CUDA_MEMCPY3D_BATCH_OP> =
+                together.into_iter().map(|copy| copy.operation(self.options)).collect();
+            let (count, operations) = (operations.len(), operations.as_mut_ptr());
+            stream.context().entered(|driver| {
+                // SAFETY: the list has this many entries, all ends are live on this stream, which has waited for what they must wait for,
+                // and a context is current.
+                unsafe { call!(driver, cuMemcpy3DBatchAsync_v2(count, operations, 0, stream.as_raw())) }
+            })?;
         }
-        if !grid::takes_batches(stream) {
-            return self.boxes.iter().try_for_each(|copy| copy.enqueue(stream));
-        }
-        let mut operations: Vec<CUDA_MEMCPY3D_BATCH_OP> =
-            self.boxes.iter().map(|copy| copy.operation(self.options)).collect();
-        let (count, operations) = (operations.len(), operations.as_mut_ptr());
-        stream.context().entered(|driver| {
-            // SAFETY: the list has this many entries, all ends are live on this stream, which has waited for what they must wait for, and a
-            // context is current.
-            unsafe { call!(driver, cuMemcpy3DBatchAsync_v2(count, operations, 0, stream.as_raw())) }
-        })
+        alone.into_iter().try_for_each(|copy| copy.enqueue(stream))
     }
 }
 
+/// A copy and its place among those of the batch.
+type Numbered<'l, 'a> = (usize, &'l (End<'a>, End<'a>));
+
 /// Copies as C wants them.
 struct Lines {
+    numbers: Vec<usize>,
     targets: Vec<CUdeviceptr>,
     sources: Vec<CUdeviceptr>,
     sizes: Vec<usize>,
@@ -194,11 +199,12 @@ struct Lines {
 
 impl Lines {
     #[inline]
-    fn new(copies: &[(End<'_>, End<'_>)], options: CopyOptions) -> Self {
+    fn new(copies: &[Numbered<'_, '_>], options: CopyOptions) -> Self {
         Self {
-            targets: copies.iter().map(|(to, _)| to.address).collect(),
-            sources: copies.iter().map(|(_, from)| from.address).collect(),
-            sizes: copies.iter().map(|(to, _)| to.bytes).collect(),
+            numbers: copies.iter().map(|(number, _)| *number).collect(),
+            targets: copies.iter().map(|(_, (to, _))| to.address).collect(),
+            sources: copies.iter().map(|(_, (_, from))| from.address).collect(),
+            sizes: copies.iter().map(|(_, (to, _))| to.bytes).collect(),
             options,
         }
     }
@@ -227,9 +233,9 @@ impl Lines {
             // SAFETY: as in `call`, and `place` is valid for the answer.
             unsafe { call!(driver, cuMemcpyBatchAsync(to, from, sizes, count, attributes, first, 1, place, raw)) }
         });
-        result.map_err(|error| match failed {
-            usize::MAX => error,
-            index => error.advised(|_| Some(format!("the copy at index {index} was refused").into())),
+        result.map_err(|error| match self.numbers.get(failed) {
+            None => error,
+            Some(number) => error.advised(|_| Some(format!("the copy at index {number} was refused").into())),
         })
     }
 }
@@ -238,6 +244,11 @@ impl BoxCopy for Between<'_> {
     #[inline]
     fn prepare(&self, stream: &Stream) -> Result<()> {
         prepare(stream, &self.to.end, &self.from.end)
+    }
+
+    #[inline]
+    fn is_at(&self, stream: &Stream) -> bool {
+        self.to.end.is_at(stream) && self.from.end.is_at(stream)
     }
 
     #[inline]
@@ -256,6 +267,15 @@ impl BoxCopy for Between<'_> {
     }
 }
 
+/// Puts one copy on `stream`, which has waited for what both ends must wait for.
+#[inline]
+fn enqueue_line(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
+    if to.is_everywhere() || from.is_everywhere() || to.is_at(stream) && from.is_at(stream) {
+        return device::any(stream, to, from);
+    }
+    peer::enqueue(stream, to, from)
+}
+
 /// Notes a copy that may be on `stream`.
 #[inline]
 fn note(stream: &Stream, to: &End<'_>, from: &End<'_>) {
@@ -267,7 +287,7 @@ fn note(stream: &Stream, to: &End<'_>, from: &End<'_>) {
 #[inline]
 fn prepare(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
     if !to.is_near(from) {
-        super::peer::connect(to.stream().context(), from.stream().context())?;
+        peer::connect(to.stream().context(), from.stream().context())?;
     }
     to.tracked.before_write("CopyBatch::enqueue", stream)?;
     from.tracked.before_read("CopyBatch::enqueue", stream)

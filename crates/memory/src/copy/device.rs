@@ -35,7 +35,7 @@ pub(crate) fn any(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
     })
 }
 
-/// As [`copy`], telling the driver the options if it has a function that takes them.
+/// As [`copy`], telling the driver the options if it has a function that takes them, and both ends are on the stream's device.
 #[inline]
 pub(crate) fn copy_with(
     operation: &'static str,
@@ -45,11 +45,9 @@ pub(crate) fn copy_with(
 ) -> Result<()> {
     let has = |function| stream.driver().has(function);
     let knows = has(Function::cuMemcpyWithAttributesAsync) || has(Function::cuMemcpyBatchAsync_v2);
-    if to.bytes == 0 || options == CopyOptions::new() || !knows {
+    let is_here = to.is_at(stream) && from.is_at(stream);
+    if to.bytes == 0 || options == CopyOptions::new() || !knows || !is_here {
         return copy(operation, stream, to, from);
-    }
-    if !to.is_near(&from) {
-        peer::connect(to.stream().context(), from.stream().context())?;
     }
     let mut attributes = options.to_raw();
     let attributes = &raw mut attributes;

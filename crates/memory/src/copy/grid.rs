@@ -88,7 +88,7 @@ pub(crate) fn copy(operation: &'static str, stream: &Stream, to: &End<'_>, from:
     transfer(operation, stream, &to.end, &from.end, || enqueue(stream, to, from))
 }
 
-/// As [`copy`], telling the driver the options if it has a function that takes them.
+/// As [`copy`], telling the driver the options if it has a function that takes them, and both ends are on the stream's device.
 #[inline]
 pub(crate) fn copy_with(
     name: &'static str,
@@ -100,11 +100,9 @@ pub(crate) fn copy_with(
     let is_single = stream.driver().has(Function::cuMemcpy3DWithAttributesAsync);
     // The legacy default stream takes no batches.
     let is_known = is_single || takes_batches(stream);
-    if to.place.is_empty() || options == CopyOptions::new() || !is_known {
+    let is_here = to.end.is_at(stream) && from.end.is_at(stream);
+    if to.place.is_empty() || options == CopyOptions::new() || !is_known || !is_here {
         return copy(name, stream, to, from);
-    }
-    if !to.end.is_near(&from.end) {
-        peer::connect(to.end.stream().context(), from.end.stream().context())?;
     }
     let (mut single, raw) = (operation(to, from, options), stream.as_raw());
     let single = &raw mut single;

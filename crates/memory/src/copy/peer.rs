@@ -12,13 +12,17 @@ use crate::{MemoryLocation, pointer_info};
 pub(crate) fn copy(operation: &'static str, stream: &Stream, to: End<'_>, from: End<'_>) -> Result<()> {
     let (to_context, from_context) = (to.stream().context(), from.stream().context());
     connect(to_context, from_context)?;
-    transfer(operation, stream, &to, &from, || {
-        let (to_context, from_context, raw) = (to_context.as_raw(), from_context.as_raw(), stream.as_raw());
-        let (to, from, bytes) = (to.address, from.address, to.bytes);
-        // SAFETY: both ends have this many bytes, are of the contexts named, and live on this stream, which has waited for all that they
-        // must wait for.
-        unsafe { call!(stream.driver(), cuMemcpyPeerAsync(to, to_context, from, from_context, bytes, raw)) }
-    })
+    transfer(operation, stream, &to, &from, || enqueue(stream, &to, &from))
+}
+
+/// Puts a copy on `stream`, which has waited for what both ends must wait for, whatever devices they are of.
+#[inline]
+pub(super) fn enqueue(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
+    let (to_context, from_context) = (to.stream().context().as_raw(), from.stream().context().as_raw());
+    let (to, from, bytes, raw) = (to.address, from.address, to.bytes, stream.as_raw());
+    // SAFETY: both ends have this many bytes, are of the contexts named, and live on this stream, which has waited for all that they must
+    // wait for.
+    unsafe { call!(stream.driver(), cuMemcpyPeerAsync(to, to_context, from, from_context, bytes, raw)) }
 }
 
 /// Lets two contexts reach each other's memory, where their devices can, so that copies between them go straight.

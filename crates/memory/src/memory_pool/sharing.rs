@@ -6,7 +6,7 @@ use std::fmt;
 use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 
 use curium_driver::sys::{
-    CUdeviceptr, CUmemAllocationHandleType, CUmemFabricHandle, CUmemFabricHandle_st, CUmemPoolPtrExportData,
+    CUdeviceptr, CUmemAllocationHandleType, CUmemFabricHandle, CUmemFabricHandle_st, CUmemPoolPtrExportData, CUresult,
 };
 use curium_driver::{DevicePointer, Driver, Error, Result, call, release};
 
@@ -91,20 +91,25 @@ impl MemoryPool {
         Self::import(driver, (&raw mut raw).cast(), CUmemAllocationHandleType::CU_MEM_HANDLE_TYPE_FABRIC)
     }
 
-    /// The name under which a process that has imported this pool can open memory that was allocated from it, at its first address.
+    /// The name under which a process that has imported this pool can open memory that was allocated from it, at its first address. The
+    /// pool must have been exported before, as [a descriptor](MemoryPool::export_fd) or [for the fabric](MemoryPool::export_fabric).
     ///
     /// CUDA: `cuMemPoolExportPointer`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if no memory of a shareable pool begins there.
+    /// `CUDA_ERROR_INVALID_VALUE` if no memory begins there that is of a pool which was exported; pools of the host's memory have no names.
     #[doc(alias = "cuMemPoolExportPointer")]
     #[inline]
     pub fn export_pointer<T>(&self, pointer: DevicePointer<T>) -> Result<PoolPointerHandle> {
         let mut data = CUmemPoolPtrExportData::default();
         // SAFETY: `data` is a valid place for the answer, and the driver looks the address up.
         let result = unsafe { call!(self.driver(), cuMemPoolExportPointer(&raw mut data, pointer.as_raw())) };
-        result.map_err(|error| error.about(format!("address {pointer:?}")))?;
+        result.map_err(|error| {
+            let error = error.about(format!("address {pointer:?}"));
+            let hint = "memory has a name once its pool was exported, and that of the host has none";
+            error.advised(|call| (call.code == CUresult::CUDA_ERROR_INVALID_VALUE).then(|| hint.into()))
+        })?;
         Ok(PoolPointerHandle(data.reserved))
     }
 

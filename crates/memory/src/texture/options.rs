@@ -3,11 +3,13 @@
 use bitflags::bitflags;
 use curium_driver::sys::{self, CUDA_TEXTURE_DESC, CUaddress_mode, CUfilter_mode};
 
+use crate::ArrayShape;
+
 /// How a texture is read.
 #[derive(Clone, Copy, Debug, PartialEq)]
 #[non_exhaustive]
 pub struct TextureOptions {
-    /// What coordinates outside stand for, in each dimension.
+    /// What coordinates outside stand for, in each dimension. Of a line only the first counts.
     pub address_modes: [AddressMode; 3],
     /// How elements are mixed.
     pub filter: FilterMode,
@@ -145,6 +147,16 @@ impl TextureOptions {
     #[inline]
     pub const fn with_border_color(mut self, color: [f32; 4]) -> Self {
         self.border_color = color;
+        self
+    }
+
+    /// The options for an array of this shape. The device reads a line as the edge of a plane of one row, so that a border in the second
+    /// dimension, which a line does not have, would be mixed into every element.
+    #[inline]
+    pub(super) const fn within(mut self, shape: ArrayShape) -> Self {
+        if shape.is_line() {
+            self.address_modes = [self.address_modes[0], AddressMode::Clamp, AddressMode::Clamp];
+        }
         self
     }
 

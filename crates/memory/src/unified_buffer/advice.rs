@@ -33,7 +33,7 @@ pub enum MemoryAdvice {
 pub struct RangeAttributes {
     /// Whether all pages are mostly read.
     pub is_read_mostly: bool,
-    /// The location that all pages prefer.
+    /// The location that all pages prefer. Drivers take the advice to prefer a NUMA node, and those for CUDA 13.0 tell of none then.
     pub preferred_location: Option<MemoryLocation>,
     /// The location that all pages were last asked to be at.
     pub last_prefetch_location: Option<MemoryLocation>,

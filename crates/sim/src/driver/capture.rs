@@ -243,6 +243,9 @@ impl State {
             (true, false) => Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNJOINED),
             (true, true) => Ok(capture.graph),
         };
+        if outcome.is_err() {
+            self.lose_records(number);
+        }
         if outcome.is_err() && !capture.is_of_caller {
             self.remove_graph(capture.graph);
         }

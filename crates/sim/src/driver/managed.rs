@@ -336,7 +336,10 @@ fn put(data: Pointer<c_void>, size: usize, attribute: CUmem_range_attribute, par
         Attribute::CU_MEM_RANGE_ATTRIBUTE_READ_MOSTLY => i32::from(parts.iter().all(|part| part.is_read_mostly)),
         Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION => device_of(preferred),
         Attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION => device_of(prefetched),
-        Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE => type_of(preferred),
+        // As on hardware, a node is taken as advice and not told of.
+        Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_TYPE => {
+            type_of(preferred.filter(|(kind, _)| *kind != CUmemLocationType::CU_MEM_LOCATION_TYPE_HOST_NUMA))
+        }
         Attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_TYPE => type_of(prefetched),
         Attribute::CU_MEM_RANGE_ATTRIBUTE_PREFERRED_LOCATION_ID => preferred.map_or(0, |(_, id)| id),
         Attribute::CU_MEM_RANGE_ATTRIBUTE_LAST_PREFETCH_LOCATION_ID => prefetched.map_or(0, |(_, id)| id),

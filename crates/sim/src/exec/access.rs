@@ -5,6 +5,7 @@ use super::frame::InFile;
 use super::gather;
 use super::handler::{operation, versions};
 use super::lane::{LANES, Lanes};
+use super::local;
 use super::memory::{HostBytes, Segment, Word};
 use super::op::{Control, Handler, Op, Space};
 use super::runs;
@@ -68,8 +69,8 @@ where
 
 #[inline(always)]
 fn run_load<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
-    if op.space == Space::Frame {
-        return load_frame::<T, D>(unit, op);
+    if let Some(offset) = local::offset(unit, op) {
+        return local::load::<T, D>(unit, op, offset);
     }
     if runs::load::<T, D, WIDE>(unit, op) || gather::load::<T, D>(unit, op) {
         return Control::Next;
@@ -105,8 +106,8 @@ fn run_load_param<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
 
 #[inline(always)]
 fn run_store<T: Word, S: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
-    if op.space == Space::Frame {
-        return store_frame::<T, S>(unit, op);
+    if let Some(offset) = local::offset(unit, op) {
+        return local::store::<T, S>(unit, op, offset);
     }
     if runs::store::<T, S, WIDE>(unit, op) || gather::store::<T, S>(unit, op) {
         return Control::Next;
@@ -154,56 +155,6 @@ where
         unit.frame.row_mut::<R>(op.d).0[lane] = R::truncate(old.extend());
     }
     Control::Next
-}
-
-/// Loads from the same offset of every thread's local memory: whole rows at a time.
-fn load_frame<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let offset = unit.frame.local.wrapping_add(op.imm);
-    if let Err(trap) = frame_bounds::<T::Word>(unit, op, offset, false) {
-        return unit.fault(trap);
-    }
-    let words = &unit.warp.local[(offset >> 3) as usize].0;
-    let shift = (offset & 7) * 8;
-    let mut result = [D::default(); LANES];
-    for lane in 0..LANES {
-        result[lane] = D::truncate(T::extend(T::Word::truncate(words[lane] >> shift)));
-    }
-    unit.frame.row_mut::<D>(op.d).merge(&result, unit.active);
-    Control::Next
-}
-
-/// Stores to the same offset of every thread's local memory.
-fn store_frame<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let offset = unit.frame.local.wrapping_add(op.imm);
-    if let Err(trap) = frame_bounds::<T>(unit, op, offset, true) {
-        return unit.fault(trap);
-    }
-    let values = unit.frame.row::<S>(op.b);
-    let row = &mut unit.warp.local[(offset >> 3) as usize];
-    let mut result = row.0;
-    for lane in 0..LANES {
-        let value = T::truncate(values[lane].extend());
-        result[lane] = insert::<T>(result[lane], offset, value);
-    }
-    row.merge(&result, unit.active);
-    Control::Next
-}
-
-/// Checks an access at the same local offset in every lane.
-fn frame_bounds<T: Word>(unit: &Unit<'_>, op: &Op, offset: u64, write: bool) -> Result<(), Trap> {
-    let kind = if offset & u64::from(op.align_mask) != 0 {
-        FaultKind::MisalignedAddress
-    } else if local_in_bounds(unit, offset, T::SIZE) {
-        return Ok(());
-    } else {
-        FaultKind::IllegalAddress
-    };
-    Err(trap(kind, unit.leader(), offset, T::SIZE, write))
-}
-
-fn local_in_bounds(unit: &Unit<'_>, offset: u64, bytes: u64) -> bool {
-    let size = unit.warp.local.len() as u64 * 8;
-    offset < size && size - offset >= bytes
 }
 
 /// The lanes' addresses.
@@ -263,7 +214,7 @@ fn locate(
     };
     let found = match space {
         Space::Shared => unit.block.shared_place(offset, bytes).map(Place::Host),
-        Space::Local => local_in_bounds(unit, offset, bytes).then_some(Place::Local(offset)),
+        Space::Local => local::is_inside(unit, offset, bytes).then_some(Place::Local(offset)),
         Space::Param if write => None,
         Space::Param => param(unit, offset, bytes).map(Place::Param),
         _ => unit.cache.place(unit.launch.memory, offset, bytes, write).map(Place::Host),
@@ -337,19 +288,11 @@ fn write<T: Word>(unit: &mut Unit<'_>, place: Place, lane: usize, value: T) {
         Place::Host(bytes) => bytes.store(0, value),
         Place::Local(offset) => {
             let word = &mut unit.warp.local[(offset >> 3) as usize].0[lane];
-            *word = insert(*word, offset, value);
+            *word = local::insert(*word, offset, value);
         }
         // `place` lets nothing write to parameters.
         Place::Param(_) => {}
     }
-}
-
-/// Replaces the value at `offset` modulo eight in a word of local memory.
-#[inline(always)]
-fn insert<T: Word>(word: u64, offset: u64, value: T) -> u64 {
-    let shift = (offset & 7) * 8;
-    let mask = (u64::MAX >> (64 - 8 * T::SIZE)) << shift;
-    (word & !mask) | (value.extend() << shift)
 }
 
 /// Up to eight bytes of the kernel's parameters, if they are in bounds.
@@ -363,6 +306,6 @@ fn param(unit: &Unit<'_>, offset: u64, bytes: u64) -> Option<u64> {
 }
 
 #[cold]
-fn trap(kind: FaultKind, lane: usize, address: u64, bytes: u64, write: bool) -> Trap {
+pub(crate) fn trap(kind: FaultKind, lane: usize, address: u64, bytes: u64, write: bool) -> Trap {
     Trap { kind, lane, access: Some(Access { address, size: bytes as u32, write }) }
 }

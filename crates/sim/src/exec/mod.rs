@@ -25,6 +25,7 @@ mod handler;
 mod image;
 mod integer;
 mod lane;
+mod local;
 mod lower;
 mod matrix;
 mod mbarrier;

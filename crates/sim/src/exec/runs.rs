@@ -51,30 +51,41 @@ impl Runs {
         (differs == 0).then_some(Self { starts, step })
     }
 
-    /// The runs of an instruction's addresses, if all lanes are active, and the host memory of each, if it is aligned and in
-    /// bounds.
+    /// The runs of an instruction's addresses.
+    #[inline(always)]
+    fn of(unit: &Unit<'_>, op: &Op) -> Option<Self> {
+        let width = u64::from(op.align_mask) + 1;
+        if op.narrow_address {
+            return Self::find(&addresses(unit, op), width);
+        }
+        let runs = Self::find(unit.frame.row::<u64>(op.a), width)?;
+        Some(Self { starts: runs.starts.map(|start| start.wrapping_add(op.imm)), ..runs })
+    }
+
+    /// The step of an instruction's runs and the host memory of each, if all lanes are active, and they are aligned and in bounds.
     #[inline(always)]
     fn places<T: Word>(unit: &mut Unit<'_>, op: &Op, write: bool) -> Option<(u64, [HostBytes; 2])> {
         if unit.active != FULL {
             return None;
         }
-        let width = u64::from(op.align_mask) + 1;
-        let (runs, offset) = if op.narrow_address {
-            (Self::find(&addresses(unit, op), width)?, 0)
-        } else {
-            (Self::find(unit.frame.row::<u64>(op.a), width)?, op.imm)
-        };
-        let [low, high] = runs.starts.map(|start| start.wrapping_add(offset));
+        let Self { starts: [low, high], step } = Self::of(unit, op)?;
         // An element of a vector is where the vector is aligned, plus its offset in the vector.
         let element = u64::from(op.e);
         let vectors = low.wrapping_sub(element) | high.wrapping_sub(element);
         if vectors & u64::from(op.align_mask) != 0 || (low | high) & (T::SIZE - 1) != 0 {
             return None;
         }
-        let length = (HALF as u64 - 1) * runs.step + T::SIZE;
+        let length = (HALF as u64 - 1) * step + T::SIZE;
         let segment = segment(unit, op.space, low, write)?;
-        Some((runs.step, [segment.place(low, length)?, segment.place(high, length)?]))
+        Some((step, [segment.place(low, length)?, segment.place(high, length)?]))
     }
+}
+
+/// The address that every lane names, active or not, if it is one.
+#[inline(always)]
+pub(crate) fn one_address(unit: &Unit<'_>, op: &Op) -> Option<u64> {
+    let Runs { starts: [low, high], step } = Runs::of(unit, op)?;
+    (step == 0 && low == high).then_some(low)
 }
 
 /// Loads each lane's value; false if the addresses are not such runs.

@@ -15,6 +15,8 @@ pub(crate) struct Pool {
     pub(crate) is_default: bool,
     /// The bits of the kinds of handles that it may be exported by.
     pub(crate) handle_types: u32,
+    /// Whether it was exported: only then has its memory names.
+    pub(crate) is_shared: bool,
     /// What other devices than its own may do with its memory.
     pub(crate) access: Vec<(Location, u32)>,
     /// Of a pool of another process, what that process calls it.
@@ -62,6 +64,7 @@ impl Pool {
             is_managed,
             is_default: false,
             handle_types: 0,
+            is_shared: false,
             access: Vec::new(),
             foreign: None,
             is_retired: false,

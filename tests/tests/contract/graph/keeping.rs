@@ -173,11 +173,26 @@ fn user_object_ends_with_the_last_that_retains_it() {
 fn object_that_a_graph_does_not_retain_cannot_be_released() {
     on_driver(|test| {
         let mut graph = graph(test);
-        let object = UserObject::new(test.driver(), 3).expect("it can be made");
-        graph.release_object(&object).expect_err("nothing was retained");
-        drop(object.clone());
+        let value = Arc::new(());
+        let object = UserObject::new(test.driver(), Arc::clone(&value)).expect("it can be made");
+        assert_not_retained(&mut graph, &object);
+        graph.retain_object(&object).expect("the graph is of the driver");
+        let mut clone = graph.try_clone().expect("it can be cloned");
+        for graph in [&mut graph, &mut clone] {
+            graph.release_object(&object).expect("it is retained once");
+            assert_not_retained(graph, &object);
+        }
+        assert_eq!(Arc::strong_count(&value), 2, "the handle keeps it");
         drop(object);
+        await_last(&value);
     });
+}
+
+/// Releasing is refused before the driver is called, which would allow it.
+#[track_caller]
+fn assert_not_retained(graph: &mut Graph, object: &UserObject) {
+    let error = graph.release_object(object).expect_err("nothing is retained");
+    assert!(error.function().is_none() && error.to_string().contains("does not retain"), "{error}");
 }
 
 #[test]

@@ -155,7 +155,9 @@ fn bytes_are_read_as_fractions_and_in_srgb_as_brightness() {
             bright => ((bright + 0.055) / 1.055).powf(2.4),
         };
         let expected: Vec<f32> = fractions.iter().enumerate().map(brightness).collect();
-        assert_near(&read(test, "read_colors", &texture, &at, (2, 4)), &expected, 2e-3);
+        // How exact it is, is nowhere promised: hardware errs by half a step of a byte, which is largest next to white.
+        let step = 1.0 - brightness((0, &(254.0 / 255.0)));
+        assert_near(&read(test, "read_colors", &texture, &at, (2, 4)), &expected, step / 2.0);
     });
 }
 

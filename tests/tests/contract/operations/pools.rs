@@ -50,8 +50,10 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("MemoryPool::reuses_by_waiting", |fixture| made(pool(fixture)?.reuses_by_waiting()?)),
     ("MemoryPool::export_pointer", |fixture| {
         let memory = block(&fixture.stream, pool(fixture)?)?;
+        // Memory has a name only once its pool was shared.
+        let descriptor = memory.resource.export_fd()?;
         let name = memory.resource.export_pointer(memory.pointer)?;
-        made((memory, name))
+        made((memory, descriptor, name))
     }),
 ];
 

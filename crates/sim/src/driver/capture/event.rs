@@ -12,13 +12,18 @@ use crate::handle::Id;
 pub(crate) struct Captured {
     capture: u64,
     tips: Vec<Edge>,
+    /// Whether the capture ended without a graph, so that the record is of nothing.
+    is_lost: bool,
 }
 
 impl Driver {
     /// That the work behind an event can be waited for or asked about: it was not captured, and no capture forbids it.
     pub(crate) fn expect_done_for_real(&self, state: &mut State, event: Id<Event>) -> Result {
-        let captured = state.events.get(event).and_then(|event| event.captured.as_ref()).map(|at| at.capture);
-        if let Some(number) = captured {
+        let captured = state.events.get(event).and_then(|event| event.captured.as_ref());
+        if let Some((number, is_lost)) = captured.map(|at| (at.capture, at.is_lost)) {
+            if is_lost {
+                return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+            }
             let code = CUresult::CUDA_ERROR_CAPTURED_EVENT;
             return state.lose_captures(|capture| capture.number == number, code).and(Err(code));
         }
@@ -31,11 +36,17 @@ impl State {
     pub(crate) fn record_captured(&mut self, event: Id<Event>, stream: Id<Stream>) -> Result {
         let capture = self.capture(stream).ok_or(CUresult::CUDA_ERROR_ILLEGAL_STATE)?;
         let tips = capture.member(stream).map(|member| member.tips.clone()).unwrap_or_default();
-        let captured = Captured { capture: capture.number, tips };
+        let captured = Captured { capture: capture.number, tips, is_lost: false };
         if let Some(event) = self.events.get_mut(event) {
             event.captured = Some(captured);
         }
         Ok(())
+    }
+
+    /// What was recorded in a capture is of nothing: it ended without a graph.
+    pub(super) fn lose_records(&mut self, number: u64) {
+        let captured = self.events.iter_mut().filter_map(|(_, event)| event.captured.as_mut());
+        captured.filter(|captured| captured.capture == number).for_each(|captured| captured.is_lost = true);
     }
 
     /// Lets a stream wait for an event, if one of them is in a capture; whether that was so.

@@ -1,11 +1,13 @@
 //! Many copies in one call, and copies with attributes.
 
 use curium_sys::{
-    CUDA_MEMCPY3D_BATCH_OP, CUdeviceptr, CUmemcpyAttributes, CUmemcpySrcAccessOrder, CUresult, CUstream_st,
+    CUDA_MEMCPY3D_BATCH_OP, CUdeviceptr, CUmemcpy3DOperand, CUmemcpy3DOperandType, CUmemcpyAttributes,
+    CUmemcpySrcAccessOrder, CUresult, CUstream_st,
 };
 
 use crate::argument::{Pointer, elements};
 use crate::driver::{Driver, Result};
+use crate::memory::{Purpose, READ};
 
 /// The lists of a batch.
 struct Batch<'a> {
@@ -82,6 +84,8 @@ impl Driver {
         self.expect_no_capture(stream)?;
         for operation in operations {
             check_order(operation.srcAccessOrder)?;
+            let addresses: Vec<_> = [&operation.dst, &operation.src].into_iter().filter_map(address_of).collect();
+            self.expect_reach(stream, &addresses)?;
             self.copy_operation(operation, stream)?;
         }
         Ok(())
@@ -120,6 +124,26 @@ impl Driver {
         if self.captures(stream)? { Err(CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED) } else { Ok(()) }
     }
 
+    /// That the context of a stream reaches memory. As on hardware, a batch wants for memory of another device what kernels want: a pool
+    /// that lets the device, or a context that is a peer.
+    fn expect_reach(&self, stream: Pointer<CUstream_st>, addresses: &[CUdeviceptr]) -> Result {
+        let mut state = self.lock();
+        let stream = self.stream(&mut state, stream)?;
+        let context = self.stream_context(&state, stream)?;
+        let context = state.context(state.home(context))?;
+        let is_peer = |device| {
+            context.peers.iter().any(|peer| state.contexts.get(*peer).is_some_and(|peer| peer.device == device))
+        };
+        let records = self.memory().read();
+        let reaches = |address: &CUdeviceptr| match records.find(*address) {
+            Some(found) if found.owner.device == context.device || found.purpose.is_on_host() => true,
+            Some(found) if found.purpose == Purpose::Device => is_peer(found.owner.device),
+            Some(found) => records.allows(found, Some(context.device), READ),
+            None => true,
+        };
+        if addresses.iter().all(reaches) { Ok(()) } else { Err(CUresult::CUDA_ERROR_INVALID_VALUE) }
+    }
+
     /// Queues the copies one after the other, which is one of the orders that a batch may have; the index of the one that is refused.
     fn copy_batch(
         &self,
@@ -131,6 +155,7 @@ impl Driver {
         }
         let copies = batch.targets.iter().zip(batch.sources).zip(batch.sizes).enumerate();
         for (index, ((to, from), size)) in copies {
+            self.expect_reach(stream, &[*to, *from]).map_err(|code| (index, code))?;
             self.cuMemcpyAsync(*to, *from, *size, stream).map_err(|code| (index, code))?;
         }
         Ok(())
@@ -154,6 +179,15 @@ fn batch<'a>(
         // SAFETY: the caller passes `count` sizes.
         sizes: unsafe { elements(sizes.as_ptr().cast_const(), count) }?,
     })
+}
+
+/// Where an operand begins that is memory.
+fn address_of(operand: &CUmemcpy3DOperand) -> Option<CUdeviceptr> {
+    if operand.type_ != CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_POINTER {
+        return None;
+    }
+    // SAFETY: the type says that the caller filled in this member.
+    Some(unsafe { operand.op.ptr }.ptr)
 }
 
 /// The first attributes begin at the first copy, and the others further on.

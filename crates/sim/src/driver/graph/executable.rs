@@ -12,7 +12,7 @@ use super::condition::Conditions;
 use super::plan::{Plan, SharedConditions, lock};
 use super::{Content, Graph, Node, UserObject};
 use crate::argument::Pointer;
-use crate::driver::{Driver, Event, Result, State, Stream};
+use crate::driver::{Driver, Event, Result, State};
 use crate::handle::{Id, Kind, Object};
 use crate::schedule::{Place, Ticket, Work};
 
@@ -128,12 +128,9 @@ impl Driver {
     pub(crate) fn cuGraphLaunch(&self, executable: Pointer<CUgraphExec_st>, stream: Pointer<CUstream_st>) -> Result {
         let mut state = self.lock();
         let id = state.executable(executable)?;
-        let stream = self.working_stream(&mut state, stream)?;
+        let stream = self.uncaptured_stream(&mut state, stream)?;
         let context = self.stream_context(&state, stream)?;
         let place = Place { device: state.usable(context)?.device, context };
-        if state.is_capturing(stream) {
-            return state.capture_launch(stream, id);
-        }
         let Some(executable) = state.executables.get(id) else { return Ok(()) };
         let (plan, conditions) = (executable.plan.clone(), Arc::clone(&executable.conditions));
         let objects = executable.objects.clone();
@@ -197,7 +194,7 @@ impl Driver {
         failing: Pointer<CUgraphNode>,
     ) -> Result {
         let place = executable.required()?;
-        let mut state = self.lock();
+        let (mut state, _) = self.enter_current()?;
         let graph = state.graph(graph)?;
         if flags & !ALL_FLAGS != 0 || state.is_unfinished(graph) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -283,18 +280,6 @@ impl State {
             objects.extend(self.objects_of(part));
         }
         objects
-    }
-
-    /// Adds a node to a capture that does what an executable does.
-    fn capture_launch(&mut self, stream: Id<Stream>, executable: Id<Executable>) -> Result {
-        let Some(plan) = self.executables.get(executable).map(|executable| executable.plan.clone()) else {
-            return Ok(());
-        };
-        if plan.steps.iter().any(|step| step.content.is_memory()) {
-            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
-        }
-        let child = self.graph_of(&plan);
-        self.add_captured(stream, Content::Child(child))
     }
 
     fn parts_of(&self, graph: Id<Graph>) -> Vec<Id<Graph>> {

@@ -37,6 +37,9 @@ macro_rules! kinds {
 
                 pub(crate) fn $change(&self, node: Pointer<CUgraphNode_st>, described: $described) -> Result {
                     let mut state = self.lock();
+                    // No context is named here, so that the one which is current is looked into.
+                    $(let $context = self.current().or(Err(CUresult::CUDA_ERROR_INVALID_VALUE))?;
+                    state.usable($context)?;)?
                     let content = self.$make(&mut state, described)?;
                     state.change(node, content)
                 }

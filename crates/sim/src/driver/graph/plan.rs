@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::condition::Conditions;
-use super::{Content, Edge, Graph, Node};
+use super::{Content, Graph, Node};
 use crate::driver::{Driver, Result, State};
 use crate::handle::Id;
 use crate::schedule::{Place, Ticket, Work};
@@ -96,24 +96,6 @@ impl Plan {
     /// Does every step at once, on the calling worker.
     fn run(&self, driver: &Driver, conditions: &SharedConditions) -> Result {
         self.steps.iter().filter(|step| step.is_enabled).try_for_each(|step| step.run(driver, conditions))
-    }
-}
-
-impl State {
-    /// A graph with what a plan does.
-    pub(super) fn graph_of(&mut self, plan: &Plan) -> Id<Graph> {
-        let graph = self.new_graph(None);
-        let mut nodes: Vec<Id<Node>> = Vec::new();
-        for step in &plan.steps {
-            let mut content = step.content.clone();
-            for (part, plan) in content.parts_mut().iter_mut().zip(&step.parts) {
-                *part = self.graph_of(plan);
-            }
-            let content = if step.is_enabled { content } else { Content::Empty };
-            let after = step.after.iter().map(|index| Edge::from(nodes[*index])).collect();
-            nodes.push(self.add_node(graph, content, after));
-        }
-        graph
     }
 }
 

@@ -36,7 +36,11 @@ impl Driver {
         let origin = self.memory().origin(self.serial).ok_or(CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
         let name = Place { origin, offset: 0, size: 0, device, pool: id.number() };
         // SAFETY: for this type the caller passes a place for an `int`.
-        unsafe { place.cast::<i32>() }.write(self.memory().publish(&name)?)
+        unsafe { place.cast::<i32>() }.write(self.memory().publish(&name)?)?;
+        if let Some(pool) = self.memory().write().pools.get_mut(id) {
+            pool.is_shared = true;
+        }
+        Ok(())
     }
 
     /// The descriptor stays the caller's.
@@ -89,8 +93,9 @@ impl Driver {
 }
 
 impl Driver {
+    /// Whether memory has a name for other processes: that of a pool which was exported before.
     fn is_exportable(&self, purpose: Purpose) -> bool {
         let Purpose::Pool(pool) = purpose else { return false };
-        self.memory().read().pools.get(pool).is_some_and(|pool| pool.handle_types != 0)
+        self.memory().read().pools.get(pool).is_some_and(|pool| pool.is_shared)
     }
 }

@@ -2,7 +2,7 @@
 
 use super::axis::{Axis, Pair};
 use super::element::{Reading, Texel};
-use super::{Geometry, Image, Read, Texture, cube};
+use super::{AddressMode, Geometry, Image, Read, Texture, cube};
 use crate::exec::fault::Trap;
 
 /// Where a texture is read.
@@ -181,7 +181,12 @@ impl Texture {
             layer = layer.min(most) * 6 + face;
             coordinates = [place[0].to_bits(), place[1].to_bits(), 0];
         }
-        let directions = if is_cube { 2 } else { geometry.dimensions() };
+        // Hardware reads a line as the upper edge of a plane of one row, where the border of the second direction has a half.
+        let has_edge = geometry == Geometry::Line && is_linear && self.address_modes[1] == AddressMode::Border;
+        if has_edge {
+            coordinates[1] = 0;
+        }
+        let directions = if is_cube || has_edge { 2 } else { geometry.dimensions() };
         let pairs = std::array::from_fn(|direction| {
             let axis = self.axis(image, direction, is_cube);
             let coordinate = coordinates[direction];

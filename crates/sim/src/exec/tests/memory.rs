@@ -90,6 +90,34 @@ fn local_memory_is_private_and_reachable_by_generic_addresses() {
 }
 
 #[test]
+fn vectors_in_local_memory_are_aligned_as_a_whole() {
+    let bench = Bench::body(
+        "
+    .local .align 16 .b8 depot[32];
+    add.u32 %r1, %t, 1;
+    st.local.v4.u32 [depot], {%t, %r1, %t, %r1};
+    mov.u64 %d1, depot;
+    setp.lt.u32 %p1, %t, 16;
+    @%p1 st.local.u32 [%d1+12], 7;
+    ld.local.v2.u32 {%r2, %r3}, [%d1+8];
+    ld.local.v4.u32 {%r4, %r5, %r6, %r7}, [depot];
+    mad.lo.u32 %r2, %r3, 100, %r2;
+    mad.lo.u32 %r2, %r5, 10000, %r2;
+    st.global.u32 [%at4], %r2;",
+        4096,
+    );
+    let value = |tid: u32| tid + 100 * if tid < 16 { 7 } else { tid + 1 } + 10_000 * (tid + 1);
+    assert_eq!(bench.results::<u32>(32), (0..32).map(value).collect::<Vec<_>>());
+    for (access, offset) in
+        [("ld.local.v4.u32 {%r4, %r5, %r6, %r7}, [depot+8];", 8), ("ld.local.u32 %r4, [%d1+32];", 32)]
+    {
+        let bench = Bench::body(&format!(".local .align 16 .b8 depot[32]; mov.u64 %d1, depot; {access}"), 128);
+        let fault = bench.launch(1, 32).expect_err("the access is misaligned or out of bounds");
+        assert_eq!((fault.access.map(|it| it.address), fault.thread), (Some(offset), [0; 3]), "{fault}");
+    }
+}
+
+#[test]
 fn dynamic_shared_memory_follows_what_the_kernel_declares() {
     let body = kernel(
         "

@@ -1,0 +1,95 @@
+//! The network and its step.
+
+use curium_driver::{LaunchConfig, Library, SafeKernel, Stream};
+use curium_memory::DeviceBuffer;
+
+use super::twin::Twin;
+use crate::Result;
+
+/// `c += a * b` or `c = a * b`, element by element.
+type OfTwo = SafeKernel<(&'static [f32], &'static [f32], &'static mut [f32], u32)>;
+/// `y += a * x`, element by element.
+type Axpy = SafeKernel<(f32, &'static [f32], &'static mut [f32], u32)>;
+type Buffer = DeviceBuffer<f32>;
+
+const KERNELS: &str = include_str!("kernels.ptx");
+
+pub(super) const LAYERS: usize = 40;
+/// Elements of a layer.
+pub(super) const WIDTH: u32 = 256;
+pub(super) const RATE: f32 = 1e-3;
+
+/// Layers of weights and biases, and what a step makes of them.
+pub(super) struct Network {
+    pub(super) accumulate: OfTwo,
+    pub(super) product: OfTwo,
+    pub(super) axpy: Axpy,
+    pub(super) targets: Buffer,
+    pub(super) weights: Vec<Buffer>,
+    pub(super) biases: Vec<Buffer>,
+    /// What the weights are to change by.
+    pub(super) changes: Vec<Buffer>,
+    /// The input, and what each layer makes of it.
+    pub(super) values: Vec<Buffer>,
+    /// How the error depends on each of these.
+    pub(super) slopes: Vec<Buffer>,
+}
+
+impl Network {
+    pub(super) fn new(stream: &Stream) -> Result<Self> {
+        let library = Library::from_ptx(stream.driver(), KERNELS)?;
+        let all = |value: f32| DeviceBuffer::from_slice(stream, &[value; WIDTH as usize]);
+        let layers = |count: usize, value: f32| (0..count).map(|_| all(value)).collect::<Result<Vec<_>, _>>();
+        Ok(Self {
+            // SAFETY: the kernel keeps within the length that it is told, which is that of all buffers here.
+            accumulate: unsafe { library.kernel("accumulate")?.declare_safe() },
+            // SAFETY: as above.
+            product: unsafe { library.kernel("product")?.declare_safe() },
+            // SAFETY: as above.
+            axpy: unsafe { library.kernel("axpy")?.declare_safe() },
+            targets: all(1.0)?,
+            weights: layers(LAYERS, 1.0)?,
+            biases: layers(LAYERS, 0.0)?,
+            changes: layers(LAYERS, 0.0)?,
+            values: layers(LAYERS + 1, 0.5)?,
+            slopes: layers(LAYERS + 1, 0.0)?,
+        })
+    }
+
+    /// Puts a step on `stream`, and what changes weights and biases on `aside`, which may be the same.
+    pub(super) fn step(&mut self, stream: &Stream, aside: &Stream) -> curium_driver::Result<()> {
+        self.forward(stream)?;
+        self.back(stream, aside)
+    }
+
+    /// The same as a C program puts it on one stream.
+    pub(super) fn step_as_c(&self, stream: &Stream) -> Result<()> {
+        Twin::new(self, stream).step()
+    }
+
+    fn forward(&mut self, stream: &Stream) -> curium_driver::Result<()> {
+        let config = LaunchConfig::new(1, WIDTH);
+        for layer in 0..LAYERS {
+            let (before, after) = self.values.split_at_mut(layer + 1);
+            let (input, output) = (&before[layer], &mut after[0]);
+            output.as_slice_mut().copy_from_device_on(stream, &self.biases[layer])?;
+            self.accumulate.launch(stream, config, (&self.weights[layer], input, output, WIDTH))?;
+        }
+        self.slopes[LAYERS].as_slice_mut().copy_from_device_on(stream, &self.values[LAYERS])?;
+        self.axpy.launch(stream, config, (-1.0, &self.targets, &mut self.slopes[LAYERS], WIDTH))
+    }
+
+    fn back(&mut self, stream: &Stream, aside: &Stream) -> curium_driver::Result<()> {
+        let config = LaunchConfig::new(1, WIDTH);
+        for layer in (0..LAYERS).rev() {
+            let (before, after) = self.slopes.split_at_mut(layer + 1);
+            let (input, output) = (&mut before[layer], &after[0]);
+            let (weights, change) = (&mut self.weights[layer], &mut self.changes[layer]);
+            self.product.launch(stream, config, (output, &*weights, input, WIDTH))?;
+            self.product.launch(aside, config, (output, &self.values[layer], &mut *change, WIDTH))?;
+            self.axpy.launch(aside, config, (-RATE, &*change, weights, WIDTH))?;
+            self.axpy.launch(aside, config, (-RATE, output, &mut self.biases[layer], WIDTH))?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,80 @@
+//! Local memory where every thread of a warp accesses the same offset: whole rows at a time.
+
+use super::access::{Load, trap};
+use super::fault::{FaultKind, Trap};
+use super::frame::InFile;
+use super::lane::LANES;
+use super::memory::Word;
+use super::op::{Control, Op, Space};
+use super::runs;
+use super::unit::Unit;
+
+/// The offset in local memory that an instruction accesses, if it is in that space and the same for every thread.
+#[inline(always)]
+pub(crate) fn offset(unit: &Unit<'_>, op: &Op) -> Option<u64> {
+    match op.space {
+        Space::Frame => Some(unit.frame.local.wrapping_add(op.imm)),
+        Space::Local => runs::one_address(unit, op),
+        _ => None,
+    }
+}
+
+/// Loads from the same offset of every active thread's local memory.
+#[inline(always)]
+pub(crate) fn load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op, offset: u64) -> Control {
+    if let Err(trap) = check::<T::Word>(unit, op, offset, false) {
+        return unit.fault(trap);
+    }
+    let words = &unit.warp.local[(offset >> 3) as usize].0;
+    let shift = (offset & 7) * 8;
+    let mut result = [D::default(); LANES];
+    for lane in 0..LANES {
+        result[lane] = D::truncate(T::extend(T::Word::truncate(words[lane] >> shift)));
+    }
+    unit.frame.row_mut::<D>(op.d).merge(&result, unit.active);
+    Control::Next
+}
+
+/// Stores to the same offset of every active thread's local memory.
+#[inline(always)]
+pub(crate) fn store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op, offset: u64) -> Control {
+    if let Err(trap) = check::<T>(unit, op, offset, true) {
+        return unit.fault(trap);
+    }
+    let values = unit.frame.row::<S>(op.b);
+    let row = &mut unit.warp.local[(offset >> 3) as usize];
+    let mut result = row.0;
+    for lane in 0..LANES {
+        let value = T::truncate(values[lane].extend());
+        result[lane] = insert::<T>(result[lane], offset, value);
+    }
+    row.merge(&result, unit.active);
+    Control::Next
+}
+
+/// Checks an access at the same offset in every thread.
+fn check<T: Word>(unit: &Unit<'_>, op: &Op, offset: u64, write: bool) -> Result<(), Trap> {
+    // An element of a vector is where the vector is aligned, plus its offset in the vector.
+    let kind = if offset.wrapping_sub(u64::from(op.e)) & u64::from(op.align_mask) != 0 {
+        FaultKind::MisalignedAddress
+    } else if is_inside(unit, offset, T::SIZE) {
+        return Ok(());
+    } else {
+        FaultKind::IllegalAddress
+    };
+    Err(trap(kind, unit.leader(), offset, T::SIZE, write))
+}
+
+/// Whether so many bytes at an offset are in the threads' local memory.
+pub(crate) fn is_inside(unit: &Unit<'_>, offset: u64, bytes: u64) -> bool {
+    let size = unit.warp.local.len() as u64 * 8;
+    offset < size && size - offset >= bytes
+}
+
+/// Replaces the value at `offset` modulo eight in a word of local memory.
+#[inline(always)]
+pub(crate) fn insert<T: Word>(word: u64, offset: u64, value: T) -> u64 {
+    let shift = (offset & 7) * 8;
+    let mask = (u64::MAX >> (64 - 8 * T::SIZE)) << shift;
+    (word & !mask) | (value.extend() << shift)
+}

@@ -1,0 +1,162 @@
+//! Launches a kernel many times, or gives a node of a graph new arguments, as C does or through Curium, on a driver that does nothing
+//! then: `cargo xtask cost` counts the instructions of both.
+//!
+//! `call_cost MODE COUNT`: a mode is the name of the function that is to be counted.
+
+use std::error::Error;
+use std::ffi::c_void;
+use std::hint::black_box;
+
+use curium_driver::sys::{
+    Api, CUDA_KERNEL_NODE_PARAMS, CUcontext, CUdeviceptr, CUfunction, CUgraphExec, CUgraphNode, CUresult, CUstream,
+};
+use curium_driver::{
+    Context, DevicePointer, Graph, GraphExec, Kernel, KernelNode, LaunchConfig, Library, Result, Stream,
+};
+use curium_memory::DeviceBuffer;
+use curium_tests::{idle_driver, kernels};
+
+type Saxpy = (f32, &'static [f32], &'static mut [f32], u32);
+
+const COUNT: u32 = 1_000;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let [mode, count] = arguments.as_slice() else { return Err("usage: call_cost MODE COUNT".into()) };
+    let (driver, count) = (idle_driver(), count.parse()?);
+    let context = driver.device(0)?.primary_context()?;
+    let saxpy = Library::from_ptx(&driver, kernels::SAXPY)?.kernel("saxpy")?;
+    match mode.as_str() {
+        "c_launches" | "curium_launches" => launches(mode, &context, &saxpy, count),
+        "c_updates" | "curium_updates" => updates(mode, &context, &saxpy, count),
+        other => Err(format!("there is no mode {other}").into()),
+    }
+}
+
+fn launches(mode: &str, context: &Context, saxpy: &Kernel<Saxpy>, count: u64) -> Result<(), Box<dyn Error>> {
+    let stream = context.stream()?;
+    let x = DeviceBuffer::from_slice(&stream, &[1.0; COUNT as usize])?;
+    let mut y = DeviceBuffer::from_slice(&stream, &[2.0; COUNT as usize])?;
+    if mode == "curium_launches" {
+        return Ok(curium_launches(saxpy, &stream, &x, &mut y, count)?);
+    }
+    let (x, y) = (x.as_pointer().as_raw(), y.as_pointer().as_raw());
+    c_launches(context.driver().api(), saxpy.as_raw(), stream.as_raw(), x, y, count).map_err(of_code)
+}
+
+fn updates(mode: &str, context: &Context, saxpy: &Kernel<Saxpy>, count: u64) -> Result<(), Box<dyn Error>> {
+    let mut graph = Graph::new(context)?;
+    let pointer = DevicePointer::from_raw(0);
+    // SAFETY: the graph is not launched.
+    let node =
+        unsafe { graph.add_kernel(&[], saxpy, LaunchConfig::for_elements(COUNT), (2.0, pointer, pointer, COUNT)) }?;
+    let (mut exec, raw) = (graph.instantiate()?, graph.as_raw_node(*node)?);
+    drop(graph);
+    if mode == "curium_updates" {
+        return Ok(curium_updates(&mut exec, &node, count)?);
+    }
+    let node = Node { exec: exec.as_raw(), node: raw, kernel: saxpy.as_raw(), context: context.as_raw() };
+    c_updates(context.driver().api(), &node, count).map_err(of_code)
+}
+
+fn of_code(code: CUresult) -> Box<dyn Error> {
+    format!("a call returned {}", code.0).into()
+}
+
+/// What a C program does: the addresses of its arguments, the call, and a look at the code.
+#[inline(never)]
+fn c_launches(
+    api: &Api,
+    kernel: CUfunction,
+    stream: CUstream,
+    x: CUdeviceptr,
+    y: CUdeviceptr,
+    count: u64,
+) -> Result<(), CUresult> {
+    let config = LaunchConfig::for_elements(COUNT);
+    for _ in 0..count {
+        // SAFETY: `main` put a function there.
+        let launch = unsafe { black_box(api).cuLaunchKernel.unwrap_unchecked() };
+        let config = *black_box(&config);
+        let (grid, block) = (config.grid, config.block);
+        let (kernel, stream, shared) = (black_box(kernel), black_box(stream), config.shared_bytes);
+        let (mut a, mut x, mut y, mut n) = (2.0_f32, x, y, COUNT);
+        let mut places = [(&raw mut a).cast(), (&raw mut x).cast(), (&raw mut y).cast(), (&raw mut n).cast::<c_void>()];
+        let (places, extra) = (places.as_mut_ptr(), std::ptr::null_mut());
+        // SAFETY: this launch does nothing.
+        let code =
+            unsafe { launch(kernel, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, stream, places, extra) };
+        if code != CUresult::CUDA_SUCCESS {
+            return Err(code);
+        }
+    }
+    Ok(())
+}
+
+#[inline(never)]
+fn curium_launches(
+    kernel: &Kernel<Saxpy>,
+    stream: &Stream,
+    x: &DeviceBuffer<f32>,
+    y: &mut DeviceBuffer<f32>,
+    count: u64,
+) -> Result<()> {
+    let config = LaunchConfig::for_elements(COUNT);
+    for _ in 0..count {
+        let (kernel, stream) = (black_box(kernel), black_box(stream));
+        // SAFETY: this launch does nothing.
+        unsafe { kernel.launch(stream, *black_box(&config), (2.0, x, &mut *y, COUNT)) }?;
+    }
+    Ok(())
+}
+
+/// A node of an executable as C knows it.
+struct Node {
+    exec: CUgraphExec,
+    node: CUgraphNode,
+    kernel: CUfunction,
+    context: CUcontext,
+}
+
+/// What a C program does: the addresses of its arguments, the description, the call, and a look at the code.
+#[inline(never)]
+fn c_updates(api: &Api, node: &Node, count: u64) -> Result<(), CUresult> {
+    let config = LaunchConfig::for_elements(COUNT);
+    for _ in 0..count {
+        // SAFETY: the simulator has put a function there, and `idle_driver` another.
+        let update = unsafe { black_box(api).cuGraphExecKernelNodeSetParams_v2.unwrap_unchecked() };
+        let (node, config) = (black_box(node), *black_box(&config));
+        let (mut a, mut x, mut y, mut n) = (2.0_f32, 0_u64, 0_u64, COUNT);
+        let mut places = [(&raw mut a).cast(), (&raw mut x).cast(), (&raw mut y).cast(), (&raw mut n).cast::<c_void>()];
+        let params = CUDA_KERNEL_NODE_PARAMS {
+            kern: node.kernel.cast(),
+            ctx: node.context,
+            gridDimX: config.grid.x,
+            gridDimY: config.grid.y,
+            gridDimZ: config.grid.z,
+            blockDimX: config.block.x,
+            blockDimY: config.block.y,
+            blockDimZ: config.block.z,
+            sharedMemBytes: config.shared_bytes,
+            kernelParams: places.as_mut_ptr(),
+            ..CUDA_KERNEL_NODE_PARAMS::default()
+        };
+        // SAFETY: this update does nothing.
+        let code = unsafe { update(node.exec, node.node, &raw const params) };
+        if code != CUresult::CUDA_SUCCESS {
+            return Err(code);
+        }
+    }
+    Ok(())
+}
+
+#[inline(never)]
+fn curium_updates(exec: &mut GraphExec, node: &KernelNode<Saxpy>, count: u64) -> Result<()> {
+    let pointer = DevicePointer::from_raw(0);
+    for _ in 0..count {
+        let (exec, node) = (black_box(&mut *exec), black_box(node));
+        // SAFETY: this update does nothing.
+        unsafe { exec.set_kernel(node, (2.0, pointer, pointer, COUNT)) }?;
+    }
+    Ok(())
+}

@@ -1,0 +1,87 @@
+//! Sums, differences and products that take and pass on a carry.
+
+use crate::form::Operand::Truth;
+use crate::form::{Form, Sources};
+use crate::reference::integer::{INTEGERS, Integer};
+
+use super::integer::operand;
+
+pub(super) fn forms() -> Vec<Form> {
+    INTEGERS.iter().filter(|t| t.bits > 16).flat_map(|t| sums(*t).into_iter().chain(products(*t))).collect()
+}
+
+/// What is added to what: the whole of it, of which the bits above the width are the carry.
+type Sum = fn(Integer, Sources) -> i128;
+
+/// The form's result, and the carry that it passes on.
+fn pair(t: Integer, name: &str, code: &str, sources: usize, sum: Sum) -> [Form; 2] {
+    let (o, letters) = (operand(t.bits), ["$a", "$b", "$c"]);
+    let scratch = if t.bits == 32 { "%rx" } else { "%lx" };
+    let operands = letters[..sources].join(", ");
+    // The last source is the carry that comes in.
+    let carry = if code.contains("addc") || code.contains("madc") {
+        format!("add.cc.u32 %ry, {}, -1;", ["$c", "$e"][sources - 2])
+    } else if code.contains("subc") {
+        format!("sub.cc.u32 %ry, 0, {};", ["$c", "$e"][sources - 2])
+    } else {
+        String::new()
+    };
+    let kinds: Vec<_> = std::iter::repeat_n(o, sources).chain(std::iter::once(Truth)).collect();
+    let form = |name: String, code: String, f: Box<dyn Fn(Sources) -> u64>| match kinds[..] {
+        [a, b, c] => Form::new(name, o, [a, b, c], f).code(code),
+        _ => Form::new(name, o, [kinds[0], kinds[1], kinds[2], kinds[3]], f).code(code),
+    };
+    let result = format!("{carry} {code}.{} $d, {operands};", t.name());
+    // What a difference passes on, only another takes.
+    let taken = if code.starts_with("sub") { "subc" } else { "addc" };
+    let passed = format!("{carry} {code}.cc.{0} {scratch}, {operands}; {taken}.{0} $d, 0, 0;", t.name());
+    [
+        form(name.to_owned(), result, Box::new(move |sources| t.wrap(sum(t, sources)))),
+        form(
+            format!("{name} with .cc"),
+            passed,
+            Box::new(move |sources| {
+                let carries = sum(t, sources) >> t.bits & 1 != 0;
+                match (carries, taken) {
+                    (true, "subc") => t.mask(),
+                    (carries, _) => u64::from(carries),
+                }
+            }),
+        ),
+    ]
+}
+
+fn unsigned(t: Integer, bits: u64) -> i128 {
+    i128::from(bits & t.mask())
+}
+
+fn sums(t: Integer) -> Vec<Form> {
+    let name = |opcode: &str| format!("{opcode}.{} in a chain", t.name());
+    let mut forms = Vec::new();
+    forms.extend(pair(t, &name("add"), "add", 2, |t, [a, b, ..]| unsigned(t, a) + unsigned(t, b)));
+    forms.extend(pair(t, &name("addc"), "addc", 2, |t, [a, b, c, _]| unsigned(t, a) + unsigned(t, b) + i128::from(c)));
+    // A difference passes a borrow on.
+    forms.extend(pair(t, &name("sub"), "sub", 2, |t, [a, b, ..]| unsigned(t, a) - unsigned(t, b)));
+    forms.extend(pair(t, &name("subc"), "subc", 2, |t, [a, b, c, _]| unsigned(t, a) - unsigned(t, b) - i128::from(c)));
+    forms
+}
+
+fn products(t: Integer) -> Vec<Form> {
+    let name = |opcode: &str| format!("{opcode}.{} in a chain", t.name());
+    fn low_product(t: Integer, a: u64, b: u64) -> i128 {
+        unsigned(t, t.wrap(t.value(a).wrapping_mul(t.value(b))))
+    }
+    fn high_product(t: Integer, a: u64, b: u64) -> i128 {
+        unsigned(t, t.wrap(t.high_product(a, b)))
+    }
+    let mut forms = Vec::new();
+    forms.extend(pair(t, &name("mad.lo"), "mad.lo", 3, |t, [a, b, c, _]| low_product(t, a, b) + unsigned(t, c)));
+    forms.extend(pair(t, &name("mad.hi"), "mad.hi", 3, |t, [a, b, c, _]| high_product(t, a, b) + unsigned(t, c)));
+    forms.extend(pair(t, &name("madc.lo"), "madc.lo", 3, |t, [a, b, c, d]| {
+        low_product(t, a, b) + unsigned(t, c) + i128::from(d)
+    }));
+    forms.extend(pair(t, &name("madc.hi"), "madc.hi", 3, |t, [a, b, c, d]| {
+        high_product(t, a, b) + unsigned(t, c) + i128::from(d)
+    }));
+    forms
+}

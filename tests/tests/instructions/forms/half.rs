@@ -1,0 +1,99 @@
+//! Arithmetic of f16 and bf16, one and two in a register.
+
+use crate::form::{Form, Operand};
+use crate::reference::real::{BF16, F16, Format, Mode, Operation, Round, arithmetic};
+
+use super::float::extremes;
+
+pub(super) fn forms() -> Vec<Form> {
+    [F16, BF16]
+        .into_iter()
+        .flat_map(|format| [false, true].into_iter().flat_map(move |pair| of(format, pair)))
+        .collect()
+}
+
+/// Applies a function to one number or to both of a register.
+fn each(format: Format, pair: bool, sources: [u64; 4], f: impl Fn(&[u64]) -> u64) -> u64 {
+    let mask = format.sign() | (format.sign() - 1);
+    let at = |shift: u32| f(&sources.map(|bits| bits >> shift & mask));
+    if pair { at(0) | at(format.width) << format.width } else { at(0) }
+}
+
+fn of(format: Format, pair: bool) -> Vec<Form> {
+    let (letter, is_brain) = if format == BF16 { ("bf16", true) } else { ("f16", false) };
+    let scalar = if pair { format!("{letter}x2") } else { letter.to_owned() };
+    let o = if pair { Operand::Pair(format) } else { Operand::Float(format) };
+    let mut forms = sums(format, pair, &scalar, o);
+    forms.extend(fused(format, pair, &scalar, o));
+    let canonical = move |bits: u64| if format.is_nan(bits) { format.nan(&[]) } else { bits };
+    for flush in if is_brain { &[false][..] } else { &[false, true] } {
+        let (flush, ftz) = (*flush, if *flush { ".ftz" } else { "" });
+        let flushed = move |bits: u64| if flush { format.flush(bits) } else { bits };
+        let needs = if is_brain { 80 } else { 75 };
+        forms.push(
+            Form::new(format!("abs{ftz}.{scalar}"), o, [o], move |sources| {
+                each(format, pair, sources, |it| flushed(canonical(it[0] & !format.sign())))
+            })
+            .needs(needs),
+        );
+        forms.push(
+            Form::new(format!("neg{ftz}.{scalar}"), o, [o], move |sources| {
+                each(format, pair, sources, |it| {
+                    if format.is_nan(it[0]) { canonical(it[0]) } else { flushed(it[0] ^ format.sign()) }
+                })
+            })
+            .needs(needs),
+        );
+    }
+    forms.extend(extremes(&scalar, format, o, 80));
+    forms
+}
+
+fn sums(format: Format, pair: bool, scalar: &str, o: Operand) -> Vec<Form> {
+    let opcodes = [("add", Operation::Add), ("sub", Operation::Subtract), ("mul", Operation::Multiply)];
+    let flags: &[(&str, bool, bool)] = if format == BF16 {
+        &[(".rn", false, false), ("", false, false)]
+    } else {
+        &[
+            ("", false, false),
+            (".rn", false, false),
+            (".ftz", true, false),
+            (".sat", false, true),
+            (".ftz.sat", true, true),
+            (".rn.ftz.sat", true, true),
+        ]
+    };
+    let mut forms = Vec::new();
+    for (opcode, operation) in opcodes {
+        for (text, flush, saturate) in flags {
+            let mode = Mode { flush: *flush, saturate: *saturate, ..Mode::new(Round::Nearest) };
+            let f = move |sources| each(format, pair, sources, |it| arithmetic(format, operation, mode, &it[..2]));
+            let form = Form::new(format!("{opcode}{text}.{scalar}"), o, [o, o], f);
+            forms.push(form.needs(if format == BF16 { 90 } else { 75 }));
+        }
+    }
+    forms
+}
+
+fn fused(format: Format, pair: bool, scalar: &str, o: Operand) -> Vec<Form> {
+    let flags: &[(&str, bool, bool, bool)] = if format == BF16 {
+        &[("", false, false, false), (".relu", false, false, true)]
+    } else {
+        &[
+            ("", false, false, false),
+            (".ftz", true, false, false),
+            (".sat", false, true, false),
+            (".ftz.sat", true, true, false),
+            (".relu", false, false, true),
+            (".ftz.relu", true, false, true),
+        ]
+    };
+    let form = |(text, flush, saturate, relu): &(&str, bool, bool, bool)| {
+        let mode = Mode { flush: *flush, saturate: *saturate, relu: *relu, round: Round::Nearest };
+        let f =
+            move |sources| each(format, pair, sources, |it| arithmetic(format, Operation::MultiplyAdd, mode, &it[..3]));
+        let form = Form::new(format!("fma.rn{text}.{scalar}"), o, [o, o, o], f);
+        form.needs(if format == BF16 || *relu { 80 } else { 75 })
+    };
+    flags.iter().map(form).collect()
+}

@@ -1,0 +1,171 @@
+//! `cvt` to and from pairs, tf32 and numbers of 8 bits, and `cvt.pack`.
+
+use crate::form::Operand::{B16, B32};
+use crate::form::{BRAINS, FIVES, FOURS, Form, HALVES, SINGLE};
+use crate::reference::integer::{Integer, S32};
+use crate::reference::real::{BF16, Class, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, Format, Round, TF32};
+use crate::reference::wide::Wide;
+
+pub(super) fn forms() -> Vec<Form> {
+    let mut forms = pairs();
+    forms.extend(tensor_floats());
+    forms.extend(small());
+    forms.extend(packed_integers());
+    forms
+}
+
+/// Two f32 as halves of a register.
+fn pairs() -> Vec<Form> {
+    let mut forms = Vec::new();
+    for (name, format, o) in [("f16x2", F16, HALVES), ("bf16x2", BF16, BRAINS)] {
+        for (direction, round) in [("rn", Round::Nearest), ("rz", Round::Zero)] {
+            for relu in [false, true] {
+                let narrow = move |bits: u64| {
+                    let sign = if F32.is_negative(bits) { format.sign() } else { 0 };
+                    let result = match F32.class(bits) {
+                        Class::Nan => format.nan(&[]),
+                        Class::Infinite => sign | format.infinity(),
+                        Class::Finite { .. } => format.round(&F32.wide(bits).expect("it is finite"), round),
+                    };
+                    if relu { format.relu(result) } else { result }
+                };
+                let name = format!("cvt.{direction}{}.{name}.f32", if relu { ".relu" } else { "" });
+                let form = Form::new(name, o, [SINGLE, SINGLE], move |[a, b, ..]| narrow(a) << 16 | narrow(b));
+                forms.push(form.needs(80));
+            }
+        }
+    }
+    forms
+}
+
+fn tensor_floats() -> Vec<Form> {
+    let forms = [
+        ("rna", Round::Away, false, 80),
+        ("rn", Round::Nearest, false, 90),
+        ("rn.relu", Round::Nearest, true, 90),
+        ("rz", Round::Zero, false, 90),
+        ("rz.relu", Round::Zero, true, 90),
+    ];
+    let form = |(direction, round, relu, architecture)| {
+        let f = move |[a, ..]: [u64; 4]| {
+            let narrow = match F32.class(a) {
+                Class::Nan => return 0x7fff_ffff,
+                Class::Infinite => a >> 13,
+                Class::Finite { .. } => TF32.round(&F32.wide(a).expect("it is finite"), round),
+            };
+            (if relu { TF32.relu(narrow) } else { narrow }) << 13
+        };
+        Form::new(format!("cvt.{direction}.tf32.f32"), B32, [SINGLE], f).needs(architecture)
+    };
+    forms.into_iter().map(form).collect()
+}
+
+/// A format of 8 bits or fewer: its largest number and its NaN, or what NaN becomes.
+#[derive(Clone, Copy)]
+struct Small {
+    name: &'static str,
+    format: Format,
+    largest: u64,
+    nan: u64,
+    architecture: u32,
+}
+
+const SMALL: [Small; 5] = [
+    Small { name: "e4m3x2", format: E4M3, largest: 0x7e, nan: 0x7f, architecture: 90 },
+    Small { name: "e5m2x2", format: E5M2, largest: 0x7b, nan: 0x7f, architecture: 90 },
+    Small { name: "e2m3x2", format: E2M3, largest: 0x1f, nan: 0x1f, architecture: 100 },
+    Small { name: "e3m2x2", format: E3M2, largest: 0x1f, nan: 0x1f, architecture: 100 },
+    Small { name: "e2m1x2", format: E2M1, largest: 0x7, nan: 0x7, architecture: 100 },
+];
+
+impl Small {
+    /// The nearest number of the format, never an infinity.
+    fn narrow(self, from: Format, bits: u64, relu: bool) -> u64 {
+        let sign = if from.is_negative(bits) && !relu { self.format.sign() } else { 0 };
+        match from.class(bits) {
+            Class::Nan => self.nan,
+            _ if relu && from.is_negative(bits) => 0,
+            Class::Infinite => sign | self.largest,
+            Class::Finite { .. } => {
+                let number = from.wide(bits).expect("it is finite");
+                sign | self.format.round_magnitude(&number, Round::Nearest).min(self.largest)
+            }
+        }
+    }
+
+    /// The f16 of the same value.
+    fn widen(self, bits: u64, relu: bool) -> u64 {
+        let bits = bits & (self.format.sign() | (self.format.sign() - 1));
+        let magnitude = bits & !self.format.sign();
+        let sign = if self.format.is_negative(bits) { F16.sign() } else { 0 };
+        let is_nan = match self.name {
+            "e4m3x2" => magnitude == 0x7f,
+            "e5m2x2" => magnitude > 0x7c,
+            _ => false,
+        };
+        if is_nan {
+            return F16.nan(&[]);
+        }
+        if self.name == "e5m2x2" && magnitude == 0x7c {
+            return if relu && sign != 0 { 0 } else { sign | F16.infinity() };
+        }
+        let Class::Finite { mantissa, exponent } = self.format.finite(bits) else { unreachable!("`finite` says so") };
+        let number = Wide::new(sign != 0, u128::from(mantissa), exponent);
+        let result = F16.round(&number, Round::Nearest);
+        if relu { F16.relu(result) } else { result }
+    }
+}
+
+fn small() -> Vec<Form> {
+    let mut forms = Vec::new();
+    for small in SMALL {
+        let Small { name, architecture, format, .. } = small;
+        let is_four = format.width == 4;
+        let place = if is_four { 4 } else { 8 };
+        let d = if is_four { B16 } else { FOURS };
+        // The destination of four bits each is a byte.
+        let text = |code: String| {
+            if is_four { format!("{{ .reg .b8 %y; {code} cvt.u16.u8 $d, %y; }}") } else { code }
+        };
+        let result = if is_four { "%y" } else { "$d" };
+        for (flags, relu) in [("", false), (".relu", true)] {
+            let instruction = format!("cvt.rn.satfinite{flags}.{name}.f32");
+            let f = move |[a, b, ..]: [u64; 4]| small.narrow(F32, a, relu) << place | small.narrow(F32, b, relu);
+            let code = text(format!("{instruction} {result}, $a, $b;"));
+            forms.push(Form::new(instruction, d, [SINGLE, SINGLE], f).code(code).needs(architecture));
+            if format.width == 8 {
+                let f = move |[a, ..]: [u64; 4]| {
+                    small.narrow(F16, a >> 16, relu) << 8 | small.narrow(F16, a & 0xffff, relu)
+                };
+                forms.push(
+                    Form::new(format!("cvt.rn.satfinite{flags}.{name}.f16x2"), d, [HALVES], f).needs(architecture),
+                );
+            }
+            let f = move |[a, ..]: [u64; 4]| small.widen(a >> place, relu) << 16 | small.widen(a, relu);
+            let instruction = format!("cvt.rn{flags}.f16x2.{name}");
+            let (source, code) = match name {
+                "e5m2x2" => (FIVES, format!("{instruction} $d, $a;")),
+                "e2m1x2" => (B16, format!("{{ .reg .b8 %y; cvt.u8.u16 %y, $a; {instruction} $d, %y; }}")),
+                _ => (FOURS, format!("{instruction} $d, $a;")),
+            };
+            forms.push(Form::new(instruction, B32, [source], f).code(code).needs(architecture));
+        }
+    }
+    forms
+}
+
+/// `cvt.pack`: two integers below the low bits of a third.
+fn packed_integers() -> Vec<Form> {
+    let types = [(16, false), (16, true), (8, false), (8, true), (4, false), (4, true), (2, false), (2, true)];
+    let form = |(bits, signed)| {
+        let t = Integer { bits, signed };
+        let pair = move |a: u64, b: u64| t.clamp(S32.value(a)) << bits | t.clamp(S32.value(b));
+        if bits == 16 {
+            let name = format!("cvt.pack.sat.{}.s32", t.name());
+            return Form::new(name, B32, [B32, B32], move |[a, b, ..]| pair(a, b));
+        }
+        let f = move |[a, b, c, _]: [u64; 4]| pair(a, b) | c << (2 * bits) & 0xffff_ffff;
+        Form::new(format!("cvt.pack.sat.{}.s32.b32", t.name()), B32, [B32; 3], f)
+    };
+    types.into_iter().map(form).collect::<Vec<Form>>()
+}

@@ -1,0 +1,166 @@
+//! What every form of an arithmetic instruction gives for its edges and for random operands: on a GPU and on the simulator, beside a
+//! reference that was written without the simulator.
+//!
+//! With `CURIUM_TEST_DRIVER=cuda` the forms run on this machine's GPU, and with `CURIUM_INSTRUCTION_RECORD=FILE` beside it the test
+//! writes what they gave there, and to `FILE.differences` where that is not what the reference says. On the simulator the results
+//! are also compared with the record of a GPU in the repository. `CURIUM_INSTRUCTION_PTX=FOLDER` writes the modules, for `ptxas`.
+#![cfg(not(miri))]
+
+mod form;
+mod forms;
+mod operands;
+mod program;
+mod record;
+mod reference;
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::fs;
+use std::path::PathBuf;
+
+use curium_driver::Stream;
+use curium_sim::{Config, DeviceModel};
+use curium_tests::{TestDriver, on_driver, on_simulator};
+
+use form::Form;
+use forms::families;
+use operands::operands;
+use record::Record;
+
+/// Wrong results that are shown of each form.
+const SHOWN: usize = 8;
+
+/// What the forms of all families gave: what is wrong with it, and how many forms ran.
+struct Outcome {
+    wrong: String,
+    ran: usize,
+}
+
+/// Runs the forms of a range of compute capabilities, and hands each with its results to `also`.
+fn run(test: &TestDriver, wanted: impl Fn(u32) -> bool, mut also: impl FnMut(&Form, &[u64]) -> String) -> Outcome {
+    let stream: Stream = test.stream();
+    let mut outcome = Outcome { wrong: String::new(), ran: 0 };
+    for family in families() {
+        let forms: Vec<&Form> = family.forms.iter().filter(|form| wanted(form.architecture)).collect();
+        let mut wrong = 0;
+        program::run(&stream, &forms, |form, results| {
+            let text = disagreements(form, results) + &also(form, results);
+            wrong += usize::from(!text.is_empty());
+            outcome.wrong += &text;
+        });
+        outcome.ran += forms.len();
+        if wrong > 0 {
+            writeln!(outcome.wrong, "{}: {wrong} of {} forms\n", family.name, forms.len()).expect("a text takes all");
+        }
+    }
+    outcome
+}
+
+/// The results of a form that are not what the reference says.
+fn disagreements(form: &Form, results: &[u64]) -> String {
+    let cases = operands(form).into_iter().zip(results);
+    let wrong: Vec<String> = cases
+        .filter_map(|(sources, found)| {
+            let expected = form.judge(sources, *found)?;
+            Some(format!("    {} -> {found:#x}, not {expected}\n", shown(form, &sources)))
+        })
+        .collect();
+    if wrong.is_empty() {
+        return String::new();
+    }
+    format!("{}: {} results\n{}", form.name, wrong.len(), wrong[..wrong.len().min(SHOWN)].concat())
+}
+
+fn shown(form: &Form, sources: &[u64]) -> String {
+    let sources: Vec<String> = sources[..form.sources.len()].iter().map(|bits| format!("{bits:#x}")).collect();
+    sources.join(", ")
+}
+
+/// Where the simulator's results are not those that a GPU gave.
+fn differences(record: &Record, form: &Form, results: &[u64]) -> String {
+    let mut text = String::new();
+    for part in record.differing_parts(form, results) {
+        let cases = operands(form);
+        writeln!(
+            text,
+            "{}: results {part} to {} are not those of {}, among them\n    {} -> {:#x}",
+            form.name,
+            part + record::PART - 1,
+            record.origin,
+            shown(form, &cases[part]),
+            results[part],
+        )
+        .expect("a text takes all");
+    }
+    // An approximation is as far from the exact value as its form allows, on either side.
+    for (sources, found) in operands(form).into_iter().zip(record.values(form).unwrap_or_default()) {
+        if let Some(expected) = form.judge(sources, found) {
+            let sources = shown(form, &sources);
+            writeln!(text, "{}: {} gave {sources} -> {found:#x}, not {expected}", form.name, record.origin)
+                .expect("a text takes all");
+        }
+    }
+    text
+}
+
+fn recorded() -> Record {
+    Record::parse(include_str!("h200.txt"))
+}
+
+#[test]
+fn every_form_gives_what_the_reference_and_the_gpu_say() {
+    on_driver(|test| {
+        let least = program::architecture(&test.device());
+        let known = recorded();
+        let mut record = Record::new(origin(test));
+        let outcome = run(
+            test,
+            |needs| needs <= least,
+            |form, results| {
+                record.add(form, results);
+                differences(&known, form, results)
+            },
+        );
+        if let Some(path) = std::env::var_os("CURIUM_INSTRUCTION_RECORD").map(PathBuf::from) {
+            fs::write(&path, record.text()).expect("the record can be written");
+            fs::write(path.with_added_extension("differences"), &outcome.wrong).expect("the list can be written");
+        }
+        assert!(outcome.wrong.is_empty(), "{}", outcome.wrong);
+        assert!(outcome.ran > 1500, "only {} forms ran", outcome.ran);
+    });
+}
+
+fn origin(test: &TestDriver) -> String {
+    let device = test.device().name().expect("the device has a name");
+    let version = test.driver().version().expect("the driver has a version");
+    format!("{device}, driver for CUDA {version}")
+}
+
+#[test]
+fn every_form_of_newer_devices_gives_what_the_reference_says() {
+    on_simulator(Config::new().with_device_model(DeviceModel::B200), |test, _| {
+        let outcome = run(test, |needs| needs > 90, |_, _| String::new());
+        assert!(outcome.wrong.is_empty(), "{}", outcome.wrong);
+        assert!(outcome.ran > 10, "only {} forms ran", outcome.ran);
+    });
+}
+
+#[test]
+fn names_of_forms_are_unique() {
+    let mut names = BTreeSet::new();
+    for form in families().into_iter().flat_map(|family| family.forms) {
+        assert!(names.insert(form.name.clone()), "two forms are called {}", form.name);
+    }
+}
+
+#[test]
+fn modules_are_written_for_the_assembler() {
+    let Some(folder) = std::env::var_os("CURIUM_INSTRUCTION_PTX").map(PathBuf::from) else { return };
+    for family in families() {
+        for form in &family.forms {
+            let name: String = form.name.chars().map(|it| if it.is_alphanumeric() { it } else { '_' }).collect();
+            fs::write(folder.join(name).with_extension("ptx"), program::module(&[form]))
+                .expect("the folder is writable");
+        }
+    }
+}

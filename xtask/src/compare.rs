@@ -1,0 +1,67 @@
+//! `cargo xtask compare`: what Curium costs beside the crates that a user would otherwise pick.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, Result, ensure};
+
+use crate::{cargo, sim};
+
+#[derive(clap::Args)]
+pub(crate) struct Options {
+    /// Part of the ids of what is measured, such as `launch`.
+    filter: Option<String>,
+    /// Measure less of each.
+    #[arg(long)]
+    quick: bool,
+    /// Run on the simulator, whose times say nothing of hardware, but that everything works. Less of each is measured.
+    #[arg(long)]
+    simulator: bool,
+}
+
+pub(crate) fn run(options: &Options) -> Result<()> {
+    let mut compare = Command::new(build()?);
+    compare.args(&options.filter);
+    if options.simulator {
+        sim::run(&sim::Options::default())?;
+        compare.env("LD_LIBRARY_PATH", cargo::target_folder()?.join("sim"));
+    }
+    if options.simulator || options.quick {
+        compare.arg("--quick");
+    }
+    let status = compare.status().context("the comparison cannot be run")?;
+    ensure!(status.success(), "the comparison ended with {status}");
+    Ok(())
+}
+
+/// Builds the program, which is outside the workspace since its other crates are none of our dependencies.
+pub(crate) fn build() -> Result<PathBuf> {
+    let folder = cargo::target_folder()?.join("compare");
+    let toolkit = folder.join("toolkit");
+    link_stub(&toolkit.join("lib64/libcuda.so"))?;
+    let mut cargo = cargo::cargo();
+    cargo.current_dir(crate::root().join("outside/compare")).args(["build", "--release", "--locked"]);
+    cargo.env("CUDA_LIBRARY_PATH", toolkit).env("CARGO_TARGET_DIR", &folder);
+    let status = cargo.status().context("cargo cannot be run")?;
+    ensure!(status.success(), "the comparison does not build");
+    Ok(folder.join("release/compare"))
+}
+
+/// Makes the library that one of the crates wants when it is linked: the driver's name and its functions, which do nothing.
+fn link_stub(path: &Path) -> Result<()> {
+    let folder = path.parent().context("a file lies in a folder")?;
+    fs::create_dir_all(folder)?;
+    let functions: String = sim::functions()?.iter().map(|(name, _)| format!("void {name}(void) {{}}\n")).collect();
+    let source = folder.join("stub.c");
+    if fs::read_to_string(&source).is_ok_and(|text| text == functions) && path.exists() {
+        return Ok(());
+    }
+    fs::write(&source, functions)?;
+    let mut compiler = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
+    compiler.args(["-shared", "-fno-builtin", "-Wl,-soname,libcuda.so.1", "-o"]).arg(path).arg(&source);
+    let status = compiler.stdin(Stdio::null()).status();
+    let status = status.with_context(|| format!("{} cannot be run", compiler.get_program().display()))?;
+    ensure!(status.success(), "the compiler ended with {status}");
+    Ok(())
+}
