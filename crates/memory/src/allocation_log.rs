@@ -23,6 +23,7 @@ pub use self::usage::UsageSample;
 /// 1200 allocate 0x7f0000000000 4096 256 1 src/model.rs:10:5
 /// 1900 free 0x7f0000000000 4096 256 1
 /// 2500 fail 0x0 99999999999 256 1 src/model.rs:12:5
+/// 2700 map-segment 0x7f0002000000 33554432 1 0
 /// ```
 ///
 /// A line has the nanoseconds since the beginning, what happened, the address, the bytes and the alignment that were asked for, the
@@ -66,7 +67,7 @@ impl AllocationLog {
             match event.kind {
                 EventKind::Allocate => drop(live.insert(event.address, event.clone())),
                 EventKind::Free => drop(live.remove(&event.address)),
-                EventKind::Fail => {}
+                _ => {}
             }
         }
         let mut live: Vec<_> = live.into_values().collect();

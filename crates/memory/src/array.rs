@@ -17,6 +17,8 @@ use curium_driver::{Device, Driver, Error, Result, Stream, call, release};
 
 pub use self::copy::ArrayRegion;
 pub use self::mipmapped::MipmappedArray;
+#[cfg(feature = "external")]
+pub(crate) use self::mipmapped::check_levels;
 pub use self::shape::{ArrayFlags, ArrayKind, ArrayShape};
 pub use self::sparse::{SparseProperties, TileMapping, TileMemory};
 pub use self::texel::{ArrayFormat, Half, Texel};

@@ -132,17 +132,16 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         if self.tracked.exclusive().is_leased() || self.stream().is_of_scope() {
             return self.leave();
         }
-        let stream = self.tracked.stream().clone();
-        let accesses = self.tracked.exclusive();
+        let (stream, accesses) = self.tracked.stream_and_accesses();
         // Where the driver does not let the stream wait for the uses, the host can. A wait that was refused before it was called is one
         // that a capture would not survive.
         accesses
-            .before_write(&stream)
+            .before_write(stream)
             .or_else(|error| if error.function().is_some() { accesses.synchronize() } else { Err(error) })?;
         let (pointer, bytes) = (self.pointer.cast(), self.byte_len());
         // SAFETY: the memory is live and came from this resource with this size and alignment, its stream has waited for every use, and
         // it is forgotten once it is freed.
-        unsafe { self.resource.deallocate(&stream, pointer, bytes, Self::ALIGNMENT) }
+        unsafe { self.resource.deallocate(stream, pointer, bytes, Self::ALIGNMENT) }
             .map_err(|error| self.as_slice().end().explain(error))?;
         self.pointer = DevicePointer::from_raw(0);
         Ok(())

@@ -132,8 +132,6 @@ pub use self::pinned_buffer::{PinnedBuffer, PinnedFlags};
 pub use self::pitched_buffer::PitchedBuffer;
 pub use self::pointer_info::{MemoryKind, PointerInfo, address_range, set_synchronous_copies};
 pub use self::registered::{RegisterFlags, Registered, RegisteredRef};
-#[cfg(feature = "diagnostics")]
-pub use self::resource::Recording;
 pub use self::resource::{
     AllocateFunction, AllocationCounts, DeallocateFunction, ForeignResource, LadderStatistics, Limit, LiveAllocation,
     Managed, OnFailure, Pinned, Plain, ReclaimerGuard, Reclaiming, Resource, ResourceTable, Rung, RungStatistics,
@@ -141,6 +139,8 @@ pub use self::resource::{
 };
 #[cfg(feature = "caching")]
 pub use self::resource::{Arena, CachingOptions, CachingResource, CachingStatistics};
+#[cfg(feature = "diagnostics")]
+pub use self::resource::{Recording, SegmentChange};
 #[cfg(feature = "diagnostics")]
 pub use self::snapshot::Snapshot;
 pub use self::staging::{Staging, StagingOptions};

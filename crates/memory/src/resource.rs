@@ -15,6 +15,8 @@ mod reclaiming;
 #[cfg(feature = "diagnostics")]
 mod recording;
 mod request;
+#[cfg(feature = "diagnostics")]
+mod segment_change;
 #[cfg(feature = "caching")]
 mod segments;
 mod statistics;
@@ -36,6 +38,8 @@ pub use self::reclaiming::{LadderStatistics, ReclaimerGuard, Reclaiming, Rung, R
 #[cfg(feature = "diagnostics")]
 pub use self::recording::Recording;
 pub(crate) use self::request::{DRIVER_ALIGNMENT, Request};
+#[cfg(feature = "diagnostics")]
+pub use self::segment_change::SegmentChange;
 pub use self::statistics::{AllocationCounts, Statistics};
 pub use self::stream_ordered::StreamOrdered;
 pub use self::table::{AllocateFunction, DeallocateFunction, ForeignResource, ResourceTable};
@@ -138,5 +142,14 @@ pub unsafe trait Resource: Send + Sync {
     fn trim(&self, stream: &Stream, keep: usize) -> Result<()> {
         let _ = (stream, keep);
         Ok(())
+    }
+
+    /// The segments that the resource took or gave back since the change with this number, that one included, the oldest first; none of
+    /// resources without segments. A [`Recording`] asks this whenever it writes something down.
+    #[cfg(feature = "diagnostics")]
+    #[inline]
+    fn segment_changes(&self, since: u64) -> Vec<SegmentChange> {
+        let _ = since;
+        Vec::new()
     }
 }

@@ -43,13 +43,15 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The state after `events` on the device with this number: what they allocated and did not free is in use.
+    /// The state after `events` on the device with this number: what they allocated and did not free is in use, and lies in the segments that
+    /// came and did not go.
     #[must_use]
     #[inline]
     pub fn new(device: usize, events: Vec<AllocationEvent>) -> Self {
         let log = AllocationLog::new(events);
         let live = log.live().into_iter().map(Block::from).collect();
-        Self { device, events: log.events().to_vec(), live, segments: Vec::new() }
+        let segments = layout::left_by(log.events());
+        Self { device, events: log.events().to_vec(), live, segments }
     }
 
     /// The same with `live` as what is in use, such as what [`Tracking`](crate::Tracking) knows: also what was allocated before the first
@@ -62,7 +64,7 @@ impl Snapshot {
         self
     }
 
-    /// The same with the segments of `resource`. Memory that lies in none of them is shown as segments of its own.
+    /// The same with the segments of `resource`, also those that it had before the first event. Memory that lies in none of them is shown as segments of its own.
     #[must_use]
     #[inline]
     pub fn with_segments(mut self, resource: &CachingResource) -> Self {
@@ -84,7 +86,7 @@ impl Snapshot {
             // The viewer finds a device's events at its number.
             let traces: Vec<&[AllocationEvent]> =
                 (0..=self.device).map(|device| if device == self.device { &*self.events } else { &[] }).collect();
-            pickle.list(&traces, |pickle, trace| Self::write_trace(pickle, trace));
+            pickle.list(&traces, |pickle, trace| self.write_trace(pickle, trace));
             pickle.key("allocator_settings");
             pickle.dictionary(|_| {});
             pickle.key("external_annotations");
@@ -120,7 +122,7 @@ impl Snapshot {
             pickle.key("segment_pool_id");
             pickle.pair(0, 0);
             pickle.key("is_expandable");
-            pickle.boolean(false);
+            pickle.boolean(layout::joining(&self.events));
             pickle.key("frames");
             write_frames(pickle, None);
             pickle.key("blocks");
@@ -129,14 +131,32 @@ impl Snapshot {
     }
 
     #[inline]
-    fn write_trace(pickle: &mut Pickle, trace: &[AllocationEvent]) {
-        // A free is two events: that it was asked for, and that it was done.
-        let actions = trace.iter().flat_map(|event| match event.kind {
-            EventKind::Allocate => vec![("alloc", event)],
-            EventKind::Free => vec![("free_requested", event), ("free_completed", event)],
-            EventKind::Fail => vec![("oom", event)],
+    fn write_trace(&self, pickle: &mut Pickle, trace: &[AllocationEvent]) {
+        let actions = trace.iter().flat_map(|event| actions(event.kind).iter().map(move |action| (*action, event)));
+        let mut actions: Vec<_> = actions.collect();
+        // The last event is that the snapshot was taken.
+        let taken = trace.last().map(|last| AllocationEvent {
+            address: 0,
+            bytes: self.live.iter().map(|block| block.bytes as usize).sum(),
+            site: None,
+            ..last.clone()
         });
-        pickle.list(&actions.collect::<Vec<_>>(), |pickle, (action, event)| write_event(pickle, action, event));
+        actions.extend(taken.as_ref().map(|taken| ("snapshot", taken)));
+        pickle.list(&actions, |pickle, (action, event)| write_event(pickle, action, event));
+    }
+}
+
+/// What the viewer calls an event. A free is two: that it was asked for, and that it was done.
+#[inline]
+fn actions(kind: EventKind) -> &'static [&'static str] {
+    match kind {
+        EventKind::Allocate => &["alloc"],
+        EventKind::Free => &["free_requested", "free_completed"],
+        EventKind::Fail => &["oom"],
+        EventKind::AllocateSegment => &["segment_alloc"],
+        EventKind::FreeSegment => &["segment_free"],
+        EventKind::MapSegment => &["segment_map"],
+        EventKind::UnmapSegment => &["segment_unmap"],
     }
 }
 
@@ -158,10 +178,7 @@ fn write_event(pickle: &mut Pickle, action: &str, event: &AllocationEvent) {
     pickle.dictionary(|pickle| {
         pickle.key("action");
         pickle.text(action);
-        match event.kind {
-            EventKind::Fail => pickle.entry("device_free", 0),
-            EventKind::Allocate | EventKind::Free => pickle.entry("addr", event.address),
-        }
+        pickle.entry(if action == "oom" { "device_free" } else { "addr" }, event.address);
         pickle.entry("size", event.bytes as u64);
         pickle.entry("stream", event.stream);
         pickle.entry("time_us", event.nanoseconds / 1000);

@@ -120,6 +120,12 @@ impl Tracked {
         self.accesses.after_partial_write(stream);
     }
 
+    /// The memory's stream, and the uses.
+    #[inline]
+    pub(crate) fn stream_and_accesses(&self) -> (&Stream, &Accesses) {
+        (&self.stream, &self.accesses)
+    }
+
     /// The uses, for whom has borrowed all of the memory exclusively.
     #[inline]
     pub(crate) fn exclusive(&mut self) -> &mut Accesses {

@@ -3,6 +3,7 @@
 mod advice;
 mod argument;
 mod batch;
+mod residency;
 
 use std::fmt;
 use std::marker::PhantomData;

@@ -32,6 +32,7 @@ mod occupancy;
 mod pointer;
 mod pool;
 mod profiler;
+mod residency;
 mod resource;
 mod state;
 mod stream;

@@ -1,5 +1,7 @@
 //! Memory and semaphores of other interfaces, and multicast: what is refused without them. Nothing here needs a graphics library.
 
+mod image;
+
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};
 

@@ -1,5 +1,7 @@
 //! Memory of the host that the device uses in place, managed memory, pitched memory, and what is known of addresses.
 
+use std::num::NonZero;
+
 use curium_driver::{AttachMode, DevicePointer, Error, Function};
 use curium_memory::{
     DeviceBuffer, DeviceSlice, MappedBuffer, MemoryAdvice, MemoryKind, MemoryLocation, PinnedBuffer, PinnedFlags,
@@ -330,5 +332,34 @@ fn decompression_without_an_engine_is_an_error_of_the_driver() {
         let batch = DecompressBatch::new();
         let error = batch.add(Compression::Lz4, empty, target.as_slice_mut(), written.as_slice_mut()).map(drop);
         assert!(error.expect_err("there is nothing").to_string().contains("`source` is empty"));
+    });
+}
+
+#[test]
+fn pages_are_where_they_were_asked_to_be_and_those_of_nobody_are_nowhere() {
+    on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 4)), |test, _| {
+        let (stream, page) = (test.stream(), 1 << 16);
+        let step = NonZero::new(page).expect("a page has bytes");
+        let buffer = UnifiedBuffer::<u8>::uninit(&stream, 4 * page).expect("memory suffices");
+        let device = MemoryLocation::from(&test.device());
+        buffer.prefetch(&stream, page..2 * page, device).expect("the pages go there");
+        buffer.prefetch(&stream, 3 * page.., MemoryLocation::Host).expect("the pages go there");
+        stream.synchronize().expect("nothing failed");
+        let found = buffer.locations(.., step).expect("the range exists");
+        assert_eq!(found, [None, Some(device), None, Some(MemoryLocation::Host)]);
+        assert_eq!(buffer.locations(page..page + 1, step).expect("the range exists"), [Some(device)]);
+        assert_eq!(buffer.locations(page - 1..page + 1, NonZero::<usize>::MIN).expect("the range exists").len(), 2);
+        for error in [buffer.locations(7..7, step), buffer.locations(..5 * page, step)].map(Result::unwrap_err) {
+            assert!(matches!(error, Error::Argument(_)), "{error}");
+            assert!(error.to_string().contains("UnifiedBuffer::locations"), "{error}");
+        }
+    });
+    on_driver(|test| {
+        let buffer = UnifiedBuffer::<u8>::uninit(&test.stream(), 4096).expect("memory suffices");
+        if test.driver().has(Function::cuMemGetLocationInfo) {
+            return;
+        }
+        let error = buffer.locations(.., NonZero::<usize>::MAX).expect_err("the driver is older");
+        assert!(error.to_string().contains("13.4"), "{error}");
     });
 }

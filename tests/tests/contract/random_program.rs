@@ -1,19 +1,24 @@
 //! Random programs over the safe interface of memory, beside a model of it on the host: whatever is done on whatever streams, the
 //! contents are those of the model, and nothing leaks.
 
+mod graphs;
+mod memory;
+
 use std::ops::Range;
 
-use curium_driver::Stream;
+use curium_driver::{LaunchConfig, Library, SafeKernel, Stream};
 use curium_memory::copy::{self, CopyBatch};
 use curium_memory::{
-    AsDeviceSlice, DeviceBuffer, DeviceSlice, DeviceSliceMut, Extent, MappedBuffer, MemoryLocation, PinnedBuffer,
-    PinnedFlags, Pitch, Plain, UnifiedBuffer,
+    AsDeviceSlice, CachingOptions, CachingResource, Extent, MemoryLocation, PinnedBuffer, PinnedFlags, Pitch,
 };
-use curium_sim::Config;
-use curium_tests::{TestDriver, on_driver, on_simulator, stream_work};
+use curium_sim::{Config, Simulator};
+use curium_tests::{TestDriver, kernels, on_driver, on_simulator, stream_work};
+
+use self::graphs::Graphs;
+use self::memory::Memory;
 
 /// How many programs a run has.
-const PROGRAMS: u64 = if cfg!(miri) { 3 } else { 2000 };
+const PROGRAMS: u64 = if cfg!(miri) { 4 } else { 4000 };
 /// How many steps a program has.
 const STEPS: usize = 24;
 /// The elements of a piece of memory.
@@ -44,64 +49,57 @@ impl Dice {
     }
 }
 
-/// A piece of memory of any kind.
-enum Memory {
-    Pooled(DeviceBuffer<u32>),
-    Plain(DeviceBuffer<u32, Plain>),
-    Mapped(MappedBuffer<u32>),
-    Unified(UnifiedBuffer<u32>),
-}
-
-impl Memory {
-    fn new(dice: &mut Dice, stream: &Stream, values: &[u32]) -> Self {
-        let made = match dice.below(6) {
-            0 => DeviceBuffer::from_slice_in(Plain, stream, values).map(Self::Plain),
-            1 => MappedBuffer::from_slice(stream, values).map(Self::Mapped),
-            2 => UnifiedBuffer::from_slice(stream, values).map(Self::Unified),
-            _ => DeviceBuffer::from_slice(stream, values).map(Self::Pooled),
-        };
-        made.expect("memory suffices")
-    }
-
-    fn view(&self) -> DeviceSlice<'_, u32> {
-        match self {
-            Self::Pooled(buffer) => buffer.as_slice(),
-            Self::Plain(buffer) => buffer.as_slice(),
-            Self::Mapped(buffer) => buffer.as_slice(),
-            Self::Unified(buffer) => buffer.as_slice(),
-        }
-    }
-
-    fn view_mut(&mut self) -> DeviceSliceMut<'_, u32> {
-        match self {
-            Self::Pooled(buffer) => buffer.as_slice_mut(),
-            Self::Plain(buffer) => buffer.as_slice_mut(),
-            Self::Mapped(buffer) => buffer.as_slice_mut(),
-            Self::Unified(buffer) => buffer.as_slice_mut(),
-        }
-    }
-
-    /// The elements as the host sees them in place, where it can.
-    fn host(&mut self) -> Option<&mut [u32]> {
-        match self {
-            Self::Pooled(_) | Self::Plain(_) => None,
-            Self::Mapped(buffer) => Some(buffer.host_mut().expect("the work ends")),
-            Self::Unified(buffer) => Some(buffer.host_mut().expect("the work ends")),
-        }
-    }
-}
-
 /// Pieces of memory, and what they hold if all is well.
 struct Program<'a> {
     dice: Dice,
+    world: &'a World<'a>,
+    pieces: Vec<Piece>,
+    graphs: Graphs,
+    /// How many pieces there were so far.
+    made: u64,
+}
+
+/// What programs have in common.
+struct World<'a> {
     test: &'a TestDriver,
     streams: Vec<Stream>,
-    pieces: Vec<(Memory, Vec<u32>)>,
+    cache: CachingResource,
+    fill: SafeKernel<(&'static mut [u32], u32, u32)>,
+}
+
+/// Memory and what it holds.
+struct Piece {
+    number: u64,
+    memory: Memory,
+    model: Vec<u32>,
+}
+
+impl<'a> World<'a> {
+    fn new(test: &'a TestDriver) -> Self {
+        let streams = (0..3).map(|_| test.stream()).collect();
+        // Small segments, so that the cache grows and joins.
+        let options = CachingOptions::new().with_cache(true).with_segment_bytes(2 << 20);
+        let cache = CachingResource::with_options(&test.context(), &options).expect("a resource can be made");
+        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
+        let kernel = library.kernel("fill").expect("the kernel is there");
+        // SAFETY: the kernel writes elements below the length that is passed, which is the argument's here.
+        let fill = unsafe { kernel.declare_safe() };
+        Self { test, streams, cache, fill }
+    }
+
+    /// Runs programs with these seeds. Nothing that a kernel did was reported.
+    fn run(&self, seeds: Range<u64>) -> usize {
+        let kinds = seeds.clone().map(|seed| run(self, seed)).sum();
+        let faults = self.test.simulator().map(Simulator::kernel_faults).unwrap_or_default();
+        assert!(faults.is_empty(), "programs {seeds:?}: {faults:?}");
+        kinds
+    }
 }
 
 impl<'a> Program<'a> {
-    fn new(test: &'a TestDriver, streams: &[Stream], seed: u64) -> Self {
-        let mut program = Self { dice: Dice(seed), test, streams: streams.to_vec(), pieces: Vec::new() };
+    fn new(world: &'a World<'a>, seed: u64) -> Self {
+        let (pieces, graphs) = (Vec::new(), Graphs::default());
+        let mut program = Self { dice: Dice(seed), world, pieces, graphs, made: 0 };
         (0..4).for_each(|_| {
             let piece = program.piece();
             program.pieces.push(piece);
@@ -110,24 +108,26 @@ impl<'a> Program<'a> {
     }
 
     fn stream(&mut self) -> Stream {
-        self.streams[self.dice.below(self.streams.len())].clone()
+        self.world.streams[self.dice.below(self.world.streams.len())].clone()
     }
 
-    fn piece(&mut self) -> (Memory, Vec<u32>) {
-        let (stream, values) = (self.stream(), self.dice.values(LEN));
-        (Memory::new(&mut self.dice, &stream, &values), values)
+    fn piece(&mut self) -> Piece {
+        let (stream, model) = (self.stream(), self.dice.values(LEN));
+        let memory = Memory::new(&mut self.dice, &self.world.cache, &stream, &model);
+        self.made += 1;
+        Piece { number: self.made, memory, model }
     }
 
     /// Takes one piece out, to be used with the others, and puts it back.
     fn with_piece(&mut self, operation: impl FnOnce(&mut Self, &mut Memory, &mut Vec<u32>)) {
         let at = self.dice.below(self.pieces.len());
-        let (mut memory, mut model) = self.pieces.swap_remove(at);
-        operation(self, &mut memory, &mut model);
-        self.pieces.push((memory, model));
+        let mut piece = self.pieces.swap_remove(at);
+        operation(self, &mut piece.memory, &mut piece.model);
+        self.pieces.push(piece);
     }
 
     fn step(&mut self) {
-        match self.dice.below(14) {
+        match self.dice.below(19) {
             0 => self.replace(),
             1 | 2 => self.fill(),
             3 | 4 => self.copy_part(),
@@ -139,6 +139,10 @@ impl<'a> Program<'a> {
             10 => self.host(),
             11 => self.threads(),
             12 => self.kernel_like(),
+            13 => self.kernel(),
+            14 => self.breathe(),
+            15 => self.capture(),
+            16 | 17 => self.launch(),
             _ => self.check_one(),
         }
     }
@@ -146,7 +150,8 @@ impl<'a> Program<'a> {
     fn replace(&mut self) {
         let piece = self.piece();
         let at = self.dice.below(self.pieces.len());
-        self.pieces[at] = piece;
+        let before = std::mem::replace(&mut self.pieces[at], piece);
+        self.graphs.keep(before.number, &before.model);
     }
 
     fn fill(&mut self) {
@@ -161,7 +166,7 @@ impl<'a> Program<'a> {
         self.with_piece(|this, memory, model| {
             let (stream, range) = (this.stream(), this.dice.range());
             let from = this.dice.below(LEN + 1 - range.len());
-            let (source, source_model) = &this.pieces[this.dice.below(this.pieces.len())];
+            let Piece { memory: source, model: source_model, .. } = &this.pieces[this.dice.below(this.pieces.len())];
             let source = source.view().slice(from..from + range.len()).expect("it fits");
             let target = memory.view_mut().slice(range.clone());
             target.and_then(|mut part| part.copy_from_device_on(&stream, &source)).expect("it fits");
@@ -182,7 +187,7 @@ impl<'a> Program<'a> {
     fn upload(&mut self) {
         self.with_piece(|this, memory, model| {
             let (stream, values) = (this.stream(), this.dice.values(LEN));
-            let pinned = PinnedBuffer::from_slice(&this.test.context(), &values, PinnedFlags::empty());
+            let pinned = PinnedBuffer::from_slice(&this.world.test.context(), &values, PinnedFlags::empty());
             let pinned = pinned.expect("memory suffices");
             let pending = copy::upload(&stream, pinned, &mut memory.view_mut()).map_err(|(_, error)| error);
             let pending = pending.expect("the lengths are equal");
@@ -221,9 +226,10 @@ impl<'a> Program<'a> {
             let (stream, middle) = (this.stream(), this.dice.below(LEN + 1));
             let (one, other) = (this.dice.below(this.pieces.len()), this.dice.below(this.pieces.len()));
             let (low, high) = memory.view_mut().split_at(middle).expect("it fits");
-            let [(first, first_model), (second, second_model)] = [&this.pieces[one], &this.pieces[other]];
-            let batch = first.view().slice(..middle).and_then(|part| CopyBatch::new().copy(low, part));
-            let batch = batch.and_then(|batch| batch.copy(high, second.view().slice(middle..)?));
+            let [first, second] = [&this.pieces[one], &this.pieces[other]];
+            let (first_model, second_model) = (&first.model, &second.model);
+            let batch = first.memory.view().slice(..middle).and_then(|part| CopyBatch::new().copy(low, part));
+            let batch = batch.and_then(|batch| batch.copy(high, second.memory.view().slice(middle..)?));
             batch.and_then(|batch| batch.enqueue(&stream)).expect("it fits");
             *model = [&first_model[..middle], &second_model[middle..]].concat();
         });
@@ -233,7 +239,7 @@ impl<'a> Program<'a> {
         self.with_piece(|this, memory, model| {
             let (stream, extent) = (this.stream(), Extent::volume(2, 2, 2));
             let pitch = Pitch::rows::<u32>(3).with_layers(4);
-            let (source, source_model) = &this.pieces[this.dice.below(this.pieces.len())];
+            let Piece { memory: source, model: source_model, .. } = &this.pieces[this.dice.below(this.pieces.len())];
             let source = source.view().grid(extent, pitch).expect("it fits");
             let target = memory.view_mut().grid(extent, pitch);
             target.and_then(|mut target| target.copy_from_on(&stream, &source)).expect("it fits");
@@ -244,18 +250,20 @@ impl<'a> Program<'a> {
     }
 
     fn host(&mut self) {
-        self.with_piece(|this, memory, model| {
-            let (at, value) = (this.dice.below(LEN), this.dice.next() as u32);
-            if let Some(host) = memory.host() {
-                assert_eq!(host, model);
-                host[at] = value;
-                model[at] = value;
-            }
-            if let Memory::Unified(buffer) = memory {
-                let stream = this.stream();
-                buffer.prefetch(&stream, .., MemoryLocation::Host).expect("it can be prefetched");
-            }
-        });
+        // Graphs may be launched at any time, and disturb what the host sees in place.
+        let is_used = |piece: &Piece| self.graphs.use_piece(piece.number);
+        let Some(at) = self.pieces.iter().position(|piece| !is_used(piece)) else { return };
+        let (offset, value, stream) = (self.dice.below(LEN), self.dice.next() as u32, self.stream());
+        let Piece { memory, model, .. } = &mut self.pieces[at];
+        if let Some(host) = memory.host() {
+            assert_eq!(host, model);
+            host[offset] = value;
+            model[offset] = value;
+        }
+        if let Memory::Unified(buffer) = memory {
+            buffer.prefetch(&stream, .., MemoryLocation::Host).expect("it can be prefetched");
+        }
+        self.pieces.rotate_left(1);
     }
 
     /// Two threads write parts of one piece on two streams.
@@ -284,38 +292,81 @@ impl<'a> Program<'a> {
         });
     }
 
+    /// A launch with a buffer, or with a part of any memory.
+    fn kernel(&mut self) {
+        self.with_piece(|this, memory, model| {
+            let (stream, value, range) = (this.stream(), this.dice.next() as u32, this.dice.range());
+            let (fill, config) = (&this.world.fill, LaunchConfig::for_elements(LEN as u32));
+            let (launched, range) = match memory {
+                Memory::Pooled(buffer) => (fill.launch(&stream, config, (buffer, value, LEN as u32)), 0..LEN),
+                Memory::Cached(buffer) => (fill.launch(&stream, config, (buffer, value, LEN as u32)), 0..LEN),
+                _ if range.is_empty() => return,
+                _ => {
+                    let mut part = memory.view_mut().slice(range.clone()).expect("it fits");
+                    (fill.launch(&stream, config, (&mut part, value, range.len() as u32)), range)
+                }
+            };
+            launched.expect("the kernel can be launched");
+            model[range].fill(value);
+        });
+    }
+
+    fn breathe(&mut self) {
+        self.with_piece(|this, memory, _| {
+            let count = this.dice.below(100);
+            let values = this.dice.values(count);
+            memory.breathe(&values);
+        });
+    }
+
+    /// A graph that copies a part of one piece to another, which may both end before it.
+    fn capture(&mut self) {
+        let (range, context) = (self.dice.range(), self.world.test.context());
+        let target = self.pieces.swap_remove(self.dice.below(self.pieces.len()));
+        let source = &self.pieces[self.dice.below(self.pieces.len())];
+        let target = self.graphs.capture(&context, source, target, range);
+        self.pieces.push(target);
+    }
+
+    fn launch(&mut self) {
+        let (which, stream) = (self.dice.next() as usize, self.stream());
+        self.graphs.launch(which, &stream, &mut self.pieces);
+    }
+
     fn check_one(&mut self) {
         let range = self.dice.range();
-        let (memory, model) = &self.pieces[self.dice.below(self.pieces.len())];
+        let Piece { memory, model, .. } = &self.pieces[self.dice.below(self.pieces.len())];
         let part = memory.view().slice(range.clone()).expect("it fits");
         assert_eq!(part.as_device_slice().to_vec().expect("the work ends"), model[range]);
     }
 
     fn check(&self, seed: u64) {
-        for (index, (memory, model)) in self.pieces.iter().enumerate() {
+        for (index, Piece { memory, model, .. }) in self.pieces.iter().enumerate() {
             assert_eq!(&memory.view().to_vec().expect("the work ends"), model, "piece {index} of program {seed}");
         }
     }
 }
 
-fn run(test: &TestDriver, streams: &[Stream], seed: u64) {
-    let mut program = Program::new(test, streams, seed);
+/// How many launches of graphs the program had.
+fn run(world: &World<'_>, seed: u64) -> usize {
+    let mut program = Program::new(world, seed);
     (0..STEPS).for_each(|_| program.step());
     program.check(seed);
+    program.graphs.launches()
 }
 
 #[test]
+#[expect(clippy::print_stdout, reason = "the test says how much it did")]
 fn random_programs_hold_what_the_model_holds_and_leak_nothing() {
-    on_driver(|test| {
-        let streams: Vec<_> = (0..3).map(|_| test.stream()).collect();
-        (0..PROGRAMS / 4).for_each(|seed| run(test, &streams, seed));
-    });
+    let mut launches = 0;
+    on_driver(|test| launches += World::new(test).run(0..PROGRAMS / 4));
     // Simulators whose streams run in an order that the seed decides.
     const EACH: u64 = 50;
     for seed in (PROGRAMS / 4..PROGRAMS).step_by(EACH as usize) {
         on_simulator(Config::new().with_seed(seed).with_workers(1), |test, _| {
-            let streams: Vec<_> = (0..3).map(|_| test.stream()).collect();
-            (seed..seed + EACH).for_each(|seed| run(test, &streams, seed));
+            launches += World::new(test).run(seed..seed + EACH);
         });
     }
+    println!("{PROGRAMS} programs of {STEPS} steps, {launches} launches of graphs");
+    assert!(launches > 0, "no program launched a graph");
 }

@@ -1,10 +1,13 @@
 //! [`Reclaiming`]: what is tried before memory is called short, rung by rung.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use curium_driver::{DevicePointer, Error, Function, Stream};
-use curium_memory::{CachingOptions, CachingResource, Plain, Reclaiming, Resource, RungStatistics, StreamOrdered};
+use curium_driver::{DevicePointer, Error, Function, Result, Stream};
+use curium_memory::{
+    CachingOptions, CachingResource, Limit, Plain, Reclaiming, Resource, Rung, RungStatistics, StreamOrdered,
+};
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::CUresult;
 use curium_tests::{Gate, TestDriver, on_driver, on_simulator};
@@ -165,6 +168,108 @@ fn rung_that_fails_does_not_keep_the_next_from_helping() {
     });
 }
 
+/// A source that has no memory until one rung was tried, and of which one rung fails.
+struct Stubborn {
+    helps: Rung,
+    fails: Option<Rung>,
+    tried: Mutex<Vec<Rung>>,
+}
+
+impl Stubborn {
+    fn does(&self, rung: Rung) -> Result<()> {
+        self.tried.lock().unwrap_or_else(PoisonError::into_inner).push(rung);
+        let is_failing = self.fails == Some(rung) || self.fails == Some(Rung::Reclaim) && self.has_begun_to_reclaim();
+        if is_failing { Err(Error::argument("Stubborn", format!("{rung:?} fails"))) } else { Ok(()) }
+    }
+
+    /// The last rung does what the others do once more.
+    fn has_begun_to_reclaim(&self) -> bool {
+        self.tried.lock().unwrap_or_else(PoisonError::into_inner).len() > 3
+    }
+
+    fn has_memory(&self) -> bool {
+        match self.helps {
+            Rung::Reclaim => self.has_begun_to_reclaim(),
+            helps => self.tried.lock().unwrap_or_else(PoisonError::into_inner).contains(&helps),
+        }
+    }
+}
+
+// SAFETY: all memory is that of the driver's pool.
+unsafe impl Resource for Stubborn {
+    fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
+        if self.has_memory() {
+            StreamOrdered.allocate(stream, bytes, alignment)
+        } else {
+            Limit::new(StreamOrdered, 1).allocate(stream, bytes, alignment)
+        }
+    }
+
+    unsafe fn deallocate(
+        &self,
+        stream: &Stream,
+        pointer: DevicePointer<u8>,
+        bytes: usize,
+        alignment: usize,
+    ) -> Result<()> {
+        // SAFETY: the caller's promises are passed on.
+        unsafe { StreamOrdered.deallocate(stream, pointer, bytes, alignment) }
+    }
+
+    fn purge(&self) -> Result<()> {
+        self.does(Rung::Purge)
+    }
+
+    fn synchronize(&self, _: &Stream) -> Result<()> {
+        self.does(Rung::Synchronize)
+    }
+
+    fn trim(&self, _: &Stream, _: usize) -> Result<()> {
+        self.does(Rung::Trim)
+    }
+}
+
+#[test]
+fn each_rung_helps_whichever_fails_before_it_or_itself() {
+    const RUNGS: [Rung; 4] = [Rung::Purge, Rung::Synchronize, Rung::Trim, Rung::Reclaim];
+    on_driver(|test| {
+        let stream = test.stream();
+        for (helps, fails) in (0..4).flat_map(|helps| (0..5).map(move |fails| (helps, fails))) {
+            let source = Stubborn { helps: RUNGS[helps], fails: RUNGS.get(fails).copied(), tried: Mutex::default() };
+            let resource = Reclaiming::new(source);
+            let _guard = resource.register(0, |bytes| bytes);
+            let pointer = resource.allocate(&stream, 100, 256).expect("a rung helps");
+            free(&resource, &stream, pointer, 100);
+            let statistics = resource.statistics();
+            let counted = [statistics.purge, statistics.synchronize, statistics.trim, statistics.reclaim].map(tried);
+            for (rung, counted) in counted.into_iter().enumerate() {
+                let is_reached = rung <= helps;
+                // The last rung does what the others do, and so fails where they do.
+                let has_failed = is_reached && (rung == fails || (rung == 3 && fails < 3));
+                let expected = (u64::from(is_reached), u64::from(rung == helps), u64::from(has_failed));
+                assert_eq!(counted, expected, "{:?} when {:?} helps and {fails} fails", RUNGS[rung], RUNGS[helps]);
+            }
+        }
+    });
+}
+
+#[test]
+fn reclaimer_that_panics_leaves_the_ladder_for_others() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let source = Stubborn { helps: Rung::Reclaim, fails: None, tried: Mutex::default() };
+        let resource = Reclaiming::new(source);
+        let guard = resource.register(0, |_| panic!("this panic is part of the test"));
+        let climb = || resource.allocate(&stream, 100, 256).map(|_| ());
+        assert!(catch_unwind(AssertUnwindSafe(climb)).is_err(), "the panic goes on");
+        drop(guard);
+        resource.inner().tried.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        let _guard = resource.register(0, |bytes| bytes);
+        let pointer = resource.allocate(&stream, 100, 256).expect("the thread may climb again");
+        free(&resource, &stream, pointer, 100);
+    });
+}
+
 #[test]
 fn context_that_is_lost_on_the_ladder_ends_it() {
     when_short(|test, simulator| {
@@ -173,6 +278,7 @@ fn context_that_is_lost_on_the_ladder_ends_it() {
         simulator.inject(Fault::on(Function::cuCtxSynchronize_v2).returns(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
         let error = resource.allocate(&stream, MOST, 256).expect_err("the context is lost");
         assert!(error.is_sticky(), "{error}");
+        assert_eq!(tried(resource.statistics().synchronize), (1, 0, 1));
         assert_eq!(resource.statistics().trim.tried, 0);
         free(&resource, &stream, pointer, MOST);
     });

@@ -165,11 +165,13 @@ fn recording_keeps_the_last_events() {
         resource.allocate(&stream, 200, 256).expect_err("the driver refuses");
         let events = resource.events();
         let kinds: Vec<_> = events.iter().map(|event| (event.kind, event.address, event.bytes)).collect();
-        let address = pointer.as_raw();
+        let (address, free_bytes) = (pointer.as_raw(), events[2].address);
         assert_eq!(
             kinds,
-            [(EventKind::Allocate, address, 100), (EventKind::Free, address, 100), (EventKind::Fail, 0, 200)]
+            [(EventKind::Allocate, address, 100), (EventKind::Free, address, 100), (EventKind::Fail, free_bytes, 200)]
         );
+        let total = test.device().total_memory().expect("a device has memory");
+        assert!((1..=total as u64).contains(&free_bytes), "{free_bytes} of {total} bytes are free");
         assert_eq!(events[0].site.as_ref().map(|site| site.line), Some(line));
         assert!(events.is_sorted_by_key(|event| event.nanoseconds));
         for _ in 0..3 {

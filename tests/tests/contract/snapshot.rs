@@ -1,11 +1,14 @@
 //! [`Snapshot`]: the file that PyTorch's memory viewer reads, against what the viewer expects of it.
 
 use std::collections::BTreeMap;
+use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
 use curium_driver::{DevicePointer, Stream};
-use curium_memory::{CachingOptions, CachingResource, Recording, Resource, Snapshot, Tracking};
+use curium_memory::{
+    AllocationEvent, AllocationLog, CachingOptions, CachingResource, EventKind, Recording, Resource, Snapshot, Tracking,
+};
 use curium_tests::on_driver;
 use serde_json::{Map, Value};
 
@@ -111,7 +114,7 @@ fn text<'a>(value: &'a Value, key: &str) -> &'a str {
 /// Checks the fields that the viewer uses, and goes back in time as the viewer does: every block must lie in a segment, and every free
 /// must find memory that is free.
 fn check(snapshot: &Value, device: usize) {
-    let segments: BTreeMap<u64, u64> =
+    let mut segments: BTreeMap<u64, u64> =
         array(snapshot, "segments").iter().map(|s| (number(s, "address"), number(s, "total_size"))).collect();
     let mut live = BTreeMap::new();
     for segment in array(snapshot, "segments") {
@@ -144,6 +147,11 @@ fn check(snapshot: &Value, device: usize) {
         number(event, "stream");
         let bytes = number(event, "size");
         match text(event, "action") {
+            "segment_map" | "segment_alloc" => unmap(&mut segments, number(event, "addr"), bytes),
+            "segment_unmap" | "segment_free" => {
+                assert_eq!(segments.insert(number(event, "addr"), bytes), None, "{event}")
+            }
+            "snapshot" => assert_eq!(bytes, live.values().sum::<u64>(), "{event}"),
             "alloc" => assert_eq!(live.remove(&number(event, "addr")), Some(bytes), "{event}"),
             "free_completed" => assert_eq!(live.insert(number(event, "addr"), bytes), None, "{event}"),
             "free_requested" => assert!(live.contains_key(&number(event, "addr")), "{event}"),
@@ -151,10 +159,23 @@ fn check(snapshot: &Value, device: usize) {
             other => panic!("{other} is no action"),
         }
         for (address, bytes) in &live {
-            let (start, size) = segments.range(..=address).next_back().expect("a block lies in a segment");
-            assert!(address + bytes <= start + size, "{address:#x} lies in no segment");
+            let mut end = *address;
+            while end < address + bytes {
+                let (start, size) = segments.range(..=end).next_back().expect("a block lies in a segment");
+                assert!(end < start + size, "{address:#x} lies in no segment before {event}");
+                end = start + size;
+            }
         }
     }
+}
+
+/// Takes a part of a segment away, and leaves what lies before and behind it.
+fn unmap(segments: &mut BTreeMap<u64, u64>, address: u64, bytes: u64) {
+    let (start, size) = segments.range(..=address).next_back().map(|(start, size)| (*start, *size)).expect("a segment");
+    assert!(address + bytes <= start + size, "what came is not there");
+    segments.remove(&start);
+    segments.extend((start < address).then_some((start, address - start)));
+    segments.extend((address + bytes < start + size).then_some((address + bytes, start + size - address - bytes)));
 }
 
 fn frames(value: &Value) {
@@ -183,15 +204,56 @@ for trace in snapshot['device_traces']:
 json.dump(snapshot, sys.stdout)
 ";
 
+/// What PyTorch's own code makes of a snapshot; the file of it is the argument. Pictures of flames need a program from elsewhere.
+const VIEWER: &str = "
+import contextlib, importlib.util, json, pickle, sys
+spec = importlib.util.spec_from_file_location('viewer', sys.argv[1])
+viewer = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(viewer)
+data = sys.stdin.buffer.read()
+read = lambda: pickle.loads(data)
+lines = lambda text: text
+summary, trace = viewer.segsum(read()), viewer.trace(read())
+assert 'total_allocated' in summary, summary
+assert 'entries' in trace, trace
+assert viewer.segments(read(), format_flamegraph=lines).count('active_allocated') > 0
+assert viewer.memory(read(), format_flamegraph=lines).count('snapshot.rs') > 0
+with contextlib.redirect_stdout(sys.stderr):
+    viewer.compare(read()['segments'], read()['segments'], format_flamegraph=lines)
+for page in (viewer.trace_plot(read()), viewer.trace_plot(read(), plot_segments=True), viewer.trace_plot(read(), filter_freed=True),
+             viewer.segment_plot(read())):
+    assert 'add_local_files' in page
+json.dump({'summary': summary, 'trace': trace}, sys.stdout)
+";
+
+/// Has PyTorch's memory viewer read a pickle; nothing where `CURIUM_MEMORY_VIZ` does not say where its `_memory_viz.py` is.
+#[expect(clippy::print_stderr, reason = "a test says what it leaves out")]
+fn viewer(pickle: &[u8]) -> Option<Value> {
+    let Some(path) = std::env::var_os("CURIUM_MEMORY_VIZ") else {
+        eprintln!(
+            "PyTorch's viewer is left out: CURIUM_MEMORY_VIZ does not say where its torch/cuda/_memory_viz.py is"
+        );
+        return None;
+    };
+    let output = run_python(VIEWER, &[path], pickle).expect("the viewer needs Python");
+    Some(serde_json::from_slice(&output).expect("the script writes JSON"))
+}
+
 /// Has Python read a pickle; nothing where there is no Python.
 fn python(pickle: &[u8]) -> Option<Value> {
+    let output = run_python(SCRIPT, &[], pickle)?;
+    Some(serde_json::from_slice(&output).expect("Python writes JSON"))
+}
+
+/// What a script writes; nothing where there is no Python.
+fn run_python(script: &str, arguments: &[OsString], input: &[u8]) -> Option<Vec<u8>> {
     let mut command = Command::new("python3");
-    command.args(["-c", SCRIPT]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command.args(["-c", script]).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
     let mut child = command.spawn().ok()?;
-    child.stdin.take().expect("the input is piped").write_all(pickle).expect("Python reads its input");
+    child.stdin.take().expect("the input is piped").write_all(input).expect("Python reads its input");
     let output = child.wait_with_output().expect("Python ends");
     assert!(output.status.success(), "Python says: {}", String::from_utf8_lossy(&output.stderr));
-    Some(serde_json::from_slice(&output.stdout).expect("Python writes JSON"))
+    Some(output.stdout)
 }
 
 fn free(resource: &impl Resource, stream: &Stream, pointer: DevicePointer<u8>, bytes: usize) {
@@ -228,8 +290,55 @@ fn snapshot_is_what_the_viewer_and_python_read() {
         if let Some(value) = python(&pickle) {
             assert_eq!(value, read);
         }
+        if let Some(said) = viewer(&pickle) {
+            assert!(text(&said, "trace").contains("raise OutOfMemoryError"), "{said}");
+            assert!(!text(&said, "trace").contains("0.0B free in CUDA"), "{said}");
+        }
         live.into_iter().for_each(|(pointer, bytes)| free(&resource, &stream, pointer, bytes));
         free(resource.inner(), &stream, before, 12_345);
+    });
+}
+
+#[test]
+fn segments_that_come_and_go_are_events_of_the_snapshot() {
+    on_driver(|test| {
+        let (stream, mib) = (test.stream(), 1 << 20);
+        let options = CachingOptions::new().with_cache(true).with_segment_bytes(2 * mib);
+        let mapped = CachingResource::with_options(&test.context(), &options).expect("a resource can be made");
+        let upstream = CachingResource::with_upstream(&test.context(), &options, curium_memory::StreamOrdered)
+            .expect("a resource can be made");
+        for cache in [mapped, upstream] {
+            let resource = Recording::ring(cache, 1000);
+            let mut live: Vec<_> = (1..9)
+                .map(|count| (resource.allocate(&stream, count * mib, 256).expect("memory suffices"), count * mib))
+                .collect();
+            for (pointer, bytes) in live.drain(2..) {
+                free(&resource, &stream, pointer, bytes);
+            }
+            stream.synchronize().expect("nothing failed");
+            resource.trim(&stream, 0).expect("nothing uses the segments");
+            live.push((resource.allocate(&stream, 5 * mib, 256).expect("memory suffices"), 5 * mib));
+            let events = resource.events();
+            let segments: Vec<_> = events.iter().filter(|event| event.kind.is_of_segment()).collect();
+            let (came, went) = segments.iter().partition::<Vec<_>, _>(|event| {
+                matches!(event.kind, EventKind::MapSegment | EventKind::AllocateSegment)
+            });
+            assert!(!came.is_empty() && !went.is_empty(), "{segments:?}");
+            let sum = |events: &[&&AllocationEvent]| events.iter().map(|event| event.bytes as u64).sum::<u64>();
+            assert_eq!(sum(&came) - sum(&went), resource.inner().statistics().reserved_bytes);
+            let text = AllocationLog::new(events.clone()).to_string();
+            assert_eq!(text.parse::<AllocationLog>().expect("the log is well formed").events().len(), events.len());
+            for snapshot in [Snapshot::new(0, events.clone()), Snapshot::new(0, events).with_segments(resource.inner())]
+            {
+                let pickle = snapshot.to_pickle();
+                let read = Unpickler::read(&pickle);
+                check(&read, 0);
+                let total: u64 = array(&read, "segments").iter().map(|segment| number(segment, "total_size")).sum();
+                assert_eq!(total, resource.inner().statistics().reserved_bytes, "every segment is one that exists");
+                viewer(&pickle);
+            }
+            live.into_iter().for_each(|(pointer, bytes)| free(&resource, &stream, pointer, bytes));
+        }
     });
 }
 

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use curium_driver::{Context, Function};
+use curium_driver::{Context, Error, Function};
 use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags, Staging, StagingOptions};
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
@@ -184,5 +184,29 @@ fn staged_copy_that_fails_says_so_and_the_next_one_succeeds() {
         simulator.clear_faults();
         assert_eq!(error.function(), Some(Function::cuMemcpyDtoHAsync_v2));
         assert!(buffer.to_vec().expect("the lanes are replaced") == source);
+    });
+}
+
+#[test]
+fn staged_copy_whose_wait_fails_waits_again_before_its_memory_goes() {
+    on_simulator(Config::new(), |test, simulator| {
+        let stream = test.stream();
+        stage_small_copies(stream.context());
+        let source = words(LEN, 10);
+        let mut buffer = DeviceBuffer::from_slice(&stream, &source).expect("memory suffices");
+        let waits = |copy: &mut dyn FnMut() -> Result<(), Error>| {
+            let before = simulator.calls(Function::cuStreamSynchronize);
+            let result = copy();
+            (result, simulator.calls(Function::cuStreamSynchronize) - before)
+        };
+        let (copied, usual) = waits(&mut || buffer.copy_from_slice(&source));
+        copied.expect("nothing fails");
+        simulator
+            .inject(Fault::on(Function::cuStreamSynchronize).call(1).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
+        let (copied, waited) = waits(&mut || buffer.copy_from_slice(&source));
+        simulator.clear_faults();
+        assert_eq!(copied.expect_err("a wait fails").function(), Some(Function::cuStreamSynchronize));
+        assert_eq!(waited, usual + 1, "the lane is waited for all the same");
+        assert!(buffer.to_vec().expect("the buffer can be read") == source);
     });
 }

@@ -13,13 +13,13 @@ pub struct AllocationEvent {
     pub kind: EventKind,
     /// When, in nanoseconds since the beginning of the log.
     pub nanoseconds: u64,
-    /// The address; 0 if there is none.
+    /// The address. Of a failure, how many bytes of the device were free, or 0 if that is not known.
     pub address: u64,
-    /// How many bytes were asked for.
+    /// How many bytes were asked for, or the segment has.
     pub bytes: usize,
-    /// What alignment was asked for.
+    /// What alignment was asked for; 1 for segments.
     pub alignment: usize,
-    /// The number of the stream.
+    /// The number of the stream; 0 for segments, which are every stream's.
     pub stream: u64,
     /// Who asked, if that is known.
     pub site: Option<Site>,
@@ -35,6 +35,14 @@ pub enum EventKind {
     Free,
     /// There was none.
     Fail,
+    /// The resource took a segment from another.
+    AllocateSegment,
+    /// It gave the segment back there.
+    FreeSegment,
+    /// The resource had physical memory mapped behind its addresses.
+    MapSegment,
+    /// It had that taken away.
+    UnmapSegment,
 }
 
 /// A line of code.
@@ -61,7 +69,32 @@ impl EventKind {
             Self::Allocate => "allocate",
             Self::Free => "free",
             Self::Fail => "fail",
+            Self::AllocateSegment => "allocate-segment",
+            Self::FreeSegment => "free-segment",
+            Self::MapSegment => "map-segment",
+            Self::UnmapSegment => "unmap-segment",
         }
+    }
+
+    #[inline]
+    fn from_name(name: &str) -> Option<Self> {
+        const ALL: [EventKind; 7] = [
+            EventKind::Allocate,
+            EventKind::Free,
+            EventKind::Fail,
+            EventKind::AllocateSegment,
+            EventKind::FreeSegment,
+            EventKind::MapSegment,
+            EventKind::UnmapSegment,
+        ];
+        ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Whether it is about a segment, and not about memory that somebody asked for.
+    #[must_use]
+    #[inline]
+    pub fn is_of_segment(self) -> bool {
+        !matches!(self, Self::Allocate | Self::Free | Self::Fail)
     }
 }
 
@@ -81,12 +114,8 @@ impl FromStr for AllocationEvent {
         let mut fields = line.trim().splitn(7, ' ');
         let mut field = |name: &str| fields.next().ok_or_else(|| format!("the {name} is missing"));
         let nanoseconds = number(field("time")?, "time")?;
-        let kind = match field("event")? {
-            "allocate" => EventKind::Allocate,
-            "free" => EventKind::Free,
-            "fail" => EventKind::Fail,
-            other => return Err(format!("{other:?} is no event")),
-        };
+        let name = field("event")?;
+        let kind = EventKind::from_name(name).ok_or_else(|| format!("{name:?} is no event"))?;
         let address = address(field("address")?)?;
         let bytes = number(field("size")?, "size")?;
         let alignment = number(field("alignment")?, "alignment")?;

@@ -69,6 +69,10 @@ impl AllocationLog {
 impl<R: Resource> Playing<'_, R> {
     #[inline]
     fn play(&mut self, event: &AllocationEvent) -> Result<()> {
+        // The resource has segments of its own.
+        if event.kind.is_of_segment() {
+            return Ok(());
+        }
         let stream = self.stream(event.stream)?;
         match event.kind {
             EventKind::Allocate => self.allocate(event, stream),
@@ -87,6 +91,7 @@ impl<R: Resource> Playing<'_, R> {
                     Ok(())
                 }
             },
+            _ => Ok(()),
         }
     }
 

@@ -54,7 +54,8 @@ impl Imagined {
         match event.kind {
             EventKind::Allocate if event.bytes != 0 => self.allocate(owner, event),
             EventKind::Free => self.free(owner, event.address),
-            EventKind::Allocate | EventKind::Fail => {}
+            // Segments are its own.
+            _ => {}
         }
         self.sample.nanoseconds = event.nanoseconds;
         self.sample

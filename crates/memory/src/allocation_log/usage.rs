@@ -32,7 +32,7 @@ impl AllocationLog {
                     live_bytes -= live.insert(event.address, event.bytes as u64).unwrap_or_default();
                 }
                 EventKind::Free => live_bytes -= live.remove(&event.address).unwrap_or_default(),
-                EventKind::Fail => {}
+                _ => {}
             }
             let first = live.first_key_value().map_or(0, |(address, _)| *address);
             let end = live.last_key_value().map_or(0, |(address, bytes)| address + bytes);

@@ -23,6 +23,9 @@ pub struct MipmappedArray<T> {
 pub(crate) struct MipmappedHandle {
     raw: CUmipmappedArray,
     uses: Arc<Uses>,
+    /// What the elements lie in, if that is another interface's: it is let go of after the array has ended.
+    #[cfg(feature = "external")]
+    _memory: Option<crate::external::ExternalMemory>,
 }
 
 // SAFETY: the pointer is a name that only the driver looks behind, from any thread.
@@ -42,11 +45,7 @@ impl<T: Texel> MipmappedArray<T> {
     #[doc(alias = "cuMipmappedArrayCreate")]
     #[inline]
     pub fn new(stream: &Stream, shape: ArrayShape, levels: u32, flags: ArrayFlags) -> Result<Self> {
-        shape.check("MipmappedArray::new")?;
-        if !(1..=shape.max_levels()).contains(&levels) {
-            let reason = format!("{levels} levels of {shape}; there may be 1 to {}", shape.max_levels());
-            return Err(Error::argument("MipmappedArray::new", reason));
-        }
+        check_levels("MipmappedArray::new", shape, levels)?;
         let (uses, descriptor) = (Uses::new("MipmappedArray::new", stream)?, shape.to_raw::<T>(flags));
         let raw = stream.context().entered(|driver| {
             let mut raw = std::ptr::null_mut();
@@ -55,8 +54,26 @@ impl<T: Texel> MipmappedArray<T> {
             Ok(raw)
         });
         let raw = raw.map_err(|error| error.about(format!("{levels} levels of {shape} of {}", T::FORMAT)))?;
-        let handle = Arc::new(MipmappedHandle { raw, uses });
-        Ok(Self { handle, shape, flags, levels, _elements: PhantomData })
+        let handle = MipmappedHandle {
+            raw,
+            uses,
+            #[cfg(feature = "external")]
+            _memory: None,
+        };
+        Ok(Self { handle: Arc::new(handle), shape, flags, levels, _elements: PhantomData })
+    }
+
+    /// The array of `levels` levels that `raw`, which is given away, is in `memory`.
+    #[cfg(feature = "external")]
+    #[inline]
+    pub(crate) fn in_external(
+        stream: &Stream,
+        raw: CUmipmappedArray,
+        (shape, levels, flags): (ArrayShape, u32, ArrayFlags),
+        memory: crate::external::ExternalMemory,
+    ) -> Self {
+        let handle = MipmappedHandle { raw, uses: Uses::of_another(stream), _memory: Some(memory) };
+        Self { handle: Arc::new(handle), shape, flags, levels, _elements: PhantomData }
     }
 
     /// One level: level 0 has the whole shape. It keeps the mipmapped array alive.
@@ -182,6 +199,17 @@ impl MipmappedHandle {
         }
         Ok(())
     }
+}
+
+/// An argument error of `operation` unless the shape has elements and so many levels.
+#[inline]
+pub(crate) fn check_levels(operation: &'static str, shape: ArrayShape, levels: u32) -> Result<()> {
+    shape.check(operation)?;
+    if (1..=shape.max_levels()).contains(&levels) {
+        return Ok(());
+    }
+    let reason = format!("{levels} levels of {shape}; there may be 1 to {}", shape.max_levels());
+    Err(Error::argument(operation, reason))
 }
 
 impl<T> fmt::Debug for MipmappedArray<T> {

@@ -172,7 +172,7 @@ impl ArrayShape {
     }
 
     #[inline]
-    pub(super) fn to_raw<T: Texel>(self, flags: ArrayFlags) -> CUDA_ARRAY3D_DESCRIPTOR {
+    pub(crate) fn to_raw<T: Texel>(self, flags: ArrayFlags) -> CUDA_ARRAY3D_DESCRIPTOR {
         let kind = match self.kind {
             ArrayKind::Solid => 0,
             ArrayKind::Layered => sys::CUDA_ARRAY3D_LAYERED,

@@ -187,6 +187,12 @@ unsafe impl Resource for CachingResource {
         self.core.trim(keep as u64)
     }
 
+    #[cfg(feature = "diagnostics")]
+    #[inline]
+    fn segment_changes(&self, since: u64) -> Vec<super::SegmentChange> {
+        self.core.segment_changes(since)
+    }
+
     #[inline]
     fn detached(&self) -> Option<Arc<dyn Resource>> {
         Some(Arc::new(self.clone()))

@@ -23,6 +23,12 @@ macro_rules! upkeep_of_inner {
         fn trim(&self, stream: &curium_driver::Stream, keep: usize) -> curium_driver::Result<()> {
             self.inner.trim(stream, keep)
         }
+
+        #[cfg(feature = "diagnostics")]
+        #[inline]
+        fn segment_changes(&self, since: u64) -> Vec<crate::resource::SegmentChange> {
+            self.inner.segment_changes(since)
+        }
     };
 }
 
@@ -73,6 +79,12 @@ macro_rules! forward {
             #[inline]
             fn trim(&self, stream: &Stream, keep: usize) -> Result<()> {
                 (**self).trim(stream, keep)
+            }
+
+            #[cfg(feature = "diagnostics")]
+            #[inline]
+            fn segment_changes(&self, since: u64) -> Vec<super::SegmentChange> {
+                (**self).segment_changes(since)
             }
         }
     )*};

@@ -131,11 +131,11 @@ impl<R: Resource> Climb<'_, R> {
     #[inline]
     fn step(&mut self, rung: Rung) -> Result<Option<DevicePointer<u8>>> {
         let failure = self.recover(rung).err();
+        let counter = self.resource.counters.of(rung);
+        counter.count_try(failure.is_some());
         if failure.as_ref().is_some_and(Error::is_sticky) {
             return failure.map_or(Ok(None), Err);
         }
-        let counter = self.resource.counters.of(rung);
-        counter.count_try(failure.is_some());
         self.attempts.push(RecoveryAttempt::new(rung.name(), failure));
         match self.resource.inner.allocate(self.stream, self.bytes, self.alignment) {
             Ok(pointer) => {

@@ -8,14 +8,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
 use curium_driver::lock::Mutex;
-use curium_driver::{DevicePointer, Result, Stream};
+use curium_driver::{DevicePointer, Error, Result, Stream};
 
-use super::Resource;
-use super::forward::upkeep_of_inner;
+use super::{Resource, SegmentChange};
 use crate::allocation_log::{AllocationEvent, EventKind, Site};
 
 /// A resource that writes down every allocation and every free, in the order in which they happened. A free that fails is followed by
-/// an allocation of the same memory.
+/// an allocation of the same memory. What the resource inside did to its segments stands before the first event that was written down
+/// since.
 ///
 /// - [`Recording::ring`] keeps the last so many events, for a [`Snapshot`](crate::Snapshot).
 /// - [`Recording::to_writer`] writes each event as a line of text, which [`AllocationLog`](crate::AllocationLog) reads, draws and replays.
@@ -24,6 +24,8 @@ use crate::allocation_log::{AllocationEvent, EventKind, Site};
 pub struct Recording<R> {
     inner: R,
     sink: Mutex<Sink>,
+    /// How many changes of segments were written down, which is changed with the sink.
+    changes: AtomicU64,
     begin: Instant,
     lost: AtomicU64,
 }
@@ -87,7 +89,8 @@ impl<R: Resource> Recording<R> {
 
     #[inline]
     fn new(inner: R, sink: Sink) -> Self {
-        Self { inner, sink: Mutex::new(sink), begin: Instant::now(), lost: AtomicU64::new(0) }
+        let (changes, lost) = (AtomicU64::new(0), AtomicU64::new(0));
+        Self { inner, sink: Mutex::new(sink), changes, begin: Instant::now(), lost }
     }
 
     /// Writes an event down. The resource inside is not called meanwhile: what it does may be recorded as well.
@@ -95,13 +98,40 @@ impl<R: Resource> Recording<R> {
     fn record(&self, kind: EventKind, stream: &Stream, figures: (u64, usize, usize), site: Option<Site>) {
         let (address, bytes, alignment) = figures;
         let stream = stream.identity();
+        let changes = self.inner.segment_changes(self.changes.load(Ordering::Relaxed));
         let mut sink = self.sink.lock();
         // Within the lock, so that times rise from event to event.
         let nanoseconds = u64::try_from(self.begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
-        let event = AllocationEvent { kind, nanoseconds, address, bytes, alignment, stream, site };
+        self.record_changes(&mut sink, &changes, nanoseconds);
+        self.push(&mut sink, AllocationEvent { kind, nanoseconds, address, bytes, alignment, stream, site });
+    }
+
+    /// Writes down what became of segments, unless another thread has done so meanwhile.
+    #[inline]
+    fn record_changes(&self, sink: &mut Sink, changes: &[SegmentChange], nanoseconds: u64) {
+        let written = self.changes.load(Ordering::Relaxed);
+        for change in changes.iter().filter(|change| change.number >= written) {
+            let SegmentChange { number, kind, address, bytes } = *change;
+            let (bytes, alignment, stream) = (usize::try_from(bytes).unwrap_or(usize::MAX), 1, 0);
+            self.push(sink, AllocationEvent { kind, nanoseconds, address, bytes, alignment, stream, site: None });
+            self.changes.store(number + 1, Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    fn push(&self, sink: &mut Sink, event: AllocationEvent) {
         if !sink.push(event) {
             self.lost.fetch_add(1, Ordering::Relaxed);
         }
+    }
+
+    /// Writes down what became of segments by other ways than allocations.
+    #[inline]
+    fn catch_up(&self) {
+        let changes = self.inner.segment_changes(self.changes.load(Ordering::Relaxed));
+        let mut sink = self.sink.lock();
+        let nanoseconds = u64::try_from(self.begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        self.record_changes(&mut sink, &changes, nanoseconds);
     }
 }
 
@@ -134,7 +164,7 @@ unsafe impl<R: Resource> Resource for Recording<R> {
         let result = self.inner.allocate(stream, bytes, alignment);
         let (kind, address) = match &result {
             Ok(pointer) => (EventKind::Allocate, pointer.as_raw()),
-            Err(_) => (EventKind::Fail, 0),
+            Err(error) => (EventKind::Fail, free_bytes(error)),
         };
         self.record(kind, stream, (address, bytes, alignment), Some(site.into()));
         result
@@ -156,7 +186,37 @@ unsafe impl<R: Resource> Resource for Recording<R> {
         freed.inspect_err(|_| self.record(EventKind::Allocate, stream, figures, None))
     }
 
-    upkeep_of_inner!();
+    #[inline]
+    fn purge(&self) -> Result<()> {
+        self.inner.purge()
+    }
+
+    #[inline]
+    fn synchronize(&self, stream: &Stream) -> Result<()> {
+        self.inner.synchronize(stream)
+    }
+
+    #[inline]
+    fn trim(&self, stream: &Stream, keep: usize) -> Result<()> {
+        let trimmed = self.inner.trim(stream, keep);
+        self.catch_up();
+        trimmed
+    }
+
+    #[inline]
+    fn segment_changes(&self, since: u64) -> Vec<SegmentChange> {
+        self.inner.segment_changes(since)
+    }
+}
+
+/// How many bytes of the device were free when memory was short, as far as the error knows.
+#[cold]
+#[inline]
+fn free_bytes(error: &Error) -> u64 {
+    match error {
+        Error::OutOfMemory(error) => error.free.map_or(0, |free| free as u64),
+        _ => 0,
+    }
 }
 
 impl<R: fmt::Debug> fmt::Debug for Recording<R> {

@@ -10,6 +10,8 @@ use curium_driver::{Context, Function, Result};
 
 pub(super) use self::mapped::Mapped;
 pub(super) use self::upstream::Upstream;
+#[cfg(feature = "diagnostics")]
+use crate::allocation_log::EventKind;
 use crate::cache::{FreeRange, Heap};
 
 /// Where a heap gets its memory from.
@@ -76,6 +78,16 @@ impl Segments {
         match self {
             Self::Mapped(mapped) => mapped.list(),
             Self::Upstream(upstream) => upstream.list(),
+        }
+    }
+
+    /// What it is called when a piece comes, and when it goes.
+    #[cfg(feature = "diagnostics")]
+    #[inline]
+    pub(super) fn kinds(&self) -> [EventKind; 2] {
+        match self {
+            Self::Mapped(_) => [EventKind::MapSegment, EventKind::UnmapSegment],
+            Self::Upstream(_) => [EventKind::AllocateSegment, EventKind::FreeSegment],
         }
     }
 

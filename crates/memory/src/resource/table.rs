@@ -11,20 +11,8 @@ pub use self::foreign::ForeignResource;
 
 /// A resource as C sees it: a context and three functions.
 ///
-/// [`ResourceTable::export`] makes one of a [`Resource`](crate::Resource), and [`ForeignResource`] is a resource that is made of one. In C:
-///
-/// ```c
-/// typedef struct curium_resource {
-///     /* Passed to every function. */
-///     void *context;
-///     /* Stores the address of `bytes` bytes, aligned to `alignment`, for use in the order of `stream`. */
-///     CUresult (*allocate)(void *context, CUstream stream, size_t bytes, size_t alignment, CUdeviceptr *address);
-///     /* Takes memory back once the work that is on `stream` by now is done. The figures are those of the allocation. */
-///     CUresult (*deallocate)(void *context, CUstream stream, CUdeviceptr address, size_t bytes, size_t alignment);
-///     /* Ends the resource. It is called once, when all memory was given back. May be NULL. */
-///     void (*release)(void *context);
-/// } curium_resource;
-/// ```
+/// [`ResourceTable::export`] makes one of a [`Resource`](crate::Resource), and [`ForeignResource`] is a resource that is made of one. The
+/// header `include/curium_resource.h` of this crate declares it for C and C++.
 ///
 /// - The functions may be called from any thread, also from several at once, and do not unwind.
 /// - A stream is one of the context that the table was made for, no default stream, and lives until the table is released, since what

@@ -75,15 +75,36 @@ impl From<&LiveAllocation> for Block {
     }
 }
 
-/// The segments with all blocks, `live` being sorted by address. Memory of blocks and events that lies in none of the known segments is
-/// made one of its own: whoever goes back in time finds a place for every event.
+/// The segments that the events leave, by address.
+#[inline]
+pub(super) fn left_by(events: &[AllocationEvent]) -> Vec<Span> {
+    let mut left = Vec::new();
+    for event in events {
+        let span = Span { start: event.address, end: event.address + event.bytes as u64 };
+        match event.kind {
+            EventKind::AllocateSegment | EventKind::MapSegment => left.push(span),
+            EventKind::FreeSegment | EventKind::UnmapSegment => left.retain(|other| *other != span),
+            _ => {}
+        }
+    }
+    left.sort_by_key(|span| span.start);
+    left
+}
+
+/// The segments with all blocks, `live` being sorted by address. Memory of blocks and events that lies in none of the known segments, nor in
+/// one that came or went, is made one of its own: whoever goes back in time finds a place for every event.
 #[inline]
 pub(super) fn segments(known: &[Span], live: &[Block], events: &[AllocationEvent]) -> Vec<Segment> {
     let used = live.iter().map(|block| Span::of(block.address, block.bytes));
-    let placed = events.iter().filter(|event| event.kind != EventKind::Fail);
+    let placed = events.iter().filter(|event| matches!(event.kind, EventKind::Allocate | EventKind::Free));
     let seen = placed.map(|event| Span::of(event.address, event.bytes as u64));
-    let unknown = used.chain(seen).filter(|span| !known.iter().any(|known| known.contains(*span)));
-    let spans = merged(known.iter().copied().chain(unknown).collect());
+    let passing = events.iter().filter(|event| event.kind.is_of_segment());
+    let passing = passing.map(|event| Span { start: event.address, end: event.address + event.bytes as u64 });
+    // Memory may lie across segments that are neighbours, where they are mapped.
+    let join = joining(events);
+    let places = merged(known.iter().copied().chain(passing).collect(), join);
+    let unknown = used.chain(seen).filter(|span| !places.iter().any(|place| place.contains(*span)));
+    let spans = merged(known.iter().copied().chain(unknown).collect(), join);
     let mut rest = live;
     let segment = |span: Span| {
         let count = rest.partition_point(|block| block.address < span.end);
@@ -94,14 +115,22 @@ pub(super) fn segments(known: &[Span], live: &[Block], events: &[AllocationEvent
     spans.into_iter().map(segment).collect()
 }
 
-/// The spans by address, those that overlap as one.
+/// Whether segments that are neighbours are one: where they are mapped.
 #[inline]
-fn merged(mut spans: Vec<Span>) -> Vec<Span> {
+pub(super) fn joining(events: &[AllocationEvent]) -> bool {
+    events.iter().any(|event| matches!(event.kind, EventKind::MapSegment | EventKind::UnmapSegment))
+}
+
+/// The spans by address, those that overlap as one, and with `join` also those that touch.
+#[inline]
+fn merged(mut spans: Vec<Span>, join: bool) -> Vec<Span> {
     spans.sort_by_key(|span| span.start);
     let mut merged: Vec<Span> = Vec::new();
     for span in spans {
         match merged.last_mut() {
-            Some(last) if span.start < last.end => last.end = last.end.max(span.end),
+            Some(last) if span.start < last.end || (join && span.start == last.end) => {
+                last.end = last.end.max(span.end)
+            }
             _ => merged.push(span),
         }
     }

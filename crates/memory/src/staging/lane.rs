@@ -8,7 +8,7 @@ use curium_driver::{Context, Event, EventFlags, Result, Stream};
 
 use super::job::Job;
 use crate::copy::host;
-use crate::{PinnedBuffer, PinnedFlags};
+use crate::{PinnedBuffer, PinnedFlags, wait};
 
 /// A stream and two blocks, used by one copy at a time.
 pub(super) struct Lane {
@@ -84,7 +84,8 @@ impl Lane {
     fn work<I: Iterator>(&mut self, job: &Job<I>, copy: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         self.is_sound = false;
         let copied = copy(self);
-        let waited = self.stream.synchronize();
+        // Neither the blocks nor the device's memory may go while the device copies: nobody else knows of this stream.
+        let waited = wait::until_done(&self.stream);
         let result = copied.and(waited);
         match result {
             Ok(()) => self.is_sound = true,

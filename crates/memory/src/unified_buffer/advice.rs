@@ -133,7 +133,11 @@ impl<T> UnifiedBuffer<T> {
 
     /// The address and the size of a range of elements.
     #[inline]
-    fn bytes_of(&self, operation: &'static str, range: impl RangeBounds<usize>) -> Result<(CUdeviceptr, usize)> {
+    pub(super) fn bytes_of(
+        &self,
+        operation: &'static str,
+        range: impl RangeBounds<usize>,
+    ) -> Result<(CUdeviceptr, usize)> {
         let range = size::range(operation, self.len, range)?;
         let start: DevicePointer<T> = self.pointer.wrapping_add(range.start);
         Ok((start.as_raw(), range.len() * size_of::<T>()))

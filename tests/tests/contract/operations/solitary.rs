@@ -1,11 +1,13 @@
 //! The operations that have a simulator of their own, because nothing works after them, a simulator refuses them, or other threads
 //! make calls for them, which no sweep can count. Whether they succeed is not asked, only what they leave behind.
 
+use std::num::NonZero;
+
 use curium_driver::{
     AttachMode, CheckpointProcess, CoreDump, CoreDumpFlags, CoreDumpListener, DevicePointer, Event, EventFlags,
     HostFunctionWait, IpcEventHandle, Module, Partition, ProcessState, Result, Trace,
 };
-use curium_memory::{DeviceVec, export_dma_buf};
+use curium_memory::{DeviceVec, UnifiedBuffer, export_dma_buf};
 use curium_sys::CUdevice_P2PAttribute;
 
 use super::{Fixture, Operation, boxed, made};
@@ -87,6 +89,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
     }),
     ("dma_buf::export_dma_buf", |fixture| {
         made(export_dma_buf(&fixture.context, fixture.buffer.as_pointer(), fixture.buffer.byte_len())?)
+    }),
+    // It needs a driver newer than what the others run on.
+    ("UnifiedBuffer::locations", |fixture| {
+        let buffer = UnifiedBuffer::<u32>::zeroed(&fixture.stream, 4)?;
+        made(buffer.locations(.., NonZero::<usize>::MIN)?)
     }),
     ("DeviceVec::allow_access", |fixture| {
         let mut vector = DeviceVec::from_slice(&fixture.stream, &[1_u32])?;

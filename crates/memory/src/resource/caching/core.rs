@@ -12,6 +12,8 @@ use super::depot::{Depot, Shelf};
 use super::watched::Watched;
 use super::{CachingOptions, CachingStatistics, local};
 use crate::cache::{GRANULE, Heap, Owner, Rounded, Store};
+#[cfg(feature = "diagnostics")]
+use crate::resource::segment_change::{SegmentChange, SegmentChanges};
 use crate::resource::segments::{HeapAccess, Segment, Segments, Upstream};
 use crate::resource::{Request, Resource, StreamOrdered};
 
@@ -29,6 +31,8 @@ pub(super) struct Core {
     reserve: Mutex<Reserve>,
     /// Where segments come from, if not from the device.
     upstream: Option<Arc<dyn Resource>>,
+    #[cfg(feature = "diagnostics")]
+    changes: SegmentChanges,
 }
 
 /// What the depot is filled from.
@@ -66,6 +70,8 @@ impl Core {
             depot: Arc::default(),
             reserve: Mutex::new(Reserve { segments, watched: HashMap::new(), growths: 0 }),
             upstream,
+            #[cfg(feature = "diagnostics")]
+            changes: SegmentChanges::default(),
         })
     }
 
@@ -168,7 +174,14 @@ impl Core {
     pub(super) fn trim(&self, keep: u64) -> Result<()> {
         let mut reserve = self.reserve.lock();
         self.gather(&mut reserve)?;
-        relaxed(self.context.driver(), || reserve.segments.trim(keep, &*self.depot))
+        self.change(&mut reserve.segments, |segments| segments.trim(keep, &*self.depot))
+    }
+
+    /// The segments that came and went from the change with this number on.
+    #[cfg(feature = "diagnostics")]
+    #[inline]
+    pub(super) fn segment_changes(&self, since: u64) -> Vec<SegmentChange> {
+        self.changes.since(since)
     }
 
     #[inline]
@@ -220,13 +233,24 @@ impl Core {
         }
         let (bytes, step) = (need.room(), self.options.segment_bytes as u64);
         loop {
-            relaxed(self.context.driver(), || reserve.segments.grow(bytes, step, &*self.depot))?;
+            self.change(&mut reserve.segments, |segments| segments.grow(bytes, step, &*self.depot))?;
             reserve.growths += 1;
             // Another thread may have been faster, and then has what it needs.
             if let Some(address) = self.take(need) {
                 return Ok(address);
             }
         }
+    }
+
+    /// Has `operation` change the segments, and notes what it did, also if it failed.
+    #[inline]
+    fn change(&self, segments: &mut Segments, operation: impl FnOnce(&mut Segments) -> Result<()>) -> Result<()> {
+        #[cfg(feature = "diagnostics")]
+        let before = segments.list();
+        let result = relaxed(self.context.driver(), || operation(segments));
+        #[cfg(feature = "diagnostics")]
+        self.changes.note(&before, &segments.list(), segments.kinds());
+        result
     }
 
     /// Where allocations go if none is kept.

@@ -1,0 +1,44 @@
+//! Where managed memory is.
+
+use curium_sys::{CUdeviceptr, CUmemLocation, CUmemLocationType, CUresult};
+
+use crate::argument::Pointer;
+use crate::driver::{Driver, Result};
+use crate::memory::Advice;
+
+#[expect(non_snake_case, reason = "these are C's names")]
+impl Driver {
+    /// Memory is where it was asked to be last. What was never asked for is nowhere.
+    pub(crate) fn cuMemGetLocationInfo(
+        &self,
+        address: CUdeviceptr,
+        size: usize,
+        step: usize,
+        sample: usize,
+        places: Pointer<CUmemLocation>,
+    ) -> Result {
+        if !(1..=size).contains(&step) || sample > step {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        places.required()?;
+        self.memory().managed(address, size as u64)?;
+        let locations = (0..size).step_by(step).map(|offset| {
+            let parts = self.memory().advice(address + offset as u64, step.min(size - offset) as u64)?;
+            Ok(location_info(&parts))
+        });
+        let locations = locations.collect::<Result<Vec<_>>>()?;
+        // SAFETY: the caller passes a place for each step.
+        unsafe { places.write_all(locations.into_iter()) }
+    }
+}
+
+/// The location that most parts were asked to be at last.
+fn location_info(parts: &[Advice]) -> CUmemLocation {
+    let of =
+        |place: &Option<(CUmemLocationType, i32)>| parts.iter().filter(|part| part.last_prefetch == *place).count();
+    let most = parts.iter().map(|part| part.last_prefetch).max_by_key(of).flatten();
+    let (type_, id) = most.unwrap_or((CUmemLocationType::CU_MEM_LOCATION_TYPE_NONE, 0));
+    let mut location = CUmemLocation { type_, ..CUmemLocation::default() };
+    location.__bindgen_anon_1.id = id;
+    location
+}

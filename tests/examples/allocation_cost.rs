@@ -1,0 +1,48 @@
+//! Allocates and frees many times on memory that is kept: `cargo xtask cost` counts the instructions.
+//!
+//! `allocation_cost cache|buffer COUNT`: only the functions called `…_allocations` are to be counted.
+
+use std::error::Error;
+use std::hint::black_box;
+
+use curium_driver::{Result, Stream};
+use curium_memory::{CachingOptions, CachingResource, DeviceBuffer, Resource};
+use curium_tests::idle_driver;
+
+const BYTES: usize = 4096;
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let arguments: Vec<_> = std::env::args().skip(1).collect();
+    let [mode, count] = arguments.as_slice() else { return Err("usage: allocation_cost cache|buffer COUNT".into()) };
+    let context = idle_driver().device(0)?.primary_context()?;
+    let options = CachingOptions::new().with_cache(true).with_segment_bytes(2 << 20);
+    let (cache, stream) = (CachingResource::with_options(&context, &options)?, context.stream()?);
+    // The first of a thread finds nothing.
+    drop(DeviceBuffer::<u8, _>::uninit_in(cache.clone(), &stream, BYTES)?);
+    match (mode.as_str(), count.parse()?) {
+        ("cache", count) => cache_allocations(&cache, &stream, count)?,
+        ("buffer", count) => buffer_allocations(&cache, &stream, count)?,
+        (other, _) => return Err(format!("there is no mode {other}").into()),
+    }
+    Ok(())
+}
+
+#[inline(never)]
+fn cache_allocations(cache: &CachingResource, stream: &Stream, count: u64) -> Result<()> {
+    for _ in 0..count {
+        let (cache, stream, bytes) = (black_box(cache), black_box(stream), black_box(BYTES));
+        let pointer = black_box(cache.allocate(stream, bytes, 256)?);
+        // SAFETY: the memory came from this resource with these figures, and nothing uses it.
+        unsafe { cache.deallocate(stream, pointer, bytes, 256) }?;
+    }
+    Ok(())
+}
+
+#[inline(never)]
+fn buffer_allocations(cache: &CachingResource, stream: &Stream, count: u64) -> Result<()> {
+    for _ in 0..count {
+        let (cache, stream, bytes) = (black_box(cache), black_box(stream), black_box(BYTES));
+        drop(black_box(DeviceBuffer::<u8, _>::uninit_in(cache.clone(), stream, bytes)?));
+    }
+    Ok(())
+}

@@ -1,0 +1,120 @@
+//! Images of another interface, on a simulator with functions made by hand in place of those that it lacks.
+
+use std::ptr;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use curium_driver::{Driver, Error};
+use curium_memory::external::{ExternalMemory, ExternalMemoryKind};
+use curium_memory::{ArrayFlags, ArrayShape, MipmappedArray};
+use curium_sim::{Config, Simulator};
+use curium_sys::{
+    Api, CUDA_EXTERNAL_MEMORY_HANDLE_DESC, CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC, CUexternalMemory,
+    CUmipmappedArray, CUresult,
+};
+use curium_tests::uses_cuda;
+
+use super::descriptor;
+
+static SIMULATED: OnceLock<Api> = OnceLock::new();
+/// What was called, in order.
+static CALLS: Mutex<Vec<&str>> = Mutex::new(Vec::new());
+
+const BYTES: u64 = 1 << 16;
+const OFFSET: u64 = 4096;
+
+fn note(call: &'static str) -> CUresult {
+    CALLS.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+    CUresult::CUDA_SUCCESS
+}
+
+fn calls() -> Vec<&'static str> {
+    std::mem::take(&mut *CALLS.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+unsafe extern "C" fn import(place: *mut CUexternalMemory, _: *const CUDA_EXTERNAL_MEMORY_HANDLE_DESC) -> CUresult {
+    // SAFETY: the caller passes a valid place.
+    unsafe { place.write(ptr::without_provenance_mut(0x100)) };
+    note("import")
+}
+
+unsafe extern "C" fn destroy_memory(memory: CUexternalMemory) -> CUresult {
+    assert_eq!(memory.addr(), 0x100);
+    note("destroy memory")
+}
+
+unsafe extern "C" fn map_image(
+    place: *mut CUmipmappedArray,
+    memory: CUexternalMemory,
+    description: *const CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC,
+) -> CUresult {
+    // SAFETY: the caller passes a valid description.
+    let description = unsafe { &*description };
+    if memory.addr() != 0x100 || description.offset != OFFSET {
+        return CUresult::CUDA_ERROR_INVALID_VALUE;
+    }
+    note("map");
+    let create = SIMULATED.get().and_then(|api| api.cuMipmappedArrayCreate).expect("the simulator has it");
+    // SAFETY: both places are valid, and the caller's context is current.
+    unsafe { create(place, &raw const description.arrayDesc, description.numLevels) }
+}
+
+unsafe extern "C" fn destroy_image(image: CUmipmappedArray) -> CUresult {
+    note("destroy image");
+    let destroy = SIMULATED.get().and_then(|api| api.cuMipmappedArrayDestroy).expect("the simulator has it");
+    // SAFETY: the caller gives the array away.
+    unsafe { destroy(image) }
+}
+
+/// The simulator with another interface beside it.
+fn driver(simulator: &Simulator) -> Driver {
+    let mut api = simulator.api();
+    SIMULATED.set(api.clone()).ok().expect("one test uses this");
+    api.cuImportExternalMemory = Some(import);
+    api.cuDestroyExternalMemory = Some(destroy_memory);
+    api.cuExternalMemoryGetMappedMipmappedArray = Some(map_image);
+    api.cuMipmappedArrayDestroy = Some(destroy_image);
+    // SAFETY: the functions are the simulator's, which outlives the driver, and those above.
+    unsafe { Driver::from_api(api) }.expect("the simulator initialises")
+}
+
+#[test]
+fn image_of_external_memory_is_an_array_that_keeps_the_memory() {
+    if uses_cuda() {
+        return;
+    }
+    let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
+    let driver = driver(&simulator);
+    let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a device");
+    let stream = context.stream().expect("the context gives a stream");
+    let memory = ExternalMemory::import_fd(&context, descriptor(), ExternalMemoryKind::Opaque, BYTES, true);
+    let memory = memory.expect("it is imported");
+    let image = |offset, shape, levels| -> Result<MipmappedArray<f32>, Error> {
+        // SAFETY: the function above makes such an image, which nobody else uses.
+        unsafe { memory.map_image(&stream, offset, shape, levels, ArrayFlags::COLOR_ATTACHMENT) }
+    };
+    let square = ArrayShape::plane(8, 8);
+    for (offset, shape, levels, reason) in [
+        (BYTES, square, 1, "offset 65536 of memory of 65536 bytes"),
+        (OFFSET, ArrayShape::plane(0, 8), 1, "has no element"),
+        (OFFSET, square, 0, "0 levels"),
+        (OFFSET, square, 5, "5 levels"),
+    ] {
+        let error = image(offset, shape, levels).expect_err("there is no such image").to_string();
+        assert!(error.contains("ExternalMemory::map_image") && error.contains(reason), "{error}");
+    }
+    let error = image(0, square, 1).expect_err("the other interface has none there").to_string();
+    assert!(error.contains("1 levels of a plane of 8 × 8"), "{error}");
+    let image = image(OFFSET, square, 2).expect("there is an image");
+    let (memory, error) = memory.close().expect_err("an image lies in it");
+    assert!(error.to_string().contains("still in use"), "{error}");
+    let level = image.level(1).expect("there are two levels");
+    assert_eq!(level.shape(), ArrayShape::plane(4, 4));
+    level.copy_from_slice(&[3.0; 16]).expect("the lengths are equal");
+    assert_eq!(level.to_vec().expect("the level can be read"), [3.0; 16]);
+    drop((memory, image));
+    assert_eq!(calls(), ["import", "map"], "the level keeps both");
+    drop(level);
+    assert_eq!(calls(), ["destroy image", "destroy memory"]);
+    drop((stream, context, driver));
+    assert!(simulator.live_handles().is_empty(), "{}", simulator.live_handles());
+}

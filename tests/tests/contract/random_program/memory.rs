@@ -1,0 +1,88 @@
+//! A piece of memory of any kind.
+
+use curium_driver::Stream;
+use curium_memory::{
+    CachingResource, DeviceBuffer, DeviceSlice, DeviceSliceMut, DeviceVec, MappedBuffer, PitchedBuffer, Plain,
+    UnifiedBuffer,
+};
+
+use super::{Dice, LEN};
+
+/// A piece of memory of [`LEN`] elements.
+pub(super) enum Memory {
+    Pooled(DeviceBuffer<u32>),
+    Plain(DeviceBuffer<u32, Plain>),
+    Cached(DeviceBuffer<u32, CachingResource>),
+    Mapped(MappedBuffer<u32>),
+    Unified(UnifiedBuffer<u32>),
+    Growing(DeviceVec<u32>),
+    /// One row.
+    Pitched(PitchedBuffer<u32>),
+}
+
+impl Memory {
+    pub(super) fn new(dice: &mut Dice, cache: &CachingResource, stream: &Stream, values: &[u32]) -> Self {
+        let made = match dice.below(9) {
+            0 => DeviceBuffer::from_slice_in(Plain, stream, values).map(Self::Plain),
+            1 => MappedBuffer::from_slice(stream, values).map(Self::Mapped),
+            2 => UnifiedBuffer::from_slice(stream, values).map(Self::Unified),
+            3 => DeviceVec::from_slice(stream, values).map(Self::Growing),
+            4 => PitchedBuffer::zeroed(stream, LEN, 1).map(Self::Pitched),
+            5 | 6 => DeviceBuffer::from_slice_in(cache.clone(), stream, values).map(Self::Cached),
+            _ => DeviceBuffer::from_slice(stream, values).map(Self::Pooled),
+        };
+        let mut made = made.expect("memory suffices");
+        if let Self::Pitched(_) = made {
+            made.view_mut().copy_from_slice(values).expect("the lengths are equal");
+        }
+        made
+    }
+
+    pub(super) fn view(&self) -> DeviceSlice<'_, u32> {
+        match self {
+            Self::Pooled(buffer) => buffer.as_slice(),
+            Self::Plain(buffer) => buffer.as_slice(),
+            Self::Cached(buffer) => buffer.as_slice(),
+            Self::Mapped(buffer) => buffer.as_slice(),
+            Self::Unified(buffer) => buffer.as_slice(),
+            Self::Growing(vector) => vector.as_slice(),
+            Self::Pitched(buffer) => buffer.row(0).expect("there is one row"),
+        }
+    }
+
+    pub(super) fn view_mut(&mut self) -> DeviceSliceMut<'_, u32> {
+        match self {
+            Self::Pooled(buffer) => buffer.as_slice_mut(),
+            Self::Plain(buffer) => buffer.as_slice_mut(),
+            Self::Cached(buffer) => buffer.as_slice_mut(),
+            Self::Mapped(buffer) => buffer.as_slice_mut(),
+            Self::Unified(buffer) => buffer.as_slice_mut(),
+            Self::Growing(vector) => vector.as_slice_mut(),
+            Self::Pitched(buffer) => buffer.row_mut(0).expect("there is one row"),
+        }
+    }
+
+    /// Whether graphs can use it.
+    pub(super) fn is_leasable(&self) -> bool {
+        !matches!(self, Self::Growing(_))
+    }
+
+    /// The elements as the host sees them in place, where it can.
+    pub(super) fn host(&mut self) -> Option<&mut [u32]> {
+        match self {
+            Self::Mapped(buffer) => Some(buffer.host_mut().expect("the work ends")),
+            Self::Unified(buffer) => Some(buffer.host_mut().expect("the work ends")),
+            _ => None,
+        }
+    }
+
+    /// Has it grow and become as it was, where it can.
+    pub(super) fn breathe(&mut self, values: &[u32]) {
+        if let Self::Growing(vector) = self {
+            vector.extend_from_slice(values).expect("memory suffices");
+            vector.resize(3 * LEN + values.len(), 7).expect("memory suffices");
+            vector.truncate(LEN);
+            vector.shrink_to_fit().expect("what is behind is free");
+        }
+    }
+}

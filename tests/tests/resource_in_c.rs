@@ -1,0 +1,106 @@
+//! Resources and a program in C: the header against the layout here, a resource of Curium used by C, and one of C used here.
+
+use std::ffi::{CStr, c_int};
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::atomic::{AtomicIsize, Ordering};
+
+use curium_memory::{
+    CachingOptions, CachingResource, DeviceBuffer, ForeignResource, Limit, Resource as _, ResourceTable, Statistics,
+    StreamOrdered,
+};
+use curium_sys::{CUdeviceptr, CUresult, CUstream};
+use curium_tests::on_driver;
+use libloading::{Library, Symbol};
+
+type Use = unsafe extern "C" fn(*const ResourceTable, CUstream, usize) -> c_int;
+type Make = unsafe extern "C" fn(*const ResourceTable, *const AtomicIsize, *mut ResourceTable) -> c_int;
+
+/// The program, built by the system's compiler for C; nothing where there is none.
+#[expect(clippy::print_stderr, reason = "a test says what it leaves out")]
+fn program(name: &str) -> Option<Library> {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR"));
+    let target = std::env::temp_dir().join(format!("curium-{name}-{}.so", std::process::id()));
+    if !root.is_dir() {
+        eprintln!("resources in C are left out: their source is not here");
+        return None;
+    }
+    let mut compiler = Command::new("cc");
+    compiler.args(["-std=c11", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-shared", "-fPIC", "-o"]).arg(&target);
+    compiler.arg("-I").arg(root.join("../crates/memory/include")).arg(root.join("c/resource.c"));
+    let Ok(output) = compiler.output() else {
+        eprintln!("resources in C are left out: there is no compiler called cc");
+        return None;
+    };
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // SAFETY: the library has no code that runs when it is loaded.
+    let library = unsafe { Library::new(&target) }.expect("the library was built");
+    std::fs::remove_file(&target).expect("it was built there");
+    Some(library)
+}
+
+fn symbol<'a, T>(library: &'a Library, name: &CStr) -> Symbol<'a, T> {
+    // SAFETY: the callers name the types of the program's symbols.
+    unsafe { library.get(name) }.expect("the program has it")
+}
+
+#[test]
+fn resources_go_between_rust_and_c_in_one_layout() {
+    let Some(library) = program("layout") else { return };
+    let layout: Symbol<'_, *const [usize; 8]> = symbol(&library, c"layout");
+    // SAFETY: the symbol is an array of this length.
+    let layout = unsafe { **layout };
+    assert_eq!(
+        layout,
+        [
+            size_of::<ResourceTable>(),
+            std::mem::offset_of!(ResourceTable, context),
+            std::mem::offset_of!(ResourceTable, allocate),
+            std::mem::offset_of!(ResourceTable, deallocate),
+            std::mem::offset_of!(ResourceTable, release),
+            size_of::<CUresult>(),
+            size_of::<CUdeviceptr>(),
+            size_of::<CUstream>(),
+        ]
+    );
+    on_driver(|test| {
+        let (context, stream) = (test.context(), test.stream());
+        let use_resource: Symbol<'_, Use> = symbol(&library, c"use_resource");
+        let options = CachingOptions::new().with_cache(true);
+        let cache = CachingResource::with_options(&context, &options).expect("a resource can be made");
+        let table = ResourceTable::export(cache.clone(), &context);
+        // SAFETY: the table was not released, and the stream lives.
+        assert_eq!(unsafe { use_resource(&raw const table, stream.as_raw(), 5000) }, 0);
+        let statistics = cache.statistics();
+        assert_eq!((statistics.allocations, statistics.live_allocations()), (5000, 0));
+        // The table, in C's hands, is a resource of Rust again.
+        let (make, left): (Symbol<'_, Make>, _) = (symbol(&library, c"make_counting"), AtomicIsize::new(-1));
+        let mut made = ResourceTable { context: std::ptr::null_mut(), allocate: None, deallocate: None, release: None };
+        // SAFETY: both tables and the counter are valid places; the first is taken over.
+        assert_eq!(unsafe { make(&raw const table, &raw const left, &raw mut made) }, 0);
+        // SAFETY: the functions of C pass on to those of the cache, from any thread, and nobody else uses the table.
+        let resource = unsafe { ForeignResource::from_table(made) }.expect("the table is whole");
+        let buffer = DeviceBuffer::from_slice_in(&resource, &stream, &[1, 2, 3]).expect("memory suffices");
+        assert_eq!(buffer.to_vec().expect("the buffer can be read"), [1, 2, 3]);
+        assert_eq!(cache.statistics().live_allocations(), 1);
+        drop(buffer);
+        resource.purge().expect("there is nothing to do");
+        drop(resource);
+        assert_eq!(left.load(Ordering::Relaxed), 0);
+    });
+}
+
+#[test]
+fn refusal_is_a_code_in_c_and_leaves_nothing() {
+    let Some(library) = program("refusal") else { return };
+    on_driver(|test| {
+        let (context, stream) = (test.context(), test.stream());
+        let use_resource: Symbol<'_, Use> = symbol(&library, c"use_resource");
+        let table = ResourceTable::export(Statistics::new(Limit::new(StreamOrdered, 200_000)), &context);
+        // SAFETY: the table was not released, and the stream lives.
+        let code = unsafe { use_resource(&raw const table, stream.as_raw(), 5000) };
+        assert_eq!(code, CUresult::CUDA_ERROR_OUT_OF_MEMORY.0.cast_signed());
+        // SAFETY: nobody uses the table from now on.
+        unsafe { table.release.expect("the table is whole")(table.context) };
+    });
+}
