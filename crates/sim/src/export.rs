@@ -9,7 +9,7 @@ use std::fs;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use curium_sys::{CUresult, Function};
+use curium_sys::{Api, CUresult, Function};
 
 use crate::config::Config;
 use crate::driver::Driver;
@@ -35,6 +35,13 @@ macro_rules! export {
                 })
             }
         )*
+
+        /// Every function as this library exports it, which is what its clients find by name, too.
+        pub(crate) fn api() -> Api {
+            let mut api = Api::empty();
+            $(api.$name = Some($name);)*
+            api
+        }
     };
 }
 

@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::ptr;
 
-use curium_sys::{CUdriverProcAddressQueryResult, CUresult, CUuuid, CudaVersion, Function};
+use curium_sys::{Api, CUdriverProcAddressQueryResult, CUresult, CUuuid, CudaVersion, Function};
 
 use crate::argument::{ConstPointer, Pointer};
 use crate::driver::{Driver, Result};
@@ -66,10 +66,19 @@ impl Driver {
         }
         let lookup = self.newest(name.to_str().unwrap_or_default(), version);
         address.write(match lookup {
-            Lookup::Found(function) => entry::api(self.slot).address(function).cast_mut(),
+            Lookup::Found(function) => self.api().address(function).cast_mut(),
             Lookup::TooNew | Lookup::Unknown => ptr::null_mut(),
         })?;
         Ok(lookup)
+    }
+
+    /// The functions that clients of this driver call.
+    fn api(&self) -> Api {
+        #[cfg(feature = "export")]
+        if self.slot == crate::slot::EXPORTED {
+            return crate::export::api();
+        }
+        entry::api(self.slot)
     }
 
     /// The newest function of this base name that `version` has.
