@@ -1,7 +1,8 @@
 //! Attributes of kernels, of libraries and of modules.
 #![cfg(not(miri))]
 
-use curium_driver::{CacheConfig, Carveout, Device, Error, Kernel, Library, Module, Untyped};
+use curium_driver::{CacheConfig, Carveout, Device, Error, Kernel, LaunchConfig, Library, Module, Untyped};
+use curium_memory::DeviceBuffer;
 use curium_sim::Config;
 use curium_sys::{CUdevice_attribute, CUfunction_attribute, CUresult};
 use curium_tests::{TestDriver, kernels, on_driver, on_simulator};
@@ -38,6 +39,94 @@ fn attributes_tell_what_the_kernel_takes() {
             kernel.constant_bytes(&device).expect("it is known");
             kernel.local_bytes(&device).expect("it is known");
         }
+    });
+}
+
+/// A kernel with ten words of shared memory.
+const TEN_WORDS: &str = ".version 7.0\n.target sm_52\n.address_size 64\n.visible .entry ten_words(.param .u64 out)\n{\n\
+    .reg .b32 %r<3>;\n .reg .b64 %rd<3>;\n .shared .align 4 .b8 words[40];\n ld.param.u64 %rd1, [out];\n \
+    cvta.to.global.u64 %rd2, %rd1;\n mov.u32 %r1, 7;\n st.volatile.shared.u32 [words+36], %r1;\n \
+    ld.volatile.shared.u32 %r2, [words+36];\n st.global.u32 [%rd2], %r2;\n ret;\n}\n";
+
+#[test]
+fn static_shared_memory_is_known_to_the_byte() {
+    on_driver(|test| {
+        let library = Library::from_ptx(&test.context(), TEN_WORDS).expect("the PTX is right");
+        let kernel = library.untyped_kernel("ten_words").expect("the library has the kernel");
+        assert_eq!(kernel.static_shared_bytes(&test.device()).expect("it is known"), 40);
+    });
+}
+
+/// A kernel that calls two functions, each with a word of shared memory of its own: it gives one 7 and the other 9, and writes what the first
+/// has then.
+const TWO_WORDS: &str = "
+.version 7.0
+.target sm_52
+.address_size 64
+.func (.param .b32 out) first(.param .b32 given)
+{
+    .reg .pred %p;
+    .reg .b32 %r<3>;
+    .shared .align 4 .b32 first_word;
+    ld.param.u32 %r1, [given];
+    setp.ne.u32 %p, %r1, 0;
+    @%p st.volatile.shared.u32 [first_word], %r1;
+    ld.volatile.shared.u32 %r2, [first_word];
+    st.param.b32 [out], %r2;
+    ret;
+}
+.func second(.param .b32 given)
+{
+    .reg .b32 %r<3>;
+    .shared .align 4 .b32 second_word;
+    ld.param.u32 %r1, [given];
+    st.volatile.shared.u32 [second_word], %r1;
+    ret;
+}
+.visible .entry two_words(.param .u64 place)
+{
+    .reg .b32 %r<6>;
+    .reg .b64 %rd<3>;
+    mov.u32 %r1, 7;
+    mov.u32 %r2, 9;
+    mov.u32 %r3, 0;
+    {
+        .param .b32 given;
+        .param .b32 out;
+        st.param.b32 [given], %r1;
+        call.uni (out), first, (given);
+        ld.param.b32 %r4, [out];
+    }
+    {
+        .param .b32 given;
+        st.param.b32 [given], %r2;
+        call.uni second, (given);
+    }
+    {
+        .param .b32 given;
+        .param .b32 out;
+        st.param.b32 [given], %r3;
+        call.uni (out), first, (given);
+        ld.param.b32 %r5, [out];
+    }
+    ld.param.u64 %rd1, [place];
+    cvta.to.global.u64 %rd2, %rd1;
+    st.global.u32 [%rd2], %r5;
+    ret;
+}
+";
+
+#[test]
+fn shared_memory_of_functions_is_their_own_and_counts_for_the_kernel() {
+    on_driver(|test| {
+        let (context, stream) = (test.context(), test.stream());
+        let library = Library::from_ptx(&context, TWO_WORDS).expect("the PTX is right");
+        let kernel = library.kernel::<(&mut [u32],)>("two_words").expect("the library has the kernel");
+        assert_eq!(kernel.static_shared_bytes(&test.device()).expect("it is known"), 8);
+        let mut place = DeviceBuffer::zeroed(&stream, 1).expect("memory suffices");
+        // SAFETY: the kernel writes the one word that the buffer has.
+        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&mut place,)) }.expect("it launches");
+        assert_eq!(place.to_vec().expect("the buffer can be read"), [7]);
     });
 }
 

@@ -165,7 +165,7 @@ pub fn run(launch: &Launch<'_>) -> Result<Statistics, Fault> {
 
 impl<'a> Prepared<'a> {
     fn new(launch: &Launch<'a>) -> Result<Self, Fault> {
-        let shared_size = launch.kernel.static_shared.saturating_add(launch.dynamic_shared);
+        let shared_size = launch.kernel.dynamic_shared_start().saturating_add(launch.dynamic_shared);
         let cluster = launch.kernel.required_cluster.unwrap_or(launch.cluster);
         let prepared = Self {
             program: launch.program,
@@ -203,7 +203,9 @@ impl<'a> Prepared<'a> {
             for patch in &function.patches {
                 layout.doubles[patch.row as usize] = match patch.value {
                     Late::Global(index, offset) => self.globals[index].wrapping_add_signed(offset),
-                    Late::DynamicShared(offset) => u64::from(self.kernel.static_shared).wrapping_add_signed(offset),
+                    Late::DynamicShared(offset) => {
+                        u64::from(self.kernel.dynamic_shared_start()).wrapping_add_signed(offset)
+                    }
                 };
             }
             Registers::new(&layout)
@@ -229,7 +231,7 @@ impl<'a> Prepared<'a> {
                 "block differs from the kernel's .reqntid",
             ),
             (
-                self.shared_size > launch.device.max_shared_per_block,
+                launch.kernel.static_shared.saturating_add(launch.dynamic_shared) > launch.device.max_shared_per_block,
                 "block needs more shared memory than the device has",
             ),
             (launch.params.len() < launch.kernel.param_size, "parameter buffer is too small"),

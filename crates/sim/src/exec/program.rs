@@ -83,6 +83,13 @@ pub struct Kernel {
     pub(crate) function: u32,
 }
 
+impl Kernel {
+    /// Where dynamic shared memory begins: behind what the kernel declares, at the alignment that hardware gives it.
+    pub(crate) fn dynamic_shared_start(&self) -> u32 {
+        self.static_shared.next_multiple_of(16)
+    }
+}
+
 /// A kernel parameter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Param {

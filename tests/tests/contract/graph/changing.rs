@@ -176,3 +176,14 @@ fn flags_are_those_that_it_was_instantiated_with() {
         run(test, &mut exec);
     });
 }
+
+#[test]
+fn flags_that_exclude_each_other_are_invalid() {
+    on_driver(|test| {
+        let graph = graph(test);
+        let flags = InstantiateFlags::AUTO_FREE_ON_LAUNCH | InstantiateFlags::DEVICE_LAUNCH;
+        let result = graph.instantiate_with(InstantiateOptions::new().with_flags(flags));
+        let error = result.expect_err("what a kernel launches frees nothing");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE), "{error}");
+    });
+}

@@ -1,10 +1,13 @@
 //! What the language can do.
 
-use curium_driver::LaunchConfig;
+use curium_driver::{Kernel, LaunchConfig};
 use curium_memory::DeviceBuffer;
-use curium_tests::{kernels, on_driver};
+use curium_sys::CUdevice_attribute;
+use curium_tests::{TestDriver, kernels, on_driver};
 
 use super::{buffer, integers, kernel, launch, values};
+
+type BarrierKernel = Kernel<(&'static mut [u32], &'static mut [u32], &'static mut [u32])>;
 
 #[test]
 fn recursion_returns_through_every_frame() {
@@ -117,17 +120,35 @@ fn lock_is_taken_by_every_thread_in_turn() {
     });
 }
 
+/// Runs the barrier with blocks of 64 threads, as many as `blocks` says of the kernel, and checks what each thread read behind it.
+fn assert_barrier_holds(test: &TestDriver, blocks: impl Fn(&BarrierKernel) -> u32) {
+    let stream = test.stream();
+    let kernel: BarrierKernel = kernel(test, kernels::LANGUAGE, "grid_barrier");
+    let blocks = blocks(&kernel);
+    let (config, threads) = (LaunchConfig::new(blocks, 64), blocks * 64);
+    let mut arrived = buffer(&stream, &[0_u32]);
+    let mut written = DeviceBuffer::<u32>::zeroed(&stream, threads as usize).expect("memory suffices");
+    let mut output = DeviceBuffer::<u32>::zeroed(&stream, threads as usize).expect("memory suffices");
+    let arguments = (&mut arrived, &mut written, &mut output);
+    // SAFETY: the buffers have a word for each of the threads, and the launch is cooperative: all blocks run at once.
+    unsafe { kernel.launch_cooperative(&stream, config, arguments) }.expect("it launches");
+    assert_eq!(values(&output), (0..threads).map(|index| (index + 64) % threads * 3).collect::<Vec<u32>>());
+}
+
 #[test]
 fn grid_barrier_holds_every_block_until_all_are_there() {
+    on_driver(|test| assert_barrier_holds(test, |_| 8));
+}
+
+#[test]
+fn grid_barrier_holds_as_many_blocks_as_the_device_takes_at_once() {
     on_driver(|test| {
-        let stream = test.stream();
-        let mut arrived = buffer(&stream, &[0_u32]);
-        let mut written = DeviceBuffer::<u32>::zeroed(&stream, 512).expect("memory suffices");
-        let mut output = DeviceBuffer::<u32>::zeroed(&stream, 512).expect("memory suffices");
-        let kernel = kernel::<(&mut [u32], &mut [u32], &mut [u32])>(test, kernels::LANGUAGE, "grid_barrier");
-        let arguments = (&mut arrived, &mut written, &mut output);
-        // SAFETY: the buffers have a word for each of the 512 threads, and the launch is cooperative: all blocks run at once.
-        unsafe { kernel.launch_cooperative(&stream, LaunchConfig::new(8, 64), arguments) }.expect("it launches");
-        assert_eq!(values(&output), (0..512).map(|index| (index + 64) % 512 * 3).collect::<Vec<u32>>());
+        let multiprocessors = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
+        let multiprocessors = test.device().attribute(multiprocessors).expect("the device has some");
+        let most = |kernel: &BarrierKernel| {
+            let each = kernel.active_blocks(&test.context(), 64, 0).expect("it is known");
+            each * u32::try_from(multiprocessors).expect("it is a count")
+        };
+        assert_barrier_holds(test, most);
     });
 }

@@ -196,7 +196,8 @@ impl Driver {
         let place = executable.required()?;
         let (mut state, _) = self.enter_current()?;
         let graph = state.graph(graph)?;
-        if flags & !ALL_FLAGS != 0 || state.is_unfinished(graph) {
+        let both = AUTO_FREE | DEVICE_LAUNCH;
+        if flags & !ALL_FLAGS != 0 || flags & both == both || state.is_unfinished(graph) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         if flags & DEVICE_LAUNCH != 0 {

@@ -12,14 +12,10 @@ use crate::memory::{Fill, Owner, Purpose};
 /// So many faults are kept and written: a kernel that goes on can have one in every warp.
 const MOST_FAULTS: usize = 1000;
 
-/// The blocks of a cooperative launch each get a thread, so that each can wait for all others. So many threads at most.
-pub(super) const MOST_COOPERATIVE_BLOCKS: u64 = 1024;
-
 impl Launch {
     /// Runs the kernel; a fault of it is the code that sticks to the device.
     pub(crate) fn run(&self, driver: &Driver) -> Result {
         let kernel = self.subject.kernel()?;
-        let workers = if self.shape.is_cooperative { self.shape.blocks() } else { driver.config().workers.into() };
         let host = Host::new(driver, self.context);
         let peers = driver.lock().peers_of(self.context);
         let workspace = self.shape.is_cooperative.then(|| Workspace::new(driver, self)).flatten();
@@ -35,7 +31,7 @@ impl Launch {
             memory: &driver.memory().seen_by(self.device, peers),
             runtime: &host,
             device: &driver.executor_model(),
-            workers: workers as usize,
+            workers: driver.config().workers as usize,
             schedule: driver.block_order(),
             workspace: workspace.as_ref().map_or(0, |workspace| workspace.address),
             cancel: driver.cancelled(),

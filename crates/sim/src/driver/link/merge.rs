@@ -12,12 +12,15 @@ struct Statement<'a> {
 }
 
 /// The texts as one, in their order. The header is that of the first. What one text declares and another defines is a declaration
-/// ahead if it is a function, and the definition itself if it is a variable.
+/// ahead if it is a function, and the definition itself if it is a variable. A function that is declared with a result and defined without
+/// one has the result then, as callers see it on hardware: a register that nobody has written.
 pub(super) fn merge(texts: &[String]) -> String {
     let modules: Vec<Vec<Statement<'_>>> = texts.iter().map(|text| statements(text)).collect();
     let all = || modules.iter().flatten();
     let definitions = all().filter(|statement| !statement.is_extern);
     let definitions: HashMap<&str, &str> = definitions.filter_map(|s| Some((s.name?, s.text))).collect();
+    let declared = all().filter(|statement| statement.is_extern);
+    let results: HashMap<&str, &str> = declared.filter_map(|s| Some((s.name?, result(s.text)?))).collect();
     let mut done = HashSet::new();
     let mut merged = String::new();
     for (index, statement) in
@@ -27,7 +30,12 @@ pub(super) fn merge(texts: &[String]) -> String {
         let text = match definition {
             Some(_) if is_function(statement.text) => statement.text.replacen(".extern", ".visible", 1),
             Some(definition) => (*definition).to_owned(),
-            None => statement.text.to_owned(),
+            None => match statement.name.and_then(|name| results.get(name)) {
+                Some(missing) if is_function(statement.text) && result(statement.text).is_none() => {
+                    statement.text.replacen(".func", &format!(".func {missing} "), 1)
+                }
+                _ => statement.text.to_owned(),
+            },
         };
         let is_needed = if statement.is_header { index == 0 } else { done.insert(text.clone()) };
         if is_needed {
@@ -56,6 +64,12 @@ pub(super) fn limit_registers(text: &str, most: u32) -> String {
 
 fn is_function(statement: &str) -> bool {
     statement.contains(".entry") || statement.contains(".func")
+}
+
+/// The result of a device function, with its parentheses.
+fn result(statement: &str) -> Option<&str> {
+    let (_, rest) = statement.split_once(".func")?;
+    skip_blanks(rest).split_inclusive(')').next().filter(|result| result.starts_with('('))
 }
 
 fn statements(text: &str) -> Vec<Statement<'_>> {
@@ -185,6 +199,14 @@ mod tests {
         for kept in ["offset = 7;", "table[2] = { 1, 2 };", "twice (.param .b32 x)\n{ /* } */ ret; }", "{ { ret; } }"] {
             assert!(merged.contains(kept), "{kept} in {merged}");
         }
+    }
+
+    #[test]
+    fn function_that_is_defined_without_the_result_that_it_is_declared_with_gets_it() {
+        let callee = CALLEE.replace("(.param .b32 r) ", "");
+        let merged = merge(&[CALLER.to_owned(), callee.clone()]);
+        assert_eq!(merged.matches(".visible .func (.param .b32 r)").count(), 2, "{merged}");
+        assert_eq!(merge(&[CALLER.replace("(.param .b32 r) ", ""), callee]).matches("(.param .b32 r)").count(), 0);
     }
 
     #[test]

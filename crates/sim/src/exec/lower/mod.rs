@@ -22,6 +22,7 @@ mod packed;
 mod registers;
 mod select;
 mod set;
+mod shared;
 mod surface;
 mod system;
 mod texture;

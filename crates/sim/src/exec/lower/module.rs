@@ -4,12 +4,13 @@ use std::collections::HashMap;
 
 use super::error::{LowerError, Lowered, Refusal};
 use super::function::Lowerer;
+use super::shared;
 use crate::exec::program::{Address, Global, Kernel, Param, Program, Relocation, function_address};
 use crate::exec::transfer::LOCAL_LIMIT;
 use crate::exec::window::SHARED_WINDOW;
 use crate::ptx::{
-    Constant, Function, FunctionId, FunctionKind, GlobalId, Linkage, Module, Opcode, Operand, Parameter, ScalarType,
-    Space, Symbol, Variable,
+    Constant, Function, FunctionId, FunctionKind, GlobalId, Linkage, Module, Parameter, ScalarType, Space, Symbol,
+    Variable,
 };
 
 /// Bytes of the largest variable in device memory. More is a slip, and must not cost the host its memory.
@@ -65,16 +66,18 @@ fn lower_checked(module: &Module, checks_races: bool) -> Result<Program, LowerEr
     let mut program = Program { checks_races, ..Program::default() };
     let mut context = Context::new(module, &mut program)?;
     context.checks_races = checks_races;
+    let shared_bases = shared::bases(module, context.shared_end, |function| context.resolve_alias(function));
     for (index, function) in module.functions.iter().enumerate() {
         let mut lowerer = Lowerer::new(&context, function);
-        let shared_base =
-            if function.kind == FunctionKind::Entry && !uses_shared(module, function) { 0 } else { context.shared_end };
-        let shared = lowerer.place_variables(shared_base).map_err(|refusal| LowerError::new(function.span, refusal))?;
+        let shared =
+            lowerer.place_variables(shared_bases[index]).map_err(|refusal| LowerError::new(function.span, refusal))?;
         let limit = |is: u64, most: u64, what: &str| {
             let refusal = || Refusal(format!("{is} bytes of {what} are more than {most}"));
             if is <= most { Ok(()) } else { Err(LowerError::new(function.span, refusal())) }
         };
-        limit(shared, MOST_SHARED, "shared memory")?;
+        if function.kind == FunctionKind::Entry {
+            limit(shared, MOST_SHARED, "shared memory")?;
+        }
         limit(lowerer.parameter_size(), MOST_PARAMETERS, "parameters")?;
         if function.kind == FunctionKind::Entry && function.body.is_some() {
             let name = module.text(function.name).to_owned();
@@ -214,29 +217,6 @@ impl<'m> Context<'m> {
     }
 }
 
-/// Whether a kernel may reach shared variables at module scope: by name, or through a call.
-fn uses_shared(module: &Module, function: &Function) -> bool {
-    let named = |symbol: Symbol| match symbol {
-        Symbol::Global(id) => {
-            let space = module.variable(id).space;
-            matches!(space, Space::Shared | Space::SharedCta | Space::SharedCluster) && !module.variable(id).is_unsized
-        }
-        _ => false,
-    };
-    let body = function.body.iter().flatten();
-    body.into_iter().any(|instruction| {
-        instruction.opcode == Opcode::Call
-            || instruction.operands.iter().any(|operand| match operand {
-                Operand::Symbol(symbol, _) => named(*symbol),
-                Operand::Address(address) => match address.base {
-                    crate::ptx::Base::Symbol(symbol) => named(symbol),
-                    _ => false,
-                },
-                _ => false,
-            })
-    })
-}
-
 fn kernel(module: &Module, function: &Function, index: u32, shared: u64, lowerer: &Lowerer<'_>) -> Kernel {
     let params: Vec<Param> = function
         .parameters
@@ -261,8 +241,7 @@ fn kernel(module: &Module, function: &Function, index: u32, shared: u64, lowerer
         name: module.text(function.name).to_owned(),
         param_size: params.last().map_or(0, |param| param.offset + param.size),
         params,
-        // Dynamic shared memory follows, at the alignment that hardware gives it.
-        static_shared: (shared.next_multiple_of(16)) as u32,
+        static_shared: shared as u32,
         local_size: lowerer.local_size() as u32,
         registers: bits.sum::<u32>().min(performance.max_registers.unwrap_or(u32::MAX)),
         max_threads_per_block: performance

@@ -51,6 +51,29 @@ fn recursion_to_a_depth_per_lane_returns_to_each_caller() {
 }
 
 #[test]
+fn shared_variables_of_functions_overlap_neither_each_other_nor_those_of_the_kernel() {
+    let keep = |name: &str| {
+        format!(
+            ".func (.param .b32 out) {name}(.param .b32 x) {{ .reg .pred %p; .reg .b32 %r<3>; .shared .align 4 .b32 kept;
+            ld.param.u32 %r1, [x]; setp.ne.u32 %p, %r1, 0; @%p st.shared.u32 [kept], %r1; ld.shared.u32 %r2, [kept];
+            st.param.u32 [out], %r2; ret; }}\n"
+        )
+    };
+    let call = |name: &str, x: u32, result: &str| {
+        format!(
+            "{{ .param .b32 x; .param .b32 out; st.param.u32 [x], {x}; call (out), {name}, (x); ld.param.u32 {result}, [out]; }}\n"
+        )
+    };
+    let calls = [call("one", 7, "%r2"), call("two", 9, "%r2"), call("one", 0, "%r2"), call("two", 0, "%r3")].concat();
+    let body = kernel(&format!(
+        ".shared .align 4 .b32 own; st.shared.u32 [own], 5;\n{calls}ld.shared.u32 %r4, [own];
+        mad.lo.u32 %r2, %r2, 100, %r3; mad.lo.u32 %r2, %r2, 100, %r4; st.global.u32 [%at4], %r2;"
+    ));
+    let bench = Bench::new(&format!("{}{}{body}", keep("one"), keep("two")), 4096);
+    assert_eq!(bench.results::<u32>(32), [70_905; 32]);
+}
+
+#[test]
 fn function_pointers_call_a_different_function_in_each_lane() {
     let functions = "
 .func (.reg .u32 out) twice(.reg .u32 x)

@@ -1,12 +1,15 @@
 //! The loader, on libraries of every kind: the simulator's `libcuda.so.1`, and what is no driver, or none that serves.
 #![cfg(all(target_os = "linux", not(miri)))]
 
+mod environment;
+
+use std::ffi::c_void;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::LazyLock;
 
 use curium_driver::{CudaVersion, Driver, Error, Function};
-use curium_sys::{Api, CUresult, LoadError, Rejection};
+use curium_sys::{Api, CUdriverProcAddressQueryResult, CUresult, LoadError, Rejection};
 use curium_tests::{in_fork, uses_cuda};
 
 /// Where these tests build what they load.
@@ -314,25 +317,32 @@ fn simulator_of_an_older_driver_lacks_the_functions_of_newer_ones() {
     assert_eq!(out.matches("missing: ").count(), newer.len(), "nothing else is missing: {out}");
 }
 
+/// The address of `cuInit` as programs find it that ask the driver and not the system's loader.
+fn found_init(api: &Api) -> *mut c_void {
+    let look_up = api.cuGetProcAddress_v2.expect("the library has every function");
+    let (mut address, mut status) = (std::ptr::null_mut(), CUdriverProcAddressQueryResult(u32::MAX));
+    // SAFETY: the name is text, and both places are valid ones for the answers.
+    let code = unsafe { look_up(c"cuInit".as_ptr(), &raw mut address, 12_000, 0, &raw mut status) };
+    assert_eq!(code, CUresult::CUDA_SUCCESS);
+    assert_eq!(status, CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS);
+    address
+}
+
 #[test]
-fn program_leaves_a_trace_of_its_calls_where_the_environment_says() {
-    let folder = folder("trace");
-    for variable in ["CURIUM_SIM_TRACE", "CURIUM_TRACE"] {
-        let path = folder.join(variable);
-        let _ = std::fs::remove_file(&path);
-        // The second program adds to the file of the first.
-        for _ in 0..2 {
-            assert_reports_saxpy(&report(&[("CURIUM_DRIVER_PATH", &SIMULATOR), (variable, &path)]));
-        }
-        let text = std::fs::read_to_string(&path).expect("the program wrote a trace");
-        let events = text.strip_suffix(",\n").map(|list| format!("{list}\n]")).expect("each event ends in a comma");
-        let events: Vec<serde_json::Value> = serde_json::from_str(&events).expect("the trace is a list of events");
-        let of = |name: &str| events.iter().filter(|event| event["name"] == name).count();
-        assert!(of("cuInit") >= 2 && of("cuLaunchKernel") >= 2 && of("cuMemAllocAsync") >= 2, "{variable}: {text}");
-        let processes: std::collections::BTreeSet<_> =
-            events.iter().filter_map(|event| event["pid"].as_u64()).collect();
-        assert_eq!(processes.len(), 2, "{variable}");
-    }
+fn function_that_the_library_finds_by_name_is_the_one_that_it_exports() {
+    let api = load(&SIMULATOR).expect("it is a driver");
+    assert_eq!(found_init(&api).cast_const(), api.address(Function::cuInit));
+}
+
+#[test]
+fn child_of_a_process_that_initialised_the_library_finds_it_uninitialised() {
+    let init = load(&SIMULATOR).expect("it is a driver").cuInit.expect("every driver has `cuInit`");
+    // SAFETY: 0 is the argument that `cuInit` wants.
+    assert_eq!(unsafe { init(0) }, CUresult::CUDA_SUCCESS);
+    in_fork(|| {
+        // SAFETY: as above; the library says so itself if it is of no use to a child.
+        assert_eq!(unsafe { init(0) }, CUresult::CUDA_ERROR_NOT_INITIALIZED);
+    });
 }
 
 /// What the program says on the simulator whose kernel writes out of bounds, with this value of `CURIUM_SIM_CHECKS`.
