@@ -149,7 +149,7 @@ fn check(snapshot: &Value, device: usize) {
         match text(event, "action") {
             "segment_map" | "segment_alloc" => unmap(&mut segments, number(event, "addr"), bytes),
             "segment_unmap" | "segment_free" => {
-                assert_eq!(segments.insert(number(event, "addr"), bytes), None, "{event}")
+                assert_eq!(segments.insert(number(event, "addr"), bytes), None, "{event}");
             }
             "snapshot" => assert_eq!(bytes, live.values().sum::<u64>(), "{event}"),
             "alloc" => assert_eq!(live.remove(&number(event, "addr")), Some(bytes), "{event}"),

@@ -393,7 +393,7 @@ fn functions_that_a_program_asked_for_refuse_in_a_child_of_a_fork_as_symbols_do(
     let code = unsafe { find(c"cuDeviceGetCount".as_ptr(), &raw mut address, 12000, 0, std::ptr::null_mut()) };
     assert_eq!(code, CUresult::CUDA_SUCCESS);
     // SAFETY: the function that was asked for has this signature.
-    let asked_for = unsafe { std::mem::transmute::<*mut std::ffi::c_void, Count>(address) };
+    let asked_for = unsafe { std::mem::transmute::<*mut c_void, Count>(address) };
     let symbol = api.cuDeviceGetCount.expect("a driver has it");
     let count = |function: Count| {
         let mut count = -1;

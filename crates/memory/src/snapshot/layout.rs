@@ -129,7 +129,7 @@ fn merged(mut spans: Vec<Span>, join: bool) -> Vec<Span> {
     for span in spans {
         match merged.last_mut() {
             Some(last) if span.start < last.end || (join && span.start == last.end) => {
-                last.end = last.end.max(span.end)
+                last.end = last.end.max(span.end);
             }
             _ => merged.push(span),
         }

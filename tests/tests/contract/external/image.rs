@@ -68,7 +68,7 @@ unsafe extern "C" fn destroy_image(image: CUmipmappedArray) -> CUresult {
 /// The simulator with another interface beside it.
 fn driver(simulator: &Simulator) -> Driver {
     let mut api = simulator.api();
-    SIMULATED.set(api.clone()).ok().expect("one test uses this");
+    assert!(SIMULATED.set(api.clone()).is_ok(), "one test uses this");
     api.cuImportExternalMemory = Some(import);
     api.cuDestroyExternalMemory = Some(destroy_memory);
     api.cuExternalMemoryGetMappedMipmappedArray = Some(map_image);

@@ -157,5 +157,5 @@ fn launch_that_goes_on_loses_threads_in_functions_and_counts_each_warp_at_fault(
     assert_eq!(bench.memory.read::<u32>(0, 1), [0], "nobody came back");
     let faults = bench.host.passed_over.expect("faults are passed over").into_inner().expect("nobody panics");
     assert_eq!(faults.len(), 6);
-    assert!(faults.iter().all(|fault| fault.function == "wrong"), "{faults:?}");
+    assert!(faults.iter().all(|fault| &*fault.function == "wrong"), "{faults:?}");
 }
