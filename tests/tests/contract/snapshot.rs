@@ -267,8 +267,9 @@ fn snapshot_is_what_the_viewer_and_python_read() {
         let stream = test.stream();
         let options = CachingOptions::new().with_cache(true);
         let cache = CachingResource::with_options(&test.context(), &options).expect("a resource can be made");
-        let resource = Recording::ring(Tracking::new(cache), 2000);
-        let before = resource.inner().allocate(&stream, 12_345, 256).expect("memory suffices");
+        let cache = Tracking::new(cache);
+        let before = cache.allocate(&stream, 12_345, 256).expect("memory suffices");
+        let resource = Recording::ring(cache, 2000);
         let mut live = Vec::new();
         for round in 0..800_usize {
             let bytes = 1 + (round * 7919) % 300_000;

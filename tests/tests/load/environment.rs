@@ -1,9 +1,9 @@
 //! What the environment tells the simulator's library: faults, devices, and where it leaves a trace and a summary.
 
 use std::path::Path;
-use std::process::Output;
+use std::process::{Command, Output};
 
-use super::{SIMULATOR, assert_reports_error, assert_reports_saxpy, folder, report};
+use super::{REPORT, SIMULATOR, assert_reports_error, assert_reports_saxpy, folder, report};
 
 /// What the program says with the simulator as its driver, and the summary that it leaves, with these variables.
 fn summary(test: &str, variables: &[(&str, &str)]) -> (Output, String) {
@@ -76,4 +76,39 @@ fn program_leaves_a_trace_of_its_calls_where_the_environment_says() {
             events.iter().filter_map(|event| event["pid"].as_u64()).collect();
         assert_eq!(processes.len(), 2, "{variable}");
     }
+}
+
+/// What the program says on the simulator whose kernel writes out of bounds, with this value of `CURIUM_SIM_CHECKS`.
+fn report_fault(checks: &str) -> (Output, String, String) {
+    let mut command = Command::new(&*REPORT);
+    command.arg("fault").env_remove("LD_LIBRARY_PATH").env("CURIUM_DRIVER_PATH", &*SIMULATOR);
+    let output = command.env("CURIUM_SIM_CHECKS", checks).output().expect("the program can be started");
+    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
+    let (out, err) = (out.into_owned(), err.into_owned());
+    (output, out, err)
+}
+
+const FAULT: &str = "curium-sim: kernel `write_at`: illegal address: write of 4 bytes at 0x";
+
+#[test]
+fn kernel_at_fault_ends_the_work_unless_faults_are_only_reported() {
+    for (checks, is_written) in [("error", true), ("quiet", false)] {
+        let (output, out, err) = report_fault(checks);
+        assert_eq!(output.status.code(), Some(1), "{checks}: {out}{err}");
+        assert!(err.contains("CUDA_ERROR_ILLEGAL_ADDRESS") && !out.contains("saxpy"), "{checks}: {out}{err}");
+        assert_eq!(err.contains(FAULT), is_written, "{checks}: {err}");
+    }
+    let (output, out, err) = report_fault("report");
+    assert_reports_saxpy(&output);
+    assert!(out.contains("fault: 5\n") && err.contains(FAULT), "{out}{err}");
+    assert_eq!(err.matches(FAULT).count(), 1, "{err}");
+}
+
+#[test]
+fn process_aborts_at_the_first_fault_where_it_is_set_so() {
+    use std::os::unix::process::ExitStatusExt as _;
+
+    let (output, out, err) = report_fault("abort");
+    assert_eq!(output.status.signal(), Some(6), "{}: {out}{err}", output.status);
+    assert!(err.contains(FAULT) && !out.contains("fault:"), "{out}{err}");
 }

@@ -345,41 +345,6 @@ fn child_of_a_process_that_initialised_the_library_finds_it_uninitialised() {
     });
 }
 
-/// What the program says on the simulator whose kernel writes out of bounds, with this value of `CURIUM_SIM_CHECKS`.
-fn report_fault(checks: &str) -> (Output, String, String) {
-    let mut command = Command::new(&*REPORT);
-    command.arg("fault").env_remove("LD_LIBRARY_PATH").env("CURIUM_DRIVER_PATH", &*SIMULATOR);
-    let output = command.env("CURIUM_SIM_CHECKS", checks).output().expect("the program can be started");
-    let (out, err) = (String::from_utf8_lossy(&output.stdout), String::from_utf8_lossy(&output.stderr));
-    let (out, err) = (out.into_owned(), err.into_owned());
-    (output, out, err)
-}
-
-const FAULT: &str = "curium-sim: kernel `write_at`: illegal address: write of 4 bytes at 0x";
-
-#[test]
-fn kernel_at_fault_ends_the_work_unless_faults_are_only_reported() {
-    for (checks, is_written) in [("error", true), ("quiet", false)] {
-        let (output, out, err) = report_fault(checks);
-        assert_eq!(output.status.code(), Some(1), "{checks}: {out}{err}");
-        assert!(err.contains("CUDA_ERROR_ILLEGAL_ADDRESS") && !out.contains("saxpy"), "{checks}: {out}{err}");
-        assert_eq!(err.contains(FAULT), is_written, "{checks}: {err}");
-    }
-    let (output, out, err) = report_fault("report");
-    assert_reports_saxpy(&output);
-    assert!(out.contains("fault: 5\n") && err.contains(FAULT), "{out}{err}");
-    assert_eq!(err.matches(FAULT).count(), 1, "{err}");
-}
-
-#[test]
-fn process_aborts_at_the_first_fault_where_it_is_set_so() {
-    use std::os::unix::process::ExitStatusExt as _;
-
-    let (output, out, err) = report_fault("abort");
-    assert_eq!(output.status.signal(), Some(6), "{}: {out}{err}", output.status);
-    assert!(err.contains(FAULT) && !out.contains("fault:"), "{out}{err}");
-}
-
 #[test]
 fn functions_that_a_program_asked_for_refuse_in_a_child_of_a_fork_as_symbols_do() {
     type Count = unsafe extern "C" fn(*mut i32) -> CUresult;

@@ -89,7 +89,9 @@ impl<R: Resource> Recording<R> {
 
     #[inline]
     fn new(inner: R, sink: Sink) -> Self {
-        let (changes, lost) = (AtomicU64::new(0), AtomicU64::new(0));
+        // What came before is known from the resource, and lies before the first event.
+        let next = inner.segment_changes(0).last().map_or(0, |change| change.number + 1);
+        let (changes, lost) = (AtomicU64::new(next), AtomicU64::new(0));
         Self { inner, sink: Mutex::new(sink), changes, begin: Instant::now(), lost }
     }
 

@@ -8,8 +8,8 @@ use curium_memory::external::{ExternalMemory, ExternalMemoryKind};
 use curium_memory::{ArrayFlags, ArrayShape, MipmappedArray};
 use curium_sim::{Config, Simulator};
 use curium_sys::{
-    Api, CUDA_EXTERNAL_MEMORY_HANDLE_DESC, CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC, CUexternalMemory,
-    CUmipmappedArray, CUresult,
+    Api, CUDA_ARRAY3D_DESCRIPTOR, CUDA_EXTERNAL_MEMORY_HANDLE_DESC, CUDA_EXTERNAL_MEMORY_MIPMAPPED_ARRAY_DESC,
+    CUexternalMemory, CUmipmappedArray, CUresult,
 };
 use curium_tests::uses_cuda;
 
@@ -54,8 +54,11 @@ unsafe extern "C" fn map_image(
     }
     note("map");
     let create = SIMULATED.get().and_then(|api| api.cuMipmappedArrayCreate).expect("the simulator has it");
+    assert_eq!(description.arrayDesc.Flags, ArrayFlags::COLOR_ATTACHMENT.bits());
+    // The simulator draws nothing, and refuses images for it.
+    let plain = CUDA_ARRAY3D_DESCRIPTOR { Flags: 0, ..description.arrayDesc };
     // SAFETY: both places are valid, and the caller's context is current.
-    unsafe { create(place, &raw const description.arrayDesc, description.numLevels) }
+    unsafe { create(place, &raw const plain, description.numLevels) }
 }
 
 unsafe extern "C" fn destroy_image(image: CUmipmappedArray) -> CUresult {

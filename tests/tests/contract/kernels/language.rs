@@ -120,11 +120,9 @@ fn lock_is_taken_by_every_thread_in_turn() {
     });
 }
 
-/// Runs the barrier with blocks of 64 threads, as many as `blocks` says of the kernel, and checks what each thread read behind it.
-fn assert_barrier_holds(test: &TestDriver, blocks: impl Fn(&BarrierKernel) -> u32) {
+/// Runs the barrier with so many blocks of 64 threads, and checks what each thread read behind it.
+fn assert_barrier_holds(test: &TestDriver, kernel: &BarrierKernel, blocks: u32) {
     let stream = test.stream();
-    let kernel: BarrierKernel = kernel(test, kernels::LANGUAGE, "grid_barrier");
-    let blocks = blocks(&kernel);
     let (config, threads) = (LaunchConfig::new(blocks, 64), blocks * 64);
     let mut arrived = buffer(&stream, &[0_u32]);
     let mut written = DeviceBuffer::<u32>::zeroed(&stream, threads as usize).expect("memory suffices");
@@ -137,7 +135,7 @@ fn assert_barrier_holds(test: &TestDriver, blocks: impl Fn(&BarrierKernel) -> u3
 
 #[test]
 fn grid_barrier_holds_every_block_until_all_are_there() {
-    on_driver(|test| assert_barrier_holds(test, |_| 8));
+    on_driver(|test| assert_barrier_holds(test, &kernel(test, kernels::LANGUAGE, "grid_barrier"), 8));
 }
 
 #[test]
@@ -145,10 +143,8 @@ fn grid_barrier_holds_as_many_blocks_as_the_device_takes_at_once() {
     on_driver(|test| {
         let multiprocessors = CUdevice_attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT;
         let multiprocessors = test.device().attribute(multiprocessors).expect("the device has some");
-        let most = |kernel: &BarrierKernel| {
-            let each = kernel.active_blocks(&test.context(), 64, 0).expect("it is known");
-            each * u32::try_from(multiprocessors).expect("it is a count")
-        };
-        assert_barrier_holds(test, most);
+        let kernel: BarrierKernel = kernel(test, kernels::LANGUAGE, "grid_barrier");
+        let each = kernel.active_blocks(&test.context(), 64, 0).expect("it is known");
+        assert_barrier_holds(test, &kernel, each * u32::try_from(multiprocessors).expect("it is a count"));
     });
 }
