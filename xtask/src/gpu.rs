@@ -63,7 +63,8 @@ fn pack(root: &Path) -> Result<u64> {
 }
 
 fn tests() -> Result<Vec<Artifact>> {
-    let mut arguments = vec!["test", "--no-run", "--release", "--tests"];
+    // Without optimisation: what takes time there is the GPU's work, and here it is the compiler's.
+    let mut arguments = vec!["test", "--no-run", "--tests"];
     arguments.extend(TEST_PACKAGES.iter().flat_map(|package| ["-p", *package]));
     let mut built = cargo::build(&arguments, &[])?;
     built.retain(|artifact| artifact.kind == "test" && !NEED_RUST.contains(&name(&artifact.file).as_str()));

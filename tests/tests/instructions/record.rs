@@ -43,7 +43,7 @@ impl Record {
     pub(crate) fn add(&mut self, form: &Form, results: &[u64]) {
         assert_eq!(results.len(), COUNT);
         let line = match form.expected {
-            Expected::Bits(_) => results.chunks(PART).map(digest).collect(),
+            Expected::Bits(_) => results.chunks(PART).map(|part| digest(form, part)).collect(),
             Expected::Near { .. } => {
                 let digits = (form.result.bits() / 4) as usize;
                 results.iter().map(|bits| format!("{bits:0digits$x}")).collect()
@@ -58,7 +58,8 @@ impl Record {
     pub(crate) fn differing_parts(&self, form: &Form, results: &[u64]) -> Vec<usize> {
         let (Some(line), Expected::Bits(_)) = (self.lines.get(&form.name), &form.expected) else { return Vec::new() };
         let parts = results.chunks(PART).enumerate();
-        let differs = |index: usize, part: &[u64]| line.get(4 * index..4 * index + 4) != Some(digest(part).as_str());
+        let differs =
+            |index: usize, part: &[u64]| line.get(4 * index..4 * index + 4) != Some(digest(form, part).as_str());
         parts.filter(|(index, part)| differs(*index, part)).map(|(index, _)| index * PART).collect()
     }
 
@@ -73,7 +74,7 @@ impl Record {
 }
 
 /// 16 bits of a hash.
-fn digest(results: &[u64]) -> String {
-    let hash = hash(results.iter().flat_map(|bits| bits.to_le_bytes()));
+fn digest(form: &Form, results: &[u64]) -> String {
+    let hash = hash(results.iter().flat_map(|bits| form.canonical(*bits).to_le_bytes()));
     format!("{:04x}", (hash ^ hash >> 16 ^ hash >> 32 ^ hash >> 48) as u16)
 }

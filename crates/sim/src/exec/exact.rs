@@ -90,6 +90,17 @@ impl Exact {
         Self { negative, significand: u128::from(magnitude), exponent: 0, sticky: false }
     }
 
+    /// Whether this is less than the least normal number of a format, and not zero.
+    pub(crate) fn is_subnormal(&self, format: Format) -> bool {
+        let length = 128 - self.significand.leading_zeros() as i32;
+        !self.is_zero() && self.exponent + length < format.least() + format.precision as i32
+    }
+
+    /// The zero of the same sign.
+    pub(crate) fn zero(self) -> Self {
+        Self { significand: 0, sticky: false, ..self }
+    }
+
     fn is_zero(&self) -> bool {
         self.significand == 0 && !self.sticky
     }

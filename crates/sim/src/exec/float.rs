@@ -70,12 +70,14 @@ pub(crate) struct Mode(u32);
 impl Mode {
     /// To nearest, with subnormals.
     pub(crate) const NEAREST: Self = Self(0);
+    /// To nearest, without subnormals.
+    const FLUSHING: Self = Self::new(Rounding::Nearest, true, false);
     const FLUSH: u32 = 4;
     const SATURATE: u32 = 8;
     const RECTIFY: u32 = 16;
 
     /// A mode, as the value of a constant row.
-    pub(crate) fn new(rounding: Rounding, flush: bool, saturate: bool) -> Self {
+    pub(crate) const fn new(rounding: Rounding, flush: bool, saturate: bool) -> Self {
         let flush = if flush { Self::FLUSH } else { 0 };
         let saturate = if saturate { Self::SATURATE } else { 0 };
         Self(rounding as u32 | flush | saturate)
@@ -119,6 +121,14 @@ impl Mode {
 
     fn round<T: Real>(self, exact: Exact) -> T {
         T::of_bits(exact.round(T::FORMAT, self.rounding()))
+    }
+
+    /// As [`Mode::round`], for a product: hardware flushes what is subnormal before it is rounded, though it would round to the least normal
+    /// number.
+    fn round_product<T: Real>(self, exact: Exact) -> T {
+        let flushes = self.0 & Self::FLUSH != 0 && matches!(T::FORMAT, F32 | F16);
+        let exact = if flushes && exact.is_subnormal(T::FORMAT) { exact.zero() } else { exact };
+        self.round(exact)
     }
 }
 
@@ -181,11 +191,25 @@ pub(crate) fn mul<T: Real>(a: T, b: T, mode: Mode) -> T {
     let (a, b) = (mode.input(a), mode.input(b));
     let (x, y) = (a.to_f64(), b.to_f64());
     let result = if x.is_finite() && y.is_finite() {
-        mode.round(Exact::from_f64(x).product(Exact::from_f64(y)))
+        mode.round_product(Exact::from_f64(x).product(Exact::from_f64(y)))
     } else {
         special(x * y, &[a, b])
     };
     mode.output(result)
+}
+
+/// `a * b` of f32, to nearest and flushed.
+#[inline(always)]
+pub(crate) fn mul_flushing(a: f32, b: f32) -> f32 {
+    let result = flush(canonical(flush(a) * flush(b)));
+    if result.abs() == f32::MIN_POSITIVE { mul(a, b, Mode::FLUSHING) } else { result }
+}
+
+/// `a * b + c` of f32, to nearest and flushed.
+#[inline(always)]
+pub(crate) fn fma_flushing(a: f32, b: f32, c: f32) -> f32 {
+    let result = flush(canonical(flush(a).mul_add(flush(b), flush(c))));
+    if result.abs() == f32::MIN_POSITIVE { fma(a, b, c, Mode::FLUSHING) } else { result }
 }
 
 /// `a * b + c`, rounded once, in any mode.
@@ -194,7 +218,7 @@ pub(crate) fn fma<T: Real>(a: T, b: T, c: T, mode: Mode) -> T {
     let (x, y, z) = (a.to_f64(), b.to_f64(), c.to_f64());
     let result = if x.is_finite() && y.is_finite() && z.is_finite() {
         let product = Exact::from_f64(x).product(Exact::from_f64(y));
-        mode.round(product.sum(Exact::from_f64(z), mode.rounding()))
+        mode.round_product(product.sum(Exact::from_f64(z), mode.rounding()))
     } else {
         // The product must not overflow on its own: only its class matters here.
         let class = if x.is_finite() && y.is_finite() { z } else { x * y + z };
@@ -346,7 +370,9 @@ pub(crate) fn coarse(value: f64, f: impl Fn(f64) -> f64) -> f64 {
     let flush = |value: f64| {
         if value.is_subnormal() { 0.0f64.copysign(value) } else { value }
     };
-    let result = flush(inherit(f(flush(value)), [value]));
+    // Hardware looks at the upper half of the operand only.
+    let upper = |value: f64| f64::from_bits(value.to_bits() & !0xffff_ffff);
+    let result = flush(inherit(f(upper(flush(value))), [upper(value)]));
     f64::from_bits(result.to_bits() & !0xffff_ffff)
 }
 

@@ -163,7 +163,11 @@ fn properties(format: Format, o: Operand) -> Vec<Form> {
         ("infinite", |format, a| a & !format.sign() == format.infinity()),
         ("number", |format, a| !format.is_nan(a)),
         ("notanumber", Format::is_nan),
-        ("normal", |format, a| a & !format.sign() < format.infinity() && a & format.infinity() != 0),
+        // As measured, zeros are normal.
+        ("normal", |format, a| {
+            let magnitude = a & !format.sign();
+            magnitude == 0 || magnitude < format.infinity() && a & format.infinity() != 0
+        }),
         ("subnormal", |format, a| a & !format.sign() != 0 && a & format.infinity() == 0),
     ];
     tests

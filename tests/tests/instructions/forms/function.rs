@@ -1,6 +1,6 @@
 //! The approximate functions, with the bounds that PTX's documentation gives or, where it gives none, that were measured.
 
-use crate::form::{Bound, Form, SINGLE, Sources};
+use crate::form::{Bound, DOUBLE, Form, SINGLE, Sources};
 use crate::reference::real::{BF16, F16, F32, F64};
 
 pub(super) fn forms() -> Vec<Form> {
@@ -68,9 +68,15 @@ fn quotients() -> Vec<Form> {
 /// The coarse functions of f64, which have some 20 bits.
 fn doubles() -> [Form; 3] {
     let bound = Bound::ulps(33.0_f64.exp2());
+    // As measured, the lower half of the operand is not looked at.
+    let upper = |value: f64| f64::from_bits(value.to_bits() & !0xffff_ffff);
+    let coarse = |name: &str, function: Function| {
+        let value = move |[a, ..]: Sources| vec![function(upper(f64::from_bits(F64.flush(a))))];
+        Form::near_value(name, F64, [DOUBLE], bound, value)
+    };
     [
-        Form::near("rcp.approx.ftz.f64", F64, false, bound, |x| 1.0 / x),
-        Form::near("rsqrt.approx.ftz.f64", F64, false, bound, inverse_root),
+        coarse("rcp.approx.ftz.f64", |x| 1.0 / x),
+        coarse("rsqrt.approx.ftz.f64", inverse_root),
         Form::near("rsqrt.approx.f64", F64, false, bound, inverse_root),
     ]
 }

@@ -55,7 +55,7 @@ fn tensor_floats() -> Vec<Form> {
             };
             (if relu { TF32.relu(narrow) } else { narrow }) << 13
         };
-        Form::new(format!("cvt.{direction}.tf32.f32"), B32, [SINGLE], f).needs(architecture)
+        Form::new(format!("cvt.{direction}.tf32.f32"), SINGLE, [SINGLE], f).needs(architecture)
     };
     forms.into_iter().map(form).collect()
 }

@@ -163,6 +163,16 @@ impl Format {
         sign | (self.infinity() - u64::from(stays_finite))
     }
 
+    /// As a product is rounded: where subnormal numbers are flushed, one that is subnormal before it is rounded is zero, though it
+    /// would round to the least normal number. As measured.
+    fn round_product(self, number: &Wide, mode: Mode) -> u64 {
+        let least_normal = self.least + self.precision as i32 - 1;
+        if mode.flush && number.top().is_some_and(|top| top < least_normal) {
+            return if number.negative { self.sign() } else { 0 };
+        }
+        self.round(number, mode.round)
+    }
+
     /// Clamps to [0, 1].
     pub(crate) fn saturate(self, bits: u64) -> u64 {
         let one = self.round(&Wide::integer(1), Round::Nearest);
@@ -193,8 +203,8 @@ pub(crate) fn arithmetic(format: Format, operation: Operation, mode: Mode, opera
         Operation::Add => sum(format, mode.round, &operands, operands[0], operands[1]),
         Operation::Subtract if format.is_nan(operands[1]) => format.nan(&operands),
         Operation::Subtract => sum(format, mode.round, &operands, operands[0], operands[1] ^ format.sign()),
-        Operation::Multiply => product(format, mode.round, &operands),
-        Operation::MultiplyAdd => product_sum(format, mode.round, &operands),
+        Operation::Multiply => product(format, mode, &operands),
+        Operation::MultiplyAdd => product_sum(format, mode, &operands),
         Operation::Divide => quotient(format, mode.round, &operands),
         Operation::Root => root(format, mode.round, &operands),
     };
@@ -229,10 +239,10 @@ fn exact_product(format: Format, a: u64, b: u64) -> Option<Wide> {
     Some(Wide::new(negative, u128::from(x) * u128::from(y), m + n))
 }
 
-fn product(format: Format, round: Round, operands: &[u64]) -> u64 {
+fn product(format: Format, mode: Mode, operands: &[u64]) -> u64 {
     let (a, b) = (operands[0], operands[1]);
     if let Some(product) = exact_product(format, a, b) {
-        return format.round(&product, round);
+        return format.round_product(&product, mode);
     }
     let is_zero = |bits: u64| bits & !format.sign() == 0;
     if format.is_nan(a) || format.is_nan(b) || is_zero(a) || is_zero(b) {
@@ -241,17 +251,17 @@ fn product(format: Format, round: Round, operands: &[u64]) -> u64 {
     (a ^ b) & format.sign() | format.infinity()
 }
 
-fn product_sum(format: Format, round: Round, operands: &[u64]) -> u64 {
+fn product_sum(format: Format, mode: Mode, operands: &[u64]) -> u64 {
     let (a, b, c) = (operands[0], operands[1], operands[2]);
     if operands.iter().any(|bits| format.is_nan(*bits)) {
         return format.nan(operands);
     }
     match (exact_product(format, a, b), format.wide(c)) {
-        (Some(product), Some(c)) => format.round(&product.plus(c, round == Round::Down), round),
+        (Some(product), Some(c)) => format.round_product(&product.plus(c, mode.round == Round::Down), mode),
         (Some(_), None) => c,
         (None, _) => {
-            let product = product(format, round, &[a, b]);
-            if format.is_nan(product) { product } else { sum(format, round, operands, product, c) }
+            let product = product(format, mode, &[a, b]);
+            if format.is_nan(product) { product } else { sum(format, mode.round, operands, product, c) }
         }
     }
 }

@@ -137,11 +137,9 @@ fn single(instruction: &Instruction) -> Option<Choice> {
         (O::Sub, true, false) => plain(binary(|a: f32, b: f32| canonical(a - b))),
         (O::Sub, true, true) => plain(binary(|a: f32, b: f32| flush(canonical(flush(a) - flush(b))))),
         (O::Mul, true, false) => plain(binary(|a: f32, b: f32| canonical(a * b))),
-        (O::Mul, true, true) => plain(binary(|a: f32, b: f32| flush(canonical(flush(a) * flush(b))))),
+        (O::Mul, true, true) => plain(binary(float::mul_flushing)),
         (O::Fma | O::Mad, true, false) => plain(ternary(|a: f32, b: f32, c: f32| canonical(a.mul_add(b, c)))),
-        (O::Fma | O::Mad, true, true) => {
-            plain(ternary(|a: f32, b: f32, c: f32| flush(canonical(flush(a).mul_add(flush(b), flush(c))))))
-        }
+        (O::Fma | O::Mad, true, true) => plain(ternary(float::fma_flushing)),
         (O::Div, true, false) => plain(binary(|a: f32, b: f32| canonical(a / b))),
         (O::Div, true, true) => plain(binary(|a: f32, b: f32| flush(canonical(flush(a) / flush(b))))),
         (O::Rcp, true, false) => plain(unary(|a: f32| canonical(1.0 / a))),

@@ -233,7 +233,8 @@ fn property_handler(property: Keyword, scalar: ScalarType) -> Option<Handler> {
                 Keyword::Infinite => compare(|a: $ty, _| a.is_infinite()),
                 Keyword::Number => compare(|a: $ty, _| !a.is_nan()),
                 Keyword::Notanumber => compare(|a: $ty, _| a.is_nan()),
-                Keyword::Normal => compare(|a: $ty, _| a.is_normal()),
+                // Hardware takes zeros as normal.
+                Keyword::Normal => compare(|a: $ty, _| a.is_normal() || a == 0.0),
                 Keyword::Subnormal => compare(|a: $ty, _| a.is_subnormal()),
                 _ => return None,
             }

@@ -162,7 +162,7 @@ fn properties_of_numbers_are_told_apart() {
         ("infinite", [1, 0, 0, 0, 0]),
         ("number", [1, 0, 1, 1, 1]),
         ("notanumber", [0, 1, 0, 0, 0]),
-        ("normal", [0, 0, 0, 0, 1]),
+        ("normal", [0, 0, 0, 1, 1]),
         ("subnormal", [0, 0, 1, 0, 0]),
     ] {
         let text = format!("testp.{property}.f32 %p1, $a; selp.b32 $d, 1, 0, %p1;");
