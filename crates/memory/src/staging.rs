@@ -37,7 +37,7 @@ pub struct StagingOptions {
     /// The size of a pinned block in bytes; a lane has two of them. The default is 4 MiB.
     pub block_bytes: usize,
     /// The size in bytes from which copies to the host are staged; copies to the device, where the driver is faster by itself, from twice
-    /// that. The default is 2 MiB.
+    /// that. The default is 8 MiB.
     pub threshold: usize,
 }
 
@@ -80,7 +80,7 @@ impl StagingOptions {
     #[inline]
     pub fn new() -> Self {
         let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        Self { lanes: processors.min(12), block_bytes: 4 << 20, threshold: 2 << 20 }
+        Self { lanes: processors.min(12), block_bytes: 4 << 20, threshold: 8 << 20 }
     }
 
     /// The same with another number of lanes.

@@ -101,6 +101,23 @@ fn batch_of_another_device_copies_rows_as_well() {
 }
 
 #[test]
+fn copies_within_a_device_go_on_a_stream_of_the_other() {
+    with_streams(|_, here, there| {
+        let source: Vec<u32> = (0..120).collect();
+        let (extent, bytes) = (Extent::plane(30, 4), Pitch::tight::<u32>(Extent::plane(30, 4)));
+        let from = DeviceBuffer::from_slice(there, &source).expect("memory suffices");
+        let mut line = DeviceBuffer::<u32>::zeroed(there, 120).expect("memory suffices");
+        let mut rows = DeviceBuffer::<u32>::zeroed(there, 120).expect("memory suffices");
+        line.as_slice_mut().copy_from_device_on(here, &from).expect("the lengths are equal");
+        let grid = from.as_slice().grid(extent, bytes).expect("the rows lie within");
+        let target = rows.as_slice_mut().grid(extent, bytes).expect("the rows lie within");
+        CopyBatch::new().copy_grid(target, grid).and_then(|batch| batch.enqueue(here)).expect("the extents are equal");
+        assert_eq!(line.to_vec().expect("the buffer can be read"), source);
+        assert_eq!(rows.to_vec().expect("the buffer can be read"), source);
+    });
+}
+
+#[test]
 fn copy_between_devices_with_options_is_done_without_them() {
     with_streams(|_, here, there| {
         let source: Vec<u32> = (0..LEN as u32).collect();

@@ -11,7 +11,9 @@ pub(crate) fn copy(operation: &'static str, stream: &Stream, to: End<'_>, from: 
     if to.bytes == 0 {
         return Ok(());
     }
-    if !to.is_near(&from) {
+    // What belongs to another device than the stream's is not reached by a plain copy, even from one end of it to another.
+    let is_reached = to.is_at(stream) && from.is_at(stream) || to.is_everywhere() || from.is_everywhere();
+    if !is_reached {
         return peer::copy(operation, stream, to, from);
     }
     transfer(operation, stream, &to, &from, || {

@@ -129,7 +129,9 @@ pub(crate) fn takes_batches(stream: &Stream) -> bool {
 #[inline]
 pub(crate) fn enqueue(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
     let sides = (Side::Device(to.end.address), Side::Device(from.end.address));
-    if !to.end.is_near(&from.end) {
+    // A plain copy of another device's rows is an invalid value, or takes the process down where no context is current.
+    let is_reached = to.end.is_at(stream) && from.end.is_at(stream);
+    if !is_reached {
         return between_devices(stream, to, from);
     }
     // SAFETY: both ends are checked to hold these rows and layers, and live on this stream.
@@ -145,8 +147,11 @@ pub(crate) fn enqueue(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<(
 #[inline]
 pub(crate) unsafe fn from_host(stream: &Stream, to: &End<'_>, from: *const c_void, place: &Place) -> Result<()> {
     let (target, source) = (Side::Device(to.end.address), Side::Host(from.cast_mut()));
-    // SAFETY: the caller vouches for the host's end, and the other was checked.
-    unsafe { put(stream, (target, &to.place), (source, place)) }.map_err(|error| to.end.explain(error))
+    let result = at_home(stream, &to.end, || {
+        // SAFETY: the caller vouches for the host's end, and the other was checked.
+        unsafe { put(stream, (target, &to.place), (source, place)) }
+    });
+    result.map_err(|error| to.end.explain(error))
 }
 
 /// Puts a copy to the host on `stream`.
@@ -157,9 +162,17 @@ pub(crate) unsafe fn from_host(stream: &Stream, to: &End<'_>, from: *const c_voi
 /// `from` must wait for.
 #[inline]
 pub(crate) unsafe fn to_host(stream: &Stream, to: *mut c_void, place: &Place, from: &End<'_>) -> Result<()> {
-    // SAFETY: the caller vouches for the host's end, and the other was checked.
-    unsafe { put(stream, (Side::Host(to), place), (Side::Device(from.end.address), &from.place)) }
-        .map_err(|error| from.end.explain(error))
+    let result = at_home(stream, &from.end, || {
+        // SAFETY: the caller vouches for the host's end, and the other was checked.
+        unsafe { put(stream, (Side::Host(to), place), (Side::Device(from.end.address), &from.place)) }
+    });
+    result.map_err(|error| from.end.explain(error))
+}
+
+/// Puts a copy on `stream`, with its context current if the memory is another device's: without, drivers take the process down.
+#[inline]
+fn at_home(stream: &Stream, end: &super::End<'_>, put: impl FnOnce() -> Result<()>) -> Result<()> {
+    if end.is_at(stream) { put() } else { stream.context().entered(|_| put()) }
 }
 
 /// Puts a copy on `stream`, of one layer or of several.
