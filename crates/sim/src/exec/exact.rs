@@ -90,10 +90,11 @@ impl Exact {
         Self { negative, significand: u128::from(magnitude), exponent: 0, sticky: false }
     }
 
-    /// Whether this is less than the least normal number of a format, and not zero.
-    pub(crate) fn is_subnormal(&self, format: Format) -> bool {
-        let length = 128 - self.significand.leading_zeros() as i32;
-        !self.is_zero() && self.exponent + length < format.least() + format.precision as i32
+    /// Whether this, rounded to as many bits as a format has, would be less than its least normal number if exponents had no bound.
+    pub(crate) fn is_subnormal(&self, format: Format, rounding: Rounding) -> bool {
+        let raised = Self { exponent: self.exponent + format.precision as i32, ..*self };
+        let least_normal = u64::from(1 + format.precision) << (format.precision - 1);
+        raised.round(format, rounding) & !format.sign() < least_normal
     }
 
     /// The zero of the same sign.

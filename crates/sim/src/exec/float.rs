@@ -123,11 +123,11 @@ impl Mode {
         T::of_bits(exact.round(T::FORMAT, self.rounding()))
     }
 
-    /// As [`Mode::round`], for a product: hardware flushes what is subnormal before it is rounded, though it would round to the least normal
-    /// number.
+    /// As [`Mode::round`], for a product: hardware flushes what would be subnormal if exponents had no bound, though here it rounds to the
+    /// least normal number.
     fn round_product<T: Real>(self, exact: Exact) -> T {
         let flushes = self.0 & Self::FLUSH != 0 && matches!(T::FORMAT, F32 | F16);
-        let exact = if flushes && exact.is_subnormal(T::FORMAT) { exact.zero() } else { exact };
+        let exact = if flushes && exact.is_subnormal(T::FORMAT, self.rounding()) { exact.zero() } else { exact };
         self.round(exact)
     }
 }

@@ -162,7 +162,8 @@ fn objects_of_a_destroyed_context_are_refused_each_in_its_way() {
                 let [data, value, count] = &mut place;
                 let mut arguments = [(&raw mut *data).cast(), (&raw mut *value).cast(), (&raw mut *count).cast()];
                 let arguments = arguments.as_mut_ptr();
-                assert_eq!(returned!(driver, cuEventQuery(event)), DESTROYED);
+                // A real driver says either, as it has used the memory of the event again or not.
+                assert!([DESTROYED, INVALID_HANDLE].contains(&returned!(driver, cuEventQuery(event))));
                 assert_eq!(returned!(driver, cuModuleGetFunction(&raw mut found, module, c"fill".as_ptr())), DESTROYED);
                 let (raw, none) = (stream.as_raw(), ptr::null_mut());
                 let launched = returned!(driver, cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, raw, arguments, none));

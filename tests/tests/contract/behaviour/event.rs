@@ -4,7 +4,7 @@ use std::ptr;
 
 use curium_memory::DeviceBuffer;
 use curium_sys::{CUevent, CUresult};
-use curium_tests::{Gate, in_own_process, on_driver};
+use curium_tests::{Gate, in_own_process, on_driver, uses_cuda};
 
 use super::{DESTROYED, INVALID_HANDLE, INVALID_VALUE, OK, in_context};
 
@@ -83,7 +83,10 @@ fn event_is_destroyed_once() {
             in_context(test, |driver| {
                 let event = create(driver, 0);
                 assert_eq!(returned!(driver, cuEventDestroy_v2(event)), OK);
-                assert_eq!(returned!(driver, cuEventDestroy_v2(event)), DESTROYED);
+                // A real driver takes the process down.
+                if !uses_cuda() {
+                    assert_eq!(returned!(driver, cuEventDestroy_v2(event)), DESTROYED);
+                }
             });
         });
     });

@@ -38,6 +38,19 @@ pub(crate) enum Round {
     Up,
 }
 
+impl Round {
+    /// Whether the next number is taken, given the bits that are kept and what is cut off.
+    fn is_away_from_zero(self, negative: bool, kept: u128, rest: Rest) -> bool {
+        match self {
+            Self::Nearest => rest == Rest::More || rest == Rest::Half && kept & 1 == 1,
+            Self::Away => matches!(rest, Rest::More | Rest::Half),
+            Self::Zero => false,
+            Self::Down => negative && rest != Rest::Nothing,
+            Self::Up => !negative && rest != Rest::Nothing,
+        }
+    }
+}
+
 /// How an instruction rounds and what it does besides.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mode {
@@ -137,13 +150,7 @@ impl Format {
         let Some(top) = number.top() else { return 0 };
         let lowest = (top - (self.precision as i32 - 1)).max(self.least);
         let (kept, rest) = number.split(lowest);
-        let up = match round {
-            Round::Nearest => rest == Rest::More || rest == Rest::Half && kept & 1 == 1,
-            Round::Away => matches!(rest, Rest::More | Rest::Half),
-            Round::Zero => false,
-            Round::Down => number.negative && rest != Rest::Nothing,
-            Round::Up => !number.negative && rest != Rest::Nothing,
-        };
+        let up = round.is_away_from_zero(number.negative, kept, rest);
         (((lowest - self.least) as u64) << (self.precision - 1)) + kept as u64 + u64::from(up)
     }
 
@@ -163,11 +170,17 @@ impl Format {
         sign | (self.infinity() - u64::from(stays_finite))
     }
 
-    /// As a product is rounded: where subnormal numbers are flushed, one that is subnormal before it is rounded is zero, though it
-    /// would round to the least normal number. As measured.
+    /// As a product is rounded: where subnormal numbers are flushed, zero stands for what would be less than the least normal number if
+    /// it were rounded to as many bits and exponents had no bound. As measured.
     fn round_product(self, number: &Wide, mode: Mode) -> u64 {
         let least_normal = self.least + self.precision as i32 - 1;
-        if mode.flush && number.top().is_some_and(|top| top < least_normal) {
+        let is_less = |top: i32| {
+            let (kept, rest) = number.split(top - (self.precision as i32 - 1));
+            let up = mode.round.is_away_from_zero(number.negative, kept, rest);
+            let carries = up && kept + 1 == 1 << self.precision;
+            top + i32::from(carries) < least_normal
+        };
+        if mode.flush && number.top().is_some_and(is_less) {
             return if number.negative { self.sign() } else { 0 };
         }
         self.round(number, mode.round)

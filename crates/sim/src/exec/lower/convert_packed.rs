@@ -139,7 +139,10 @@ fn to_tf32(instruction: &Instruction) -> Option<Handler> {
         (Written::NearestEven, true) => unary(|a: f32| rectify(round(a, |bits| 0xfff + (bits >> 13 & 1)))),
         (Written::Zero, false) => unary(|a: f32| round(a, |_| 0)),
         (Written::Zero, true) => unary(|a: f32| rectify(round(a, |_| 0))),
-        (Written::NearestAway, false) => unary(|a: f32| round(a, |_| 0x1000)),
+        // Hardware takes the lower bits of a NaN away, and gives an infinity where it had no others.
+        (Written::NearestAway, false) => {
+            unary(|a: f32| if a.is_nan() { f32::from_bits(a.to_bits() & !0x1fff) } else { round(a, |_| 0x1000) })
+        }
         (Written::NearestAway, true) => unary(|a: f32| rectify(round(a, |_| 0x1000))),
         _ => return None,
     })
