@@ -31,7 +31,7 @@ impl Gate {
     /// # Panics
     ///
     /// If the driver refuses. Where each launch waits for its end, as under a sanitizer, the gate would never open: the test
-    /// [ends here](HeldUp).
+    /// ends here.
     pub fn on(stream: &Stream) -> Self {
         if launches_wait() {
             resume_unwind(Box::new(HeldUp));
