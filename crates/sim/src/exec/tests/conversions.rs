@@ -18,7 +18,7 @@ fn tf32_keeps_ten_bits_of_the_fraction() {
         ("cvt.rn.tf32.f32 $d, $a;", F, &[0x3f80_3000], 0x3f80_4000),
         ("cvt.rz.tf32.f32 $d, $a;", F, &[0xbf80_1fff], 0xbf80_0000),
         ("cvt.rn.relu.tf32.f32 $d, $a;", F, &[0xbf80_1fff], 0),
-        ("cvt.rna.tf32.f32 $d, $a;", F, &[0xffc0_0000], NAN32),
+        ("cvt.rna.tf32.f32 $d, $a;", F, &[0xffc0_1fff], 0xffc0_0000),
         ("cvt.rna.tf32.f32 $d, $a;", F, &[0x7f7f_ffff], 0x7f80_0000),
         ("cvt.rna.tf32.f32 $d, $a;", F, &[0xff80_0000], 0xff80_0000),
     ]);
