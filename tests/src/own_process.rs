@@ -36,6 +36,19 @@ pub fn in_new_process(name: &str, test: impl FnOnce()) {
     if OtherProcess::is_this(name) { test() } else { OtherProcess::start(name, Stdio::null()).expect_success() }
 }
 
+/// Runs `test` as [`in_new_process`] does, and returns what it wrote to the standard output; nothing in the process of its own.
+///
+/// # Panics
+///
+/// As [`in_new_process`] does.
+pub fn output_of_new_process(name: &str, test: impl FnOnce()) -> Option<String> {
+    if OtherProcess::is_this(name) {
+        test();
+        return None;
+    }
+    Some(OtherProcess::start(name, Stdio::null()).expect_output())
+}
+
 /// A process that runs one test of this binary.
 pub(crate) struct OtherProcess {
     child: Child,
@@ -67,7 +80,12 @@ impl OtherProcess {
     }
 
     /// Waits until the process ends, and asserts that its test ran and succeeded.
-    pub(crate) fn expect_success(mut self) {
+    pub(crate) fn expect_success(self) {
+        self.expect_output();
+    }
+
+    /// The same, and returns what the process wrote to its standard output.
+    fn expect_output(mut self) -> String {
         let deadline = Instant::now() + PATIENCE;
         while self.child.try_wait().expect("a child can be waited for").is_none() {
             if Instant::now() > deadline {
@@ -80,5 +98,6 @@ impl OtherProcess {
         let text = String::from_utf8_lossy(&output.stderr);
         let (name, status) = (&self.name, output.status);
         assert!(status.success() && text.contains(MARK), "{name} in its own process: {status}\n{text}");
+        String::from_utf8_lossy(&output.stdout).into_owned()
     }
 }
