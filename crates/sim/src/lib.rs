@@ -43,6 +43,7 @@ mod handle;
 mod live;
 mod memory;
 pub mod ptx;
+mod race;
 mod schedule;
 mod simulator;
 mod slot;

@@ -3,6 +3,7 @@
 //! Device memory has addresses that host code cannot touch ([`Space`]). Pinned and managed memory lies in host memory under
 //! its own address, as unified addressing has it. Every use of an address is checked against the bytes that were asked for.
 
+mod accessed;
 mod advice;
 mod allocation;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -24,7 +25,7 @@ mod transfer;
 mod virtual_memory;
 
 use std::collections::BTreeMap;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use curium_sys::CUresult;
 
@@ -53,6 +54,7 @@ use crate::driver::{Context, Result};
 use crate::exec::{self, Segment};
 use crate::handle::{Id, Table};
 use crate::live::LiveHandles;
+use crate::race::{Accessor, LaunchWatch, Marks};
 
 /// Where device memory comes from, on systems where nothing is reserved for it.
 #[cfg(not(all(target_os = "linux", not(miri))))]
@@ -73,6 +75,8 @@ pub(crate) struct Memory {
     space: Space,
     heap: Heap,
     budget: u64,
+    /// Whether it is noted who accesses memory.
+    notes_accesses: bool,
 }
 
 /// What is allocated.
@@ -94,6 +98,8 @@ pub(crate) struct Records {
     /// What was advised of managed memory, by the address of the allocation.
     policies: BTreeMap<u64, Policies>,
     freed: Freed,
+    /// Whether it is noted who accesses memory.
+    notes_accesses: bool,
 }
 
 /// The memory of a driver as the kernels of one device reach it.
@@ -102,6 +108,8 @@ pub(crate) struct View<'a> {
     device: usize,
     /// The devices whose plain memory they reach as well.
     peers: Vec<usize>,
+    /// Whose accesses are noted.
+    accessor: Option<Accessor>,
 }
 
 impl Memory {
@@ -121,6 +129,7 @@ impl Memory {
             last_id: 0,
             policies: BTreeMap::new(),
             freed: Freed::default(),
+            notes_accesses: config.race_checks,
         };
         // Twice the budget, so that addresses of freed memory are not soon used again.
         let addresses = config.memory_budget.saturating_mul(u64::from(config.devices)).saturating_mul(2);
@@ -129,6 +138,7 @@ impl Memory {
             space: Space::new(addresses)?,
             heap: Heap::new(0)?,
             budget: config.memory_budget,
+            notes_accesses: config.race_checks,
         })
     }
 
@@ -268,7 +278,7 @@ impl Memory {
 
     /// The memory as the kernels of a device reach it whose context has access to that of `peers`.
     pub(crate) fn seen_by(&self, device: usize, peers: Vec<usize>) -> View<'_> {
-        View { memory: self, device, peers }
+        View { memory: self, device, peers, accessor: None }
     }
 
     fn give_back(&self, allocation: &Allocation) {
@@ -306,9 +316,19 @@ unsafe impl exec::Memory for View<'_> {
         let writable = records.allows(found, Some(self.device), WRITE);
         Some(Segment { base: found.base, size: found.size, host: found.host.0, writable })
     }
+
+    fn watcher(&self) -> Option<Box<dyn exec::Watcher + '_>> {
+        let accessor = self.accessor.clone()?;
+        Some(Box::new(LaunchWatch::new(accessor, self.memory)))
+    }
 }
 
 impl View<'_> {
+    /// The same with accesses that are noted as somebody's, if there is somebody.
+    pub(crate) fn watched_by(self, accessor: Option<Accessor>) -> Self {
+        Self { accessor, ..self }
+    }
+
     /// Whether what is allocated at an address, if anything is, can be used.
     pub(crate) fn reaches(&self, address: u64) -> bool {
         let records = self.memory.read();
@@ -356,6 +376,7 @@ impl Records {
             id: self.last_id,
             is_condemned: false,
             is_synchronous: false,
+            marks: self.notes_accesses.then(|| Arc::new(Marks::new(size, 0))),
         };
         self.allocations.insert(base, allocation);
     }

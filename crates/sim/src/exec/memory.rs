@@ -7,6 +7,7 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::lane::HALF;
+use super::watch::Watcher;
 pub(crate) use super::word::Word;
 
 /// A run of device addresses and the host memory behind it.
@@ -35,6 +36,11 @@ pub unsafe trait Memory: Sync {
     ///
     /// The executor keeps the answer for the rest of the launch.
     fn segment(&self, address: u64) -> Option<Segment>;
+
+    /// Who hears of the accesses of one worker of the launch; nobody, unless races between launches are looked for.
+    fn watcher(&self) -> Option<Box<dyn Watcher + '_>> {
+        None
+    }
 }
 
 /// The last segments that a worker touched.

@@ -43,17 +43,19 @@ mod transfer;
 mod unit;
 mod video;
 mod warp;
+mod watch;
 mod window;
 mod word;
 mod worker;
 
-pub use fault::{Access, Fault, FaultKind, Neighbour};
+pub use fault::{Access, Conflict, Fault, FaultKind, Neighbour, StreamRace};
 pub use grid::{DeviceModel, Launch, Schedule, Statistics, run};
 pub use image::{AddressMode, Channel, Element, Image, Surface, Texture};
 pub use lower::{LowerError, lower, lower_with_race_checks};
 pub use memory::{Memory, Segment};
 pub use program::{Address, Global, Kernel, Param, Program, Relocation};
 pub use runtime::Runtime;
+pub use watch::{Use, Watcher};
 
 #[cfg(test)]
 mod tests;

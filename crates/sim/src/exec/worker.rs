@@ -14,6 +14,7 @@ use super::op::Op;
 use super::program::Function;
 use super::unit::{Unit, Wait};
 use super::warp::{Failure, Progress, WarpState};
+use super::watch::Watcher;
 
 /// Threads that a multiprocessor holds at once.
 const THREADS_PER_MULTIPROCESSOR: u64 = 2048;
@@ -26,13 +27,15 @@ const LONG: u64 = 2048;
 pub(crate) struct Worker<'l> {
     pub(crate) launch: &'l Prepared<'l>,
     cache: SegmentCache,
+    watcher: Option<Box<dyn Watcher + 'l>>,
     statistics: Statistics,
 }
 
 impl<'l> Worker<'l> {
     /// A worker that has done nothing.
     pub(crate) fn new(launch: &'l Prepared<'l>) -> Self {
-        Self { launch, cache: SegmentCache::default(), statistics: Statistics::default() }
+        let watcher = launch.program.checks_races.then(|| launch.memory.watcher()).flatten();
+        Self { launch, cache: SegmentCache::default(), watcher, statistics: Statistics::default() }
     }
 
     /// Runs blocks until none is left or the launch is stopped. Calls for help once if that takes long.
@@ -150,6 +153,10 @@ impl<'l> Worker<'l> {
             block,
             launch: self.launch,
             cache: &mut self.cache,
+            watcher: match &mut self.watcher {
+                Some(watcher) => Some(&mut **watcher),
+                None => None,
+            },
             active: 0,
             needed: 0,
             wait: Wait::default(),
@@ -172,6 +179,7 @@ impl<'l> Worker<'l> {
             line: failure.line,
             access: failure.trap.access,
             neighbour: None,
+            stream_race: None,
         }
     }
 }
@@ -188,6 +196,7 @@ impl Prepared<'_> {
             line: 0,
             access: None,
             neighbour: None,
+            stream_race: None,
         }
     }
 }

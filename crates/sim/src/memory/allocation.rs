@@ -1,10 +1,12 @@
 //! One allocation.
 
 use std::ptr;
+use std::sync::Arc;
 
 use crate::driver::Context;
 use crate::handle::Id;
 use crate::memory::{POISON, POISONED_BYTES, Physical, Pool};
+use crate::race::Marks;
 
 /// Memory that was asked for, and where it is.
 #[derive(Clone, Debug)]
@@ -22,6 +24,8 @@ pub(crate) struct Allocation {
     pub(crate) is_condemned: bool,
     /// Whether copies from and to it are waited for: `CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`.
     pub(crate) is_synchronous: bool,
+    /// Who accessed it, if races are looked for.
+    pub(crate) marks: Option<Arc<Marks>>,
 }
 
 /// Whom an allocation belongs to.

@@ -11,6 +11,7 @@ mod link;
 mod memory;
 mod module;
 mod ptx;
+mod race;
 mod rows;
 #[cfg(target_os = "linux")]
 mod sharing;

@@ -142,6 +142,10 @@ impl Content {
             Self::Kernel(kernel) => kernel.launch.run(driver, conditions),
             Self::Copy(copy) => copy.rows.run(driver),
             Self::Set(set) => set.run(driver),
+            Self::Allocate(allocation) => {
+                driver.memory().renew(allocation.address());
+                Ok(())
+            }
             _ => Ok(()),
         }
     }

@@ -72,6 +72,8 @@ impl<'a> Host<'a> {
             let size = context.limits().malloc_heap() as u64;
             let owner = Owner { context: self.context, device: context.device };
             let base = self.driver.memory().allocate_on_device(size, owner, Purpose::Module).ok()?;
+            // What one launch frees another may get, whatever their streams.
+            self.driver.memory().unmark(base);
             context.kernel_heap = Some(KernelHeap::new(base, size));
         }
         context.kernel_heap.as_mut().map(use_heap)
