@@ -46,7 +46,7 @@ pub struct Config {
     pub missing: Vec<Function>,
     /// What happens when a kernel does what it must not. Default: [`Checks::Error`].
     pub checks: Checks,
-    /// Whether a kernel stops at a race of its warps for shared memory. Default: no, because accesses to it then take longer.
+    /// Whether races are looked for, within blocks and between streams. Default: no, because accesses then take longer.
     pub race_checks: bool,
 }
 
@@ -159,9 +159,15 @@ impl Config {
         self
     }
 
-    /// With kernels that stop where two warps of a block access the same shared memory, one of them writes, and no barrier lies
-    /// between. The launch then fails with `CUDA_ERROR_LAUNCH_FAILED`, and
-    /// [`Simulator::kernel_faults`](crate::Simulator::kernel_faults) names both threads.
+    /// With launches and copies that fail with `CUDA_ERROR_LAUNCH_FAILED` at a race, whatever the order in which things happened to run:
+    ///
+    /// - two threads of a block access the same shared memory, one of them writes, and no barrier lies between;
+    /// - two launches, copies or fills access the same memory, one of them writes, and no stream, event, edge of a graph or wait of the host
+    ///   orders them;
+    /// - the host changes pinned or managed memory while a copy that uses it is queued.
+    ///
+    /// [`Simulator::kernel_faults`](crate::Simulator::kernel_faults) names both sides. What may be in order is not reported, so a race
+    /// beside a fence, a host function or a value that a stream waits for may stay unseen.
     #[must_use]
     pub const fn with_race_checks(mut self, race_checks: bool) -> Self {
         self.race_checks = race_checks;

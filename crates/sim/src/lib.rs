@@ -23,6 +23,20 @@
 //! # Ok::<(), curium_sim::Error>(())
 //! ```
 //!
+//! # Checks
+//!
+//! What a kernel must not do is found where it does it, with kernel, block, thread, PTX line, address, and the allocation that it is in or
+//! near. [`Checks`] says what happens then.
+//!
+//! | check | on | not seen |
+//! |---|---|---|
+//! | accesses out of bounds, to freed memory, misaligned | always | an access that leaves one allocation and lands in another |
+//! | races for shared memory, between warps and within one | [`Config::with_race_checks`] | what matrix instructions access; what lies beside fences and atomics |
+//! | races between streams: launches, copies, fills, nodes of graphs | [`Config::with_race_checks`] | what textures, surfaces, matrix instructions and asynchronous copies of kernels access; memory under two addresses; other processes; what lies behind a fence, a volatile access, a host function or a value that a stream waits for |
+//! | the host changes memory while a copy that uses it is queued | [`Config::with_race_checks`] | what the host only reads, what kernels use, and changes after other work has run |
+//!
+//! All threads of the host count as one: what one of them has waited for, the others know.
+//!
 //! # Features
 //!
 //! `export` (not on by default) exports every function under its C name, for the shared library that takes the place of `libcuda.so.1`.

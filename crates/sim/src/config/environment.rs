@@ -36,6 +36,7 @@ impl Config {
     /// | `CURIUM_SIM_WITHOUT` | functions to leave out, with commas between them |
     /// | `CURIUM_SIM_FAULTS` | faults with commas between them, in the form that [`Fault`](crate::Fault) reads, such as `cuMemAlloc_v2@2=OUT_OF_MEMORY` |
     /// | `CURIUM_SIM_CHECKS` | what happens when a kernel does what it must not: `error`, `quiet`, `report` or `abort` |
+    /// | `CURIUM_SIM_RACES` | whether races are looked for: `on` or `off` |
     ///
     /// The simulator's library also heeds `CURIUM_SIM_TRACE`, the file that calls are written to for trace viewers.
     ///

@@ -120,7 +120,7 @@ pub enum FaultKind {
     HardwareStackError,
     /// A call or branch left the program: a bad function address, or no instruction there.
     InvalidProgramCounter,
-    /// Two warps accessed the same shared memory, one of them wrote, and no barrier lies between.
+    /// Two threads of a block accessed the same shared memory, one of them wrote, and nothing that orders them lies between.
     Race {
         /// Index in the block of the other thread.
         with: [u16; 3],
@@ -128,6 +128,8 @@ pub enum FaultKind {
     /// Two launches, copies or fills in streams accessed the same memory, one of them wrote, and nothing orders them:
     /// [`Fault::stream_race`] tells which.
     StreamRace(Conflict),
+    /// The host changed memory that a queued copy reads or writes.
+    HostRace,
     /// Every thread waits, and none can end the wait. Hardware would hang.
     Deadlock,
     /// The launch asks for something that the device or the kernel does not allow.
@@ -157,6 +159,7 @@ impl fmt::Display for FaultKind {
             Self::Race { with: [x, y, z] } => {
                 return write!(f, "race in shared memory with thread ({x}, {y}, {z})");
             }
+            Self::HostRace => "the host changed memory while a copy that uses it was queued",
             Self::StreamRace(_) => "race between streams",
             Self::IllegalAddress => "illegal address",
             Self::MisalignedAddress => "misaligned address",
@@ -175,6 +178,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.stream_race {
             Some(race) => write!(f, "{race}")?,
+            None if self.kernel.is_empty() => write!(f, "copy: {}", self.kind)?,
             None => write!(f, "kernel `{}`: {}", self.kernel, self.kind)?,
         }
         if let Some(access) = self.access {

@@ -8,7 +8,7 @@ use std::ops::Range;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::mark::{Mark, Party, WHOLE};
+use super::mark::{Mark, NOBODY, Party, WHOLE};
 
 /// Bytes of a line.
 const LINE: u64 = 64;
@@ -39,10 +39,10 @@ struct Chunk {
 }
 
 impl Marks {
-    /// The marks of so many bytes, which a party has made, if it is not 0, and nobody accessed.
+    /// The marks of so many bytes, which a party has made, if it is not [`NOBODY`], and nobody accessed.
     pub(crate) fn new(size: u64, made_by: Party) -> Self {
         let chunks = size.div_ceil(LINE * LINES as u64) as usize;
-        let first = if made_by == 0 { Mark::default() } else { Mark::of_writer(made_by) };
+        let first = if made_by == NOBODY { Mark::default() } else { Mark::of_writer(made_by) };
         Self { size, first, chunks: std::iter::repeat_with(OnceLock::new).take(chunks).collect() }
     }
 
@@ -67,6 +67,15 @@ impl Marks {
             at = stop;
         }
         found.map(|(word, told)| (word.max(range.start), told))
+    }
+
+    /// The same for everything, but what nobody accessed is looked at once.
+    pub(super) fn update_all<T>(&self, mut next: impl FnMut(Mark, u8) -> (Mark, Option<T>)) -> Option<(u64, T)> {
+        let (_, told) = next(self.first, WHOLE);
+        let made = (0..).zip(&self.chunks).filter(|(_, chunk)| chunk.get().is_some());
+        let bytes = LINE * LINES as u64;
+        let found = made.map(|(chunk, _): (u64, _)| self.update(chunk * bytes..(chunk + 1) * bytes, &mut next));
+        told.map(|told| (0, told)).or(found.fold(None, Option::or))
     }
 
     fn update_line<T>(&self, line: u64, next: &mut impl FnMut(Mark, u8) -> (Mark, Option<T>)) -> Option<(u64, T)> {

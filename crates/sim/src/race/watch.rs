@@ -39,20 +39,28 @@ impl Watch {
     /// Notes an access of a range of an allocation. The first byte that races, and with whom.
     #[inline]
     pub(super) fn note(&mut self, marks: &Marks, range: Range<u64>, how: Use) -> Option<(u64, Conflict)> {
-        let Self { accessor, steps, .. } = self;
-        marks.update(range, |mark, bytes| {
-            let key = u32::from(bytes) << 2 | how as u32;
-            let before = mark.to_bits();
-            let known = &mut steps[position(before, key)];
-            if known.key == key && known.before == before {
-                return (Mark::from_bits(known.after), None);
-            }
-            let (next, rival) = accessor.step(mark, how, bytes);
-            if rival.is_none() {
-                *known = Known { key, before, after: next.to_bits() };
-            }
-            (next, rival.map(|rival| accessor.conflict(rival)))
-        })
+        marks.update(range, |mark, bytes| self.step(mark, bytes, how))
+    }
+
+    /// Notes that all of an allocation is written.
+    pub(super) fn note_all(&mut self, marks: &Marks) -> Option<(u64, Conflict)> {
+        marks.update_all(|mark, bytes| self.step(mark, bytes, Use::Write))
+    }
+
+    /// The mark behind an access, and whom that races with.
+    #[inline]
+    fn step(&mut self, mark: Mark, bytes: u8, how: Use) -> (Mark, Option<Conflict>) {
+        let key = u32::from(bytes) << 2 | how as u32;
+        let before = mark.to_bits();
+        let known = &mut self.steps[position(before, key)];
+        if known.key == key && known.before == before {
+            return (Mark::from_bits(known.after), None);
+        }
+        let (next, rival) = self.accessor.step(mark, how, bytes);
+        if rival.is_none() {
+            *known = Known { key, before, after: next.to_bits() };
+        }
+        (next, rival.map(|rival| self.accessor.conflict(rival)))
     }
 
     /// Has the accessor and the host know all that either knows, unless they do.

@@ -40,7 +40,7 @@ pub(super) struct Context<'m> {
     aliases: HashMap<FunctionId, FunctionId>,
     /// Bytes of the shared variables at module scope.
     shared_end: u64,
-    /// Whether accesses to shared memory are checked for races.
+    /// Whether accesses are checked for races.
     pub(super) checks_races: bool,
 }
 
@@ -53,7 +53,7 @@ pub fn lower(module: &Module) -> Result<Program, LowerError> {
     lower_checked(module, false)
 }
 
-/// [`lower`], with kernels that stop at a race for shared memory.
+/// [`lower`], with kernels that stop at a race for shared memory, and tell [`Watcher`](crate::exec::Watcher)s of what they access.
 ///
 /// # Errors
 ///
