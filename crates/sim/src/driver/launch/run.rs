@@ -3,6 +3,7 @@
 use curium_sys::{CUdevice_attribute, CUresult};
 
 use crate::config::Checks;
+use crate::driver::graph::SharedConditions;
 use crate::driver::launch::Launch;
 use crate::driver::launch::runtime::Host;
 use crate::driver::{Driver, Result};
@@ -14,10 +15,10 @@ use crate::race;
 const MOST_FAULTS: usize = 1000;
 
 impl Launch {
-    /// Runs the kernel; a fault of it is the code that sticks to the device.
-    pub(crate) fn run(&self, driver: &Driver) -> Result {
+    /// Runs the kernel, in a graph with values that it may set; a fault of it is the code that sticks to the device.
+    pub(crate) fn run(&self, driver: &Driver, conditions: Option<&SharedConditions>) -> Result {
         let kernel = self.subject.kernel()?;
-        let host = Host::new(driver, self.context);
+        let host = Host::new(driver, self.context, conditions);
         let peers = driver.lock().peers_of(self.context);
         let workspace = self.shape.is_cooperative.then(|| Workspace::new(driver, self)).flatten();
         let launch = exec::Launch {
@@ -25,7 +26,7 @@ impl Launch {
             kernel,
             grid: self.shape.grid,
             block: self.shape.block,
-            cluster: [1; 3],
+            cluster: self.shape.cluster,
             dynamic_shared: self.shape.dynamic_shared,
             params: &self.parameters,
             globals: &self.globals,
