@@ -47,7 +47,7 @@ use self::reserved::Reserved as Space;
 pub(crate) use self::shared_records::SharedRecords;
 pub(crate) use self::sharing::{Origin, Place};
 pub(crate) use self::transfer::{End, Fill};
-pub(crate) use self::view::View;
+
 use self::virtual_memory::VirtualMemory;
 pub(crate) use self::virtual_memory::{GRANULARITY, Location, Physical, Properties, READ, WRITE};
 use crate::Error;

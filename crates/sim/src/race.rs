@@ -20,8 +20,8 @@ use self::mark::{Mark, Rival, Step};
 pub(crate) use self::mark::{NOBODY, Party};
 pub(crate) use self::marks::Marks;
 use self::order::Order;
-pub(crate) use self::watch::LaunchWatch;
 use self::watch::Watch;
+pub(crate) use self::watch::{LaunchWatch, Marked};
 pub(crate) use crate::exec::Use;
 use crate::exec::{Access, Conflict, Fault, FaultKind, StreamRace};
 use crate::schedule::{Place, Ticket};
@@ -143,6 +143,19 @@ impl Races {
             other_stream: other.place.stream,
             other_wrote: conflict.other_wrote,
         })
+    }
+}
+
+#[cfg(test)]
+impl Races {
+    /// A launch behind all those that were made here before, by the ticket of this number.
+    pub(crate) fn next_launch(self: &Arc<Self>, number: u64) -> Accessor {
+        let place = Place { device: 0, context: crate::handle::Id::from_number(0), stream: 0 };
+        let ticket = Ticket::from_number(number);
+        self.submit(ticket, place, &[Ticket::from_number(number - 1)]);
+        let party = self.order().enroll(ticket, "launch").expect("there are numbers left");
+        self.complete(ticket);
+        Accessor { races: Arc::clone(self), ticket, party }
     }
 }
 

@@ -231,7 +231,10 @@ impl SharedMemory {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::sync::{Arc, Mutex};
+
     use super::*;
+    use crate::race::{Accessor, LaunchWatch, Marks, NOBODY, Races};
 
     /// Device memory for tests: one allocation, at a device address of its own.
     #[derive(Debug)]
@@ -239,13 +242,39 @@ pub(crate) mod tests {
         pub(crate) base: u64,
         words: Vec<Line>,
         size: u64,
+        watched: Option<Watched>,
+    }
+
+    /// What it takes to look for races between launches.
+    #[derive(Debug)]
+    struct Watched {
+        races: Arc<Races>,
+        marks: Arc<Marks>,
+        launches: AtomicU64,
+        accessor: Mutex<Option<Accessor>>,
     }
 
     impl Arena {
         /// Zeroed memory of `size` bytes at `base`, which is a multiple of 128.
         pub(crate) fn new(base: u64, size: u64) -> Self {
             let shared = SharedMemory::new(size);
-            Self { base, words: shared.lines, size }
+            Self { base, words: shared.lines, size, watched: None }
+        }
+
+        /// Begins a launch, which comes after those before, if races are looked for.
+        pub(crate) fn begin_launch(&self) {
+            if let Some(watched) = &self.watched {
+                watched.launches.fetch_add(1, Ordering::Relaxed);
+                let accessor = watched.races.next_launch(watched.launches.load(Ordering::Relaxed));
+                *watched.accessor.lock().expect("nobody panics") = Some(accessor);
+            }
+        }
+
+        /// Looks for races between launches.
+        pub(crate) fn watch(&mut self) {
+            let marks = Arc::new(Marks::new(self.size, NOBODY));
+            self.watched =
+                Some(Watched { races: Arc::default(), marks, launches: AtomicU64::new(0), accessor: Mutex::default() });
         }
 
         fn all(&self) -> Segment {
@@ -275,6 +304,12 @@ pub(crate) mod tests {
         fn segment(&self, address: u64) -> Option<Segment> {
             let all = self.all();
             all.place(address, 1).map(|_| all)
+        }
+
+        fn watcher(&self) -> Option<Box<dyn Watcher + '_>> {
+            let Watched { marks, accessor, .. } = self.watched.as_ref()?;
+            let accessor = accessor.lock().expect("nobody panics").clone()?;
+            Some(Box::new(LaunchWatch::new(accessor, |_| Some((self.base, self.size, Some(Arc::clone(marks)))))))
         }
     }
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use super::{End, Memory};
 use crate::exec::Use;
-use crate::race::{self, Marks, Party};
+use crate::race::{self, Marked, Marks, Party};
 
 impl Memory {
-    /// The allocation that an address is in: where it begins, its length, and who accessed it, if that is noted.
-    pub(crate) fn marks(&self, address: u64) -> Option<(u64, u64, Option<Arc<Marks>>)> {
+    /// The allocation that an address is in, and who accessed it, if that is noted.
+    pub(crate) fn marks(&self, address: u64) -> Option<Marked> {
         let records = self.read();
         let found = records.find(address)?;
         Some((found.base, found.size, found.marks.clone()))

@@ -27,7 +27,7 @@ unsafe impl exec::Memory for View<'_> {
 
     fn watcher(&self) -> Option<Box<dyn exec::Watcher + '_>> {
         let accessor = self.accessor.clone()?;
-        Some(Box::new(LaunchWatch::new(accessor, self.memory)))
+        Some(Box::new(LaunchWatch::new(accessor, |address| self.memory.marks(address))))
     }
 }
 

@@ -8,7 +8,6 @@ use std::sync::atomic::Ordering;
 use super::mark::Mark;
 use super::{Accessor, Marks};
 use crate::exec::{Conflict, Use, Watcher};
-use crate::memory::Memory;
 
 /// Steps that are remembered: what became of a mark, which is the same for most of what a kernel accesses.
 const STEPS: usize = 64;
@@ -80,18 +79,22 @@ fn position(before: u64, key: u32) -> usize {
     (mixed >> 58) as usize
 }
 
+/// An allocation: where it begins, its length, and its marks if it has some.
+pub(crate) type Marked = (u64, u64, Option<Arc<Marks>>);
+
 /// The notes of a worker of a launch.
 pub(crate) struct LaunchWatch<'a> {
     watch: Watch,
-    memory: &'a Memory,
-    /// The last allocations: where each begins, its length, and its marks if it has some.
-    known: [(u64, u64, Option<Arc<Marks>>); 4],
+    /// Finds the allocation that an address is in.
+    find: Box<dyn Fn(u64) -> Option<Marked> + 'a>,
+    /// The last allocations.
+    known: [Marked; 4],
     next: usize,
 }
 
 impl<'a> LaunchWatch<'a> {
-    pub(crate) fn new(accessor: Accessor, memory: &'a Memory) -> Self {
-        Self { watch: Watch::new(accessor), memory, known: Default::default(), next: 0 }
+    pub(crate) fn new(accessor: Accessor, find: impl Fn(u64) -> Option<Marked> + 'a) -> Self {
+        Self { watch: Watch::new(accessor), find: Box::new(find), known: Default::default(), next: 0 }
     }
 
     /// The position among the known allocations of the one that an address is in.
@@ -100,9 +103,8 @@ impl<'a> LaunchWatch<'a> {
         if let Some(position) = self.known.iter().position(holds) {
             return Some(position);
         }
-        let (base, size, marks) = self.memory.marks(address)?;
         let position = self.next;
-        self.known[position] = (base, size, marks);
+        self.known[position] = (self.find)(address)?;
         self.next = (position + 1) % self.known.len();
         Some(position)
     }

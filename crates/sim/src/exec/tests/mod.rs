@@ -142,6 +142,7 @@ impl Bench {
     /// The same program, looking for races.
     pub(super) fn with_race_checks(mut self) -> Self {
         self.program = lower_with_race_checks(&self.module).expect("it was lowered without them");
+        self.memory.watch();
         self
     }
 
@@ -157,6 +158,7 @@ impl Bench {
 
     /// Runs `main` with parameters of its own.
     pub(super) fn launch_with(&self, grid: [u32; 3], block: [u32; 3], params: &[u8]) -> Result<Statistics, Fault> {
+        self.memory.begin_launch();
         run(&Launch {
             program: &self.program,
             kernel: self.program.kernel("main").expect("the program has a kernel `main`"),
