@@ -95,7 +95,7 @@ impl Shadow {
     #[inline(always)]
     fn is_read(&self, offset: u64, bytes: u64, own: u16) -> bool {
         let words = (offset / WORD) as usize..((offset + bytes) / WORD) as usize;
-        let is_whole = (offset | bytes) % WORD == 0;
+        let is_whole = (offset | bytes).is_multiple_of(WORD);
         let is_read = |mark: &Mark| {
             let [first, second] = mark.readers.map(warp);
             let is_known = first == own || first != second;
