@@ -8,6 +8,7 @@ mod allocation;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod backing;
 mod heap;
+mod live;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod mapping;
 mod neighbour;
@@ -22,9 +23,10 @@ mod shared_records;
 mod sharing;
 mod transfer;
 mod virtual_memory;
+mod written;
 
 use std::collections::BTreeMap;
-use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use curium_sys::CUresult;
 
@@ -50,9 +52,9 @@ pub(crate) use self::virtual_memory::{GRANULARITY, Location, Physical, Propertie
 use crate::Error;
 use crate::config::Config;
 use crate::driver::{Context, Result};
-use crate::exec::{self, Segment};
+use crate::exec::{self, Segment, Written};
 use crate::handle::{Id, Table};
-use crate::live::LiveHandles;
+use crate::origin;
 
 /// Where device memory comes from, on systems where nothing is reserved for it.
 #[cfg(not(all(target_os = "linux", not(miri))))]
@@ -73,6 +75,8 @@ pub(crate) struct Memory {
     space: Space,
     heap: Heap,
     budget: u64,
+    /// Whether it is known which bytes were written.
+    notes_writes: bool,
 }
 
 /// What is allocated.
@@ -94,6 +98,7 @@ pub(crate) struct Records {
     /// What was advised of managed memory, by the address of the allocation.
     policies: BTreeMap<u64, Policies>,
     freed: Freed,
+    notes_writes: bool,
 }
 
 /// The memory of a driver as the kernels of one device reach it.
@@ -121,6 +126,7 @@ impl Memory {
             last_id: 0,
             policies: BTreeMap::new(),
             freed: Freed::default(),
+            notes_writes: config.unwritten_checks,
         };
         // Twice the budget, so that addresses of freed memory are not soon used again.
         let addresses = config.memory_budget.saturating_mul(u64::from(config.devices)).saturating_mul(2);
@@ -129,6 +135,7 @@ impl Memory {
             space: Space::new(addresses)?,
             heap: Heap::new(0)?,
             budget: config.memory_budget,
+            notes_writes: config.unwritten_checks,
         })
     }
 
@@ -249,23 +256,6 @@ impl Memory {
         self.budget.saturating_sub(self.read().taken(device))
     }
 
-    pub(crate) fn count_live(&self, live: &mut LiveHandles) {
-        let records = self.read();
-        for allocation in records.allocations.values().filter(|allocation| !allocation.is_condemned) {
-            match allocation.purpose {
-                Purpose::Device | Purpose::Pool(_) => live.device_allocations += 1,
-                Purpose::Module | Purpose::ManagedVariable | Purpose::Mapped(_) => {}
-                Purpose::Pinned { .. } | Purpose::HostPool(_) => live.host_allocations += 1,
-                Purpose::Array => live.arrays += 1,
-                Purpose::Foreign => live.foreign_allocations += 1,
-                Purpose::Managed | Purpose::ManagedPool(_) => live.managed_allocations += 1,
-                Purpose::Registered { .. } => live.registrations += 1,
-            }
-        }
-        live.pools = records.pools.iter().filter(|(_, pool)| !pool.is_default && !pool.is_retired).count() as u64;
-        [live.address_ranges, live.physical_allocations, live.mappings] = records.virtual_memory.counts();
-    }
-
     /// The memory as the kernels of a device reach it whose context has access to that of `peers`.
     pub(crate) fn seen_by(&self, device: usize, peers: Vec<usize>) -> View<'_> {
         View { memory: self, device, peers }
@@ -305,6 +295,10 @@ unsafe impl exec::Memory for View<'_> {
         let found = records.find(address).filter(|found| self.allows(&records, found))?;
         let writable = records.allows(found, Some(self.device), WRITE);
         Some(Segment { base: found.base, size: found.size, host: found.host.0, writable })
+    }
+
+    fn written(&self, address: u64) -> Option<Arc<Written>> {
+        self.memory.read().find(address).and_then(|found| found.written.clone())
     }
 }
 
@@ -356,6 +350,9 @@ impl Records {
             id: self.last_id,
             is_condemned: false,
             is_synchronous: false,
+            written: self.fresh(size, &purpose),
+            origin: origin::Origin::here(),
+            stream: None,
         };
         self.allocations.insert(base, allocation);
     }

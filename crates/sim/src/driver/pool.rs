@@ -256,7 +256,9 @@ impl Driver {
             place.write(allocation.address())?;
             return state.add_captured(stream, Content::Allocate(allocation));
         }
-        place.write(self.memory().allocate_in_pool(pool, size as u64, owner)?)
+        let allocated = self.memory().allocate_in_pool(pool, size as u64, owner)?;
+        self.memory().note_stream(allocated, stream.number());
+        place.write(allocated)
     }
 }
 

@@ -4,10 +4,13 @@
 //! access, plain loads and stores too, is an atomic of its width with relaxed ordering, which on
 //! the hosts we know costs what a plain access costs.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::lane::HALF;
+use super::unwritten::WrittenCache;
 pub(crate) use super::word::Word;
+use super::written::Written;
 
 /// A run of device addresses and the host memory behind it.
 #[derive(Clone, Copy, Debug)]
@@ -35,6 +38,14 @@ pub unsafe trait Memory: Sync {
     ///
     /// The executor keeps the answer for the rest of the launch.
     fn segment(&self, address: u64) -> Option<Segment>;
+
+    /// Which bytes of the segment that holds `address` were written; `None` if that is not known.
+    ///
+    /// Only launches of programs that look for reads of memory that nobody wrote ask.
+    fn written(&self, address: u64) -> Option<Arc<Written>> {
+        let _ = address;
+        None
+    }
 }
 
 /// The last segments that a worker touched.
@@ -42,6 +53,8 @@ pub unsafe trait Memory: Sync {
 pub(crate) struct SegmentCache {
     entries: [Segment; 4],
     next: usize,
+    /// The same for what was written there.
+    pub(crate) written: WrittenCache,
 }
 
 impl Default for Segment {
@@ -187,6 +200,8 @@ impl HostBytes {
 pub(crate) struct SharedMemory {
     lines: Vec<Line>,
     size: u64,
+    /// Which bytes were written, if the launch looks for reads of what nobody wrote.
+    written: Option<Written>,
 }
 
 /// Shared memory's unit of alignment: what `.align` may ask for at most.
@@ -198,11 +213,28 @@ impl SharedMemory {
     /// Zeroed shared memory of `size` bytes.
     pub(crate) fn new(size: u64) -> Self {
         let lines = size.div_ceil(128) as usize;
-        Self { lines: std::iter::repeat_with(Line::default).take(lines).collect(), size }
+        Self { lines: std::iter::repeat_with(Line::default).take(lines).collect(), size, written: None }
+    }
+
+    /// The same, which knows what of it was written.
+    pub(crate) fn noting_writes(self) -> Self {
+        Self { written: Some(Written::new(self.size)), ..self }
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Which bytes were written, where that is known.
+    pub(crate) fn written(&self) -> Option<&Written> {
+        self.written.as_ref()
     }
 
     /// Clears the memory for the next block.
     pub(crate) fn clear(&self) {
+        if let Some(written) = &self.written {
+            written.remove(0, self.size);
+        }
         for word in self.lines.iter().flat_map(|line| &line.0) {
             word.store(0, Ordering::Relaxed);
         }
@@ -233,13 +265,19 @@ pub(crate) mod tests {
         pub(crate) base: u64,
         words: Vec<Line>,
         size: u64,
+        /// Which bytes were written, where a test wants it known.
+        pub(crate) written: Option<Arc<Written>>,
     }
 
     impl Arena {
         /// Zeroed memory of `size` bytes at `base`, which is a multiple of 128.
         pub(crate) fn new(base: u64, size: u64) -> Self {
             let shared = SharedMemory::new(size);
-            Self { base, words: shared.lines, size }
+            Self { base, words: shared.lines, size, written: None }
+        }
+
+        pub(crate) fn size(&self) -> u64 {
+            self.size
         }
 
         fn all(&self) -> Segment {
@@ -269,6 +307,10 @@ pub(crate) mod tests {
         fn segment(&self, address: u64) -> Option<Segment> {
             let all = self.all();
             all.place(address, 1).map(|_| all)
+        }
+
+        fn written(&self, _address: u64) -> Option<Arc<Written>> {
+            self.written.clone()
         }
     }
 

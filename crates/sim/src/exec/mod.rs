@@ -26,6 +26,7 @@ mod image;
 mod integer;
 mod lane;
 mod local;
+mod local_written;
 mod lower;
 mod matrix;
 mod mbarrier;
@@ -41,19 +42,22 @@ mod runtime;
 mod small_float;
 mod transfer;
 mod unit;
+mod unwritten;
 mod video;
 mod warp;
 mod window;
 mod word;
 mod worker;
+mod written;
 
-pub use fault::{Access, Fault, FaultKind, Neighbour};
+pub use fault::{Access, Area, Fault, FaultKind, Neighbour};
 pub use grid::{DeviceModel, Launch, Schedule, Statistics, run};
 pub use image::{AddressMode, Channel, Element, Image, Surface, Texture};
-pub use lower::{LowerError, lower, lower_with_race_checks};
+pub use lower::{LowerError, lower, lower_with_checks};
 pub use memory::{Memory, Segment};
-pub use program::{Address, Global, Kernel, Param, Program, Relocation};
+pub use program::{Address, Checking, Global, Kernel, Param, Program, Relocation};
 pub use runtime::Runtime;
+pub use written::Written;
 
 #[cfg(test)]
 mod tests;

@@ -1,10 +1,13 @@
 //! One allocation.
 
 use std::ptr;
+use std::sync::Arc;
 
 use crate::driver::Context;
+use crate::exec::Written;
 use crate::handle::Id;
 use crate::memory::{POISON, POISONED_BYTES, Physical, Pool};
+use crate::origin::Origin;
 
 /// Memory that was asked for, and where it is.
 #[derive(Clone, Debug)]
@@ -22,6 +25,11 @@ pub(crate) struct Allocation {
     pub(crate) is_condemned: bool,
     /// Whether copies from and to it are waited for: `CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`.
     pub(crate) is_synchronous: bool,
+    /// Which of its bytes were written, where kernels are checked for reads of others and nobody writes unseen.
+    pub(crate) written: Option<Arc<Written>>,
+    pub(crate) origin: Origin,
+    /// The handle of the stream in whose order it was allocated, if it was.
+    pub(crate) stream: Option<u64>,
 }
 
 /// Whom an allocation belongs to.

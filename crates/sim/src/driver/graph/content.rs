@@ -141,6 +141,10 @@ impl Content {
             Self::Kernel(kernel) => kernel.launch.run(driver),
             Self::Copy(copy) => copy.rows.run(driver),
             Self::Set(set) => set.run(driver),
+            Self::Allocate(allocation) => {
+                driver.memory().note_fresh(allocation.address(), allocation.params.bytesize as u64);
+                Ok(())
+            }
             _ => Ok(()),
         }
     }

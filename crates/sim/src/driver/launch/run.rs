@@ -110,7 +110,7 @@ impl Driver {
         reason = "a code cannot say which thread did what, and C has no other channel for it"
     )]
     fn report_fault(&self, mut fault: Fault) {
-        if fault.kind == FaultKind::IllegalAddress {
+        if fault.neighbour.is_none() {
             fault.neighbour = fault.access.and_then(|access| self.memory().neighbour(access.address)).map(Box::new);
         }
         let Some(number) = self.keep_fault(&fault) else { return };
@@ -143,7 +143,7 @@ fn code_of(fault: &Fault) -> CUresult {
     match fault.kind {
         FaultKind::IllegalAddress => CUresult::CUDA_ERROR_ILLEGAL_ADDRESS,
         FaultKind::MisalignedAddress => CUresult::CUDA_ERROR_MISALIGNED_ADDRESS,
-        FaultKind::Trap | FaultKind::Race { .. } => CUresult::CUDA_ERROR_LAUNCH_FAILED,
+        FaultKind::Trap | FaultKind::Race { .. } | FaultKind::Unwritten => CUresult::CUDA_ERROR_LAUNCH_FAILED,
         FaultKind::Assert => CUresult::CUDA_ERROR_ASSERT,
         FaultKind::HardwareStackError => CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR,
         FaultKind::InvalidProgramCounter => CUresult::CUDA_ERROR_INVALID_PC,

@@ -45,6 +45,7 @@ impl Lowerer<'_> {
         let target = self.target(instruction, *address)?;
         let (elements, scalar, align) = self.elements(destination, scalar)?;
         self.check_race(instruction, target, align, run_check::<false>);
+        self.check_written(instruction, target, align);
         // An element that overwrites the address register goes last.
         let (last, first): (Vec<_>, Vec<_>) = elements.iter().enumerate().partition(|(_, slot)| target.is(**slot));
         for (index, slot) in first.into_iter().chain(last) {
@@ -71,6 +72,7 @@ impl Lowerer<'_> {
         }
         let (elements, scalar, align) = self.elements(source, scalar)?;
         self.check_race(instruction, target, align, run_check::<true>);
+        self.note_write(target, align);
         for (index, slot) in elements.into_iter().enumerate() {
             let offset = index as u64 * scalar.bytes();
             let (b, double) = row(slot)?;
@@ -227,7 +229,7 @@ impl Lowerer<'_> {
 
     /// Appends a check of the access that follows, or, if it may order others, what says so.
     fn check_race(&mut self, instruction: &Instruction, target: Target, bytes: u64, run: Handler) {
-        if !self.context.checks_races || !matches!(target.space, Space::Shared | Space::Generic) {
+        if !self.context.checking.races || !matches!(target.space, Space::Shared | Space::Generic) {
             return;
         }
         let orders = instruction.modifiers.iter().any(|modifier| match modifier {
@@ -244,7 +246,7 @@ impl Lowerer<'_> {
 
     /// Appends that what follows may be ordered behind what was before.
     pub(super) fn order(&mut self) {
-        if self.context.checks_races {
+        if self.context.checking.races {
             self.push(Op::new(run_order));
         }
     }
@@ -290,7 +292,7 @@ fn row(slot: Slot) -> Lowered<(u32, bool)> {
 }
 
 /// The state space that an instruction names.
-fn state(instruction: &Instruction) -> Option<State> {
+pub(super) fn state(instruction: &Instruction) -> Option<State> {
     instruction.modifiers.iter().find_map(|modifier| match modifier {
         Modifier::Space(space) => Some(*space),
         _ => None,

@@ -34,6 +34,13 @@ impl Lowerer<'_> {
         let sink = Operand::Sink;
         let destination = if returns { &instruction.operands[0] } else { &sink };
         self.fence_before(instruction);
+        let elements = if let Operand::Vector(sources) = b { sources.len() as u64 } else { 1 };
+        let bytes = elements * scalar.bytes();
+        if operation == Operation::Exchange {
+            self.note_write(target, bytes);
+        } else {
+            self.check_written(instruction, target, bytes);
+        }
         if scalar == ScalarType::B128 {
             self.wide_atomic(operation, target, destination, [b, c])?;
         } else if let Operand::Vector(sources) = b {
