@@ -49,3 +49,60 @@ extern "C" __global__ void barrier_object(const unsigned int* input, unsigned in
         output[127 - threadIdx.x] = tile[threadIdx.x - 64];
     }
 }
+
+// What each block of a grid of clusters knows of its place: 6 words.
+extern "C" __global__ void cluster_places(unsigned int* output)
+{
+    unsigned int* out = output + 6 * (blockIdx.y * gridDim.x + blockIdx.x);
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(out[0]));
+    asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(out[1]));
+    asm("mov.u32 %0, %%cluster_ctaid.x;" : "=r"(out[2]));
+    asm("mov.u32 %0, %%cluster_ctaid.y;" : "=r"(out[3]));
+    asm("mov.u32 %0, %%clusterid.x;" : "=r"(out[4]));
+    asm("mov.u32 %0, %%nclusterid.x;" : "=r"(out[5]));
+}
+
+// The sum of the values of a cluster of any size, in every thread: each block adds up the totals in the others' shared memory.
+extern "C" __global__ void cluster_sum(const unsigned int* input, unsigned int* output)
+{
+    __shared__ unsigned int total;
+    unsigned int index = blockIdx.x * blockDim.x + threadIdx.x;
+    if (threadIdx.x == 0) {
+        total = 0;
+    }
+    __syncthreads();
+    atomicAdd(&total, input[index]);
+    asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+    unsigned int base = (unsigned int)__cvta_generic_to_shared(&total);
+    unsigned int blocks;
+    asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(blocks));
+    unsigned int sum = 0;
+    for (unsigned int rank = 0; rank < blocks; ++rank) {
+        unsigned int address;
+        unsigned int part;
+        asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(address) : "r"(base), "r"(rank));
+        asm volatile("ld.shared::cluster.u32 %0, [%1];" : "=r"(part) : "r"(address) : "memory");
+        sum += part;
+    }
+    output[index] = sum;
+    asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+}
+
+// Each block writes its 32 words into the shared memory of the next block of its cluster.
+extern "C" __global__ void cluster_ring(const unsigned int* input, unsigned int* output)
+{
+    __shared__ unsigned int inbox[32];
+    unsigned int index = blockIdx.x * 32 + threadIdx.x;
+    unsigned int rank;
+    unsigned int blocks;
+    asm("mov.u32 %0, %%cluster_ctarank;" : "=r"(rank));
+    asm("mov.u32 %0, %%cluster_nctarank;" : "=r"(blocks));
+    // No block writes to another that has not begun.
+    asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+    unsigned int slot = (unsigned int)__cvta_generic_to_shared(&inbox[threadIdx.x]);
+    unsigned int there;
+    asm("mapa.shared::cluster.u32 %0, %1, %2;" : "=r"(there) : "r"(slot), "r"((rank + 1) % blocks));
+    asm volatile("st.shared::cluster.u32 [%0], %1;" ::"r"(there), "r"(input[index]) : "memory");
+    asm volatile("barrier.cluster.arrive.aligned;\n\tbarrier.cluster.wait.aligned;" ::: "memory");
+    output[index] = inbox[threadIdx.x];
+}

@@ -1,4 +1,4 @@
-// Prefix sums: within a warp by shuffles, within a block by shared memory, within a block by a tree.
+// Prefix sums: within a warp by shuffles, within a block by shared memory or a tree, and across blocks in one pass.
 
 // The sum of the warp's values up to and with this lane's.
 __device__ unsigned int scan_warp(unsigned int value)
@@ -102,5 +102,72 @@ extern "C" __global__ void compact_odd(const unsigned int* input, unsigned int* 
     }
     if (threadIdx.x == 0) {
         *count = kept;
+    }
+}
+
+// Inclusive sums in one pass: a block of 128 threads takes the next part, publishes its own total, and adds up those of the parts before
+// it, from the last one back to one that knows the sum of all before. `states` has a word for each part, its upper two bits what it
+// holds: nothing yet, a total, or a sum of all up to it; `next` is zero.
+extern "C" __global__ void scan_look_back(const unsigned int* input, unsigned int* output, volatile unsigned int* states, unsigned int* next,
+                                          unsigned int n)
+{
+    __shared__ unsigned int part;
+    __shared__ unsigned int before;
+    __shared__ unsigned int warps[4];
+    if (threadIdx.x == 0) {
+        part = atomicAdd(next, 1);
+    }
+    __syncthreads();
+    unsigned int index = part * 128 + threadIdx.x;
+    unsigned int warp = threadIdx.x / 32;
+    unsigned int sum = scan_warp(index < n ? input[index] & 0xffff : 0);
+    if (threadIdx.x % 32 == 31) {
+        warps[warp] = sum;
+    }
+    __syncthreads();
+    for (unsigned int other = 0; other < warp; ++other) {
+        sum += warps[other];
+    }
+    if (threadIdx.x == 127) {
+        const unsigned int total = 1u << 30;
+        const unsigned int all = 2u << 30;
+        states[part] = (part == 0 ? all : total) | sum;
+        unsigned int found = 0;
+        for (int other = (int)part - 1; other >= 0;) {
+            unsigned int state = states[other];
+            found += state & (total - 1);
+            if (state >= all) {
+                break;
+            }
+            other -= state >= total;
+        }
+        states[part] = all | (found + sum);
+        before = found;
+    }
+    __syncthreads();
+    if (index < n) {
+        output[index] = before + sum;
+    }
+}
+
+// Sums that begin anew at each flag, of up to 1024 values by one block; every round adds what lies twice as far back.
+extern "C" __global__ void scan_segments(const unsigned int* input, const unsigned char* flags, unsigned int* output, unsigned int n)
+{
+    __shared__ unsigned int sums[1024];
+    __shared__ unsigned char begun[1024];
+    unsigned int index = threadIdx.x;
+    sums[index] = index < n ? input[index] : 0;
+    begun[index] = index < n ? flags[index] : 0;
+    for (unsigned int offset = 1; offset < blockDim.x; offset *= 2) {
+        __syncthreads();
+        bool adds = index >= offset && !begun[index];
+        unsigned int sum = adds ? sums[index - offset] : 0;
+        unsigned char begins = adds ? begun[index - offset] : 0;
+        __syncthreads();
+        sums[index] += sum;
+        begun[index] |= begins;
+    }
+    if (index < n) {
+        output[index] = sums[index];
     }
 }

@@ -1,4 +1,4 @@
-// Sorting: networks in shared memory, one thread's own array, and a radix sort by one block.
+// Sorting: networks in shared memory, one thread's own array, by bits, and steps of sorts across blocks.
 
 // Sorts 1024 keys by one block of 512 threads.
 extern "C" __global__ void sort_bitonic(int* keys)
@@ -91,4 +91,75 @@ extern "C" __global__ void sort_radix(unsigned int* keys)
         key = tile[threadIdx.x];
     }
     keys[threadIdx.x] = key;
+}
+
+// One step of a merge sort: runs of `run` sorted keys become runs of twice as many; each thread finds the place of its key.
+extern "C" __global__ void sort_merge(const unsigned int* input, unsigned int* output, unsigned int run, unsigned int n)
+{
+    unsigned int index = blockIdx.x * blockDim.x + threadIdx.x;
+    if (index >= n) {
+        return;
+    }
+    unsigned int pair = index / (2 * run) * 2 * run;
+    bool left = index - pair < run;
+    unsigned int low = min(left ? pair + run : pair, n);
+    unsigned int high = min(left ? pair + 2 * run : pair + run, n);
+    unsigned int other = low;
+    unsigned int key = input[index];
+    // Equal keys of the left run come first.
+    while (low < high) {
+        unsigned int middle = (low + high) / 2;
+        if (left ? input[middle] < key : input[middle] <= key) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    unsigned int mine = index - (left ? pair : pair + run);
+    output[pair + mine + low - other] = key;
+}
+
+// How often each of 16 digits occurs in each block: all counts of one digit after one another.
+extern "C" __global__ void sort_digit_count(const unsigned int* keys, unsigned int* counts, unsigned int shift, unsigned int n)
+{
+    __shared__ unsigned int bins[16];
+    unsigned int index = blockIdx.x * blockDim.x + threadIdx.x;
+    if (threadIdx.x < 16) {
+        bins[threadIdx.x] = 0;
+    }
+    __syncthreads();
+    if (index < n) {
+        atomicAdd(&bins[keys[index] >> shift & 15], 1);
+    }
+    __syncthreads();
+    if (threadIdx.x < 16) {
+        counts[threadIdx.x * gridDim.x + blockIdx.x] = bins[threadIdx.x];
+    }
+}
+
+// Moves each key, in order, to the first place of its digit and block, which `starts` has; blocks of 128 threads.
+extern "C" __global__ void sort_digit_scatter(const unsigned int* keys, unsigned int* output, const unsigned int* starts, unsigned int shift,
+                                              unsigned int n)
+{
+    __shared__ unsigned int counts[4][16];
+    unsigned int index = blockIdx.x * blockDim.x + threadIdx.x;
+    unsigned int lane = threadIdx.x % 32;
+    unsigned int warp = threadIdx.x / 32;
+    if (threadIdx.x < 64) {
+        counts[threadIdx.x / 16][threadIdx.x % 16] = 0;
+    }
+    __syncthreads();
+    unsigned int digit = index < n ? keys[index] >> shift & 15 : 16;
+    unsigned int same = __match_any_sync(0xffffffffu, digit);
+    if (digit < 16 && __ffs(same) - 1 == lane) {
+        counts[warp][digit] = __popc(same);
+    }
+    __syncthreads();
+    if (digit < 16) {
+        unsigned int place = starts[digit * gridDim.x + blockIdx.x] + __popc(same & ((1u << lane) - 1));
+        for (unsigned int other = 0; other < warp; ++other) {
+            place += counts[other][digit];
+        }
+        output[place] = keys[index];
+    }
 }

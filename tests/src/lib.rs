@@ -27,7 +27,7 @@ pub use self::context_stack::{ContextStack, CreatedContext};
 pub use self::fork::in_fork;
 pub use self::gate::Gate;
 pub use self::idle_driver::idle_driver;
-pub use self::own_process::{in_new_process, in_own_process};
+pub use self::own_process::{in_new_process, in_own_process, with_output_of_new_process};
 pub use self::peers::on_peers;
 pub use self::soak::{Soak, Soaked};
 pub use self::test_driver::{TestDriver, on_driver, on_incomplete_simulator, on_simulator, uses_cuda};

@@ -33,7 +33,21 @@ pub fn in_own_process(name: &str, test: impl FnOnce()) {
 ///
 /// If the test fails in its process, which includes that the process does not end well, or is not found there.
 pub fn in_new_process(name: &str, test: impl FnOnce()) {
-    if OtherProcess::is_this(name) { test() } else { OtherProcess::start(name, Stdio::null()).expect_success() }
+    if OtherProcess::is_this(name) { test() } else { drop(OtherProcess::start(name, Stdio::null()).expect_success()) }
+}
+
+/// Runs `test`, which writes, in a process of its own as [`in_new_process`] does, and gives what it wrote to the standard output and the
+/// standard error to `check`, in this process. The output has the lines of the test harness too.
+///
+/// # Panics
+///
+/// If the test fails in its process, or is not found there.
+pub fn with_output_of_new_process(name: &str, test: impl FnOnce(), check: impl FnOnce(&str, &str)) {
+    if OtherProcess::is_this(name) {
+        return test();
+    }
+    let [output, error] = OtherProcess::start(name, Stdio::null()).expect_success();
+    check(&output, &error);
 }
 
 /// A process that runs one test of this binary.
@@ -66,8 +80,8 @@ impl OtherProcess {
         Self { child: child.expect("the test binary can be started again"), name: name.to_owned() }
     }
 
-    /// Waits until the process ends, and asserts that its test ran and succeeded.
-    pub(crate) fn expect_success(mut self) {
+    /// Waits until the process ends, asserts that its test ran and succeeded, and gives what it wrote to its output and its errors.
+    pub(crate) fn expect_success(mut self) -> [String; 2] {
         let deadline = Instant::now() + PATIENCE;
         while self.child.try_wait().expect("a child can be waited for").is_none() {
             if Instant::now() > deadline {
@@ -77,8 +91,10 @@ impl OtherProcess {
             std::thread::sleep(Duration::from_millis(5));
         }
         let output = self.child.wait_with_output().expect("a child that has ended can be waited for");
-        let text = String::from_utf8_lossy(&output.stderr);
+        let [written, errors] =
+            [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let (name, status) = (&self.name, output.status);
-        assert!(status.success() && text.contains(MARK), "{name} in its own process: {status}\n{text}");
+        assert!(status.success() && errors.contains(MARK), "{name} in its own process: {status}\n{errors}");
+        [written, errors]
     }
 }

@@ -7,7 +7,9 @@ mod nvrtc;
 mod package;
 mod tree;
 
-use std::process::Command;
+use std::io::Read as _;
+use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail, ensure};
@@ -59,9 +61,22 @@ pub(crate) struct Options {
 }
 
 /// One check.
+#[derive(Clone, Copy)]
 struct Step {
     name: &'static str,
     run: fn(&Options) -> Result<Outcome>,
+    /// Takes one core for minutes: it runs beside all others, and shows at its end what it printed.
+    beside: bool,
+}
+
+impl Step {
+    const fn new(name: &'static str, run: fn(&Options) -> Result<Outcome>) -> Self {
+        Self { name, run, beside: false }
+    }
+
+    const fn beside(self) -> Self {
+        Self { beside: true, ..self }
+    }
 }
 
 /// How a step that did not fail ended.
@@ -72,42 +87,65 @@ enum Outcome {
 
 /// The steps in their order: what fails fastest and most often comes first, after the tests.
 const STEPS: &[Step] = &[
-    Step { name: "test", run: |_| run_all(cargo().arg("test")) },
-    Step { name: "fmt", run: |_| run_all(cargo().args(["fmt", "--all", "--check"])) },
-    Step { name: "paths", run: |_| tree::names_no_machine().map(|()| Outcome::Passed) },
-    Step { name: "length", run: |_| tree::files_are_short().map(|()| Outcome::Passed) },
-    Step { name: "safety", run: |_| tree::proofs_are_done().map(|()| Outcome::Passed) },
-    Step { name: "links", run: links::run },
-    Step { name: "package", run: package::run },
-    Step { name: "clippy", run: |_| run_all(cargo().args(CLIPPY)) },
-    Step { name: "features", run: features::run },
-    Step { name: "doc", run: doc },
-    Step { name: "support", run: |_| run_all(xtask()?.args(["support", "--check"])) },
-    Step { name: "kernels", run: |_| run_all(xtask()?.args(["kernels", "--check"])) },
-    Step { name: "bindings", run: bindings },
-    Step { name: "nvrtc", run: nvrtc::run },
-    Step { name: "xtask", run: |_| run_all(cargo().args(["test", "-p", "xtask"])) },
-    Step { name: "cost", run: cost },
-    Step { name: "miri", run: miri },
+    Step::new("test", |_| run_all(cargo().arg("test"))),
+    Step::new("fmt", |_| run_all(cargo().args(["fmt", "--all", "--check"]))),
+    Step::new("paths", |_| tree::names_no_machine().map(|()| Outcome::Passed)),
+    Step::new("length", |_| tree::files_are_short().map(|()| Outcome::Passed)),
+    Step::new("safety", |_| tree::proofs_are_done().map(|()| Outcome::Passed)),
+    Step::new("links", links::run),
+    Step::new("package", package::run),
+    Step::new("clippy", |_| run_all(cargo().args(CLIPPY))),
+    Step::new("features", features::run),
+    Step::new("doc", doc),
+    Step::new("support", |_| run_all(xtask()?.args(["support", "--check"]))),
+    Step::new("kernels", |_| run_all(xtask()?.args(["kernels", "--check"]))),
+    Step::new("bindings", bindings),
+    Step::new("nvrtc", nvrtc::run),
+    Step::new("xtask", |_| run_all(cargo().args(["test", "-p", "xtask"]))),
+    Step::new("cost", cost),
+    Step::new("miri", miri).beside(),
 ];
 
 const CLIPPY: &[&str] = &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
 
+/// A step that has run, how it ended, and what time it took.
+type Ran = (Step, Result<Outcome>, Duration);
+
 /// Runs the chosen steps, all of them even if one fails.
 pub(crate) fn run(options: &Options) -> Result<()> {
+    let (beside, others): (Vec<_>, Vec<_>) = chosen(options)?.into_iter().partition(|step| step.beside);
+    let ran = thread::scope(|scope| {
+        let beside: Vec<_> = beside.into_iter().map(|step| scope.spawn(move || attend(step, options))).collect();
+        let others: Vec<_> = others
+            .into_iter()
+            .map(|step| {
+                println!("\n== {}", step.name);
+                attend(step, options)
+            })
+            .collect();
+        let beside = beside.into_iter().map(|step| step.join().expect("a step returns its errors"));
+        others.into_iter().chain(beside).collect::<Vec<_>>()
+    });
+    show(&ran)
+}
+
+fn attend(step: Step, options: &Options) -> Ran {
+    let start = Instant::now();
+    let outcome = (step.run)(options);
+    if let Err(error) = &outcome {
+        println!("{error:#}");
+    }
+    (step, outcome, start.elapsed())
+}
+
+/// Prints how the steps ended, and fails if one did.
+fn show(ran: &[Ran]) -> Result<()> {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(["step", "result", "time"]);
-    let mut failed = Vec::new();
-    for step in chosen(options)? {
-        println!("\n== {}", step.name);
-        let start = Instant::now();
-        let outcome = (step.run)(options);
-        table.add_row([step.name.to_owned(), describe(&outcome), seconds(start.elapsed())]);
-        if let Err(error) = outcome {
-            println!("{error:#}");
-            failed.push(step.name);
-        }
+    for (step, outcome, time) in ran {
+        table.add_row([step.name.to_owned(), describe(outcome), seconds(*time)]);
     }
+    let failed: Vec<_> = ran.iter().filter(|(_, outcome, _)| outcome.is_err()).map(|(step, ..)| step.name).collect();
     if let Some(time) = table.column_mut(2) {
         time.set_cell_alignment(CellAlignment::Right);
     }
@@ -116,13 +154,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-fn chosen(options: &Options) -> Result<Vec<&'static Step>> {
+fn chosen(options: &Options) -> Result<Vec<Step>> {
     let known: Vec<_> = STEPS.iter().map(|step| step.name).collect();
     if let Some(unknown) = options.steps.iter().chain(&options.skip).find(|name| !known.contains(&name.as_str())) {
         bail!("there is no step `{unknown}`; the steps are {}", known.join(", "));
     }
     let named = |names: &[String], step: &Step| names.iter().any(|name| name == step.name);
-    let chosen = STEPS.iter().filter(|step| options.steps.is_empty() || named(&options.steps, step));
+    let chosen = STEPS.iter().copied().filter(|step| options.steps.is_empty() || named(&options.steps, step));
     Ok(chosen.filter(|step| !named(&options.skip, step)).collect())
 }
 
@@ -174,8 +212,8 @@ fn miri(_options: &Options) -> Result<Outcome> {
         return Ok(Outcome::Skipped("no nightly toolchain with Miri"));
     }
     let skipped = TOO_LONG_FOR_MIRI.iter().flat_map(|test| ["--skip", *test]);
-    run_all(nightly().args(MIRI).arg("--").args(skipped))?;
-    run_all(nightly().args(MIRI_CONTRACT))
+    run_and_show(nightly().args(MIRI).arg("--").args(skipped))?;
+    run_and_show(nightly().args(MIRI_CONTRACT))
 }
 
 /// This program.
@@ -186,6 +224,22 @@ fn xtask() -> Result<Command> {
 /// Runs a command whose output is shown.
 fn run_all(command: &mut Command) -> Result<Outcome> {
     let status = command.status().with_context(|| format!("{} cannot be run", command.get_program().display()))?;
+    ensure!(status.success(), "it ended with {status}");
+    Ok(Outcome::Passed)
+}
+
+/// Runs a command and shows its output at its end, as one.
+fn run_and_show(command: &mut Command) -> Result<Outcome> {
+    let (mut reader, writer) = std::io::pipe()?;
+    let name = format!("{command:?}");
+    command.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+    let mut child = command.spawn().with_context(|| format!("{} cannot be run", command.get_program().display()))?;
+    // The command holds the pipe's other end, and the pipe ends with the last of them.
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut output = String::new();
+    reader.read_to_string(&mut output)?;
+    let status = child.wait()?;
+    println!("\n== {name}\n{output}");
     ensure!(status.success(), "it ended with {status}");
     Ok(Outcome::Passed)
 }
@@ -219,6 +273,9 @@ mod tests {
     fn program_that_fails_or_does_not_exist_is_an_error() {
         assert!(run_all(&mut Command::new("false")).is_err());
         assert!(run_all(&mut Command::new("/no/such/program")).is_err());
+        assert!(run_and_show(&mut Command::new("false")).is_err());
+        assert!(run_and_show(&mut Command::new("/no/such/program")).is_err());
+        assert!(run_and_show(Command::new("echo").arg("shown at the end")).is_ok());
     }
 
     #[test]

@@ -7,6 +7,7 @@ mod network;
 mod twin;
 
 use std::cell::Cell;
+use std::slice;
 use std::time::{Duration, Instant};
 
 use curium_driver::{Context, Graph, GraphExec, Stream};
@@ -18,6 +19,8 @@ use crate::{Comparison, Measurement, Plan, Result, Visit, Way};
 const LAUNCHED: &str = "graph/training-step/launched";
 /// The same step as one launch of a graph, to its end; nanoseconds.
 const REPLAYED: &str = "graph/training-step/replayed";
+/// The branches of the graph that change parameters.
+const BRANCHES: usize = 4;
 
 /// A network, and its step as a graph.
 struct Training {
@@ -62,9 +65,12 @@ impl Training {
     fn new(context: &Context) -> Result<Self> {
         let stream = context.stream()?;
         let mut network = Network::new(&stream)?;
-        // In the graph, what changes the parameters is beside the way back.
-        let step = Graph::capture(context, |scope| network.step(scope, &scope.fork()?))?.instantiate()?;
-        Ok(Self { network, step, stream })
+        // In the graph, what changes the parameters of a layer is beside the way back, and beside that of other layers.
+        let step = Graph::capture(context, |scope| {
+            let asides = (0..BRANCHES).map(|_| scope.fork()).collect::<Result<Vec<_>, _>>()?;
+            network.step(scope, &asides)
+        })?;
+        Ok(Self { network, step: step.instantiate()?, stream })
     }
 
     fn launched(&mut self, way: Way, count: usize) -> Result<Duration> {
@@ -72,7 +78,7 @@ impl Training {
         for _ in 0..count {
             match way {
                 Way::C => self.network.step_as_c(&self.stream)?,
-                Way::Curium => self.network.step(&self.stream, &self.stream)?,
+                Way::Curium => self.network.step(&self.stream, slice::from_ref(&self.stream))?,
             }
             self.stream.synchronize()?;
         }

@@ -129,6 +129,7 @@ impl Driver {
     pub(crate) fn new(config: Config, slot: usize) -> std::result::Result<Arc<Self>, Error> {
         static SERIAL: AtomicU64 = AtomicU64::new(1);
         let memory = Memory::new(&config)?;
+        let races = config.race_checks.then(Arc::default);
         Ok(Arc::new_cyclic(|shared| Self {
             slot,
             #[cfg(feature = "export")]
@@ -139,7 +140,7 @@ impl Driver {
             counts: std::array::from_fn(|_| Counts::default()),
             faults: Mutex::new(PendingFaults::new(&config.faults)),
             faulty: AtomicBool::new(true),
-            state: Mutex::new(State::new(&config)),
+            state: Mutex::new(State::new(&config, races)),
             capturing: AtomicBool::new(false),
             changed: Condvar::new(),
             memory,

@@ -49,6 +49,7 @@ mod live;
 mod memory;
 mod origin;
 pub mod ptx;
+mod race;
 mod schedule;
 mod simulator;
 mod slot;

@@ -3,6 +3,7 @@
 //! Device memory has addresses that host code cannot touch ([`Space`]). Pinned and managed memory lies in host memory under
 //! its own address, as unified addressing has it. Every use of an address is checked against the bytes that were asked for.
 
+mod accessed;
 mod advice;
 mod allocation;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -22,6 +23,7 @@ mod reserved;
 mod shared_records;
 mod sharing;
 mod transfer;
+mod view;
 mod virtual_memory;
 mod written;
 
@@ -52,9 +54,9 @@ pub(crate) use self::virtual_memory::{GRANULARITY, Location, Physical, Propertie
 use crate::Error;
 use crate::config::Config;
 use crate::driver::{Context, Result};
-use crate::exec::{self, Segment, Written};
 use crate::handle::{Id, Table};
 use crate::origin;
+use crate::race::Marks;
 
 /// Where device memory comes from, on systems where nothing is reserved for it.
 #[cfg(not(all(target_os = "linux", not(miri))))]
@@ -77,6 +79,8 @@ pub(crate) struct Memory {
     budget: u64,
     /// Whether it is known which bytes were written.
     notes_writes: bool,
+    /// Whether it is noted who accesses memory.
+    notes_accesses: bool,
 }
 
 /// What is allocated.
@@ -99,14 +103,8 @@ pub(crate) struct Records {
     policies: BTreeMap<u64, Policies>,
     freed: Freed,
     notes_writes: bool,
-}
-
-/// The memory of a driver as the kernels of one device reach it.
-pub(crate) struct View<'a> {
-    memory: &'a Memory,
-    device: usize,
-    /// The devices whose plain memory they reach as well.
-    peers: Vec<usize>,
+    /// Whether it is noted who accesses memory.
+    notes_accesses: bool,
 }
 
 impl Memory {
@@ -127,6 +125,7 @@ impl Memory {
             policies: BTreeMap::new(),
             freed: Freed::default(),
             notes_writes: config.unwritten_checks,
+            notes_accesses: config.race_checks,
         };
         // Twice the budget, so that addresses of freed memory are not soon used again.
         let addresses = config.memory_budget.saturating_mul(u64::from(config.devices)).saturating_mul(2);
@@ -136,6 +135,7 @@ impl Memory {
             heap: Heap::new(0)?,
             budget: config.memory_budget,
             notes_writes: config.unwritten_checks,
+            notes_accesses: config.race_checks,
         })
     }
 
@@ -256,11 +256,6 @@ impl Memory {
         self.budget.saturating_sub(self.read().taken(device))
     }
 
-    /// The memory as the kernels of a device reach it whose context has access to that of `peers`.
-    pub(crate) fn seen_by(&self, device: usize, peers: Vec<usize>) -> View<'_> {
-        View { memory: self, device, peers }
-    }
-
     fn give_back(&self, allocation: &Allocation) {
         match allocation.purpose {
             Purpose::Device | Purpose::Pool(_) | Purpose::Module | Purpose::Array => {
@@ -283,37 +278,6 @@ impl Drop for Memory {
     fn drop(&mut self) {
         let allocations = std::mem::take(&mut self.write().allocations);
         allocations.values().for_each(|allocation| self.give_back(allocation));
-    }
-}
-
-// SAFETY: a segment is an allocation. Its bytes stay mapped until it is freed, which happens behind the work that was queued
-// before; of reserved and mapped memory even longer. Places in host memory are congruent to device addresses: both start at pages.
-// A kernel and a copy that race are a race of the program that queued them without an order.
-unsafe impl exec::Memory for View<'_> {
-    fn segment(&self, address: u64) -> Option<Segment> {
-        let records = self.memory.read();
-        let found = records.find(address).filter(|found| self.allows(&records, found))?;
-        let writable = records.allows(found, Some(self.device), WRITE);
-        Some(Segment { base: found.base, size: found.size, host: found.host.0, writable })
-    }
-
-    fn written(&self, address: u64) -> Option<Arc<Written>> {
-        self.memory.read().find(address).and_then(|found| found.written.clone())
-    }
-}
-
-impl View<'_> {
-    /// Whether what is allocated at an address, if anything is, can be used.
-    pub(crate) fn reaches(&self, address: u64) -> bool {
-        let records = self.memory.read();
-        records.find(address).is_none_or(|found| self.allows(&records, found))
-    }
-
-    /// Plain memory of another device takes access from context to context; pools and mappings have rights of their own.
-    fn allows(&self, records: &Records, found: &Allocation) -> bool {
-        let is_plain = matches!(found.purpose, Purpose::Device | Purpose::Module);
-        let is_near = found.owner.device == self.device || self.peers.contains(&found.owner.device);
-        (!is_plain || is_near) && records.allows(found, Some(self.device), READ)
     }
 }
 
@@ -353,6 +317,7 @@ impl Records {
             written: self.fresh(size, &purpose),
             origin: origin::Origin::here(),
             stream: None,
+            marks: self.notes_accesses.then(|| Arc::new(Marks::new(size, 0))),
         };
         self.allocations.insert(base, allocation);
     }

@@ -14,11 +14,13 @@ mod random;
 mod worker;
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 pub(crate) use self::random::Random;
 use crate::driver::{Context, Driver, HostFunction, Result};
 use crate::handle::Id;
+use crate::race::Races;
 
 /// How long queued work waits for somebody to ask for its result.
 const PATIENCE: Duration = Duration::from_millis(10);
@@ -36,6 +38,13 @@ const HOST_FUNCTION_GRACE: Duration = Duration::from_millis(10);
 /// One piece of queued work.
 #[derive(Clone, Copy, Debug, Eq, Hash, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Ticket(u64);
+
+#[cfg(test)]
+impl Ticket {
+    pub(crate) fn from_number(number: u64) -> Self {
+        Self(number)
+    }
+}
 
 /// Whether work may go on.
 pub(crate) type Condition = Box<dyn Fn(&Driver) -> Result<bool> + Send>;
@@ -55,6 +64,8 @@ pub(crate) enum Work {
 pub(crate) struct Place {
     pub(crate) device: usize,
     pub(crate) context: Id<Context>,
+    /// The number of the stream.
+    pub(crate) stream: u64,
 }
 
 /// What a worker is to do.
@@ -109,11 +120,14 @@ pub(crate) struct Schedule {
     /// When work was last queued.
     latest: Option<Instant>,
     closed: bool,
+    /// What comes after what, if races are looked for.
+    races: Option<Arc<Races>>,
 }
 
 impl Schedule {
-    pub(crate) fn new(seed: u64, workers: u32) -> Self {
+    pub(crate) fn new(seed: u64, workers: u32, races: Option<Arc<Races>>) -> Self {
         Self {
+            races,
             nodes: HashMap::new(),
             ready: Vec::new(),
             host_functions: VecDeque::new(),
@@ -136,6 +150,7 @@ impl Schedule {
     pub(crate) fn submit(&mut self, place: Place, after: &[Ticket], work: Work) -> Ticket {
         self.last += 1;
         let ticket = Ticket(self.last);
+        self.races.iter().for_each(|races| races.submit(ticket, place, after));
         let mut unmet = 0;
         for before in after {
             if let Some(node) = self.nodes.get_mut(before).filter(|node| !node.dependents.contains(&ticket)) {
@@ -153,8 +168,33 @@ impl Schedule {
         ticket
     }
 
+    /// Whether to wait for work changes anything: it has not completed, or it is noted what waits for what.
+    pub(crate) fn is_to_be_waited_for(&self, ticket: Ticket) -> bool {
+        self.races.is_some() || self.is_pending(ticket)
+    }
+
     pub(crate) fn is_pending(&self, ticket: Ticket) -> bool {
         self.nodes.contains_key(&ticket)
+    }
+
+    /// The work that has not completed and belongs to a place, and other work of it that the host is not known to have waited for.
+    pub(crate) fn unobserved(&self, belongs: impl Fn(&Place) -> bool) -> Vec<Ticket> {
+        self.races.as_ref().map_or_else(|| self.pending(&belongs), |races| races.unobserved(&belongs))
+    }
+
+    /// The host has found work completed.
+    pub(crate) fn observe(&self, tickets: &[Ticket]) {
+        self.races.iter().for_each(|races| races.observe(tickets));
+    }
+
+    /// Work may have learnt something of the host, or told it.
+    fn exchange(&self, ticket: Ticket) {
+        self.races.iter().for_each(|races| races.exchange(ticket));
+    }
+
+    /// Who looks for races.
+    pub(crate) fn races(&self) -> Option<&Arc<Races>> {
+        self.races.as_ref()
     }
 
     /// The work that has not completed and belongs to a place.
@@ -275,6 +315,7 @@ impl Schedule {
     /// Marks work as done, so that what waits for it can run.
     fn complete(&mut self, ticket: Ticket) {
         self.goals.retain(|goal| *goal != ticket);
+        self.races.iter().for_each(|races| races.complete(ticket));
         let Some(node) = self.nodes.remove(&ticket) else { return };
         match node.stage {
             Stage::Queued => {}
@@ -296,7 +337,7 @@ impl Schedule {
 mod tests {
     use super::*;
 
-    const PLACE: fn() -> Place = || Place { device: 0, context: Id::from_number(0) };
+    const PLACE: fn() -> Place = || Place { device: 0, context: Id::from_number(0), stream: 0 };
 
     fn nothing() -> Work {
         Work::Device(Box::new(|_| Ok(())))
@@ -315,7 +356,7 @@ mod tests {
     }
 
     fn three_streams(seed: u64) -> Vec<u64> {
-        let mut schedule = Schedule::new(seed, 1);
+        let mut schedule = Schedule::new(seed, 1, None);
         let mut tails = [None; 3];
         for n in 0..30 {
             let tail = &mut tails[n % 3];
@@ -343,7 +384,7 @@ mod tests {
 
     #[test]
     fn work_is_held_back_until_somebody_asks_or_loses_patience() {
-        let mut schedule = Schedule::new(0, 2);
+        let mut schedule = Schedule::new(0, 2, None);
         let ticket = schedule.submit(PLACE(), &[], nothing());
         let now = schedule.nodes[&ticket].submitted;
         assert!(matches!(schedule.next(now), Next::Wait(Some(PATIENCE))));
@@ -352,14 +393,14 @@ mod tests {
 
     #[test]
     fn single_worker_starts_unasked_only_when_the_host_is_idle_or_far_ahead() {
-        let mut schedule = Schedule::new(0, 1);
+        let mut schedule = Schedule::new(0, 1, None);
         let ticket = schedule.submit(PLACE(), &[], nothing());
         let now = schedule.nodes[&ticket].submitted;
         assert!(matches!(schedule.next(now + PATIENCE), Next::Wait(Some(_))));
         schedule.latest = Some(now + IDLENESS);
         assert!(matches!(schedule.next(now + IDLENESS), Next::Wait(Some(IDLENESS))));
         assert!(matches!(schedule.next(now + 2 * IDLENESS), Next::Run(..)));
-        let mut schedule = Schedule::new(0, 1);
+        let mut schedule = Schedule::new(0, 1, None);
         for _ in 0..DEPTH {
             schedule.submit(PLACE(), &[], nothing());
         }
@@ -368,7 +409,7 @@ mod tests {
 
     #[test]
     fn grant_lets_one_piece_of_work_run() {
-        let mut schedule = Schedule::new(0, 1);
+        let mut schedule = Schedule::new(0, 1, None);
         let first = schedule.submit(PLACE(), &[], nothing());
         schedule.submit(PLACE(), &[first], nothing());
         let now = schedule.nodes[&first].submitted;
@@ -380,7 +421,7 @@ mod tests {
 
     #[test]
     fn waiting_thread_may_run_work_only_if_there_is_no_choice() {
-        let mut schedule = Schedule::new(0, 2);
+        let mut schedule = Schedule::new(0, 2, None);
         let now = Instant::now();
         let first = schedule.submit(PLACE(), &[], nothing());
         let second = schedule.submit(PLACE(), &[first], nothing());
@@ -400,7 +441,7 @@ mod tests {
 
     #[test]
     fn waiting_thread_runs_nothing_while_a_host_function_may_wait_for_it() {
-        let mut schedule = Schedule::new(0, 2);
+        let mut schedule = Schedule::new(0, 2, None);
         let function = HostFunction::new(Some(unused), std::ptr::null_mut()).expect("it has a function");
         let function = schedule.submit(PLACE(), &[], Work::Host(function));
         schedule.demand(&[function]);
@@ -414,7 +455,7 @@ mod tests {
 
     #[test]
     fn single_worker_starts_nothing_while_a_waiting_thread_runs_its_work() {
-        let mut schedule = Schedule::new(0, 1);
+        let mut schedule = Schedule::new(0, 1, None);
         let first = schedule.submit(PLACE(), &[], nothing());
         let second = schedule.submit(PLACE(), &[], nothing());
         schedule.demand(&[first, second]);
@@ -428,7 +469,7 @@ mod tests {
 
     #[test]
     fn closed_schedule_drops_its_work() {
-        let mut schedule = Schedule::new(0, 1);
+        let mut schedule = Schedule::new(0, 1, None);
         let ticket = schedule.submit(PLACE(), &[], nothing());
         schedule.close();
         assert!(!schedule.is_pending(ticket));

@@ -16,6 +16,7 @@ mod launch;
 mod mapping;
 mod memory;
 mod module;
+mod output;
 mod registered;
 mod stream;
 

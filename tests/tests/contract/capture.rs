@@ -1,5 +1,6 @@
 //! Stream capture as the driver's functions have it: what becomes a node, how streams join, and what is lost by what.
 
+mod calls;
 mod rules;
 mod shape;
 

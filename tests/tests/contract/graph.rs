@@ -1,6 +1,7 @@
 //! Graphs, their nodes and executables.
 
 mod changing;
+mod conditions;
 pub(crate) mod keeping;
 mod kinds;
 mod refusing;

@@ -1,11 +1,20 @@
 //! The test kernels: what the device computes is what the CPU does.
 #![cfg(not(miri))]
 
+mod attention;
+mod bfloat;
+mod cluster;
+mod fourier;
 mod grid;
+mod heap;
 mod language;
 mod network;
 mod numbers;
 mod order;
+mod print;
+mod products;
+mod random;
+mod sixteen_bits;
 mod surface;
 mod tensor;
 mod texture;

@@ -56,10 +56,10 @@ impl Network {
         })
     }
 
-    /// Puts a step on `stream`, and what changes weights and biases on `aside`, which may be the same.
-    pub(super) fn step(&mut self, stream: &Stream, aside: &Stream) -> curium_driver::Result<()> {
+    /// Puts a step on `stream`, and what changes weights and biases on `asides`, layer by layer in turn, which may be the same stream.
+    pub(super) fn step(&mut self, stream: &Stream, asides: &[Stream]) -> curium_driver::Result<()> {
         self.forward(stream)?;
-        self.back(stream, aside)
+        self.back(stream, asides)
     }
 
     /// The same as a C program puts it on one stream.
@@ -79,9 +79,9 @@ impl Network {
         self.axpy.launch(stream, config, (-1.0, &self.targets, &mut self.slopes[LAYERS], WIDTH))
     }
 
-    fn back(&mut self, stream: &Stream, aside: &Stream) -> curium_driver::Result<()> {
+    fn back(&mut self, stream: &Stream, asides: &[Stream]) -> curium_driver::Result<()> {
         let config = LaunchConfig::new(1, WIDTH);
-        for layer in (0..LAYERS).rev() {
+        for (layer, aside) in (0..LAYERS).rev().zip(asides.iter().cycle()) {
             let (before, after) = self.slopes.split_at_mut(layer + 1);
             let (input, output) = (&mut before[layer], &after[0]);
             let (weights, change) = (&mut self.weights[layer], &mut self.changes[layer]);

@@ -180,7 +180,7 @@ impl Driver {
         let mut state = self.lock();
         let stream = state.usable(context)?.legacy;
         self.expect_uncaptured_context(&mut state, context)?;
-        let pending = state.schedule.pending(|place| state.is_within(place.context, context));
+        let pending = state.schedule.unobserved(|place| state.is_within(place.context, context));
         self.record_after(&mut state, event, stream, &pending)
     }
 
@@ -202,7 +202,7 @@ impl Driver {
     fn synchronize_context(&self, mut state: MutexGuard<'_, State>, context: Id<Context>) -> Result {
         self.expect_uncaptured_context(&mut state, context)?;
         self.permit_unsafe(&mut state)?;
-        let pending = state.schedule.pending(|place| state.is_within(place.context, context));
+        let pending = state.schedule.unobserved(|place| state.is_within(place.context, context));
         let mut state = self.wait(state, &pending)?;
         state.usable_mut(context)?.tails_of_destroyed_streams.clear();
         drop(state);
@@ -222,7 +222,7 @@ impl Driver {
         state: MutexGuard<'a, State>,
         device: usize,
     ) -> Result<MutexGuard<'a, State>> {
-        let pending = state.schedule.pending(|place| place.device == device);
+        let pending = state.schedule.unobserved(|place| place.device == device);
         self.wait(state, &pending)
     }
 

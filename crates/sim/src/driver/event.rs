@@ -9,6 +9,7 @@ use crate::driver::graph::Content;
 use crate::driver::ipc_event::{Elsewhere, Shared};
 use crate::driver::{Captured, Context, Driver, Result, State, Stream};
 use crate::handle::{Fate, Id, Kind, Object};
+use crate::race;
 use crate::schedule::{Ticket, Work};
 
 /// A point in the work of a stream.
@@ -93,6 +94,7 @@ impl Driver {
         self.expect_done_for_real(&mut state, id)?;
         let is_pending = ticket.is_some_and(|ticket| state.schedule.is_pending(ticket));
         if !is_pending && state.event(event)?.1.elsewhere().is_none() {
+            state.schedule.observe(ticket.as_slice());
             return Ok(());
         }
         state.schedule.grant();
@@ -171,14 +173,16 @@ impl Driver {
         event.time = None;
         let (record, shared) = (event.records, event.shared.as_mut().map(Shared::begin));
         Some(Work::Device(Box::new(move |driver| {
+            // What another process waits for may come back as something that this one waits for.
+            shared.iter().for_each(|_| race::exchange_here());
             shared.iter().for_each(Elsewhere::finish);
             driver.stamp(id, record)
         })))
     }
 
-    /// Lets later work of a stream wait for a record, if it is pending.
+    /// Lets later work of a stream wait for a record, if it is pending, or if races are looked for.
     pub(crate) fn wait_in_stream(&self, state: &mut State, stream: Id<Stream>, record: Option<Ticket>) {
-        if let Some(ticket) = record.filter(|ticket| state.schedule.is_pending(*ticket)) {
+        if let Some(ticket) = record.filter(|ticket| state.schedule.is_to_be_waited_for(*ticket)) {
             self.queue_after(state, stream, &[ticket], Work::Device(Box::new(|_| Ok(()))));
         }
     }

@@ -30,6 +30,7 @@ pub(crate) use self::edge::Edge;
 pub(crate) use self::executable::Executable;
 pub(crate) use self::memory::GraphMemory;
 pub(crate) use self::object::UserObject;
+pub(crate) use self::plan::{SharedConditions, lock};
 use crate::argument::{ConstPointer, Pointer, elements};
 use crate::driver::{Driver, Result, State};
 use crate::handle::{Id, Kind, Object};

@@ -45,7 +45,7 @@ impl Driver {
         let state = self.lock();
         let id = state.green(context)?;
         let device = state.usable(id)?.device;
-        let pending = state.schedule.pending(|place| place.context == id);
+        let pending = state.schedule.unobserved(|place| place.context == id);
         let mut state = self.wait(state, &pending)?;
         state.contexts.remove(id);
         state.lose_objects(id);

@@ -41,7 +41,12 @@ pub(crate) struct Shape {
     pub(crate) dynamic_shared: u32,
     /// Whether all blocks must run at once.
     pub(crate) is_cooperative: bool,
+    /// Blocks of a cluster in each direction; all ones without clusters.
+    pub(crate) cluster: [u32; 3],
 }
+
+/// A cluster of one block, which is none.
+pub(crate) const NO_CLUSTER: [u32; 3] = [1; 3];
 
 #[expect(non_snake_case, reason = "these are C's names")]
 impl Driver {
@@ -61,7 +66,7 @@ impl Driver {
         extra: Pointer<*mut c_void>,
     ) -> Result {
         let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
-        let shape = Shape { grid, block, dynamic_shared, is_cooperative: false };
+        let shape = Shape { grid, block, dynamic_shared, is_cooperative: false, cluster: NO_CLUSTER };
         self.launch(function, shape, stream, Arguments::new(parameters, extra)?, &[])
     }
 
@@ -80,7 +85,7 @@ impl Driver {
         parameters: Pointer<*mut c_void>,
     ) -> Result {
         let (grid, block) = ([grid_x, grid_y, grid_z], [block_x, block_y, block_z]);
-        let shape = Shape { grid, block, dynamic_shared, is_cooperative: true };
+        let shape = Shape { grid, block, dynamic_shared, is_cooperative: true, cluster: NO_CLUSTER };
         self.launch(function, shape, stream, Arguments::new(parameters, Pointer::null())?, &[])
     }
 
@@ -97,6 +102,7 @@ impl Driver {
             block: [config.blockDimX, config.blockDimY, config.blockDimZ],
             dynamic_shared: config.sharedMemBytes,
             is_cooperative: false,
+            cluster: NO_CLUSTER,
         };
         // SAFETY: the configuration holds `numAttrs` attributes.
         let attributes = unsafe { elements(config.attrs.cast_const(), config.numAttrs as usize) }?;
@@ -127,7 +133,7 @@ impl Driver {
         if state.is_capturing(stream) {
             return state.add_captured(stream, Content::kernel(function, launch, Attributes::of_launch(attributes))?);
         }
-        self.queue(&mut state, stream, Work::Device(Box::new(move |driver| launch.run(driver))));
+        self.queue(&mut state, stream, Work::Device(Box::new(move |driver| launch.run(driver, None))));
         Ok(())
     }
 
@@ -138,7 +144,7 @@ impl Driver {
         attributes: impl Iterator<Item = (CUlaunchAttributeID, &'a CUlaunchAttributeValue)>,
     ) -> Result<Launch> {
         let mut launch = launch.clone();
-        launch.shape.is_cooperative = false;
+        (launch.shape.is_cooperative, launch.shape.cluster) = (false, NO_CLUSTER);
         attribute::apply(attributes, &mut launch.shape)?;
         self.check_shape(&launch.subject, &launch.shape)?;
         Ok(launch)
@@ -204,7 +210,25 @@ impl Driver {
         if !is_valid {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
+        self.check_cluster(subject, shape)?;
         if shape.is_cooperative { self.check_cooperative(subject, shape) } else { Ok(()) }
+    }
+
+    /// That the device runs clusters of the size that a launch asks for, and that the grid is made of them.
+    fn check_cluster(&self, subject: &Subject, shape: &Shape) -> Result {
+        if shape.cluster == NO_CLUSTER {
+            return Ok(());
+        }
+        if self.figure(CUdevice_attribute::CU_DEVICE_ATTRIBUTE_CLUSTER_LAUNCH) == 0 {
+            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+        }
+        let required = subject.kernel()?.required_cluster;
+        let is_whole = (0..3).all(|axis| shape.grid[axis].is_multiple_of(shape.cluster[axis]));
+        if !is_whole || required.is_some_and(|required| required != shape.cluster) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        let blocks = shape.cluster.iter().fold(1, |blocks: u32, size| blocks.saturating_mul(*size));
+        if blocks > subject.most_blocks_in_cluster() { Err(CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE) } else { Ok(()) }
     }
 
     /// That all blocks of a cooperative launch fit on the device at once.

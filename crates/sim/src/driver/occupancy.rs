@@ -105,8 +105,7 @@ impl Driver {
         let place = size.required()?;
         config.read()?;
         let (state, _) = self.enter_current()?;
-        let allows_more = state.subject(function)?.settings.allows_large_clusters;
-        place.write(if allows_more { LARGEST_CLUSTER } else { PORTABLE_CLUSTER }.cast_signed())
+        place.write(state.subject(function)?.most_blocks_in_cluster().cast_signed())
     }
 
     pub(crate) fn cuOccupancyMaxActiveClusters(
@@ -121,8 +120,7 @@ impl Driver {
         let subject = state.subject(function)?;
         // SAFETY: the configuration holds as many attributes as it says.
         let size = unsafe { cluster_size(&config) }?;
-        let most = if subject.settings.allows_large_clusters { LARGEST_CLUSTER } else { PORTABLE_CLUSTER };
-        if size > most {
+        if size > subject.most_blocks_in_cluster() {
             return Err(CUresult::CUDA_ERROR_INVALID_CLUSTER_SIZE);
         }
         let threads = [config.blockDimX, config.blockDimY, config.blockDimZ].into_iter().product::<u32>().max(1);
@@ -167,6 +165,13 @@ impl Driver {
         let by_shared = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR) / shared;
         let by_blocks = self.figure(Attribute::CU_DEVICE_ATTRIBUTE_MAX_BLOCKS_PER_MULTIPROCESSOR);
         Ok(by_threads.min(by_registers).min(by_shared).min(by_blocks))
+    }
+}
+
+impl Subject {
+    /// How many blocks a cluster of the kernel may have.
+    pub(crate) fn most_blocks_in_cluster(&self) -> u32 {
+        if self.settings.allows_large_clusters { LARGEST_CLUSTER } else { PORTABLE_CLUSTER }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Everything of a driver that calls change, behind one lock.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use curium_sys::CUresult;
 
@@ -14,6 +15,7 @@ use crate::exec::Fault;
 use crate::fault;
 use crate::handle::{Fate, Id, Table};
 use crate::live::LiveHandles;
+use crate::race::Races;
 use crate::schedule::{Schedule, Ticket};
 
 /// The objects of a driver and their queued work.
@@ -61,7 +63,7 @@ pub(crate) struct DeviceState {
 }
 
 impl State {
-    pub(crate) fn new(config: &Config) -> Self {
+    pub(crate) fn new(config: &Config, races: Option<Arc<Races>>) -> Self {
         Self {
             devices: (0..config.devices).map(|_| DeviceState::default()).collect(),
             contexts: Table::new(),
@@ -84,7 +86,7 @@ impl State {
             executables: Table::new(),
             objects: Table::new(),
             destructors: Vec::new(),
-            schedule: Schedule::new(config.seed, config.workers),
+            schedule: Schedule::new(config.seed, config.workers, races),
             workers_started: false,
             kernel_faults: Vec::new(),
             last_number: 0,
@@ -144,7 +146,7 @@ impl State {
         self.devices.iter_mut().for_each(|device| device.sticky = None);
     }
 
-    /// What new work in a stream waits for.
+    /// What new work in a stream waits for, some of which may have completed.
     pub(crate) fn predecessors(&self, id: Id<Stream>) -> Vec<Ticket> {
         let Some(stream) = self.streams.get(id) else { return Vec::new() };
         let mut tickets: Vec<Ticket> = stream.tail.into_iter().collect();
@@ -162,7 +164,6 @@ impl State {
                 tickets.extend(context.into_iter().flat_map(|context| &context.tails_of_destroyed_streams));
             }
         }
-        tickets.retain(|ticket| self.schedule.is_pending(*ticket));
         tickets.sort_unstable();
         tickets
     }

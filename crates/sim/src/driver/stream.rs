@@ -113,7 +113,9 @@ impl Driver {
     pub(crate) fn cuStreamQuery(&self, stream: Pointer<CUstream_st>) -> Result {
         let mut state = self.lock();
         let id = self.awaited_stream(&mut state, stream)?;
-        if state.unfinished(id).is_empty() {
+        let tickets = state.unfinished(id);
+        if !tickets.iter().any(|ticket| state.schedule.is_pending(*ticket)) {
+            state.schedule.observe(&tickets);
             return Ok(());
         }
         state.schedule.grant();
@@ -214,7 +216,8 @@ impl Driver {
         work: Work,
     ) -> Option<Ticket> {
         let context = state.streams.get(stream)?.context;
-        let place = Place { device: state.contexts.get(context)?.device, context };
+        let number = state.streams.get(stream)?.number;
+        let place = Place { device: state.contexts.get(context)?.device, context, stream: number };
         let mut after = state.predecessors(stream);
         after.extend(extra);
         let ticket = state.schedule.submit(place, &after, work);
@@ -233,11 +236,11 @@ impl Driver {
 }
 
 impl State {
-    /// The work that a caller who waits for a stream waits for.
+    /// The work that a caller who waits for a stream waits for, some of which may have completed.
     pub(crate) fn unfinished(&self, id: Id<Stream>) -> Vec<Ticket> {
         match self.streams.get(id) {
             Some(stream) if stream.class == Class::Legacy => self.predecessors(id),
-            Some(stream) => stream.tail.into_iter().filter(|tail| self.schedule.is_pending(*tail)).collect(),
+            Some(stream) => stream.tail.into_iter().collect(),
             None => Vec::new(),
         }
     }

@@ -16,6 +16,7 @@ use crate::driver::graph::Content;
 use crate::driver::{Context, Driver, Result};
 use crate::handle::Id;
 use crate::memory::{End, HostPtr};
+use crate::race;
 use crate::schedule::Work;
 
 /// Operations that follow each other, and how they were described.
@@ -242,9 +243,11 @@ impl Operation {
             }
             Action::Write => Work::Device(Box::new(move |driver| {
                 let bytes = value.to_le_bytes()[..width].into();
-                driver.memory().copy(&End::Device(address), &End::Staged(bytes), width)
+                race::exchange_here();
+                driver.memory().copy_unseen(&End::Device(address), &End::Staged(bytes), width)
             })),
             Action::Reduce(combine) => Work::Device(Box::new(move |driver| {
+                race::exchange_here();
                 driver.memory().combine(address, width, |found| combine(found, value))
             })),
         }
@@ -254,7 +257,7 @@ impl Operation {
     fn read(&self, driver: &Driver) -> Result<u64> {
         let mut bytes = [0; 8];
         let place = End::Host(HostPtr(bytes.as_mut_ptr()));
-        driver.memory().copy(&place, &End::Device(self.address), self.width)?;
+        driver.memory().copy_unseen(&place, &End::Device(self.address), self.width)?;
         Ok(u64::from_le_bytes(bytes))
     }
 

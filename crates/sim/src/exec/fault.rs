@@ -10,7 +10,7 @@ use super::op::Space;
 pub struct Fault {
     /// What went wrong.
     pub kind: FaultKind,
-    /// Name of the kernel that was launched.
+    /// Name of the kernel that was launched; empty for a copy or a fill.
     pub kernel: String,
     /// Name of the function that was running.
     pub function: Box<str>,
@@ -24,6 +24,32 @@ pub struct Fault {
     pub access: Option<Access>,
     /// The allocation that the access missed, where the driver knows one.
     pub neighbour: Option<Box<Neighbour>>,
+    /// The two that race, if launches, copies or fills do.
+    pub stream_race: Option<Box<StreamRace>>,
+}
+
+/// Two launches, copies or fills that nothing orders and that access the same memory.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct StreamRace {
+    /// What found the race by its access: "kernel `name`", "copy", "fill".
+    pub name: Box<str>,
+    /// The number of its stream, as `cuStreamGetId` gives it.
+    pub stream: u64,
+    /// What had accessed the memory.
+    pub other: Box<str>,
+    /// The number of the stream of that.
+    pub other_stream: u64,
+    /// Whether the other wrote; else it read what is written now.
+    pub other_wrote: bool,
+}
+
+/// Which two of a driver's launches, copies and fills race.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Conflict {
+    pub(crate) own: u32,
+    pub(crate) other: u32,
+    pub(crate) other_wrote: bool,
 }
 
 /// A memory access that failed.
@@ -125,6 +151,9 @@ pub enum FaultKind {
     },
     /// A read touched bytes that nobody wrote since their memory was made.
     Unwritten,
+    /// Two launches, copies or fills in streams accessed the same memory, one of them wrote, and nothing orders them:
+    /// [`Fault::stream_race`] tells which.
+    StreamRace(Conflict),
     /// Every thread waits, and none can end the wait. Hardware would hang.
     Deadlock,
     /// The launch asks for something that the device or the kernel does not allow.
@@ -164,6 +193,7 @@ impl fmt::Display for FaultKind {
                 return write!(f, "race in shared memory with thread ({x}, {y}, {z})");
             }
             Self::Unwritten => "memory that nobody wrote",
+            Self::StreamRace(_) => "race between streams",
             Self::IllegalAddress => "illegal address",
             Self::MisalignedAddress => "misaligned address",
             Self::Trap => "trap",
@@ -179,13 +209,18 @@ impl fmt::Display for FaultKind {
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "kernel `{}`: {}", self.kernel, self.kind)?;
+        match &self.stream_race {
+            Some(race) => write!(f, "{race}")?,
+            None => write!(f, "kernel `{}`: {}", self.kernel, self.kind)?,
+        }
         if let Some(access) = self.access {
             let verb = if access.write { "write" } else { "read" };
             write!(f, ": {verb} of {} bytes at {:#x}", access.size, access.address)?;
         }
         let ([bx, by, bz], [tx, ty, tz]) = (self.block, self.thread);
-        write!(f, ", block ({bx}, {by}, {bz}), thread ({tx}, {ty}, {tz})")?;
+        if !self.kernel.is_empty() {
+            write!(f, ", block ({bx}, {by}, {bz}), thread ({tx}, {ty}, {tz})")?;
+        }
         if self.line != 0 {
             write!(f, ", PTX line {}", self.line)?;
         }
@@ -199,7 +234,33 @@ impl fmt::Display for Fault {
     }
 }
 
+impl fmt::Display for StreamRace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { name, stream, other, other_stream, other_wrote } = self;
+        let verb = if *other_wrote { "wrote" } else { "read" };
+        write!(f, "{name} in stream {stream}: race with {other} in stream {other_stream}, which {verb} there")?;
+        f.write_str(" and which nothing orders before it")
+    }
+}
+
 impl std::error::Error for Fault {}
+
+impl Fault {
+    /// A fault of a copy or a fill.
+    pub(crate) fn of_transfer(kind: FaultKind, access: Access) -> Self {
+        Self {
+            kind,
+            kernel: String::new(),
+            function: Box::default(),
+            block: [0; 3],
+            thread: [0; 3],
+            line: 0,
+            access: Some(access),
+            neighbour: None,
+            stream_race: None,
+        }
+    }
+}
 
 #[cfg(test)]
 mod tests {
@@ -216,6 +277,7 @@ mod tests {
             line: 17,
             access: Some(Access { address: 0x1000, size: 4, write: true }),
             neighbour: None,
+            stream_race: None,
         };
         let place = "kernel `saxpy`: illegal address: write of 4 bytes at 0x1000, block (1, 2, 3), \
              thread (4, 5, 6), PTX line 17 in function `load`";

@@ -9,6 +9,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::lane::HALF;
 use super::unwritten::WrittenCache;
+use super::watch::Watcher;
 pub(crate) use super::word::Word;
 use super::written::Written;
 
@@ -44,6 +45,11 @@ pub unsafe trait Memory: Sync {
     /// Only launches of programs that look for reads of memory that nobody wrote ask.
     fn written(&self, address: u64) -> Option<Arc<Written>> {
         let _ = address;
+        None
+    }
+
+    /// Who hears of the accesses of one worker of the launch; nobody, unless races between launches are looked for.
+    fn watcher(&self) -> Option<Box<dyn Watcher + '_>> {
         None
     }
 }

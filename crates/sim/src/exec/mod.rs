@@ -45,18 +45,20 @@ mod unit;
 mod unwritten;
 mod video;
 mod warp;
+mod watch;
 mod window;
 mod word;
 mod worker;
 mod written;
 
-pub use fault::{Access, Area, Fault, FaultKind, Neighbour};
+pub use fault::{Access, Area, Conflict, Fault, FaultKind, Neighbour, StreamRace};
 pub use grid::{DeviceModel, Launch, Schedule, Statistics, run};
 pub use image::{AddressMode, Channel, Element, Image, Surface, Texture};
 pub use lower::{LowerError, lower, lower_with_checks};
 pub use memory::{Memory, Segment};
 pub use program::{Address, Checking, Global, Kernel, Param, Program, Relocation};
 pub use runtime::Runtime;
+pub use watch::{Use, Watcher};
 pub use written::Written;
 
 #[cfg(test)]

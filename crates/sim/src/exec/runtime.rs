@@ -21,6 +21,10 @@ pub trait Runtime: Sync {
     fn allocate(&self, size: u64) -> Option<u64>;
     /// Takes memory back; false if it was not allocated.
     fn free(&self, address: u64) -> bool;
+    /// Sets a value that conditional nodes of the running graph look at, if it has one with this handle.
+    fn set_condition(&self, handle: u64, value: u32) {
+        let _ = (handle, value);
+    }
     /// The texture object with this handle.
     fn texture(&self, handle: u64) -> Option<Arc<Texture>>;
     /// The surface object with this handle.

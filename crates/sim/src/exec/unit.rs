@@ -7,6 +7,7 @@ use super::grid::Prepared;
 use super::memory::SegmentCache;
 use super::op::Control;
 use super::warp::WarpState;
+use super::watch::Watcher;
 
 /// One fragment of a warp, about to execute.
 #[derive(Debug)]
@@ -21,6 +22,8 @@ pub(crate) struct Unit<'r> {
     pub(crate) launch: &'r Prepared<'r>,
     /// The worker's memory of segments.
     pub(crate) cache: &'r mut SegmentCache,
+    /// Who hears of accesses to device memory.
+    pub(crate) watcher: Option<&'r mut (dyn Watcher + 'r)>,
     /// Lanes that execute.
     pub(crate) active: u32,
     /// With `Control::Converge`: the lanes to wait for; with `Control::WaitForCluster`: the phase.

@@ -15,6 +15,7 @@ use super::frame::Frame;
 use super::lane::{LANES, Row};
 use super::local_written::LocalWritten;
 use super::op::{Control, Op};
+use super::race::Steps;
 use super::unit::Wait;
 use super::worker::Worker;
 
@@ -48,6 +49,8 @@ pub(crate) struct WarpState {
     pub(crate) cluster_phase: [u32; LANES],
     /// Asynchronous copies that are under way.
     pub(crate) copies: Copies,
+    /// How far it has got with shared memory, if races are looked for.
+    pub(crate) steps: Steps,
 }
 
 impl Default for WarpState {
@@ -60,6 +63,7 @@ impl Default for WarpState {
             live: 0,
             cluster_phase: [0; LANES],
             copies: Copies::default(),
+            steps: Steps::default(),
         }
     }
 }

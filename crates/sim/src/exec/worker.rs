@@ -14,6 +14,7 @@ use super::op::{Op, Space};
 use super::program::Function;
 use super::unit::{Unit, Wait};
 use super::warp::{Failure, Progress, WarpState};
+use super::watch::Watcher;
 use super::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, resolve};
 
 /// Threads that a multiprocessor holds at once.
@@ -27,13 +28,15 @@ const LONG: u64 = 2048;
 pub(crate) struct Worker<'l> {
     pub(crate) launch: &'l Prepared<'l>,
     cache: SegmentCache,
+    watcher: Option<Box<dyn Watcher + 'l>>,
     statistics: Statistics,
 }
 
 impl<'l> Worker<'l> {
     /// A worker that has done nothing.
     pub(crate) fn new(launch: &'l Prepared<'l>) -> Self {
-        Self { launch, cache: SegmentCache::default(), statistics: Statistics::default() }
+        let watcher = launch.program.checking.races.then(|| launch.memory.watcher()).flatten();
+        Self { launch, cache: SegmentCache::default(), watcher, statistics: Statistics::default() }
     }
 
     /// Runs blocks until none is left or the launch is stopped. Calls for help once if that takes long.
@@ -151,6 +154,10 @@ impl<'l> Worker<'l> {
             block,
             launch: self.launch,
             cache: &mut self.cache,
+            watcher: match &mut self.watcher {
+                Some(watcher) => Some(&mut **watcher),
+                None => None,
+            },
             active: 0,
             needed: 0,
             wait: Wait::default(),
@@ -173,6 +180,7 @@ impl<'l> Worker<'l> {
             line: failure.line,
             access: failure.trap.access,
             neighbour: self.area_of(block, warp, failure.trap).map(Box::new),
+            stream_race: None,
         }
     }
 
@@ -203,6 +211,7 @@ impl Prepared<'_> {
             line: 0,
             access: None,
             neighbour: None,
+            stream_race: None,
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::exec::Written;
 use crate::handle::Id;
 use crate::memory::{POISON, POISONED_BYTES, Physical, Pool};
 use crate::origin::Origin;
+use crate::race::Marks;
 
 /// Memory that was asked for, and where it is.
 #[derive(Clone, Debug)]
@@ -30,6 +31,8 @@ pub(crate) struct Allocation {
     pub(crate) origin: Origin,
     /// The handle of the stream in whose order it was allocated, if it was.
     pub(crate) stream: Option<u64>,
+    /// Who accessed it, if races are looked for.
+    pub(crate) marks: Option<Arc<Marks>>,
 }
 
 /// Whom an allocation belongs to.

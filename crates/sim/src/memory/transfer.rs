@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use curium_sys::CUresult;
 
 use crate::driver::Result;
+use crate::exec::Use;
 use crate::memory::{HostPtr, Memory, Purpose, READ};
 
 /// One end of a copy.
@@ -32,6 +33,13 @@ pub(crate) struct Fill {
 impl Memory {
     /// Copies `size` bytes. Memory that was freed before its turn came is an illegal address.
     pub(crate) fn copy(&self, to: &End, from: &End, size: usize) -> Result {
+        self.note("copy", from, size, Use::Read);
+        self.note("copy", to, size, Use::Write);
+        self.copy_unseen(to, from, size)
+    }
+
+    /// [`Self::copy`] that is no access as others are: it is part of how streams wait for each other.
+    pub(crate) fn copy_unseen(&self, to: &End, from: &End, size: usize) -> Result {
         self.note_copy(to, from, size as u64);
         let mut done = 0;
         while done < size {
@@ -50,6 +58,7 @@ impl Memory {
     pub(crate) fn fill(&self, address: u64, fill: Fill) -> Result {
         let size = fill.count * fill.width;
         self.note_write(address, size as u64);
+        self.note("fill", &End::Device(address), size, Use::Write);
         let mut done = 0;
         while done < size {
             // Pieces are whole elements: mappings are made of pages.

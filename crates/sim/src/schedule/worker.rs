@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use curium_sys::CUresult;
 
 use crate::driver::{Driver, HostFunction, Result, State};
+use crate::race::Races;
 use crate::schedule::{Condition, Next, Place, Ticket, Work};
 
 /// How long a worker pauses before it asks for a condition again.
@@ -44,6 +45,7 @@ impl Driver {
             }
             state.schedule.sleepers -= 1;
         }
+        state.schedule.observe(tickets);
         if state.schedule.is_closed() { Err(CUresult::CUDA_ERROR_DEINITIALIZED) } else { Ok(state) }
     }
 
@@ -100,8 +102,11 @@ impl Driver {
         work: Box<dyn FnOnce(&Self) -> Result + Send>,
     ) -> MutexGuard<'a, State> {
         if state.sticky(place.device).is_none() {
+            let races = state.schedule.races().map(Arc::clone);
             drop(state);
+            races.iter().for_each(|races| races.enter(ticket));
             let outcome = catch_unwind(AssertUnwindSafe(|| work(self)));
+            let outcome = outcome.map(|result| result.and_then(|()| self.judge(races.and_then(|_| Races::leave()))));
             state = self.lock();
             if let Err(code) = outcome.unwrap_or(Err(CUresult::CUDA_ERROR_UNKNOWN)) {
                 state.fail(place.device, code);
@@ -127,7 +132,7 @@ impl Driver {
             let answer = is_met(self);
             state = self.lock();
             match answer {
-                Ok(true) => {}
+                Ok(true) => state.schedule.exchange(ticket),
                 Ok(false) => {
                     state.schedule.put_back(ticket, Work::Wait(is_met));
                     return self.changed().wait_timeout(state, PAUSE).unwrap_or_else(PoisonError::into_inner).0;
@@ -159,9 +164,11 @@ impl Driver {
         function: &HostFunction,
     ) -> MutexGuard<'a, State> {
         if state.sticky(place.device).is_none() {
+            state.schedule.exchange(ticket);
             drop(state);
             function.call();
             state = self.lock();
+            state.schedule.exchange(ticket);
         }
         state.schedule.complete(ticket);
         self.changed().notify_all();

@@ -227,7 +227,7 @@ fn kernel_writes_pinned_memory_in_place() {
 }
 
 #[test]
-fn launch_by_configuration_takes_hints_and_refuses_clusters() {
+fn launch_by_configuration_takes_hints_and_clusters_that_the_grid_is_made_of() {
     use curium_sys::{CUlaunchAttribute, CUlaunchAttributeID, CUlaunchAttributeValue};
 
     let fixture = Fixture::new();
@@ -235,7 +235,7 @@ fn launch_by_configuration_takes_hints_and_refuses_clusters() {
     let with = |id, value| {
         let mut attribute = CUlaunchAttribute { id, pad: [0; 4], value };
         let config = CUlaunchConfig {
-            gridDimX: 1,
+            gridDimX: 6,
             gridDimY: 1,
             gridDimZ: 1,
             blockDimX: 1,
@@ -250,10 +250,13 @@ fn launch_by_configuration_takes_hints_and_refuses_clusters() {
     };
     let priority = CUlaunchAttributeValue { priority: -1 };
     assert_eq!(with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_PRIORITY, priority), support::SUCCESS);
-    let mut cluster = CUlaunchAttributeValue { pad: [0; 64] };
-    cluster.clusterDim = curium_sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x: 2, y: 1, z: 1 };
-    let refused = with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, cluster);
-    assert_eq!(refused, CUresult::CUDA_ERROR_NOT_SUPPORTED);
+    let cluster = |x| {
+        let mut cluster = CUlaunchAttributeValue { pad: [0; 64] };
+        cluster.clusterDim = curium_sys::CUlaunchAttributeValue_union__bindgen_ty_1 { x, y: 1, z: 1 };
+        with(CUlaunchAttributeID::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION, cluster)
+    };
+    assert_eq!([1, 2, 6].map(cluster), [support::SUCCESS; 3]);
+    assert_eq!([0, 4].map(cluster), [INVALID; 2]);
     assert_eq!(with(CUlaunchAttributeID(99), priority), INVALID);
 }
 

@@ -13,6 +13,7 @@ mod live;
 mod memory;
 mod module;
 mod ptx;
+mod race;
 mod rows;
 #[cfg(target_os = "linux")]
 mod sharing;

@@ -6,8 +6,9 @@ use std::sync::mpsc;
 
 use curium_driver::{Driver, Event, EventFlags};
 use curium_memory::DeviceBuffer;
+use curium_sim::Config;
 use curium_sys::{CUcontext, CUresult};
-use curium_tests::{CreatedContext, in_own_process, kernels, on_driver};
+use curium_tests::{CreatedContext, in_own_process, kernels, on_driver, on_simulator, uses_cuda};
 
 use super::{
     DESTROYED, INVALID_CONTEXT, INVALID_HANDLE, INVALID_VALUE, OK, current, in_context, in_created_context, loaded,
@@ -176,28 +177,59 @@ fn objects_of_a_destroyed_context_are_refused_each_in_its_way() {
 }
 
 #[test]
-fn stream_and_memory_of_another_context_are_used_and_its_events_have_no_time_here() {
+fn stream_of_another_context_is_waited_for_and_its_events_have_no_time_here() {
     on_driver(|test| {
         let stream = test.stream();
         let event = Event::new(stream.context(), EventFlags::empty()).expect("an event can be made");
         event.record(&stream).expect("an event can be recorded");
         in_created_context(test, |driver, _| {
-            let (mut own, mut address, mut time) = (ptr::null_mut(), 0, 0.0_f32);
-            assert_eq!(returned!(driver, cuMemAlloc_v2(&raw mut address, 64)), OK);
+            let (mut own, mut time) = (ptr::null_mut(), 0.0_f32);
             assert_eq!(returned!(driver, cuEventCreate(&raw mut own, 0)), OK);
             assert_eq!(returned!(driver, cuEventRecord(own, ptr::null_mut())), OK);
             assert_eq!(returned!(driver, cuEventSynchronize(own)), OK);
             assert_eq!(returned!(driver, cuStreamSynchronize(stream.as_raw())), OK);
             let between = returned!(driver, cuEventElapsedTime(&raw mut time, event.as_raw(), own));
             assert_eq!(between, INVALID_HANDLE);
-            let mut popped = ptr::null_mut();
-            assert_eq!(returned!(driver, cuCtxPopCurrent_v2(&raw mut popped)), OK);
-            in_context(test, |driver| {
-                assert_eq!(returned!(driver, cuMemsetD8_v2(address, 1, 64)), OK);
-                assert_eq!(returned!(driver, cuMemFree_v2(address)), OK);
-            });
-            assert_eq!(returned!(driver, cuCtxPushCurrent_v2(popped)), OK);
             assert_eq!(returned!(driver, cuEventDestroy_v2(own)), OK);
         });
+    });
+}
+
+/// The calls succeed, and that is all: a real driver fills the memory later, in a context that need not reach it, which ends the
+/// context and with it the process.
+#[test]
+fn memory_of_another_context_is_freed_and_a_fill_of_it_is_accepted() {
+    let name = "behaviour::context::memory_of_another_context_is_freed_and_a_fill_of_it_is_accepted";
+    in_own_process(name, || {
+        on_driver(|test| {
+            let (own, mut freed, mut filled) = (test.context(), 0, 0);
+            in_created_context(test, |driver, other| {
+                assert_eq!(returned!(driver, cuMemAlloc_v2(&raw mut freed, 64)), OK);
+                assert_eq!(returned!(driver, cuMemAlloc_v2(&raw mut filled, 64)), OK);
+                assert_eq!(set_current(driver, own.as_raw()), OK);
+                assert_eq!(returned!(driver, cuMemFree_v2(freed)), OK);
+                assert_eq!(returned!(driver, cuMemsetD8_v2(filled, 1, 64)), OK);
+                if uses_cuda() {
+                    std::process::exit(0);
+                }
+                assert_eq!(returned!(driver, cuMemFree_v2(filled)), OK);
+                assert_eq!(set_current(driver, other), OK);
+            });
+        });
+    });
+}
+
+#[test]
+fn context_or_stream_destroyed_twice_has_a_code_where_the_driver_survives_it() {
+    on_simulator(Config::new(), |test, _| {
+        let (driver, device) = (test.driver(), test.device().as_raw());
+        let (mut context, mut stream) = (ptr::null_mut(), ptr::null_mut());
+        assert_eq!(returned!(driver, cuCtxCreate_v2(&raw mut context, 0, device)), OK);
+        assert_eq!(returned!(driver, cuStreamCreate(&raw mut stream, 0)), OK);
+        assert_eq!(returned!(driver, cuStreamDestroy_v2(stream)), OK);
+        assert_eq!(returned!(driver, cuStreamDestroy_v2(stream)), INVALID_HANDLE);
+        assert_eq!(returned!(driver, cuCtxDestroy_v2(context)), OK);
+        assert_eq!(returned!(driver, cuCtxDestroy_v2(context)), DESTROYED);
+        assert!(current(driver).is_null());
     });
 }

@@ -6,7 +6,7 @@ use std::ptr;
 use curium_driver::{DeviceAttribute, Driver};
 use curium_memory::DeviceBuffer;
 use curium_sys::{CUdevice_attribute, CUfunction, CUlimit, CUpointer_attribute, CUresult};
-use curium_tests::{TestDriver, in_own_process, kernels, on_driver};
+use curium_tests::{TestDriver, in_own_process, kernels, on_driver, uses_cuda};
 
 use super::{INVALID_HANDLE, INVALID_VALUE, OK, in_context, loaded};
 
@@ -104,6 +104,9 @@ fn what_touches_no_context_works_after_an_error_that_stays() {
             assert_eq!(returned!(driver, cuCtxSetCurrent(context)), OK);
             let (mut address, mut number, mut kind) = (0, 0, 0_u32);
             assert_eq!(returned!(driver, cuMemAlloc_v2(&raw mut address, 64)), OK);
+            let (mut event, mut stream) = (ptr::null_mut(), ptr::null_mut());
+            assert_eq!(returned!(driver, cuEventCreate(&raw mut event, 0)), OK);
+            assert_eq!(returned!(driver, cuStreamCreate(&raw mut stream, 1)), OK);
             let (mut index, mut value) = (1_u64 << 42, 1_u32);
             let mut arguments = [(&raw mut address).cast(), (&raw mut index).cast(), (&raw mut value).cast()];
             let lost = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
@@ -117,53 +120,64 @@ fn what_touches_no_context_works_after_an_error_that_stays() {
             let mut other = 0;
             assert_eq!(returned!(driver, cuMemAlloc_v2(&raw mut other, 64)), lost);
             assert_eq!(returned!(driver, cuMemFree_v2(address)), lost);
+            assert_eq!(returned!(driver, cuEventDestroy_v2(event)), lost);
+            assert_eq!(returned!(driver, cuStreamDestroy_v2(stream)), lost);
             assert_eq!(returned!(driver, cuDevicePrimaryCtxRelease_v2(device)), OK);
+            assert_eq!(returned!(driver, cuDevicePrimaryCtxReset_v2(device)), OK);
             leave(test);
         });
     });
 }
-
-/// A kernel whose one thread fails an assertion.
-const ASSERTION: &str = "
-.version 7.8
-.target sm_75
-.address_size 64
-.extern .func __assertfail(.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 g, .param .b64 c);
-.global .align 1 .b8 word[6] = {104, 101, 108, 108, 111, 0};
-.visible .entry fails()
-{
-    .reg .b64 %d<2>;
-    mov.u64 %d0, word;
-    cvta.global.u64 %d1, %d0;
-    {
-        .param .b64 m; st.param.b64 [m], %d1;
-        .param .b64 f; st.param.b64 [f], %d1;
-        .param .b32 l; st.param.b32 [l], 17;
-        .param .b64 g; st.param.b64 [g], %d1;
-        .param .b64 c; st.param.b64 [c], 1;
-        call.uni __assertfail, (m, f, l, g, c);
-    }
-    ret;
-}
-";
 
 #[test]
-fn failed_assertion_is_an_error_of_the_first_wait() {
-    in_own_process("behaviour::launch::failed_assertion_is_an_error_of_the_first_wait", || {
-        on_driver(|test| {
-            let (driver, context) = (test.driver(), test.context());
-            assert_eq!(returned!(driver, cuCtxSetCurrent(context.as_raw())), OK);
-            let image = CString::new(ASSERTION).expect("PTX has no NUL");
-            let (mut module, mut function) = (ptr::null_mut(), ptr::null_mut());
-            assert_eq!(returned!(driver, cuModuleLoadData(&raw mut module, image.as_ptr().cast())), OK);
-            let found = returned!(driver, cuModuleGetFunction(&raw mut function, module, c"fails".as_ptr()));
-            assert_eq!(found, OK);
-            let none = ptr::null_mut();
-            assert_eq!(launch(driver, function, &RIGHT, (none, none)), OK);
-            assert_eq!(returned!(driver, cuCtxSynchronize()), CUresult::CUDA_ERROR_ASSERT);
-            leave(test);
-        });
+fn arguments_that_are_longer_than_the_parameters_are_more_than_a_launch_has() {
+    in_own_process(
+        "behaviour::launch::arguments_that_are_longer_than_the_parameters_are_more_than_a_launch_has",
+        || {
+            on_driver(|test| {
+                in_context(test, |driver| {
+                    let (module, function) = loaded(driver);
+                    let (bytes, mut size) = ([0_u8; 8192], 8192_usize);
+                    let mark = |mark: usize| ptr::without_provenance_mut::<c_void>(mark);
+                    let begin = bytes.as_ptr().cast_mut().cast();
+                    let mut extra = [mark(1), begin, mark(2), (&raw mut size).cast(), mark(0)];
+                    let code = launch(driver, function, &RIGHT, (ptr::null_mut(), extra.as_mut_ptr()));
+                    assert_eq!(code, CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+                    assert_eq!(returned!(driver, cuCtxSynchronize()), OK, "nothing was launched");
+                    assert_eq!(returned!(driver, cuModuleUnload(module)), OK);
+                });
+            });
+        },
+    );
+}
+
+/// What `write_at` comes to for the last word of the 2 MiB in which an allocation of four words lies.
+fn write_beyond(test: &TestDriver) -> CUresult {
+    let mut outcome = OK;
+    in_context(test, |driver| {
+        let (mut address, mut value) = (0, 1_u32);
+        assert_eq!(returned!(driver, cuMemAlloc_v2(&raw mut address, 16)), OK);
+        let mut index = ((address | ((2 << 20) - 1)) - 3 - address) / 4;
+        let mut arguments = [(&raw mut address).cast(), (&raw mut index).cast(), (&raw mut value).cast()];
+        outcome = fail(test, "write_at", &mut arguments);
     });
+    outcome
+}
+
+#[test]
+fn write_beyond_the_allocation_is_noticed_within_its_2_mib_by_the_simulator_only() {
+    in_own_process(
+        "behaviour::launch::write_beyond_the_allocation_is_noticed_within_its_2_mib_by_the_simulator_only",
+        || {
+            on_driver(|test| {
+                let own = test.context();
+                let noticed = write_beyond(test) == CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
+                assert_eq!(noticed, !uses_cuda());
+                leave(test);
+                drop(own);
+            });
+        },
+    );
 }
 
 #[test]

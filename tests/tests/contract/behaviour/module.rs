@@ -34,6 +34,13 @@ fn what_is_no_code_is_told_from_code_that_is_wrong() {
             let wrong = CUresult::CUDA_ERROR_INVALID_PTX;
             assert_eq!(load_text(driver, &format!("{HEADER}.entry k() {{ mov.u32 %r1, 1; ret; }}")), wrong);
             assert_eq!(load_text(driver, &HEADER.replace("sm_75", "sm_999")), wrong, "a target that is none");
+            // What is above a device of 9.0 is 10.0, and so on.
+            let above =
+                if test.device().compute_capability().expect("a device has one").major < 10 { 100 } else { 130 };
+            let above = HEADER.replace("7.8", "8.7").replace("sm_75", &format!("sm_{above}"));
+            assert_eq!(load_text(driver, &format!("{above}.entry k() {{ ret; }}")), wrong, "a target above the device");
+            let narrow = HEADER.replace("64", "32");
+            assert_eq!(load_text(driver, &format!("{narrow}.entry k() {{ ret; }}")), wrong, "addresses of 32 bits");
             let open = format!("{HEADER}.extern .func f();\n.visible .entry k() {{ call f; ret; }}");
             assert_eq!(load_text(driver, &open), wrong, "a function that is nowhere");
             let newer = HEADER.replace("7.8", "99.0");

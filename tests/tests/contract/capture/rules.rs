@@ -23,7 +23,7 @@ fn assert_lost(stream: &Stream) {
 
 /// Asserts the code of an offence while a stream captures, and that the capture is lost by it.
 #[track_caller]
-fn assert_offence(
+pub(super) fn assert_offence(
     stream: &Stream,
     mode: CUstreamCaptureMode,
     expected: CUresult,

@@ -73,6 +73,57 @@ fn odd_values_are_kept_in_their_order() {
     });
 }
 
+/// The sums of all values up to and with each.
+fn sums(input: &[u32]) -> Vec<u32> {
+    let add = |sum: &mut u32, value: &u32| {
+        *sum = sum.wrapping_add(*value);
+        Some(*sum)
+    };
+    input.iter().scan(0, add).collect()
+}
+
+#[test]
+fn sums_in_one_pass_look_back_to_the_parts_before() {
+    on_driver(|test| {
+        let stream = test.stream();
+        for count in COUNTS {
+            let input: Vec<u32> = integers(8, count).into_iter().map(|value| value & 0xffff).collect();
+            let blocks = count.div_ceil(128);
+            let source = buffer(&stream, &input);
+            let mut output = DeviceBuffer::<u32>::zeroed(&stream, count).expect("memory suffices");
+            let mut states = DeviceBuffer::<u32>::zeroed(&stream, blocks).expect("memory suffices");
+            let mut next = buffer(&stream, &[0_u32]);
+            launch!(test, &stream, SCAN::"scan_look_back", (&[u32], &mut [u32], &mut [u32], &mut [u32], u32),
+                LaunchConfig::new(blocks as u32, 128), (&source, &mut output, &mut states, &mut next, count as u32));
+            assert_eq!(values(&output), sums(&input), "{count} values");
+        }
+    });
+}
+
+#[test]
+fn sums_begin_anew_at_each_flag() {
+    on_driver(|test| {
+        let stream = test.stream();
+        for count in [1_usize, 100, 1000, 1024] {
+            let input = integers(9, count);
+            let flags: Vec<u8> = integers(10, count).into_iter().map(|value| u8::from(value % 9 == 0)).collect();
+            let (source, begins) = (buffer(&stream, &input), buffer(&stream, &flags));
+            let mut output = DeviceBuffer::<u32>::zeroed(&stream, count).expect("memory suffices");
+            launch!(test, &stream, SCAN::"scan_segments", (&[u32], &[u8], &mut [u32], u32), LaunchConfig::new(1, 1024),
+                (&source, &begins, &mut output, count as u32));
+            let mut expected = sums(&input);
+            let mut before = 0;
+            for ((sum, value), flag) in expected.iter_mut().zip(&input).zip(&flags) {
+                if *flag == 1 {
+                    before = sum.wrapping_sub(*value);
+                }
+                *sum = sum.wrapping_sub(before);
+            }
+            assert_eq!(values(&output), expected, "{count} values");
+        }
+    });
+}
+
 #[test]
 fn networks_and_radix_sort_as_the_cpu_does() {
     on_driver(|test| {
@@ -107,5 +158,52 @@ fn rows_are_sorted_in_arrays_of_each_thread() {
             (&mut sorted, 70, 40));
         rows.chunks_mut(40).for_each(|row| row.sort_unstable_by(f32::total_cmp));
         assert_eq!(values(&sorted), rows);
+    });
+}
+
+#[test]
+fn sorted_runs_are_merged_step_by_step() {
+    on_driver(|test| {
+        let stream = test.stream();
+        for count in [1_usize, 2, 33, 1000] {
+            // Few different keys, so that many are equal.
+            let mut keys: Vec<u32> = integers(11, count).into_iter().map(|value| value % 50).collect();
+            let mut from = buffer(&stream, &keys);
+            let mut to = DeviceBuffer::<u32>::zeroed(&stream, count).expect("memory suffices");
+            let mut run = 1;
+            while run < count {
+                launch!(test, &stream, SORT::"sort_merge", (&[u32], &mut [u32], u32, u32),
+                    LaunchConfig::for_elements(count as u32), (&from, &mut to, run as u32, count as u32));
+                std::mem::swap(&mut from, &mut to);
+                run *= 2;
+                keys.chunks_mut(run).for_each(<[u32]>::sort_unstable);
+                assert_eq!(values(&from), keys, "runs of {run} of {count}");
+            }
+        }
+    });
+}
+
+#[test]
+fn keys_are_sorted_digit_by_digit_across_blocks() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let mut keys = integers(12, 1000);
+        let mut from = buffer(&stream, &keys);
+        let mut to = DeviceBuffer::<u32>::zeroed(&stream, 1000).expect("memory suffices");
+        let mut counts = DeviceBuffer::<u32>::zeroed(&stream, 16 * 8).expect("memory suffices");
+        let config = LaunchConfig::new(8, 128);
+        for shift in (0..32).step_by(4) {
+            launch!(test, &stream, SORT::"sort_digit_count", (&[u32], &mut [u32], u32, u32), config,
+                (&from, &mut counts, shift, 1000));
+            let counted = values(&counts);
+            let starts: Vec<u32> = sums(&counted).iter().zip(&counted).map(|(sum, count)| sum - count).collect();
+            assert_eq!(counted.iter().sum::<u32>(), 1000);
+            let starts = buffer(&stream, &starts);
+            launch!(test, &stream, SORT::"sort_digit_scatter", (&[u32], &mut [u32], &[u32], u32, u32), config,
+                (&from, &mut to, &starts, shift, 1000));
+            std::mem::swap(&mut from, &mut to);
+        }
+        keys.sort_unstable();
+        assert_eq!(values(&from), keys);
     });
 }

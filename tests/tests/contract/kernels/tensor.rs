@@ -4,10 +4,11 @@ use curium_driver::LaunchConfig;
 use curium_memory::DeviceBuffer;
 use curium_tests::{TestDriver, on_driver};
 
+use super::sixteen_bits::F16;
 use super::{buffer, integers, launch, values};
 
 /// Runs a test on devices of a compute capability or newer.
-fn on_device_of(major: u32, test: impl FnOnce(&TestDriver)) {
+pub(super) fn on_device_of(major: u32, test: impl FnOnce(&TestDriver)) {
     on_driver(|driver| {
         let capability = driver.device().compute_capability().expect("the device has one");
         if capability.major >= major {
@@ -16,27 +17,74 @@ fn on_device_of(major: u32, test: impl FnOnce(&TestDriver)) {
     });
 }
 
-/// The bits of a small integer as a half.
-fn half(value: i32) -> u16 {
-    let bits = (value as f32).to_bits();
-    if value == 0 { 0 } else { ((bits >> 16 & 0x8000) | ((bits & 0x7fff_ffff) - (112 << 23)) >> 13) as u16 }
+/// Integers from -20 to 20, the same for the same seed.
+pub(super) fn small(seed: u32, count: usize) -> Vec<i32> {
+    integers(seed, count).into_iter().map(|value| (value % 41).cast_signed() - 20).collect()
+}
+
+/// The product of small matrices: a by rows, b by columns.
+fn product(a: &[i32], b: &[i32], depth: usize, columns: usize) -> Vec<i32> {
+    let element =
+        |at: usize| (0..depth).map(|k| a[at / columns * depth + k] * b[at % columns * depth + k]).sum::<i32>();
+    (0..a.len() / depth * columns).map(element).collect()
 }
 
 #[test]
 fn product_of_halves_by_tensor_cores_is_exact_for_small_integers() {
     on_device_of(8, |test| {
         let stream = test.stream();
-        let small = |seed, count| -> Vec<i32> {
-            integers(seed, count).into_iter().map(|value| (value % 41).cast_signed() - 20).collect()
-        };
         let (a, b) = (small(1, 256), small(2, 128));
-        let halves = |values: &[i32]| values.iter().map(|value| half(*value)).collect::<Vec<_>>();
+        let halves = |values: &[i32]| values.iter().map(|value| F16.bits((*value).into())).collect::<Vec<_>>();
         let (left, right) = (buffer(&stream, &halves(&a)), buffer(&stream, &halves(&b)));
         let mut result = DeviceBuffer::<f32>::zeroed(&stream, 128).expect("memory suffices");
         launch!(test, &stream, TENSOR::"tensor_product", (&[u16], &[u16], &mut [f32]), LaunchConfig::new(1, 32),
             (&left, &right, &mut result));
-        let element = |at: usize| (0..16).map(|k| a[at / 8 * 16 + k] * b[at % 8 * 16 + k]).sum::<i32>() as f32;
-        assert_eq!(values(&result), (0..128).map(element).collect::<Vec<_>>());
+        let expected = product(&a, &b, 16, 8);
+        assert_eq!(values(&result), expected.iter().map(|value| *value as f32).collect::<Vec<_>>());
+    });
+}
+
+#[test]
+fn product_with_fewer_digits_by_tensor_cores_is_exact_for_small_integers() {
+    on_device_of(8, |test| {
+        let stream = test.stream();
+        let (a, b) = (small(6, 128), small(7, 64));
+        let floats = |values: &[i32]| values.iter().map(|value| *value as f32).collect::<Vec<_>>();
+        let (left, right) = (buffer(&stream, &floats(&a)), buffer(&stream, &floats(&b)));
+        let mut result = DeviceBuffer::<f32>::zeroed(&stream, 128).expect("memory suffices");
+        launch!(test, &stream, TENSOR::"tensor_product_tf32", (&[f32], &[f32], &mut [f32]), LaunchConfig::new(1, 32),
+            (&left, &right, &mut result));
+        assert_eq!(values(&result), floats(&product(&a, &b, 8, 8)));
+    });
+}
+
+#[test]
+fn product_of_doubles_by_tensor_cores_is_exact_for_integers() {
+    on_device_of(8, |test| {
+        let stream = test.stream();
+        let (a, b) = (small(8, 32), small(9, 32));
+        let doubles = |values: &[i32]| values.iter().map(|value| f64::from(*value) * 1e6).collect::<Vec<_>>();
+        let (left, right) = (buffer(&stream, &doubles(&a)), buffer(&stream, &doubles(&b)));
+        let mut result = buffer(&stream, &[0.5; 64]);
+        launch!(test, &stream, TENSOR::"tensor_product_f64", (&[f64], &[f64], &mut [f64]), LaunchConfig::new(1, 32),
+            (&left, &right, &mut result));
+        let expected = product(&a, &b, 4, 8);
+        assert_eq!(values(&result), expected.iter().map(|value| f64::from(*value) * 1e12 + 0.5).collect::<Vec<_>>());
+    });
+}
+
+#[test]
+fn product_of_bytes_by_tensor_cores_equals_the_cpu() {
+    on_device_of(8, |test| {
+        let stream = test.stream();
+        let bytes = |seed, count| integers(seed, count).into_iter().map(|value| value as i8).collect::<Vec<_>>();
+        let (a, b) = (bytes(10, 16 * 32), bytes(11, 32 * 8));
+        let (left, right) = (buffer(&stream, &a), buffer(&stream, &b));
+        let mut result = DeviceBuffer::<i32>::zeroed(&stream, 128).expect("memory suffices");
+        launch!(test, &stream, TENSOR::"tensor_product_i8", (&[i8], &[i8], &mut [i32]), LaunchConfig::new(1, 32),
+            (&left, &right, &mut result));
+        let wide = |values: &[i8]| values.iter().copied().map(i32::from).collect::<Vec<_>>();
+        assert_eq!(values(&result), product(&wide(&a), &wide(&b), 32, 8));
     });
 }
 

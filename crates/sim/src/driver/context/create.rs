@@ -59,7 +59,7 @@ impl Driver {
         if state.usable(id)?.is_primary || state.usable(id)?.green.is_some() {
             return Err(CUresult::CUDA_ERROR_INVALID_CONTEXT);
         }
-        let pending = state.schedule.pending(|place| place.context == id);
+        let pending = state.schedule.unobserved(|place| place.context == id);
         let mut state = self.wait(state, &pending)?;
         state.contexts.remove(id);
         self.end_objects(&mut state, id);

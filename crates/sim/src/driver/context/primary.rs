@@ -90,7 +90,7 @@ impl Driver {
     /// Sets how often the primary context is retained; with 0 it ends, after its work.
     fn leave_primary<'a>(&'a self, mut state: MutexGuard<'a, State>, id: Id<Context>, retained: u32) -> Result {
         if retained == 0 {
-            let pending = state.schedule.pending(|place| place.context == id);
+            let pending = state.schedule.unobserved(|place| place.context == id);
             state = self.wait(state, &pending)?;
             self.end_objects(&mut state, id);
         }

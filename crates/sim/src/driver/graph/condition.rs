@@ -75,6 +75,13 @@ impl Conditions {
         }
     }
 
+    /// What a kernel sets, if the graph has the value.
+    pub(crate) fn set(&mut self, handle: CUgraphConditionalHandle, value: u32) {
+        for known in self.0.iter_mut().filter(|known| known.handle == handle) {
+            known.value = value;
+        }
+    }
+
     pub(super) fn get(&self, handle: CUgraphConditionalHandle) -> u32 {
         self.0.iter().find(|value| value.handle == handle).map_or(0, |value| value.value)
     }

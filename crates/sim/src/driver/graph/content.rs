@@ -9,6 +9,7 @@ use curium_sys::{
 
 use super::attribute::Attributes;
 use super::condition::Condition;
+use super::plan::SharedConditions;
 use super::{Graph, memory};
 use crate::argument::Pointer;
 use crate::driver::copy::Rows;
@@ -131,18 +132,19 @@ impl Content {
     pub(crate) fn into_work(self) -> Work {
         match self {
             Self::Host(function) => Work::Host(function),
-            content => Work::Device(Box::new(move |driver| content.run(driver))),
+            content => Work::Device(Box::new(move |driver| content.run(driver, None))),
         }
     }
 
     /// Does what the device does for the node.
-    pub(super) fn run(&self, driver: &Driver) -> Result {
+    pub(super) fn run(&self, driver: &Driver, conditions: Option<&SharedConditions>) -> Result {
         match self {
-            Self::Kernel(kernel) => kernel.launch.run(driver),
+            Self::Kernel(kernel) => kernel.launch.run(driver, conditions),
             Self::Copy(copy) => copy.rows.run(driver),
             Self::Set(set) => set.run(driver),
             Self::Allocate(allocation) => {
                 driver.memory().note_fresh(allocation.address(), allocation.params.bytesize as u64);
+                driver.memory().renew(allocation.address());
                 Ok(())
             }
             _ => Ok(()),

@@ -130,7 +130,8 @@ impl Driver {
         let id = state.executable(executable)?;
         let stream = self.uncaptured_stream(&mut state, stream)?;
         let context = self.stream_context(&state, stream)?;
-        let place = Place { device: state.usable(context)?.device, context };
+        let number = state.streams.get(stream).map_or(0, |stream| stream.number);
+        let place = Place { device: state.usable(context)?.device, context, stream: number };
         let Some(executable) = state.executables.get(id) else { return Ok(()) };
         let (plan, conditions) = (executable.plan.clone(), Arc::clone(&executable.conditions));
         let objects = executable.objects.clone();

@@ -9,8 +9,8 @@ use curium_sys::{
 use super::Content;
 use super::add::Spot;
 use crate::argument::{ConstPointer, Pointer, elements};
-use crate::driver::launch::Shape;
 use crate::driver::launch::parameters::Arguments;
+use crate::driver::launch::{NO_CLUSTER, Shape};
 use crate::driver::{Driver, HostFunction, Result, State};
 
 /// Makes the three functions of each kind from the one that makes a node's content of its description. Where a context is named,
@@ -139,6 +139,7 @@ impl Driver {
             block: [params.blockDimX, params.blockDimY, params.blockDimZ],
             dynamic_shared: params.sharedMemBytes,
             is_cooperative: false,
+            cluster: NO_CLUSTER,
         };
         // SAFETY: the pointers of a description are those of a launch.
         let values = unsafe { Pointer::from_raw(params.kernelParams) };

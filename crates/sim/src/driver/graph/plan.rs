@@ -28,7 +28,7 @@ pub(super) struct Step {
 }
 
 /// Values that conditional nodes look at while an executable runs.
-pub(super) type SharedConditions = Arc<std::sync::Mutex<Conditions>>;
+pub(crate) type SharedConditions = Arc<std::sync::Mutex<Conditions>>;
 
 impl Plan {
     /// The plan of a graph; the error is a node on a circle.
@@ -133,8 +133,8 @@ impl Step {
                 Work::Device(Box::new(move |driver| step.run(driver, &conditions)))
             }
             content => {
-                let content = content.clone();
-                Work::Device(Box::new(move |driver| content.run(driver)))
+                let (content, conditions) = (content.clone(), Arc::clone(conditions));
+                Work::Device(Box::new(move |driver| content.run(driver, Some(&conditions))))
             }
         };
         vec![state.schedule.submit(place, after, work)]
@@ -154,11 +154,11 @@ impl Step {
                 }
                 Ok(())
             }
-            content => content.run(driver),
+            content => content.run(driver, Some(conditions)),
         }
     }
 }
 
-pub(super) fn lock(conditions: &SharedConditions) -> std::sync::MutexGuard<'_, Conditions> {
+pub(crate) fn lock(conditions: &SharedConditions) -> std::sync::MutexGuard<'_, Conditions> {
     conditions.lock().unwrap_or_else(std::sync::PoisonError::into_inner)
 }

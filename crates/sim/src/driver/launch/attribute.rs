@@ -17,7 +17,7 @@ pub(super) fn apply<'a>(
                 // SAFETY: this attribute's value is an `int`, for which any bytes are valid.
                 shape.is_cooperative = unsafe { value.cooperative } != 0;
             }
-            Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION => check_cluster(value)?,
+            Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION => shape.cluster = cluster(value)?,
             Attribute::CU_LAUNCH_ATTRIBUTE_IGNORE
             | Attribute::CU_LAUNCH_ATTRIBUTE_ACCESS_POLICY_WINDOW
             | Attribute::CU_LAUNCH_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE
@@ -37,13 +37,10 @@ pub(super) fn apply<'a>(
     Ok(())
 }
 
-/// Clusters of one block are no clusters; others are not simulated.
-fn check_cluster(value: &CUlaunchAttributeValue) -> Result {
+/// The blocks of a cluster in each direction.
+fn cluster(value: &CUlaunchAttributeValue) -> Result<[u32; 3]> {
     // SAFETY: this attribute's value is three numbers, for which any bytes are valid.
     let size = unsafe { value.clusterDim };
-    match [size.x, size.y, size.z] {
-        [1, 1, 1] => Ok(()),
-        [0, _, _] | [_, 0, _] | [_, _, 0] => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
-        _ => Err(CUresult::CUDA_ERROR_NOT_SUPPORTED),
-    }
+    let size = [size.x, size.y, size.z];
+    if size.contains(&0) { Err(CUresult::CUDA_ERROR_INVALID_VALUE) } else { Ok(size) }
 }

@@ -21,6 +21,9 @@ pub(crate) enum Arguments {
 /// More than the three keys of `extra` are an endless list.
 const MOST_KEYS: usize = 8;
 
+/// What a parameter is aligned to at most.
+const LARGEST_ALIGNMENT: usize = 16;
+
 impl Arguments {
     pub(crate) fn new(parameters: Pointer<*mut c_void>, extra: Pointer<*mut c_void>) -> Result<Self> {
         match (parameters.is_null(), extra.is_null()) {
@@ -50,6 +53,10 @@ impl Arguments {
                 // SAFETY: the list is one of `cuLaunchKernel`.
                 let given = unsafe { buffer_of(extra) }?;
                 let length = buffer.len();
+                // A buffer may end as a struct does, whose size is a multiple of its alignment.
+                if given.len() > length.next_multiple_of(LARGEST_ALIGNMENT) {
+                    return Err(CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES);
+                }
                 buffer.copy_from_slice(given.get(..length).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?);
             }
         }

@@ -3,20 +3,22 @@
 use curium_sys::{CUdevice_attribute, CUresult};
 
 use crate::config::Checks;
+use crate::driver::graph::SharedConditions;
 use crate::driver::launch::Launch;
 use crate::driver::launch::runtime::Host;
 use crate::driver::{Driver, Result};
 use crate::exec::{self, DeviceModel, Fault, FaultKind, Schedule};
 use crate::memory::{Fill, Owner, Purpose};
+use crate::race;
 
 /// So many faults are kept and written: a kernel that goes on can have one in every warp.
 const MOST_FAULTS: usize = 1000;
 
 impl Launch {
-    /// Runs the kernel; a fault of it is the code that sticks to the device.
-    pub(crate) fn run(&self, driver: &Driver) -> Result {
+    /// Runs the kernel, in a graph with values that it may set; a fault of it is the code that sticks to the device.
+    pub(crate) fn run(&self, driver: &Driver, conditions: Option<&SharedConditions>) -> Result {
         let kernel = self.subject.kernel()?;
-        let host = Host::new(driver, self.context);
+        let host = Host::new(driver, self.context, conditions);
         let peers = driver.lock().peers_of(self.context);
         let workspace = self.shape.is_cooperative.then(|| Workspace::new(driver, self)).flatten();
         let launch = exec::Launch {
@@ -24,11 +26,11 @@ impl Launch {
             kernel,
             grid: self.shape.grid,
             block: self.shape.block,
-            cluster: [1; 3],
+            cluster: self.shape.cluster,
             dynamic_shared: self.shape.dynamic_shared,
             params: &self.parameters,
             globals: &self.globals,
-            memory: &driver.memory().seen_by(self.device, peers),
+            memory: &driver.memory().seen_by(self.device, peers).watched_by(race::launch(&kernel.name)),
             runtime: &host,
             device: &driver.executor_model(),
             workers: driver.config().workers as usize,
@@ -104,12 +106,24 @@ impl Driver {
         passes
     }
 
+    /// What comes of what a copy or a fill did wrong.
+    pub(crate) fn judge(&self, fault: Option<Fault>) -> Result {
+        let Some(fault) = fault.filter(|fault| !self.passes_over(fault)) else { return Ok(()) };
+        let code = code_of(&fault);
+        self.report_fault(fault);
+        Err(code)
+    }
+
     /// Does with what a kernel did wrong what the settings want, and keeps it for whoever asks.
     #[expect(
         clippy::print_stderr,
         reason = "a code cannot say which thread did what, and C has no other channel for it"
     )]
     fn report_fault(&self, mut fault: Fault) {
+        if let FaultKind::StreamRace(conflict) = fault.kind {
+            let described = self.lock().schedule.races().and_then(|races| races.describe(conflict));
+            fault.stream_race = described.map(Box::new);
+        }
         if fault.neighbour.is_none() {
             fault.neighbour = fault.access.and_then(|access| self.memory().neighbour(access.address)).map(Box::new);
         }
@@ -143,7 +157,9 @@ fn code_of(fault: &Fault) -> CUresult {
     match fault.kind {
         FaultKind::IllegalAddress => CUresult::CUDA_ERROR_ILLEGAL_ADDRESS,
         FaultKind::MisalignedAddress => CUresult::CUDA_ERROR_MISALIGNED_ADDRESS,
-        FaultKind::Trap | FaultKind::Race { .. } | FaultKind::Unwritten => CUresult::CUDA_ERROR_LAUNCH_FAILED,
+        FaultKind::Trap | FaultKind::Race { .. } | FaultKind::StreamRace(_) | FaultKind::Unwritten => {
+            CUresult::CUDA_ERROR_LAUNCH_FAILED
+        }
         FaultKind::Assert => CUresult::CUDA_ERROR_ASSERT,
         FaultKind::HardwareStackError => CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR,
         FaultKind::InvalidProgramCounter => CUresult::CUDA_ERROR_INVALID_PC,

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::io::Write as _;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::driver::graph::{self, SharedConditions};
 use crate::driver::{Context, Driver};
 use crate::exec::{Fault, Runtime, Surface, Texture};
 use crate::handle::Id;
@@ -20,6 +21,8 @@ pub(super) struct Host<'a> {
     /// The textures and surfaces that the kernel has used.
     textures: Mutex<HashMap<u64, Arc<Texture>>>,
     surfaces: Mutex<HashMap<u64, Arc<Surface>>>,
+    /// What conditional nodes look at, if the launch is one of a graph.
+    conditions: Option<&'a SharedConditions>,
 }
 
 /// The heap that kernels of a context allocate from: one allocation, cut up.
@@ -34,7 +37,7 @@ pub(crate) struct KernelHeap {
 const ALIGNMENT: u64 = 16;
 
 impl<'a> Host<'a> {
-    pub(super) fn new(driver: &'a Driver, context: Id<Context>) -> Self {
+    pub(super) fn new(driver: &'a Driver, context: Id<Context>, conditions: Option<&'a SharedConditions>) -> Self {
         let most_printed = driver.lock().context(context).map_or(0, |found| found.limits().printf_buffer());
         Self {
             driver,
@@ -43,6 +46,7 @@ impl<'a> Host<'a> {
             most_printed,
             textures: Mutex::default(),
             surfaces: Mutex::default(),
+            conditions,
         }
     }
 
@@ -68,6 +72,8 @@ impl<'a> Host<'a> {
             let size = context.limits().malloc_heap() as u64;
             let owner = Owner { context: self.context, device: context.device };
             let base = self.driver.memory().allocate_on_device(size, owner, Purpose::Module).ok()?;
+            // What one launch frees another may get, whatever their streams.
+            self.driver.memory().unmark(base);
             context.kernel_heap = Some(KernelHeap::new(base, size));
         }
         context.kernel_heap.as_mut().map(use_heap)
@@ -102,6 +108,12 @@ impl Runtime for Host<'_> {
 
     fn free(&self, address: u64) -> bool {
         self.with_heap(|heap| heap.free(address)).unwrap_or(false)
+    }
+
+    fn set_condition(&self, handle: u64, value: u32) {
+        if let Some(conditions) = self.conditions {
+            graph::lock(conditions).set(handle, value);
+        }
     }
 
     fn texture(&self, handle: u64) -> Option<Arc<Texture>> {

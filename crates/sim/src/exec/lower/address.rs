@@ -8,8 +8,9 @@ use crate::exec::access::{load, load_param, store};
 use crate::exec::handler::{binary, unary};
 use crate::exec::op::{Control, Handler, Op, Space};
 use crate::exec::program::Late;
-use crate::exec::race::{run_check, run_order};
+use crate::exec::race::{run_check, run_join, run_order};
 use crate::exec::unit::Unit;
+use crate::exec::watch::{Use, run_exchange, run_note};
 use crate::exec::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
 use crate::ptx::{
     Address, Base, FunctionKind, Instruction, Modifier, Operand, ScalarClass, ScalarType, Semantics, Space as State,
@@ -44,7 +45,7 @@ impl Lowerer<'_> {
         let scalar = scalar(instruction)?;
         let target = self.target(instruction, *address)?;
         let (elements, scalar, align) = self.elements(destination, scalar)?;
-        self.check_race(instruction, target, align, run_check::<false>);
+        self.check_race(instruction, target, align, Use::Read);
         self.check_written(instruction, target, align);
         // An element that overwrites the address register goes last.
         let (last, first): (Vec<_>, Vec<_>) = elements.iter().enumerate().partition(|(_, slot)| target.is(**slot));
@@ -56,6 +57,9 @@ impl Lowerer<'_> {
             self.access(run, target, offset, align).d = d;
         }
         self.fence_after(instruction);
+        if may_order(instruction) {
+            self.exchange(target.space);
+        }
         Ok(())
     }
 
@@ -67,11 +71,14 @@ impl Lowerer<'_> {
         let scalar = scalar(instruction)?;
         self.fence_before(instruction);
         let target = self.target(instruction, *address)?;
+        if may_order(instruction) {
+            self.exchange(target.space);
+        }
         if target.space == Space::Param {
             return Err(Refusal("kernel parameters cannot be written".into()));
         }
         let (elements, scalar, align) = self.elements(source, scalar)?;
-        self.check_race(instruction, target, align, run_check::<true>);
+        self.check_race(instruction, target, align, Use::Write);
         self.note_write(target, align);
         for (index, slot) in elements.into_iter().enumerate() {
             let offset = index as u64 * scalar.bytes();
@@ -227,20 +234,37 @@ impl Lowerer<'_> {
         })
     }
 
-    /// Appends a check of the access that follows, or, if it may order others, what says so.
-    fn check_race(&mut self, instruction: &Instruction, target: Target, bytes: u64, run: Handler) {
-        if !self.context.checking.races || !matches!(target.space, Space::Shared | Space::Generic) {
+    /// Appends checks of the access that follows, unless it may order others.
+    fn check_race(&mut self, instruction: &Instruction, target: Target, bytes: u64, how: Use) {
+        if may_order(instruction) {
+            if matches!(target.space, Space::Shared | Space::Generic) {
+                self.order();
+            }
             return;
         }
-        let orders = instruction.modifiers.iter().any(|modifier| match modifier {
-            Modifier::Semantics(semantics) => *semantics != Semantics::Weak,
-            Modifier::Volatile | Modifier::Mmio => true,
-            _ => false,
-        });
-        if orders {
-            self.order();
-        } else {
+        if self.context.checking.races && matches!(target.space, Space::Shared | Space::Generic) {
+            let run = if how == Use::Read { run_check::<false> } else { run_check::<true> };
             self.access(run, target, 0, bytes);
+        }
+        self.note_access(target, bytes, how);
+    }
+
+    /// Appends a note of the access that follows, if it may be one to device memory.
+    pub(super) fn note_access(&mut self, target: Target, bytes: u64, how: Use) {
+        if self.context.checking.races && matches!(target.space, Space::Global | Space::Generic) {
+            let run = match how {
+                Use::Read => run_note::<{ Use::Read as u8 }>,
+                Use::Write => run_note::<{ Use::Write as u8 }>,
+                Use::Atomic => run_note::<{ Use::Atomic as u8 }>,
+            };
+            self.access(run, target, 0, bytes);
+        }
+    }
+
+    /// Appends that the launch may tell others through memory what it did, or learn what they did.
+    pub(super) fn exchange(&mut self, space: Space) {
+        if self.context.checking.races && matches!(space, Space::Global | Space::Generic) {
+            self.push(Op::new(run_exchange));
         }
     }
 
@@ -248,6 +272,13 @@ impl Lowerer<'_> {
     pub(super) fn order(&mut self) {
         if self.context.checking.races {
             self.push(Op::new(run_order));
+        }
+    }
+
+    /// Appends that threads of the warp do something together.
+    pub(super) fn join_warp(&mut self) {
+        if self.context.checking.races {
+            self.push(Op::new(run_join));
         }
     }
 
@@ -268,6 +299,15 @@ impl Lowerer<'_> {
             self.fence();
         }
     }
+}
+
+/// Whether a load or a store may order other accesses: it is volatile or ordered.
+fn may_order(instruction: &Instruction) -> bool {
+    instruction.modifiers.iter().any(|modifier| match modifier {
+        Modifier::Semantics(semantics) => *semantics != Semantics::Weak,
+        Modifier::Volatile | Modifier::Mmio => true,
+        _ => false,
+    })
 }
 
 fn run_fence(_unit: &mut Unit<'_>, _op: &Op) -> Control {

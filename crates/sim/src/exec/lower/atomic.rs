@@ -12,7 +12,8 @@ use crate::exec::lane::Lanes;
 use crate::exec::narrow::{Bfloat, Half};
 use crate::exec::op::{Control, Handler, Op, Space};
 use crate::exec::unit::Unit;
-use crate::ptx::{Instruction, Modifier, Operand, Operation, ScalarClass, ScalarType};
+use crate::exec::watch::Use;
+use crate::ptx::{Instruction, Modifier, Operand, Operation, ScalarClass, ScalarType, Semantics};
 
 impl Lowerer<'_> {
     /// `atom` and `red`.
@@ -34,8 +35,13 @@ impl Lowerer<'_> {
         let sink = Operand::Sink;
         let destination = if returns { &instruction.operands[0] } else { &sink };
         self.fence_before(instruction);
+        let orders = |semantics: &[Semantics]| semantics.iter().any(|it| instruction.has(Modifier::Semantics(*it)));
+        if orders(&[Semantics::Release, Semantics::AcquireRelease]) {
+            self.exchange(target.space);
+        }
         let elements = if let Operand::Vector(sources) = b { sources.len() as u64 } else { 1 };
         let bytes = elements * scalar.bytes();
+        self.note_access(target, bytes, Use::Atomic);
         if operation == Operation::Exchange {
             self.note_write(target, bytes);
         } else {
@@ -54,6 +60,9 @@ impl Lowerer<'_> {
             (op.d, op.b, op.c) = (d, b, c);
         }
         self.fence_after(instruction);
+        if orders(&[Semantics::Acquire, Semantics::AcquireRelease]) {
+            self.exchange(target.space);
+        }
         Ok(())
     }
 

@@ -5,9 +5,9 @@ use super::function::Lowerer;
 use super::moves::predicate_copy;
 use super::set::{comparison, is_packed};
 use crate::exec::handler::{Combine, NO_REGISTER, compare, select};
-use crate::exec::op::{Control, Handler, Op};
+use crate::exec::op::{Control, Handler, Op, Space};
 use crate::exec::unit::Unit;
-use crate::ptx::{Compare, Instruction, Keyword, Modifier, Opcode, Operand, Operation, ScalarClass, ScalarType};
+use crate::ptx::{Compare, Instruction, Keyword, Modifier, Opcode, Operand, Operation, ScalarClass, ScalarType, Scope};
 
 impl Lowerer<'_> {
     /// Lowers one instruction under its guard.
@@ -16,6 +16,9 @@ impl Lowerer<'_> {
         let float = scalar.is_some_and(|scalar| scalar.class() == ScalarClass::Float);
         if may_order(instruction.opcode) {
             self.order();
+        }
+        if joins_warp(instruction.opcode) {
+            self.join_warp();
         }
         match instruction.opcode {
             Opcode::Mov => self.mov(instruction),
@@ -53,6 +56,9 @@ impl Lowerer<'_> {
             }
             Opcode::Membar | Opcode::Fence => {
                 self.fence();
+                if !instruction.has(Modifier::Scope(Scope::Cta)) && !instruction.has(Modifier::Scope(Scope::Cluster)) {
+                    self.exchange(Space::Global);
+                }
                 Ok(())
             }
             // Hints, which change no result.
@@ -173,6 +179,27 @@ const fn may_order(opcode: Opcode) -> bool {
     matches!(
         opcode,
         O::Atom | O::Red | O::Membar | O::Fence | O::Mbarrier | O::Cp | O::Multimem | O::Clusterlaunchcontrol
+    )
+}
+
+/// Whether an instruction is one that threads of a warp execute together. Barriers of the block order more than a warp.
+const fn joins_warp(opcode: Opcode) -> bool {
+    use Opcode as O;
+    matches!(
+        opcode,
+        O::Bar
+            | O::Barrier
+            | O::Shfl
+            | O::Vote
+            | O::Activemask
+            | O::Match
+            | O::Redux
+            | O::Elect
+            | O::Mma
+            | O::Wmma
+            | O::Ldmatrix
+            | O::Stmatrix
+            | O::Movmatrix
     )
 }
 

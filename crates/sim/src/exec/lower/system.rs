@@ -1,4 +1,4 @@
-//! Functions that the device's runtime provides: `vprintf`, `malloc`, `free`, `__assertfail`.
+//! Functions that the device's runtime provides: `vprintf`, `malloc`, `free`, `__assertfail`, and what its library is made of.
 
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot, copy};
@@ -10,6 +10,9 @@ use crate::exec::print::{self, Arguments};
 use crate::exec::unit::Unit;
 use crate::ptx::{Call, Operand, ScalarType, Symbol};
 
+/// What `cudaGraphSetConditional` of the device's library calls: no program but the simulator's own knows the name.
+pub(crate) const SET_CONDITION: &str = "curium_set_condition";
+
 /// Longest string that is read from device memory.
 const LONGEST_STRING: usize = 64 << 10;
 
@@ -20,6 +23,7 @@ impl Lowerer<'_> {
             ("vprintf", 2) => run_print,
             ("malloc", 1) => run_allocate,
             ("free", 1) => run_free,
+            (SET_CONDITION, 2) => run_condition,
             ("__assertfail" | "__assert_fail", 4 | 5) => run_assertion,
             _ => return Err(Refusal(format!("unresolved extern function `{name}`"))),
         };
@@ -56,10 +60,13 @@ struct Packed<'u, 'r> {
     unit: &'u mut Unit<'r>,
     lane: usize,
     next: u64,
+    /// How many have been read, which is what `printf` returns.
+    count: u64,
 }
 
 impl Arguments for Packed<'_, '_> {
     fn next(&mut self, bytes: u64) -> u64 {
+        self.count += 1;
         self.next = self.next.next_multiple_of(bytes);
         let address = self.next;
         self.next = self.next.wrapping_add(bytes);
@@ -94,10 +101,11 @@ fn run_print(unit: &mut Unit<'_>, op: &Op) -> Control {
             Ok(format) => format,
             Err(trap) => return unit.fault(trap),
         };
-        let count = format.iter().filter(|&&byte| byte == b'%').count();
-        let text = print::format(&format, &mut Packed { unit, lane, next: arguments });
+        let mut arguments = Packed { unit, lane, next: arguments, count: 0 };
+        let text = print::format(&format, &mut arguments);
+        let count = arguments.count;
         unit.launch.runtime.print(&text);
-        unit.frame.row_mut::<u64>(op.d).0[lane] = count as u64;
+        unit.frame.row_mut::<u64>(op.d).0[lane] = count;
     }
     Control::Next
 }
@@ -117,6 +125,15 @@ fn run_free(unit: &mut Unit<'_>, op: &Op) -> Control {
         if address != 0 && !unit.launch.runtime.free(address) {
             return unit.fault(Trap::new(FaultKind::IllegalAddress, lane));
         }
+    }
+    Control::Next
+}
+
+/// [`SET_CONDITION`]: each thread sets the value.
+fn run_condition(unit: &mut Unit<'_>, op: &Op) -> Control {
+    for lane in Lanes(unit.active) {
+        let (handle, value) = (unit.frame.row::<u64>(op.a)[lane], unit.frame.row::<u64>(op.b)[lane]);
+        unit.launch.runtime.set_condition(handle, value as u32);
     }
     Control::Next
 }

@@ -1,0 +1,243 @@
+//! Marks: who accessed a few bytes of memory last.
+
+use std::collections::HashMap;
+
+use crate::exec::Use;
+
+/// The number of what accesses memory: a launch, a copy, a fill. 0 is nobody.
+pub(super) type Party = u32;
+
+/// The greatest number of a party, or of a set of readers.
+pub(super) const MOST_PARTIES: u32 = (1 << 27) - 1;
+
+/// All bytes of a word, by bits.
+pub(super) const WHOLE: u8 = 0xf;
+
+/// Who wrote a word of memory last and who read it since, in 64 bits that can be changed at once.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Mark(u64);
+
+/// One half of a mark: a number, a flag, and the bytes by bits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Half {
+    pub(super) number: u32,
+    /// Of a writer, whether it was an atomic; of a reader, whether the number is that of a set.
+    pub(super) flag: bool,
+    pub(super) bytes: u8,
+}
+
+/// Who accesses a word now.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Step {
+    pub(super) own: Party,
+    pub(super) how: Use,
+    pub(super) bytes: u8,
+}
+
+/// The party that a step races with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Rival {
+    pub(super) party: Party,
+    pub(super) wrote: bool,
+}
+
+/// Sets of parties that read the same bytes without an order among them.
+#[derive(Debug, Default)]
+pub(super) struct Readers {
+    sets: Vec<Box<[Party]>>,
+    numbers: HashMap<Box<[Party]>, u32>,
+}
+
+impl Mark {
+    pub(super) fn from_bits(bits: u64) -> Self {
+        Self(bits)
+    }
+
+    pub(super) fn to_bits(self) -> u64 {
+        self.0
+    }
+
+    /// What a party leaves that wrote all bytes.
+    pub(super) fn of_writer(party: Party) -> Self {
+        Self::new(Half { number: party, flag: false, bytes: WHOLE }, Half::default())
+    }
+
+    fn new(writer: Half, reader: Half) -> Self {
+        Self(writer.to_bits() | reader.to_bits() << 32)
+    }
+
+    pub(super) fn writer(self) -> Half {
+        Half::from_bits(self.0)
+    }
+
+    pub(super) fn reader(self) -> Half {
+        Half::from_bits(self.0 >> 32)
+    }
+
+    /// The mark behind a step, and whom the step races with: who accessed the same bytes, is not known to come before, and wrote, or read
+    /// what the step writes.
+    pub(super) fn after(
+        self,
+        step: Step,
+        readers: &mut Readers,
+        comes_before: impl Fn(Party) -> bool,
+    ) -> (Self, Option<Rival>) {
+        let (writer, reader) = (self.writer(), self.reader());
+        let are_atomics = writer.flag && step.how == Use::Atomic;
+        let is_written = writer.bytes & step.bytes != 0 && !are_atomics;
+        let mut rival =
+            (is_written && !comes_before(writer.number)).then_some(Rival { party: writer.number, wrote: true });
+        if step.how != Use::Read && reader.bytes & step.bytes != 0 {
+            let unordered = readers.of(reader).iter().copied().find(|party| !comes_before(*party));
+            rival = rival.or(unordered.map(|party| Rival { party, wrote: false }));
+        }
+        let mark = match step.how {
+            Use::Read => self.after_read(step, readers, comes_before),
+            Use::Write | Use::Atomic => self.after_write(step),
+        };
+        (mark, rival)
+    }
+
+    /// What a party wrote, it need not be known to have read.
+    fn after_read(self, step: Step, readers: &mut Readers, comes_before: impl Fn(Party) -> bool) -> Self {
+        let (writer, reader) = (self.writer(), self.reader());
+        if writer.number == step.own && !writer.flag && writer.bytes & step.bytes == step.bytes {
+            return self;
+        }
+        let alone = Half { number: step.own, flag: false, bytes: step.bytes };
+        let new = match reader {
+            Half { bytes: 0, .. } => alone,
+            Half { number, flag: false, bytes } if number == step.own => Half { bytes: bytes | step.bytes, ..reader },
+            // Readers of other bytes are forgotten: one mark cannot tell whose bytes are whose.
+            Half { bytes, .. } if bytes != step.bytes => alone,
+            _ => Half { bytes: step.bytes, ..readers.with(reader, step.own, comes_before) },
+        };
+        Self::new(writer, new)
+    }
+
+    /// Who writes comes after all who accessed the bytes before, or races with them.
+    fn after_write(self, step: Step) -> Self {
+        let (writer, reader) = (self.writer(), self.reader());
+        let is_atomic = step.how == Use::Atomic;
+        let is_own = writer.number == step.own;
+        let new = if is_own && is_atomic && !writer.flag && writer.bytes & step.bytes == step.bytes {
+            writer
+        } else if is_own && writer.flag == is_atomic {
+            Half { bytes: writer.bytes | step.bytes, ..writer }
+        } else {
+            Half { number: step.own, flag: is_atomic, bytes: step.bytes }
+        };
+        let is_covered = reader.bytes & !step.bytes == 0;
+        Self::new(new, if is_covered { Half::default() } else { reader })
+    }
+}
+
+impl Half {
+    fn from_bits(bits: u64) -> Self {
+        Self { number: bits as u32 >> 5, flag: bits >> 4 & 1 == 1, bytes: bits as u8 & WHOLE }
+    }
+
+    fn to_bits(self) -> u64 {
+        u64::from(self.number) << 5 | u64::from(self.flag) << 4 | u64::from(self.bytes)
+    }
+}
+
+impl Readers {
+    /// The parties that a reader stands for.
+    fn of(&self, reader: Half) -> Vec<Party> {
+        if reader.flag {
+            return self.sets.get(reader.number as usize).map_or_else(Vec::new, |set| set.to_vec());
+        }
+        vec![reader.number]
+    }
+
+    /// Those of a reader that do not come before `own`, and `own`.
+    fn with(&mut self, reader: Half, own: Party, comes_before: impl Fn(Party) -> bool) -> Half {
+        let mut all = self.of(reader);
+        all.retain(|party| *party != own && !comes_before(*party));
+        all.push(own);
+        all.sort_unstable();
+        if all.len() == 1 || self.sets.len() == MOST_PARTIES as usize {
+            return Half { number: own, ..Half::default() };
+        }
+        let all = all.into_boxed_slice();
+        let number = *self.numbers.entry(all).or_insert_with_key(|all| {
+            self.sets.push(all.clone());
+            self.sets.len() as u32 - 1
+        });
+        Half { number, flag: true, bytes: 0 }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The rivals of steps of parties one after the other, of which none comes before another but itself.
+    fn rivals(steps: &[(Party, Use, u8)]) -> Vec<Option<Party>> {
+        let (mut mark, mut readers) = (Mark::default(), Readers::default());
+        let mut rivals = Vec::new();
+        for &(own, how, bytes) in steps {
+            let (next, rival) = mark.after(Step { own, how, bytes }, &mut readers, |party| party == own);
+            mark = next;
+            rivals.push(rival.map(|rival| rival.party));
+        }
+        rivals
+    }
+
+    #[test]
+    fn two_race_if_one_of_them_writes_the_same_bytes() {
+        use Use::{Atomic, Read, Write};
+        for (first, second, races) in [
+            (Read, Read, false),
+            (Read, Write, true),
+            (Write, Read, true),
+            (Write, Write, true),
+            (Atomic, Atomic, false),
+            (Atomic, Read, true),
+            (Atomic, Write, true),
+            (Read, Atomic, true),
+            (Write, Atomic, true),
+        ] {
+            let expected = [None, races.then_some(1)];
+            assert_eq!(rivals(&[(1, first, WHOLE), (2, second, WHOLE)]), expected, "{first:?} {second:?}");
+            assert_eq!(rivals(&[(1, first, 0b0011), (2, second, 0b1100)]), [None; 2], "other bytes");
+            assert_eq!(rivals(&[(1, first, 0b0110), (2, second, 0b1100)]), expected, "one byte of both");
+        }
+    }
+
+    #[test]
+    fn every_reader_races_with_a_writer() {
+        use Use::{Read, Write};
+        let (mut mark, mut readers) = (Mark::default(), Readers::default());
+        for own in 1..=3 {
+            let step = Step { own, how: Read, bytes: WHOLE };
+            (mark, _) = mark.after(step, &mut readers, |_| false);
+        }
+        for known in [[1, 2], [2, 3], [1, 3]] {
+            let step = Step { own: 4, how: Write, bytes: WHOLE };
+            let (_, rival) = mark.after(step, &mut readers, |party| known.contains(&party));
+            assert_eq!(rival, Some(Rival { party: 6 - known[0] - known[1], wrote: false }));
+        }
+        let step = Step { own: 4, how: Write, bytes: WHOLE };
+        assert_eq!(mark.after(step, &mut readers, |_| true), (Mark::of_writer(4), None));
+    }
+
+    #[test]
+    fn reader_that_comes_before_another_is_forgotten() {
+        let mut readers = Readers::default();
+        let read = |own| Step { own, how: Use::Read, bytes: WHOLE };
+        let (mark, _) = Mark::of_writer(1).after(read(2), &mut readers, |party| party == 1);
+        let (mark, rival) = mark.after(read(3), &mut readers, |party| party < 3);
+        assert_eq!((mark.reader().number, mark.reader().flag, rival), (3, false, None));
+        let (mark, _) = mark.after(read(4), &mut readers, |party| party == 1);
+        assert!(mark.reader().flag && readers.of(mark.reader()) == [3, 4]);
+    }
+
+    #[test]
+    fn atomic_of_a_party_that_wrote_stays_a_write() {
+        use Use::{Atomic, Write};
+        assert_eq!(rivals(&[(1, Write, WHOLE), (1, Atomic, WHOLE), (2, Atomic, WHOLE)]), [None, None, Some(1)]);
+        assert_eq!(rivals(&[(1, Atomic, WHOLE), (1, Write, WHOLE), (2, Atomic, WHOLE)]), [None, None, Some(1)]);
+    }
+}

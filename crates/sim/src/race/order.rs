@@ -1,0 +1,238 @@
+//! What queued work comes after, as far as its program has seen to that.
+//!
+//! Each piece of work belongs to a chain, in which each piece comes after the one before; a clock tells what a piece comes after. The host
+//! has a clock too: what it has waited for. Whatever the host queues comes after that. All threads of the host count as one, because how
+//! they wait for each other cannot be seen. What tells others of itself through memory, a kernel with a fence or a written value that
+//! others wait for, tells the host, and what learns from memory learns all that the host knows: so no order that a program has is
+//! overlooked, while a race beside one may stay unseen.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use super::clock::{Clock, Moment};
+use super::mark::{MOST_PARTIES, Mark, Party, Readers, Rival, Step};
+use crate::schedule::{Place, Ticket};
+
+/// What is known of the order of all work.
+#[derive(Debug, Default)]
+pub(super) struct Order {
+    /// What has not completed, and what the host has not waited for.
+    pieces: HashMap<Ticket, Piece>,
+    /// The time of the last piece in each chain.
+    chains: Vec<u32>,
+    host: Arc<Clock>,
+    /// Who accessed memory, in the order of their numbers, from 1 on.
+    parties: Vec<Member>,
+    readers: Readers,
+}
+
+/// A piece of queued work.
+#[derive(Debug)]
+struct Piece {
+    place: Place,
+    moment: Moment,
+    /// The last clocks of the work that it waits for.
+    after: Vec<LastClock>,
+    /// Its own clock, from when it was queued on.
+    clock: Clock,
+    last: LastClock,
+}
+
+/// The clock of a piece of work when it has completed.
+type LastClock = Arc<OnceLock<Clock>>;
+
+/// What accessed memory.
+#[derive(Clone, Debug)]
+pub(super) struct Member {
+    moment: Moment,
+    pub(super) ticket: Ticket,
+    pub(super) place: Place,
+    pub(super) name: Arc<str>,
+}
+
+impl Order {
+    /// Takes in a piece of work that is queued behind others.
+    pub(super) fn submit(&mut self, ticket: Ticket, place: Place, after: &[Ticket]) {
+        let before: Vec<&Piece> = after.iter().filter_map(|ticket| self.pieces.get(ticket)).collect();
+        let is_last = |moment: &Moment| self.chains[moment.chain as usize] == moment.time;
+        let goes_on = before.iter().map(|piece| piece.moment).find(is_last).map(|moment| moment.chain);
+        let after = before.iter().map(|piece| Arc::clone(&piece.last)).collect();
+        let chain = goes_on.or_else(|| self.known_chain()).unwrap_or_else(|| {
+            self.chains.push(0);
+            self.chains.len() as u32 - 1
+        });
+        self.chains[chain as usize] += 1;
+        let moment = Moment { chain, time: self.chains[chain as usize] };
+        let mut clock = Clock::clone(&self.host);
+        clock.note(moment);
+        self.pieces.insert(ticket, Piece { place, moment, after, clock, last: LastClock::default() });
+    }
+
+    /// A chain that the host has waited for, so that what it queues now comes after all of it.
+    fn known_chain(&self) -> Option<u32> {
+        let moments = (0..).zip(&self.chains).map(|(chain, &time)| Moment { chain, time });
+        moments.into_iter().find(|moment| self.host.knows(*moment)).map(|moment| moment.chain)
+    }
+
+    /// Begins a piece of work: all that it waits for has completed.
+    pub(super) fn begin(&mut self, ticket: Ticket) {
+        if let Some(piece) = self.pieces.get_mut(&ticket) {
+            for before in piece.after.drain(..) {
+                before.get().into_iter().for_each(|clock| _ = piece.clock.join(clock));
+            }
+        }
+    }
+
+    /// Completes a piece of work.
+    pub(super) fn complete(&mut self, ticket: Ticket) {
+        self.begin(ticket);
+        if let Some(piece) = self.pieces.get_mut(&ticket) {
+            // Nothing completes twice.
+            _ = piece.last.set(piece.clock.clone());
+        }
+    }
+
+    /// Has the host and a piece of work know all that either knows; whether that is news to the host.
+    pub(super) fn exchange(&mut self, ticket: Ticket) -> bool {
+        let Some(piece) = self.pieces.get_mut(&ticket) else { return false };
+        let is_news = Arc::make_mut(&mut self.host).join(&piece.clock);
+        piece.clock.join(&self.host);
+        is_news
+    }
+
+    /// The host has waited for some work; what has completed and is known to it is forgotten.
+    pub(super) fn observe(&mut self, tickets: &[Ticket]) {
+        let host = Arc::make_mut(&mut self.host);
+        for clock in tickets.iter().filter_map(|ticket| self.pieces.get(ticket)?.last.get()) {
+            host.join(clock);
+        }
+        self.pieces.retain(|_, piece| piece.last.get().is_none() || !host.knows(piece.moment));
+    }
+
+    /// The work of a place that the host has not waited for.
+    pub(super) fn unobserved(&self, belongs: impl Fn(&Place) -> bool) -> Vec<Ticket> {
+        self.pieces.iter().filter(|(_, piece)| belongs(&piece.place)).map(|(ticket, _)| *ticket).collect()
+    }
+
+    /// A number for what accesses memory as part of a piece of work; `None` if there are no more.
+    pub(super) fn enroll(&mut self, ticket: Ticket, name: &str) -> Option<Party> {
+        let piece = self.pieces.get(&ticket).filter(|_| self.parties.len() < MOST_PARTIES as usize)?;
+        let name = match self.parties.last() {
+            Some(last) if *last.name == *name => Arc::clone(&last.name),
+            _ => name.into(),
+        };
+        self.parties.push(Member { moment: piece.moment, ticket, place: piece.place, name });
+        Some(self.parties.len() as Party)
+    }
+
+    pub(super) fn party(&self, party: Party) -> Option<&Member> {
+        self.parties.get((party as usize).checked_sub(1)?)
+    }
+
+    /// The mark behind a step, and whom the step races with.
+    pub(super) fn step(&mut self, mark: Mark, step: Step) -> (Mark, Option<Rival>) {
+        let Self { parties, pieces, readers, .. } = self;
+        let member = |party: Party| parties.get((party as usize).wrapping_sub(1));
+        let Some(piece) = member(step.own).and_then(|own| pieces.get(&own.ticket)) else { return (mark, None) };
+        let comes_before = |party: Party| member(party).is_none_or(|other| piece.clock.knows(other.moment));
+        mark.after(step, readers, comes_before)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::mark::WHOLE;
+    use super::*;
+    use crate::exec::Use;
+    use crate::handle::Id;
+
+    const PLACE: fn() -> Place = || Place { device: 0, context: Id::from_number(0), stream: 0 };
+
+    /// An order in which pieces of work are named by their numbers.
+    struct Work(Order);
+
+    impl Work {
+        fn submit(&mut self, ticket: u64, after: &[u64]) {
+            let after: Vec<Ticket> = after.iter().copied().map(Ticket::from_number).collect();
+            self.0.submit(Ticket::from_number(ticket), PLACE(), &after);
+        }
+
+        fn run(&mut self, ticket: u64) -> Party {
+            self.0.begin(Ticket::from_number(ticket));
+            let party = self.0.enroll(Ticket::from_number(ticket), "work").expect("there are numbers left");
+            self.0.complete(Ticket::from_number(ticket));
+            party
+        }
+
+        /// Whether a party races with another that wrote.
+        fn races(&mut self, own: Party, other: Party) -> bool {
+            let step = Step { own, how: Use::Write, bytes: WHOLE };
+            self.0.step(Mark::of_writer(other), step).1.is_some()
+        }
+    }
+
+    #[test]
+    fn work_comes_after_what_it_waits_for_however_far_away() {
+        let mut work = Work(Order::default());
+        work.submit(1, &[]);
+        work.submit(2, &[1]);
+        work.submit(3, &[1]);
+        work.submit(4, &[2, 3]);
+        let [one, two, three, four] = [1, 2, 3, 4].map(|ticket| work.run(ticket));
+        assert!(work.races(two, three) && work.races(three, two));
+        for (own, other) in [(two, one), (three, one), (four, one), (four, two), (four, three), (one, one)] {
+            assert!(!work.races(own, other), "{own} {other}");
+        }
+        assert!(work.races(one, two), "work does not come after what follows it");
+    }
+
+    #[test]
+    fn work_that_has_completed_still_orders_what_waits_for_it() {
+        let mut work = Work(Order::default());
+        work.submit(1, &[]);
+        let one = work.run(1);
+        work.submit(2, &[1]);
+        work.submit(3, &[]);
+        let [two, three] = [2, 3].map(|ticket| work.run(ticket));
+        assert!(!work.races(two, one) && work.races(three, one));
+    }
+
+    #[test]
+    fn what_the_host_queues_comes_after_what_it_has_waited_for() {
+        let mut work = Work(Order::default());
+        work.submit(1, &[]);
+        work.submit(2, &[]);
+        let [one, two] = [1, 2].map(|ticket| work.run(ticket));
+        work.0.observe(&[Ticket::from_number(1)]);
+        assert_eq!(work.0.unobserved(|_| true), [Ticket::from_number(2)]);
+        work.submit(3, &[]);
+        let three = work.run(3);
+        assert!(!work.races(three, one) && work.races(three, two));
+        assert_eq!(work.0.chains.len(), 2, "chains are used again");
+    }
+
+    #[test]
+    fn work_that_was_queued_before_a_wait_learns_nothing_from_it() {
+        let mut work = Work(Order::default());
+        work.submit(1, &[]);
+        work.submit(2, &[]);
+        let one = work.run(1);
+        work.0.observe(&[Ticket::from_number(1)]);
+        let two = work.run(2);
+        assert!(work.races(two, one));
+    }
+
+    #[test]
+    fn exchange_orders_what_tells_the_host_before_what_learns_from_it() {
+        let mut work = Work(Order::default());
+        for ticket in 1..=3 {
+            work.submit(ticket, &[]);
+        }
+        work.0.begin(Ticket::from_number(1));
+        assert!(work.0.exchange(Ticket::from_number(1)));
+        let one = work.run(1);
+        work.0.exchange(Ticket::from_number(2));
+        let [two, three] = [2, 3].map(|ticket| work.run(ticket));
+        assert!(!work.races(two, one) && work.races(three, one));
+    }
+}

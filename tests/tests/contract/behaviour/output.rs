@@ -1,0 +1,141 @@
+//! What kernels write for people: `printf`, and what is said of assertions that fail.
+
+use std::ffi::{CString, c_int, c_void};
+use std::io::Write;
+use std::ptr;
+
+use curium_driver::Driver;
+use curium_sys::{CUfunction, CUmodule, CUresult};
+use curium_tests::{TestDriver, on_driver, with_output_of_new_process};
+
+use super::{OK, in_context};
+
+/// A kernel that prints a word, and one whose threads fail an assertion.
+const SPEAKERS: &str = "
+.version 7.8
+.target sm_75
+.address_size 64
+.extern .func (.param .b32 r) vprintf(.param .b64 f, .param .b64 v);
+.extern .func __assertfail(.param .b64 m, .param .b64 f, .param .b32 l, .param .b64 g, .param .b64 c);
+.global .align 1 .b8 line[11] = {107, 101, 114, 110, 101, 108, 32, 37, 100, 10, 0};
+.global .align 1 .b8 word[6] = {104, 101, 108, 108, 111, 0};
+.visible .entry prints(.param .u32 number)
+{
+    .reg .b32 %r<3>;
+    .reg .b64 %d<4>;
+    .local .align 8 .b8 place[8];
+    mov.u64 %d0, line;
+    cvta.global.u64 %d1, %d0;
+    mov.u64 %d2, place;
+    cvta.local.u64 %d3, %d2;
+    ld.param.u32 %r0, [number];
+    st.u32 [%d3], %r0;
+    {
+        .param .b64 f; st.param.b64 [f], %d1;
+        .param .b64 v; st.param.b64 [v], %d3;
+        .param .b32 r;
+        call.uni (r), vprintf, (f, v);
+        ld.param.b32 %r1, [r];
+    }
+    ret;
+}
+.visible .entry fails()
+{
+    .reg .b64 %d<2>;
+    mov.u64 %d0, word;
+    cvta.global.u64 %d1, %d0;
+    {
+        .param .b64 m; st.param.b64 [m], %d1;
+        .param .b64 f; st.param.b64 [f], %d1;
+        .param .b32 l; st.param.b32 [l], 17;
+        .param .b64 g; st.param.b64 [g], %d1;
+        .param .b64 c; st.param.b64 [c], 1;
+        call.uni __assertfail, (m, f, l, g, c);
+    }
+    ret;
+}
+";
+
+// SAFETY: `fflush` of the C library has this signature.
+unsafe extern "C" {
+    fn fflush(stream: *mut c_void) -> c_int;
+}
+
+fn speaker(driver: &Driver, name: &str) -> (CUmodule, CUfunction) {
+    let image = CString::new(SPEAKERS).expect("PTX has no NUL");
+    let name = CString::new(name).expect("names have no NUL");
+    let (mut module, mut function) = (ptr::null_mut(), ptr::null_mut());
+    assert_eq!(returned!(driver, cuModuleLoadData(&raw mut module, image.as_ptr().cast())), OK);
+    assert_eq!(returned!(driver, cuModuleGetFunction(&raw mut function, module, name.as_ptr())), OK);
+    (module, function)
+}
+
+/// Launches one block and waits for it.
+fn run(driver: &Driver, function: CUfunction, threads: u32, arguments: &mut [*mut c_void]) -> CUresult {
+    let (stream, arguments, none) = (ptr::null_mut(), arguments.as_mut_ptr(), ptr::null_mut());
+    let launched = returned!(driver, cuLaunchKernel(function, 1, 1, 1, threads, 1, 1, 0, stream, arguments, none));
+    assert_eq!(launched, OK);
+    returned!(driver, cuCtxSynchronize())
+}
+
+/// Writes what a driver has left in the buffers of the C library, which is empty then, and a line of the host behind it.
+fn write_line(line: &str) {
+    // SAFETY: with null it writes what all streams hold.
+    assert_eq!(unsafe { fflush(ptr::null_mut()) }, 0);
+    writeln!(std::io::stdout().lock(), "{line}").expect("the output is open");
+}
+
+fn print_in_turn(test: &TestDriver) {
+    in_context(test, |driver| {
+        let (module, prints) = speaker(driver, "prints");
+        // The harness has begun a line.
+        write_line("");
+        for number in 1..4_u32 {
+            let mut number = number;
+            assert_eq!(run(driver, prints, 1, &mut [(&raw mut number).cast()]), OK);
+            write_line(&format!("host {number}"));
+        }
+        assert_eq!(returned!(driver, cuModuleUnload(module)), OK);
+    });
+}
+
+#[test]
+fn printf_appears_when_its_kernel_ends() {
+    let name = "behaviour::output::printf_appears_when_its_kernel_ends";
+    with_output_of_new_process(
+        name,
+        || on_driver(print_in_turn),
+        |output, _| {
+            let lines = output.lines().filter(|line| line.starts_with("kernel ") || line.starts_with("host "));
+            let lines: Vec<&str> = lines.collect();
+            assert_eq!(lines, ["kernel 1", "host 1", "kernel 2", "host 2", "kernel 3", "host 3"], "{output}");
+        },
+    );
+}
+
+#[test]
+fn failed_assertion_is_an_error_of_the_first_wait_with_a_line_for_each_thread() {
+    let name = "behaviour::output::failed_assertion_is_an_error_of_the_first_wait_with_a_line_for_each_thread";
+    let fail = |test: &TestDriver| {
+        let (driver, context) = (test.driver(), test.context());
+        assert_eq!(returned!(driver, cuCtxSetCurrent(context.as_raw())), OK);
+        let (_, fails) = speaker(driver, "fails");
+        assert_eq!(run(driver, fails, 3, &mut []), CUresult::CUDA_ERROR_ASSERT);
+        if let Some(simulator) = test.simulator() {
+            simulator.reset_errors();
+            assert_eq!(returned!(driver, cuCtxSetCurrent(ptr::null_mut())), OK);
+        } else {
+            write_line("the process ends here");
+        }
+    };
+    with_output_of_new_process(
+        name,
+        || on_driver(fail),
+        |_, errors| {
+            for thread in 0..3 {
+                let line = format!("hello:17: hello: block: [0,0,0], thread: [{thread},0,0] Assertion `hello` failed.");
+                assert_eq!(errors.matches(&line).count(), 1, "{errors}");
+            }
+        },
+    );
+}

@@ -1,0 +1,144 @@
+//! Which calls a global capture forbids to its thread, and which it lets pass.
+
+use std::ffi::CString;
+use std::ptr;
+
+use curium_driver::{Driver, Event, EventFlags, Result, call};
+use curium_memory::DeviceBuffer;
+use curium_sys::{CUmodule, CUpointer_attribute, CUresult, CUstreamCaptureMode_enum as Mode};
+use curium_tests::{ContextStack, TestDriver, kernels, on_driver};
+
+use super::rules::assert_offence;
+use super::{begin, code, destroy, end};
+
+const GLOBAL: curium_sys::CUstreamCaptureMode = Mode::CU_STREAM_CAPTURE_MODE_GLOBAL;
+
+fn loaded(driver: &Driver) -> Result<CUmodule> {
+    let (image, mut module) = (CString::new(kernels::FILL).expect("PTX has no NUL"), ptr::null_mut());
+    // SAFETY: the image is PTX that ends with a NUL, and the module is a place for one.
+    unsafe { call!(driver, cuModuleLoadData(&raw mut module, image.as_ptr().cast())) }?;
+    Ok(module)
+}
+
+fn unload(driver: &Driver, module: CUmodule) -> Result<()> {
+    // SAFETY: the module is live, and nothing of it runs.
+    unsafe { call!(driver, cuModuleUnload(module)) }
+}
+
+/// Runs `body` with the primary context current.
+fn in_context(test: &TestDriver, body: impl FnOnce(&Driver)) {
+    let context = test.context();
+    let scope = ContextStack::push(test.driver(), &[context.as_raw()]);
+    body(test.driver());
+    scope.assert_unchanged();
+}
+
+#[test]
+fn calls_that_wait_or_change_memory_and_code_lose_a_global_capture() {
+    on_driver(|test| {
+        let (stream, other) = (test.stream(), test.stream());
+        let unrelated = Event::new(&test.context(), EventFlags::empty()).expect("an event can be made");
+        unrelated.record(&other).expect("an event can be recorded");
+        other.synchronize().expect("the stream works");
+        in_context(test, |driver| {
+            let (module, mut address, mut host) = (loaded(driver).expect("the PTX is right"), 0, ptr::null_mut());
+            // SAFETY: the address is a place for one.
+            unsafe { call!(driver, cuMemAlloc_v2(&raw mut address, 64)) }.expect("memory suffices");
+            let unsupported = CUresult::CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED;
+            let offends = |offence: &mut dyn FnMut() -> Result<()>| {
+                assert_offence(&stream, GLOBAL, unsupported, offence);
+            };
+            // SAFETY: the stream is live.
+            offends(&mut || unsafe { call!(driver, cuStreamSynchronize(other.as_raw())) });
+            // SAFETY: the stream is live.
+            offends(&mut || unsafe { call!(driver, cuStreamQuery(other.as_raw())) });
+            // SAFETY: a context is current.
+            offends(&mut || unsafe { call!(driver, cuCtxSynchronize()) });
+            // SAFETY: the event is live.
+            offends(&mut || unsafe { call!(driver, cuEventQuery(unrelated.as_raw())) });
+            // SAFETY: the memory is live and nothing uses it; it stays live, as the call is refused.
+            offends(&mut || unsafe { call!(driver, cuMemFree_v2(address)) });
+            // SAFETY: the pointer is a place for one.
+            offends(&mut || unsafe { call!(driver, cuMemHostAlloc(&raw mut host, 64, 0)) });
+            offends(&mut || unload(driver, module));
+            // SAFETY: the memory is live, and nothing uses it.
+            unsafe { call!(driver, cuMemFree_v2(address)) }.expect("it was not freed");
+            unload(driver, module).expect("it was not unloaded");
+        });
+    });
+}
+
+/// Calls that make something or ask for something, while a capture is open; what they made.
+fn make_and_ask(driver: &Driver, address: u64) -> Result<CUmodule> {
+    let (mut stream, mut event, mut kind, mut bytes) = (ptr::null_mut(), ptr::null_mut(), 0_u32, [0_usize; 2]);
+    // SAFETY: the stream is a place for one.
+    unsafe { call!(driver, cuStreamCreate(&raw mut stream, 1)) }?;
+    // SAFETY: the stream was made above.
+    unsafe { call!(driver, cuStreamDestroy_v2(stream)) }?;
+    // SAFETY: the event is a place for one.
+    unsafe { call!(driver, cuEventCreate(&raw mut event, 0)) }?;
+    // SAFETY: the event was made above.
+    unsafe { call!(driver, cuEventDestroy_v2(event)) }?;
+    let (place, attribute) = ((&raw mut kind).cast(), CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE);
+    // SAFETY: the place has room for this attribute.
+    unsafe { call!(driver, cuPointerGetAttribute(place, attribute, address)) }?;
+    let [free, total] = &mut bytes;
+    // SAFETY: both are places for a size.
+    unsafe { call!(driver, cuMemGetInfo_v2(&raw mut *free, &raw mut *total)) }?;
+    loaded(driver)
+}
+
+#[test]
+fn calls_that_make_and_ask_leave_a_global_capture_alone_and_a_stream_ordered_allocation_is_its_node() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let buffer = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
+        stream.synchronize().expect("the stream works");
+        in_context(test, |driver| {
+            let (mut allocated, mut count) = (0, 0);
+            begin(&stream, GLOBAL).expect("a capture can begin");
+            let made = make_and_ask(driver, buffer.as_pointer().as_raw());
+            // SAFETY: the address is a place for one, and the stream captures.
+            let node = unsafe { call!(driver, cuMemAllocAsync(&raw mut allocated, 64, stream.as_raw())) };
+            // SAFETY: the memory is one of the capture.
+            let freed = unsafe { call!(driver, cuMemFreeAsync(allocated, stream.as_raw())) };
+            let (graph, ended) = end(&stream);
+            assert_eq!([code(node), code(freed), code(ended)], [None; 3]);
+            // SAFETY: the graph is live, and the count is a place for one; with null it gives no nodes.
+            unsafe { call!(driver, cuGraphGetNodes(graph, ptr::null_mut(), &raw mut count)) }.expect("it is a graph");
+            assert_eq!(count, 2, "an allocation and its end");
+            destroy(&stream, graph);
+            unload(driver, made.expect("each call is allowed")).expect("a module can be unloaded");
+        });
+    });
+}
+
+#[test]
+fn edge_is_added_once_and_a_circle_is_refused_when_the_graph_is_instantiated() {
+    on_driver(|test| {
+        in_context(test, |driver| {
+            let (mut graph, mut first, mut second, mut executable) =
+                (ptr::null_mut(), ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
+            // SAFETY: the graph is a place for one.
+            unsafe { call!(driver, cuGraphCreate(&raw mut graph, 0)) }.expect("a graph can be made");
+            for node in [&mut first, &mut second] {
+                // SAFETY: the graph is live, and the node is a place for one.
+                let added = unsafe { call!(driver, cuGraphAddEmptyNode(&raw mut *node, graph, ptr::null(), 0)) };
+                added.expect("a node can be added");
+            }
+            let mut connect = |mut from, mut to| {
+                let (from, to) = (&raw mut from, &raw mut to);
+                // SAFETY: both are nodes of the graph.
+                code(unsafe { call!(driver, cuGraphAddDependencies(graph, from, to, 1)) })
+            };
+            assert_eq!(connect(first, second), None);
+            assert_eq!(connect(first, second), Some(CUresult::CUDA_ERROR_INVALID_VALUE), "there is one");
+            assert_eq!(connect(second, first), None, "a circle is noticed later");
+            // SAFETY: the graph is live, and the executable is a place for one.
+            let refused = unsafe { call!(driver, cuGraphInstantiateWithFlags(&raw mut executable, graph, 0)) };
+            assert_eq!(code(refused), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
+            // SAFETY: the graph is live, and not used again.
+            unsafe { call!(driver, cuGraphDestroy(graph)) }.expect("a graph can be destroyed");
+        });
+    });
+}

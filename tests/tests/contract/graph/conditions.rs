@@ -1,0 +1,108 @@
+//! Conditional nodes whose values kernels set. On hardware that takes the toolkit's library of the device's runtime.
+
+use curium_driver::{
+    Condition, ConditionalKind, Image, JitOptions, Kernel, LaunchConfig, Library, LinkInput, Linker, Result,
+};
+use curium_sim::Config;
+use curium_tests::{TestDriver, on_simulator};
+
+use super::{LEN, add_fill, graph, run, words, zeroes};
+
+/// Adds one to a word, and has a conditional node see how far it is from `end`.
+const COUNT: &str = "
+.version 7.8
+.target sm_75
+.address_size 64
+.extern .func cudaGraphSetConditional(.param .b64 handle, .param .b32 value);
+.visible .entry count(.param .u64 word, .param .u32 end, .param .u64 condition)
+{
+    .reg .b64 %rd<4>;
+    .reg .b32 %r<5>;
+    ld.param.u64 %rd1, [word];
+    cvta.to.global.u64 %rd2, %rd1;
+    ld.param.u32 %r1, [end];
+    ld.param.u64 %rd3, [condition];
+    ld.global.u32 %r2, [%rd2];
+    add.u32 %r3, %r2, 1;
+    st.global.u32 [%rd2], %r3;
+    sub.u32 %r4, %r1, %r3;
+    {
+        .param .b64 handle;
+        .param .b32 value;
+        st.param.b64 [handle], %rd3;
+        st.param.b32 [value], %r4;
+        call.uni cudaGraphSetConditional, (handle, value);
+    }
+    ret;
+}
+";
+
+/// An archive that holds what tells the library of the device's runtime from others.
+const RUNTIME: &[u8] = b"!<arch>\ncuda_device_runtime.o/ ...";
+
+type Count = (&'static mut [u32], u32, Condition);
+
+/// The kernel, linked with the library of the device's runtime or without.
+fn count(test: &TestDriver, with_runtime: bool) -> Result<Kernel<Count>> {
+    let (context, options) = (test.context(), JitOptions::new());
+    let mut linker = Linker::new(&context, &options)?;
+    linker.add_image("count", &Image::from_ptx(COUNT)?, &options)?;
+    if with_runtime {
+        // SAFETY: the simulator reads an archive up to its end and no further.
+        unsafe { linker.add_bytes(LinkInput::Archive, "cudadevrt", RUNTIME, &options) }?;
+    }
+    Library::from_image(test.driver(), &linker.complete()?.image(), &options)?.kernel("count")
+}
+
+#[test]
+fn loop_of_a_graph_ends_when_a_kernel_says_so() {
+    on_simulator(Config::new(), |test, _| {
+        let (count, buffer) = (count(test, true).expect("every name is defined"), zeroes(test));
+        let mut graph = graph(test);
+        let condition = graph.condition(Some(1)).expect("a condition can be made");
+        let mut node = graph.add_conditional(&[], condition, ConditionalKind::While).expect("the node can be added");
+        let arguments = (buffer.as_pointer(), 5, condition);
+        // SAFETY: `count` writes one word, which the buffer has and which outlives the launches.
+        let body =
+            unsafe { node.bodies[0].add_kernel(&[], &count, LaunchConfig::new(1, 1), arguments) }.expect("it fits");
+        let mut exec = graph.instantiate().expect("the graph is sound");
+        run(test, &mut exec);
+        assert_eq!(words(&buffer)[0], 5);
+        // The value begins anew with each launch, so that the body runs at least once.
+        let mut again = graph.instantiate().expect("the graph is sound");
+        // SAFETY: the same kernel with another end.
+        unsafe { again.set_kernel(&body, (buffer.as_pointer(), 8, condition)) }.expect("it fits");
+        run(test, &mut again);
+        assert_eq!(words(&buffer)[0], 8);
+    });
+}
+
+#[test]
+fn branch_of_a_graph_is_the_one_that_a_kernel_before_it_picks() {
+    on_simulator(Config::new(), |test, _| {
+        let count = count(test, true).expect("every name is defined");
+        for (end, expected) in [(1, [0, 1]), (2, [1, 0])] {
+            let (word, taken) = (zeroes(test), [zeroes(test), zeroes(test)]);
+            let mut graph = graph(test);
+            let condition = graph.condition(None).expect("a condition can be made");
+            let arguments = (word.as_pointer(), end, condition);
+            // SAFETY: `count` writes one word, which the buffer has and which outlives the launch.
+            let first = unsafe { graph.add_kernel(&[], &count, LaunchConfig::new(1, 1), arguments) }.expect("it fits");
+            let node = graph.add_conditional(&[*first], condition, ConditionalKind::IfElse);
+            let mut node = node.expect("the node can be added");
+            for (body, buffer) in node.bodies.iter_mut().zip(&taken) {
+                add_fill(body, &[], buffer, 1);
+            }
+            run(test, &mut graph.instantiate().expect("the graph is sound"));
+            assert_eq!(taken.map(|buffer| words(&buffer)), expected.map(|value| vec![value; LEN]), "up to {end}");
+        }
+    });
+}
+
+#[test]
+fn kernel_that_sets_a_condition_takes_the_library_of_the_devices_runtime() {
+    on_simulator(Config::new(), |test, _| {
+        let error = count(test, false).expect_err("nothing defines the function").to_string();
+        assert!(error.contains("cudaGraphSetConditional"), "{error}");
+    });
+}
