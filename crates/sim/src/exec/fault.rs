@@ -11,7 +11,7 @@ pub struct Fault {
     /// What went wrong.
     pub kind: FaultKind,
     /// Name of the kernel that was launched; empty for a copy or a fill.
-    pub kernel: String,
+    pub kernel: Box<str>,
     /// Name of the function that was running.
     pub function: Box<str>,
     /// Index of the block in the grid.
@@ -250,7 +250,7 @@ impl Fault {
     pub(crate) fn of_transfer(kind: FaultKind, access: Access) -> Self {
         Self {
             kind,
-            kernel: String::new(),
+            kernel: Box::default(),
             function: Box::default(),
             block: [0; 3],
             thread: [0; 3],

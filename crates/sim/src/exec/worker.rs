@@ -173,7 +173,7 @@ impl<'l> Worker<'l> {
     fn report(&self, block: &Block, warp: usize, failure: Failure) -> Fault {
         Fault {
             kind: failure.trap.kind,
-            kernel: self.launch.kernel.name.clone(),
+            kernel: self.launch.kernel.name.as_str().into(),
             function: self.function(failure.function).name.as_str().into(),
             block: block.state.index,
             thread: block.thread(warp, failure.trap.lane),
@@ -204,7 +204,7 @@ impl Prepared<'_> {
     pub(crate) fn launch_fault(&self, kind: FaultKind) -> Fault {
         Fault {
             kind,
-            kernel: self.kernel.name.clone(),
+            kernel: self.kernel.name.as_str().into(),
             function: Box::default(),
             block: [0; 3],
             thread: [0; 3],
