@@ -86,23 +86,12 @@ fn simulate(config: Config, test: impl FnOnce(&TestDriver)) {
     driver.assert_clean();
 }
 
-fn simulated(config: Config) -> TestDriver {
-    let simulator = Simulator::new(checking(config)).expect("a simulator can be made");
+fn simulated(mut config: Config) -> TestDriver {
+    config.unwritten_checks |= std::env::var_os("CURIUM_TEST_UNWRITTEN").is_some_and(|value| value == "1");
+    let simulator = Simulator::new(config).expect("a simulator can be made");
     // SAFETY: the simulator implements the driver's functions; it ends after the test, which keeps nothing.
     let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initialises");
     TestDriver { driver, simulator: Some(simulator) }
-}
-
-/// The settings of a test's simulator, with the checks that `CURIUM_TEST_CHECKS` names besides: `races`, `unwritten`, or both with a comma.
-fn checking(mut config: Config) -> Config {
-    for check in std::env::var("CURIUM_TEST_CHECKS").iter().flat_map(|checks| checks.split(',')) {
-        config = match check {
-            "races" => config.with_race_checks(true),
-            "unwritten" => config.with_unwritten_checks(true),
-            other => panic!("CURIUM_TEST_CHECKS names {other:?}; it may name \"races\" and \"unwritten\""),
-        };
-    }
-    config
 }
 
 impl TestDriver {

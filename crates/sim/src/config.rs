@@ -54,7 +54,8 @@ pub struct Config {
     pub backtraces: bool,
 }
 
-/// What happens when a kernel does what it must not: an access outside of its memory, a misaligned one, a trap, a failed assertion.
+/// What happens when a kernel does what it must not: an access outside of its memory, a misaligned one, a trap, a failed assertion, and
+/// what is looked for on request.
 ///
 /// In any case [`Simulator::kernel_faults`](crate::Simulator::kernel_faults) tells the places; it keeps a thousand of them.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -67,7 +68,7 @@ pub enum Checks {
     Quiet,
     /// The place is written to stderr, and the program goes on: the threads that run together in the warp of the one at fault end there,
     /// and all others do their work. One run shows all that is wrong. What waits for threads that can never come still ends the kernel,
-    /// but not the program.
+    /// but not the program. A load of memory that nobody wrote ends no thread.
     Report,
     /// The place is written to stderr, and the process aborts: a debugger or a core file shows the host's side.
     Abort,
