@@ -13,10 +13,11 @@ use std::sync::Arc;
 
 use curium_driver::hazard::{self, Accesses};
 use curium_driver::sys::{CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY3D_DESCRIPTOR, CUarray};
-use curium_driver::{Device, Driver, Error, Result, Stream, call, release};
+use curium_driver::{Context, ContextKind, Device, Driver, Error, Result, Stream, call, release};
 
 pub use self::copy::ArrayRegion;
 pub use self::mipmapped::MipmappedArray;
+pub(crate) use self::mipmapped::MipmappedHandle;
 #[cfg(feature = "external")]
 pub(crate) use self::mipmapped::check_levels;
 pub use self::shape::{ArrayFlags, ArrayKind, ArrayShape};
@@ -55,7 +56,7 @@ enum Owner {
     /// Its handle, when every use is done.
     Handle(Arc<Uses>),
     /// The mipmapped array that it is a level of.
-    Mipmapped { _parent: Arc<mipmapped::MipmappedHandle> },
+    Mipmapped { _parent: Arc<MipmappedHandle> },
     /// Somebody else.
     Foreign,
 }
@@ -220,7 +221,7 @@ impl<T> Array<T> {
     ///
     /// # Errors
     ///
-    /// Gives the array back if it is a level of a mipmapped array that is left, or if the driver refuses.
+    /// Gives the array back if a graph uses it, or if the driver refuses.
     #[doc(alias = "cuArrayDestroy")]
     #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
@@ -354,4 +355,12 @@ impl Drop for ArrayHandle {
     fn drop(&mut self) {
         release(|| self.destroy());
     }
+}
+
+/// Whether arrays of the one context are arrays of the other: green contexts live in the primary one.
+#[inline]
+pub(crate) fn is_one_space(one: &Context, other: &Context) -> bool {
+    let is_shared = |context: &Context| matches!(context.kind(), ContextKind::Primary | ContextKind::Green);
+    let is_one_device = one.device().as_raw() == other.device().as_raw();
+    one.as_raw() == other.as_raw() || is_one_device && is_shared(one) && is_shared(other)
 }

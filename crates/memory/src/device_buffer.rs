@@ -124,6 +124,14 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         self.free().map_err(|error| (self, error))
     }
 
+    /// Waits on the host until every use of the buffer is done.
+    #[cfg(feature = "textures")]
+    #[inline]
+    pub(crate) fn wait_for_uses(&self) -> Result<()> {
+        let (_, accesses) = self.tracked.stream_and_accesses();
+        accesses.synchronize()
+    }
+
     /// The alignment that is asked of the resource.
     const ALIGNMENT: usize = if align_of::<T>() > 256 { align_of::<T>() } else { 256 };
 

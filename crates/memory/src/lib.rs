@@ -70,6 +70,7 @@ mod dma_buf;
 #[cfg(feature = "external")]
 pub mod external;
 mod fill;
+mod foreign_buffer;
 mod grid;
 mod host_view;
 mod ipc_memory;
@@ -120,6 +121,7 @@ pub use self::device_slice::{
 pub use self::device_vec::DeviceVec;
 #[cfg(target_os = "linux")]
 pub use self::dma_buf::export_dma_buf;
+pub use self::foreign_buffer::ForeignBuffer;
 pub use self::grid::{Extent, Grid, GridMut, HostGrid, HostGridMut, Pitch};
 pub use self::host_view::{HostView, HostViewMut};
 pub use self::ipc_memory::{IpcMemory, IpcMemoryHandle};
@@ -149,7 +151,7 @@ pub use self::surface::{Surface, SurfaceObject};
 #[cfg(feature = "tensor-maps")]
 pub use self::tensor_map::{
     Im2col, Im2colWide, TensorAllocationClass, TensorDataType, TensorFill, TensorInterleave, TensorL2Promotion,
-    TensorLayout, TensorMap, TensorSwizzle, WideMode,
+    TensorLayout, TensorMap, TensorRead, TensorSwizzle, TensorView, TensorViewMut, TensorWrite, WideMode,
 };
 #[cfg(feature = "textures")]
 pub use self::texture::{

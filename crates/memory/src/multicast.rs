@@ -1,7 +1,6 @@
 //! Memory of several devices behind one address: what is written there goes to all of them.
 
 use std::fmt;
-use std::sync::Arc;
 
 use curium_driver::sys::{CUmemGenericAllocationHandle, CUmulticastGranularity_flags, CUmulticastObjectProp};
 use curium_driver::{Device, Driver, Error, Function, MemoryHandleTypes, Result, call, release};
@@ -21,21 +20,18 @@ pub struct MulticastOptions {
 }
 
 /// Memory of several devices that are linked by a switch, written to and reduced over at once. Devices are
-/// [added](MulticastObject::add_device) first, and then memory of each is [bound](MulticastObject::bind).
+/// [added](MulticastObject::add_device) first, and then memory of each is [bound](MulticastObject::bind). Kernels reach all of it at once
+/// where the object is mapped, [as memory](MulticastObject::as_memory).
 ///
 /// Only machines whose devices are linked by a switch have it: elsewhere, making one is an error. Needs a driver for CUDA 12.1.
 #[derive(Clone)]
 pub struct MulticastObject {
-    shared: Arc<Shared>,
+    /// The driver counts holds on objects and on memory alike, and maps and exports both by the same calls.
+    memory: PhysicalMemory,
 }
 
-struct Shared {
-    driver: Driver,
-    raw: CUmemGenericAllocationHandle,
-    bytes: usize,
-}
-
-/// Memory of one device that is bound to a multicast object, which it keeps, until this value is dropped.
+/// Memory of one device that is bound to a multicast object, which it keeps, until this value is dropped. That waits for nothing: work that
+/// still uses the object then fails, and its context with it.
 pub struct MulticastBinding {
     object: MulticastObject,
     device: Device,
@@ -111,7 +107,23 @@ impl MulticastObject {
         // SAFETY: `raw` and `properties` are valid places.
         let result = unsafe { call!(driver, cuMulticastCreate(&raw mut raw, &raw const properties)) };
         result.map_err(|error| error.about(format!("{bytes} bytes of {devices} devices")))?;
-        Ok(Self { shared: Arc::new(Shared { driver: driver.clone(), raw, bytes }) })
+        Ok(Self { memory: PhysicalMemory::owning(driver, raw, bytes) })
+    }
+
+    /// The object that `memory` is, which another process exported and this one imported as memory. For other memory every operation is
+    /// an error.
+    #[must_use]
+    #[inline]
+    pub const fn from_memory(memory: PhysicalMemory) -> Self {
+        Self { memory }
+    }
+
+    /// The object as memory, to be [mapped](crate::AddressRange::map) and exported: what is written where it is mapped goes to all that is
+    /// bound.
+    #[must_use]
+    #[inline]
+    pub const fn as_memory(&self) -> &PhysicalMemory {
+        &self.memory
     }
 
     /// Adds a device. All devices are added before memory of any is bound.
@@ -135,11 +147,13 @@ impl MulticastObject {
     ///
     /// # Errors
     ///
-    /// An argument error if the memory does not fit behind `offset`; whatever the driver returns.
+    /// An argument error if the memory does not fit behind `offset`, and for a device or memory of another driver; whatever the driver
+    /// returns.
     #[doc(alias = "cuMulticastBindMem")]
     #[inline]
     pub fn bind(&self, device: &Device, offset: usize, memory: &PhysicalMemory) -> Result<MulticastBinding> {
         self.driver().expect_same(memory.driver(), "MulticastObject::bind")?;
+        self.driver().expect_same(device.driver(), "MulticastObject::bind")?;
         let (bytes, total) = (memory.byte_len(), self.byte_len());
         if offset.checked_add(bytes).is_none_or(|end| end > total) {
             let reason = format!("{bytes} bytes at offset {offset} do not fit into {total} bytes");
@@ -161,21 +175,33 @@ impl MulticastObject {
     #[must_use]
     #[inline]
     pub fn byte_len(&self) -> usize {
-        self.shared.bytes
+        self.memory.byte_len()
     }
 
     /// The driver.
     #[must_use]
     #[inline]
     pub fn driver(&self) -> &Driver {
-        &self.shared.driver
+        self.memory.driver()
     }
 
-    /// The driver's handle, which stays this value's. It is mapped as the handle of physical memory is.
+    /// The driver's handle, which stays this value's.
     #[must_use]
     #[inline]
     pub fn as_raw(&self) -> CUmemGenericAllocationHandle {
-        self.shared.raw
+        self.memory.as_raw()
+    }
+
+    /// Gives this hold on the object back, which [`Drop`] does as well, and says whether it succeeded.
+    ///
+    /// CUDA: `cuMemRelease`.
+    ///
+    /// # Errors
+    ///
+    /// Gives the object back if clones, bindings or mappings of it still exist, or if the driver refuses.
+    #[inline]
+    pub fn close(self) -> Result<(), (Self, Error)> {
+        self.memory.close().map_err(|(memory, error)| (Self { memory }, error))
     }
 }
 
@@ -211,14 +237,6 @@ impl MulticastBinding {
     }
 }
 
-impl Shared {
-    #[inline]
-    fn release(&mut self) -> Result<()> {
-        // SAFETY: the handle is live, and is forgotten once it is released.
-        unsafe { call!(&self.driver, cuMemRelease(self.raw)) }
-    }
-}
-
 impl fmt::Debug for MulticastObject {
     #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -230,13 +248,6 @@ impl fmt::Debug for MulticastBinding {
     #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "MulticastBinding({:?} at {} of {:?})", self.memory, self.offset, self.object)
-    }
-}
-
-impl Drop for Shared {
-    #[inline]
-    fn drop(&mut self) {
-        release(|| self.release());
     }
 }
 

@@ -7,7 +7,7 @@ use curium_driver::sys::{CUresourcetype, CUsurfObject};
 use curium_driver::{Argument, ByValue, Driver, Error, Result, Stream, call, release};
 
 use crate::array::{ArrayHandle, Uses};
-use crate::texture::empty;
+use crate::texture::{empty, expect_known};
 use crate::{Array, ArrayFlags};
 
 /// What a kernel takes for a surface: `cudaSurfaceObject_t` in CUDA C++. Pass a `&`[`Surface`] for it.
@@ -112,7 +112,7 @@ impl SurfaceHandle {
 unsafe impl<T> Argument<SurfaceObject> for &Surface<T> {
     #[inline]
     unsafe fn bind(&mut self, stream: &Stream) -> Result<SurfaceObject> {
-        stream.driver().expect_same(self.array.driver(), "kernel argument")?;
+        expect_known("surface", self.array.stream().context(), stream)?;
         stream.keep_in_scope(Arc::as_ptr(&self.handle).addr(), || Arc::clone(&self.handle) as _);
         self.array.uses().before_write(stream)?;
         Ok(SurfaceObject(self.as_raw()))

@@ -3,6 +3,7 @@
 mod check;
 mod im2col;
 mod layout;
+mod view;
 
 use std::ffi::c_void;
 use std::fmt;
@@ -12,12 +13,13 @@ use curium_driver::{ByValue, Context, DevicePointer, Error, Result, call};
 
 pub use self::im2col::{Im2col, Im2colWide, WideMode};
 pub use self::layout::{TensorDataType, TensorFill, TensorInterleave, TensorL2Promotion, TensorLayout, TensorSwizzle};
+pub use self::view::{TensorRead, TensorView, TensorViewMut, TensorWrite};
 
 /// A tensor in device memory, and what part of it one copy takes, as the tensor memory accelerator of a device wants it: 128 bytes that
 /// a kernel takes by value.
 ///
 /// Devices from compute capability 9.0 on have that unit. The map holds the address of the tensor, and what a kernel does with it is
-/// the contract of its launch: neither the map nor the launch keeps the memory alive.
+/// the contract of its launch: neither the map nor the launch keeps the memory alive. A [`TensorView`] does, as an argument of a kernel.
 ///
 /// ```
 /// use curium_memory::{DeviceBuffer, TensorDataType, TensorLayout, TensorMap, TensorSwizzle};

@@ -3,7 +3,6 @@
 mod options;
 mod view;
 
-use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -12,7 +11,7 @@ use curium_driver::{Argument, ByValue, Context, Driver, Error, Result, Stream, c
 
 pub use self::options::{AddressMode, FilterMode, TextureFlags, TextureOptions};
 pub use self::view::TextureView;
-use crate::array::Uses;
+use crate::array::{ArrayHandle, MipmappedHandle, Uses, is_one_space};
 use crate::{Array, DeviceBuffer, MipmappedArray, Texel};
 
 /// What a kernel takes for a texture: `cudaTextureObject_t` in CUDA C++. Pass a `&`[`Texture`] for it.
@@ -31,10 +30,14 @@ pub struct Texture<T> {
 struct TextureHandle {
     raw: CUtexObject,
     context: Context,
-    /// Who uses the array that it is of. What uses a buffer is known to the buffer alone.
-    uses: Option<Arc<Uses>>,
     /// What it is of.
-    _source: Arc<dyn Any + Send + Sync>,
+    source: Arc<dyn Kept>,
+}
+
+/// What the driver's texture is of.
+trait Kept: Send + Sync {
+    /// Waits on the host until every use of it is done.
+    fn synchronize(&self) -> Result<()>;
 }
 
 /// What is read.
@@ -79,7 +82,7 @@ impl<T: Texel> Texture<T> {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for options or a view that the array cannot be read with.
+    /// An argument error for a view of no level or no layer; `CUDA_ERROR_INVALID_VALUE` for options or a view that the array cannot be read with.
     #[inline]
     pub fn of_array_view(array: &Arc<Array<T>>, options: &TextureOptions, view: Option<&TextureView>) -> Result<Self> {
         let mut resource = empty(CUresourcetype::CU_RESOURCE_TYPE_ARRAY);
@@ -94,7 +97,7 @@ impl<T: Texel> Texture<T> {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` for options or a view that the array cannot be read with: it wants normalised coordinates.
+    /// An argument error for a view of no level or no layer; `CUDA_ERROR_INVALID_VALUE` for options or a view that the array cannot be read with: it wants normalised coordinates.
     #[inline]
     pub fn of_mipmapped(
         array: &Arc<MipmappedArray<T>>,
@@ -217,7 +220,7 @@ impl<T: Texel> Texture<T> {
         view: Option<&TextureView>,
         source: Source<T>,
     ) -> Result<Self> {
-        let (options, view) = (options.to_raw(), view.map(TextureView::to_raw));
+        let (options, view) = (options.to_raw(), view.map(TextureView::to_raw).transpose()?);
         let view = view.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
         let raw = context.entered(|driver| {
             let mut raw = 0;
@@ -225,16 +228,16 @@ impl<T: Texel> Texture<T> {
             unsafe { call!(driver, cuTexObjectCreate(&raw mut raw, resource, &raw const options, view)) }?;
             Ok(raw)
         })?;
-        let (context, uses, _source) = (context.clone(), source.uses().cloned(), source.kept());
-        Ok(Self { handle: Arc::new(TextureHandle { raw, context, uses, _source }), source })
+        let handle = TextureHandle { raw, context: context.clone(), source: source.kept() };
+        Ok(Self { handle: Arc::new(handle), source })
     }
 }
 
 impl TextureHandle {
     #[inline]
     fn destroy(&mut self) -> Result<()> {
-        // Kernels that are running may still look at the texture; all work of its context covers those that look at a buffer.
-        self.uses.as_ref().map_or_else(|| self.context.synchronize(), |uses| uses.synchronize())?;
+        // Kernels that are running may still look at the texture.
+        self.source.synchronize()?;
         self.context.entered(|driver| {
             // SAFETY: the texture is live and idle, its context is current, and it is forgotten once it is destroyed.
             unsafe { call!(driver, cuTexObjectDestroy(self.raw)) }
@@ -244,12 +247,33 @@ impl TextureHandle {
     }
 }
 
+impl Kept for (Arc<Uses>, Arc<ArrayHandle>) {
+    #[inline]
+    fn synchronize(&self) -> Result<()> {
+        self.0.synchronize()
+    }
+}
+
+impl Kept for MipmappedHandle {
+    #[inline]
+    fn synchronize(&self) -> Result<()> {
+        self.uses().synchronize()
+    }
+}
+
+impl<T: Texel> Kept for DeviceBuffer<T> {
+    #[inline]
+    fn synchronize(&self) -> Result<()> {
+        self.wait_for_uses()
+    }
+}
+
 impl<T: Texel> Source<T> {
     /// What the driver's texture needs.
     #[inline]
-    fn kept(&self) -> Arc<dyn Any + Send + Sync> {
+    fn kept(&self) -> Arc<dyn Kept> {
         match self {
-            Self::Array(array) => Arc::clone(array.handle()) as _,
+            Self::Array(array) => Arc::new((Arc::clone(array.uses()), Arc::clone(array.handle()))) as _,
             Self::Mipmapped(array) => Arc::clone(array.handle()) as _,
             Self::Buffer(buffer) => Arc::clone(buffer) as _,
         }
@@ -272,7 +296,7 @@ impl<T> Source<T> {
 unsafe impl<T> Argument<TextureObject> for &Texture<T> {
     #[inline]
     unsafe fn bind(&mut self, stream: &Stream) -> Result<TextureObject> {
-        stream.driver().expect_same(self.driver(), "kernel argument")?;
+        expect_known("texture", &self.handle.context, stream)?;
         stream.keep_in_scope(Arc::as_ptr(&self.handle).addr(), || Arc::clone(&self.handle) as _);
         match &self.source {
             Source::Buffer(buffer) => {
@@ -319,6 +343,20 @@ impl Drop for TextureHandle {
             release(|| self.destroy());
         }
     }
+}
+
+/// An error unless the name of a texture or a surface of `context` means the same to kernels on `stream`: each context has a table of its
+/// own.
+#[inline]
+pub(crate) fn expect_known(what: &str, context: &Context, stream: &Stream) -> Result<()> {
+    const OPERATION: &str = "kernel argument";
+    stream.driver().expect_same(context.driver(), OPERATION)?;
+    if is_one_space(context, stream.context()) {
+        return Ok(());
+    }
+    let reason =
+        format!("the {what} is of {context:?}, and {stream:?} of {:?}, which does not know it", stream.context());
+    Err(Error::argument(OPERATION, reason))
 }
 
 /// The description of a resource of a type, to be filled in.

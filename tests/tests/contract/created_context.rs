@@ -3,13 +3,13 @@
 use std::sync::Arc;
 
 use curium_driver::{
-    CacheConfig, Context, ContextFlags, ContextKind, ContextOptions, Error, Event, EventFlags, Function, RawContext,
-    RdmaScope, SharedMemoryConfig,
+    CacheConfig, Context, ContextFlags, ContextKind, ContextOptions, Error, Event, EventFlags, Function, LaunchConfig,
+    Library, RawContext, RdmaScope, SharedMemoryConfig,
 };
-use curium_memory::DeviceBuffer;
+use curium_memory::{DeviceBuffer, Plain};
 use curium_sim::{Config, Fault};
 use curium_sys::{CUresult, CudaVersion};
-use curium_tests::{CreatedContext, Gate, TestDriver, on_driver, on_simulator};
+use curium_tests::{CreatedContext, Gate, TestDriver, in_own_process, kernels, on_driver, on_simulator};
 
 fn created(test: &TestDriver) -> Context {
     test.device().create_context(ContextOptions::new()).expect("a context can be created")
@@ -25,6 +25,28 @@ fn use_all_of(context: &Context) {
     event.synchronize().expect("an event can be waited for");
     assert_eq!(buffer.to_vec().expect("the buffer can be read"), [4, 5, 6]);
     context.synchronize().expect("the context works");
+}
+
+#[test]
+fn kernel_in_one_context_uses_memory_of_another_of_the_device() {
+    // A device that did not let it would lose the context.
+    in_own_process("created_context::kernel_in_one_context_uses_memory_of_another_of_the_device", || {
+        on_driver(|test| {
+            let (stream, context) = (test.stream(), created(test));
+            let other = context.stream().expect("the context gives a stream");
+            let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the kernels load");
+            let fill = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("there is such a kernel");
+            let mut pooled = DeviceBuffer::<u32>::zeroed(&stream, 64).expect("memory suffices");
+            let mut plain = DeviceBuffer::<u32, _>::zeroed_in(Plain, &stream, 64).expect("memory suffices");
+            let config = LaunchConfig::for_elements(64);
+            // SAFETY: `fill` writes as many words as the buffer has.
+            unsafe { fill.launch(&other, config, (&mut pooled, 5, 64)) }.expect("it can be launched");
+            // SAFETY: as above.
+            unsafe { fill.launch(&other, config, (&mut plain, 6, 64)) }.expect("it can be launched");
+            assert_eq!(pooled.to_vec().expect("the buffer can be read"), [5; 64]);
+            assert_eq!(plain.to_vec().expect("the buffer can be read"), [6; 64]);
+        });
+    });
 }
 
 #[test]

@@ -1,6 +1,8 @@
 //! Memory and semaphores of other interfaces, and multicast: what is refused without them. Nothing here needs a graphics library.
 
 mod image;
+mod multicast;
+mod semaphore;
 
 use std::fs::File;
 use std::os::fd::{AsRawFd, OwnedFd};

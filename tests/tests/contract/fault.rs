@@ -106,6 +106,20 @@ const MEANINGS: &[Meaning] = &[
     },
     Meaning { function: Function::cuStreamSynchronize, code: None, operation: Some("Arena::deallocate") },
     Meaning { function: Function::cuStreamSynchronize, code: None, operation: Some("Arena::trim") },
+    // A stream that cannot be asked whether it is idle is waited for.
+    Meaning { function: Function::cuStreamQuery, code: None, operation: Some("Plain::allocate and Plain::deallocate") },
+    Meaning {
+        function: Function::cuStreamQuery,
+        code: None,
+        operation: Some("Managed::allocate and Managed::deallocate"),
+    },
+    Meaning {
+        function: Function::cuStreamQuery,
+        code: None,
+        operation: Some("Pinned::allocate and Pinned::deallocate"),
+    },
+    Meaning { function: Function::cuStreamQuery, code: None, operation: Some("Arena::deallocate") },
+    Meaning { function: Function::cuStreamQuery, code: None, operation: Some("Arena::trim") },
     // How many waits are needed depends on what the streams have waited for in the runs before.
     Meaning { function: Function::cuEventRecord, code: None, operation: Some("GraphExec::launch, of leased memory") },
     Meaning {

@@ -28,6 +28,7 @@ mod event_pool;
 #[cfg(not(miri))]
 mod external;
 mod fault;
+mod foreign_buffer;
 mod foreign_code;
 mod future;
 mod global;

@@ -9,7 +9,8 @@ use std::ops::Range;
 use curium_driver::{LaunchConfig, Library, SafeKernel, Stream};
 use curium_memory::copy::{self, CopyBatch};
 use curium_memory::{
-    AsDeviceSlice, CachingOptions, CachingResource, Extent, MemoryLocation, PinnedBuffer, PinnedFlags, Pitch,
+    Array, ArrayFlags, ArrayRegion, ArrayShape, AsDeviceSlice, CachingOptions, CachingResource, Extent, MemoryLocation,
+    PinnedBuffer, PinnedFlags, Pitch,
 };
 use curium_sim::{Config, Simulator};
 use curium_tests::{TestDriver, kernels, on_driver, on_simulator, stream_work};
@@ -54,6 +55,8 @@ struct Program<'a> {
     dice: Dice,
     world: &'a World<'a>,
     pieces: Vec<Piece>,
+    /// A line of as many elements, and what it holds.
+    array: (Array<u32>, Vec<u32>),
     graphs: Graphs,
     /// How many pieces there were so far.
     made: u64,
@@ -65,6 +68,7 @@ struct World<'a> {
     streams: Vec<Stream>,
     cache: CachingResource,
     fill: SafeKernel<(&'static mut [u32], u32, u32)>,
+    read: SafeKernel<(&'static [u32], u64, &'static mut [u32])>,
 }
 
 /// Memory and what it holds.
@@ -84,7 +88,11 @@ impl<'a> World<'a> {
         let kernel = library.kernel("fill").expect("the kernel is there");
         // SAFETY: the kernel writes elements below the length that is passed, which is the argument's here.
         let fill = unsafe { kernel.declare_safe() };
-        Self { test, streams, cache, fill }
+        let library = Library::from_ptx(test.driver(), kernels::FAULTS).expect("the PTX is right");
+        let kernel = library.kernel("read_at").expect("the kernel is there");
+        // SAFETY: the kernel reads the element at the index, which all pieces here have, to the first of the other argument.
+        let read = unsafe { kernel.declare_safe() };
+        Self { test, streams, cache, fill, read }
     }
 
     /// Runs programs with these seeds. Nothing that a kernel did was reported.
@@ -98,8 +106,11 @@ impl<'a> World<'a> {
 
 impl<'a> Program<'a> {
     fn new(world: &'a World<'a>, seed: u64) -> Self {
-        let (pieces, graphs) = (Vec::new(), Graphs::default());
-        let mut program = Self { dice: Dice(seed), world, pieces, graphs, made: 0 };
+        let mut dice = Dice(seed);
+        let (stream, model) = (&world.streams[dice.below(world.streams.len())], dice.values(LEN));
+        let array = Array::from_slice(stream, ArrayShape::line(LEN), ArrayFlags::empty(), &model);
+        let array = (array.expect("memory suffices"), model);
+        let mut program = Self { dice, world, pieces: Vec::new(), array, graphs: Graphs::default(), made: 0 };
         (0..4).for_each(|_| {
             let piece = program.piece();
             program.pieces.push(piece);
@@ -127,7 +138,7 @@ impl<'a> Program<'a> {
     }
 
     fn step(&mut self) {
-        match self.dice.below(19) {
+        match self.dice.below(22) {
             0 => self.replace(),
             1 | 2 => self.fill(),
             3 | 4 => self.copy_part(),
@@ -143,6 +154,9 @@ impl<'a> Program<'a> {
             14 => self.breathe(),
             15 => self.capture(),
             16 | 17 => self.launch(),
+            18 => self.read(),
+            19 => self.store(),
+            20 => self.load(),
             _ => self.check_one(),
         }
     }
@@ -311,20 +325,79 @@ impl<'a> Program<'a> {
         });
     }
 
-    fn breathe(&mut self) {
-        self.with_piece(|this, memory, _| {
-            let count = this.dice.below(100);
-            let values = this.dice.values(count);
-            memory.breathe(&values);
+    /// A launch that reads an element of one piece, and writes one of another.
+    fn read(&mut self) {
+        self.with_piece(|this, memory, model| {
+            let (stream, from, to) = (this.stream(), this.dice.below(LEN), this.dice.below(LEN));
+            let Piece { memory: source, model: source_model, .. } = &this.pieces[this.dice.below(this.pieces.len())];
+            let mut place = memory.view_mut().slice(to..=to).expect("it fits");
+            let arguments = (source.view(), from as u64, &mut place);
+            this.world.read.launch(&stream, LaunchConfig::new(1, 1), arguments).expect("it can be launched");
+            model[to] = source_model[from];
         });
     }
 
-    /// A graph that copies a part of one piece to another, which may both end before it.
+    /// A copy to the array.
+    fn store(&mut self) {
+        let (stream, range) = (self.stream(), self.dice.range());
+        let Piece { memory, model, .. } = &self.pieces[self.dice.below(self.pieces.len())];
+        let (array, array_model) = &mut self.array;
+        if range.is_empty() {
+            return;
+        }
+        let source = memory.view().slice(range.clone()).expect("it fits");
+        let (origin, extent) = ([range.start, 0, 0], Extent::plane(range.len(), 1));
+        if self.dice.below(2) == 0 {
+            array.copy_from_device(ArrayRegion { origin, extent: [range.len(), 1, 1] }, &source).expect("it fits");
+        } else {
+            let rows = source.grid(extent, Pitch::tight::<u32>(extent)).expect("it fits");
+            let batch = CopyBatch::new().copy_to_array(array, origin, rows).and_then(|batch| batch.enqueue(&stream));
+            batch.expect("it fits");
+        }
+        array_model[range.clone()].copy_from_slice(&model[range]);
+    }
+
+    /// A copy from the array.
+    fn load(&mut self) {
+        self.with_piece(|this, memory, model| {
+            let (stream, range) = (this.stream(), this.dice.range());
+            let (array, array_model) = &this.array;
+            if range.is_empty() {
+                return;
+            }
+            let mut target = memory.view_mut().slice(range.clone()).expect("it fits");
+            let (origin, extent) = ([range.start, 0, 0], Extent::plane(range.len(), 1));
+            if this.dice.below(2) == 0 {
+                let region = ArrayRegion { origin, extent: [range.len(), 1, 1] };
+                array.copy_to_device(region, &mut target).expect("it fits");
+            } else {
+                let rows = target.grid(extent, Pitch::tight::<u32>(extent)).expect("it fits");
+                let batch = CopyBatch::new().copy_from_array(rows, array, origin);
+                batch.and_then(|batch| batch.enqueue(&stream)).expect("it fits");
+            }
+            model[range.clone()].copy_from_slice(&array_model[range]);
+        });
+    }
+
+    fn breathe(&mut self) {
+        let at = self.dice.below(self.pieces.len());
+        let count = self.dice.below(100);
+        let values = self.dice.values(count);
+        // What a graph uses does not become smaller.
+        if !self.graphs.use_piece(self.pieces[at].number) {
+            self.pieces[at].memory.breathe(&values);
+        }
+    }
+
+    /// A graph that copies a part of one piece to another, and fills it behind that or not. Both may end before it.
     fn capture(&mut self) {
         let (range, context) = (self.dice.range(), self.world.test.context());
-        let target = self.pieces.swap_remove(self.dice.below(self.pieces.len()));
-        let source = &self.pieces[self.dice.below(self.pieces.len())];
-        let target = self.graphs.capture(&context, source, target, range);
+        let then = (self.dice.below(2) == 0).then(|| self.dice.next() as u32);
+        let mut target = self.pieces.swap_remove(self.dice.below(self.pieces.len()));
+        let at = self.dice.below(self.pieces.len());
+        if !range.is_empty() {
+            self.graphs.capture(&context, &mut self.pieces[at], &mut target, (range, then));
+        }
         self.pieces.push(target);
     }
 
@@ -344,6 +417,8 @@ impl<'a> Program<'a> {
         for (index, Piece { memory, model, .. }) in self.pieces.iter().enumerate() {
             assert_eq!(&memory.view().to_vec().expect("the work ends"), model, "piece {index} of program {seed}");
         }
+        let (array, model) = &self.array;
+        assert_eq!(&array.to_vec().expect("the work ends"), model, "the array of program {seed}");
     }
 }
 

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 use std::io::Write as _;
 use std::process::{Command, Stdio};
 
-use curium_driver::{DevicePointer, Stream};
+use curium_driver::{DevicePointer, Error, Stream};
 use curium_memory::{
     AllocationEvent, AllocationLog, CachingOptions, CachingResource, EventKind, Recording, Resource, Snapshot, Tracking,
 };
@@ -279,7 +279,12 @@ fn snapshot_is_what_the_viewer_and_python_read() {
                 free(&resource, &stream, pointer, bytes);
             }
         }
-        resource.allocate(&stream, usize::MAX / 4, 256).expect_err("no device has as much");
+        let error = resource.allocate(&stream, usize::MAX / 4, 256).expect_err("no device has as much");
+        let Error::OutOfMemory(figures) = &error else { panic!("{error}") };
+        let left = figures.free.expect("the driver tells");
+        assert!(left > 0 && error.to_string().contains(&format!("{left} of ")), "{error}");
+        let fail = resource.events().last().map(|event| (event.kind, event.address));
+        assert_eq!(fail, Some((EventKind::Fail, left as u64)));
         let known = resource.inner().live();
         let snapshot = Snapshot::new(0, resource.events()).with_live(&known).with_segments(resource.inner().inner());
         let pickle = snapshot.to_pickle();

@@ -1,11 +1,11 @@
 //! [`TensorMap`]: what can be described, and what is refused with the figures.
 
-use curium_driver::{ComputeCapability, Context, DevicePointer, Error, Function, Result};
+use curium_driver::{Argument, ComputeCapability, Context, DevicePointer, Error, Function, Parameter, Result};
 use curium_memory::{
     DeviceBuffer, Im2col, Im2colWide, TensorDataType as Type, TensorFill, TensorInterleave, TensorL2Promotion,
-    TensorLayout, TensorMap, TensorSwizzle, WideMode,
+    TensorLayout, TensorMap, TensorRead, TensorSwizzle, TensorView, TensorViewMut, TensorWrite, WideMode,
 };
-use curium_tests::{TestDriver, on_driver};
+use curium_tests::{Gate, TestDriver, on_driver, stream_work};
 
 /// Runs a test where the device has the accelerator.
 fn on_hopper(test: impl FnOnce(&TestDriver)) {
@@ -160,13 +160,84 @@ fn pixels_that_the_accelerator_cannot_take_are_refused_before_the_driver_is_call
 #[test]
 fn map_is_an_argument_of_128_bytes() {
     on_hopper(|test| {
-        fn size_of_parameter<P: curium_driver::Parameter>() -> usize {
+        fn size_of_parameter<P: Parameter>() -> usize {
             size_of::<P::Raw>()
         }
         let context: Context = test.context();
         assert_eq!(size_of_parameter::<TensorMap>(), 128);
+        assert_eq!((size_of_parameter::<TensorRead>(), size_of_parameter::<TensorWrite>()), (128, 128));
         let layout = TensorLayout::new(Type::Uint8, at(0x1000), &[64, 16]);
         let map = TensorMap::tiled(&context, &layout, &[64, 4]).expect("the tensor can be described");
         assert!((&raw const map).addr().is_multiple_of(64));
+    });
+}
+
+#[test]
+fn view_of_a_tensor_that_its_memory_does_not_hold_is_refused() {
+    on_hopper(|test| {
+        let mut memory = DeviceBuffer::<f32>::zeroed(&test.stream(), 1024).expect("memory suffices");
+        let pointer = memory.as_pointer();
+        let tight = |extents: &[u64]| TensorLayout::new(Type::Float32, pointer, extents);
+        TensorView::tiled(memory.as_slice(), &tight(&[32, 32]), &[32, 4]).expect("it fills the buffer");
+        // The last row ends before the next would begin.
+        let rows = tight(&[16, 32]).with_strides(&[128]);
+        TensorView::tiled(memory.as_slice().slice(..1008).expect("it is shorter"), &rows, &[16, 4]).expect("it fits");
+        let (bytes, address) = (4096, pointer.as_raw());
+        let end = address + bytes;
+        for (layout, elements, expected) in [
+            (
+                tight(&[32, 33]),
+                &[4, 1][..],
+                format!("a tensor of 4224 bytes at {address:#x} is not within 4096 bytes at {address:#x}"),
+            ),
+            (tight(&[32, 32]).with_strides(&[256]), &[4, 1], "a tensor of 8064 bytes".to_owned()),
+            (TensorLayout::new(Type::Float32, at(end), &[4, 1]), &[4, 1], format!("a tensor of 16 bytes at {end:#x}")),
+            (TensorLayout::new(Type::Float32, at(address - 16), &[4, 1]), &[4, 1], format!("at {:#x}", address - 16)),
+            (
+                tight(&[8, 8, 8]).with_interleave(TensorInterleave::Bytes16),
+                &[4, 1, 1],
+                "an interleaved layout".to_owned(),
+            ),
+        ] {
+            let result = TensorView::tiled(memory.as_slice(), &layout, elements).map(|view| *view.as_map());
+            refused(result, &expected);
+            let result = TensorViewMut::tiled(memory.as_slice_mut(), &layout, elements).map(|view| *view.as_map());
+            refused(result, &expected);
+        }
+    });
+}
+
+#[test]
+fn kernels_wait_for_what_others_do_to_the_memory_of_a_tensor() {
+    on_hopper(|test| {
+        let (stream, other) = (test.stream(), test.stream());
+        let mut memory = DeviceBuffer::<f32>::zeroed(&stream, 1024).expect("memory suffices");
+        let layout = TensorLayout::new(Type::Float32, memory.as_pointer(), &[32, 32]);
+        let gate = Gate::on(&stream);
+        memory.as_slice_mut().fill(1.0).expect("memory can be filled");
+        let view = TensorView::tiled(memory.as_slice(), &layout, &[32, 4]).expect("it fills the buffer");
+        // SAFETY: nothing is launched with the value.
+        let map: TensorMap = unsafe { Argument::<TensorRead>::bind(&mut &view, &other) }.expect("it can be used");
+        assert_eq!(map.to_words(), view.as_map().to_words());
+        assert!(stream_work::is_held_up(&other), "the reader did not wait for the write");
+        gate.open();
+        other.synchronize().expect("the stream works");
+        let gate = Gate::on(&other);
+        // SAFETY: the view was bound to this stream above, and not used since.
+        unsafe { Argument::<TensorRead>::launched(&mut &view, &other) };
+        let mut view = TensorViewMut::tiled(memory.as_slice_mut(), &layout, &[32, 4]).expect("it fills the buffer");
+        // SAFETY: nothing is launched with the value.
+        unsafe { Argument::<TensorWrite>::bind(&mut &mut view, &stream) }.expect("it can be used");
+        assert!(stream_work::is_held_up(&stream), "the writer did not wait for the reader");
+        gate.open();
+        stream.synchronize().expect("the stream works");
+        let gate = Gate::on(&stream);
+        // SAFETY: the view was bound to this stream above, and not used since.
+        unsafe { Argument::<TensorWrite>::launched(&mut &mut view, &stream) };
+        let view = TensorView::tiled(memory.as_slice(), &layout, &[32, 4]).expect("it fills the buffer");
+        // SAFETY: nothing is launched with the value.
+        unsafe { Argument::<TensorRead>::bind(&mut &view, &other) }.expect("it can be used");
+        assert!(stream_work::is_held_up(&other), "the reader did not wait for the writer");
+        gate.open();
     });
 }

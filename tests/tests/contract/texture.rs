@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use curium_driver::{Argument, Error, Function};
+use curium_driver::{Argument, ContextOptions, Error, Function, Graph, GreenContextOptions, SplitFlags, Stream};
 use curium_memory::{
     AddressMode, Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBuffer, FilterMode, MipmappedArray, Surface,
     SurfaceObject, Texture, TextureFlags, TextureObject, TextureOptions, TexturePlane, TextureView,
@@ -119,6 +119,84 @@ fn array_that_was_not_made_for_surfaces_has_none() {
         let array = array(test, ArrayFlags::empty());
         let error = Surface::new(&array).expect_err("the array lacks the flag");
         assert!(matches!(error, Error::Argument(_)) && error.to_string().contains("ArrayFlags::SURFACE"), "{error}");
+    });
+}
+
+#[test]
+fn textures_and_surfaces_are_known_to_streams_of_their_context_and_green_ones_only() {
+    on_driver(|test| {
+        let array = array(test, ArrayFlags::SURFACE);
+        let texture = Texture::of_array(&array, &TextureOptions::new()).expect("the array can be read");
+        let surface = Surface::new(&array).expect("the array is for surfaces");
+        let bind = |stream: &Stream| {
+            // SAFETY: nothing is launched with the value.
+            let texture = unsafe { Argument::<TextureObject>::bind(&mut &texture, stream) }.map(drop);
+            // SAFETY: as above.
+            let surface = unsafe { Argument::<SurfaceObject>::bind(&mut &surface, stream) }.map(drop);
+            [(texture, "texture"), (surface, "surface")]
+        };
+        let context = test.device().create_context(ContextOptions::new()).expect("a context can be created");
+        let stream = context.stream().expect("the context gives a stream");
+        for (result, what) in bind(&stream) {
+            let error = result.expect_err("the stream is of another context");
+            assert!(matches!(error, Error::Argument(_)), "{error}");
+            let expected = format!("the {what} is of {:?}, and {stream:?} of {context:?}", array.stream().context());
+            assert!(error.to_string().contains(&expected), "{error}");
+        }
+        if !test.driver().has(Function::cuGreenCtxCreate) {
+            return;
+        }
+        let split = test.device().multiprocessors().and_then(|all| all.split(1, 16, SplitFlags::empty()));
+        let part = split.expect("there are so many").parts.swap_remove(0);
+        let green = test.device().green_context(GreenContextOptions::new(part)).expect("there is a part");
+        let stream = green.stream().expect("the context gives a stream");
+        for (result, _) in bind(&stream) {
+            result.expect("it lives in the primary context");
+        }
+    });
+}
+
+#[test]
+fn view_without_levels_or_layers_is_refused() {
+    on_driver(|test| {
+        let levels = MipmappedArray::<[u8; 4]>::new(&test.stream(), ArrayShape::plane(16, 16), 4, ArrayFlags::empty());
+        let levels = Arc::new(levels.expect("memory suffices"));
+        let options = TextureOptions::new().with_flags(TextureFlags::NORMALIZED_COORDINATES);
+        let view = || TextureView::new(CUresourceViewFormat::CU_RES_VIEW_FORMAT_UINT_4X8, [16, 16, 0]);
+        for (view, expected) in [
+            (view().with_levels(2..2), "the levels 2..2 are none"),
+            (view().with_layers(0..0), "the layers 0..0 are none"),
+        ] {
+            let error = Texture::of_mipmapped(&levels, &options, Some(&view)).expect_err("nothing is seen");
+            assert!(matches!(error, Error::Argument(_)) && error.to_string().contains(expected), "{error}");
+        }
+    });
+}
+
+#[test]
+fn texture_of_a_buffer_ends_while_a_capture_is_open_and_behind_the_kernels_that_read_it() {
+    on_driver(|test| {
+        let (stream, other) = (test.stream(), test.stream());
+        let buffer = Arc::new(DeviceBuffer::<u32>::zeroed(&stream, 4096).expect("memory suffices"));
+        let texture = || Texture::of_buffer(&buffer, &TextureOptions::new()).expect("the buffer can be read");
+        let idle = texture();
+        let graph = Graph::capture(&test.context(), |_| {
+            test.assert_calls(Function::cuTexObjectDestroy, 1, || idle.close().map_err(|(_, error)| error))
+        });
+        drop(graph.expect("the capture ends"));
+        let used = texture();
+        // SAFETY: `launched` is called before the texture is used for anything else.
+        let _: TextureObject = unsafe { (&mut &used).bind(&other) }.expect("the texture can be used");
+        let gate = Gate::on(&other);
+        // SAFETY: the texture was bound to this stream above, and not used since.
+        unsafe { Argument::<TextureObject>::launched(&mut &used, &other) };
+        std::thread::scope(|scope| {
+            let dropping = scope.spawn(|| drop(used));
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            assert!(!dropping.is_finished(), "the texture went under the device");
+            gate.open();
+            dropping.join().expect("dropping does not panic");
+        });
     });
 }
 

@@ -1,11 +1,11 @@
 //! What two devices do with each other's memory: copies of every form, kernels' arguments, and pools that both allocate from. On a
 //! machine with one GPU nothing of this runs.
 
-use curium_driver::{Context, DevicePointer, LaunchConfig, Library, Stream};
+use curium_driver::{Context, DevicePointer, Function, LaunchConfig, Library, Stream};
 use curium_memory::copy::{CopyBatch, CopyOptions};
 use curium_memory::{
-    DeviceBuffer, DeviceSlice, Extent, MappedBuffer, MemoryAccess, MemoryPool, Pitch, PitchedBuffer, Plain, Resource,
-    UnifiedBuffer,
+    Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBuffer, DeviceSlice, Extent, MappedBuffer, MemoryAccess,
+    MemoryPool, Pitch, PitchedBuffer, Plain, Resource, UnifiedBuffer,
 };
 use curium_sim::Simulator;
 use curium_sys::CUresult;
@@ -147,6 +147,31 @@ fn rows_and_layers_are_copied_between_devices() {
         let grid = buffer.as_slice().grid(volume, pitch).expect("the layers lie within");
         let mut volume = target.as_slice_mut().grid(volume, pitch).expect("the layers lie within");
         volume.copy_from_on(there, &grid).expect("the extents are equal");
+        assert_eq!(target.to_vec().expect("the buffer can be read"), source);
+    });
+}
+
+#[test]
+fn arrays_are_copied_between_devices_and_from_and_to_memory_of_the_other() {
+    with_streams(|test, here, there| {
+        let source: Vec<u32> = (0..120).collect();
+        let (shape, extent) = (ArrayShape::plane(30, 4), Extent::plane(30, 4));
+        let whole = ArrayRegion::whole(shape);
+        let near = Array::from_slice(here, shape, ArrayFlags::empty(), &source).expect("memory suffices");
+        let far = Array::<u32>::new(there, shape, ArrayFlags::empty()).expect("memory suffices");
+        let mut target = DeviceBuffer::<u32>::zeroed(here, 120).expect("memory suffices");
+        const PEER: Function = Function::cuMemcpy3DPeerAsync;
+        test.assert_calls(PEER, 1, || far.copy_from_array([0; 3], &near, whole)).expect("the shapes are equal");
+        assert_eq!(far.to_vec().expect("the array can be read"), source);
+        test.assert_calls(PEER, 1, || far.copy_to_device(whole, &mut target)).expect("the lengths are equal");
+        assert_eq!(target.to_vec().expect("the buffer can be read"), source);
+        target.as_slice_mut().fill(7).expect("memory can be filled");
+        test.assert_calls(PEER, 1, || far.copy_from_device(whole, &target)).expect("the lengths are equal");
+        assert_eq!(far.to_vec().expect("the array can be read"), [7; 120]);
+        // By a batch on a stream of the device that neither is of.
+        let grid = target.as_slice_mut().grid(extent, Pitch::tight::<u32>(extent)).expect("the rows lie within");
+        let batch = CopyBatch::new().copy_from_array(grid, &near, [0; 3]).expect("the extents are equal");
+        test.assert_calls(PEER, 1, || batch.enqueue(there)).expect("it is put there");
         assert_eq!(target.to_vec().expect("the buffer can be read"), source);
     });
 }

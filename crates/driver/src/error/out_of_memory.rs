@@ -90,10 +90,13 @@ impl Error {
                 let error = OutOfMemoryError::new(*call, stream, requested, largest_free);
                 Self::OutOfMemory(Box::new(error))
             }
-            // A source inside knew the figures, but maybe not the cache around it.
+            // A source inside knew the figures, unless it refused without asking the driver, but maybe not the cache around it.
             Self::OutOfMemory(mut error) => {
                 error.requested = requested;
                 error.largest_free = largest_free.or(error.largest_free);
+                if error.free.is_none() {
+                    error.look_up(stream);
+                }
                 Self::OutOfMemory(error)
             }
             other => other,
@@ -104,17 +107,20 @@ impl Error {
 impl OutOfMemoryError {
     #[inline]
     fn new(call: CallError, stream: &Stream, requested: usize, largest_free: Option<usize>) -> Self {
+        let mut error = Self { call: Some(call), largest_free, ..Self::bare(requested) };
+        error.look_up(stream);
+        error
+    }
+
+    /// Asks the driver for the figures of the device.
+    #[inline]
+    fn look_up(&mut self, stream: &Stream) {
         let memory = relaxed(stream.driver(), || stream.context().memory_info()).ok();
         let pool = relaxed(stream.driver(), || PoolFigures::of(stream.device())).ok();
-        Self {
-            call: Some(call),
-            free: memory.map(|MemoryInfo { free, .. }| free),
-            total: memory.map(|MemoryInfo { total, .. }| total),
-            pool_used: pool.as_ref().map(|pool| pool.used),
-            pool_reserved: pool.as_ref().map(|pool| pool.reserved),
-            largest_free,
-            ..Self::bare(requested)
-        }
+        self.free = memory.map(|MemoryInfo { free, .. }| free);
+        self.total = memory.map(|MemoryInfo { total, .. }| total);
+        self.pool_used = pool.as_ref().map(|pool| pool.used);
+        self.pool_reserved = pool.as_ref().map(|pool| pool.reserved);
     }
 
     /// Without any figure but one.

@@ -7,14 +7,16 @@ use curium_driver::sys::{
     CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1, CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_2,
     CUmemcpy3DOperandType, CUmemorytype, CUoffset3D,
 };
-use curium_driver::{Error, Result, Stream, call};
+use curium_driver::{Error, Result, Stream, hazard};
 
-use super::{Array, ArrayHandle, ArrayRegion, Texel, Uses};
+use super::copy::put;
+use super::{Array, ArrayHandle, ArrayRegion, Texel, Uses, is_one_space};
 use crate::copy::{BoxCopy, CopyBatch, CopyOptions, grid, peer};
 use crate::{Grid, GridMut};
 
 /// A region of an array, and rows and layers in memory that are copied to it or from it.
-struct ArrayCopy<'a> {
+pub(super) struct ArrayCopy<'a> {
+    operation: &'static str,
     array: &'a Arc<ArrayHandle>,
     uses: &'a Uses,
     /// The first element, row and layer of the region.
@@ -24,9 +26,6 @@ struct ArrayCopy<'a> {
     memory: grid::End<'a>,
     is_to_array: bool,
 }
-
-/// What errors call the copies.
-const OPERATION: &str = "CopyBatch::enqueue";
 
 impl<'a> CopyBatch<'a> {
     /// Adds a copy of the rows and layers of `source` to as large a region of `array`, which begins at the element, row and layer
@@ -64,7 +63,7 @@ impl<'a> CopyBatch<'a> {
         memory: grid::End<'a>,
         is_to_array: bool,
     ) -> Result<Self> {
-        let (element, place) = (size_of::<T>(), memory.place);
+        let (element, place) = (size_of::<T>(), &memory.place);
         if place.is_empty() {
             return Ok(self);
         }
@@ -75,12 +74,33 @@ impl<'a> CopyBatch<'a> {
             let reason = format!("rows that are {} bytes apart begin within elements of {element} bytes", place.pitch);
             return Err(Error::argument(operation, reason));
         }
-        let (array, uses) = (&array.handle, &**array.uses());
-        Ok(self.with_box(ArrayCopy { array, uses, origin, element, memory, is_to_array }))
+        Ok(self.with_box(ArrayCopy::new("CopyBatch::enqueue", (array, origin), memory, is_to_array)))
     }
 }
 
-impl ArrayCopy<'_> {
+impl<'a> ArrayCopy<'a> {
+    /// A copy between the region at `origin` and `memory`, as many rows and layers of whole elements, which are in the array.
+    #[inline]
+    pub(super) fn new<T>(
+        operation: &'static str,
+        (array, origin): (&'a Array<T>, [usize; 3]),
+        memory: grid::End<'a>,
+        is_to_array: bool,
+    ) -> Self {
+        let (array, uses, element) = (&array.handle, &**array.uses(), size_of::<T>());
+        Self { operation, array, uses, origin, element, memory, is_to_array }
+    }
+
+    /// Puts the copy on `stream`.
+    #[inline]
+    pub(super) fn run(&self, stream: &Stream) -> Result<()> {
+        let _begun = hazard::Uses::begin();
+        self.prepare(stream)?;
+        self.enqueue(stream)?;
+        self.note(stream);
+        Ok(())
+    }
+
     /// The operand of a batch that is the array: all lengths are in its elements.
     #[inline]
     fn array_operand(&self) -> CUmemcpy3DOperand {
@@ -120,16 +140,16 @@ impl BoxCopy for ArrayCopy<'_> {
         self.array.keep_in(stream);
         if self.is_to_array {
             self.uses.before_write(stream)?;
-            memory.tracked.before_read(OPERATION, stream)
+            memory.tracked.before_read(self.operation, stream)
         } else {
             self.uses.before_read(stream)?;
-            memory.tracked.before_write(OPERATION, stream)
+            memory.tracked.before_write(self.operation, stream)
         }
     }
 
     #[inline]
     fn is_at(&self, stream: &Stream) -> bool {
-        self.uses.stream().device().as_raw() == stream.device().as_raw() && self.memory.end.is_at(stream)
+        is_one_space(self.uses.stream().context(), stream.context()) && self.memory.end.is_at(stream)
     }
 
     #[inline]
@@ -162,9 +182,15 @@ impl BoxCopy for ArrayCopy<'_> {
             (copy.srcMemoryType, copy.srcArray) = (CUmemorytype::CU_MEMORYTYPE_ARRAY, array);
             (copy.srcXInBytes, copy.srcY, copy.srcZ) = (x * self.element, y, z);
         }
-        // SAFETY: the region is in the array, the memory has these rows and layers, and both are live on this stream, which has waited for
-        // all that the copy must wait for.
-        unsafe { call!(stream.driver(), cuMemcpy3DAsync_v2(&raw const copy, stream.as_raw())) }
+        let (own, other) = (self.uses.stream().context(), self.memory.end.stream().context());
+        let contexts = match self.is_at(stream) {
+            true => None,
+            false if self.is_to_array => Some((own, other)),
+            false => Some((other, own)),
+        };
+        // SAFETY: the region is in the array, the memory has these rows and layers, both are of these contexts and live on this stream,
+        // which has waited for all that the copy must wait for.
+        unsafe { put(stream, &copy, contexts) }
     }
 
     #[inline]

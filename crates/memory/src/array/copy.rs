@@ -3,10 +3,12 @@
 use std::ffi::c_void;
 
 use curium_driver::hazard;
-use curium_driver::sys::{CUDA_MEMCPY3D, CUdeviceptr, CUmemorytype};
-use curium_driver::{Argument, Error, Result, Stream, call};
+use curium_driver::sys::{CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER, CUmemorytype};
+use curium_driver::{Context, Error, Result, Stream, call};
 
-use super::{Array, ArrayShape, Texel};
+use super::batch::ArrayCopy;
+use super::{Array, ArrayShape, Texel, is_one_space};
+use crate::copy::{grid, peer};
 use crate::{AsDeviceSlice, AsDeviceSliceMut, wait};
 
 /// A box of an array: its first element, row and layer, and how many of each there are.
@@ -24,7 +26,6 @@ enum Side<'a, T> {
     Array(&'a Array<T>, [usize; 3]),
     /// Elements without gaps.
     Host(*mut c_void),
-    Device(CUdeviceptr),
 }
 
 impl ArrayRegion {
@@ -121,7 +122,7 @@ impl<T: Texel> Array<T> {
         let from = Side::Host(source.as_ptr().cast_mut().cast());
         self.uses().write(self.stream(), || {
             // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been waited for below.
-            unsafe { copy(self.stream(), Side::Array(self, region.origin), from, region.extent) }
+            unsafe { copy(self.stream(), Side::Array(self, region.origin), from, region.extent, None) }
         })?;
         wait::until_done(self.stream())
     }
@@ -141,14 +142,15 @@ impl<T: Texel> Array<T> {
         let to = Side::Host(target.as_mut_ptr().cast());
         self.uses().read(self.stream(), || {
             // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been waited for below.
-            unsafe { copy(self.stream(), to, Side::Array(self, region.origin), region.extent) }
+            unsafe { copy(self.stream(), to, Side::Array(self, region.origin), region.extent, None) }
         })?;
         wait::until_done(self.stream())
     }
 
-    /// Copies `source`, which has as many elements, to a region of the array. Returns when the copy is on the array's stream.
+    /// Copies `source`, which has as many elements and may be on another device, to a region of the array. Returns when the copy is on
+    /// the array's stream.
     ///
-    /// CUDA: `cuMemcpy3DAsync_v2`.
+    /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
     ///
     /// # Errors
     ///
@@ -156,24 +158,18 @@ impl<T: Texel> Array<T> {
     #[doc(alias = "cuMemcpyDtoA")]
     #[inline]
     pub fn copy_from_device(&self, region: ArrayRegion, source: &impl AsDeviceSlice<Element = T>) -> Result<()> {
-        let mut source = source.as_device_slice();
-        self.check("Array::copy_from_device", region, source.len())?;
-        let stream = self.stream();
-        let _begun = hazard::Uses::begin();
-        // SAFETY: the copy is noted by `launched` below, and the view is not used in between.
-        let from = unsafe { Argument::<&[T]>::bind(&mut source, stream) }?;
-        self.uses().write(stream, || {
-            // SAFETY: the view has as many elements as the region, and the stream has waited for all that both must wait for.
-            unsafe { copy(stream, Side::Array(self, region.origin), Side::Device(from), region.extent) }
-        })?;
-        // SAFETY: the view was bound to this stream above, and not used since.
-        unsafe { Argument::<&[T]>::launched(&mut source, stream) };
-        Ok(())
+        const OPERATION: &str = "Array::copy_from_device";
+        let source = source.as_device_slice();
+        self.check(OPERATION, region, source.len())?;
+        self.driver().expect_same(source.stream().driver(), OPERATION)?;
+        let memory = grid::End { end: source.end(), place: tight::<T>(region.extent) };
+        ArrayCopy::new(OPERATION, (self, region.origin), memory, true).run(self.stream())
     }
 
-    /// Copies a region of the array to `target`, which has as many elements. Returns when the copy is on the array's stream.
+    /// Copies a region of the array to `target`, which has as many elements and may be on another device. Returns when the copy is on the
+    /// array's stream.
     ///
-    /// CUDA: `cuMemcpy3DAsync_v2`.
+    /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
     ///
     /// # Errors
     ///
@@ -181,24 +177,18 @@ impl<T: Texel> Array<T> {
     #[doc(alias = "cuMemcpyAtoD")]
     #[inline]
     pub fn copy_to_device(&self, region: ArrayRegion, target: &mut impl AsDeviceSliceMut<Element = T>) -> Result<()> {
-        let mut target = target.as_device_slice_mut();
-        self.check("Array::copy_to_device", region, target.len())?;
-        let stream = self.stream();
-        let _begun = hazard::Uses::begin();
-        // SAFETY: the copy is noted by `launched` below, and the view is not used in between.
-        let to = unsafe { Argument::<&mut [T]>::bind(&mut target, stream) }?;
-        self.uses().read(stream, || {
-            // SAFETY: the view has as many elements as the region, and the stream has waited for all that both must wait for.
-            unsafe { copy(stream, Side::Device(to), Side::Array(self, region.origin), region.extent) }
-        })?;
-        // SAFETY: the view was bound to this stream above, and not used since.
-        unsafe { Argument::<&mut [T]>::launched(&mut target, stream) };
-        Ok(())
+        const OPERATION: &str = "Array::copy_to_device";
+        let target = target.as_device_slice_mut();
+        self.check(OPERATION, region, target.len())?;
+        self.driver().expect_same(target.stream().driver(), OPERATION)?;
+        let memory = grid::End { end: target.into_end(), place: tight::<T>(region.extent) };
+        ArrayCopy::new(OPERATION, (self, region.origin), memory, false).run(self.stream())
     }
 
-    /// Copies a region of another array to the place of this one that begins at `origin`. Returns when the copy is on this array's stream.
+    /// Copies a region of another array, which may be on another device, to the place of this one that begins at `origin`. Returns when
+    /// the copy is on this array's stream.
     ///
-    /// CUDA: `cuMemcpy3DAsync_v2`.
+    /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
     ///
     /// # Errors
     ///
@@ -211,9 +201,13 @@ impl<T: Texel> Array<T> {
         region.check(OPERATION, source.shape())?;
         ArrayRegion { origin, ..region }.check(OPERATION, self.shape())?;
         let (to, from) = (Side::Array(self, origin), Side::Array(source, region.origin));
-        let stream = self.stream();
-        // SAFETY: both regions are in their arrays, and the stream has waited for all that both must wait for.
-        let enqueue = || unsafe { copy(stream, to, from, region.extent) };
+        let (stream, contexts) = (self.stream(), (self.stream().context(), source.stream().context()));
+        let is_apart = !is_one_space(contexts.0, contexts.1);
+        if is_apart && self.stream().device().as_raw() != source.stream().device().as_raw() {
+            peer::connect(contexts.0, contexts.1)?;
+        }
+        // SAFETY: both regions are in their arrays, which are of these contexts, and the stream has waited for all that both must wait for.
+        let enqueue = || unsafe { copy(stream, to, from, region.extent, is_apart.then_some(contexts)) };
         if std::sync::Arc::ptr_eq(self.uses(), source.uses()) {
             return self.uses().write(stream, enqueue);
         }
@@ -249,10 +243,6 @@ impl<T: Texel> Side<'_, T> {
                 raw.srcMemoryType = CUmemorytype::CU_MEMORYTYPE_HOST;
                 raw.srcHost = pointer;
             }
-            Self::Device(address) => {
-                raw.srcMemoryType = CUmemorytype::CU_MEMORYTYPE_DEVICE;
-                raw.srcDevice = address;
-            }
         }
     }
 
@@ -269,27 +259,84 @@ impl<T: Texel> Side<'_, T> {
                 raw.dstMemoryType = CUmemorytype::CU_MEMORYTYPE_HOST;
                 raw.dstHost = pointer;
             }
-            Self::Device(address) => {
-                raw.dstMemoryType = CUmemorytype::CU_MEMORYTYPE_DEVICE;
-                raw.dstDevice = address;
-            }
         }
     }
 }
 
-/// Puts a copy of `extent` elements, rows and layers on `stream`.
+/// Elements without gaps.
+#[inline]
+const fn tight<T>([width, height, depth]: [usize; 3]) -> grid::Place {
+    let width = width * size_of::<T>();
+    grid::Place { width, height, depth, pitch: width, layer: height }
+}
+
+/// Puts a copy of `extent` elements, rows and layers on `stream`; between contexts if they are named.
 ///
 /// # Safety
 ///
-/// Both sides have them, are live until the copy is done, and the stream has waited for all that the copy must wait for.
+/// Both sides have them, are of the contexts, live until the copy is done, and the stream has waited for all that the copy must wait for.
 #[inline]
-unsafe fn copy<T: Texel>(stream: &Stream, to: Side<'_, T>, from: Side<'_, T>, extent: [usize; 3]) -> Result<()> {
+unsafe fn copy<T: Texel>(
+    stream: &Stream,
+    to: Side<'_, T>,
+    from: Side<'_, T>,
+    extent: [usize; 3],
+    contexts: Option<(&Context, &Context)>,
+) -> Result<()> {
     let [width, rows, layers] = extent;
     let mut raw =
         CUDA_MEMCPY3D { WidthInBytes: width * size_of::<T>(), Height: rows, Depth: layers, ..CUDA_MEMCPY3D::default() };
     to.target(&mut raw, extent);
     from.source(&mut raw, extent);
     // SAFETY: the caller vouches for both sides.
-    let result = unsafe { call!(stream.driver(), cuMemcpy3DAsync_v2(&raw const raw, stream.as_raw())) };
+    let result = unsafe { put(stream, &raw, contexts) };
     result.map_err(|error| error.about(format!("{extent:?} elements of {}", T::FORMAT)))
+}
+
+/// Puts a copy on `stream`; from the second context to the first if they are named, which it must be if one side is not of the stream's.
+///
+/// # Safety
+///
+/// Both sides have what is copied, are of the contexts, live until the copy is done, and the stream has waited for all that it must wait
+/// for.
+#[inline]
+pub(super) unsafe fn put(stream: &Stream, copy: &CUDA_MEMCPY3D, contexts: Option<(&Context, &Context)>) -> Result<()> {
+    let Some((to, from)) = contexts else {
+        // SAFETY: the caller vouches for both sides.
+        return unsafe { call!(stream.driver(), cuMemcpy3DAsync_v2(copy, stream.as_raw())) };
+    };
+    let copy = between(copy, to, from);
+    // SAFETY: the caller vouches for both sides and their contexts.
+    unsafe { call!(stream.driver(), cuMemcpy3DPeerAsync(&raw const copy, stream.as_raw())) }
+}
+
+/// The copy as one between contexts.
+#[inline]
+fn between(copy: &CUDA_MEMCPY3D, to: &Context, from: &Context) -> CUDA_MEMCPY3D_PEER {
+    CUDA_MEMCPY3D_PEER {
+        srcXInBytes: copy.srcXInBytes,
+        srcY: copy.srcY,
+        srcZ: copy.srcZ,
+        srcMemoryType: copy.srcMemoryType,
+        srcHost: copy.srcHost,
+        srcDevice: copy.srcDevice,
+        srcArray: copy.srcArray,
+        srcContext: from.as_raw(),
+        srcPitch: copy.srcPitch,
+        srcHeight: copy.srcHeight,
+        dstXInBytes: copy.dstXInBytes,
+        dstY: copy.dstY,
+        dstZ: copy.dstZ,
+        dstMemoryType: copy.dstMemoryType,
+        dstHost: copy.dstHost,
+        dstDevice: copy.dstDevice,
+        dstArray: copy.dstArray,
+        dstContext: to.as_raw(),
+        dstPitch: copy.dstPitch,
+        dstHeight: copy.dstHeight,
+        WidthInBytes: copy.WidthInBytes,
+        Height: copy.Height,
+        Depth: copy.Depth,
+        ..CUDA_MEMCPY3D_PEER::default()
+    }
 }

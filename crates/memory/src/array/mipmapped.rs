@@ -189,6 +189,12 @@ impl<T> MipmappedArray<T> {
 }
 
 impl MipmappedHandle {
+    /// Who uses the array, or any level of it.
+    #[inline]
+    pub(crate) fn uses(&self) -> &Arc<Uses> {
+        &self.uses
+    }
+
     #[inline]
     fn destroy(&mut self) -> Result<()> {
         if !self.raw.is_null() {

@@ -25,7 +25,7 @@ struct Shared {
     bytes: u64,
 }
 
-/// Bytes of external memory at an address of this process.
+/// Bytes of external memory at an address of this process. A [`ForeignBuffer`](crate::ForeignBuffer) of it is used like a buffer.
 pub struct ExternalBuffer {
     address: CUdeviceptr,
     bytes: u64,

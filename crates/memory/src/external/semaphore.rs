@@ -7,9 +7,12 @@ use std::fmt;
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 #[cfg(feature = "graphs")]
 use std::sync::Arc;
+#[cfg(feature = "graphs")]
+use std::sync::atomic::{AtomicBool, Ordering};
 
 #[cfg(feature = "graphs")]
 use curium_driver::GraphSemaphore;
+use curium_driver::lock::Mutex;
 use curium_driver::sys::{
     CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
     CUexternalSemaphore, CUexternalSemaphoreHandleType,
@@ -17,10 +20,18 @@ use curium_driver::sys::{
 use curium_driver::{Context, Error, Result, Stream, call, release};
 
 /// A semaphore that another interface has made and exported: what both sides' queues are ordered by.
+///
+/// Its end, by [`Drop`] as well, waits on the host for the signals and waits that were put on streams: for ever if one of them waits for
+/// what nobody signals.
 pub struct ExternalSemaphore {
     context: Context,
     raw: CUexternalSemaphore,
     kind: ExternalSemaphoreKind,
+    /// The streams that signals and waits were put on: the driver's semaphore must outlive these.
+    streams: Mutex<Vec<Stream>>,
+    /// Whether graphs use it, whose launches may be on any stream.
+    #[cfg(feature = "graphs")]
+    is_in_graphs: AtomicBool,
 }
 
 /// What kind of descriptor a semaphore was exported as.
@@ -64,7 +75,14 @@ impl ExternalSemaphore {
         })?;
         // It is the driver's now.
         let _ = descriptor.into_raw_fd();
-        Ok(Self { context: context.clone(), raw, kind })
+        Ok(Self {
+            context: context.clone(),
+            raw,
+            kind,
+            streams: Mutex::default(),
+            #[cfg(feature = "graphs")]
+            is_in_graphs: AtomicBool::new(false),
+        })
     }
 
     /// The kind.
@@ -103,7 +121,9 @@ impl ExternalSemaphore {
                 stream.driver(),
                 cuSignalExternalSemaphoresAsync(&raw const raw, &raw const params, 1, stream.as_raw())
             )
-        }
+        }?;
+        self.note(stream);
+        Ok(())
     }
 
     /// Has work that is put on `stream` from now on wait until the semaphore is signalled: a timeline semaphore until it has reached
@@ -125,7 +145,9 @@ impl ExternalSemaphore {
         // SAFETY: the semaphore is live, and the one semaphore and its parameters are valid places during the call.
         unsafe {
             call!(stream.driver(), cuWaitExternalSemaphoresAsync(&raw const raw, &raw const params, 1, stream.as_raw()))
-        }
+        }?;
+        self.note(stream);
+        Ok(())
     }
 
     /// The semaphore as nodes of graphs signal it with `value`, or wait until it has reached that: see
@@ -134,29 +156,44 @@ impl ExternalSemaphore {
     #[must_use]
     #[inline]
     pub fn for_graph(self: &Arc<Self>, value: u64) -> GraphSemaphore {
+        self.is_in_graphs.store(true, Ordering::Relaxed);
         let owner: Arc<dyn Any + Send + Sync> = Arc::<Self>::clone(self);
         // SAFETY: the semaphore is one of this context, and `owner` is the value that keeps it.
         unsafe { GraphSemaphore::new(&self.context, self.raw, value, owner) }
     }
 
-    /// Lets go of the semaphore, which [`Drop`] does as well, and says whether it succeeded. Signals and waits that are on streams must
-    /// be done.
+    /// Lets go of the semaphore, which [`Drop`] does as well, and says whether it succeeded. Waits on the host for the signals and waits
+    /// that were put on streams, and for all work of the context if graphs have used it.
     ///
-    /// CUDA: `cuDestroyExternalSemaphore`.
+    /// CUDA: `cuStreamSynchronize`, `cuDestroyExternalSemaphore`.
     ///
     /// # Errors
     ///
-    /// Gives the semaphore back if the driver refuses.
+    /// Gives the semaphore back if a stream that it was used on cannot be waited for, or if the driver refuses.
     #[doc(alias = "cuDestroyExternalSemaphore")]
     #[inline]
     pub fn close(mut self) -> Result<(), (Self, Error)> {
         self.destroy().map_err(|error| (self, error))
     }
 
+    /// Notes that a signal or a wait was put on `stream`.
+    #[inline]
+    fn note(&self, stream: &Stream) {
+        let mut streams = self.streams.lock();
+        if !streams.contains(stream) {
+            streams.push(stream.clone());
+        }
+    }
+
     #[inline]
     fn destroy(&mut self) -> Result<()> {
+        self.streams.get_mut().iter().map(Stream::synchronize).fold(Ok(()), Result::and)?;
+        #[cfg(feature = "graphs")]
+        if *self.is_in_graphs.get_mut() {
+            self.context.synchronize()?;
+        }
         self.context.entered(|driver| {
-            // SAFETY: the semaphore is live, its context is current, and it is forgotten once it is destroyed.
+            // SAFETY: the semaphore is live, no stream uses it any more, its context is current, and it is forgotten once it is destroyed.
             unsafe { call!(driver, cuDestroyExternalSemaphore(self.raw)) }
         })?;
         self.raw = std::ptr::null_mut();

@@ -13,7 +13,10 @@ pub(crate) fn refused(error: Error, stream: &Stream, bytes: usize) -> Error {
 /// not be lost for it.
 #[inline]
 pub(super) fn wait_for(stream: &Stream) {
-    let _ = stream.synchronize();
+    // An idle stream, which is the common case, needs no wait.
+    if !stream.is_finished().unwrap_or(false) {
+        let _ = stream.synchronize();
+    }
 }
 
 /// Frees memory that was allocated at once, when the work on `stream` is done.
@@ -23,6 +26,7 @@ pub(super) fn wait_for(stream: &Stream) {
 /// As for [`Resource::deallocate`](super::Resource::deallocate); the memory came from `cuMemAlloc` or `cuMemAllocManaged`.
 #[inline]
 pub(super) unsafe fn free_behind(stream: &Stream, pointer: DevicePointer<u8>) -> Result<()> {
+    // The driver may wait as well, and does not promise to.
     wait_for(stream);
     // SAFETY: the caller vouches that the memory is live and that the stream, which has been waited for, comes after every use.
     unsafe { call!(stream.driver(), cuMemFree_v2(pointer.as_raw())) }

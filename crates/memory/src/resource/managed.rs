@@ -13,7 +13,7 @@ use super::{Request, Resource};
 ///
 /// Every stream and every device may use it. Freeing waits for the work on the stream. Memory is aligned to 256 bytes.
 ///
-/// CUDA: `cuMemAllocManaged`, `cuMemFree_v2`, `cuStreamSynchronize`.
+/// CUDA: `cuMemAllocManaged`, `cuMemFree_v2`, `cuStreamQuery`, `cuStreamSynchronize`.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[doc(alias = "cuMemAllocManaged")]
 pub struct Managed;

@@ -15,7 +15,7 @@ use super::{Request, Resource};
 ///
 /// Allocating takes long, and so does freeing, which waits for the work on the stream. Memory is aligned to 256 bytes.
 ///
-/// CUDA: `cuMemHostAlloc`, `cuMemHostGetDevicePointer_v2`, `cuMemFreeHost`, `cuStreamSynchronize`.
+/// CUDA: `cuMemHostAlloc`, `cuMemHostGetDevicePointer_v2`, `cuMemFreeHost`, `cuStreamQuery`, `cuStreamSynchronize`.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[doc(alias = "cuMemHostAlloc")]
 #[doc(alias = "cuMemHostGetDevicePointer")]

@@ -14,7 +14,7 @@ use super::{Request, Resource};
 /// Both take long, and freeing waits for the work on the stream. What it is for: memory that lives as long as the program, that
 /// is shared with other processes, or that a memory checker shall see as it is. Memory is aligned to 256 bytes.
 ///
-/// CUDA: `cuMemAlloc_v2`, `cuMemFree_v2`, `cuStreamSynchronize`.
+/// CUDA: `cuMemAlloc_v2`, `cuMemFree_v2`, `cuStreamQuery`, `cuStreamSynchronize`.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
 #[doc(alias = "cuMemAlloc")]
 #[doc(alias = "cuMemFree")]

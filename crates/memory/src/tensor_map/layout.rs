@@ -233,6 +233,14 @@ impl TensorLayout {
         &self.steps[..self.rank.min(MAX_RANK)]
     }
 
+    /// The bytes from the first element to the last, if the layout is not interleaved. Extents and strides are checked.
+    #[inline]
+    pub(super) fn span(&self) -> u128 {
+        let width = (u128::from(self.extents[0]) * u128::from(self.data_type.bits())).div_ceil(8);
+        let outer = self.extents().iter().skip(1).zip(self.strides());
+        width + outer.map(|(extent, stride)| u128::from(extent - 1) * u128::from(*stride)).sum::<u128>()
+    }
+
     #[inline]
     pub(super) fn raw_address(&self) -> *mut c_void {
         std::ptr::without_provenance_mut(self.address as usize)
@@ -355,7 +363,12 @@ mod tests {
             (layout.extents(), layout.strides(), layout.steps()),
             (&[64, 10, 3][..], &[128, 1280][..], &[1; 3][..])
         );
+        assert_eq!(layout.span(), 64 * 10 * 3 * 2);
+        assert_eq!(layout.with_strides(&[256, 4096]).span(), 2 * 4096 + 9 * 256 + 128);
+        let largest =
+            TensorLayout::new(TensorDataType::Float64, pointer, &[1 << 32; 5]).with_strides(&[(1 << 40) - 16; 4]);
+        assert_eq!(largest.span(), (1 << 35) + 4 * ((1 << 32) - 1) * ((1 << 40) - 16));
         let packed = TensorLayout::new(TensorDataType::Packed6Align16, pointer, &[128, 2]);
-        assert_eq!(packed.strides(), [96]);
+        assert_eq!((packed.strides(), packed.span()), (&[96][..], 192));
     }
 }

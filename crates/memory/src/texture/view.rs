@@ -1,8 +1,9 @@
 //! What part of an array a texture is of, and as what it is seen.
 
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use curium_driver::sys::{CUDA_RESOURCE_VIEW_DESC, CUresourceViewFormat};
+use curium_driver::{Error, Result};
 
 /// What part of an array a texture is of, and as what its elements are seen.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -43,19 +44,28 @@ impl TextureView {
     }
 
     #[inline]
-    pub(super) fn to_raw(&self) -> CUDA_RESOURCE_VIEW_DESC {
+    pub(super) fn to_raw(&self) -> Result<CUDA_RESOURCE_VIEW_DESC> {
         let [width, height, depth] = self.extent;
-        CUDA_RESOURCE_VIEW_DESC {
+        let (levels, layers) = (inclusive("levels", &self.levels)?, inclusive("layers", &self.layers)?);
+        Ok(CUDA_RESOURCE_VIEW_DESC {
             format: self.format,
             width,
             height,
             depth,
-            firstMipmapLevel: self.levels.start,
-            // C counts the last one in.
-            lastMipmapLevel: self.levels.end.saturating_sub(1),
-            firstLayer: self.layers.start,
-            lastLayer: self.layers.end.saturating_sub(1),
+            firstMipmapLevel: *levels.start(),
+            lastMipmapLevel: *levels.end(),
+            firstLayer: *layers.start(),
+            lastLayer: *layers.end(),
             ..CUDA_RESOURCE_VIEW_DESC::default()
-        }
+        })
     }
+}
+
+/// The range with its last number counted in, as C has it, which cannot say that there is none.
+#[inline]
+fn inclusive(what: &str, range: &Range<u32>) -> Result<RangeInclusive<u32>> {
+    if range.is_empty() {
+        return Err(Error::argument("TextureView", format!("the {what} {range:?} are none")));
+    }
+    Ok(range.start..=range.end - 1)
 }

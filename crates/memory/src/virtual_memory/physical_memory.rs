@@ -139,7 +139,7 @@ impl PhysicalMemory {
     }
 
     #[inline]
-    pub(super) fn owning(driver: &Driver, raw: CUmemGenericAllocationHandle, bytes: usize) -> Self {
+    pub(crate) fn owning(driver: &Driver, raw: CUmemGenericAllocationHandle, bytes: usize) -> Self {
         Self { shared: Arc::new(Shared { driver: driver.clone(), raw, bytes }) }
     }
 }

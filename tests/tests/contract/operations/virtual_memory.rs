@@ -5,10 +5,12 @@ use std::os::fd::AsFd;
 use curium_driver::{Argument, MemoryHandleTypes, Result};
 use curium_memory::virtual_memory::{FabricHandle, Granularity, PhysicalOptions, ReserveOptions};
 use curium_memory::{
-    AddressRange, DeviceVec, Im2col, Im2colWide, Mapping, MemoryAccess, MemoryLocation, PhysicalMemory,
-    TensorAllocationClass, TensorDataType, TensorLayout, TensorMap, TensorSwizzle, WideMode,
+    AddressRange, DeviceVec, ForeignBuffer, Im2col, Im2colWide, Mapping, MemoryAccess, MemoryLocation, PhysicalMemory,
+    TensorAllocationClass, TensorDataType, TensorLayout, TensorMap, TensorRead, TensorSwizzle, TensorView,
+    TensorViewMut, TensorWrite, WideMode,
 };
 
+use super::memory::pass;
 use super::{Fixture, LEN, Operation, boxed, made};
 
 pub(super) const OPERATIONS: &[Operation] = &[
@@ -87,11 +89,46 @@ pub(super) const OPERATIONS: &[Operation] = &[
         vector.extend_from_device(&fixture.buffer)?;
         made(vector)
     }),
+    ("ForeignBuffer::to_vec", |fixture| {
+        let buffer = foreign(fixture)?;
+        buffer.to_vec()?;
+        made(buffer)
+    }),
+    ("ForeignBuffer::into_owner", |fixture| foreign(fixture)?.into_owner().map_err(|(_, error)| error).map(boxed)),
     ("TensorMap::tiled", |fixture| made(map_tensor(fixture)?)),
     ("TensorMap::im2col", |fixture| {
         let layout = images(fixture);
-        let pixels = Im2col { lower: &[0, 0], upper: &[0, 0], channels_per_pixel: 4, pixels_per_column: 2 };
-        made(TensorMap::im2col(&fixture.context, &layout, &pixels)?)
+        made(TensorMap::im2col(&fixture.context, &layout, &pixels())?)
+    }),
+    ("TensorView::tiled", |fixture| {
+        let layout = images(fixture);
+        made(TensorView::tiled(fixture.buffer.as_slice(), &layout, &[4, 1, 1, 1])?.as_map().to_words())
+    }),
+    ("TensorView::im2col", |fixture| {
+        let (layout, pixels) = (images(fixture), pixels());
+        made(TensorView::im2col(fixture.buffer.as_slice(), &layout, &pixels)?.as_map().to_words())
+    }),
+    ("TensorViewMut::tiled", |fixture| {
+        let layout = images(fixture);
+        made(TensorViewMut::tiled(fixture.buffer.as_slice_mut(), &layout, &[4, 1, 1, 1])?.as_map().to_words())
+    }),
+    ("TensorViewMut::im2col", |fixture| {
+        let (layout, pixels) = (images(fixture), pixels());
+        made(TensorViewMut::im2col(fixture.buffer.as_slice_mut(), &layout, &pixels)?.as_map().to_words())
+    }),
+    ("ForeignBuffer::bind", |fixture| {
+        let mut buffer = foreign(fixture)?;
+        pass::<&mut [u32]>(&fixture.other, &mut buffer)?;
+        made(buffer)
+    }),
+    ("TensorView::bind", |fixture| {
+        let view = TensorView::tiled(fixture.buffer.as_slice(), &images(fixture), &[4, 1, 1, 1])?;
+        pass::<TensorRead>(&fixture.other, &view)
+    }),
+    ("TensorViewMut::bind", |fixture| {
+        let layout = images(fixture);
+        let mut view = TensorViewMut::tiled(fixture.buffer.as_slice_mut(), &layout, &[4, 1, 1, 1])?;
+        pass::<TensorWrite>(&fixture.other, &mut view)
     }),
     ("TensorMap::replace_address", |fixture| {
         made(map_tensor(fixture)?.replace_address(&fixture.context, fixture.buffer.as_pointer())?)
@@ -115,9 +152,11 @@ pub(super) const SOLITARY: &[Operation] = &[
     }),
     ("TensorMap::im2col_wide", |fixture| {
         let layout = images(fixture).with_swizzle(TensorSwizzle::Bytes64);
-        let (channels_per_pixel, pixels_per_column, mode) = (4, 2, WideMode::Column);
-        let pixels = Im2colWide { lower: 0, upper: 0, channels_per_pixel, pixels_per_column, mode };
-        made(TensorMap::im2col_wide(&fixture.context, &layout, &pixels)?)
+        made(TensorMap::im2col_wide(&fixture.context, &layout, &wide_pixels())?)
+    }),
+    ("TensorView::im2col_wide", |fixture| {
+        let layout = images(fixture).with_swizzle(TensorSwizzle::Bytes64);
+        made(TensorView::im2col_wide(fixture.buffer.as_slice(), &layout, &wide_pixels())?.as_map().to_words())
     }),
     ("TensorMap::set_allocation_class", |fixture| {
         let mut map = map_tensor(fixture)?;
@@ -163,7 +202,25 @@ fn map_tensor(fixture: &Fixture) -> Result<TensorMap> {
     TensorMap::tiled(&fixture.context, &layout, &[4, 1])
 }
 
+/// Words of a mapping.
+fn foreign(fixture: &Fixture) -> Result<ForeignBuffer<u32, Mapping>> {
+    let mapping = map(fixture)?;
+    mapping.set_access(&fixture.device, MemoryAccess::ReadWrite)?;
+    // SAFETY: the mapping has as many words, is for the device to use, and nobody else uses it.
+    let mut buffer = unsafe { ForeignBuffer::new(&fixture.stream, mapping.as_pointer().cast(), LEN, mapping) }?;
+    buffer.as_slice_mut().fill(3)?;
+    Ok(buffer)
+}
+
 /// One image of two by two pixels.
 fn images(fixture: &Fixture) -> TensorLayout {
     TensorLayout::new(TensorDataType::Uint32, fixture.buffer.as_pointer(), &[4, 2, 2, 1])
+}
+
+fn pixels() -> Im2col<'static> {
+    Im2col { lower: &[0, 0], upper: &[0, 0], channels_per_pixel: 4, pixels_per_column: 2 }
+}
+
+fn wide_pixels() -> Im2colWide {
+    Im2colWide { lower: 0, upper: 0, channels_per_pixel: 4, pixels_per_column: 2, mode: WideMode::Column }
 }

@@ -16,12 +16,13 @@ pub(super) struct Graphs {
     launches: usize,
 }
 
-/// A graph that copies a part of a piece to the same place of another.
+/// A graph that copies a part of a piece to the same place of another, and may fill it then.
 struct Copy {
     executable: GraphExec,
     source: u64,
     target: u64,
     range: Range<usize>,
+    then: Option<u32>,
 }
 
 impl Graphs {
@@ -42,23 +43,28 @@ impl Graphs {
         }
     }
 
-    /// Makes a graph, if both pieces can be leased; the target comes back.
-    pub(super) fn capture(&mut self, context: &Context, source: &Piece, target: Piece, range: Range<usize>) -> Piece {
-        let mut target = target;
-        if range.is_empty() || !source.memory.is_leasable() || !target.memory.is_leasable() {
-            return target;
-        }
+    /// Makes a graph that copies a part of a piece to the same place of another, and then, on another branch, fills it with a value, if
+    /// there is one.
+    pub(super) fn capture(
+        &mut self,
+        context: &Context,
+        source: &mut Piece,
+        target: &mut Piece,
+        (range, then): (Range<usize>, Option<u32>),
+    ) {
         // The oldest ends.
         if self.copies.len() == 3 {
             self.copies.remove(0);
         }
         let graph = Graph::capture(context, |scope| {
+            let (one, other) = (scope.fork()?, scope.fork()?);
             let from = source.memory.view().slice(range.clone())?;
-            target.memory.view_mut().slice(range.clone())?.copy_from_device_on(scope, &from)
+            target.memory.view_mut().slice(range.clone())?.copy_from_device_on(&one, &from)?;
+            let mut part = source.memory.view_mut().slice(range.clone())?;
+            then.map_or(Ok(()), |value| part.fill_on(&other, value))
         });
         let executable = graph.and_then(|graph| graph.instantiate()).expect("the copy can be captured");
-        self.copies.push(Copy { executable, source: source.number, target: target.number, range });
-        target
+        self.copies.push(Copy { executable, source: source.number, target: target.number, range, then });
     }
 
     /// Launches one, if there is any: it copies what the source holds by then.
@@ -67,14 +73,19 @@ impl Graphs {
             return;
         }
         let at = which % self.copies.len();
-        let Copy { executable, source, target, range } = &mut self.copies[at];
+        let Copy { executable, source, target, range, then } = &mut self.copies[at];
         executable.launch(stream).expect("everything is still there");
         self.launches += 1;
-        let live = pieces.iter().find(|piece| piece.number == *source).map(|piece| &piece.model);
-        let model = live.or_else(|| self.left.get(source)).expect("the source is or was there");
-        let values = model[range.clone()].to_vec();
-        let live = pieces.iter_mut().find(|piece| piece.number == *target).map(|piece| &mut piece.model);
-        let model = live.or_else(|| self.left.get_mut(target)).expect("the target is or was there");
-        model[range.clone()].copy_from_slice(&values);
+        let mut model_of = |number: u64, change: &mut dyn FnMut(&mut [u32])| {
+            let live = pieces.iter_mut().find(|piece| piece.number == number).map(|piece| &mut piece.model);
+            let model = live.or_else(|| self.left.get_mut(&number)).expect("the piece is or was there");
+            change(&mut model[range.clone()]);
+        };
+        let mut values = Vec::new();
+        model_of(*source, &mut |model| {
+            values = model.to_vec();
+            then.iter().for_each(|value| model.fill(*value));
+        });
+        model_of(*target, &mut |model| model.copy_from_slice(&values));
     }
 }

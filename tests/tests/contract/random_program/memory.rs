@@ -62,11 +62,6 @@ impl Memory {
         }
     }
 
-    /// Whether graphs can use it.
-    pub(super) fn is_leasable(&self) -> bool {
-        !matches!(self, Self::Growing(_))
-    }
-
     /// The elements as the host sees them in place, where it can.
     pub(super) fn host(&mut self) -> Option<&mut [u32]> {
         match self {

@@ -55,9 +55,10 @@ impl Mapped {
     }
 
     pub(in crate::resource) fn grow(&mut self, bytes: u64, step: u64, heap: &impl HeapAccess) -> Result<()> {
+        // Addresses run out as memory does.
         let place = self.place(bytes, heap).ok_or_else(|| {
-            let row = self.row.length;
-            Error::argument("resource", format!("{bytes} bytes in one row do not fit the {row} addresses reserved"))
+            let [bytes, row] = [bytes, self.row.length].map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
+            Error::refused_memory(bytes, Some(row), None)
         })?;
         let length = step.next_multiple_of(self.granularity).clamp(place.needed, place.available);
         let part = match self.map(place.start, length) {

@@ -1,0 +1,205 @@
+//! Tensors in memory that is borrowed, as arguments of kernels.
+
+use std::fmt;
+
+use curium_driver::{Argument, Error, Parameter, Result, Stream};
+
+use super::{Im2col, Im2colWide, TensorInterleave, TensorLayout, TensorMap};
+use crate::copy::End;
+use crate::{DeviceSlice, DeviceSliceMut};
+
+/// In a kernel's signature, a [`TensorMap`] by which the kernel only reads. Pass a `&`[`TensorView`] for it.
+#[derive(Clone, Copy, Debug)]
+pub struct TensorRead;
+
+/// In a kernel's signature, a [`TensorMap`] by which the kernel reads and writes. Pass a `&mut` [`TensorViewMut`] for it.
+#[derive(Clone, Copy, Debug)]
+pub struct TensorWrite;
+
+/// A [`TensorMap`] of a tensor in memory that it borrows, to be read.
+///
+/// Where a bare map is an address that a kernel's author vouches for at each launch, a view lies within its memory, keeps it, and orders the
+/// launch with the other uses of it: a kernel that only copies by its maps, whose unit stays within the tensor, can be [declared
+/// safe](curium_driver::Kernel::declare_safe).
+///
+/// ```
+/// use curium_memory::{DeviceBuffer, TensorDataType, TensorLayout, TensorView};
+///
+/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
+/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
+/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// # let stream = driver.device(0)?.primary_context()?.stream()?;
+/// let matrix = DeviceBuffer::<f32>::zeroed(&stream, 256 * 64)?; // 256 rows of 64
+/// let layout = TensorLayout::new(TensorDataType::Float32, matrix.as_pointer(), &[64, 256]);
+/// let tiles = TensorView::tiled(matrix.as_slice(), &layout, &[32, 8])?; // 8 rows of 32
+/// // One row more is not in the buffer.
+/// let layout = TensorLayout::new(TensorDataType::Float32, matrix.as_pointer(), &[64, 257]);
+/// assert!(TensorView::tiled(matrix.as_slice(), &layout, &[32, 8]).is_err());
+/// # let _ = tiles;
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy)]
+pub struct TensorView<'a> {
+    map: TensorMap,
+    memory: End<'a>,
+}
+
+/// As [`TensorView`], of memory that is borrowed to be written.
+pub struct TensorViewMut<'a> {
+    map: TensorMap,
+    memory: End<'a>,
+}
+
+impl Parameter for TensorRead {
+    type Raw = TensorMap;
+}
+
+impl Parameter for TensorWrite {
+    type Raw = TensorMap;
+}
+
+impl<'a> TensorView<'a> {
+    /// [Boxes](TensorMap::tiled) of a tensor in `memory`.
+    ///
+    /// CUDA: `cuTensorMapEncodeTiled`. Needs a driver for CUDA 12.0.
+    ///
+    /// # Errors
+    ///
+    /// As for [`TensorMap::tiled`], and an argument error if the layout is interleaved or the tensor does not lie within the memory.
+    #[inline]
+    pub fn tiled<T>(memory: DeviceSlice<'a, T>, layout: &TensorLayout, elements: &[u32]) -> Result<Self> {
+        let map = TensorMap::tiled(memory.stream().context(), layout, elements)?;
+        Ok(Self { map, memory: within("TensorView::tiled", layout, memory.end())? })
+    }
+
+    /// [Columns of pixels](TensorMap::im2col) of images in `memory`.
+    ///
+    /// CUDA: `cuTensorMapEncodeIm2col`. Needs a driver for CUDA 12.0.
+    ///
+    /// # Errors
+    ///
+    /// As for [`TensorMap::im2col`], and an argument error if the layout is interleaved or the tensor does not lie within the memory.
+    #[inline]
+    pub fn im2col<T>(memory: DeviceSlice<'a, T>, layout: &TensorLayout, pixels: &Im2col<'_>) -> Result<Self> {
+        let map = TensorMap::im2col(memory.stream().context(), layout, pixels)?;
+        Ok(Self { map, memory: within("TensorView::im2col", layout, memory.end())? })
+    }
+
+    /// [Columns of pixels](TensorMap::im2col_wide) along the width of images in `memory`.
+    ///
+    /// CUDA: `cuTensorMapEncodeIm2colWide`. Needs a driver for CUDA 12.8 and a device of compute capability 10.0.
+    ///
+    /// # Errors
+    ///
+    /// As for [`TensorMap::im2col_wide`], and an argument error if the layout is interleaved or the tensor does not lie within the memory.
+    #[inline]
+    pub fn im2col_wide<T>(memory: DeviceSlice<'a, T>, layout: &TensorLayout, pixels: &Im2colWide) -> Result<Self> {
+        let map = TensorMap::im2col_wide(memory.stream().context(), layout, pixels)?;
+        Ok(Self { map, memory: within("TensorView::im2col_wide", layout, memory.end())? })
+    }
+
+    /// The map, which keeps nothing.
+    #[must_use]
+    #[inline]
+    pub fn as_map(&self) -> &TensorMap {
+        &self.map
+    }
+}
+
+impl<'a> TensorViewMut<'a> {
+    /// [Boxes](TensorMap::tiled) of a tensor in `memory`.
+    ///
+    /// CUDA: `cuTensorMapEncodeTiled`. Needs a driver for CUDA 12.0.
+    ///
+    /// # Errors
+    ///
+    /// As for [`TensorView::tiled`].
+    #[inline]
+    pub fn tiled<T>(memory: DeviceSliceMut<'a, T>, layout: &TensorLayout, elements: &[u32]) -> Result<Self> {
+        let map = TensorMap::tiled(memory.stream().context(), layout, elements)?;
+        Ok(Self { map, memory: within("TensorViewMut::tiled", layout, memory.into_end())? })
+    }
+
+    /// [Columns of pixels](TensorMap::im2col) of images in `memory`.
+    ///
+    /// CUDA: `cuTensorMapEncodeIm2col`. Needs a driver for CUDA 12.0.
+    ///
+    /// # Errors
+    ///
+    /// As for [`TensorView::im2col`].
+    #[inline]
+    pub fn im2col<T>(memory: DeviceSliceMut<'a, T>, layout: &TensorLayout, pixels: &Im2col<'_>) -> Result<Self> {
+        let map = TensorMap::im2col(memory.stream().context(), layout, pixels)?;
+        Ok(Self { map, memory: within("TensorViewMut::im2col", layout, memory.into_end())? })
+    }
+
+    /// The map, which keeps nothing.
+    #[must_use]
+    #[inline]
+    pub fn as_map(&self) -> &TensorMap {
+        &self.map
+    }
+}
+
+// SAFETY: `bind` has the stream wait for the last writes, and while the memory is borrowed nobody can write it; a later writer waits for this
+// use, which `launched` notes. The tensor lies within live memory: freeing waits as well.
+unsafe impl Argument<TensorRead> for &TensorView<'_> {
+    #[inline]
+    unsafe fn bind(&mut self, stream: &Stream) -> Result<TensorMap> {
+        self.memory.tracked.before_kernel_read(stream, self.memory.address)?;
+        Ok(self.map)
+    }
+
+    #[inline]
+    unsafe fn launched(&mut self, stream: &Stream) {
+        self.memory.tracked.after_read(stream);
+    }
+}
+
+// SAFETY: `bind` has the stream wait for every use, the memory is borrowed exclusively, and later uses wait for this one, which `launched`
+// notes. The tensor lies within live memory: freeing waits as well.
+unsafe impl Argument<TensorWrite> for &mut TensorViewMut<'_> {
+    #[inline]
+    unsafe fn bind(&mut self, stream: &Stream) -> Result<TensorMap> {
+        self.memory.tracked.before_kernel_write(stream, self.memory.address)?;
+        Ok(self.map)
+    }
+
+    #[inline]
+    unsafe fn launched(&mut self, stream: &Stream) {
+        self.memory.tracked.after_partial_write(stream);
+    }
+}
+
+impl fmt::Debug for TensorView<'_> {
+    #[inline]
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "TensorView(in {} bytes at {:#x})", self.memory.bytes, self.memory.address)
+    }
+}
+
+impl fmt::Debug for TensorViewMut<'_> {
+    #[inline]
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "TensorViewMut(in {} bytes at {:#x})", self.memory.bytes, self.memory.address)
+    }
+}
+
+/// The memory, if the tensor, whose extents and strides were checked for a map, lies within it.
+#[inline]
+fn within<'a>(operation: &'static str, layout: &TensorLayout, memory: End<'a>) -> Result<End<'a>> {
+    if layout.interleave != TensorInterleave::None {
+        let reason = "an interleaved layout, whose place in memory is not known: launch with a TensorMap";
+        return Err(Error::argument(operation, reason));
+    }
+    let (first, bytes) = (u128::from(layout.address), layout.span());
+    let (start, len) = (u128::from(memory.address), memory.bytes as u128);
+    if first >= start && first + bytes <= start + len {
+        return Ok(memory);
+    }
+    let (at, start) = (layout.address, memory.address);
+    Err(Error::argument(
+        operation,
+        format!("a tensor of {bytes} bytes at {at:#x} is not within {len} bytes at {start:#x}"),
+    ))
+}

@@ -1,0 +1,126 @@
+//! Multicast objects, on a simulator with functions made by hand in place of those that it lacks.
+
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use curium_driver::{Device, Driver, Error};
+use curium_memory::multicast::{MulticastObject, MulticastOptions};
+use curium_memory::{AddressRange, MemoryAccess, PhysicalMemory};
+use curium_sim::{Config, Simulator};
+use curium_sys::{
+    Api, CUdevice, CUmemAllocationProp, CUmemAllocationType, CUmemGenericAllocationHandle, CUmemLocationType,
+    CUmulticastObjectProp, CUresult,
+};
+use curium_tests::uses_cuda;
+
+static SIMULATED: OnceLock<Api> = OnceLock::new();
+/// What was called, in order.
+static CALLS: Mutex<Vec<&str>> = Mutex::new(Vec::new());
+
+const BYTES: usize = 2 << 20;
+
+fn note(call: &'static str) -> CUresult {
+    CALLS.lock().unwrap_or_else(PoisonError::into_inner).push(call);
+    CUresult::CUDA_SUCCESS
+}
+
+fn calls() -> Vec<&'static str> {
+    std::mem::take(&mut *CALLS.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Memory of the simulator stands for the object: the driver gives both out by one kind of handle.
+unsafe extern "C" fn create(
+    place: *mut CUmemGenericAllocationHandle,
+    properties: *const CUmulticastObjectProp,
+) -> CUresult {
+    // SAFETY: the caller passes valid properties.
+    let bytes = unsafe { (*properties).size };
+    let mut memory = CUmemAllocationProp {
+        type_: CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED,
+        ..CUmemAllocationProp::default()
+    };
+    memory.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+    let allocate = SIMULATED.get().and_then(|api| api.cuMemCreate).expect("the simulator has it");
+    note("create");
+    // SAFETY: both places are valid.
+    unsafe { allocate(place, bytes, &raw const memory, 0) }
+}
+
+unsafe extern "C" fn add_device(_: CUmemGenericAllocationHandle, _: CUdevice) -> CUresult {
+    note("add device")
+}
+
+unsafe extern "C" fn bind(
+    _: CUmemGenericAllocationHandle,
+    _: CUdevice,
+    offset: usize,
+    _: CUmemGenericAllocationHandle,
+    from: usize,
+    bytes: usize,
+    _: u64,
+) -> CUresult {
+    assert_eq!((offset, from, bytes), (BYTES, 0, BYTES));
+    note("bind")
+}
+
+unsafe extern "C" fn unbind(_: CUmemGenericAllocationHandle, _: CUdevice, offset: usize, bytes: usize) -> CUresult {
+    assert_eq!((offset, bytes), (BYTES, BYTES));
+    note("unbind")
+}
+
+unsafe extern "C" fn release(handle: CUmemGenericAllocationHandle) -> CUresult {
+    note("release");
+    let release = SIMULATED.get().and_then(|api| api.cuMemRelease).expect("the simulator has it");
+    // SAFETY: the caller gives the handle away.
+    unsafe { release(handle) }
+}
+
+/// The simulator with a switch beside it.
+fn driver(simulator: &Simulator) -> Driver {
+    let mut api = simulator.api();
+    assert!(SIMULATED.set(api.clone()).is_ok(), "one test uses this");
+    api.cuMulticastCreate = Some(create);
+    api.cuMulticastAddDevice = Some(add_device);
+    api.cuMulticastBindMem_v2 = Some(bind);
+    api.cuMulticastUnbind = Some(unbind);
+    api.cuMemRelease = Some(release);
+    // SAFETY: the functions are the simulator's, which outlives the driver, and those above.
+    unsafe { Driver::from_api(api) }.expect("the simulator initialises")
+}
+
+fn device_of_another_driver(simulator: &Simulator) -> Device {
+    // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
+    let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initialises");
+    driver.device(0).expect("there is a device")
+}
+
+#[test]
+fn object_is_mapped_as_memory_is_and_outlives_its_bindings_and_mappings() {
+    if uses_cuda() {
+        return;
+    }
+    let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
+    let driver = driver(&simulator);
+    let device = driver.device(0).expect("there is a device");
+    let options = MulticastOptions::new(1, 2 * BYTES);
+    let object = MulticastObject::new(&driver, &options).expect("it can be made");
+    object.add_device(&device).expect("it can be added");
+    let memory = PhysicalMemory::new(&device, BYTES).expect("memory suffices");
+    let error = object.bind(&device, BYTES + 1, &memory).expect_err("it is too long").to_string();
+    assert!(error.contains("2097152 bytes at offset 2097153 do not fit into 4194304 bytes"), "{error}");
+    let other = Simulator::new(Config::new()).expect("a simulator can be made");
+    let error = object.bind(&device_of_another_driver(&other), BYTES, &memory).expect_err("it is of another driver");
+    assert!(matches!(error, Error::Argument(_)) && error.to_string().contains("MulticastObject::bind"), "{error}");
+    let binding = object.bind(&device, BYTES, &memory).expect("it fits");
+    let range = AddressRange::reserve(&driver, 2 * BYTES).expect("there are addresses");
+    let mapping = range.map(0, object.as_memory()).expect("the range is as long");
+    mapping.set_access(&device, MemoryAccess::ReadWrite).expect("the device can have access");
+    assert_eq!(calls(), ["create", "add device", "bind"]);
+    let (object, error) = object.close().expect_err("it is bound and mapped");
+    assert!(error.to_string().contains("2 other owners"), "{error}");
+    drop((memory, object, mapping, range));
+    assert_eq!(calls(), [""; 0], "the binding keeps the memory and the object");
+    drop(binding);
+    assert_eq!(calls(), ["unbind", "release", "release"]);
+    drop((device, driver));
+    assert!(simulator.live_handles().is_empty(), "{}", simulator.live_handles());
+}

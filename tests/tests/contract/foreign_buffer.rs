@@ -1,0 +1,130 @@
+//! [`ForeignBuffer`]: memory that something else owns is used like a buffer, and its owner ends behind every use.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use curium_driver::{DevicePointer, Error, Function, Graph, LaunchConfig, Library};
+use curium_memory::{AddressRange, DeviceBuffer, DeviceSlice, ForeignBuffer, Mapping, MemoryAccess, PhysicalMemory};
+use curium_tests::{Gate, TestDriver, kernels, on_driver};
+
+const LEN: usize = 1024;
+const BYTES: usize = 2 << 20;
+
+/// A mapping that says when it has ended.
+#[derive(Debug)]
+struct Owner {
+    _mapping: Mapping,
+    has_ended: Arc<AtomicBool>,
+}
+
+impl Drop for Owner {
+    fn drop(&mut self) {
+        self.has_ended.store(true, Ordering::Release);
+    }
+}
+
+fn mapping(test: &TestDriver) -> Mapping {
+    let memory = PhysicalMemory::new(&test.device(), BYTES).expect("memory suffices");
+    let mapping = AddressRange::reserve(test.driver(), BYTES).and_then(|range| range.map(0, &memory));
+    let mapping = mapping.expect("it fits");
+    mapping.set_access(&test.device(), MemoryAccess::ReadWrite).expect("the device can have access");
+    mapping
+}
+
+/// A buffer in a mapping, and whether that has ended.
+fn buffer(test: &TestDriver) -> (ForeignBuffer<u32, Owner>, Arc<AtomicBool>) {
+    let (mapping, has_ended) = (mapping(test), Arc::default());
+    let pointer = mapping.as_pointer().cast();
+    let owner = Owner { _mapping: mapping, has_ended: Arc::clone(&has_ended) };
+    // SAFETY: the mapping has as many bytes, is for the device to use, and nobody else uses it.
+    let buffer = unsafe { ForeignBuffer::new(&test.stream(), pointer, LEN, owner) };
+    (buffer.expect("the pointer is aligned"), has_ended)
+}
+
+#[test]
+fn foreign_buffer_is_copied_filled_and_passed_to_kernels() {
+    on_driver(|test| {
+        let (stream, (mut buffer, _)) = (test.stream(), buffer(test));
+        let source: Vec<u32> = (0..LEN as u32).collect();
+        buffer.as_slice_mut().copy_from_slice(&source).expect("the lengths are equal");
+        assert_eq!(buffer.to_vec().expect("the buffer can be read"), source);
+        let mut target = DeviceBuffer::<u32>::zeroed(&stream, LEN).expect("memory suffices");
+        target.as_slice_mut().copy_from_device(&buffer).expect("the lengths are equal");
+        assert_eq!(target.to_vec().expect("the buffer can be read"), source);
+        let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the kernels load");
+        let fill = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("there is such a kernel");
+        let config = LaunchConfig::for_elements(LEN as u32);
+        // SAFETY: `fill` writes as many words as the buffer has.
+        unsafe { fill.launch(&stream, config, (&mut buffer, 9, LEN as u32)) }.expect("it can be launched");
+        assert_eq!(buffer.slice(1000..).and_then(DeviceSlice::to_vec).expect("it can be read"), [9; 24]);
+    });
+}
+
+#[test]
+fn owner_of_a_buffer_that_is_dropped_while_pending_ends_behind_the_work() {
+    on_driver(|test| {
+        let (other, (mut buffer, has_ended)) = (test.stream(), buffer(test));
+        let gate = Gate::on(&other);
+        buffer.as_slice_mut().fill_on(&other, 5).expect("memory can be filled");
+        std::thread::scope(|scope| {
+            let dropping = scope.spawn(|| drop(buffer));
+            std::thread::sleep(std::time::Duration::from_millis(5));
+            assert!(!has_ended.load(Ordering::Acquire), "the memory went under the device");
+            gate.open();
+            dropping.join().expect("dropping does not panic");
+        });
+        assert!(has_ended.load(Ordering::Acquire));
+    });
+}
+
+#[test]
+fn owner_comes_back_once_the_work_is_done() {
+    on_driver(|test| {
+        let (mut buffer, has_ended) = buffer(test);
+        buffer.as_slice_mut().fill(5).expect("memory can be filled");
+        let owner = buffer.into_owner().map_err(|(_, error)| error).expect("no graph uses the memory");
+        assert!(!has_ended.load(Ordering::Acquire));
+        test.assert_calls(Function::cuMemUnmap, 1, || drop(owner));
+    });
+}
+
+#[test]
+fn graph_keeps_the_owner_of_the_memory_that_it_uses() {
+    on_driver(|test| {
+        let (stream, (mut buffer, has_ended)) = (test.stream(), buffer(test));
+        let mut target = DeviceBuffer::<u32>::zeroed(&stream, LEN).expect("memory suffices");
+        buffer.as_slice_mut().fill(5).expect("memory can be filled");
+        let graph = Graph::capture(&test.context(), |scope| target.as_slice_mut().copy_from_device_on(scope, &buffer));
+        let mut executable = graph.and_then(|graph| graph.instantiate()).expect("the copy can be captured");
+        let (buffer, error) = buffer.into_owner().expect_err("a graph uses the memory");
+        assert!(error.to_string().contains("ForeignBuffer::into_owner: a graph uses the memory"), "{error}");
+        drop(buffer);
+        assert!(!has_ended.load(Ordering::Acquire), "the graph still uses it");
+        executable.launch(&stream).expect("it can be launched");
+        assert_eq!(target.to_vec().expect("the buffer can be read"), [5; LEN]);
+        drop(executable);
+        assert!(has_ended.load(Ordering::Acquire));
+    });
+}
+
+#[test]
+fn pointers_that_are_null_or_not_aligned_make_no_buffer() {
+    on_driver(|test| {
+        let (stream, scope_error) = (test.stream(), "the stream is one of a capture");
+        for (address, len, expected) in
+            [(0, 4, "the pointer is null"), (2, 4, "0x2 is not aligned to 4 bytes"), (256, 0, "the length is 0")]
+        {
+            // SAFETY: nothing is made of the pointer.
+            let buffer = unsafe { ForeignBuffer::<u32, _>::new(&stream, DevicePointer::from_raw(address), len, ()) };
+            let error = buffer.expect_err("there is no such memory");
+            assert!(matches!(error, Error::Argument(_)) && error.to_string().contains(expected), "{error}");
+        }
+        let graph = Graph::capture(&test.context(), |scope| {
+            // SAFETY: as above.
+            let buffer = unsafe { ForeignBuffer::<u32, _>::new(scope, DevicePointer::from_raw(256), 4, ()) };
+            assert!(buffer.expect_err("the stream is of a scope").to_string().contains(scope_error));
+            Ok(())
+        });
+        drop(graph.expect("the capture ends"));
+    });
+}

@@ -1,0 +1,14 @@
+//! A view of a tensor ends before the buffer does, and is not made of a bare map.
+
+use curium_driver::{LaunchConfig, SafeKernel, Stream};
+use curium_memory::{DeviceBuffer, TensorLayout, TensorMap, TensorRead, TensorView};
+
+fn view<'a>(buffer: DeviceBuffer<f32>, layout: &TensorLayout) -> TensorView<'a> {
+    TensorView::tiled(buffer.as_slice(), layout, &[4, 4]).unwrap()
+}
+
+fn launch(stream: &Stream, kernel: &SafeKernel<(TensorRead,)>, map: TensorMap) {
+    kernel.launch(stream, LaunchConfig::new(1, 32), (map,)).unwrap();
+}
+
+fn main() {}
