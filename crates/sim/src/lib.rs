@@ -8,6 +8,11 @@
 //! that the seed decides, so that a missing synchronisation shows; fresh device memory holds a pattern and not zeros; host
 //! code cannot touch device memory; sizes are checked to the byte.
 //!
+//! What a kernel must not do is reported with its place ([`Simulator::kernel_faults`], [`Checks`]): accesses out of bounds, to freed memory or
+//! misaligned, always; races ([`Config::with_race_checks`]) and reads of memory that nobody wrote ([`Config::with_unwritten_checks`]) on
+//! request, because they take time. What a program does not destroy is counted ([`Simulator::live_handles`]) and named with the call
+//! that made it ([`Simulator::live_objects`]), and with the caller's stack if that is kept ([`Config::with_backtraces`]).
+//!
 //! It is honest: its devices are named as simulated, and a function that it does not implement returns
 //! `CUDA_ERROR_NOT_SUPPORTED` and is counted ([`Simulator::unsupported_calls`]).
 //!
@@ -56,6 +61,7 @@ mod fault;
 mod handle;
 mod live;
 mod memory;
+mod origin;
 pub mod ptx;
 mod race;
 mod schedule;
@@ -65,6 +71,6 @@ mod summary;
 
 pub use self::config::{Checks, Config, DeviceModel, EnvironmentError};
 pub use self::fault::{Fault, FaultPlan, FaultSyntaxError};
-pub use self::live::LiveHandles;
+pub use self::live::{LiveHandles, LiveObject};
 pub use self::simulator::{Error, Simulator};
 pub use self::summary::Summary;

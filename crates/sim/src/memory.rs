@@ -9,6 +9,7 @@ mod allocation;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod backing;
 mod heap;
+mod live;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod mapping;
 mod neighbour;
@@ -24,6 +25,7 @@ mod sharing;
 mod transfer;
 mod view;
 mod virtual_memory;
+mod written;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -54,7 +56,7 @@ use crate::Error;
 use crate::config::Config;
 use crate::driver::{Context, Result};
 use crate::handle::{Id, Table};
-use crate::live::LiveHandles;
+use crate::origin;
 use crate::race::{Marks, NOBODY};
 
 /// Where device memory comes from, on systems where nothing is reserved for it.
@@ -76,6 +78,8 @@ pub(crate) struct Memory {
     space: Space,
     heap: Heap,
     budget: u64,
+    /// Whether it is known which bytes were written.
+    notes_writes: bool,
     /// Whether it is noted who accesses memory.
     notes_accesses: bool,
 }
@@ -99,6 +103,7 @@ pub(crate) struct Records {
     /// What was advised of managed memory, by the address of the allocation.
     policies: BTreeMap<u64, Policies>,
     freed: Freed,
+    notes_writes: bool,
     /// Whether it is noted who accesses memory.
     notes_accesses: bool,
 }
@@ -120,6 +125,7 @@ impl Memory {
             last_id: 0,
             policies: BTreeMap::new(),
             freed: Freed::default(),
+            notes_writes: config.unwritten_checks,
             notes_accesses: config.race_checks,
         };
         // Twice the budget, so that addresses of freed memory are not soon used again.
@@ -129,6 +135,7 @@ impl Memory {
             space: Space::new(addresses)?,
             heap: Heap::new(0)?,
             budget: config.memory_budget,
+            notes_writes: config.unwritten_checks,
             notes_accesses: config.race_checks,
         })
     }
@@ -250,23 +257,6 @@ impl Memory {
         self.budget.saturating_sub(self.read().taken(device))
     }
 
-    pub(crate) fn count_live(&self, live: &mut LiveHandles) {
-        let records = self.read();
-        for allocation in records.allocations.values().filter(|allocation| !allocation.is_condemned) {
-            match allocation.purpose {
-                Purpose::Device | Purpose::Pool(_) => live.device_allocations += 1,
-                Purpose::Module | Purpose::ManagedVariable | Purpose::Mapped(_) => {}
-                Purpose::Pinned { .. } | Purpose::HostPool(_) => live.host_allocations += 1,
-                Purpose::Array => live.arrays += 1,
-                Purpose::Foreign => live.foreign_allocations += 1,
-                Purpose::Managed | Purpose::ManagedPool(_) => live.managed_allocations += 1,
-                Purpose::Registered { .. } => live.registrations += 1,
-            }
-        }
-        live.pools = records.pools.iter().filter(|(_, pool)| !pool.is_default && !pool.is_retired).count() as u64;
-        [live.address_ranges, live.physical_allocations, live.mappings] = records.virtual_memory.counts();
-    }
-
     fn give_back(&self, allocation: &Allocation) {
         match allocation.purpose {
             Purpose::Device | Purpose::Pool(_) | Purpose::Module | Purpose::Array => {
@@ -325,6 +315,9 @@ impl Records {
             id: self.last_id,
             is_condemned: false,
             is_synchronous: false,
+            written: self.fresh(size, &purpose),
+            origin: origin::Origin::here(),
+            stream: None,
             marks: self.notes_accesses.then(|| Arc::new(Marks::new(size, NOBODY))),
         };
         self.allocations.insert(base, allocation);

@@ -19,6 +19,8 @@ const EXCHANGE: &str = ".version 8.0
     mov.u32 %thread, %tid.x;
     mov.u32 %place, words;
     mad.lo.u32 %place, %thread, 4, %place;
+    st.shared.u32 [%place], 0;
+    bar.sync 0;
     st.shared.u32 [%place], %thread;
     BARRIER
     xor.b32 %other, %thread, 32;

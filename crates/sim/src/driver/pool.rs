@@ -259,6 +259,7 @@ impl Driver {
             return state.add_captured(stream, Content::Allocate(allocation));
         }
         let memory = self.memory().allocate_in_pool(pool, size as u64, owner)?;
+        self.memory().note_stream(memory, stream.number());
         self.mark_allocation(state, stream, memory);
         place.write(memory)
     }

@@ -212,7 +212,7 @@ pub(crate) fn run_check<const WRITE: bool>(unit: &mut Unit<'_>, op: &Op) -> Cont
         if let Some(other) = shadow.note(offset, bytes, (first + lane as u32) as u16, WRITE, steps) {
             let kind = FaultKind::Race { with: thread_index(u32::from(other), unit.launch.block) };
             let access = Some(Access { address, size: bytes as u32, write: WRITE });
-            return unit.fault(Trap { kind, lane, access });
+            return unit.fault(Trap { access, ..Trap::new(kind, lane).in_space(op.space) });
         }
     }
     Control::Next

@@ -433,8 +433,9 @@ fn memory_in_stream_order_is_used_after_its_allocation_and_before_it_is_freed() 
             wait(program);
             // The kernel comes first: an access to memory that was freed is found in any case.
             let third = program.fixture.stream(NON_BLOCKING);
+            let last = pinned.cast::<u32>().wrapping_add(WORDS - 1);
             // SAFETY: as above; the simulator writes words at once.
-            while !is_ordered && unsafe { pinned.cast::<u32>().add(WORDS - 1).read_volatile() } == 0 {
+            while !is_ordered && unsafe { last.read_volatile() } == 0 {
                 ok!(program.fixture.api, cuMemsetD8Async(program.memory, 0, 1, third));
                 _ = cu!(program.fixture.api, cuStreamQuery(third));
             }
@@ -524,7 +525,7 @@ fn host_that_changes_memory_under_a_queued_copy_is_reported_unless_it_has_waited
             ok!(api, cuStreamSynchronize(stream));
         }
         // SAFETY: the memory is as long; a single worker does not begin before somebody waits.
-        unsafe { pinned.cast::<u8>().add(12).write(1) };
+        unsafe { pinned.cast::<u8>().wrapping_add(12).write(1) };
         let faults = program.end();
         let Some(fault) = faults.first() else {
             assert!(wait, "the change is seen");

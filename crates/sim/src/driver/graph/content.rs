@@ -144,6 +144,7 @@ impl Content {
             Self::Copy(copy) => copy.rows.run(driver),
             Self::Set(set) => set.run(driver),
             Self::Allocate(allocation) => {
+                driver.memory().note_fresh(allocation.address(), allocation.params.bytesize as u64);
                 driver.memory().renew(allocation.address(), NOBODY);
                 Ok(())
             }
