@@ -36,6 +36,7 @@
 //! | check | on | not seen |
 //! |---|---|---|
 //! | accesses out of bounds, to freed memory, misaligned | always | an access that leaves one allocation and lands in another |
+//! | reads of memory that nobody wrote | [`Config::with_unwritten_checks`] | memory that the host or another process may write |
 //! | races for shared memory, between warps and within one | [`Config::with_race_checks`] | what matrix instructions access; what lies beside fences and atomics |
 //! | races between streams: launches, copies, fills, nodes of graphs | [`Config::with_race_checks`] | what textures, surfaces, matrix instructions and asynchronous copies of kernels access; memory under two addresses; other processes; what lies behind a fence, a volatile access, a host function or a value that a stream waits for |
 //! | the host changes memory while a copy that uses it is queued | [`Config::with_race_checks`] | what the host only reads, what kernels use, and changes after other work has run |
