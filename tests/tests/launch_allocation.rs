@@ -107,7 +107,7 @@ fn launch_of_a_graph_that_leases_memory_allocates_nothing_on_one_stream_or_in_tu
     let mut in_turns = || [&own, &second, &third, &second].into_iter().for_each(&mut launch);
     assert!(allocations(&mut in_turns) > 0, "the first waits make the events, which shows that counting works");
     assert_eq!(allocations(|| (0..100).for_each(|_| in_turns())), 0);
-    [own, second, third].iter().try_for_each(|stream| stream.synchronize()).expect("it runs");
+    [own, second, third].iter().try_for_each(Stream::synchronize).expect("it runs");
 }
 
 #[test]

@@ -1,0 +1,86 @@
+//! Races with the host.
+
+use curium_sim::Config;
+use curium_sim::exec::FaultKind;
+use curium_sys::CUdeviceptr;
+
+use super::{BYTES, NON_BLOCKING, Program, expect_race};
+use crate::support::{cu, get, handle, ok};
+
+#[test]
+fn host_memory_that_the_device_knows_is_watched_in_copies() {
+    let copies = |program: &Program, wait: bool| {
+        let api = &program.fixture.api;
+        let pinned = handle!(api, cuMemHostAlloc(_, BYTES, 0));
+        ok!(api, cuMemcpyDtoHAsync_v2(pinned, program.memory, BYTES, program.streams[0]));
+        if wait {
+            ok!(api, cuStreamSynchronize(program.streams[0]));
+        }
+        let to = program.fixture.alloc(BYTES);
+        // The host calls this one and waits for it, which does not help.
+        ok!(api, cuMemcpyHtoDAsync_v2(to, pinned, BYTES, program.streams[1]));
+        _ = cu!(api, cuStreamSynchronize(program.streams[1]));
+    };
+    expect_race(true, NON_BLOCKING, |program| copies(program, false));
+    expect_race(false, NON_BLOCKING, |program| copies(program, true));
+    let managed = |program: &Program, wait: bool| {
+        let api = &program.fixture.api;
+        let managed = get!(api, cuMemAllocManaged(_, BYTES, 1));
+        program.launch(c"put", program.streams[0], managed, 0);
+        if wait {
+            ok!(api, cuStreamSynchronize(program.streams[0]));
+        }
+        let mut bytes = vec![0_u8; BYTES];
+        _ = cu!(api, cuMemcpyDtoH_v2(bytes.as_mut_ptr().cast(), managed, BYTES));
+    };
+    expect_race(true, NON_BLOCKING, |program| managed(program, false));
+    expect_race(false, NON_BLOCKING, |program| managed(program, true));
+}
+
+#[test]
+fn host_that_changes_memory_under_a_queued_copy_is_reported_unless_it_has_waited() {
+    for (wait, is_source) in [(true, true), (true, false), (false, true), (false, false)] {
+        let program = Program::new(Config::new().with_workers(1), NON_BLOCKING);
+        let api = &program.fixture.api;
+        let pinned = handle!(api, cuMemHostAlloc(_, BYTES, 0));
+        let [stream, _] = program.streams;
+        if is_source {
+            ok!(api, cuMemcpyHtoDAsync_v2(program.memory, pinned, BYTES, stream));
+        } else {
+            ok!(api, cuMemcpyDtoHAsync_v2(pinned, program.memory, BYTES, stream));
+        }
+        if wait {
+            ok!(api, cuStreamSynchronize(stream));
+        }
+        // SAFETY: the memory is as long; a single worker does not begin before somebody waits.
+        unsafe { pinned.cast::<u8>().wrapping_add(12).write(1) };
+        let faults = program.end();
+        let Some(fault) = faults.first() else {
+            assert!(wait, "the change is seen");
+            continue;
+        };
+        assert!(!wait && fault.kind == FaultKind::HostRace, "{fault}");
+        let verb = if is_source { "read" } else { "write" };
+        let place = format!("{verb} of {} bytes at {:#x}, 12 bytes into {BYTES} bytes", BYTES - 12, pinned.addr() + 12);
+        let text = fault.to_string();
+        assert!(text.starts_with("copy: the host changed memory while a copy that uses it was queued: "), "{text}");
+        assert!(text.contains(&place), "{text} without {place}");
+    }
+}
+
+#[test]
+fn host_that_is_let_in_by_a_value_that_the_stream_waits_for_is_no_race() {
+    let program = Program::new(Config::new().with_workers(1), NON_BLOCKING);
+    let api = &program.fixture.api;
+    let [flag, pinned] = [4, BYTES].map(|size| handle!(api, cuMemHostAlloc(_, size, 0)));
+    let [stream, _] = program.streams;
+    // SAFETY: the memory is large enough, and nobody uses it yet.
+    unsafe { flag.cast::<u32>().write(0) };
+    ok!(api, cuStreamWaitValue32_v2(stream, flag as CUdeviceptr, 1, 1));
+    ok!(api, cuMemcpyHtoDAsync_v2(program.memory, pinned, BYTES, stream));
+    // SAFETY: as above; the copy waits for the flag.
+    unsafe { pinned.cast::<u8>().write(1) };
+    // SAFETY: as above; the simulator reads the flag as one word.
+    unsafe { flag.cast::<u32>().write_volatile(1) };
+    assert_eq!(program.end(), []);
+}

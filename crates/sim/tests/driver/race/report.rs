@@ -1,0 +1,72 @@
+//! What is said of races, and what follows.
+
+use curium_sim::{Checks, Config};
+use curium_sys::CUresult;
+
+use super::{BYTES, NON_BLOCKING, Program};
+use crate::support::{Fixture, cu, get, handle, ok};
+
+#[test]
+fn report_names_both_sides_the_place_and_the_allocation() {
+    let program = Program::new(Config::new().with_workers(1), NON_BLOCKING);
+    let api = &program.fixture.api;
+    let numbers: [u64; 2] = program.streams.map(|stream| get!(api, cuStreamGetId(stream, _)));
+    ok!(api, cuMemsetD8Async(program.memory + 64, 0, 4, program.streams[0]));
+    // The order of the two is the one in which they are asked for.
+    while cu!(api, cuStreamQuery(program.streams[0])) == CUresult::CUDA_ERROR_NOT_READY {}
+    program.put(1);
+    assert_eq!(program.end(), [], "the query told the host");
+    program.put(0);
+    let gate = program.fixture.block(program.streams[1]);
+    ok!(api, cuMemsetD8Async(program.memory + 64, 0, 4, program.streams[1]));
+    ok!(api, cuStreamSynchronize(program.streams[0]));
+    gate.open();
+    assert_eq!(program.end(), [], "the host function learns what the host knows");
+    let event = handle!(api, cuEventCreate(_, 0));
+    ok!(api, cuEventRecord(event, program.streams[1]));
+    ok!(api, cuStreamWaitEvent(program.streams[0], event, 0));
+    ok!(api, cuMemsetD8Async(program.memory + 64, 0, 4, program.streams[1]));
+    program.put(0);
+    let fault = program.end().remove(0);
+    let text = fault.to_string();
+    let (memory, [first, second]) = (program.memory, numbers);
+    let expected = if fault.kernel.is_empty() {
+        format!(
+            "fill in stream {second}: race with kernel `put` in stream {first}, which wrote there and which nothing orders before it: \
+             write of 4 bytes at {:#x}, 64 bytes into {BYTES} bytes at {memory:#x} that are allocated",
+            memory + 64
+        )
+    } else {
+        format!(
+            "kernel `put` in stream {first}: race with fill in stream {second}, which wrote there and which nothing orders before it: \
+             write of 4 bytes at {:#x}, block (0, 0, 0), thread (16, 0, 0), PTX line 11, 64 bytes into {BYTES} bytes at {memory:#x} \
+             that are allocated",
+            memory + 64
+        )
+    };
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn nobody_looks_for_races_unless_it_is_asked_for() {
+    let fixture = Fixture::new();
+    let memory = fixture.alloc(BYTES);
+    for stream in [fixture.stream(NON_BLOCKING), fixture.stream(NON_BLOCKING)] {
+        ok!(fixture.api, cuMemsetD8Async(memory, 0, BYTES, stream));
+    }
+    ok!(fixture.api, cuCtxSynchronize());
+    assert_eq!(fixture.simulator.kernel_faults(), []);
+}
+
+#[test]
+fn report_mode_goes_on_after_a_race() {
+    let config = Config::new().with_checks(Checks::Report).with_race_checks(true);
+    let fixture = Fixture::with(config);
+    let memory = fixture.alloc(BYTES);
+    for stream in [fixture.stream(NON_BLOCKING), fixture.stream(NON_BLOCKING)] {
+        ok!(fixture.api, cuMemsetD8Async(memory, 7, BYTES, stream));
+    }
+    ok!(fixture.api, cuCtxSynchronize());
+    assert_eq!(fixture.download(memory, BYTES), vec![7; BYTES]);
+    assert_eq!(fixture.simulator.kernel_faults().len(), 1);
+}
