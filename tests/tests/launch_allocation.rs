@@ -4,7 +4,9 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use curium_driver::{DevicePointer, Driver, FillValue, Graph, GraphFill, LaunchAttributes, LaunchConfig, Library};
+use curium_driver::{
+    DevicePointer, Driver, FillValue, Graph, GraphFill, LaunchAttributes, LaunchConfig, Library, Stream,
+};
 use curium_memory::DeviceBuffer;
 use curium_tests::{idle_driver, kernels, uses_cuda};
 
