@@ -13,7 +13,7 @@ use curium_sys::{
     CU_STREAM_PER_THREAD, CUDA_MEMSET_NODE_PARAMS, CUdeviceptr, CUfunction, CUgraphNode, CUresult, CUstream,
 };
 
-use crate::support::{Fixture, cu, get, handle, ok};
+use crate::support::{Fixture, cu, handle, ok};
 
 const BLOCKING: u32 = 0;
 const NON_BLOCKING: u32 = 1;
