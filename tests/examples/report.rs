@@ -26,10 +26,20 @@ fn report() -> Result<()> {
     }
     let device = driver.device(0)?;
     println!("device: {}", device.name()?);
-    if std::env::args().nth(1).as_deref() == Some("fault") {
-        println!("fault: {}", fault(&driver)?);
+    match std::env::args().nth(1).as_deref() {
+        Some("fault") => println!("fault: {}", fault(&driver)?),
+        Some("leak") => leak(&driver)?,
+        _ => {}
     }
     println!("saxpy: {:?}", saxpy(&driver)?);
+    Ok(())
+}
+
+/// Makes a buffer of 300 bytes that is never dropped.
+#[inline(never)]
+fn leak(driver: &Driver) -> Result<()> {
+    let stream = driver.device(0)?.primary_context()?.stream()?;
+    std::mem::forget(DeviceBuffer::<u8>::zeroed(&stream, 300)?);
     Ok(())
 }
 

@@ -34,6 +34,12 @@ pub fn uses_cuda() -> bool {
     }
 }
 
+/// Whether the simulators of all tests look for races, as `CURIUM_TEST_RACES=1` asks.
+#[must_use]
+pub fn looks_for_races() -> bool {
+    std::env::var_os("CURIUM_TEST_RACES").is_some_and(|value| value == "1")
+}
+
 /// Runs a test that holds on every driver.
 ///
 /// On this machine's driver the tests take turns: they share its context, where a call of one test that waits for the device keeps
@@ -86,7 +92,9 @@ fn simulate(config: Config, test: impl FnOnce(&TestDriver)) {
     driver.assert_clean();
 }
 
-fn simulated(config: Config) -> TestDriver {
+fn simulated(mut config: Config) -> TestDriver {
+    config.race_checks |= looks_for_races();
+    config.unwritten_checks |= std::env::var_os("CURIUM_TEST_UNWRITTEN").is_some_and(|value| value == "1");
     let simulator = Simulator::new(config).expect("a simulator can be made");
     // SAFETY: the simulator implements the driver's functions; it ends after the test, which keeps nothing.
     let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initialises");

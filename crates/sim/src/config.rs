@@ -46,11 +46,16 @@ pub struct Config {
     pub missing: Vec<Function>,
     /// What happens when a kernel does what it must not. Default: [`Checks::Error`].
     pub checks: Checks,
-    /// Whether a kernel stops at a race of its warps for shared memory. Default: no, because accesses to it then take longer.
+    /// Whether races are looked for, within blocks and between streams. Default: no, because accesses then take longer.
     pub race_checks: bool,
+    /// Whether a kernel stops where it reads memory that nobody wrote. Default: no, because every access then takes longer.
+    pub unwritten_checks: bool,
+    /// Whether the stack of the call that made it is kept for each object. Default: no, because each such call then takes much longer.
+    pub backtraces: bool,
 }
 
-/// What happens when a kernel does what it must not: an access outside of its memory, a misaligned one, a trap, a failed assertion.
+/// What happens when a kernel does what it must not: an access outside of its memory, a misaligned one, a trap, a failed assertion, and
+/// what is looked for on request.
 ///
 /// In any case [`Simulator::kernel_faults`](crate::Simulator::kernel_faults) tells the places; it keeps a thousand of them.
 #[derive(Clone, Copy, Debug, Default, Eq, PartialEq)]
@@ -63,7 +68,7 @@ pub enum Checks {
     Quiet,
     /// The place is written to stderr, and the program goes on: the threads that run together in the warp of the one at fault end there,
     /// and all others do their work. One run shows all that is wrong. What waits for threads that can never come still ends the kernel,
-    /// but not the program.
+    /// but not the program. A load of memory that nobody wrote ends no thread.
     Report,
     /// The place is written to stderr, and the process aborts: a debugger or a core file shows the host's side.
     Abort,
@@ -99,6 +104,8 @@ impl Config {
             missing: Vec::new(),
             checks: Checks::Error,
             race_checks: false,
+            unwritten_checks: false,
+            backtraces: false,
         }
     }
 
@@ -159,12 +166,40 @@ impl Config {
         self
     }
 
-    /// With kernels that stop where two warps of a block access the same shared memory, one of them writes, and no barrier lies
-    /// between. The launch then fails with `CUDA_ERROR_LAUNCH_FAILED`, and
-    /// [`Simulator::kernel_faults`](crate::Simulator::kernel_faults) names both threads.
+    /// With launches and copies that fail with `CUDA_ERROR_LAUNCH_FAILED` at a race, whatever the order in which things happened to run:
+    ///
+    /// - two threads of a block access the same shared memory, one of them writes, and no barrier lies between;
+    /// - two launches, copies or fills access the same memory, one of them writes, and no stream, event, edge of a graph or wait of the host
+    ///   orders them;
+    /// - the host changes pinned or managed memory while a copy that uses it is queued.
+    ///
+    /// [`Simulator::kernel_faults`](crate::Simulator::kernel_faults) names both sides. What may be in order is not reported, so a race
+    /// beside a fence, a host function or a value that a stream waits for may stay unseen.
     #[must_use]
     pub const fn with_race_checks(mut self, race_checks: bool) -> Self {
         self.race_checks = race_checks;
+        self
+    }
+
+    /// With kernels that stop where they read a byte of device, shared or local memory that nobody wrote since the memory was allocated or
+    /// the block began. The launch then fails with `CUDA_ERROR_LAUNCH_FAILED`, and
+    /// [`Simulator::kernel_faults`](crate::Simulator::kernel_faults) names the thread, the address and the allocation.
+    ///
+    /// Copies between allocations pass on which bytes were written. Copies to the host are not looked at. Pinned, managed, registered and
+    /// imported memory, memory that can be exported, arrays, and variables of modules count as written; so do parameters and results of
+    /// functions.
+    #[doc(alias = "initcheck")]
+    #[must_use]
+    pub const fn with_unwritten_checks(mut self, unwritten_checks: bool) -> Self {
+        self.unwritten_checks = unwritten_checks;
+        self
+    }
+
+    /// With the stack of the call that made it for each object: [`Simulator::live_objects`](crate::Simulator::live_objects) and
+    /// the [`Summary`](crate::Summary) then say from where in the program what was not destroyed is.
+    #[must_use]
+    pub const fn with_backtraces(mut self, backtraces: bool) -> Self {
+        self.backtraces = backtraces;
         self
     }
 

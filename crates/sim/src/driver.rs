@@ -23,6 +23,7 @@ mod kernel;
 mod launch;
 mod library;
 mod link;
+mod live;
 mod log;
 mod managed;
 mod memset;
@@ -53,7 +54,7 @@ use curium_sys::CUresult;
 pub(crate) use self::array::{Array, MipmappedArray};
 pub(crate) use self::capture::{Capture, Captured};
 pub(crate) use self::context::Context;
-pub(crate) use self::error::code_named;
+pub(crate) use self::error::{code_named, name_of};
 pub(crate) use self::event::Event;
 pub(crate) use self::function::Function;
 pub(crate) use self::graph::{Executable, Graph, GraphMemory, Node, UserObject};
@@ -231,8 +232,10 @@ impl Driver {
         Summary {
             calls: called.filter(|(_, calls)| *calls > 0).collect(),
             unsupported: self.unsupported_calls(),
+            failures: self.log.failures(),
             kernel_faults: self.kernel_faults(),
             live: self.live_handles(),
+            live_objects: self.live_objects(),
         }
     }
 

@@ -12,14 +12,14 @@ use curium_sys::{Api, CUresult, Function};
 
 use crate::argument::Argument;
 use crate::driver::{Driver, Result};
-use crate::slot;
+use crate::{origin, slot};
 
 /// Runs one call of a function by a C caller.
 fn enter(slot: usize, function: Function, body: &mut dyn FnMut(&Driver) -> Result) -> CUresult {
     let Some(driver) = slot::driver(slot) else { return CUresult::CUDA_ERROR_DEINITIALIZED };
     let outcome = catch_unwind(AssertUnwindSafe(|| {
         driver.admit(function)?;
-        body(&driver)
+        origin::within(function, driver.config().backtraces, || body(&driver))
     }));
     match outcome {
         Ok(Ok(())) => CUresult::CUDA_SUCCESS,

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::{fmt, ptr};
 
 use crate::argument::Pointer;
+use crate::origin::Origin;
 
 /// The kind of object that a handle stands for; part of the handle.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -46,7 +47,7 @@ pub(crate) struct Id<T>(u64, PhantomData<fn() -> T>);
 
 /// The live objects of one kind.
 pub(crate) struct Table<T> {
-    live: HashMap<Id<T>, T>,
+    live: HashMap<Id<T>, (T, Origin)>,
     /// Objects that ended with their context and were not destroyed by their owner.
     lost: HashSet<Id<T>>,
     /// One more than the last serial number that this table issued, and the first.
@@ -122,16 +123,28 @@ impl<T: Object> Table<T> {
             self.issued.start = id.serial();
         }
         self.issued.end = id.serial() + 1;
-        self.live.insert(id, object);
+        self.live.insert(id, (object, Origin::here()));
         id
     }
 
     pub(crate) fn get(&self, id: Id<T>) -> Option<&T> {
-        self.live.get(&id)
+        self.live.get(&id).map(|(object, _)| object)
     }
 
     pub(crate) fn get_mut(&mut self, id: Id<T>) -> Option<&mut T> {
-        self.live.get_mut(&id)
+        self.live.get_mut(&id).map(|(object, _)| object)
+    }
+
+    /// The call that made an object.
+    pub(crate) fn origin(&self, id: Id<T>) -> Option<&Origin> {
+        self.live.get(&id).map(|(_, origin)| origin)
+    }
+
+    /// Notes that an object was made anew just now.
+    pub(crate) fn renew(&mut self, id: Id<T>) {
+        if let Some((_, origin)) = self.live.get_mut(&id) {
+            *origin = Origin::here();
+        }
     }
 
     pub(crate) fn contains(&self, id: Id<T>) -> bool {
@@ -140,14 +153,14 @@ impl<T: Object> Table<T> {
 
     /// Destroys an object at its owner's wish.
     pub(crate) fn remove(&mut self, id: Id<T>) -> Option<T> {
-        self.live.remove(&id)
+        self.live.remove(&id).map(|(object, _)| object)
     }
 
     /// Ends every object that `belongs` to something that has ended, and returns them.
     pub(crate) fn lose(&mut self, mut belongs: impl FnMut(&T) -> bool) -> Vec<T> {
-        let ids: Vec<Id<T>> = self.live.iter().filter(|(_, object)| belongs(object)).map(|(id, _)| *id).collect();
+        let ids: Vec<Id<T>> = self.iter().filter(|(_, object)| belongs(object)).map(|(id, _)| id).collect();
         self.lost.extend(&ids);
-        ids.iter().filter_map(|id| self.live.remove(id)).collect()
+        ids.into_iter().filter_map(|id| self.remove(id)).collect()
     }
 
     /// What a handle that is not live has been.
@@ -162,11 +175,11 @@ impl<T: Object> Table<T> {
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Id<T>, &T)> {
-        self.live.iter().map(|(id, object)| (*id, object))
+        self.live.iter().map(|(id, (object, _))| (*id, object))
     }
 
     pub(crate) fn iter_mut(&mut self) -> impl Iterator<Item = (Id<T>, &mut T)> {
-        self.live.iter_mut().map(|(id, object)| (*id, object))
+        self.live.iter_mut().map(|(id, (object, _))| (*id, object))
     }
 }
 

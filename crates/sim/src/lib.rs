@@ -8,6 +8,11 @@
 //! that the seed decides, so that a missing synchronisation shows; fresh device memory holds a pattern and not zeros; host
 //! code cannot touch device memory; sizes are checked to the byte.
 //!
+//! What a kernel must not do is reported with its place ([`Simulator::kernel_faults`], [`Checks`]): accesses out of bounds, to freed memory or
+//! misaligned, always; races ([`Config::with_race_checks`]) and reads of memory that nobody wrote ([`Config::with_unwritten_checks`]) on
+//! request, because they take time. What a program does not destroy is counted ([`Simulator::live_handles`]) and named with the call
+//! that made it ([`Simulator::live_objects`]), and with the caller's stack if that is kept ([`Config::with_backtraces`]).
+//!
 //! It is honest: its devices are named as simulated, and a function that it does not implement returns
 //! `CUDA_ERROR_NOT_SUPPORTED` and is counted ([`Simulator::unsupported_calls`]).
 //!
@@ -22,6 +27,21 @@
 //! assert_eq!(unsafe { init(0) }, CUresult::CUDA_SUCCESS);
 //! # Ok::<(), curium_sim::Error>(())
 //! ```
+//!
+//! # Checks
+//!
+//! What a kernel must not do is found where it does it, with kernel, block, thread, PTX line, address, and the allocation that it is in or
+//! near. [`Checks`] says what happens then.
+//!
+//! | check | on | not seen |
+//! |---|---|---|
+//! | accesses out of bounds, to freed memory, misaligned | always | an access that leaves one allocation and lands in another |
+//! | reads of memory that nobody wrote | [`Config::with_unwritten_checks`] | memory that the host or another process may write |
+//! | races for shared memory, between warps and within one | [`Config::with_race_checks`] | what matrix instructions access; what lies beside fences and atomics |
+//! | races between streams: launches, copies, fills, nodes of graphs | [`Config::with_race_checks`] | what textures, surfaces, matrix instructions and asynchronous copies of kernels access; memory under two addresses; other processes; what lies behind a fence, a volatile access, a host function or a value that a stream waits for |
+//! | the host changes memory while a copy that uses it is queued | [`Config::with_race_checks`] | what the host only reads, what kernels use, and changes after other work has run |
+//!
+//! All threads of the host count as one: what one of them has waited for, the others know.
 //!
 //! # Features
 //!
@@ -42,6 +62,7 @@ mod fault;
 mod handle;
 mod live;
 mod memory;
+mod origin;
 pub mod ptx;
 mod race;
 mod schedule;
@@ -51,6 +72,6 @@ mod summary;
 
 pub use self::config::{Checks, Config, DeviceModel, EnvironmentError};
 pub use self::fault::{Fault, FaultPlan, FaultSyntaxError};
-pub use self::live::LiveHandles;
+pub use self::live::{LiveHandles, LiveObject};
 pub use self::simulator::{Error, Simulator};
 pub use self::summary::Summary;

@@ -1,6 +1,10 @@
 //! What has been created and not yet destroyed.
 
+mod object;
+
 use std::fmt;
+
+pub use self::object::LiveObject;
 
 /// The objects of a simulator that are live, by kind: what a test looks at to find leaks.
 ///

@@ -9,6 +9,7 @@ mod allocation;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod backing;
 mod heap;
+mod live;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod mapping;
 mod neighbour;
@@ -22,7 +23,9 @@ mod reserved;
 mod shared_records;
 mod sharing;
 mod transfer;
+mod view;
 mod virtual_memory;
+mod written;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
@@ -46,15 +49,15 @@ use self::reserved::Reserved as Space;
 pub(crate) use self::shared_records::SharedRecords;
 pub(crate) use self::sharing::{Origin, Place};
 pub(crate) use self::transfer::{End, Fill};
+
 use self::virtual_memory::VirtualMemory;
 pub(crate) use self::virtual_memory::{GRANULARITY, Location, Physical, Properties, READ, WRITE};
 use crate::Error;
 use crate::config::Config;
 use crate::driver::{Context, Result};
-use crate::exec::{self, Segment};
 use crate::handle::{Id, Table};
-use crate::live::LiveHandles;
-use crate::race::{Accessor, LaunchWatch, Marks};
+use crate::origin;
+use crate::race::{Marks, NOBODY};
 
 /// Where device memory comes from, on systems where nothing is reserved for it.
 #[cfg(not(all(target_os = "linux", not(miri))))]
@@ -75,6 +78,8 @@ pub(crate) struct Memory {
     space: Space,
     heap: Heap,
     budget: u64,
+    /// Whether it is known which bytes were written.
+    notes_writes: bool,
     /// Whether it is noted who accesses memory.
     notes_accesses: bool,
 }
@@ -98,18 +103,9 @@ pub(crate) struct Records {
     /// What was advised of managed memory, by the address of the allocation.
     policies: BTreeMap<u64, Policies>,
     freed: Freed,
+    notes_writes: bool,
     /// Whether it is noted who accesses memory.
     notes_accesses: bool,
-}
-
-/// The memory of a driver as the kernels of one device reach it.
-pub(crate) struct View<'a> {
-    memory: &'a Memory,
-    device: usize,
-    /// The devices whose plain memory they reach as well.
-    peers: Vec<usize>,
-    /// Whose accesses are noted.
-    accessor: Option<Accessor>,
 }
 
 impl Memory {
@@ -129,6 +125,7 @@ impl Memory {
             last_id: 0,
             policies: BTreeMap::new(),
             freed: Freed::default(),
+            notes_writes: config.unwritten_checks,
             notes_accesses: config.race_checks,
         };
         // Twice the budget, so that addresses of freed memory are not soon used again.
@@ -138,6 +135,7 @@ impl Memory {
             space: Space::new(addresses)?,
             heap: Heap::new(0)?,
             budget: config.memory_budget,
+            notes_writes: config.unwritten_checks,
             notes_accesses: config.race_checks,
         })
     }
@@ -259,28 +257,6 @@ impl Memory {
         self.budget.saturating_sub(self.read().taken(device))
     }
 
-    pub(crate) fn count_live(&self, live: &mut LiveHandles) {
-        let records = self.read();
-        for allocation in records.allocations.values().filter(|allocation| !allocation.is_condemned) {
-            match allocation.purpose {
-                Purpose::Device | Purpose::Pool(_) => live.device_allocations += 1,
-                Purpose::Module | Purpose::ManagedVariable | Purpose::Mapped(_) => {}
-                Purpose::Pinned { .. } | Purpose::HostPool(_) => live.host_allocations += 1,
-                Purpose::Array => live.arrays += 1,
-                Purpose::Foreign => live.foreign_allocations += 1,
-                Purpose::Managed | Purpose::ManagedPool(_) => live.managed_allocations += 1,
-                Purpose::Registered { .. } => live.registrations += 1,
-            }
-        }
-        live.pools = records.pools.iter().filter(|(_, pool)| !pool.is_default && !pool.is_retired).count() as u64;
-        [live.address_ranges, live.physical_allocations, live.mappings] = records.virtual_memory.counts();
-    }
-
-    /// The memory as the kernels of a device reach it whose context has access to that of `peers`.
-    pub(crate) fn seen_by(&self, device: usize, peers: Vec<usize>) -> View<'_> {
-        View { memory: self, device, peers, accessor: None }
-    }
-
     fn give_back(&self, allocation: &Allocation) {
         match allocation.purpose {
             Purpose::Device | Purpose::Pool(_) | Purpose::Module | Purpose::Array => {
@@ -303,43 +279,6 @@ impl Drop for Memory {
     fn drop(&mut self) {
         let allocations = std::mem::take(&mut self.write().allocations);
         allocations.values().for_each(|allocation| self.give_back(allocation));
-    }
-}
-
-// SAFETY: a segment is an allocation. Its bytes stay mapped until it is freed, which happens behind the work that was queued
-// before; of reserved and mapped memory even longer. Places in host memory are congruent to device addresses: both start at pages.
-// A kernel and a copy that race are a race of the program that queued them without an order.
-unsafe impl exec::Memory for View<'_> {
-    fn segment(&self, address: u64) -> Option<Segment> {
-        let records = self.memory.read();
-        let found = records.find(address).filter(|found| self.allows(&records, found))?;
-        let writable = records.allows(found, Some(self.device), WRITE);
-        Some(Segment { base: found.base, size: found.size, host: found.host.0, writable })
-    }
-
-    fn watcher(&self) -> Option<Box<dyn exec::Watcher + '_>> {
-        let accessor = self.accessor.clone()?;
-        Some(Box::new(LaunchWatch::new(accessor, self.memory)))
-    }
-}
-
-impl View<'_> {
-    /// The same with accesses that are noted as somebody's, if there is somebody.
-    pub(crate) fn watched_by(self, accessor: Option<Accessor>) -> Self {
-        Self { accessor, ..self }
-    }
-
-    /// Whether what is allocated at an address, if anything is, can be used.
-    pub(crate) fn reaches(&self, address: u64) -> bool {
-        let records = self.memory.read();
-        records.find(address).is_none_or(|found| self.allows(&records, found))
-    }
-
-    /// Plain memory of another device takes access from context to context; pools and mappings have rights of their own.
-    fn allows(&self, records: &Records, found: &Allocation) -> bool {
-        let is_plain = matches!(found.purpose, Purpose::Device | Purpose::Module);
-        let is_near = found.owner.device == self.device || self.peers.contains(&found.owner.device);
-        (!is_plain || is_near) && records.allows(found, Some(self.device), READ)
     }
 }
 
@@ -376,7 +315,10 @@ impl Records {
             id: self.last_id,
             is_condemned: false,
             is_synchronous: false,
-            marks: self.notes_accesses.then(|| Arc::new(Marks::new(size, 0))),
+            written: self.fresh(size, &purpose),
+            origin: origin::Origin::here(),
+            stream: None,
+            marks: self.notes_accesses.then(|| Arc::new(Marks::new(size, NOBODY))),
         };
         self.allocations.insert(base, allocation);
     }

@@ -4,20 +4,24 @@
 //! them. A race is found whatever the order in which the work happened to run.
 
 mod clock;
+mod host;
 mod mark;
 mod marks;
 mod order;
 mod watch;
 
 use std::cell::RefCell;
+use std::ops::Range;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use self::mark::{Mark, Party, Rival, Step};
+pub(crate) use self::host::Before;
+use self::mark::{Mark, Rival, Step};
+pub(crate) use self::mark::{NOBODY, Party};
 pub(crate) use self::marks::Marks;
 use self::order::Order;
-pub(crate) use self::watch::LaunchWatch;
 use self::watch::Watch;
+pub(crate) use self::watch::{LaunchWatch, Marked};
 pub(crate) use crate::exec::Use;
 use crate::exec::{Access, Conflict, Fault, FaultKind, StreamRace};
 use crate::schedule::{Place, Ticket};
@@ -28,6 +32,10 @@ pub(crate) struct Races {
     order: Mutex<Order>,
     /// Counts what the host has learnt: who has exchanged what it knows since the last change need not do so again.
     version: AtomicU64,
+    /// Counts whatever may change memory or tell the host something: work that begins or ends, and exchanges.
+    turn: AtomicU64,
+    /// How much work is running.
+    running: AtomicU64,
 }
 
 /// Who accesses memory as part of a piece of work.
@@ -45,8 +53,8 @@ struct Current {
     ticket: Ticket,
     /// What accesses memory now, and what it is called.
     accessor: Option<(&'static str, Accessor)>,
-    /// The first race of a copy or a fill.
-    found: Option<(Conflict, Access)>,
+    /// The first thing that a copy or a fill did wrong.
+    found: Option<(FaultKind, Access)>,
 }
 
 thread_local! {
@@ -65,6 +73,8 @@ impl Races {
 
     /// Has the accesses of this thread be those of a piece of work, until [`Races::leave`].
     pub(crate) fn enter(self: &Arc<Self>, ticket: Ticket) {
+        self.running.fetch_add(1, Ordering::AcqRel);
+        self.advance();
         self.order().begin(ticket);
         let current = Current { races: Arc::clone(self), ticket, accessor: None, found: None };
         CURRENT.set(Some(current));
@@ -72,17 +82,38 @@ impl Races {
 
     /// Ends what [`Races::enter`] began, and returns what a copy or a fill did wrong.
     pub(crate) fn leave() -> Option<Fault> {
-        let (conflict, access) = CURRENT.take()?.found?;
-        Some(Fault::of_transfer(FaultKind::StreamRace(conflict), access))
+        let current = CURRENT.take()?;
+        current.races.running.fetch_sub(1, Ordering::AcqRel);
+        let (kind, access) = current.found?;
+        Some(Fault::of_transfer(kind, access))
+    }
+
+    /// A number for what queued work does.
+    pub(crate) fn enroll(&self, ticket: Ticket, name: &str) -> Option<Party> {
+        self.order().enroll(ticket, name)
     }
 
     /// Completes work.
     pub(crate) fn complete(&self, ticket: Ticket) {
+        self.advance();
         self.order().complete(ticket);
+    }
+
+    fn advance(&self) {
+        self.turn.fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn turn(&self) -> u64 {
+        self.turn.load(Ordering::Acquire)
+    }
+
+    fn running(&self) -> u64 {
+        self.running.load(Ordering::Acquire)
     }
 
     /// Has work and the host know all that either knows: it told or learnt something through memory, or the host ran as part of it.
     pub(crate) fn exchange(&self, ticket: Ticket) {
+        self.advance();
         let mut order = self.order();
         order.begin(ticket);
         if order.exchange(ticket) {
@@ -115,6 +146,19 @@ impl Races {
     }
 }
 
+#[cfg(test)]
+impl Races {
+    /// A launch behind all those that were made here before, by the ticket of this number.
+    pub(crate) fn next_launch(self: &Arc<Self>, number: u64) -> Accessor {
+        let place = Place { device: 0, context: crate::handle::Id::from_number(0), stream: 0 };
+        let ticket = Ticket::from_number(number);
+        self.submit(ticket, place, &[Ticket::from_number(number - 1)]);
+        let party = self.order().enroll(ticket, "launch").expect("there are numbers left");
+        self.complete(ticket);
+        Accessor { races: Arc::clone(self), ticket, party }
+    }
+}
+
 impl Accessor {
     /// The mark behind an access of a word, and whom it races with.
     fn step(&self, mark: Mark, how: Use, bytes: u8) -> (Mark, Option<Rival>) {
@@ -136,24 +180,42 @@ fn enroll(current: &Current, name: &str) -> Option<Accessor> {
     Some(Accessor { races: Arc::clone(&current.races), ticket: current.ticket, party })
 }
 
-/// Notes what this thread accesses as part of its work, by a copy or a fill.
-pub(crate) fn note(name: &'static str, marks: &Marks, address: u64, offset: u64, size: u64, how: Use) {
+/// Notes what this thread accesses as part of its work, by a copy or a fill: a range of an allocation that begins at `base`.
+pub(crate) fn note(name: &'static str, marks: &Marks, base: u64, range: Range<u64>, how: Use) {
+    note_with(name, base..base + range.end, how, |watch| watch.note(marks, range, how));
+}
+
+/// Notes that the work of this thread frees an allocation.
+pub(crate) fn note_free(marks: &Marks, base: u64, size: u64) {
+    note_with("free", base..base + size, Use::Write, |watch| watch.note_all(marks));
+}
+
+/// Has notes taken of an access to memory of addresses, and keeps the race that is found.
+fn note_with(
+    name: &'static str,
+    memory: Range<u64>,
+    how: Use,
+    take: impl FnOnce(&mut Watch) -> Option<(u64, Conflict)>,
+) {
     CURRENT.with_borrow_mut(|current| {
         let Some(current) = current else { return };
         if current.accessor.as_ref().is_none_or(|(known, _)| *known != name) {
             current.accessor = enroll(current, name).map(|accessor| (name, accessor));
         }
         let Some((_, accessor)) = &current.accessor else { return };
-        let mut watch = Watch::new(accessor.clone());
-        if let Some((at, conflict)) = watch.note(marks, offset..offset + size, how) {
-            let left = size - (at - offset);
-            let access = Access {
-                address: address + (at - offset),
-                size: u32::try_from(left).unwrap_or(u32::MAX),
-                write: how != Use::Read,
-            };
-            current.found.get_or_insert((conflict, access));
+        if let Some((at, conflict)) = take(&mut Watch::new(accessor.clone())) {
+            let address = memory.start + at;
+            let size = u32::try_from(memory.end - address).unwrap_or(u32::MAX);
+            let access = Access { address, size, write: how != Use::Read };
+            current.found.get_or_insert((FaultKind::StreamRace(conflict), access));
         }
+    });
+}
+
+/// Notes that the host changed what the work of this thread copies.
+pub(crate) fn note_host(access: Access) {
+    CURRENT.with_borrow_mut(|current| {
+        current.iter_mut().for_each(|current| _ = current.found.get_or_insert((FaultKind::HostRace, access)));
     });
 }
 

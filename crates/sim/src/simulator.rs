@@ -9,7 +9,7 @@ use thiserror::Error;
 use crate::config::Config;
 use crate::driver::Driver;
 use crate::fault::Fault;
-use crate::live::LiveHandles;
+use crate::live::{LiveHandles, LiveObject};
 use crate::summary::Summary;
 use crate::{entry, exec, slot};
 
@@ -79,6 +79,12 @@ impl Simulator {
     #[must_use]
     pub fn live_handles(&self) -> LiveHandles {
         self.driver.live_handles()
+    }
+
+    /// The same one by one, the oldest first: what each is, the call that made it, and its size, context and stream.
+    #[must_use]
+    pub fn live_objects(&self) -> Vec<LiveObject> {
+        self.driver.live_objects()
     }
 
     /// How often `function` was called.

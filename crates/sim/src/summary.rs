@@ -2,10 +2,14 @@
 
 use std::fmt;
 
-use curium_sys::Function;
+use curium_sys::{CUresult, Function};
 
+use crate::driver::name_of;
 use crate::exec::Fault;
-use crate::live::LiveHandles;
+use crate::live::{LiveHandles, LiveObject};
+
+/// The text names so many objects that are live.
+const MOST_OBJECTS: usize = 1000;
 
 /// What a program has done with a simulator so far.
 ///
@@ -17,10 +21,14 @@ pub struct Summary {
     pub calls: Vec<(Function, u64)>,
     /// The functions that were called and are not implemented, with how often.
     pub unsupported: Vec<(Function, u64)>,
+    /// The calls that failed, each with its code and how often it failed so. Answers such as `CUDA_ERROR_NOT_READY` are no failures.
+    pub failures: Vec<(Function, CUresult, u64)>,
     /// What stopped kernels, oldest first.
     pub kernel_faults: Vec<Fault>,
     /// What has been created and not yet destroyed.
     pub live: LiveHandles,
+    /// The same one by one, the oldest first.
+    pub live_objects: Vec<LiveObject>,
 }
 
 impl fmt::Display for Summary {
@@ -33,11 +41,20 @@ impl fmt::Display for Summary {
         for (function, calls) in &self.unsupported {
             writeln!(formatter, "unsupported {function}: {calls}")?;
         }
+        for (function, code, times) in &self.failures {
+            writeln!(formatter, "failed {function} with {}: {times}", name_of(*code))?;
+        }
         for fault in &self.kernel_faults {
             writeln!(formatter, "fault {fault}")?;
         }
         for (kind, count) in self.live.counts().into_iter().filter(|(_, count)| *count > 0) {
             writeln!(formatter, "live {kind}: {count}")?;
+        }
+        for object in self.live_objects.iter().take(MOST_OBJECTS) {
+            writeln!(formatter, "left {object}")?;
+        }
+        if self.live_objects.len() > MOST_OBJECTS {
+            writeln!(formatter, "left {} more", self.live_objects.len() - MOST_OBJECTS)?;
         }
         Ok(())
     }
@@ -46,17 +63,23 @@ impl fmt::Display for Summary {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::origin::Origin;
 
     #[test]
     fn text_has_a_line_for_each_thing_that_happened() {
+        let origin = Origin { function: Some(Function::cuStreamCreate), backtrace: None, number: 0 };
         let summary = Summary {
             calls: vec![(Function::cuInit, 1), (Function::cuMemAlloc_v2, 3)],
             unsupported: vec![(Function::cuGraphicsUnregisterResource, 2)],
+            failures: vec![(Function::cuMemFree_v2, CUresult::CUDA_ERROR_INVALID_VALUE, 2)],
             kernel_faults: Vec::new(),
             live: LiveHandles { streams: 4, ..LiveHandles::default() },
+            live_objects: vec![LiveObject::new("stream", 16, &origin); MOST_OBJECTS + 2],
         };
         let text = "4 calls of 2 functions\ncalled cuInit: 1\ncalled cuMemAlloc_v2: 3\n\
-                    unsupported cuGraphicsUnregisterResource: 2\nlive streams: 4\n";
-        assert_eq!(summary.to_string(), text);
+                    unsupported cuGraphicsUnregisterResource: 2\nfailed cuMemFree_v2 with CUDA_ERROR_INVALID_VALUE: 2\n\
+                    live streams: 4\n";
+        let left = "left stream 0x10, made by cuStreamCreate\n".repeat(MOST_OBJECTS);
+        assert_eq!(summary.to_string(), format!("{text}{left}left 2 more\n"));
     }
 }

@@ -1,16 +1,16 @@
 //! Random programs over the safe interface of memory, beside a model of it on the host: whatever is done on whatever streams, the
 //! contents are those of the model, and nothing leaks.
 
+mod copies;
 mod graphs;
 mod memory;
 
 use std::ops::Range;
 
 use curium_driver::{LaunchConfig, Library, SafeKernel, Stream};
-use curium_memory::copy::{self, CopyBatch};
+use curium_memory::copy::Pending;
 use curium_memory::{
-    Array, ArrayFlags, ArrayRegion, ArrayShape, AsDeviceSlice, CachingOptions, CachingResource, Extent, MemoryLocation,
-    PinnedBuffer, PinnedFlags, Pitch,
+    Array, ArrayFlags, ArrayShape, AsDeviceSlice, CachingOptions, CachingResource, MemoryLocation, PinnedBuffer,
 };
 use curium_sim::{Config, Simulator};
 use curium_tests::{TestDriver, kernels, on_driver, on_simulator, stream_work};
@@ -55,6 +55,8 @@ struct Program<'a> {
     dice: Dice,
     world: &'a World<'a>,
     pieces: Vec<Piece>,
+    /// Copies that may be under way, and what their buffers hold then.
+    pending: Vec<(Pending<PinnedBuffer<u32>>, Vec<u32>)>,
     /// A line of as many elements, and what it holds.
     array: (Array<u32>, Vec<u32>),
     graphs: Graphs,
@@ -110,7 +112,8 @@ impl<'a> Program<'a> {
         let (stream, model) = (&world.streams[dice.below(world.streams.len())], dice.values(LEN));
         let array = Array::from_slice(stream, ArrayShape::line(LEN), ArrayFlags::empty(), &model);
         let array = (array.expect("memory suffices"), model);
-        let mut program = Self { dice, world, pieces: Vec::new(), array, graphs: Graphs::default(), made: 0 };
+        let mut program =
+            Self { dice, world, pieces: Vec::new(), pending: Vec::new(), array, graphs: Graphs::default(), made: 0 };
         (0..4).for_each(|_| {
             let piece = program.piece();
             program.pieces.push(piece);
@@ -138,7 +141,7 @@ impl<'a> Program<'a> {
     }
 
     fn step(&mut self) {
-        match self.dice.below(22) {
+        match self.dice.below(26) {
             0 => self.replace(),
             1 | 2 => self.fill(),
             3 | 4 => self.copy_part(),
@@ -157,6 +160,10 @@ impl<'a> Program<'a> {
             18 => self.read(),
             19 => self.store(),
             20 => self.load(),
+            21 => self.graphs.end(self.dice.next() as usize),
+            22 => self.download(),
+            23 => self.upload_slice(),
+            24 => self.settle(),
             _ => self.check_one(),
         }
     }
@@ -176,100 +183,16 @@ impl<'a> Program<'a> {
         });
     }
 
-    fn copy_part(&mut self) {
-        self.with_piece(|this, memory, model| {
-            let (stream, range) = (this.stream(), this.dice.range());
-            let from = this.dice.below(LEN + 1 - range.len());
-            let Piece { memory: source, model: source_model, .. } = &this.pieces[this.dice.below(this.pieces.len())];
-            let source = source.view().slice(from..from + range.len()).expect("it fits");
-            let target = memory.view_mut().slice(range.clone());
-            target.and_then(|mut part| part.copy_from_device_on(&stream, &source)).expect("it fits");
-            model[range.clone()].copy_from_slice(&source_model[from..from + range.len()]);
-        });
-    }
-
-    fn copy_within(&mut self) {
-        self.with_piece(|this, memory, model| {
-            let (stream, middle) = (this.stream(), this.dice.below(LEN / 2 + 1));
-            let (low, high) = memory.view_mut().split_at(middle).expect("it fits");
-            let target = high.slice(..middle);
-            target.and_then(|mut high| high.copy_from_device_on(&stream, &low)).expect("it fits");
-            model.copy_within(..middle, middle);
-        });
-    }
-
-    fn upload(&mut self) {
-        self.with_piece(|this, memory, model| {
-            let (stream, values) = (this.stream(), this.dice.values(LEN));
-            let pinned = PinnedBuffer::from_slice(&this.world.test.context(), &values, PinnedFlags::empty());
-            let pinned = pinned.expect("memory suffices");
-            let pending = copy::upload(&stream, pinned, &mut memory.view_mut()).map_err(|(_, error)| error);
-            let pending = pending.expect("the lengths are equal");
-            if this.dice.below(2) == 0 {
-                drop(pending);
-            } else {
-                let other = this.stream();
-                let pinned = pending.wait().map_err(|(_, error)| error).expect("the copy ends");
-                let pending = copy::download(&other, &memory.view(), pinned).map_err(|(_, error)| error);
-                let pinned = pending.expect("the lengths are equal").wait().map_err(|(_, error)| error);
-                assert_eq!(&*pinned.expect("the copy ends"), values);
-            }
-            *model = values;
-        });
-    }
-
-    fn scope(&mut self) {
-        self.with_piece(|this, memory, model| {
-            let (stream, middle) = (this.stream(), this.dice.below(LEN + 1));
-            let (first, second) = (this.dice.values(middle), this.dice.values(LEN - middle));
-            let mut result = vec![0; LEN];
-            copy::copy_scope(&stream, |scope| {
-                let (mut low, mut high) = memory.view_mut().split_at(middle)?;
-                scope.upload(&first, &mut low)?;
-                scope.upload(&second, &mut high)?;
-                scope.download(&memory.view(), &mut result)
-            })
-            .expect("the copies fit");
-            *model = [first, second].concat();
-            assert_eq!(&result, model);
-        });
-    }
-
-    fn batch(&mut self) {
-        self.with_piece(|this, memory, model| {
-            let (stream, middle) = (this.stream(), this.dice.below(LEN + 1));
-            let (one, other) = (this.dice.below(this.pieces.len()), this.dice.below(this.pieces.len()));
-            let (low, high) = memory.view_mut().split_at(middle).expect("it fits");
-            let [first, second] = [&this.pieces[one], &this.pieces[other]];
-            let (first_model, second_model) = (&first.model, &second.model);
-            let batch = first.memory.view().slice(..middle).and_then(|part| CopyBatch::new().copy(low, part));
-            let batch = batch.and_then(|batch| batch.copy(high, second.memory.view().slice(middle..)?));
-            batch.and_then(|batch| batch.enqueue(&stream)).expect("it fits");
-            *model = [&first_model[..middle], &second_model[middle..]].concat();
-        });
-    }
-
-    fn grid(&mut self) {
-        self.with_piece(|this, memory, model| {
-            let (stream, extent) = (this.stream(), Extent::volume(2, 2, 2));
-            let pitch = Pitch::rows::<u32>(3).with_layers(4);
-            let Piece { memory: source, model: source_model, .. } = &this.pieces[this.dice.below(this.pieces.len())];
-            let source = source.view().grid(extent, pitch).expect("it fits");
-            let target = memory.view_mut().grid(extent, pitch);
-            target.and_then(|mut target| target.copy_from_on(&stream, &source)).expect("it fits");
-            for index in (0..2).flat_map(|z| (0..2).flat_map(move |y| (0..2).map(move |x| (z * 4 + y) * 3 + x))) {
-                model[index] = source_model[index];
-            }
-        });
-    }
-
     fn host(&mut self) {
         // Graphs may be launched at any time, and disturb what the host sees in place.
         let is_used = |piece: &Piece| self.graphs.use_piece(piece.number);
         let Some(at) = self.pieces.iter().position(|piece| !is_used(piece)) else { return };
         let (offset, value, stream) = (self.dice.below(LEN), self.dice.next() as u32, self.stream());
+        let only_reads = self.dice.below(2) == 0;
         let Piece { memory, model, .. } = &mut self.pieces[at];
-        if let Some(host) = memory.host() {
+        if only_reads {
+            assert!(memory.seen().is_none_or(|seen| seen == model.as_slice()));
+        } else if let Some(host) = memory.host() {
             assert_eq!(host, model);
             host[offset] = value;
             model[offset] = value;
@@ -314,6 +237,8 @@ impl<'a> Program<'a> {
             let (launched, range) = match memory {
                 Memory::Pooled(buffer) => (fill.launch(&stream, config, (buffer, value, LEN as u32)), 0..LEN),
                 Memory::Cached(buffer) => (fill.launch(&stream, config, (buffer, value, LEN as u32)), 0..LEN),
+                Memory::Growing(vector) => (fill.launch(&stream, config, (vector, value, LEN as u32)), 0..LEN),
+                Memory::Unified(buffer) => (fill.launch(&stream, config, (buffer, value, LEN as u32)), 0..LEN),
                 _ if range.is_empty() => return,
                 _ => {
                     let mut part = memory.view_mut().slice(range.clone()).expect("it fits");
@@ -334,48 +259,6 @@ impl<'a> Program<'a> {
             let arguments = (source.view(), from as u64, &mut place);
             this.world.read.launch(&stream, LaunchConfig::new(1, 1), arguments).expect("it can be launched");
             model[to] = source_model[from];
-        });
-    }
-
-    /// A copy to the array.
-    fn store(&mut self) {
-        let (stream, range) = (self.stream(), self.dice.range());
-        let Piece { memory, model, .. } = &self.pieces[self.dice.below(self.pieces.len())];
-        let (array, array_model) = &mut self.array;
-        if range.is_empty() {
-            return;
-        }
-        let source = memory.view().slice(range.clone()).expect("it fits");
-        let (origin, extent) = ([range.start, 0, 0], Extent::plane(range.len(), 1));
-        if self.dice.below(2) == 0 {
-            array.copy_from_device(ArrayRegion { origin, extent: [range.len(), 1, 1] }, &source).expect("it fits");
-        } else {
-            let rows = source.grid(extent, Pitch::tight::<u32>(extent)).expect("it fits");
-            let batch = CopyBatch::new().copy_to_array(array, origin, rows).and_then(|batch| batch.enqueue(&stream));
-            batch.expect("it fits");
-        }
-        array_model[range.clone()].copy_from_slice(&model[range]);
-    }
-
-    /// A copy from the array.
-    fn load(&mut self) {
-        self.with_piece(|this, memory, model| {
-            let (stream, range) = (this.stream(), this.dice.range());
-            let (array, array_model) = &this.array;
-            if range.is_empty() {
-                return;
-            }
-            let mut target = memory.view_mut().slice(range.clone()).expect("it fits");
-            let (origin, extent) = ([range.start, 0, 0], Extent::plane(range.len(), 1));
-            if this.dice.below(2) == 0 {
-                let region = ArrayRegion { origin, extent: [range.len(), 1, 1] };
-                array.copy_to_device(region, &mut target).expect("it fits");
-            } else {
-                let rows = target.grid(extent, Pitch::tight::<u32>(extent)).expect("it fits");
-                let batch = CopyBatch::new().copy_from_array(rows, array, origin);
-                batch.and_then(|batch| batch.enqueue(&stream)).expect("it fits");
-            }
-            model[range.clone()].copy_from_slice(&array_model[range]);
         });
     }
 
@@ -426,6 +309,7 @@ impl<'a> Program<'a> {
 fn run(world: &World<'_>, seed: u64) -> usize {
     let mut program = Program::new(world, seed);
     (0..STEPS).for_each(|_| program.step());
+    program.settle();
     program.check(seed);
     program.graphs.launches()
 }

@@ -107,6 +107,6 @@ fn kernel_at_fault_is_reported_and_the_program_goes_on_where_it_is_set_so() {
         let [fault] = &faults[..] else { panic!("one launch was at fault: {faults:?}") };
         let end = buffer.as_pointer().as_raw() + 16;
         assert_eq!(fault.access.map(|access| access.address), Some(end));
-        assert_eq!(fault.kernel, "write_at");
+        assert_eq!(&*fault.kernel, "write_at");
     });
 }

@@ -105,6 +105,24 @@ fn kernel_at_fault_ends_the_work_unless_faults_are_only_reported() {
 }
 
 #[test]
+fn summary_names_what_is_left_with_the_stack_of_its_call_where_it_is_set_so() {
+    let path = folder("summary").join("leak");
+    for backtraces in ["off", "on"] {
+        let mut command = Command::new(&*REPORT);
+        command.arg("leak").env_remove("LD_LIBRARY_PATH").env("CURIUM_DRIVER_PATH", &*SIMULATOR);
+        command.env("CURIUM_SIM_SUMMARY", &path).env("CURIUM_SIM_BACKTRACES", backtraces);
+        assert_reports_saxpy(&command.output().expect("the program can be started"));
+        let text = std::fs::read_to_string(&path).expect("the program left a summary");
+        let line = text.lines().find(|line| line.starts_with("left device allocation of 300 bytes at 0x"));
+        let line = line.unwrap_or_else(|| panic!("the buffer is left: {text}"));
+        assert!(line.contains(", made by cuMemAllocAsync on stream 0x"), "{line}");
+        let stack = text.split(line).nth(1).unwrap_or_default();
+        assert_eq!(stack.starts_with("\n    from "), backtraces == "on", "{text}");
+        assert_eq!(stack.contains("report::leak"), backtraces == "on", "{text}");
+    }
+}
+
+#[test]
 fn process_aborts_at_the_first_fault_where_it_is_set_so() {
     use std::os::unix::process::ExitStatusExt as _;
 

@@ -116,6 +116,7 @@ fn rejection(path: &Path) -> (Rejection, String) {
     let text = error.to_string();
     assert!(text.starts_with("no CUDA driver could be loaded; tried\n  "), "{text}");
     assert!(text.contains(&format!("\n  {}: ", path.display())), "{text}");
+    assert_eq!(text.matches(&path.display().to_string()).count(), 1, "the path is named once: {text}");
     assert!(text.contains("\nto mend it: "), "{text}");
     let [attempt] = *Box::<[_; 1]>::try_from(error.attempts).expect("one path was tried");
     assert_eq!(attempt.path, path);

@@ -22,7 +22,7 @@ pub struct LoadError {
     variable: &'static str,
 }
 
-/// One path that was tried in vain.
+/// One path that was tried in vain. The text is the path and the reason.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Attempt {
@@ -63,8 +63,8 @@ impl fmt::Display for LoadError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { product, attempts, folders, variable } = self;
         write!(formatter, "no {product} could be loaded; tried")?;
-        for Attempt { path, rejection } in attempts {
-            write!(formatter, "\n  {}: {rejection}", path.display())?;
+        for attempt in attempts {
+            write!(formatter, "\n  {attempt}")?;
         }
         if attempts.is_empty() {
             formatter.write_str(" nothing: it is at no usual place")?;
@@ -80,5 +80,13 @@ impl fmt::Display for LoadError {
             formatter,
             "\nto mend it: install the CUDA toolkit, or the Python package {package}, or name the library or its folder in {variable}"
         )
+    }
+}
+
+impl fmt::Display for Attempt {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (path, reason) = (format!("{}: ", self.path.display()), self.rejection.to_string());
+        // The system's own words often begin with the path.
+        write!(formatter, "{path}{}", reason.strip_prefix(&path).unwrap_or(&reason))
     }
 }

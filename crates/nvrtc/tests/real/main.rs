@@ -7,3 +7,4 @@ mod library;
 mod link;
 mod options;
 mod run;
+mod test_set;

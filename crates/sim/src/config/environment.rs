@@ -36,6 +36,9 @@ impl Config {
     /// | `CURIUM_SIM_WITHOUT` | functions to leave out, with commas between them |
     /// | `CURIUM_SIM_FAULTS` | faults with commas between them, in the form that [`Fault`](crate::Fault) reads, such as `cuMemAlloc_v2@2=OUT_OF_MEMORY` |
     /// | `CURIUM_SIM_CHECKS` | what happens when a kernel does what it must not: `error`, `quiet`, `report` or `abort` |
+    /// | `CURIUM_SIM_RACES` | whether races are looked for: `on` or `off` |
+    /// | `CURIUM_SIM_UNWRITTEN` | whether reads of memory that nobody wrote are looked for: `on` or `off` |
+    /// | `CURIUM_SIM_BACKTRACES` | whether the stack of the call that made each object is kept: `on` or `off` |
     ///
     /// The simulator's library also heeds `CURIUM_SIM_TRACE`, the file that calls are written to for trace viewers.
     ///
@@ -66,6 +69,8 @@ impl Config {
         })?;
         set(&variable, "CURIUM_SIM_CHECKS", "error, quiet, report or abort", checks, |value| config.checks = value)?;
         set(&variable, "CURIUM_SIM_RACES", "on or off", switch, |value| config.race_checks = value)?;
+        set(&variable, "CURIUM_SIM_UNWRITTEN", "on or off", switch, |value| config.unwritten_checks = value)?;
+        set(&variable, "CURIUM_SIM_BACKTRACES", "on or off", switch, |value| config.backtraces = value)?;
         config.faults = faults(&variable)?;
         Ok(config)
     }
@@ -161,6 +166,8 @@ mod tests {
         assert_eq!(version, Ok(CudaVersion::new(12, 4)));
         assert_eq!(with("CURIUM_SIM_MEMORY", "3G").map(|config| config.memory_budget), Ok(3 << 30));
         assert_eq!(with("CURIUM_SIM_RACES", "on").map(|config| config.race_checks), Ok(true));
+        assert_eq!(with("CURIUM_SIM_UNWRITTEN", "on").map(|config| config.unwritten_checks), Ok(true));
+        assert_eq!(with("CURIUM_SIM_BACKTRACES", "on").map(|config| config.backtraces), Ok(true));
         for (text, checks) in [("error", Checks::Error), ("report", Checks::Report), ("abort", Checks::Abort)] {
             assert_eq!(with("CURIUM_SIM_CHECKS", text).map(|config| config.checks), Ok(checks));
         }
@@ -181,6 +188,8 @@ mod tests {
             ("CURIUM_SIM_DEVICE_MODEL", "K80"),
             ("CURIUM_SIM_CHECKS", "maybe"),
             ("CURIUM_SIM_RACES", "maybe"),
+            ("CURIUM_SIM_UNWRITTEN", "1"),
+            ("CURIUM_SIM_BACKTRACES", "full"),
             ("CURIUM_SIM_FAULTS", "cuInit@2=1,cuNothing=1"),
         ] {
             let error = with(name, value).expect_err("the value makes no sense").to_string();

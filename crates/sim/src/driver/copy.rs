@@ -10,8 +10,10 @@ use curium_sys::{CUDA_MEMCPY3D, CUdeviceptr, CUmemorytype, CUresult, CUstream_st
 
 pub(crate) use self::rows::Rows;
 use crate::argument::{ConstPointer, Pointer};
-use crate::driver::{Driver, Result};
+use crate::driver::{Driver, Result, State};
+use crate::exec::Access;
 use crate::memory::{End, HostPtr};
+use crate::race::{self, Before};
 use crate::schedule::Work;
 
 /// Up to this many bytes, pageable memory is read when an asynchronous copy is queued; larger copies are waited for.
@@ -135,12 +137,31 @@ impl Driver {
             let copy = self.copy_content(&state, line(&to, &from, size))?;
             return state.add_captured(stream, copy);
         }
-        let work = Work::Device(Box::new(move |driver| driver.memory().copy(&to, &from, size)));
         if wait == Wait::Until {
+            let work = Work::Device(Box::new(move |driver| driver.memory().copy(&to, &from, size)));
             return self.queue_and_wait(state, stream, work);
         }
+        let before = [(&from, false), (&to, true)].map(|(end, write)| (self.before(&state, end, size), write));
+        let work = Work::Device(Box::new(move |driver| {
+            before.iter().for_each(|(before, write)| note_changes(before.as_ref(), size, *write));
+            driver.memory().copy(&to, &from, size)
+        }));
         self.queue(&mut state, stream, work);
         Ok(())
+    }
+
+    /// What an end of a copy that is queued holds now, if that is memory of the host and races are looked for.
+    fn before(&self, state: &State, end: &End, size: usize) -> Option<Before> {
+        let races = state.schedule.races()?;
+        let address = match end {
+            End::Host(host) => host.0.addr() as u64,
+            End::Device(address) => *address,
+            End::Staged(_) => return None,
+        };
+        let found = self.memory().find(address).filter(|found| found.purpose.is_on_host())?;
+        let is_whole = found.end() - address >= size as u64;
+        // SAFETY: the bytes are of an allocation of the host, which is not freed before its work is done.
+        is_whole.then(|| unsafe { Before::new(races, found.host_at(address), size) }).flatten()
     }
 
     /// An end of a copy in an allocation that has room for it. As on hardware, several mappings in a row count as one only while a
@@ -166,6 +187,14 @@ impl Driver {
 
     fn is_known(&self, host: HostPtr) -> bool {
         self.memory().find(host.0.addr() as u64).is_some()
+    }
+}
+
+/// Notes what the host did to an end of a copy while it was queued.
+fn note_changes(before: Option<&Before>, size: usize, write: bool) {
+    if let Some((before, at)) = before.and_then(|before| Some((before, before.changed()?))) {
+        let left = u32::try_from(size - at).unwrap_or(u32::MAX);
+        race::note_host(Access { address: before.address() + at as u64, size: left, write });
     }
 }
 

@@ -144,6 +144,12 @@ pub(crate) fn code_named(name: &str) -> Option<CUresult> {
 }
 
 /// What a code means.
+/// The name of a code's constant, or its number.
+pub(crate) fn name_of(code: CUresult) -> Cow<'static, str> {
+    let named = CODES.iter().find(|entry| entry.0 == code);
+    named.map_or_else(|| code.0.to_string().into(), |(_, name, _)| name.to_string_lossy())
+}
+
 pub(super) fn description(code: CUresult) -> Cow<'static, str> {
     let entry = CODES.iter().find(|entry| entry.0 == code);
     entry.map_or(Cow::Borrowed("an error of an unknown code"), |entry| entry.2.to_string_lossy())

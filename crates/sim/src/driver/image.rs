@@ -11,7 +11,7 @@ use curium_sys::{CUdevice_attribute, CUresult, CudaVersion};
 pub(crate) use self::jit::JitOptions;
 use crate::argument::ConstPointer;
 use crate::driver::{Driver, Result};
-use crate::exec::{self, Kernel, Program};
+use crate::exec::{self, Checking, Kernel, Program};
 use crate::ptx::{self, ErrorKind, Module, TargetVariant, Version};
 
 /// The code of a module or library.
@@ -77,8 +77,9 @@ impl Driver {
         let module = ptx::parse_for(text, newest_ptx(self.config().driver_version))
             .map_err(|error| Refusal::from_ptx(&error))?;
         self.check_target(&module)?;
-        let lower = if self.config().race_checks { exec::lower_with_race_checks } else { exec::lower };
-        let program = lower(&module)
+        let checking =
+            Checking::nothing().with_races(self.config().race_checks).with_unwritten(self.config().unwritten_checks);
+        let program = exec::lower_with_checks(&module, checking)
             .map_err(|error| Refusal::at_line(CUresult::CUDA_ERROR_INVALID_PTX, error.line, &error.message))?;
         let names = program.kernels().iter().map(|kernel| CString::new(kernel.name.as_str()).unwrap_or_default());
         Ok(Code { names: names.collect(), target: module.target.architecture, program })

@@ -16,6 +16,7 @@ impl Driver {
         let found = found.filter(|found| found.purpose == Purpose::Device);
         let found = found.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let at = self.memory().place_of(&found, self.serial).ok_or(CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
+        self.memory().note_shared(found.base);
         place.write(CUipcMemHandle { reserved: at.to_bytes().map(u8::cast_signed) })
     }
 

@@ -11,6 +11,8 @@ use curium_sys::{CUlogIterator, CUlogLevel, CUlogsCallback, CUlogsCallbackEntry_
 use crate::argument::{ConstPointer, Pointer};
 use crate::driver::stream::this_thread;
 use crate::driver::{Driver, Result, error, host_function};
+use crate::live::LiveObject;
+use crate::origin::Origin;
 
 /// What the driver has logged, and who hears of it.
 #[derive(Default)]
@@ -27,13 +29,16 @@ struct Inner {
     dropped: CUlogIterator,
     listeners: BTreeMap<usize, Listener>,
     last_listener: usize,
+    /// How often each call failed in each way.
+    failures: BTreeMap<(curium_sys::Function, u32), u64>,
 }
 
 /// A callback of the caller for what is logged.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 struct Listener {
     callback: unsafe extern "C" fn(*mut c_void, CUlogLevel, *mut c_char, usize),
     data: *mut c_void,
+    origin: Origin,
 }
 
 // SAFETY: whoever registers a callback lets the driver call it with its argument on another thread: that is its contract.
@@ -49,6 +54,20 @@ impl Log {
     /// How many callbacks there are.
     pub(crate) fn listeners(&self) -> u64 {
         self.inner().listeners.len() as u64
+    }
+
+    /// The calls that failed, each with its code and how often it failed so.
+    pub(crate) fn failures(&self) -> Vec<(curium_sys::Function, CUresult, u64)> {
+        let inner = self.inner();
+        inner.failures.iter().map(|((function, code), times)| (*function, CUresult(*code), *times)).collect()
+    }
+
+    /// Each callback.
+    pub(crate) fn live_listeners(&self) -> Vec<LiveObject> {
+        let inner = self.inner();
+        let describe =
+            |(handle, listener): (&usize, &Listener)| LiveObject::new("listener", *handle as u64, &listener.origin);
+        inner.listeners.iter().map(describe).collect()
     }
 
     fn inner(&self) -> MutexGuard<'_, Inner> {
@@ -108,8 +127,9 @@ impl Driver {
         let message = line.clone();
         line.push('\n');
         let mut log = self.log.inner();
+        *log.failures.entry((function, code.0)).or_default() += 1;
         log.add(line);
-        let listeners: Vec<_> = log.listeners.values().copied().collect();
+        let listeners: Vec<_> = log.listeners.values().cloned().collect();
         drop(log);
         for listener in listeners {
             let mut bytes = message.clone().into_bytes();
@@ -134,7 +154,7 @@ impl Driver {
         let mut log = self.log.inner();
         log.last_listener += HANDLE_STEP;
         let number = log.last_listener;
-        log.listeners.insert(number, Listener { callback, data: data.as_ptr() });
+        log.listeners.insert(number, Listener { callback, data: data.as_ptr(), origin: Origin::here() });
         handle.write_if_asked(std::ptr::without_provenance_mut(number));
         Ok(())
     }

@@ -4,6 +4,7 @@ mod location;
 mod sharing;
 
 use std::ffi::c_void;
+use std::sync::Arc;
 
 use curium_sys::{
     CUdevice, CUdeviceptr, CUmemAllocationHandleType, CUmemAllocationType, CUmemLocation, CUmemLocationType,
@@ -62,6 +63,7 @@ impl Driver {
         let may = |purpose: &Purpose| purpose.is_of_pool() || matches!(purpose, Purpose::Device | Purpose::Foreign);
         self.memory().condemn(address, may)?;
         let free = move |driver: &Self| {
+            driver.memory().note_free(address);
             driver.memory().free(address);
             Ok(())
         };
@@ -256,7 +258,19 @@ impl Driver {
             place.write(allocation.address())?;
             return state.add_captured(stream, Content::Allocate(allocation));
         }
-        place.write(self.memory().allocate_in_pool(pool, size as u64, owner)?)
+        let memory = self.memory().allocate_in_pool(pool, size as u64, owner)?;
+        self.memory().note_stream(memory, stream.number());
+        self.mark_allocation(state, stream, memory);
+        place.write(memory)
+    }
+
+    /// Lets nothing use new memory without a race that does not come after its allocation, if races are looked for.
+    fn mark_allocation(&self, state: &mut State, stream: Id<Stream>, memory: CUdeviceptr) {
+        let Some(races) = state.schedule.races().map(Arc::clone) else { return };
+        let ticket = self.queue(state, stream, Work::Device(Box::new(|_| Ok(()))));
+        if let Some(party) = ticket.and_then(|ticket| races.enroll(ticket, "allocation")) {
+            self.memory().renew(memory, party);
+        }
     }
 }
 

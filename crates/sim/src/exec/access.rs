@@ -10,6 +10,7 @@ use super::memory::{HostBytes, Segment, Word};
 use super::op::{Control, Handler, Op, Space};
 use super::runs;
 use super::unit::Unit;
+use super::unwritten;
 use super::window::{BLOCK_STRIDE, SHARED_WINDOW, resolve};
 
 /// Where one lane's access goes, found to be in bounds and aligned.
@@ -96,7 +97,8 @@ fn scattered_load<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
 fn run_load_param<T: Load, D: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
     let Some(bits) = param(unit, op.imm, T::Word::SIZE) else {
         let leader = unit.leader();
-        return unit.fault(trap(FaultKind::IllegalAddress, leader, op.imm, T::Word::SIZE, false));
+        let trap = trap(FaultKind::IllegalAddress, leader, op.imm, T::Word::SIZE, false);
+        return unit.fault(trap.in_space(Space::Param));
     };
     let value = D::truncate(T::extend(T::Word::truncate(bits)));
     let active = unit.active;
@@ -208,9 +210,9 @@ fn locate(
     bytes: u64,
     write: bool,
 ) -> Result<Place, Trap> {
-    let (space, offset) = match space {
-        Space::Generic => resolve(address),
-        space => (space, address),
+    let (named, (space, offset)) = match space {
+        Space::Generic => (space, resolve(address)),
+        space => (space, (space, address)),
     };
     let found = match space {
         Space::Shared => unit.block.shared_place(offset, bytes).map(Place::Host),
@@ -219,7 +221,18 @@ fn locate(
         Space::Param => param(unit, offset, bytes).map(Place::Param),
         _ => unit.cache.place(unit.launch.memory, offset, bytes, write).map(Place::Host),
     };
-    found.ok_or_else(|| trap(FaultKind::IllegalAddress, lane, address, bytes, write))
+    found.ok_or_else(|| trap(FaultKind::IllegalAddress, lane, address, bytes, write).in_space(named))
+}
+
+/// That one lane can access an address.
+pub(crate) fn check_reach(
+    unit: &mut Unit<'_>,
+    space: Space,
+    lane: usize,
+    address: u64,
+    write: bool,
+) -> Result<(), Trap> {
+    locate(unit, space, lane, address, 1, write).map(|_| ())
 }
 
 /// That an address is a multiple of `bytes`, a power of two.
@@ -234,6 +247,7 @@ pub(crate) fn check_alignment(address: u64, bytes: u64, lane: usize, write: bool
 pub(crate) fn read_at<T: Word>(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64) -> Result<T, Trap> {
     check_alignment(address, T::SIZE, lane, false)?;
     let place = locate(unit, space, lane, address, T::SIZE, false)?;
+    unwritten::check(unit, space, lane, address, T::SIZE)?;
     Ok(read(unit, place, lane))
 }
 
@@ -247,6 +261,7 @@ pub(crate) fn write_at<T: Word>(
 ) -> Result<(), Trap> {
     check_alignment(address, T::SIZE, lane, true)?;
     let place = locate(unit, space, lane, address, T::SIZE, true)?;
+    unwritten::note(unit, space, lane, address, T::SIZE);
     write(unit, place, lane, value);
     Ok(())
 }
@@ -260,7 +275,9 @@ pub(crate) fn update_at<T: Word>(
     change: impl Fn(T) -> T,
 ) -> Result<T, Trap> {
     check_alignment(address, T::SIZE, lane, true)?;
-    match locate(unit, space, lane, address, T::SIZE, true)? {
+    let place = locate(unit, space, lane, address, T::SIZE, true)?;
+    unwritten::check(unit, space, lane, address, T::SIZE)?;
+    match place {
         Place::Host(bytes) => Ok(bytes.update(change)),
         place => {
             let old = read(unit, place, lane);
@@ -307,5 +324,6 @@ fn param(unit: &Unit<'_>, offset: u64, bytes: u64) -> Option<u64> {
 
 #[cold]
 pub(crate) fn trap(kind: FaultKind, lane: usize, address: u64, bytes: u64, write: bool) -> Trap {
-    Trap { kind, lane, access: Some(Access { address, size: bytes as u32, write }) }
+    let access = Access { address, size: bytes as u32, write };
+    Trap { access: Some(access), ..Trap::new(kind, lane) }
 }

@@ -53,14 +53,16 @@ pub(crate) struct BlockState {
 impl Block {
     /// A block without threads, with the shared memory of the launch.
     pub(crate) fn new(worker: &Worker<'_>) -> Self {
-        let shared = Arc::new(SharedMemory::new(u64::from(worker.launch.shared_size)));
+        let shared = SharedMemory::new(u64::from(worker.launch.shared_size));
+        let checking = worker.launch.program.checking;
+        let shared = Arc::new(if checking.unwritten { shared.noting_writes() } else { shared });
         Self {
             state: BlockState {
                 index: [0; 3],
                 number: 0,
                 cluster: Arc::new(Cluster::new(vec![Arc::clone(&shared)], 0)),
                 shared,
-                shadow: worker.launch.program.checks_races.then(|| Shadow::new(worker.launch.shared_size.into())),
+                shadow: checking.races.then(|| Shadow::new(worker.launch.shared_size.into())),
                 rank: 0,
                 barriers: [Barrier::default(); 16],
                 live: 0,
@@ -131,13 +133,22 @@ impl Block {
             if !worker.passes_over(self, index, failure) {
                 return Err((index, failure));
             }
-            self.warps[index].exit(failure.fragment, &mut self.state);
+            if failure.trap.is_passable {
+                self.warps[index].skip(failure.fragment);
+            } else {
+                self.warps[index].exit(failure.fragment, &mut self.state);
+            }
         }
     }
 
     /// The thread index of a warp's lane.
     pub(crate) fn thread(&self, warp: usize, lane: usize) -> [u32; 3] {
         self.warps[warp].state.thread.map(|axis| axis[lane % LANES])
+    }
+
+    /// Bytes of local memory that each thread of a warp has.
+    pub(crate) fn local_size(&self, warp: usize) -> u64 {
+        self.warps[warp].state.local.len() as u64 * 8
     }
 
     /// The report that every thread waits.
@@ -161,6 +172,11 @@ impl BlockState {
     #[inline(always)]
     pub(crate) fn shared_place(&self, address: u64, bytes: u64) -> Option<HostBytes> {
         if address < BLOCK_STRIDE { self.shared.place(address, bytes) } else { self.cluster.place(address, bytes) }
+    }
+
+    /// The shared memory that an address is about: the block's own, or that of another block of its cluster.
+    pub(crate) fn shared_of(&self, address: u64) -> Option<&SharedMemory> {
+        if address < BLOCK_STRIDE { Some(&self.shared) } else { self.cluster.member(address) }
     }
 
     /// Counts threads in at a barrier, and returns the phase that they wait for.

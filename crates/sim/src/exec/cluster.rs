@@ -35,8 +35,13 @@ impl Cluster {
     /// The host memory of `bytes` bytes at an address that names a block.
     #[cold]
     pub(crate) fn place(&self, address: u64, bytes: u64) -> Option<HostBytes> {
+        self.member(address)?.place(address % BLOCK_STRIDE, bytes)
+    }
+
+    /// The shared memory of the block that an address names.
+    pub(crate) fn member(&self, address: u64) -> Option<&SharedMemory> {
         let rank = usize::try_from(address / BLOCK_STRIDE).ok()?.checked_sub(1)?;
-        self.members.get()?.get(rank)?.place(address % BLOCK_STRIDE, bytes)
+        self.members.get()?.get(rank).map(|member| &**member)
     }
 
     /// Counts threads in at the barrier, and returns the phase that they wait for.

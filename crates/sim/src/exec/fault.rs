@@ -2,6 +2,8 @@
 
 use std::fmt;
 
+use super::op::Space;
+
 /// The error that ended a launch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -9,7 +11,7 @@ pub struct Fault {
     /// What went wrong.
     pub kind: FaultKind,
     /// Name of the kernel that was launched; empty for a copy or a fill.
-    pub kernel: String,
+    pub kernel: Box<str>,
     /// Name of the function that was running.
     pub function: Box<str>,
     /// Index of the block in the grid.
@@ -61,7 +63,7 @@ pub struct Access {
     pub write: bool,
 }
 
-/// An allocation that a failed access missed.
+/// An allocation that a failed access was in, or missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Neighbour {
     /// Its first byte.
@@ -70,6 +72,23 @@ pub struct Neighbour {
     pub size: u64,
     /// Whether it was freed before the access.
     pub is_freed: bool,
+    /// What it is part of.
+    pub area: Area,
+}
+
+/// The kinds of memory that a kernel accesses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Area {
+    /// Memory of a device or of the host, constants too.
+    #[default]
+    Global,
+    /// The shared memory of a block.
+    Shared,
+    /// The local memory of a thread, of all its calls together.
+    Local,
+    /// The parameters of the kernel.
+    Parameters,
 }
 
 impl Neighbour {
@@ -88,9 +107,8 @@ impl Neighbour {
 
     /// Where an access is, seen from the allocation.
     fn describe(&self, access: Access, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { address, size, is_freed } = *self;
+        let Self { address, size, is_freed, area } = *self;
         let end = address.saturating_add(size);
-        let what = if is_freed { "were freed" } else { "are allocated" };
         if access.address < address {
             write!(f, ", {} bytes before", address - access.address)?;
         } else if access.address >= end {
@@ -100,7 +118,13 @@ impl Neighbour {
         } else {
             write!(f, ", across the end of")?;
         }
-        write!(f, " {size} bytes at {address:#x} that {what}")
+        match area {
+            Area::Global if is_freed => write!(f, " {size} bytes at {address:#x} that were freed"),
+            Area::Global => write!(f, " {size} bytes at {address:#x} that are allocated"),
+            Area::Shared => write!(f, " the block's {size} bytes of shared memory"),
+            Area::Local => write!(f, " the thread's {size} bytes of local memory"),
+            Area::Parameters => write!(f, " the kernel's {size} bytes of parameters"),
+        }
     }
 }
 
@@ -120,14 +144,18 @@ pub enum FaultKind {
     HardwareStackError,
     /// A call or branch left the program: a bad function address, or no instruction there.
     InvalidProgramCounter,
-    /// Two warps accessed the same shared memory, one of them wrote, and no barrier lies between.
+    /// Two threads of a block accessed the same shared memory, one of them wrote, and nothing that orders them lies between.
     Race {
         /// Index in the block of the other thread.
         with: [u16; 3],
     },
+    /// A read touched bytes that nobody wrote since their memory was made.
+    Unwritten,
     /// Two launches, copies or fills in streams accessed the same memory, one of them wrote, and nothing orders them:
     /// [`Fault::stream_race`] tells which.
     StreamRace(Conflict),
+    /// The host changed memory that a queued copy reads or writes.
+    HostRace,
     /// Every thread waits, and none can end the wait. Hardware would hang.
     Deadlock,
     /// The launch asks for something that the device or the kernel does not allow.
@@ -142,12 +170,21 @@ pub(crate) struct Trap {
     pub(crate) kind: FaultKind,
     pub(crate) lane: usize,
     pub(crate) access: Option<Access>,
+    /// The space that the access was in; `None` if it is not known.
+    pub(crate) space: Option<Space>,
+    /// Whether the instruction does nothing, so that whoever passes over the fault can go on behind it.
+    pub(crate) is_passable: bool,
 }
 
 impl Trap {
     /// A fault of one lane that is not about memory.
     pub(crate) fn new(kind: FaultKind, lane: usize) -> Self {
-        Self { kind, lane, access: None }
+        Self { kind, lane, access: None, space: None, is_passable: false }
+    }
+
+    /// The same in a space.
+    pub(crate) fn in_space(self, space: Space) -> Self {
+        Self { space: Some(space), ..self }
     }
 }
 
@@ -157,6 +194,8 @@ impl fmt::Display for FaultKind {
             Self::Race { with: [x, y, z] } => {
                 return write!(f, "race in shared memory with thread ({x}, {y}, {z})");
             }
+            Self::HostRace => "the host changed memory while a copy that uses it was queued",
+            Self::Unwritten => "memory that nobody wrote",
             Self::StreamRace(_) => "race between streams",
             Self::IllegalAddress => "illegal address",
             Self::MisalignedAddress => "misaligned address",
@@ -175,6 +214,7 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.stream_race {
             Some(race) => write!(f, "{race}")?,
+            None if self.kernel.is_empty() => write!(f, "copy: {}", self.kind)?,
             None => write!(f, "kernel `{}`: {}", self.kernel, self.kind)?,
         }
         if let Some(access) = self.access {
@@ -214,7 +254,7 @@ impl Fault {
     pub(crate) fn of_transfer(kind: FaultKind, access: Access) -> Self {
         Self {
             kind,
-            kernel: String::new(),
+            kernel: Box::default(),
             function: Box::default(),
             block: [0; 3],
             thread: [0; 3],
@@ -250,9 +290,20 @@ mod tests {
             (0xf00, 0x80, false, ", 128 bytes behind the end of 128 bytes at 0xf00 that are allocated"),
             (0x1010, 0x80, false, ", 16 bytes before 128 bytes at 0x1010 that are allocated"),
             (0xf82, 0x80, false, ", across the end of 128 bytes at 0xf82 that are allocated"),
+            (0xf00, 0x200, false, ", 256 bytes into 512 bytes at 0xf00 that are allocated"),
             (0xf00, 0x200, true, ", 256 bytes into 512 bytes at 0xf00 that were freed"),
         ] {
-            let fault = Fault { neighbour: Some(Box::new(Neighbour { address, size, is_freed })), ..fault.clone() };
+            let neighbour = Neighbour { address, size, is_freed, area: Area::Global };
+            let fault = Fault { neighbour: Some(Box::new(neighbour)), ..fault.clone() };
+            assert_eq!(fault.to_string(), format!("{place}{end}"));
+        }
+        for (area, end) in [
+            (Area::Shared, ", 4064 bytes behind the end of the block's 32 bytes of shared memory"),
+            (Area::Local, ", 4064 bytes behind the end of the thread's 32 bytes of local memory"),
+            (Area::Parameters, ", 4064 bytes behind the end of the kernel's 32 bytes of parameters"),
+        ] {
+            let neighbour = Neighbour { address: 0, size: 32, is_freed: false, area };
+            let fault = Fault { neighbour: Some(Box::new(neighbour)), ..fault.clone() };
             assert_eq!(fault.to_string(), format!("{place}{end}"));
         }
     }

@@ -62,7 +62,7 @@ fn check<T: Word>(unit: &Unit<'_>, op: &Op, offset: u64, write: bool) -> Result<
     } else {
         FaultKind::IllegalAddress
     };
-    Err(trap(kind, unit.leader(), offset, T::SIZE, write))
+    Err(trap(kind, unit.leader(), offset, T::SIZE, write).in_space(Space::Local))
 }
 
 /// Whether so many bytes at an offset are in the threads' local memory.

@@ -4,11 +4,14 @@
 //! access, plain loads and stores too, is an atomic of its width with relaxed ordering, which on
 //! the hosts we know costs what a plain access costs.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::lane::HALF;
+use super::unwritten::WrittenCache;
 use super::watch::Watcher;
 pub(crate) use super::word::Word;
+use super::written::Written;
 
 /// A run of device addresses and the host memory behind it.
 #[derive(Clone, Copy, Debug)]
@@ -37,6 +40,14 @@ pub unsafe trait Memory: Sync {
     /// The executor keeps the answer for the rest of the launch.
     fn segment(&self, address: u64) -> Option<Segment>;
 
+    /// Which bytes of the segment that holds `address` were written; `None` if that is not known.
+    ///
+    /// Only launches of programs that look for reads of memory that nobody wrote ask.
+    fn written(&self, address: u64) -> Option<Arc<Written>> {
+        let _ = address;
+        None
+    }
+
     /// Who hears of the accesses of one worker of the launch; nobody, unless races between launches are looked for.
     fn watcher(&self) -> Option<Box<dyn Watcher + '_>> {
         None
@@ -48,6 +59,8 @@ pub unsafe trait Memory: Sync {
 pub(crate) struct SegmentCache {
     entries: [Segment; 4],
     next: usize,
+    /// The same for what was written there.
+    pub(crate) written: WrittenCache,
 }
 
 impl Default for Segment {
@@ -193,6 +206,8 @@ impl HostBytes {
 pub(crate) struct SharedMemory {
     lines: Vec<Line>,
     size: u64,
+    /// Which bytes were written, if the launch looks for reads of what nobody wrote.
+    written: Option<Written>,
 }
 
 /// Shared memory's unit of alignment: what `.align` may ask for at most.
@@ -204,11 +219,28 @@ impl SharedMemory {
     /// Zeroed shared memory of `size` bytes.
     pub(crate) fn new(size: u64) -> Self {
         let lines = size.div_ceil(128) as usize;
-        Self { lines: std::iter::repeat_with(Line::default).take(lines).collect(), size }
+        Self { lines: std::iter::repeat_with(Line::default).take(lines).collect(), size, written: None }
+    }
+
+    /// The same, which knows what of it was written.
+    pub(crate) fn noting_writes(self) -> Self {
+        Self { written: Some(Written::new(self.size)), ..self }
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Which bytes were written, where that is known.
+    pub(crate) fn written(&self) -> Option<&Written> {
+        self.written.as_ref()
     }
 
     /// Clears the memory for the next block.
     pub(crate) fn clear(&self) {
+        if let Some(written) = &self.written {
+            written.remove(0, self.size);
+        }
         for word in self.lines.iter().flat_map(|line| &line.0) {
             word.store(0, Ordering::Relaxed);
         }
@@ -231,7 +263,10 @@ impl SharedMemory {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::sync::{Arc, Mutex};
+
     use super::*;
+    use crate::race::{Accessor, LaunchWatch, Marks, NOBODY, Races};
 
     /// Device memory for tests: one allocation, at a device address of its own.
     #[derive(Debug)]
@@ -239,13 +274,45 @@ pub(crate) mod tests {
         pub(crate) base: u64,
         words: Vec<Line>,
         size: u64,
+        watched: Option<Watched>,
+        /// Which bytes were written, where a test wants it known.
+        pub(crate) written: Option<Arc<Written>>,
+    }
+
+    /// What it takes to look for races between launches.
+    #[derive(Debug)]
+    struct Watched {
+        races: Arc<Races>,
+        marks: Arc<Marks>,
+        launches: AtomicU64,
+        accessor: Mutex<Option<Accessor>>,
     }
 
     impl Arena {
         /// Zeroed memory of `size` bytes at `base`, which is a multiple of 128.
         pub(crate) fn new(base: u64, size: u64) -> Self {
             let shared = SharedMemory::new(size);
-            Self { base, words: shared.lines, size }
+            Self { base, words: shared.lines, size, watched: None, written: None }
+        }
+
+        /// Begins a launch, which comes after those before, if races are looked for.
+        pub(crate) fn begin_launch(&self) {
+            if let Some(watched) = &self.watched {
+                watched.launches.fetch_add(1, Ordering::Relaxed);
+                let accessor = watched.races.next_launch(watched.launches.load(Ordering::Relaxed));
+                *watched.accessor.lock().expect("nobody panics") = Some(accessor);
+            }
+        }
+
+        /// Looks for races between launches.
+        pub(crate) fn watch(&mut self) {
+            let marks = Arc::new(Marks::new(self.size, NOBODY));
+            self.watched =
+                Some(Watched { races: Arc::default(), marks, launches: AtomicU64::new(0), accessor: Mutex::default() });
+        }
+
+        pub(crate) fn size(&self) -> u64 {
+            self.size
         }
 
         fn all(&self) -> Segment {
@@ -275,6 +342,16 @@ pub(crate) mod tests {
         fn segment(&self, address: u64) -> Option<Segment> {
             let all = self.all();
             all.place(address, 1).map(|_| all)
+        }
+
+        fn watcher(&self) -> Option<Box<dyn Watcher + '_>> {
+            let Watched { marks, accessor, .. } = self.watched.as_ref()?;
+            let accessor = accessor.lock().expect("nobody panics").clone()?;
+            Some(Box::new(LaunchWatch::new(accessor, |_| Some((self.base, self.size, Some(Arc::clone(marks)))))))
+        }
+
+        fn written(&self, _address: u64) -> Option<Arc<Written>> {
+            self.written.clone()
         }
     }
 

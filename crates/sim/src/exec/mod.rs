@@ -26,6 +26,7 @@ mod image;
 mod integer;
 mod lane;
 mod local;
+mod local_written;
 mod lower;
 mod matrix;
 mod mbarrier;
@@ -41,21 +42,24 @@ mod runtime;
 mod small_float;
 mod transfer;
 mod unit;
+mod unwritten;
 mod video;
 mod warp;
 mod watch;
 mod window;
 mod word;
 mod worker;
+mod written;
 
-pub use fault::{Access, Conflict, Fault, FaultKind, Neighbour, StreamRace};
+pub use fault::{Access, Area, Conflict, Fault, FaultKind, Neighbour, StreamRace};
 pub use grid::{DeviceModel, Launch, Schedule, Statistics, run};
 pub use image::{AddressMode, Channel, Element, Image, Surface, Texture};
-pub use lower::{LowerError, lower, lower_with_race_checks};
+pub use lower::{LowerError, lower, lower_with_checks};
 pub use memory::{Memory, Segment};
-pub use program::{Address, Global, Kernel, Param, Program, Relocation};
+pub use program::{Address, Checking, Global, Kernel, Param, Program, Relocation};
 pub use runtime::Runtime;
 pub use watch::{Use, Watcher};
+pub use written::Written;
 
 #[cfg(test)]
 mod tests;

@@ -19,8 +19,38 @@ pub struct Program {
     pub(crate) by_name: HashMap<String, usize>,
     pub(crate) globals: Vec<Global>,
     pub(crate) functions: Vec<Function>,
-    /// Whether its code checks for races.
-    pub(crate) checks_races: bool,
+    /// What its code looks for.
+    pub(crate) checking: Checking,
+}
+
+/// What kernels look for that hardware does not, beyond what costs nothing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Checking {
+    /// Races of a block's warps for shared memory.
+    pub races: bool,
+    /// Reads of memory that nobody wrote.
+    pub unwritten: bool,
+}
+
+impl Checking {
+    /// Looks for nothing.
+    #[must_use]
+    pub const fn nothing() -> Self {
+        Self { races: false, unwritten: false }
+    }
+
+    /// Whether to look for races.
+    #[must_use]
+    pub const fn with_races(self, races: bool) -> Self {
+        Self { races, ..self }
+    }
+
+    /// Whether to look for reads of memory that nobody wrote.
+    #[must_use]
+    pub const fn with_unwritten(self, unwritten: bool) -> Self {
+        Self { unwritten, ..self }
+    }
 }
 
 impl Program {

@@ -11,11 +11,14 @@ use super::access::addresses;
 use super::fault::{Access, FaultKind, Trap};
 use super::lane::{HALF, Lanes};
 use super::op::{Control, Op, Space};
+use super::runs;
 use super::unit::Unit;
 use super::window::{BLOCK_STRIDE, SHARED_WINDOW};
 
 /// Bytes that one mark is about.
 const WORD: u64 = 4;
+/// All of them, by bits.
+const WHOLE: u8 = 0xf;
 
 /// Who accessed a block's shared memory since its last barrier.
 #[derive(Debug)]
@@ -86,6 +89,19 @@ impl Shadow {
             let mask = mask(offset.max(first) - first, end.min(first + WORD) - first);
             self.note_word(word, visit(mask))
         })
+    }
+
+    /// Whether to note that a warp reads these bytes would change nothing: nobody has written them, and enough others read them.
+    #[inline(always)]
+    fn is_read(&self, offset: u64, bytes: u64, own: u16) -> bool {
+        let words = (offset / WORD) as usize..((offset + bytes) / WORD) as usize;
+        let is_whole = (offset | bytes).is_multiple_of(WORD);
+        let is_read = |mark: &Mark| {
+            let [first, second] = mark.readers.map(warp);
+            let is_known = first == own || first != second;
+            mark.epoch == self.epoch && mark.written == 0 && mark.read == WHOLE && is_known
+        };
+        is_whole && self.marks.get(words).is_some_and(|marks| marks.iter().all(is_read))
     }
 
     #[inline(always)]
@@ -174,6 +190,9 @@ fn warp(thread: u16) -> u16 {
 /// Checks the access that follows, of the bytes that it is aligned to.
 pub(crate) fn run_check<const WRITE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
     let bytes = u64::from(op.align_mask) + 1;
+    if !WRITE && is_read(unit, op) {
+        return Control::Next;
+    }
     let addresses = addresses(unit, op);
     let first = unit.warp.index * 32;
     unit.warp.steps.now += 1;
@@ -193,10 +212,22 @@ pub(crate) fn run_check<const WRITE: bool>(unit: &mut Unit<'_>, op: &Op) -> Cont
         if let Some(other) = shadow.note(offset, bytes, (first + lane as u32) as u16, WRITE, steps) {
             let kind = FaultKind::Race { with: thread_index(u32::from(other), unit.launch.block) };
             let access = Some(Access { address, size: bytes as u32, write: WRITE });
-            return unit.fault(Trap { kind, lane, access });
+            return unit.fault(Trap { access, ..Trap::new(kind, lane).in_space(op.space) });
         }
     }
     Control::Next
+}
+
+/// Whether a warp reads, in runs, what it is known to read.
+#[inline(always)]
+fn is_read(unit: &Unit<'_>, op: &Op) -> bool {
+    let (Some(shadow), Some((starts, length))) = (&unit.block.shadow, runs::ranges(unit, op)) else { return false };
+    let [low, high] =
+        starts.map(|start| if op.space == Space::Generic { start.wrapping_sub(SHARED_WINDOW) } else { start });
+    let own = unit.warp.index as u16;
+    low.max(high) < BLOCK_STRIDE
+        && shadow.is_read(low, length, own)
+        && (low == high || shadow.is_read(high, length, own))
 }
 
 /// What may be a barrier.

@@ -88,6 +88,13 @@ pub(crate) fn one_address(unit: &Unit<'_>, op: &Op) -> Option<u64> {
     (step == 0 && low == high).then_some(low)
 }
 
+/// Where the runs of each half begin, and how long they are, if all lanes are active and access such runs.
+#[inline(always)]
+pub(crate) fn ranges(unit: &Unit<'_>, op: &Op) -> Option<([u64; 2], u64)> {
+    let Runs { starts, step } = Runs::of(unit, op).filter(|_| unit.active == FULL)?;
+    Some((starts, (HALF as u64 - 1) * step + u64::from(op.align_mask) + 1))
+}
+
 /// Loads each lane's value; false if the addresses are not such runs.
 #[inline(always)]
 pub(crate) fn load<T: Load, D: InFile, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> bool {

@@ -95,6 +95,10 @@ impl Warp {
         for (&source, &(target, size)) in site.arguments.iter().zip(&function.params) {
             self.copy_local(caller_base + source, base + target, size, lanes);
         }
+        if worker.launch.program.checking.unwritten {
+            self.state.written.enter(base, function.local_size, lanes);
+            function.params.iter().for_each(|&(target, size)| self.state.written.add(base + target, size, lanes));
+        }
         let new = self.new_frame();
         let frame = &mut self.frames[new as usize];
         frame.reset(callee, worker.launch.registers(callee));
@@ -121,6 +125,9 @@ impl Warp {
         let site = &worker.function(to.function).calls[op.imm as usize];
         for (&target, &(source, size)) in site.results.iter().zip(returns) {
             self.copy_local(base + source, caller_base + target, size, mask);
+            if worker.launch.program.checking.unwritten {
+                self.state.written.add(caller_base + target, size, mask);
+            }
         }
         self.release(frame, mask);
         let fragment = &mut self.fragments[index];

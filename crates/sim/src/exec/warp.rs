@@ -13,6 +13,7 @@ use super::fault::{FaultKind, Trap};
 use super::fragment::{Fragment, Outcome, State, Stop};
 use super::frame::Frame;
 use super::lane::{LANES, Row};
+use super::local_written::LocalWritten;
 use super::op::{Control, Op};
 use super::race::Steps;
 use super::unit::Wait;
@@ -40,6 +41,8 @@ pub(crate) struct WarpState {
     pub(crate) thread: [[u32; LANES]; 3],
     /// Local memory: word `n` of every thread is row `n`.
     pub(crate) local: Vec<Row<u64>>,
+    /// What of it was written, if the launch looks for reads of what nobody wrote.
+    pub(crate) written: LocalWritten,
     /// Lanes whose thread has not ended.
     pub(crate) live: u32,
     /// The phase of the cluster's barrier at which each lane last arrived.
@@ -56,6 +59,7 @@ impl Default for WarpState {
             index: 0,
             thread: [[0; LANES]; 3],
             local: Vec::new(),
+            written: LocalWritten::default(),
             live: 0,
             cluster_phase: [0; LANES],
             copies: Copies::default(),
@@ -107,6 +111,9 @@ impl Warp {
         let words = worker.function(function).local_size / 8;
         self.state.local.clear();
         self.state.local.resize(words as usize, Row::splat(0));
+        if worker.launch.program.checking.unwritten {
+            self.state.written.restart(words as usize);
+        }
         self.fragments.push(Fragment { pc: 0, mask, frame, depth: 0, turns: 0, state: State::Ready });
     }
 
@@ -333,6 +340,11 @@ impl Warp {
             }
         }
         Ok(())
+    }
+
+    /// Has a fragment go on behind its instruction.
+    pub(crate) fn skip(&mut self, index: usize) {
+        self.fragments[index].pc += 1;
     }
 
     /// Counts backward branches, and lets others go first after many.

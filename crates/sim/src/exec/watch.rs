@@ -63,7 +63,7 @@ pub(crate) fn run_note<const HOW: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
     let is_at_fault = |lane: &usize| address.wrapping_sub(addresses[*lane]) < bytes;
     let lane = Lanes(unit.active).find(is_at_fault).unwrap_or(unit.leader());
     let access = Some(Access { address: addresses[lane], size: bytes as u32, write: how != Use::Read });
-    unit.fault(Trap { kind: FaultKind::StreamRace(conflict), lane, access })
+    unit.fault(Trap { access, ..Trap::new(FaultKind::StreamRace(conflict), lane) })
 }
 
 /// Notes a range, unless it is empty or not of device memory.

@@ -6,15 +6,16 @@ use std::sync::atomic::Ordering;
 
 use super::block::{Block, BlockState};
 use super::cluster::Cluster;
-use super::fault::{Fault, FaultKind};
+use super::fault::{Area, Fault, FaultKind, Neighbour, Trap};
 use super::frame::Frame;
 use super::grid::{Prepared, Statistics};
 use super::memory::SegmentCache;
-use super::op::Op;
+use super::op::{Op, Space};
 use super::program::Function;
 use super::unit::{Unit, Wait};
 use super::warp::{Failure, Progress, WarpState};
 use super::watch::Watcher;
+use super::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW, resolve};
 
 /// Threads that a multiprocessor holds at once.
 const THREADS_PER_MULTIPROCESSOR: u64 = 2048;
@@ -34,7 +35,7 @@ pub(crate) struct Worker<'l> {
 impl<'l> Worker<'l> {
     /// A worker that has done nothing.
     pub(crate) fn new(launch: &'l Prepared<'l>) -> Self {
-        let watcher = launch.program.checks_races.then(|| launch.memory.watcher()).flatten();
+        let watcher = launch.program.checking.races.then(|| launch.memory.watcher()).flatten();
         Self { launch, cache: SegmentCache::default(), watcher, statistics: Statistics::default() }
     }
 
@@ -172,15 +173,29 @@ impl<'l> Worker<'l> {
     fn report(&self, block: &Block, warp: usize, failure: Failure) -> Fault {
         Fault {
             kind: failure.trap.kind,
-            kernel: self.launch.kernel.name.clone(),
+            kernel: self.launch.kernel.name.as_str().into(),
             function: self.function(failure.function).name.as_str().into(),
             block: block.state.index,
             thread: block.thread(warp, failure.trap.lane),
             line: failure.line,
             access: failure.trap.access,
-            neighbour: None,
+            neighbour: self.area_of(block, warp, failure.trap).map(Box::new),
             stream_race: None,
         }
+    }
+
+    /// The memory that an access was in or missed, if it is not the driver's to know.
+    fn area_of(&self, block: &Block, warp: usize, trap: Trap) -> Option<Neighbour> {
+        let (access, space) = (trap.access?, trap.space?);
+        let named = if space == Space::Generic { resolve(access.address).0 } else { space };
+        let (area, size, window) = match named {
+            Space::Shared => (Area::Shared, u64::from(self.launch.shared_size), SHARED_WINDOW),
+            Space::Local | Space::Frame => (Area::Local, block.local_size(warp), LOCAL_WINDOW),
+            Space::Param => (Area::Parameters, self.launch.params.len() as u64, PARAM_WINDOW),
+            Space::Global | Space::Generic => return None,
+        };
+        let address = if space == Space::Generic { window } else { 0 };
+        Some(Neighbour { address, size, is_freed: false, area })
     }
 }
 
@@ -189,7 +204,7 @@ impl Prepared<'_> {
     pub(crate) fn launch_fault(&self, kind: FaultKind) -> Fault {
         Fault {
             kind,
-            kernel: self.kernel.name.clone(),
+            kernel: self.kernel.name.as_str().into(),
             function: Box::default(),
             block: [0; 3],
             thread: [0; 3],

@@ -4,21 +4,21 @@ use std::sync::Arc;
 
 use super::{End, Memory};
 use crate::exec::Use;
-use crate::race::{self, Marks};
+use crate::race::{self, Marked, Marks, Party};
 
 impl Memory {
-    /// The allocation that an address is in: where it begins, its length, and who accessed it, if that is noted.
-    pub(crate) fn marks(&self, address: u64) -> Option<(u64, u64, Option<Arc<Marks>>)> {
+    /// The allocation that an address is in, and who accessed it, if that is noted.
+    pub(crate) fn marks(&self, address: u64) -> Option<Marked> {
         let records = self.read();
         let found = records.find(address)?;
         Some((found.base, found.size, found.marks.clone()))
     }
 
-    /// Has nobody have accessed an allocation.
-    pub(crate) fn renew(&self, base: u64) {
+    /// Has nobody have accessed an allocation but who made it.
+    pub(crate) fn renew(&self, base: u64, made_by: Party) {
         if let Some(found) = self.write().allocations.get_mut(&base) {
             let size = found.size;
-            found.marks.iter_mut().for_each(|marks| *marks = Arc::new(Marks::new(size, 0)));
+            found.marks.iter_mut().for_each(|marks| *marks = Arc::new(Marks::new(size, made_by)));
         }
     }
 
@@ -26,6 +26,13 @@ impl Memory {
     pub(crate) fn unmark(&self, base: u64) {
         if let Some(found) = self.write().allocations.get_mut(&base) {
             found.marks = None;
+        }
+    }
+
+    /// Notes that the work of this thread frees an allocation.
+    pub(crate) fn note_free(&self, base: u64) {
+        if let Some((_, size, Some(marks))) = self.marks(base) {
+            race::note_free(&marks, base, size);
         }
     }
 
@@ -44,7 +51,7 @@ impl Memory {
             let Some((base, length, marks)) = self.marks(address) else { return };
             let piece = left.min(base + length - address);
             if let Some(marks) = marks {
-                race::note(name, &marks, address, address - base, piece, how);
+                race::note(name, &marks, base, address - base..address - base + piece, how);
             }
             (address, left) = (address + piece, left - piece);
         }

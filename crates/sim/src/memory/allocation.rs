@@ -4,8 +4,10 @@ use std::ptr;
 use std::sync::Arc;
 
 use crate::driver::Context;
+use crate::exec::Written;
 use crate::handle::Id;
 use crate::memory::{POISON, POISONED_BYTES, Physical, Pool};
+use crate::origin::Origin;
 use crate::race::Marks;
 
 /// Memory that was asked for, and where it is.
@@ -24,6 +26,11 @@ pub(crate) struct Allocation {
     pub(crate) is_condemned: bool,
     /// Whether copies from and to it are waited for: `CU_POINTER_ATTRIBUTE_SYNC_MEMOPS`.
     pub(crate) is_synchronous: bool,
+    /// Which of its bytes were written, where kernels are checked for reads of others and nobody writes unseen.
+    pub(crate) written: Option<Arc<Written>>,
+    pub(crate) origin: Origin,
+    /// The handle of the stream in whose order it was allocated, if it was.
+    pub(crate) stream: Option<u64>,
     /// Who accessed it, if races are looked for.
     pub(crate) marks: Option<Arc<Marks>>,
 }

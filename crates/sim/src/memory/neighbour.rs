@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use super::{Allocation, Memory, Records};
-use crate::exec::Neighbour;
+use crate::exec::{Area, Neighbour};
 
 /// Freed allocations that are remembered.
 const REMEMBERED: usize = 4096;
@@ -19,7 +19,12 @@ impl Freed {
         if self.0.len() == REMEMBERED {
             self.0.pop_front();
         }
-        self.0.push_back(Neighbour { address: allocation.base, size: allocation.size, is_freed: true });
+        self.0.push_back(Neighbour {
+            address: allocation.base,
+            size: allocation.size,
+            is_freed: true,
+            area: Area::Global,
+        });
     }
 }
 
@@ -32,8 +37,12 @@ impl Memory {
 
 impl Records {
     fn neighbour(&self, address: u64) -> Option<Neighbour> {
-        let live =
-            |allocation: &Allocation| Neighbour { address: allocation.base, size: allocation.size, is_freed: false };
+        let live = |allocation: &Allocation| Neighbour {
+            address: allocation.base,
+            size: allocation.size,
+            is_freed: false,
+            area: Area::Global,
+        };
         let before = self.allocations.range(..=address).next_back().map(|(_, allocation)| live(allocation));
         let after = self.allocations.range(address..).next().map(|(_, allocation)| live(allocation));
         let was_here = self.freed.0.iter().rev().copied().find(|it| it.distance(address) == 0);

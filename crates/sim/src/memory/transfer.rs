@@ -40,6 +40,7 @@ impl Memory {
 
     /// [`Self::copy`] that is no access as others are: it is part of how streams wait for each other.
     pub(crate) fn copy_unseen(&self, to: &End, from: &End, size: usize) -> Result {
+        self.note_copy(to, from, size as u64);
         let mut done = 0;
         while done < size {
             let (to, to_room) = self.locate(to, done, size - done)?;
@@ -56,6 +57,7 @@ impl Memory {
     /// Fills memory from `address` on.
     pub(crate) fn fill(&self, address: u64, fill: Fill) -> Result {
         let size = fill.count * fill.width;
+        self.note_write(address, size as u64);
         self.note("fill", &End::Device(address), size, Use::Write);
         let mut done = 0;
         while done < size {
@@ -72,6 +74,7 @@ impl Memory {
     /// one step.
     pub(crate) fn combine(&self, address: u64, width: usize, combine: impl Fn(u64) -> u64) -> Result {
         let (HostPtr(place), _) = self.locate(&End::Device(address), 0, width)?;
+        self.note_write(address, width as u64);
         if width == 4 {
             // SAFETY: `locate` checked that the bytes are there, and they are not freed before their work is done; the address is aligned.
             let word = unsafe { AtomicU32::from_ptr(place.cast()) };

@@ -2,19 +2,23 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::sync::Arc;
 
 use curium_sys::CUresult;
 
 use crate::driver::Result;
+use crate::exec::Written;
 use crate::handle::{Id, Kind, Object, Table};
+use crate::live::LiveObject;
 use crate::memory::{Allocation, Backing, LABEL_WORDS, Label, Memory, Owner, Purpose, Records, Reservation};
+use crate::origin::Origin;
 
 /// Sizes and addresses of virtual memory are multiples of this.
 pub(crate) const GRANULARITY: u64 = 2 << 20;
 
 /// All virtual memory of a driver.
 pub(crate) struct VirtualMemory {
-    reservations: BTreeMap<u64, Reservation>,
+    reservations: BTreeMap<u64, (Reservation, Origin)>,
     physical: Table<Physical>,
     mapped: BTreeMap<u64, Mapped>,
     /// Backing without an owner, which work that is running may still use.
@@ -29,6 +33,8 @@ pub(crate) struct Physical {
     is_imported: bool,
     handles: u32,
     mappings: u32,
+    /// Which of its bytes were written, where nobody writes unseen.
+    written: Option<Arc<Written>>,
 }
 
 impl Object for Physical {
@@ -75,6 +81,18 @@ impl VirtualMemory {
         [self.reservations.len(), self.physical.iter().count(), self.mapped.len()].map(|count| count as u64)
     }
 
+    /// Reservations and pieces of physical memory. What is mapped is an allocation.
+    pub(super) fn live_objects(&self) -> Vec<LiveObject> {
+        let ranges = self.reservations.iter().map(|(address, (reservation, origin))| {
+            LiveObject::new("address range", *address, origin).of_size(reservation.size())
+        });
+        let pieces = self.physical.iter().filter_map(|(id, physical)| {
+            let origin = self.physical.origin(id)?;
+            Some(LiveObject::new("physical allocation", id.number(), origin).of_size(physical.size))
+        });
+        ranges.chain(pieces).collect()
+    }
+
     /// Whether an address is in a reservation.
     pub(crate) fn is_reserved(&self, address: u64) -> bool {
         self.reservation(address, 1).is_some()
@@ -82,7 +100,7 @@ impl VirtualMemory {
 
     /// The reservation that holds all of a range.
     fn reservation(&self, address: u64, size: u64) -> Option<&Reservation> {
-        let (_, reservation) = self.reservations.range(..=address).next_back()?;
+        let (_, (reservation, _)) = self.reservations.range(..=address).next_back()?;
         let end = reservation.address() + reservation.size();
         address.checked_add(size).is_some_and(|last| last <= end).then_some(reservation)
     }
@@ -118,14 +136,14 @@ impl Memory {
     pub(crate) fn reserve(&self, size: u64, alignment: u64, hint: u64) -> Result<u64> {
         let reservation = Reservation::new(size, alignment.max(GRANULARITY), hint).map_err(|error| code_of(&error))?;
         let address = reservation.address();
-        self.write().virtual_memory.reservations.insert(address, reservation);
+        self.write().virtual_memory.reservations.insert(address, (reservation, Origin::here()));
         Ok(address)
     }
 
     /// Gives a whole reservation back in which nothing is mapped.
     pub(crate) fn give_back_reservation(&self, address: u64, size: u64) -> Result {
         let memory = &mut self.write().virtual_memory;
-        let is_whole = memory.reservations.get(&address).is_some_and(|reservation| reservation.size() == size);
+        let is_whole = memory.reservations.get(&address).is_some_and(|(found, _)| found.size() == size);
         let is_used = memory.mapped.range(address..address.saturating_add(size)).next().is_some();
         if !is_whole || is_used {
             return Err(INVALID);
@@ -149,7 +167,9 @@ impl Memory {
         if let Location::Device(device) = properties.location {
             records.used[device] += size;
         }
-        let physical = Physical { backing, size, properties, is_imported: false, handles: 1, mappings: 0 };
+        // Only a device's own memory is written by nobody else.
+        let written = records.fresh(size, &Purpose::Device).filter(|_| !keep_file);
+        let physical = Physical { backing, size, properties, is_imported: false, handles: 1, mappings: 0, written };
         Ok(records.virtual_memory.physical.insert(physical))
     }
 
@@ -168,7 +188,8 @@ impl Memory {
     pub(crate) fn import_physical(&self, descriptor: i32, suits: impl Fn(&Properties) -> bool) -> Result<Id<Physical>> {
         let (backing, label) = Backing::import(descriptor).ok_or(INVALID)?;
         let properties = Properties::from_words(label.words).filter(|properties| suits(properties)).ok_or(INVALID)?;
-        let physical = Physical { backing, size: label.size, properties, is_imported: true, handles: 1, mappings: 0 };
+        let (is_imported, size) = (true, label.size);
+        let physical = Physical { backing, size, properties, is_imported, handles: 1, mappings: 0, written: None };
         Ok(self.write().virtual_memory.physical.insert(physical))
     }
 
@@ -213,11 +234,15 @@ impl Memory {
         let physical = physical.filter(|_| is_free).ok_or(INVALID)?;
         physical.mappings += 1;
         let (host, location) = (physical.backing.host(), physical.properties.location);
+        let written = physical.written.clone();
         memory.mapped.insert(address, Mapped { physical: id, access: Vec::new() });
         let device = if let Location::Device(device) = location { device } else { 0 };
         // Mapped memory belongs to no context.
         let owner = Owner { context: Id::from_number(0), device };
         records.insert(address, size, host, owner, Purpose::Mapped(id));
+        if let Some(allocation) = records.allocations.get_mut(&address) {
+            allocation.written = written;
+        }
         Ok(())
     }
 

@@ -5,7 +5,10 @@ use std::collections::HashMap;
 use crate::exec::Use;
 
 /// The number of what accesses memory: a launch, a copy, a fill. 0 is nobody.
-pub(super) type Party = u32;
+pub(crate) type Party = u32;
+
+/// No party.
+pub(crate) const NOBODY: Party = 0;
 
 /// The greatest number of a party, or of a set of readers.
 pub(super) const MOST_PARTIES: u32 = (1 << 27) - 1;

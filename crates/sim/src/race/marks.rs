@@ -1,14 +1,14 @@
 //! The marks of one allocation.
 //!
 //! A line of [`LINE`] bytes has one mark for as long as all of it was accessed alike, and then one for each word of four bytes, in which
-//! bytes are told apart. Both are made with the first access near them. Whoever changes a mark may undo what another thread does to it
-//! at the same time: what is left is a mark that was there, so that a race may stay unseen but none is made up.
+//! bytes are told apart. Both are made with the first access near them. Threads change marks at the same time: whoever finds that another
+//! one was faster looks again.
 
 use std::ops::Range;
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
-use super::mark::{Mark, Party, WHOLE};
+use super::mark::{Mark, NOBODY, Party, WHOLE};
 
 /// Bytes of a line.
 const LINE: u64 = 64;
@@ -36,13 +36,15 @@ pub(crate) struct Marks {
 struct Chunk {
     lines: [AtomicU64; LINES],
     words: OnceLock<Box<[[AtomicU64; WORDS]]>>,
+    /// Who splits or merges lines takes turns.
+    splitting: Mutex<()>,
 }
 
 impl Marks {
-    /// The marks of so many bytes, which a party has made, if it is not 0, and nobody accessed.
+    /// The marks of so many bytes, which a party has made, if it is not [`NOBODY`], and nobody accessed.
     pub(crate) fn new(size: u64, made_by: Party) -> Self {
         let chunks = size.div_ceil(LINE * LINES as u64) as usize;
-        let first = if made_by == 0 { Mark::default() } else { Mark::of_writer(made_by) };
+        let first = if made_by == NOBODY { Mark::default() } else { Mark::of_writer(made_by) };
         Self { size, first, chunks: std::iter::repeat_with(OnceLock::new).take(chunks).collect() }
     }
 
@@ -69,19 +71,29 @@ impl Marks {
         found.map(|(word, told)| (word.max(range.start), told))
     }
 
+    /// The same for everything, but what nobody accessed is looked at once.
+    pub(super) fn update_all<T>(&self, mut next: impl FnMut(Mark, u8) -> (Mark, Option<T>)) -> Option<(u64, T)> {
+        let (_, told) = next(self.first, WHOLE);
+        let made = (0..).zip(&self.chunks).filter(|(_, chunk)| chunk.get().is_some());
+        let bytes = LINE * LINES as u64;
+        let found = made.map(|(chunk, _): (u64, _)| self.update(chunk * bytes..(chunk + 1) * bytes, &mut next));
+        told.map(|told| (0, told)).or(found.fold(None, Option::or))
+    }
+
     fn update_line<T>(&self, line: u64, next: &mut impl FnMut(Mark, u8) -> (Mark, Option<T>)) -> Option<(u64, T)> {
         let (chunk, index) = self.chunk(line);
-        let bits = chunk.lines[index].load(Ordering::Relaxed);
-        if bits == SPLIT {
-            let found = self.update_words(line * LINE..(line + 1) * LINE, next);
-            chunk.merge(index);
-            return found;
+        loop {
+            let bits = chunk.lines[index].load(Ordering::Acquire);
+            if bits == SPLIT {
+                let found = self.update_words(line * LINE..(line + 1) * LINE, next);
+                chunk.merge(index);
+                return found;
+            }
+            let (mark, told) = next(Mark::from_bits(bits), WHOLE);
+            if change(&chunk.lines[index], bits, mark) {
+                return told.map(|told| (line * LINE, told));
+            }
         }
-        let (mark, told) = next(Mark::from_bits(bits), WHOLE);
-        if mark.to_bits() != bits {
-            chunk.lines[index].store(mark.to_bits(), Ordering::Relaxed);
-        }
-        told.map(|told| (line * LINE, told))
     }
 
     /// Updates a range within one line.
@@ -90,27 +102,29 @@ impl Marks {
         range: Range<u64>,
         next: &mut impl FnMut(Mark, u8) -> (Mark, Option<T>),
     ) -> Option<(u64, T)> {
-        let line = range.start / LINE;
-        let (chunk, index) = self.chunk(line);
+        let (chunk, index) = self.chunk(range.start / LINE);
         let mut found = None;
-        let mut words = None;
-        let bits = chunk.lines[index].load(Ordering::Relaxed);
-        if bits == SPLIT {
-            words = Some(chunk.words(index));
-        }
-        for word in range.start / WORD..range.end.div_ceil(WORD) {
-            let first = word * WORD;
-            let mask = bytes(range.start.max(first) - first, range.end.min(first + WORD) - first);
-            let within = (word % WORDS as u64) as usize;
-            let old = words.map_or(bits, |words| words[within].load(Ordering::Relaxed));
-            let (mark, told) = next(Mark::from_bits(old), mask);
-            if mark.to_bits() != old {
-                let words = *words.get_or_insert_with(|| chunk.split(index, bits));
-                words[within].store(mark.to_bits(), Ordering::Relaxed);
+        loop {
+            let bits = chunk.lines[index].load(Ordering::Acquire);
+            let is_done = if bits == SPLIT {
+                let words = chunk.words(index);
+                for (word, mask) in words_of(&range) {
+                    let told = update_word(&words[word as usize % WORDS], mask, next);
+                    found = found.or(told.map(|told| (word * WORD, told)));
+                }
+                // Whoever made one mark of all may not have seen these.
+                chunk.lines[index].load(Ordering::SeqCst) == SPLIT
+            } else {
+                let changes = words_of(&range).any(|(_, mask)| next(Mark::from_bits(bits), mask).0.to_bits() != bits);
+                if changes {
+                    chunk.split(index, bits);
+                }
+                !changes
+            };
+            if is_done {
+                return found;
             }
-            found = found.or(told.map(|told| (first, told)));
         }
-        found
     }
 
     /// The chunk of a line, and the line's position in it.
@@ -122,7 +136,11 @@ impl Marks {
 
 impl Chunk {
     fn new(mark: Mark) -> Self {
-        Self { lines: std::array::from_fn(|_| AtomicU64::new(mark.to_bits())), words: OnceLock::new() }
+        Self {
+            lines: std::array::from_fn(|_| AtomicU64::new(mark.to_bits())),
+            words: OnceLock::new(),
+            splitting: Mutex::new(()),
+        }
     }
 
     /// The marks of a line's words.
@@ -131,22 +149,59 @@ impl Chunk {
         &self.words.get_or_init(|| std::iter::repeat_with(none).take(LINES).collect())[index]
     }
 
-    /// Gives each word of a line the line's mark.
-    fn split(&self, index: usize, bits: u64) -> &[AtomicU64; WORDS] {
+    /// Gives each word of a line the line's mark, if that is still this one.
+    fn split(&self, index: usize, bits: u64) {
         let words = self.words(index);
-        words.iter().for_each(|word| word.store(bits, Ordering::Relaxed));
-        self.lines[index].store(SPLIT, Ordering::Release);
-        words
+        let _turn = self.splitting.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.lines[index].load(Ordering::SeqCst) == bits {
+            words.iter().for_each(|word| word.store(bits, Ordering::Relaxed));
+            // If it has changed in the meantime, whoever wants it split tries again.
+            _ = self.lines[index].compare_exchange(bits, SPLIT, Ordering::SeqCst, Ordering::Relaxed);
+        }
     }
 
     /// Gives a line the mark of its words, if it is the same for all.
     fn merge(&self, index: usize) {
         let words = self.words(index);
-        let bits = words[0].load(Ordering::Relaxed);
-        if words.iter().all(|word| word.load(Ordering::Relaxed) == bits) {
-            self.lines[index].store(bits, Ordering::Release);
+        let _turn = self.splitting.lock().unwrap_or_else(PoisonError::into_inner);
+        let bits = words[0].load(Ordering::SeqCst);
+        let are_alike = || words.iter().all(|word| word.load(Ordering::SeqCst) == bits);
+        let line = &self.lines[index];
+        if are_alike()
+            && line.compare_exchange(SPLIT, bits, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+            && !are_alike()
+        {
+            // A word has changed in the meantime. If the line has changed too, whoever changed the word tries again.
+            _ = line.compare_exchange(bits, SPLIT, Ordering::SeqCst, Ordering::Relaxed);
         }
     }
+}
+
+/// Updates the mark of a word.
+fn update_word<T>(word: &AtomicU64, mask: u8, next: &mut impl FnMut(Mark, u8) -> (Mark, Option<T>)) -> Option<T> {
+    loop {
+        let bits = word.load(Ordering::Acquire);
+        let (mark, told) = next(Mark::from_bits(bits), mask);
+        if change(word, bits, mark) {
+            return told;
+        }
+    }
+}
+
+/// Replaces a mark; false if it is another one by now.
+#[inline]
+fn change(place: &AtomicU64, bits: u64, mark: Mark) -> bool {
+    let new = mark.to_bits();
+    new == bits || place.compare_exchange(bits, new, Ordering::SeqCst, Ordering::Relaxed).is_ok()
+}
+
+/// The words of a range, each with its bytes by bits.
+fn words_of(range: &Range<u64>) -> impl Iterator<Item = (u64, u8)> {
+    let Range { start, end } = *range;
+    (start / WORD..end.div_ceil(WORD)).map(move |word| {
+        let first = word * WORD;
+        (word, bytes(start.max(first) - first, end.min(first + WORD) - first))
+    })
 }
 
 /// The bytes of a word from `begin` to `end`, by bits.

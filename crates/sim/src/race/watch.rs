@@ -8,7 +8,6 @@ use std::sync::atomic::Ordering;
 use super::mark::Mark;
 use super::{Accessor, Marks};
 use crate::exec::{Conflict, Use, Watcher};
-use crate::memory::Memory;
 
 /// Steps that are remembered: what became of a mark, which is the same for most of what a kernel accesses.
 const STEPS: usize = 64;
@@ -39,20 +38,28 @@ impl Watch {
     /// Notes an access of a range of an allocation. The first byte that races, and with whom.
     #[inline]
     pub(super) fn note(&mut self, marks: &Marks, range: Range<u64>, how: Use) -> Option<(u64, Conflict)> {
-        let Self { accessor, steps, .. } = self;
-        marks.update(range, |mark, bytes| {
-            let key = u32::from(bytes) << 2 | how as u32;
-            let before = mark.to_bits();
-            let known = &mut steps[position(before, key)];
-            if known.key == key && known.before == before {
-                return (Mark::from_bits(known.after), None);
-            }
-            let (next, rival) = accessor.step(mark, how, bytes);
-            if rival.is_none() {
-                *known = Known { key, before, after: next.to_bits() };
-            }
-            (next, rival.map(|rival| accessor.conflict(rival)))
-        })
+        marks.update(range, |mark, bytes| self.step(mark, bytes, how))
+    }
+
+    /// Notes that all of an allocation is written.
+    pub(super) fn note_all(&mut self, marks: &Marks) -> Option<(u64, Conflict)> {
+        marks.update_all(|mark, bytes| self.step(mark, bytes, Use::Write))
+    }
+
+    /// The mark behind an access, and whom that races with.
+    #[inline]
+    fn step(&mut self, mark: Mark, bytes: u8, how: Use) -> (Mark, Option<Conflict>) {
+        let key = u32::from(bytes) << 2 | how as u32;
+        let before = mark.to_bits();
+        let known = &mut self.steps[position(before, key)];
+        if known.key == key && known.before == before {
+            return (Mark::from_bits(known.after), None);
+        }
+        let (next, rival) = self.accessor.step(mark, how, bytes);
+        if rival.is_none() {
+            *known = Known { key, before, after: next.to_bits() };
+        }
+        (next, rival.map(|rival| self.accessor.conflict(rival)))
     }
 
     /// Has the accessor and the host know all that either knows, unless they do.
@@ -72,18 +79,22 @@ fn position(before: u64, key: u32) -> usize {
     (mixed >> 58) as usize
 }
 
+/// An allocation: where it begins, its length, and its marks if it has some.
+pub(crate) type Marked = (u64, u64, Option<Arc<Marks>>);
+
 /// The notes of a worker of a launch.
 pub(crate) struct LaunchWatch<'a> {
     watch: Watch,
-    memory: &'a Memory,
-    /// The last allocations: where each begins, its length, and its marks if it has some.
-    known: [(u64, u64, Option<Arc<Marks>>); 4],
+    /// Finds the allocation that an address is in.
+    find: Box<dyn Fn(u64) -> Option<Marked> + 'a>,
+    /// The last allocations.
+    known: [Marked; 4],
     next: usize,
 }
 
 impl<'a> LaunchWatch<'a> {
-    pub(crate) fn new(accessor: Accessor, memory: &'a Memory) -> Self {
-        Self { watch: Watch::new(accessor), memory, known: Default::default(), next: 0 }
+    pub(crate) fn new(accessor: Accessor, find: impl Fn(u64) -> Option<Marked> + 'a) -> Self {
+        Self { watch: Watch::new(accessor), find: Box::new(find), known: Default::default(), next: 0 }
     }
 
     /// The position among the known allocations of the one that an address is in.
@@ -92,9 +103,8 @@ impl<'a> LaunchWatch<'a> {
         if let Some(position) = self.known.iter().position(holds) {
             return Some(position);
         }
-        let (base, size, marks) = self.memory.marks(address)?;
         let position = self.next;
-        self.known[position] = (base, size, marks);
+        self.known[position] = (self.find)(address)?;
         self.next = (position + 1) % self.known.len();
         Some(position)
     }

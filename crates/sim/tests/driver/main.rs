@@ -1,5 +1,6 @@
 //! The simulated driver through its functions, object by object.
 
+mod check;
 mod context;
 mod device;
 mod event;
@@ -8,6 +9,7 @@ mod graph;
 mod graph_node;
 mod launch;
 mod link;
+mod live;
 mod memory;
 mod module;
 mod ptx;

@@ -409,6 +409,42 @@ fn memory_that_is_allocated_again_was_accessed_by_nobody() {
 }
 
 #[test]
+fn memory_in_stream_order_is_used_after_its_allocation_and_before_it_is_freed() {
+    for is_ordered in [true, false] {
+        let wait = |program: &Program| {
+            if is_ordered {
+                let event = handle!(program.fixture.api, cuEventCreate(_, 0));
+                ok!(program.fixture.api, cuEventRecord(event, program.streams[0]));
+                ok!(program.fixture.api, cuStreamWaitEvent(program.streams[1], event, 0));
+            }
+        };
+        expect_race(!is_ordered, NON_BLOCKING, |program| {
+            let memory = get!(program.fixture.api, cuMemAllocAsync(_, BYTES, program.streams[0]));
+            wait(program);
+            program.launch(c"put", program.streams[1], memory, 0);
+        });
+        expect_race(!is_ordered, NON_BLOCKING, |program| {
+            let memory = get!(program.fixture.api, cuMemAllocAsync(_, BYTES, program.streams[0]));
+            ok!(program.fixture.api, cuCtxSynchronize());
+            let pinned = handle!(program.fixture.api, cuMemHostAlloc(_, BYTES, 0));
+            // SAFETY: the memory is as long, and nobody uses it yet.
+            unsafe { pinned.cast::<u8>().write_bytes(0, BYTES) };
+            program.launch(c"take", program.streams[0], memory, pinned as CUdeviceptr);
+            wait(program);
+            // The kernel comes first: an access to memory that was freed is found in any case.
+            let third = program.fixture.stream(NON_BLOCKING);
+            let last = pinned.cast::<u32>().wrapping_add(WORDS - 1);
+            // SAFETY: as above; the simulator writes words at once.
+            while !is_ordered && unsafe { last.read_volatile() } == 0 {
+                ok!(program.fixture.api, cuMemsetD8Async(program.memory, 0, 1, third));
+                _ = cu!(program.fixture.api, cuStreamQuery(third));
+            }
+            ok!(program.fixture.api, cuMemFreeAsync(memory, program.streams[1]));
+        });
+    }
+}
+
+#[test]
 fn report_names_both_sides_the_place_and_the_allocation() {
     let program = Program::new(Config::new().with_workers(1), NON_BLOCKING);
     let api = &program.fixture.api;
@@ -471,4 +507,52 @@ fn report_mode_goes_on_after_a_race() {
     ok!(fixture.api, cuCtxSynchronize());
     assert_eq!(fixture.download(memory, BYTES), vec![7; BYTES]);
     assert_eq!(fixture.simulator.kernel_faults().len(), 1);
+}
+
+#[test]
+fn host_that_changes_memory_under_a_queued_copy_is_reported_unless_it_has_waited() {
+    for (wait, is_source) in [(true, true), (true, false), (false, true), (false, false)] {
+        let program = Program::new(Config::new().with_workers(1), NON_BLOCKING);
+        let api = &program.fixture.api;
+        let pinned = handle!(api, cuMemHostAlloc(_, BYTES, 0));
+        let [stream, _] = program.streams;
+        if is_source {
+            ok!(api, cuMemcpyHtoDAsync_v2(program.memory, pinned, BYTES, stream));
+        } else {
+            ok!(api, cuMemcpyDtoHAsync_v2(pinned, program.memory, BYTES, stream));
+        }
+        if wait {
+            ok!(api, cuStreamSynchronize(stream));
+        }
+        // SAFETY: the memory is as long; a single worker does not begin before somebody waits.
+        unsafe { pinned.cast::<u8>().wrapping_add(12).write(1) };
+        let faults = program.end();
+        let Some(fault) = faults.first() else {
+            assert!(wait, "the change is seen");
+            continue;
+        };
+        assert!(!wait && fault.kind == FaultKind::HostRace, "{fault}");
+        let verb = if is_source { "read" } else { "write" };
+        let place = format!("{verb} of {} bytes at {:#x}, 12 bytes into {BYTES} bytes", BYTES - 12, pinned.addr() + 12);
+        let text = fault.to_string();
+        assert!(text.starts_with("copy: the host changed memory while a copy that uses it was queued: "), "{text}");
+        assert!(text.contains(&place), "{text} without {place}");
+    }
+}
+
+#[test]
+fn host_that_is_let_in_by_a_value_that_the_stream_waits_for_is_no_race() {
+    let program = Program::new(Config::new().with_workers(1), NON_BLOCKING);
+    let api = &program.fixture.api;
+    let [flag, pinned] = [4, BYTES].map(|size| handle!(api, cuMemHostAlloc(_, size, 0)));
+    let [stream, _] = program.streams;
+    // SAFETY: the memory is large enough, and nobody uses it yet.
+    unsafe { flag.cast::<u32>().write(0) };
+    ok!(api, cuStreamWaitValue32_v2(stream, flag as CUdeviceptr, 1, 1));
+    ok!(api, cuMemcpyHtoDAsync_v2(program.memory, pinned, BYTES, stream));
+    // SAFETY: as above; the copy waits for the flag.
+    unsafe { pinned.cast::<u8>().write(1) };
+    // SAFETY: as above; the simulator reads the flag as one word.
+    unsafe { flag.cast::<u32>().write_volatile(1) };
+    assert_eq!(program.end(), []);
 }

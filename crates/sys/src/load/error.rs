@@ -2,7 +2,9 @@
 
 use core::fmt;
 use std::boxed::Box;
+use std::format;
 use std::path::PathBuf;
+use std::string::ToString as _;
 
 use crate::CudaVersion;
 
@@ -16,7 +18,7 @@ pub struct LoadError {
     pub attempts: Box<[Attempt]>,
 }
 
-/// One path that was tried in vain.
+/// One path that was tried in vain. The text is the path and the reason.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Attempt {
@@ -69,8 +71,8 @@ impl LoadError {
 impl fmt::Display for LoadError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("no CUDA driver could be loaded; tried")?;
-        for Attempt { path, rejection } in &self.attempts {
-            write!(formatter, "\n  {}: {rejection}", path.display())?;
+        for attempt in &self.attempts {
+            write!(formatter, "\n  {attempt}")?;
         }
         if self.attempts.is_empty() {
             formatter.write_str(" nothing: CUDA has no driver for this platform")?;
@@ -80,6 +82,14 @@ impl fmt::Display for LoadError {
 }
 
 impl core::error::Error for LoadError {}
+
+impl fmt::Display for Attempt {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (path, reason) = (format!("{}: ", self.path.display()), self.rejection.to_string());
+        // The system's own words often begin with the path.
+        write!(formatter, "{path}{}", reason.strip_prefix(&path).unwrap_or(&reason))
+    }
+}
 
 impl fmt::Display for Rejection {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

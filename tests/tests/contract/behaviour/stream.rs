@@ -132,6 +132,8 @@ fn allocations_and_synchronous_copies_do_not_wait_for_other_streams() {
             assert_eq!(returned!(driver, cuStreamCreate(&raw mut other, 1)), OK);
             returned!(driver, cuStreamDestroy_v2(other))
         });
+        // The fill was queued in the default stream, for which the buffer's stream does not wait.
+        test.context().synchronize().expect("the context works");
         assert_eq!(buffer.to_vec().expect("the buffer can be read")[3..5], [7, 0x0101_0101]);
     });
 }

@@ -126,7 +126,7 @@ fn edge_is_added_once_and_a_circle_is_refused_when_the_graph_is_instantiated() {
                 let added = unsafe { call!(driver, cuGraphAddEmptyNode(&raw mut *node, graph, ptr::null(), 0)) };
                 added.expect("a node can be added");
             }
-            let mut connect = |mut from, mut to| {
+            let connect = |mut from, mut to| {
                 let (from, to) = (&raw mut from, &raw mut to);
                 // SAFETY: both are nodes of the graph.
                 code(unsafe { call!(driver, cuGraphAddDependencies(graph, from, to, 1)) })

@@ -1,6 +1,7 @@
 //! The operations on kernels beyond launches and occupancy.
 
 use curium_driver::{ClusterScheduling, Kernel, LaunchAttributes, LaunchConfig, SharedMemoryMode, Untyped};
+use curium_memory::DeviceBuffer;
 use curium_sys::CUfunction_attribute;
 
 use super::{LEN, Operation, made};
@@ -45,7 +46,8 @@ pub(super) const OPERATIONS: &[Operation] = &[
     }),
     ("Kernel::launch_raw", |fixture| {
         let kernel = fixture.code.library.untyped_kernel("fill")?;
-        let (mut address, mut value, mut len) = (fixture.buffer.as_pointer().as_raw(), 7_u32, LEN as u32);
+        let buffer = DeviceBuffer::<u32>::zeroed(&fixture.stream, LEN)?;
+        let (mut address, mut value, mut len) = (buffer.as_pointer().as_raw(), 7_u32, LEN as u32);
         let mut arguments = [(&raw mut address).cast(), (&raw mut value).cast(), (&raw mut len).cast()];
         let (config, attributes) = (LaunchConfig::new(1, 32), LaunchAttributes::new());
         // SAFETY: `fill` writes as many words as the buffer has, on the buffer's own stream, which orders it.
@@ -75,7 +77,8 @@ pub(super) const SOLITARY: &[Operation] = &[
     ("Kernel::set_required_cluster", |fixture| made(fixture.code.fill.set_required_cluster(&fixture.device, 1)?)),
     ("Kernel::launch_raw_updatable", |fixture| {
         let kernel = fixture.code.library.untyped_kernel("fill")?;
-        let (mut address, mut value, mut len) = (fixture.buffer.as_pointer().as_raw(), 7_u32, LEN as u32);
+        let buffer = DeviceBuffer::<u32>::zeroed(&fixture.stream, LEN)?;
+        let (mut address, mut value, mut len) = (buffer.as_pointer().as_raw(), 7_u32, LEN as u32);
         let mut arguments = [(&raw mut address).cast(), (&raw mut value).cast(), (&raw mut len).cast()];
         let (config, attributes) = (LaunchConfig::new(1, 32), LaunchAttributes::new());
         // SAFETY: `fill` writes as many words as the buffer has, on the buffer's own stream, which orders it.

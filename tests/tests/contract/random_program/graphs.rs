@@ -67,6 +67,13 @@ impl Graphs {
         self.copies.push(Copy { executable, source: source.number, target: target.number, range, then });
     }
 
+    /// Ends one, if there is any, whatever it still does.
+    pub(super) fn end(&mut self, which: usize) {
+        if !self.copies.is_empty() {
+            self.copies.swap_remove(which % self.copies.len());
+        }
+    }
+
     /// Launches one, if there is any: it copies what the source holds by then.
     pub(super) fn launch(&mut self, which: usize, stream: &Stream, pieces: &mut [Piece]) {
         if self.copies.is_empty() {

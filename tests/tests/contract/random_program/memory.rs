@@ -62,7 +62,16 @@ impl Memory {
         }
     }
 
-    /// The elements as the host sees them in place, where it can.
+    /// The elements as the host reads them in place, where it can.
+    pub(super) fn seen(&self) -> Option<&[u32]> {
+        match self {
+            Self::Mapped(buffer) => Some(buffer.host().expect("the work ends")),
+            Self::Unified(buffer) => Some(buffer.host().expect("the work ends")),
+            _ => None,
+        }
+    }
+
+    /// The elements as the host writes them in place, where it can.
     pub(super) fn host(&mut self) -> Option<&mut [u32]> {
         match self {
             Self::Mapped(buffer) => Some(buffer.host_mut().expect("the work ends")),
@@ -75,7 +84,8 @@ impl Memory {
     pub(super) fn breathe(&mut self, values: &[u32]) {
         if let Self::Growing(vector) = self {
             vector.extend_from_slice(values).expect("memory suffices");
-            vector.resize(3 * LEN + values.len(), 7).expect("memory suffices");
+            // Beyond the first step of memory, which comes and goes as a whole.
+            vector.resize((1 << 19) + values.len(), 7).expect("memory suffices");
             vector.truncate(LEN);
             vector.shrink_to_fit().expect("what is behind is free");
         }

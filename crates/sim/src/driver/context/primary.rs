@@ -123,6 +123,7 @@ impl State {
             } else {
                 *context = Context::new(device, flags, true, number);
                 self.give_streams(id);
+                self.contexts.renew(id);
             }
         }
         id

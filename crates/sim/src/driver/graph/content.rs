@@ -19,6 +19,7 @@ use crate::driver::stream_memory_operation::Batch;
 use crate::driver::{Context, Driver, Event, Function, HostFunction, Result, State};
 use crate::handle::Id;
 use crate::memory::{Fill, HostPtr};
+use crate::race::NOBODY;
 use crate::schedule::Work;
 
 /// What a node does, with all that it needs for that but for parts that are graphs.
@@ -143,7 +144,8 @@ impl Content {
             Self::Copy(copy) => copy.rows.run(driver),
             Self::Set(set) => set.run(driver),
             Self::Allocate(allocation) => {
-                driver.memory().renew(allocation.address());
+                driver.memory().note_fresh(allocation.address(), allocation.params.bytesize as u64);
+                driver.memory().renew(allocation.address(), NOBODY);
                 Ok(())
             }
             _ => Ok(()),

@@ -124,7 +124,7 @@ impl Driver {
             let described = self.lock().schedule.races().and_then(|races| races.describe(conflict));
             fault.stream_race = described.map(Box::new);
         }
-        if matches!(fault.kind, FaultKind::IllegalAddress | FaultKind::StreamRace(_)) {
+        if fault.neighbour.is_none() {
             fault.neighbour = fault.access.and_then(|access| self.memory().neighbour(access.address)).map(Box::new);
         }
         let Some(number) = self.keep_fault(&fault) else { return };
@@ -157,7 +157,11 @@ fn code_of(fault: &Fault) -> CUresult {
     match fault.kind {
         FaultKind::IllegalAddress => CUresult::CUDA_ERROR_ILLEGAL_ADDRESS,
         FaultKind::MisalignedAddress => CUresult::CUDA_ERROR_MISALIGNED_ADDRESS,
-        FaultKind::Trap | FaultKind::Race { .. } | FaultKind::StreamRace(_) => CUresult::CUDA_ERROR_LAUNCH_FAILED,
+        FaultKind::Trap
+        | FaultKind::Race { .. }
+        | FaultKind::StreamRace(_)
+        | FaultKind::HostRace
+        | FaultKind::Unwritten => CUresult::CUDA_ERROR_LAUNCH_FAILED,
         FaultKind::Assert => CUresult::CUDA_ERROR_ASSERT,
         FaultKind::HardwareStackError => CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR,
         FaultKind::InvalidProgramCounter => CUresult::CUDA_ERROR_INVALID_PC,

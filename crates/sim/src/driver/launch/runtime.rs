@@ -101,7 +101,9 @@ impl Runtime for Host<'_> {
     }
 
     fn allocate(&self, size: u64) -> Option<u64> {
-        self.with_heap(|heap| heap.allocate(size)).flatten()
+        let address = self.with_heap(|heap| heap.allocate(size)).flatten()?;
+        self.driver.memory().note_fresh(address, size);
+        Some(address)
     }
 
     fn free(&self, address: u64) -> bool {

@@ -71,6 +71,7 @@ impl Driver {
         let found = self.memory().find(address).filter(|found| found.base == address && !found.is_condemned);
         let found = found.filter(|found| self.is_exportable(found.purpose)).ok_or(INVALID)?;
         let at = self.memory().place_of(&found, self.serial).ok_or(CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
+        self.memory().note_shared(found.base);
         place.write(CUmemPoolPtrExportData { reserved: at.to_bytes() })
     }
 

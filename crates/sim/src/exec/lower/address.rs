@@ -46,6 +46,7 @@ impl Lowerer<'_> {
         let target = self.target(instruction, *address)?;
         let (elements, scalar, align) = self.elements(destination, scalar)?;
         self.check_race(instruction, target, align, Use::Read);
+        self.check_written(instruction, target, align);
         // An element that overwrites the address register goes last.
         let (last, first): (Vec<_>, Vec<_>) = elements.iter().enumerate().partition(|(_, slot)| target.is(**slot));
         for (index, slot) in first.into_iter().chain(last) {
@@ -78,6 +79,7 @@ impl Lowerer<'_> {
         }
         let (elements, scalar, align) = self.elements(source, scalar)?;
         self.check_race(instruction, target, align, Use::Write);
+        self.note_write(target, align);
         for (index, slot) in elements.into_iter().enumerate() {
             let offset = index as u64 * scalar.bytes();
             let (b, double) = row(slot)?;
@@ -240,7 +242,7 @@ impl Lowerer<'_> {
             }
             return;
         }
-        if self.context.checks_races && matches!(target.space, Space::Shared | Space::Generic) {
+        if self.context.checking.races && matches!(target.space, Space::Shared | Space::Generic) {
             let run = if how == Use::Read { run_check::<false> } else { run_check::<true> };
             self.access(run, target, 0, bytes);
         }
@@ -249,7 +251,7 @@ impl Lowerer<'_> {
 
     /// Appends a note of the access that follows, if it may be one to device memory.
     pub(super) fn note_access(&mut self, target: Target, bytes: u64, how: Use) {
-        if self.context.checks_races && matches!(target.space, Space::Global | Space::Generic) {
+        if self.context.checking.races && matches!(target.space, Space::Global | Space::Generic) {
             let run = match how {
                 Use::Read => run_note::<{ Use::Read as u8 }>,
                 Use::Write => run_note::<{ Use::Write as u8 }>,
@@ -261,21 +263,21 @@ impl Lowerer<'_> {
 
     /// Appends that the launch may tell others through memory what it did, or learn what they did.
     pub(super) fn exchange(&mut self, space: Space) {
-        if self.context.checks_races && matches!(space, Space::Global | Space::Generic) {
+        if self.context.checking.races && matches!(space, Space::Global | Space::Generic) {
             self.push(Op::new(run_exchange));
         }
     }
 
     /// Appends that what follows may be ordered behind what was before.
     pub(super) fn order(&mut self) {
-        if self.context.checks_races {
+        if self.context.checking.races {
             self.push(Op::new(run_order));
         }
     }
 
     /// Appends that threads of the warp do something together.
     pub(super) fn join_warp(&mut self) {
-        if self.context.checks_races {
+        if self.context.checking.races {
             self.push(Op::new(run_join));
         }
     }
@@ -330,7 +332,7 @@ fn row(slot: Slot) -> Lowered<(u32, bool)> {
 }
 
 /// The state space that an instruction names.
-fn state(instruction: &Instruction) -> Option<State> {
+pub(super) fn state(instruction: &Instruction) -> Option<State> {
     instruction.modifiers.iter().find_map(|modifier| match modifier {
         Modifier::Space(space) => Some(*space),
         _ => None,

@@ -3,7 +3,7 @@
 use super::barrier_object::complete_barrier_object;
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
-use crate::exec::access::{check_alignment, read_at, update_at, write_at};
+use crate::exec::access::{check_alignment, check_reach, read_at, update_at, write_at};
 use crate::exec::cluster::address_in;
 use crate::exec::copies::Copy;
 use crate::exec::fault::Trap;
@@ -12,6 +12,7 @@ use crate::exec::lane::Lanes;
 use crate::exec::mbarrier::Mbarrier;
 use crate::exec::op::{Control, Op, Space};
 use crate::exec::unit::Unit;
+use crate::exec::unwritten;
 use crate::ptx::{Address, Base, Instruction, Keyword, Modifier, Operand, ScalarType, Space as State};
 
 impl Lowerer<'_> {
@@ -177,9 +178,11 @@ fn run_copy(unit: &mut Unit<'_>, op: &Op) -> Control {
         // The destination is tried now, so that the fault is reported where the copy stands.
         let tried = check_alignment(to, op.imm, lane, true)
             .and_then(|()| check_alignment(from, op.imm, lane, false))
-            .and_then(|()| read_at::<u8>(unit, Space::Shared, lane, to + op.imm - 1))
-            .and_then(|_| {
-                if valid > 0 { read_at::<u8>(unit, Space::Global, lane, from + u64::from(valid) - 1) } else { Ok(0) }
+            .and_then(|()| check_reach(unit, Space::Shared, lane, to + op.imm - 1, true))
+            .and_then(|()| match u64::from(valid) {
+                0 => Ok(()),
+                valid => check_reach(unit, Space::Global, lane, from + valid - 1, false)
+                    .and_then(|()| unwritten::check(unit, Space::Global, lane, from, valid)),
             });
         if let Err(trap) = tried {
             return unit.fault(trap);

@@ -41,7 +41,13 @@ impl Lowerer<'_> {
             self.exchange(target.space);
         }
         let elements = if let Operand::Vector(sources) = b { sources.len() as u64 } else { 1 };
-        self.note_access(target, scalar.bytes() * elements, Use::Atomic);
+        let bytes = elements * scalar.bytes();
+        self.note_access(target, bytes, Use::Atomic);
+        if operation == Operation::Exchange {
+            self.note_write(target, bytes);
+        } else {
+            self.check_written(instruction, target, bytes);
+        }
         if scalar == ScalarType::B128 {
             self.wide_atomic(operation, target, destination, [b, c])?;
         } else if let Operand::Vector(sources) = b {

@@ -11,6 +11,7 @@ use crate::exec::lane::Lanes;
 use crate::exec::mbarrier::Mbarrier;
 use crate::exec::op::{Control, Handler, Op};
 use crate::exec::unit::Unit;
+use crate::exec::unwritten;
 use crate::ptx::{Instruction, Keyword, Modifier, Operand, ScalarType};
 
 impl Lowerer<'_> {
@@ -138,6 +139,9 @@ fn run_update<const KIND: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
             };
             barrier.bits()
         };
+        if KIND == INIT {
+            unwritten::note(unit, op.space, lane, address, 8);
+        }
         match update_at::<u64>(unit, op.space, lane, address, change) {
             Ok(before) => unit.frame.row_mut::<u64>(op.d).0[lane] = before,
             Err(trap) => return unit.fault(trap),

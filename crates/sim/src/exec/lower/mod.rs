@@ -26,9 +26,10 @@ mod shared;
 mod surface;
 mod system;
 mod texture;
+mod unwritten;
 mod variables;
 mod video;
 mod warp;
 
 pub use error::LowerError;
-pub use module::{lower, lower_with_race_checks};
+pub use module::{lower, lower_with_checks};

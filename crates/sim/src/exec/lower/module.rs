@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::error::{LowerError, Lowered, Refusal};
 use super::function::Lowerer;
 use super::shared;
-use crate::exec::program::{Address, Global, Kernel, Param, Program, Relocation, function_address};
+use crate::exec::program::{Address, Checking, Global, Kernel, Param, Program, Relocation, function_address};
 use crate::exec::transfer::LOCAL_LIMIT;
 use crate::exec::window::SHARED_WINDOW;
 use crate::ptx::{
@@ -40,8 +40,8 @@ pub(super) struct Context<'m> {
     aliases: HashMap<FunctionId, FunctionId>,
     /// Bytes of the shared variables at module scope.
     shared_end: u64,
-    /// Whether accesses to shared memory are checked for races.
-    pub(super) checks_races: bool,
+    /// What accesses are checked for.
+    pub(super) checking: Checking,
 }
 
 /// Turns a module into a program.
@@ -50,22 +50,18 @@ pub(super) struct Context<'m> {
 ///
 /// The first instruction or declaration that the executor does not support, by name.
 pub fn lower(module: &Module) -> Result<Program, LowerError> {
-    lower_checked(module, false)
+    lower_with_checks(module, Checking::nothing())
 }
 
-/// [`lower`], with kernels that stop at a race for shared memory.
+/// [`lower`], with kernels that stop at what they look for, and tell [`Watcher`](crate::exec::Watcher)s of what they access if races are.
 ///
 /// # Errors
 ///
 /// The same.
-pub fn lower_with_race_checks(module: &Module) -> Result<Program, LowerError> {
-    lower_checked(module, true)
-}
-
-fn lower_checked(module: &Module, checks_races: bool) -> Result<Program, LowerError> {
-    let mut program = Program { checks_races, ..Program::default() };
+pub fn lower_with_checks(module: &Module, checking: Checking) -> Result<Program, LowerError> {
+    let mut program = Program { checking, ..Program::default() };
     let mut context = Context::new(module, &mut program)?;
-    context.checks_races = checks_races;
+    context.checking = checking;
     let shared_bases = shared::bases(module, context.shared_end, |function| context.resolve_alias(function));
     for (index, function) in module.functions.iter().enumerate() {
         let mut lowerer = Lowerer::new(&context, function);
@@ -98,7 +94,7 @@ impl<'m> Context<'m> {
             places: Vec::new(),
             aliases: module.aliases.iter().map(|it| (it.alias, it.aliasee)).collect(),
             shared_end: 0,
-            checks_races: false,
+            checking: Checking::nothing(),
         };
         for variable in &module.variables {
             let place = context.place(variable, program).map_err(|refusal| LowerError::new(variable.span, refusal))?;

@@ -17,6 +17,11 @@ impl Run {
         Self { bench: self.bench.with_race_checks(), ..self }
     }
 
+    /// The same launch of the same program, looking for reads of what nobody wrote.
+    pub(super) fn with_unwritten_checks(self) -> Self {
+        Self { bench: self.bench.with_unwritten_checks(0..u64::MAX), ..self }
+    }
+
     /// Launches it, and waits until it is done.
     pub(super) fn launch(&self) -> Statistics {
         self.bench.launch_with(self.grid, self.block, &self.params).expect("no fault")

@@ -19,17 +19,19 @@ mod mutation;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod speed;
 mod system;
+mod unwritten;
 mod video;
 mod warps;
 
+use std::ops::Range;
 use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, Mutex};
 
 use super::memory::Word;
 use super::memory::tests::Arena;
 use super::{
-    DeviceModel, Fault, Launch, Program, Runtime, Schedule, Statistics, Surface, Texture, lower,
-    lower_with_race_checks, run,
+    Checking, DeviceModel, Fault, Launch, Program, Runtime, Schedule, Statistics, Surface, Texture, Written, lower,
+    lower_with_checks, run,
 };
 use crate::ptx;
 
@@ -141,7 +143,19 @@ impl Bench {
 
     /// The same program, looking for races.
     pub(super) fn with_race_checks(mut self) -> Self {
-        self.program = lower_with_race_checks(&self.module).expect("it was lowered without them");
+        self.program =
+            lower_with_checks(&self.module, Checking::nothing().with_races(true)).expect("it was lowered without them");
+        self.memory.watch();
+        self
+    }
+
+    /// The same program, looking for reads of what nobody wrote. Of its memory the bytes in `written` were written.
+    pub(super) fn with_unwritten_checks(mut self, written: Range<u64>) -> Self {
+        self.program = lower_with_checks(&self.module, Checking::nothing().with_unwritten(true))
+            .expect("it was lowered without them");
+        let all = Written::new(self.memory.size());
+        all.add(written.start, written.end - written.start);
+        self.memory.written = Some(Arc::new(all));
         self
     }
 
@@ -157,6 +171,7 @@ impl Bench {
 
     /// Runs `main` with parameters of its own.
     pub(super) fn launch_with(&self, grid: [u32; 3], block: [u32; 3], params: &[u8]) -> Result<Statistics, Fault> {
+        self.memory.begin_launch();
         run(&Launch {
             program: &self.program,
             kernel: self.program.kernel("main").expect("the program has a kernel `main`"),

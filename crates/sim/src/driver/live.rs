@@ -1,0 +1,49 @@
+//! What was created and not yet destroyed, one by one.
+
+use crate::driver::{Context, Driver, Graph, State};
+use crate::handle::{Id, Object, Table};
+use crate::live::LiveObject;
+
+impl Driver {
+    /// What is live, the oldest first: as many objects of each kind as [`Self::live_handles`] counts.
+    pub(crate) fn live_objects(&self) -> Vec<LiveObject> {
+        let mut objects = self.lock().live_objects();
+        objects.extend(self.memory().live_objects());
+        objects.extend(self.log.live_listeners());
+        objects.sort_by_key(|object| object.number);
+        objects
+    }
+}
+
+impl State {
+    fn live_objects(&self) -> Vec<LiveObject> {
+        let mut all = list("context", &self.contexts, Context::is_active, |_| None);
+        all.extend(list("stream", &self.streams, |stream| stream.is_created, |stream| Some(stream.context)));
+        all.extend(list("event", &self.events, |_| true, |event| Some(event.context)));
+        all.extend(list("listener", &self.listeners, |_| true, |_| None));
+        all.extend(list("module", &self.modules, |module| module.library.is_none(), |module| Some(module.context)));
+        all.extend(list("library", &self.libraries, |_| true, |_| None));
+        all.extend(list("link", &self.links, |_| true, |_| None));
+        all.extend(list("texture", &self.textures, |_| true, |_| None));
+        all.extend(list("surface", &self.surfaces, |_| true, |_| None));
+        all.extend(list("graph", &self.graphs, Graph::is_owned, |_| None));
+        all.extend(list("executable", &self.executables, |_| true, |_| None));
+        all.extend(list("user object", &self.objects, |_| true, |_| None));
+        all
+    }
+}
+
+/// The objects of a table that count, each with the context that it belongs to.
+fn list<T: Object>(
+    kind: &'static str,
+    table: &Table<T>,
+    counts: impl Fn(&T) -> bool,
+    context: impl Fn(&T) -> Option<Id<Context>>,
+) -> Vec<LiveObject> {
+    let live = table.iter().filter(|(_, object)| counts(object));
+    let describe = |(id, object): (Id<T>, &T)| {
+        let described = LiveObject::new(kind, id.number(), table.origin(id)?);
+        Some(described.of_context(context(object).map_or(0, Id::number)))
+    };
+    live.filter_map(describe).collect()
+}

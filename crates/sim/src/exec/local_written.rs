@@ -1,0 +1,81 @@
+//! Which bytes of the local memory of a warp's threads were written.
+
+use super::lane::{LANES, Lanes};
+
+/// For each word of eight bytes, the bits of its bytes in each thread.
+#[derive(Debug, Default)]
+pub(crate) struct LocalWritten {
+    words: Vec<[u8; LANES]>,
+}
+
+/// Bytes of a word.
+const WORD: u64 = 8;
+
+impl LocalWritten {
+    /// Begins anew with so many words, none of which was written.
+    pub(crate) fn restart(&mut self, words: usize) {
+        self.words.clear();
+        self.words.resize(words, [0; LANES]);
+    }
+
+    /// Has the memory of an activation be fresh in some lanes.
+    pub(crate) fn enter(&mut self, offset: u64, size: u64, lanes: u32) {
+        let (first, end) = ((offset / WORD) as usize, ((offset + size) / WORD) as usize);
+        if self.words.len() < end {
+            self.words.resize(end, [0; LANES]);
+        }
+        for word in &mut self.words[first..end] {
+            Lanes(lanes).for_each(|lane| word[lane] = 0);
+        }
+    }
+
+    /// Notes that bytes were written in some lanes.
+    pub(crate) fn add(&mut self, offset: u64, bytes: u64, lanes: u32) {
+        for (word, mask) in words(offset, bytes) {
+            if let Some(word) = self.words.get_mut(word) {
+                Lanes(lanes).for_each(|lane| word[lane] |= mask);
+            }
+        }
+    }
+
+    /// Of some lanes, those in which not all of these bytes were written. Those past the end do not count.
+    pub(crate) fn lacking(&self, offset: u64, bytes: u64, lanes: u32) -> u32 {
+        let mut lacking = 0;
+        for (word, mask) in words(offset, bytes) {
+            let Some(word) = self.words.get(word) else { break };
+            for (lane, bits) in word.iter().enumerate() {
+                lacking |= u32::from(bits & mask != mask) << lane;
+            }
+        }
+        lacking & lanes
+    }
+}
+
+/// The words of the bytes from `offset` on, each with its bits of these bytes.
+fn words(offset: u64, bytes: u64) -> impl Iterator<Item = (usize, u8)> {
+    let end = offset.saturating_add(bytes);
+    (offset / WORD..end.div_ceil(WORD)).map(move |word| {
+        let first = word * WORD;
+        let (begin, stop) = (offset.max(first) - first, end.min(first.saturating_add(WORD)) - first);
+        (word as usize, u8::MAX << begin & u8::MAX >> (WORD - stop))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lanes_lack_what_they_did_not_write_since_they_entered() {
+        let mut local = LocalWritten::default();
+        local.restart(2);
+        local.add(4, 8, 0b110);
+        assert_eq!(local.lacking(4, 8, 0b1111), 0b1001);
+        assert_eq!(local.lacking(3, 2, 0b110), 0b110);
+        assert_eq!(local.lacking(16, 8, u32::MAX), 0, "past the end");
+        local.enter(8, 16, 0b100);
+        assert_eq!(local.lacking(4, 8, 0b110), 0b100);
+        assert_eq!(local.lacking(4, 4, 0b110), 0);
+        assert_eq!(local.lacking(16, 1, 0b11), 0b11);
+    }
+}

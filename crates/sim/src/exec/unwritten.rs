@@ -1,0 +1,195 @@
+//! Reads of memory that nobody wrote.
+//!
+//! Each byte of device, shared and local memory that only kernels and the driver's copies reach is known to be written or not. Each load,
+//! each atomic that reads, and what matrix instructions and asynchronous copies read is looked at before it is made; each store is
+//! noted before it is made, so that no thread which is told of a store comes too early. Memory that others may write without the
+//! executor seeing it counts as written.
+
+use std::sync::Arc;
+
+use super::access::{addresses, trap};
+use super::fault::{FaultKind, Trap};
+use super::lane::{FULL, LANES, Lanes, Row};
+use super::local;
+use super::memory::Memory;
+use super::op::{Control, Op, Space};
+use super::unit::Unit;
+use super::window::{BLOCK_STRIDE, resolve};
+use super::written::Written;
+
+/// Up to so many bytes, all between a warp's lowest and highest address are looked at together.
+const SPAN: u64 = 8192;
+
+/// The last allocations that a worker looked up.
+#[derive(Debug, Default)]
+pub(crate) struct WrittenCache {
+    entries: [Known; 4],
+    next: usize,
+}
+
+/// What is at an address.
+struct Behind<'u> {
+    offset: u64,
+    size: u64,
+    written: Option<&'u Written>,
+}
+
+/// An allocation, and which of its bytes were written, where that is known.
+#[derive(Clone, Debug, Default)]
+struct Known {
+    base: u64,
+    size: u64,
+    written: Option<Arc<Written>>,
+}
+
+impl WrittenCache {
+    /// The allocation that holds an address, if there is one.
+    fn known(&mut self, memory: &dyn Memory, address: u64) -> Option<&Known> {
+        let holds = |entry: &Known| address.wrapping_sub(entry.base) < entry.size;
+        let index = match self.entries.iter().position(holds) {
+            Some(index) => index,
+            None => self.fetch(memory, address)?,
+        };
+        Some(&self.entries[index])
+    }
+
+    #[cold]
+    fn fetch(&mut self, memory: &dyn Memory, address: u64) -> Option<usize> {
+        let segment = memory.segment(address)?;
+        let (index, written) = (self.next, memory.written(address));
+        self.entries[index] = Known { base: segment.base, size: segment.size, written };
+        self.next = (index + 1) % self.entries.len();
+        Some(index)
+    }
+}
+
+/// Stops at a load of what nobody wrote: the load that follows, of as many bytes as it is aligned to.
+pub(crate) fn run_check(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let bytes = u64::from(op.align_mask) + 1;
+    if let Some(offset) = local::offset(unit, op) {
+        let lacking = unit.warp.written.lacking(offset, bytes, unit.active);
+        return if lacking == 0 { Control::Next } else { stop(unit, op, lacking.trailing_zeros() as usize, offset) };
+    }
+    let addresses = active_addresses(unit, op);
+    if is_covered(unit, op.space, &addresses, bytes) {
+        return Control::Next;
+    }
+    let active = Lanes(unit.active);
+    match active.into_iter().find(|&lane| is_written(unit, op.space, lane, addresses[lane], bytes) == Some(false)) {
+        Some(lane) => stop(unit, op, lane, addresses[lane]),
+        None => Control::Next,
+    }
+}
+
+/// Notes the store that follows, of as many bytes as it is aligned to.
+pub(crate) fn run_note(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let bytes = u64::from(op.align_mask) + 1;
+    if let Some(offset) = local::offset(unit, op) {
+        unit.warp.written.add(offset, bytes, unit.active);
+        return Control::Next;
+    }
+    let addresses = active_addresses(unit, op);
+    if is_covered(unit, op.space, &addresses, bytes) {
+        return Control::Next;
+    }
+    let is_row =
+        (0..LANES as u64).zip(addresses).all(|(lane, address)| address == addresses[0].wrapping_add(lane * bytes));
+    if unit.active == FULL && is_row && !is_local(op.space, addresses[0]) {
+        add(unit, op.space, 0, addresses[0], bytes * LANES as u64);
+    } else {
+        Lanes(unit.active).for_each(|lane| add(unit, op.space, lane, addresses[lane], bytes));
+    }
+    Control::Next
+}
+
+/// That what one lane reads was written, where the launch looks for that.
+#[inline]
+pub(crate) fn check(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, bytes: u64) -> Result<(), Trap> {
+    if unit.launch.program.checking.unwritten && is_written(unit, space, lane, address, bytes) == Some(false) {
+        return Err(trap(FaultKind::Unwritten, lane, address, bytes, false).in_space(space));
+    }
+    Ok(())
+}
+
+/// Notes what one lane writes, where the launch looks for reads of what nobody wrote.
+#[inline]
+pub(crate) fn note(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, bytes: u64) {
+    if unit.launch.program.checking.unwritten {
+        add(unit, space, lane, address, bytes);
+    }
+}
+
+/// The lanes' addresses, with that of an active lane for those that are not.
+fn active_addresses(unit: &Unit<'_>, op: &Op) -> [u64; LANES] {
+    let addresses = addresses(unit, op);
+    if unit.active == FULL {
+        return addresses;
+    }
+    let mut filled = Row::splat(addresses[unit.leader()]);
+    filled.merge(&addresses, unit.active);
+    filled.0
+}
+
+/// Whether all between the lowest and the highest address lies in one allocation and was written, as it mostly is.
+fn is_covered(unit: &mut Unit<'_>, space: Space, addresses: &[u64; LANES], bytes: u64) -> bool {
+    let (mut low, mut high) = (u64::MAX, 0);
+    for &address in addresses {
+        (low, high) = (low.min(address), high.max(address));
+    }
+    let is_near = high - low <= SPAN && !is_local(space, low);
+    is_near && is_written(unit, space, 0, low, high - low + bytes) == Some(true)
+}
+
+/// Whether an address is one of each thread's own memory.
+fn is_local(space: Space, address: u64) -> bool {
+    place(space, address).0 == Space::Local
+}
+
+/// Whether all of these bytes were written, or may have been; `None` if they do not lie in one allocation.
+fn is_written(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, bytes: u64) -> Option<bool> {
+    let (space, offset) = place(space, address);
+    if space == Space::Local {
+        return Some(unit.warp.written.lacking(offset, bytes, 1 << lane) == 0);
+    }
+    let Behind { offset, size, written } = behind(unit, space, offset)?;
+    let is_inside = offset <= size && size - offset >= bytes;
+    is_inside.then(|| written.is_none_or(|written| written.covers(offset, bytes)))
+}
+
+/// Notes that bytes were written.
+fn add(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, bytes: u64) {
+    let (space, offset) = place(space, address);
+    if space == Space::Local {
+        unit.warp.written.add(offset, bytes, 1 << lane);
+    } else if let Some(Behind { offset, written: Some(written), .. }) = behind(unit, space, offset) {
+        written.add(offset, bytes);
+    }
+}
+
+/// The memory behind an address that is not local: how far into it the address is, its size, and what of it was written.
+fn behind<'u>(unit: &'u mut Unit<'_>, space: Space, address: u64) -> Option<Behind<'u>> {
+    match space {
+        Space::Global => {
+            let known = unit.cache.written.known(unit.launch.memory, address)?;
+            Some(Behind { offset: address - known.base, size: known.size, written: known.written.as_deref() })
+        }
+        Space::Shared => {
+            let shared = unit.block.shared_of(address)?;
+            Some(Behind { offset: address % BLOCK_STRIDE, size: shared.size(), written: shared.written() })
+        }
+        _ => None,
+    }
+}
+
+/// The space and the offset in it that an address names.
+fn place(space: Space, address: u64) -> (Space, u64) {
+    if space == Space::Generic { resolve(address) } else { (space, address) }
+}
+
+/// The load that follows is of what nobody wrote. Whoever goes on after that goes on with the load.
+#[cold]
+fn stop(unit: &mut Unit<'_>, op: &Op, lane: usize, address: u64) -> Control {
+    let bytes = u64::from(op.align_mask) + 1;
+    let trap = trap(FaultKind::Unwritten, lane, address, bytes, false).in_space(op.space);
+    unit.fault(Trap { is_passable: true, ..trap })
+}

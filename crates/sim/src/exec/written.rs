@@ -1,0 +1,169 @@
+//! Which bytes of a piece of memory were written.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// A bit for each byte of a piece of memory: whether it was written since the memory was made.
+///
+/// The bits are made with the first byte that is written near them, so that large memory which is hardly used costs little.
+#[derive(Debug)]
+pub struct Written {
+    chunks: Box<[OnceLock<Box<Chunk>>]>,
+    size: u64,
+}
+
+/// The bits of [`CHUNK`] bytes.
+type Chunk = [AtomicU64; WORDS];
+
+/// Bytes that one word of bits is about.
+const WORD: u64 = 64;
+/// Words of a chunk.
+const WORDS: usize = 1024;
+/// Bytes that a chunk is about.
+const CHUNK: u64 = WORD * WORDS as u64;
+
+impl Written {
+    /// The bits of so many bytes, none of which was written.
+    #[must_use]
+    pub fn new(size: u64) -> Self {
+        let chunks = std::iter::repeat_with(OnceLock::new).take(size.div_ceil(CHUNK) as usize);
+        Self { chunks: chunks.collect(), size }
+    }
+
+    /// How many bytes it is about.
+    #[must_use]
+    pub const fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Notes that bytes were written. Those past the end do not count.
+    #[inline]
+    pub fn add(&self, offset: u64, bytes: u64) {
+        for (word, mask) in words(offset, self.end(offset, bytes)) {
+            self.set(word, mask);
+        }
+    }
+
+    /// Has bytes count as never written again.
+    pub fn remove(&self, offset: u64, bytes: u64) {
+        for (word, mask) in words(offset, self.end(offset, bytes)) {
+            self.clear(word, mask);
+        }
+    }
+
+    /// Whether all of these bytes were written. Those past the end do not count.
+    #[inline]
+    #[must_use]
+    pub fn covers(&self, offset: u64, bytes: u64) -> bool {
+        words(offset, self.end(offset, bytes)).all(|(word, mask)| self.bits(word) & mask == mask)
+    }
+
+    /// Has bytes be written or not as others are: they were copied from there.
+    pub fn copy(&self, offset: u64, from: &Self, from_offset: u64, bytes: u64) {
+        if from.covers(from_offset, bytes) {
+            return self.add(offset, bytes);
+        }
+        // All is read before anything is changed: memory may be copied onto itself.
+        let source = |word: usize| from.window((word as u64 * WORD).wrapping_sub(offset).wrapping_add(from_offset));
+        let all = words(offset, self.end(offset, bytes));
+        let copied: Vec<_> = all.map(|(word, mask)| (word, mask, source(word))).collect();
+        for (word, mask, bits) in copied {
+            self.set(word, mask & bits);
+            self.clear(word, mask & !bits);
+        }
+    }
+
+    /// The bits of the 64 bytes from `offset` on, which may begin below zero. There is nothing outside.
+    fn window(&self, offset: u64) -> u64 {
+        let (word, shift) = (offset.cast_signed().div_euclid(WORD as i64), offset % WORD);
+        let bits = |word: i64| usize::try_from(word).map_or(0, |word| self.bits(word));
+        let high = if shift == 0 { 0 } else { bits(word + 1) << (WORD - shift) };
+        bits(word) >> shift | high
+    }
+
+    /// The bits of 64 bytes; none outside.
+    #[inline]
+    fn bits(&self, word: usize) -> u64 {
+        let chunk = self.chunks.get(word / WORDS).and_then(OnceLock::get);
+        chunk.map_or(0, |chunk| chunk[word % WORDS].load(Ordering::Relaxed))
+    }
+
+    #[inline]
+    fn set(&self, word: usize, mask: u64) {
+        let chunk = self.chunks[word / WORDS].get_or_init(|| Box::new(std::array::from_fn(|_| AtomicU64::new(0))));
+        let bits = &chunk[word % WORDS];
+        if mask == u64::MAX {
+            bits.store(mask, Ordering::Relaxed);
+        } else if bits.load(Ordering::Relaxed) & mask != mask {
+            bits.fetch_or(mask, Ordering::Relaxed);
+        }
+    }
+
+    fn clear(&self, word: usize, mask: u64) {
+        let Some(chunk) = self.chunks[word / WORDS].get() else { return };
+        let bits = &chunk[word % WORDS];
+        if mask == u64::MAX {
+            bits.store(0, Ordering::Relaxed);
+        } else {
+            bits.fetch_and(!mask, Ordering::Relaxed);
+        }
+    }
+
+    #[inline]
+    fn end(&self, offset: u64, bytes: u64) -> u64 {
+        offset.saturating_add(bytes).min(self.size)
+    }
+}
+
+/// The words of bits of the bytes from `offset` to before `end`, each with its bits of these bytes.
+#[inline]
+fn words(offset: u64, end: u64) -> impl Iterator<Item = (usize, u64)> {
+    let last = if offset < end { end.div_ceil(WORD) } else { 0 };
+    (offset / WORD..last).map(move |word| {
+        let first = word * WORD;
+        let (begin, stop) = (offset.max(first) - first, end.min(first + WORD) - first);
+        (word as usize, u64::MAX << begin & u64::MAX >> (WORD - stop))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_that_were_added_are_covered_and_no_others() {
+        for (offset, bytes) in [(0, 1), (3, 4), (60, 8), (64, 64), (1, 200), (CHUNK - 1, 2), (0, 2 * CHUNK)] {
+            let written = Written::new(2 * CHUNK + 10);
+            assert!(!written.covers(offset, bytes));
+            written.add(offset, bytes);
+            assert!(written.covers(offset, bytes));
+            assert!(!written.covers(offset, bytes + 1));
+            assert!(offset == 0 || !written.covers(offset - 1, 2));
+            written.remove(offset + bytes / 2, 1);
+            assert!(!written.covers(offset + bytes / 2, 1));
+        }
+    }
+
+    #[test]
+    fn bytes_past_the_end_do_not_count() {
+        let written = Written::new(10);
+        written.add(8, 100);
+        assert!(written.covers(8, 2) && written.covers(8, u64::MAX) && written.covers(10, 1) && written.covers(99, 1));
+        assert!(!written.covers(7, 2));
+        written.add(u64::MAX, 2);
+    }
+
+    #[test]
+    fn copied_bytes_are_written_where_their_sources_are() {
+        let (from, to) = (Written::new(300), Written::new(300));
+        from.add(10, 100);
+        to.add(0, 300);
+        to.copy(50, &from, 5, 200);
+        let expected = |byte: u64| !(50..250).contains(&byte) || (55..155).contains(&byte);
+        assert!((0..300).all(|byte| to.covers(byte, 1) == expected(byte)));
+        from.copy(20, &from, 10, 100);
+        assert!(from.covers(10, 110) && !from.covers(120, 1));
+        from.copy(0, &from, 5, 100);
+        assert!(!from.covers(4, 1) && from.covers(5, 115) && !from.covers(120, 1));
+    }
+}

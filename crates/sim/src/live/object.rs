@@ -1,0 +1,88 @@
+//! One thing that was created and not yet destroyed.
+
+use std::backtrace::Backtrace;
+use std::fmt;
+use std::sync::Arc;
+
+use curium_sys::Function;
+
+use crate::origin::{Origin, frames_of_caller};
+
+/// Something that a program created and has not destroyed, and where it is from.
+///
+/// Its text is a line, with a line for each frame of the caller's stack below, if stacks are kept
+/// ([`Config::with_backtraces`](crate::Config::with_backtraces)).
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct LiveObject {
+    /// What it is, such as `stream` or `device allocation`.
+    pub kind: &'static str,
+    /// Its handle as a number, or its address.
+    pub handle: u64,
+    /// Bytes of memory; `None` for what is no memory.
+    pub size: Option<u64>,
+    /// The handle of the context that it belongs to, where it belongs to one.
+    pub context: Option<u64>,
+    /// The handle of the stream that memory was allocated on, where it was in stream order; 0 and 1 are the default streams.
+    pub stream: Option<u64>,
+    /// The call that made it.
+    pub made_by: Option<Function>,
+    /// The stack of that call, if stacks are kept.
+    pub backtrace: Option<Arc<Backtrace>>,
+    /// Objects that were made later have a larger number.
+    pub(crate) number: u64,
+}
+
+impl LiveObject {
+    pub(crate) fn new(kind: &'static str, handle: u64, origin: &Origin) -> Self {
+        let Origin { function, backtrace, number } = origin.clone();
+        Self { kind, handle, size: None, context: None, stream: None, made_by: function, backtrace, number }
+    }
+
+    pub(crate) fn of_context(self, context: u64) -> Self {
+        // Nothing is number 0: what belongs to no context has it.
+        Self { context: Some(context).filter(|context| *context != 0), ..self }
+    }
+
+    pub(crate) fn of_size(self, size: u64) -> Self {
+        Self { size: Some(size), ..self }
+    }
+}
+
+impl fmt::Display for LiveObject {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.size {
+            Some(size) => write!(f, "{} of {size} bytes at {:#x}", self.kind, self.handle)?,
+            None => write!(f, "{} {:#x}", self.kind, self.handle)?,
+        }
+        if let Some(context) = self.context {
+            write!(f, " in context {context:#x}")?;
+        }
+        if let Some(function) = self.made_by {
+            write!(f, ", made by {function}")?;
+        }
+        if let Some(stream) = self.stream {
+            write!(f, " on stream {stream:#x}")?;
+        }
+        let frames = self.backtrace.iter().flat_map(|backtrace| frames_of_caller(&backtrace.to_string()));
+        frames.into_iter().try_for_each(|frame| write!(f, "\n    from {frame}"))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_says_what_it_is_and_who_made_it() {
+        let origin = Origin { function: Some(Function::cuMemAllocAsync), backtrace: None, number: 1 };
+        let object = LiveObject::new("stream", 0x1000, &origin);
+        assert_eq!(object.to_string(), "stream 0x1000, made by cuMemAllocAsync");
+        let memory = LiveObject { stream: Some(2), ..object.of_size(100).of_context(0x20) };
+        assert_eq!(
+            memory.to_string(),
+            "stream of 100 bytes at 0x1000 in context 0x20, made by cuMemAllocAsync on stream 0x2"
+        );
+        assert_eq!(memory.of_context(0).context, None);
+    }
+}

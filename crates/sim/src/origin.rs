@@ -1,0 +1,108 @@
+//! Which call of the program made an object, and from where.
+
+use std::backtrace::Backtrace;
+use std::cell::Cell;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use curium_sys::Function;
+
+/// The call that an object is from.
+#[derive(Clone, Debug)]
+pub(crate) struct Origin {
+    /// `None` for what a worker made.
+    pub(crate) function: Option<Function>,
+    /// The stack of the call, if it was asked for.
+    pub(crate) backtrace: Option<Arc<Backtrace>>,
+    /// Objects that were made later have a larger number.
+    pub(crate) number: u64,
+}
+
+/// A call that a thread is in.
+#[derive(Clone, Copy)]
+struct Call {
+    function: Function,
+    keeps_stack: bool,
+}
+
+thread_local! {
+    static CALL: Cell<Option<Call>> = const { Cell::new(None) };
+}
+
+/// Runs the body of a call of the program, which is where everything comes from that is made meanwhile.
+pub(crate) fn within<T>(function: Function, keeps_stack: bool, body: impl FnOnce() -> T) -> T {
+    /// Leaves the call when the body is over, a panic included.
+    struct Guard(Option<Call>);
+
+    impl Drop for Guard {
+        fn drop(&mut self) {
+            CALL.set(self.0);
+        }
+    }
+
+    let _guard = Guard(CALL.replace(Some(Call { function, keeps_stack })));
+    body()
+}
+
+impl Origin {
+    /// That of an object which is made now.
+    pub(crate) fn here() -> Self {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let call = CALL.get();
+        let keeps_stack = call.is_some_and(|call| call.keeps_stack);
+        Self {
+            function: call.map(|call| call.function),
+            backtrace: keeps_stack.then(|| Arc::new(Backtrace::force_capture())),
+            number: NUMBER.fetch_add(1, Ordering::Relaxed),
+        }
+    }
+}
+
+/// The frames of a stack that are the caller's: those below the last of ours, up to where the thread began.
+pub(crate) fn frames_of_caller(backtrace: &str) -> Vec<String> {
+    let mut frames: Vec<String> = Vec::new();
+    for line in backtrace.lines().map(str::trim) {
+        match (line.strip_prefix("at "), frames.last_mut()) {
+            (Some(place), Some(frame)) => *frame = format!("{frame} ({place})"),
+            _ => frames.push(line.split_once(": ").map_or(line, |(_, name)| name).to_owned()),
+        }
+    }
+    let is_ours = |frame: &String| frame.contains("curium_sim::");
+    let first = frames.iter().rposition(is_ours).map_or(0, |last| last + 1);
+    let begins = |frame: &String| frame.contains("__rust_begin_short_backtrace");
+    frames.into_iter().skip(first).take_while(|frame| !begins(frame)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn objects_come_from_the_innermost_call_and_from_none_outside() {
+        let function = || Origin::here().function;
+        assert_eq!(function(), None);
+        within(Function::cuInit, false, || {
+            within(Function::cuStreamCreate, false, || assert_eq!(function(), Some(Function::cuStreamCreate)));
+            assert_eq!(function(), Some(Function::cuInit));
+            assert!(Origin::here().backtrace.is_none());
+        });
+        let panicked = std::panic::catch_unwind(|| within(Function::cuInit, true, || panic!("on purpose")));
+        assert!(panicked.is_err() && function().is_none());
+    }
+
+    #[test]
+    fn frames_of_the_simulator_and_of_the_begin_of_threads_are_left_out() {
+        let backtrace = "   0: std::backtrace::Backtrace::force_capture
+             at /rustc/library/std/src/backtrace.rs:1:2
+   1: curium_sim::origin::Origin::here
+   2: core::ops::function::FnOnce::call_once
+   3: curium_sim::entry::one_slot::cuStreamCreate
+   4: program::make_stream
+             at ./src/main.rs:12:5
+   5: program::main
+   6: std::sys::backtrace::__rust_begin_short_backtrace
+   7: main";
+        let expected = ["program::make_stream (./src/main.rs:12:5)", "program::main"];
+        assert_eq!(frames_of_caller(backtrace), expected);
+    }
+}

@@ -1,0 +1,60 @@
+//! Memory of the host that changes while a copy that uses it is queued.
+//!
+//! What the host loads and stores is not seen. But if nothing ran between the moment in which a copy was queued and the one in which it
+//! runs, then only the host can have changed the memory, and nothing can have told it that it may.
+
+use std::sync::Arc;
+
+use super::Races;
+use crate::memory::HostPtr;
+
+/// A longer range is not looked at: it is copied to be compared.
+const MOST_BYTES: usize = 64 << 20;
+
+/// Host memory as it was when a copy of it was queued.
+#[derive(Debug)]
+pub(crate) struct Before {
+    races: Arc<Races>,
+    turn: u64,
+    place: HostPtr,
+    bytes: Box<[u8]>,
+}
+
+impl Before {
+    /// # Safety
+    ///
+    /// The bytes may be read, now and for as long as the copy that uses them is queued.
+    pub(crate) unsafe fn new(races: &Arc<Races>, place: HostPtr, size: usize) -> Option<Self> {
+        if size > MOST_BYTES {
+            return None;
+        }
+        // SAFETY: the caller vouches for the bytes.
+        let bytes = unsafe { read(place, size) };
+        Some(Self { races: Arc::clone(races), turn: races.turn(), place, bytes })
+    }
+
+    /// The address of the first byte.
+    pub(crate) fn address(&self) -> u64 {
+        self.place.0.addr() as u64
+    }
+
+    /// The first byte that the host has changed since, counted from the first of all, when the copy has begun.
+    pub(crate) fn changed(&self) -> Option<usize> {
+        if self.races.turn() != self.turn + 1 || self.races.running() != 1 {
+            return None;
+        }
+        // SAFETY: whoever made this vouched for the bytes until the copy has run.
+        let now = unsafe { read(self.place, self.bytes.len()) };
+        self.bytes.iter().zip(&now).position(|(before, now)| before != now)
+    }
+}
+
+/// # Safety
+///
+/// The bytes may be read.
+unsafe fn read(HostPtr(from): HostPtr, size: usize) -> Box<[u8]> {
+    let mut bytes = vec![0; size].into_boxed_slice();
+    // SAFETY: the caller vouches for the bytes; the target is new and as long.
+    unsafe { std::ptr::copy_nonoverlapping(from.cast_const(), bytes.as_mut_ptr(), size) };
+    bytes
+}

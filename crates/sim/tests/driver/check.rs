@@ -1,0 +1,251 @@
+//! What the simulator says of kernels that do what they must not: a test for each kind, with the text of the report.
+
+use std::ffi::{CStr, CString, c_void};
+use std::process::Command;
+use std::ptr;
+
+use curium_sim::exec::{Fault, FaultKind};
+use curium_sim::{Checks, Config};
+use curium_sys::{CUdeviceptr, CUresult};
+
+use crate::support::{Fixture, cu, get, handle, ok};
+
+const FAILED: CUresult = CUresult::CUDA_ERROR_LAUNCH_FAILED;
+const ILLEGAL: CUresult = CUresult::CUDA_ERROR_ILLEGAL_ADDRESS;
+
+fn checking() -> Config {
+    Config::new().with_workers(2).with_memory_budget(64 << 20).with_checks(Checks::Quiet).with_unwritten_checks(true)
+}
+
+/// A module of one kernel `main` whose parameter is in `%p`, with a shared, a local and a constant variable.
+fn image(body: &str) -> CString {
+    let text = format!(
+        ".version 8.0
+.target sm_75
+.address_size 64
+.const .align 4 .u32 table[4] = {{1, 2, 3, 4}};
+.visible .entry main(.param .u64 p)
+{{
+    .reg .pred %q;
+    .reg .b32 %r<8>;
+    .reg .b64 %p, %d<8>;
+    .shared .align 4 .b8 words[64];
+    .local .align 4 .b8 own[16];
+    ld.param.u64 %p, [p];
+    mov.u32 %r0, %tid.x;
+{body}
+    ret;
+}}"
+    );
+    CString::new(text).expect("there is no NUL in it")
+}
+
+/// Runs one warp of `body`: the code of the wait for it.
+fn run(fixture: &Fixture, body: &str, argument: CUdeviceptr) -> CUresult {
+    let module = handle!(fixture.api, cuModuleLoadData(_, image(body).as_ptr().cast()));
+    let function = handle!(fixture.api, cuModuleGetFunction(_, module, c"main".as_ptr()));
+    let mut argument = argument;
+    let mut parameters: [*mut c_void; 1] = [(&raw mut argument).cast()];
+    let (stream, extra) = (ptr::null_mut(), ptr::null_mut());
+    ok!(fixture.api, cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, parameters.as_mut_ptr(), extra));
+    cu!(fixture.api, cuCtxSynchronize())
+}
+
+/// Runs `body`, which fails with `code`, and returns the report.
+#[track_caller]
+fn fault(fixture: &Fixture, body: &str, argument: CUdeviceptr, code: CUresult) -> Fault {
+    assert_eq!(run(fixture, body, argument), code, "{body}");
+    fixture.simulator.reset_errors();
+    fixture.simulator.kernel_faults().pop().expect("the fault is kept")
+}
+
+#[track_caller]
+fn assert_says(fault: &Fault, parts: &[&str]) {
+    let text = fault.to_string();
+    for part in parts.iter().chain(&["kernel `main`: ", ", block (0, 0, 0), thread (", "), PTX line 14"]) {
+        assert!(text.contains(part), "{text}\nwithout {part}");
+    }
+}
+
+const LOAD: &str = "mad.wide.u32 %d1, %r0, 4, %p; ld.global.u32 %r1, [%d1];";
+
+#[test]
+fn access_out_of_bounds_names_the_memory_its_size_and_the_distance_in_every_space() {
+    let fixture = Fixture::with(checking());
+    let memory = fixture.alloc(100);
+    ok!(fixture.api, cuMemsetD8_v2(memory, 0, 100));
+    let found = fault(&fixture, LOAD, memory, ILLEGAL);
+    let place = format!("illegal address: read of 4 bytes at {:#x}", memory + 100);
+    let near = format!("0 bytes behind the end of 100 bytes at {memory:#x} that are allocated");
+    assert_says(&found, &[&place, "thread (25, 0, 0)", &near]);
+    for (body, part) in [
+        ("st.shared.u32 [words+72], %r0;", "write of 4 bytes at 0x48"),
+        ("st.shared.u32 [words+72], %r0;", ", 8 bytes behind the end of the block's 64 bytes of shared memory"),
+        (
+            "mov.u64 %d1, words; cvta.shared.u64 %d1, %d1; st.u32 [%d1+64], %r0;",
+            ", 0 bytes behind the end of the block's 64",
+        ),
+        ("mov.u64 %d1, words; st.shared.u32 [%d1+62], %r0;", "misaligned address"),
+        ("mov.u32 %r1, words; st.shared.u8 [%r1+64], %r0;", "write of 1 bytes at 0x40"),
+        ("st.local.u32 [own+20], %r0;", ", 4 bytes behind the end of the thread's 16 bytes of local memory"),
+        (
+            "mov.u64 %d1, own; cvta.local.u64 %d1, %d1; ld.u32 %r1, [%d1+16];",
+            ", 0 bytes behind the end of the thread's 16",
+        ),
+        ("ld.param.u32 %r1, [p+8];", ", 0 bytes behind the end of the kernel's 8 bytes of parameters"),
+    ] {
+        let code = if part == "misaligned address" { CUresult::CUDA_ERROR_MISALIGNED_ADDRESS } else { ILLEGAL };
+        assert_says(&fault(&fixture, body, memory, code), &[part]);
+    }
+    let found = fault(&fixture, "ld.const.u32 %r1, [table+24];", memory, ILLEGAL);
+    assert_says(&found, &["read of 4 bytes at 0x", ", 8 bytes behind the end of 16 bytes at 0x", "that are allocated"]);
+}
+
+#[test]
+fn access_to_freed_memory_says_that_it_was_freed() {
+    let fixture = Fixture::with(checking());
+    let memory = fixture.alloc(100);
+    ok!(fixture.api, cuMemFree_v2(memory));
+    let found = fault(&fixture, LOAD, memory, ILLEGAL);
+    assert_says(&found, &[&format!(", 0 bytes into 100 bytes at {memory:#x} that were freed")]);
+}
+
+#[test]
+fn misaligned_access_names_the_allocation_that_it_is_in() {
+    let fixture = Fixture::with(checking());
+    let memory = fixture.alloc(100);
+    let found = fault(&fixture, "st.global.u32 [%p+6], %r0;", memory, CUresult::CUDA_ERROR_MISALIGNED_ADDRESS);
+    let near = format!(", 6 bytes into 100 bytes at {memory:#x} that are allocated");
+    assert_says(&found, &["misaligned address: write of 4 bytes", &near]);
+}
+
+#[test]
+fn read_of_what_nobody_wrote_names_the_allocation_and_the_place_in_it() {
+    let fixture = Fixture::with(checking());
+    let memory = fixture.alloc(128);
+    ok!(fixture.api, cuMemsetD8_v2(memory, 0, 40));
+    let found = fault(&fixture, LOAD, memory, FAILED);
+    let place = format!("memory that nobody wrote: read of 4 bytes at {:#x}", memory + 40);
+    let near = format!(", 40 bytes into 128 bytes at {memory:#x} that are allocated");
+    assert_says(&found, &[&place, "thread (10, 0, 0)", &near]);
+    for (body, part) in [
+        ("ld.shared.u32 %r1, [words+8];", ", 8 bytes into the block's 64 bytes of shared memory"),
+        ("ld.local.u32 %r1, [own+4];", ", 4 bytes into the thread's 16 bytes of local memory"),
+    ] {
+        assert_says(&fault(&fixture, body, memory, FAILED), &["memory that nobody wrote: read of 4 bytes", part]);
+    }
+    // Constants, parameters, and variables without a value have theirs.
+    assert_eq!(run(&fixture, "ld.const.u32 %r1, [table+12]; ld.param.u32 %r2, [p+4];", memory), CUresult::CUDA_SUCCESS);
+}
+
+#[test]
+fn copies_pass_on_what_was_written_and_are_not_looked_at_themselves() {
+    let fixture = Fixture::with(checking());
+    let api = &fixture.api;
+    let (from, to) = (fixture.alloc(128), fixture.alloc(128));
+    ok!(api, cuMemsetD8_v2(to, 0, 128));
+    fixture.upload(from, &[1; 64]);
+    ok!(api, cuMemcpyDtoD_v2(to, from, 128));
+    // As on hardware, what nobody wrote can be copied to the host.
+    assert_eq!(fixture.download(to, 128)[..64], [1; 64]);
+    assert_eq!(fault(&fixture, LOAD, to, FAILED).thread, [16, 0, 0]);
+    ok!(api, cuMemsetD32_v2(from + 64, 7, 16));
+    ok!(api, cuMemcpyDtoD_v2(to, from, 128));
+    assert_eq!(run(&fixture, LOAD, to), CUresult::CUDA_SUCCESS);
+}
+
+#[test]
+fn memory_of_a_pool_that_is_used_again_was_written_by_nobody() {
+    let fixture = Fixture::with(checking());
+    for is_written in [true, false, true] {
+        let memory: CUdeviceptr = get!(fixture.api, cuMemAllocAsync(_, 128, ptr::null_mut()));
+        if is_written {
+            ok!(fixture.api, cuMemsetD8Async(memory, 0, 128, ptr::null_mut()));
+            assert_eq!(run(&fixture, LOAD, memory), CUresult::CUDA_SUCCESS);
+        } else {
+            assert_eq!(fault(&fixture, LOAD, memory, FAILED).kind, FaultKind::Unwritten);
+        }
+        ok!(fixture.api, cuMemFreeAsync(memory, ptr::null_mut()));
+    }
+}
+
+#[test]
+fn memory_that_the_host_can_write_counts_as_written() {
+    let fixture = Fixture::with(checking());
+    let pinned: *mut c_void = handle!(fixture.api, cuMemHostAlloc(_, 128, 0));
+    let managed: CUdeviceptr = get!(fixture.api, cuMemAllocManaged(_, 128, 1));
+    for memory in [pinned.addr() as CUdeviceptr, managed] {
+        assert_eq!(run(&fixture, LOAD, memory), CUresult::CUDA_SUCCESS);
+    }
+}
+
+#[test]
+fn memory_of_the_kernel_heap_was_written_by_nobody_each_time_it_is_given() {
+    let fixture = Fixture::with(checking());
+    let body = |write: &str| {
+        format!(
+            "setp.ne.u32 %q, %r0, 0; @%q ret;
+    {{ .param .b64 size; .param .b64 at; st.param.b64 [size], 16;
+      call.uni (at), malloc, (size); ld.param.b64 %d1, [at]; }}
+    {write}
+    ld.u32 %r1, [%d1];
+    {{ .param .b64 gone; st.param.b64 [gone], %d1; call.uni free, (gone); }}"
+        )
+    };
+    let image = |write: &str| {
+        let text = image(&body(write)).into_string().expect("it was text");
+        let declared =
+            ".extern .func (.param .b64 at) malloc (.param .b64 size);\n.extern .func free (.param .b64 gone);\n.const";
+        CString::new(text.replacen(".const", declared, 1)).expect("there is no NUL in it")
+    };
+    let run = |image: &CStr| {
+        let module = handle!(fixture.api, cuModuleLoadData(_, image.as_ptr().cast()));
+        let function = handle!(fixture.api, cuModuleGetFunction(_, module, c"main".as_ptr()));
+        let mut argument = 0_u64;
+        let mut parameters: [*mut c_void; 1] = [(&raw mut argument).cast()];
+        let (stream, extra) = (ptr::null_mut(), ptr::null_mut());
+        ok!(fixture.api, cuLaunchKernel(function, 1, 1, 1, 32, 1, 1, 0, stream, parameters.as_mut_ptr(), extra));
+        cu!(fixture.api, cuCtxSynchronize())
+    };
+    assert_eq!(run(&image("st.u32 [%d1], 1;")), CUresult::CUDA_SUCCESS);
+    assert_eq!(run(&image("")), FAILED, "the same bytes were given again");
+}
+
+#[test]
+fn program_goes_on_after_a_read_of_what_nobody_wrote_where_it_is_set_so() {
+    let fixture = Fixture::with(checking().with_checks(Checks::Report));
+    let memory = fixture.alloc(128);
+    let body = "mad.wide.u32 %d1, %r0, 4, %p; ld.global.u32 %r1, [%d1]; st.global.u32 [%d1], %r0;";
+    assert_eq!(run(&fixture, body, memory), CUresult::CUDA_SUCCESS);
+    let expected: Vec<u8> = (0..32_u32).flat_map(u32::to_le_bytes).collect();
+    assert_eq!(fixture.download(memory, 128), expected, "every thread did its work");
+    let faults = fixture.simulator.kernel_faults();
+    assert!(matches!(&faults[..], [fault] if fault.kind == FaultKind::Unwritten), "{faults:?}");
+}
+
+#[test]
+fn nobody_looks_for_reads_of_what_nobody_wrote_unless_asked_to() {
+    let fixture = Fixture::new();
+    assert_eq!(run(&fixture, LOAD, fixture.alloc(128)), CUresult::CUDA_SUCCESS);
+}
+
+/// Set in a process that is to abort.
+const CHILD: &str = "CURIUM_SIM_TEST_ABORTS";
+
+#[test]
+fn process_aborts_at_a_read_of_what_nobody_wrote_where_it_is_set_so() {
+    if std::env::var_os(CHILD).is_some() {
+        let fixture = Fixture::with(checking().with_checks(Checks::Abort));
+        run(&fixture, LOAD, fixture.alloc(128));
+        return;
+    }
+    let name = "check::process_aborts_at_a_read_of_what_nobody_wrote_where_it_is_set_so";
+    let mut command = Command::new(std::env::current_exe().expect("a program knows its own path"));
+    let output =
+        command.args([name, "--exact", "--nocapture"]).env(CHILD, "1").output().expect("it can be started again");
+    let text = String::from_utf8_lossy(&output.stderr);
+    assert!(!output.status.success(), "{text}");
+    assert!(text.contains("curium-sim: kernel `main`: memory that nobody wrote: read of 4 bytes at 0x"), "{text}");
+    #[cfg(unix)]
+    assert_eq!(std::os::unix::process::ExitStatusExt::signal(&output.status), Some(6), "{text}");
+}
