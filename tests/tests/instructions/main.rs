@@ -6,6 +6,7 @@
 //! are also compared with the record of a GPU in the repository. `CURIUM_INSTRUCTION_PTX=FOLDER` writes the modules, for `ptxas`.
 #![cfg(not(miri))]
 
+mod block;
 mod form;
 mod forms;
 mod opcodes;

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use curium_tests::uses_cuda;
 
+use crate::block;
 use crate::forms::families;
 
 /// An opcode in a line, and behind a tab its tests, with spaces between them.
@@ -56,10 +57,13 @@ fn tests_of_the_table_exist_and_speak_of_their_opcode() {
         .flat_map(|family| family.forms)
         .filter_map(|form| form.name.split(['.', ' ']).next().map(str::to_owned))
         .collect();
+    let blocks = block::forms();
+    let blocks: BTreeSet<&str> = blocks.iter().filter_map(|form| form.spelling().split('.').next()).collect();
     for (opcode, tests) in table() {
         for test in tests {
             match test {
                 "forms" => assert!(forms.contains(opcode), "no form of {opcode}"),
+                "block" => assert!(blocks.contains(opcode), "no kernel of a block is of {opcode}"),
                 // A test of refusals names those that it can; the others do not parse.
                 "refused" => {}
                 _ => {

@@ -1,7 +1,7 @@
 //! The operands that every form is tried with: its edges crossed, then random ones, always the same.
 
 use crate::form::{Form, Operand, Sources};
-use crate::reference::real::Format;
+use crate::reference::real::{F32, F64, Format};
 
 /// Threads, each with operands of its own.
 pub(crate) const COUNT: usize = 1024;
@@ -55,6 +55,17 @@ pub(crate) fn operands(form: &Form) -> Vec<Sources> {
         tuples.push(sources);
     }
     tuples
+}
+
+/// Words for the threads of a block, of which a fourth are edges; always the same for a name.
+pub(crate) fn words(name: &str, threads: usize) -> Vec<Sources> {
+    let mut random = Random(hash(name.bytes()));
+    let edges = [integer_edges(64), integer_edges(32), float_edges(F32), float_edges(F64)].concat();
+    let mut word = || match random.below(4) {
+        0 => edges[random.below(edges.len())],
+        _ => random.next(),
+    };
+    (0..threads).map(|_| std::array::from_fn(|_| word())).collect()
 }
 
 fn mask(bits: u32) -> u64 {

@@ -111,7 +111,7 @@ pub(crate) struct Prepared<'a> {
     pub(crate) memory: &'a dyn Memory,
     pub(crate) runtime: &'a dyn Runtime,
     pub(crate) device: &'a DeviceModel,
-    globals: &'a [u64],
+    pub(crate) globals: &'a [u64],
     /// Register files of each function that was called.
     registers: Vec<OnceLock<Registers>>,
     pub(crate) started: Instant,

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use super::address::{Target, scalar};
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::access::{addresses, atomic, check_alignment, read_at, write_at};
+use crate::exec::access::{addresses, atomic, check_alignment, read_at, update_at, write_at};
 use crate::exec::fault::{FaultKind, Trap};
 use crate::exec::float::{self, Mode, Real, canonical, flush, inherit};
 use crate::exec::lane::Lanes;
@@ -13,6 +13,7 @@ use crate::exec::narrow::{Bfloat, Half};
 use crate::exec::op::{Control, Handler, Op, Space};
 use crate::exec::unit::Unit;
 use crate::exec::watch::Use;
+use crate::exec::window::resolve;
 use crate::ptx::{Instruction, Modifier, Operand, Operation, ScalarClass, ScalarType, Semantics};
 
 impl Lowerer<'_> {
@@ -52,8 +53,7 @@ impl Lowerer<'_> {
         } else if let Operand::Vector(sources) = b {
             self.vector_atomic(instruction, operation, target, destination, sources)?;
         } else {
-            let flushes = target.space == Space::Global;
-            let run = atomic_handler(operation, scalar, flushes).ok_or_else(|| Refusal::form(instruction))?;
+            let run = atomic_handler(operation, scalar, target.space).ok_or_else(|| Refusal::form(instruction))?;
             let (b, c) = (self.source(b, scalar)?, self.source(c, scalar)?);
             let d = self.destination(destination, scalar)?;
             let op = self.access(run, target, 0, scalar.bytes());
@@ -94,8 +94,7 @@ impl Lowerer<'_> {
         sources: &[Operand],
     ) -> Lowered {
         let scalar = scalar(instruction)?;
-        let flushes = target.space == Space::Global;
-        let run = atomic_handler(operation, scalar, flushes).ok_or_else(|| Refusal::form(instruction))?;
+        let run = atomic_handler(operation, scalar, target.space).ok_or_else(|| Refusal::form(instruction))?;
         let align = scalar.bytes() * sources.len() as u64;
         for (index, source) in sources.iter().enumerate() {
             let b = self.source(source, scalar)?;
@@ -151,7 +150,7 @@ fn write_pair(unit: &mut Unit<'_>, op: &Op, lane: usize, address: u64, [low, hig
     write_at(unit, op.space, lane, address.wrapping_add(8), high)
 }
 
-fn atomic_handler(operation: Operation, scalar: ScalarType, flushes: bool) -> Option<Handler> {
+fn atomic_handler(operation: Operation, scalar: ScalarType, space: Space) -> Option<Handler> {
     macro_rules! bits {
         ($word:ty, $raw:ty) => {
             match operation {
@@ -166,7 +165,7 @@ fn atomic_handler(operation: Operation, scalar: ScalarType, flushes: bool) -> Op
         };
     }
     Some(match (scalar, operation) {
-        (ScalarType::F32, Operation::Add) => float_add(flushes),
+        (ScalarType::F32, Operation::Add) => float_add(space),
         (ScalarType::F64, Operation::Add) => atomic::<u64, u64, _>(|old, b, _| {
             let (x, y) = (f64::from_bits(old), f64::from_bits(b));
             inherit(x + y, [x, y]).to_bits()
@@ -215,15 +214,40 @@ fn integer_atomic(operation: Operation, scalar: ScalarType) -> Option<Handler> {
 }
 
 /// Device memory flushes subnormals when it adds; shared memory does not.
-fn float_add(flushes: bool) -> Handler {
-    if flushes {
-        atomic::<u32, u32, _>(|old, b, _| {
-            let sum = flush(f32::from_bits(old)) + flush(f32::from_bits(b));
-            flush(canonical(sum)).to_bits()
-        })
-    } else {
-        atomic::<u32, u32, _>(|old, b, _| canonical(f32::from_bits(old) + f32::from_bits(b)).to_bits())
+fn float_add(space: Space) -> Handler {
+    match space {
+        Space::Global => atomic::<u32, u32, _>(|old, b, _| flushed_sum(old, b)),
+        Space::Generic => run_generic_sum,
+        _ => atomic::<u32, u32, _>(|old, b, _| sum(old, b)),
     }
+}
+
+/// Sums where the address says in which memory.
+fn run_generic_sum(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let addresses = addresses(unit, op);
+    for lane in Lanes(unit.active) {
+        if let Err(trap) =
+            check_alignment(addresses[lane].wrapping_sub(u64::from(op.e)), u64::from(op.align_mask) + 1, lane, true)
+        {
+            return unit.fault(trap);
+        }
+        let is_device = resolve(addresses[lane]).0 == Space::Global;
+        let b = unit.frame.row::<u32>(op.b)[lane];
+        let change = |old| if is_device { flushed_sum(old, b) } else { sum(old, b) };
+        match update_at::<u32>(unit, op.space, lane, addresses[lane], change) {
+            Ok(old) => unit.frame.row_mut::<u32>(op.d).0[lane] = old,
+            Err(trap) => return unit.fault(trap),
+        }
+    }
+    Control::Next
+}
+
+fn sum(a: u32, b: u32) -> u32 {
+    canonical(f32::from_bits(a) + f32::from_bits(b)).to_bits()
+}
+
+fn flushed_sum(a: u32, b: u32) -> u32 {
+    flush(canonical(flush(f32::from_bits(a)) + flush(f32::from_bits(b)))).to_bits()
 }
 
 /// Sums and extremes of one 16-bit number; subnormals stay.

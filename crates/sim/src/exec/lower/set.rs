@@ -180,7 +180,6 @@ impl Lowerer<'_> {
             _ => None,
         });
         let window = match state {
-            // Constants are device memory here: an address alone does not tell them apart.
             Some(State::Global | State::Const) => 0,
             Some(State::Shared | State::SharedCta) => SHARED_WINDOW,
             Some(State::SharedCluster) => SHARED_WINDOW | 1,
@@ -190,7 +189,8 @@ impl Lowerer<'_> {
         };
         let d = self.predicate_register(*destination)?;
         let a = self.source(source, ScalarType::U64)?;
-        self.emit(run_space, d, [a, 0, 0]).imm = window;
+        let run = if state == Some(State::Const) { run_constants } else { run_space };
+        self.emit(run, d, [a, 0, 0]).imm = window;
         Ok(())
     }
 }
@@ -253,7 +253,7 @@ fn run_space(unit: &mut Unit<'_>, op: &Op) -> Control {
     let mut holds = 0;
     for (lane, &address) in row.iter().enumerate().take(LANES) {
         let inside = match window {
-            0 => address < SHARED_WINDOW,
+            0 => address < SHARED_WINDOW && !is_constant(unit, address),
             SHARED_WINDOW => {
                 let offset = address.wrapping_sub(SHARED_WINDOW);
                 offset < if any_block { WINDOW_SIZE } else { crate::exec::window::BLOCK_STRIDE }
@@ -264,4 +264,19 @@ fn run_space(unit: &mut Unit<'_>, op: &Op) -> Control {
     }
     unit.frame.set_predicate(op.d, holds, unit.active);
     Control::Next
+}
+
+/// Which addresses are of constants.
+fn run_constants(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let row = *unit.frame.row::<u64>(op.a);
+    let lanes = row.iter().enumerate().take(LANES);
+    let holds = lanes.fold(0, |holds, (lane, &address)| holds | u32::from(is_constant(unit, address)) << lane);
+    unit.frame.set_predicate(op.d, holds, unit.active);
+    Control::Next
+}
+
+/// Whether an address is of a constant of the module: these lie in device memory, and only their places tell them apart.
+fn is_constant(unit: &Unit<'_>, address: u64) -> bool {
+    let places = unit.launch.program.globals.iter().zip(unit.launch.globals);
+    places.into_iter().any(|(global, at)| global.constant && address.wrapping_sub(*at) < global.size)
 }

@@ -145,8 +145,11 @@ impl Lowerer<'_> {
         else {
             return Err(Refusal::form(instruction));
         };
-        let wide = scalar.bits() == 64;
+        let wide = scalar == ScalarType::B64;
         let all = instruction.has(Modifier::Vote(VoteMode::All));
+        if !(wide || scalar == ScalarType::B32) || !(all || instruction.has(Modifier::Vote(VoteMode::Any))) {
+            return Err(Refusal::form(instruction));
+        }
         let a = self.source(source, scalar)?;
         let members = self.members(Some(members))?;
         let sink = Operand::Sink;

@@ -13,6 +13,7 @@ impl Context<'_> {
         let scalar = self.scalar(sets::STORED)?;
         let hint = usize::from(self.has(Modifier::CacheHint));
         self.count(2 + hint..=2 + hint)?;
+        self.manner(scalar, self.vector())?;
         self.elements(0, scalar, Width::Relaxed)?;
         self.address(1)?;
         self.cache_policy(2)
@@ -27,6 +28,11 @@ impl Context<'_> {
         let scalar = self.scalar(sets::STORED)?;
         let hint = usize::from(self.has(Modifier::CacheHint));
         self.count(2 + hint..=2 + hint)?;
+        self.manner(scalar, self.vector())?;
+        let is_constant = self.has(Modifier::Space(Space::Const));
+        if is_constant {
+            return Err(self.lacks("memory that can be written"));
+        }
         self.address(0)?;
         self.elements(1, scalar, Width::Relaxed)?;
         self.cache_policy(2)
@@ -34,21 +40,7 @@ impl Context<'_> {
 
     /// `atom`
     pub(super) fn atomic(&self) -> Result<(), Error> {
-        let operation = self.instruction.modifiers.iter().find_map(|modifier| match modifier {
-            Modifier::Operation(operation) => Some(*operation),
-            _ => None,
-        });
-        let (allowed, sources) = match operation {
-            Some(Operation::And | Operation::Or | Operation::Xor) => (sets::ATOMIC_LOGIC, 1),
-            Some(Operation::Add) => (sets::ATOMIC_SUMS, 1),
-            Some(Operation::Min | Operation::Max) if self.vector() > 1 => (sets::FLOATS, 1),
-            Some(Operation::Min | Operation::Max) => (sets::ATOMIC_EXTREMES, 1),
-            Some(Operation::Increment | Operation::Decrement) => (sets::ATOMIC_COUNTERS, 1),
-            Some(Operation::Exchange) => (sets::ATOMIC_EXCHANGES, 1),
-            Some(Operation::CompareAndSwap) => (sets::ATOMIC_SWAPS, 2),
-            _ => return Err(self.lacks("an operation such as '.add'")),
-        };
-        let scalar = self.scalar(allowed)?;
+        let (scalar, sources) = self.atomic_operation()?;
         let count = 2 + sources + usize::from(self.has(Modifier::CacheHint));
         self.count(count..=count)?;
         if !matches!(self.operand(0), Operand::Sink) {
@@ -57,6 +49,66 @@ impl Context<'_> {
         self.address(1)?;
         (2..2 + sources).try_for_each(|index| self.elements(index, scalar, Width::Exact))?;
         self.cache_policy(2 + sources)
+    }
+
+    /// `red`
+    pub(super) fn reduction(&self) -> Result<(), Error> {
+        if self.has(Modifier::Keyword(Keyword::Async)) {
+            return Ok(());
+        }
+        if [Operation::Exchange, Operation::CompareAndSwap].into_iter().any(|it| self.has(Modifier::Operation(it))) {
+            return Err(self.lacks("an operation such as '.add', which needs no answer"));
+        }
+        let (scalar, _) = self.atomic_operation()?;
+        let count = 2 + usize::from(self.has(Modifier::CacheHint));
+        self.count(count..=count)?;
+        self.address(0)?;
+        self.elements(1, scalar, Width::Exact)?;
+        self.cache_policy(2)
+    }
+
+    /// The type that an atomic works on, and the number of values that it takes beside the one in memory.
+    fn atomic_operation(&self) -> Result<(ScalarType, usize), Error> {
+        let operation = self.instruction.modifiers.iter().find_map(|modifier| match modifier {
+            Modifier::Operation(operation) => Some(*operation),
+            _ => None,
+        });
+        let allowed = match operation {
+            Some(Operation::Add) if self.vector() > 1 => sets::ATOMIC_VECTOR_SUMS,
+            Some(Operation::Min | Operation::Max) if self.vector() > 1 => sets::ATOMIC_VECTOR_EXTREMES,
+            _ if self.vector() > 1 => return Err(self.lacks("'.add', '.min' or '.max' with vectors")),
+            Some(Operation::And | Operation::Or | Operation::Xor) => sets::ATOMIC_LOGIC,
+            Some(Operation::Add) => sets::ATOMIC_SUMS,
+            Some(Operation::Min | Operation::Max) => sets::ATOMIC_EXTREMES,
+            Some(Operation::Increment | Operation::Decrement) => sets::ATOMIC_COUNTERS,
+            Some(Operation::Exchange) => sets::ATOMIC_EXCHANGES,
+            Some(Operation::CompareAndSwap) => sets::ATOMIC_SWAPS,
+            _ => return Err(self.lacks("an operation such as '.add'")),
+        };
+        let scalar = self.scalar(allowed)?;
+        let is_half = matches!(scalar, ScalarType::F16 | ScalarType::F16x2 | ScalarType::Bf16 | ScalarType::Bf16x2);
+        if is_half != self.has(Modifier::Keyword(Keyword::Noftz)) {
+            return Err(self.lacks("'.noftz' with numbers of 16 bits, and only with them"));
+        }
+        self.atomic_vector(scalar)?;
+        Ok((scalar, if operation == Some(Operation::CompareAndSwap) { 2 } else { 1 }))
+    }
+
+    /// Checks where an atomic works, and that the elements of a vector are as many as there may be.
+    fn atomic_vector(&self, scalar: ScalarType) -> Result<(), Error> {
+        let most = if scalar.bits() == 16 { 8 } else { 4 };
+        if self.vector() > most {
+            return Err(self.lacks(format!("at most {most} elements of .{}", scalar.name())));
+        }
+        let (space, is_vector) = (self.space(), self.vector() > 1);
+        let is_shared = matches!(space, Some(Space::Shared | Space::SharedCta | Space::SharedCluster));
+        if is_vector && is_shared {
+            return Err(self.lacks("'.global' with vectors"));
+        }
+        if is_shared || matches!(space, None | Some(Space::Global)) {
+            return Ok(());
+        }
+        Err(self.lacks("memory that other threads share"))
     }
 
     /// The number of elements that the instruction moves.

@@ -8,6 +8,7 @@ mod arithmetic;
 mod control;
 mod data;
 mod memory;
+mod order;
 mod sets;
 
 use std::ops::RangeInclusive;
@@ -79,6 +80,7 @@ impl Context<'_> {
             O::Ld => self.load(),
             O::St => self.store(),
             O::Atom => self.atomic(),
+            O::Red => self.reduction(),
             O::Bra => self.branch(),
             O::Bar => self.barrier(),
             O::Ret => self.count(0..=0),

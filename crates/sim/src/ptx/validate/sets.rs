@@ -37,7 +37,11 @@ pub(super) const ATOMIC_LOGIC: &[ScalarType] = &[B32, B64];
 /// Atomic sums.
 pub(super) const ATOMIC_SUMS: &[ScalarType] = &[U32, S32, U64, F32, F64, F16, F16x2, Bf16, Bf16x2];
 /// Atomic extremes.
-pub(super) const ATOMIC_EXTREMES: &[ScalarType] = &[U32, S32, U64, S64, F16, F16x2, Bf16, Bf16x2];
+pub(super) const ATOMIC_EXTREMES: &[ScalarType] = &[U32, S32, U64, S64];
+/// Atomic sums of vectors.
+pub(super) const ATOMIC_VECTOR_SUMS: &[ScalarType] = &[F32, F16, F16x2, Bf16, Bf16x2];
+/// Atomic extremes of vectors.
+pub(super) const ATOMIC_VECTOR_EXTREMES: &[ScalarType] = &[F16, F16x2, Bf16, Bf16x2];
 /// Atomic counters.
 pub(super) const ATOMIC_COUNTERS: &[ScalarType] = &[U32];
 /// Atomic exchanges.

@@ -1,0 +1,107 @@
+//! What loads and stores say of order and caches, and which of it goes together.
+
+use super::Context;
+use crate::ptx::error::Error;
+use crate::ptx::modifier::{CacheOperator, Modifier, Semantics, Space};
+use crate::ptx::opcode::Opcode;
+use crate::ptx::scalar::ScalarType;
+
+/// Bits that an access moves at most.
+const WIDEST: u32 = 128;
+/// Bits that an access of device memory moves at most.
+const WIDEST_OF_DEVICE: u32 = 256;
+
+impl Context<'_> {
+    /// Checks the suffixes of a load or store of `count` elements.
+    pub(super) fn manner(&self, scalar: ScalarType, count: usize) -> Result<(), Error> {
+        self.width_of_all(scalar, count)?;
+        self.order(count)?;
+        self.caching()
+    }
+
+    fn is_load(&self) -> bool {
+        self.instruction.opcode != Opcode::St
+    }
+
+    /// The state space that the instruction names.
+    pub(super) fn space(&self) -> Option<Space> {
+        self.find(|modifier| match modifier {
+            Modifier::Space(space) => Some(space),
+            _ => None,
+        })
+    }
+
+    fn find<T>(&self, pick: impl Fn(Modifier) -> Option<T>) -> Option<T> {
+        self.instruction.modifiers.iter().find_map(|modifier| pick(*modifier))
+    }
+
+    fn width_of_all(&self, scalar: ScalarType, count: usize) -> Result<(), Error> {
+        let bits = scalar.bits() * count as u32;
+        let is_device = matches!(self.space(), None | Some(Space::Global)) && matches!(scalar.bits(), 32 | 64);
+        let most = if is_device { WIDEST_OF_DEVICE } else { WIDEST };
+        if bits > most { Err(self.lacks(format!("at most {most} bits, not {bits},"))) } else { Ok(()) }
+    }
+
+    fn order(&self, count: usize) -> Result<(), Error> {
+        let semantics = self.find(|modifier| match modifier {
+            Modifier::Semantics(semantics) => Some(semantics),
+            _ => None,
+        });
+        let strongest = if self.is_load() { Semantics::Acquire } else { Semantics::Release };
+        let is_strong = match semantics {
+            None | Some(Semantics::Weak) => false,
+            Some(found) if found == Semantics::Relaxed || found == strongest => true,
+            Some(_) => return Err(self.lacks(format!("'.weak', '.relaxed' or '.{}'", strongest.name()))),
+        };
+        let has_scope = self.find(|modifier| matches!(modifier, Modifier::Scope(_)).then_some(())).is_some();
+        if is_strong != has_scope {
+            let expected = if is_strong { "a scope such as '.gpu'" } else { "an order such as '.relaxed'" };
+            return Err(self.lacks(expected));
+        }
+        let orders = is_strong || self.has(Modifier::Volatile);
+        let has_order = matches!(
+            self.space(),
+            None | Some(Space::Global | Space::Shared | Space::SharedCta | Space::SharedCluster)
+        );
+        if orders && !has_order {
+            return Err(self.lacks("memory that other threads share"));
+        }
+        if self.has(Modifier::Mmio) { self.memory_mapped(semantics, count) } else { Ok(()) }
+    }
+
+    /// `.mmio`: one value, at once, for the whole system.
+    fn memory_mapped(&self, semantics: Option<Semantics>, count: usize) -> Result<(), Error> {
+        let is_system = self.has(Modifier::Scope(crate::ptx::modifier::Scope::System));
+        let is_device = matches!(self.space(), None | Some(Space::Global));
+        if semantics == Some(Semantics::Relaxed) && is_system && is_device && count == 1 {
+            return Ok(());
+        }
+        Err(self.lacks("'.relaxed.sys', device memory and one value with '.mmio'"))
+    }
+
+    fn caching(&self) -> Result<(), Error> {
+        use CacheOperator as C;
+        let allowed: &[C] = if self.is_load() {
+            &[C::All, C::Global, C::Streaming, C::LastUse, C::Volatile]
+        } else {
+            &[C::WriteBack, C::Global, C::Streaming, C::WriteThrough]
+        };
+        let operator = self.find(|modifier| match modifier {
+            Modifier::Cache(operator) => Some(operator),
+            _ => None,
+        });
+        if operator.is_some_and(|operator| !allowed.contains(&operator)) {
+            return Err(self.lacks("a cache operator that it has"));
+        }
+        let has_order = self.has(Modifier::Volatile)
+            || self.find(|modifier| matches!(modifier, Modifier::Semantics(_)).then_some(())).is_some();
+        let is_constant = self.has(Modifier::NonCoherent);
+        if is_constant && (!self.is_load() || self.space() != Some(Space::Global)) {
+            return Err(self.lacks("a load of '.global' with '.nc'"));
+        }
+        if has_order && (operator.is_some() || is_constant) {
+            return Err(self.lacks("either an order or a cache operator"));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,41 @@
+//! Spellings of instructions, many in a line: `ld{.weak,}.global.{u8,s8}` is four.
+
+/// The spellings that a pattern stands for. Braces hold what one of is taken, with commas between; they may be within others.
+pub(crate) fn expand(pattern: &str) -> Vec<String> {
+    let Some((head, rest)) = pattern.split_once('{') else { return vec![pattern.to_owned()] };
+    let (choices, tail) = choices(rest);
+    let tails = expand(tail);
+    let heads = choices.into_iter().flat_map(expand);
+    heads.flat_map(|choice| tails.iter().map(move |tail| format!("{head}{choice}{tail}"))).collect()
+}
+
+/// The spellings that a pattern stands for in which names stand for parts.
+pub(crate) fn expand_named(pattern: &str, names: &[(&str, &str)]) -> Vec<String> {
+    expand(&names.iter().fold(pattern.to_owned(), |pattern, (name, text)| pattern.replace(name, text)))
+}
+
+/// What the braces hold whose first is before this text, and what is behind them.
+fn choices(text: &str) -> (Vec<&str>, &str) {
+    let (mut depth, mut begin, mut found) = (1, 0, Vec::new());
+    for (at, character) in text.char_indices() {
+        match character {
+            '{' => depth += 1,
+            '}' => depth -= 1,
+            _ => {}
+        }
+        if depth == 0 || depth == 1 && character == ',' {
+            found.push(&text[begin..at]);
+            begin = at + 1;
+        }
+        if depth == 0 {
+            return (found, &text[begin..]);
+        }
+    }
+    panic!("{text} lacks a brace");
+}
+
+#[test]
+fn pattern_stands_for_each_choice_with_each_other() {
+    assert_eq!(expand("a{.b,}{.c{1,2},.d}"), ["a.b.c1", "a.b.c2", "a.b.d", "a.c1", "a.c2", "a.d"]);
+    assert_eq!(expand("plain"), ["plain"]);
+}

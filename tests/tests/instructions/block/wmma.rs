@@ -1,0 +1,207 @@
+//! `wmma`: products of matrices that come from memory and go there, in every shape, type and layout. Each warp has 1 KiB for A and as much
+//! for B in shared memory, and as much on the device for the addend, in whose place the result is put.
+
+use super::matrix::{Element, half, raw};
+use super::pattern::expand;
+use super::{BlockForm, Left};
+use crate::form::Sources;
+use crate::reference::real::{F32, F64};
+
+pub(super) fn forms() -> Vec<BlockForm> {
+    let shapes = "{m16n16k16,m8n32k16,m32n8k16}";
+    let patterns = [
+        (75, format!("{{row,col}}.{{row,col}}.{shapes}.{{f16,f32}}.{{f16,f32}} f16")),
+        (80, format!("{{row,col}}.{{row,col}}.{shapes}.f32.bf16.bf16.f32 bf16")),
+        (80, "{row,col}.{row,col}.m16n16k8.f32.tf32.tf32.f32 tf32".to_owned()),
+        (80, "{row,col}.{row,col}.m8n8k4.f64.f64.f64.f64 f64".to_owned()),
+        (75, format!("{{row,col}}.{{row,col}}.{shapes}.s32.s8.s8.s32{{,.satfinite}} s8")),
+        (75, format!("{{row,col}}.{{row,col}}.{shapes}.s32.u8.u8.s32{{,.satfinite}} u8")),
+        (75, "row.col.m8n8k32.s32.s4.s4.s32{,.satfinite} s4".to_owned()),
+        (75, "row.col.m8n8k32.s32.u4.u4.s32{,.satfinite} u4".to_owned()),
+        (75, "xor.popc.row.col.m8n8k128.s32.b1.b1.s32 b1".to_owned()),
+        (80, "and.popc.row.col.m8n8k128.s32.b1.b1.s32 b1".to_owned()),
+    ];
+    let mut forms = Vec::new();
+    for (architecture, pattern) in patterns {
+        for spelling in expand(&pattern) {
+            let (rest, kind) = spelling.split_once(' ').expect("a pattern ends with the elements of A and B");
+            // The addend lies as A does, and the result as B, so that both are tried in both layouts.
+            forms.push(Tiles::of(rest, kind).form().needs(architecture));
+        }
+    }
+    forms
+}
+
+/// A product of matrices in memory.
+#[derive(Clone)]
+struct Tiles {
+    spelling: String,
+    kind: String,
+    shape: String,
+    rows: usize,
+    columns: usize,
+    inner: usize,
+    /// Whether A and the addend, B and the result lie by columns.
+    by_columns: [bool; 2],
+    element: Element,
+    addend: (String, Element),
+    result: (String, Element),
+}
+
+impl Tiles {
+    fn of(rest: &str, kind: &str) -> Self {
+        let words: Vec<&str> =
+            rest.split('.').filter(|word| !["xor", "and", "popc", "satfinite"].contains(word)).collect();
+        let numbers: Vec<usize> =
+            words[2].split(|it: char| it.is_alphabetic()).filter_map(|number| number.parse().ok()).collect();
+        let element = |name: &str| (name.to_owned(), Element::of(name));
+        let (operation, types) = rest.split_at(rest.find("popc.").map_or(0, |at| at + "popc.".len()));
+        Self {
+            spelling: format!("wmma.mma.{operation}sync.aligned.{types}"),
+            kind: kind.to_owned(),
+            shape: words[2].to_owned(),
+            rows: numbers[0],
+            columns: numbers[1],
+            inner: numbers[2],
+            by_columns: [words[0] == "col", words[1] == "col"],
+            element: Element::of(kind),
+            addend: element(words[words.len() - 1]),
+            result: element(words[3]),
+        }
+    }
+
+    /// Registers of A, B, and of an addend or a result.
+    fn registers(&self) -> [usize; 3] {
+        let of = |elements: usize, element: Element| (elements * element.bits() as usize / 1024).max(1);
+        let both = |elements: usize| match self.kind.as_str() {
+            // Each element is in two lanes.
+            "f16" => 8,
+            "f64" => 1,
+            _ => of(elements, self.element),
+        };
+        let results = if self.kind == "f64" { 2 } else { self.rows * self.columns / 32 };
+        [both(self.rows * self.inner), both(self.inner * self.columns), results]
+    }
+
+    fn form(self) -> BlockForm {
+        let [left, right, results] = self.registers();
+        let count = |element: Element| if element.bits() == 16 { results / 2 } else { results };
+        let class = if self.kind == "f64" { 'l' } else { 'r' };
+        let list = |first: usize, count: usize| {
+            let names: Vec<String> = (first..first + count).map(|at| format!("%{class}{at}")).collect();
+            format!("{{{}}}", names.join(", "))
+        };
+        let layout = |by_columns: bool| if by_columns { "col" } else { "row" };
+        let [first, second] = self.by_columns.map(layout);
+        let name = self.spelling.clone();
+        let (shape, kind) = (&self.shape, &self.kind);
+        let addend = list(20, count(self.addend.1));
+        let mut code = self.put();
+        code += &format!(
+            "bar.sync 0;
+    wmma.load.a.sync.aligned.{first}.{shape}.shared.{kind} {a}, [%r30];
+    wmma.load.b.sync.aligned.{second}.{shape}.shared.{kind} {b}, [%r30+1024];
+    wmma.load.c.sync.aligned.{first}.{shape}.global.{} {addend}, [%l30];
+    {name} {d}, {a}, {b}, {addend};
+    wmma.store.d.sync.aligned.{second}.{shape}.global.{} [%l30], {d};
+    bar.sync 0;
+    ",
+            self.addend.0,
+            self.result.0,
+            a = list(4, left),
+            b = list(12, right),
+            d = list(20, count(self.result.1)),
+        );
+        for word in 0..4 {
+            code += &format!("ld.global.b64 %l0, [%l31+{0}]; st.global.b64 [%out+{0}], %l0;\n    ", 8 * word);
+        }
+        BlockForm::new(name, code, move |all, thread| self.left_by(all, thread))
+    }
+
+    /// Code that puts each lane's part of A, B and the addend into memory, and the places of the warp's into `%r30` and `%l30`; the
+    /// lane's part of the result is at `%l31` then.
+    fn put(&self) -> String {
+        let mut code = String::from(
+            "shr.u32 %r29, %thread, 5;
+    mov.u32 %r30, block;
+    mad.lo.u32 %r30, %r29, 2048, %r30;
+    ld.param.u64 %l30, [work];
+    mad.wide.u32 %l30, %r29, 1024, %l30;
+    and.b32 %r29, %thread, 31;
+    mad.wide.u32 %l31, %r29, 32, %l30;
+    mad.lo.u32 %r29, %r29, 32, %r30;
+    ",
+        );
+        for (matrix, element) in [self.element, self.element, self.addend.1].into_iter().enumerate() {
+            for word in 0..4 {
+                let turn = 11 * matrix;
+                code += &if turn == 0 {
+                    format!("mov.b64 %l28, %l{word}; ")
+                } else {
+                    format!(
+                        "shl.b64 %l28, %l{word}, {turn}; shr.u64 %l29, %l{word}, {}; or.b64 %l28, %l28, %l29; ",
+                        64 - turn
+                    )
+                };
+                if let Some((mask, set)) = wide_bounds(element) {
+                    code += &format!("and.b64 %l28, %l28, {mask:#x}; or.b64 %l28, %l28, {set:#x}; ");
+                }
+                code += &if matrix == 2 {
+                    format!("st.global.b64 [%l31+{}], %l28;\n    ", 8 * word)
+                } else {
+                    format!("st.shared.b64 [%r29+{}], %l28;\n    ", 1024 * matrix + 8 * word)
+                };
+            }
+        }
+        code
+    }
+
+    /// The words of a matrix in memory, as `put` puts them there.
+    fn memory(&self, warp: &[Sources], matrix: usize) -> Vec<u64> {
+        let element = [self.element, self.element, self.addend.1][matrix];
+        let bound = |word: u64| wide_bounds(element).map_or(word, |(mask, set)| word & mask | set);
+        warp.iter().flat_map(|lane| (0..4).map(move |word| bound(raw(lane, 4 * matrix + word)))).collect()
+    }
+
+    fn left_by(&self, all: &[Sources], thread: usize) -> Left {
+        let warp = &all[thread / 32 * 32..][..32];
+        let [a, b, c] = [0, 1, 2].map(|matrix| self.memory(warp, matrix));
+        let at = |words: &[u64], element: Element, index: usize| {
+            let each = 64 / element.bits() as usize;
+            element.number(words[index / each], index % each)
+        };
+        let index = |by_columns: bool, [rows, columns]: [usize; 2], row: usize, column: usize| {
+            if by_columns { column * rows + row } else { row * columns + column }
+        };
+        let ([first, second], [m, n, k]) = (self.by_columns, [self.rows, self.columns, self.inner]);
+        let mut left: Vec<u8> = c.iter().flat_map(|word| word.to_le_bytes()).collect();
+        for (row, column) in (0..m).flat_map(|row| (0..n).map(move |column| (row, column))) {
+            let product = |place: usize| {
+                let left = at(&a, self.element, index(first, [m, k], row, place));
+                let right = at(&b, self.element, index(second, [k, n], place, column));
+                if self.spelling.contains("xor") { f64::from(u8::from(left != right)) } else { left * right }
+            };
+            let sum = at(&c, self.addend.1, index(first, [m, n], row, column)) + (0..k).map(product).sum::<f64>();
+            let (bits, size) = match self.result.1 {
+                Element::Real(F64) => (sum.to_bits(), 8),
+                Element::Real(F32) => (u64::from((sum as f32).to_bits()), 4),
+                Element::Real(_) => (half(sum), 2),
+                // The cast clamps.
+                Element::Integer { .. } if self.spelling.contains("satfinite") => {
+                    (u64::from((sum as i32).cast_unsigned()), 4)
+                }
+                Element::Integer { .. } => (u64::from((sum as i64 as i32).cast_unsigned()), 4),
+            };
+            let place = size * index(second, [m, n], row, column);
+            left[place..][..size].copy_from_slice(&bits.to_le_bytes()[..size]);
+        }
+        let own = &left[thread % 32 * 32..][..32];
+        std::array::from_fn(|word| u64::from_le_bytes(std::array::from_fn(|at| own[8 * word + at])))
+    }
+}
+
+/// An element's bounds for all of a word of 64 bits.
+fn wide_bounds(element: Element) -> Option<(u64, u64)> {
+    let both = |bits: u64| if element.bits() == 64 { bits } else { bits | bits << 32 };
+    element.bounds().map(|(mask, set)| (both(mask), both(set)))
+}
