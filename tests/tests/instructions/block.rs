@@ -31,6 +31,9 @@ const PER_MODULE: usize = 100;
 /// What a thread leaves.
 pub(crate) type Left = [u64; 4];
 
+/// What all threads leave, by the operands of all.
+type Expected = Box<dyn Fn(&[Sources]) -> Vec<Left>>;
+
 /// A form, in a kernel of its own.
 pub(crate) struct BlockForm {
     /// Unique: the instruction as it is written, and behind a blank what tells it from others with that spelling.
@@ -39,8 +42,7 @@ pub(crate) struct BlockForm {
     pub(crate) code: String,
     /// The least compute capability that has it.
     pub(crate) architecture: u32,
-    /// What the threads leave, by the operands of all.
-    pub(crate) expected: Box<dyn Fn(&[Sources]) -> Vec<Left>>,
+    pub(crate) expected: Expected,
 }
 
 impl BlockForm {

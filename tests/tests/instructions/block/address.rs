@@ -170,7 +170,8 @@ fn moves() -> Vec<BlockForm> {
         forms.push(BlockForm::new(format!("mov.{kind}"), code, expected));
     }
     let low = |all: &[Sources], thread: usize, bits: u32| all[thread].map(|word| word & u64::MAX >> (64 - bits));
-    let packed: [(&str, &str, fn([u64; 4]) -> u64, u32); 3] = [
+    type Packed = (&'static str, &'static str, fn([u64; 4]) -> u64, u32);
+    let packed: [Packed; 3] = [
         ("mov.b32 packed", "mov.b32 %r8, {%h0, %h1}; st.global.b32 [%out], %r8;", |w| w[0] | w[1] << 16, 16),
         ("mov.b64 packed of two", "mov.b64 %l8, {%r0, %r1}; st.global.b64 [%out], %l8;", |w| w[0] | w[1] << 32, 32),
         (

@@ -148,13 +148,13 @@ fn placed(spelling: &str) -> String {
 fn barrier_objects() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (architecture, pattern, fence) in ARRIVALS {
-        for spelling in expand(pattern).into_iter().map(with_commas) {
+        for spelling in expand(pattern).iter().map(|spelling| with_commas(spelling)) {
             let code = format!("{BARRIER}{PASS}{fence}{};{WAIT}{fence}{TAKE}", placed(&spelling));
             forms.push(BlockForm::new(spelling.replace("AT", "[object]"), code, other).needs(architecture));
         }
     }
     for (architecture, pattern) in WAITS {
-        for spelling in expand(pattern).into_iter().map(with_commas) {
+        for spelling in expand(pattern).iter().map(|spelling| with_commas(spelling)) {
             let wait = placed(&spelling);
             let code = format!(
                 "{BARRIER}{PASS}mbarrier.arrive.shared.b64 %l21, [%r20];
@@ -201,7 +201,7 @@ fn counts() -> [BlockForm; 2] {
 }
 
 /// A comma within a choice of a pattern is written as a plus.
-fn with_commas(spelling: String) -> String {
+fn with_commas(spelling: &str) -> String {
     spelling.replace('+', ",")
 }
 

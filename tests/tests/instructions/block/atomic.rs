@@ -151,12 +151,12 @@ fn element(words: &Sources, index: usize, source: usize, bits: u32) -> u128 {
         // With the word itself where it compares, so that half of the comparisons hold.
         return match source {
             0 => u128::from(words[1]) << 64 | u128::from(words[0]),
-            1 if words[3] % 2 == 0 => u128::from(words[1]) << 64 | u128::from(words[0]),
+            1 if words[3].is_multiple_of(2) => u128::from(words[1]) << 64 | u128::from(words[0]),
             _ => u128::from(words[3]) << 64 | u128::from(words[2]),
         };
     }
     let word = match source {
-        1 if words[3] % 2 == 0 && index == 0 => words[0],
+        1 if words[3].is_multiple_of(2) && index == 0 => words[0],
         source => words[source],
     };
     u128::from(turned(word) & u64::MAX >> (64 - bits))
