@@ -361,6 +361,6 @@ impl Drop for ArrayHandle {
 #[inline]
 pub(crate) fn is_one_space(one: &Context, other: &Context) -> bool {
     let is_shared = |context: &Context| matches!(context.kind(), ContextKind::Primary | ContextKind::Green);
-    let is_one_device = one.device().as_raw() == other.device().as_raw();
-    one.as_raw() == other.as_raw() || is_one_device && is_shared(one) && is_shared(other)
+    one.as_raw() == other.as_raw()
+        || one.device().as_raw() == other.device().as_raw() && is_shared(one) && is_shared(other)
 }

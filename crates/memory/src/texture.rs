@@ -82,7 +82,8 @@ impl<T: Texel> Texture<T> {
     ///
     /// # Errors
     ///
-    /// An argument error for a view of no level or no layer; `CUDA_ERROR_INVALID_VALUE` for options or a view that the array cannot be read with.
+    /// An argument error for a view of no level or no layer; `CUDA_ERROR_INVALID_VALUE` for options or a view that the array cannot be read
+    /// with.
     #[inline]
     pub fn of_array_view(array: &Arc<Array<T>>, options: &TextureOptions, view: Option<&TextureView>) -> Result<Self> {
         let mut resource = empty(CUresourcetype::CU_RESOURCE_TYPE_ARRAY);
@@ -97,7 +98,8 @@ impl<T: Texel> Texture<T> {
     ///
     /// # Errors
     ///
-    /// An argument error for a view of no level or no layer; `CUDA_ERROR_INVALID_VALUE` for options or a view that the array cannot be read with: it wants normalised coordinates.
+    /// An argument error for a view of no level or no layer; `CUDA_ERROR_INVALID_VALUE` for options or a view that the array cannot be read
+    /// with: it wants normalised coordinates.
     #[inline]
     pub fn of_mipmapped(
         array: &Arc<MipmappedArray<T>>,

@@ -36,9 +36,9 @@ mod tests {
 
     #[test]
     fn library_is_looked_for_where_cargo_builds() {
-        let places = beside(Path::new("/work/target/release/curium"));
-        assert!(places.contains(&PathBuf::from("/work/target/sim/libcuda.so.1")), "{places:?}");
-        assert!(places.contains(&PathBuf::from("/work/target/release/libcuda.so.1")), "{places:?}");
+        let places = beside(Path::new("/project/target/release/curium"));
+        assert!(places.contains(&PathBuf::from("/project/target/sim/libcuda.so.1")), "{places:?}");
+        assert!(places.contains(&PathBuf::from("/project/target/release/libcuda.so.1")), "{places:?}");
     }
 
     #[test]

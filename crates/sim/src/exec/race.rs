@@ -3,9 +3,11 @@
 //! Two warps race if both access a byte, at least one of them writes it, and no barrier of the block lies between. Two threads of one warp
 //! race if they do so by different instructions, and the warp executes nothing in between that its threads do together: a barrier of the
 //! warp, a shuffle, a vote. That a warp runs in step orders nothing. What one instruction of a warp writes to one place several times is
-//! left out: PTX says that one of them is written. A race is reported whatever the order in which the warps happened to run. Fences, atomics, barrier objects, asynchronous copies, and accesses that are volatile or
-//! ordered may order anything: each of them counts as a barrier, so that no program which is right is reported, while a race
-//! beside one may stay unseen. What matrix instructions load and store is not looked at.
+//! left out: PTX says that one of them is written. A race is reported whatever the order in which the warps happened to run.
+//!
+//! Fences, atomics, barrier objects, asynchronous copies, and accesses that are volatile or ordered may order anything: each of them counts
+//! as a barrier, so that no program which is right is reported, while a race beside one may stay unseen. What matrix instructions load and
+//! store is not looked at.
 
 use super::access::addresses;
 use super::fault::{Access, FaultKind, Trap};
