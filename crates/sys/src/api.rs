@@ -162,7 +162,7 @@ mod tests {
     fn only_init() -> Api {
         let init: unsafe extern "C" fn(core::ffi::c_uint) -> CUresult = init;
         // SAFETY: `init` has the signature of `cuInit` and lives as long as the program.
-        unsafe { Api::from_resolver(|name| if name == c"cuInit" { init as *const c_void } else { core::ptr::null() }) }
+        unsafe { Api::from_resolver(|name| if name == c"cuInit" { init as *const c_void } else { ptr::null() }) }
     }
 
     #[test]

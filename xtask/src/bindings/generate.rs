@@ -84,7 +84,9 @@ fn render_layout(assertions: &syn::ItemConst) -> Result<syn::ItemConst> {
         other => bail!("unexpected statement {}", other.to_token_stream()),
     });
     let conditions = conditions.collect::<Result<Vec<_>>>()?;
-    Ok(syn::parse_quote!(const _: () = assert!(#(#conditions)&*);))
+    Ok(syn::parse_quote!(
+        const _: () = assert!(#(#conditions)&*);
+    ))
 }
 
 fn is_default(item: &syn::ItemImpl) -> bool {
