@@ -177,6 +177,18 @@ impl Context {
         }
     }
 
+    /// Whether what lives in `other` is at home in this context as well: both are the same, or parts of one device's primary context, which
+    /// green contexts live in. Nothing is asked of the driver.
+    #[must_use]
+    #[inline]
+    pub fn shares_objects_with(&self, other: &Self) -> bool {
+        let lives_in_primary = |context: &Self| matches!(context.kind(), ContextKind::Primary | ContextKind::Green);
+        let is_one = || self.as_raw() == other.as_raw();
+        let is_one_home =
+            || self.device().as_raw() == other.device().as_raw() && lives_in_primary(self) && lives_in_primary(other);
+        self.driver().is_same(other.driver()) && (is_one() || is_one_home())
+    }
+
     /// The driver's handle of this context. It is valid for as long as this context, or anything made from it, exists.
     #[must_use]
     #[inline]

@@ -165,6 +165,7 @@ pub use self::graphics::{
     EglConsumer, EglFrame, EglLocation, EglProducer, GlDevices, GraphicsAccess, GraphicsFlags, GraphicsResource,
     MappedGraphics,
 };
+pub use self::handle_pool::{HandlePool, Poolable, PooledHandle};
 #[doc(hidden)]
 pub use self::hook::Observation;
 pub use self::hook::{Call, CallObserver, CallObserverGuard, observe_calls};
