@@ -4,6 +4,7 @@ mod attachment;
 mod config;
 mod create;
 mod event;
+#[cfg(feature = "green-contexts")]
 mod green;
 mod limit;
 mod peer;
@@ -15,11 +16,12 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use curium_sys::{CUcontext, CUctx_st, CUgreenCtx_st, Function};
+use curium_sys::{CUcontext, CUctx_st, CUgreenCtx, CUgreenCtx_st, Function};
 
 use self::attachment::Attachments;
 pub use self::config::{CacheConfig, PriorityRange, RdmaScope, SharedMemoryConfig};
 pub use self::create::{ContextFlags, ContextOptions, GraphicsQueue};
+#[cfg(feature = "green-contexts")]
 pub use self::green::{GreenContextFlags, GreenContextOptions};
 pub use self::limit::Limit;
 pub use self::primary::PrimaryState;
@@ -162,6 +164,16 @@ impl Context {
             Owned::Created => ContextKind::Created,
             Owned::Green(_) => ContextKind::Green,
             Owned::Borrowed { .. } => ContextKind::Borrowed,
+        }
+    }
+
+    /// The driver's handle of this context as a green one, if it is. It is valid for as long as [`Context::as_raw`] is.
+    #[must_use]
+    #[inline]
+    pub fn green_raw(&self) -> Option<CUgreenCtx> {
+        match &self.shared.owned {
+            Owned::Green(green) => Some(green.raw()),
+            _ => None,
         }
     }
 
