@@ -15,7 +15,7 @@ use super::frame::Frame;
 use super::lane::{LANES, Row};
 use super::local_written::LocalWritten;
 use super::op::{Control, Op};
-use super::race::Steps;
+use super::shadow::Steps;
 use super::unit::Wait;
 use super::worker::Worker;
 
