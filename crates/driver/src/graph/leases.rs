@@ -1,7 +1,7 @@
 //! The memory that an executable uses without borrowing it.
 
 use super::tree::{Kept, Resource};
-use crate::hazard::{Alone, Lease};
+use crate::hazard::{Claim, Claims, Launching, Lease};
 use crate::{Result, Stream};
 
 /// The leases of an executable, each memory once.
@@ -19,15 +19,22 @@ impl Leases {
     /// Has `launch` put the work on `stream`, as a use of all the memory.
     #[inline]
     pub(super) fn launch(&self, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
-        if self.0.is_empty() { launch() } else { self.launch_alone(stream, launch) }
+        if self.0.is_empty() { launch() } else { self.launch_in_turn(stream, launch) }
     }
 
     #[inline]
-    fn launch_alone(&self, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
-        let _alone = Alone::wait("GraphExec::launch")?;
+    fn launch_in_turn(&self, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
+        let _launching = Launching::wait("GraphExec::launch", self)?;
         self.0.iter().try_for_each(|lease| lease.before(stream))?;
         launch()?;
         self.0.iter().for_each(|lease| lease.after(stream));
         Ok(())
+    }
+}
+
+impl Claims for &Leases {
+    #[inline]
+    fn claims(&self) -> impl Iterator<Item = (&Claim, bool)> {
+        self.0.iter().map(|lease| (lease.claim(), lease.is_write()))
     }
 }

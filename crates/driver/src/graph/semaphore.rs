@@ -37,8 +37,8 @@ pub(super) struct Waits {
 }
 
 impl GraphSemaphore {
-    /// The semaphore `raw` of `context`, which `owner` keeps alive. A timeline semaphore is signalled with `value`, or waited for until it has
-    /// reached that; other semaphores have no value.
+    /// The semaphore `raw` of `context`, which `owner` keeps alive. A timeline semaphore is signalled with `value`, or waited for until it
+    /// has reached that; other semaphores have no value.
     ///
     /// # Safety
     ///

@@ -26,6 +26,7 @@ mod shared;
 mod stack;
 mod surface;
 mod system;
+mod tensor_map;
 mod texture;
 mod unwritten;
 mod variables;
