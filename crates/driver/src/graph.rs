@@ -13,6 +13,7 @@ mod host;
 mod identity;
 mod instantiate;
 mod kernel;
+mod kernel_update;
 mod leases;
 mod memory;
 mod memory_operation;

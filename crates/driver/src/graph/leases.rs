@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::SemaphoreOwner;
 use super::tree::{Kept, Resource};
-use crate::hazard::{Alone, Lease};
+use crate::hazard::{Claim, Claims, Launching, Lease};
 use crate::{Result, Stream};
 
 /// The leases of an executable, each memory once, and its semaphores.
@@ -33,15 +33,22 @@ impl Leases {
     pub(super) fn launch(&self, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
         // Before: an owner that knows of a launch that failed waits for a stream in vain, and for nothing that is missing.
         self.semaphores.iter().for_each(|owner| owner.launched(stream));
-        if self.memory.is_empty() { launch() } else { self.launch_alone(stream, launch) }
+        if self.memory.is_empty() { launch() } else { self.launch_in_turn(stream, launch) }
     }
 
     #[inline]
-    fn launch_alone(&self, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
-        let _alone = Alone::wait("GraphExec::launch")?;
+    fn launch_in_turn(&self, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
+        let _launching = Launching::wait("GraphExec::launch", self)?;
         self.memory.iter().try_for_each(|lease| lease.before(stream))?;
         launch()?;
         self.memory.iter().for_each(|lease| lease.after(stream));
         Ok(())
+    }
+}
+
+impl Claims for &Leases {
+    #[inline]
+    fn claims(&self) -> impl Iterator<Item = (&Claim, bool)> {
+        self.memory.iter().map(|lease| (lease.claim(), lease.is_write()))
     }
 }

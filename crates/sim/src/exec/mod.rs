@@ -40,6 +40,7 @@ mod race;
 mod runs;
 mod runtime;
 mod small_float;
+pub(crate) mod tensor_map;
 mod transfer;
 mod unit;
 mod unwritten;

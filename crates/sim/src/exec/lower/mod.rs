@@ -25,6 +25,7 @@ mod set;
 mod shared;
 mod surface;
 mod system;
+mod tensor_map;
 mod texture;
 mod unwritten;
 mod variables;

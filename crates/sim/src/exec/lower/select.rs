@@ -77,6 +77,7 @@ impl Lowerer<'_> {
             Opcode::Sust => self.store_surface(instruction),
             Opcode::Sured => self.reduce_surface(instruction),
             Opcode::Createpolicy => self.create_policy(instruction),
+            Opcode::Tensormap => self.replace_in_tensor_map(instruction),
             Opcode::Elect => self.elect(instruction),
             Opcode::Set => self.set(instruction),
             Opcode::Lop3 if matches!(instruction.operands.first(), Some(Operand::Pair(..))) => {
