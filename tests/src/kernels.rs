@@ -34,7 +34,8 @@ pub const LANGUAGE: &str = include_str!("../kernels/language.ptx");
 pub const WARP: &str = include_str!("../kernels/warp.ptx");
 /// `softmax`, `layer_norm`, `functions`, `double_functions`, `roundings`, `halves`.
 pub const NETWORK: &str = include_str!("../kernels/network.ptx");
-/// `tensor_product`, `tensor_product_tf32`, `tensor_product_f64`, `tensor_product_i8`, `copied_ahead`, for compute capability 8.0 and newer.
+/// `tensor_product`, `tensor_product_tf32`, `tensor_product_f64`, `tensor_product_i8`, `copied_ahead`, for compute capability 8.0 and
+/// newer.
 pub const TENSOR: &str = include_str!("../kernels/tensor.ptx");
 /// `cluster_histogram`, `barrier_object`, `cluster_places`, `cluster_sum`, `cluster_ring`, for compute capability 9.0 and newer.
 pub const CLUSTER: &str = include_str!("../kernels/cluster.ptx");

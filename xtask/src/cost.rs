@@ -24,7 +24,7 @@ struct Cost {
 
 const COSTS: &[Cost] = &[
     Cost { what: "launch with 4 arguments", c: "c_launches", curium: "curium_launches", bound: 40 },
-    Cost { what: "update of a node with 4 arguments", c: "c_updates", curium: "curium_updates", bound: 105 },
+    Cost { what: "update of a node with 4 arguments", c: "c_updates", curium: "curium_updates", bound: 43 },
 ];
 
 /// Counts both and fails above a bound.

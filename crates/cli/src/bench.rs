@@ -22,8 +22,8 @@ const SCHEMA: &str = include_str!("../schema/bench.schema.json");
 
 /// Measure what Curium costs beside the same work in C
 ///
-/// Launches, graphs, copies and allocations are measured beside direct calls of the driver, as C makes them, in turns. A row shows the median of each, the quartiles, and the ratio of Curium to C round by round. The simulator's times say nothing of
-/// hardware.
+/// Launches, graphs, copies and allocations are measured beside direct calls of the driver, as C makes them, in turns. A row shows the
+/// median of each, the quartiles, and the ratio of Curium to C round by round. The simulator's times say nothing of hardware.
 #[derive(clap::Args)]
 #[command(after_help = "\
 Exit codes:

@@ -4,6 +4,7 @@ mod attachment;
 mod config;
 mod create;
 mod event;
+#[cfg(feature = "green-contexts")]
 mod green;
 mod limit;
 mod peer;
@@ -15,11 +16,12 @@ use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
-use curium_sys::{CUcontext, CUctx_st, CUgreenCtx_st, Function};
+use curium_sys::{CUcontext, CUctx_st, CUgreenCtx, CUgreenCtx_st, Function};
 
 use self::attachment::Attachments;
 pub use self::config::{CacheConfig, PriorityRange, RdmaScope, SharedMemoryConfig};
 pub use self::create::{ContextFlags, ContextOptions, GraphicsQueue};
+#[cfg(feature = "green-contexts")]
 pub use self::green::{GreenContextFlags, GreenContextOptions};
 pub use self::limit::Limit;
 pub use self::primary::PrimaryState;
@@ -163,6 +165,28 @@ impl Context {
             Owned::Green(_) => ContextKind::Green,
             Owned::Borrowed { .. } => ContextKind::Borrowed,
         }
+    }
+
+    /// The driver's handle of this context as a green one, if it is. It is valid for as long as [`Context::as_raw`] is.
+    #[must_use]
+    #[inline]
+    pub fn green_raw(&self) -> Option<CUgreenCtx> {
+        match &self.shared.owned {
+            Owned::Green(green) => Some(green.raw()),
+            _ => None,
+        }
+    }
+
+    /// Whether what lives in `other` is at home in this context as well: both are the same, or parts of one device's primary context, which
+    /// green contexts live in. Nothing is asked of the driver.
+    #[must_use]
+    #[inline]
+    pub fn shares_objects_with(&self, other: &Self) -> bool {
+        let lives_in_primary = |context: &Self| matches!(context.kind(), ContextKind::Primary | ContextKind::Green);
+        let is_one = || self.as_raw() == other.as_raw();
+        let is_one_home =
+            || self.device().as_raw() == other.device().as_raw() && lives_in_primary(self) && lives_in_primary(other);
+        self.driver().is_same(other.driver()) && (is_one() || is_one_home())
     }
 
     /// The driver's handle of this context. It is valid for as long as this context, or anything made from it, exists.

@@ -181,10 +181,15 @@ impl Driver {
     #[doc(hidden)]
     #[inline]
     pub fn expect_same(&self, other: &Self, operation: &'static str) -> Result<()> {
-        if Arc::ptr_eq(&self.shared, &other.shared) {
+        if self.is_same(other) {
             return Ok(());
         }
         Err(Error::argument(operation, "the handles belong to different drivers"))
+    }
+
+    #[inline]
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
     }
 
     #[inline]

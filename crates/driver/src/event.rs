@@ -1,5 +1,6 @@
 //! An event: a point in a stream.
 
+#[cfg(feature = "ipc")]
 mod ipc;
 mod pool;
 mod scope;
@@ -12,6 +13,7 @@ use std::time::Duration;
 use bitflags::bitflags;
 use curium_sys::{CUevent, CUevent_flags, CUevent_record_flags, CUevent_st, Function};
 
+#[cfg(feature = "ipc")]
 pub use self::ipc::IpcEventHandle;
 pub use self::pool::{EventPool, PooledEvent};
 

@@ -115,7 +115,8 @@ impl GraphicsResource {
     #[inline]
     fn unregister(&mut self) -> Result<()> {
         self.context.entered(|driver| {
-            // SAFETY: the resource is live, nobody else has its handle, its context is current, and it is forgotten once it is unregistered.
+            // SAFETY: the resource is live, nobody else has its handle, its context is current, and it is forgotten once it is
+            // unregistered.
             unsafe { call!(driver, cuGraphicsUnregisterResource(self.raw.raw())) }
         })?;
         self.raw.clear();

@@ -1,6 +1,7 @@
-//! Handles that are used again: what pools of events and of streams have in common.
+//! Handles that are used again: pools of events and of streams.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -8,55 +9,113 @@ use std::sync::Arc;
 use crate::lock::Mutex;
 use crate::{Context, Result};
 
-/// A handle that can be handed out again.
-pub(crate) trait Poolable: Sized {
+/// Hands out handles of one context, all made alike, and takes them back: an [`EventPool`](crate::EventPool) or a
+/// [`StreamPool`](crate::StreamPool). Clones are cheap and stand for the same pool.
+pub struct HandlePool<T: Poolable> {
+    shared: Arc<Shared<T>>,
+}
+
+/// A handle of a [`HandlePool`], which goes back there when it is dropped, unless something else still uses it then or the pool is full.
+pub struct PooledHandle<T: Poolable> {
+    handle: ManuallyDrop<T>,
+    pool: HandlePool<T>,
+}
+
+/// A handle that pools can hand out again: an [`Event`](crate::Event) or a [`Stream`](crate::Stream).
+pub trait Poolable: fmt::Debug + Sized {
     /// How one is made.
     type Options: Copy;
 
+    /// What the pool is called.
+    #[doc(hidden)]
+    const POOL: &str;
+
+    /// How many idle ones a pool keeps unless told otherwise.
+    #[doc(hidden)]
+    const CAPACITY: usize;
+
+    #[doc(hidden)]
     fn create(context: &Context, options: Self::Options) -> Result<Self>;
 
     /// Whether nobody else has this handle.
+    #[doc(hidden)]
     fn is_unshared(&self) -> bool;
 }
 
-/// Idle handles of one context, all made alike.
-pub(crate) struct HandlePool<T: Poolable> {
-    pub(crate) context: Context,
+struct Shared<T: Poolable> {
+    context: Context,
     options: T::Options,
-    pub(crate) capacity: usize,
+    capacity: usize,
     /// The one that came back first is handed out first: its work is most likely to be done.
     idle: Mutex<VecDeque<T>>,
 }
 
-/// A handle that goes back to its pool when it is dropped, unless it is shared or the pool is full.
-pub(crate) struct PooledHandle<T: Poolable> {
-    handle: ManuallyDrop<T>,
-    pool: Arc<HandlePool<T>>,
+impl<T: Poolable> HandlePool<T> {
+    /// An empty pool of handles of `context`, made with these options. It keeps up to 64 events, or 32 streams, while they are idle.
+    #[must_use]
+    #[inline]
+    pub fn new(context: &Context, options: T::Options) -> Self {
+        Self::with_capacity(context, options, T::CAPACITY)
+    }
+
+    /// As [`HandlePool::new`], keeping up to `capacity` idle handles.
+    #[must_use]
+    #[inline]
+    pub fn with_capacity(context: &Context, options: T::Options, capacity: usize) -> Self {
+        let shared = Shared { context: context.clone(), options, capacity, idle: Mutex::new(VecDeque::new()) };
+        Self { shared: Arc::new(shared) }
+    }
+
+    /// A handle of the pool; a new one is made if none is idle.
+    ///
+    /// An event is to be recorded before it is waited for: what it marks until then is an earlier user's point. On a stream there may
+    /// still be work of an earlier user, which is done first, and it has the attributes that the earlier user set.
+    ///
+    /// CUDA: `cuEventCreate` or `cuStreamCreateWithPriority`, if none is idle.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Event::new`](crate::Event::new) and [`Stream::new`](crate::Stream::new).
+    #[inline]
+    pub fn take(&self) -> Result<PooledHandle<T>> {
+        let idle = self.shared.idle.lock().pop_front();
+        let handle = idle.map_or_else(|| T::create(&self.shared.context, self.shared.options), Ok)?;
+        Ok(PooledHandle { handle: ManuallyDrop::new(handle), pool: self.clone() })
+    }
+
+    /// How many handles are idle.
+    #[must_use]
+    #[inline]
+    pub fn idle(&self) -> usize {
+        self.shared.idle.lock().len()
+    }
+
+    /// Destroys the handles that are idle. Work that is still on a stream completes.
+    #[inline]
+    pub fn trim(&self) {
+        let idle = std::mem::take(&mut *self.shared.idle.lock());
+        drop(idle);
+    }
+
+    /// The context of the handles.
+    #[must_use]
+    #[inline]
+    pub fn context(&self) -> &Context {
+        &self.shared.context
+    }
 }
 
-impl<T: Poolable> HandlePool<T> {
+impl<T: Poolable> Clone for HandlePool<T> {
     #[inline]
-    pub(crate) fn new(context: &Context, options: T::Options, capacity: usize) -> Arc<Self> {
-        Arc::new(Self { context: context.clone(), options, capacity, idle: Mutex::new(VecDeque::new()) })
+    fn clone(&self) -> Self {
+        Self { shared: Arc::clone(&self.shared) }
     }
+}
 
-    /// An idle handle, or else a new one.
+impl<T: Poolable> fmt::Debug for HandlePool<T> {
     #[inline]
-    pub(crate) fn take(self: &Arc<Self>) -> Result<PooledHandle<T>> {
-        let idle = self.idle.lock().pop_front();
-        let handle = idle.map_or_else(|| T::create(&self.context, self.options), Ok)?;
-        Ok(PooledHandle { handle: ManuallyDrop::new(handle), pool: Arc::clone(self) })
-    }
-
-    #[inline]
-    pub(crate) fn len(&self) -> usize {
-        self.idle.lock().len()
-    }
-
-    #[inline]
-    pub(crate) fn trim(&self) {
-        let idle = std::mem::take(&mut *self.idle.lock());
-        drop(idle);
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}({} idle of at most {})", T::POOL, self.idle(), self.shared.capacity)
     }
 }
 
@@ -69,13 +128,20 @@ impl<T: Poolable> Deref for PooledHandle<T> {
     }
 }
 
+impl<T: Poolable> fmt::Debug for PooledHandle<T> {
+    #[inline]
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.handle.fmt(formatter)
+    }
+}
+
 impl<T: Poolable> Drop for PooledHandle<T> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: this value is being dropped, so that nobody uses the field again.
         let handle = unsafe { ManuallyDrop::take(&mut self.handle) };
-        let mut idle = self.pool.idle.lock();
-        if handle.is_unshared() && idle.len() < self.pool.capacity {
+        let mut idle = self.pool.shared.idle.lock();
+        if handle.is_unshared() && idle.len() < self.pool.shared.capacity {
             idle.push_back(handle);
         } else {
             drop(idle);

@@ -25,8 +25,8 @@
 //!    that the graph has the edges that streams would have; and the memory is *leased* to the graph. From the first lease on, the
 //!    owner's uses and the graph's share one history, and both the memory and the history live as long as either. Each launch of the graph
 //!    is, for each lease, a use on the stream that it is launched on.
-//! 10. A launch borrows nothing, so rule 6 does not hold for it: uses of leased memory and launches take turns. Whoever uses what was
-//!     never leased pays for none of this.
+//! 10. A launch borrows nothing, so rule 6 does not hold for it: uses of leased memory and launches take turns, and of two launches that
+//!     have a lease of the same memory, one to write, one goes after the other. Whoever uses what was never leased pays for none of this.
 //!
 //! Streams are told apart by their identity and never by their handle, which drivers reuse.
 
@@ -36,6 +36,7 @@ mod lease;
 #[cfg_attr(not(feature = "graphs"), expect(dead_code, reason = "captures open scopes"))]
 mod scope;
 mod tail;
+#[cfg_attr(not(feature = "graphs"), expect(dead_code, reason = "captures make leases"))]
 mod turn;
 
 use std::sync::{Arc, OnceLock};
@@ -55,6 +56,8 @@ pub(crate) use self::tail::wait;
 pub(crate) use self::turn::Alone;
 #[doc(hidden)]
 pub use self::turn::Uses;
+#[cfg(feature = "graphs")]
+pub(crate) use self::turn::{Claim, Claims, Launching};
 use crate::{Result, Stream};
 
 /// The uses of one piece of memory that a later use may have to wait for.

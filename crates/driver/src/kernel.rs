@@ -288,6 +288,15 @@ impl<S> Kernel<S> {
     }
 }
 
+#[cfg(feature = "graphs")]
+impl Inner {
+    /// Whether both are of one look-up, so that all of them is the same: each look-up has its name at a place of its own.
+    #[inline]
+    pub(crate) fn is_clone_of(&self, other: &Self) -> bool {
+        self.name.as_ptr() == other.name.as_ptr()
+    }
+}
+
 impl Owner {
     #[inline]
     pub(crate) fn driver(&self) -> &Driver {

@@ -24,8 +24,9 @@
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
-/// The struct is `Clone` and `Debug`. Each function becomes a field: a [`Kernel`](crate::Kernel) with a [signature](crate::Signature) of the types of its parameters. It is
-/// looked up by its own name, or by the one behind `=`. What stands behind the name of the struct says where the code is from:
+/// The struct is `Clone` and `Debug`. Each function becomes a field: a [`Kernel`](crate::Kernel) with a [signature](crate::Signature) of
+/// the types of its parameters. It is looked up by its own name, or by the one behind `=`. What stands behind the name of the struct says
+/// where the code is from:
 ///
 /// - `from "file"`: PTX, a cubin or a fat binary, which becomes part of the program. The path is relative to the source file.
 /// - `include "file"`: the same from `OUT_DIR`, where a build script puts it.

@@ -27,8 +27,12 @@
 //! - `checkpoint`: processes are suspended, and started again from a checkpoint.
 //! - `core-dump`: core dumps of the device: settings, dumps on request, and listeners.
 //! - `disk-cache`: compiled PTX is kept on disk between runs.
+//! - `green-contexts`: contexts that have some of a device's multiprocessors and work queues.
 //! - `graphs`: work that is described in nodes, and launched at once any number of times.
 //! - `graphics`: images and buffers of OpenGL, EGL and VDPAU.
+//! - `ipc`: events that several processes share.
+//! - `linker`: compiled code is linked when the program runs.
+//! - `topology`: how the devices of a machine and of a fabric are connected, and the atomics between them.
 //! - `trace`: a writer of timelines for trace viewers.
 //! - `nvtx`: ranges in the timelines of NVIDIA's profilers.
 //!
@@ -94,6 +98,7 @@ mod kernel;
 mod kernels_macro;
 mod launch;
 mod library;
+#[cfg(feature = "linker")]
 mod linker;
 #[doc(hidden)]
 pub mod lock;
@@ -104,6 +109,7 @@ mod nvtx;
 mod pointer;
 mod profiler;
 mod release;
+#[cfg(feature = "green-contexts")]
 mod resource;
 mod shared_handle;
 mod signature;
@@ -121,15 +127,19 @@ pub use self::capture_mode::relaxed;
 #[cfg(feature = "checkpoint")]
 pub use self::checkpoint::{CheckpointProcess, Checkpointed, Locked, ProcessState, Running};
 pub use self::context::{
-    CacheConfig, Context, ContextFlags, ContextKind, ContextOptions, GraphicsQueue, GreenContextFlags,
-    GreenContextOptions, Limit, MemoryInfo, PrimaryState, PriorityRange, RawContext, RdmaScope, SharedMemoryConfig,
+    CacheConfig, Context, ContextFlags, ContextKind, ContextOptions, GraphicsQueue, Limit, MemoryInfo, PrimaryState,
+    PriorityRange, RawContext, RdmaScope, SharedMemoryConfig,
 };
+#[cfg(feature = "green-contexts")]
+pub use self::context::{GreenContextFlags, GreenContextOptions};
 #[cfg(all(unix, feature = "core-dump"))]
 pub use self::core_dump::{CoreDump, CoreDumpFlags, CoreDumpListener, CoreDumpNotice};
+#[cfg(feature = "topology")]
+pub use self::device::{AtomicForms, AtomicOperation, Clique, CliqueKind, Topology, TopologyDevice};
 pub use self::device::{
-    AtomicForms, AtomicOperation, AttributeKey, Clique, CliqueKind, ComputeCapability, ComputeMode,
-    DecompressAlgorithms, Device, DeviceAttribute, EndpointHandleTypes, Luid, MemoryHandleTypes, Notification,
-    NotificationListener, NumaConfig, PeerLink, RdmaFlushOptions, RdmaWritesOrdering, Topology, TopologyDevice,
+    AttributeKey, ComputeCapability, ComputeMode, DecompressAlgorithms, Device, DeviceAttribute, EndpointHandleTypes,
+    Luid, MemoryHandleTypes, Notification, NotificationListener, NumaConfig, PeerLink, RdmaFlushOptions,
+    RdmaWritesOrdering,
 };
 #[cfg(feature = "disk-cache")]
 pub use self::disk_cache::{CacheKey, CacheUsage, DiskCache};
@@ -137,7 +147,9 @@ pub use self::driver::Driver;
 pub use self::error::{
     ArgumentError, CallError, Error, ErrorClass, ForkError, OutOfMemoryError, PanicError, RecoveryAttempt, Result,
 };
-pub use self::event::{Event, EventFlags, EventPool, IpcEventHandle, PooledEvent, RecordFlags};
+#[cfg(feature = "ipc")]
+pub use self::event::IpcEventHandle;
+pub use self::event::{Event, EventFlags, EventPool, PooledEvent, RecordFlags};
 pub use self::finished::Finished;
 pub use self::global::Global;
 #[cfg(feature = "graphs")]
@@ -146,13 +158,14 @@ pub use self::graph::{
     CopyPlace, DotFlags, Edge, EdgeData, EdgeKind, EventRecordNode, EventWaitNode, FillNode, FillValue, Graph,
     GraphCopy, GraphExec, GraphFill, GraphMemory, GraphSemaphore, GraphUpdate, HostNode, InstantiateFlags,
     InstantiateOptions, KernelNode, MemoryOperationNode, Misfit, MisfitReason, Node, NodeKind, ReplayCounts, Replayed,
-    Replays, SemaphoreSignalNode, SemaphoreWaitNode, TypedNode, UserObject,
+    Replays, SemaphoreOwner, SemaphoreSignalNode, SemaphoreWaitNode, TypedNode, UserObject,
 };
 #[cfg(feature = "graphics")]
 pub use self::graphics::{
     EglConsumer, EglFrame, EglLocation, EglProducer, GlDevices, GraphicsAccess, GraphicsFlags, GraphicsResource,
     MappedGraphics,
 };
+pub use self::handle_pool::{HandlePool, Poolable, PooledHandle};
 #[doc(hidden)]
 pub use self::hook::Observation;
 pub use self::hook::{Call, CallObserver, CallObserverGuard, observe_calls};
@@ -165,6 +178,7 @@ pub use self::kernel::{
 };
 pub use self::launch::{ClusterPortability, Dimensions, EventTrigger, LaunchAttributes, LaunchConfig};
 pub use self::library::Library;
+#[cfg(feature = "linker")]
 pub use self::linker::{LinkInput, LinkedImage, Linker};
 pub use self::log::{LogLevel, LogListener, LogReader};
 pub use self::module::{LoadingMode, Module};
@@ -173,6 +187,7 @@ pub use self::nvtx::{NvtxRange, nvtx_mark};
 pub use self::pointer::DevicePointer;
 pub use self::profiler::Profiling;
 pub use self::release::{DropObserver, is_exiting, release, report, set_drop_observer};
+#[cfg(feature = "green-contexts")]
 pub use self::resource::{
     Multiprocessors, Partition, Partitioning, SplitFlags, WorkQueue, WorkQueueConfig, WorkQueueScope,
 };

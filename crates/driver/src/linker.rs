@@ -147,8 +147,8 @@ impl<'a> Linker<'a> {
         let (link, kind) = (self.state.raw.raw(), kind.as_raw());
         let result = self.state.context.entered(|driver| {
             let name = text.as_ptr();
-            // SAFETY: the link is live, `name` ends in NUL, `compilation` holds `count` options with their values and outlives the link, and
-            // the caller vouches for the bytes, which the driver reads during the call.
+            // SAFETY: the link is live, `name` ends in NUL, `compilation` holds `count` options with their values and outlives the link,
+            // and the caller vouches for the bytes, which the driver reads during the call.
             unsafe { call!(driver, cuLinkAddData_v2(link, kind, data, size, name, count, options, values)) }
         });
         result.map_err(|error| self.explain(error.about(format!("input `{name}`")), None))
@@ -175,8 +175,8 @@ impl<'a> Linker<'a> {
         let (link, kind) = (self.state.raw.raw(), kind.as_raw());
         let result = self.state.context.entered(|driver| {
             let name = name.as_ptr();
-            // SAFETY: the link is live, `name` ends in NUL, `compilation` holds `count` options with their values and outlives the link, and
-            // the caller vouches for the file.
+            // SAFETY: the link is live, `name` ends in NUL, `compilation` holds `count` options with their values and outlives the link,
+            // and the caller vouches for the file.
             unsafe { call!(driver, cuLinkAddFile_v2(link, kind, name, count, options, values)) }
         });
         result.map_err(|error| self.explain(error.about(path.display().to_string()), None))

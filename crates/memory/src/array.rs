@@ -1,5 +1,6 @@
 //! Arrays: device memory whose layout is the device's own, for textures and surfaces.
 
+mod array_copy;
 mod batch;
 mod copy;
 mod mipmapped;
@@ -13,7 +14,7 @@ use std::sync::Arc;
 
 use curium_driver::hazard::{self, Accesses};
 use curium_driver::sys::{CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY3D_DESCRIPTOR, CUarray};
-use curium_driver::{Context, ContextKind, Device, Driver, Error, Result, Stream, call, release};
+use curium_driver::{Device, Driver, Error, Result, Stream, call, release};
 
 pub use self::copy::ArrayRegion;
 pub use self::mipmapped::MipmappedArray;
@@ -355,12 +356,4 @@ impl Drop for ArrayHandle {
     fn drop(&mut self) {
         release(|| self.destroy());
     }
-}
-
-/// Whether arrays of the one context are arrays of the other: green contexts live in the primary one.
-#[inline]
-pub(crate) fn is_one_space(one: &Context, other: &Context) -> bool {
-    let is_shared = |context: &Context| matches!(context.kind(), ContextKind::Primary | ContextKind::Green);
-    one.as_raw() == other.as_raw()
-        || one.device().as_raw() == other.device().as_raw() && is_shared(one) && is_shared(other)
 }

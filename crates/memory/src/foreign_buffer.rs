@@ -53,8 +53,8 @@ impl<T, O: Send + 'static> ForeignBuffer<T, O> {
     ///
     /// # Errors
     ///
-    /// An argument error if `len` is 0 or too large to be a size, if the pointer is null or not aligned for `T`, and if the stream is one of
-    /// a capture. The owner is dropped then.
+    /// An argument error if `len` is 0 or too large to be a size, if the pointer is null or not aligned for `T`, and if the stream is one
+    /// of a capture. The owner is dropped then.
     #[inline]
     pub unsafe fn new(stream: &Stream, pointer: DevicePointer<T>, len: usize, owner: O) -> Result<Self> {
         const OPERATION: &str = "ForeignBuffer::new";

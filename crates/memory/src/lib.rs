@@ -22,12 +22,16 @@
 //! None is on by default; the crate `curium` turns on all of them.
 //!
 //! - `caching`: memory of the driver, kept and handed out again: the fastest way to allocate.
+//! - `decompression`: compressed data is read by the device's decompression engine.
 //! - `diagnostics`: a log of allocations that can be replayed, and snapshots of memory for viewers.
 //! - `external`: memory and semaphores of other interfaces, such as Vulkan.
 //! - `graphs`: semaphores of other interfaces as nodes of graphs.
+//! - `ipc`: memory and events that several processes share.
 //! - `multicast`: memory that one store reaches on several devices.
+//! - `pools`: pools of the driver: their limits, their statistics, and who may use them.
 //! - `tensor-maps`: descriptions of tensors for bulk copies by kernels.
 //! - `textures`: arrays, textures and surfaces.
+//! - `virtual-memory`: addresses and memory apart, and vectors that grow in place.
 //!
 //! # Example
 //!
@@ -60,10 +64,12 @@ mod array;
 #[cfg(feature = "caching")]
 mod cache;
 pub mod copy;
+#[cfg(feature = "decompression")]
 mod decompress;
 mod device_box;
 mod device_buffer;
 mod device_slice;
+#[cfg(feature = "virtual-memory")]
 mod device_vec;
 #[cfg(target_os = "linux")]
 mod dma_buf;
@@ -73,9 +79,11 @@ mod fill;
 mod foreign_buffer;
 mod grid;
 mod host_view;
+#[cfg(feature = "ipc")]
 mod ipc_memory;
 mod location;
 mod mapped_buffer;
+#[cfg(feature = "pools")]
 mod memory_pool;
 #[cfg(feature = "multicast")]
 pub mod multicast;
@@ -97,6 +105,7 @@ mod texture;
 mod tracked;
 mod unified_box;
 mod unified_buffer;
+#[cfg(feature = "virtual-memory")]
 pub mod virtual_memory;
 mod wait;
 
@@ -112,24 +121,28 @@ pub use self::array::{
     Array, ArrayFlags, ArrayFormat, ArrayKind, ArrayMemoryRequirements, ArrayRegion, ArrayShape, Half, MipmappedArray,
     SparseProperties, Texel, TileMapping, TileMemory,
 };
+#[cfg(feature = "decompression")]
 pub use self::decompress::{Compression, DecompressBatch};
 pub use self::device_box::DeviceBox;
 pub use self::device_buffer::DeviceBuffer;
 pub use self::device_slice::{
     AsDeviceSlice, AsDeviceSliceMut, DeviceChunks, DeviceChunksMut, DeviceSlice, DeviceSliceMut,
 };
+#[cfg(feature = "virtual-memory")]
 pub use self::device_vec::DeviceVec;
 #[cfg(target_os = "linux")]
 pub use self::dma_buf::export_dma_buf;
 pub use self::foreign_buffer::ForeignBuffer;
 pub use self::grid::{Extent, Grid, GridMut, HostGrid, HostGridMut, Pitch};
 pub use self::host_view::{HostView, HostViewMut};
+#[cfg(feature = "ipc")]
 pub use self::ipc_memory::{IpcMemory, IpcMemoryHandle};
 pub use self::location::MemoryLocation;
 pub use self::mapped_buffer::MappedBuffer;
-pub use self::memory_pool::{
-    MemoryPool, PoolKind, PoolMemory, PoolOptions, PoolPointerHandle, PoolStatistics, PoolUsage,
-};
+#[cfg(feature = "pools")]
+pub use self::memory_pool::{MemoryPool, PoolKind, PoolOptions, PoolStatistics, PoolUsage};
+#[cfg(all(feature = "ipc", feature = "pools"))]
+pub use self::memory_pool::{PoolMemory, PoolPointerHandle};
 pub use self::pinned_buffer::{PinnedBuffer, PinnedFlags};
 pub use self::pitched_buffer::PitchedBuffer;
 pub use self::pointer_info::{MemoryKind, PointerInfo, address_range, set_synchronous_copies};
@@ -159,6 +172,7 @@ pub use self::texture::{
 };
 pub use self::unified_box::UnifiedBox;
 pub use self::unified_buffer::{MemoryAdvice, RangeAttributes, UnifiedBuffer};
+#[cfg(feature = "virtual-memory")]
 pub use self::virtual_memory::{AddressRange, Mapping, PhysicalMemory};
 
 pub mod unified {

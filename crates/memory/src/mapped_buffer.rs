@@ -148,8 +148,8 @@ impl<T> MappedBuffer<T> {
     ///
     /// # Errors
     ///
-    /// An argument error if a graph can be launched that writes them: [`MappedBuffer::view`] keeps it from that; the error of any work of the
-    /// context that failed before.
+    /// An argument error if a graph can be launched that writes them: [`MappedBuffer::view`] keeps it from that; the error of any work of
+    /// the context that failed before.
     #[inline]
     pub fn host(&self) -> Result<&[T]>
     where
@@ -178,7 +178,8 @@ impl<T> MappedBuffer<T> {
         Ok(&mut self.memory)
     }
 
-    /// As [`MappedBuffer::host`], for memory that a graph uses: while the view exists, launching a graph that writes the memory is an error.
+    /// As [`MappedBuffer::host`], for memory that a graph uses: while the view exists, launching a graph that writes the memory is an
+    /// error.
     ///
     /// CUDA: `cuStreamSynchronize`.
     ///

@@ -3,6 +3,7 @@
 mod allocation;
 mod attribute;
 mod options;
+#[cfg(feature = "ipc")]
 mod sharing;
 mod statistics;
 
@@ -13,6 +14,7 @@ use curium_driver::sys::{CUmemAccess_flags, CUmemAccessDesc, CUmemoryPool};
 use curium_driver::{Device, Driver, Error, Result, call, relaxed, release};
 
 pub use self::options::{PoolKind, PoolOptions, PoolUsage};
+#[cfg(feature = "ipc")]
 pub use self::sharing::{PoolMemory, PoolPointerHandle};
 pub use self::statistics::PoolStatistics;
 use crate::{MemoryAccess, MemoryLocation};

@@ -1,5 +1,6 @@
 //! A buffer in pinned memory of the host.
 
+#[cfg(feature = "virtual-memory")]
 mod node;
 
 use std::ffi::c_void;
@@ -12,7 +13,9 @@ use std::ptr::NonNull;
 use bytemuck::Zeroable;
 use curium_driver::{Context, Error, Result, call, release, sys};
 
-use crate::{Mapping, size};
+#[cfg(feature = "virtual-memory")]
+use crate::Mapping;
+use crate::size;
 
 /// A fixed number of elements in memory of the host that is never paged out, so that the device copies from and to it at full
 /// speed. It is a slice.
@@ -32,6 +35,7 @@ enum Source {
     /// `cuMemHostAlloc`.
     Allocation,
     /// A mapping of memory of a NUMA node; nothing once it has ended.
+    #[cfg(feature = "virtual-memory")]
     Node(Option<Mapping>),
 }
 
@@ -181,6 +185,7 @@ impl<T> PinnedBuffer<T> {
         match &mut self.source {
             // SAFETY: the memory is live, no copy that this crate began is still using it, and it is forgotten once it is freed.
             Source::Allocation => unsafe { call!(self.context.driver(), cuMemFreeHost(self.pointer.as_ptr().cast())) }?,
+            #[cfg(feature = "virtual-memory")]
             Source::Node(mapping) => node::unmap(mapping)?,
         }
         self.len = 0;

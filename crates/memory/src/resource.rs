@@ -28,6 +28,7 @@ mod tracking;
 pub use self::arena::Arena;
 #[cfg(feature = "caching")]
 pub use self::caching::{CachingOptions, CachingResource, CachingStatistics};
+#[cfg(feature = "pools")]
 pub(crate) use self::driver_memory::{free_in_order, refused};
 pub use self::limit::Limit;
 pub use self::managed::Managed;
@@ -37,7 +38,9 @@ pub use self::plain::Plain;
 pub use self::reclaiming::{LadderStatistics, ReclaimerGuard, Reclaiming, Rung, RungStatistics};
 #[cfg(feature = "diagnostics")]
 pub use self::recording::Recording;
-pub(crate) use self::request::{DRIVER_ALIGNMENT, Request};
+#[cfg(feature = "pools")]
+pub(crate) use self::request::DRIVER_ALIGNMENT;
+pub(crate) use self::request::Request;
 #[cfg(feature = "diagnostics")]
 pub use self::segment_change::SegmentChange;
 pub use self::statistics::{AllocationCounts, Statistics};

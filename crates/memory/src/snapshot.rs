@@ -43,8 +43,8 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The state after `events` on the device with this number: what they allocated and did not free is in use, and lies in the segments that
-    /// came and did not go.
+    /// The state after `events` on the device with this number: what they allocated and did not free is in use, and lies in the segments
+    /// that came and did not go.
     #[must_use]
     #[inline]
     pub fn new(device: usize, events: Vec<AllocationEvent>) -> Self {
@@ -64,7 +64,8 @@ impl Snapshot {
         self
     }
 
-    /// The same with the segments of `resource`, also those that it had before the first event. Memory that lies in none of them is shown as segments of its own.
+    /// The same with the segments of `resource`, also those that it had before the first event. Memory that lies in none of them is shown
+    /// as segments of its own.
     #[must_use]
     #[inline]
     pub fn with_segments(mut self, resource: &CachingResource) -> Self {

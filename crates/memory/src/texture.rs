@@ -11,7 +11,7 @@ use curium_driver::{Argument, ByValue, Context, Driver, Error, Result, Stream, c
 
 pub use self::options::{AddressMode, FilterMode, TextureFlags, TextureOptions};
 pub use self::view::TextureView;
-use crate::array::{ArrayHandle, MipmappedHandle, Uses, is_one_space};
+use crate::array::{ArrayHandle, MipmappedHandle, Uses};
 use crate::{Array, DeviceBuffer, MipmappedArray, Texel};
 
 /// What a kernel takes for a texture: `cudaTextureObject_t` in CUDA C++. Pass a `&`[`Texture`] for it.
@@ -353,7 +353,7 @@ impl Drop for TextureHandle {
 pub(crate) fn expect_known(what: &str, context: &Context, stream: &Stream) -> Result<()> {
     const OPERATION: &str = "kernel argument";
     stream.driver().expect_same(context.driver(), OPERATION)?;
-    if is_one_space(context, stream.context()) {
+    if context.shares_objects_with(stream.context()) {
         return Ok(());
     }
     let reason =

@@ -181,7 +181,8 @@ impl<T> UnifiedBuffer<T> {
     /// # Errors
     ///
     /// An argument error if the host must not use managed memory while the device works, as the device's attribute
-    /// `CONCURRENT_MANAGED_ACCESS` says, or if a graph can be launched that writes the memory: [`UnifiedBuffer::view`] keeps it from that; the error of any work of the context that failed before.
+    /// `CONCURRENT_MANAGED_ACCESS` says, or if a graph can be launched that writes the memory: [`UnifiedBuffer::view`] keeps it from that;
+    /// the error of any work of the context that failed before.
     #[inline]
     pub fn host(&self) -> Result<&[T]>
     where
@@ -215,7 +216,8 @@ impl<T> UnifiedBuffer<T> {
         Ok(unsafe { std::slice::from_raw_parts_mut(self.host_pointer(), self.len) })
     }
 
-    /// As [`UnifiedBuffer::host`], for memory that a graph uses: while the view exists, launching a graph that writes the memory is an error.
+    /// As [`UnifiedBuffer::host`], for memory that a graph uses: while the view exists, launching a graph that writes the memory is an
+    /// error.
     ///
     /// CUDA: `cuStreamSynchronize`.
     ///

@@ -18,7 +18,6 @@ pub(crate) mod nvrtc {
         non_snake_case,
         unreachable_pub,
         dead_code,
-        clippy::identity_op,
         reason = "these are C's names and layouts, generated from the header, whose comments are not copied"
     )]
     pub(crate) mod types;

@@ -169,8 +169,8 @@ impl Config {
     /// With launches and copies that fail with `CUDA_ERROR_LAUNCH_FAILED` at a race, whatever the order in which things happened to run:
     ///
     /// - two threads of a block access the same shared memory, one of them writes, and no barrier lies between;
-    /// - two launches, copies or fills access the same memory, one of them writes, and no stream, event, edge of a graph or wait of the host
-    ///   orders them;
+    /// - two launches, copies or fills access the same memory, one of them writes, and no stream, event, edge of a graph or wait of the
+    ///   host orders them;
     /// - the host changes pinned or managed memory while a copy that uses it is queued.
     ///
     /// [`Simulator::kernel_faults`](crate::Simulator::kernel_faults) names both sides. What may be in order is not reported, so a race

@@ -8,8 +8,8 @@
 //! that the seed decides, so that a missing synchronisation shows; fresh device memory holds a pattern and not zeros; host
 //! code cannot touch device memory; sizes are checked to the byte.
 //!
-//! What a kernel must not do is reported with its place ([`Simulator::kernel_faults`], [`Checks`]): accesses out of bounds, to freed memory or
-//! misaligned, always; races ([`Config::with_race_checks`]) and reads of memory that nobody wrote ([`Config::with_unwritten_checks`]) on
+//! What a kernel must not do is reported with its place ([`Simulator::kernel_faults`], [`Checks`]): accesses out of bounds, to freed memory
+//! or misaligned, always; races ([`Config::with_race_checks`]) and reads of memory that nobody wrote ([`Config::with_unwritten_checks`]) on
 //! request, because they take time. What a program does not destroy is counted ([`Simulator::live_handles`]) and named with the call
 //! that made it ([`Simulator::live_objects`]), and with the caller's stack if that is kept ([`Config::with_backtraces`]).
 //!

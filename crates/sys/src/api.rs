@@ -2,7 +2,7 @@
 #![expect(unsafe_code, reason = "symbols become functions of their declared type here")]
 
 use core::ffi::{CStr, c_void};
-use core::{fmt, mem};
+use core::{fmt, mem, ptr};
 
 use crate::{CudaVersion, Function};
 
@@ -15,7 +15,6 @@ macro_rules! declare {
         ///
         /// The table is plain data: whoever makes it answers for the functions in it staying callable for as long as the
         /// table is used. [`Api::load`] never unloads the driver.
-        #[derive(Clone)]
         #[expect(non_snake_case, reason = "these are C's names")]
         #[repr(C)]
         pub struct Api {
@@ -36,6 +35,13 @@ macro_rules! declare {
 }
 
 crate::for_each_function!(declare);
+
+impl Clone for Api {
+    fn clone(&self) -> Self {
+        // SAFETY: every field is an address of a function or null, which may be copied, and `self` is valid.
+        unsafe { ptr::read(self) }
+    }
+}
 
 const _: () = assert!(
     size_of::<Api>() == Function::COUNT * size_of::<Option<AnyFunction>>(),
@@ -68,7 +74,7 @@ impl Api {
     /// The address of `function`, null if the driver lacks it.
     #[must_use]
     pub fn address(&self, function: Function) -> *const c_void {
-        self.slot(function).map_or(core::ptr::null(), |address| address as *const c_void)
+        self.slot(function).map_or(ptr::null(), |address| address as *const c_void)
     }
 
     /// Takes `function` out of the table, as if the driver lacked it.
@@ -156,7 +162,7 @@ mod tests {
     fn only_init() -> Api {
         let init: unsafe extern "C" fn(core::ffi::c_uint) -> CUresult = init;
         // SAFETY: `init` has the signature of `cuInit` and lives as long as the program.
-        unsafe { Api::from_resolver(|name| if name == c"cuInit" { init as *const c_void } else { core::ptr::null() }) }
+        unsafe { Api::from_resolver(|name| if name == c"cuInit" { init as *const c_void } else { ptr::null() }) }
     }
 
     #[test]

@@ -6,46 +6,44 @@ use core::str::FromStr;
 
 use crate::CudaVersion;
 
-/// One function that `libcuda` exports.
-///
-/// Every function is an associated constant under its ABI name.
-///
-/// ```
-/// use curium_sys::{CudaVersion, Function};
-///
-/// assert_eq!(Function::cuCtxCreate_v3.name(), "cuCtxCreate_v3");
-/// assert_eq!(Function::cuCtxCreate_v3.base_name(), "cuCtxCreate");
-/// assert_eq!(Function::cuCtxCreate_v3.since(), CudaVersion::new(11, 4));
-/// ```
-#[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
-pub struct Function(u16);
-
 /// What is known of one function.
 struct Record {
-    name: &'static CStr,
+    function: Function,
+    /// With the NUL at its end that C reads.
+    name: &'static str,
     since: CudaVersion,
 }
 
 macro_rules! declare {
     ($(fn $name:ident($($parameter:tt)*) -> $result:ty = $since:literal;)*) => {
-        /// The position of each function in the list.
+        /// One function that `libcuda` exports, under its ABI name.
+        ///
+        /// ```
+        /// use curium_sys::{CudaVersion, Function};
+        ///
+        /// assert_eq!(Function::cuCtxCreate_v3.name(), "cuCtxCreate_v3");
+        /// assert_eq!(Function::cuCtxCreate_v3.base_name(), "cuCtxCreate");
+        /// assert_eq!(Function::cuCtxCreate_v3.since(), CudaVersion::new(11, 4));
+        /// ```
+        #[derive(Clone, Copy, Eq, Hash, Ord, PartialEq, PartialOrd)]
         #[expect(non_camel_case_types, reason = "these are C's names")]
+        #[non_exhaustive]
         #[repr(u16)]
-        enum Index {
-            $($name,)*
-        }
-
-        const RECORDS: &[Record] = &[
-            $(Record { name: c_name(concat!(stringify!($name), "\0")), since: CudaVersion::from_raw($since) },)*
-        ];
-
-        #[expect(non_upper_case_globals, reason = "these are C's names")]
-        impl Function {
+        pub enum Function {
             $(
                 #[doc = concat!("`", stringify!($name), "`.")]
-                pub const $name: Self = Self(Index::$name as u16);
+                $name,
             )*
         }
+
+        /// The records of all functions, each at its function's index.
+        static RECORDS: &[Record] = &[
+            $(Record {
+                function: Function::$name,
+                name: concat!(stringify!($name), "\0"),
+                since: CudaVersion::from_raw($since),
+            },)*
+        ];
     };
 }
 
@@ -57,20 +55,19 @@ impl Function {
 
     /// Every function, in the order of names.
     pub fn all() -> impl ExactSizeIterator<Item = Self> + DoubleEndedIterator + Clone {
-        // `COUNT` fits: the list is far shorter than 65,536.
-        (0..Self::COUNT as u16).map(Self)
+        RECORDS.iter().map(|record| record.function)
     }
 
     /// The name of the exported symbol, such as `cuCtxCreate_v3`.
     #[must_use]
     pub fn name(self) -> &'static str {
-        self.c_name().to_str().unwrap_or_default()
+        self.record().name.trim_end_matches('\0')
     }
 
     /// The name of the exported symbol as C reads it.
     #[must_use]
     pub fn c_name(self) -> &'static CStr {
-        RECORDS[usize::from(self.0)].name
+        CStr::from_bytes_with_nul(self.record().name.as_bytes()).unwrap_or_default()
     }
 
     /// The name that a C program writes, without the ABI suffix: `cuCtxCreate` of `cuCtxCreate_v3`.
@@ -88,13 +85,17 @@ impl Function {
     /// The CUDA version that introduced this symbol.
     #[must_use]
     pub fn since(self) -> CudaVersion {
-        RECORDS[usize::from(self.0)].since
+        self.record().since
     }
 
     /// The position of this function in the list, below [`Function::COUNT`].
     #[must_use]
     pub const fn index(self) -> usize {
-        self.0 as usize
+        self as usize
+    }
+
+    fn record(self) -> &'static Record {
+        &RECORDS[self.index()]
     }
 
     fn split_name(self) -> (&'static str, u32) {
@@ -134,13 +135,6 @@ impl FromStr for Function {
     /// Finds a function by the name of its symbol, such as `cuCtxCreate_v3`.
     fn from_str(name: &str) -> Result<Self, UnknownFunction> {
         Self::all().find(|function| function.name() == name).ok_or(UnknownFunction)
-    }
-}
-
-const fn c_name(name: &'static str) -> &'static CStr {
-    match CStr::from_bytes_with_nul(name.as_bytes()) {
-        Ok(name) => name,
-        Err(_) => panic!("a symbol's name holds no NUL"),
     }
 }
 

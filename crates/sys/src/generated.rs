@@ -8,8 +8,6 @@ mod removed;
     non_camel_case_types,
     non_snake_case,
     non_upper_case_globals,
-    clippy::identity_op,
-    clippy::multiple_unsafe_ops_per_block,
     clippy::undocumented_unsafe_blocks,
     unsafe_code,
     reason = "these are C's names and layouts, generated from the header, whose comments are not copied"

@@ -337,3 +337,19 @@ fn work_queues_of_a_context_are_configured() {
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_RESOURCE_TYPE));
     });
 }
+
+#[test]
+fn objects_are_shared_by_the_primary_context_and_what_lives_in_it() {
+    on_driver(|test| {
+        let (device, primary) = (test.device(), test.context());
+        let greens = [green(&device), green(&device)];
+        let created = device.create_context(curium_driver::ContextOptions::new()).expect("a context can be made");
+        let shares = |one: &Context, other: &Context| {
+            assert_eq!(one.shares_objects_with(other), other.shares_objects_with(one), "{one:?} {other:?}");
+            one.shares_objects_with(other)
+        };
+        assert!(shares(&primary, &primary) && shares(&created, &created));
+        assert!(shares(&primary, &greens[0]) && shares(&greens[0], &greens[1]));
+        assert!(!shares(&primary, &created) && !shares(&created, &greens[0]));
+    });
+}

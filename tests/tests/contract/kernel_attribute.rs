@@ -57,8 +57,8 @@ fn static_shared_memory_is_known_to_the_byte() {
     });
 }
 
-/// A kernel that calls two functions, each with a word of shared memory of its own: it gives one 7 and the other 9, and writes what the first
-/// has then.
+/// A kernel that calls two functions, each with a word of shared memory of its own: it gives one 7 and the other 9, and writes what the
+/// first has then.
 const TWO_WORDS: &str = "
 .version 7.0
 .target sm_52

@@ -62,11 +62,46 @@ pub(super) fn render_types(header: &Header) -> Result<String> {
     let mut file = syn::parse_file(&header.text)?;
     file.items.retain(|item| !matches!(item, syn::Item::ForeignMod(_)));
     for item in &mut file.items {
-        if let syn::Item::Const(assertions) = item {
-            assertions.attrs.retain(|attribute| !attribute.path().is_ident("allow"));
+        match item {
+            syn::Item::Const(constant) if constant.ident == "_" => *constant = render_layout(constant)?,
+            syn::Item::Impl(zeroed) if is_default(zeroed) => *zeroed = render_default(&zeroed.self_ty),
+            _ => {}
         }
     }
     rustfmt(&format!("{FIRST_LINE}{}", prettyplease::unparse(&file)))
+}
+
+/// The assertions on the layout of one type as one condition, which compiles faster than one statement each.
+fn render_layout(assertions: &syn::ItemConst) -> Result<syn::ItemConst> {
+    let syn::Expr::Block(block) = &*assertions.expr else { bail!("layout assertions are no block") };
+    let conditions = block.block.stmts.iter().map(|statement| match statement {
+        syn::Stmt::Expr(syn::Expr::Index(syn::ExprIndex { index, .. }), _) => match &**index {
+            syn::Expr::Binary(syn::ExprBinary { left, op: syn::BinOp::Sub(_), right, .. }) => {
+                Ok(quote::quote!((#left == #right)))
+            }
+            other => bail!("unexpected assertion {}", other.to_token_stream()),
+        },
+        other => bail!("unexpected statement {}", other.to_token_stream()),
+    });
+    let conditions = conditions.collect::<Result<Vec<_>>>()?;
+    Ok(syn::parse_quote!(
+        const _: () = assert!(#(#conditions)&*);
+    ))
+}
+
+fn is_default(item: &syn::ItemImpl) -> bool {
+    item.trait_.as_ref().is_some_and(|(_, path, _)| path.is_ident("Default"))
+}
+
+/// A default of zeros in one expression.
+fn render_default(ty: &syn::Type) -> syn::ItemImpl {
+    syn::parse_quote! {
+        impl Default for #ty {
+            fn default() -> Self {
+                unsafe { ::core::mem::zeroed() }
+            }
+        }
+    }
 }
 
 /// The one list of functions, as a macro that hands it to a callback macro.

@@ -7,6 +7,8 @@ use anyhow::{Context as _, Result, ensure};
 
 /// How many lines a source file may have before its tests.
 const LONGEST: usize = 400;
+/// How many characters a line of a comment may have; a row of a table cannot be broken.
+const WIDEST: usize = 140;
 
 /// Fails if a committed file names a folder of the machine that it was written on.
 pub(crate) fn names_no_machine() -> Result<()> {
@@ -22,14 +24,15 @@ pub(crate) fn proofs_are_done() -> Result<()> {
     report("leaves a proof for later", &texts()?, |text| lines_with(text, &forbidden))
 }
 
-/// Fails if a source file that a person writes is too long.
+/// Fails if a source file that a person writes is too long, or a comment in it too wide.
 pub(crate) fn files_are_short() -> Result<()> {
     let mut sources = texts()?;
     sources.retain(|(path, _)| is_written_source(path));
     report(&format!("is longer than {LONGEST} lines without its tests"), &sources, |text| {
         let length = length_without_tests(text);
         if length > LONGEST { vec![length] } else { Vec::new() }
-    })
+    })?;
+    report(&format!("is a comment of more than {WIDEST} characters"), &sources, wide_comments)
 }
 
 /// Every file that git knows, by its path in the repository. One that is deleted but not yet committed is none.
@@ -75,6 +78,16 @@ fn length_without_tests(text: &str) -> usize {
     tests.unwrap_or(lines.len())
 }
 
+/// The lines of comments that are too wide.
+fn wide_comments(text: &str) -> Vec<usize> {
+    let can_break = |line: &str| {
+        let line = line.trim_start();
+        line.starts_with("//") && !line.trim_start_matches(['/', '!', ' ']).starts_with('|')
+    };
+    let lines = text.lines().enumerate().filter(|(_, line)| line.chars().count() > WIDEST && can_break(line));
+    lines.map(|(index, _)| index + 1).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -90,6 +103,12 @@ mod tests {
     fn tests_do_not_count_to_the_length_of_a_file() {
         assert_eq!(length_without_tests("a\nb\n#[cfg(test)]\nmod tests {\n}\n"), 2);
         assert_eq!(length_without_tests("a\n#[cfg(test)]\nuse b;\nc\n"), 4);
+    }
+
+    #[test]
+    fn wide_comments_are_found_and_tables_and_code_are_none() {
+        let (word, fits) = ("x".repeat(WIDEST), format!("// {}", "x".repeat(WIDEST - 3)));
+        assert_eq!(wide_comments(&format!("{fits}\n    //! {word}\n/// | {word} |\nlet s = \"{word}\";\n")), [2]);
     }
 
     #[test]

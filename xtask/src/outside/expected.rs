@@ -51,8 +51,8 @@ pub(super) fn of<'a>(list: &'a [Expected], name: &str) -> Result<&'a Expected> {
 }
 
 impl Outcomes {
-    /// Reads lines such as `test NAME ... ok`, in the form that Rust's tests write and that our plugin of pytest copies. A test that has begun
-    /// and has no other outcome ended the process, or was ended: it failed.
+    /// Reads lines such as `test NAME ... ok`, in the form that Rust's tests write and that our plugin of pytest copies. A test that has
+    /// begun and has no other outcome ended the process, or was ended: it failed.
     pub(super) fn read(text: &str) -> Self {
         let mut outcomes = Self::default();
         let tests = text.lines().filter_map(|line| line.strip_prefix("test ")?.rsplit_once(" ... "));

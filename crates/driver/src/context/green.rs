@@ -3,7 +3,7 @@
 use std::ptr;
 
 use bitflags::bitflags;
-use curium_sys::{CUcontext, CUdevResource, CUdevResourceDesc, CUgreenCtx, CUgreenCtxCreate_flags};
+use curium_sys::{CUdevResource, CUdevResourceDesc, CUgreenCtx, CUgreenCtxCreate_flags};
 
 use super::{Context, Owned};
 use crate::call;
@@ -124,16 +124,6 @@ impl Device {
 }
 
 impl Context {
-    /// The driver's handle of this context as a green one, if it is. It is valid for as long as [`Context::as_raw`] is.
-    #[must_use]
-    #[inline]
-    pub fn green_raw(&self) -> Option<CUgreenCtx> {
-        match &self.shared.owned {
-            Owned::Green(green) => Some(green.raw()),
-            _ => None,
-        }
-    }
-
     /// A number that no other green context of this process has, also after this one is gone. `None` if this context is not green.
     ///
     /// Needs CUDA 12.9. CUDA: `cuGreenCtxGetId`.
@@ -149,15 +139,6 @@ impl Context {
         // SAFETY: `id` is a valid place for the answer, and the context is live.
         unsafe { call!(self.driver(), cuGreenCtxGetId(green, &raw mut id)) }?;
         Ok(Some(id))
-    }
-
-    /// The handle by which calls that know no green contexts name one.
-    #[inline]
-    pub(super) fn of_green(driver: &Driver, green: CUgreenCtx) -> Result<CUcontext> {
-        let mut context = ptr::null_mut();
-        // SAFETY: `context` is a valid place for the answer, and the green context is live.
-        unsafe { call!(driver, cuCtxFromGreenCtx(&raw mut context, green)) }?;
-        Ok(context)
     }
 }
 

@@ -1,6 +1,7 @@
 //! Contexts from and for other code.
 
 use std::any::Any;
+use std::ptr;
 use std::sync::Arc;
 
 use curium_sys::{CUcontext, CUgreenCtx, Function};
@@ -100,5 +101,14 @@ impl Context {
             unsafe { call!(driver, cuCtxGetDevice(&raw mut device)) }?;
         }
         Ok(Device::from_raw(driver, device))
+    }
+
+    /// The handle by which calls that know no green contexts name one.
+    #[inline]
+    pub(super) fn of_green(driver: &Driver, green: CUgreenCtx) -> Result<CUcontext> {
+        let mut context = ptr::null_mut();
+        // SAFETY: `context` is a valid place for the answer, and the green context is live.
+        unsafe { call!(driver, cuCtxFromGreenCtx(&raw mut context, green)) }?;
+        Ok(context)
     }
 }

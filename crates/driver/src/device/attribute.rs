@@ -29,7 +29,7 @@ pub use self::value::{
 pub struct DeviceAttribute<T = ()> {
     raw: CUdevice_attribute,
     name: &'static str,
-    _value: PhantomData<fn() -> T>,
+    value: PhantomData<fn() -> T>,
 }
 
 /// What [`Device::attribute`](crate::Device::attribute) can be asked for. It is implemented by [`DeviceAttribute`] and by the
@@ -59,11 +59,6 @@ pub(crate) trait AttributeValue {
 }
 
 impl<T> DeviceAttribute<T> {
-    #[inline]
-    const fn new(raw: CUdevice_attribute, name: &'static str) -> Self {
-        Self { raw, name, _value: PhantomData }
-    }
-
     /// The number of the attribute.
     #[must_use]
     #[inline]
@@ -76,12 +71,6 @@ impl<T> DeviceAttribute<T> {
     #[inline]
     pub const fn name(self) -> &'static str {
         self.name
-    }
-
-    /// The same attribute with its value as the plain number that the driver gives.
-    #[inline]
-    const fn untyped(self) -> DeviceAttribute<i32> {
-        DeviceAttribute::new(self.raw, self.name)
     }
 }
 

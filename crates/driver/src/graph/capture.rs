@@ -16,12 +16,12 @@ use crate::{Context, Error, Result, Stream};
 
 /// A stream whose work is taken down for a graph, while [`Graph::capture`] runs.
 ///
-/// It is a [`Stream`] for everything that takes one. What would end the capture is an argument error before the driver is called: to wait for
-/// the stream, to ask whether its work is done, to wait for events that were not recorded in the capture, and to launch a graph.
+/// It is a [`Stream`] for everything that takes one. What would end the capture is an argument error before the driver is called: to wait
+/// for the stream, to ask whether its work is done, to wait for events that were not recorded in the capture, and to launch a graph.
 ///
-/// Memory of the host that nobody could keep for the graph is refused, too: a pinned buffer that comes back when its copy is done, and a slice
-/// that is copied to. A mapped or unified buffer is leased like one of the device. Of a slice that is copied from, the graph keeps a copy
-/// as it is now.
+/// Memory of the host that nobody could keep for the graph is refused, too: a pinned buffer that comes back when its copy is done, and a
+/// slice that is copied to. A mapped or unified buffer is leased like one of the device. Of a slice that is copied from, the graph keeps a
+/// copy as it is now.
 ///
 /// Clones of the stream that outlive the capture are plain streams from then on.
 pub struct CaptureScope {
@@ -36,10 +36,10 @@ impl Graph {
     /// The capture ends when `work` does, on error and panic as well, and nothing of it is left then. It is one of its own: other streams
     /// and threads go on as they like, and neither they nor what is dropped meanwhile can spoil it.
     ///
-    /// Buffers that the work uses are **leased**: their memory lives until both its owner and everything that was made of the graph are gone,
-    /// and each [launch](crate::GraphExec::launch) is a use of them, which waits for others and which others wait for. Between launches the owner
-    /// may use, move and drop them like any other. Kernels and events are kept as well. Memory that is allocated on the stream with
-    /// the device's pool exists only while the graph runs.
+    /// Buffers that the work uses are **leased**: their memory lives until both its owner and everything that was made of the graph are
+    /// gone, and each [launch](crate::GraphExec::launch) is a use of them, which waits for others and which others wait for. Between
+    /// launches the owner may use, move and drop them like any other. Kernels and events are kept as well. Memory that is allocated on the
+    /// stream with the device's pool exists only while the graph runs.
     ///
     /// Work on several streams is captured with [`CaptureScope::fork`].
     ///
@@ -115,8 +115,8 @@ impl CaptureScope {
         wait(&self.root, branch, branch.tail().tails()).map(drop)
     }
 
-    /// Has each launch of the graph call `function` on a thread of the driver, behind what is on `stream` by now: the scope itself or one of its
-    /// [forks](CaptureScope::fork). It **must not call the driver**, and what it drops must not either; a panic ends in it.
+    /// Has each launch of the graph call `function` on a thread of the driver, behind what is on `stream` by now: the scope itself or one
+    /// of its [forks](CaptureScope::fork). It **must not call the driver**, and what it drops must not either; a panic ends in it.
     ///
     /// The function lives until the graph and everything made of it are gone, and every launch of that has ended, as in
     /// [`Graph::add_host`].

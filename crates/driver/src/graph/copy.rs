@@ -226,7 +226,8 @@ impl Graph {
     ///
     /// - Both places are memory of their kind, and outlive every executable that is made of the graph, and its launches.
     /// - What is copied leaves valid values behind.
-    /// - Whenever an executable is launched, nothing else uses the memory in a way that is not ordered with the launch, on the host neither.
+    /// - Whenever an executable is launched, nothing else uses the memory in a way that is not ordered with the launch, on the host
+    ///   neither.
     /// - Nodes that use the same memory come after each other where one of them writes it, for as long as they are in the graph.
     ///
     /// # Errors

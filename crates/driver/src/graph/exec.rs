@@ -10,12 +10,12 @@ use curium_sys::{CUgraphExec, CUgraphExec_st, CUgraphNode};
 use super::Node;
 use super::exec_host::Closures;
 use super::instantiate::expect_context;
+use super::kernel_update::UpdatedKernels;
 use super::leases::Leases;
 use super::tree::{Kept, Resource, Tree};
 use super::update::unknown_source;
 use crate::call;
 use crate::handle::Handle;
-use crate::kernel::Inner as Kernel;
 use crate::release::release;
 use crate::{Context, Driver, Error, Result, Stream};
 
@@ -32,14 +32,17 @@ pub struct GraphExec {
 
 /// What an executable keeps alive.
 struct Keeps {
-    /// What was instantiated: updates name its nodes, so the driver must still know them.
+    /// What was instantiated: updates name its nodes, so the driver must still know them. Nobody else is given a share of it for longer
+    /// than a call, so that an executable which has the only one stays alone.
     source: Option<Arc<Tree>>,
     /// What the nodes keep, as they were instantiated or updated all at once.
     all: Kept,
-    /// The memory among it, which a launch uses.
+    /// The memory and the semaphores among it, which a launch uses.
     leases: Leases,
     /// What nodes keep that were updated one by one, at their numbers in the source.
     changed: Vec<Option<Resource>>,
+    /// Their kernels.
+    kernels: UpdatedKernels,
     /// The host functions that were set one by one.
     closures: Option<Box<Closures>>,
 }
@@ -91,17 +94,18 @@ impl GraphExec {
 
     /// Puts the whole graph on `stream`, behind the launch before if that has not ended. Returns before it has run.
     ///
-    /// This is one call of the driver, and nothing is allocated. Executables of [captures](crate::Graph::capture) that use buffers take turns with
-    /// each other, and with uses of these buffers, under one lock of the process; the first launch on another stream than the one before
-    /// waits there for the buffers, with a call or two for each.
+    /// This is one call of the driver, and nothing is allocated. Executables of [captures](crate::Graph::capture) that use buffers take
+    /// turns with uses of these buffers on other threads, and with each other where one writes what the other uses; the first launch on
+    /// another stream than the one before waits there for the buffers, with a call or two for each.
     ///
     /// CUDA: `cuGraphLaunch`.
     ///
     /// # Errors
     ///
     /// An argument error if the stream is of another context or driver, or being captured: a graph becomes a part of another with
-    /// [`Graph::add_child`](crate::Graph::add_child), and work of several captures one graph when it is done in one. `CUDA_ERROR_INVALID_VALUE`
-    /// if memory that a launch before has allocated was not freed. An error of the work itself is reported by a later call.
+    /// [`Graph::add_child`](crate::Graph::add_child), and work of several captures one graph when it is done in one.
+    /// `CUDA_ERROR_INVALID_VALUE` if memory that a launch before has allocated was not freed. An error of the work itself is reported by a
+    /// later call.
     #[doc(alias = "cuGraphLaunch")]
     #[inline]
     pub fn launch(&mut self, stream: &Stream) -> Result<()> {
@@ -159,21 +163,32 @@ impl GraphExec {
     }
 
     /// Runs `call` with the driver's handle of a node, while no other thread uses the graph of the node. That takes no lock where nobody
-    /// else has the graph.
+    /// else has the graph; the result is the handle then, which the node keeps, since nobody can remove it.
     #[inline]
     pub(super) fn with_own_node(
         &mut self,
         operation: &'static str,
         node: Node,
         call: impl FnOnce(&Context, CUgraphExec, CUgraphNode) -> Result<()>,
-    ) -> Result<()> {
+    ) -> Result<Option<CUgraphNode>> {
         let raw = self.raw.raw();
         let Some(source) = &mut self.keeps.source else { return Err(unknown_source(operation)) };
         if let Some(source) = Arc::get_mut(source) {
-            return call(&self.context, raw, source.state().node(operation, node)?);
+            let node = source.state().node(operation, node)?;
+            return call(&self.context, raw, node).map(|()| Some(node));
         }
         let state = source.lock();
-        call(&self.context, raw, state.node(operation, node)?)
+        call(&self.context, raw, state.node(operation, node)?).map(|()| None)
+    }
+
+    #[inline]
+    pub(super) fn updated_kernels(&self) -> &UpdatedKernels {
+        &self.keeps.kernels
+    }
+
+    #[inline]
+    pub(super) fn updated_kernels_mut(&mut self) -> &mut UpdatedKernels {
+        &mut self.keeps.kernels
     }
 
     #[inline]
@@ -184,23 +199,15 @@ impl GraphExec {
     /// Keeps what a node that was changed needs, in place of what it needed after the change before.
     #[inline]
     pub(super) fn keep(&mut self, node: Node, resource: Resource) {
-        let (is_child, index) = (matches!(resource, Resource::Child(_)), node.number as usize);
+        let is_launched_with = matches!(resource, Resource::Child(_) | Resource::Semaphores(_));
+        let index = node.number as usize;
         let changed = &mut self.keeps.changed;
         if changed.len() <= index {
             changed.resize_with(index + 1, || None);
         }
         changed[index] = Some(resource);
-        if is_child {
+        if is_launched_with {
             self.find_leases();
-        }
-    }
-
-    /// The same for a kernel, which is kept already in most cases.
-    #[inline]
-    pub(super) fn keep_kernel(&mut self, node: Node, kernel: &Kernel) {
-        match self.keeps.changed.get(node.number as usize) {
-            Some(Some(Resource::Kernel(kept))) if kept.raw.raw() == kernel.raw.raw() => {}
-            _ => self.keep(node, Resource::Kernel(kernel.clone())),
         }
     }
 
@@ -209,6 +216,7 @@ impl GraphExec {
     pub(super) fn keep_all(&mut self, kept: Kept) {
         self.keeps.all = kept;
         self.keeps.changed.clear();
+        self.keeps.kernels.clear();
         self.find_leases();
         self.retire_closures();
     }
@@ -220,13 +228,13 @@ impl GraphExec {
         self.find_leases();
     }
 
-    /// Finds the memory among all that is kept.
+    /// Finds the memory and the semaphores among all that is kept.
     #[inline]
     fn find_leases(&mut self) {
         self.keeps.leases = Leases::of(&self.kept_now());
     }
 
-    /// All that is kept.
+    /// All that is kept, but for kernels that were changed one by one.
     #[inline]
     fn kept_now(&self) -> Kept {
         let mut all = self.keeps.all.clone();
@@ -242,7 +250,8 @@ impl GraphExec {
     #[inline]
     fn new(context: &Context, source: Option<Arc<Tree>>, raw: CUgraphExec, kept: Kept) -> Self {
         let leases = Leases::of(&kept);
-        let keeps = Box::new(Keeps { source, leases, all: kept, changed: Vec::new(), closures: None });
+        let (changed, kernels) = Default::default();
+        let keeps = Box::new(Keeps { source, leases, all: kept, changed, kernels, closures: None });
         Self { raw: Handle::new(raw), keeps, context: context.clone(), _not_sync: PhantomData }
     }
 

@@ -104,8 +104,8 @@ impl<K: Eq + Hash + Clone, I: PartialEq> Replays<K, I> {
     /// Has `stream` do what `work` puts on the stream that it is given, which is called `key`.
     ///
     /// `inputs` is all that the work depends on and that may differ from one time to the next: addresses of buffers, numbers, sizes. While
-    /// it compares equal, `work` is not called. Buffers are leased as in [`Graph::capture`], so that an input that is forgotten gives results of
-    /// old buffers, and nothing worse.
+    /// it compares equal, `work` is not called. Buffers are leased as in [`Graph::capture`], so that an input that is forgotten gives
+    /// results of old buffers, and nothing worse.
     ///
     /// `work` is called a second time, for `stream` itself, where it cannot be captured; the key is remembered as such until its inputs
     /// change. On a stream that is being captured, `work` becomes a part of that capture, and the key is left as it is.

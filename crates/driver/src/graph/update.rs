@@ -2,85 +2,21 @@
 
 use std::sync::Arc;
 
-use curium_sys::{CUDA_KERNEL_NODE_PARAMS, CUgraphExec, CUgraphNode, CUgraphNodeParams, Function, cuuint64_t};
+use curium_sys::{CUgraphExec, CUgraphNode, CUgraphNodeParams, cuuint64_t};
 
 use super::copy::GraphCopy;
 use super::event::expect_event;
 use super::fill::GraphFill;
-use super::kernel::{expect_kernel, older, params};
 use super::semaphore::{GraphSemaphore, Signals, Waits, expect_semaphores, owners};
 use super::tree::{ROOT, Resource};
 use super::{
-    ChildNode, CopyNode, EventRecordNode, EventWaitNode, FillNode, Graph, GraphExec, InstantiateFlags, KernelNode,
+    ChildNode, CopyNode, EventRecordNode, EventWaitNode, FillNode, Graph, GraphExec, InstantiateFlags,
     MemoryOperationNode, Node, SemaphoreSignalNode, SemaphoreWaitNode, memory_operation,
 };
 use crate::call;
-use crate::launch::explain;
-use crate::signature::{NodeArguments, Signature};
-use crate::{Context, Driver, Error, Event, Kernel, LaunchConfig, MemoryOperation, Result};
+use crate::{Driver, Error, Event, MemoryOperation, Result};
 
 impl GraphExec {
-    /// Has a node run its kernel with other arguments from the next launch on, with the kernel and the size that the node was added
-    /// with.
-    ///
-    /// This is one call of the driver for a kernel of a [`Library`](crate::Library), and nothing is allocated where the node was updated
-    /// before.
-    ///
-    /// CUDA: `cuGraphExecKernelNodeSetParams_v2`, and `cuGraphExecKernelNodeSetParams` before 12.0.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Graph::add_kernel`].
-    ///
-    /// # Errors
-    ///
-    /// As for [`GraphExec::set_kernel_with`].
-    #[doc(alias = "cuGraphExecKernelNodeSetParams")]
-    #[inline]
-    pub unsafe fn set_kernel<S: Signature>(
-        &mut self,
-        node: &KernelNode<S>,
-        arguments: impl NodeArguments<S>,
-    ) -> Result<()> {
-        // SAFETY: the caller vouches for the kernel and the arguments.
-        unsafe { self.set_kernel_with(node, &node.kernel, node.config, arguments) }
-    }
-
-    /// Has a node run `kernel` from the next launch on: the same with other arguments or another size, or another of the same signature.
-    ///
-    /// CUDA: `cuGraphExecKernelNodeSetParams_v2`, and `cuGraphExecKernelNodeSetParams` before 12.0.
-    ///
-    /// # Safety
-    ///
-    /// As for [`Graph::add_kernel`].
-    ///
-    /// # Errors
-    ///
-    /// An argument error if the kernel is of another driver or context, or the node is not one of the graph that was instantiated, or was
-    /// removed from it; `CUDA_ERROR_INVALID_VALUE` if the executable does not have the node, or the kernel cannot take the place of the
-    /// other.
-    #[inline]
-    pub unsafe fn set_kernel_with<S: Signature>(
-        &mut self,
-        node: &KernelNode<S>,
-        kernel: &Kernel<S>,
-        config: LaunchConfig,
-        arguments: impl NodeArguments<S>,
-    ) -> Result<()> {
-        let inner = kernel.inner();
-        expect_kernel(self.context(), inner, "GraphExec::set_kernel")?;
-        let set = arguments.values_with(|values| {
-            let params = params(inner, self.context(), &config, values);
-            self.with_own_node("GraphExec::set_kernel", **node, |context, exec, raw| {
-                // SAFETY: the executable, the node and the kernel are live, and the caller vouches for the rest.
-                unsafe { set_params(context, exec, raw, &params) }
-            })
-        });
-        set.map_err(|error| explain(error, inner, self.context().device(), &config).during("GraphExec::set_kernel"))?;
-        self.keep_kernel(**node, inner);
-        Ok(())
-    }
-
     /// Has a node copy something else from the next launch on, between memories of the same kinds.
     ///
     /// CUDA: `cuGraphExecMemcpyNodeSetParams`.
@@ -284,8 +220,8 @@ impl GraphExec {
     ///
     /// # Errors
     ///
-    /// An argument error if the node is not one of the graph that was instantiated, or was removed from it; `CUDA_ERROR_INVALID_VALUE` if it
-    /// is of another kind.
+    /// An argument error if the node is not one of the graph that was instantiated, or was removed from it; `CUDA_ERROR_INVALID_VALUE` if
+    /// it is of another kind.
     #[doc(alias = "cuGraphNodeSetEnabled")]
     #[inline]
     pub fn set_enabled(&mut self, node: Node, is_enabled: bool) -> Result<()> {
@@ -342,36 +278,6 @@ impl GraphExec {
         let state = source.lock();
         call(self.driver(), self.as_raw(), state.node(operation, node)?)
     }
-}
-
-/// Describes a node of an executable anew. A kernel of a library is put into the context that the description names; a function is of a
-/// context, which is current here, as drivers before 12.0 ask.
-///
-/// # Safety
-///
-/// The executable, the node and the kernel are live, and the node may run as `params` say.
-#[inline]
-unsafe fn set_params(
-    context: &Context,
-    exec: CUgraphExec,
-    node: CUgraphNode,
-    params: &CUDA_KERNEL_NODE_PARAMS,
-) -> Result<()> {
-    let driver = context.driver();
-    let has_contexts = driver.has(Function::cuGraphExecKernelNodeSetParams_v2);
-    if has_contexts && !params.kern.is_null() {
-        // SAFETY: the caller vouches for all of it.
-        return unsafe { call!(driver, cuGraphExecKernelNodeSetParams_v2(exec, node, params)) };
-    }
-    context.entered(|driver| {
-        if has_contexts {
-            // SAFETY: the caller vouches for all of it.
-            return unsafe { call!(driver, cuGraphExecKernelNodeSetParams_v2(exec, node, params)) };
-        }
-        let params = older(params);
-        // SAFETY: the caller vouches for all of it.
-        unsafe { call!(driver, cuGraphExecKernelNodeSetParams(exec, node, &raw const params)) }
-    })
 }
 
 #[cold]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::history::History;
-use super::turn::{begin_use, end_use};
+use super::turn::{Claim, begin_use, end_use};
 use super::{Accesses, OPERATION};
 use crate::lock::Mutex;
 use crate::release::release;
@@ -19,6 +19,8 @@ pub(crate) struct Leased {
     /// How many leases there are of graphs that only read, and of those that write.
     readers: AtomicUsize,
     writers: AtomicUsize,
+    /// The launches that are under way.
+    claim: Claim,
     state: Mutex<State>,
 }
 
@@ -49,7 +51,8 @@ impl Leased {
     #[inline]
     pub(super) fn new(history: History) -> Self {
         let state = State { end: None, is_gone: false, views: 0, is_viewed_to_write: false };
-        Self { history, readers: AtomicUsize::new(0), writers: AtomicUsize::new(0), state: Mutex::new(state) }
+        let (readers, writers, claim) = Default::default();
+        Self { history, readers, writers, claim, state: Mutex::new(state) }
     }
 
     /// What tells this from others for as long as it exists.
@@ -169,7 +172,13 @@ impl Lease {
         }
     }
 
-    /// Has `stream` wait for what the graph's use must wait for. The caller is alone.
+    /// What launches of the graph claim.
+    #[inline]
+    pub(crate) fn claim(&self) -> &Claim {
+        &self.leased.claim
+    }
+
+    /// Has `stream` wait for what the graph's use must wait for. The caller has claimed it.
     #[inline]
     pub(crate) fn before(&self, stream: &Stream) -> Result<()> {
         let state = self.leased.state.lock();
@@ -184,7 +193,7 @@ impl Lease {
         Err(Error::argument("GraphExec::launch", reason))
     }
 
-    /// Notes the graph's use. The caller is alone.
+    /// Notes the graph's use. The caller has claimed it.
     #[inline]
     pub(crate) fn after(&self, stream: &Stream) {
         self.leased.note(stream, self.is_write);

@@ -1,31 +1,11 @@
 //! Regions of arrays in batches of copies.
 
-use std::sync::Arc;
+use curium_driver::{Error, Result};
 
-use curium_driver::sys::{
-    CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUextent3D, CUmemcpy3DOperand, CUmemcpy3DOperand_st__bindgen_ty_1,
-    CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1, CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_2,
-    CUmemcpy3DOperandType, CUmemorytype, CUoffset3D,
-};
-use curium_driver::{Error, Result, Stream, hazard};
-
-use super::copy::put;
-use super::{Array, ArrayHandle, ArrayRegion, Texel, Uses, is_one_space};
-use crate::copy::{BoxCopy, CopyBatch, CopyOptions, grid, peer};
+use super::array_copy::ArrayCopy;
+use super::{Array, ArrayRegion, Texel};
+use crate::copy::{CopyBatch, grid};
 use crate::{Grid, GridMut};
-
-/// A region of an array, and rows and layers in memory that are copied to it or from it.
-pub(super) struct ArrayCopy<'a> {
-    operation: &'static str,
-    array: &'a Arc<ArrayHandle>,
-    uses: &'a Uses,
-    /// The first element, row and layer of the region.
-    origin: [usize; 3],
-    /// The bytes of an element.
-    element: usize,
-    memory: grid::End<'a>,
-    is_to_array: bool,
-}
 
 impl<'a> CopyBatch<'a> {
     /// Adds a copy of the rows and layers of `source` to as large a region of `array`, which begins at the element, row and layer
@@ -75,132 +55,5 @@ impl<'a> CopyBatch<'a> {
             return Err(Error::argument(operation, reason));
         }
         Ok(self.with_box(ArrayCopy::new("CopyBatch::enqueue", (array, origin), memory, is_to_array)))
-    }
-}
-
-impl<'a> ArrayCopy<'a> {
-    /// A copy between the region at `origin` and `memory`, as many rows and layers of whole elements, which are in the array.
-    #[inline]
-    pub(super) fn new<T>(
-        operation: &'static str,
-        (array, origin): (&'a Array<T>, [usize; 3]),
-        memory: grid::End<'a>,
-        is_to_array: bool,
-    ) -> Self {
-        let (array, uses, element) = (&array.handle, &**array.uses(), size_of::<T>());
-        Self { operation, array, uses, origin, element, memory, is_to_array }
-    }
-
-    /// Puts the copy on `stream`.
-    #[inline]
-    pub(super) fn run(&self, stream: &Stream) -> Result<()> {
-        let _begun = hazard::Uses::begin();
-        self.prepare(stream)?;
-        self.enqueue(stream)?;
-        self.note(stream);
-        Ok(())
-    }
-
-    /// The operand of a batch that is the array: all lengths are in its elements.
-    #[inline]
-    fn array_operand(&self) -> CUmemcpy3DOperand {
-        let [x, y, z] = self.origin;
-        let array =
-            CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_2 { array: self.array.raw, offset: CUoffset3D { x, y, z } };
-        CUmemcpy3DOperand {
-            type_: CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_ARRAY,
-            op: CUmemcpy3DOperand_st__bindgen_ty_1 { array },
-        }
-    }
-
-    /// The operand that is memory, in elements of the array.
-    #[inline]
-    fn memory_operand(&self, options: CopyOptions) -> CUmemcpy3DOperand {
-        let (place, hints) = (&self.memory.place, options.to_raw());
-        let ptr = CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1 {
-            ptr: self.memory.end.address,
-            rowLength: place.pitch / self.element,
-            layerHeight: place.layer,
-            locHint: if self.is_to_array { hints.srcLocHint } else { hints.dstLocHint },
-        };
-        CUmemcpy3DOperand {
-            type_: CUmemcpy3DOperandType::CU_MEMCPY_OPERAND_TYPE_POINTER,
-            op: CUmemcpy3DOperand_st__bindgen_ty_1 { ptr },
-        }
-    }
-}
-
-impl BoxCopy for ArrayCopy<'_> {
-    #[inline]
-    fn prepare(&self, stream: &Stream) -> Result<()> {
-        let (own, memory) = (self.uses.stream(), &self.memory.end);
-        if !memory.is_everywhere() && own.device().as_raw() != memory.stream().device().as_raw() {
-            peer::connect(own.context(), memory.stream().context())?;
-        }
-        self.array.keep_in(stream);
-        if self.is_to_array {
-            self.uses.before_write(stream)?;
-            memory.tracked.before_read(self.operation, stream)
-        } else {
-            self.uses.before_read(stream)?;
-            memory.tracked.before_write(self.operation, stream)
-        }
-    }
-
-    #[inline]
-    fn is_at(&self, stream: &Stream) -> bool {
-        is_one_space(self.uses.stream().context(), stream.context()) && self.memory.end.is_at(stream)
-    }
-
-    #[inline]
-    fn operation(&self, options: CopyOptions) -> CUDA_MEMCPY3D_BATCH_OP {
-        let (place, hints) = (&self.memory.place, options.to_raw());
-        let (array, memory) = (self.array_operand(), self.memory_operand(options));
-        let (src, dst) = if self.is_to_array { (memory, array) } else { (array, memory) };
-        let extent = CUextent3D { width: place.width / self.element, height: place.height, depth: place.depth };
-        CUDA_MEMCPY3D_BATCH_OP { src, dst, extent, srcAccessOrder: hints.srcAccessOrder, flags: hints.flags }
-    }
-
-    #[inline]
-    fn enqueue(&self, stream: &Stream) -> Result<()> {
-        let (place, array, address, [x, y, z]) =
-            (&self.memory.place, self.array.raw, self.memory.end.address, self.origin);
-        let mut copy = CUDA_MEMCPY3D {
-            WidthInBytes: place.width,
-            Height: place.height,
-            Depth: place.depth,
-            ..CUDA_MEMCPY3D::default()
-        };
-        if self.is_to_array {
-            (copy.srcMemoryType, copy.srcDevice) = (CUmemorytype::CU_MEMORYTYPE_DEVICE, address);
-            (copy.srcPitch, copy.srcHeight) = (place.pitch, place.layer);
-            (copy.dstMemoryType, copy.dstArray) = (CUmemorytype::CU_MEMORYTYPE_ARRAY, array);
-            (copy.dstXInBytes, copy.dstY, copy.dstZ) = (x * self.element, y, z);
-        } else {
-            (copy.dstMemoryType, copy.dstDevice) = (CUmemorytype::CU_MEMORYTYPE_DEVICE, address);
-            (copy.dstPitch, copy.dstHeight) = (place.pitch, place.layer);
-            (copy.srcMemoryType, copy.srcArray) = (CUmemorytype::CU_MEMORYTYPE_ARRAY, array);
-            (copy.srcXInBytes, copy.srcY, copy.srcZ) = (x * self.element, y, z);
-        }
-        let (own, other) = (self.uses.stream().context(), self.memory.end.stream().context());
-        let contexts = match self.is_at(stream) {
-            true => None,
-            false if self.is_to_array => Some((own, other)),
-            false => Some((other, own)),
-        };
-        // SAFETY: the region is in the array, the memory has these rows and layers, both are of these contexts and live on this stream,
-        // which has waited for all that the copy must wait for.
-        unsafe { put(stream, &copy, contexts) }
-    }
-
-    #[inline]
-    fn note(&self, stream: &Stream) {
-        if self.is_to_array {
-            self.memory.end.tracked.after_read(stream);
-            self.uses.after_write(stream);
-        } else {
-            self.uses.after_read(stream);
-            self.memory.end.tracked.after_partial_write(stream);
-        }
     }
 }

@@ -6,8 +6,8 @@ use curium_driver::hazard;
 use curium_driver::sys::{CUDA_MEMCPY3D, CUDA_MEMCPY3D_PEER, CUmemorytype};
 use curium_driver::{Context, Error, Result, Stream, call};
 
-use super::batch::ArrayCopy;
-use super::{Array, ArrayShape, Texel, is_one_space};
+use super::array_copy::ArrayCopy;
+use super::{Array, ArrayShape, Texel};
 use crate::copy::{grid, peer};
 use crate::{AsDeviceSlice, AsDeviceSliceMut, wait};
 
@@ -202,7 +202,7 @@ impl<T: Texel> Array<T> {
         ArrayRegion { origin, ..region }.check(OPERATION, self.shape())?;
         let (to, from) = (Side::Array(self, origin), Side::Array(source, region.origin));
         let (stream, contexts) = (self.stream(), (self.stream().context(), source.stream().context()));
-        let is_apart = !is_one_space(contexts.0, contexts.1);
+        let is_apart = !contexts.0.shares_objects_with(contexts.1);
         if is_apart && self.stream().device().as_raw() != source.stream().device().as_raw() {
             peer::connect(contexts.0, contexts.1)?;
         }

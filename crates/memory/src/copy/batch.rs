@@ -216,8 +216,8 @@ impl Lines {
         let (to, from, sizes) = (self.targets.as_mut_ptr(), self.sources.as_mut_ptr(), self.sizes.as_mut_ptr());
         let (attributes, first) = (&raw mut attributes, &raw mut first);
         stream.context().entered(|driver| {
-            // SAFETY: the lists have `count` entries, the first attributes hold for all of them, all ends are live on this stream, which has
-            // waited for what they must wait for, and a context is current.
+            // SAFETY: the lists have `count` entries, the first attributes hold for all of them, all ends are live on this stream, which
+            // has waited for what they must wait for, and a context is current.
             unsafe { call!(driver, cuMemcpyBatchAsync_v2(to, from, sizes, count, attributes, first, 1, raw)) }
         })
     }

@@ -91,8 +91,8 @@ pub(super) fn left_by(events: &[AllocationEvent]) -> Vec<Span> {
     left
 }
 
-/// The segments with all blocks, `live` being sorted by address. Memory of blocks and events that lies in none of the known segments, nor in
-/// one that came or went, is made one of its own: whoever goes back in time finds a place for every event.
+/// The segments with all blocks, `live` being sorted by address. Memory of blocks and events that lies in none of the known segments, nor
+/// in one that came or went, is made one of its own: whoever goes back in time finds a place for every event.
 #[inline]
 pub(super) fn segments(known: &[Span], live: &[Block], events: &[AllocationEvent]) -> Vec<Segment> {
     let used = live.iter().map(|block| Span::of(block.address, block.bytes));

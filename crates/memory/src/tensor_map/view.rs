@@ -18,8 +18,8 @@ pub struct TensorWrite;
 
 /// A [`TensorMap`] of a tensor in memory that it borrows, to be read.
 ///
-/// Where a bare map is an address that a kernel's author vouches for at each launch, a view lies within its memory, keeps it, and orders the
-/// launch with the other uses of it: a kernel that only copies by its maps, whose unit stays within the tensor, can be [declared
+/// Where a bare map is an address that a kernel's author vouches for at each launch, a view lies within its memory, keeps it, and orders
+/// the launch with the other uses of it: a kernel that only copies by its maps, whose unit stays within the tensor, can be [declared
 /// safe](curium_driver::Kernel::declare_safe).
 ///
 /// ```
@@ -141,8 +141,8 @@ impl<'a> TensorViewMut<'a> {
     }
 }
 
-// SAFETY: `bind` has the stream wait for the last writes, and while the memory is borrowed nobody can write it; a later writer waits for this
-// use, which `launched` notes. The tensor lies within live memory: freeing waits as well.
+// SAFETY: `bind` has the stream wait for the last writes, and while the memory is borrowed nobody can write it; a later writer waits for
+// this use, which `launched` notes. The tensor lies within live memory: freeing waits as well.
 unsafe impl Argument<TensorRead> for &TensorView<'_> {
     #[inline]
     unsafe fn bind(&mut self, stream: &Stream) -> Result<TensorMap> {

@@ -10,8 +10,8 @@ use super::UnifiedBuffer;
 use crate::MemoryLocation;
 
 impl<T> UnifiedBuffer<T> {
-    /// Where most pages are of each `step` elements in `range`, the last of which may be fewer; none where pages are nowhere yet. The driver
-    /// looks at some pages of each, and work that is under way may move them meanwhile.
+    /// Where most pages are of each `step` elements in `range`, the last of which may be fewer; none where pages are nowhere yet. The
+    /// driver looks at some pages of each, and work that is under way may move them meanwhile.
     ///
     /// CUDA: `cuMemGetLocationInfo`. Needs a driver for CUDA 13.4.
     ///

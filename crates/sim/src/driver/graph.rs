@@ -211,11 +211,12 @@ impl State {
     }
 
     /// Gives a node other content of the same kind.
-    fn change(&mut self, node: Pointer<CUgraphNode_st>, content: Content) -> Result {
+    fn change(&mut self, driver: &Driver, node: Pointer<CUgraphNode_st>, content: Content) -> Result {
         let (id, node) = self.node(node)?;
         if node.content.kind() != content.kind() {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
+        let content = driver.with_attributes_of(&node.content, content)?;
         self.replace(id, content);
         Ok(())
     }

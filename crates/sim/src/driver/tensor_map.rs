@@ -1,4 +1,4 @@
-//! Tensor maps: 128 bytes of the simulator's own layout.
+//! Tensor maps, which `exec/tensor_map.rs` lays out.
 
 use std::ffi::c_void;
 
@@ -9,19 +9,17 @@ use curium_sys::{
 
 use crate::argument::{ConstPointer, Pointer, elements};
 use crate::driver::{Driver, Result};
+use crate::exec::tensor_map::Field;
 
 /// What a map begins with, above its kind.
 const MAGIC: u64 = u64::from_le_bytes(*b"\0tensor\0");
 const TILED: u64 = 1;
 const IM2COL: u64 = 2;
 
-/// Where in a map the address of the tensor is.
-const ADDRESS: usize = 1;
-
 /// The tensor of a map, checked.
 struct Tensor {
-    header: u64,
-    address: u64,
+    /// What a map has once, each with its value.
+    fields: [(Field, u64); 8],
     extents: Vec<u64>,
     strides: Vec<u64>,
     steps: Vec<u32>,
@@ -120,7 +118,7 @@ impl Driver {
         if !is_map {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        encoded.opaque[ADDRESS] = address.address();
+        put(&mut encoded, Field::ADDRESS, address.address());
         map.write(encoded)
     }
 }
@@ -152,9 +150,27 @@ impl Arguments {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         bits(self.data_type)?;
-        let fields = [self.data_type.0, self.rank, self.interleave.0, self.swizzle.0, self.promotion.0, self.fill.0];
-        let header = pack(fields.into_iter().map(u64::from), 4);
-        Ok(Tensor { header, address, extents: extents.into(), strides: strides.into(), steps: steps.into() })
+        Ok(Tensor {
+            fields: self.fields(address),
+            extents: extents.into(),
+            strides: strides.into(),
+            steps: steps.into(),
+        })
+    }
+
+    fn fields(&self, address: u64) -> [(Field, u64); 8] {
+        // The swizzles of 128 bytes are one to an instruction that changes a map, and differ in what they move.
+        let swizzle = self.swizzle.0.min(CUtensorMapSwizzle::CU_TENSOR_MAP_SWIZZLE_128B.0);
+        [
+            (Field::ADDRESS, address),
+            (Field::DATA_TYPE, self.data_type.0.into()),
+            (Field::RANK, self.rank.into()),
+            (Field::INTERLEAVE, self.interleave.0.into()),
+            (Field::SWIZZLE, swizzle.into()),
+            (Field::ATOMICITY, (self.swizzle.0 - swizzle).into()),
+            (Field::PROMOTION, self.promotion.0.into()),
+            (Field::FILL, self.fill.0.into()),
+        ]
     }
 
     /// Whether so many bytes of the innermost dimension fit the span of the swizzle.
@@ -180,13 +196,17 @@ fn write(map: Pointer<CUtensorMap>, tensor: &Tensor, kind: u64, taken: u64) -> R
     if !map.required()?.address().is_multiple_of(64) {
         return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
     }
-    let mut opaque = [0; 16];
-    opaque[0] = MAGIC | kind;
-    opaque[ADDRESS] = tensor.address;
-    opaque[2] = tensor.header;
-    opaque[3] = taken;
-    opaque[4] = pack(tensor.steps.iter().map(|step| u64::from(*step)), 8);
-    opaque[5..].iter_mut().zip(&tensor.extents).for_each(|(word, extent)| *word = *extent);
-    opaque[10..].iter_mut().zip(&tensor.strides).for_each(|(word, stride)| *word = *stride);
-    map.write(CUtensorMap { opaque })
+    let mut encoded = CUtensorMap { opaque: [0; 16] };
+    encoded.opaque[0] = MAGIC | kind;
+    put(&mut encoded, Field::TAKEN, taken);
+    tensor.fields.iter().for_each(|(field, value)| put(&mut encoded, *field, *value));
+    (0..).zip(&tensor.steps).for_each(|(index, step)| put(&mut encoded, Field::step(index), u64::from(*step)));
+    (0..).zip(&tensor.extents).for_each(|(index, extent)| put(&mut encoded, Field::extent(index), *extent));
+    (0..).zip(&tensor.strides).for_each(|(index, stride)| put(&mut encoded, Field::stride(index), *stride));
+    map.write(encoded)
+}
+
+fn put(map: &mut CUtensorMap, field: Field, value: u64) {
+    let word = &mut map.opaque[field.word];
+    *word = field.put(*word, value);
 }

@@ -1,8 +1,8 @@
 //! Accesses to device memory, for whoever looks for races between launches.
 //!
-//! Fences, barriers of a cluster and accesses that are volatile or ordered may tell others of what was done before, or learn it: the watcher
-//! is told of them, and what is volatile or ordered itself is not looked at. What matrix instructions, asynchronous copies, textures and
-//! surfaces access is not looked at either.
+//! Fences, barriers of a cluster and accesses that are volatile or ordered may tell others of what was done before, or learn it: the
+//! watcher is told of them, and what is volatile or ordered itself is not looked at. What matrix instructions, asynchronous copies,
+//! textures and surfaces access is not looked at either.
 
 use std::fmt;
 use std::ops::Range;

@@ -36,6 +36,57 @@ fn kernel_node_takes_new_arguments_with_one_call_of_its_own() {
 }
 
 #[test]
+fn kernel_node_takes_new_arguments_whoever_else_has_the_graph() {
+    on_driver(|test| {
+        let (kernel, again, buffer) = (fill(test), fill(test), zeroes(test));
+        let mut graph = graph(test);
+        let node = add_kernel(&mut graph, &[], &kernel, &buffer, 1);
+        let config = node.config();
+        let mut exec = graph.instantiate().expect("the graph is sound");
+        let mut graph = Some(graph);
+        for value in 2..8 {
+            if value == 5 {
+                drop(graph.take());
+            }
+            // Two look-ups of one kernel are as good as each other.
+            let kernel = if value % 3 == 0 { &kernel } else { &again };
+            let arguments = (buffer.as_pointer(), value, LEN as u32);
+            // SAFETY: `fill` writes as many words as the buffer has.
+            unsafe { exec.set_kernel_with(&node, kernel, config, arguments) }.expect("the kernel is the same");
+            run(test, &mut exec);
+            assert_eq!(words(&buffer), vec![value; LEN]);
+        }
+    });
+}
+
+#[test]
+fn kernel_that_an_update_brought_is_kept_until_the_next() {
+    on_driver(|test| {
+        let (kernel, buffer) = (fill(test), zeroes(test));
+        let mut graph = graph(test);
+        let node = add_kernel(&mut graph, &[], &kernel, &buffer, 1);
+        let mut exec = graph.instantiate().expect("the graph is sound");
+        drop(graph);
+        let (other, config) = (fill(test), node.config());
+        for value in [2, 3] {
+            let arguments = (buffer.as_pointer(), value, LEN as u32);
+            // SAFETY: `fill` writes as many words as the buffer has.
+            unsafe { exec.set_kernel_with(&node, &other, config, arguments) }.expect("it is a kernel of the driver");
+        }
+        drop(other);
+        test.assert_calls(Function::cuLibraryUnload, 0, || run(test, &mut exec));
+        assert_eq!(words(&buffer), [3; LEN]);
+        test.assert_calls(Function::cuLibraryUnload, 1, || {
+            // SAFETY: as above.
+            unsafe { exec.set_kernel(&node, (buffer.as_pointer(), 4, LEN as u32)) }
+        })
+        .expect("the arguments fit");
+        run(test, &mut exec);
+        assert_eq!(words(&buffer), [4; LEN]);
+    });
+}
+
+#[test]
 fn change_does_not_concern_a_launch_before_it() {
     on_driver(|test| {
         let (kernel, buffer, stream) = (fill(test), zeroes(test), test.stream());

@@ -65,6 +65,32 @@ fn node_that_was_removed_is_refused_before_the_driver_is_called() {
 }
 
 #[test]
+fn kernel_node_that_was_updated_before_is_refused_once_it_is_removed_or_meant_is_another() {
+    on_driver(|test| {
+        let (kernel, buffer) = (fill(test), zeroes(test));
+        let (mut own, mut other) = (graph(test), graph(test));
+        let node = add_kernel(&mut own, &[], &kernel, &buffer, 1);
+        let foreign = add_kernel(&mut other, &[], &kernel, &buffer, 1);
+        let arguments = || (buffer.as_pointer(), 2, LEN as u32);
+        let mut exec = own.instantiate().expect("the graph is sound");
+        // SAFETY: `fill` writes as many words as the buffer has.
+        unsafe { exec.set_kernel(&node, arguments()) }.expect("the node is there");
+        own.remove(*node).expect("a kernel can be removed");
+        // SAFETY: the node is refused.
+        assert_refused(test, "node 0 was removed", || unsafe { exec.set_kernel(&node, arguments()) });
+
+        let mut exec = other.instantiate().expect("the graph is sound");
+        drop(other);
+        for _ in 0..2 {
+            // SAFETY: as above.
+            unsafe { exec.set_kernel(&foreign, arguments()) }.expect("the node is there");
+        }
+        // SAFETY: the node is refused.
+        assert_refused(test, "another graph", || unsafe { exec.set_kernel(&node, arguments()) });
+    });
+}
+
+#[test]
 fn graph_within_a_node_is_gone_with_the_node() {
     on_driver(|test| {
         let (buffer, kernel) = (zeroes(test), fill(test));

@@ -1,6 +1,6 @@
 //! Blocks of a cluster, whose size is a matter of the launch.
 
-use curium_driver::{LaunchAttributes, LaunchConfig};
+use curium_driver::{Graph, LaunchAttributes, LaunchConfig};
 use curium_memory::DeviceBuffer;
 use curium_tests::kernels;
 
@@ -62,5 +62,30 @@ fn blocks_of_a_cluster_write_words_around_in_a_ring() {
         let mut expected = input;
         expected.chunks_mut(4 * 32).for_each(|cluster| cluster.rotate_right(32));
         assert_eq!(values(&output), expected);
+    });
+}
+
+#[test]
+fn cluster_of_a_kernel_node_stays_when_its_arguments_are_set_again() {
+    on_device_of(9, |test| {
+        let (stream, config) = (test.stream(), LaunchConfig::new((8, 4), 1));
+        let places = kernel::<(&mut [u32],)>(test, kernels::CLUSTER, "cluster_places");
+        let outputs = [(); 3].map(|()| DeviceBuffer::<u32>::zeroed(&stream, 6 * 8 * 4).expect("memory suffices"));
+        let attributes = LaunchAttributes::new().with_cluster((4, 2));
+        let mut graph = Graph::new(&test.context()).expect("a graph can be made");
+        let pointers = outputs.each_ref().map(|output| (output.as_pointer(),));
+        // SAFETY: the buffers have six words for each of the blocks, and outlive the launches.
+        let node = unsafe { graph.add_kernel_with(&[], &places, config, &attributes, pointers[0]) };
+        let node = node.expect("the device has clusters");
+        // SAFETY: as above.
+        unsafe { graph.set_kernel(&node, &places, config, pointers[1]) }.expect("the kernel is the same");
+        let mut exec = graph.instantiate().expect("the graph is sound");
+        exec.launch(&stream).expect("it can be launched");
+        // SAFETY: as above.
+        unsafe { exec.set_kernel(&node, pointers[2]) }.expect("the kernel is the same");
+        exec.launch(&stream).expect("it can be launched");
+        stream.synchronize().expect("it runs");
+        let sizes = outputs.map(|output| values(&output).chunks(6).map(|place| place[1]).collect::<Vec<_>>());
+        assert_eq!(sizes, [vec![0; 32], vec![8; 32], vec![8; 32]]);
     });
 }

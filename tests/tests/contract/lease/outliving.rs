@@ -1,4 +1,5 @@
-//! A graph outlives what it touches: each thing is dropped, and the memory that it had is asked for by others, before the graph is launched.
+//! A graph outlives what it touches: each thing is dropped, and the memory that it had is asked for by others, before the graph is
+//! launched.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};

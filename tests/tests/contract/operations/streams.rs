@@ -76,19 +76,18 @@ pub(super) const OPERATIONS: &[Operation] = &[
         // SAFETY: the handle is live and nobody's.
         made(unsafe { Stream::from_raw(&fixture.context, raw) })
     }),
-    ("StreamPool::trim", |fixture| {
-        let pool = StreamPool::new(&fixture.context, StreamOptions::new());
-        drop(pool.take()?);
-        pool.trim();
+    ("HandlePool::trim", |fixture| {
+        let streams = StreamPool::new(&fixture.context, StreamOptions::new());
+        let events = EventPool::new(&fixture.context, EventFlags::empty());
+        drop((streams.take()?, events.take()?));
+        streams.trim();
+        events.trim();
         made(())
     }),
-    ("EventPool::trim", |fixture| {
-        let pool = EventPool::new(&fixture.context, EventFlags::empty());
-        drop(pool.take()?);
-        pool.trim();
-        made(())
+    ("HandlePool::take and Event::create and Stream::create", |fixture| {
+        let streams = StreamPool::new(&fixture.context, StreamOptions::new());
+        made((streams.take()?, EventPool::new(&fixture.context, EventFlags::empty()).take()?))
     }),
-    ("StreamPool::take", |fixture| made(StreamPool::new(&fixture.context, StreamOptions::new()).take()?)),
     ("Event::record_with_flags", |fixture| {
         made(fixture.event.record_with_flags(&fixture.other, RecordFlags::empty())?)
     }),
@@ -99,5 +98,4 @@ pub(super) const OPERATIONS: &[Operation] = &[
         // SAFETY: the handle is live and nobody's.
         made(unsafe { Event::from_raw(&fixture.context, raw) })
     }),
-    ("EventPool::take", |fixture| made(EventPool::new(&fixture.context, EventFlags::empty()).take()?)),
 ];

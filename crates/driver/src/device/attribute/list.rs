@@ -1,5 +1,7 @@
 //! The list of attributes.
 
+use std::marker::PhantomData;
+
 use curium_sys::CUdevice_attribute;
 
 use super::DeviceAttribute;
@@ -15,12 +17,14 @@ macro_rules! attributes {
                 $(#[doc = $doc])+
                 #[doc = concat!("\n\nCUDA: `", stringify!($raw), "`.")]
                 pub const $name: DeviceAttribute<$ty> =
-                    DeviceAttribute::new(CUdevice_attribute::$raw, stringify!($name));
+                    DeviceAttribute { raw: CUdevice_attribute::$raw, name: stringify!($name), value: PhantomData };
             )*
 
             /// Every attribute that this version of Curium knows, in the order of their numbers, each with its value as the driver
             /// gives it.
-            pub const ALL: &'static [DeviceAttribute<i32>] = &[$(Self::$name.untyped()),*];
+            pub const ALL: &'static [DeviceAttribute<i32>] = &[$(
+                DeviceAttribute { raw: CUdevice_attribute::$raw, name: stringify!($name), value: PhantomData },
+            )*];
         }
     };
 }

@@ -308,8 +308,9 @@ impl Core {
         let Entry::Vacant(vacant) = reserve.watched.entry(owner) else { return Ok(()) };
         self.context.driver().expect_same(stream.driver(), operation)?;
         let (ours, theirs) = (&self.context, stream.context());
-        let is_part = theirs.kind() == ContextKind::Green && ours.kind() == ContextKind::Primary;
-        if ours.as_raw() != theirs.as_raw() && !(is_part && ours.device().as_raw() == theirs.device().as_raw()) {
+        // To wait for a green context is to wait for its own work alone, which would not do for its neighbours'.
+        let waits_for_theirs = ours.kind() == ContextKind::Primary || ours.as_raw() == theirs.as_raw();
+        if !(ours.shares_objects_with(theirs) && waits_for_theirs) {
             return Err(Error::argument(operation, format!("{stream:?} is not of the resource's {ours:?}")));
         }
         vacant.insert(Watched::new(stream));

@@ -80,6 +80,16 @@ impl Driver {
 }
 
 impl Driver {
+    /// What takes the place of `before` in its node: parameters tell nothing of the attributes of a kernel node, which stay.
+    pub(super) fn with_attributes_of(&self, before: &Content, content: Content) -> Result<Content> {
+        match (before, content) {
+            (Content::Kernel(before), Content::Kernel(kernel)) => {
+                self.with_attributes(&kernel, before.attributes.clone())
+            }
+            (_, content) => Ok(content),
+        }
+    }
+
     /// The same kernel node with other attributes.
     fn with_attributes(&self, kernel: &KernelNode, attributes: Attributes) -> Result<Content> {
         let launch = self.relaunch(&kernel.launch, attributes.iter())?;

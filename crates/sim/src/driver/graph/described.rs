@@ -35,7 +35,7 @@ impl Driver {
             return Err(INVALID);
         }
         let content = self.content_of(&mut state, graph, &mut described)?;
-        state.change(node, content)
+        state.change(self, node, content)
     }
 
     pub(crate) fn cuGraphNodeSetParams_v2(

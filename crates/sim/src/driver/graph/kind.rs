@@ -41,7 +41,7 @@ macro_rules! kinds {
                     $(let $context = self.current().or(Err(CUresult::CUDA_ERROR_INVALID_VALUE))?;
                     state.usable($context)?;)?
                     let content = self.$make(&mut state, described)?;
-                    state.change(node, content)
+                    state.change(self, node, content)
                 }
 
                 pub(crate) fn $update(
@@ -54,7 +54,7 @@ macro_rules! kinds {
                     let mut state = self.lock();
                     $(state.usable(self.context_or_current($context)?)?;)?
                     let content = self.$make(&mut state, described)?;
-                    state.update(executable, node, content)
+                    state.update(self, executable, node, content)
                 }
             )*
         }

@@ -25,6 +25,7 @@ impl State {
     /// Gives the step of a node another content of the same kind.
     pub(super) fn update(
         &mut self,
+        driver: &Driver,
         executable: Pointer<CUgraphExec_st>,
         node: Pointer<CUgraphNode_st>,
         content: Content,
@@ -33,7 +34,7 @@ impl State {
         if step.content.kind() != content.kind() {
             return Err(INVALID);
         }
-        step.content = content;
+        step.content = driver.with_attributes_of(&step.content, content)?;
         Ok(())
     }
 }
@@ -75,7 +76,7 @@ impl Driver {
             return Err(INVALID);
         }
         let content = self.content_of(&mut state, graph, &mut described)?;
-        state.update(executable, node, content)
+        state.update(self, executable, node, content)
     }
 
     pub(crate) fn cuGraphExecUpdate(

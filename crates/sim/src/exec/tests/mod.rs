@@ -19,6 +19,7 @@ mod mutation;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod speed;
 mod system;
+mod tensor_maps;
 mod unwritten;
 mod video;
 mod warps;

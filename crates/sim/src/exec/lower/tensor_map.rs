@@ -1,0 +1,125 @@
+//! `tensormap.replace`: kernels that change tensor maps. Copies that go by a map are not run.
+
+use super::asynchronous::{space_of, state};
+use super::error::{Lowered, Refusal};
+use super::function::Lowerer;
+use crate::exec::access::{check_alignment, read_at, write_at};
+use crate::exec::fault::Trap;
+use crate::exec::handler::{binary, unary};
+use crate::exec::lane::Lanes;
+use crate::exec::op::{Control, Op};
+use crate::exec::tensor_map::Field;
+use crate::exec::unit::Unit;
+use crate::ptx::{Instruction, Integer, Keyword, Modifier, Operand, ScalarType};
+
+/// The alignment of a map, in bytes.
+const ALIGNMENT: u64 = 64;
+
+/// The driver's number of each type of elements, by the number that an instruction has for it.
+const DATA_TYPES: [u64; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12, 13, 14, 15];
+
+impl Lowerer<'_> {
+    /// `tensormap.replace`, which changes one field of a map in device or shared memory.
+    pub(super) fn replace_in_tensor_map(&mut self, instruction: &Instruction) -> Lowered {
+        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
+        let [Operand::Address(map), rest @ ..] = &instruction.operands[..] else {
+            return Err(Refusal::form(instruction));
+        };
+        if !has(Keyword::Replace) || !has(Keyword::Tile) {
+            return Err(Refusal::form(instruction));
+        }
+        let replaced = match rest {
+            [value] => self.replaced(instruction, value)?,
+            [Operand::Integer(dimension), value] => self.replaced_along(instruction, dimension, value)?,
+            _ => None,
+        };
+        let (field, b) = replaced.ok_or_else(|| Refusal::form(instruction))?;
+        let (a, space) = (self.address_row(*map)?, space_of(state(instruction, 0)));
+        self.push(Op { a, b, space, ..Op::new(run_replace) }).imm = field.pack();
+        Ok(())
+    }
+
+    /// A field that there is once, and the row of what it is to hold.
+    fn replaced(&mut self, instruction: &Instruction, value: &Operand) -> Lowered<Option<(Field, u32)>> {
+        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
+        if has(Keyword::GlobalAddress) {
+            return Ok(Some((Field::ADDRESS, self.source(value, ScalarType::B64)?)));
+        }
+        if has(Keyword::Rank) {
+            // One less than the rank is given.
+            return Ok(Some((Field::RANK, self.sum(value, 1)?)));
+        }
+        let choices = [
+            (Keyword::Elemtype, Field::DATA_TYPE, 16),
+            (Keyword::InterleaveLayout, Field::INTERLEAVE, 3),
+            (Keyword::SwizzleMode, Field::SWIZZLE, 5),
+            (Keyword::SwizzleAtomicity, Field::ATOMICITY, 4),
+            (Keyword::FillMode, Field::FILL, 2),
+        ];
+        let choice = choices.into_iter().find(|(keyword, ..)| has(*keyword));
+        let (Some((keyword, field, count)), Operand::Integer(Integer { bits, .. })) = (choice, value) else {
+            return Ok(None);
+        };
+        if *bits >= count {
+            return Err(Refusal::operand("one of the values of this field of a tensor map"));
+        }
+        let number = if keyword == Keyword::Elemtype { DATA_TYPES[*bits as usize] } else { *bits };
+        Ok(Some((field, self.double(number))))
+    }
+
+    /// A field that there is for each dimension.
+    fn replaced_along(
+        &mut self,
+        instruction: &Instruction,
+        dimension: &Integer,
+        value: &Operand,
+    ) -> Lowered<Option<(Field, u32)>> {
+        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
+        let dimension = dimension.bits as u32;
+        let last = if has(Keyword::GlobalStride) { 3 } else { 4 };
+        if dimension > last {
+            return Err(Refusal::operand("a dimension of a tensor map"));
+        }
+        Ok(if has(Keyword::GlobalStride) {
+            Some((Field::stride(dimension), self.source(value, ScalarType::B64)?))
+        } else if has(Keyword::GlobalDim) {
+            Some((Field::extent(dimension), self.sum(value, 0)?))
+        } else if has(Keyword::ElementStride) {
+            Some((Field::step(dimension), self.sum(value, 0)?))
+        } else if has(Keyword::BoxDim) {
+            Some((Field::boxed(dimension), self.sum(value, u64::MAX)?))
+        } else {
+            None
+        })
+    }
+
+    /// A row of a 32-bit value with `added`, in 64 bits.
+    fn sum(&mut self, value: &Operand, added: u64) -> Lowered<u32> {
+        let (narrow, wide) = (self.source(value, ScalarType::B32)?, self.new_double());
+        self.emit(unary(|a: u32| u64::from(a)), wide, [narrow, 0, 0]);
+        if added == 0 {
+            return Ok(wide);
+        }
+        let (sum, added) = (self.new_double(), self.double(added));
+        self.emit(binary(|a: u64, b: u64| a.wrapping_add(b)), sum, [wide, added, 0]);
+        Ok(sum)
+    }
+}
+
+fn run_replace(unit: &mut Unit<'_>, op: &Op) -> Control {
+    for lane in Lanes(unit.active) {
+        if let Err(trap) = replace(unit, op, lane) {
+            return unit.fault(trap);
+        }
+    }
+    Control::Next
+}
+
+fn replace(unit: &mut Unit<'_>, op: &Op, lane: usize) -> Result<(), Trap> {
+    let (map, value) = (unit.frame.row::<u64>(op.a)[lane], unit.frame.row::<u64>(op.b)[lane]);
+    let field = Field::unpack(op.imm);
+    check_alignment(map, ALIGNMENT, lane, true)?;
+    let address = map.wrapping_add(8 * field.word as u64);
+    let word = if field.is_whole() { 0 } else { read_at(unit, op.space, lane, address)? };
+    write_at(unit, op.space, lane, address, field.put(word, value))
+}
