@@ -15,6 +15,7 @@ use crate::ptx::special::SpecialRegister;
 
 /// The version of the ISA, the architecture, or 0 for any, and what needs both: an instruction that has all of these suffixes, in whatever
 /// order; a suffix of any instruction; a special register.
+#[rustfmt::skip]
 const SINCE: &[(u32, u32, u32, &str)] = &[
     (5, 0, 0, "%clock_hi"),
     (5, 0, 60, "atom.add.f64 atom.cta atom.gpu atom.sys red.add.f64 red.cta red.gpu red.sys"),
@@ -33,62 +34,37 @@ const SINCE: &[(u32, u32, u32, &str)] = &[
     (6, 5, 72, "cvt.pack"),
     (6, 5, 75, "cvt.s2 cvt.u2 ldmatrix mma.m16n8k8 mma.m8n8k16 mma.m8n8k32"),
     (7, 0, 75, "ex2.f16 ex2.f16x2 mma.m8n8k128 tanh"),
-    (
-        7,
-        0,
-        80,
-        "cp.async cvt.f16x2.f32 max.f16 max.f16x2 mbarrier min.f16 min.f16x2 mma.f64 mma.m16n8k128 mma.m16n8k16 \
-     mma.m16n8k256 mma.m16n8k32 mma.m16n8k4 mma.m16n8k64 redux wmma.f64 wmma.m16n16k8 wmma.m8n8k4 .NaN .bf16 .bf16x2 .relu .tf32",
-    ),
+    (7, 0, 80, "cp.async cvt.f16x2.f32 max.f16 max.f16x2 mbarrier min.f16 min.f16x2 mma.f64 mma.m16n8k128 mma.m16n8k16 \
+        mma.m16n8k256 mma.m16n8k32 mma.m16n8k4 mma.m16n8k64 redux wmma.f64 wmma.m16n16k8 wmma.m8n8k4 .NaN .bf16 .bf16x2 .relu .tf32"),
     (7, 1, 80, "mbarrier.parity mma.and wmma.and"),
     (7, 2, 86, ".xorsign"),
     (7, 3, 52, "alloca stackrestore stacksave"),
     (7, 4, 70, ".L1::evict_first .L1::evict_last .L1::evict_normal .L1::evict_unchanged .L1::no_allocate"),
     (7, 4, 75, ".L2::128B .L2::64B"),
-    (
-        7,
-        4,
-        80,
-        "applypriority createpolicy discard prefetch.L2::evict_last .L2::256B .L2::cache_hint .L2::evict_first \
-     .L2::evict_last .L2::evict_normal .L2::evict_unchanged",
-    ),
+    (7, 4, 80, "applypriority createpolicy discard prefetch.L2::evict_last .L2::256B .L2::cache_hint .L2::evict_first \
+        .L2::evict_last .L2::evict_normal .L2::evict_unchanged"),
     (7, 5, 60, "membar.proxy"),
     (7, 5, 70, "fence.proxy"),
     (7, 6, 70, "bmsk szext"),
     (7, 6, 80, "%reserved_smem_offset_begin %reserved_smem_offset_end"),
     (7, 7, 70, "cvta.param isspacep.param"),
-    (
-        7,
-        8,
-        0,
-        "atom.shared::cta bar.cta cvta.shared::cta isspacep.shared::cta ld.shared::cta ldmatrix.shared::cta \
-     mbarrier.shared::cta red.shared::cta st.shared::cta stmatrix.shared::cta",
-    ),
+    (7, 8, 0, "atom.shared::cta bar.cta cvta.shared::cta isspacep.shared::cta ld.shared::cta ldmatrix.shared::cta \
+        mbarrier.shared::cta red.shared::cta st.shared::cta stmatrix.shared::cta"),
     (7, 8, 30, "barrier.cta"),
     (7, 8, 75, "movmatrix"),
     (7, 8, 80, "cp.async.shared::cta.mbarrier"),
     (7, 8, 89, "cvt.e4m3x2 cvt.e5m2x2"),
-    (
-        7,
-        8,
-        90,
-        "add.bf16 add.bf16x2 atom.bf16 atom.bf16x2 barrier.cluster cvt.f16.bf16 cvt.f64.bf16 cvt.rn.tf32 cvt.rz.tf32 \
-     cvt.s16.bf16 cvt.s32.bf16 cvt.s64.bf16 cvt.u16.bf16 cvt.u32.bf16 cvt.u64.bf16 ex2.bf16 ex2.bf16x2 getctarank griddepcontrol \
-     mapa mbarrier.try_wait mma.f64.m16n8k16 mma.f64.m16n8k4 mma.f64.m16n8k8 mul.bf16 mul.bf16x2 red.bf16 red.bf16x2 set.bf16 \
-     set.bf16x2 setp.bf16 setp.bf16x2 stmatrix sub.bf16 sub.bf16x2 tanh.bf16 tanh.bf16x2 %cluster_ctaid %cluster_ctarank \
-     %cluster_nctaid %cluster_nctarank %clusterid %is_explicit_cluster %nclusterid .cluster .shared::cluster",
-    ),
+    (7, 8, 90, "add.bf16 add.bf16x2 atom.bf16 atom.bf16x2 barrier.cluster cvt.f16.bf16 cvt.f64.bf16 cvt.rn.tf32 cvt.rz.tf32 \
+        cvt.s16.bf16 cvt.s32.bf16 cvt.s64.bf16 cvt.u16.bf16 cvt.u32.bf16 cvt.u64.bf16 ex2.bf16 ex2.bf16x2 getctarank griddepcontrol \
+        mapa mbarrier.try_wait mma.f64.m16n8k16 mma.f64.m16n8k4 mma.f64.m16n8k8 mul.bf16 mul.bf16x2 red.bf16 red.bf16x2 set.bf16 \
+        set.bf16x2 setp.bf16 setp.bf16x2 stmatrix sub.bf16 sub.bf16x2 tanh.bf16 tanh.bf16x2 %cluster_ctaid %cluster_ctarank \
+        %cluster_nctaid %cluster_nctarank %clusterid %is_explicit_cluster %nclusterid .cluster .shared::cluster"),
     (8, 0, 50, "%current_graph_exec"),
     (8, 0, 80, "mbarrier.acquire mbarrier.relaxed mbarrier.release"),
-    (
-        8,
-        0,
-        90,
-        "add.s16x2 add.u16x2 barrier.cluster.acquire barrier.cluster.relaxed barrier.cluster.release cp.async.bulk cp.reduce \
-     elect fence.mbarrier_init fence.proxy.async max.relu.s16x2 max.relu.s32 max.s16x2 max.u16x2 mbarrier.complete_tx \
-     mbarrier.expect_tx mbarrier.shared::cluster min.relu.s16x2 min.relu.s32 min.s16x2 min.u16x2 prefetch.tensormap setmaxnreg \
-     wgmma",
-    ),
+    (8, 0, 90, "add.s16x2 add.u16x2 barrier.cluster.acquire barrier.cluster.relaxed barrier.cluster.release cp.async.bulk cp.reduce \
+        elect fence.mbarrier_init fence.proxy.async max.relu.s16x2 max.relu.s32 max.s16x2 max.u16x2 mbarrier.complete_tx \
+        mbarrier.expect_tx mbarrier.shared::cluster min.relu.s16x2 min.relu.s32 min.s16x2 min.u16x2 prefetch.tensormap setmaxnreg \
+        wgmma"),
     (8, 1, 90, "atom.v2 atom.v4 atom.v8 multimem red.async red.v2 red.v4 red.v8 st.async %aggr_smem_size"),
     (8, 2, 70, "lop3.and lop3.or .mmio"),
     (8, 3, 0, ".param::entry"),
@@ -98,13 +74,8 @@ const SINCE: &[(u32, u32, u32, &str)] = &[
     (8, 6, 0, ".e2m1x2 .e2m3x2 .e3m2x2"),
     (8, 6, 90, "mbarrier.arrive.relaxed mbarrier.test_wait.relaxed mbarrier.try_wait.relaxed"),
     (8, 6, 100, "add.f32x2 clusterlaunchcontrol fma.f32x2 mul.f32x2 st.bulk sub.f32x2 tcgen05"),
-    (
-        8,
-        8,
-        100,
-        "ld.v4.b64 ld.v4.f64 ld.v4.s64 ld.v4.u64 ld.v8.b32 ld.v8.f32 ld.v8.s32 ld.v8.u32 st.v4.b64 st.v4.f64 st.v4.s64 \
-     st.v4.u64 st.v8.b32 st.v8.f32 st.v8.s32 st.v8.u32",
-    ),
+    (8, 8, 100, "ld.v4.b64 ld.v4.f64 ld.v4.s64 ld.v4.u64 ld.v8.b32 ld.v8.f32 ld.v8.s32 ld.v8.u32 st.v4.b64 st.v4.f64 st.v4.s64 \
+        st.v4.u64 st.v8.b32 st.v8.f32 st.v8.s32 st.v8.u32"),
 ];
 
 static NEEDS: LazyLock<Vec<Need>> = LazyLock::new(|| {
