@@ -89,7 +89,7 @@ fn launches_that_do_not_fit_are_refused() {
 
 #[test]
 fn unsupported_instructions_are_refused_by_name_and_place() {
-    let text = ".version 8.0\n.target sm_90\n.address_size 64\n.entry k()\n{\n    \
+    let text = ".version 8.8\n.target sm_100\n.address_size 64\n.entry k()\n{\n    \
                 .reg .b32 %r<9>;\n    tcgen05.wait::ld.sync.aligned;\n    ret;\n}";
     let module = ptx::parse(text).expect("it parses");
     let error = lower(&module).expect_err("it is not supported");

@@ -110,7 +110,7 @@ fn object_that_does_not_exist_faults() {
 #[test]
 fn forms_that_need_more_than_objects_are_refused_by_name() {
     let refused = |text: &str| {
-        let text = format!(".version 8.0\n.target sm_90\n.address_size 64\n{text}");
+        let text = format!(".version 8.8\n.target sm_100\n.address_size 64\n{text}");
         let module = ptx::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         lower(&module).expect_err("it is refused").to_string()
     };

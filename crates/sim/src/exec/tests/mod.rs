@@ -111,7 +111,7 @@ impl Runtime for Host {
 impl Bench {
     /// Compiles a program whose header is added here, with `bytes` of memory for arguments.
     pub(super) fn new(body: &str, bytes: u64) -> Self {
-        let text = format!(".version 8.0\n.target sm_90\n.address_size 64\n{body}");
+        let text = format!(".version 8.8\n.target sm_100\n.address_size 64\n{body}");
         let module = ptx::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let program = lower(&module).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let mut end = bytes.next_multiple_of(128);
