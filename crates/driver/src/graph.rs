@@ -49,7 +49,7 @@ pub use self::node::{
 };
 pub use self::replace::{GraphUpdate, Misfit, MisfitReason};
 pub use self::replay::{ReplayCounts, Replayed, Replays};
-pub use self::semaphore::GraphSemaphore;
+pub use self::semaphore::{GraphSemaphore, SemaphoreOwner};
 use self::tree::{Kept, ROOT, Resource, Tree};
 pub use self::user_object::UserObject;
 use crate::call;

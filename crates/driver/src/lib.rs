@@ -158,7 +158,7 @@ pub use self::graph::{
     CopyPlace, DotFlags, Edge, EdgeData, EdgeKind, EventRecordNode, EventWaitNode, FillNode, FillValue, Graph,
     GraphCopy, GraphExec, GraphFill, GraphMemory, GraphSemaphore, GraphUpdate, HostNode, InstantiateFlags,
     InstantiateOptions, KernelNode, MemoryOperationNode, Misfit, MisfitReason, Node, NodeKind, ReplayCounts, Replayed,
-    Replays, SemaphoreSignalNode, SemaphoreWaitNode, TypedNode, UserObject,
+    Replays, SemaphoreOwner, SemaphoreSignalNode, SemaphoreWaitNode, TypedNode, UserObject,
 };
 #[cfg(feature = "graphics")]
 pub use self::graphics::{

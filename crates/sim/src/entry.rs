@@ -91,9 +91,12 @@ macro_rules! define {
         }
 
         fn table<const SLOT: usize>() -> Api {
-            let mut api = Api::empty();
-            $(api.$name = Some(one_slot::$name::<SLOT>);)*
-            api
+            // Made by the compiler: to be copied as a whole.
+            const {
+                let mut api = Api::empty();
+                $(api.$name = Some(one_slot::$name::<SLOT>);)*
+                api
+            }
         }
     };
 }

@@ -1,6 +1,6 @@
 //! The primary context of a device: its state, its flags and its end.
 
-use curium_driver::{ContextFlags, ContextKind};
+use curium_driver::{ContextFlags, ContextKind, RawContext};
 use curium_sim::Config;
 use curium_sys::CUresult;
 use curium_tests::{in_own_process, on_driver, on_simulator};
@@ -56,7 +56,8 @@ fn reset_ends_the_primary_context_until_it_is_retained_anew() {
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_CONTEXT_IS_DESTROYED));
             let again = test.context();
             again.synchronize().expect("a new retention makes it anew");
-            std::mem::forget(context);
+            // What it retained went with the reset, so that it must not be released.
+            let _: RawContext = context.into_raw().expect("nothing was made from it");
         });
     });
 }

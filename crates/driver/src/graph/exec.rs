@@ -37,7 +37,7 @@ struct Keeps {
     source: Option<Arc<Tree>>,
     /// What the nodes keep, as they were instantiated or updated all at once.
     all: Kept,
-    /// The memory among it, which a launch uses.
+    /// The memory and the semaphores among it, which a launch uses.
     leases: Leases,
     /// What nodes keep that were updated one by one, at their numbers in the source.
     changed: Vec<Option<Resource>>,
@@ -199,13 +199,14 @@ impl GraphExec {
     /// Keeps what a node that was changed needs, in place of what it needed after the change before.
     #[inline]
     pub(super) fn keep(&mut self, node: Node, resource: Resource) {
-        let (is_child, index) = (matches!(resource, Resource::Child(_)), node.number as usize);
+        let is_launched_with = matches!(resource, Resource::Child(_) | Resource::Semaphores(_));
+        let index = node.number as usize;
         let changed = &mut self.keeps.changed;
         if changed.len() <= index {
             changed.resize_with(index + 1, || None);
         }
         changed[index] = Some(resource);
-        if is_child {
+        if is_launched_with {
             self.find_leases();
         }
     }
@@ -227,7 +228,7 @@ impl GraphExec {
         self.find_leases();
     }
 
-    /// Finds the memory among all that is kept.
+    /// Finds the memory and the semaphores among all that is kept.
     #[inline]
     fn find_leases(&mut self) {
         self.keeps.leases = Leases::of(&self.kept_now());

@@ -1,33 +1,47 @@
-//! The memory that an executable uses without borrowing it.
+//! What an executable uses without borrowing it: memory, and semaphores whose owners are told of each launch.
 
+use std::sync::Arc;
+
+use super::SemaphoreOwner;
 use super::tree::{Kept, Resource};
 use crate::hazard::{Claim, Claims, Launching, Lease};
 use crate::{Result, Stream};
 
-/// The leases of an executable, each memory once.
+/// The leases of an executable, each memory once, and its semaphores.
 #[derive(Default)]
-pub(super) struct Leases(Vec<Lease>);
+pub(super) struct Leases {
+    memory: Vec<Lease>,
+    semaphores: Vec<Arc<dyn SemaphoreOwner>>,
+}
 
 impl Leases {
     #[inline]
     pub(super) fn of(kept: &Kept) -> Self {
-        let lease =
-            |resource: &Resource| if let Resource::Lease(lease) = resource { Some(lease.clone()) } else { None };
-        Self(kept.resources().filter_map(lease).collect())
+        let mut leases = Self::default();
+        for resource in kept.resources() {
+            match resource {
+                Resource::Lease(lease) => leases.memory.push(lease.clone()),
+                Resource::Semaphores(owners) => leases.semaphores.extend(owners.iter().cloned()),
+                _ => {}
+            }
+        }
+        leases
     }
 
     /// Has `launch` put the work on `stream`, as a use of all the memory.
     #[inline]
     pub(super) fn launch(&self, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
-        if self.0.is_empty() { launch() } else { self.launch_in_turn(stream, launch) }
+        // Before: an owner that knows of a launch that failed waits for a stream in vain, and for nothing that is missing.
+        self.semaphores.iter().for_each(|owner| owner.launched(stream));
+        if self.memory.is_empty() { launch() } else { self.launch_in_turn(stream, launch) }
     }
 
     #[inline]
     fn launch_in_turn(&self, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
         let _launching = Launching::wait("GraphExec::launch", self)?;
-        self.0.iter().try_for_each(|lease| lease.before(stream))?;
+        self.memory.iter().try_for_each(|lease| lease.before(stream))?;
         launch()?;
-        self.0.iter().for_each(|lease| lease.after(stream));
+        self.memory.iter().for_each(|lease| lease.after(stream));
         Ok(())
     }
 }
@@ -35,6 +49,6 @@ impl Leases {
 impl Claims for &Leases {
     #[inline]
     fn claims(&self) -> impl Iterator<Item = (&Claim, bool)> {
-        self.0.iter().map(|lease| (lease.claim(), lease.is_write()))
+        self.memory.iter().map(|lease| (lease.claim(), lease.is_write()))
     }
 }

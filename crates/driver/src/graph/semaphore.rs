@@ -1,6 +1,5 @@
 //! Nodes that signal semaphores of other interfaces and wait for them.
 
-use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use super::tree::Resource;
 use super::{Graph, Node, SemaphoreSignalNode, SemaphoreWaitNode};
 use crate::call;
 use crate::handle::Handle;
-use crate::{Context, Driver, Error, Result};
+use crate::{Context, Driver, Error, Result, Stream};
 
 /// A semaphore of another interface that a node signals or waits for, with what keeps it.
 #[derive(Clone)]
@@ -21,7 +20,13 @@ pub struct GraphSemaphore {
     raw: Handle<curium_sys::CUextSemaphore_st>,
     value: u64,
     context: Context,
-    owner: Arc<dyn Any + Send + Sync>,
+    owner: Arc<dyn SemaphoreOwner>,
+}
+
+/// What keeps a semaphore that graphs use, and may end it only behind their launches.
+pub trait SemaphoreOwner: Send + Sync {
+    /// An executable with a node of the semaphore is about to be launched on `stream`. This must not launch it in turn.
+    fn launched(&self, stream: &Stream);
 }
 
 /// What nodes that signal are described with, in the form that C reads.
@@ -37,20 +42,15 @@ pub(super) struct Waits {
 }
 
 impl GraphSemaphore {
-    /// The semaphore `raw` of `context`, which `owner` keeps alive. A timeline semaphore is signalled with `value`, or waited for until it
-    /// has reached that; other semaphores have no value.
+    /// The semaphore `raw` of `context`, which `owner` keeps alive, and which is told of each launch. A timeline semaphore is signalled with
+    /// `value`, or waited for until it has reached that; other semaphores have no value.
     ///
     /// # Safety
     ///
     /// `raw` is a semaphore of this context, and live for as long as `owner` exists.
     #[must_use]
     #[inline]
-    pub unsafe fn new(
-        context: &Context,
-        raw: CUexternalSemaphore,
-        value: u64,
-        owner: Arc<dyn Any + Send + Sync>,
-    ) -> Self {
+    pub unsafe fn new(context: &Context, raw: CUexternalSemaphore, value: u64, owner: Arc<dyn SemaphoreOwner>) -> Self {
         Self { raw: Handle::new(raw), value, context: context.clone(), owner }
     }
 }
@@ -272,6 +272,5 @@ fn handles(semaphores: &[GraphSemaphore]) -> Vec<CUexternalSemaphore> {
 /// What keeps the semaphores of a node.
 #[inline]
 pub(super) fn owners(semaphores: &[GraphSemaphore]) -> Option<Resource> {
-    let owners: Vec<_> = semaphores.iter().map(|semaphore| Arc::clone(&semaphore.owner)).collect();
-    Some(Resource::Other(Arc::new(owners)))
+    Some(Resource::Semaphores(semaphores.iter().map(|semaphore| Arc::clone(&semaphore.owner)).collect()))
 }

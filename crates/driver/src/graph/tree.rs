@@ -13,7 +13,7 @@ use std::sync::{Arc, MutexGuard};
 use curium_sys::{CUgraph, CUgraph_st, CUgraphNode, CUgraphNode_st};
 
 use super::user_object::ObjectReference;
-use super::{Node, Spot};
+use super::{Node, SemaphoreOwner, Spot};
 use crate::call;
 use crate::handle::Handle;
 use crate::hazard::Lease;
@@ -66,6 +66,8 @@ pub(crate) enum Resource {
     Object(ObjectReference),
     /// Memory that has an owner beside the graph.
     Lease(Lease),
+    /// What keeps semaphores of other interfaces.
+    Semaphores(Arc<[Arc<dyn SemaphoreOwner>]>),
     Other(Arc<dyn Any + Send + Sync>),
 }
 
@@ -329,6 +331,7 @@ impl Resource {
             Self::Event(event) => event.as_raw().addr(),
             Self::Object(object) => object.as_raw().addr(),
             Self::Lease(lease) => lease.key(),
+            Self::Semaphores(owners) => Arc::as_ptr(owners).addr(),
             Self::Other(other) => Arc::as_ptr(other).addr(),
             Self::Child(_) => 0,
         }
@@ -344,6 +347,7 @@ impl Clone for Resource {
             Self::Child(kept) => Self::Child(kept.clone()),
             Self::Object(object) => Self::Object(object.clone()),
             Self::Lease(lease) => Self::Lease(lease.clone()),
+            Self::Semaphores(owners) => Self::Semaphores(Arc::clone(owners)),
             Self::Other(other) => Self::Other(Arc::clone(other)),
         }
     }

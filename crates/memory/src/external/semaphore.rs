@@ -1,37 +1,30 @@
 //! Semaphores that another interface has made.
 
-#[cfg(feature = "graphs")]
-use std::any::Any;
 use std::fmt;
 #[cfg(unix)]
 use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
 #[cfg(feature = "graphs")]
 use std::sync::Arc;
-#[cfg(feature = "graphs")]
-use std::sync::atomic::{AtomicBool, Ordering};
 
-#[cfg(feature = "graphs")]
-use curium_driver::GraphSemaphore;
 use curium_driver::lock::Mutex;
 use curium_driver::sys::{
     CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
     CUexternalSemaphore, CUexternalSemaphoreHandleType,
 };
 use curium_driver::{Context, Error, Result, Stream, call, release};
+#[cfg(feature = "graphs")]
+use curium_driver::{GraphSemaphore, SemaphoreOwner};
 
 /// A semaphore that another interface has made and exported: what both sides' queues are ordered by.
 ///
-/// Its end, by [`Drop`] as well, waits on the host for the signals and waits that were put on streams: for ever if one of them waits for
-/// what nobody signals.
+/// Its end, by [`Drop`] as well, waits on the host for the streams that signals and waits were put on, and for those that graphs with it were
+/// launched on: for ever if one of them waits for what nobody signals.
 pub struct ExternalSemaphore {
     context: Context,
     raw: CUexternalSemaphore,
     kind: ExternalSemaphoreKind,
-    /// The streams that signals and waits were put on: the driver's semaphore must outlive these.
+    /// The streams that signals, waits, and graphs with such nodes were put on: the driver's semaphore must outlive these.
     streams: Mutex<Vec<Stream>>,
-    /// Whether graphs use it, whose launches may be on any stream.
-    #[cfg(feature = "graphs")]
-    is_in_graphs: AtomicBool,
 }
 
 /// What kind of descriptor a semaphore was exported as.
@@ -75,14 +68,7 @@ impl ExternalSemaphore {
         })?;
         // It is the driver's now.
         let _ = descriptor.into_raw_fd();
-        Ok(Self {
-            context: context.clone(),
-            raw,
-            kind,
-            streams: Mutex::default(),
-            #[cfg(feature = "graphs")]
-            is_in_graphs: AtomicBool::new(false),
-        })
+        Ok(Self { context: context.clone(), raw, kind, streams: Mutex::default() })
     }
 
     /// The kind.
@@ -151,19 +137,19 @@ impl ExternalSemaphore {
     }
 
     /// The semaphore as nodes of graphs signal it with `value`, or wait until it has reached that: see
-    /// [`Graph::add_semaphore_signal`](curium_driver::Graph::add_semaphore_signal). The graphs keep it.
+    /// [`Graph::add_semaphore_signal`](curium_driver::Graph::add_semaphore_signal). The graphs keep it, and
+    /// its end waits for their launches by [`GraphExec::launch`](curium_driver::GraphExec::launch).
     #[cfg(feature = "graphs")]
     #[must_use]
     #[inline]
     pub fn for_graph(self: &Arc<Self>, value: u64) -> GraphSemaphore {
-        self.is_in_graphs.store(true, Ordering::Relaxed);
-        let owner: Arc<dyn Any + Send + Sync> = Arc::<Self>::clone(self);
+        let owner: Arc<dyn SemaphoreOwner> = Arc::<Self>::clone(self);
         // SAFETY: the semaphore is one of this context, and `owner` is the value that keeps it.
         unsafe { GraphSemaphore::new(&self.context, self.raw, value, owner) }
     }
 
-    /// Lets go of the semaphore, which [`Drop`] does as well, and says whether it succeeded. Waits on the host for the signals and waits
-    /// that were put on streams, and for all work of the context if graphs have used it.
+    /// Lets go of the semaphore, which [`Drop`] does as well, and says whether it succeeded. Waits on the host for the streams
+    /// that it was used on, and that graphs with it were launched on.
     ///
     /// CUDA: `cuStreamSynchronize`, `cuDestroyExternalSemaphore`.
     ///
@@ -188,10 +174,6 @@ impl ExternalSemaphore {
     #[inline]
     fn destroy(&mut self) -> Result<()> {
         self.streams.get_mut().iter().map(Stream::synchronize).fold(Ok(()), Result::and)?;
-        #[cfg(feature = "graphs")]
-        if *self.is_in_graphs.get_mut() {
-            self.context.synchronize()?;
-        }
         self.context.entered(|driver| {
             // SAFETY: the semaphore is live, no stream uses it any more, its context is current, and it is forgotten once it is destroyed.
             unsafe { call!(driver, cuDestroyExternalSemaphore(self.raw)) }
@@ -207,6 +189,14 @@ impl ExternalSemaphoreKind {
             Self::Opaque => CUexternalSemaphoreHandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_OPAQUE_FD,
             Self::Timeline => CUexternalSemaphoreHandleType::CU_EXTERNAL_SEMAPHORE_HANDLE_TYPE_TIMELINE_SEMAPHORE_FD,
         }
+    }
+}
+
+#[cfg(feature = "graphs")]
+impl SemaphoreOwner for ExternalSemaphore {
+    #[inline]
+    fn launched(&self, stream: &Stream) {
+        self.note(stream);
     }
 }
 

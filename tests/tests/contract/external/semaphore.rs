@@ -4,12 +4,12 @@ use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use curium_driver::{Driver, Stream};
+use curium_driver::{Context, Driver, Graph, GraphExec, Stream};
 use curium_memory::external::{ExternalSemaphore, ExternalSemaphoreKind};
 use curium_sim::{Config, Simulator};
 use curium_sys::{
-    CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
-    CUexternalSemaphore, CUresult, CUstream,
+    CUDA_EXT_SEM_SIGNAL_NODE_PARAMS, CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS,
+    CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, CUexternalSemaphore, CUgraph, CUgraphExec, CUgraphNode, CUresult, CUstream,
 };
 use curium_tests::{Gate, uses_cuda};
 
@@ -65,9 +65,39 @@ unsafe extern "C" fn destroy(semaphore: CUexternalSemaphore) -> CUresult {
     note("destroy")
 }
 
+/// Adds an empty node in place of one that signals.
+unsafe extern "C" fn add_signal(
+    node: *mut CUgraphNode,
+    graph: CUgraph,
+    after: *const CUgraphNode,
+    count: usize,
+    _: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS,
+) -> CUresult {
+    let add = *ADD_EMPTY.lock().unwrap_or_else(PoisonError::into_inner);
+    let add = add.expect("the driver of this test has it");
+    // SAFETY: the caller passes what a node takes.
+    unsafe { add(node, graph, after, count) }
+}
+
+/// Has a node that exists signal another semaphore.
+unsafe extern "C" fn set_signal(_: CUgraphExec, _: CUgraphNode, _: *const CUDA_EXT_SEM_SIGNAL_NODE_PARAMS) -> CUresult {
+    CUresult::CUDA_SUCCESS
+}
+
+/// The simulator's function that adds an empty node.
+static ADD_EMPTY: Mutex<Option<AddEmpty>> = Mutex::new(None);
+
+type AddEmpty = unsafe extern "C" fn(*mut CUgraphNode, CUgraph, *const CUgraphNode, usize) -> CUresult;
+
+/// Tests here take turns: what they called is in one list.
+static TURN: Mutex<()> = Mutex::new(());
+
 /// The simulator with another interface beside it.
 fn driver(simulator: &Simulator) -> Driver {
     let mut api = simulator.api();
+    *ADD_EMPTY.lock().unwrap_or_else(PoisonError::into_inner) = api.cuGraphAddEmptyNode;
+    api.cuGraphAddExternalSemaphoresSignalNode = Some(add_signal);
+    api.cuGraphExecExternalSemaphoresSignalNodeSetParams = Some(set_signal);
     api.cuImportExternalSemaphore = Some(import);
     api.cuSignalExternalSemaphoresAsync = Some(signal);
     api.cuWaitExternalSemaphoresAsync = Some(wait);
@@ -93,14 +123,12 @@ fn semaphore_dropped_while_streams_and_graphs_use_it_ends_after_them() {
     if uses_cuda() {
         return;
     }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
     let driver = driver(&simulator);
     let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a device");
     let (stream, other) = (context.stream().expect("a stream"), context.stream().expect("a stream"));
-    let imported = || {
-        let semaphore = ExternalSemaphore::import_fd(&context, descriptor(), ExternalSemaphoreKind::Timeline);
-        semaphore.expect("it is imported")
-    };
+    let imported = || imported(&context);
     let (semaphore, gate) = (imported(), Gate::on(&stream));
     semaphore.signal(&stream, 7).expect("the stream takes it");
     assert_outlives_work(&stream, semaphore, gate);
@@ -111,6 +139,66 @@ fn semaphore_dropped_while_streams_and_graphs_use_it_ends_after_them() {
     assert_outlives_work(&other, semaphore, gate);
     // Whatever stream a graph with it is launched on.
     let (semaphore, gate) = (Arc::new(imported()), Gate::on(&other));
-    drop(semaphore.for_graph(7));
-    assert_outlives_work(&other, semaphore, gate);
+    let mut executable = signalling(&context, &semaphore);
+    executable.launch(&other).expect("it can be launched");
+    assert_outlives_work(&other, (semaphore, executable), gate);
+}
+
+#[test]
+fn semaphore_of_a_graph_dropped_while_its_context_is_captured_ends_behind_its_launches_and_leaves_the_capture() {
+    if uses_cuda() {
+        return;
+    }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
+    let driver = driver(&simulator);
+    let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a device");
+    let (stream, other) = (context.stream().expect("a stream"), context.stream().expect("a stream"));
+    let semaphore = Arc::new(imported(&context));
+    let mut executable = signalling(&context, &semaphore);
+    executable.launch(&stream).expect("it can be launched");
+    let gate = Gate::on(&other);
+    executable.launch(&other).expect("it can be launched");
+    Graph::capture(&context, |_| {
+        assert_eq!(calls(), ["import"]);
+        assert_outlives_work(&other, (semaphore, executable), gate);
+        Ok(())
+    })
+    .expect("the capture is as it was");
+}
+
+#[test]
+fn semaphore_that_a_node_was_given_later_ends_behind_the_launches_of_its_executable() {
+    if uses_cuda() {
+        return;
+    }
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
+    let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
+    let driver = driver(&simulator);
+    let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a device");
+    let stream = context.stream().expect("a stream");
+    let (first, second) = (Arc::new(imported(&context)), Arc::new(imported(&context)));
+    let mut graph = Graph::new(&context).expect("a graph can be made");
+    let node = graph.add_semaphore_signal(&[], &[first.for_graph(7)]).expect("a node can be added");
+    let mut executable = graph.instantiate().expect("it can be instantiated");
+    executable.set_semaphore_signal(node, &[second.for_graph(8)]).expect("the node can be changed");
+    drop((graph, calls()));
+    let gate = Gate::on(&stream);
+    executable.launch(&stream).expect("it can be launched");
+    drop(executable);
+    assert_outlives_work(&stream, second, gate);
+    drop(first);
+    assert_eq!(calls(), ["destroy"]);
+}
+
+fn imported(context: &Context) -> ExternalSemaphore {
+    let semaphore = ExternalSemaphore::import_fd(context, descriptor(), ExternalSemaphoreKind::Timeline);
+    semaphore.expect("it is imported")
+}
+
+/// An executable that signals the semaphore, as far as it knows.
+fn signalling(context: &Context, semaphore: &Arc<ExternalSemaphore>) -> GraphExec {
+    let mut graph = Graph::new(context).expect("a graph can be made");
+    graph.add_semaphore_signal(&[], &[semaphore.for_graph(7)]).expect("a node can be added");
+    graph.instantiate().expect("it can be instantiated")
 }
