@@ -4,7 +4,9 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 
-use curium_driver::{DevicePointer, Driver, FillValue, Graph, GraphFill, LaunchAttributes, LaunchConfig, Library};
+use curium_driver::{
+    DevicePointer, Driver, FillValue, Graph, GraphFill, LaunchAttributes, LaunchConfig, Library, Stream,
+};
 use curium_memory::DeviceBuffer;
 use curium_tests::{idle_driver, kernels, uses_cuda};
 
@@ -93,18 +95,23 @@ fn launch_of_a_graph_allocates_nothing() {
 }
 
 #[test]
-fn launch_of_a_graph_that_leases_memory_allocates_nothing_on_the_stream_of_the_last() {
+fn launch_of_a_graph_that_leases_memory_allocates_nothing_on_one_stream_or_on_several() {
     let driver = if uses_cuda() { Driver::load().expect("there is a driver") } else { idle_driver() };
     let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a context");
-    let own = context.stream().expect("the context gives a stream");
+    let [own, other] = [(); 2].map(|()| context.stream().expect("the context gives a stream"));
     let x = DeviceBuffer::from_slice(&own, &[1_u32; 256]).expect("memory suffices");
     let mut y = DeviceBuffer::from_slice(&own, &[2_u32; 256]).expect("memory suffices");
     let graph = Graph::capture(&context, |scope| y.as_slice_mut().copy_from_device_on(scope, &x));
     let mut exec = graph.and_then(|graph| graph.instantiate()).expect("the work can be captured");
-    let mut launch = || exec.launch(&own).expect("it can be launched");
-    launch();
-    assert_eq!(allocations(|| (0..100).for_each(|_| launch())), 0);
-    own.synchronize().expect("it runs");
+    let mut launch = |stream: &Stream| exec.launch(stream).expect("it can be launched");
+    launch(&own);
+    assert_eq!(allocations(|| (0..100).for_each(|_| launch(&own))), 0);
+    let first = allocations(|| launch(&other));
+    assert!(first > 0, "what another stream waits with is noted, which shows that counting works");
+    launch(&own);
+    let mut alternate = || [&other, &own].into_iter().for_each(&mut launch);
+    assert_eq!(allocations(|| (0..100).for_each(|_| alternate())), 0);
+    own.synchronize().and_then(|()| other.synchronize()).expect("it runs");
 }
 
 #[test]

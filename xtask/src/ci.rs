@@ -3,6 +3,7 @@
 mod features;
 mod links;
 mod manifest;
+mod miri;
 mod nvrtc;
 mod package;
 mod tree;
@@ -17,35 +18,6 @@ use comfy_table::{CellAlignment, Table, presets};
 
 use crate::cargo::cargo;
 use crate::version::Version;
-
-/// The packages that Miri interprets: everything that holds memory or handles.
-const MIRI: &[&str] =
-    &["miri", "test", "-p", "curium-sys", "-p", "curium-driver", "-p", "curium-memory", "--all-features", "--lib"];
-
-/// The contract tests that Miri interprets on the simulator: those of memory and of handles, without kernels.
-const MIRI_CONTRACT: &[&str] = &[
-    "miri",
-    "test",
-    "-p",
-    "curium-tests",
-    "--test",
-    "contract",
-    "--",
-    "device_buffer::buffer_from_slice",
-    "pinned_buffer::",
-];
-
-/// The loader asks for files, and the simulated driver hands out addresses as numbers, as a real one does.
-const MIRI_FLAGS: &str = "-Zmiri-disable-isolation -Zmiri-permissive-provenance";
-
-/// Tests of safe code that try every pair of functions or thousands of images, minutes when interpreted, or that are about files and who
-/// owns them, which Miri pretends to: nothing for it to see.
-const TOO_LONG_FOR_MIRI: &[&str] = &[
-    "function::tests::every_function_is_found_by_its_own_name_and_index",
-    "function::tests::later_abi_versions_of_a_function_are_newer",
-    "image::tests::binaries_",
-    "disk_cache::tests::",
-];
 
 #[derive(clap::Args)]
 pub(crate) struct Options {
@@ -103,7 +75,7 @@ const STEPS: &[Step] = &[
     Step::new("nvrtc", nvrtc::run),
     Step::new("xtask", |_| run_all(cargo().args(["test", "-p", "xtask"]))),
     Step::new("cost", cost),
-    Step::new("miri", miri).beside(),
+    Step::new("miri", miri::run).beside(),
 ];
 
 const CLIPPY: &[&str] = &["clippy", "--workspace", "--all-targets", "--all-features", "--", "-D", "warnings"];
@@ -199,21 +171,6 @@ fn cost(_options: &Options) -> Result<Outcome> {
         return Ok(Outcome::Skipped("no valgrind"));
     }
     crate::cost::run().map(|()| Outcome::Passed)
-}
-
-fn miri(_options: &Options) -> Result<Outcome> {
-    let nightly = || {
-        let mut command = Command::new("rustup");
-        command.args(["run", "nightly", "cargo"]).current_dir(crate::root()).env("MIRIFLAGS", MIRI_FLAGS);
-        command
-    };
-    let found = nightly().args(["miri", "--version"]).output().is_ok_and(|output| output.status.success());
-    if !found {
-        return Ok(Outcome::Skipped("no nightly toolchain with Miri"));
-    }
-    let skipped = TOO_LONG_FOR_MIRI.iter().flat_map(|test| ["--skip", *test]);
-    run_and_show(nightly().args(MIRI).arg("--").args(skipped))?;
-    run_and_show(nightly().args(MIRI_CONTRACT))
 }
 
 /// This program.

@@ -92,7 +92,8 @@ pub(crate) struct Driver {
     /// The way from a call to what the worker threads share.
     shared: Weak<Self>,
     initialized: AtomicBool,
-    counts: [Counts; curium_sys::Function::COUNT],
+    /// Behind a pointer: an interpreter that checks borrows looks at each counter in a driver that it borrows.
+    counts: Box<[Counts]>,
     faults: Mutex<PendingFaults>,
     /// Whether a fault may be pending: most drivers never have one.
     faulty: AtomicBool,
@@ -137,7 +138,7 @@ impl Driver {
             serial: SERIAL.fetch_add(1, Ordering::Relaxed),
             shared: Weak::clone(shared),
             initialized: AtomicBool::new(false),
-            counts: std::array::from_fn(|_| Counts::default()),
+            counts: curium_sys::Function::all().map(|_| Counts::default()).collect(),
             faults: Mutex::new(PendingFaults::new(&config.faults)),
             faulty: AtomicBool::new(true),
             state: Mutex::new(State::new(&config, races)),

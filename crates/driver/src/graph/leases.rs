@@ -17,15 +17,12 @@ pub(super) struct Leases {
 impl Leases {
     #[inline]
     pub(super) fn of(kept: &Kept) -> Self {
-        let mut leases = Self::default();
-        for resource in kept.resources() {
-            match resource {
-                Resource::Lease(lease) => leases.memory.push(lease.clone()),
-                Resource::Semaphores(owners) => leases.semaphores.extend(owners.iter().cloned()),
-                _ => {}
-            }
+        let lease =
+            |resource: &Resource| if let Resource::Lease(lease) = resource { Some(lease.clone()) } else { None };
+        Self {
+            memory: kept.resources().filter_map(lease).collect(),
+            semaphores: kept.resources().flat_map(|resource| owners(resource).iter().cloned()).collect(),
         }
-        leases
     }
 
     /// Has `launch` put the work on `stream`, as a use of all the memory.
@@ -51,4 +48,10 @@ impl Claims for &Leases {
     fn claims(&self) -> impl Iterator<Item = (&Claim, bool)> {
         self.memory.iter().map(|lease| (lease.claim(), lease.is_write()))
     }
+}
+
+/// What keeps the semaphores of nodes, if that is what the resource is.
+#[inline]
+fn owners(resource: &Resource) -> &[Arc<dyn SemaphoreOwner>] {
+    if let Resource::Semaphores(owners) = resource { owners } else { &[] }
 }

@@ -1,0 +1,50 @@
+//! What Miri interprets, so that undefined behaviour shows that nothing else does.
+
+use std::process::Command;
+
+use anyhow::Result;
+
+use super::{Options, Outcome, run_and_show};
+
+/// The packages whose unit tests are interpreted: everything that holds memory or handles.
+const PACKAGES: &[&str] =
+    &["-p", "curium-sys", "-p", "curium-driver", "-p", "curium-memory", "--all-features", "--lib"];
+
+/// The loader asks for files, and the simulated driver hands out addresses as numbers, as a real one does.
+const FLAGS: &str = "-Zmiri-disable-isolation -Zmiri-permissive-provenance";
+
+/// Tests of safe code that try every pair of functions or thousands of images, minutes when interpreted, or that are about files and who
+/// owns them, which Miri pretends to: nothing for it to see.
+const TOO_LONG: &[&str] = &[
+    "function::tests::every_function_is_found_by_its_own_name_and_index",
+    "function::tests::later_abi_versions_of_a_function_are_newer",
+    "image::tests::binaries_",
+    "disk_cache::tests::",
+];
+
+/// The contract tests that are interpreted on the simulator, by the beginnings of their names: objects whose tests take seconds each. What
+/// runs kernels, other processes, or the simulator's mapped memory is not compiled for Miri.
+const CONTRACT: &[&str] = &["device_buffer::buffer_from_slice", "pinned_buffer::"];
+
+/// Contract tests among these that work for long on purpose.
+const LONG_CONTRACT: &[&str] = &["future::many_futures_share_one_thread_and_none_is_lost"];
+
+pub(super) fn run(_options: &Options) -> Result<Outcome> {
+    let found = nightly().args(["--version"]).output().is_ok_and(|output| output.status.success());
+    if !found {
+        return Ok(Outcome::Skipped("no nightly toolchain with Miri"));
+    }
+    run_and_show(nightly().arg("test").args(PACKAGES).arg("--").args(skipping(TOO_LONG)))?;
+    let contract = ["test", "-p", "curium-tests", "--test", "contract", "--"];
+    run_and_show(nightly().args(contract).args(CONTRACT).args(skipping(LONG_CONTRACT)))
+}
+
+fn nightly() -> Command {
+    let mut command = Command::new("rustup");
+    command.args(["run", "nightly", "cargo", "miri"]).current_dir(crate::root()).env("MIRIFLAGS", FLAGS);
+    command
+}
+
+fn skipping(tests: &'static [&'static str]) -> impl Iterator<Item = &'static str> {
+    tests.iter().flat_map(|test| ["--skip", *test])
+}
