@@ -4,6 +4,7 @@ mod block;
 mod graph;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use curium_driver::{Error, Function};
 use curium_memory::{CachingOptions, CachingResource, Plain, Resource};
@@ -176,6 +177,29 @@ fn threads_share_the_memory_and_lose_none_at_their_end() {
         let statistics = resource.statistics();
         assert_eq!(statistics.longest_free_bytes, statistics.reserved_bytes, "all that is free joins");
         assert!(statistics.fragmentation() < f64::EPSILON);
+    });
+}
+
+#[test]
+fn statistics_while_threads_end_count_no_block_twice() {
+    on_driver(|test| {
+        let (resource, stream) = (caching(test), test.stream());
+        let is_over = AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for _ in 0..300 {
+                    // Its thread is gone once it is joined, and its blocks are given back at its end.
+                    let thread = scope
+                        .spawn(|| drop((Block::new(&resource, &stream, 5000), Block::new(&resource, &stream, 900))));
+                    thread.join().expect("the thread allocates");
+                }
+                is_over.store(true, Ordering::Relaxed);
+            });
+            while !is_over.load(Ordering::Relaxed) {
+                let statistics = resource.statistics();
+                assert!(statistics.free_bytes <= statistics.reserved_bytes, "{statistics:?}");
+            }
+        });
     });
 }
 

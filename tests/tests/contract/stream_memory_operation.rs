@@ -48,9 +48,9 @@ fn stream_waits_until_another_has_written_the_value() {
         let (waiting, writing) = (test.stream(), test.stream());
         let buffer = pinned::<u32>(test, 1);
         let flag = address(&buffer);
+        let gate = Gate::on(&writing);
         // SAFETY: the address is aligned and in the buffer, which outlives the wait, and the value is written below.
         unsafe { waiting.wait_value_u32(flag, WaitCondition::AtLeast, 3) }.expect("the device waits for values");
-        let gate = Gate::on(&writing);
         // SAFETY: the address is aligned and in the buffer, which lives on this stream.
         unsafe { writing.write_value_u32(flag, 4) }.expect("the device writes values");
         assert!(!waiting.is_finished().expect("a stream can be asked"), "nothing was written");

@@ -1,32 +1,35 @@
-//! Forms that are about where operands lie, or about more than one thread: each is a kernel of one block, which leaves 32 bytes of each
-//! thread, beside what its definition gives for the operands of all threads.
+//! Forms that are about where operands lie, or about more than one thread: each is a kernel of one block, or of a few, which leaves 32
+//! bytes of each thread, beside what its definition gives for the operands of all threads.
 
 mod accepted;
 mod address;
 mod asynchronous;
 mod atomic;
 mod barrier;
+mod call;
+mod cluster;
+mod edges;
+mod flow;
+mod image;
 mod matrix;
 mod memory;
 mod pattern;
+mod permute;
+mod runner;
+mod surface;
+mod texture;
 mod warp;
 mod wmma;
 
+use std::any::Any;
 use std::fmt::Write as _;
 
-use curium_driver::{LaunchConfig, Library, Stream};
-use curium_memory::DeviceBuffer;
-use curium_sim::{Config, DeviceModel};
-use curium_tests::{TestDriver, on_driver, on_simulator};
+use curium_driver::{Result, Stream};
 
 use crate::form::Sources;
-use crate::operands::words;
-use crate::program::architecture;
 
-/// Threads of the block: two warps.
+/// Threads of a block: two warps.
 pub(crate) const THREADS: usize = 64;
-/// Kernels of a module.
-const PER_MODULE: usize = 100;
 
 /// What a thread leaves.
 pub(crate) type Left = [u64; 4];
@@ -34,14 +37,42 @@ pub(crate) type Left = [u64; 4];
 /// What all threads leave, by the operands of all.
 type Expected = Box<dyn Fn(&[Sources]) -> Vec<Left>>;
 
+/// What a kernel finds in its parameter `table`, and what must live as long as it runs.
+pub(crate) struct Prepared {
+    table: [u64; 4],
+    _kept: Box<dyn Any>,
+}
+
+type Prepare = Box<dyn Fn(&Stream) -> Result<Prepared>>;
+
+/// The grid of a form's launch, and the size of its clusters; none is a launch without clusters.
+#[derive(Clone, Copy)]
+pub(crate) struct Extent {
+    pub(crate) grid: [u32; 3],
+    pub(crate) cluster: Option<[u32; 3]>,
+}
+
+impl Extent {
+    /// Threads of all blocks.
+    pub(crate) fn threads(self) -> usize {
+        self.grid.iter().product::<u32>() as usize * THREADS
+    }
+}
+
 /// A form, in a kernel of its own.
 pub(crate) struct BlockForm {
     /// Unique: the instruction as it is written, and behind a blank what tells it from others with that spelling.
     pub(crate) name: String,
     /// PTX, with what the preamble declares.
     pub(crate) code: String,
+    /// What stands before the kernel. `FN` is a prefix that only this form's names have, here and in the code.
+    declared: String,
     /// The least compute capability that has it.
     pub(crate) architecture: u32,
+    extent: Extent,
+    prepare: Option<Prepare>,
+    /// How far a result may be from what is expected: if this is not zero, the words are numbers of single precision.
+    tolerance: f32,
     pub(crate) expected: Expected,
 }
 
@@ -53,12 +84,45 @@ impl BlockForm {
         expected: impl Fn(&[Sources], usize) -> Left + 'static,
     ) -> Self {
         let expected = move |all: &[Sources]| (0..all.len()).map(|thread| expected(all, thread)).collect();
-        Self { name: name.into(), code: code.into(), architecture: 75, expected: Box::new(expected) }
+        Self {
+            name: name.into(),
+            code: code.into(),
+            declared: String::new(),
+            architecture: 75,
+            extent: Extent { grid: [1; 3], cluster: None },
+            prepare: None,
+            tolerance: 0.0,
+            expected: Box::new(expected),
+        }
     }
 
     /// The least compute capability that has it.
     pub(crate) fn needs(mut self, architecture: u32) -> Self {
         self.architecture = architecture;
+        self
+    }
+
+    /// With this before the kernel: functions and variables whose names begin with `FN`.
+    pub(crate) fn declaring(mut self, declared: impl Into<String>) -> Self {
+        self.declared = declared.into();
+        self
+    }
+
+    /// In clusters of a size; the results are those of all blocks, one behind the other.
+    pub(crate) fn in_clusters(mut self, grid: [u32; 3], cluster: [u32; 3]) -> Self {
+        self.extent = Extent { grid, cluster: Some(cluster) };
+        self
+    }
+
+    /// With what this makes in the kernel's parameter `table`.
+    pub(crate) fn with(mut self, prepare: impl Fn(&Stream) -> Result<Prepared> + 'static) -> Self {
+        self.prepare = Some(Box::new(prepare));
+        self
+    }
+
+    /// With results of single precision that may be so far from what is expected.
+    pub(crate) fn within(mut self, tolerance: f32) -> Self {
+        self.tolerance = tolerance;
         self
     }
 
@@ -68,29 +132,39 @@ impl BlockForm {
     }
 }
 
+/// Makes the forms of a family.
+type Family = fn() -> Vec<BlockForm>;
+
+/// The families of this folder, by the names of their files.
+pub(crate) const FAMILIES: [(&str, Family); 15] = [
+    ("memory", memory::forms),
+    ("atomic", atomic::forms),
+    ("warp", warp::forms),
+    ("barrier", barrier::forms),
+    ("address", address::forms),
+    ("asynchronous", asynchronous::forms),
+    ("matrix", matrix::forms),
+    ("wmma", wmma::forms),
+    ("permute", permute::forms),
+    ("call", call::forms),
+    ("flow", flow::forms),
+    ("cluster", cluster::forms),
+    ("texture", texture::forms),
+    ("surface", surface::forms),
+    ("edges", edges::forms),
+];
+
 /// All forms of the families in this folder.
 pub(crate) fn forms() -> Vec<BlockForm> {
-    [
-        memory::forms(),
-        atomic::forms(),
-        warp::forms(),
-        barrier::forms(),
-        address::forms(),
-        asynchronous::forms(),
-        matrix::forms(),
-        wmma::forms(),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    FAMILIES.iter().flat_map(|(_, forms)| forms()).collect()
 }
 
 /// What kernels find before their code: `%l0` to `%l3` are the operands, `%r0` to `%r3` and `%h0` to `%h3` their low bits; `%thread` is
-/// the thread, and the thread has 64 bytes at `%work` on the device, at `%shared` in shared memory (at `%generic` for generic
+/// the thread in its block, and the thread has 64 bytes at `%work` on the device, at `%shared` in shared memory (at `%generic` for generic
 /// addresses) and at `%local` in its own memory. It leaves what it writes to `%out`.
 const PREAMBLE: &str = "    .reg .pred %p<8>;
     .reg .b16 %h<32>;
-    .reg .b32 %r<32>, %thread, %shared;
+    .reg .b32 %r<32>, %thread, %shared, %place;
     .reg .b64 %l<32>, %in, %out, %work, %generic, %local;
     .reg .b128 %q<4>;
     .shared .align 128 .b8 block[4096];
@@ -98,10 +172,18 @@ const PREAMBLE: &str = "    .reg .pred %p<8>;
     ld.param.u64 %in, [in];
     ld.param.u64 %out, [out];
     ld.param.u64 %work, [work];
+    mov.u32 %place, %ctaid.z;
+    mov.u32 %r0, %nctaid.y;
+    mov.u32 %r1, %ctaid.y;
+    mad.lo.u32 %place, %place, %r0, %r1;
+    mov.u32 %r0, %nctaid.x;
+    mov.u32 %r1, %ctaid.x;
+    mad.lo.u32 %place, %place, %r0, %r1;
     mov.u32 %thread, %tid.x;
-    mad.wide.u32 %in, %thread, 32, %in;
-    mad.wide.u32 %out, %thread, 32, %out;
-    mad.wide.u32 %work, %thread, 64, %work;
+    mad.lo.u32 %place, %place, 64, %thread;
+    mad.wide.u32 %in, %place, 32, %in;
+    mad.wide.u32 %out, %place, 32, %out;
+    mad.wide.u32 %work, %place, 64, %work;
     mov.u32 %shared, block;
     mad.lo.u32 %shared, %thread, 64, %shared;
     cvt.u64.u32 %generic, %shared;
@@ -126,101 +208,28 @@ pub(crate) const TABLE: [u64; 4] =
     [0x8081_8283_8485_8687, 0x0123_4567_89ab_cdef, 0xfedc_ba98_7654_3210, 0x7ff0_1122_3344_55ff];
 
 /// A module with a kernel `f0`, `f1` … for each form.
-fn module(forms: &[&BlockForm]) -> String {
+pub(crate) fn module(forms: &[&BlockForm]) -> String {
     let architecture = forms.iter().map(|form| form.architecture).max().unwrap_or_default();
     let mut text = format!(".version 8.8\n.target sm_{architecture}\n.address_size 64\n");
     let words = TABLE.map(|word| word.to_string()).join(", ");
     writeln!(text, ".const .align 32 .b64 words[4] = {{{words}}};").expect("a text takes all");
     for (index, form) in forms.iter().enumerate() {
+        let own = |text: &str| text.replace("FN", &format!("f{index}_"));
         write!(
             text,
             "// {}
+{}
 .visible .entry f{index}(.param .align 32 .b8 table[32], .param .u64 in, .param .u64 out, .param .u64 work)
 {{
 {PREAMBLE}    {}
     ret;
 }}
 ",
-            form.name, form.code
+            form.name,
+            own(&form.declared),
+            own(&form.code)
         )
         .expect("a text takes all");
     }
     text
-}
-
-fn results(stream: &Stream, library: &Library, index: usize, sources: &[Sources]) -> curium_driver::Result<Vec<Left>> {
-    let flat = |words: &[Sources]| words.iter().flatten().copied().collect::<Vec<u64>>();
-    let sources = DeviceBuffer::from_slice(stream, &flat(sources))?;
-    let mut left = DeviceBuffer::<u64>::zeroed(stream, 4 * THREADS)?;
-    let mut work = DeviceBuffer::<u64>::zeroed(stream, 8 * THREADS)?;
-    let kernel = library.kernel::<([u64; 4], &[u64], &mut [u64], &mut [u64])>(&format!("f{index}"))?;
-    let config = LaunchConfig::new(1, THREADS as u32);
-    // SAFETY: each thread of one block reads its own operands, and writes its own places in the other two buffers.
-    unsafe { kernel.launch(stream, config, (TABLE, &sources, &mut left, &mut work)) }?;
-    Ok(left.to_vec()?.chunks_exact(4).map(|left| [left[0], left[1], left[2], left[3]]).collect())
-}
-
-/// What is wrong with what a form left, if anything.
-fn judge(form: &BlockForm, sources: &[Sources], found: &[Left]) -> String {
-    let expected = (form.expected)(sources);
-    let wrong = expected.iter().zip(found).enumerate().find(|(_, (expected, found))| expected != found);
-    wrong.map_or_else(String::new, |(thread, (expected, found))| {
-        format!("{}: thread {thread} of {:x?} left {found:x?}, not {expected:x?}\n", form.name, sources[thread])
-    })
-}
-
-/// Runs the forms of a range of compute capabilities; says what is wrong, and how many ran.
-fn run(test: &TestDriver, wanted: impl Fn(u32) -> bool) -> (String, usize) {
-    let (stream, all) = (test.stream(), forms());
-    let forms: Vec<&BlockForm> = all.iter().filter(|form| wanted(form.architecture)).collect();
-    let mut wrong = String::new();
-    for forms in forms.chunks(PER_MODULE) {
-        let together = Library::from_ptx(&stream, &module(forms));
-        for (index, form) in forms.iter().enumerate() {
-            let sources = words(&form.name, THREADS);
-            let alone = together.is_err().then(|| Library::from_ptx(&stream, &module(&[form])));
-            let found = match (&together, alone) {
-                (Ok(library), _) => results(&stream, library, index, &sources),
-                (_, Some(Ok(library))) => results(&stream, &library, 0, &sources),
-                (_, Some(Err(error))) => Err(error),
-                (Err(_), None) => unreachable!("a module that is refused is loaded kernel by kernel"),
-            };
-            match found {
-                Ok(found) => wrong += &judge(form, &sources, &found),
-                // What fails ends the context, and all that would come.
-                Err(error) if error.is_sticky() => return (format!("{wrong}{}: {error}\n", form.name), forms.len()),
-                Err(error) => wrong += &format!("{}: {error}\n", form.name),
-            }
-        }
-    }
-    (wrong, forms.len())
-}
-
-#[test]
-fn every_form_of_a_block_gives_what_its_definition_says() {
-    on_driver(|test| {
-        let least = architecture(&test.device());
-        let (wrong, ran) = run(test, |needs| needs <= least);
-        assert!(wrong.is_empty(), "{wrong}");
-        assert!(ran > 1000, "only {ran} forms ran");
-    });
-}
-
-#[test]
-fn every_form_of_a_block_of_newer_devices_gives_what_its_definition_says() {
-    on_simulator(Config::new().with_device_model(DeviceModel::B200), |test, _| {
-        let (wrong, ran) = run(test, |needs| needs > 90);
-        assert!(wrong.is_empty(), "{wrong}");
-        assert!(ran > 10, "only {ran} forms ran");
-    });
-}
-
-#[test]
-fn modules_of_blocks_are_written_for_the_assembler() {
-    let Some(folder) = std::env::var_os("CURIUM_INSTRUCTION_PTX").map(std::path::PathBuf::from) else { return };
-    for form in &forms() {
-        let name: String = form.name.chars().map(|it| if it.is_alphanumeric() { it } else { '_' }).collect();
-        let path = folder.join(format!("block-{name}")).with_extension("ptx");
-        std::fs::write(path, module(&[form])).expect("the folder is writable");
-    }
 }

@@ -3,7 +3,8 @@
 //!
 //! With `CURIUM_TEST_DRIVER=cuda` the forms run on this machine's GPU, and with `CURIUM_INSTRUCTION_RECORD=FILE` beside it the test
 //! writes what they gave there, and to `FILE.differences` where that is not what the reference says. On the simulator the results
-//! are also compared with the record of a GPU in the repository. `CURIUM_INSTRUCTION_PTX=FOLDER` writes the modules, for `ptxas`.
+//! are also compared with the record of a GPU in the repository. What the driver refuses of the forms of blocks goes to
+//! `FILE.left-out`. `CURIUM_INSTRUCTION_PTX=FOLDER` writes the modules, for `ptxas`.
 #![cfg(not(miri))]
 
 mod block;

@@ -7,7 +7,7 @@ use super::cluster::Cluster;
 use super::fault::{FaultKind, Trap};
 use super::lane::LANES;
 use super::memory::{HostBytes, SharedMemory};
-use super::race::Shadow;
+use super::shadow::Shadow;
 use super::unit::Wait;
 use super::warp::{Failure, Progress, Warp};
 use super::window::BLOCK_STRIDE;

@@ -44,6 +44,12 @@ impl Cluster {
         self.members.get()?.get(rank).map(|member| &**member)
     }
 
+    /// Whether no other block belongs to it.
+    #[inline]
+    pub(crate) fn is_of_one(&self) -> bool {
+        self.members.get().is_some_and(|members| members.len() == 1)
+    }
+
     /// Counts threads in at the barrier, and returns the phase that they wait for.
     pub(crate) fn arrive(&self, threads: u32) -> u32 {
         let phase = self.phase.load(Ordering::Relaxed);

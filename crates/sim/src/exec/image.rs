@@ -6,6 +6,7 @@ mod element;
 mod sample;
 mod surface;
 
+pub(crate) use self::element::Channels;
 pub use self::element::{Channel, Element};
 pub(crate) use self::sample::{Point, Query};
 pub(crate) use self::surface::Beyond;
@@ -97,10 +98,14 @@ pub(crate) type Read<'a> = &'a mut dyn FnMut(u64, u64) -> Result<u64, Trap>;
 pub(crate) struct TextureAccess {
     pub(crate) spot: Coordinates,
     pub(crate) destinations: Vec<u32>,
+    pub(crate) result: Channels,
     /// Whether the coordinates are whole numbers.
     pub(crate) is_whole: bool,
     pub(crate) detail: Detail,
 }
+
+/// What becomes of what is there and of an operand.
+pub(crate) type Change = fn(u64, u64) -> u64;
 
 /// A surface instruction, with the rows of its operands.
 #[derive(Clone, Debug)]
@@ -110,9 +115,11 @@ pub(crate) struct SurfaceAccess {
     pub(crate) registers: Vec<u32>,
     /// The bytes of each part.
     pub(crate) bytes: u64,
+    /// Whether the first coordinate counts elements, and what is written becomes what they are.
+    pub(crate) formatted: bool,
     pub(crate) beyond: Beyond,
-    /// How a reduction changes what is there.
-    pub(crate) change: Option<fn(u64, u64) -> u64>,
+    /// How a reduction changes what is there, without a sign and with one; these differ if the format of the surface tells.
+    pub(crate) change: Option<[Change; 2]>,
 }
 
 /// The rows of coordinates.
@@ -144,6 +151,10 @@ impl Geometry {
             Self::Plane | Self::PlaneOfLayer => 2,
             Self::Volume | Self::Cube | Self::CubeOfLayer => 3,
         }
+    }
+
+    pub(crate) fn is_cube(self) -> bool {
+        matches!(self, Self::Cube | Self::CubeOfLayer)
     }
 
     pub(crate) fn has_layers(self) -> bool {

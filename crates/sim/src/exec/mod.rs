@@ -39,6 +39,7 @@ mod program;
 mod race;
 mod runs;
 mod runtime;
+mod shadow;
 mod small_float;
 pub(crate) mod tensor_map;
 mod transfer;

@@ -200,6 +200,8 @@ pub(crate) struct Function {
     pub(crate) patches: Vec<Patch>,
     /// Bytes of local memory of an activation, a multiple of 16.
     pub(crate) local_size: u64,
+    /// What its variables want the beginning to be aligned to; 0 if it has none.
+    pub(crate) local_align: u64,
     pub(crate) calls: Vec<CallSite>,
     pub(crate) branch_tables: Vec<Vec<u32>>,
     /// What the video instructions do.

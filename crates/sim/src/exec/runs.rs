@@ -4,6 +4,7 @@
 //! takes one comparison of all addresses with what they should be, and one look at the bounds for each half.
 
 use std::hint::black_box;
+use std::ops::Range;
 
 use super::access::{Load, addresses, segment};
 use super::frame::InFile;
@@ -14,11 +15,11 @@ use super::unit::Unit;
 
 /// The addresses of a warp's access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Runs {
+pub(crate) struct Runs {
     /// The address of each half's first lane.
-    starts: [u64; 2],
+    pub(crate) starts: [u64; 2],
     /// Bytes between the addresses of two neighbours: none, or as many as a lane accesses.
-    step: u64,
+    pub(crate) step: u64,
 }
 
 /// What the lanes of a half add to the half's start, for steps of 0, 1, 2, 4, 8, 16 and 32 bytes.
@@ -62,6 +63,22 @@ impl Runs {
         Some(Self { starts: runs.starts.map(|start| start.wrapping_add(op.imm)), ..runs })
     }
 
+    /// The addresses that lanes access which access so many bytes each: one range for both halves where they are one, and an
+    /// empty one then.
+    #[inline(always)]
+    pub(crate) fn ranges(self, bytes: u64) -> [Range<u64>; 2] {
+        let [low, high] = self.starts;
+        let length = (HALF as u64 - 1) * self.step + bytes;
+        let [low_end, high_end] = [low, high].map(|start| start.saturating_add(length));
+        if low == high {
+            [low..low_end, 0..0]
+        } else if low_end == high {
+            [low..high_end, 0..0]
+        } else {
+            [low..low_end, high..high_end]
+        }
+    }
+
     /// The step of an instruction's runs and the host memory of each, if all lanes are active, and they are aligned and in bounds.
     #[inline(always)]
     fn places<T: Word>(unit: &mut Unit<'_>, op: &Op, write: bool) -> Option<(u64, [HostBytes; 2])> {
@@ -88,11 +105,10 @@ pub(crate) fn one_address(unit: &Unit<'_>, op: &Op) -> Option<u64> {
     (step == 0 && low == high).then_some(low)
 }
 
-/// Where the runs of each half begin, and how long they are, if all lanes are active and access such runs.
+/// The runs that a warp accesses of which all lanes are active, if it does so in runs.
 #[inline(always)]
-pub(crate) fn ranges(unit: &Unit<'_>, op: &Op) -> Option<([u64; 2], u64)> {
-    let Runs { starts, step } = Runs::of(unit, op).filter(|_| unit.active == FULL)?;
-    Some((starts, (HALF as u64 - 1) * step + u64::from(op.align_mask) + 1))
+pub(crate) fn of_warp(unit: &Unit<'_>, op: &Op) -> Option<Runs> {
+    if unit.active == FULL { Runs::of(unit, op) } else { None }
 }
 
 /// Loads each lane's value; false if the addresses are not such runs.
@@ -159,5 +175,15 @@ mod tests {
             }
         }
         assert_eq!(Runs::find(&addresses_of(0, 0, 64), 64), None);
+    }
+
+    #[test]
+    fn ranges_of_both_halves_are_one_where_they_meet() {
+        let ranges = |starts, step| Runs { starts, step }.ranges(4);
+        assert_eq!(ranges([64, 128], 4), [64..192, 0..0]);
+        assert_eq!(ranges([64, 64], 4), [64..128, 0..0]);
+        assert_eq!(ranges([64, 132], 4), [64..128, 132..196]);
+        assert_eq!(ranges([64, 0], 0), [64..68, 0..4]);
+        assert_eq!(ranges([u64::MAX - 3, 0], 0), [u64::MAX - 3..u64::MAX, 0..4]);
     }
 }

@@ -12,6 +12,8 @@ use super::worker::Worker;
 
 /// Calls that may be open at once, so that recursion without variables ends too.
 const DEPTH_LIMIT: u32 = 10_000;
+/// What the local memory of a function is aligned to at least.
+const FRAME_ALIGN: u64 = 16;
 /// Bytes of local memory that a thread may use.
 pub(crate) const LOCAL_LIMIT: u64 = 512 << 10;
 
@@ -80,7 +82,9 @@ impl Warp {
         let (callee, lanes) = callee(site, from, mask, worker)?;
         let function = worker.function(callee);
         let caller_base = from.local;
-        let base = caller_base + worker.function(from.function).local_size;
+        let end = caller_base + worker.function(from.function).local_size;
+        let taken = Lanes(lanes).map(|lane| self.state.taken[lane]).max().unwrap_or(0);
+        let base = end.max(taken).next_multiple_of(function.local_align.max(FRAME_ALIGN));
         if lanes != mask {
             self.split(index, mask & !lanes, pc);
         }
@@ -129,6 +133,8 @@ impl Warp {
                 self.state.written.add(caller_base + target, size, mask);
             }
         }
+        // What the function took by `alloca` ends with it.
+        Lanes(mask).for_each(|lane| self.state.taken[lane] = self.state.taken[lane].min(base));
         self.release(frame, mask);
         let fragment = &mut self.fragments[index];
         fragment.frame = caller.frame;

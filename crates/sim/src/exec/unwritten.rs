@@ -5,6 +5,7 @@
 //! noted before it is made, so that no thread which is told of a store comes too early. Memory that others may write without the
 //! executor seeing it counts as written.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::access::{addresses, trap};
@@ -13,6 +14,7 @@ use super::lane::{FULL, LANES, Lanes, Row};
 use super::local;
 use super::memory::Memory;
 use super::op::{Control, Op, Space};
+use super::runs;
 use super::unit::Unit;
 use super::window::{BLOCK_STRIDE, resolve};
 use super::written::Written;
@@ -70,6 +72,15 @@ pub(crate) fn run_check(unit: &mut Unit<'_>, op: &Op) -> Control {
         let lacking = unit.warp.written.lacking(offset, bytes, unit.active);
         return if lacking == 0 { Control::Next } else { stop(unit, op, lacking.trailing_zeros() as usize, offset) };
     }
+    if is_whole(unit, op.space) || are_runs_written(unit, op, bytes) {
+        return Control::Next;
+    }
+    check_lanes(unit, op, bytes)
+}
+
+/// The same, lane by lane.
+#[inline(never)]
+fn check_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64) -> Control {
     let addresses = active_addresses(unit, op);
     if is_covered(unit, op.space, &addresses, bytes) {
         return Control::Next;
@@ -88,18 +99,41 @@ pub(crate) fn run_note(unit: &mut Unit<'_>, op: &Op) -> Control {
         unit.warp.written.add(offset, bytes, unit.active);
         return Control::Next;
     }
-    let addresses = active_addresses(unit, op);
-    if is_covered(unit, op.space, &addresses, bytes) {
+    if is_whole(unit, op.space) || are_runs_written(unit, op, bytes) {
         return Control::Next;
     }
-    let is_row =
-        (0..LANES as u64).zip(addresses).all(|(lane, address)| address == addresses[0].wrapping_add(lane * bytes));
-    if unit.active == FULL && is_row && !is_local(op.space, addresses[0]) {
-        add(unit, op.space, 0, addresses[0], bytes * LANES as u64);
-    } else {
+    note_lanes(unit, op, bytes);
+    Control::Next
+}
+
+/// The same, lane by lane, unless the warp writes in runs.
+#[inline(never)]
+fn note_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64) {
+    let addresses = active_addresses(unit, op);
+    let runs = runs::of_warp(unit, op).filter(|runs| runs.starts.iter().all(|start| !is_local(op.space, *start)));
+    if let Some(runs) = runs {
+        for Range { start, end } in runs.ranges(bytes).into_iter().filter(|range| !range.is_empty()) {
+            add(unit, op.space, 0, start, end - start);
+        }
+    } else if !is_covered(unit, op.space, &addresses, bytes) {
         Lanes(unit.active).for_each(|lane| add(unit, op.space, lane, addresses[lane], bytes));
     }
-    Control::Next
+}
+
+/// Whether an access is one to the block's own shared memory, all of which was written.
+#[inline(always)]
+fn is_whole(unit: &Unit<'_>, space: Space) -> bool {
+    let is_own = || unit.block.cluster.is_of_one();
+    space == Space::Shared && unit.block.shared.written().is_some_and(Written::is_whole) && is_own()
+}
+
+/// Whether a warp accesses memory in runs, and all of that was written, as it mostly is.
+#[inline(always)]
+fn are_runs_written(unit: &mut Unit<'_>, op: &Op, bytes: u64) -> bool {
+    let Some(runs) = runs::of_warp(unit, op) else { return false };
+    runs.ranges(bytes).into_iter().filter(|range| !range.is_empty()).all(|Range { start, end }| {
+        !is_local(op.space, start) && is_written(unit, op.space, 0, start, end - start) == Some(true)
+    })
 }
 
 /// That what one lane reads was written, where the launch looks for that.

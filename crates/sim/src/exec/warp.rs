@@ -15,7 +15,7 @@ use super::frame::Frame;
 use super::lane::{LANES, Row};
 use super::local_written::LocalWritten;
 use super::op::{Control, Op};
-use super::race::Steps;
+use super::shadow::Steps;
 use super::unit::Wait;
 use super::worker::Worker;
 
@@ -41,6 +41,8 @@ pub(crate) struct WarpState {
     pub(crate) thread: [[u32; LANES]; 3],
     /// Local memory: word `n` of every thread is row `n`.
     pub(crate) local: Vec<Row<u64>>,
+    /// Where in it the memory ends that the running functions of each lane took by `alloca`; 0 if they took none.
+    pub(crate) taken: [u64; LANES],
     /// What of it was written, if the launch looks for reads of what nobody wrote.
     pub(crate) written: LocalWritten,
     /// Lanes whose thread has not ended.
@@ -59,6 +61,7 @@ impl Default for WarpState {
             index: 0,
             thread: [[0; LANES]; 3],
             local: Vec::new(),
+            taken: [0; LANES],
             written: LocalWritten::default(),
             live: 0,
             cluster_phase: [0; LANES],
@@ -109,6 +112,7 @@ impl Warp {
         target.lanes = mask;
         target.caller = None;
         let words = worker.function(function).local_size / 8;
+        self.state.taken = [0; LANES];
         self.state.local.clear();
         self.state.local.resize(words as usize, Row::splat(0));
         if worker.launch.program.checking.unwritten {

@@ -5,11 +5,13 @@
 //! textures and surfaces access is not looked at either.
 
 use std::fmt;
+use std::ops::Range;
 
 use super::access::addresses;
 use super::fault::{Access, Conflict, FaultKind, Trap};
-use super::lane::Lanes;
+use super::lane::{LANES, Lanes};
 use super::op::{Control, Op};
+use super::runs;
 use super::unit::Unit;
 use super::window::SHARED_WINDOW;
 
@@ -44,22 +46,41 @@ pub(crate) fn run_note<const HOW: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
         _ => Use::Atomic,
     };
     let bytes = u64::from(op.align_mask) + 1;
-    let addresses = addresses(unit, op);
-    let Some(watcher) = unit.watcher.as_deref_mut() else { return Control::Next };
+    let found = match runs::of_warp(unit, op) {
+        Some(runs) => note_ranges(unit, runs.ranges(bytes), how),
+        None => note_lanes(unit, &addresses(unit, op), bytes, how),
+    };
+    found.map_or(Control::Next, |found| report(unit, op, found, how))
+}
+
+#[inline(always)]
+fn note_ranges(unit: &mut Unit<'_>, [low, high]: [Range<u64>; 2], how: Use) -> Option<(u64, Conflict)> {
+    let watcher = unit.watcher.as_deref_mut()?;
+    note(watcher, low, how).or_else(|| note(watcher, high, how))
+}
+
+/// Notes what the lanes access one by one.
+#[inline(never)]
+fn note_lanes(unit: &mut Unit<'_>, addresses: &[u64; LANES], bytes: u64, how: Use) -> Option<(u64, Conflict)> {
+    let watcher = unit.watcher.as_deref_mut()?;
     let mut found = None;
     // Neighbours often access one address, or the next: they are noted together.
     let (mut begin, mut end) = (0, 0);
     for lane in Lanes(unit.active) {
         let address = addresses[lane];
         if address == end {
-            end += bytes;
-        } else if address + bytes != end || address < begin {
-            found = found.or_else(|| note(watcher, begin, end, how));
+            end = end.saturating_add(bytes);
+        } else if address.wrapping_add(bytes) != end || address < begin {
+            found = found.or_else(|| note(watcher, begin..end, how));
             (begin, end) = (address, address.saturating_add(bytes));
         }
     }
-    found = found.or_else(|| note(watcher, begin, end, how));
-    let Some((address, conflict)) = found else { return Control::Next };
+    found.or_else(|| note(watcher, begin..end, how))
+}
+
+#[cold]
+fn report(unit: &mut Unit<'_>, op: &Op, (address, conflict): (u64, Conflict), how: Use) -> Control {
+    let (addresses, bytes) = (addresses(unit, op), u64::from(op.align_mask) + 1);
     let is_at_fault = |lane: &usize| address.wrapping_sub(addresses[*lane]) < bytes;
     let lane = Lanes(unit.active).find(is_at_fault).unwrap_or(unit.leader());
     let access = Some(Access { address: addresses[lane], size: bytes as u32, write: how != Use::Read });
@@ -68,8 +89,8 @@ pub(crate) fn run_note<const HOW: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
 
 /// Notes a range, unless it is empty or not of device memory.
 #[inline]
-fn note(watcher: &mut dyn Watcher, begin: u64, end: u64, how: Use) -> Option<(u64, Conflict)> {
-    (begin < end && end <= SHARED_WINDOW).then(|| watcher.note(begin, end - begin, how)).flatten()
+fn note(watcher: &mut dyn Watcher, Range { start, end }: Range<u64>, how: Use) -> Option<(u64, Conflict)> {
+    if start < end && end <= SHARED_WINDOW { watcher.note(start, end - start, how) } else { None }
 }
 
 /// What may tell others of what was done before, or learn of it.

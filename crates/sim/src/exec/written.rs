@@ -10,6 +10,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 pub struct Written {
     chunks: Box<[OnceLock<Box<Chunk>>]>,
     size: u64,
+    /// How many bytes were not written. What others have just written may still count here.
+    lacking: AtomicU64,
 }
 
 /// The bits of [`CHUNK`] bytes.
@@ -27,7 +29,7 @@ impl Written {
     #[must_use]
     pub fn new(size: u64) -> Self {
         let chunks = std::iter::repeat_with(OnceLock::new).take(size.div_ceil(CHUNK) as usize);
-        Self { chunks: chunks.collect(), size }
+        Self { chunks: chunks.collect(), size, lacking: AtomicU64::new(size) }
     }
 
     /// How many bytes it is about.
@@ -36,26 +38,35 @@ impl Written {
         self.size
     }
 
+    /// Whether all bytes were written.
+    #[inline]
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.lacking.load(Ordering::Relaxed) == 0
+    }
+
     /// Notes that bytes were written. Those past the end do not count.
     #[inline]
     pub fn add(&self, offset: u64, bytes: u64) {
-        for (word, mask) in words(offset, self.end(offset, bytes)) {
-            self.set(word, mask);
+        let words = words(offset, self.end(offset, bytes));
+        let new: u64 = words.map(|(word, mask)| u64::from(self.set(word, mask))).sum();
+        if new != 0 {
+            self.lacking.fetch_sub(new, Ordering::Relaxed);
         }
     }
 
     /// Has bytes count as never written again.
     pub fn remove(&self, offset: u64, bytes: u64) {
-        for (word, mask) in words(offset, self.end(offset, bytes)) {
-            self.clear(word, mask);
-        }
+        let words = words(offset, self.end(offset, bytes));
+        let old: u64 = words.map(|(word, mask)| u64::from(self.clear(word, mask))).sum();
+        self.lacking.fetch_add(old, Ordering::Relaxed);
     }
 
     /// Whether all of these bytes were written. Those past the end do not count.
     #[inline]
     #[must_use]
     pub fn covers(&self, offset: u64, bytes: u64) -> bool {
-        words(offset, self.end(offset, bytes)).all(|(word, mask)| self.bits(word) & mask == mask)
+        self.is_whole() || words(offset, self.end(offset, bytes)).all(|(word, mask)| self.bits(word) & mask == mask)
     }
 
     /// Has bytes be written or not as others are: they were copied from there.
@@ -68,8 +79,8 @@ impl Written {
         let all = words(offset, self.end(offset, bytes));
         let copied: Vec<_> = all.map(|(word, mask)| (word, mask, source(word))).collect();
         for (word, mask, bits) in copied {
-            self.set(word, mask & bits);
-            self.clear(word, mask & !bits);
+            self.lacking.fetch_sub(self.set(word, mask & bits).into(), Ordering::Relaxed);
+            self.lacking.fetch_add(self.clear(word, mask & !bits).into(), Ordering::Relaxed);
         }
     }
 
@@ -88,25 +99,22 @@ impl Written {
         chunk.map_or(0, |chunk| chunk[word % WORDS].load(Ordering::Relaxed))
     }
 
+    /// Sets bits, and returns how many of them were not set.
     #[inline]
-    fn set(&self, word: usize, mask: u64) {
+    fn set(&self, word: usize, mask: u64) -> u32 {
         let chunk = self.chunks[word / WORDS].get_or_init(|| Box::new(std::array::from_fn(|_| AtomicU64::new(0))));
         let bits = &chunk[word % WORDS];
-        if mask == u64::MAX {
-            bits.store(mask, Ordering::Relaxed);
-        } else if bits.load(Ordering::Relaxed) & mask != mask {
-            bits.fetch_or(mask, Ordering::Relaxed);
+        if bits.load(Ordering::Relaxed) & mask == mask {
+            return 0;
         }
+        (mask & !bits.fetch_or(mask, Ordering::Relaxed)).count_ones()
     }
 
-    fn clear(&self, word: usize, mask: u64) {
-        let Some(chunk) = self.chunks[word / WORDS].get() else { return };
+    /// Clears bits, and returns how many of them were set.
+    fn clear(&self, word: usize, mask: u64) -> u32 {
+        let Some(chunk) = self.chunks[word / WORDS].get() else { return 0 };
         let bits = &chunk[word % WORDS];
-        if mask == u64::MAX {
-            bits.store(0, Ordering::Relaxed);
-        } else {
-            bits.fetch_and(!mask, Ordering::Relaxed);
-        }
+        (mask & bits.fetch_and(!mask, Ordering::Relaxed)).count_ones()
     }
 
     #[inline]
@@ -142,6 +150,27 @@ mod tests {
             written.remove(offset + bytes / 2, 1);
             assert!(!written.covers(offset + bytes / 2, 1));
         }
+    }
+
+    #[test]
+    fn memory_is_whole_while_each_of_its_bytes_was_written() {
+        let (written, other) = (Written::new(CHUNK + 10), Written::new(100));
+        written.add(0, CHUNK);
+        written.add(5, 70);
+        assert!(!written.is_whole());
+        written.add(CHUNK - 3, 99);
+        assert!(written.is_whole());
+        written.remove(77, 1);
+        written.remove(77, 1);
+        assert!(!written.is_whole() && !written.covers(77, 1));
+        written.add(77, 1);
+        assert!(written.is_whole());
+        other.add(0, 40);
+        written.copy(0, &other, 0, 100);
+        assert!(!written.is_whole());
+        other.add(40, 60);
+        written.copy(0, &other, 0, 100);
+        assert!(written.is_whole() && Written::new(0).is_whole());
     }
 
     #[test]

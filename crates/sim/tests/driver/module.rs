@@ -1,6 +1,6 @@
 //! Modules, libraries, functions and kernels.
 
-use std::ffi::{CStr, c_void};
+use std::ffi::{CStr, CString, c_void};
 use std::ptr;
 
 use curium_sim::Config;
@@ -54,10 +54,26 @@ fn error_in_ptx_is_logged_with_its_line() {
 fn instruction_that_is_not_supported_is_refused_by_name_at_load() {
     let fixture = Fixture::new();
     let image =
-        c".version 8.0\n.target sm_75\n.address_size 64\n.entry k() {\n  wgmma.fence.sync.aligned;\n  ret;\n}\n";
+        c".version 8.0\n.target sm_90\n.address_size 64\n.entry k() {\n  wgmma.fence.sync.aligned;\n  ret;\n}\n";
     let (code, log) = load_with_log(&fixture, image);
     assert_eq!(code, CUresult::CUDA_ERROR_INVALID_PTX);
     assert!(log.contains("wgmma"), "{log}");
+}
+
+#[test]
+fn instruction_of_a_later_version_or_target_is_refused_with_what_it_needs() {
+    let fixture = Fixture::new();
+    for (header, needed) in [
+        (".version 7.0\n.target sm_75", "target sm_80 or higher"),
+        (".version 6.5\n.target sm_75", "PTX ISA version 7.0 or later"),
+    ] {
+        let text = format!(
+            "{header}\n.address_size 64\n.entry k() {{\n.reg .b32 %r<2>;\n  redux.sync.add.s32 %r0, %r1, -1;\n  ret;\n}}\n"
+        );
+        let (code, log) = load_with_log(&fixture, &CString::new(text).expect("there is no NUL"));
+        assert_eq!(code, CUresult::CUDA_ERROR_INVALID_PTX);
+        assert!(log.contains("line 6; error") && log.contains(&format!("{needed} for 'redux'")), "{log}");
+    }
 }
 
 #[test]

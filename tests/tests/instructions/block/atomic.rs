@@ -8,10 +8,10 @@ use crate::reference::integer::Integer;
 use crate::reference::real::{BF16, Extreme, F16, F32, F64, Format, Mode, Operation, Round, arithmetic, extreme};
 
 /// What an atomic of one number does.
-const OPERATIONS: &str = "{{and,or,xor,exch,cas}.{b32,b64},add.{u32,s32,u64,f32,f64},{min,max}.{u32,s32,u64,s64},\
+pub(super) const OPERATIONS: &str = "{{and,or,xor,exch,cas}.{b32,b64},add.{u32,s32,u64,f32,f64},{min,max}.{u32,s32,u64,s64},\
                           {inc,dec}.u32,add.noftz.{f16,f16x2}}";
 /// The same for reductions.
-const REDUCTIONS: &str = "{{and,or,xor}.{b32,b64},add.{u32,s32,u64,f32,f64},{min,max}.{u32,s32,u64,s64},{inc,dec}.u32,\
+pub(super) const REDUCTIONS: &str = "{{and,or,xor}.{b32,b64},add.{u32,s32,u64,f32,f64},{min,max}.{u32,s32,u64,s64},{inc,dec}.u32,\
                           add.noftz.{f16,f16x2}}";
 /// What newer devices have besides.
 const NEWER: &str = "add.noftz.{bf16,bf16x2}";
@@ -58,17 +58,17 @@ pub(super) fn forms() -> Vec<BlockForm> {
 }
 
 /// What an atomic works on.
-struct Target {
-    operation: String,
+pub(super) struct Target {
+    pub(super) operation: String,
     kind: String,
     /// Elements of a vector.
     count: usize,
-    bits: u32,
+    pub(super) bits: u32,
     is_shared: bool,
 }
 
 impl Target {
-    fn of(spelling: &str, generic_shared: bool) -> Self {
+    pub(super) fn of(spelling: &str, generic_shared: bool) -> Self {
         let words: Vec<&str> = spelling.split('.').collect();
         let known = ["and", "or", "xor", "exch", "cas", "add", "min", "max", "inc", "dec"];
         let operation = words.iter().find(|word| known.contains(word)).expect("an atomic has an operation");
@@ -83,7 +83,7 @@ impl Target {
         Self { operation: (*operation).to_owned(), kind: kind.to_owned(), count, bits, is_shared }
     }
 
-    fn class(&self) -> char {
+    pub(super) fn class(&self) -> char {
         match self.bits {
             16 => 'h',
             32 => 'r',
@@ -93,7 +93,7 @@ impl Target {
     }
 
     /// What is in memory afterwards, for one element.
-    fn value(&self, a: u128, b: u128, c: u128) -> u128 {
+    pub(super) fn value(&self, a: u128, b: u128, c: u128) -> u128 {
         let (low, high, third) = (a as u64, b as u64, c as u64);
         let kind = self.kind.as_str();
         let pair = |format: Format| {

@@ -6,28 +6,33 @@ use super::{BlockForm, Left};
 use crate::form::Sources;
 use crate::reference::real::{BF16, E4M3, E5M2, F16, F32, F64, Format};
 
+/// Shapes and types, and what says how sums are made, by the least compute capability.
+const PATTERNS: [(u32, &str); 14] = [
+    (75, "m16n8k8.row.col.{f16.f16.f16.f16,f32.f16.f16.f32}"),
+    (80, "m16n8k16.row.col.{f16.f16.f16.f16,f32.f16.f16.f32}"),
+    (80, "m16n8k{8,16}.row.col.f32.bf16.bf16.f32"),
+    (80, "m16n8k{4,8}.row.col.f32.tf32.tf32.f32"),
+    (80, "m8n8k4.row.col.f64.f64.f64.f64"),
+    (90, "m16n8k{4,8,16}.row.col.f64.f64.f64.f64"),
+    (89, "m16n8k{16,32}.row.col.{f16.{e4m3,e5m2}.{e4m3,e5m2}.f16,f32.{e4m3,e5m2}.{e4m3,e5m2}.f32}"),
+    (75, "m8n8k16.row.col{,.satfinite}.s32.{s8,u8}.{s8,u8}.s32"),
+    (80, "m16n8k{16,32}.row.col{,.satfinite}.s32.{s8,u8}.{s8,u8}.s32"),
+    (75, "m8n8k32.row.col{,.satfinite}.s32.{s4,u4}.{s4,u4}.s32"),
+    (80, "m16n8k{32,64}.row.col{,.satfinite}.s32.{s4,u4}.{s4,u4}.s32"),
+    (75, "m8n8k128.row.col.s32.b1.b1.s32.xor.popc"),
+    (80, "m8n8k128.row.col.s32.b1.b1.s32.and.popc"),
+    (80, "m16n8k{128,256}.row.col.s32.b1.b1.s32.{xor,and}.popc"),
+];
+
+/// The spellings of all products, each with the least compute capability that has it.
+pub(super) fn spellings() -> impl Iterator<Item = (u32, String)> {
+    let all = |(architecture, pattern)| expand(pattern).into_iter().map(move |rest| (architecture, rest));
+    PATTERNS.into_iter().flat_map(all).map(|(architecture, rest)| (architecture, format!("mma.sync.aligned.{rest}")))
+}
+
 pub(super) fn forms() -> Vec<BlockForm> {
-    let patterns = [
-        (75, "m16n8k8.row.col.{f16.f16.f16.f16,f32.f16.f16.f32}"),
-        (80, "m16n8k16.row.col.{f16.f16.f16.f16,f32.f16.f16.f32}"),
-        (80, "m16n8k{8,16}.row.col.f32.bf16.bf16.f32"),
-        (80, "m16n8k{4,8}.row.col.f32.tf32.tf32.f32"),
-        (80, "m8n8k4.row.col.f64.f64.f64.f64"),
-        (90, "m16n8k{4,8,16}.row.col.f64.f64.f64.f64"),
-        (89, "m16n8k32.row.col.f32.{e4m3,e5m2}.{e4m3,e5m2}.f32"),
-        (75, "m8n8k16.row.col{,.satfinite}.s32.{s8,u8}.{s8,u8}.s32"),
-        (80, "m16n8k{16,32}.row.col{,.satfinite}.s32.{s8,u8}.{s8,u8}.s32"),
-        (75, "m8n8k32.row.col{,.satfinite}.s32.{s4,u4}.{s4,u4}.s32"),
-        (80, "m16n8k{32,64}.row.col{,.satfinite}.s32.{s4,u4}.{s4,u4}.s32"),
-        (75, "m8n8k128.row.col.s32.b1.b1.s32.xor.popc"),
-        (80, "m8n8k128.row.col.s32.b1.b1.s32.and.popc"),
-        (80, "m16n8k{128,256}.row.col.s32.b1.b1.s32.{xor,and}.popc"),
-    ];
     let mut forms = Vec::new();
-    for (architecture, pattern) in patterns {
-        let spellings = expand(pattern).into_iter().map(|rest| format!("mma.sync.aligned.{rest}"));
-        forms.extend(spellings.map(|spelling| Product::of(&spelling).form().needs(architecture)));
-    }
+    forms.extend(spellings().map(|(architecture, spelling)| Product::of(&spelling).form().needs(architecture)));
     forms.extend(small_matrices());
     forms
 }
@@ -60,7 +65,7 @@ impl Element {
     }
 
     /// Elements of a register.
-    fn each(self) -> usize {
+    pub(super) fn each(self) -> usize {
         (32 / self.bits()).max(1) as usize
     }
 
@@ -83,6 +88,11 @@ impl Element {
     pub(super) fn number(self, register: u64, at: usize) -> f64 {
         let bits = register >> (at as u32 * self.bits()) & u64::MAX >> (64 - self.bits());
         match self {
+            // The largest exponent is one like the others, but for the one NaN.
+            Self::Real(E4M3) if (0x78..0x7f).contains(&(bits & 0x7f)) => {
+                let magnitude = f64::from((bits as u32 & 7 | 8) << 5);
+                if bits & 0x80 == 0 { magnitude } else { -magnitude }
+            }
             Self::Real(format) => format.value(bits),
             Self::Integer { bits: width, signed: true } => {
                 ((bits << (64 - width)).cast_signed() >> (64 - width)) as f64
@@ -94,17 +104,17 @@ impl Element {
 
 /// A product `d = a × b + c`.
 #[derive(Clone)]
-struct Product {
-    spelling: String,
-    rows: usize,
-    inner: usize,
-    result: Element,
-    left: Element,
-    right: Element,
+pub(super) struct Product {
+    pub(super) spelling: String,
+    pub(super) rows: usize,
+    pub(super) inner: usize,
+    pub(super) result: Element,
+    pub(super) left: Element,
+    pub(super) right: Element,
 }
 
 impl Product {
-    fn of(spelling: &str) -> Self {
+    pub(super) fn of(spelling: &str) -> Self {
         let words: Vec<&str> = spelling.split('.').collect();
         let (rows, rest) = words[3][1..].split_once('n').expect("a shape has columns");
         let inner = rest.split_once('k').expect("a shape has an inner extent").1;
@@ -122,7 +132,7 @@ impl Product {
     }
 
     /// Registers of A, B and C.
-    fn registers(&self) -> [usize; 3] {
+    pub(super) fn registers(&self) -> [usize; 3] {
         let parts = self.inner / (4 * self.left.each());
         let results = if self.result.each() == 2 { self.rows / 8 } else { self.rows / 4 };
         [parts * (self.rows / 8), parts, results]
@@ -164,22 +174,43 @@ impl Product {
         element.bounds().map_or(bits, |(mask, set)| bits & mask | set)
     }
 
-    /// Element of A at a row and a place, as the lanes hold it.
-    fn a(&self, warp: &[Sources], row: usize, place: usize) -> f64 {
+    /// Registers for all four operands, whose contents do not matter.
+    pub(super) fn operands(&self) -> String {
+        let [left, right, results] = self.registers();
+        let class = if self.left.bits() == 64 { 'l' } else { 'r' };
+        let list = |count: usize| {
+            let names: Vec<String> = (8..8 + count).map(|number| format!("%{class}{number}")).collect();
+            format!("{{{}}}", names.join(", "))
+        };
+        format!("{}, {}, {}, {}", list(results), list(left), list(right), list(results))
+    }
+
+    /// Element of A at a row and a place: the lane, the register and the place in it.
+    pub(super) fn home_of_a(&self, row: usize, place: usize) -> (usize, usize, usize) {
         let each = self.left.each();
         let (part, within) = (place / (4 * each), place % (4 * each));
-        let register = part * (self.rows / 8) + row / 8;
-        self.left.number(self.register(&warp[row % 8 * 4 + within / each], 0, register), within % each)
+        (row % 8 * 4 + within / each, part * (self.rows / 8) + row / 8, within % each)
+    }
+
+    /// Element of B at a place and a column.
+    pub(super) fn home_of_b(&self, place: usize, column: usize) -> (usize, usize, usize) {
+        let each = self.right.each();
+        let (part, within) = (place / (4 * each), place % (4 * each));
+        (column * 4 + within / each, part, within % each)
+    }
+
+    fn a(&self, warp: &[Sources], row: usize, place: usize) -> f64 {
+        let (lane, register, at) = self.home_of_a(row, place);
+        self.left.number(self.register(&warp[lane], 0, register), at)
     }
 
     fn b(&self, warp: &[Sources], place: usize, column: usize) -> f64 {
-        let each = self.right.each();
-        let (part, within) = (place / (4 * each), place % (4 * each));
-        self.right.number(self.register(&warp[column * 4 + within / each], 1, part), within % each)
+        let (lane, register, at) = self.home_of_b(place, column);
+        self.right.number(self.register(&warp[lane], 1, register), at)
     }
 
     /// Element of C or D: the lane, the register and the place in it.
-    fn home(&self, row: usize, column: usize) -> (usize, usize, usize) {
+    pub(super) fn home(&self, row: usize, column: usize) -> (usize, usize, usize) {
         let (lane, within) = (row % 8 * 4 + column / 2, column % 2);
         if self.result.each() == 2 { (lane, row / 8, within) } else { (lane, row / 8 * 2 + within, 0) }
     }

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use curium_driver::lock::Mutex;
 use curium_driver::{Context, ContextKind, DevicePointer, Error, Result, Stream, relaxed, release};
 
-use super::depot::{Depot, Shelf};
+use super::depot::{Depot, Holdings, Shelf};
 use super::watched::Watched;
 use super::{CachingOptions, CachingStatistics, local};
 use crate::cache::{GRANULE, Heap, Owner, Rounded, Store};
@@ -187,10 +187,7 @@ impl Core {
     #[inline]
     pub(super) fn statistics(&self) -> CachingStatistics {
         let reserve = self.reserve.lock();
-        let (counts, held) = (self.depot.counts(), self.depot.held());
-        let (free, longest) = self.depot.with_store(|store| {
-            (store.free_ranges().iter().map(|range| range.length).sum::<u64>(), store.heap().longest(Owner::ALL))
-        });
+        let Holdings { counts, free_bytes, longest_free_bytes } = self.depot.holdings();
         CachingStatistics {
             allocations: counts.allocations,
             hits: counts.hits,
@@ -198,8 +195,8 @@ impl Core {
             allocated_bytes: counts.allocated_bytes,
             freed_bytes: counts.freed_bytes,
             reserved_bytes: reserve.segments.bytes(),
-            free_bytes: free + held,
-            longest_free_bytes: longest,
+            free_bytes,
+            longest_free_bytes,
             growths: reserve.growths,
         }
     }

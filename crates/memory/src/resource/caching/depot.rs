@@ -50,6 +50,14 @@ pub(super) struct Counts {
     pub(super) hits: u64,
 }
 
+/// What a depot and the bins of all threads hold.
+pub(super) struct Holdings {
+    pub(super) counts: Counts,
+    pub(super) free_bytes: u64,
+    /// The longest range that is free for everybody.
+    pub(super) longest_free_bytes: u64,
+}
+
 /// What became of a block that was to be held.
 pub(super) enum Put {
     Held,
@@ -220,19 +228,18 @@ impl Depot {
         shelves.iter().for_each(|shelf| state.empty(shelf));
     }
 
-    /// The counts of all threads.
+    /// What is counted and what is free at one moment: a thread that ends meanwhile is seen before or after.
     #[inline]
-    pub(super) fn counts(&self) -> Counts {
+    pub(super) fn holdings(&self) -> Holdings {
         let state = self.state.lock();
-        let mut counts = state.counts;
-        state.shelves.iter().for_each(|shelf| counts.add(shelf.content.wait().counts));
-        counts
-    }
-
-    /// The bytes in the bins of all threads.
-    #[inline]
-    pub(super) fn held(&self) -> u64 {
-        self.state.lock().shelves.iter().map(|shelf| shelf.content.wait().bins.bytes()).sum()
+        let (mut counts, mut free_bytes) = (state.counts, 0);
+        for shelf in &state.shelves {
+            let content = shelf.content.wait();
+            counts.add(content.counts);
+            free_bytes += content.bins.bytes();
+        }
+        free_bytes += state.store.free_ranges().iter().map(|range| range.length).sum::<u64>();
+        Holdings { counts, free_bytes, longest_free_bytes: state.store.heap().longest(Owner::ALL) }
     }
 
     /// Forgets everything, since the memory is about to go.

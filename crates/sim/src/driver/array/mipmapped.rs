@@ -1,8 +1,8 @@
 //! Mipmapped arrays: arrays of one image in falling sizes.
 
 use curium_sys::{
-    CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY3D_DESCRIPTOR, CUarray, CUdevice, CUmipmappedArray, CUmipmappedArray_st,
-    CUresult,
+    CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY3D_CUBEMAP, CUDA_ARRAY3D_DESCRIPTOR, CUarray, CUdevice, CUmipmappedArray,
+    CUmipmappedArray_st, CUresult,
 };
 
 use super::{Array, Shape};
@@ -112,9 +112,9 @@ impl State {
 }
 
 impl Shape {
-    /// The shapes of all levels: each extent is halved until all are one. Layers stay as many as they are.
+    /// The shapes of all levels: each extent is halved until all are one. Layers and faces of cubes stay as many as they are.
     fn levels(self) -> impl Iterator<Item = Self> {
-        let is_layered = self.is_layered();
+        let is_layered = self.is_layered() || self.flags & CUDA_ARRAY3D_CUBEMAP != 0;
         let half = |extent: usize| if extent == 0 { 0 } else { (extent / 2).max(1) };
         std::iter::successors(Some(self), move |shape| {
             let depth = if is_layered { shape.depth } else { half(shape.depth) };

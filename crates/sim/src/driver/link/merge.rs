@@ -11,7 +11,10 @@ struct Statement<'a> {
     is_header: bool,
 }
 
-/// The texts as one, in their order. The header is that of the first. What one text declares and another defines is a declaration
+/// What a header consists of.
+const HEADER: [&str; 3] = [".version", ".target", ".address_size"];
+
+/// The texts as one, in their order, for the newest version and the highest target of them. What one text declares and another defines is a declaration
 /// ahead if it is a function, and the definition itself if it is a variable. A function that is declared with a result and defined without
 /// one has the result then, as callers see it on hardware: a register that nobody has written.
 pub(super) fn merge(texts: &[String]) -> String {
@@ -22,10 +25,8 @@ pub(super) fn merge(texts: &[String]) -> String {
     let declared = all().filter(|statement| statement.is_extern);
     let results: HashMap<&str, &str> = declared.filter_map(|s| Some((s.name?, result(s.text)?))).collect();
     let mut done = HashSet::new();
-    let mut merged = String::new();
-    for (index, statement) in
-        modules.iter().enumerate().flat_map(|(index, module)| module.iter().map(move |s| (index, s)))
-    {
+    let mut merged: String = HEADER.iter().filter_map(|directive| newest(directive, all())).collect();
+    for statement in all().filter(|statement| !statement.is_header) {
         let definition = statement.name.filter(|_| statement.is_extern).and_then(|name| definitions.get(name));
         let text = match definition {
             Some(_) if is_function(statement.text) => statement.text.replacen(".extern", ".visible", 1),
@@ -37,13 +38,25 @@ pub(super) fn merge(texts: &[String]) -> String {
                 _ => statement.text.to_owned(),
             },
         };
-        let is_needed = if statement.is_header { index == 0 } else { done.insert(text.clone()) };
-        if is_needed {
+        if done.insert(text.clone()) {
             merged.push_str(&text);
             merged.push('\n');
         }
     }
     merged
+}
+
+/// The newest of the directives of the header that begin so, on a line of its own.
+fn newest<'a>(directive: &str, statements: impl Iterator<Item = &'a Statement<'a>>) -> Option<String> {
+    let found = statements.filter(|statement| statement.is_header && statement.text.starts_with(directive));
+    let newest = found.map(|statement| statement.text.trim()).reduce(|a, b| if age(b) > age(a) { b } else { a })?;
+    Some(format!("{newest}\n"))
+}
+
+/// The numbers of a version or of a target.
+fn age(directive: &str) -> Vec<u32> {
+    let numbers = directive.split(|character: char| !character.is_ascii_digit());
+    numbers.filter_map(|digits| digits.parse().ok()).collect()
 }
 
 /// The text with a limit of registers for each kernel that has none.
@@ -91,7 +104,7 @@ impl<'a> Statement<'a> {
 }
 
 fn is_header(statement: &str) -> bool {
-    [".version", ".target", ".address_size"].iter().any(|directive| statement.starts_with(directive))
+    HEADER.iter().any(|directive| statement.starts_with(directive))
 }
 
 /// Where the first statement ends: a directive of the header at the end of its line or where the next one begins, a function with
@@ -199,6 +212,13 @@ mod tests {
         for kept in ["offset = 7;", "table[2] = { 1, 2 };", "twice (.param .b32 x)\n{ /* } */ ret; }", "{ { ret; } }"] {
             assert!(merged.contains(kept), "{kept} in {merged}");
         }
+    }
+
+    #[test]
+    fn header_is_of_the_newest_version_and_the_highest_target() {
+        let texts = [("8.9", "sm_75"), ("7.8", "sm_100a, debug"), ("8.10", "sm_90")];
+        let texts = texts.map(|(version, target)| format!(".version {version} .target {target} .address_size 64\n"));
+        assert_eq!(merge(&texts), ".version 8.10\n.target sm_100a, debug\n.address_size 64\n");
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! Elements of images: what is in memory, and what a kernel reads.
 
 use super::Read;
+use crate::exec::exact::{self, Rounding};
 use crate::exec::fault::Trap;
 use crate::exec::narrow::Half;
 
@@ -38,6 +39,32 @@ pub(super) struct Reading {
 /// The channels of an element as registers hold them.
 pub(crate) type Texel = [u32; 4];
 
+/// How the registers of a texture instruction hold the four channels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Channels {
+    /// Each one, in 32 bits.
+    Words,
+    /// Each one, as a number of 16 bits.
+    Halves,
+    /// Two numbers of 16 bits in a register.
+    Pairs,
+}
+
+impl Channels {
+    /// What the registers hold; those behind the last are not written.
+    pub(crate) fn of(self, texel: Texel) -> [u32; 4] {
+        let halves = || texel.map(|bits| Channel::F16.stored(bits));
+        match self {
+            Self::Words => texel,
+            Self::Halves => halves(),
+            Self::Pairs => {
+                let [red, green, blue, alpha] = halves();
+                [red | green << 16, blue | alpha << 16, 0, 0]
+            }
+        }
+    }
+}
+
 impl Element {
     /// The bytes of an element.
     #[must_use]
@@ -68,7 +95,26 @@ impl Element {
 }
 
 impl Channel {
-    fn bytes(self) -> u64 {
+    /// Whether it holds integers with a sign.
+    pub(crate) fn is_signed(self) -> bool {
+        matches!(self, Self::I8 | Self::I16 | Self::I32)
+    }
+
+    /// The bits in memory for what a register holds: the nearest integer that there is, or number.
+    pub(crate) fn stored(self, bits: u32) -> u32 {
+        let signed = |bound: i32| bits.cast_signed().clamp(-bound - 1, bound).cast_unsigned();
+        match self {
+            Self::U8 => bits.min(0xff),
+            Self::U16 => bits.min(0xffff),
+            Self::I8 => signed(0x7f),
+            Self::I16 => signed(0x7fff),
+            Self::F16 if f32::from_bits(bits).is_nan() => 0x7fff,
+            Self::F16 => exact::narrow(f32::from_bits(bits).into(), exact::F16, Rounding::Nearest) as u32,
+            Self::U32 | Self::I32 | Self::F32 => bits,
+        }
+    }
+
+    pub(crate) fn bytes(self) -> u64 {
         match self {
             Self::U8 | Self::I8 => 1,
             Self::U16 | Self::I16 | Self::F16 => 2,

@@ -174,7 +174,7 @@ impl Texture {
     fn spot(&self, image: &Image, geometry: Geometry, point: &Point, is_linear: bool) -> Spot {
         let mut coordinates = point.coordinates;
         let mut layer = if geometry.has_layers() { point.layer } else { 0 };
-        let is_cube = matches!(geometry, Geometry::Cube | Geometry::CubeOfLayer);
+        let is_cube = geometry.is_cube();
         if is_cube {
             let (face, place) = cube::face(coordinates.map(f32::from_bits));
             let most = (image.depth / 6).saturating_sub(1);

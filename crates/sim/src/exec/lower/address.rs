@@ -8,7 +8,7 @@ use crate::exec::access::{load, load_param, store};
 use crate::exec::handler::{binary, unary};
 use crate::exec::op::{Control, Handler, Op, Space};
 use crate::exec::program::Late;
-use crate::exec::race::{run_check, run_join, run_order};
+use crate::exec::race::{Reads, Writes, check, run_join, run_order};
 use crate::exec::unit::Unit;
 use crate::exec::watch::{Use, run_exchange, run_note};
 use crate::exec::window::{LOCAL_WINDOW, PARAM_WINDOW, SHARED_WINDOW};
@@ -243,7 +243,7 @@ impl Lowerer<'_> {
             return;
         }
         if self.context.checking.races && matches!(target.space, Space::Shared | Space::Generic) {
-            let run = if how == Use::Read { run_check::<false> } else { run_check::<true> };
+            let run = if how == Use::Read { check::<Reads>() } else { check::<Writes>() };
             self.access(run, target, 0, bytes);
         }
         self.note_access(target, bytes, how);

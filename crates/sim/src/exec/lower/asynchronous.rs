@@ -13,7 +13,7 @@ use crate::exec::mbarrier::Mbarrier;
 use crate::exec::op::{Control, Op, Space};
 use crate::exec::unit::Unit;
 use crate::exec::unwritten;
-use crate::ptx::{Address, Base, Instruction, Keyword, Modifier, Operand, ScalarType, Space as State};
+use crate::ptx::{Address, Base, Instruction, Keyword, Modifier, Opcode, Operand, ScalarType, Space as State};
 
 impl Lowerer<'_> {
     /// `cp.async` and its commit and wait.
@@ -131,7 +131,7 @@ impl Lowerer<'_> {
         Ok(())
     }
 
-    /// `st.async`: a store that completes on a barrier object.
+    /// `st.async` and `red.async`: a store or a reduction that completes on a barrier object.
     pub(super) fn store_asynchronously(&mut self, instruction: &Instruction) -> Lowered {
         let ([Operand::Address(to), source, Operand::Address(barrier)], Some(scalar)) =
             (&instruction.operands[..], instruction.types().next())
@@ -143,7 +143,10 @@ impl Lowerer<'_> {
             modifiers: instruction.modifiers.clone(),
             ..instruction.clone()
         };
-        self.store(&store)?;
+        match store.opcode {
+            Opcode::Red => self.atomic(&store, false)?,
+            _ => self.store(&store)?,
+        }
         let count = if let Operand::Vector(elements) = source { elements.len() as u64 } else { 1 };
         let (a, b) = (self.address_row(*barrier)?, self.word((count * scalar.bytes()) as u32));
         let d = self.new_double();

@@ -105,18 +105,68 @@ fn product(instruction: &Instruction) -> Option<Decoded> {
         [d, c] if instruction.opcode == Opcode::Wmma => [d, Element::F16, Element::F16, c],
         _ => return None,
     };
-    // The first form of the instruction, of 8 by 8 by 4 halves, spreads its elements in a way of its own.
-    let is_first = instruction.opcode == Opcode::Mma && shape.k == 4 && elements[1] == Element::F16;
     let operation = |operation| instruction.has(Modifier::Operation(operation));
     let is_bits = elements[1] == Element::B1;
     let accumulation = match (is_bits, operation(Operation::And), operation(Operation::Xor)) {
         (true, true, _) => Accumulation::PopulationOfAnd,
         (true, _, true) => Accumulation::PopulationOfXor,
-        (true, ..) => return None,
-        _ => Accumulation::Sum,
+        (false, false, false) => Accumulation::Sum,
+        _ => return None,
     };
     let saturates = instruction.has(Modifier::SaturateFinite);
-    (!is_first).then_some(Decoded { shape, elements, accumulation, saturates })
+    exists(instruction.opcode, shape, elements, saturates).then_some(Decoded {
+        shape,
+        elements,
+        accumulation,
+        saturates,
+    })
+}
+
+/// Whether there are these elements, of the result, A, B and the addend, in a shape.
+fn exists(opcode: Opcode, shape: Shape, [result, left, right, addend]: [Element; 4], saturates: bool) -> bool {
+    use Element as E;
+    let is_tile = opcode == Opcode::Wmma;
+    let Some((shapes, results)) = (if is_tile { tiles(left) } else { products(left) }) else { return false };
+    let mixed = [[E::E4m3, E::E5m2], [E::S8, E::U8], [E::S4, E::U4]];
+    let fit = left == right || !is_tile && mixed.iter().any(|pair| pair.contains(&left) && pair.contains(&right));
+    let may_saturate = [E::S8, E::U8, E::S4, E::U4].contains(&left);
+    fit && (is_tile || result == addend)
+        && [result, addend].iter().all(|element| results.contains(element))
+        && (may_saturate || !saturates)
+        && shapes.contains(&[shape.m, shape.n, shape.k])
+}
+
+/// The shapes that `mma` has for elements of A, and what the results are.
+fn products(left: Element) -> Option<(&'static [[u16; 3]], &'static [Element])> {
+    use Element as E;
+    Some(match left {
+        // The first form of the instruction, of 8 by 8 by 4, spreads its elements in a way of its own.
+        E::F16 => (&[[16, 8, 8], [16, 8, 16]], &[E::F16, E::F32]),
+        E::Bf16 => (&[[16, 8, 8], [16, 8, 16]], &[E::F32]),
+        E::Tf32 => (&[[16, 8, 4], [16, 8, 8]], &[E::F32]),
+        E::F64 => (&[[8, 8, 4], [16, 8, 4], [16, 8, 8], [16, 8, 16]], &[E::F64]),
+        E::E4m3 | E::E5m2 => (&[[16, 8, 16], [16, 8, 32]], &[E::F16, E::F32]),
+        E::S8 | E::U8 => (&[[8, 8, 16], [16, 8, 16], [16, 8, 32]], &[E::S32]),
+        E::S4 | E::U4 => (&[[8, 8, 32], [16, 8, 32], [16, 8, 64]], &[E::S32]),
+        E::B1 => (&[[8, 8, 128], [16, 8, 128], [16, 8, 256]], &[E::S32]),
+        E::F32 | E::S32 => return None,
+    })
+}
+
+/// The same for `wmma`.
+fn tiles(left: Element) -> Option<(&'static [[u16; 3]], &'static [Element])> {
+    use Element as E;
+    const EACH: &[[u16; 3]] = &[[16, 16, 16], [8, 32, 16], [32, 8, 16]];
+    Some(match left {
+        E::F16 => (EACH, &[E::F16, E::F32]),
+        E::Bf16 => (EACH, &[E::F32]),
+        E::S8 | E::U8 => (EACH, &[E::S32]),
+        E::Tf32 => (&[[16, 16, 8]], &[E::F32]),
+        E::F64 => (&[[8, 8, 4]], &[E::F64]),
+        E::S4 | E::U4 => (&[[8, 8, 32]], &[E::S32]),
+        E::B1 => (&[[8, 8, 128]], &[E::S32]),
+        E::F32 | E::S32 | E::E4m3 | E::E5m2 => return None,
+    })
 }
 
 /// The shape that an instruction names.

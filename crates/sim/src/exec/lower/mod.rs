@@ -23,6 +23,7 @@ mod registers;
 mod select;
 mod set;
 mod shared;
+mod stack;
 mod surface;
 mod system;
 mod tensor_map;

@@ -23,7 +23,9 @@ impl Lowerer<'_> {
         match instruction.opcode {
             Opcode::Mov => self.mov(instruction),
             Opcode::Ld | Opcode::Ldu => self.load(instruction),
-            Opcode::St if instruction.has(Modifier::Keyword(Keyword::Async)) => self.store_asynchronously(instruction),
+            Opcode::St | Opcode::Red if instruction.has(Modifier::Keyword(Keyword::Async)) => {
+                self.store_asynchronously(instruction)
+            }
             Opcode::St => self.store(instruction),
             Opcode::Cp => self.copy_asynchronously(instruction),
             Opcode::Mbarrier => self.barrier_object(instruction),
@@ -51,6 +53,7 @@ impl Lowerer<'_> {
             | Opcode::Bar
             | Opcode::Barrier => self.flow(instruction),
             Opcode::Call => self.call(instruction),
+            Opcode::Alloca | Opcode::Stacksave | Opcode::Stackrestore => self.stack(instruction),
             Opcode::Shfl | Opcode::Vote | Opcode::Activemask | Opcode::Match | Opcode::Redux => {
                 self.warp_wide(instruction)
             }

@@ -4,7 +4,7 @@ use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use crate::exec::access::read_at;
 use crate::exec::fault::{FaultKind, Trap};
-use crate::exec::image::{Coordinates, Detail, Geometry, Point, Query, Texture, TextureAccess};
+use crate::exec::image::{Channels, Coordinates, Detail, Geometry, Point, Query, Texture, TextureAccess};
 use crate::exec::lane::Lanes;
 use crate::exec::op::{Control, Op, Space};
 use crate::exec::unit::Unit;
@@ -29,7 +29,7 @@ impl Lowerer<'_> {
             _ => return Err(Refusal::form(instruction)),
         };
         let is_whole = match kind {
-            ScalarType::S32 => true,
+            ScalarType::S32 if !geometry.is_cube() => true,
             ScalarType::F32 => false,
             _ => return Err(Refusal::scalar(instruction, kind)),
         };
@@ -42,6 +42,17 @@ impl Lowerer<'_> {
         let channels = [Keyword::R, Keyword::G, Keyword::B, Keyword::A];
         let channel = channels.into_iter().position(|channel| instruction.has(Modifier::Keyword(channel)));
         let channel = channel.filter(|_| rest.is_empty()).ok_or_else(|| Refusal::form(instruction))?;
+        let types: Vec<ScalarType> = instruction.types().collect();
+        let is_gathered = match geometry(instruction)? {
+            Geometry::Plane | Geometry::PlaneOfLayer | Geometry::Cube | Geometry::CubeOfLayer => true,
+            Geometry::Line | Geometry::LineOfLayer | Geometry::Volume => false,
+        };
+        let [ScalarType::U32 | ScalarType::S32 | ScalarType::F32, ScalarType::F32] = types[..] else {
+            return Err(Refusal::form(instruction));
+        };
+        if !is_gathered {
+            return Err(Refusal::form(instruction));
+        }
         self.access_texture(instruction, destination, tensor, (false, Detail::Gather(channel)))
     }
 
@@ -51,14 +62,19 @@ impl Lowerer<'_> {
             return Err(Refusal::form(instruction));
         };
         let query = query(instruction).ok_or_else(|| Refusal::form(instruction))?;
+        let is_extent = matches!(query, Query::Width | Query::Height | Query::Depth);
         let a = self.address_row(*handle)?;
         let d = self.destination(destination, ScalarType::B32)?;
         let b = match level {
             [] => NO_LEVEL,
-            [level] => self.source(level, ScalarType::U32)?,
+            [level] if is_extent => self.source(level, ScalarType::U32)?,
             _ => return Err(Refusal::form(instruction)),
         };
-        let run = if instruction.opcode == Opcode::Txq { run_texture_query } else { run_surface_query };
+        let is_texture = instruction.opcode == Opcode::Txq;
+        if !is_texture && !is_extent && query != Query::ArraySize {
+            return Err(Refusal::form(instruction));
+        }
+        let run = if is_texture { run_texture_query } else { run_surface_query };
         self.push(Op { a, b, d, ..Op::new(run) }).imm = query as u64;
         Ok(())
     }
@@ -70,13 +86,18 @@ impl Lowerer<'_> {
         tensor: &Tensor,
         (is_whole, detail): (bool, Detail),
     ) -> Lowered {
-        let scalar = instruction.types().next().filter(|scalar| scalar.bits() == 32);
-        let scalar = scalar.ok_or_else(|| Refusal::form(instruction))?;
+        let scalar = instruction.types().next().ok_or_else(|| Refusal::form(instruction))?;
         let spot = self.coordinates(instruction, tensor)?;
         let a = self.address_row(tensor.handle)?;
         let (slots, ..) = self.elements(destination, scalar)?;
+        let result = match (scalar, slots.len()) {
+            (ScalarType::U32 | ScalarType::S32 | ScalarType::F32, 4) => Channels::Words,
+            (ScalarType::F16, 4) => Channels::Halves,
+            (ScalarType::F16x2, 2) => Channels::Pairs,
+            _ => return Err(Refusal::form(instruction)),
+        };
         let destinations = slots.into_iter().map(|slot| self.destination_slot(slot, scalar)).collect::<Lowered<_>>()?;
-        self.out.textures.push(TextureAccess { spot, destinations, is_whole, detail });
+        self.out.textures.push(TextureAccess { spot, destinations, result, is_whole, detail });
         let number = self.out.textures.len() as u64 - 1;
         self.push(Op { a, ..Op::new(run_texture) }).imm = number;
         Ok(())
@@ -122,7 +143,7 @@ fn texture_operands(instruction: &Instruction) -> Lowered<(&Operand, &Tensor, &[
     }
 }
 
-fn geometry(instruction: &Instruction) -> Lowered<Geometry> {
+pub(super) fn geometry(instruction: &Instruction) -> Lowered<Geometry> {
     let geometries = [
         (Keyword::Dimension1d, Geometry::Line),
         (Keyword::Dimension2d, Geometry::Plane),
@@ -154,7 +175,7 @@ fn run_texture(unit: &mut Unit<'_>, op: &Op) -> Control {
     for lane in Lanes(unit.active) {
         match read_texture(unit, access, lane, unit.frame.row::<u64>(op.a)[lane]) {
             Ok(texel) => {
-                for (row, value) in access.destinations.iter().zip(texel) {
+                for (row, value) in access.destinations.iter().zip(access.result.of(texel)) {
                     unit.frame.row_mut::<u32>(*row).0[lane] = value;
                 }
             }

@@ -91,6 +91,7 @@ impl Lowerer<'_> {
     /// Reserves local memory. Calls copy whole words, so each variable has its own.
     pub(super) fn new_local(&mut self, size: u64, align: u64) -> u64 {
         let offset = self.local_size.next_multiple_of(align.max(8));
+        self.out.local_align = self.out.local_align.max(align);
         self.local_size = offset.saturating_add(size.min(MOST_BYTES).next_multiple_of(8)).min(MOST_BYTES);
         offset
     }

@@ -110,7 +110,7 @@ fn object_that_does_not_exist_faults() {
 #[test]
 fn forms_that_need_more_than_objects_are_refused_by_name() {
     let refused = |text: &str| {
-        let text = format!(".version 8.0\n.target sm_90\n.address_size 64\n{text}");
+        let text = format!(".version 8.8\n.target sm_100\n.address_size 64\n{text}");
         let module = ptx::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         lower(&module).expect_err("it is refused").to_string()
     };
@@ -121,6 +121,6 @@ fn forms_that_need_more_than_objects_are_refused_by_name() {
     assert!(refused(&reference).contains("references to textures, samplers and surfaces are not supported"));
     let sampler = kernel("mov.u64 %d1, 0; tex.1d.v4.u32.s32 {%r3, %r4, %r5, %r6}, [%d1, %d1, {%r1}];");
     assert!(refused(&sampler).contains("samplers apart from their textures"));
-    let formatted = kernel("mov.u64 %d1, 0; sust.p.1d.b32.trap [%d1, {%r1}], %r2;");
-    assert!(refused(&formatted).contains("this form of `sust` is not supported"));
+    let formatted = kernel("mov.u64 %d1, 0; sust.p.1d.b64.trap [%d1, {%r1}], %d2;");
+    assert!(refused(&formatted).contains("`sust`"));
 }

@@ -1,7 +1,7 @@
 //! Kernels as compilers write them, against Rust.
 
 use super::{BASE, Bench};
-use crate::exec::Statistics;
+use crate::exec::{Checking, Statistics};
 
 /// A launch that can be made again and again.
 pub(super) struct Run {
@@ -12,14 +12,9 @@ pub(super) struct Run {
 }
 
 impl Run {
-    /// The same launch of the same program, looking for races.
-    pub(super) fn with_race_checks(self) -> Self {
-        Self { bench: self.bench.with_race_checks(), ..self }
-    }
-
-    /// The same launch of the same program, looking for reads of what nobody wrote.
-    pub(super) fn with_unwritten_checks(self) -> Self {
-        Self { bench: self.bench.with_unwritten_checks(0..u64::MAX), ..self }
+    /// The same launch of the same program, looking for what is named. All of its memory counts as written.
+    pub(super) fn with_checks(self, checking: Checking) -> Self {
+        Self { bench: self.bench.with_checks(checking, 0..u64::MAX), ..self }
     }
 
     /// Launches it, and waits until it is done.

@@ -111,7 +111,7 @@ impl Runtime for Host {
 impl Bench {
     /// Compiles a program whose header is added here, with `bytes` of memory for arguments.
     pub(super) fn new(body: &str, bytes: u64) -> Self {
-        let text = format!(".version 8.0\n.target sm_90\n.address_size 64\n{body}");
+        let text = format!(".version 8.8\n.target sm_100\n.address_size 64\n{body}");
         let module = ptx::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let program = lower(&module).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let mut end = bytes.next_multiple_of(128);
@@ -142,21 +142,22 @@ impl Bench {
         }
     }
 
-    /// The same program, looking for races.
-    pub(super) fn with_race_checks(mut self) -> Self {
-        self.program =
-            lower_with_checks(&self.module, Checking::nothing().with_races(true)).expect("it was lowered without them");
-        self.memory.watch();
-        self
+    /// The same program, looking for reads of what nobody wrote. Of its memory the bytes in `written` were written.
+    pub(super) fn with_unwritten_checks(self, written: Range<u64>) -> Self {
+        self.with_checks(Checking::nothing().with_unwritten(true), written)
     }
 
-    /// The same program, looking for reads of what nobody wrote. Of its memory the bytes in `written` were written.
-    pub(super) fn with_unwritten_checks(mut self, written: Range<u64>) -> Self {
-        self.program = lower_with_checks(&self.module, Checking::nothing().with_unwritten(true))
-            .expect("it was lowered without them");
-        let all = Written::new(self.memory.size());
-        all.add(written.start, written.end - written.start);
-        self.memory.written = Some(Arc::new(all));
+    /// The same program with checks. Of its memory the bytes in `written` were written.
+    pub(super) fn with_checks(mut self, checking: Checking, written: Range<u64>) -> Self {
+        self.program = lower_with_checks(&self.module, checking).expect("it was lowered without them");
+        if checking.races {
+            self.memory.watch();
+        }
+        if checking.unwritten {
+            let all = Written::new(self.memory.size());
+            all.add(written.start, written.end - written.start);
+            self.memory.written = Some(Arc::new(all));
+        }
         self
     }
 

@@ -133,7 +133,7 @@ fn programs_with_exchanged_tokens_are_answered() {
     let mut loaded = 0;
     for round in 0..1500 {
         let source = SOURCES[round % SOURCES.len()];
-        let header = if source.contains(".version") { "" } else { ".version 8.0\n.target sm_90\n.address_size 64\n" };
+        let header = if source.contains(".version") { "" } else { ".version 8.8\n.target sm_100\n.address_size 64\n" };
         let mut tokens = tokens(source);
         for _ in 0..=random.below(3) {
             let place = random.below(tokens.len());
@@ -149,7 +149,7 @@ fn programs_with_exchanged_tokens_are_answered() {
 fn sizes_that_no_device_has_are_refused() {
     let refused = |body: &str, parameters: &str| {
         let text = format!(
-            ".version 8.0\n.target sm_90\n.address_size 64\n{}.entry main({parameters}) {{ {} ret; }}",
+            ".version 8.8\n.target sm_100\n.address_size 64\n{}.entry main({parameters}) {{ {} ret; }}",
             if body.starts_with(".global") { body } else { "" },
             if body.starts_with(".global") { "" } else { body }
         );

@@ -1,7 +1,9 @@
 //! How fast kernels run. These are measurements: run them in release, alone, with `--ignored --nocapture`.
 
+use std::iter;
 use std::time::{Duration, Instant};
 
+use super::super::Checking;
 use super::kernels::{Run, bodies, mandelbrot, matmul, saxpy};
 
 /// What was measured of a launch.
@@ -41,36 +43,32 @@ fn report(name: &str, run: &Run) {
     eprintln!("{name:<12} {:5.2} G thread instructions/s, {:5.2} by processor time", giga(wall), giga(processor));
 }
 
-/// How much longer the launch takes with checks, by processor time.
+/// How much longer a launch takes with checks, by processor time: for races, for reads of what nobody wrote, and for both.
 #[expect(clippy::print_stderr, reason = "it reports what it measured")]
-fn compare(name: &str, run: &Run, checked: &Run) {
-    let best = |run: &Run| {
-        let times = (0..5).map(|_| {
+fn compare(name: &str, make: impl Fn() -> Run) {
+    let of = |races, unwritten| Checking::nothing().with_races(races).with_unwritten(unwritten);
+    let checked = [(true, false), (false, true), (true, true)].map(|(races, unwritten)| of(races, unwritten));
+    let runs: Vec<Run> = iter::once(make()).chain(checked.map(|checking| make().with_checks(checking))).collect();
+    let mut best = [f64::INFINITY; 4];
+    // One after the other, so that what else the machine does slows all of them down.
+    for _ in 0..7 {
+        for (run, best) in runs.iter().zip(&mut best) {
             let begin = processor_time();
             run.launch();
-            processor_time() - begin
-        });
-        times.min().unwrap_or_default().as_secs_f64()
-    };
-    eprintln!("{name:<12} takes {:.2} times as long with checks", best(checked) / best(run));
+            *best = best.min((processor_time() - begin).as_secs_f64());
+        }
+    }
+    let [races, unwritten, all] = [1, 2, 3].map(|checked| best[checked] / best[0]);
+    eprintln!("{name:<12} takes {races:.2} times as long with races, {unwritten:.2} with unwritten, {all:.2} with all");
 }
 
 #[test]
 #[ignore = "a measurement"]
-fn cost_of_race_checks() {
-    compare("saxpy", &saxpy(1 << 22).0, &saxpy(1 << 22).0.with_race_checks());
-    compare("matmul", &matmul(512), &matmul(512).with_race_checks());
-    compare("bodies", &bodies(8192), &bodies(8192).with_race_checks());
-    compare("mandelbrot", &mandelbrot(1024, 768, 500), &mandelbrot(1024, 768, 500).with_race_checks());
-}
-
-#[test]
-#[ignore = "a measurement"]
-fn cost_of_unwritten_checks() {
-    compare("saxpy", &saxpy(1 << 22).0, &saxpy(1 << 22).0.with_unwritten_checks());
-    compare("matmul", &matmul(512), &matmul(512).with_unwritten_checks());
-    compare("bodies", &bodies(8192), &bodies(8192).with_unwritten_checks());
-    compare("mandelbrot", &mandelbrot(1024, 768, 500), &mandelbrot(1024, 768, 500).with_unwritten_checks());
+fn cost_of_checks() {
+    compare("saxpy", || saxpy(1 << 22).0);
+    compare("matmul", || matmul(512));
+    compare("bodies", || bodies(8192));
+    compare("mandelbrot", || mandelbrot(1024, 768, 500));
 }
 
 #[test]

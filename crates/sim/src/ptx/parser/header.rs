@@ -73,6 +73,19 @@ impl Parser<'_> {
         Ok(())
     }
 
+    /// Checks that a target is one that the module's version knows.
+    fn check_age(&self, token: &Token<'_>) -> Result<(), Error> {
+        let Target { architecture, variant, .. } = self.module.target;
+        let Some(Version { major, minor }) = first_version(architecture, variant) else { return Ok(()) };
+        let version = self.module.version;
+        if version >= (Version { major, minor }) {
+            return Ok(());
+        }
+        let expected = format!("PTX ISA version {major}.{minor} or later for '{}'", token.text);
+        let found = format!("'.version {}.{}'", version.major, version.minor);
+        Err(Error::syntax(token.span, expected, found))
+    }
+
     fn target_option(&mut self, token: &Token<'_>) -> Result<(), Error> {
         let target = &mut self.module.target;
         match token.text {
@@ -87,6 +100,7 @@ impl Parser<'_> {
                 };
                 target.architecture = architecture;
                 target.variant = variant;
+                self.check_age(token)?;
             }
         }
         Ok(())
@@ -120,6 +134,36 @@ fn read_version(token: &Token<'_>) -> Option<Version> {
     }
     let (major, minor) = token.text.split_once('.')?;
     Some(Version { major: major.parse().ok()?, minor: minor.parse().ok()? })
+}
+
+/// The first version of the ISA that knows an architecture; `None` if all do that are read here, or nobody knows.
+fn first_version(architecture: u32, variant: TargetVariant) -> Option<Version> {
+    let base = match architecture {
+        32 | 50 => (4, 0),
+        35 => (3, 1),
+        37 | 52 => (4, 1),
+        53 => (4, 2),
+        60..=62 => (5, 0),
+        70 => (6, 0),
+        72 => (6, 1),
+        75 => (6, 3),
+        80 => (7, 0),
+        86 => (7, 1),
+        88 => (7, 3),
+        87 => (7, 4),
+        89 | 90 => (7, 8),
+        100 | 101 => (8, 6),
+        120 => (8, 7),
+        103 | 121 => (8, 8),
+        110 => (9, 0),
+        _ => return None,
+    };
+    let (major, minor) = match variant {
+        TargetVariant::Baseline => base,
+        TargetVariant::Architecture => base.max((8, 0)),
+        TargetVariant::Family => base.max((8, 8)),
+    };
+    Some(Version { major, minor })
 }
 
 fn read_architecture(text: &str) -> Option<(u32, TargetVariant)> {

@@ -27,6 +27,7 @@ impl Parser<'_> {
             function: &self.function,
             signatures: &self.signatures,
             instruction: &instruction,
+            unmet: &self.unmet,
             spans: &spans,
             end: end.span,
         }

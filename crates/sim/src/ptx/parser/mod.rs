@@ -19,7 +19,7 @@ use super::lexer::{Token, TokenKind, tokens};
 use super::name::Name;
 use super::operand::Symbol;
 use super::scope::Scopes;
-use super::validate::Signature;
+use super::validate::{Signature, Unmet};
 
 /// The deepest nesting of scopes, initialisers and constant expressions.
 const MAX_DEPTH: usize = 64;
@@ -48,6 +48,8 @@ struct Parser<'a> {
     symbols: HashMap<Name, Symbol>,
     /// What each function takes and returns, by [`FunctionId`].
     signatures: Vec<Signature>,
+    /// What the module's version and target do not have.
+    unmet: Unmet,
     /// The function that is being read.
     function: Function,
     /// Its open scopes.
@@ -64,11 +66,13 @@ impl<'a> Parser<'a> {
             module: header::empty_module(),
             symbols: HashMap::new(),
             signatures: Vec::new(),
+            unmet: Unmet::default(),
             function: function::empty_function(),
             scopes: Scopes::default(),
             depth: 0,
         };
         parser.header(newest)?;
+        parser.unmet = Unmet::of(&parser.module);
         Ok(parser)
     }
 

@@ -8,6 +8,7 @@ mod header;
 mod instructions;
 mod mutation;
 mod names;
+mod since;
 mod validation;
 mod variables;
 

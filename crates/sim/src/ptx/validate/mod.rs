@@ -10,9 +10,11 @@ mod data;
 mod memory;
 mod order;
 mod sets;
+mod since;
 
 use std::ops::RangeInclusive;
 
+pub(super) use self::since::Unmet;
 use super::ast::{Function, Instruction, Module, PrototypeParameter};
 use super::error::{Error, Span};
 use super::modifier::Modifier;
@@ -43,6 +45,8 @@ pub(super) struct Context<'p> {
     pub(super) function: &'p Function,
     pub(super) signatures: &'p [Signature],
     pub(super) instruction: &'p Instruction,
+    /// What the module's version and target do not have.
+    pub(super) unmet: &'p Unmet,
     /// Where each operand stands.
     pub(super) spans: &'p [Span],
     /// Where the semicolon stands.
@@ -61,6 +65,11 @@ enum Width {
 impl Context<'_> {
     /// Checks the instruction.
     pub(super) fn check(&self) -> Result<(), Error> {
+        self.form()?;
+        self.age()
+    }
+
+    fn form(&self) -> Result<(), Error> {
         use Opcode as O;
         match self.instruction.opcode {
             O::Add | O::Sub | O::Min | O::Max => self.sum(),

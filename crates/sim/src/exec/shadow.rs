@@ -1,0 +1,376 @@
+//! Who accessed a block's shared memory since its last barrier, by words.
+//!
+//! A line of sixteen words has one mark for as long as threads access all of it, one after the other, which is what kernels do most; then
+//! each word has its own, in which bytes are told apart.
+
+use super::lane::HALF;
+
+/// Bytes that one mark is about.
+const WORD: u64 = 4;
+/// All of them, by bits.
+const WHOLE: u8 = 0xf;
+/// Words of a line.
+const WORDS: usize = HALF;
+/// Bytes of a line.
+const LINE: u64 = WORD * WORDS as u64;
+
+/// Who accessed a block's shared memory since its last barrier.
+#[derive(Debug)]
+pub(crate) struct Shadow {
+    lines: Vec<Line>,
+    marks: Vec<Mark>,
+    /// Counts barriers; marks of earlier ones are void.
+    epoch: u32,
+}
+
+/// How far a warp has got with its accesses to shared memory.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Steps {
+    /// Counts the instructions that access it.
+    pub(crate) now: u32,
+    /// The last of them before the threads did something together.
+    pub(crate) joined: u32,
+}
+
+/// The accesses to a line.
+#[derive(Clone, Copy, Debug, Default)]
+struct Line {
+    /// Those to its first word. To the others they are the same, but for the threads.
+    first: Mark,
+    /// How many words each thread accessed, one thread after the other; 0 if the words have marks of their own.
+    share: u16,
+}
+
+/// The accesses to a word.
+#[derive(Clone, Copy, Debug, Default)]
+struct Mark {
+    epoch: u32,
+    /// The thread that wrote last.
+    writer: u16,
+    /// A thread that read, and one of another warp, or the same if there is none.
+    readers: [u16; 2],
+    /// Bytes that were written and read, by bits.
+    written: u8,
+    read: u8,
+    /// Of these, those of the last writer and of the first reader themselves, and the steps of their warps.
+    writers_own: u8,
+    readers_own: u8,
+    write_step: u32,
+    read_step: u32,
+}
+
+/// An access of bytes of a word.
+#[derive(Clone, Copy, Debug)]
+struct Visit {
+    bytes: u8,
+    thread: u16,
+    write: bool,
+    steps: Steps,
+}
+
+impl Shadow {
+    /// The shadow of so many bytes, which nobody accessed.
+    pub(crate) fn new(bytes: u64) -> Self {
+        Self {
+            // What is left over at the end has marks of words only.
+            lines: vec![Line::default(); (bytes / LINE) as usize],
+            marks: vec![Mark::default(); bytes.div_ceil(WORD) as usize],
+            epoch: 1,
+        }
+    }
+
+    /// Forgets what was accessed: a barrier, or whatever may be one, lies between.
+    pub(crate) fn advance(&mut self) {
+        self.epoch += 1;
+    }
+
+    /// Notes a thread's access, and returns the thread that it races with, if there is one.
+    #[inline]
+    pub(crate) fn note(&mut self, offset: u64, bytes: u64, thread: u16, write: bool, steps: Steps) -> Option<u16> {
+        let (word, begin) = (offset / WORD, offset % WORD);
+        let visit = |bytes| Visit { bytes, thread, write, steps };
+        if begin + bytes <= WORD {
+            return self.note_word(word as usize, visit(mask(begin, begin + bytes)));
+        }
+        let end = offset + bytes;
+        (word..end.div_ceil(WORD)).find_map(|word| {
+            let first = word * WORD;
+            let mask = mask(offset.max(first) - first, end.min(first + WORD) - first);
+            self.note_word(word as usize, visit(mask))
+        })
+    }
+
+    /// Notes accesses of half a warp from the thread `first` on, each thread behind the bytes of the one before. Returns the first that
+    /// races, counted from `first`, and the thread that it races with.
+    #[inline]
+    pub(crate) fn note_row(
+        &mut self,
+        offset: u64,
+        bytes: u64,
+        first: u16,
+        write: bool,
+        steps: Steps,
+    ) -> Option<(u16, u16)> {
+        if !offset.is_multiple_of(LINE) || !matches!(bytes, 4 | 8 | 16) {
+            return (0..HALF as u16).find_map(|lane| {
+                let rival = self.note(offset + u64::from(lane) * bytes, bytes, first + lane, write, steps)?;
+                Some((lane, rival))
+            });
+        }
+        let share = (bytes / WORD) as u16;
+        (0..share).find_map(|line| {
+            let before = line * (WORDS as u16 / share);
+            let visit = Visit { bytes: WHOLE, thread: first + before, write, steps };
+            let (lane, rival) = self.note_line((offset / LINE) as usize + usize::from(line), share, visit)?;
+            Some((before + lane, rival))
+        })
+    }
+
+    /// Notes that threads access all of a line, each as many words as its share.
+    #[inline]
+    fn note_line(&mut self, index: usize, share: u16, visit: Visit) -> Option<(u16, u16)> {
+        if let Some(line) = self.lines.get_mut(index) {
+            if line.first.epoch != self.epoch {
+                *line = Line { first: Mark { epoch: self.epoch, ..Mark::default() }, share };
+            }
+            if line.share == share {
+                return line.first.note(visit).map(|rival| (0, rival));
+            }
+        }
+        (0..WORDS as u16).find_map(|word| {
+            let lane = word / share;
+            let visit = Visit { thread: visit.thread + lane, ..visit };
+            self.note_word(index * WORDS + usize::from(word), visit).map(|rival| (lane, rival))
+        })
+    }
+
+    #[inline]
+    fn note_word(&mut self, word: usize, visit: Visit) -> Option<u16> {
+        if let Some(line) = self.lines.get_mut(word / WORDS) {
+            if line.first.epoch != self.epoch {
+                (line.first.epoch, line.share) = (self.epoch, 0);
+            } else if line.share != 0 {
+                self.split(word / WORDS);
+            }
+        }
+        let mark = self.marks.get_mut(word)?;
+        if mark.epoch != self.epoch {
+            *mark = Mark { epoch: self.epoch, ..Mark::default() };
+        }
+        mark.note(visit)
+    }
+
+    /// Gives each word of a line a mark of its own.
+    #[cold]
+    fn split(&mut self, index: usize) {
+        let Line { first, share } = self.lines[index];
+        for (word, mark) in (0..).zip(&mut self.marks[index * WORDS..][..WORDS]) {
+            *mark = first.moved_on(word / share);
+        }
+        self.lines[index].share = 0;
+    }
+}
+
+/// The bytes of a word from `begin` to `end`, by bits.
+fn mask(begin: u64, end: u64) -> u8 {
+    ((1 << end) - (1 << begin)) as u8
+}
+
+impl Mark {
+    #[inline(always)]
+    fn note(&mut self, visit: Visit) -> Option<u16> {
+        let Visit { bytes, thread, write, .. } = visit;
+        // What kernels do most: many read what nobody writes.
+        if !write && self.written == 0 && self.read & bytes == bytes {
+            if warp(self.readers[0]) != warp(thread) {
+                self.readers[1] = thread;
+            }
+            return None;
+        }
+        self.note_news(visit)
+    }
+
+    fn note_news(&mut self, visit: Visit) -> Option<u16> {
+        let rival = self.rival(visit);
+        if visit.write {
+            self.note_write(visit);
+        } else {
+            self.note_read(visit);
+        }
+        rival
+    }
+
+    /// The thread that an access races with.
+    fn rival(&self, Visit { bytes, thread, write, steps }: Visit) -> Option<u16> {
+        let races_with = |other: u16| warp(other) != warp(thread);
+        // Of a thread of the same warp it is known what it did itself, and when.
+        let is_unjoined = |other: u16, own: u8, step: u32| {
+            warp(other) == warp(thread)
+                && other != thread
+                && own & bytes != 0
+                && step > steps.joined
+                && step != steps.now
+        };
+        let writer = self.written & bytes != 0
+            && (races_with(self.writer) || is_unjoined(self.writer, self.writers_own, self.write_step));
+        if writer {
+            return Some(self.writer);
+        }
+        let is_read = write && self.read & bytes != 0;
+        let reader = self.readers.into_iter().find(|reader| is_read && races_with(*reader));
+        let first = self.readers[0];
+        reader.or((is_read && is_unjoined(first, self.readers_own, self.read_step)).then_some(first))
+    }
+
+    /// The mark of the same accesses by threads whose numbers are higher by so many.
+    fn moved_on(self, threads: u16) -> Self {
+        Self { writer: self.writer + threads, readers: self.readers.map(|reader| reader + threads), ..self }
+    }
+
+    /// Of two warps that write bytes of one word, the last is remembered with its own.
+    fn note_write(&mut self, Visit { bytes, thread, steps, .. }: Visit) {
+        let goes_on = self.written != 0 && warp(self.writer) == warp(thread);
+        self.written = if goes_on { self.written | bytes } else { bytes };
+        (self.writer, self.writers_own, self.write_step) = (thread, bytes, steps.now);
+    }
+
+    /// Readers are remembered as long as they read the same bytes, or are of one warp.
+    fn note_read(&mut self, Visit { bytes, thread, steps, .. }: Visit) {
+        let is_of_their_warp = self.readers.iter().all(|reader| warp(*reader) == warp(thread));
+        if self.read & bytes == bytes && self.read != 0 {
+            if warp(self.readers[0]) != warp(thread) {
+                self.readers[1] = thread;
+            }
+        } else if self.read != 0 && is_of_their_warp {
+            self.read |= bytes;
+        } else {
+            (self.readers, self.read) = ([thread; 2], bytes);
+            (self.readers_own, self.read_step) = (bytes, steps.now);
+        }
+    }
+}
+
+fn warp(thread: u16) -> u16 {
+    thread / 32
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Steps of warps that do everything together, so that threads of one warp do not race.
+    const JOINED: Steps = Steps { now: 1, joined: 1 };
+
+    #[test]
+    fn accesses_of_two_warps_race_if_one_writes_and_no_barrier_lies_between() {
+        for (first, second, races) in
+            [(false, false, false), (false, true, true), (true, false, true), (true, true, true)]
+        {
+            let mut shadow = Shadow::new(64);
+            assert_eq!(shadow.note(8, 4, 3, first, JOINED), None);
+            assert_eq!(shadow.note(8, 4, 5, second, JOINED), None, "the warp is the same");
+            assert_eq!(shadow.note(12, 4, 40, second, JOINED), None, "the word is another");
+            assert_eq!(shadow.note(8, 4, 40, second, JOINED).is_some(), races, "{first} {second}");
+            shadow.advance();
+            assert_eq!(shadow.note(8, 4, 70, second, JOINED), None, "a barrier lies between");
+        }
+    }
+
+    #[test]
+    fn bytes_of_one_word_are_told_apart() {
+        let mut shadow = Shadow::new(8);
+        assert_eq!(shadow.note(0, 1, 0, true, JOINED), None);
+        assert_eq!(shadow.note(1, 1, 32, true, JOINED), None);
+        assert_eq!(shadow.note(2, 2, 64, false, JOINED), None);
+        assert_eq!(shadow.note(1, 1, 0, true, JOINED), Some(32));
+        assert_eq!(shadow.note(2, 4, 32, true, JOINED), Some(64));
+    }
+
+    #[test]
+    fn writer_races_with_a_reader_of_another_warp_than_its_own() {
+        let mut shadow = Shadow::new(8);
+        assert_eq!(shadow.note(0, 4, 0, false, JOINED), None);
+        assert_eq!(shadow.note(0, 4, 33, false, JOINED), None);
+        assert_eq!(shadow.note(0, 4, 1, true, JOINED), Some(33));
+    }
+
+    #[test]
+    fn threads_of_a_warp_race_unless_they_did_something_together_in_between() {
+        let at = |now, joined| Steps { now, joined };
+        for (first, second, races) in
+            [(false, false, false), (false, true, true), (true, false, true), (true, true, true)]
+        {
+            for (steps, is_apart) in [(at(2, 0), true), (at(2, 1), false), (at(1, 0), false)] {
+                let mut shadow = Shadow::new(64);
+                assert_eq!(shadow.note(8, 4, 3, first, at(1, 0)), None);
+                assert_eq!(shadow.note(8, 4, 3, second, steps), None, "the thread is the same");
+                let mut shadow = Shadow::new(64);
+                assert_eq!(shadow.note(8, 4, 3, first, at(1, 0)), None);
+                let other = shadow.note(8, 4, 5, second, steps);
+                assert_eq!(other, (races && is_apart).then_some(3), "{first} {second} {steps:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn bytes_that_another_thread_of_the_warp_wrote_beside_ones_own_are_its_own() {
+        let at = |now| Steps { now, joined: 0 };
+        let mut shadow = Shadow::new(8);
+        for thread in 0..4 {
+            assert_eq!(shadow.note(u64::from(thread), 1, thread, true, at(1)), None);
+        }
+        for thread in 0..4 {
+            assert_eq!(shadow.note(u64::from(thread), 1, thread, false, at(2)), None);
+        }
+        assert_eq!(shadow.note(3, 1, 0, false, at(3)), Some(3));
+    }
+
+    /// A shadow with marks of words only.
+    fn without_lines(bytes: u64) -> Shadow {
+        Shadow { lines: Vec::new(), ..Shadow::new(bytes) }
+    }
+
+    #[test]
+    fn accesses_of_lines_and_words_in_any_order_race_as_those_of_words_alone() {
+        let mut state = 1_u64;
+        let mut random = |below: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % below
+        };
+        let (mut races, mut rows) = (0, 0);
+        let size = 3 * LINE + 20;
+        let (mut shadow, mut expected) = (Shadow::new(size), without_lines(size));
+        for turn in 0..60_000 {
+            if random(6) == 0 {
+                shadow.advance();
+                expected.advance();
+            }
+            let write = random(5) == 0;
+            let first = random(4) as u16 * HALF as u16;
+            let now = turn + 1;
+            let steps = Steps { now, joined: now - random(3) as u32 };
+            let bytes = 1 << random(5);
+            let offset = if random(2) == 0 { random(4) * LINE } else { random(size) / bytes * bytes };
+            if random(3) == 0 {
+                let thread = first + random(16) as u16;
+                let found = shadow.note(offset, bytes, thread, write, steps);
+                assert_eq!(found, expected.note(offset, bytes, thread, write, steps), "{turn}");
+                continue;
+            }
+            let found = shadow.note_row(offset, bytes, first, write, steps);
+            let lanes = (0..HALF as u16).find_map(|lane| {
+                let at = offset + u64::from(lane) * bytes;
+                expected.note(at, bytes, first + lane, write, steps).map(|rival| (lane, rival))
+            });
+            assert_eq!(found, lanes, "{turn}");
+            rows += u32::from(shadow.lines.iter().any(|line| line.share != 0));
+            if found.is_some() {
+                // Whoever races is reported, and the rest of a row is not noted word by word.
+                races += 1;
+                shadow.advance();
+                expected.advance();
+            }
+        }
+        assert!(races > 1000 && rows > 1000, "{races} {rows}");
+    }
+}

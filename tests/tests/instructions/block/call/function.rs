@@ -1,0 +1,224 @@
+//! Functions that call themselves, are called through registers, have other names, and end in many ways.
+
+use super::{LEAVE, adding, call, plus};
+use crate::block::BlockForm;
+use crate::form::Sources;
+
+pub(super) fn forms() -> Vec<BlockForm> {
+    let mut forms = recursions();
+    forms.extend(pointers());
+    forms.extend(names());
+    forms.extend(ends());
+    forms
+}
+
+/// Functions that call themselves and one another, as deep as each thread's number says.
+fn recursions() -> Vec<BlockForm> {
+    let sum = ".func (.param .b64 result) FNsum(.param .b64 x)
+{
+    .reg .pred %p;
+    .reg .b64 %x, %y, %z;
+    ld.param.b64 %x, [x];
+    mov.b64 %z, 0;
+    setp.eq.u64 %p, %x, 0;
+    @%p bra DONE;
+    sub.u64 %y, %x, 1;
+    {
+        .param .b64 argument, again;
+        st.param.b64 [argument], %y;
+        call (again), FNsum, (argument);
+        ld.param.b64 %z, [again];
+    }
+    mul.lo.u64 %z, %z, 3;
+    add.u64 %z, %z, %x;
+DONE:
+    st.param.b64 [result], %z;
+    ret;
+}
+";
+    let parity = ".func (.param .b64 result) FNodd(.param .b64 x);
+.func (.param .b64 result) FNeven(.param .b64 x)
+{
+    .reg .pred %p;
+    .reg .b64 %x;
+    ld.param.b64 %x, [x];
+    st.param.b64 [result], 1;
+    setp.eq.u64 %p, %x, 0;
+    @%p ret;
+    sub.u64 %x, %x, 1;
+    {
+        .param .b64 argument, again;
+        st.param.b64 [argument], %x;
+        call (again), FNodd, (argument);
+        ld.param.b64 %x, [again];
+    }
+    st.param.b64 [result], %x;
+    ret;
+}
+.func (.param .b64 result) FNodd(.param .b64 x)
+{
+    .reg .pred %p;
+    .reg .b64 %x;
+    ld.param.b64 %x, [x];
+    st.param.b64 [result], 0;
+    setp.eq.u64 %p, %x, 0;
+    @%p ret;
+    sub.u64 %x, %x, 1;
+    {
+        .param .b64 argument, again;
+        st.param.b64 [argument], %x;
+        call (again), FNeven, (argument);
+        ld.param.b64 %x, [again];
+    }
+    st.param.b64 [result], %x;
+    ret;
+}
+";
+    // Few enough for the kilobyte of stack that a thread has if nothing is said.
+    let depth = "and.b32 %r8, %thread, 7;\n    cvt.u64.u32 %l0, %r8;\n    ";
+    let recursive =
+        BlockForm::new("call of a function by itself", format!("{depth}{}{LEAVE}", call("FNsum", "")), |_, thread| {
+            [(1..=thread as u64 % 8).fold(0, |sum, x| 3 * sum + x), 0, 0, 0]
+        });
+    let mutual = BlockForm::new(
+        "call of two functions by one another",
+        format!("{depth}{}{LEAVE}", call("FNeven", "")),
+        |_, thread| [u64::from(thread % 2 == 0), 0, 0, 0],
+    );
+    vec![recursive.declaring(sum), mutual.declaring(parity)]
+}
+
+/// Calls through registers, by one address for all and by one of each thread.
+fn pointers() -> Vec<BlockForm> {
+    let functions = adding("one", 1) + &adding("ten", 10) + &adding("hundred", 100);
+    let table = format!("{functions}.global .align 8 .u64 FNtable[4] = {{FNone, FNten, FNhundred, FNten}};\n");
+    let signatures = [
+        ("a prototype", "WAY: .callprototype (.param .b64 _) _ (.param .b64 _);\n    "),
+        ("targets", "WAY: .calltargets FNone, FNten, FNhundred;\n    "),
+    ];
+    let mut forms = Vec::new();
+    for (name, signature) in signatures {
+        let by = call("%l9", ", WAY");
+        let same = format!("mov.b64 %l9, FNten;\n    {signature}{by}{LEAVE}");
+        forms.push(BlockForm::new(format!("call by {name}"), same, plus(10)).declaring(functions.clone()));
+        let uniform = format!("mov.b64 %l9, FNone;\n    {signature}{}{LEAVE}", by.replace("call ", "call.uni "));
+        forms.push(BlockForm::new(format!("call.uni by {name}"), uniform, plus(1)).declaring(functions.clone()));
+        let each = format!(
+            "and.b32 %r8, %thread, 3;
+    mov.b64 %l9, FNtable;
+    mad.wide.u32 %l9, %r8, 8, %l9;
+    ld.global.b64 %l9, [%l9];
+    {signature}{by}{LEAVE}"
+        );
+        let picked =
+            |all: &[Sources], thread: usize| [all[thread][0].wrapping_add([1, 10, 100, 10][thread % 4]), 0, 0, 0];
+        forms.push(BlockForm::new(format!("call by {name} of each thread"), each, picked).declaring(table.clone()));
+    }
+    forms
+}
+
+/// Names: an alias, a weak function, a declaration before, and a call that some threads make.
+fn names() -> Vec<BlockForm> {
+    let alias = adding("ten", 10) + ".func (.param .b64 result) FNother(.param .b64 x);\n.alias FNother, FNten;\n";
+    let weak = format!(".weak {}", adding("ten", 10));
+    let later = format!(".func (.param .b64 result) FNten(.param .b64 x);\n{}", adding("ten", 10));
+    let guarded = format!(
+        "mov.b64 %l8, 5;
+    and.b32 %r8, %thread, 1;
+    setp.eq.u32 %p1, %r8, 1;
+    {}@%p1 mov.b64 %l8, %l9;
+    {LEAVE}",
+        call("FNten", "").replace("call ", "@%p1 call ").replace("%l8", "%l9")
+    );
+    let not = guarded.replace("@%p1", "@!%p1");
+    let some = |odd: usize| {
+        move |all: &[Sources], thread: usize| {
+            [if thread % 2 == odd { all[thread][0].wrapping_add(10) } else { 5 }, 0, 0, 0]
+        }
+    };
+    let code = |name: &str| call(name, "") + LEAVE;
+    vec![
+        BlockForm::new("call of an alias", code("FNother"), plus(10)).declaring(alias),
+        BlockForm::new("call of a weak function", code("FNten"), plus(10)).declaring(weak),
+        BlockForm::new("call of a function that is declared before", code("FNten"), plus(10)).declaring(later),
+        BlockForm::new("@%p call", guarded, some(1)).declaring(adding("ten", 10)),
+        BlockForm::new("@!%p call", not, some(0)).declaring(adding("ten", 10)),
+    ]
+}
+
+/// Functions that some threads leave early, or do not leave.
+fn ends() -> Vec<BlockForm> {
+    let early = ".func (.param .b64 result) FNten(.param .b64 x)
+{
+    .reg .pred %p;
+    .reg .b32 %r;
+    .reg .b64 %x;
+    ld.param.b64 %x, [x];
+    st.param.b64 [result], %x;
+    mov.u32 %r, %tid.x;
+    and.b32 %r, %r, 3;
+    setp.eq.u32 %p, %r, 1;
+    @%p ret;
+    setp.eq.u32 %p, %r, 2;
+    @%p bra LATER;
+    add.u64 %x, %x, 10;
+LATER:
+    add.u64 %x, %x, 1;
+    st.param.b64 [result], %x;
+    ret;
+}
+";
+    // The threads that end leave what they had left before; the others go on.
+    let ending = |attribute: &str, first: &str| {
+        format!(
+            ".func FNend(.param .b64 place){attribute}
+{{
+    .reg .pred %p;
+    .reg .b32 %r;
+    .reg .b64 %x;
+    ld.param.b64 %x, [place];
+    st.global.b64 [%x], 77;
+    mov.u32 %r, %tid.x;
+    and.b32 %r, %r, 1;
+    setp.eq.u32 %p, %r, 1;
+    {first}exit;
+    ret;
+}}
+"
+        )
+    };
+    let stop = |way: &str, signature: &str| {
+        format!(
+            "{{
+        .param .b64 argument;
+        st.param.b64 [argument], %out;
+        {way}, (argument){signature};
+    }}
+    "
+        )
+    };
+    let prototype = "mov.b64 %l9, FNend;\n    WAY: .callprototype _ (.param .b64 _) .noreturn;\n    ";
+    let early_left =
+        |all: &[Sources], thread: usize| [all[thread][0].wrapping_add([11, 0, 1, 11][thread % 4]), 0, 0, 0];
+    let gone = |_: &[Sources], _: usize| [77, 0, 0, 0];
+    let half = |all: &[Sources], thread: usize| [if thread % 2 == 1 { 77 } else { all[thread][0] }, 0, 0, 0];
+    vec![
+        BlockForm::new("@%p ret in a function", call("FNten", "") + LEAVE, early_left).declaring(early),
+        BlockForm::new("exit in a function", stop("call FNend", "") + "st.global.b64 [%out], 1;", gone)
+            .declaring(ending("", "")),
+        BlockForm::new("@%p exit in a function", stop("call FNend", "") + "st.global.b64 [%out], %l0;", half)
+            .declaring(ending("", "@%p ")),
+        BlockForm::new(
+            "call of a function that is .noreturn",
+            stop("call FNend", "") + "st.global.b64 [%out], 1;",
+            gone,
+        )
+        .declaring(ending(" .noreturn", "").replace("exit;\n    ret;", "exit;")),
+        BlockForm::new(
+            "call by a prototype that is .noreturn",
+            prototype.to_owned() + &stop("call %l9", ", WAY") + "st.global.b64 [%out], 1;",
+            gone,
+        )
+        .declaring(ending(" .noreturn", "").replace("exit;\n    ret;", "exit;")),
+    ]
+}

@@ -1,0 +1,207 @@
+//! Runs the forms: module by module, and kernel by kernel where a module is refused.
+//!
+//! On this machine's driver each family has a process of its own, so that a form that ends the compiler or the context costs no
+//! other family. A form that the driver refuses to compile, or whose picture it refuses to make, is left out there, with its reason: it is
+//! printed, and stands in `FILE.left-out` if `CURIUM_INSTRUCTION_RECORD=FILE` is set.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use curium_driver::{Dimensions, Error, LaunchAttributes, LaunchConfig, Library, Stream};
+use curium_memory::DeviceBuffer;
+use curium_sim::{Config, DeviceModel};
+use curium_tests::{TestDriver, on_driver, on_simulator, uses_cuda, with_output_of_new_process};
+
+use super::{BlockForm, FAMILIES, Left, TABLE, THREADS, forms, module};
+use crate::form::Sources;
+use crate::operands::words;
+use crate::program::architecture;
+
+/// Kernels of a module.
+const PER_MODULE: usize = 100;
+
+/// What a family's forms gave.
+#[derive(Default)]
+struct Outcome {
+    wrong: String,
+    /// Forms that the driver refuses, each with what it says.
+    left_out: Vec<String>,
+    ran: usize,
+}
+
+impl Outcome {
+    /// Runs the forms, up to the first that ends the context.
+    fn of(stream: &Stream, forms: &[&BlockForm]) -> Self {
+        let mut outcome = Self::default();
+        for forms in forms.chunks(PER_MODULE) {
+            let together = Library::from_ptx(stream, &module(forms));
+            for (index, form) in forms.iter().enumerate() {
+                let loaded = match &together {
+                    Ok(library) => Ok((library.clone(), index)),
+                    Err(_) => Library::from_ptx(stream, &module(&[form])).map(|library| (library, 0)),
+                };
+                if !outcome.add(stream, form, loaded) {
+                    return outcome;
+                }
+            }
+        }
+        outcome
+    }
+
+    /// Runs a form; whether others can run behind it.
+    fn add(&mut self, stream: &Stream, form: &BlockForm, loaded: Result<(Library, usize), Error>) -> bool {
+        let ready = loaded.and_then(|loaded| {
+            let prepared = form.prepare.as_ref().map(|prepare| prepare(stream)).transpose()?;
+            Ok((loaded, prepared))
+        });
+        let ((library, index), prepared) = match ready {
+            Ok(ready) => ready,
+            Err(error) if uses_cuda() && !error.is_sticky() => {
+                self.left_out.push(format!("{}: {}", form.name, error.to_string().replace('\n', " ")));
+                return true;
+            }
+            Err(error) => return self.fail(form, &error),
+        };
+        let table = prepared.as_ref().map_or(TABLE, |prepared| prepared.table);
+        self.ran += 1;
+        let sources = words(&form.name, form.extent.threads());
+        match results(stream, (&library, index), form, &sources, table) {
+            Ok(found) => self.wrong += &judge(form, &sources, &found),
+            Err(error) => return self.fail(form, &error),
+        }
+        true
+    }
+
+    /// Notes an error; whether others can run behind it.
+    fn fail(&mut self, form: &BlockForm, error: &Error) -> bool {
+        self.wrong += &format!("{}: {error}\n", form.name);
+        !error.is_sticky()
+    }
+
+    /// Tells which forms were left out.
+    #[expect(clippy::print_stdout, reason = "whoever reads the output of the tests is told which were left out")]
+    fn report(&self) {
+        let Some(path) = std::env::var_os("CURIUM_INSTRUCTION_RECORD").map(PathBuf::from) else {
+            self.left_out.iter().for_each(|line| println!("left out: {line}"));
+            return;
+        };
+        let text: String = self.left_out.iter().map(|line| format!("{line}\n")).collect();
+        let path = path.with_added_extension("left-out");
+        let file = File::options().append(true).create(true).open(path);
+        file.and_then(|mut file| file.write_all(text.as_bytes())).expect("the list can be written");
+    }
+}
+
+fn results(
+    stream: &Stream,
+    (library, index): (&Library, usize),
+    form: &BlockForm,
+    sources: &[Sources],
+    table: [u64; 4],
+) -> Result<Vec<Left>, Error> {
+    let flat: Vec<u64> = sources.iter().flatten().copied().collect();
+    let flat = DeviceBuffer::from_slice(stream, &flat)?;
+    let mut left = DeviceBuffer::<u64>::zeroed(stream, 4 * sources.len())?;
+    let mut work = DeviceBuffer::<u64>::zeroed(stream, 8 * sources.len())?;
+    let kernel = library.kernel::<([u64; 4], &[u64], &mut [u64], &mut [u64])>(&format!("f{index}"))?;
+    let size = |[x, y, z]: [u32; 3]| Dimensions::from((x, y, z));
+    let config = LaunchConfig::new(size(form.extent.grid), THREADS as u32);
+    let attributes = form
+        .extent
+        .cluster
+        .map_or(LaunchAttributes::new(), |cluster| LaunchAttributes::new().with_cluster(size(cluster)));
+    // SAFETY: each thread reads its own operands, and writes its own places in the other two buffers; `table` names what the
+    // caller keeps until the results are there.
+    unsafe { kernel.launch_with(stream, config, &attributes, (table, &flat, &mut left, &mut work)) }?;
+    Ok(left.to_vec()?.chunks_exact(4).map(|left| [left[0], left[1], left[2], left[3]]).collect())
+}
+
+/// What is wrong with what a form left, if anything.
+fn judge(form: &BlockForm, sources: &[Sources], found: &[Left]) -> String {
+    let expected = (form.expected)(sources);
+    assert_eq!(expected.len(), found.len(), "{} expects results of all threads", form.name);
+    let near = |(expected, found): (&u64, &u64)| {
+        let [expected, found] = [expected, found].map(|word| f32::from_bits(*word as u32));
+        expected == found || (expected - found).abs() <= form.tolerance
+    };
+    let holds = |expected: &Left, found: &Left| {
+        expected == found || form.tolerance > 0.0 && expected.iter().zip(found).all(near)
+    };
+    let wrong = expected.iter().zip(found).enumerate().find(|(_, (expected, found))| !holds(expected, found));
+    wrong.map_or_else(String::new, |(thread, (expected, found))| {
+        format!("{}: thread {thread} of {:x?} left {found:x?}, not {expected:x?}\n", form.name, sources[thread])
+    })
+}
+
+/// Runs the forms of a family that the device has.
+fn check(test: &TestDriver, family: &str) {
+    let all = FAMILIES.iter().find(|(name, _)| *name == family).expect("the family is in the list").1();
+    let capability = architecture(&test.device());
+    let forms: Vec<&BlockForm> = all.iter().filter(|form| form.architecture <= capability).collect();
+    let outcome = Outcome::of(&test.stream(), &forms);
+    outcome.report();
+    assert!(outcome.wrong.is_empty(), "{}", outcome.wrong);
+    // Most forms of each family are accepted everywhere; all of them where nothing is left out.
+    assert_eq!(outcome.ran + outcome.left_out.len(), forms.len());
+    assert!(outcome.ran * 2 > forms.len(), "{} of {} forms ran: {:?}", outcome.ran, forms.len(), outcome.left_out);
+}
+
+/// Runs the test of a family, in a process of its own on this machine's driver.
+#[expect(clippy::print_stdout, reason = "whoever reads the output of the tests is told which forms were left out")]
+fn alone(name: &str, test: impl FnOnce()) {
+    if uses_cuda() {
+        with_output_of_new_process(name, test, |output, _| println!("{output}"));
+    } else {
+        test();
+    }
+}
+
+/// A test for each family, by its name.
+macro_rules! families {
+    ($($family:ident)*) => {
+        $(
+            #[test]
+            fn $family() {
+                alone(concat!("block::runner::", stringify!($family)), || {
+                    on_driver(|test| check(test, stringify!($family)));
+                });
+            }
+        )*
+
+        #[test]
+        fn every_family_has_a_test() {
+            assert_eq!(FAMILIES.map(|(name, _)| name), [$(stringify!($family)),*]);
+        }
+    };
+}
+
+families! { memory atomic warp barrier address asynchronous matrix wmma permute call flow cluster texture surface edges }
+
+#[test]
+fn every_form_of_a_block_of_newer_devices_gives_what_its_definition_says() {
+    on_simulator(Config::new().with_device_model(DeviceModel::B200), |test, _| {
+        let all = forms();
+        let forms: Vec<&BlockForm> = all.iter().filter(|form| form.architecture > 90).collect();
+        let outcome = Outcome::of(&test.stream(), &forms);
+        assert!(outcome.wrong.is_empty(), "{}", outcome.wrong);
+        assert!(outcome.ran > 10, "only {} forms ran", outcome.ran);
+    });
+}
+
+#[test]
+fn families_have_as_many_forms_as_they_had() {
+    let count = forms().len();
+    assert!(count > 3000, "only {count} forms are left");
+}
+
+#[test]
+fn modules_of_blocks_are_written_for_the_assembler() {
+    let Some(folder) = std::env::var_os("CURIUM_INSTRUCTION_PTX").map(PathBuf::from) else { return };
+    for (family, forms) in FAMILIES {
+        for (index, form) in forms().iter().enumerate() {
+            let path = folder.join(format!("block-{family}-{index}")).with_extension("ptx");
+            std::fs::write(path, module(&[form])).expect("the folder is writable");
+        }
+    }
+}

@@ -1,0 +1,344 @@
+//! Surfaces by their objects: loads, stores and reductions of every width, in each geometry, with each way to treat what is beyond the
+//! edges.
+
+mod format;
+
+use curium_memory::{ArrayFlags, ArrayShape};
+
+use super::image::{Channel, Picture};
+use super::pattern::expand;
+use super::{BlockForm, Left};
+use crate::form::Sources;
+use crate::reference::integer::Integer;
+
+pub(super) fn forms() -> Vec<BlockForm> {
+    let mut forms = loads();
+    forms.extend(stores());
+    forms.extend(format::forms());
+    forms.extend(reductions());
+    forms.extend(queries());
+    forms
+}
+
+/// A geometry's name and a picture that has an element for each thread.
+#[derive(Clone, Copy)]
+struct Geometry {
+    name: &'static str,
+    shape: ArrayShape,
+}
+
+const GEOMETRIES: [Geometry; 5] = [
+    Geometry { name: "1d", shape: ArrayShape::line(64) },
+    Geometry { name: "2d", shape: ArrayShape::plane(8, 8) },
+    Geometry { name: "3d", shape: ArrayShape::volume(8, 4, 2) },
+    Geometry { name: "a1d", shape: ArrayShape::lines(16, 4) },
+    Geometry { name: "a2d", shape: ArrayShape::planes(8, 4, 2) },
+];
+
+const MODES: [&str; 3] = ["trap", "clamp", "zero"];
+
+impl Geometry {
+    fn width(self) -> usize {
+        self.shape.width()
+    }
+
+    /// The element that is a thread's.
+    fn place(self, thread: usize) -> [usize; 3] {
+        let (width, rows) = (self.width(), self.shape.rows());
+        [thread % width, thread / width % rows, thread / width / rows]
+    }
+
+    /// Code that puts the place of a thread's element into `%r16`, in `scale` bytes each, `%r17` and `%r18`.
+    fn code(self, scale: usize) -> String {
+        let (width, rows) = (self.width(), self.shape.rows());
+        format!(
+            "ld.param.b64 %l20, [table+8];
+    rem.u32 %r16, %thread, {width};
+    mul.lo.u32 %r16, %r16, {scale};
+    div.u32 %r17, %thread, {width};
+    div.u32 %r18, %r17, {rows};
+    rem.u32 %r17, %r17, {rows};
+    "
+        )
+    }
+
+    /// The operand of coordinates: the layer comes first where there are layers.
+    fn operand(self) -> &'static str {
+        match self.name {
+            "1d" => "{%r16}",
+            "2d" => "{%r16, %r17}",
+            "3d" => "{%r16, %r17, %r18, %r18}",
+            "a1d" => "{%r18, %r16}",
+            _ => "{%r18, %r16, %r17, %r17}",
+        }
+    }
+
+    /// A picture of elements of so many bytes: four at most in a channel.
+    fn picture(self, bytes: usize, parts: usize) -> Picture {
+        let (channel, channels) = match bytes {
+            1 => (Channel::U8, parts),
+            2 => (Channel::U16, parts),
+            4 => (Channel::U32, parts),
+            _ => (Channel::U32, 2 * parts),
+        };
+        Picture { flags: ArrayFlags::SURFACE, ..Picture::new(channel, channels, self.shape) }
+    }
+}
+
+/// The bytes of an element, as words.
+fn element(picture: &Picture, at: [usize; 3]) -> [u64; 2] {
+    let size = picture.channel.bits() as usize / 8;
+    let channels = picture.element(0, at).into_iter().take(picture.channels);
+    let bytes: Vec<u8> = channels.flat_map(|channel| channel.to_le_bytes().into_iter().take(size)).collect();
+    let byte = |at: usize| bytes.get(at).copied().unwrap_or(0);
+    std::array::from_fn(|word| u64::from_le_bytes(std::array::from_fn(|at| byte(8 * word + at))))
+}
+
+/// Types of an access, with the bytes of a part and the class of its registers; how many parts there may be.
+const PARTS: [(&str, usize, char, usize); 4] =
+    [("b8", 1, 'h', 4), ("b16", 2, 'h', 4), ("b32", 4, 'r', 4), ("b64", 8, 'l', 2)];
+
+/// A vector's suffix and how many parts it has, if they are not too many.
+fn vectors(most: usize) -> impl Iterator<Item = (&'static str, usize)> {
+    [("", 1), (".v2", 2), (".v4", 4)].into_iter().filter(move |(_, count)| *count <= most)
+}
+
+/// Registers from a number on, in braces if there are several.
+fn registers(class: char, first: usize, count: usize) -> String {
+    let names: Vec<String> = (first..first + count).map(|number| format!("%{class}{number}")).collect();
+    if count == 1 { names.concat() } else { format!("{{{}}}", names.join(", ")) }
+}
+
+/// Leaves registers, one behind the other as they are in memory.
+fn leave(class: char, count: usize, bytes: usize, at: usize) -> String {
+    (0..count)
+        .map(|part| format!("st.global.b{} [%out+{}], %{class}{};\n    ", 8 * bytes, at + part * bytes, 8 + part))
+        .collect()
+}
+
+/// `suld.b`: the own element, and one that is beyond the edge for some threads.
+fn loads() -> Vec<BlockForm> {
+    let mut forms = Vec::new();
+    for (geometry, (kind, bytes, class, most)) in
+        GEOMETRIES.into_iter().flat_map(|geometry| PARTS.map(|part| (geometry, part)))
+    {
+        for ((vector, count), mode) in vectors(most).flat_map(|vector| MODES.map(|mode| (vector, mode))) {
+            let picture = geometry.picture(bytes, count);
+            let spelling = format!("suld.b.{}{vector}.{kind}.{mode}", geometry.name);
+            forms.push(load(&spelling, geometry, picture, (class, count, bytes, mode)));
+        }
+    }
+    for spelling in expand("suld.b.2d{.ca,.cg,.cs,.cv}.{b32,v2.b16}.trap") {
+        let (class, count, bytes) = if spelling.contains("b32") { ('r', 1, 4) } else { ('h', 2, 2) };
+        let picture = GEOMETRIES[1].picture(bytes, count);
+        forms.push(load(&spelling, GEOMETRIES[1], picture, (class, count, bytes, "trap")));
+    }
+    forms
+}
+
+/// Elements to the left for half of the threads, and to the right for the others, that a load or a store goes to where edges matter.
+const SHIFT: usize = 5;
+
+fn load(
+    spelling: &str,
+    geometry: Geometry,
+    picture: Picture,
+    (class, count, bytes, mode): (char, usize, usize, &'static str),
+) -> BlockForm {
+    let (operand, list) = (geometry.operand(), registers(class, 8, count));
+    let size = bytes * count;
+    let mut code = geometry.code(size);
+    code += &format!("{spelling} {list}, [%l20, {operand}];\n    {}", leave(class, count, bytes, 0));
+    if mode != "trap" {
+        code += &format!(
+            "and.b32 %r19, %thread, 1;
+    mul.lo.u32 %r19, %r19, {};
+    sub.s32 %r19, %r19, {};
+    add.s32 %r16, %r16, %r19;
+    {spelling} {list}, [%l20, {operand}];
+    {}",
+            2 * SHIFT * size,
+            SHIFT * size,
+            leave(class, count, bytes, 16)
+        );
+    }
+    let form = BlockForm::new(spelling, code, move |_, thread| {
+        let [x, y, z] = geometry.place(thread);
+        let [low, high] = element(&picture, [x, y, z]);
+        if mode == "trap" {
+            return [low, high, 0, 0];
+        }
+        let moved = if thread % 2 == 0 { x as i64 - SHIFT as i64 } else { (x + SHIFT) as i64 };
+        let last = geometry.width() as i64 - 1;
+        let is_zero = mode == "zero" && !(0..=last).contains(&moved);
+        let [third, fourth] = if is_zero { [0; 2] } else { element(&picture, [moved.clamp(0, last) as usize, y, z]) };
+        [low, high, third, fourth]
+    });
+    form.with(picture.prepare())
+}
+
+/// `sust.b`: into the own element, or beyond the edge: the first and the last of a row, where the nearest is the own one.
+fn stores() -> Vec<BlockForm> {
+    let mut forms = Vec::new();
+    for (geometry, (kind, bytes, class, most)) in
+        GEOMETRIES.into_iter().flat_map(|geometry| PARTS.map(|part| (geometry, part)))
+    {
+        for ((vector, count), mode) in vectors(most).flat_map(|vector| MODES.map(|mode| (vector, mode))) {
+            let spelling = format!("sust.b.{}{vector}.{kind}.{mode}", geometry.name);
+            forms.push(store(&spelling, geometry, (class, count, bytes, mode)));
+        }
+    }
+    for spelling in expand("sust.b.2d{.wb,.cg,.cs,.wt}.{b32,v2.b16}.trap") {
+        let parts = if spelling.contains("b32") { ('r', 1, 4, "trap") } else { ('h', 2, 2, "trap") };
+        forms.push(store(&spelling, GEOMETRIES[1], parts));
+    }
+    forms
+}
+
+/// Code that moves the first and the last element of a row beyond the edge.
+fn beyond(geometry: Geometry, size: usize) -> String {
+    format!(
+        "rem.u32 %r19, %thread, {width};
+    setp.eq.u32 %p1, %r19, 0;
+    @%p1 sub.s32 %r16, %r16, {far};
+    setp.eq.u32 %p1, %r19, {last};
+    @%p1 add.s32 %r16, %r16, {far};
+    ",
+        width = geometry.width(),
+        last = geometry.width() - 1,
+        far = SHIFT * size
+    )
+}
+
+/// Whether what a thread writes there is lost.
+fn is_lost(geometry: Geometry, thread: usize, mode: &str) -> bool {
+    mode == "zero" && [0, geometry.width() - 1].contains(&(thread % geometry.width()))
+}
+
+fn store(
+    spelling: &str,
+    geometry: Geometry,
+    (class, count, bytes, mode): (char, usize, usize, &'static str),
+) -> BlockForm {
+    let (operand, size) = (geometry.operand(), bytes * count);
+    let picture = geometry.picture(bytes, count);
+    let moved = if mode == "trap" { String::new() } else { beyond(geometry, size) };
+    // The own operands are the first registers of each class.
+    let sources = registers(class, 0, count);
+    let code = format!(
+        "{}{moved}{spelling} [%l20, {operand}], {sources};
+    {}suld.b.{}{}.{}.trap {}, [%l20, {operand}];
+    {}",
+        geometry.code(size),
+        geometry.code(size),
+        geometry.name,
+        ["", "", ".v2", "", ".v4"][count],
+        format_args!("b{}", 8 * bytes),
+        registers(class, 8, count),
+        leave(class, count, bytes, 0)
+    );
+    let form = BlockForm::new(spelling, code, move |all, thread| {
+        if is_lost(geometry, thread, mode) {
+            let [low, high] = element(&picture, geometry.place(thread));
+            return [low, high, 0, 0];
+        }
+        let parts: Vec<u8> =
+            all[thread].iter().take(count).flat_map(|word| word.to_le_bytes().into_iter().take(bytes)).collect();
+        let byte = |at: usize| parts.get(at).copied().unwrap_or(0);
+        std::array::from_fn(|word| u64::from_le_bytes(std::array::from_fn(|at| byte(8 * word + at))))
+    });
+    form.with(picture.prepare())
+}
+
+/// `sured`: the own element is changed as the operation says.
+fn reductions() -> Vec<BlockForm> {
+    let mut forms = Vec::new();
+    for operation in expand("{add.{u32,s32,u64},{min,max}.{u32,s32,u64,s64},{and,or}.b32}") {
+        let (operation, kind) = operation.split_once('.').expect("an operation has a type");
+        for (geometry, mode) in GEOMETRIES[..3].iter().flat_map(|geometry| MODES.map(|mode| (*geometry, mode))) {
+            let spelling = format!("sured.b.{operation}.{}.{kind}.{mode}", geometry.name);
+            forms.push(reduction(spelling, geometry, operation, (kind, false, mode)));
+        }
+    }
+    // By elements, whose format says whether numbers have a sign.
+    for operation in ["add", "min", "max", "and", "or"] {
+        for (geometry, mode) in GEOMETRIES[..3].iter().flat_map(|geometry| MODES.map(|mode| (*geometry, mode))) {
+            for kind in ["u32", "s32"] {
+                let spelling = format!("sured.p.{operation}.{}.b32.{mode}", geometry.name);
+                forms.push(reduction(spelling, geometry, operation, (kind, true, mode)));
+            }
+        }
+    }
+    forms
+}
+
+fn reduction(
+    spelling: String,
+    geometry: Geometry,
+    operation: &str,
+    (kind, by_elements, mode): (&str, bool, &'static str),
+) -> BlockForm {
+    let bits: u32 = kind[1..].parse().expect("a type has a width");
+    let bytes = bits as usize / 8;
+    let (class, scale) = (if bits == 64 { 'l' } else { 'r' }, if by_elements { 1 } else { bytes });
+    let mut picture = geometry.picture(bytes, 1);
+    if kind == "s32" {
+        picture = Picture { flags: ArrayFlags::SURFACE, ..Picture::new(Channel::S32, 1, geometry.shape) };
+    }
+    let moved = if mode == "trap" { String::new() } else { beyond(geometry, scale) };
+    let code = format!(
+        "{}{moved}{spelling} [%l20, {operand}], %{class}0;
+    {}suld.b.{}.b{bits}.trap %{class}8, [%l20, {operand}];
+    st.global.b{bits} [%out], %{class}8;",
+        geometry.code(scale),
+        geometry.code(bytes),
+        geometry.name,
+        operand = geometry.operand()
+    );
+    let name = if by_elements { format!("{spelling} of {kind}") } else { spelling };
+    let (operation, integer) = (operation.to_owned(), Integer { bits, signed: kind.starts_with('s') });
+    let form = BlockForm::new(name, code, move |all: &[Sources], thread| -> Left {
+        let (old, new) = (element(&picture, geometry.place(thread))[0], all[thread][0] & u64::MAX >> (64 - bits));
+        if is_lost(geometry, thread, mode) {
+            return [old, 0, 0, 0];
+        }
+        let (a, b) = (integer.value(old), integer.value(new));
+        let changed = match operation.as_str() {
+            "min" => integer.wrap(a.min(b)),
+            "max" => integer.wrap(a.max(b)),
+            "and" => old & new,
+            "or" => old | new,
+            _ => integer.wrap(a + b),
+        };
+        [changed, 0, 0, 0]
+    });
+    form.with(picture.prepare())
+}
+
+/// `suq`: what a surface says of itself.
+fn queries() -> Vec<BlockForm> {
+    let mut forms = Vec::new();
+    for geometry in GEOMETRIES {
+        let picture = geometry.picture(4, 1);
+        let (rows, layers) = (geometry.shape.rows(), geometry.shape.layers());
+        let mut answers = vec![("width", geometry.width())];
+        if ["2d", "3d", "a2d"].contains(&geometry.name) {
+            answers.push(("height", rows));
+        }
+        if geometry.name == "3d" {
+            answers.push(("depth", layers));
+        }
+        if geometry.name.starts_with('a') {
+            answers.push(("array_size", layers));
+        }
+        for (query, answer) in answers {
+            let spelling = format!("suq.{query}.b32");
+            let code =
+                format!("ld.param.b64 %l20, [table+8];\n    {spelling} %r8, [%l20];\n    st.global.b32 [%out], %r8;");
+            let form =
+                BlockForm::new(format!("{spelling} of {}", geometry.name), code, move |_, _| [answer as u64, 0, 0, 0]);
+            forms.push(form.with(picture.prepare()));
+        }
+    }
+    forms
+}

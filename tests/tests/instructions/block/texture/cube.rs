@@ -1,0 +1,127 @@
+//! Textures of cubes, which are read by directions.
+
+use curium_memory::{ArrayShape, FilterMode, TextureFlags};
+
+use super::{Geometry, HANDLE, KINDS, coordinate, coordinates, gathered, leave, leave_kind, left, left_kind, ways};
+use crate::block::image::{Channel, Picture};
+use crate::block::{BlockForm, THREADS};
+
+/// Directions into cubes, none of which is at an edge of a face or of an element.
+const SHIFTS: [f64; 3] = [16.0 / 128.0, 9.0 / 128.0, 21.0 / 128.0];
+
+fn direction(thread: usize) -> [f64; 3] {
+    std::array::from_fn(|axis| coordinate(axis, thread) - 0.125 + SHIFTS[axis])
+}
+
+/// The face that a direction points to, and the place on it, from 0 to 1: the table of CUDA's documentation.
+fn face([x, y, z]: [f64; 3]) -> (usize, [f64; 2]) {
+    let most = x.abs().max(y.abs()).max(z.abs());
+    let (face, s, t) = match () {
+        () if most == x => (0, -z, -y),
+        () if most == -x => (1, z, -y),
+        () if most == y => (2, x, z),
+        () if most == -y => (3, x, -z),
+        () if most == z => (4, x, -y),
+        () => (5, -x, -y),
+    };
+    (face, [s, t].map(|place| (place / most + 1.0) / 2.0))
+}
+
+const GEOMETRIES: [Geometry; 2] = [
+    Geometry { name: "cube", directions: 3, shape: ArrayShape::cube(4), is_layered: false },
+    Geometry { name: "acube", directions: 3, shape: ArrayShape::cubes(4, 2), is_layered: true },
+];
+
+/// Code that puts a direction of each thread into `%r16` to `%r18`, and one more than there are cubes into `%r20` for the last.
+fn directions() -> String {
+    let shift = |axis: usize| {
+        let shift = (SHIFTS[axis] - 0.125) as f32;
+        format!("add.f32 %r{0}, %r{0}, 0f{1:08x};\n    ", 16 + axis, shift.to_bits())
+    };
+    format!("rem.u32 %r20, %thread, 3;\n    {}{}", coordinates([1.0; 3]), (0..3).map(shift).collect::<String>())
+}
+
+/// The place that a thread reads in a level of so many elements, and its layer.
+fn spot(geometry: Geometry, thread: usize, width: usize) -> ([f64; 2], usize) {
+    let (face, place) = face(direction(thread));
+    let cube = if geometry.is_layered { (thread % 3).min(1) } else { 0 };
+    (place.map(|place| place * width as f64), 6 * cube + face)
+}
+
+fn picture(channel: Channel, geometry: Geometry, levels: u32) -> Picture {
+    let mut picture = Picture::new(channel, 4, geometry.shape);
+    picture.levels = levels;
+    let flags = picture.options.flags | TextureFlags::NORMALIZED_COORDINATES;
+    picture.options = picture.options.with_flags(flags).with_mipmaps(FilterMode::Point, 0.0, 2.0);
+    picture
+}
+
+/// Cubes, alone and in layers, plainly, by a level, and by steps that are small enough for the first.
+pub(super) fn forms() -> Vec<BlockForm> {
+    let mut forms = gathers();
+    for (geometry, (kind, channel, result)) in
+        GEOMETRIES.into_iter().flat_map(|geometry| KINDS.map(|kind| (geometry, kind)))
+    {
+        for (way, set, [operand, _]) in ways(3) {
+            let by_level = way == ".level";
+            let (levels, operand) = if by_level { (3, ", %r21") } else { (1, operand.as_str()) };
+            let picture = picture(channel, geometry, levels);
+            let spelling = format!("tex{way}.{}.{kind}.f32", geometry.name);
+            let code = format!(
+                "{HANDLE}{}{set}rem.u32 %r21, %thread, 4;
+    cvt.rn.f32.u32 %r21, %r21;
+    {spelling} {result}, [%l20, {}]{operand};
+    {}",
+                directions(),
+                geometry.operand(["%r16", "%r17", "%r18"]),
+                leave_kind(kind)
+            );
+            let form = BlockForm::new(spelling, code, move |_, thread| {
+                let level = (thread as u32 % 4).min(levels - 1);
+                let (at, layer) = spot(geometry, thread, 4 >> level);
+                left_kind(picture.sample(level, &at, Some(layer)), kind)
+            });
+            forms.push(form.with(picture.prepare()));
+        }
+    }
+    forms
+}
+
+/// `tld4` where all four elements are of one face; other threads leave nothing.
+fn gathers() -> Vec<BlockForm> {
+    let mut forms = Vec::new();
+    for (geometry, (kind, channel, result)) in
+        GEOMETRIES.into_iter().flat_map(|geometry| KINDS[..3].iter().map(move |kind| (geometry, *kind)))
+    {
+        let inside = move |thread: usize| {
+            let (at, _) = spot(geometry, thread, 4);
+            at.iter().all(|place| (0.5..3.5).contains(place))
+        };
+        let mask = (0..THREADS).fold(0_u64, |mask, thread| mask | u64::from(inside(thread)) << thread);
+        for (number, letter) in ["r", "g", "b", "a"].into_iter().enumerate() {
+            let picture = picture(channel, geometry, 1);
+            let spelling = format!("tld4.{letter}.{}.{kind}.f32", geometry.name);
+            let code = format!(
+                "{HANDLE}{}mov.b64 %l21, {mask:#x};
+    shr.u64 %l21, %l21, %thread;
+    and.b64 %l21, %l21, 1;
+    setp.eq.u64 %p1, %l21, 0;
+    @%p1 ret;
+    {spelling} {result}, [%l20, {}];
+    {}",
+                directions(),
+                geometry.operand(["%r16", "%r17", "%r18"]),
+                leave(4)
+            );
+            let form = BlockForm::new(spelling, code, move |_, thread| {
+                if !inside(thread) {
+                    return [0; 4];
+                }
+                let ([x, y], layer) = spot(geometry, thread, 4);
+                left(gathered(&picture, [x, y], Some(layer), number), &kind[3..], 4)
+            });
+            forms.push(form.with(picture.prepare()));
+        }
+    }
+    forms
+}

@@ -1,0 +1,89 @@
+//! Levels of textures: by number, by steps, between two, with a bias and within bounds.
+
+use curium_memory::{FilterMode, TextureFlags};
+
+use super::{GEOMETRIES, HANDLE, RESULT, coordinates, leave, left, place, scales};
+use crate::block::image::{Channel, Picture};
+use crate::block::{BlockForm, THREADS};
+
+/// Levels: by number, by steps, between two, with a bias and within bounds.
+pub(super) fn forms() -> Vec<BlockForm> {
+    let mut forms = Vec::new();
+    for geometry in GEOMETRIES {
+        let mut picture = Picture::new(Channel::F32, 1, geometry.shape);
+        picture.levels = if geometry.directions == 1 { 4 } else { 3 };
+        picture.options = picture.options.with_flags(TextureFlags::NORMALIZED_COORDINATES);
+        let last = picture.levels - 1;
+        let nearest = picture.options.with_mipmaps(FilterMode::Point, 0.0, last as f32);
+        let between = picture.options.with_mipmaps(FilterMode::Linear, 0.0, last as f32);
+        let within = picture.options.with_mipmaps(FilterMode::Linear, 0.5, 1.25);
+        let biased = between.with_mipmap_level_bias(0.75);
+        let least = move |level: f64| level.clamp(0.0, last.into());
+        type Level = Box<dyn Fn(f64) -> f64>;
+        let cases: [(&str, _, f32, Level); 4] = [
+            ("the nearest", nearest, 0.0, Box::new(move |level| (least(level) + 0.5).floor().min(last.into()))),
+            ("between two", between, 0.05, Box::new(least)),
+            ("within bounds", within, 0.05, Box::new(|level| level.clamp(0.5, 1.25))),
+            ("with a bias", biased, 0.05, Box::new(move |level| least(level + 0.75))),
+        ];
+        for (name, options, tolerance, level) in cases {
+            let picture = Picture { options, ..picture };
+            // From -0.75 to 3 in quarters, and a sixteenth more, as no level is the nearest half way between two.
+            let quarters = "and.b32 %r21, %thread, 15;
+    sub.s32 %r21, %r21, 3;
+    cvt.rn.f32.s32 %r21, %r21;
+    fma.rn.f32 %r21, %r21, 0f3e800000, 0f3d800000;
+    ";
+            let whole = "rem.u32 %r21, %thread, 3;\n    cvt.rn.f32.u32 %r21, %r21;\n    ";
+            // A step of as many elements as the level's are wide, in one direction.
+            let steps = format!(
+                "ex2.approx.f32 %r22, %r21;\n    mul.f32 %r22, %r22, 0f{:08x};\n    mov.b32 %r23, 0;\n    ",
+                (1.0 / picture.shape.width() as f32).to_bits()
+            );
+            let vector = |first: &str| match geometry.directions {
+                1 => format!("{{{first}}}"),
+                2 => format!("{{{first}, %r23}}"),
+                _ => format!("{{{first}, %r23, %r23, %r23}}"),
+            };
+            let grad = format!(", {}, {}", vector("%r22"), vector("%r23"));
+            // How a level follows from steps is hardware's affair, but for whole ones.
+            for (way, set, operand, is_whole) in [
+                (".level", quarters.to_owned(), ", %r21".to_owned(), false),
+                (".grad", whole.to_owned() + &steps, grad, true),
+            ] {
+                let spelling = format!("tex{way}.{}.v4.f32.f32", geometry.name);
+                let code = format!(
+                    "{HANDLE}{}{}{set}{spelling} {RESULT}, [%l20, {}]{operand};\n    {}",
+                    geometry.layer_code(),
+                    coordinates(scales(&picture)),
+                    geometry.operand(["%r16", "%r17", "%r18"]),
+                    leave(1)
+                );
+                let asked = |thread: usize| {
+                    if is_whole { (thread % 3) as f64 } else { (thread % 16) as f64 / 4.0 - 0.75 + 0.0625 }
+                };
+                let levels: Vec<f64> = (0..THREADS).map(|thread| level(asked(thread))).collect();
+                let form = BlockForm::new(format!("{spelling} {name}"), code, move |_, thread| {
+                    let (level, at) = (levels[thread], place(thread));
+                    let sample = |level: u32| {
+                        let at: Vec<f64> = (at[..geometry.directions].iter().enumerate())
+                            .map(|(axis, place)| {
+                                let scale = picture.extents(level, geometry.is_layered)[axis] as f64
+                                    / picture.extents(0, geometry.is_layered)[axis] as f64;
+                                place * scale
+                            })
+                            .collect();
+                        picture.sample(level, &at, geometry.layer(thread))[0]
+                    };
+                    let (first, share) = (level.floor(), level - level.floor());
+                    let nearer = sample(first as u32);
+                    let value =
+                        if share == 0.0 { nearer } else { nearer * (1.0 - share) + sample(first as u32 + 1) * share };
+                    left([value, 0.0, 0.0, 0.0], "f32", 1)
+                });
+                forms.push(form.with(picture.prepare()).within(tolerance));
+            }
+        }
+    }
+    forms
+}
