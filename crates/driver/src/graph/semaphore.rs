@@ -42,8 +42,8 @@ pub(super) struct Waits {
 }
 
 impl GraphSemaphore {
-    /// The semaphore `raw` of `context`, which `owner`, who is told of each launch, keeps alive. A timeline semaphore is signalled with
-    /// `value`, or waited for until it has reached that; other semaphores have no value.
+    /// The semaphore `raw` of `context`, which `owner` keeps alive, and which is told of each launch. A timeline semaphore is signalled
+    /// with `value`, or waited for until it has reached that; other semaphores have no value.
     ///
     /// # Safety
     ///

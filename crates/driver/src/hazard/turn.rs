@@ -2,8 +2,8 @@
 //!
 //! Memory that graphs lease is used without being borrowed, whenever such a graph is launched. So a use of it, which begins with a look at
 //! earlier uses and ends with a note of itself, must not be under way on one thread while another launches a graph: each would miss the
-//! other. Uses go beside each other, as the borrows of the memory allow; so do launches, as far as none writes what another reads
-//! or writes; the end of a capture goes alone.
+//! other. Uses go beside each other, as the borrows of the memory allow; so do launches, as far as none writes what another reads or
+//! writes; the end of a capture goes alone.
 //!
 //! A turn of uses and a turn of launches follow each other wherever both wait: what arrives while the other side waits goes with the next
 //! turn of its own, so that neither side starves.

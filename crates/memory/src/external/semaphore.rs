@@ -17,8 +17,8 @@ use curium_driver::{GraphSemaphore, SemaphoreOwner};
 
 /// A semaphore that another interface has made and exported: what both sides' queues are ordered by.
 ///
-/// Its end, by [`Drop`] as well, waits on the host for the streams that signals and waits were put on, and for those that graphs with
-/// it were launched on: for ever if one of them waits for what nobody signals.
+/// Its end, by [`Drop`] as well, waits on the host for the streams that signals and waits were put on, and for those that graphs with it
+/// were launched on: for ever if one of them waits for what nobody signals.
 pub struct ExternalSemaphore {
     context: Context,
     raw: CUexternalSemaphore,

@@ -63,8 +63,8 @@ impl Runs {
         Some(Self { starts: runs.starts.map(|start| start.wrapping_add(op.imm)), ..runs })
     }
 
-    /// The addresses that lanes access which access so many bytes each: one range for both halves where they are one, and an
-    /// empty one then.
+    /// The addresses that lanes access which access so many bytes each: one range for both halves where they are one, and an empty one
+    /// then.
     #[inline(always)]
     pub(crate) fn ranges(self, bytes: u64) -> [Range<u64>; 2] {
         let [low, high] = self.starts;

@@ -14,9 +14,9 @@ struct Statement<'a> {
 /// What a header consists of.
 const HEADER: [&str; 3] = [".version", ".target", ".address_size"];
 
-/// The texts as one, in their order, for the newest version and the highest target of them. What one text declares and another defines is a declaration
-/// ahead if it is a function, and the definition itself if it is a variable. A function that is declared with a result and defined without
-/// one has the result then, as callers see it on hardware: a register that nobody has written.
+/// The texts as one, in their order, for the newest version and the highest target of them. What one text declares and another
+/// defines is a declaration ahead if it is a function, and the definition itself if it is a variable. A function that is declared
+/// with a result and defined without one has the result then, as callers see it on hardware: a register that nobody has written.
 pub(super) fn merge(texts: &[String]) -> String {
     let modules: Vec<Vec<Statement<'_>>> = texts.iter().map(|text| statements(text)).collect();
     let all = || modules.iter().flatten();
