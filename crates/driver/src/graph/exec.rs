@@ -250,7 +250,7 @@ impl GraphExec {
     #[inline]
     fn new(context: &Context, source: Option<Arc<Tree>>, raw: CUgraphExec, kept: Kept) -> Self {
         let leases = Leases::of(&kept);
-        let (changed, kernels) = Default::default();
+        let (changed, kernels) = (Vec::new(), UpdatedKernels::default());
         let keeps = Box::new(Keeps { source, leases, all: kept, changed, kernels, closures: None });
         Self { raw: Handle::new(raw), keeps, context: context.clone(), _not_sync: PhantomData }
     }
