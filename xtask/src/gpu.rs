@@ -28,12 +28,13 @@ const LIMIT: u64 = 60 * 1024 * 1024;
 /// Builds the bundle.
 pub(crate) fn run() -> Result<()> {
     let root = crate::root().join(".gpu");
+    let folders = [("tests", tests()?), ("benches", benches()?), ("examples", examples()?), ("bin", cli()?)];
+    // Not before all is built: a bundle stays until there is another.
     if root.exists() {
         fs::remove_dir_all(&root)?;
     }
     let mut size = 0;
-    for (folder, programs) in [("tests", tests()?), ("benches", benches()?), ("examples", examples()?), ("bin", cli()?)]
-    {
+    for (folder, programs) in folders {
         for program in programs {
             size += add(&root.join(folder), &program)?;
         }

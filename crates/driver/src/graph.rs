@@ -18,6 +18,7 @@ mod leases;
 mod memory;
 mod memory_operation;
 mod node;
+mod order;
 mod picture;
 mod raw;
 mod replace;

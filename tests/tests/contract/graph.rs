@@ -4,6 +4,7 @@ mod changing;
 mod conditions;
 pub(crate) mod keeping;
 mod kinds;
+mod order;
 mod refusing;
 mod shape;
 

@@ -2,28 +2,38 @@
 
 use std::sync::Arc;
 
+use super::order::Meeting;
 use super::tree::{Resource, State};
 use super::{ChildNode, Graph, Node, TypedNode};
 use crate::call;
 use crate::{Error, Result};
 
 impl Graph {
-    /// Adds a node behind `after` that runs a copy of `child`, as it is now.
+    /// Adds a node behind `after` that runs a copy of `child`, as it is now. If the child holds captured work that writes memory which
+    /// captured work of this graph uses, or the other way round, it comes behind all nodes that are there.
     ///
     /// CUDA: `cuGraphAddChildGraphNode`.
     ///
     /// # Errors
     ///
     /// An argument error if the child is of another context or driver or in the same graph, or a node of `after` in another graph or
-    /// removed; `CUDA_ERROR_INVALID_VALUE` if the child allocates memory.
+    /// removed, or if the child uses such memory with work in another part of this graph; `CUDA_ERROR_INVALID_VALUE` if the child
+    /// allocates memory.
     #[doc(alias = "cuGraphAddChildGraphNode")]
     #[inline]
     pub fn add_child(&mut self, after: &[Node], child: &Self) -> Result<ChildNode> {
         let operation = "Graph::add_child";
         let driver = self.driver();
+        let meeting =
+            self.apart(operation, child, |state, other| state.meeting(operation, self.number, &other.kept()))?;
+        let mut after = after.to_vec();
+        if meeting == Meeting::InOrder {
+            let leaves = self.leaves()?;
+            after.extend(leaves.into_iter().filter(|leaf| !after.contains(leaf)).collect::<Vec<_>>());
+        }
         let added = self.apart(operation, child, |state, other| {
             let (raw, kept) = (other.graph(operation, child.number)?, Resource::Child(other.kept()));
-            state.add_node(driver, self.number, operation, after, Some(kept), |driver, spot| {
+            state.add_node(driver, self.number, operation, &after, Some(kept), |driver, spot| {
                 let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
                 // SAFETY: both graphs and the nodes are live and belong to this driver, and this thread has both graphs.
                 unsafe { call!(driver, cuGraphAddChildGraphNode(node, graph, after, count, raw)) }

@@ -260,12 +260,14 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if a node is in another graph or was removed; `CUDA_ERROR_INVALID_VALUE` if there is no such edge.
+    /// An argument error if a node is in another graph or was removed, or if the graph has captured work that writes memory, whose order
+    /// stays; `CUDA_ERROR_INVALID_VALUE` if there is no such edge.
     #[doc(alias = "cuGraphRemoveDependencies")]
     #[inline]
     pub fn remove_edge(&mut self, from: Node, to: Node, data: EdgeData) -> Result<()> {
         let (operation, driver) = ("Graph::remove_edge", self.driver());
         let state = self.tree.lock();
+        state.expect_loose(operation)?;
         let graph = state.graph(operation, self.number)?;
         let (start, end) = (state.member(operation, self.number, from)?, state.member(operation, self.number, to)?);
         let (start, end, raw, count) = (&raw const start, &raw const end, data.to_raw(), 1);
@@ -284,11 +286,21 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// An argument error if the node is in another graph or was removed before; `CUDA_ERROR_NOT_PERMITTED` or
-    /// `CUDA_ERROR_INVALID_VALUE` for nodes that allocate or free memory.
+    /// An argument error if the node is in another graph or was removed before, or if the graph has captured work that writes memory,
+    /// whose order stays; `CUDA_ERROR_NOT_PERMITTED` or `CUDA_ERROR_INVALID_VALUE` for nodes that allocate or free memory.
     #[doc(alias = "cuGraphDestroyNode")]
     #[inline]
     pub fn remove(&mut self, node: Node) -> Result<()> {
+        let state = self.tree.lock();
+        state.member("Graph::remove", self.number, node)?;
+        state.expect_loose("Graph::remove")?;
+        drop(state);
+        self.take_out(node)
+    }
+
+    /// The same for a node that no order depends on.
+    #[inline]
+    pub(super) fn take_out(&mut self, node: Node) -> Result<()> {
         let mut state = self.tree.lock();
         let raw = state.member("Graph::remove", self.number, node)?;
         // SAFETY: the node is live, and it is forgotten once it is destroyed.

@@ -12,7 +12,7 @@ use super::exec_host::Closures;
 use super::instantiate::expect_context;
 use super::kernel_update::UpdatedKernels;
 use super::leases::Leases;
-use super::tree::{Kept, Resource, Tree};
+use super::tree::{Kept, Resource, State, Tree};
 use super::update::unknown_source;
 use crate::call;
 use crate::handle::Handle;
@@ -236,10 +236,19 @@ impl GraphExec {
 
     /// All that is kept, but for kernels that were changed one by one.
     #[inline]
-    fn kept_now(&self) -> Kept {
+    pub(super) fn kept_now(&self) -> Kept {
         let mut all = self.keeps.all.clone();
         self.keeps.changed.iter().flatten().for_each(|resource| all.add(resource));
         all
+    }
+
+    /// What is kept for a node of the source as it was instantiated, and as it was changed.
+    #[inline]
+    pub(super) fn kept_for(&self, node: Node, source: &State) -> Kept {
+        let changed = self.keeps.changed.get(node.number as usize).and_then(Option::as_ref);
+        let mut kept = Kept::default();
+        source.kept_by(node).into_iter().chain(changed).for_each(|resource| kept.add(resource));
+        kept
     }
 
     #[inline]

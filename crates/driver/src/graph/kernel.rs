@@ -242,7 +242,7 @@ impl Graph {
     ) -> Result<KernelNode<S>> {
         let Err(error) = check(self, &node) else { return Ok(node) };
         // The first error is the one to tell.
-        let _ = self.remove(*node);
+        let _ = self.take_out(*node);
         Err(error)
     }
 

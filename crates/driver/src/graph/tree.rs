@@ -273,11 +273,19 @@ impl State {
         kept
     }
 
+    /// Tells `look` of all that is kept, and of the graph whose nodes need it.
+    #[inline]
+    pub(super) fn each_kept(&self, mut look: impl FnMut(u32, &Resource)) {
+        self.inherited.resources().for_each(|resource| look(ROOT, resource));
+        let kept = self.nodes.iter().flatten().filter_map(|entry| entry.kept.as_ref().map(|kept| (entry.graph, kept)));
+        kept.for_each(|(graph, resource)| look(graph, resource));
+    }
+
     /// What all nodes of the tree keep.
     #[inline]
     pub(super) fn kept(&self) -> Kept {
-        let mut kept = self.inherited.clone();
-        self.nodes.iter().flatten().filter_map(|entry| entry.kept.as_ref()).for_each(|resource| kept.add(resource));
+        let mut kept = Kept::default();
+        self.each_kept(|_, resource| kept.add(resource));
         kept
     }
 }

@@ -175,8 +175,9 @@ impl GraphExec {
     ///
     /// # Errors
     ///
-    /// An argument error if the child is of another context or driver, or part of the graph that was instantiated; otherwise as for
-    /// [`GraphExec::set_copy`].
+    /// An argument error if the child is of another context or driver, or part of the graph that was instantiated, or if it holds captured
+    /// work that writes memory which other work of the executable uses, or the other way round, and the child before did not; otherwise
+    /// as for [`GraphExec::set_copy`].
     #[doc(alias = "cuGraphExecChildGraphNodeSetParams")]
     #[inline]
     pub fn set_child(&mut self, node: ChildNode, child: &Graph) -> Result<()> {
@@ -185,9 +186,15 @@ impl GraphExec {
         let own = Graph::of(Arc::clone(source), ROOT);
         let kept = own.apart(operation, child, |state, other| {
             let (raw, graph) = (state.node(operation, *node)?, other.graph(operation, child.number)?);
+            let (kept, old) = (other.kept(), self.kept_for(*node, state));
+            if !kept.can_replace(&old, &self.kept_now()) {
+                let (node, what) = (*node, "memory that other work writes, or the other way round");
+                let reason = format!("the child of {node} uses {what}, and the child before did not");
+                return Err(Error::argument(operation, reason));
+            }
             // SAFETY: the executable, the node and the graph are live, and this thread has all of them.
             unsafe { call!(self.driver(), cuGraphExecChildGraphNodeSetParams(self.as_raw(), raw, graph)) }?;
-            Ok(other.kept())
+            Ok(kept)
         })?;
         self.keep(*node, Resource::Child(kept));
         Ok(())

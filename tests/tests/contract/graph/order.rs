@@ -1,0 +1,90 @@
+//! Captured work that uses the same memory keeps an order, whatever is made of its graphs.
+
+use curium_driver::{EdgeData, Graph};
+use curium_memory::DeviceBuffer;
+use curium_tests::{TestDriver, on_driver};
+
+use super::{LEN, run, words, zeroes};
+
+/// Captured work that copies `source` to `target`.
+fn copying(test: &TestDriver, target: &mut DeviceBuffer<u32>, source: &DeviceBuffer<u32>) -> Graph {
+    let work = |scope: &curium_driver::CaptureScope| target.as_slice_mut().copy_from_device_on(scope, source);
+    Graph::capture(&test.context(), work).expect("a copy can be captured")
+}
+
+#[test]
+fn children_that_write_what_another_uses_come_behind_it() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let first = DeviceBuffer::from_slice(&stream, &[7_u32; LEN]).expect("memory suffices");
+        let (mut middle, mut last) = (zeroes(test), zeroes(test));
+        let into_middle = copying(test, &mut middle, &first);
+        let into_last = copying(test, &mut last, &middle);
+        let mut graph = super::graph(test);
+        let begin = graph.add_empty(&[]).expect("a node can be added");
+        let write = graph.add_child(&[begin], &into_middle).expect("the child can be added");
+        let read = graph.add_child(&[begin], &into_last).expect("the child can be added");
+        let again = graph.add_child(&[], &into_middle).expect("the child can be added");
+        let behind = |node| graph.dependencies(node).expect("it can be asked").into_iter().map(|(node, _)| node);
+        assert_eq!(behind(*write).collect::<Vec<_>>(), [begin]);
+        assert!(behind(*read).any(|node| node == *write), "it reads what the first child writes");
+        assert!(behind(*again).any(|node| node == *read), "it writes what the second child reads");
+        run(test, &mut graph.instantiate().expect("the graph is sound"));
+        assert_eq!((words(&middle), words(&last)), (vec![7; LEN], vec![7; LEN]));
+    });
+}
+
+#[test]
+fn children_that_only_read_the_same_memory_stay_side_by_side() {
+    on_driver(|test| {
+        let (source, mut one, mut other) = (zeroes(test), zeroes(test), zeroes(test));
+        let (first, second) = (copying(test, &mut one, &source), copying(test, &mut other, &source));
+        let mut graph = super::graph(test);
+        graph.add_child(&[], &first).expect("the child can be added");
+        graph.add_child(&[], &second).expect("the child can be added");
+        assert_eq!(graph.roots().expect("it can be asked").len(), 2);
+    });
+}
+
+#[test]
+fn order_of_captured_work_that_writes_cannot_be_taken_away() {
+    on_driver(|test| {
+        let (first, mut middle, mut last) = (zeroes(test), zeroes(test), zeroes(test));
+        let mut graph = Graph::capture(&test.context(), |scope| {
+            middle.as_slice_mut().copy_from_device_on(scope, &first)?;
+            last.as_slice_mut().copy_from_device_on(scope, &middle)
+        })
+        .expect("copies can be captured");
+        let edges = graph.edges().expect("it can be asked");
+        assert_eq!(edges.len(), 1);
+        let (from, to) = (edges[0].from, edges[0].to);
+        for error in [graph.remove_edge(from, to, EdgeData::new()), graph.remove(from)]
+            .map(|result| result.expect_err("the order would be lost").to_string())
+        {
+            assert!(error.contains("captured work that writes memory"), "{error}");
+        }
+        assert_eq!(graph.edges().expect("it can be asked").len(), 1);
+        run(test, &mut graph.instantiate().expect("the graph is sound"));
+    });
+}
+
+#[test]
+fn child_with_uses_that_are_new_to_the_order_does_not_replace_another() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let source = DeviceBuffer::from_slice(&stream, &[3_u32; LEN]).expect("memory suffices");
+        let (mut own, mut shared, mut unused) = (zeroes(test), zeroes(test), zeroes(test));
+        let (kept, writes) = (copying(test, &mut own, &source), copying(test, &mut shared, &source));
+        let (meets, apart) = (copying(test, &mut shared, &unused), copying(test, &mut unused, &source));
+        let mut graph = super::graph(test);
+        let node = graph.add_child(&[], &kept).expect("the child can be added");
+        graph.add_child(&[], &writes).expect("the child can be added");
+        let mut exec = graph.instantiate().expect("the graph is sound");
+        let error = exec.set_child(node, &meets).expect_err("nothing orders the two").to_string();
+        assert!(error.contains("the child before did not"), "{error}");
+        exec.set_child(node, &apart).expect("nothing else uses that memory");
+        exec.set_child(node, &kept).expect("it was there before");
+        run(test, &mut exec);
+        assert_eq!((words(&own), words(&shared), words(&unused)), (vec![3; LEN], vec![3; LEN], vec![0; LEN]));
+    });
+}
