@@ -98,7 +98,6 @@ fn libraries_pull_in_no_more_packages_than_counted() {
         "curium-driver",
         "curium-sys",
         "libloading",
-        "once_cell",
         "pin-project-lite",
         "tracing",
         "tracing-core",
