@@ -6,6 +6,7 @@ mod compilers;
 mod difference;
 mod generate;
 mod header;
+mod layout;
 mod matrix;
 mod removed;
 mod since;

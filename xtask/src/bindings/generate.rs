@@ -12,7 +12,7 @@ use quote::ToTokens as _;
 use super::header::{Clang, Header};
 use super::since::{self, Since};
 use super::structure::argument;
-use super::{compilers, matrix, removed};
+use super::{compilers, layout, matrix, removed};
 use crate::package::Pins;
 use crate::stale;
 use crate::version::Version;
@@ -63,30 +63,12 @@ pub(super) fn render_types(header: &Header) -> Result<String> {
     file.items.retain(|item| !matches!(item, syn::Item::ForeignMod(_)));
     for item in &mut file.items {
         match item {
-            syn::Item::Const(constant) if constant.ident == "_" => *constant = render_layout(constant)?,
+            syn::Item::Const(constant) if constant.ident == "_" => *constant = layout::render(&layout::read(constant)?),
             syn::Item::Impl(zeroed) if is_default(zeroed) => *zeroed = render_default(&zeroed.self_ty),
             _ => {}
         }
     }
     rustfmt(&format!("{FIRST_LINE}{}", prettyplease::unparse(&file)))
-}
-
-/// The assertions on the layout of one type as one condition, which compiles faster than one statement each.
-fn render_layout(assertions: &syn::ItemConst) -> Result<syn::ItemConst> {
-    let syn::Expr::Block(block) = &*assertions.expr else { bail!("layout assertions are no block") };
-    let conditions = block.block.stmts.iter().map(|statement| match statement {
-        syn::Stmt::Expr(syn::Expr::Index(syn::ExprIndex { index, .. }), _) => match &**index {
-            syn::Expr::Binary(syn::ExprBinary { left, op: syn::BinOp::Sub(_), right, .. }) => {
-                Ok(quote::quote!((#left == #right)))
-            }
-            other => bail!("unexpected assertion {}", other.to_token_stream()),
-        },
-        other => bail!("unexpected statement {}", other.to_token_stream()),
-    });
-    let conditions = conditions.collect::<Result<Vec<_>>>()?;
-    Ok(syn::parse_quote!(
-        const _: () = assert!(#(#conditions)&*);
-    ))
 }
 
 fn is_default(item: &syn::ItemImpl) -> bool {

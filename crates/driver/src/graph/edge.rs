@@ -1,9 +1,9 @@
 //! Which nodes there are, and which come after which.
 
-use curium_sys::{CUgraphDependencyType, CUgraphEdgeData, CUgraphNode, CUgraphNodeType, Function};
+use curium_sys::{CUgraphDependencyType, CUgraphEdgeData, CUgraphNode, Function};
 
 use super::tree::State;
-use super::{Graph, Node, NodeKind};
+use super::{Graph, Node};
 use crate::call;
 use crate::{Driver, Result};
 
@@ -278,80 +278,6 @@ impl Graph {
         // SAFETY: as above.
         let removed = unsafe { call!(driver, cuGraphRemoveDependencies_v2(graph, start, end, &raw const raw, count)) };
         removed.map_err(|error| error.about(format!("{to} after {from}")))
-    }
-
-    /// Removes a node, with the graphs within it. Nodes that came after it no longer come after what it came after.
-    ///
-    /// CUDA: `cuGraphDestroyNode`.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if the node is in another graph or was removed before, or if the graph has captured work that writes memory,
-    /// whose order stays; `CUDA_ERROR_NOT_PERMITTED` or `CUDA_ERROR_INVALID_VALUE` for nodes that allocate or free memory.
-    #[doc(alias = "cuGraphDestroyNode")]
-    #[inline]
-    pub fn remove(&mut self, node: Node) -> Result<()> {
-        let state = self.tree.lock();
-        state.member("Graph::remove", self.number, node)?;
-        state.expect_loose("Graph::remove")?;
-        drop(state);
-        self.take_out(node)
-    }
-
-    /// The same for a node that no order depends on.
-    #[inline]
-    pub(super) fn take_out(&mut self, node: Node) -> Result<()> {
-        let mut state = self.tree.lock();
-        let raw = state.member("Graph::remove", self.number, node)?;
-        // SAFETY: the node is live, and it is forgotten once it is destroyed.
-        unsafe { call!(self.driver(), cuGraphDestroyNode(raw)) }.map_err(|error| error.about(node.to_string()))?;
-        let kept = state.remove(node);
-        drop(state);
-        self.let_go("Graph::remove", &kept)
-    }
-
-    /// What a node does.
-    ///
-    /// CUDA: `cuGraphNodeGetType`.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if the node is in another graph or was removed.
-    #[doc(alias = "cuGraphNodeGetType")]
-    #[inline]
-    pub fn kind(&self, node: Node) -> Result<NodeKind> {
-        let state = self.tree.lock();
-        let raw = state.member("Graph::kind", self.number, node)?;
-        let mut kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
-        // SAFETY: the node is live, and `kind` is a valid place.
-        unsafe { call!(self.driver(), cuGraphNodeGetType(raw, &raw mut kind)) }?;
-        Ok(NodeKind::from_raw(kind))
-    }
-
-    /// The driver's handle of a node. It is valid for as long as the graph has the node.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if the node is in another graph or was removed.
-    #[inline]
-    pub fn as_raw_node(&self, node: Node) -> Result<CUgraphNode> {
-        self.tree.lock().member("Graph::as_raw_node", self.number, node)
-    }
-
-    /// The node of this graph that the driver knows by this handle.
-    ///
-    /// # Safety
-    ///
-    /// `raw` is a live node of this graph.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if the node that this graph is a part of was removed.
-    #[inline]
-    pub unsafe fn node_from_raw(&mut self, raw: CUgraphNode) -> Result<Node> {
-        let mut state = self.tree.lock();
-        state.graph("Graph::node_from_raw", self.number)?;
-        Ok(state.known(self.number, raw))
     }
 
     #[inline]

@@ -43,7 +43,7 @@ impl GraphExec {
     ///
     /// # Safety
     ///
-    /// As for [`Graph::add_kernel`].
+    /// As for [`Graph::add_kernel`](crate::Graph::add_kernel).
     ///
     /// # Errors
     ///
@@ -65,7 +65,7 @@ impl GraphExec {
     ///
     /// # Safety
     ///
-    /// As for [`Graph::add_kernel`].
+    /// As for [`Graph::add_kernel`](crate::Graph::add_kernel).
     ///
     /// # Errors
     ///
@@ -89,7 +89,7 @@ impl GraphExec {
 
     /// # Safety
     ///
-    /// `values` holds the address of a value for each parameter of the kernel, and as for [`Graph::add_kernel`].
+    /// `values` holds the address of a value for each parameter of the kernel, and as for [`Graph::add_kernel`](crate::Graph::add_kernel).
     #[inline]
     unsafe fn set_kernel_values(
         &mut self,
