@@ -94,7 +94,7 @@ impl OtherProcess {
         let [written, errors] =
             [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         let (name, status) = (&self.name, output.status);
-        assert!(status.success() && errors.contains(MARK), "{name} in its own process: {status}\n{errors}");
+        assert!(status.success() && errors.contains(MARK), "{name} in its own process: {status}\n{written}{errors}");
         [written, errors]
     }
 }

@@ -196,6 +196,7 @@ fn statistics_while_threads_end_count_no_block_twice() {
                 is_over.store(true, Ordering::Relaxed);
             });
             while !is_over.load(Ordering::Relaxed) {
+                std::thread::yield_now();
                 let statistics = resource.statistics();
                 assert!(statistics.free_bytes <= statistics.reserved_bytes, "{statistics:?}");
             }

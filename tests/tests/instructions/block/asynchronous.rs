@@ -241,7 +241,8 @@ fn bulk() -> Vec<BlockForm> {
     add.u32 %r22, %shared, 32;
     {within} [%shared], [%r22], 32, [%r20];{WAIT}{READ}"
     );
-    forms.push(BlockForm::new(within, code, own).needs(90));
+    // Between blocks of a cluster, so a kernel launched in one, be it of a single block.
+    forms.push(BlockForm::new(within, code, own).needs(90).in_clusters([1; 3], [1; 3]));
     forms.extend(bulk_out());
     forms.extend(stores());
     forms
@@ -292,7 +293,7 @@ fn stores() -> Vec<BlockForm> {
             let byte = |at: usize| if at < bytes { all[thread][at / width].to_le_bytes()[at % width] } else { 0 };
             std::array::from_fn(|word| u64::from_le_bytes(std::array::from_fn(|at| byte(8 * word + at))))
         };
-        BlockForm::new(spelling, code, expected).needs(90)
+        BlockForm::new(spelling, code, expected).needs(90).in_clusters([1; 3], [1; 3])
     };
     kinds.into_iter().map(form).collect()
 }

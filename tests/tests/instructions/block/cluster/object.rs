@@ -36,14 +36,20 @@ WAIT:
     @!%p2 bra WAIT;
     ";
 
+/// What orders a word before an arrival that says nothing of the cluster: that one orders things within its block.
+const FENCE: &str = "fence.acq_rel.cluster;\n    ";
+
 /// Arrivals at the next block's barrier object, which a word comes with.
 fn arrivals() -> Vec<BlockForm> {
     let patterns = [
-        ("mbarrier.arrive{,.release.cluster}.shared::cluster.b64 _, [%r11]", "", THREADS),
+        ("mbarrier.arrive.shared::cluster.b64 _, [%r11]", FENCE, THREADS),
+        ("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r11]", "", THREADS),
         ("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r11]+ 2", "", 2 * THREADS),
-        ("mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%r11]", "fence.acq_rel.cluster;\n    ", THREADS),
-        ("mbarrier.arrive_drop{,.release.cluster}.shared::cluster.b64 _, [%r11]", "", THREADS),
-        ("mbarrier.arrive.expect_tx{,.release.cluster}.shared::cluster.b64 _, [%r11]+ 0", "", THREADS),
+        ("mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%r11]", FENCE, THREADS),
+        ("mbarrier.arrive_drop.shared::cluster.b64 _, [%r11]", FENCE, THREADS),
+        ("mbarrier.arrive_drop.release.cluster.shared::cluster.b64 _, [%r11]", "", THREADS),
+        ("mbarrier.arrive.expect_tx.shared::cluster.b64 _, [%r11]+ 0", FENCE, THREADS),
+        ("mbarrier.arrive.expect_tx.release.cluster.shared::cluster.b64 _, [%r11]+ 0", "", THREADS),
         ("mbarrier.arrive_drop.expect_tx.release.cluster.shared::cluster.b64 _, [%r11]+ 0", "", THREADS),
     ];
     let mut forms = Vec::new();
