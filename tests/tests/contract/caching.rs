@@ -189,7 +189,6 @@ fn statistics_while_threads_end_count_no_block_twice() {
         std::thread::scope(|scope| {
             scope.spawn(|| {
                 for _ in 0..300 {
-                    // Its thread is gone once it is joined, and its blocks are given back at its end.
                     let thread = scope
                         .spawn(|| drop((Block::new(&resource, &stream, 5000), Block::new(&resource, &stream, 900))));
                     thread.join().expect("the thread allocates");
@@ -197,7 +196,7 @@ fn statistics_while_threads_end_count_no_block_twice() {
                 is_over.store(true, Ordering::Relaxed);
             });
             while !is_over.load(Ordering::Relaxed) {
-                // Whoever looks all the time keeps the others from the lock.
+                // Whoever looks all the time keeps the others from the lock; a thread gives its blocks back at its end.
                 std::thread::sleep(Duration::from_micros(20));
                 let statistics = resource.statistics();
                 assert!(statistics.free_bytes <= statistics.reserved_bytes, "{statistics:?}");
