@@ -1,8 +1,8 @@
 //! Runs the forms: module by module, and kernel by kernel where a module is refused.
 //!
 //! On this machine's driver each family has a process of its own, so that a form that ends the compiler or the context costs no
-//! other family. A form that the driver refuses to compile or to look up, or whose picture it refuses to make, is left out there, with its reason: it is
-//! printed, and stands in `FILE.left-out` if `CURIUM_INSTRUCTION_RECORD=FILE` is set.
+//! other family. A form that the driver refuses to compile or to look up, or whose picture it refuses to make, is left out there, with
+//! its reason: it is printed, and stands in `FILE.left-out` if `CURIUM_INSTRUCTION_RECORD=FILE` is set.
 
 use std::fs::File;
 use std::io::Write as _;
