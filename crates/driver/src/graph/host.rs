@@ -4,7 +4,7 @@ use std::ffi::c_void;
 
 use curium_sys::CUDA_HOST_NODE_PARAMS;
 
-use super::tree::Resource;
+use super::kept::Resource;
 use super::user_object::ObjectReference;
 use super::{Graph, HostNode, Node};
 use crate::call;

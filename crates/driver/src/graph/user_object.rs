@@ -7,7 +7,8 @@ use std::sync::Arc;
 use curium_sys::{CUuserObject, CUuserObject_flags, CUuserObject_st};
 
 use super::Graph;
-use super::tree::{Resource, State};
+use super::kept::Resource;
+use super::tree::State;
 use crate::call;
 use crate::handle::Handle;
 use crate::release::{contain, is_exiting, release};
@@ -149,10 +150,29 @@ impl Graph {
     /// The graph once it retains these.
     #[inline]
     pub(super) fn retaining(self, operation: &'static str, objects: &[ObjectReference]) -> Result<Self> {
-        let state = self.tree.lock();
-        let retained = objects.iter().try_for_each(|object| self.retain_reference(&state, operation, object));
-        drop(state);
+        let retained = self.retain_references(&self.tree.lock(), operation, objects);
         retained.map(|()| self)
+    }
+
+    /// Has the graph retain all of these, or none.
+    #[inline]
+    pub(super) fn retain_references(
+        &self,
+        state: &State,
+        operation: &'static str,
+        objects: &[ObjectReference],
+    ) -> Result<()> {
+        let mut retained = 0;
+        let all = objects.iter().try_for_each(|object| {
+            self.retain_reference(state, operation, object)?;
+            retained += 1;
+            Ok(())
+        });
+        if all.is_err() {
+            let retained = objects.iter().take(retained);
+            retained.for_each(|object| release(|| self.release_reference(state, operation, object)));
+        }
+        all
     }
 
     #[inline]
