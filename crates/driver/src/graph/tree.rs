@@ -12,7 +12,7 @@ use std::sync::{Arc, MutexGuard};
 
 use curium_sys::{CUgraph, CUgraph_st, CUgraphNode, CUgraphNode_st};
 
-use super::user_object::ObjectReference;
+use super::object_reference::ObjectReference;
 use super::{Node, SemaphoreOwner, Spot};
 use crate::call;
 use crate::handle::Handle;
