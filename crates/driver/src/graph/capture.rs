@@ -8,8 +8,8 @@ use curium_sys::{CUgraph, CUstreamCaptureMode, CUstreamUpdateCaptureDependencies
 
 use super::host::closure;
 use super::kept::{Kept, Resource};
+use super::object_reference::ObjectReference;
 use super::tree::Tree;
-use super::user_object::ObjectReference;
 use super::{Graph, Node};
 use crate::call;
 use crate::hazard::{Alone, Scope, Seen, wait};

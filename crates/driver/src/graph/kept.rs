@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 
 use super::SemaphoreOwner;
-use super::user_object::ObjectReference;
+use super::object_reference::ObjectReference;
 use crate::Event;
 use crate::hazard::Lease;
 use crate::kernel::Inner as Kernel;
