@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use curium_driver::{CaptureScope, ConditionalKind, Error, Graph, Node, Result};
+use curium_driver::{CaptureScope, ConditionalKind, Error, Graph, Node, Result, Stream};
 use curium_memory::DeviceBuffer;
 use curium_sim::Config;
 use curium_sys::CudaVersion;
@@ -16,8 +16,8 @@ use super::{LEN, graph, run, words, zeroes};
 
 type Words = DeviceBuffer<u32>;
 
-fn copy(scope: &CaptureScope, target: &mut Words, source: &Words) -> Result<()> {
-    target.as_slice_mut().copy_from_device_on(scope, source)
+fn copy(stream: &Stream, target: &mut Words, source: &Words) -> Result<()> {
+    target.as_slice_mut().copy_from_device_on(stream, source)
 }
 
 fn before(graph: &Graph, node: Node) -> HashSet<Node> {
@@ -78,6 +78,24 @@ fn work_captured_into_a_graph_comes_behind_what_writes_the_memory_that_it_uses()
         assert_eq!(before(&graph, write), HashSet::from([read]), "it writes what is read there");
         run(test, &mut graph.instantiate().expect("the graph is sound"));
         assert_eq!((words(&x), words(&y), words(&z)), (vec![5; LEN], vec![3; LEN], vec![5; LEN]));
+    });
+}
+
+#[test]
+fn every_branch_of_captured_work_comes_behind_what_wrote_its_memory() {
+    on_driver(|test| {
+        let (mut x, mut y, mut z) = (zeroes(test), zeroes(test), zeroes(test));
+        let mut graph = graph(test);
+        let filled = graph.capture_into(&[], |scope| x.as_slice_mut().fill_on(scope, 3)).expect("it can be captured");
+        let last = graph.capture_into(&[], |scope| {
+            copy(&scope.fork()?, &mut y, &x)?;
+            copy(scope, &mut z, &x)
+        });
+        let last = last.expect("copies can be captured");
+        assert_eq!(last.len(), 2);
+        last.iter().for_each(|node| assert_eq!(before(&graph, *node), filled.iter().copied().collect()));
+        run(test, &mut graph.instantiate().expect("the graph is sound"));
+        assert_eq!((words(&y), words(&z)), (vec![3; LEN], vec![3; LEN]));
     });
 }
 
