@@ -77,8 +77,8 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// That of `work`; an argument error if a node of `after` is in another graph or was removed, or if nothing orders the work with such work
-    /// in another part of the graph; `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED` if other code has ended the capture through a raw handle.
+    /// That of `work`; an argument error if a node of `after` is in another graph or was removed, or if nothing orders the work with such
+    /// work in another part of the graph; `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED` if other code has ended the capture through a raw handle.
     #[doc(alias = "cuStreamBeginCaptureToGraph")]
     #[inline]
     pub fn capture_into(

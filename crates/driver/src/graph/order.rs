@@ -25,7 +25,8 @@ impl Graph {
         Ok(leaves)
     }
 
-    /// Whether work that keeps `added`, a child or what was captured, has to come behind the nodes of the graph, whose tree this thread has.
+    /// Whether work that keeps `added`, a child or what was captured, has to come behind the nodes of the graph, whose tree this thread
+    /// has.
     #[inline]
     pub(super) fn must_follow(&self, state: &mut State, operation: &'static str, added: &Kept) -> Result<bool> {
         let met = state.met_by(added);
