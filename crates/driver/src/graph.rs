@@ -18,6 +18,7 @@ mod leases;
 mod memory;
 mod memory_operation;
 mod node;
+mod object_reference;
 mod order;
 mod picture;
 mod raw;

@@ -8,8 +8,8 @@ use curium_sys::{CUgraph, CUstreamCaptureMode};
 
 use super::Graph;
 use super::host::closure;
+use super::object_reference::ObjectReference;
 use super::tree::{Kept, Resource};
-use super::user_object::ObjectReference;
 use crate::call;
 use crate::hazard::{Alone, Scope, Seen, wait};
 use crate::{Context, Error, Result, Stream};

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use super::order::Meeting;
 use super::tree::{Resource, State};
 use super::{ChildNode, Graph, Node, TypedNode};
 use crate::call;
@@ -24,16 +23,13 @@ impl Graph {
     pub fn add_child(&mut self, after: &[Node], child: &Self) -> Result<ChildNode> {
         let operation = "Graph::add_child";
         let driver = self.driver();
-        let meeting =
-            self.apart(operation, child, |state, other| state.meeting(operation, self.number, &other.kept()))?;
-        let mut after = after.to_vec();
-        if meeting == Meeting::InOrder {
-            let leaves = self.leaves()?;
-            after.extend(leaves.into_iter().filter(|leaf| !after.contains(leaf)).collect::<Vec<_>>());
-        }
         let added = self.apart(operation, child, |state, other| {
-            let (raw, kept) = (other.graph(operation, child.number)?, Resource::Child(other.kept()));
-            state.add_node(driver, self.number, operation, &after, Some(kept), |driver, spot| {
+            let (raw, kept) = (other.graph(operation, child.number)?, other.kept());
+            let must_follow = state.must_follow(operation, self.number, &kept)?;
+            let mut behind = if must_follow { self.leaves_in(state)? } else { Vec::new() };
+            behind.retain(|leaf| !after.contains(leaf));
+            behind.extend(after);
+            state.add_node(driver, self.number, operation, &behind, Some(Resource::Child(kept)), |driver, spot| {
                 let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
                 // SAFETY: both graphs and the nodes are live and belong to this driver, and this thread has both graphs.
                 unsafe { call!(driver, cuGraphAddChildGraphNode(node, graph, after, count, raw)) }

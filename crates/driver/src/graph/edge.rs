@@ -107,7 +107,12 @@ impl Graph {
     #[doc(alias = "cuGraphGetNodes")]
     #[inline]
     pub fn nodes(&self) -> Result<Vec<Node>> {
-        let mut state = self.tree.lock();
+        self.nodes_in(&mut self.tree.lock())
+    }
+
+    /// The same for a thread that has the tree.
+    #[inline]
+    pub(super) fn nodes_in(&self, state: &mut State) -> Result<Vec<Node>> {
         let graph = state.graph("Graph::nodes", self.number)?;
         let nodes = list(std::ptr::null_mut(), |nodes, count| {
             // SAFETY: the graph is live, and the places are valid for as many nodes as the count says.
@@ -145,7 +150,12 @@ impl Graph {
     #[doc(alias = "cuGraphGetEdges")]
     #[inline]
     pub fn edges(&self) -> Result<Vec<Edge>> {
-        let mut state = self.tree.lock();
+        self.edges_in(&mut self.tree.lock())
+    }
+
+    /// The same for a thread that has the tree.
+    #[inline]
+    pub(super) fn edges_in(&self, state: &mut State) -> Result<Vec<Edge>> {
         let graph = state.graph("Graph::edges", self.number)?;
         let (driver, mut count) = (self.driver(), 0);
         let (none, no_data) = (std::ptr::null_mut(), std::ptr::null_mut());

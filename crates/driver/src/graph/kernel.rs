@@ -241,8 +241,8 @@ impl Graph {
         check: impl FnOnce(&mut Self, &KernelNode<S>) -> Result<()>,
     ) -> Result<KernelNode<S>> {
         let Err(error) = check(self, &node) else { return Ok(node) };
-        // The first error is the one to tell.
-        let _ = self.take_out(*node);
+        // The first error is the one to tell, and no order depends on the new node.
+        let _ = self.remove_if(*node, |_| Ok(()));
         Err(error)
     }
 

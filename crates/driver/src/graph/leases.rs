@@ -17,10 +17,8 @@ pub(super) struct Leases {
 impl Leases {
     #[inline]
     pub(super) fn of(kept: &Kept) -> Self {
-        let lease =
-            |resource: &Resource| if let Resource::Lease(lease) = resource { Some(lease.clone()) } else { None };
         Self {
-            memory: kept.resources().filter_map(lease).collect(),
+            memory: kept.leases().cloned().collect(),
             semaphores: kept.resources().flat_map(|resource| owners(resource).iter().cloned()).collect(),
         }
     }

@@ -6,6 +6,7 @@ use std::ops::Deref;
 use curium_sys::{CUgraphNode, CUgraphNodeType, CUgraphNodeType_enum};
 
 use super::Graph;
+use super::tree::State;
 use crate::call;
 use crate::{Kernel, Result};
 
@@ -226,18 +227,15 @@ impl Graph {
     #[doc(alias = "cuGraphDestroyNode")]
     #[inline]
     pub fn remove(&mut self, node: Node) -> Result<()> {
-        let state = self.tree.lock();
-        state.member("Graph::remove", self.number, node)?;
-        state.expect_loose("Graph::remove")?;
-        drop(state);
-        self.take_out(node)
+        self.remove_if(node, |state| state.expect_loose("Graph::remove"))
     }
 
-    /// The same for a node that no order depends on.
+    /// The same if `check` of the tree, which no other thread has meanwhile, succeeds.
     #[inline]
-    pub(super) fn take_out(&mut self, node: Node) -> Result<()> {
+    pub(super) fn remove_if(&mut self, node: Node, check: impl FnOnce(&State) -> Result<()>) -> Result<()> {
         let mut state = self.tree.lock();
         let raw = state.member("Graph::remove", self.number, node)?;
+        check(&state)?;
         // SAFETY: the node is live, and it is forgotten once it is destroyed.
         unsafe { call!(self.driver(), cuGraphDestroyNode(raw)) }.map_err(|error| error.about(node.to_string()))?;
         let kept = state.remove(node);

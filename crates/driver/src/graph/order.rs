@@ -8,44 +8,39 @@ use super::{Graph, Node};
 use crate::hazard::Lease;
 use crate::{Error, Result};
 
-/// How a child and what the graph holds already go together.
-#[derive(Clone, Copy, Eq, PartialEq)]
-pub(super) enum Meeting {
-    /// In any order.
-    Free,
-    /// The child comes behind what is there.
-    InOrder,
-}
-
 impl Graph {
-    /// The nodes that no other comes after.
+    /// The nodes that no other comes after, of a graph whose tree this thread has.
     #[inline]
-    pub(super) fn leaves(&self) -> Result<Vec<Node>> {
-        let mut leaves = self.nodes()?;
-        let edges = self.edges()?;
+    pub(super) fn leaves_in(&self, state: &mut State) -> Result<Vec<Node>> {
+        let edges = self.edges_in(state)?;
+        let mut leaves = self.nodes_in(state)?;
         leaves.retain(|node| edges.iter().all(|edge| edge.from != *node));
         Ok(leaves)
     }
 }
 
 impl State {
-    /// How a child that keeps `child` can be added to `graph`.
+    /// Whether a child that keeps `child` has to come behind the nodes that `graph` has.
     #[inline]
-    pub(super) fn meeting(&self, operation: &'static str, graph: u32, child: &Kept) -> Result<Meeting> {
-        let (mut here, mut elsewhere) = (Kept::default(), Kept::default());
-        self.each_kept(|owner, resource| if owner == graph { here.add(resource) } else { elsewhere.add(resource) });
-        if child.disturbs(&elsewhere) {
-            let reason = "the child uses memory that work in another part of the graph writes, or the other way round, and \
-                          nothing orders the two";
+    pub(super) fn must_follow(&self, operation: &'static str, graph: u32, child: &Kept) -> Result<bool> {
+        if child.leases().next().is_none() {
+            return Ok(false);
+        }
+        let met = |resource: &Resource| resource.leases().any(|lease| child.disturbs(lease));
+        let mut owners = self.each_kept().filter(|(_, resource)| met(resource)).map(|(owner, _)| owner).peekable();
+        let must_follow = owners.peek().is_some();
+        if owners.any(|owner| owner != graph) {
+            let reason = "the child uses memory that work in another part of the graph writes, or the other way round: only \
+                          work of one part is put in order";
             return Err(Error::argument(operation, reason));
         }
-        Ok(if child.disturbs(&here) { Meeting::InOrder } else { Meeting::Free })
+        Ok(must_follow)
     }
 
     /// That the order of nodes may be loosened, which captured work that writes memory depends on.
     #[inline]
     pub(super) fn expect_loose(&self, operation: &'static str) -> Result<()> {
-        if !self.kept().leases().any(Lease::is_write) {
+        if !self.each_kept().any(|(_, resource)| resource.leases().any(Lease::is_write)) {
             return Ok(());
         }
         let reason = "the graph has captured work that writes memory, and keeps the order that this depends on";
@@ -53,11 +48,24 @@ impl State {
     }
 }
 
-impl Kept {
-    /// Whether one writes leased memory that the other uses.
+impl Resource {
+    /// The leases of a node.
     #[inline]
-    pub(super) fn disturbs(&self, other: &Self) -> bool {
-        self.leases().any(|lease| other.lease_of(lease).is_some_and(|met| lease.is_write() || met.is_write()))
+    fn leases(&self) -> impl Iterator<Item = &Lease> {
+        let (own, within) = match self {
+            Self::Lease(lease) => (Some(lease), None),
+            Self::Child(kept) => (None, Some(kept)),
+            _ => (None, None),
+        };
+        own.into_iter().chain(within.into_iter().flat_map(Kept::leases))
+    }
+}
+
+impl Kept {
+    /// Whether one of the two, a lease and what is kept here, writes memory that the other uses.
+    #[inline]
+    fn disturbs(&self, lease: &Lease) -> bool {
+        self.lease_of(lease).is_some_and(|met| met.is_write() || lease.is_write())
     }
 
     /// Whether `self`, in a place that `old` was in, in work that keeps all of `whole`, uses no memory in a way that is new to the order
@@ -65,19 +73,8 @@ impl Kept {
     #[inline]
     pub(super) fn can_replace(&self, old: &Self, whole: &Self) -> bool {
         self.leases().all(|lease| {
-            let is_alone = whole.lease_of(lease).is_none_or(|met| !lease.is_write() && !met.is_write());
-            is_alone || old.lease_of(lease).is_some_and(|known| known.is_write() || !lease.is_write())
+            let is_known = old.lease_of(lease).is_some_and(|known| known.is_write() || !lease.is_write());
+            is_known || !whole.disturbs(lease)
         })
-    }
-
-    #[inline]
-    fn leases(&self) -> impl Iterator<Item = &Lease> {
-        self.resources().filter_map(|resource| if let Resource::Lease(lease) = resource { Some(lease) } else { None })
-    }
-
-    /// The lease of the same memory.
-    #[inline]
-    fn lease_of(&self, lease: &Lease) -> Option<&Lease> {
-        self.leases().find(|other| other.key() == lease.key())
     }
 }

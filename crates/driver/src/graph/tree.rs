@@ -12,7 +12,7 @@ use std::sync::{Arc, MutexGuard};
 
 use curium_sys::{CUgraph, CUgraph_st, CUgraphNode, CUgraphNode_st};
 
-use super::user_object::ObjectReference;
+use super::object_reference::ObjectReference;
 use super::{Node, SemaphoreOwner, Spot};
 use crate::call;
 use crate::handle::Handle;
@@ -273,19 +273,19 @@ impl State {
         kept
     }
 
-    /// Tells `look` of all that is kept, and of the graph whose nodes need it.
+    /// All that is kept, each with the graph whose nodes need it.
     #[inline]
-    pub(super) fn each_kept(&self, mut look: impl FnMut(u32, &Resource)) {
-        self.inherited.resources().for_each(|resource| look(ROOT, resource));
-        let kept = self.nodes.iter().flatten().filter_map(|entry| entry.kept.as_ref().map(|kept| (entry.graph, kept)));
-        kept.for_each(|(graph, resource)| look(graph, resource));
+    pub(super) fn each_kept(&self) -> impl Iterator<Item = (u32, &Resource)> {
+        let inherited = self.inherited.resources().map(|resource| (ROOT, resource));
+        let own = self.nodes.iter().flatten();
+        inherited.chain(own.filter_map(|entry| entry.kept.as_ref().map(|kept| (entry.graph, kept))))
     }
 
     /// What all nodes of the tree keep.
     #[inline]
     pub(super) fn kept(&self) -> Kept {
         let mut kept = Kept::default();
-        self.each_kept(|_, resource| kept.add(resource));
+        self.each_kept().for_each(|(_, resource)| kept.add(resource));
         kept
     }
 }
@@ -322,6 +322,17 @@ impl Kept {
     #[inline]
     pub(super) fn resources(&self) -> impl Iterator<Item = &Resource> {
         self.0.values()
+    }
+
+    #[inline]
+    pub(super) fn leases(&self) -> impl Iterator<Item = &Lease> {
+        self.resources().filter_map(|resource| if let Resource::Lease(lease) = resource { Some(lease) } else { None })
+    }
+
+    /// The lease of the same memory.
+    #[inline]
+    pub(super) fn lease_of(&self, lease: &Lease) -> Option<&Lease> {
+        if let Resource::Lease(own) = self.0.get(&lease.key())? { Some(own) } else { None }
     }
 
     #[inline]

@@ -1,16 +1,13 @@
 //! What graphs keep alive for as long as anything made of them can run.
 
-use std::ffi::c_void;
 use std::fmt;
-use std::sync::Arc;
 
-use curium_sys::{CUuserObject, CUuserObject_flags, CUuserObject_st};
+use curium_sys::CUuserObject;
 
 use super::Graph;
+use super::object_reference::ObjectReference;
 use super::tree::{Resource, State};
 use crate::call;
-use crate::handle::Handle;
-use crate::release::{contain, is_exiting, release};
 use crate::{Driver, Error, Result};
 
 /// A value that graphs can keep: it is dropped when this handle and its clones are gone, and with them every graph that retains it,
@@ -38,15 +35,6 @@ use crate::{Driver, Error, Result};
 #[derive(Clone)]
 pub struct UserObject {
     reference: ObjectReference,
-}
-
-/// One reference to a user object of the driver, shared.
-#[derive(Clone)]
-pub(crate) struct ObjectReference(Arc<Reference>);
-
-struct Reference {
-    raw: Handle<CUuserObject_st>,
-    driver: Driver,
 }
 
 impl UserObject {
@@ -81,7 +69,7 @@ impl UserObject {
     #[inline]
     pub fn retain_raw(&self, count: u32) -> Result<CUuserObject> {
         // SAFETY: the object is live.
-        unsafe { call!(&self.reference.0.driver, cuUserObjectRetain(self.as_raw(), count)) }?;
+        unsafe { call!(self.reference.driver(), cuUserObjectRetain(self.as_raw(), count)) }?;
         Ok(self.as_raw())
     }
 
@@ -100,7 +88,7 @@ impl UserObject {
     #[inline]
     pub unsafe fn release_raw(&self, count: u32) -> Result<()> {
         // SAFETY: the object is live, and the caller vouches for the references.
-        unsafe { call!(&self.reference.0.driver, cuUserObjectRelease(self.as_raw(), count)) }
+        unsafe { call!(self.reference.driver(), cuUserObjectRelease(self.as_raw(), count)) }
     }
 }
 
@@ -116,7 +104,7 @@ impl Graph {
     #[inline]
     pub fn retain_object(&mut self, object: &UserObject) -> Result<()> {
         let operation = "Graph::retain_object";
-        self.driver().expect_same(&object.reference.0.driver, operation)?;
+        self.driver().expect_same(object.reference.driver(), operation)?;
         let mut state = self.tree.lock();
         self.retain_reference(&state, operation, &object.reference)?;
         *state.retained(self.number, object.as_raw().addr()) += 1;
@@ -135,7 +123,7 @@ impl Graph {
     #[inline]
     pub fn release_object(&mut self, object: &UserObject) -> Result<()> {
         let operation = "Graph::release_object";
-        self.driver().expect_same(&object.reference.0.driver, operation)?;
+        self.driver().expect_same(object.reference.driver(), operation)?;
         let mut state = self.tree.lock();
         if *state.retained(self.number, object.as_raw().addr()) == 0 {
             // The driver would succeed, and take away a reference that somebody else relies on.
@@ -191,56 +179,9 @@ impl Graph {
     }
 }
 
-impl ObjectReference {
-    /// A user object of the driver that owns `value`, and where the value is.
-    #[inline]
-    pub(super) fn new<T: Send + 'static>(driver: &Driver, value: Box<T>) -> Result<(Self, *mut T)> {
-        let place = Box::into_raw(value);
-        let flags = CUuserObject_flags::CU_USER_OBJECT_NO_DESTRUCTOR_SYNC.0;
-        let (mut raw, destroy) = (std::ptr::null_mut(), end::<T> as unsafe extern "C" fn(*mut c_void));
-        // SAFETY: `raw` is a valid place for the answer; `destroy` is called once, when nobody needs the value.
-        let created = unsafe { call!(driver, cuUserObjectCreate(&raw mut raw, place.cast(), Some(destroy), 1, flags)) };
-        if let Err(error) = created {
-            // SAFETY: the driver has not taken the value over, which came from a box.
-            drop(unsafe { Box::from_raw(place) });
-            return Err(error);
-        }
-        Ok((Self(Arc::new(Reference { raw: Handle::new(raw), driver: driver.clone() })), place))
-    }
-
-    #[inline]
-    pub(super) fn as_raw(&self) -> CUuserObject {
-        self.0.raw.raw()
-    }
-}
-
-/// Drops a value that a user object owned.
-///
-/// # Safety
-///
-/// `place` came from a `Box<T>`, and this is the only call with it.
-unsafe extern "C" fn end<T>(place: *mut c_void) {
-    if is_exiting() {
-        return;
-    }
-    // SAFETY: the caller vouches for the place.
-    let value = unsafe { Box::from_raw(place.cast::<T>()) };
-    if !contain(move || drop(value)) {
-        tracing::error!("the drop of what a graph kept panicked");
-    }
-}
-
 impl fmt::Debug for UserObject {
     #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "UserObject({:?})", self.reference.0.raw)
-    }
-}
-
-impl Drop for Reference {
-    #[inline]
-    fn drop(&mut self) {
-        // SAFETY: this value stands for one reference, which ends here.
-        release(|| unsafe { call!(&self.driver, cuUserObjectRelease(self.raw.raw(), 1)) });
+        write!(formatter, "UserObject({:?})", self.reference)
     }
 }

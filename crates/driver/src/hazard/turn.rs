@@ -69,13 +69,14 @@ static TURNS: Turns = Turns { state: Mutex::new(State::new()), changed: Condvar:
 thread_local! {
     /// What this thread is using, by addresses that tell one thing from others meanwhile.
     static IN_USE: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
-    static IS_ALONE: Cell<bool> = const { Cell::new(false) };
+    /// Whether this thread is launching, or alone.
+    static HAS_TURN: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Begins a use of what is called `key`, which ends with [`end_use`] or [`end_uses`].
 #[inline]
 pub(crate) fn begin_use(key: usize) -> Result<()> {
-    if IS_ALONE.get() {
+    if HAS_TURN.get() {
         return Err(Error::argument(
             "memory on a stream",
             "this thread is launching a graph, and is here by an observer",
@@ -159,7 +160,7 @@ fn wake(state: &State) {
 /// An argument error of `operation` if this thread itself is using something, so that it would wait for itself.
 #[inline]
 fn expect_idle(operation: &'static str) -> Result<()> {
-    if IS_ALONE.get() || IN_USE.with_borrow(|keys| !keys.is_empty()) {
+    if HAS_TURN.get() || IN_USE.with_borrow(|keys| !keys.is_empty()) {
         let reason = "this thread is in the middle of using memory that graphs use, and is here by an observer";
         return Err(Error::argument(operation, reason));
     }
@@ -273,7 +274,7 @@ impl<C: Claims> Launching<C> {
         state.launching += 1;
         // All at once, so that no two launches wait for each other.
         claims.claims().for_each(|(claim, is_write)| claim.take(is_write));
-        IS_ALONE.set(true);
+        HAS_TURN.set(true);
         drop(state);
         Ok(Self(claims))
     }
@@ -282,7 +283,7 @@ impl<C: Claims> Launching<C> {
 impl<C: Claims> Drop for Launching<C> {
     #[inline]
     fn drop(&mut self) {
-        IS_ALONE.set(false);
+        HAS_TURN.set(false);
         let mut state = TURNS.state.lock();
         self.0.claims().for_each(|(claim, is_write)| claim.leave(is_write));
         state.launching -= 1;
@@ -306,7 +307,7 @@ impl Alone {
         }
         state.waiting_to_be_alone -= 1;
         state.is_alone = true;
-        IS_ALONE.set(true);
+        HAS_TURN.set(true);
         Ok(Self(()))
     }
 }
@@ -314,7 +315,7 @@ impl Alone {
 impl Drop for Alone {
     #[inline]
     fn drop(&mut self) {
-        IS_ALONE.set(false);
+        HAS_TURN.set(false);
         let mut state = TURNS.state.lock();
         state.is_alone = false;
         state.end_turn();

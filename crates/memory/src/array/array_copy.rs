@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use curium_driver::sys::{
-    CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUextent3D, CUmemcpy3DOperand, CUmemcpy3DOperand_st__bindgen_ty_1,
-    CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1, CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_2,
-    CUmemcpy3DOperandType, CUmemorytype, CUoffset3D,
+    CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUDA_MEMCPY3D_PEER, CUextent3D, CUmemcpy3DOperand,
+    CUmemcpy3DOperand_st__bindgen_ty_1, CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1,
+    CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_2, CUmemcpy3DOperandType, CUmemorytype, CUoffset3D,
 };
-use curium_driver::{Result, Stream, hazard};
+use curium_driver::{Context, Result, Stream, call, hazard};
 
-use super::copy::put;
 use super::{Array, ArrayHandle, Uses};
 use crate::copy::{BoxCopy, CopyOptions, grid, peer};
 
@@ -150,5 +149,53 @@ impl BoxCopy for ArrayCopy<'_> {
             self.uses.after_read(stream);
             self.memory.end.tracked.after_partial_write(stream);
         }
+    }
+}
+
+/// Puts a copy on `stream`; from the second context to the first if they are named, which it must be if one side is not of the stream's.
+///
+/// # Safety
+///
+/// Both sides have what is copied, are of the contexts, live until the copy is done, and the stream has waited for all that it must wait
+/// for.
+#[inline]
+pub(super) unsafe fn put(stream: &Stream, copy: &CUDA_MEMCPY3D, contexts: Option<(&Context, &Context)>) -> Result<()> {
+    let Some((to, from)) = contexts else {
+        // SAFETY: the caller vouches for both sides.
+        return unsafe { call!(stream.driver(), cuMemcpy3DAsync_v2(copy, stream.as_raw())) };
+    };
+    let copy = between(copy, to, from);
+    // SAFETY: the caller vouches for both sides and their contexts.
+    unsafe { call!(stream.driver(), cuMemcpy3DPeerAsync(&raw const copy, stream.as_raw())) }
+}
+
+/// The copy as one between contexts.
+#[inline]
+fn between(copy: &CUDA_MEMCPY3D, to: &Context, from: &Context) -> CUDA_MEMCPY3D_PEER {
+    CUDA_MEMCPY3D_PEER {
+        srcXInBytes: copy.srcXInBytes,
+        srcY: copy.srcY,
+        srcZ: copy.srcZ,
+        srcMemoryType: copy.srcMemoryType,
+        srcHost: copy.srcHost,
+        srcDevice: copy.srcDevice,
+        srcArray: copy.srcArray,
+        srcContext: from.as_raw(),
+        srcPitch: copy.srcPitch,
+        srcHeight: copy.srcHeight,
+        dstXInBytes: copy.dstXInBytes,
+        dstY: copy.dstY,
+        dstZ: copy.dstZ,
+        dstMemoryType: copy.dstMemoryType,
+        dstHost: copy.dstHost,
+        dstDevice: copy.dstDevice,
+        dstArray: copy.dstArray,
+        dstContext: to.as_raw(),
+        dstPitch: copy.dstPitch,
+        dstHeight: copy.dstHeight,
+        WidthInBytes: copy.WidthInBytes,
+        Height: copy.Height,
+        Depth: copy.Depth,
+        ..CUDA_MEMCPY3D_PEER::default()
     }
 }

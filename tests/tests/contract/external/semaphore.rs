@@ -118,77 +118,73 @@ fn assert_outlives_work(stream: &Stream, semaphore: impl Send, gate: Gate) {
     assert_eq!(calls(), ["destroy"]);
 }
 
-#[test]
-fn semaphore_dropped_while_streams_and_graphs_use_it_ends_after_them() {
+/// Runs `test` in a context of the driver with made-up semaphores, one test after the other.
+fn with_context(test: impl FnOnce(&Context)) {
     if uses_cuda() {
         return;
     }
     let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
     let driver = driver(&simulator);
-    let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a device");
-    let (stream, other) = (context.stream().expect("a stream"), context.stream().expect("a stream"));
-    let imported = || imported(&context);
-    let (semaphore, gate) = (imported(), Gate::on(&stream));
-    semaphore.signal(&stream, 7).expect("the stream takes it");
-    assert_outlives_work(&stream, semaphore, gate);
-    let (semaphore, gate) = (imported(), Gate::on(&other));
-    semaphore.signal(&stream, 7).expect("the stream takes it");
-    semaphore.wait(&other, 8).expect("the stream takes it");
-    assert_eq!(calls(), ["import", "signal", "wait"]);
-    assert_outlives_work(&other, semaphore, gate);
-    // Whatever stream a graph with it is launched on.
-    let (semaphore, gate) = (Arc::new(imported()), Gate::on(&other));
-    let mut executable = signalling(&context, &semaphore);
-    executable.launch(&other).expect("it can be launched");
-    assert_outlives_work(&other, (semaphore, executable), gate);
+    test(&driver.device(0).and_then(|device| device.primary_context()).expect("there is a device"));
+}
+
+#[test]
+fn semaphore_dropped_while_streams_and_graphs_use_it_ends_after_them() {
+    with_context(|context| {
+        let (stream, other) = (context.stream().expect("a stream"), context.stream().expect("a stream"));
+        let imported = || imported(context);
+        let (semaphore, gate) = (imported(), Gate::on(&stream));
+        semaphore.signal(&stream, 7).expect("the stream takes it");
+        assert_outlives_work(&stream, semaphore, gate);
+        let (semaphore, gate) = (imported(), Gate::on(&other));
+        semaphore.signal(&stream, 7).expect("the stream takes it");
+        semaphore.wait(&other, 8).expect("the stream takes it");
+        assert_eq!(calls(), ["import", "signal", "wait"]);
+        assert_outlives_work(&other, semaphore, gate);
+        // Whatever stream a graph with it is launched on.
+        let (semaphore, gate) = (Arc::new(imported()), Gate::on(&other));
+        let mut executable = signalling(context, &semaphore);
+        executable.launch(&other).expect("it can be launched");
+        assert_outlives_work(&other, (semaphore, executable), gate);
+    });
 }
 
 #[test]
 fn semaphore_of_a_graph_dropped_while_its_context_is_captured_ends_behind_its_launches_and_leaves_the_capture() {
-    if uses_cuda() {
-        return;
-    }
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
-    let driver = driver(&simulator);
-    let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a device");
-    let (stream, other) = (context.stream().expect("a stream"), context.stream().expect("a stream"));
-    let semaphore = Arc::new(imported(&context));
-    let mut executable = signalling(&context, &semaphore);
-    executable.launch(&stream).expect("it can be launched");
-    let gate = Gate::on(&other);
-    executable.launch(&other).expect("it can be launched");
-    Graph::capture(&context, |_| {
-        assert_eq!(calls(), ["import"]);
-        assert_outlives_work(&other, (semaphore, executable), gate);
-        Ok(())
-    })
-    .expect("the capture is as it was");
+    with_context(|context| {
+        let (stream, other) = (context.stream().expect("a stream"), context.stream().expect("a stream"));
+        let semaphore = Arc::new(imported(context));
+        let mut executable = signalling(context, &semaphore);
+        executable.launch(&stream).expect("it can be launched");
+        let gate = Gate::on(&other);
+        executable.launch(&other).expect("it can be launched");
+        Graph::capture(context, |_| {
+            assert_eq!(calls(), ["import"]);
+            assert_outlives_work(&other, (semaphore, executable), gate);
+            Ok(())
+        })
+        .expect("the capture is as it was");
+    });
 }
 
 #[test]
 fn semaphore_that_a_node_was_given_later_ends_behind_the_launches_of_its_executable() {
-    if uses_cuda() {
-        return;
-    }
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
-    let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
-    let driver = driver(&simulator);
-    let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a device");
-    let stream = context.stream().expect("a stream");
-    let (first, second) = (Arc::new(imported(&context)), Arc::new(imported(&context)));
-    let mut graph = Graph::new(&context).expect("a graph can be made");
-    let node = graph.add_semaphore_signal(&[], &[first.for_graph(7)]).expect("a node can be added");
-    let mut executable = graph.instantiate().expect("it can be instantiated");
-    executable.set_semaphore_signal(node, &[second.for_graph(8)]).expect("the node can be changed");
-    drop((graph, calls()));
-    let gate = Gate::on(&stream);
-    executable.launch(&stream).expect("it can be launched");
-    drop(executable);
-    assert_outlives_work(&stream, second, gate);
-    drop(first);
-    assert_eq!(calls(), ["destroy"]);
+    with_context(|context| {
+        let stream = context.stream().expect("a stream");
+        let (first, second) = (Arc::new(imported(context)), Arc::new(imported(context)));
+        let mut graph = Graph::new(context).expect("a graph can be made");
+        let node = graph.add_semaphore_signal(&[], &[first.for_graph(7)]).expect("a node can be added");
+        let mut executable = graph.instantiate().expect("it can be instantiated");
+        executable.set_semaphore_signal(node, &[second.for_graph(8)]).expect("the node can be changed");
+        drop((graph, calls()));
+        let gate = Gate::on(&stream);
+        executable.launch(&stream).expect("it can be launched");
+        drop(executable);
+        assert_outlives_work(&stream, second, gate);
+        drop(first);
+        assert_eq!(calls(), ["destroy"]);
+    });
 }
 
 fn imported(context: &Context) -> ExternalSemaphore {

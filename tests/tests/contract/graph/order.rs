@@ -1,6 +1,6 @@
 //! Captured work that uses the same memory keeps an order, whatever is made of its graphs.
 
-use curium_driver::{EdgeData, Graph};
+use curium_driver::{ConditionalKind, EdgeData, Graph};
 use curium_memory::DeviceBuffer;
 use curium_tests::{TestDriver, on_driver};
 
@@ -43,6 +43,23 @@ fn children_that_only_read_the_same_memory_stay_side_by_side() {
         graph.add_child(&[], &first).expect("the child can be added");
         graph.add_child(&[], &second).expect("the child can be added");
         assert_eq!(graph.roots().expect("it can be asked").len(), 2);
+    });
+}
+
+#[test]
+fn child_that_nothing_can_order_with_work_in_another_part_is_refused() {
+    on_driver(|test| {
+        let (source, mut target) = (zeroes(test), zeroes(test));
+        let writes = copying(test, &mut target, &source);
+        let mut graph = super::graph(test);
+        let condition = graph.condition(None).expect("a condition can be made");
+        let mut node = graph.add_conditional(&[], condition, ConditionalKind::If).expect("the node can be added");
+        node.bodies[0].add_child(&[], &writes).expect("it is the only one");
+        for error in [graph.add_child(&[], &writes), graph.add_child(&[node.node()], &writes)].map(Result::err) {
+            let error = error.expect("the body writes it as well").to_string();
+            assert!(error.contains("in another part of the graph"), "{error}");
+        }
+        assert_eq!(graph.nodes().expect("it can be asked").len(), 1);
     });
 }
 

@@ -36,44 +36,31 @@ DONE:
     ret;
 }
 ";
-    let parity = ".func (.param .b64 result) FNodd(.param .b64 x);
-.func (.param .b64 result) FNeven(.param .b64 x)
-{
+    let half = |name: &str, other: &str, of_zero: u64| {
+        format!(
+            ".func (.param .b64 result) {name}(.param .b64 x)
+{{
     .reg .pred %p;
     .reg .b64 %x;
     ld.param.b64 %x, [x];
-    st.param.b64 [result], 1;
+    st.param.b64 [result], {of_zero};
     setp.eq.u64 %p, %x, 0;
     @%p ret;
     sub.u64 %x, %x, 1;
-    {
+    {{
         .param .b64 argument, again;
         st.param.b64 [argument], %x;
-        call (again), FNodd, (argument);
+        call (again), {other}, (argument);
         ld.param.b64 %x, [again];
-    }
+    }}
     st.param.b64 [result], %x;
     ret;
-}
-.func (.param .b64 result) FNodd(.param .b64 x)
-{
-    .reg .pred %p;
-    .reg .b64 %x;
-    ld.param.b64 %x, [x];
-    st.param.b64 [result], 0;
-    setp.eq.u64 %p, %x, 0;
-    @%p ret;
-    sub.u64 %x, %x, 1;
-    {
-        .param .b64 argument, again;
-        st.param.b64 [argument], %x;
-        call (again), FNeven, (argument);
-        ld.param.b64 %x, [again];
-    }
-    st.param.b64 [result], %x;
-    ret;
-}
-";
+}}
+"
+        )
+    };
+    let ahead = ".func (.param .b64 result) FNodd(.param .b64 x);\n";
+    let parity = format!("{ahead}{}{}", half("FNeven", "FNodd", 1), half("FNodd", "FNeven", 0));
     // Few enough for the kilobyte of stack that a thread has if nothing is said.
     let depth = "and.b32 %r8, %thread, 7;\n    cvt.u64.u32 %l0, %r8;\n    ";
     let recursive =

@@ -1,0 +1,80 @@
+//! References to user objects of the driver, which own a value until nobody needs it.
+
+use std::ffi::c_void;
+use std::fmt;
+use std::sync::Arc;
+
+use curium_sys::{CUuserObject, CUuserObject_flags, CUuserObject_st};
+
+use crate::call;
+use crate::handle::Handle;
+use crate::release::{contain, is_exiting, release};
+use crate::{Driver, Result};
+
+/// One reference to a user object of the driver, shared.
+#[derive(Clone)]
+pub(crate) struct ObjectReference(Arc<Reference>);
+
+struct Reference {
+    raw: Handle<CUuserObject_st>,
+    driver: Driver,
+}
+
+impl ObjectReference {
+    /// A user object of the driver that owns `value`, and where the value is.
+    #[inline]
+    pub(super) fn new<T: Send + 'static>(driver: &Driver, value: Box<T>) -> Result<(Self, *mut T)> {
+        let place = Box::into_raw(value);
+        let flags = CUuserObject_flags::CU_USER_OBJECT_NO_DESTRUCTOR_SYNC.0;
+        let (mut raw, destroy) = (std::ptr::null_mut(), end::<T> as unsafe extern "C" fn(*mut c_void));
+        // SAFETY: `raw` is a valid place for the answer; `destroy` is called once, when nobody needs the value.
+        let created = unsafe { call!(driver, cuUserObjectCreate(&raw mut raw, place.cast(), Some(destroy), 1, flags)) };
+        if let Err(error) = created {
+            // SAFETY: the driver has not taken the value over, which came from a box.
+            drop(unsafe { Box::from_raw(place) });
+            return Err(error);
+        }
+        Ok((Self(Arc::new(Reference { raw: Handle::new(raw), driver: driver.clone() })), place))
+    }
+
+    #[inline]
+    pub(super) fn as_raw(&self) -> CUuserObject {
+        self.0.raw.raw()
+    }
+
+    #[inline]
+    pub(super) fn driver(&self) -> &Driver {
+        &self.0.driver
+    }
+}
+
+impl fmt::Debug for ObjectReference {
+    #[inline]
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.raw.fmt(formatter)
+    }
+}
+
+impl Drop for Reference {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: this value stands for one reference, which ends here.
+        release(|| unsafe { call!(&self.driver, cuUserObjectRelease(self.raw.raw(), 1)) });
+    }
+}
+
+/// Drops a value that a user object owned.
+///
+/// # Safety
+///
+/// `place` came from a `Box<T>`, and this is the only call with it.
+unsafe extern "C" fn end<T>(place: *mut c_void) {
+    if is_exiting() {
+        return;
+    }
+    // SAFETY: the caller vouches for the place.
+    let value = unsafe { Box::from_raw(place.cast::<T>()) };
+    if !contain(move || drop(value)) {
+        tracing::error!("the drop of what a graph kept panicked");
+    }
+}
