@@ -188,7 +188,8 @@ fn named_tests(heading: &str) -> BTreeSet<String> {
 /// The text of a file that a table names: one of the contract tests, or one by its path in the repository, which may be a folder.
 fn source(tests: &Path, file: &str) -> String {
     let places = [tests.join("tests/contract"), tests.join("..")];
-    let read = |place: &Path| std::fs::read_to_string(place.join(format!("{file}.rs"))).ok();
+    let name = file.trim_end_matches(".rs");
+    let read = |place: &Path| std::fs::read_to_string(place.join(format!("{name}.rs"))).ok();
     let is_folder = tests.join("..").join(file).is_dir();
     let text = places.iter().find_map(|place| read(place)).or_else(|| is_folder.then(String::new));
     text.unwrap_or_else(|| panic!("the page names the file `{file}`, which is not there"))
@@ -197,8 +198,16 @@ fn source(tests: &Path, file: &str) -> String {
 #[test]
 fn every_test_that_the_page_on_testing_names_exists() {
     if !uses_cuda() {
-        let named = named_tests("## What libraries before this one can do").len();
-        assert!(named > 200, "the page names {named} tests");
+        let sections = [
+            "What libraries before this one can do",
+            "What the driver crate can do",
+            "What memory can do",
+            "What goes wrong",
+        ];
+        for section in sections {
+            let named = named_tests(&format!("## {section}")).len();
+            assert!(named > 15, "the page names {named} tests in {section}");
+        }
     }
 }
 
