@@ -27,9 +27,24 @@ const TOO_LONG: &[&str] = &[
 const CONTRACT: &[&str] =
     &["context_stack::", "device_buffer::buffer_from_slice", "event_pool::", "pinned_buffer::", "stream_pool::"];
 
-/// Those that a thorough run adds, a quarter of an hour of one core. `docs/testing.md` says how many, and what is left out.
-const CONTRACT_THOROUGH: &[&str] =
-    &["created_context::", "event::", "host_function::", "primary_context::", "stream::"];
+/// Those that a thorough run adds, a quarter of an hour of one core, and three minutes for graphs. `docs/testing.md` says how many, and what is left out.
+const CONTRACT_THOROUGH: &[&str] = &[
+    "created_context::",
+    "event::",
+    "graph::capturing::branch_",
+    "graph::capturing::capture_into_a_graph_that",
+    "graph::keeping::closure_lives",
+    "graph::keeping::user_object",
+    "graph::kinds::copy_",
+    "graph::kinds::event_nodes",
+    "graph::kinds::fill_",
+    "graph::kinds::host_function",
+    "graph::kinds::memory_operations",
+    "graph::order::children_that_write",
+    "host_function::",
+    "primary_context::",
+    "stream::",
+];
 
 /// Contract tests among these that run a kernel, which takes most of a minute.
 const CONTRACT_WITH_KERNELS: &[&str] = &["created_context::kernel_in_one_context_uses_memory_of_another_of_the_device"];
