@@ -18,7 +18,6 @@ mod device;
 mod device_buffer;
 mod device_lookup;
 mod device_slice;
-#[cfg(not(miri))]
 mod device_vec;
 mod disk_cache;
 mod driver;
