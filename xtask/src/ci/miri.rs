@@ -27,7 +27,7 @@ const TOO_LONG: &[&str] = &[
 const CONTRACT: &[&str] =
     &["context_stack::", "device_buffer::buffer_from_slice", "event_pool::", "pinned_buffer::", "stream_pool::"];
 
-/// Those that a thorough run adds: a quarter of an hour of one core, and three minutes for graphs. `docs/testing.md` says how many, and
+/// Those that a thorough run adds, a quarter of an hour of one core, and three minutes for graphs. `docs/testing.md` says how many, and
 /// what is left out.
 const CONTRACT_THOROUGH: &[&str] = &[
     "created_context::",
