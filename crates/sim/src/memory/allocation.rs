@@ -97,6 +97,7 @@ impl Allocation {
 
 /// A place in host memory that work on other threads will use.
 #[derive(Clone, Copy, Debug)]
+#[repr(transparent)]
 pub(crate) struct HostPtr(pub(crate) *mut u8);
 
 // SAFETY: whoever passes memory to an asynchronous function of the driver keeps it valid, and lets the driver use it on other

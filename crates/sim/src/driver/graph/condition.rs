@@ -1,5 +1,7 @@
 //! Nodes that run their bodies as a value says.
 
+use std::sync::Arc;
+
 use curium_sys::{
     CUctx_st, CUgraph_st, CUgraphConditionalHandle, CUgraphConditionalNodeType, CUgraphConditionalNodeType_enum,
     CUresult,
@@ -9,6 +11,7 @@ use super::Graph;
 use crate::argument::Pointer;
 use crate::driver::{Driver, Result};
 use crate::handle::Id;
+use crate::memory::HostPtr;
 
 /// A conditional node.
 #[derive(Clone)]
@@ -16,6 +19,9 @@ pub(crate) struct Condition {
     pub(super) handle: CUgraphConditionalHandle,
     pub(super) kind: CUgraphConditionalNodeType,
     pub(super) bodies: Vec<Id<Graph>>,
+    /// What the caller was given for them.
+    #[expect(dead_code, reason = "it is the caller who reads it, for as long as the node is there")]
+    pub(super) listed: Arc<[HostPtr]>,
 }
 
 /// The values of a graph that conditional nodes look at, each with what it is at the begin of a launch.

@@ -1,9 +1,11 @@
 //! Descriptions of nodes of any kind: what they stand for, and what describes a node.
 
+use std::sync::Arc;
+
 use curium_sys::{
     CUDA_BATCH_MEM_OP_NODE_PARAMS, CUDA_BATCH_MEM_OP_NODE_PARAMS_v2, CUDA_KERNEL_NODE_PARAMS,
-    CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS_v2, CUgraph,
-    CUgraphChildGraphNodeOwnership, CUgraphNode_st, CUgraphNodeParams, CUgraphNodeType, CUresult,
+    CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS, CUDA_MEMSET_NODE_PARAMS_v2, CUgraphChildGraphNodeOwnership,
+    CUgraphNode_st, CUgraphNodeParams, CUgraphNodeType, CUresult,
 };
 
 use super::condition::Condition;
@@ -11,6 +13,7 @@ use super::{Content, Graph};
 use crate::argument::Pointer;
 use crate::driver::{Driver, HostFunction, Result, State};
 use crate::handle::Id;
+use crate::memory::HostPtr;
 
 const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
 
@@ -174,10 +177,10 @@ impl State {
             return Err(INVALID);
         }
         let bodies: Vec<_> = (0..described.size).map(|_| self.new_graph(None)).collect();
-        // As the driver does, the list of bodies is memory that is never moved, and it lives as long as the process.
-        let handles: Vec<CUgraph> = bodies.iter().map(|body| body.as_raw()).collect();
-        described.phGraph_out = Box::leak(handles.into_boxed_slice()).as_mut_ptr();
-        Ok(Content::Condition(Condition { handle: described.handle, kind: described.type_, bodies }))
+        // As the driver does, the list of bodies is memory that is never moved, and it lives as long as the node.
+        let listed: Arc<[HostPtr]> = bodies.iter().map(|body| HostPtr(body.as_raw().cast())).collect();
+        described.phGraph_out = listed.as_ptr().cast_mut().cast();
+        Ok(Content::Condition(Condition { handle: described.handle, kind: described.type_, bodies, listed }))
     }
 }
 
