@@ -1,5 +1,6 @@
 //! The book: nothing is left out of what is compiled and run.
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
@@ -46,4 +47,60 @@ fn ptx_of_the_quick_start_is_what_its_code_is_run_with() {
     let chapter = read(&root().join("docs/book/src/quick-start.md"));
     let shown = chapter.split("```text\n").nth(1).and_then(|rest| rest.split("```").next());
     assert_eq!(shown, Some(read(&root().join("docs/book/src/scale.ptx")).as_str()));
+}
+
+/// Names of other crates that stand in the tables of those who come from elsewhere.
+const FOREIGN: [&str; 7] = ["AnyBitPattern", "NoUninit", "Pod", "Zeroable", "bytemuck", "derive", "mut"];
+
+#[test]
+fn tables_for_those_who_come_from_elsewhere_name_what_there_is() {
+    let defined = ["driver", "memory", "nvrtc", "curium"].map(|name| root().join("crates").join(name).join("src"));
+    let defined = defined.iter().fold(HashSet::new(), |all, folder| defined_below(folder, all));
+    assert!(defined.contains("copy_from_slice") && !defined.contains("clone_htod"));
+    for chapter in ["for-cuda.md", "from-cudarc.md", "from-cust.md", "from-rustacuda.md"] {
+        let text = read(&root().join("docs/book/src").join(chapter));
+        let rows = text.lines().filter_map(|line| line.strip_prefix("| ")).map(|line| line.replace("\\|", ""));
+        for cell in rows.filter_map(|row| row.split('|').nth(1).map(str::to_owned)) {
+            for code in cell.split('`').skip(1).step_by(2) {
+                let named =
+                    |name: &str| defined.contains(name) || FOREIGN.contains(&name) || !is_public_name(name, code);
+                let unknown: Vec<_> = words(code).filter(|word| !named(word)).collect();
+                assert!(unknown.is_empty(), "{chapter}: `{code}` names {unknown:?}, which is not there");
+            }
+        }
+    }
+}
+
+fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|letter: char| !letter.is_alphanumeric() && letter != '_').filter(|word| !word.is_empty())
+}
+
+/// Whether code uses the word as a type, a module, a method or a function, and not as a variable.
+fn is_public_name(word: &str, code: &str) -> bool {
+    let is_short = word.len() == 1 || ["f32", "u32", "u64"].contains(&word);
+    let before = |part: &str| code.contains(&format!("{part}{word}"));
+    let after = |part: &str| code.contains(&format!("{word}{part}"));
+    !is_short && (word.starts_with(char::is_uppercase) || before("::") || after("(") || after("::"))
+}
+
+/// The names that Rust files below a folder define, variants and the attributes that macros make among them.
+fn defined_below(folder: &Path, mut names: HashSet<String>) -> HashSet<String> {
+    for entry in fs::read_dir(folder).expect("the sources are there") {
+        let path = entry.expect("it can be read").path();
+        if path.is_dir() {
+            names = defined_below(&path, names);
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            names.extend(read(&path).lines().filter_map(defined_in).map(str::to_owned));
+        }
+    }
+    names
+}
+
+fn defined_in(line: &str) -> Option<&str> {
+    let is_keyword = |word: &&str| ["fn", "struct", "enum", "trait", "mod", "type", "const"].contains(word);
+    let is_variant = line.trim_start().starts_with(char::is_uppercase);
+    if is_variant || line.contains("= CU_") {
+        return words(line).next();
+    }
+    words(line).skip_while(|word| !is_keyword(word)).find(|word| !is_keyword(word))
 }

@@ -30,6 +30,9 @@ pub(crate) struct Options {
     /// Compare the bindings with this CUDA version only (repeatable).
     #[arg(long, value_name = "VERSION")]
     cuda: Vec<Version>,
+    /// Have Miri interpret all that it can, which takes most of half an hour.
+    #[arg(long)]
+    thorough: bool,
 }
 
 /// One check.
@@ -208,7 +211,7 @@ mod tests {
 
     fn options(steps: &[&str], skip: &[&str]) -> Options {
         let owned = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        Options { steps: owned(steps), skip: owned(skip), cuda: Vec::new() }
+        Options { steps: owned(steps), skip: owned(skip), cuda: Vec::new(), thorough: false }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use crate::cargo;
 
 /// What is counted: the same calls as C makes them and through Curium.
-const BUILD: &[&str] = &["build", "--release", "-p", "curium-tests", "--example", "call_cost"];
+const BUILD: &[&str] = &["build", "--profile", "cost", "-p", "curium-tests", "--example", "call_cost"];
 
 /// How often each calls. What is counted once per run vanishes in the division.
 const CALLS: u64 = 10_000;

@@ -116,8 +116,9 @@ impl Options {
 
 /// Draws each chart of which something was measured.
 fn draw(folder: &Path, comparisons: &[Comparison], title: &str) -> Result<()> {
+    let title = format!("{title}; medians, and bars from quartile to quartile");
     for chart in CHARTS {
-        let Some(svg) = chart.to_svg(comparisons, title)? else { continue };
+        let Some(svg) = chart.to_svg(comparisons, &title)? else { continue };
         let path = folder.join(chart.file);
         fs::write(&path, svg).with_context(|| format!("{} cannot be written", path.display()))?;
     }

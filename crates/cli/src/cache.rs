@@ -6,6 +6,7 @@ use anyhow::Result;
 use curium::driver::{CacheUsage, DiskCache};
 
 use crate::bytes::size;
+use crate::count::counted;
 
 /// Show or clear the cache of what was compiled at run time
 ///
@@ -43,7 +44,6 @@ pub(crate) fn run(command: &Command) -> Result<()> {
 fn describe(usage: CacheUsage) -> String {
     match usage.entries {
         0 => "nothing".to_owned(),
-        1 => format!("1 entry, {}", size(usage.bytes)),
-        entries => format!("{entries} entries, {}", size(usage.bytes)),
+        entries => format!("{}, {}", counted(entries, "entry", "entries"), size(usage.bytes)),
     }
 }

@@ -4,6 +4,7 @@ mod bench;
 mod bytes;
 mod cache;
 mod completions;
+mod count;
 mod demo;
 mod doctor;
 mod info;

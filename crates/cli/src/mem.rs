@@ -9,6 +9,7 @@ use anyhow::{Context as _, Result, ensure};
 use curium::memory::{AllocationLog, CacheSample, EventKind, Snapshot, UsageSample};
 
 use self::chart::Chart;
+use crate::count::counted;
 
 /// Draw memory over time from a log of allocations
 ///
@@ -82,9 +83,11 @@ impl Summary {
     #[expect(clippy::print_stdout, reason = "this is what the program is asked for")]
     fn print(&self) {
         let Self { allocations, frees, failures, peak, left, reserved } = self;
-        println!("{allocations} allocations, {frees} frees, {failures} failures");
-        println!("at most  {} in {} blocks", mebibytes(peak.live_bytes), peak.live);
-        println!("at last  {} in {} blocks", mebibytes(left.live_bytes), left.live);
+        let (allocations, frees) =
+            (counted(*allocations, "allocation", "allocations"), counted(*frees, "free", "frees"));
+        println!("{allocations}, {frees}, {}", counted(*failures, "failure", "failures"));
+        println!("at most  {} in {}", mebibytes(peak.live_bytes), counted(peak.live, "block", "blocks"));
+        println!("at last  {} in {}", mebibytes(left.live_bytes), counted(left.live, "block", "blocks"));
         println!("a cache  {} for it", mebibytes(*reserved));
     }
 }

@@ -101,7 +101,7 @@ fn before_others(library: &Path) -> Result<OsString> {
 /// Why there may be no call in the trace.
 fn nothing(program: &OsString, simulated: bool, status: ExitStatus) -> String {
     let why = if simulated {
-        "it never loaded libcuda.so.1 by that name, or is linked to it by another path"
+        "it never loaded libcuda.so.1 by that name, is linked to it by another path, or holds a simulator of its own"
     } else {
         "it uses no CUDA, or does not use Curium with the feature `trace`; `--device sim` traces any program"
     };

@@ -31,9 +31,9 @@ fn log_is_drawn_and_summed_up() {
     fs::write(folder.path().join("a.log"), log()).expect("the log can be written");
     let (code, stdout, stderr) = mem(folder.path(), &["a.log", "--output", "a.svg", "--snapshot", "a.pickle"]);
     assert_eq!((code, stderr.as_str()), (Some(0), ""));
-    assert!(stdout.contains("8 allocations, 7 frees, 1 failures"), "{stdout}");
+    assert!(stdout.contains("8 allocations, 7 frees, 1 failure\n"), "{stdout}");
     assert!(
-        stdout.contains("at most  8.0 MiB in 8 blocks") && stdout.contains("at last  1.0 MiB in 1 blocks"),
+        stdout.contains("at most  8.0 MiB in 8 blocks") && stdout.contains("at last  1.0 MiB in 1 block\n"),
         "{stdout}"
     );
     assert!(stdout.contains("a cache  32.0 MiB for it"), "{stdout}");

@@ -20,7 +20,7 @@ fn program_that_uses_curium_is_traced_with_its_exit_code() {
     let demo = [CURIUM, "demo", "--device", "sim", "--width", "8", "--height", "8"];
     let (code, stderr) = trace(folder.path(), &[&["--device", "gpu", "-o", "t.json", "--"], &demo[..]].concat());
     assert_eq!(code, Some(0), "{stderr}");
-    assert!(stderr.contains("wrote t.json") && stderr.contains("functions on 1 threads"), "{stderr}");
+    assert!(stderr.contains("wrote t.json") && stderr.contains("functions on 1 thread of 1 process"), "{stderr}");
     let text = fs::read_to_string(folder.path().join("t.json")).expect("the trace was written");
     let events: Vec<serde_json::Value> = serde_json::from_str(&text).expect("the trace is a closed list");
     let time = |event: &serde_json::Value| event["ts"].as_f64().zip(event["dur"].as_f64()).expect("an event has times");

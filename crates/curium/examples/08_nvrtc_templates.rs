@@ -1,5 +1,5 @@
 //! Compiles a template of CUDA C++ when the program runs, for the types that it is used with. It needs NVRTC, which is found like the
-//! driver; the package `nvidia-cuda-nvrtc` of Python brings it.
+//! driver; `pip install nvidia-cuda-nvrtc-cu12` brings it.
 #![expect(clippy::print_stdout, reason = "an example says what it did")]
 
 mod device;

@@ -1,6 +1,7 @@
 //! A graph: work that is described first, and then launched any number of times.
 
 mod capture;
+mod capture_into;
 mod child;
 mod condition;
 mod copy;
@@ -12,6 +13,7 @@ mod fill;
 mod host;
 mod identity;
 mod instantiate;
+mod kept;
 mod kernel;
 mod kernel_update;
 mod leases;
@@ -44,6 +46,7 @@ pub use self::exec::GraphExec;
 pub use self::fill::{FillValue, GraphFill};
 pub use self::identity::DotFlags;
 pub use self::instantiate::{InstantiateFlags, InstantiateOptions};
+use self::kept::{Kept, Resource};
 pub use self::memory::{AllocationNode, GraphMemory};
 pub use self::node::{
     ChildNode, CopyNode, EventRecordNode, EventWaitNode, FillNode, HostNode, KernelNode, MemoryOperationNode, Node,
@@ -52,7 +55,7 @@ pub use self::node::{
 pub use self::replace::{GraphUpdate, Misfit, MisfitReason};
 pub use self::replay::{ReplayCounts, Replayed, Replays};
 pub use self::semaphore::{GraphSemaphore, SemaphoreOwner};
-use self::tree::{Kept, ROOT, Resource, Tree};
+use self::tree::{ROOT, Tree};
 pub use self::user_object::UserObject;
 use crate::call;
 use crate::{Context, Driver, Error, Result};

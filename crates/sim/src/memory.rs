@@ -9,12 +9,12 @@ mod allocation;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod backing;
 mod heap;
+#[cfg(not(all(target_os = "linux", not(miri))))]
+mod heap_backing;
 mod live;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod mapping;
 mod neighbour;
-#[cfg(not(all(target_os = "linux", not(miri))))]
-mod no_backing;
 mod pool;
 mod ranges;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -37,11 +37,11 @@ pub(crate) use self::allocation::{Allocation, HostPtr, Owner, Purpose};
 #[cfg(all(target_os = "linux", not(miri)))]
 use self::backing::{Backing, ForeignMemory, LABEL_WORDS, Label, Reservation};
 pub(crate) use self::heap::Heap;
+#[cfg(not(all(target_os = "linux", not(miri))))]
+pub(crate) use self::heap_backing::SharedRecords;
+#[cfg(not(all(target_os = "linux", not(miri))))]
+use self::heap_backing::{Backing, ForeignMemory, LABEL_WORDS, Label, Reservation};
 use self::neighbour::Freed;
-#[cfg(not(all(target_os = "linux", not(miri))))]
-pub(crate) use self::no_backing::SharedRecords;
-#[cfg(not(all(target_os = "linux", not(miri))))]
-use self::no_backing::{Backing, ForeignMemory, LABEL_WORDS, Label, Reservation};
 pub(crate) use self::pool::{Foreign, Pool};
 #[cfg(all(target_os = "linux", not(miri)))]
 use self::reserved::Reserved as Space;

@@ -154,6 +154,25 @@ fn forked_work_that_shares_buffers_is_ordered_and_joined() {
 }
 
 #[test]
+fn streams_tell_which_capture_they_are_in() {
+    on_driver(|test| {
+        let (context, stream) = (test.context(), test.stream());
+        let number = |stream: &Stream| stream.capture_number().expect("the stream is live");
+        let mut numbers = Vec::new();
+        for _ in 0..2 {
+            let graph = Graph::capture(&context, |scope| {
+                let branch = scope.fork()?;
+                assert_eq!((number(&branch), number(&stream)), (number(scope), None));
+                numbers.push(number(scope).expect("the scope is captured"));
+                Ok(())
+            });
+            graph.expect("to ask is no part of the graph");
+        }
+        assert_ne!(numbers[0], numbers[1]);
+    });
+}
+
+#[test]
 fn memory_allocated_in_a_capture_exists_while_the_graph_runs_only() {
     on_driver(|test| {
         let (context, stream, fill) = (test.context(), test.stream(), fill(test));

@@ -176,8 +176,7 @@ fn named_tests(heading: &str) -> BTreeSet<String> {
     let page = std::fs::read_to_string(tests.join("../docs/testing.md")).expect("the page can be read");
     let mut named = BTreeSet::new();
     for row in rows(&page, heading).filter(|row| row.len() == 5) {
-        let files = quoted(row[2]).into_iter().map(|file| tests.join(format!("tests/contract/{file}.rs")));
-        let text: String = files.filter_map(|file| std::fs::read_to_string(file).ok()).collect();
+        let text: String = quoted(row[2]).iter().map(|file| source(tests, file)).collect();
         for test in quoted(row[3]) {
             assert!(text.contains(&format!("fn {test}()")), "`{}` names the test `{test}`, which is not there", row[1]);
             named.insert(test);
@@ -186,11 +185,29 @@ fn named_tests(heading: &str) -> BTreeSet<String> {
     named
 }
 
+/// The text of a file that a table names: one of the contract tests, or one by its path in the repository, which may be a folder.
+fn source(tests: &Path, file: &str) -> String {
+    let places = [tests.join("tests/contract"), tests.join("..")];
+    let name = file.trim_end_matches(".rs");
+    let read = |place: &Path| std::fs::read_to_string(place.join(format!("{name}.rs"))).ok();
+    let is_folder = tests.join("..").join(file).is_dir();
+    let text = places.iter().find_map(|place| read(place)).or_else(|| is_folder.then(String::new));
+    text.unwrap_or_else(|| panic!("the page names the file `{file}`, which is not there"))
+}
+
 #[test]
 fn every_test_that_the_page_on_testing_names_exists() {
     if !uses_cuda() {
-        let named = named_tests("## What libraries before this one can do").len();
-        assert!(named > 40, "the page names {named} tests");
+        let sections = [
+            "What libraries before this one can do",
+            "What the driver crate can do",
+            "What memory can do",
+            "What goes wrong",
+        ];
+        for section in sections {
+            let named = named_tests(&format!("## {section}")).len();
+            assert!(named > 15, "the page names {named} tests in {section}");
+        }
     }
 }
 

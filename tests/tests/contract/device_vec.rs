@@ -84,6 +84,26 @@ fn shrunk_vector_gives_memory_back_and_keeps_its_elements() {
 }
 
 #[test]
+fn vector_whose_work_cannot_be_waited_for_does_not_shrink() {
+    on_simulator(Config::new(), |test, simulator| {
+        let mut vector = DeviceVec::<u32>::with_max_len(&test.stream(), 8 * STEP).expect("there are addresses");
+        // Memory comes and goes in the steps in which the vector grew.
+        vector.resize(STEP, 5).expect("memory suffices");
+        vector.resize(2 * STEP, 5).expect("memory suffices");
+        vector.truncate(1);
+        let capacity = vector.capacity();
+        simulator.inject(Fault::on(Function::cuStreamSynchronize).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
+        test.assert_calls(Function::cuMemUnmap, 0, || {
+            let error = vector.shrink_to_fit().expect_err("the wait fails once");
+            assert_eq!((error.function(), vector.capacity()), (Some(Function::cuStreamSynchronize), capacity));
+        });
+        vector.shrink_to_fit().expect("the work ends");
+        assert!(vector.capacity() < capacity, "{}", vector.capacity());
+        assert_eq!(vector.to_vec().expect("the vector can be read"), [5]);
+    });
+}
+
+#[test]
 fn kernel_on_another_stream_is_waited_for_before_memory_goes_back() {
     on_driver(|test| {
         let (stream, other) = (test.stream(), test.stream());

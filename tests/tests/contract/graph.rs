@@ -1,5 +1,6 @@
 //! Graphs, their nodes and executables.
 
+mod capturing;
 mod changing;
 mod conditions;
 pub(crate) mod keeping;

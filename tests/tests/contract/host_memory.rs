@@ -114,6 +114,30 @@ fn unified_length_of_zero_or_beyond_the_address_space_is_an_error_without_a_call
 }
 
 #[test]
+fn length_of_zero_or_beyond_the_address_space_is_an_error_of_mapped_pitched_and_registered_memory() {
+    on_driver(|test| {
+        let (context, stream) = (test.context(), test.stream());
+        let mapped = |len| MappedBuffer::<u64>::zeroed(&stream, len).map(drop);
+        let pitched = |width, height| PitchedBuffer::<u64>::zeroed(&stream, width, height).map(drop);
+        let mut none: [u64; 0] = [];
+        let refused = [
+            (mapped(0), "the length is 0"),
+            (mapped(usize::MAX), "elements of 8 bytes are more"),
+            (pitched(0, 3), "the length is 0"),
+            (pitched(3, 0), "there cannot be 0 rows of 24 bytes"),
+            (pitched(usize::MAX, 1), "elements of 8 bytes are more"),
+            (pitched(3, usize::MAX), "rows of 24 bytes"),
+            (Registered::new(&context, &mut none, RegisterFlags::empty()).map(drop), "the slice has no bytes"),
+            (RegisteredRef::new(&context, &[(); 3], RegisterFlags::empty()).map(drop), "the slice has no bytes"),
+        ];
+        for (result, text) in refused {
+            let error = result.expect_err("there is no such memory");
+            assert!(matches!(error, Error::Argument(_)) && error.to_string().contains(text), "{error}");
+        }
+    });
+}
+
+#[test]
 fn unified_buffer_dropped_while_in_use_is_freed_behind_it() {
     on_driver(|test| {
         let (stream, other) = (test.stream(), test.stream());

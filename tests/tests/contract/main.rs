@@ -32,7 +32,6 @@ mod foreign_buffer;
 mod foreign_code;
 mod future;
 mod global;
-#[cfg(not(miri))]
 mod graph;
 mod green_context;
 mod hazard;

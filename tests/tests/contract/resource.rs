@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use curium_driver::{DevicePointer, Error, Function, Result, Stream, call};
 use curium_memory::{
-    Arena, CachingOptions, CachingResource, Limit, Managed, OnFailure, Pinned, Plain, Reclaiming, Recording, Resource,
-    ResourceTable, Statistics, StreamOrdered, Tracking,
+    Arena, CachingOptions, CachingResource, Limit, Managed, MemoryPool, OnFailure, Pinned, Plain, Reclaiming,
+    Recording, Resource, ResourceTable, Statistics, StreamOrdered, Tracking,
 };
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
@@ -59,6 +59,7 @@ fn all(test: &TestDriver) -> Vec<(&'static str, Arc<dyn Resource>)> {
     };
     vec![
         ("StreamOrdered", Arc::new(StreamOrdered)),
+        ("MemoryPool", Arc::new(MemoryPool::new(&test.device()).expect("a pool can be made"))),
         ("Plain", Arc::new(Plain)),
         ("Managed", Arc::new(Managed)),
         ("Pinned", Arc::new(Pinned)),

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use curium_driver::{Context, Error, Function};
+use curium_driver::{Context, Error, Function, Graph};
 use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags, Staging, StagingOptions};
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
@@ -78,6 +78,50 @@ fn block_without_bytes_is_an_error() {
         let error = Staging::set_options(&context, before.with_block_bytes(0)).expect_err("such a block holds nothing");
         assert!(error.to_string().contains("a block of 0 bytes"), "{error}");
         assert_eq!(Staging::options(&context), before);
+    });
+}
+
+#[test]
+fn staged_copy_beside_the_capture_of_another_thread_is_whole_and_leaves_it_alone() {
+    on_driver(|test| {
+        let context = test.context();
+        let stream = context.stream().expect("the context gives a stream");
+        stage_small_copies(&context);
+        let source = words(LEN, 6);
+        let mut target = DeviceBuffer::<u32>::zeroed(&stream, 4).expect("memory suffices");
+        let graph = Graph::capture(&context, |scope| {
+            target.as_slice_mut().fill_on(scope, 5)?;
+            let copied = thread::scope(|threads| {
+                let copy = || DeviceBuffer::from_slice(&context.stream()?, &source)?.to_vec();
+                threads.spawn(copy).join().expect("the thread ends")
+            });
+            assert!(copied.expect("the copies are no work of the capture") == source);
+            Ok(())
+        });
+        assert_eq!(Staging::byte_len(&context), 4 * 2 * BLOCK, "the copies were staged");
+        let mut executable = graph.and_then(|graph| graph.instantiate()).expect("nothing ended the capture");
+        executable.launch(&stream).expect("the graph can be launched");
+        assert_eq!(target.to_vec().expect("the buffer can be read"), [5; 4]);
+    });
+}
+
+#[test]
+fn large_slice_in_a_capture_is_kept_by_the_graph_and_not_staged() {
+    on_driver(|test| {
+        let context = test.context();
+        let stream = context.stream().expect("the context gives a stream");
+        stage_small_copies(&context);
+        let mut target = DeviceBuffer::<u32>::zeroed(&stream, LEN).expect("memory suffices");
+        let (pinned, mut source) = (Staging::byte_len(&context), words(LEN, 7));
+        let graph = Graph::capture(&context, |scope| {
+            let scratch = DeviceBuffer::from_slice(scope, &source)?;
+            target.as_slice_mut().copy_from_device_on(scope, &scratch)
+        });
+        assert_eq!(Staging::byte_len(&context), pinned, "nothing was staged");
+        source.fill(0);
+        let mut executable = graph.and_then(|graph| graph.instantiate()).expect("the copy is a node");
+        executable.launch(&stream).expect("the graph can be launched");
+        assert!(target.to_vec().expect("the buffer can be read") == words(LEN, 7));
     });
 }
 

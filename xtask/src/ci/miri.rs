@@ -22,32 +22,43 @@ const TOO_LONG: &[&str] = &[
     "disk_cache::tests::",
 ];
 
-/// The contract tests that are interpreted on the simulator, by the beginnings of their names: objects whose tests take seconds each.
-/// `docs/testing.md` says how many, and what is left out.
-const CONTRACT: &[&str] = &[
-    "context_stack::",
+/// The contract tests that are always interpreted, on the simulator, by the beginnings of their names: objects whose tests take seconds
+/// each.
+const CONTRACT: &[&str] =
+    &["context_stack::", "device_buffer::buffer_from_slice", "event_pool::", "pinned_buffer::", "stream_pool::"];
+
+/// Those that a thorough run adds, a quarter of an hour of one core, and three minutes for graphs. `docs/testing.md` says how many, and
+/// what is left out.
+const CONTRACT_THOROUGH: &[&str] = &[
     "created_context::",
-    "device_buffer::buffer_from_slice",
     "event::",
-    "event_pool::",
+    "graph::capturing::branch_",
+    "graph::capturing::capture_into_a_graph_that",
+    "graph::keeping::closure_lives",
+    "graph::keeping::user_object",
+    "graph::kinds::copy_",
+    "graph::kinds::event_nodes",
+    "graph::kinds::fill_",
+    "graph::kinds::host_function",
+    "graph::kinds::memory_operations",
+    "graph::order::children_that_write",
     "host_function::",
-    "pinned_buffer::",
     "primary_context::",
     "stream::",
-    "stream_pool::",
 ];
 
 /// Contract tests among these that run a kernel, which takes most of a minute.
 const CONTRACT_WITH_KERNELS: &[&str] = &["created_context::kernel_in_one_context_uses_memory_of_another_of_the_device"];
 
-pub(super) fn run(_options: &Options) -> Result<Outcome> {
+pub(super) fn run(options: &Options) -> Result<Outcome> {
     let found = nightly().args(["--version"]).output().is_ok_and(|output| output.status.success());
     if !found {
         return Ok(Outcome::Skipped("no nightly toolchain with Miri"));
     }
     run_and_show(nightly().arg("test").args(PACKAGES).arg("--").args(skipping(TOO_LONG)))?;
+    let thorough = if options.thorough { CONTRACT_THOROUGH } else { &[] };
     let contract = ["test", "-p", "curium-tests", "--test", "contract", "--"];
-    run_and_show(nightly().args(contract).args(CONTRACT).args(skipping(CONTRACT_WITH_KERNELS)))
+    run_and_show(nightly().args(contract).args(CONTRACT).args(thorough).args(skipping(CONTRACT_WITH_KERNELS)))
 }
 
 fn nightly() -> Command {

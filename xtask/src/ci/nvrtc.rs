@@ -1,6 +1,9 @@
-//! The tests of `curium-nvrtc` with the real compilers, which need no GPU.
+//! The tests of `curium-nvrtc` with the real compilers, which need no GPU, and the example that compiles.
 
-use anyhow::{Context as _, Result};
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use anyhow::{Context as _, Result, ensure};
 
 use super::{Options, Outcome, run_all};
 use crate::cargo::cargo;
@@ -10,21 +13,43 @@ use crate::version::Version;
 /// The versions that are run when none is chosen, besides the newest: the oldest, and the first with precompiled headers.
 const VERSIONS: [Version; 2] = [Version::from_raw(11080), Version::from_raw(12080)];
 
+/// The example that compiles a template, for a simulated driver that takes the PTX of an NVRTC that is not newer.
+const EXAMPLE: &str = "run --quiet -p curium --features nvrtc --example 08_nvrtc_templates -- --device sim";
+const DRIVER: Version = Version::from_raw(13000);
+/// What it prints where there is an NVRTC; without one it ends well too.
+const RESULT: &str = "[3.0, 5.0, 7.0], [-1, -2, -3]";
+
 /// Runs the tests once for each version, in processes of their own: a process loads one NVRTC.
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     let pins = Pins::read()?;
-    for nvrtc in chosen(&pins, &options.cuda)? {
+    let chosen = chosen(&pins, &options.cuda)?;
+    for nvrtc in &chosen {
         println!("NVRTC of CUDA {}", nvrtc.version);
         let mut command = cargo();
-        command.args(["test", "-p", "curium-nvrtc", "--quiet"]);
-        command.env("CURIUM_NVRTC_PATH", nvrtc.package.folder_of(|name| name.starts_with("libnvrtc.so"))?);
+        command.args(["test", "-p", "curium-nvrtc", "--quiet"]).env("CURIUM_NVRTC_PATH", folder(nvrtc)?);
         if let Some(linker) = pins.nvjitlink.iter().find(|linker| linker.version == nvrtc.version) {
             let folder = linker.package.folder_of(|name| name.starts_with("libnvJitLink.so"))?;
             command.env("CURIUM_NVJITLINK_PATH", folder);
         }
         run_all(&mut command)?;
     }
+    let taken = chosen.iter().rfind(|nvrtc| nvrtc.version <= DRIVER);
+    taken.map_or(Ok(()), |nvrtc| run_example(nvrtc))?;
     Ok(Outcome::Passed)
+}
+
+/// The folder that this NVRTC lies in.
+fn folder(nvrtc: &CudaVersion) -> Result<PathBuf> {
+    nvrtc.package.folder_of(|name| name.starts_with("libnvrtc.so"))
+}
+
+fn run_example(nvrtc: &CudaVersion) -> Result<()> {
+    let mut command = cargo();
+    command.args(EXAMPLE.split(' ')).env("CURIUM_NVRTC_PATH", folder(nvrtc)?).stderr(Stdio::inherit());
+    let output = command.output().context("cargo cannot be run")?;
+    let text = String::from_utf8_lossy(&output.stdout);
+    ensure!(output.status.success() && text.contains(RESULT), "08_nvrtc_templates: {}, {text}", output.status);
+    Ok(())
 }
 
 /// The NVRTCs of `versions`, or of those that are always run.

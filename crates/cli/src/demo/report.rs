@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use comfy_table::{Table, presets};
 
+use crate::count::counted;
 use crate::demo::check::Check;
 use crate::demo::picture::Written;
 use crate::demo::render::Rendering;
@@ -49,10 +50,7 @@ impl Report<'_> {
         [
             row("picture", format!("{width} × {height}, at most {max_iterations} iterations")),
             row("preparation", duration(preparation)),
-            row(
-                "kernel",
-                format!("{} in {launches} {}", duration(kernel), if launches == 1 { "launch" } else { "launches" }),
-            ),
+            row("kernel", format!("{} in {}", duration(kernel), counted(launches, "launch", "launches"))),
             row("transfer", format!("{}, {}", duration(transfer), rate(bytes, transfer, "B/s"))),
             row("total", duration(self.total)),
             row("pixel rate", rate(pixels, kernel, "pixel/s")),

@@ -9,6 +9,8 @@ use anyhow::{Context as _, Result};
 use comfy_table::{CellAlignment, Table, presets};
 use serde::Deserialize;
 
+use crate::count::counted;
+
 /// How many functions the summary names.
 const SHOWN: usize = 10;
 
@@ -91,10 +93,14 @@ impl fmt::Display for Events {
             }
         }
         let calls: u64 = self.functions.values().map(|function| function.calls).sum();
-        let (functions, threads, processes) = (functions.len(), self.threads.len(), self.processes.len());
+        let (functions, threads) = (functions.len(), self.threads.len());
         write!(
             formatter,
-            "{table}\n{calls} calls of {functions} functions on {threads} threads of {processes} processes"
+            "{table}\n{} of {} on {} of {}",
+            counted(calls, "call", "calls"),
+            counted(functions, "function", "functions"),
+            counted(threads, "thread", "threads"),
+            counted(self.processes.len(), "process", "processes"),
         )
     }
 }
@@ -135,6 +141,6 @@ mod tests {
         let event = |name: &str, dur| Event { name: name.to_owned(), pid: 1, tid: 1, dur, args: Arguments { code: 0 } };
         let text = [event("cuInit", 1.0), event("cuLaunchKernel", 9.0)].into_iter().collect::<Events>().to_string();
         assert!(text.find("cuLaunchKernel") < text.find("cuInit"), "{text}");
-        assert!(text.contains("2 calls of 2 functions on 1 threads of 1 processes"), "{text}");
+        assert!(text.contains("2 calls of 2 functions on 1 thread of 1 process"), "{text}");
     }
 }

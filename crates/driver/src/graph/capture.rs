@@ -4,17 +4,19 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use curium_sys::{CUgraph, CUstreamCaptureMode};
+use curium_sys::{CUgraph, CUstreamCaptureMode, CUstreamUpdateCaptureDependencies_flags_enum as Flags};
 
-use super::Graph;
 use super::host::closure;
+use super::kept::{Kept, Resource};
 use super::object_reference::ObjectReference;
-use super::tree::{Kept, Resource};
+use super::tree::Tree;
+use super::{Graph, Node};
 use crate::call;
 use crate::hazard::{Alone, Scope, Seen, wait};
+use crate::release::release;
 use crate::{Context, Error, Result, Stream};
 
-/// A stream whose work is taken down for a graph, while [`Graph::capture`] runs.
+/// A stream whose work is taken down for a graph, while [`Graph::capture`] or [`Graph::capture_into`] runs.
 ///
 /// It is a [`Stream`] for everything that takes one. What would end the capture is an argument error before the driver is called: to wait
 /// for the stream, to ask whether its work is done, to wait for events that were not recorded in the capture, and to launch a graph.
@@ -27,8 +29,20 @@ use crate::{Context, Error, Result, Stream};
 pub struct CaptureScope {
     root: Stream,
     scope: Arc<Scope>,
+    /// The graph that the work is added to, by its tree and its number, if it is not a new one.
+    target: Option<(Arc<Tree>, u32)>,
     is_ended: bool,
 }
+
+/// What a capture leaves: its graph, what that needs, and the closures that the driver is to keep for it.
+pub(super) struct Captured {
+    raw: CUgraph,
+    pub(super) kept: Kept,
+    pub(super) objects: Vec<ObjectReference>,
+}
+
+/// How captures are begun: nothing that other threads do spoils them.
+pub(super) const MODE: CUstreamCaptureMode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
 
 impl Graph {
     /// The work that `work` puts on the stream that it is given, as a graph. None of it runs now.
@@ -74,7 +88,10 @@ impl Graph {
     #[doc(alias = "cuStreamEndCapture")]
     #[inline]
     pub fn capture(context: &Context, work: impl FnOnce(&CaptureScope) -> Result<()>) -> Result<Self> {
-        let mut scope = CaptureScope::begin(context)?;
+        let mut scope = CaptureScope::begin(context, "Graph::capture", None, |root| {
+            // SAFETY: the stream is live, and nobody else has it.
+            unsafe { call!(context.driver(), cuStreamBeginCapture_v2(root.as_raw(), MODE)) }
+        })?;
         let result = work(&scope);
         let captured = scope.end();
         result.and(captured)
@@ -115,6 +132,37 @@ impl CaptureScope {
         wait(&self.root, branch, branch.tail().tails()).map(drop)
     }
 
+    /// Has later work on `stream`, the scope itself or one of its [forks](CaptureScope::fork), come behind `nodes` as well, which the graph
+    /// had before it was [captured into](Graph::capture_into).
+    ///
+    /// CUDA: `cuStreamUpdateCaptureDependencies_v2`.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if `stream` is not a stream of this capture, if a node is in another graph or was removed, or if the capture
+    /// makes a new graph.
+    #[doc(alias = "cuStreamUpdateCaptureDependencies")]
+    #[inline]
+    pub fn follow(&self, stream: &Stream, nodes: &[Node]) -> Result<()> {
+        let operation = "CaptureScope::follow";
+        if !self.scope.is_that_of(stream) {
+            return Err(foreign(stream, operation));
+        }
+        let Some((tree, graph)) = &self.target else {
+            return Err(Error::argument(operation, "the capture makes a new graph, which had no nodes before"));
+        };
+        let state = tree.lock();
+        let nodes = nodes.iter().map(|node| state.member_in_use(operation, *graph, *node));
+        let mut nodes = nodes.collect::<Result<Vec<_>>>()?;
+        let (list, no_data, count) = (nodes.as_mut_ptr(), std::ptr::null(), nodes.len());
+        // Only more order: none that the uses of memory rely on is taken away.
+        let flags = Flags::CU_STREAM_ADD_CAPTURE_DEPENDENCIES.0;
+        // SAFETY: the stream is live and of the capture, the nodes are live and in its graph, and the list is as long as said.
+        unsafe {
+            call!(stream.driver(), cuStreamUpdateCaptureDependencies_v2(stream.as_raw(), list, no_data, count, flags))
+        }
+    }
+
     /// Has each launch of the graph call `function` on a thread of the driver, behind what is on `stream` by now: the scope itself or one
     /// of its [forks](CaptureScope::fork). It **must not call the driver**, and what it drops must not either; a panic ends in it.
     ///
@@ -138,43 +186,68 @@ impl CaptureScope {
         unsafe { call!(stream.driver(), cuLaunchHostFunc(stream.as_raw(), params.fn_, params.userData)) }
     }
 
+    /// A stream of its own that `begin` has begun to capture.
     #[inline]
-    fn begin(context: &Context) -> Result<Self> {
+    pub(super) fn begin(
+        context: &Context,
+        operation: &'static str,
+        target: Option<(Arc<Tree>, u32)>,
+        begin: impl FnOnce(&Stream) -> Result<()>,
+    ) -> Result<Self> {
         // Where this thread cannot be alone now, it could not end the capture.
-        drop(Alone::wait("Graph::capture")?);
+        drop(Alone::wait(operation)?);
         let scope = Scope::new();
         let root = Stream::of_scope(context, &scope)?;
-        let mode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
-        // SAFETY: the stream is live, and nobody else has it.
-        unsafe { call!(context.driver(), cuStreamBeginCapture_v2(root.as_raw(), mode)) }?;
+        begin(&root)?;
         scope.open(&root);
-        Ok(Self { root, scope, is_ended: false })
+        Ok(Self { root, scope, target, is_ended: false })
     }
 
     /// Ends the capture, whatever happens, and gives its graph.
     #[inline]
     fn end(&mut self) -> Result<Graph> {
+        let Captured { raw, kept, objects } = self.finish()?;
+        Graph::owning(self.root.context(), raw, kept).retaining("Graph::capture", &objects)
+    }
+
+    /// Ends the capture, whatever happens, and gives what it leaves. A new graph that is not whole is destroyed.
+    #[inline]
+    pub(super) fn finish(&mut self) -> Result<Captured> {
         self.is_ended = true;
         // Nobody puts work on the streams meanwhile that would be taken for captured, and run.
         let _alone = Alone::wait("Graph::capture").ok();
         let joined = self.join_all();
         let seen = self.scope.close();
         let (kept, objects) = seen.map(kept).unwrap_or_default();
-        let graph = self.end_capture(kept);
-        if graph.is_err() {
-            // Where the first attempt did not, this leaves no capture behind; there is nothing to be done otherwise.
-            self.end_capture(Kept::default()).map(drop).unwrap_or_default();
-        }
-        let graph = graph.and_then(|graph| graph.retaining("Graph::capture", &objects));
-        joined.and(graph)
+        // Where the first attempt did not, the second leaves no capture behind; there is nothing to be done otherwise.
+        let raw =
+            self.end_capture().inspect_err(|_| self.end_capture().map(|raw| self.discard(raw)).unwrap_or_default());
+        joined.inspect_err(|_| raw.iter().for_each(|raw| self.discard(*raw)))?;
+        Ok(Captured { raw: raw?, kept, objects })
     }
 
     #[inline]
-    fn end_capture(&self, kept: Kept) -> Result<Graph> {
+    fn end_capture(&self) -> Result<CUgraph> {
         let mut raw: CUgraph = std::ptr::null_mut();
         // SAFETY: the stream is live, and `raw` is a valid place for the answer.
         unsafe { call!(self.root.driver(), cuStreamEndCapture(self.root.as_raw(), &raw mut raw)) }?;
-        Ok(Graph::owning(self.root.context(), raw, kept))
+        Ok(raw)
+    }
+
+    /// Ends the capture, if it has not ended, for nothing.
+    #[inline]
+    pub(super) fn abandon(&mut self) {
+        if !self.is_ended {
+            release(|| self.finish().map(|captured| self.discard(captured.raw)));
+        }
+    }
+
+    /// Destroys the graph of the capture, if it is a new one.
+    #[inline]
+    fn discard(&self, raw: CUgraph) {
+        if self.target.is_none() {
+            drop(Graph::owning(self.root.context(), raw, Kept::default()));
+        }
     }
 
     /// Has the root come behind every branch, and frees what was allocated in the capture and still is.
@@ -230,9 +303,7 @@ impl fmt::Debug for CaptureScope {
 impl Drop for CaptureScope {
     #[inline]
     fn drop(&mut self) {
-        if !self.is_ended {
-            // `work` has panicked.
-            crate::release(|| self.end().map(drop));
-        }
+        // It has ended, unless `work` has panicked.
+        self.abandon();
     }
 }

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use super::tree::{Resource, State};
+use super::kept::Resource;
+use super::tree::State;
 use super::{ChildNode, Graph, Node, TypedNode};
 use crate::call;
 use crate::{Error, Result};
@@ -16,7 +17,7 @@ impl Graph {
     /// # Errors
     ///
     /// An argument error if the child is of another context or driver or in the same graph, or a node of `after` in another graph or
-    /// removed, or if the child uses such memory with work in another part of this graph; `CUDA_ERROR_INVALID_VALUE` if the child
+    /// removed, or if nothing orders the child with such work in another part of this graph; `CUDA_ERROR_INVALID_VALUE` if the child
     /// allocates memory.
     #[doc(alias = "cuGraphAddChildGraphNode")]
     #[inline]
@@ -25,7 +26,7 @@ impl Graph {
         let driver = self.driver();
         let added = self.apart(operation, child, |state, other| {
             let (raw, kept) = (other.graph(operation, child.number)?, other.kept());
-            let must_follow = state.must_follow(operation, self.number, &kept)?;
+            let must_follow = self.must_follow(state, operation, &kept)?;
             let mut behind = if must_follow { self.leaves_in(state)? } else { Vec::new() };
             behind.retain(|leaf| !after.contains(leaf));
             behind.extend(after);

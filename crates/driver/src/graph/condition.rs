@@ -39,7 +39,7 @@ pub enum ConditionalKind {
 pub struct ConditionalNode {
     node: Node,
     /// The graphs that it runs, without nodes at first. Their nodes are kernels, copies, fills, host functions, children and conditional
-    /// nodes; they are gone when the node is removed.
+    /// nodes, or what is [captured](Graph::capture_into) into them; they are gone when the node is removed.
     pub bodies: Vec<Graph>,
 }
 

@@ -264,6 +264,20 @@ impl Graph {
         added.map_err(|error| error.about(format!("{to} after {from}")))
     }
 
+    /// Has the second of each pair come after the first, in a graph whose tree this thread has. Needs a driver for CUDA 12.3.
+    #[inline]
+    pub(super) fn add_edges_in(&self, state: &State, operation: &'static str, edges: &[(Node, Node)]) -> Result<()> {
+        let graph = state.graph(operation, self.number)?;
+        let members = |nodes: &mut dyn Iterator<Item = Node>| {
+            nodes.map(|node| state.member(operation, self.number, node)).collect::<Result<Vec<_>>>()
+        };
+        let (from, to) =
+            (members(&mut edges.iter().map(|edge| edge.0))?, members(&mut edges.iter().map(|edge| edge.1))?);
+        let (from, to, no_data, count) = (from.as_ptr(), to.as_ptr(), std::ptr::null(), edges.len());
+        // SAFETY: the graph and the nodes are live, and there are as many of both as edges.
+        unsafe { call!(self.driver(), cuGraphAddDependencies_v2(graph, from, to, no_data, count)) }
+    }
+
     /// Has `to` no longer come after `from` in the way that `data` says.
     ///
     /// CUDA: `cuGraphRemoveDependencies_v2`, and `cuGraphRemoveDependencies` before 12.3.

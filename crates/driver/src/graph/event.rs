@@ -1,6 +1,6 @@
 //! Nodes that record events and wait for them.
 
-use super::tree::Resource;
+use super::kept::Resource;
 use super::{EventRecordNode, EventWaitNode, Graph, Node};
 use crate::call;
 use crate::{Context, Error, Event, Result};

@@ -4,8 +4,8 @@ use std::ffi::c_void;
 
 use curium_sys::CUDA_HOST_NODE_PARAMS;
 
+use super::kept::Resource;
 use super::object_reference::ObjectReference;
-use super::tree::Resource;
 use super::{Graph, HostNode, Node};
 use crate::call;
 use crate::release::{contain, is_exiting};

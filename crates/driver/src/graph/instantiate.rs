@@ -8,7 +8,8 @@ use curium_sys::{
     CUgraphNode, CUgraphNodeType, Function,
 };
 
-use super::tree::{Resource, State};
+use super::kept::Resource;
+use super::tree::State;
 use super::{Graph, GraphExec, NodeKind};
 use crate::call;
 use crate::{Driver, Error, Result, Stream};

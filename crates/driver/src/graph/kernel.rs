@@ -7,7 +7,7 @@ use curium_sys::{
     Function,
 };
 
-use super::tree::Resource;
+use super::kept::Resource;
 use super::{Graph, KernelNode, Node, Spot};
 use crate::call;
 use crate::kernel::{Inner, Owner};

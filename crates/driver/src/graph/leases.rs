@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::SemaphoreOwner;
-use super::tree::{Kept, Resource};
+use super::kept::{Kept, Resource};
 use crate::hazard::{Claim, Claims, Launching, Lease};
 use crate::{Result, Stream};
 

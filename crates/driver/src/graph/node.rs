@@ -6,6 +6,7 @@ use std::ops::Deref;
 use curium_sys::{CUgraphNode, CUgraphNodeType, CUgraphNodeType_enum};
 
 use super::Graph;
+use super::kept::Resource;
 use super::tree::State;
 use crate::call;
 use crate::{Kernel, Result};
@@ -234,13 +235,20 @@ impl Graph {
     #[inline]
     pub(super) fn remove_if(&mut self, node: Node, check: impl FnOnce(&State) -> Result<()>) -> Result<()> {
         let mut state = self.tree.lock();
-        let raw = state.member("Graph::remove", self.number, node)?;
+        state.member("Graph::remove", self.number, node)?;
         check(&state)?;
-        // SAFETY: the node is live, and it is forgotten once it is destroyed.
-        unsafe { call!(self.driver(), cuGraphDestroyNode(raw)) }.map_err(|error| error.about(node.to_string()))?;
-        let kept = state.remove(node);
+        let kept = self.remove_in(&mut state, node)?;
         drop(state);
         self.let_go("Graph::remove", &kept)
+    }
+
+    /// Removes a node of a graph whose tree this thread has, and gives what was kept for it, which may be dropped only once that ends.
+    #[inline]
+    pub(super) fn remove_in(&self, state: &mut State, node: Node) -> Result<Vec<Resource>> {
+        let raw = state.member("Graph::remove", self.number, node)?;
+        // SAFETY: the node is live, and it is forgotten once it is destroyed.
+        unsafe { call!(self.driver(), cuGraphDestroyNode(raw)) }.map_err(|error| error.about(node.to_string()))?;
+        Ok(state.remove(node))
     }
 
     /// What a node does.

@@ -2,9 +2,16 @@
 //!
 //! A capture has the order that its streams had. What is made of captured graphs later keeps it, and brings those that use the same memory,
 //! one of them to write it, into an order: so work that safe code describes never meets itself.
+//!
+//! In one graph the later comes behind all that is there. Graphs within nodes are in order with what is around them where their node is:
+//! no edge of theirs can bring that about, so that it is looked at, and the work refused where it is not so.
 
-use super::tree::{Kept, Resource, State};
-use super::{Graph, Node};
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use super::kept::{Kept, Resource};
+use super::tree::State;
+use super::{Edge, Graph, Node};
 use crate::hazard::Lease;
 use crate::{Error, Result};
 
@@ -17,24 +24,77 @@ impl Graph {
         leaves.retain(|node| edges.iter().all(|edge| edge.from != *node));
         Ok(leaves)
     }
+
+    /// Whether work that keeps `added`, a child or what was captured, has to come behind the nodes of the graph, whose tree this thread
+    /// has.
+    #[inline]
+    pub(super) fn must_follow(&self, state: &mut State, operation: &'static str, added: &Kept) -> Result<bool> {
+        let met = state.met_by(added);
+        let (within, elsewhere): (Vec<_>, Vec<_>) =
+            met.into_iter().partition(|part| state.is_within(*part, self.number));
+        for part in elsewhere {
+            if !self.is_in_order_with(state, part)? {
+                let reason = "it uses memory that work in another part of the graph writes, or the other way round, and nothing \
+                              orders the two: the node that this graph is a part of would have to come before or after each other";
+                return Err(Error::argument(operation, reason));
+            }
+        }
+        Ok(!within.is_empty())
+    }
+
+    /// Whether this graph is in order with a part of the tree that is not within it.
+    #[inline]
+    fn is_in_order_with(&self, state: &mut State, part: u32) -> Result<bool> {
+        let mut inner = self.number;
+        while let Some((node, outer)) = state.around(inner) {
+            if state.is_within(part, outer) {
+                // Of the graphs within one node only one runs at a time.
+                let is_same_node = state.is_within_node(part, node);
+                return Ok(is_same_node || Self::of(Arc::clone(&self.tree), outer).is_in_line(state, node)?);
+            }
+            inner = outer;
+        }
+        Ok(false)
+    }
+
+    /// Whether every other node comes before or after `node`.
+    #[inline]
+    fn is_in_line(&self, state: &mut State, node: Node) -> Result<bool> {
+        let (edges, nodes) = (self.edges_in(state)?, self.nodes_in(state)?);
+        let reached = |ends: fn(&Edge) -> (Node, Node)| {
+            let (mut reached, mut left) = (HashSet::from([node]), vec![node]);
+            while let Some(last) = left.pop() {
+                let next = edges.iter().map(ends).filter(|(from, _)| *from == last);
+                left.extend(next.map(|(_, to)| to).filter(|to| reached.insert(*to)));
+            }
+            reached
+        };
+        let (after, before) = (reached(|edge| (edge.from, edge.to)), reached(|edge| (edge.to, edge.from)));
+        Ok(nodes.iter().all(|other| after.contains(other) || before.contains(other)))
+    }
 }
 
 impl State {
-    /// Whether a child that keeps `child` has to come behind the nodes that `graph` has.
+    /// The graphs with work that uses memory which it or what keeps `added` writes.
     #[inline]
-    pub(super) fn must_follow(&self, operation: &'static str, graph: u32, child: &Kept) -> Result<bool> {
-        if child.leases().next().is_none() {
-            return Ok(false);
+    fn met_by(&self, added: &Kept) -> HashSet<u32> {
+        if added.leases().next().is_none() {
+            return HashSet::new();
         }
-        let met = |resource: &Resource| resource.leases().any(|lease| child.disturbs(lease));
-        let mut owners = self.each_kept().filter(|(_, resource)| met(resource)).map(|(owner, _)| owner).peekable();
-        let must_follow = owners.peek().is_some();
-        if owners.any(|owner| owner != graph) {
-            let reason = "the child uses memory that work in another part of the graph writes, or the other way round: only \
-                          work of one part is put in order";
-            return Err(Error::argument(operation, reason));
-        }
-        Ok(must_follow)
+        let met = |resource: &Resource| resource.leases().any(|lease| added.disturbs(lease));
+        self.each_kept().filter(|(_, resource)| met(resource)).map(|(owner, _)| owner).collect()
+    }
+
+    /// Whether a graph is `outer` or a part of it.
+    #[inline]
+    fn is_within(&self, part: u32, outer: u32) -> bool {
+        part == outer || self.around(part).is_some_and(|(_, around)| self.is_within(around, outer))
+    }
+
+    /// Whether a graph is a part of `node`.
+    #[inline]
+    fn is_within_node(&self, part: u32, node: Node) -> bool {
+        self.around(part).is_some_and(|(own, around)| own == node || self.is_within_node(around, node))
     }
 
     /// That the order of nodes may be loosened, which captured work that writes memory depends on.

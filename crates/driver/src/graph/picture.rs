@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::fmt::Write;
 
-use super::tree::Resource;
+use super::kept::Resource;
 use super::{Edge, EdgeKind, Graph, Node};
 use crate::Result;
 

@@ -8,7 +8,7 @@ use curium_sys::{
     CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, CUexternalSemaphore,
 };
 
-use super::tree::Resource;
+use super::kept::Resource;
 use super::{Graph, Node, SemaphoreSignalNode, SemaphoreWaitNode};
 use crate::call;
 use crate::handle::Handle;

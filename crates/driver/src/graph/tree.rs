@@ -1,26 +1,22 @@
-//! What a graph shares with the graphs within it: one lock, since the driver has none, and what the nodes keep alive.
+//! What a graph shares with the graphs within it: one lock, since the driver has none, and their nodes with what these keep alive.
 //!
 //! The driver's nodes are pointers that mean nothing once the node is gone, and may mean another node later. So a [`Node`](super::Node)
 //! is a number, and each use of one finds the pointer here or learns that the node was removed.
 
-use std::any::Any;
 use std::collections::HashMap;
-use std::collections::hash_map::Entry as Entries;
 use std::fmt;
+use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, MutexGuard};
 
 use curium_sys::{CUgraph, CUgraph_st, CUgraphNode, CUgraphNode_st};
 
-use super::object_reference::ObjectReference;
-use super::{Node, SemaphoreOwner, Spot};
+use super::kept::{Kept, Resource};
+use super::{Node, Spot};
 use crate::call;
 use crate::handle::Handle;
-use crate::hazard::Lease;
-use crate::kernel::Inner as Kernel;
 use crate::lock::Mutex;
 use crate::release::release;
-use crate::{Context, Driver, Error, Event, Result};
+use crate::{Context, Driver, Error, Result};
 
 /// A graph that no other graph contains, with the graphs within its nodes.
 pub(crate) struct Tree {
@@ -40,10 +36,12 @@ pub(super) struct State {
     nodes: Vec<Option<Entry>>,
     /// The number of the node with this handle.
     numbers: HashMap<usize, u32>,
-    /// What is kept for nodes that were there before.
-    inherited: Kept,
+    /// What is kept for nodes that were captured, or there before, by the number of their graph.
+    inherited: HashMap<u32, Kept>,
     /// How often each graph retains a user object, by their numbers and addresses: drivers let it be released more often.
     objects: HashMap<(u32, usize), u32>,
+    /// Why nothing may be done with any of the graphs, if that is so.
+    refusal: Option<&'static str>,
 }
 
 /// A node that is in a graph.
@@ -55,25 +53,6 @@ struct Entry {
     graph: u32,
     kept: Option<Resource>,
 }
-
-/// What a node needs for as long as it can run.
-pub(crate) enum Resource {
-    Kernel(Kernel),
-    Event(Event),
-    /// What the nodes of a child keep.
-    Child(Kept),
-    /// The closure of a host function. The driver keeps it for executables.
-    Object(ObjectReference),
-    /// Memory that has an owner beside the graph.
-    Lease(Lease),
-    /// What keeps semaphores of other interfaces.
-    Semaphores(Arc<[Arc<dyn SemaphoreOwner>]>),
-    Other(Arc<dyn Any + Send + Sync>),
-}
-
-/// What many nodes need, each thing once.
-#[derive(Clone, Default)]
-pub(crate) struct Kept(HashMap<usize, Resource>);
 
 /// The next identity of a tree. A raw handle is none: drivers reuse them.
 static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(1);
@@ -88,7 +67,8 @@ impl Tree {
         let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
         let graphs = vec![Some(Handle::new(raw))];
         let (nodes, numbers, objects) = Default::default();
-        let state = State { identity, graphs, nodes, numbers, inherited, objects };
+        let (inherited, refusal) = (HashMap::from([(ROOT, inherited)]), None);
+        let state = State { identity, graphs, nodes, numbers, inherited, objects, refusal };
         Self { raw: Handle::new(raw), identity, state: Mutex::new(state), context: context.clone() }
     }
 
@@ -135,6 +115,7 @@ impl State {
     /// The driver's handle of a graph of the tree.
     #[inline]
     pub(super) fn graph(&self, operation: &'static str, number: u32) -> Result<CUgraph> {
+        self.expect_usable(operation)?;
         match self.graphs.get(number as usize) {
             Some(Some(raw)) => Ok(raw.raw()),
             _ => Err(Error::argument(operation, "the node that this graph is a part of was removed")),
@@ -144,12 +125,20 @@ impl State {
     /// The driver's handle of a node of the tree.
     #[inline]
     pub(super) fn node(&self, operation: &'static str, node: Node) -> Result<CUgraphNode> {
+        self.expect_usable(operation)?;
         self.entry(operation, node).map(|entry| entry.raw.raw())
     }
 
     /// The driver's handle of a node of one graph of the tree.
     #[inline]
     pub(super) fn member(&self, operation: &'static str, graph: u32, node: Node) -> Result<CUgraphNode> {
+        self.expect_usable(operation)?;
+        self.member_in_use(operation, graph, node)
+    }
+
+    /// The same for whoever has every other use refused.
+    #[inline]
+    pub(super) fn member_in_use(&self, operation: &'static str, graph: u32, node: Node) -> Result<CUgraphNode> {
         let entry = self.entry(operation, node)?;
         if entry.graph == graph {
             return Ok(entry.raw.raw());
@@ -164,6 +153,17 @@ impl State {
         }
         let entry = self.nodes.get(node.number as usize).and_then(Option::as_ref);
         entry.ok_or_else(|| Error::argument(operation, format!("{node} was removed")))
+    }
+
+    #[inline]
+    fn expect_usable(&self, operation: &'static str) -> Result<()> {
+        self.refusal.map_or(Ok(()), |reason| Err(Error::argument(operation, reason)))
+    }
+
+    /// Has every use of a graph of the tree refused for this reason, or none.
+    #[inline]
+    pub(super) fn refuse(&mut self, reason: Option<&'static str>) {
+        self.refusal = reason;
     }
 
     /// How often a graph retains the user object at `address`.
@@ -241,6 +241,14 @@ impl State {
         number
     }
 
+    /// The node that a graph is a part of, and the graph that has that node.
+    #[inline]
+    pub(super) fn around(&self, part: u32) -> Option<(Node, u32)> {
+        let mut entries = self.nodes.iter().zip(0..).filter_map(|(entry, number)| Some((entry.as_ref()?, number)));
+        let (entry, number) = entries.find(|(entry, _)| entry.parts.contains(&part))?;
+        Some((Node { tree: self.identity, number }, entry.graph))
+    }
+
     /// What a node keeps, if it keeps anything.
     #[inline]
     pub(super) fn kept_by(&self, node: Node) -> Option<&Resource> {
@@ -265,6 +273,7 @@ impl State {
         let mut kept: Vec<_> = entry.kept.into_iter().collect();
         for part in entry.parts {
             self.graphs[part as usize] = None;
+            kept.extend(self.inherited.remove(&part).map(Resource::Child));
             let is_in_part = |entry: &Option<Entry>| entry.as_ref().is_some_and(|entry| entry.graph == part);
             let inner = self.nodes.iter().enumerate().filter(|(_, entry)| is_in_part(entry));
             let inner: Vec<_> = inner.map(|(number, _)| number as u32).collect();
@@ -276,9 +285,16 @@ impl State {
     /// All that is kept, each with the graph whose nodes need it.
     #[inline]
     pub(super) fn each_kept(&self) -> impl Iterator<Item = (u32, &Resource)> {
-        let inherited = self.inherited.resources().map(|resource| (ROOT, resource));
+        let inherited = self.inherited.iter();
+        let inherited = inherited.flat_map(|(graph, kept)| kept.resources().map(|resource| (*graph, resource)));
         let own = self.nodes.iter().flatten();
         inherited.chain(own.filter_map(|entry| entry.kept.as_ref().map(|kept| (entry.graph, kept))))
+    }
+
+    /// Keeps this for nodes of a graph that were captured.
+    #[inline]
+    pub(super) fn keep(&mut self, graph: u32, kept: &Kept) {
+        self.inherited.entry(graph).or_default().extend(kept);
     }
 
     /// What all nodes of the tree keep.
@@ -287,88 +303,6 @@ impl State {
         let mut kept = Kept::default();
         self.each_kept().for_each(|(_, resource)| kept.add(resource));
         kept
-    }
-}
-
-impl Kept {
-    #[inline]
-    pub(crate) fn add(&mut self, resource: &Resource) {
-        match resource {
-            // The driver keeps these for whatever is made of a graph.
-            Resource::Object(_) => {}
-            Resource::Child(kept) => self.extend(kept),
-            Resource::Lease(lease) => self.add_lease(lease),
-            resource => {
-                self.0.entry(resource.address()).or_insert_with(|| resource.clone());
-            }
-        }
-    }
-
-    #[inline]
-    fn add_lease(&mut self, lease: &Lease) {
-        match self.0.entry(lease.key()) {
-            Entries::Vacant(vacant) => {
-                vacant.insert(Resource::Lease(lease.clone()));
-            }
-            Entries::Occupied(mut known) => {
-                if let (Resource::Lease(known), true) = (known.get_mut(), lease.is_write()) {
-                    known.write_as_well();
-                }
-            }
-        }
-    }
-
-    /// Each thing.
-    #[inline]
-    pub(super) fn resources(&self) -> impl Iterator<Item = &Resource> {
-        self.0.values()
-    }
-
-    #[inline]
-    pub(super) fn leases(&self) -> impl Iterator<Item = &Lease> {
-        self.resources().filter_map(|resource| if let Resource::Lease(lease) = resource { Some(lease) } else { None })
-    }
-
-    /// The lease of the same memory.
-    #[inline]
-    pub(super) fn lease_of(&self, lease: &Lease) -> Option<&Lease> {
-        if let Resource::Lease(own) = self.0.get(&lease.key())? { Some(own) } else { None }
-    }
-
-    #[inline]
-    pub(crate) fn extend(&mut self, other: &Self) {
-        other.0.values().for_each(|resource| self.add(resource));
-    }
-}
-
-impl Resource {
-    /// What tells a thing from others for as long as it exists.
-    #[inline]
-    fn address(&self) -> usize {
-        match self {
-            Self::Kernel(kernel) => kernel.raw.raw().addr(),
-            Self::Event(event) => event.as_raw().addr(),
-            Self::Object(object) => object.as_raw().addr(),
-            Self::Lease(lease) => lease.key(),
-            Self::Semaphores(owners) => Arc::as_ptr(owners).addr(),
-            Self::Other(other) => Arc::as_ptr(other).addr(),
-            Self::Child(_) => 0,
-        }
-    }
-}
-
-impl Clone for Resource {
-    #[inline]
-    fn clone(&self) -> Self {
-        match self {
-            Self::Kernel(kernel) => Self::Kernel(kernel.clone()),
-            Self::Event(event) => Self::Event(event.share()),
-            Self::Child(kept) => Self::Child(kept.clone()),
-            Self::Object(object) => Self::Object(object.clone()),
-            Self::Lease(lease) => Self::Lease(lease.clone()),
-            Self::Semaphores(owners) => Self::Semaphores(Arc::clone(owners)),
-            Self::Other(other) => Self::Other(Arc::clone(other)),
-        }
     }
 }
 

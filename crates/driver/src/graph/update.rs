@@ -7,8 +7,9 @@ use curium_sys::{CUgraphExec, CUgraphNode, CUgraphNodeParams, cuuint64_t};
 use super::copy::GraphCopy;
 use super::event::expect_event;
 use super::fill::GraphFill;
+use super::kept::Resource;
 use super::semaphore::{GraphSemaphore, Signals, Waits, expect_semaphores, owners};
-use super::tree::{ROOT, Resource};
+use super::tree::ROOT;
 use super::{
     ChildNode, CopyNode, EventRecordNode, EventWaitNode, FillNode, Graph, GraphExec, InstantiateFlags,
     MemoryOperationNode, Node, SemaphoreSignalNode, SemaphoreWaitNode, memory_operation,

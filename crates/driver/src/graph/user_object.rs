@@ -5,9 +5,11 @@ use std::fmt;
 use curium_sys::CUuserObject;
 
 use super::Graph;
+use super::kept::Resource;
 use super::object_reference::ObjectReference;
-use super::tree::{Resource, State};
+use super::tree::State;
 use crate::call;
+use crate::release::release;
 use crate::{Driver, Error, Result};
 
 /// A value that graphs can keep: it is dropped when this handle and its clones are gone, and with them every graph that retains it,
@@ -137,10 +139,29 @@ impl Graph {
     /// The graph once it retains these.
     #[inline]
     pub(super) fn retaining(self, operation: &'static str, objects: &[ObjectReference]) -> Result<Self> {
-        let state = self.tree.lock();
-        let retained = objects.iter().try_for_each(|object| self.retain_reference(&state, operation, object));
-        drop(state);
+        let retained = self.retain_references(&self.tree.lock(), operation, objects);
         retained.map(|()| self)
+    }
+
+    /// Has the graph retain all of these, or none.
+    #[inline]
+    pub(super) fn retain_references(
+        &self,
+        state: &State,
+        operation: &'static str,
+        objects: &[ObjectReference],
+    ) -> Result<()> {
+        let mut retained = 0;
+        let all = objects.iter().try_for_each(|object| {
+            self.retain_reference(state, operation, object)?;
+            retained += 1;
+            Ok(())
+        });
+        if all.is_err() {
+            let retained = objects.iter().take(retained);
+            retained.for_each(|object| release(|| self.release_reference(state, operation, object)));
+        }
+        all
     }
 
     #[inline]

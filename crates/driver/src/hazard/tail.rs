@@ -49,7 +49,8 @@ impl Tail {
     fn pass(&self, stream: &Stream, waiting: &Stream) -> Result<Option<u64>> {
         // Streams that were made for one capture are never in another, nor run anything while it lasts.
         let is_one_scope = stream.scope().is_some_and(|scope| scope.is_that_of(waiting));
-        let (source, target) = if is_one_scope { (None, None) } else { (stream.capture()?, waiting.capture()?) };
+        let (source, target) =
+            if is_one_scope { (None, None) } else { (stream.capture_number()?, waiting.capture_number()?) };
         if source.is_some() && source != target {
             return Err(in_capture(waiting, stream));
         }

@@ -126,9 +126,16 @@ impl Stream {
         Ok(status != CUstreamCaptureStatus::CU_STREAM_CAPTURE_STATUS_NONE)
     }
 
-    /// The number of the capture that the stream is in, if any.
+    /// The number of the capture that what is put on the stream goes to, if any: no two captures of a process have the same.
+    ///
+    /// CUDA: `cuStreamIsCapturing`, `cuStreamGetCaptureInfo_v2`.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[doc(alias = "cuStreamGetCaptureInfo")]
     #[inline]
-    pub(crate) fn capture(&self) -> Result<Option<u64>> {
+    pub fn capture_number(&self) -> Result<Option<u64>> {
         if !self.is_capturing()? {
             return Ok(None);
         }

@@ -78,7 +78,8 @@ impl fmt::Display for LoadError {
         let package = if *product == "NVRTC" { "nvidia-cuda-nvrtc" } else { "nvidia-nvjitlink" };
         write!(
             formatter,
-            "\nto mend it: install the CUDA toolkit, or the Python package {package}, or name the library or its folder in {variable}"
+            "\nto mend it: `pip install {package}-cu12` (or `{package}` for CUDA 13), or install the CUDA toolkit, or name the library or its folder \
+             in {variable}"
         )
     }
 }

@@ -54,12 +54,32 @@ fn child_that_nothing_can_order_with_work_in_another_part_is_refused() {
         let mut graph = super::graph(test);
         let condition = graph.condition(None).expect("a condition can be made");
         let mut node = graph.add_conditional(&[], condition, ConditionalKind::If).expect("the node can be added");
-        node.bodies[0].add_child(&[], &writes).expect("it is the only one");
-        for error in [graph.add_child(&[], &writes), graph.add_child(&[node.node()], &writes)].map(Result::err) {
-            let error = error.expect("the body writes it as well").to_string();
-            assert!(error.contains("in another part of the graph"), "{error}");
+        let beside = graph.add_child(&[], &writes).expect("it is the only one");
+        let error = node.bodies[0].add_child(&[], &writes).expect_err("the two would run at once").to_string();
+        assert!(error.contains("in another part of the graph"), "{error}");
+        assert!(node.bodies[0].nodes().expect("it can be asked").is_empty());
+        graph.add_dependency(*beside, node.node()).expect("it can be added");
+        node.bodies[0].add_child(&[], &writes).expect("one comes before the other");
+        // What comes later is behind the body, and does not let others beside it.
+        let behind = graph.add_child(&[], &writes).expect("it comes last");
+        assert_eq!(graph.dependencies(*behind).expect("it can be asked"), [(node.node(), EdgeData::new())]);
+        graph.add_empty(&[]).expect("it fits");
+        node.bodies[0].add_child(&[], &writes).expect_err("what is beside the node may be any work");
+    });
+}
+
+#[test]
+fn bodies_of_one_conditional_node_use_the_same_memory() {
+    on_driver(|test| {
+        let (source, mut target) = (zeroes(test), zeroes(test));
+        let writes = copying(test, &mut target, &source);
+        let mut graph = super::graph(test);
+        let condition = graph.condition(Some(0)).expect("a condition can be made");
+        let mut node = graph.add_conditional(&[], condition, ConditionalKind::IfElse).expect("the node can be added");
+        for body in &mut node.bodies {
+            body.add_child(&[], &writes).expect("only one of the bodies runs");
         }
-        assert_eq!(graph.nodes().expect("it can be asked").len(), 1);
+        run(test, &mut graph.instantiate().expect("the graph is sound"));
     });
 }
 

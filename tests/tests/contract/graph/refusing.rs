@@ -17,7 +17,7 @@ fn calls(test: &TestDriver) -> Option<u64> {
 
 /// Asserts that `operation` is refused with these words before the driver is called.
 #[track_caller]
-fn assert_refused<T: std::fmt::Debug>(
+pub(super) fn assert_refused<T: std::fmt::Debug>(
     test: &TestDriver,
     words: &str,
     operation: impl FnOnce() -> curium_driver::Result<T>,

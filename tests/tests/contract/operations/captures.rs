@@ -34,6 +34,30 @@ pub(super) const OPERATIONS: &[Operation] = &[
         })?)
     }),
     ("CaptureScope::add_host", |fixture| made(Graph::capture(&fixture.context, |scope| scope.add_host(scope, || {}))?)),
+    ("Graph::capture_into", |fixture| {
+        let mut graph = Graph::new(&fixture.context)?;
+        let Fixture { buffer, target, .. } = fixture;
+        let filled = graph.capture_into(&[], |scope| buffer.as_slice_mut().fill_on(scope, 3))?;
+        let begin = graph.add_empty(&[])?;
+        // Behind the fill by the memory, and not by what is named.
+        let last = graph.capture_into(&[begin], |scope| {
+            target.as_slice_mut().copy_from_device_on(scope, buffer)?;
+            scope.add_host(scope, || {})
+        })?;
+        made((graph, filled, last))
+    }),
+    ("CaptureScope::follow", |fixture| {
+        let mut graph = Graph::new(&fixture.context)?;
+        let node = graph.add_empty(&[])?;
+        let last = graph.capture_into(&[], |scope| {
+            scope.follow(scope, &[node])?;
+            fixture.buffer.as_slice_mut().fill_on(scope, 3)
+        })?;
+        made((graph, last))
+    }),
+    ("Stream::capture_number", |fixture| {
+        made(Graph::capture(&fixture.context, |scope| scope.capture_number().map(drop))?)
+    }),
     ("Graph::capture, of a slice", |fixture| {
         let target = &mut fixture.target;
         made(Graph::capture(&fixture.context, |scope| {

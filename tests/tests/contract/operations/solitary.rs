@@ -4,8 +4,8 @@
 use std::num::NonZero;
 
 use curium_driver::{
-    AttachMode, CheckpointProcess, CoreDump, CoreDumpFlags, CoreDumpListener, DevicePointer, Event, EventFlags,
-    HostFunctionWait, IpcEventHandle, Module, Partition, ProcessState, Result, Trace,
+    AttachMode, CheckpointProcess, CoreDump, CoreDumpFlags, CoreDumpListener, DevicePointer, Error, Event, EventFlags,
+    Graph, HostFunctionWait, IpcEventHandle, Module, Partition, ProcessState, Result, Trace,
 };
 use curium_memory::{DeviceVec, UnifiedBuffer, export_dma_buf};
 use curium_sys::CUdevice_P2PAttribute;
@@ -37,6 +37,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("Stream::launch_host_function_with", |fixture| {
         let done = fixture.stream.launch_host_function_with(HostFunctionWait::Block, || 3)?;
         made(pollster::block_on(done)?)
+    }),
+    ("Graph::capture_into, of work that fails", |fixture| {
+        let mut graph = Graph::new(&fixture.context)?;
+        let failed = graph.capture_into(&[], |scope| {
+            fixture.buffer.as_slice_mut().fill_on(scope, 3)?;
+            Err(Error::argument("work", "fails as it should"))
+        });
+        made((failed.err(), graph))
     }),
     ("Trace::on_stream and Trace::write", |fixture| {
         let trace = Trace::start();

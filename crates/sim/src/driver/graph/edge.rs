@@ -38,15 +38,16 @@ impl Driver {
     ) -> Result {
         let mut state = self.lock();
         let graph = state.graph(graph)?;
-        let from = state.edges(graph, from, data, count)?;
-        let to = state.members(graph, to, count)?;
-        for (edge, to) in from.iter().zip(&to) {
+        let added: Vec<_> =
+            state.listed(graph, from, data, count)?.into_iter().zip(state.members(graph, to, count)?).collect();
+        for (index, (edge, to)) in added.iter().enumerate() {
             let is_there = |node: &Node| node.after.iter().any(|other| other.from == edge.from);
-            if edge.from == *to || state.nodes.get(*to).is_none_or(is_there) {
+            let is_repeated = added[..index].iter().any(|(other, end)| (other.from, end) == (edge.from, to));
+            if edge.from == *to || is_repeated || state.nodes.get(*to).is_none_or(is_there) {
                 return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
             }
         }
-        for (edge, to) in from.into_iter().zip(to) {
+        for (edge, to) in added {
             if let Some(node) = state.nodes.get_mut(to) {
                 node.after.push(edge);
             }
@@ -91,8 +92,24 @@ impl Driver {
 }
 
 impl State {
-    /// Edges from nodes of a graph that the caller of a C function listed, with data if there is any.
+    /// Edges to one node from nodes of a graph that the caller of a C function listed, each once, with data if there is any.
     pub(in crate::driver) fn edges(
+        &self,
+        graph: Id<Graph>,
+        nodes: ConstPointer<CUgraphNode>,
+        data: ConstPointer<CUgraphEdgeData>,
+        count: usize,
+    ) -> Result<Vec<Edge>> {
+        let edges = self.listed(graph, nodes, data, count)?;
+        let repeats = |(index, edge): (usize, &Edge)| edges[..index].iter().any(|other| other.from == edge.from);
+        if edges.iter().enumerate().any(repeats) {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        Ok(edges)
+    }
+
+    /// The same for edges to any nodes.
+    fn listed(
         &self,
         graph: Id<Graph>,
         nodes: ConstPointer<CUgraphNode>,
@@ -106,12 +123,7 @@ impl State {
             // SAFETY: the caller of the C function passed as many data as nodes, or none.
             unsafe { elements(data.as_ptr(), count) }?.to_vec()
         };
-        let edges: Vec<_> = nodes.into_iter().zip(data).map(|(from, data)| Edge { from, data }).collect();
-        let repeats = |(index, edge): (usize, &Edge)| edges[..index].iter().any(|other| other.from == edge.from);
-        if edges.iter().enumerate().any(repeats) {
-            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
-        }
-        Ok(edges)
+        Ok(nodes.into_iter().zip(data).map(|(from, data)| Edge { from, data }).collect())
     }
 }
 

@@ -1,0 +1,206 @@
+//! Captures that add to a graph that is there.
+//!
+//! The driver notes nobody's right to such a graph while its capture is open, so all of its tree refuses every other use until then. Nor
+//! does it take anything back: when the work fails, the nodes that are new are destroyed here.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use curium_sys::{CUgraph, CUgraphNode, Function};
+
+use super::capture::{CaptureScope, Captured, MODE};
+use super::tree::State;
+use super::{Edge, Graph, Node};
+use crate::call;
+use crate::release::release;
+use crate::{Result, Stream};
+
+/// What is being captured into a graph. Unless it is settled, its end takes back what was captured.
+struct Addition<'graph> {
+    graph: &'graph mut Graph,
+    scope: CaptureScope,
+    /// The nodes that were there before.
+    before: HashSet<Node>,
+    is_settled: bool,
+}
+
+/// The nodes of a graph that has been captured into.
+struct Parts {
+    /// Those that were there before and that none of the others there comes after.
+    leaves: Vec<Node>,
+    /// Those that were captured and come after no other that was.
+    first: Vec<Node>,
+    /// Those that were captured and that no other comes after.
+    last: Vec<Node>,
+}
+
+const OPERATION: &str = "Graph::capture_into";
+
+/// What is said of every other use of the graph.
+const BUSY: &str = "work is being captured into the graph, or the one that it is a part of";
+const SPOILED: &str =
+    "a capture into the graph, or the one that it is a part of, has failed, and what it had added cannot be removed";
+
+impl Graph {
+    /// Adds the work that `work` puts on the stream that it is given, behind `after`. None of it runs now. What comes last of it is the
+    /// result, for more to come behind: `after` if nothing was captured.
+    ///
+    /// All that is said of [`Graph::capture`] holds here as well. So the graphs of a [conditional node](Graph::add_conditional) run work
+    /// of buffers and typed kernels, and captured work stands beside nodes that were added one by one. Until the capture ends nothing else
+    /// can be done with the graph, what contains it and what it contains: every attempt is an argument error.
+    ///
+    /// If the graph has captured work that writes memory which this work uses, or the other way round, this comes behind all nodes that
+    /// are there. With work around a graph that is a part of another it is in order where each other node there comes before or after the
+    /// node with this graph, and refused elsewhere. [`CaptureScope::follow`] has a part of the work come behind further nodes.
+    ///
+    /// When `work` fails or panics, the nodes that it added are removed. The driver does not allow that in a graph that allocates memory,
+    /// which is of no use any more then: every use is an argument error that says so.
+    ///
+    /// ```
+    /// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
+    /// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
+    /// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+    /// use curium_driver::{Graph, NodeKind};
+    ///
+    /// let context = driver.device(0)?.primary_context()?;
+    /// let mut graph = Graph::new(&context)?;
+    /// let begin = graph.add_empty(&[])?;
+    /// let counted = graph.capture_into(&[begin], |stream| stream.add_host(stream, || println!("one")))?;
+    /// let both = graph.capture_into(&counted, |stream| stream.add_host(stream, || println!("two")))?;
+    /// assert_eq!(graph.kind(both[0])?, NodeKind::Host);
+    /// assert_eq!(graph.edges()?.len(), 2);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// Needs a driver for CUDA 12.3. CUDA: `cuStreamBeginCaptureToGraph`, `cuStreamEndCapture`, `cuStreamCreateWithPriority`,
+    /// `cuGraphAddDependencies_v2`, `cuGraphDestroyNode`.
+    ///
+    /// # Errors
+    ///
+    /// That of `work`; an argument error if a node of `after` is in another graph or was removed, or if nothing orders the work with such
+    /// work in another part of the graph; `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED` if other code has ended the capture through a raw handle.
+    #[doc(alias = "cuStreamBeginCaptureToGraph")]
+    #[inline]
+    pub fn capture_into(
+        &mut self,
+        after: &[Node],
+        work: impl FnOnce(&CaptureScope) -> Result<()>,
+    ) -> Result<Vec<Node>> {
+        let mut addition = Addition::begin(self, after)?;
+        work(&addition.scope)?;
+        let last = addition.settle()?;
+        Ok(if last.is_empty() { after.to_vec() } else { last })
+    }
+
+    /// The driver's handles of the graph and of nodes of it.
+    #[inline]
+    fn raw_with(&self, state: &State, nodes: &[Node]) -> Result<(CUgraph, Vec<CUgraphNode>)> {
+        let raw = state.graph(OPERATION, self.number)?;
+        let nodes = nodes.iter().map(|node| state.member(OPERATION, self.number, *node));
+        Ok((raw, nodes.collect::<Result<_>>()?))
+    }
+
+    /// Begins to capture `root`, has every other use of the graph refused, and gives the nodes that are there.
+    #[inline]
+    fn begin_capture(&self, root: &Stream, after: &[Node]) -> Result<HashSet<Node>> {
+        let mut state = self.tree.lock();
+        let before = self.nodes_in(&mut state)?.into_iter().collect();
+        let (raw, after) = self.raw_with(&state, after)?;
+        let (after, no_data, count) = (after.as_ptr(), std::ptr::null(), after.len());
+        let (driver, stream) = (self.driver(), root.as_raw());
+        // SAFETY: the stream is live, and nobody else has it; graph and nodes are live, and nobody else uses them until the capture ends.
+        unsafe { call!(driver, cuStreamBeginCaptureToGraph(stream, raw, after, no_data, count, MODE)) }?;
+        state.refuse(Some(BUSY));
+        Ok(before)
+    }
+}
+
+impl<'graph> Addition<'graph> {
+    #[inline]
+    fn begin(graph: &'graph mut Graph, after: &[Node]) -> Result<Self> {
+        let function = Function::cuStreamBeginCaptureToGraph;
+        if !graph.driver().has(function) {
+            return Err(graph.driver().missing(function));
+        }
+        graph.raw_with(&graph.tree.lock(), after)?;
+        let (mut before, target) = (HashSet::new(), (Arc::clone(&graph.tree), graph.number));
+        let scope = CaptureScope::begin(graph.context(), OPERATION, Some(target), |root| {
+            before = graph.begin_capture(root, after)?;
+            Ok(())
+        })?;
+        Ok(Self { graph, scope, before, is_settled: false })
+    }
+
+    /// Ends the capture, and gives the nodes that came last.
+    #[inline]
+    fn settle(&mut self) -> Result<Vec<Node>> {
+        let captured = self.scope.finish()?;
+        let mut state = self.graph.tree.lock();
+        state.refuse(None);
+        let last = self.settle_in(&mut state, &captured);
+        self.is_settled = last.is_ok();
+        if !self.is_settled {
+            state.refuse(Some(BUSY));
+        }
+        last
+    }
+
+    #[inline]
+    fn settle_in(&self, state: &mut State, captured: &Captured) -> Result<Vec<Node>> {
+        let (graph, edges) = (&*self.graph, self.graph.edges_in(state)?);
+        let parts = self.parts(graph.nodes_in(state)?, &edges);
+        if graph.must_follow(state, OPERATION, &captured.kept)? {
+            let there: HashSet<_> = edges.iter().map(|edge| (edge.from, edge.to)).collect();
+            let pairs = parts.leaves.iter().flat_map(|leaf| parts.first.iter().map(|first| (*leaf, *first)));
+            let missing: Vec<_> = pairs.filter(|pair| !there.contains(pair)).collect();
+            if !missing.is_empty() {
+                graph.add_edges_in(state, OPERATION, &missing)?;
+            }
+        }
+        graph.retain_references(state, OPERATION, &captured.objects)?;
+        state.keep(graph.number, &captured.kept);
+        Ok(parts.last)
+    }
+
+    /// The nodes at the seam, and at the end.
+    #[inline]
+    fn parts(&self, nodes: Vec<Node>, edges: &[Edge]) -> Parts {
+        let (old, new): (Vec<_>, Vec<_>) = nodes.into_iter().partition(|node| self.before.contains(node));
+        let is_old = |node: &Node| self.before.contains(node);
+        let within =
+            |side: bool| edges.iter().filter(move |edge| is_old(&edge.from) == side && is_old(&edge.to) == side);
+        let continued: HashSet<_> = within(true).chain(within(false)).map(|edge| edge.from).collect();
+        let behind: HashSet<_> = within(false).map(|edge| edge.to).collect();
+        let ends = |node: &Node| !continued.contains(node);
+        Parts {
+            leaves: old.into_iter().filter(ends).collect(),
+            first: new.iter().filter(|node| !behind.contains(*node)).copied().collect(),
+            last: new.into_iter().filter(ends).collect(),
+        }
+    }
+
+    /// Removes what was captured.
+    #[inline]
+    fn take_back(&self) -> Result<()> {
+        let mut state = self.graph.tree.lock();
+        state.refuse(None);
+        let taken = self.graph.nodes_in(&mut state).and_then(|nodes| {
+            let mut new = nodes.into_iter().filter(|node| !self.before.contains(node));
+            // Nothing is kept for a node that was captured.
+            new.try_for_each(|node| self.graph.remove_in(&mut state, node).map(drop))
+        });
+        state.refuse(taken.is_err().then_some(SPOILED));
+        taken
+    }
+}
+
+impl Drop for Addition<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        if !self.is_settled {
+            // The work has failed or panicked, or could not be put in order.
+            self.scope.abandon();
+            release(|| self.take_back());
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! What nodes keep alive.
+
+use std::any::Any;
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::sync::Arc;
+
+use super::SemaphoreOwner;
+use super::object_reference::ObjectReference;
+use crate::Event;
+use crate::hazard::Lease;
+use crate::kernel::Inner as Kernel;
+
+/// What a node needs for as long as it can run.
+pub(crate) enum Resource {
+    Kernel(Kernel),
+    Event(Event),
+    /// What the nodes of a child keep.
+    Child(Kept),
+    /// The closure of a host function. The driver keeps it for executables.
+    Object(ObjectReference),
+    /// Memory that has an owner beside the graph.
+    Lease(Lease),
+    /// What keeps semaphores of other interfaces.
+    Semaphores(Arc<[Arc<dyn SemaphoreOwner>]>),
+    Other(Arc<dyn Any + Send + Sync>),
+}
+
+/// What many nodes need, each thing once.
+#[derive(Clone, Default)]
+pub(crate) struct Kept(HashMap<usize, Resource>);
+
+impl Kept {
+    #[inline]
+    pub(crate) fn add(&mut self, resource: &Resource) {
+        match resource {
+            // The driver keeps these for whatever is made of a graph.
+            Resource::Object(_) => {}
+            Resource::Child(kept) => self.extend(kept),
+            Resource::Lease(lease) => self.add_lease(lease),
+            resource => {
+                self.0.entry(resource.address()).or_insert_with(|| resource.clone());
+            }
+        }
+    }
+
+    #[inline]
+    fn add_lease(&mut self, lease: &Lease) {
+        match self.0.entry(lease.key()) {
+            Entry::Vacant(vacant) => {
+                vacant.insert(Resource::Lease(lease.clone()));
+            }
+            Entry::Occupied(mut known) => {
+                if let (Resource::Lease(known), true) = (known.get_mut(), lease.is_write()) {
+                    known.write_as_well();
+                }
+            }
+        }
+    }
+
+    /// Each thing.
+    #[inline]
+    pub(super) fn resources(&self) -> impl Iterator<Item = &Resource> {
+        self.0.values()
+    }
+
+    #[inline]
+    pub(super) fn leases(&self) -> impl Iterator<Item = &Lease> {
+        self.resources().filter_map(|resource| if let Resource::Lease(lease) = resource { Some(lease) } else { None })
+    }
+
+    /// The lease of the same memory.
+    #[inline]
+    pub(super) fn lease_of(&self, lease: &Lease) -> Option<&Lease> {
+        if let Resource::Lease(own) = self.0.get(&lease.key())? { Some(own) } else { None }
+    }
+
+    #[inline]
+    pub(crate) fn extend(&mut self, other: &Self) {
+        other.0.values().for_each(|resource| self.add(resource));
+    }
+}
+
+impl Resource {
+    /// What tells a thing from others for as long as it exists.
+    #[inline]
+    fn address(&self) -> usize {
+        match self {
+            Self::Kernel(kernel) => kernel.raw.raw().addr(),
+            Self::Event(event) => event.as_raw().addr(),
+            Self::Object(object) => object.as_raw().addr(),
+            Self::Lease(lease) => lease.key(),
+            Self::Semaphores(owners) => Arc::as_ptr(owners).addr(),
+            Self::Other(other) => Arc::as_ptr(other).addr(),
+            Self::Child(_) => 0,
+        }
+    }
+}
+
+impl Clone for Resource {
+    #[inline]
+    fn clone(&self) -> Self {
+        match self {
+            Self::Kernel(kernel) => Self::Kernel(kernel.clone()),
+            Self::Event(event) => Self::Event(event.share()),
+            Self::Child(kept) => Self::Child(kept.clone()),
+            Self::Object(object) => Self::Object(object.clone()),
+            Self::Lease(lease) => Self::Lease(lease.clone()),
+            Self::Semaphores(owners) => Self::Semaphores(Arc::clone(owners)),
+            Self::Other(other) => Self::Other(Arc::clone(other)),
+        }
+    }
+}

@@ -1,0 +1,160 @@
+//! Physical memory from the heap of the process, where no file in memory is behind it: it is found at several addresses, but by neither the
+//! host nor other processes.
+
+use std::alloc::{self, Layout};
+use std::convert::Infallible;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::memory::{HostPtr, Place};
+
+/// The bytes of a piece of physical memory.
+pub(crate) struct Backing {
+    bytes: HostPtr,
+    layout: Layout,
+}
+
+/// Addresses that nothing else has: the host's own are far below.
+pub(crate) struct Reservation {
+    address: u64,
+    size: u64,
+}
+
+/// What a piece of memory would say of itself.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(crate) struct Label {
+    pub(crate) size: u64,
+    pub(crate) words: [u64; LABEL_WORDS],
+}
+
+/// How many numbers a label has for the driver.
+pub(crate) const LABEL_WORDS: usize = 8;
+
+/// Where reserved addresses begin: behind the windows of kernels.
+const FIRST_ADDRESS: u64 = 1 << 52;
+
+impl Backing {
+    /// Fresh memory, filled so that its use shows. None of it can be shared.
+    pub(crate) fn new(label: Label, is_shared: bool) -> io::Result<Self> {
+        if is_shared || label.size == 0 {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        let size = usize::try_from(label.size).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        let layout = Layout::from_size_align(size, PAGE).map_err(|_| io::ErrorKind::OutOfMemory)?;
+        // SAFETY: the layout's size is not zero.
+        let bytes = HostPtr(unsafe { alloc::alloc(layout) });
+        if bytes.0.is_null() {
+            return Err(io::ErrorKind::OutOfMemory.into());
+        }
+        // SAFETY: the memory has this size and was just allocated.
+        unsafe { bytes.poison(size) };
+        Ok(Self { bytes, layout })
+    }
+
+    pub(crate) fn import(_: i32) -> Option<(Self, Label)> {
+        None
+    }
+
+    pub(crate) fn export(&self) -> io::Result<i32> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn host(&self) -> HostPtr {
+        self.bytes
+    }
+}
+
+impl Drop for Backing {
+    fn drop(&mut self) {
+        // SAFETY: the memory was allocated with this layout, and nobody uses it any more.
+        unsafe { alloc::dealloc(self.bytes.0, self.layout) };
+    }
+}
+
+impl Reservation {
+    /// `size` addresses from a multiple of `alignment` on, a power of two.
+    pub(crate) fn new(size: u64, alignment: u64, _hint: u64) -> io::Result<Self> {
+        static NEXT: AtomicU64 = AtomicU64::new(FIRST_ADDRESS);
+        let start = |next: u64| next.checked_next_multiple_of(alignment);
+        let end = |next: u64| start(next)?.checked_add(size);
+        let before = NEXT.fetch_update(Ordering::Relaxed, Ordering::Relaxed, end);
+        let address = before.ok().and_then(start).ok_or(io::ErrorKind::OutOfMemory)?;
+        Ok(Self { address, size })
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        self.address
+    }
+
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// The host finds nothing at these addresses.
+    pub(crate) fn show(&self, _: u64, _: u64, _: &Backing, _: bool) -> io::Result<()> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn hide(&self, _: u64, _: u64) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// What there is none of.
+pub(crate) struct ForeignMemory {
+    pub(crate) openings: u32,
+    never: Infallible,
+}
+
+impl ForeignMemory {
+    pub(crate) fn open(_: Place) -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn place(&self) -> Place {
+        match self.never {}
+    }
+
+    pub(crate) fn address(&self) -> u64 {
+        match self.never {}
+    }
+
+    pub(crate) fn host(&self) -> HostPtr {
+        match self.never {}
+    }
+}
+
+/// What there is none of.
+pub(crate) enum SharedRecords {}
+
+impl SharedRecords {
+    pub(crate) fn new() -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn open(_: u32, _: i32) -> io::Result<Self> {
+        Err(io::ErrorKind::Unsupported.into())
+    }
+
+    pub(crate) fn descriptor(&self) -> i32 {
+        match *self {}
+    }
+
+    pub(crate) fn begin(&self) -> u64 {
+        match *self {}
+    }
+
+    pub(crate) fn finish(&self, _: u64) {
+        match *self {}
+    }
+
+    pub(crate) fn last(&self) -> u64 {
+        match *self {}
+    }
+
+    pub(crate) fn is_done(&self, _: u64) -> bool {
+        match *self {}
+    }
+}
+
+const PAGE: usize = 4096;
