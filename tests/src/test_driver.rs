@@ -29,7 +29,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 pub fn uses_cuda() -> bool {
     match std::env::var("CURIUM_TEST_DRIVER").as_deref() {
         Ok("cuda") => true,
-        Ok("sim") | Err(_) => false,
+        Ok("sim" | "") | Err(_) => false,
         Ok(other) => panic!("CURIUM_TEST_DRIVER is {other:?}; it may be \"cuda\" or \"sim\""),
     }
 }

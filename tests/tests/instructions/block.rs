@@ -73,6 +73,8 @@ pub(crate) struct BlockForm {
     prepare: Option<Prepare>,
     /// How far a result may be from what is expected: if this is not zero, the words are numbers of single precision.
     tolerance: f32,
+    /// Why it does not run on this machine's driver.
+    left_out: Option<&'static str>,
     pub(crate) expected: Expected,
 }
 
@@ -92,6 +94,7 @@ impl BlockForm {
             extent: Extent { grid: [1; 3], cluster: None },
             prepare: None,
             tolerance: 0.0,
+            left_out: None,
             expected: Box::new(expected),
         }
     }
@@ -123,6 +126,12 @@ impl BlockForm {
     /// With results of single precision that may be so far from what is expected.
     pub(crate) fn within(mut self, tolerance: f32) -> Self {
         self.tolerance = tolerance;
+        self
+    }
+
+    /// Only on simulators, for a reason.
+    pub(crate) fn left_out(mut self, reason: &'static str) -> Self {
+        self.left_out = Some(reason);
         self
     }
 

@@ -64,8 +64,6 @@ fn tests_of_the_table_exist_and_speak_of_their_opcode() {
             match test {
                 "forms" => assert!(forms.contains(opcode), "no form of {opcode}"),
                 "block" => assert!(blocks.contains(opcode), "no kernel of a block is of {opcode}"),
-                // A test of refusals names those that it can; the others do not parse.
-                "refused" => {}
                 _ => {
                     let (path, name) = test.split_once("::").unwrap_or_else(|| panic!("{test} is no test"));
                     let text = read(file(path));

@@ -99,9 +99,21 @@ pub(crate) struct TextureAccess {
     pub(crate) spot: Coordinates,
     pub(crate) destinations: Vec<u32>,
     pub(crate) result: Channels,
-    /// Whether the coordinates are whole numbers.
-    pub(crate) is_whole: bool,
+    pub(crate) places: Places,
     pub(crate) detail: Detail,
+}
+
+/// What the coordinates of a texture instruction are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Places {
+    /// Places in an image, which may be between elements.
+    Between,
+    /// Elements, with zeroes beyond the edges.
+    Elements,
+    /// Elements, with the nearest ones beyond the edges.
+    NearestElements,
+    /// Nothing that hardware reads.
+    Nowhere,
 }
 
 /// What becomes of what is there and of an operand.

@@ -1,5 +1,7 @@
 //! The dot suffixes of instructions.
 
+use std::fmt;
+
 use super::keyword::Keyword;
 use super::opcode::Opcode;
 use super::scalar::ScalarType;
@@ -84,6 +86,16 @@ impl Modifier {
             }
         }
         spelling::MODIFIERS.get(text).copied().or_else(|| Shape::parse(text).map(Self::Shape))
+    }
+}
+
+impl fmt::Display for Modifier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Shape(Shape { m, n, k }) => write!(f, "m{m}n{n}k{k}"),
+            Self::Compare(compare) => f.write_str(compare.name()),
+            other => f.write_str(spelling::of(*other)),
+        }
     }
 }
 

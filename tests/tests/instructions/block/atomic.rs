@@ -250,7 +250,15 @@ fn put(target: &Target, index: usize, place: &str, space: &str, operands: &mut [
     }
     let turn = |from: &str, to: &str| {
         let (left, right) = (7 * index, 64 - 7 * index);
-        let narrow = if bits == 64 { format!("mov.b64 {to}, %l28") } else { format!("cvt.u{bits}.u64 {to}, %l28") };
+        let narrow = match bits {
+            64 => format!("mov.b64 {to}, %l28"),
+            // The compiler of CUDA 13.0 takes the upper half of an addend that it knows to be the low word of 64 bits from their upper
+            // word, where it makes a sum of two halves in shared memory of others.
+            32 if target.kind.ends_with("x2") => {
+                format!("st.global.b64 [%work+32], %l28; ld.volatile.global.b32 {to}, [%work+32]")
+            }
+            _ => format!("cvt.u{bits}.u64 {to}, %l28"),
+        };
         if index == 0 {
             return format!("mov.b64 %l28, {from}; {narrow};\n    ");
         }

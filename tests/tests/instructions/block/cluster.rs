@@ -313,7 +313,8 @@ fn atomic(spelling: &str) -> BlockForm {
     {leave}{MEET}ld.shared.b{bits} %{class}9, [%shared];
     st.global.b{bits} [%out+8], %{class}9;"
     );
-    exchange(spelling, code, 4, move |all, place| {
+    let of_halves = spelling.ends_with("x2");
+    let form = exchange(spelling, code, 4, move |all, place| {
         let mask = u64::MAX >> (64 - bits);
         let compares = target.operation == "cas";
         // What a thread does to the words of the next block's.
@@ -323,5 +324,9 @@ fn atomic(spelling: &str) -> BlockForm {
         };
         let old = if returns { all[next(place, 4)][0] & mask } else { 0 };
         [old, change(&all[before(place, 4)], &all[place]), 0, 0]
-    })
+    });
+    if of_halves { form.left_out(ADDS_INTEGERS) } else { form }
 }
+
+const ADDS_INTEGERS: &str =
+    "the compiler of CUDA 13.0 adds two halves in another block's shared memory as one integer, by a load and a store";

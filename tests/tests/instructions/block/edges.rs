@@ -125,7 +125,14 @@ impl Problem {
             };
             return u64::from(sum as i64 as u32);
         }
-        let sum = pairs.fold(addend, |sum, (a, b)| a.mul_add(b, sum));
+        // An H100 makes products of 8-bit numbers into f16 of those of f16, and adds the addend to their sum in f16.
+        let in_halves = result == Element::Real(F16) && self.elements[0].bits() == 8;
+        let sum = if in_halves {
+            let product = pairs.fold(0.0, |sum, (a, b)| a.mul_add(b, sum));
+            if product.abs() > LARGEST_HALF { product * f64::INFINITY + addend } else { product + addend }
+        } else {
+            pairs.fold(addend, |sum, (a, b)| a.mul_add(b, sum))
+        };
         match result {
             Element::Real(F64) if sum.is_nan() => CANONICAL,
             Element::Real(F64) => sum.to_bits(),
@@ -138,6 +145,9 @@ impl Problem {
 
 /// The NaN that kernels leave for any of f64.
 const CANONICAL: u64 = 0x7fff_ffff_ffff_ffff;
+
+/// The largest number that f16 has.
+const LARGEST_HALF: f64 = 65_504.0;
 
 /// A number that f16 has, or one beyond its largest.
 fn narrow(value: f64) -> u64 {

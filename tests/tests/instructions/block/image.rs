@@ -58,16 +58,25 @@ impl Channel {
         }
     }
 
+    /// The small integer that stands for one.
+    fn one(self) -> Option<f64> {
+        match self {
+            Self::U8 => Some(255.0),
+            Self::S8 => Some(127.0),
+            Self::U16 => Some(65_535.0),
+            Self::S16 => Some(32_767.0),
+            _ => None,
+        }
+    }
+
     /// The fraction that the bits of a small integer stand for.
     fn fraction(self, bits: u32) -> f64 {
-        let most = match self {
-            Self::U8 => 255.0,
-            Self::S8 => 127.0,
-            Self::U16 => 65_535.0,
-            Self::S16 => 32_767.0,
-            _ => return self.value(bits),
-        };
-        (self.value(bits) / most).max(-1.0)
+        self.one().map_or(self.value(bits), |one| (self.value(bits) / one).max(-1.0))
+    }
+
+    /// The fraction nearest to one that a small integer stands for.
+    fn nearest_fraction(self, value: f64) -> f64 {
+        self.one().map_or(value, |one| (value * one).round() / one)
     }
 }
 
@@ -120,20 +129,40 @@ impl Picture {
         })
     }
 
-    /// The numbers that an element is read as.
-    fn read(&self, level: u32, at: [usize; 3]) -> [f64; 4] {
+    fn reads_integers(&self) -> bool {
+        self.options.flags.contains(TextureFlags::READ_AS_INTEGER)
+    }
+
+    /// The numbers that an element is read as; channels that it lacks are zero.
+    pub(super) fn read(&self, level: u32, at: [usize; 3]) -> [f64; 4] {
         let is_srgb = self.options.flags.contains(TextureFlags::SRGB);
-        let as_integer = self.options.flags.contains(TextureFlags::READ_AS_INTEGER);
         let element = self.element(level, at);
         std::array::from_fn(|channel| {
             let bits = element[channel];
             match self.channel.fraction(bits) {
-                _ if as_integer => self.channel.value(bits),
+                _ if channel >= self.channels => 0.0,
+                _ if self.reads_integers() => self.channel.value(bits),
                 dark if is_srgb && channel < 3 && dark <= 0.040_45 => dark / 12.92,
                 bright if is_srgb && channel < 3 => ((bright + 0.055) / 1.055).powf(2.4),
                 value => value,
             }
         })
+    }
+
+    /// What is beyond the edges, as an H100 gives it: of integers the low bits of the border's numbers, else the nearest number that
+    /// an element can have.
+    fn border(&self) -> [f64; 4] {
+        let number = |value: f32| match self.channel {
+            Channel::U32 | Channel::S32 => self.channel.value(value.to_bits()),
+            Channel::F32 => value.into(),
+            // The bits that a half lacks are cut off.
+            Channel::F16 => f32::from_bits(value.clamp(-65_504.0, 65_504.0).to_bits() & !0x1fff).into(),
+            _ if self.reads_integers() => self.channel.value(value.to_bits() & u32::MAX >> (32 - self.channel.bits())),
+            Channel::U8 | Channel::U16 => self.channel.nearest_fraction(value.clamp(0.0, 1.0).into()),
+            Channel::S8 | Channel::S16 => self.channel.nearest_fraction(value.clamp(-1.0, 1.0).into()),
+        };
+        let color = self.options.border_color;
+        std::array::from_fn(|channel| if channel < self.channels { number(color[channel]) } else { 0.0 })
     }
 
     /// The place of an element that may be beyond the edges; `None` is the border.
@@ -157,26 +186,29 @@ impl Picture {
         let layer = layer.map(|layer| layer.min(extents[2] - 1));
         let is_linear = self.options.filter == FilterMode::Linear;
         let corners = if is_linear { 1 << at.len() } else { 1 };
+        // Where the first of two elements is, in 256ths, of which the share of the second is the rest.
+        let steps: Vec<i64> = at
+            .iter()
+            .map(|coordinate| {
+                if is_linear {
+                    (256.0 * (coordinate - 0.5) + 0.5).floor() as i64
+                } else {
+                    256 * coordinate.floor() as i64
+                }
+            })
+            .collect();
         let mut sum = [0.0; 4];
         for corner in 0..corners {
-            let (mut share, mut place, mut is_inside) = (1.0, [0; 3], true);
-            for (axis, coordinate) in at.iter().enumerate() {
-                let (first, second) = if is_linear {
-                    let moved = coordinate - 0.5;
-                    (moved.floor(), moved - moved.floor())
-                } else {
-                    (coordinate.floor(), 0.0)
-                };
-                let step = corner >> axis & 1;
-                share *= if step == 1 { second } else { 1.0 - second };
-                match self.place(first as i64 + step, extents[axis]) {
+            let (mut place, mut is_inside) = ([0; 3], true);
+            for (axis, steps) in steps.iter().enumerate() {
+                match self.place(steps.div_euclid(256) + (corner >> axis & 1), extents[axis]) {
                     Some(found) => place[axis] = found,
                     None => is_inside = false,
                 }
             }
             place[2] = layer.unwrap_or(place[2]);
-            let border = self.options.border_color.map(f64::from);
-            let found = if is_inside { self.read(level, place) } else { border };
+            let found = if is_inside { self.read(level, place) } else { self.border() };
+            let share = share(corner, &steps);
             sum.iter_mut().zip(found).for_each(|(sum, value)| *sum += share * value);
         }
         sum
@@ -222,6 +254,22 @@ impl Picture {
         let table = [texture.as_raw(), surface.as_ref().map_or(0, Surface::as_raw), 0, 0];
         Ok(Prepared { table, _kept: Box::new((texture, surface)) })
     }
+}
+
+/// The share of a corner, as an H100 makes it: what falls to a layer is parted among its two columns, and what falls to a column among its
+/// two rows, in whole 256ths. The second column, the first row of the first column and the second row of the second have what is nearest to
+/// their part, and the others the rest.
+fn share(corner: i64, steps: &[i64]) -> f64 {
+    let second = |axis: usize| steps.get(axis).map_or(0, |steps| steps.rem_euclid(256));
+    let is_second = |axis: usize| corner >> axis & 1 == 1;
+    let nearest = |parts: i64| (parts + 128).div_euclid(256);
+    let layer = if is_second(2) { second(2) } else { 256 - second(2) };
+    let right = nearest(layer * second(0));
+    let column = if is_second(0) { right } else { layer - right };
+    let row = if is_second(1) { second(1) } else { 256 - second(1) };
+    let parts =
+        if is_second(0) == is_second(1) { nearest(column * row) } else { column - nearest(column * (256 - row)) };
+    parts as f64 / 256.0
 }
 
 /// A channel in memory.

@@ -1,8 +1,8 @@
 //! Runs the forms: module by module, and kernel by kernel where a module is refused.
 //!
 //! On this machine's driver each family has a process of its own, so that a form that ends the compiler or the context costs no
-//! other family. A form that the driver refuses to compile or to look up, or whose picture it refuses to make, is left out there, with
-//! its reason: it is printed, and stands in `FILE.left-out` if `CURIUM_INSTRUCTION_RECORD=FILE` is set.
+//! other family. A form that the driver refuses to compile or to look up, or whose picture it refuses to make, is left out there, and so
+//! is one that says so, with its reason: it is printed, and stands in `FILE.left-out` if `CURIUM_INSTRUCTION_RECORD=FILE` is set.
 
 use std::fs::File;
 use std::io::Write as _;
@@ -37,6 +37,10 @@ impl Outcome {
     /// Runs the forms, up to the first that ends the context.
     fn of(stream: &Stream, forms: &[&BlockForm]) -> Self {
         let mut outcome = Self::default();
+        let (out, forms): (Vec<&BlockForm>, Vec<_>) =
+            forms.iter().copied().partition(|form| uses_cuda() && form.left_out.is_some());
+        outcome.left_out =
+            out.into_iter().map(|form| format!("{}: {}", form.name, form.left_out.unwrap_or(""))).collect();
         for forms in forms.chunks(PER_MODULE) {
             let together = Library::from_ptx(stream, &module(forms));
             for (index, form) in forms.iter().enumerate() {

@@ -3,8 +3,9 @@
 
 mod cube;
 mod mipmap;
+mod whole;
 
-use curium_memory::{AddressMode, ArrayFlags, ArrayShape, FilterMode, TextureFlags};
+use curium_memory::{AddressMode, ArrayFlags, ArrayShape, FilterMode, TextureFlags, TextureOptions};
 
 use super::image::{Channel, Picture};
 use super::matrix::half;
@@ -13,6 +14,7 @@ use super::{BlockForm, Left};
 pub(super) fn forms() -> Vec<BlockForm> {
     let mut forms = formats();
     forms.extend(geometries());
+    forms.extend(whole::forms());
     forms.extend(modes());
     forms.extend(mipmap::forms());
     forms.extend(cube::forms());
@@ -121,26 +123,32 @@ fn read(name: &str, geometry: Geometry, picture: Picture, kind: &'static str, to
         geometry.layer_code(),
         coordinates(scales(&picture)),
         geometry.operand(["%r16", "%r17", "%r18"]),
-        leave(picture.channels)
+        leave(4)
     );
     let form = BlockForm::new(format!("{spelling} {name}"), code, move |_, thread| {
         let at = place(thread);
-        left(picture.sample(0, &at[..geometry.directions], geometry.layer(thread)), kind, picture.channels)
+        left(picture.sample(0, &at[..geometry.directions], geometry.layer(thread)), kind, 4)
     });
     form.with(picture.prepare()).within(tolerance)
 }
 
-/// Every format: as it is, as a fraction, and as a colour.
+/// Every format: as it is, as a fraction, and as a colour, with what is beyond its edges.
 fn formats() -> Vec<BlockForm> {
     let plane = GEOMETRIES[1];
     let mut forms = Vec::new();
     for (channel, channels) in Channel::ALL.into_iter().flat_map(|channel| [1, 2, 4].map(|count| (channel, count))) {
         let picture = Picture::new(channel, channels, plane.shape);
-        forms.push(read(&format!("of {channels} {channel:?}"), plane, picture, channel.kind(), 0.0));
+        let colored = |options: TextureOptions| options.with_address_mode(AddressMode::Border).with_border_color(COLOR);
+        let name = format!("of {channels} {channel:?}");
+        forms.push(read(&name, plane, picture, channel.kind(), 0.0));
+        let border = Picture { options: colored(picture.options), ..picture };
+        forms.push(read(&format!("{name}, a colour beyond"), plane, border, channel.kind(), 0.0));
         if channel.bits() < 32 && channel.kind() != "f32" {
             let options = picture.options.with_flags(TextureFlags::empty());
             let fractions = Picture { options, ..picture };
-            forms.push(read(&format!("of {channels} {channel:?} as fractions"), plane, fractions, "f32", 1e-6));
+            forms.push(read(&format!("{name} as fractions"), plane, fractions, "f32", 1e-6));
+            let border = Picture { options: colored(options), ..picture };
+            forms.push(read(&format!("{name} as fractions, a colour beyond"), plane, border, "f32", 1e-6));
         }
     }
     let picture = Picture::new(Channel::U8, 4, plane.shape);
@@ -149,6 +157,9 @@ fn formats() -> Vec<BlockForm> {
     forms.push(read("of 4 U8 in sRGB", plane, colors, "f32", 0.0045));
     forms
 }
+
+/// A border's colour with numbers that most formats do not have.
+const COLOR: [f32; 4] = [3.0, -2.5, 1.0 / 3.0, 1e10];
 
 /// Types of results, with elements that they are read from and the registers that they are put into.
 const KINDS: [(&str, Channel, &str); 5] = [
@@ -195,51 +206,29 @@ fn ways(directions: usize) -> [(&'static str, String, [String; 2]); 4] {
     ]
 }
 
-/// Each geometry, with results of each type, by coordinates of both types, with each way to say a level.
+/// Each geometry, with results of each type, with each way to say a level.
 fn geometries() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for (geometry, (kind, channel, result)) in
         GEOMETRIES.into_iter().flat_map(|geometry| KINDS.map(|kind| (geometry, kind)))
     {
         let picture = Picture::new(channel, 4, geometry.shape);
-        for (way, set, operands) in ways(geometry.directions) {
-            for (whole, operand) in operands.into_iter().enumerate() {
-                let is_whole = whole == 1;
-                let spelling = format!("tex{way}.{}.{kind}.{}", geometry.name, ["f32", "s32"][whole]);
-                let places =
-                    if is_whole { elements(picture.extents(0, geometry.is_layered)) } else { coordinates([1.0; 3]) };
-                let code = format!(
-                    "{HANDLE}{}{places}{set}{spelling} {result}, [%l20, {}]{operand};\n    {}",
-                    geometry.layer_code(),
-                    geometry.operand(["%r16", "%r17", "%r18"]),
-                    leave_kind(kind)
-                );
-                let form = BlockForm::new(spelling, code, move |_, thread| {
-                    let at =
-                        if is_whole { element(picture.extents(0, geometry.is_layered), thread) } else { place(thread) };
-                    left_kind(picture.sample(0, &at[..geometry.directions], geometry.layer(thread)), kind)
-                });
-                forms.push(form.with(picture.prepare()));
-            }
+        for (way, set, [operand, _]) in ways(geometry.directions) {
+            let spelling = format!("tex{way}.{}.{kind}.f32", geometry.name);
+            let code = format!(
+                "{HANDLE}{}{}{set}{spelling} {result}, [%l20, {}]{operand};\n    {}",
+                geometry.layer_code(),
+                coordinates([1.0; 3]),
+                geometry.operand(["%r16", "%r17", "%r18"]),
+                leave_kind(kind)
+            );
+            let form = BlockForm::new(spelling, code, move |_, thread| {
+                left_kind(picture.sample(0, &place(thread)[..geometry.directions], geometry.layer(thread)), kind)
+            });
+            forms.push(form.with(picture.prepare()));
         }
     }
     forms
-}
-
-/// Code that puts an element of each thread into `%r16` to `%r18`.
-fn elements([width, height, _]: [usize; 3]) -> String {
-    format!(
-        "rem.u32 %r16, %thread, {width};
-    div.u32 %r17, %thread, {width};
-    rem.u32 %r17, %r17, {height};
-    shr.u32 %r18, %thread, 5;
-    "
-    )
-}
-
-/// The middle of the element.
-fn element([width, height, _]: [usize; 3], thread: usize) -> [f64; 3] {
-    [thread % width, thread / width % height, thread / 32].map(|place| place as f64 + 0.5)
 }
 
 fn place(thread: usize) -> [f64; 3] {
@@ -250,9 +239,9 @@ fn place(thread: usize) -> [f64; 3] {
 fn modes() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     let modes = [AddressMode::Clamp, AddressMode::Wrap, AddressMode::Mirror, AddressMode::Border];
-    let ways = [(FilterMode::Point, 0.0), (FilterMode::Linear, 0.05)];
+    let ways = [FilterMode::Point, FilterMode::Linear];
     for (geometry, mode) in GEOMETRIES.into_iter().flat_map(|geometry| modes.map(|mode| (geometry, mode))) {
-        for ((filter, tolerance), normalized) in ways
+        for (filter, normalized) in ways
             .into_iter()
             .flat_map(|way| [TextureFlags::empty(), TextureFlags::NORMALIZED_COORDINATES].map(|it| (way, it)))
         {
@@ -265,13 +254,16 @@ fn modes() -> Vec<BlockForm> {
                 picture.options = picture.options.with_flags(normalized).with_address_mode(mode).with_filter(filter);
                 let how = if normalized.is_empty() { "in elements" } else { "from 0 to 1" };
                 let name = format!("of 2 {channel:?}, {mode:?}, {filter:?}, {how}");
-                forms.push(read(&name, geometry, picture, "f32", tolerance));
+                // Hardware rounds parts of the sum of a volume's elements to the bits that halves have.
+                let is_rounded = geometry.directions == 3 && filter == FilterMode::Linear;
+                forms.push(read(&name, geometry, picture, "f32", if is_rounded { 0.008 } else { 0.0 }));
             }
         }
     }
     let mut bytes = Picture::new(Channel::U8, 4, GEOMETRIES[1].shape);
     bytes.options = bytes.options.with_flags(TextureFlags::empty()).with_filter(FilterMode::Linear);
-    forms.push(read("of 4 U8, Clamp, Linear, as fractions", GEOMETRIES[1], bytes, "f32", 0.005));
+    // The sum has some 16 bits.
+    forms.push(read("of 4 U8, Clamp, Linear, as fractions", GEOMETRIES[1], bytes, "f32", 2e-5));
     forms
 }
 

@@ -10,15 +10,15 @@ pub(super) struct Axis {
     pub(super) is_normalized: bool,
 }
 
-/// The elements on both sides of a coordinate, `None` where the border is, and the share of the second one.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// The elements on both sides of a coordinate, `None` where the border is, and the share of the second one in `SHARES`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) places: [Option<u32>; 2],
-    pub(super) share: f64,
+    pub(super) share: u32,
 }
 
-/// Hardware knows shares of 1/256.
-const SHARES: f64 = 256.0;
+/// The parts into which hardware divides what it blends.
+pub(super) const SHARES: u32 = 256;
 
 impl Axis {
     /// The element that a coordinate is in.
@@ -28,9 +28,10 @@ impl Axis {
 
     /// The elements whose centres are next to a coordinate.
     pub(super) fn pair(self, coordinate: f32) -> Pair {
-        let steps = ((self.scaled(coordinate) - 0.5) * SHARES).round_ties_even();
-        let first = (steps / SHARES).floor();
-        let share = (steps - first * SHARES) / SHARES;
+        let parts = f64::from(SHARES);
+        let steps = ((self.scaled(coordinate) - 0.5) * parts + 0.5).floor();
+        let first = (steps / parts).floor();
+        let share = (steps - first * parts) as u32;
         let first = first as i64;
         Pair { places: [self.place(first), self.place(first.saturating_add(1))], share }
     }
@@ -86,10 +87,11 @@ mod tests {
     #[test]
     fn share_of_the_second_element_is_a_number_of_256ths() {
         let axis = axis(AddressMode::Clamp, false);
-        assert_eq!(axis.pair(1.5), Pair { places: [Some(1), Some(2)], share: 0.0 });
-        assert_eq!(axis.pair(2.0), Pair { places: [Some(1), Some(2)], share: 0.5 });
-        assert_eq!(axis.pair(1.5 + 1.0 / 1024.0), Pair { places: [Some(1), Some(2)], share: 0.0 });
-        assert_eq!(axis.pair(1.5 + 3.0 / 1024.0), Pair { places: [Some(1), Some(2)], share: 1.0 / 256.0 });
+        assert_eq!(axis.pair(1.5), Pair { places: [Some(1), Some(2)], share: 0 });
+        assert_eq!(axis.pair(2.0), Pair { places: [Some(1), Some(2)], share: 128 });
+        assert_eq!(axis.pair(1.5 + 1.0 / 1024.0), Pair { places: [Some(1), Some(2)], share: 0 });
+        assert_eq!(axis.pair(1.5 + 2.0 / 1024.0), Pair { places: [Some(1), Some(2)], share: 1 });
+        assert_eq!(axis.pair(1.5 + 5.0 / 1024.0), Pair { places: [Some(1), Some(2)], share: 1 });
         assert_eq!(axis.pair(f32::NAN).places, [Some(0), Some(0)]);
         assert_eq!(axis.pair(f32::INFINITY).places, [Some(3), Some(3)]);
     }

@@ -81,16 +81,25 @@ impl Element {
         }
     }
 
-    /// What is at an address. Channels that are not there are 0, and the last is 1.
+    /// What is at an address. Channels that are not there are 0.
     pub(super) fn read(self, address: u64, reading: Reading, read: Read<'_>) -> Result<Texel, Trap> {
-        let one = if self.gives_floats(reading) { 1_f32.to_bits() } else { 1 };
-        let mut texel = [0, 0, 0, one];
+        let mut texel = [0; 4];
         for (index, channel) in (0..u64::from(self.channels)).zip(&mut texel) {
             let bits = read(address + index * self.channel.bytes(), self.channel.bytes())? as u32;
             let is_color = index < 3;
             *channel = self.channel.value(bits, Reading { is_srgb: reading.is_srgb && is_color, ..reading });
         }
         Ok(texel)
+    }
+
+    /// A border's colour as elements would hold it: of integers the low bits of the numbers, of others what is nearest.
+    pub(super) fn border(self, color: [f32; 4], reading: Reading) -> Texel {
+        let mut texel = [0; 4];
+        for (index, channel) in texel.iter_mut().enumerate().take(self.channels as usize) {
+            let reading = Reading { is_srgb: reading.is_srgb && index < 3, ..reading };
+            *channel = self.channel.border(color[index], reading);
+        }
+        texel
     }
 }
 
@@ -111,6 +120,30 @@ impl Channel {
             Self::F16 if f32::from_bits(bits).is_nan() => 0x7fff,
             Self::F16 => exact::narrow(f32::from_bits(bits).into(), exact::F16, Rounding::Nearest) as u32,
             Self::U32 | Self::I32 | Self::F32 => bits,
+        }
+    }
+
+    /// What a register holds for a number of the border.
+    fn border(self, value: f32, reading: Reading) -> u32 {
+        let bits = value.to_bits();
+        let value = if reading.is_srgb && !reading.integers { encoded(value) } else { value };
+        // Halves of a step go down, and on hardware some of up to 0.55 of one do.
+        let steps = |least: f32, most: f32| {
+            let steps = (f64::from(value.clamp(least, 1.0)) * f64::from(most)).abs() - 0.5;
+            (steps.ceil().copysign(value.into()) as i32).cast_unsigned()
+        };
+        match self {
+            Self::U8 if reading.integers => bits & 0xff,
+            Self::U16 if reading.integers => bits & 0xffff,
+            Self::I8 | Self::I16 if reading.integers => self.value(bits, reading),
+            Self::U8 => self.value(steps(0.0, 255.0), reading),
+            Self::U16 => self.value(steps(0.0, 65_535.0), reading),
+            Self::I8 => self.value(steps(-1.0, 127.0), reading),
+            Self::I16 => self.value(steps(-1.0, 32_767.0), reading),
+            Self::F16 if value.is_finite() => {
+                self.value(exact::narrow(value.into(), exact::F16, Rounding::Zero) as u32, reading)
+            }
+            Self::U32 | Self::I32 | Self::F16 | Self::F32 => bits,
         }
     }
 
@@ -139,6 +172,11 @@ impl Channel {
     }
 }
 
+/// The value in sRGB that stands for a brightness.
+fn encoded(brightness: f32) -> f32 {
+    if brightness <= 0.003_130_8 { brightness * 12.92 } else { 1.055 * brightness.powf(1.0 / 2.4) - 0.055 }
+}
+
 /// The brightness that a value in sRGB stands for.
 fn linear(value: f32) -> f32 {
     if value <= 0.040_45 { value / 12.92 } else { ((value + 0.055) / 1.055).powf(2.4) }
@@ -161,17 +199,34 @@ mod tests {
     }
 
     #[test]
-    fn channels_that_are_missing_are_zero_and_the_last_is_one() {
+    fn channels_that_are_missing_are_zero() {
         let element = Element { channel: Channel::U16, channels: 2 };
         let mut read = |address: u64, bytes: u64| Ok(address + bytes);
         let texel = element.read(10, Reading { integers: true, is_srgb: false }, &mut read).expect("nothing fails");
-        assert_eq!(texel, [12, 14, 0, 1]);
+        assert_eq!(texel, [12, 14, 0, 0]);
+    }
+
+    #[test]
+    fn border_is_what_elements_can_hold() {
+        let color = [3.0, -2.5, 1.0 / 3.0, 1e10];
+        let border = |channel: Channel, integers: bool| {
+            Element { channel, channels: 4 }.border(color, Reading { integers, is_srgb: false })
+        };
+        let numbers = |channel: Channel| border(channel, false).map(f32::from_bits);
+        assert_eq!(numbers(Channel::U8), [1.0, 0.0, 85.0 / 255.0, 1.0]);
+        assert_eq!(numbers(Channel::I8), [1.0, -1.0, 42.0 / 127.0, 1.0]);
+        assert_eq!(numbers(Channel::F16), [3.0, -2.5, 0.333_251_95, 65_504.0]);
+        assert_eq!(numbers(Channel::F32), color);
+        assert_eq!(border(Channel::U16, true), [0, 0, 0xaaab, 0x02f9], "the low bits");
+        assert_eq!(border(Channel::I8, true), [0, 0, 0xffff_ffab, 0xffff_fff9]);
+        assert_eq!(Element { channel: Channel::U32, channels: 2 }.border(color, FRACTIONS)[1..], [0xc020_0000, 0, 0]);
     }
 
     #[test]
     fn colours_in_srgb_are_read_as_brightness() {
         assert_eq!(linear(0.0), 0.0);
         assert_eq!(linear(1.0), 1.0);
+        assert!((linear(encoded(0.3)) - 0.3).abs() < 1e-6);
         assert!((linear(188.0 / 255.0) - 0.5).abs() < 0.003);
     }
 }

@@ -1,8 +1,8 @@
 //! Reading textures at coordinates.
 
-use super::axis::{Axis, Pair};
+use super::axis::{Axis, Pair, SHARES};
 use super::element::{Reading, Texel};
-use super::{AddressMode, Geometry, Image, Read, Texture, cube};
+use super::{AddressMode, Geometry, Image, Places, Read, Texture, cube};
 use crate::exec::fault::Trap;
 
 /// Where a texture is read.
@@ -11,8 +11,7 @@ pub(crate) struct Point {
     pub(crate) layer: u32,
     /// Bits of `f32`, or whole numbers.
     pub(crate) coordinates: [u32; 3],
-    /// Whether the coordinates are whole numbers: those of elements.
-    pub(crate) is_whole: bool,
+    pub(crate) places: Places,
     /// The level of detail.
     pub(crate) level: f32,
 }
@@ -43,13 +42,31 @@ struct Spot {
     pairs: [Pair; 3],
 }
 
+impl Spot {
+    /// The share of an element, in `SHARES`: hardware divides the whole among the layers of a volume first, then among columns and
+    /// then among rows. Each time it rounds one part and leaves the other the rest: the second column, and of the columns' rows the
+    /// one whose number is the column's.
+    fn share(&self, corner: [usize; 3]) -> u32 {
+        let [column, row, layer] = self.pairs.map(|pair| pair.share);
+        let part = |whole: u32, share: u32| (whole * share + SHARES / 2) / SHARES;
+        let of_layer = if corner[2] == 1 { layer } else { SHARES - layer };
+        let second = part(of_layer, column);
+        let [of_column, of_row] = if corner[0] == 1 { [second, row] } else { [of_layer - second, SHARES - row] };
+        let same = part(of_column, of_row);
+        if corner[0] == corner[1] { same } else { of_column - same }
+    }
+}
+
 impl Texture {
     /// The texture at a point.
     pub(crate) fn sample(&self, geometry: Geometry, point: &Point, read: Read<'_>) -> Result<Texel, Trap> {
-        if self.is_buffer {
-            return self.element_of_buffer(point, read);
-        }
         let (first, second, share) = self.levels_at(point.level);
+        if self.is_out_of_reach(geometry, point.places) {
+            return Ok([0; 4]);
+        }
+        if point.places != Places::Between {
+            return self.element_at(&self.levels[first], geometry, point, read);
+        }
         let nearer = self.sample_level(&self.levels[first], geometry, point, read)?;
         if share == 0.0 || !self.gives_floats() {
             return Ok(nearer);
@@ -109,13 +126,32 @@ impl Texture {
         self.element.gives_floats(self.reading())
     }
 
-    fn element_of_buffer(&self, point: &Point, read: Read<'_>) -> Result<Texel, Trap> {
-        let image = &self.levels[0];
-        let index = if point.is_whole { point.coordinates[0] } else { f32::from_bits(point.coordinates[0]) as u32 };
-        if index >= image.width {
-            return Ok([0; 4]);
+    /// Whether hardware gives nothing but zeroes: lines are read by whole numbers where they are plain memory, and by others where they
+    /// are arrays.
+    fn is_out_of_reach(&self, geometry: Geometry, places: Places) -> bool {
+        match places {
+            Places::Nowhere => true,
+            Places::Between => self.is_buffer,
+            Places::Elements | Places::NearestElements => geometry == Geometry::Line && !self.is_buffer,
         }
-        self.element.read(image.address(self.element.bytes(), [index, 0, 0]), self.reading(), read)
+    }
+
+    /// The element that whole numbers name. Beyond the edges are zeroes or the nearest element, whatever the address modes are.
+    fn element_at(&self, image: &Image, geometry: Geometry, point: &Point, read: Read<'_>) -> Result<Texel, Trap> {
+        let is_nearest = point.places == Places::NearestElements;
+        let mut at = [0, 0, if geometry.has_layers() { point.layer } else { 0 }];
+        at[..geometry.dimensions()].copy_from_slice(&point.coordinates[..geometry.dimensions()]);
+        for (direction, place) in at.iter_mut().enumerate() {
+            let last = image.extent(direction) - 1;
+            if is_nearest {
+                let is_layer = direction >= geometry.dimensions();
+                *place =
+                    if is_layer { (*place).min(last) } else { place.cast_signed().max(0).cast_unsigned().min(last) };
+            } else if *place > last {
+                return Ok([0; 4]);
+            }
+        }
+        self.element.read(image.address(self.element.bytes(), at), self.reading(), read)
     }
 
     /// The levels next to a level of detail, and the share of the second one.
@@ -123,18 +159,19 @@ impl Texture {
         let last = (self.levels.len() - 1) as f32;
         let level = if level.is_nan() { 0.0 } else { level };
         let [least, most] = self.level_range;
-        let level = (level + self.level_bias).min(most).max(least).min(last).max(0.0);
+        let [level, bias, least, most, last] = [level, self.level_bias, least, most, last].map(f64::from);
+        let level = (level + bias).min(most).max(least).min(last).max(0.0);
         if !self.is_linear_in_levels {
             let nearest = (level + 0.5).floor().min(last) as usize;
             return (nearest, nearest, 0.0);
         }
-        let steps = (f64::from(level) * 256.0).round_ties_even();
+        let steps = (level * 256.0).floor();
         let first = (steps / 256.0).floor();
         (first as usize, (first as usize + 1).min(self.levels.len() - 1), steps / 256.0 - first)
     }
 
     fn sample_level(&self, image: &Image, geometry: Geometry, point: &Point, read: Read<'_>) -> Result<Texel, Trap> {
-        let is_linear = self.is_linear && self.gives_floats() && !point.is_whole;
+        let is_linear = self.is_linear && self.gives_floats();
         let spot = self.spot(image, geometry, point, is_linear);
         if is_linear { self.blended(image, &spot, read) } else { self.corner(image, &spot, [0; 3], read) }
     }
@@ -144,11 +181,7 @@ impl Texture {
         let mut sums = [0_f64; 4];
         for number in 0..1_usize << spot.directions {
             let corner = std::array::from_fn(|direction| number >> direction & 1);
-            let share = |direction: usize| {
-                let second = spot.pairs[direction].share;
-                if corner[direction] == 1 { second } else { 1.0 - second }
-            };
-            let share: f64 = (0..spot.directions).map(share).product();
+            let share = f64::from(spot.share(corner)) / f64::from(SHARES);
             if share > 0.0 {
                 let texel = self.corner(image, spot, corner, read)?;
                 let add = |(sum, bits): (&mut f64, u32)| *sum += share * f64::from(f32::from_bits(bits));
@@ -164,8 +197,7 @@ impl Texture {
         for direction in 0..spot.directions {
             match spot.pairs[direction].places[corner[direction]] {
                 Some(place) => at[direction] = place,
-                None if self.gives_floats() => return Ok(self.border.map(f32::to_bits)),
-                None => return Ok(self.border.map(|channel| (channel as i32).cast_unsigned())),
+                None => return Ok(self.element.border(self.border, self.reading())),
             }
         }
         self.element.read(image.address(self.element.bytes(), at), self.reading(), read)
@@ -191,12 +223,12 @@ impl Texture {
             let axis = self.axis(image, direction, is_cube);
             let coordinate = coordinates[direction];
             if direction >= directions {
-                return Pair { places: [Some(0); 2], share: 0.0 };
+                return Pair { places: [Some(0); 2], share: 0 };
             }
-            match (point.is_whole, is_linear) {
-                (true, _) => Pair { places: [axis.place(i64::from(coordinate.cast_signed())); 2], share: 0.0 },
-                (false, true) => axis.pair(f32::from_bits(coordinate)),
-                (false, false) => Pair { places: [axis.nearest(f32::from_bits(coordinate)); 2], share: 0.0 },
+            if is_linear {
+                axis.pair(f32::from_bits(coordinate))
+            } else {
+                Pair { places: [axis.nearest(f32::from_bits(coordinate)); 2], share: 0 }
             }
         });
         Spot { layer: layer.min(image.depth - 1), directions, pairs }

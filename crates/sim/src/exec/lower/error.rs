@@ -36,9 +36,8 @@ impl Refusal {
 
     /// A form of a supported instruction that is not.
     pub(super) fn form(instruction: &Instruction) -> Self {
-        let opcode = instruction.opcode;
-        let modifiers = &instruction.modifiers;
-        Self(format!("this form of `{opcode}` is not supported: {modifiers:?}"))
+        let suffixes: String = instruction.modifiers.iter().map(|modifier| format!(".{modifier}")).collect();
+        Self(format!("`{}{suffixes}` with these operands is not supported", instruction.opcode))
     }
 
     /// A type that the instruction does not support.

@@ -292,14 +292,28 @@ fn element_of_product(product: &Product, [a, b, c]: [&Values; 3], row: usize, co
         });
         return u64::from(dot_integers(addend, pairs, product.saturates).cast_unsigned());
     }
-    let pairs = (0..inner).map(|k| (a.number(row, k), b.number(k, column)));
-    let sum = dot(c.number(row, column), pairs);
+    let pair = |k| (a.number(row, k), b.number(k, column));
+    let addend = c.number(row, column);
+    let sum = || dot(addend, (0..inner).map(pair));
     match product.fragments[0].element {
-        Element::F64 => sum.to_bits(),
-        Element::F16 if sum.is_nan() => Half::nan(&[]).bits(),
-        Element::F16 => exact::narrow(sum, exact::F16, Rounding::Nearest),
-        _ => u64::from(canonical(sum as f32).to_bits()),
+        Element::F64 => sum().to_bits(),
+        Element::F16 if a.element.bits() == 8 => sum_of_halves(addend, inner, pair),
+        Element::F16 => half(sum()),
+        _ => u64::from(canonical(sum() as f32).to_bits()),
     }
+}
+
+/// The bits of one element of a product of numbers of 8 bits as a number of 16: the driver makes two products of halves of it, one of every
+/// four places' first two and one of the others, and adds what was to be added in the end.
+fn sum_of_halves(addend: f64, inner: usize, pair: impl Fn(usize) -> (f64, f64) + Copy) -> u64 {
+    let part = |sum, first| half(dot(sum, (0..inner).filter(|k| k % 4 / 2 == first).map(pair)));
+    let number = |bits: u64| Half(bits as u16).to_f64();
+    half(number(part(number(part(0.0, 0)), 1)) + addend)
+}
+
+/// The bits of the nearest number of 16 bits.
+fn half(value: f64) -> u64 {
+    if value.is_nan() { Half::nan(&[]).bits() } else { exact::narrow(value, exact::F16, Rounding::Nearest) }
 }
 
 /// Clears the registers that several elements share.

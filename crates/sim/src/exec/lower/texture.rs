@@ -4,7 +4,7 @@ use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use crate::exec::access::read_at;
 use crate::exec::fault::{FaultKind, Trap};
-use crate::exec::image::{Channels, Coordinates, Detail, Geometry, Point, Query, Texture, TextureAccess};
+use crate::exec::image::{Channels, Coordinates, Detail, Geometry, Places, Point, Query, Texture, TextureAccess};
 use crate::exec::lane::Lanes;
 use crate::exec::op::{Control, Op, Space};
 use crate::exec::unit::Unit;
@@ -28,12 +28,17 @@ impl Lowerer<'_> {
             [] if !has(Keyword::Level) && !has(Keyword::Grad) => Detail::Base,
             _ => return Err(Refusal::form(instruction)),
         };
-        let is_whole = match kind {
-            ScalarType::S32 if !geometry.is_cube() => true,
-            ScalarType::F32 => false,
+        let places = match (kind, detail) {
+            (ScalarType::F32, _) => Places::Between,
+            (ScalarType::S32, _) if geometry.is_cube() => return Err(Refusal::scalar(instruction, kind)),
+            (ScalarType::S32, Detail::Level(_)) => Places::NearestElements,
+            (ScalarType::S32, Detail::Gradient(_)) if geometry == Geometry::Line => Places::Nowhere,
+            // Hardware takes the bits of the whole numbers for those of numbers with fractions.
+            (ScalarType::S32, Detail::Gradient(_)) => Places::Between,
+            (ScalarType::S32, _) => Places::Elements,
             _ => return Err(Refusal::scalar(instruction, kind)),
         };
-        self.access_texture(instruction, destination, tensor, (is_whole, detail))
+        self.access_texture(instruction, destination, tensor, (places, detail))
     }
 
     /// `tld4`.
@@ -53,7 +58,7 @@ impl Lowerer<'_> {
         if !is_gathered {
             return Err(Refusal::form(instruction));
         }
-        self.access_texture(instruction, destination, tensor, (false, Detail::Gather(channel)))
+        self.access_texture(instruction, destination, tensor, (Places::Between, Detail::Gather(channel)))
     }
 
     /// `txq`, `suq`.
@@ -84,7 +89,7 @@ impl Lowerer<'_> {
         instruction: &Instruction,
         destination: &Operand,
         tensor: &Tensor,
-        (is_whole, detail): (bool, Detail),
+        (places, detail): (Places, Detail),
     ) -> Lowered {
         let scalar = instruction.types().next().ok_or_else(|| Refusal::form(instruction))?;
         let spot = self.coordinates(instruction, tensor)?;
@@ -97,7 +102,7 @@ impl Lowerer<'_> {
             _ => return Err(Refusal::form(instruction)),
         };
         let destinations = slots.into_iter().map(|slot| self.destination_slot(slot, scalar)).collect::<Lowered<_>>()?;
-        self.out.textures.push(TextureAccess { spot, destinations, result, is_whole, detail });
+        self.out.textures.push(TextureAccess { spot, destinations, result, places, detail });
         let number = self.out.textures.len() as u64 - 1;
         self.push(Op { a, ..Op::new(run_texture) }).imm = number;
         Ok(())
@@ -193,7 +198,7 @@ fn read_texture(unit: &mut Unit<'_>, access: &TextureAccess, lane: usize, handle
     let point = Point {
         layer: word(spot.layer),
         coordinates: spot.at.map(word),
-        is_whole: access.is_whole,
+        places: access.places,
         level: level(&texture, access, &word),
     };
     let mut read = |address, bytes| read_bytes(unit, lane, address, bytes);
@@ -207,7 +212,7 @@ fn read_texture(unit: &mut Unit<'_>, access: &TextureAccess, lane: usize, handle
 fn level(texture: &Texture, access: &TextureAccess, word: &impl Fn(u32) -> u32) -> f32 {
     match access.detail {
         Detail::Base | Detail::Gather(_) => 0.0,
-        Detail::Level(row) if access.is_whole => word(row).cast_signed() as f32,
+        Detail::Level(row) if access.places == Places::NearestElements => word(row).cast_signed() as f32,
         Detail::Level(row) => f32::from_bits(word(row)),
         Detail::Gradient(steps) => texture.level_of(steps.map(|step| step.map(|row| f32::from_bits(word(row))))),
     }

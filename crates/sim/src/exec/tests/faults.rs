@@ -103,6 +103,95 @@ fn unsupported_instructions_are_refused_by_name_and_place() {
     }
 }
 
+/// Instructions and forms that are left out, each with what its refusal says.
+const REFUSED: [(&str, &str); 27] = [
+    ("wgmma.commit_group.sync.aligned;", "instruction `wgmma` is not supported"),
+    ("wgmma.wait_group.sync.aligned 0;", "instruction `wgmma` is not supported"),
+    (
+        "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f0, %f1, %f2, %f3}, %d1, %d2, 1, 1, 1, 0, 0;",
+        "instruction `wgmma` is not supported",
+    ),
+    ("tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r1], 32;", "instruction `tcgen05` is not supported"),
+    ("tcgen05.ld.sync.aligned.16x64b.x1.b32 %r1, [%r2];", "instruction `tcgen05` is not supported"),
+    ("tcgen05.mma.cta_group::1.kind::f16 [%r1], %d1, %d2, %r2, %p1;", "instruction `tcgen05` is not supported"),
+    ("multimem.ld_reduce.relaxed.sys.global.add.u32 %r1, [%d1];", "instruction `multimem` is not supported"),
+    ("multimem.st.relaxed.sys.global.u32 [%d1], %r1;", "instruction `multimem` is not supported"),
+    ("multimem.red.relaxed.sys.global.add.u32 [%d1], %r1;", "instruction `multimem` is not supported"),
+    (
+        "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [%r1], [%r2];",
+        "instruction `clusterlaunchcontrol` is not supported",
+    ),
+    ("istypep.texref %p1, %d1;", "instruction `istypep` is not supported"),
+    (
+        "cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%d1, {%r2}], [%r3];",
+        "`cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes` with these operands is not supported",
+    ),
+    (
+        "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%d1, {%r2, %r3}], [%r1];",
+        "`cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group` with these operands is not supported",
+    ),
+    (
+        "cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.tile.bulk_group [%d1, {%r2}], [%r1];",
+        "`cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.tile.bulk_group` with these operands is not supported",
+    ),
+    (
+        "cp.async.bulk.prefetch.tensor.1d.L2.global.tile [%d1, {%r2}];",
+        "`cp.async.bulk.prefetch.tensor.1d.L2.global.tile` with these operands is not supported",
+    ),
+    (
+        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d1], [%r1], 16;",
+        "`cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32` with these operands is not supported",
+    ),
+    (
+        "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%d1], [%r1], 128;",
+        "`tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned` with these operands is not supported",
+    ),
+    (
+        "tex.2d.v4.f32.f32 {%r1, %r2, %r3, %r4}, [%d1, {%f1, %f2}], {%r5, %r6};",
+        "`tex.2d.v4.f32.f32` with these operands is not supported",
+    ),
+    ("tex.2d.f32.f32 %f4, [%d1, {%f1, %f2}], %f3;", "`tex.2d.f32.f32` with these operands is not supported"),
+    (
+        "tex.2dms.v4.f32.s32 {%r1, %r2, %r3, %r4}, [%d1, {%r5, %r6, %r7, %r7}];",
+        "`tex.2dms.v4.f32.s32` with these operands is not supported",
+    ),
+    (
+        "tld4.r.2d.v4.f32.f32 {%r1, %r2, %r3, %r4}, [%d1, {%f1, %f2}], {%r5, %r6};",
+        "`tld4.r.2d.v4.f32.f32` with these operands is not supported",
+    ),
+    ("redux.sync.min.f32 %f1, %f2, -1;", "`redux.sync.min.f32` with these operands is not supported"),
+    ("st.bulk.weak.shared::cta [%d1], 16, 0;", "`st.bulk.weak.shared::cta` with these operands is not supported"),
+    (
+        "mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3}, {%r1, %r2}, {%r3, %r4}, \
+         {%f4, %f5, %f6, %f7}, %r5, 0x0;",
+        "`mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32` with these operands is not supported",
+    ),
+    (
+        "mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7}, {%r1, %r2}, \
+         {%r3, %r4}, {%f0, %f1, %f2, %f3, %f4, %f5, %f6, %f7};",
+        "`mma.sync.aligned.m8n8k4.row.col.f32.f16.f16.f32` with these operands is not supported",
+    ),
+    (
+        "mma.sync.aligned.kind::f8f6f4.m16n8k32.row.col.f32.e3m2.e2m1.f32 {%f0, %f1, %f2, %f3}, \
+         {%r1, %r2, %r3, %r4}, {%r5, %r6}, {%f4, %f5, %f6, %f7};",
+        "`mma.sync.aligned.kind::f8f6f4.m16n8k32.row.col.f32.e3m2.e2m1.f32` with these operands is not supported",
+    ),
+    ("brk;", "instruction `brk` is not supported"),
+];
+
+#[test]
+fn instruction_that_is_left_out_is_refused_by_its_spelling() {
+    for (instruction, reason) in REFUSED {
+        let text = format!(
+            ".version 8.8\n.target sm_100a\n.address_size 64\n.entry k()\n{{\n    .reg .b32 %r<9>; .reg .b64 %d<4>; \
+             .reg .f32 %f<9>; .reg .pred %p<2>;\n    {instruction}\n    ret;\n}}"
+        );
+        let module = ptx::parse(&text).unwrap_or_else(|error| panic!("{instruction}: {error}"));
+        let error = lower(&module).expect_err(instruction).to_string();
+        assert_eq!(error, format!("line 7, column 5: {reason}"), "{instruction}");
+    }
+}
+
 #[test]
 fn launch_that_goes_on_loses_the_threads_at_fault_and_no_others() {
     let mut bench = Bench::body(

@@ -17,7 +17,7 @@ fn texture() -> Texture {
         has_normalized_coordinates: false,
         reads_integers: true,
         is_srgb: false,
-        is_buffer: false,
+        is_buffer: true,
         level_bias: 0.0,
         level_range: [0.0; 2],
         border: [-7.0; 4],
@@ -37,7 +37,7 @@ fn bench(body: &str) -> Bench {
 }
 
 #[test]
-fn whole_coordinates_name_elements_and_the_border_is_beyond() {
+fn whole_coordinates_name_elements_and_zeroes_are_beyond() {
     let bench = bench(
         "
     mov.u64 %d1, 0;
@@ -45,14 +45,15 @@ fn whole_coordinates_name_elements_and_the_border_is_beyond() {
     mov.u32 %r2, -1;
     tex.1d.v4.u32.s32 {%r3, %r4, %r5, %r6}, [%d1, {%r1}];
     tex.1d.v4.s32.s32 {%r7, _, _, _}, [%d1, %r2];
+    tex.level.1d.v4.s32.s32 {%r10, _, _, _}, [%d1, %r2], 0;
     txq.width.b32 %r8, [%d1];
     txq.normalized_coords.b32 %r9, [%d1];
     st.v4.u32 [%p], {%r3, %r4, %r5, %r6};
-    st.v4.u32 [%p+16], {%r7, %r8, %r9, %r9};",
+    st.v4.u32 [%p+16], {%r7, %r8, %r9, %r10};",
     );
     bench.launch(1, 1).expect("no fault");
-    assert_eq!(bench.memory.read::<u32>(0, 4), [4, 0, 0, 1], "what is missing is zero, and the last is one");
-    assert_eq!(bench.memory.read::<u32>(16, 3), [(-7_i32).cast_unsigned(), 4, 0]);
+    assert_eq!(bench.memory.read::<u32>(0, 4), [4, 0, 0, 0], "what is missing is zero");
+    assert_eq!(bench.memory.read::<u32>(16, 4), [0, 4, 0, 1], "a level has the nearest element beyond");
 }
 
 #[test]
@@ -122,5 +123,5 @@ fn forms_that_need_more_than_objects_are_refused_by_name() {
     let sampler = kernel("mov.u64 %d1, 0; tex.1d.v4.u32.s32 {%r3, %r4, %r5, %r6}, [%d1, %d1, {%r1}];");
     assert!(refused(&sampler).contains("samplers apart from their textures"));
     let formatted = kernel("mov.u64 %d1, 0; sust.p.1d.b64.trap [%d1, {%r1}], %d2;");
-    assert!(refused(&formatted).contains("`sust`"));
+    assert!(refused(&formatted).contains("`sust.p.1d.b64.trap`"));
 }

@@ -91,6 +91,6 @@ fn field_of_a_tensor_map_with_a_value_that_it_cannot_have_is_refused() {
         "box_dim.global.b1024.b32 [%p], 5, %r2",
     ] {
         let error = refusal(&format!("tensormap.replace.tile.{case};"));
-        assert!(error.contains("tensor map") || error.contains("`tensormap`"), "{case}: {error}");
+        assert!(error.contains("tensor map") || error.contains("`tensormap.replace.tile."), "{case}: {error}");
     }
 }
