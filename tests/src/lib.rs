@@ -27,6 +27,8 @@ pub use self::context_stack::{ContextStack, CreatedContext};
 pub use self::fork::in_fork;
 pub use self::gate::Gate;
 pub use self::idle_driver::idle_driver;
+#[cfg(unix)]
+pub use self::own_process::beside_a_process_that_is_killed;
 pub use self::own_process::{in_new_process, in_own_process, with_output_of_new_process};
 pub use self::peers::on_peers;
 pub use self::soak::{Soak, Soaked};

@@ -50,6 +50,35 @@ pub fn with_output_of_new_process(name: &str, test: impl FnOnce(), check: impl F
     check(&output, &error);
 }
 
+/// Runs `this`, a part of the test called `name`, while `other` runs in a process of its own, which is killed when `this` has ended: at
+/// whatever point it is. The other process finds this one's number in [`std::os::unix::process::parent_id`].
+///
+/// # Panics
+///
+/// If `this` does. The process is killed all the same.
+#[cfg(unix)]
+pub fn beside_a_process_that_is_killed<T>(
+    name: &str,
+    other: impl FnOnce() -> std::convert::Infallible,
+    this: impl FnOnce() -> T,
+) -> T {
+    struct Killed(Child);
+
+    impl Drop for Killed {
+        fn drop(&mut self) {
+            self.0.kill().and_then(|()| self.0.wait()).expect("a child can be ended");
+        }
+    }
+
+    if OtherProcess::is_this(name) {
+        other();
+    }
+    let killed = Killed(OtherProcess::start(name, Stdio::null()).child);
+    let result = this();
+    drop(killed);
+    result
+}
+
 /// A process that runs one test of this binary.
 pub(crate) struct OtherProcess {
     child: Child,

@@ -174,14 +174,17 @@ impl DiskCache {
         remove(&path).map_err(|error| refuse("DiskCache::remove", &path, &error))
     }
 
-    /// Removes all entries, and nothing else that may be in the folder.
+    /// Removes all entries and what processes that have died left of theirs, and nothing else that may be in the folder.
     ///
     /// # Errors
     ///
     /// An argument error with the path if one cannot be removed.
     #[inline]
     pub fn clear(&self) -> Result<()> {
-        let remove_all = || self.files(EXTENSION)?.iter().try_for_each(|file| remove(&file.path));
+        let remove_all = || {
+            self.remove_abandoned()?;
+            self.files(EXTENSION)?.iter().try_for_each(|file| remove(&file.path))
+        };
         remove_all().map_err(|error| refuse("DiskCache::clear", &self.folder, &error))
     }
 
@@ -204,20 +207,38 @@ impl DiskCache {
     /// Has the file at `path` appear with these bytes.
     #[inline]
     fn write(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
-        static LAST: AtomicU64 = AtomicU64::new(0);
-        let number = LAST.fetch_add(1, Ordering::Relaxed);
-        let unfinished = self.folder.join(format!("{}-{number}.{UNFINISHED}", std::process::id()));
-        let written = write_to_disk(&unfinished, bytes).and_then(|()| fs::rename(&unfinished, path));
+        let (unfinished, file) = self.unfinished_file()?;
+        let written = write_to_disk(file, bytes).and_then(|()| fs::rename(&unfinished, path));
         written.inspect_err(|_| remove(&unfinished).unwrap_or_default())?;
         folder::sync(&self.folder)
+    }
+
+    /// A file for an entry that is to be written. One that is there is another's, who may be writing it or has died: each container numbers
+    /// its processes by itself, so that a name of theirs is no one's alone.
+    #[inline]
+    fn unfinished_file(&self) -> io::Result<(PathBuf, File)> {
+        static LAST: AtomicU64 = AtomicU64::new(0);
+        loop {
+            let number = LAST.fetch_add(1, Ordering::Relaxed);
+            let path = self.folder.join(format!("{}-{number}.{UNFINISHED}", std::process::id()));
+            if let Some(file) = folder::create_private(&path)? {
+                return Ok((path, file));
+            }
+        }
+    }
+
+    /// Removes what other processes have left behind.
+    #[inline]
+    fn remove_abandoned(&self) -> io::Result<()> {
+        let now = SystemTime::now();
+        let age = |file: &Found| now.duration_since(file.used).unwrap_or_default();
+        self.files(UNFINISHED)?.iter().filter(|file| age(file) > ABANDONED).try_for_each(|file| remove(&file.path))
     }
 
     /// Removes entries until the rest is within the limit, and what other processes have left behind.
     #[inline]
     fn shrink(&self) -> io::Result<()> {
-        let now = SystemTime::now();
-        let age = |file: &Found| now.duration_since(file.used).unwrap_or_default();
-        self.files(UNFINISHED)?.iter().filter(|file| age(file) > ABANDONED).try_for_each(|file| remove(&file.path))?;
+        self.remove_abandoned()?;
         let mut entries = self.files(EXTENSION)?;
         entries.sort_by_key(|file| std::cmp::Reverse(file.used));
         let mut total = 0_u64;
@@ -254,8 +275,7 @@ fn note_use(path: &Path) {
 }
 
 #[inline]
-fn write_to_disk(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = folder::create_private(path)?;
+fn write_to_disk(mut file: File, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)?;
     file.sync_all()
 }

@@ -2,11 +2,15 @@
 
 use std::fs;
 use std::path::PathBuf;
+#[cfg(all(target_os = "linux", not(miri)))]
+use std::time::{Duration, Instant};
 
-use curium_driver::{DiskCache, Error, Function, JitOptions, LaunchConfig, Library, Module};
+use curium_driver::{CacheKey, DiskCache, Error, Function, JitOptions, LaunchConfig, Library, Module};
 use curium_memory::DeviceBuffer;
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
+#[cfg(all(target_os = "linux", not(miri)))]
+use curium_tests::beside_a_process_that_is_killed;
 use curium_tests::{TestDriver, kernels, on_driver, on_simulator};
 
 type Fill = (&'static mut [u32], u32, u32);
@@ -126,4 +130,43 @@ fn ptx_that_does_not_compile_is_an_error_with_the_log_and_leaves_no_entry() {
         assert!(call.log.as_ref().is_some_and(|log| log.contains("line 4")), "{error}");
         assert!(scratch.entries().is_empty());
     });
+}
+
+/// What process and test agree on: an entry is `LENGTH` times the same byte.
+#[cfg(all(target_os = "linux", not(miri)))]
+const LENGTH: usize = 200_000;
+
+#[cfg(all(target_os = "linux", not(miri)))]
+#[test]
+fn process_that_is_killed_while_it_writes_leaves_whole_entries_or_none() {
+    let keys = ["a", "b"].map(|name| CacheKey::new("killed").with("name", name.as_bytes()));
+    let open = |process: u32| {
+        let folder = std::env::temp_dir().join(format!("curium-killed-{process}"));
+        DiskCache::open(folder).expect("the folder can be made")
+    };
+    let write = || {
+        let cache = open(std::os::unix::process::parent_id());
+        loop {
+            let put = |byte: u8, key| cache.put(key, &vec![byte; LENGTH]).expect("it is written");
+            (0..=u8::MAX).for_each(|byte| keys.iter().for_each(|key| put(byte, key)));
+        }
+    };
+    let scratch = Scratch(open(std::process::id()));
+    let found = |key| scratch.0.get(key).expect("an entry is whole, or there is none");
+    let is_whole = |bytes: &Vec<u8>| bytes.len() == LENGTH && bytes.iter().all(|byte| *byte == bytes[0]);
+    for _ in 0..4 {
+        let name = "disk_cache::process_that_is_killed_while_it_writes_leaves_whole_entries_or_none";
+        beside_a_process_that_is_killed(name, write, || {
+            let (mut seen, begin) = (0, Instant::now());
+            while seen < 20 {
+                assert!(begin.elapsed() < Duration::from_secs(60), "the other process writes nothing");
+                let entry = found(&keys[seen % 2]);
+                assert!(entry.as_ref().is_none_or(is_whole));
+                seen += usize::from(entry.is_some());
+            }
+        });
+        assert!(keys.iter().all(|key| found(key).is_some_and(|entry| is_whole(&entry))), "both were written before");
+    }
+    scratch.0.put(&keys[0], b"the next").expect("nobody holds anything");
+    assert_eq!(found(&keys[0]).as_deref(), Some(b"the next".as_slice()));
 }

@@ -117,10 +117,28 @@ fn what_a_process_left_behind_is_removed_when_it_is_old() {
     for path in [&old, &new] {
         fs::write(path, b"half").expect("the folder is ours");
     }
-    let file = File::options().append(true).open(&old).expect("it is there");
-    file.set_modified(SystemTime::now() - 2 * ABANDONED).expect("the file is ours");
+    let make_old = || {
+        let file = File::create(&old).expect("the folder is ours");
+        file.set_modified(SystemTime::now() - 2 * ABANDONED).expect("the file is ours");
+    };
+    make_old();
     cache.put(&key("a"), b"").expect("it is written");
     assert!(!old.exists() && new.exists());
+    make_old();
+    cache.clear().expect("it is cleared");
+    assert!(!old.exists() && new.exists());
+}
+
+#[test]
+fn files_that_a_process_of_the_same_number_writes_are_left_to_it() {
+    let scratch = Scratch::new("number");
+    let cache = scratch.cache();
+    let of_another: Vec<_> =
+        (0..500).map(|number| scratch.0.join(format!("{}-{number}.unfinished", std::process::id()))).collect();
+    of_another.iter().for_each(|path| fs::write(path, b"half").expect("the folder is ours"));
+    cache.put(&key("a"), b"whole").expect("another name is found");
+    assert_eq!(cache.get(&key("a")).expect("it is read").as_deref(), Some(b"whole".as_slice()));
+    assert!(of_another.iter().all(|path| path.exists()));
 }
 
 #[test]

@@ -13,7 +13,7 @@ pub(super) fn hint(driver: &Driver, code: CUresult) -> Option<Cow<'static, str>>
     match code {
         CUresult::CUDA_ERROR_NO_DEVICE => Some(no_device()),
         CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => Some(Cow::Owned(format!(
-            "the PTX was made for a newer CUDA than this driver's {}: update the driver or compile for an older PTX version",
+            "the PTX was made by a newer CUDA than this driver's {0}: update the driver, or compile with an nvcc or NVRTC of CUDA {0} or older",
             driver.version()
         ))),
         CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU => Some(Cow::Borrowed(

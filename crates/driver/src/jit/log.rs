@@ -188,7 +188,7 @@ fn version_advice(driver: &Driver, ptx: &str, error: &CallError) -> Option<Cow<'
     let found = driver.version();
     Some(Cow::Owned(format!(
         "PTX {major}.{minor} needs a driver for CUDA {needed} or newer, and this one is for CUDA {found}: update the driver, or \
-         compile for an older PTX version"
+         compile with an nvcc or NVRTC of CUDA {found} or older"
     )))
 }
 
