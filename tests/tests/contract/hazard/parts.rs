@@ -1,8 +1,11 @@
 //! Parts of one piece of memory that are borrowed apart.
 
+use curium_driver::Function;
 use curium_driver::hazard::Accesses;
+use curium_memory::copy::copy_scope;
+use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags};
 use curium_sim::Config;
-use curium_tests::on_simulator;
+use curium_tests::{on_driver, on_simulator};
 
 use super::{streams, waits};
 
@@ -49,5 +52,22 @@ fn part_written_after_a_wait_is_waited_for_again() {
         assert_eq!(waits(simulator, write), 1, "the second write came behind the first wait");
         accesses.after_read(&other);
         assert_eq!(waits(simulator, write), 1, "so did the read");
+    });
+}
+
+#[test]
+fn write_on_another_stream_waits_for_a_download_of_a_scope() {
+    on_driver(|test| {
+        let (stream, other) = (test.stream(), test.stream());
+        let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 64).expect("memory suffices");
+        let mut seen = PinnedBuffer::from_slice(&test.context(), &[0_u32; 64], PinnedFlags::empty()).expect("memory");
+        // From here on the other stream has waited for the first.
+        buffer.as_slice_mut().fill_on(&other, 3).expect("the buffer can be filled");
+        copy_scope(&stream, |scope| {
+            scope.download(&buffer, &mut seen)?;
+            test.assert_calls(Function::cuStreamWaitEvent, 1, || buffer.as_slice_mut().fill_on(&other, 9))
+        })
+        .expect("the copy ends");
+        assert_eq!(&*seen, [3; 64]);
     });
 }

@@ -84,7 +84,9 @@ impl Program<'_> {
             let (stream, other, middle) = (this.stream(), this.stream(), this.dice.below(LEN + 1));
             let [before, behind] = [this.dice.next() as u32, this.dice.next() as u32];
             let (first, second) = (this.dice.values(middle), this.dice.values(LEN - middle));
-            let mut result = vec![0; LEN];
+            // The driver itself waits for a copy to memory that is not pinned.
+            let result = PinnedBuffer::zeroed(&this.world.test.context(), LEN, PinnedFlags::empty());
+            let mut result = result.expect("memory suffices");
             copy::copy_scope(&stream, |scope| {
                 let (mut low, mut high) = memory.view_mut().split_at(middle)?;
                 scope.upload(&first, &mut low)?;
@@ -94,7 +96,7 @@ impl Program<'_> {
                 memory.view_mut().slice(..middle)?.fill_on(&other, behind)
             })
             .expect("the copies fit");
-            assert_eq!(result, [vec![before; middle], second.clone()].concat());
+            assert_eq!(&*result, [vec![before; middle], second.clone()].concat());
             *model = [vec![behind; middle], second].concat();
         });
     }
