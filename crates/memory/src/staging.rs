@@ -41,7 +41,7 @@ pub struct StagingOptions {
     pub threshold: usize,
 }
 
-/// The lanes of one context.
+/// The lanes of one [`Context`] and its clones. Another retention of the same primary context has lanes and options of its own.
 pub struct Staging {
     /// Does not keep the context alive, which keeps this value.
     context: Context,
