@@ -189,12 +189,13 @@ impl Picture {
         // Where the first of two elements is, in 256ths, of which the share of the second is the rest.
         let steps: Vec<i64> = at
             .iter()
-            .map(|coordinate| {
-                if is_linear {
-                    (256.0 * (coordinate - 0.5) + 0.5).floor() as i64
-                } else {
-                    256 * coordinate.floor() as i64
+            .zip(extents)
+            .map(|(coordinate, extent)| match is_linear {
+                true if self.clamps() => {
+                    ((256.0 * (coordinate - 0.5) + 0.5).floor() as i64).clamp(0, 256 * (extent as i64 - 1))
                 }
+                true => (256.0 * (coordinate - 0.5) + 0.5).floor() as i64,
+                false => 256 * coordinate.floor() as i64,
             })
             .collect();
         let mut sum = [0.0; 4];
@@ -211,7 +212,16 @@ impl Picture {
             let share = share(corner, &steps);
             sum.iter_mut().zip(found).for_each(|(sum, value)| *sum += share * value);
         }
-        sum
+        if self.channel == Channel::F16 { sum.map(nearest_half) } else { sum }
+    }
+
+    /// Whether coordinates beyond the edges are those of the edges.
+    fn clamps(&self) -> bool {
+        match self.options.address_modes[0] {
+            AddressMode::Clamp => true,
+            AddressMode::Border => false,
+            _ => !self.is_normalized(),
+        }
     }
 
     /// Makes the array, and its texture the first word of the table; a surface of it is the second if it can be one.
@@ -270,6 +280,12 @@ fn share(corner: i64, steps: &[i64]) -> f64 {
     let parts =
         if is_second(0) == is_second(1) { nearest(column * row) } else { column - nearest(column * (256 - row)) };
     parts as f64 / 256.0
+}
+
+/// The half nearest to a number, of two the one farther from zero, as an H100 rounds what it blends of halves.
+fn nearest_half(value: f64) -> f64 {
+    let ulp = 2_f64.powi(value.abs().max(2_f64.powi(-14)).log2().floor() as i32 - 10);
+    (value / ulp).round() * ulp
 }
 
 /// A channel in memory.

@@ -254,9 +254,7 @@ fn modes() -> Vec<BlockForm> {
                 picture.options = picture.options.with_flags(normalized).with_address_mode(mode).with_filter(filter);
                 let how = if normalized.is_empty() { "in elements" } else { "from 0 to 1" };
                 let name = format!("of 2 {channel:?}, {mode:?}, {filter:?}, {how}");
-                // Hardware rounds parts of the sum of a volume's elements, and beyond the edges its shares are not these.
-                let is_rounded = geometry.directions == 3 && filter == FilterMode::Linear;
-                forms.push(read(&name, geometry, picture, "f32", if is_rounded { 0.05 } else { 0.0 }));
+                forms.push(read(&name, geometry, picture, "f32", 0.0));
             }
         }
     }

@@ -33,18 +33,24 @@ impl Axis {
         let first = (steps / parts).floor();
         let share = (steps - first * parts) as u32;
         let first = first as i64;
+        // Hardware moves the coordinate to the edge, where the second element has no share.
+        let is_beyond = self.mode() == AddressMode::Clamp && !(0..i64::from(self.extent) - 1).contains(&first);
+        let share = if is_beyond { 0 } else { share };
         Pair { places: [self.place(first), self.place(first.saturating_add(1))], share }
+    }
+
+    /// What is beyond the edges: images do not repeat where coordinates are not normalised.
+    fn mode(self) -> AddressMode {
+        match self.mode {
+            AddressMode::Wrap | AddressMode::Mirror if !self.is_normalized => AddressMode::Clamp,
+            mode => mode,
+        }
     }
 
     /// The element at an index, which may be beyond the edges.
     pub(super) fn place(self, index: i64) -> Option<u32> {
         let extent = i64::from(self.extent);
-        let mode = match self.mode {
-            // Images do not repeat where coordinates are not normalised.
-            AddressMode::Wrap | AddressMode::Mirror if !self.is_normalized => AddressMode::Clamp,
-            mode => mode,
-        };
-        let place = match mode {
+        let place = match self.mode() {
             AddressMode::Clamp => index.clamp(0, extent - 1),
             AddressMode::Wrap => index.rem_euclid(extent),
             AddressMode::Mirror => {
@@ -92,6 +98,8 @@ mod tests {
         assert_eq!(axis.pair(1.5 + 1.0 / 1024.0), Pair { places: [Some(1), Some(2)], share: 0 });
         assert_eq!(axis.pair(1.5 + 2.0 / 1024.0), Pair { places: [Some(1), Some(2)], share: 1 });
         assert_eq!(axis.pair(1.5 + 5.0 / 1024.0), Pair { places: [Some(1), Some(2)], share: 1 });
+        assert_eq!(axis.pair(0.25), Pair { places: [Some(0), Some(0)], share: 0 });
+        assert_eq!(axis.pair(3.75), Pair { places: [Some(3), Some(3)], share: 0 });
         assert_eq!(axis.pair(f32::NAN).places, [Some(0), Some(0)]);
         assert_eq!(axis.pair(f32::INFINITY).places, [Some(3), Some(3)]);
     }

@@ -92,6 +92,11 @@ impl Element {
         Ok(texel)
     }
 
+    /// What hardware makes of a blend of elements: of halves the nearest half.
+    pub(super) fn rounded(self, blend: Texel) -> Texel {
+        if self.channel == Channel::F16 { blend.map(nearest_half) } else { blend }
+    }
+
     /// A border's colour as elements would hold it: of integers the low bits of the numbers, of others what is nearest.
     pub(super) fn border(self, color: [f32; 4], reading: Reading) -> Texel {
         let mut texel = [0; 4];
@@ -172,6 +177,14 @@ impl Channel {
     }
 }
 
+/// The half nearest to a number, of two the one that is farther from zero.
+fn nearest_half(bits: u32) -> u32 {
+    let value = f32::from_bits(bits);
+    let exponent = (value.abs().to_bits() >> 23).cast_signed() - 127;
+    let step = 2_f32.powi(exponent.max(-14) - 10);
+    if value.is_finite() { ((value / step).round() * step).to_bits() } else { bits }
+}
+
 /// The value in sRGB that stands for a brightness.
 fn encoded(brightness: f32) -> f32 {
     if brightness <= 0.003_130_8 { brightness * 12.92 } else { 1.055 * brightness.powf(1.0 / 2.4) - 0.055 }
@@ -220,6 +233,16 @@ mod tests {
         assert_eq!(border(Channel::U16, true), [0, 0, 0xaaab, 0x02f9], "the low bits");
         assert_eq!(border(Channel::I8, true), [0, 0, 0xffff_ffab, 0xffff_fff9]);
         assert_eq!(Element { channel: Channel::U32, channels: 2 }.border(color, FRACTIONS)[1..], [0xc020_0000, 0, 0]);
+    }
+
+    #[test]
+    fn blend_of_halves_is_the_nearest_half() {
+        let rounded = |value: f32| f32::from_bits(nearest_half(value.to_bits()));
+        let (tie, farther) = (1.0 + 1.0 / 2048.0, 1.0 + 1.0 / 1024.0);
+        assert_eq!([tie, -tie, 1.25, 0.0].map(rounded), [farther, -farther, 1.25, 0.0]);
+        let least = 2_f32.powi(-24);
+        assert_eq!([0.5 * least, 0.4 * least, -1.5 * least].map(rounded), [least, 0.0, -2.0 * least]);
+        assert_eq!(rounded(f32::INFINITY), f32::INFINITY);
     }
 
     #[test]

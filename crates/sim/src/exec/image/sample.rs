@@ -69,10 +69,10 @@ impl Texture {
         }
         let nearer = self.sample_level(&self.levels[first], geometry, point, read)?;
         if share == 0.0 || !self.gives_floats() {
-            return Ok(nearer);
+            return Ok(self.element.rounded(nearer));
         }
         let farther = self.sample_level(&self.levels[second], geometry, point, read)?;
-        Ok(blend(nearer, farther, share))
+        Ok(self.element.rounded(blend(nearer, farther, share)))
     }
 
     /// One channel of the four elements that would be blended, against the clock from the lower left one.
