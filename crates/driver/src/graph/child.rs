@@ -18,7 +18,7 @@ impl Graph {
     ///
     /// An argument error if the child is of another context or driver or in the same graph, or a node of `after` in another graph or
     /// removed, or if nothing orders the child with such work in another part of this graph; `CUDA_ERROR_INVALID_VALUE` if the child
-    /// allocates memory.
+    /// allocates memory, `CUDA_ERROR_NOT_SUPPORTED` if it has conditional nodes.
     #[doc(alias = "cuGraphAddChildGraphNode")]
     #[inline]
     pub fn add_child(&mut self, after: &[Node], child: &Self) -> Result<ChildNode> {
@@ -64,7 +64,7 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns, such as for a graph that allocates memory.
+    /// Whatever the driver returns, such as for a graph that allocates memory or has conditional nodes.
     #[doc(alias = "cuGraphClone")]
     #[inline]
     pub fn try_clone(&self) -> Result<Self> {

@@ -79,7 +79,7 @@ impl Graph {
     /// # Errors
     ///
     /// `CUDA_ERROR_INVALID_VALUE` if nodes come after each other in a circle, and whatever else the driver finds wrong; the error names
-    /// the node.
+    /// the node. `CUDA_ERROR_NOT_SUPPORTED` if the graph has conditional nodes, and an executable of it.
     #[doc(alias = "cuGraphInstantiate")]
     #[inline]
     pub fn instantiate(&self) -> Result<GraphExec> {

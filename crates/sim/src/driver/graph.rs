@@ -101,7 +101,7 @@ impl Driver {
         let place = clone.required()?;
         let mut state = self.lock();
         let id = state.graph(graph)?;
-        if state.allocates(id) {
+        if state.allocates(id) || state.has_conditions(id) {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
         place.write(state.clone_graph(id, None).as_raw())

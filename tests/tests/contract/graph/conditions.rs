@@ -69,6 +69,7 @@ fn loop_of_a_graph_ends_when_a_kernel_says_so() {
         run(test, &mut exec);
         assert_eq!(words(&buffer)[0], 5);
         // The value begins anew with each launch, so that the body runs at least once.
+        drop(exec);
         let mut again = graph.instantiate().expect("the graph is sound");
         // SAFETY: the same kernel with another end.
         unsafe { again.set_kernel(&body, (buffer.as_pointer(), 8, condition)) }.expect("it fits");

@@ -5,11 +5,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use curium_driver::{
-    ConditionalKind, CopyPlace, DevicePointer, Event, EventFlags, FillValue, Graph, GraphCopy, GraphFill,
+    ConditionalKind, CopyPlace, DevicePointer, Error, Event, EventFlags, FillValue, Graph, GraphCopy, GraphFill,
     LaunchAttributes, LaunchConfig, MemoryOperation, NodeKind,
 };
 use curium_memory::{PinnedBuffer, PinnedFlags};
-use curium_sys::CUlaunchAttributeID;
+use curium_sys::{CUlaunchAttributeID, CUresult};
 use curium_tests::{Gate, TestDriver, on_driver};
 
 use super::{LEN, add_fill, add_kernel, bytes_of, fill, fill_of, graph, run, words, zeroes};
@@ -213,6 +213,23 @@ fn conditional_node_runs_the_graph_that_its_value_says() {
             run(test, &mut graph.instantiate().expect("the graph is sound"));
             assert_eq!(buffers.map(|buffer| words(&buffer)[0]), expected, "{value} {kind:?}");
         }
+    });
+}
+
+#[test]
+fn graph_with_a_conditional_node_is_not_copied_and_has_one_executable_at_a_time() {
+    on_driver(|test| {
+        let mut whole = graph(test);
+        let condition = whole.condition(Some(0)).expect("a condition can be made");
+        let node = whole.add_conditional(&[], condition, ConditionalKind::If).expect("the node can be added");
+        let is_unsupported = |error: Error| error.code() == Some(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+        assert!(is_unsupported(whole.try_clone().expect_err("the node cannot be copied")));
+        assert!(is_unsupported(graph(test).add_child(&[], &whole).expect_err("a child is a copy")));
+        let exec = whole.instantiate().expect("it is the first");
+        assert!(is_unsupported(whole.instantiate().expect_err("it would be the second")));
+        drop(exec);
+        whole.instantiate().expect("there is no other");
+        drop(node);
     });
 }
 

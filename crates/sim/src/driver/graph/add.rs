@@ -147,6 +147,9 @@ impl State {
         if child == graph || self.allocates(child) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
+        if self.has_conditions(child) {
+            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+        }
         Ok(Content::Child(self.clone_graph(child, None)))
     }
 

@@ -112,6 +112,10 @@ impl Content {
         matches!(self, Self::Allocate(_) | Self::Free(_))
     }
 
+    pub(super) fn is_condition(&self) -> bool {
+        matches!(self, Self::Condition(_))
+    }
+
     /// The graphs that belong to the node.
     pub(super) fn parts(&self) -> Vec<Id<Graph>> {
         match self {

@@ -18,6 +18,8 @@ use crate::schedule::{Place, Ticket, Work};
 
 /// A graph as it was when it was instantiated, with the updates since.
 pub(crate) struct Executable {
+    /// What it was made of, which may be gone.
+    graph: Id<Graph>,
     pub(super) plan: Plan,
     conditions: SharedConditions,
     objects: Vec<(Id<UserObject>, u32)>,
@@ -204,6 +206,10 @@ impl Driver {
         if flags & DEVICE_LAUNCH != 0 {
             return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
         }
+        let is_made = state.executables.iter().any(|(_, executable)| executable.graph == graph);
+        if is_made && state.has_conditions(graph) {
+            return Err(CUresult::CUDA_ERROR_NOT_SUPPORTED);
+        }
         let plan = Plan::new(&state, graph).map_err(|node| {
             failing.write_if_asked(node.as_raw());
             CUresult::CUDA_ERROR_INVALID_VALUE
@@ -212,7 +218,7 @@ impl Driver {
         state.retain_objects(&objects);
         let conditions = Arc::new(Mutex::new(state.conditions_of(graph)));
         let number = state.next_number() as u32;
-        let executable = Executable { plan, conditions, objects, flags, number, last: None };
+        let executable = Executable { graph, plan, conditions, objects, flags, number, last: None };
         place.write(state.executables.insert(executable).as_raw())
     }
 
@@ -258,6 +264,13 @@ impl State {
             conditions.extend(self.conditions_of(part));
         }
         conditions
+    }
+
+    /// Whether a graph or a part of it has conditional nodes: it cannot be copied, and one executable of it can exist at a time.
+    pub(super) fn has_conditions(&self, graph: Id<Graph>) -> bool {
+        let nodes = self.nodes_of(graph);
+        let has_own = nodes.iter().filter_map(|node| self.nodes.get(*node)).any(|node| node.content.is_condition());
+        has_own || self.parts_of(graph).into_iter().any(|part| self.has_conditions(part))
     }
 
     /// Has an executable keep objects, in place of those before or beside them.
