@@ -175,6 +175,8 @@ impl CoreDump {
 
     /// Sets the file that a dump is written to. `%h`, `%p` and `%t` in its name stand for the host, the process and the time.
     ///
+    /// The global settings tell it with these in their place.
+    ///
     /// CUDA: `cuCoredumpSetAttribute`, `cuCoredumpSetAttributeGlobal`, since 12.1.
     ///
     /// # Errors

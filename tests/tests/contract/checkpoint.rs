@@ -1,0 +1,45 @@
+//! [`CheckpointProcess`]: another process, taken off its devices and put back. No simulator brings a process so far.
+#![cfg(all(target_os = "linux", not(miri)))]
+
+use std::time::Duration;
+
+use curium_driver::{CheckpointProcess, ProcessState};
+use curium_memory::DeviceBuffer;
+use curium_tests::{Peer, in_two_processes, on_driver, uses_cuda};
+
+#[test]
+fn process_that_was_checkpointed_goes_on_where_it_was() {
+    if !uses_cuda() {
+        return;
+    }
+    let name = "checkpoint::process_that_was_checkpointed_goes_on_where_it_was";
+    in_two_processes(name, checkpoints, is_checkpointed);
+}
+
+fn checkpoints(peer: &mut Peer) {
+    on_driver(|test| {
+        let (driver, pid) = (test.driver(), i32::from_ne_bytes(peer.receive()));
+        let expect = |state| assert_eq!(ProcessState::of(driver, pid).expect("the process uses the driver"), state);
+        let running = CheckpointProcess::running(driver, pid).expect("it runs");
+        let locked = running.lock(Some(Duration::from_secs(20))).expect("it has nothing to do");
+        expect(ProcessState::Locked);
+        let checkpointed = locked.checkpoint().expect("its memory has a place");
+        expect(ProcessState::Checkpointed);
+        let restored = checkpointed.restore(&[]).expect("the device is still there");
+        expect(ProcessState::Locked);
+        restored.unlock().expect("it can go on");
+        expect(ProcessState::Running);
+        peer.send(&[1]);
+        assert_eq!(peer.receive(), [7; 64]);
+    });
+}
+
+fn is_checkpointed(peer: &mut Peer) {
+    on_driver(|test| {
+        let buffer = DeviceBuffer::from_slice(&test.stream(), &[7_u8; 64]).expect("memory suffices");
+        test.context().synchronize().expect("the context works");
+        peer.send(&std::process::id().to_ne_bytes());
+        assert_eq!(peer.receive(), [1]);
+        peer.send(&buffer.to_vec().expect("the buffer is where it was"));
+    });
+}

@@ -1,0 +1,63 @@
+//! [`CoreDump`]: what the driver writes when a kernel fails. The simulator writes no dumps.
+#![cfg(not(miri))]
+
+use std::path::Path;
+
+use curium_driver::{ContextFlags, ContextOptions, CoreDump, CoreDumpFlags, Kernel, LaunchConfig, Library};
+use curium_tests::{in_own_process, kernels, on_driver, uses_cuda};
+
+#[test]
+fn settings_are_read_back_as_they_were_set() {
+    if !uses_cuda() {
+        return;
+    }
+    in_own_process("core_dump::settings_are_read_back_as_they_were_set", || {
+        on_driver(|test| {
+            let flags = CoreDumpFlags::SKIP_GLOBAL_MEMORY | CoreDumpFlags::SKIP_ABORT;
+            let (set, filled_in) = ("curium.%p.dump", format!("curium.{}.dump", std::process::id()));
+            let scopes =
+                [(CoreDump::global(test.driver()), filled_in.as_str()), (CoreDump::of_context(&test.context()), set)];
+            for (dump, file) in scopes {
+                dump.set_file(set).expect("a file can be named");
+                assert_eq!(dump.file().expect("it can be asked"), Path::new(file));
+                dump.set_flags(flags).expect("the flags are known");
+                assert_eq!(dump.flags().expect("it can be asked"), flags);
+                for value in [true, false] {
+                    dump.set_triggers_host(value).expect("it can be set");
+                    assert_eq!(dump.triggers_host().expect("it can be asked"), value);
+                    dump.set_enabled(value).expect("it can be set");
+                    assert_eq!(dump.is_enabled().expect("it can be asked"), value);
+                }
+            }
+        });
+    });
+}
+
+#[test]
+fn kernel_that_fails_leaves_a_dump() {
+    if !uses_cuda() {
+        return;
+    }
+    in_own_process("core_dump::kernel_that_fails_leaves_a_dump", || {
+        on_driver(|test| {
+            let file = std::env::temp_dir().join(format!("curium.{}.dump", std::process::id()));
+            let dump = CoreDump::global(test.driver());
+            dump.set_file(&file).expect("a file can be named");
+            dump.set_triggers_host(false).expect("it can be set");
+            let flags = CoreDumpFlags::SKIP_GLOBAL_MEMORY | CoreDumpFlags::SKIP_ABORT;
+            dump.set_flags(flags).expect("the flags are known");
+            dump.set_enabled(true).expect("it can be set");
+            let options = ContextOptions::new().with_flags(ContextFlags::COREDUMP);
+            let context = test.device().create_context(options).expect("a context can be created");
+            let stream = context.stream().expect("the context gives a stream");
+            let library = Library::from_ptx(test.driver(), kernels::FAULTS).expect("the kernels compile");
+            let trap: Kernel<(u32,)> = library.kernel("trap").expect("it is there");
+            // SAFETY: the kernel traps, and touches no memory.
+            unsafe { trap.launch(&stream, LaunchConfig::new(1, 1), (1,)) }.expect("it begins");
+            stream.synchronize().expect_err("it fails");
+            let bytes = std::fs::read(&file).expect("there is a dump");
+            std::fs::remove_file(&file).expect("it can be removed");
+            assert_eq!(bytes[..4], *b"\x7fELF");
+        });
+    });
+}
