@@ -1,6 +1,7 @@
 //! Memory and semaphores of other interfaces, and multicast: what is refused without them. Nothing here needs a graphics library.
 
 mod image;
+mod memory;
 mod multicast;
 mod semaphore;
 
