@@ -122,6 +122,7 @@ impl<'graph> Addition<'graph> {
         if !graph.driver().has(function) {
             return Err(graph.driver().missing(function));
         }
+        // Nodes that are not there are refused before a stream is made.
         graph.raw_with(&graph.tree.lock(), after)?;
         let (mut before, target) = (HashSet::new(), (Arc::clone(&graph.tree), graph.number));
         let scope = CaptureScope::begin(graph.context(), OPERATION, Some(target), |root| {
