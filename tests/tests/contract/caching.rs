@@ -388,6 +388,20 @@ fn memory_is_short_only_when_there_is_none() {
 }
 
 #[test]
+fn memory_that_the_source_of_a_cache_lacks_is_told_as_it_was_asked_for() {
+    on_simulator(Config::new().with_memory_budget(48 << 20), |test, _| {
+        let options = CachingOptions::new().with_cache(true);
+        let resource = CachingResource::with_upstream(&test.context(), &options, Plain).expect("a resource");
+        // The source is asked for more: for a whole segment.
+        let bytes = (60 << 20) + 1000;
+        let error = resource.allocate(&test.stream(), bytes, 256).expect_err("there is less memory");
+        let Error::OutOfMemory(figures) = &error else { panic!("{error:?} has no figures") };
+        assert_eq!((figures.requested, figures.total, figures.largest_free), (bytes, Some(48 << 20), Some(0)));
+        assert!(error.to_string().contains(&format!("; {bytes} bytes were asked for; ")), "{error}");
+    });
+}
+
+#[test]
 fn clones_share_the_memory() {
     on_driver(|test| {
         let (resource, stream) = (caching(test), test.stream());
