@@ -5,6 +5,7 @@ mod asynchronous;
 mod atomic;
 mod barrier_object;
 mod bits;
+mod bulk_store;
 mod call;
 mod convert;
 mod convert_packed;
@@ -32,6 +33,7 @@ mod unwritten;
 mod variables;
 mod video;
 mod warp;
+mod warpgroup;
 
 pub use error::LowerError;
 pub use module::{lower, lower_with_checks};
