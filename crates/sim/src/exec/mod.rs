@@ -48,6 +48,7 @@ mod unit;
 mod unwritten;
 mod video;
 mod warp;
+mod warpgroup;
 mod watch;
 mod window;
 mod word;

@@ -6,6 +6,7 @@ mod atomic;
 mod barrier_object;
 mod bits;
 mod bulk;
+mod bulk_store;
 mod call;
 mod convert;
 mod convert_packed;
@@ -34,6 +35,7 @@ mod unwritten;
 mod variables;
 mod video;
 mod warp;
+mod warpgroup;
 
 pub(super) use bulk::BulkReduction;
 pub use error::LowerError;
