@@ -285,8 +285,8 @@ impl Part {
         for row in 0..rows {
             let mut rest = row;
             let mut place: Vec<i64> = self.at.iter().map(|at| i64::from(*at)).collect();
-            for dimension in 1..rank {
-                place[dimension] += (rest % count(dimension)) as i64 * i64::from(self.steps[dimension]);
+            for (dimension, at) in place.iter_mut().enumerate().skip(1) {
+                *at += (rest % count(dimension)) as i64 * i64::from(self.steps[dimension]);
                 rest /= count(dimension);
             }
             for column in 0..count(0) {
