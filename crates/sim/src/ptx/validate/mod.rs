@@ -5,6 +5,7 @@
 //! does not execute is refused when a module is lowered.
 
 mod arithmetic;
+mod asynchronous;
 mod control;
 mod data;
 mod memory;
@@ -236,6 +237,7 @@ impl Context<'_> {
             Operand::Special(_) => "a special register".into(),
             Operand::Address(_) | Operand::Tensor(_) => "an address in brackets".into(),
             Operand::Vector(elements) => format!("a vector of {}", elements.len()),
+            Operand::VectorPair(elements, _) => format!("a vector of {} and a predicate", elements.len()),
             Operand::Label(id) => format!("the label '{}'", self.module.text(self.function.labels[id.0 as usize].name)),
             Operand::BranchTargets(_) => "a list of branch targets".into(),
             Operand::Symbol(..) => "the address of a variable or function".into(),
