@@ -95,5 +95,22 @@ fn fused(format: Format, pair: bool, scalar: &str, o: Operand) -> Vec<Form> {
         let form = Form::new(format!("fma.rn{text}.{scalar}"), o, [o, o, o], f);
         form.needs(if format == BF16 || *relu { 80 } else { 75 })
     };
-    flags.iter().map(form).collect()
+    flags.iter().map(form).chain(forgetful(format, pair, scalar, o)).collect()
+}
+
+/// What copies of tensors leave beyond the edges if they are asked to, in both formats.
+const BEYOND: u64 = 0x7fff;
+
+/// `.oob`: the result is zero where a factor is what is beyond the edges.
+fn forgetful(format: Format, pair: bool, scalar: &str, o: Operand) -> Vec<Form> {
+    let form = |(text, relu): (&str, bool)| {
+        let mode = Mode { relu, ..Mode::new(Round::Nearest) };
+        let f = move |sources| {
+            each(format, pair, sources, |it| {
+                if it[..2].contains(&BEYOND) { 0 } else { arithmetic(format, Operation::MultiplyAdd, mode, &it[..3]) }
+            })
+        };
+        Form::new(format!("fma.rn{text}.{scalar}"), o, [o, o, o], f).needs(90)
+    };
+    [(".oob", false), (".oob.relu", true)].map(form).into()
 }

@@ -6,7 +6,9 @@
 
 mod arithmetic;
 mod asynchronous;
+mod barrier_object;
 mod control;
+mod conversion;
 mod data;
 mod memory;
 mod order;
@@ -95,6 +97,8 @@ impl Context<'_> {
             O::Bar => self.barrier(),
             O::Ret => self.count(0..=0),
             O::Call => self.call(),
+            O::Ldu => self.load(),
+            O::Mbarrier => self.barrier_object(),
             _ => Ok(()),
         }
     }
