@@ -218,12 +218,12 @@ pub(crate) fn fma_flushing(a: f32, b: f32, c: f32) -> f32 {
     if result.abs() == f32::MIN_POSITIVE { fma(a, b, c, Mode::FLUSHING) } else { result }
 }
 
-/// The NaN of 16 bits that copies of tensors leave beyond the edges.
-const BEYOND: u64 = 0x7fff;
+/// The NaN of 16 bits, of either sign, that copies of tensors leave beyond the edges: of f16 and of bf16, as an H100 has it.
+const BEYOND: u64 = 0x7ff7;
 
 /// `a * b + c`, rounded once, in any mode.
 pub(crate) fn fma<T: Real>(a: T, b: T, c: T, mode: Mode) -> T {
-    if mode.0 & Mode::FORGETS != 0 && (a.bits() == BEYOND || b.bits() == BEYOND) {
+    if mode.0 & Mode::FORGETS != 0 && [a, b].iter().any(|factor| factor.bits() & 0x7fff == BEYOND) {
         return T::of_bits(0);
     }
     let (a, b, c) = (mode.input(a), mode.input(b), mode.input(c));

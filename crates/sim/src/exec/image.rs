@@ -109,8 +109,6 @@ pub(crate) struct TextureAccess {
     pub(crate) detail: Detail,
     /// Elements that are added to the coordinates.
     pub(crate) offset: Option<Offset>,
-    /// The row of the handle of a texture whose sampler takes the place of the texture's own.
-    pub(crate) sampler: Option<u32>,
     /// The row of the number of a sample.
     pub(crate) sample: Option<u32>,
     /// The predicate that tells whether the elements that are read have memory.
@@ -187,19 +185,6 @@ pub(crate) enum Detail {
 }
 
 impl Texture {
-    /// Its images, read as another texture says.
-    pub(crate) fn sampled_as(&self, sampler: &Self) -> Self {
-        Self {
-            levels: self.levels.clone(),
-            element: self.element,
-            reads_integers: self.reads_integers,
-            is_srgb: self.is_srgb,
-            is_buffer: self.is_buffer,
-            tiles: self.tiles.clone(),
-            ..sampler.clone()
-        }
-    }
-
     /// Whether there is memory behind an address in one of the images.
     pub(crate) fn has_memory(&self, address: u64) -> bool {
         self.tiles.iter().all(|tiles| tiles.has_memory(address))

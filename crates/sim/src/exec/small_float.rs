@@ -46,18 +46,19 @@ impl SmallFormat {
     }
 
     /// The number below, or the one above where the part that is cut off and a number of so many bits, read as a fraction, make one or
-    /// more. What is too large becomes what follows the largest number.
-    pub(crate) fn narrow_at_random(self, value: f64, random: u32, bits: u32) -> u32 {
+    /// more. What is too large becomes the largest number, or what follows it where that is infinity.
+    pub(crate) fn narrow_at_random(self, value: f64, (random, bits): (u32, u32), is_finite: bool) -> u32 {
         if value.is_nan() {
             return self.nan.unwrap_or(self.max);
         }
         let sign = u32::from(value.is_sign_negative()) << self.sign;
+        let most = self.max + u32::from(!is_finite);
         if value.is_infinite() {
-            return sign | (self.max + 1);
+            return sign | most;
         }
         let random = f64::from(random) / f64::from(bits).exp2();
         let round = |units: f64| units.floor() + f64::from(u8::from(units.fract() + random >= 1.0));
-        sign | self.magnitude(value.abs(), round).min(self.max + 1)
+        sign | self.magnitude(value.abs(), round).min(most)
     }
 
     /// The bits of a magnitude whose units in the last place are rounded so.
@@ -68,12 +69,6 @@ impl SmallFormat {
         let units = round(magnitude * f64::from(-lowest).exp2()) as u32;
         let field = (lowest - (1 - self.bias - self.fraction.cast_signed())).cast_unsigned();
         (field << self.fraction) + units
-    }
-
-    /// The largest number instead of what follows it.
-    pub(crate) fn finite(self, bits: u32) -> u32 {
-        let magnitude = (1 << self.sign) - 1;
-        if bits & magnitude == self.max + 1 { bits - 1 } else { bits }
     }
 
     /// The value, which an f16 holds exactly.
@@ -120,18 +115,18 @@ mod tests {
     #[test]
     fn random_number_rounds_up_where_it_and_what_is_cut_off_make_one() {
         // Of e4m3, 1.125 follows 1.
-        let narrow = |value: f64, random| E4M3.narrow_at_random(value, random, 16);
+        let narrow = |value: f64, random| E4M3.narrow_at_random(value, (random, 16), true);
         let (one, quarter) = (0x38, 1.0 + 0.125 / 4.0);
         assert_eq!([0, 0xbfff, 0xc000, 0xffff].map(|random| narrow(quarter, random)), [one, one, one + 1, one + 1]);
         assert_eq!(narrow(-quarter, 0xc000), 0x80 | (one + 1));
         assert_eq!([narrow(1.0, 0xffff), narrow(0.0, 0xffff), narrow(f64::NAN, 0)], [one, 0, 0x7f]);
         // Half of the least subnormal, and what is too large.
         assert_eq!([0x7fff, 0x8000].map(|random| narrow(2_f64.powi(-10), random)), [0, 1]);
-        assert_eq!([narrow(448.0, 0xffff), narrow(450.0, 0), narrow(450.0, 0xffff)], [0x7e, 0x7e, 0x7f]);
-        assert_eq!(E4M3.finite(narrow(450.0, 0xffff)), 0x7e);
-        assert_eq!(HALF.narrow_at_random(65_535.0, 0x1fff, 13), 0x7c00);
-        assert_eq!(HALF.finite(HALF.narrow_at_random(-65_535.0, 0x1fff, 13)), 0xfbff);
-        assert_eq!(BFLOAT.narrow_at_random(1.0 + 2_f64.powi(-8), 0x8000, 16), 0x3f81);
+        assert_eq!([448.0, 450.0, 1e30, f64::INFINITY].map(|value| narrow(value, 0xffff)), [0x7e; 4]);
+        assert_eq!(E2M1.narrow_at_random(-1e30, (0, 16), true), 0xf);
+        let half = |value: f64, is_finite| HALF.narrow_at_random(value, (0x1fff, 13), is_finite);
+        assert_eq!([half(65_535.0, false), half(-65_535.0, true)], [0x7c00, 0xfbff]);
+        assert_eq!(BFLOAT.narrow_at_random(1.0 + 2_f64.powi(-8), (0x8000, 16), false), 0x3f81);
     }
 
     #[test]

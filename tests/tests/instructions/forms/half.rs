@@ -98,19 +98,28 @@ fn fused(format: Format, pair: bool, scalar: &str, o: Operand) -> Vec<Form> {
     flags.iter().map(form).chain(forgetful(format, pair, scalar, o)).collect()
 }
 
-/// What copies of tensors leave beyond the edges if they are asked to, in both formats.
-const BEYOND: u64 = 0x7fff;
+/// What copies of tensors leave beyond the edges if they are asked to, in both formats, with either sign.
+const BEYOND: u64 = 0x7ff7;
 
-/// `.oob`: the result is zero where a factor is what is beyond the edges.
+/// `.oob`: the result is zero where a factor is what is beyond the edges. It is made of every other factor here.
 fn forgetful(format: Format, pair: bool, scalar: &str, o: Operand) -> Vec<Form> {
-    let form = |(text, relu): (&str, bool)| {
+    let mut forms = Vec::new();
+    for ((text, relu), factor) in [(".oob", false), (".oob.relu", true)].into_iter().flat_map(|it| [(it, 0), (it, 1)]) {
         let mode = Mode { relu, ..Mode::new(Round::Nearest) };
         let f = move |sources| {
             each(format, pair, sources, |it| {
-                if it[..2].contains(&BEYOND) { 0 } else { arithmetic(format, Operation::MultiplyAdd, mode, &it[..3]) }
+                let mut it = [it[0], it[1], it[2]];
+                it[factor] |= BEYOND;
+                let is_beyond = it[..2].iter().any(|bits| bits & 0x7fff == BEYOND);
+                if is_beyond { 0 } else { arithmetic(format, Operation::MultiplyAdd, mode, &it) }
             })
         };
-        Form::new(format!("fma.rn{text}.{scalar}"), o, [o, o, o], f).needs(90)
-    };
-    [(".oob", false), (".oob.relu", true)].map(form).into()
+        let (bits, made, mask) = if pair { (32, "%rx", "0x7ff77ff7") } else { (16, "%hx", "0x7ff7") };
+        let operands = if factor == 0 { format!("{made}, $b, $c") } else { format!("$a, {made}, $c") };
+        let source = ["$a", "$b"][factor];
+        let code = format!("or.b{bits} {made}, {source}, {mask}; fma.rn{text}.{scalar} $d, {operands};");
+        let name = format!("fma.rn{text}.{scalar} {}", ["of the first factor", "of the second factor"][factor]);
+        forms.push(Form::new(name, o, [o, o, o], f).code(code).needs(90));
+    }
+    forms
 }

@@ -195,6 +195,8 @@ fn finite() -> Vec<Form> {
         ("rz.satfinite.relu", Round::Zero, true, 100),
     ] {
         let f = move |[a, ..]: [u64; 4]| match F32.class(a) {
+            // As measured: the lower bits are cut off first, and what is an infinity then is the largest number.
+            Class::Nan if round == Round::Away && a & 0x7f_e000 == 0 => a & 0x8000_0000 | 0x7f7f_e000,
             Class::Nan => 0x7fff_ffff,
             _ => narrow(a, TF32, round, relu) << 13,
         };

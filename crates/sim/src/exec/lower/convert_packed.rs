@@ -154,7 +154,10 @@ fn to_tf32(instruction: &Instruction) -> Option<Handler> {
             (Written::NearestEven, true) => unary(|a: f32| rectify(finite(round(a, |bits| 0xfff + (bits >> 13 & 1))))),
             (Written::Zero, false) => unary(|a: f32| finite(round(a, |_| 0))),
             (Written::Zero, true) => unary(|a: f32| rectify(finite(round(a, |_| 0)))),
-            (Written::NearestAway, false) => unary(|a: f32| finite(round(a, |_| 0x1000))),
+            // A NaN without upper bits is an infinity first.
+            (Written::NearestAway, false) => unary(|a: f32| {
+                finite(if a.is_nan() { f32::from_bits(a.to_bits() & !0x1fff) } else { round(a, |_| 0x1000) })
+            }),
             _ => return None,
         });
     }

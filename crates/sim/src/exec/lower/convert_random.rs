@@ -51,15 +51,14 @@ fn rounding(instruction: &Instruction, to: ScalarType, count: usize) -> Option<(
     macro_rules! form {
         ($format:ident, $bits:literal) => {
             match (is_finite, relu(instruction)) {
-                (false, false) => binary(|a: f32, random: u32| $format.narrow_at_random(a.into(), random, $bits)),
-                (false, true) => binary(|a: f32, random: u32| $format.narrow_at_random(rectified(a), random, $bits)),
-                (true, false) => {
-                    binary(|a: f32, random: u32| $format.finite($format.narrow_at_random(a.into(), random, $bits)))
-                }
-                (true, true) => {
-                    binary(|a: f32, random: u32| $format.finite($format.narrow_at_random(rectified(a), random, $bits)))
-                }
+                (false, false) => form!($format, $bits, f64::from, false),
+                (false, true) => form!($format, $bits, rectified, false),
+                (true, false) => form!($format, $bits, f64::from, true),
+                (true, true) => form!($format, $bits, rectified, true),
             }
+        };
+        ($format:ident, $bits:literal, $value:path, $finite:literal) => {
+            binary(|a: f32, random: u32| $format.narrow_at_random($value(a), (random, $bits), $finite))
         };
     }
     Some(match (to, count) {

@@ -3,8 +3,6 @@
 mod operands;
 mod query;
 
-use std::sync::Arc;
-
 use self::operands::{Operands, has_samples};
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
@@ -14,7 +12,7 @@ use crate::exec::image::{Channels, Detail, Geometry, Offset, Places, Point, Texe
 use crate::exec::lane::Lanes;
 use crate::exec::op::{Control, Op, Space};
 use crate::exec::unit::Unit;
-use crate::ptx::{Instruction, Keyword, Modifier, ScalarType};
+use crate::ptx::{Instruction, Keyword, Modifier, ScalarType, Tensor, Texturing};
 
 /// The bits of an offset that `tex` looks at.
 const OFFSET_BITS: u32 = 4;
@@ -68,6 +66,18 @@ impl Lowerer<'_> {
         self.access_texture(instruction, &operands, (Places::Between, Detail::Gather(channel)), offset)
     }
 
+    /// Hardware reads a texture as its own object says where another one is named as its sampler, unless the module has texturing modes
+    /// apart.
+    fn ignore_sampler(&mut self, tensor: &Tensor) -> Lowered {
+        match tensor.sampler {
+            Some(_) if self.context.module.target.texturing == Texturing::Independent => {
+                Err(Refusal("samplers apart from their textures are not supported".into()))
+            }
+            Some(sampler) => self.address_row(sampler).map(|_| ()),
+            None => Ok(()),
+        }
+    }
+
     fn access_texture(
         &mut self,
         instruction: &Instruction,
@@ -82,7 +92,7 @@ impl Lowerer<'_> {
         };
         let spot = self.coordinates(instruction, operands.tensor)?;
         let a = self.address_row(operands.tensor.handle)?;
-        let sampler = operands.tensor.sampler.map(|sampler| self.address_row(sampler)).transpose()?;
+        self.ignore_sampler(operands.tensor)?;
         let slots = self.slots_of(operands.elements, scalar)?;
         let result = match (scalar, slots.len()) {
             (ScalarType::U32 | ScalarType::S32 | ScalarType::F32, 4) => Channels::Words,
@@ -92,7 +102,7 @@ impl Lowerer<'_> {
         };
         let destinations = slots.into_iter().map(|slot| self.destination_slot(slot, scalar)).collect::<Lowered<_>>()?;
         let resident = operands.resident.map(|register| self.predicate_register(register)).transpose()?;
-        let access = TextureAccess { spot, destinations, result, places, detail, offset, sampler, sample, resident };
+        let access = TextureAccess { spot, destinations, result, places, detail, offset, sample, resident };
         self.out.textures.push(access);
         let number = self.out.textures.len() as u64 - 1;
         self.push(Op { a, ..Op::new(run_texture) }).imm = number;
@@ -140,14 +150,10 @@ fn run_texture(unit: &mut Unit<'_>, op: &Op) -> Control {
 /// What a lane reads, and whether all of it has memory.
 fn read_texture(unit: &mut Unit<'_>, access: &TextureAccess, lane: usize, handle: u64) -> Result<(Texel, bool), Trap> {
     let missing = Trap::new(FaultKind::IllegalAddress, lane);
-    let mut texture = unit.launch.runtime.texture(handle).ok_or(missing)?;
+    let texture = unit.launch.runtime.texture(handle).ok_or(missing)?;
     let word = |row: u32| unit.frame.row::<u32>(row)[lane];
     if access.sample.is_some_and(|row| word(row) != 0) {
         return Ok(([0; 4], true));
-    }
-    if let Some(row) = access.sampler {
-        let sampler = unit.launch.runtime.texture(unit.frame.row::<u64>(row)[lane]).ok_or(missing)?;
-        texture = Arc::new(texture.sampled_as(&sampler));
     }
     let spot = &access.spot;
     let point = Point {

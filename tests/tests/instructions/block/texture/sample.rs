@@ -1,5 +1,5 @@
 //! Pictures of several samples, of which arrays have one; predicates that say whether what was read has memory, which all of an array has;
-//! and samplers that are named apart from their textures.
+//! and objects that are named as the samplers of others.
 
 use curium_memory::{AddressMode, ArrayFlags, FilterMode, TextureFlags, TextureOptions};
 
@@ -110,7 +110,7 @@ fn gathered_residents() -> Vec<BlockForm> {
     [GEOMETRIES[1], GEOMETRIES[4]].map(form).into()
 }
 
-/// The second object says how the picture of the first is read.
+/// The second object stands where a sampler would: the first is read as it says itself.
 fn samplers() -> Vec<BlockForm> {
     let mut forms = Vec::new();
     for geometry in GEOMETRIES {
@@ -125,20 +125,21 @@ fn samplers() -> Vec<BlockForm> {
             let other = TextureOptions::new().with_border_color([3.0; 4]);
             let sampler = other.with_flags(flags).with_address_mode(mode).with_filter(filter);
             picture.sampler = Some(sampler);
-            let read = Picture { options: sampler, ..picture };
             let spelling = format!("tex.{}.v4.f32.f32", geometry.name);
             let code = format!(
                 "{HANDLE}ld.param.b64 %l21, [table+8];\n    {}{}{spelling} {RESULT}, [%l20, %l21, {}];\n    {}",
                 geometry.layer_code(),
-                coordinates(scales(&read)),
+                coordinates(scales(&picture)),
                 geometry.operand(["%r16", "%r17", "%r18"]),
                 leave(4)
             );
             let name = format!("{spelling} with a sampler, {mode:?}, {filter:?}");
             let form = BlockForm::new(name, code, move |_, thread| {
-                left(read.sample(0, &place(thread)[..geometry.directions], geometry.layer(thread)), "f32", 4)
+                left(picture.sample(0, &place(thread)[..geometry.directions], geometry.layer(thread)), "f32", 4)
             });
-            forms.push(form.with(picture.prepare()));
+            let form = form.with(picture.prepare());
+            let crashes = "the compiler of CUDA 13.0 ends with a segmentation fault";
+            forms.push(if geometry.is_layered { form.left_out(crashes) } else { form });
         }
     }
     forms
