@@ -1,5 +1,4 @@
 //! The kernels that code has, their parameters and their state in a context.
-#![cfg(not(miri))]
 
 use std::ffi::{CStr, c_char, c_void};
 
