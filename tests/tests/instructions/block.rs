@@ -17,6 +17,7 @@ mod pattern;
 mod permute;
 mod runner;
 mod surface;
+mod tensor;
 mod texture;
 mod warp;
 mod wmma;
@@ -145,7 +146,7 @@ impl BlockForm {
 type Family = fn() -> Vec<BlockForm>;
 
 /// The families of this folder, by the names of their files.
-pub(crate) const FAMILIES: [(&str, Family); 15] = [
+pub(crate) const FAMILIES: [(&str, Family); 18] = [
     ("memory", memory::forms),
     ("atomic", atomic::forms),
     ("warp", warp::forms),
@@ -161,6 +162,9 @@ pub(crate) const FAMILIES: [(&str, Family); 15] = [
     ("texture", texture::forms),
     ("surface", surface::forms),
     ("edges", edges::forms),
+    ("tensor", tensor::forms),
+    ("tensor_store", tensor::store::forms),
+    ("tensor_reduction", tensor::reduction::forms),
 ];
 
 /// All forms of the families in this folder.
@@ -219,7 +223,9 @@ pub(crate) const TABLE: [u64; 4] =
 /// A module with a kernel `f0`, `f1` … for each form.
 pub(crate) fn module(forms: &[&BlockForm]) -> String {
     let architecture = forms.iter().map(|form| form.architecture).max().unwrap_or_default();
-    let mut text = format!(".version 8.8\n.target sm_{architecture}\n.address_size 64\n");
+    // Changes of tensor maps are there on the very architecture only.
+    let own = if forms.iter().any(|form| form.code.contains("tensormap.replace")) { "a" } else { "" };
+    let mut text = format!(".version 8.8\n.target sm_{architecture}{own}\n.address_size 64\n");
     let words = TABLE.map(|word| word.to_string()).join(", ");
     writeln!(text, ".const .align 32 .b64 words[4] = {{{words}}};").expect("a text takes all");
     for (index, form) in forms.iter().enumerate() {

@@ -10,6 +10,7 @@ use super::memory::{HostBytes, SharedMemory};
 use super::shadow::Shadow;
 use super::unit::Wait;
 use super::warp::{Failure, Progress, Warp};
+use super::warpgroup::{MOST_WARPGROUPS, NAMED_BARRIERS};
 use super::window::BLOCK_STRIDE;
 use super::worker::Worker;
 
@@ -45,7 +46,8 @@ pub(crate) struct BlockState {
     /// The cluster that the block belongs to, and its rank in it.
     pub(crate) cluster: Arc<Cluster>,
     pub(crate) rank: u32,
-    pub(crate) barriers: [Barrier; 16],
+    /// Those that programs name, and one for each warpgroup.
+    pub(crate) barriers: [Barrier; NAMED_BARRIERS + MOST_WARPGROUPS],
     /// Threads that have not ended.
     live: u32,
 }
@@ -64,7 +66,7 @@ impl Block {
                 shared,
                 shadow: checking.races.then(|| Shadow::new(worker.launch.shared_size.into())),
                 rank: 0,
-                barriers: [Barrier::default(); 16],
+                barriers: [Barrier::default(); NAMED_BARRIERS + MOST_WARPGROUPS],
                 live: 0,
             },
             warps: Vec::new(),
@@ -81,7 +83,7 @@ impl Block {
         self.state.number = x + columns * (y + rows * z);
         self.state.shared.clear();
         self.state.order();
-        self.state.barriers = [Barrier::default(); 16];
+        self.state.barriers = [Barrier::default(); NAMED_BARRIERS + MOST_WARPGROUPS];
         let threads = worker.launch.block.iter().product::<u32>();
         self.state.live = threads;
         self.state.cluster.restart(threads);

@@ -1,4 +1,11 @@
-//! Matrices spread over the lanes of a warp: which lane holds which element, and their products.
+//! Matrices spread over the lanes of a warp: which lane holds which element.
+
+pub(crate) mod descriptor;
+pub(crate) mod multiply;
+pub(crate) mod number;
+pub(crate) mod registers;
+mod rounding;
+pub(crate) mod sparsity;
 
 /// What the elements of a matrix are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +53,20 @@ pub(crate) enum Role {
     C,
 }
 
+/// How the elements of a matrix are spread over lanes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spread {
+    /// Four lanes share a row of A, a column of B, or eight elements of a row of C: `mma` and `wgmma`.
+    Rows,
+    /// As we choose: `wmma`.
+    Opaque,
+    /// Over two quads, sixteen lanes apart: each pair of quads has matrices of its own.
+    QuadPair {
+        /// Whether lanes have columns of A or rows of B.
+        is_turned: bool,
+    },
+}
+
 /// How a matrix lies in the registers of a warp.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Fragment {
@@ -54,8 +75,7 @@ pub(crate) struct Fragment {
     /// Rows and columns: of A `m × k`, of B `k × n`, of C `m × n`.
     pub(crate) rows: u32,
     pub(crate) columns: u32,
-    /// Whether the place of an element is ours to choose, as for `wmma`.
-    pub(crate) opaque: bool,
+    pub(crate) spread: Spread,
     /// Registers of each lane.
     pub(crate) registers: u32,
 }
@@ -69,25 +89,42 @@ pub(crate) struct Home {
 }
 
 impl Fragment {
+    /// The rows and columns of all elements, row by row.
+    pub(crate) fn places(&self) -> impl Iterator<Item = (u32, u32)> + use<> {
+        let columns = self.columns;
+        (0..self.rows).flat_map(move |row| (0..columns).map(move |column| (row, column)))
+    }
+
     /// Elements in a register.
     fn per_register(&self) -> u32 {
         if self.element == Element::F64 { 1 } else { 32 / self.element.bits() }
     }
 
-    /// Where an element is.
+    /// Where an element is; of the matrices of several pairs of quads, that of the first.
     pub(crate) fn home(&self, row: u32, column: u32) -> Home {
+        match (self.spread, self.role) {
+            (Spread::Opaque, _) => self.opaque_home(row, column),
+            (Spread::Rows, Role::A) => self.home_along(row, column, self.rows > 8),
+            (Spread::Rows, Role::B) => self.home_along(column, row, false),
+            (Spread::Rows, Role::C) => self.home_of_result(row, column),
+            (Spread::QuadPair { is_turned }, Role::A) => self.home_in_pair(row, column, is_turned),
+            (Spread::QuadPair { is_turned }, Role::B) => self.home_in_pair(column, row, is_turned),
+            (Spread::QuadPair { .. }, Role::C) => self.home_of_result_in_pair(row, column),
+        }
+    }
+
+    fn opaque_home(&self, row: u32, column: u32) -> Home {
         let each = self.per_register();
-        if self.opaque {
-            let number = row * self.columns + column;
-            let slots = self.registers * each;
-            let (lane, slot) = (number / slots, number % slots);
-            return Home { lane, register: slot / each, shift: slot % each * self.element.bits() };
-        }
-        match self.role {
-            Role::A => self.home_along(row, column, self.rows > 8),
-            Role::B => self.home_along(column, row, false),
-            Role::C => self.home_of_result(row, column),
-        }
+        let number = row * self.columns + column;
+        let slots = self.registers * each;
+        let (lane, slot) = (number / slots, number % slots);
+        self.slot(lane, slot)
+    }
+
+    /// The place of an element of a lane, by its number there.
+    fn slot(&self, lane: u32, slot: u32) -> Home {
+        let each = self.per_register();
+        Home { lane, register: slot / each, shift: slot % each * self.element.bits() }
     }
 
     /// A and B: four lanes share a row of A, each with as many neighbours along `k` as a register holds.
@@ -99,12 +136,26 @@ impl Fragment {
         Home { lane, register, shift: within % each * self.element.bits() }
     }
 
-    /// C: four lanes share a row, each with two neighbours.
+    /// C: four lanes share eight elements of a row, each with two neighbours.
     fn home_of_result(&self, row: u32, column: u32) -> Home {
-        let lane = row % 8 * 4 + column / 2;
-        let slot = row / 8 * 2 + column % 2;
-        let each = self.per_register();
-        Home { lane, register: slot / each, shift: slot % each * self.element.bits() }
+        let lane = row % 8 * 4 + column % 8 / 2;
+        self.slot(lane, column / 8 * (self.rows / 4) + row / 8 * 2 + column % 2)
+    }
+
+    /// A and B of a pair of quads: each lane has four neighbours along `k`, or four across.
+    fn home_in_pair(&self, across: u32, along: u32, is_turned: bool) -> Home {
+        let (lane, slot) = if is_turned { (along, across % 4) } else { (across % 4, along) };
+        self.slot(lane + across / 4 * 16, slot)
+    }
+
+    /// C of a pair of quads: each lane has a row of halves, or two elements of each of four squares.
+    fn home_of_result_in_pair(&self, row: u32, column: u32) -> Home {
+        let (lane, slot) = if self.element.bits() == 16 {
+            (row % 4, column)
+        } else {
+            (row % 2 + column / 2 % 2 * 2, row / 2 % 2 * 2 + column / 4 * 4 + column % 2)
+        };
+        self.slot(lane + row / 4 * 16, slot)
     }
 }
 
@@ -118,40 +169,26 @@ pub(crate) enum Accumulation {
     PopulationOfXor,
 }
 
-/// `c + Σ a·b` of floating-point numbers, for one element of the result.
-///
-/// Tensor cores add the products of a block in a wide accumulator and round once; the sum in f64 is as close as
-/// hardware's, and exact for products of 16-bit numbers of like magnitude.
-pub(crate) fn dot(c: f64, pairs: impl Iterator<Item = (f64, f64)>) -> f64 {
-    pairs.fold(c, |sum, (a, b)| a.mul_add(b, sum))
-}
-
-/// `c + Σ a·b` of integers, clamped to 32 bits if it saturates.
-pub(crate) fn dot_integers(c: i32, pairs: impl Iterator<Item = (i64, i64)>, saturates: bool) -> i32 {
-    let sum = pairs.fold(i64::from(c), |sum, (a, b)| sum + a * b);
-    if saturates { sum.clamp(i64::from(i32::MIN), i64::from(i32::MAX)) as i32 } else { sum as i32 }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn fragment(role: Role, element: Element, rows: u32, columns: u32, registers: u32, opaque: bool) -> Fragment {
-        Fragment { role, element, rows, columns, opaque, registers }
+    fn fragment(role: Role, element: Element, rows: u32, columns: u32, registers: u32, spread: Spread) -> Fragment {
+        Fragment { role, element, rows, columns, spread, registers }
     }
 
     #[test]
     fn every_element_has_a_home_of_its_own() {
         let fragments = [
-            fragment(Role::A, Element::F16, 16, 16, 4, false),
-            fragment(Role::B, Element::F16, 16, 8, 2, false),
-            fragment(Role::C, Element::F32, 16, 8, 4, false),
-            fragment(Role::C, Element::F16, 16, 8, 2, false),
-            fragment(Role::A, Element::S4, 16, 64, 4, false),
-            fragment(Role::B, Element::B1, 256, 8, 2, false),
-            fragment(Role::A, Element::F64, 8, 4, 1, false),
-            fragment(Role::C, Element::F64, 8, 8, 2, false),
-            fragment(Role::A, Element::F16, 16, 16, 8, true),
+            fragment(Role::A, Element::F16, 16, 16, 4, Spread::Rows),
+            fragment(Role::B, Element::F16, 16, 8, 2, Spread::Rows),
+            fragment(Role::C, Element::F32, 16, 8, 4, Spread::Rows),
+            fragment(Role::C, Element::F16, 16, 8, 2, Spread::Rows),
+            fragment(Role::A, Element::S4, 16, 64, 4, Spread::Rows),
+            fragment(Role::B, Element::B1, 256, 8, 2, Spread::Rows),
+            fragment(Role::A, Element::F64, 8, 4, 1, Spread::Rows),
+            fragment(Role::C, Element::F64, 8, 8, 2, Spread::Rows),
+            fragment(Role::A, Element::F16, 16, 16, 8, Spread::Opaque),
         ];
         for it in fragments {
             let mut seen = std::collections::HashSet::new();
@@ -165,19 +202,12 @@ mod tests {
 
     #[test]
     fn homes_are_those_of_the_instruction_set() {
-        let a = fragment(Role::A, Element::F16, 16, 16, 4, false);
+        let a = fragment(Role::A, Element::F16, 16, 16, 4, Spread::Rows);
         assert_eq!(a.home(9, 3), Home { lane: 5, register: 1, shift: 16 });
         assert_eq!(a.home(1, 10), Home { lane: 5, register: 2, shift: 0 });
-        let b = fragment(Role::B, Element::S8, 32, 8, 2, false);
+        let b = fragment(Role::B, Element::S8, 32, 8, 2, Spread::Rows);
         assert_eq!(b.home(17, 2), Home { lane: 8, register: 1, shift: 8 });
-        let c = fragment(Role::C, Element::F32, 16, 8, 4, false);
+        let c = fragment(Role::C, Element::F32, 16, 8, 4, Spread::Rows);
         assert_eq!(c.home(8, 7), Home { lane: 3, register: 3, shift: 0 });
-    }
-
-    #[test]
-    fn integer_sums_wrap_or_saturate() {
-        let pairs = || [(127_i64, 127_i64)].into_iter();
-        assert_eq!(dot_integers(i32::MAX, pairs(), true), i32::MAX);
-        assert_eq!(dot_integers(i32::MAX, pairs(), false), i32::MIN + 127 * 127 - 1);
     }
 }

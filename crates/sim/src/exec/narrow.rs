@@ -62,6 +62,11 @@ impl Half {
         f32::from_bits(sign | if bits & 0x7c00 == 0x7c00 { special } else { finite })
     }
 
+    /// The bits of the half nearest to a number, to which all NaNs are one.
+    pub(crate) fn nearest(value: f64) -> u64 {
+        if value.is_nan() { Self::nan(&[]).bits() } else { exact::narrow(value, F16, Rounding::Nearest) }
+    }
+
     /// The nearest half.
     #[inline(always)]
     pub(crate) fn from_f32(value: f32) -> Self {

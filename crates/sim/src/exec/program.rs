@@ -4,9 +4,14 @@ use std::collections::HashMap;
 
 use super::frame::Layout;
 use super::image::{SurfaceAccess, TextureAccess};
-use super::matrix::{Accumulation, Fragment};
+use super::lower::BulkReduction;
+use super::matrix::Fragment;
+use super::matrix::multiply::Manner;
+use super::matrix::sparsity::Sparsity;
 use super::op::Op;
+use super::tensor::TensorAccess;
 use super::video::Video;
+use super::warpgroup::WarpgroupProduct;
 use super::window::FUNCTION_WINDOW;
 
 /// Bytes between the addresses of functions.
@@ -206,12 +211,16 @@ pub(crate) struct Function {
     pub(crate) branch_tables: Vec<Vec<u32>>,
     /// What the video instructions do.
     pub(crate) videos: Vec<Video>,
-    /// The products of matrices.
+    /// The products of matrices that warps hold, and those by warpgroups.
     pub(crate) products: Vec<Product>,
+    pub(crate) warpgroup_products: Vec<WarpgroupProduct>,
     /// The matrices that are loaded and stored.
     pub(crate) matrices: Vec<MovedMatrix>,
     pub(crate) textures: Vec<TextureAccess>,
     pub(crate) surfaces: Vec<SurfaceAccess>,
+    pub(crate) tensors: Vec<TensorAccess>,
+    /// The reductions of bytes that lie together.
+    pub(crate) reductions: Vec<BulkReduction>,
     /// Rows of instructions that have more operands than an `Op` holds.
     pub(crate) row_lists: Vec<Vec<u32>>,
     /// Offsets in local memory and sizes of the parameters.
@@ -227,8 +236,9 @@ pub(crate) struct Product {
     pub(crate) fragments: [Fragment; 4],
     /// The list of the rows of all four.
     pub(crate) rows: u32,
-    pub(crate) accumulation: Accumulation,
-    pub(crate) saturates: bool,
+    pub(crate) manner: Manner,
+    /// Where the metadata of A is, if A is sparse.
+    pub(crate) sparsity: Option<Sparsity>,
 }
 
 /// A matrix on its way between memory and registers.

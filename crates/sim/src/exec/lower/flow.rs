@@ -7,6 +7,7 @@ use crate::exec::fault::{FaultKind, Trap};
 use crate::exec::lane::Lanes;
 use crate::exec::op::{Control, Handler, Op};
 use crate::exec::unit::{Unit, Wait};
+use crate::exec::warpgroup::NAMED_BARRIERS;
 use crate::ptx::{Instruction, Modifier, Opcode, Operand, Operation, Parameter, ScalarType};
 
 /// `Op::c` of a barrier that counts every thread of the block.
@@ -168,7 +169,7 @@ fn run_barrier(unit: &mut Unit<'_>, op: &Op) -> Control {
         EVERYONE => 0,
         row => unit.frame.row::<u32>(row)[leader],
     };
-    if barrier >= unit.block.barriers.len() {
+    if barrier >= NAMED_BARRIERS {
         let trap = Trap::new(FaultKind::Trap, leader);
         return unit.fault(trap);
     }

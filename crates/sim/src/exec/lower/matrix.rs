@@ -3,48 +3,72 @@
 use super::address::scalar;
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
-use crate::exec::exact::{self, Rounding};
-use crate::exec::float::{Real, canonical};
-use crate::exec::matrix::{Accumulation, Element, Fragment, Role, dot, dot_integers};
-use crate::exec::narrow::{Bfloat, Half};
+use crate::exec::matrix::multiply::{Maker, Manner, Multiply, Problem};
+use crate::exec::matrix::number::Number;
+use crate::exec::matrix::registers::{clear, read, write};
+use crate::exec::matrix::sparsity::{Sparsity, lanes};
+use crate::exec::matrix::{Accumulation, Element, Fragment, Role, Spread};
 use crate::exec::op::{Control, Op};
 use crate::exec::program::Product;
-use crate::exec::small_float::{E4M3, E5M2};
 use crate::exec::unit::Unit;
 use crate::ptx::{Instruction, Keyword, Modifier, Opcode, Operand, Operation, ScalarType, Shape};
+
+/// The shape of the first `mma`, which spreads its elements in a way of its own.
+const OF_QUAD_PAIRS: [u16; 3] = [8, 8, 4];
 
 impl Lowerer<'_> {
     /// `mma`, `wmma.mma`.
     pub(super) fn multiply_matrices(&mut self, instruction: &Instruction) -> Lowered {
-        let [d, a, b, c] = &instruction.operands[..] else {
-            return Err(Refusal::form(instruction));
+        let refused = || Refusal::form(instruction);
+        let product = product(instruction).ok_or_else(refused)?;
+        let (matrices, metadata) = match &instruction.operands[..] {
+            [matrices @ .., metadata, selector] if product.is_sparse => (matrices, Some((metadata, selector))),
+            matrices => (matrices, None),
         };
-        let product = product(instruction).ok_or_else(|| Refusal::form(instruction))?;
-        let opaque = instruction.opcode == Opcode::Wmma;
         let Shape { m, n, k } = product.shape;
         let (m, n, k) = (u32::from(m), u32::from(n), u32::from(k));
-        let [to, left, right, addend] = product.elements;
-        let mut rows = Vec::new();
-        let sides =
-            [(d, Role::C, to, m, n), (a, Role::A, left, m, k), (b, Role::B, right, k, n), (c, Role::C, addend, m, n)];
-        let mut fragments = Vec::new();
-        for (operand, role, element, height, width) in sides {
-            let list = self.fragment_rows(operand, element)?;
+        let held = if product.is_sparse { k / 2 } else { k };
+        let sides = [(Role::C, m, n), (Role::A, m, held), (Role::B, k, n), (Role::C, m, n)];
+        if matrices.len() != sides.len() {
+            return Err(refused());
+        }
+        let (mut fragments, mut rows) = (Vec::new(), Vec::new());
+        for (index, (role, height, width)) in sides.into_iter().enumerate() {
+            let element = product.elements[index];
+            let list = self.fragment_rows(&matrices[index], element)?;
             let registers = list.len() as u32;
-            let fragment = Fragment { role, element, rows: height, columns: width, opaque, registers };
-            let needed = (height * width * element.bits()).div_ceil(32 * if element == Element::F64 { 64 } else { 32 });
-            if registers < needed.max(1) || registers > 16 {
-                return Err(Refusal::form(instruction));
+            let spread = product.spread(role);
+            let fragment = Fragment { role, element, rows: height, columns: width, spread, registers };
+            if !has_room(&fragment) {
+                return Err(refused());
             }
             fragments.push(fragment);
             rows.push(list);
         }
-        let list = self.row_list(rows.concat());
-        let fragments = <[Fragment; 4]>::try_from(fragments).map_err(|_| Refusal::form(instruction))?;
-        self.out.products.push(Product { fragments, ..product.rest(list) });
+        let sparsity = metadata.map(|it| self.sparsity(instruction, it, product.elements[1], k)).transpose()?;
+        let rows = self.row_list(rows.concat());
+        let fragments = <[Fragment; 4]>::try_from(fragments).map_err(|_| refused())?;
+        self.out.products.push(Product { fragments, rows, manner: product.manner(), sparsity });
         let number = self.out.products.len() as u64 - 1;
         self.diverging(run_product).imm = number;
         Ok(())
+    }
+
+    /// The operands that tell which elements of a sparse matrix there are.
+    pub(super) fn sparsity(
+        &mut self,
+        instruction: &Instruction,
+        (metadata, selector): (&Operand, &Operand),
+        element: Element,
+        inner: u32,
+    ) -> Lowered<Sparsity> {
+        let (Operand::Register(_), Operand::Integer(selector)) = (metadata, selector) else {
+            return Err(Refusal::form(instruction));
+        };
+        if selector.bits >= u64::from(4 / lanes(element, inner)) {
+            return Err(Refusal::operand("a selector of lanes that a quad has"));
+        }
+        Ok(Sparsity { metadata: self.source(metadata, ScalarType::B32)?, selector: selector.bits as u32 })
     }
 
     /// The rows of a fragment's registers.
@@ -78,70 +102,134 @@ struct Decoded {
     shape: Shape,
     /// Of the result, A, B, and the addend.
     elements: [Element; 4],
+    /// Of A and B, whether they lie by columns.
+    by_columns: [bool; 2],
     accumulation: Accumulation,
     saturates: bool,
+    is_sparse: bool,
+    is_tile: bool,
 }
 
 impl Decoded {
-    fn rest(&self, rows: u32) -> Product {
-        let unset = Fragment { role: Role::C, element: Element::F32, rows: 0, columns: 0, opaque: false, registers: 0 };
-        Product { fragments: [unset; 4], rows, accumulation: self.accumulation, saturates: self.saturates }
+    fn is_of_quad_pairs(&self) -> bool {
+        let Shape { m, n, k } = self.shape;
+        self.elements[1] == Element::F16 && [m, n, k] == OF_QUAD_PAIRS && !self.is_tile
+    }
+
+    fn spread(&self, role: Role) -> Spread {
+        if self.is_tile {
+            return Spread::Opaque;
+        }
+        if !self.is_of_quad_pairs() {
+            return Spread::Rows;
+        }
+        let is_turned = match role {
+            Role::A => self.by_columns[0],
+            Role::B => !self.by_columns[1],
+            Role::C => false,
+        };
+        Spread::QuadPair { is_turned }
+    }
+
+    fn manner(&self) -> Manner {
+        let [result, left, right, _] = self.elements;
+        Manner {
+            factors: [left, right],
+            result,
+            accumulation: self.accumulation,
+            saturates: self.saturates,
+            maker: if self.is_of_quad_pairs() { Maker::QuadPair } else { Maker::Warp },
+        }
     }
 }
 
 fn product(instruction: &Instruction) -> Option<Decoded> {
     let has = |keyword| instruction.has(Modifier::Keyword(keyword));
-    if [Keyword::Sp, Keyword::SpOrderedMetadata, Keyword::BlockScale].into_iter().any(has) {
+    let is_tile = instruction.opcode == Opcode::Wmma;
+    let is_sparse = has(Keyword::Sp) || has(Keyword::SpOrderedMetadata);
+    if has(Keyword::BlockScale) || is_sparse && is_tile {
         return None;
     }
     let shape = shape(instruction)?;
-    let mut elements = Vec::new();
-    for scalar in instruction.types() {
-        elements.push(element(scalar)?);
-    }
+    let elements = instruction.types().map(element).collect::<Option<Vec<_>>>()?;
     let elements = match elements[..] {
         [d, a, b, c] => [d, a, b, c],
         // `wmma` of f16 names the result and the addend only.
-        [d, c] if instruction.opcode == Opcode::Wmma => [d, Element::F16, Element::F16, c],
+        [d, c] if is_tile => [d, Element::F16, Element::F16, c],
         _ => return None,
     };
-    let operation = |operation| instruction.has(Modifier::Operation(operation));
-    let is_bits = elements[1] == Element::B1;
-    let accumulation = match (is_bits, operation(Operation::And), operation(Operation::Xor)) {
-        (true, true, _) => Accumulation::PopulationOfAnd,
-        (true, _, true) => Accumulation::PopulationOfXor,
-        (false, false, false) => Accumulation::Sum,
-        _ => return None,
-    };
-    let saturates = instruction.has(Modifier::SaturateFinite);
-    exists(instruction.opcode, shape, elements, saturates).then_some(Decoded {
+    let decoded = Decoded {
         shape,
         elements,
-        accumulation,
-        saturates,
-    })
+        by_columns: layouts(instruction)?,
+        accumulation: accumulation(instruction, elements[1])?,
+        saturates: instruction.has(Modifier::SaturateFinite),
+        is_sparse,
+        is_tile,
+    };
+    exists(&decoded).then_some(decoded)
+}
+
+/// Whether A and B lie by columns.
+fn layouts(instruction: &Instruction) -> Option<[bool; 2]> {
+    let layouts = instruction.modifiers.iter().filter_map(|modifier| match modifier {
+        Modifier::Keyword(Keyword::Row) => Some(false),
+        Modifier::Keyword(Keyword::Col) => Some(true),
+        _ => None,
+    });
+    <[bool; 2]>::try_from(layouts.collect::<Vec<_>>()).ok()
+}
+
+/// How an instruction adds up products of elements.
+pub(super) fn accumulation(instruction: &Instruction, left: Element) -> Option<Accumulation> {
+    let operation = |operation| instruction.has(Modifier::Operation(operation));
+    match (left == Element::B1, operation(Operation::And), operation(Operation::Xor)) {
+        (true, true, _) => Some(Accumulation::PopulationOfAnd),
+        (true, _, true) => Some(Accumulation::PopulationOfXor),
+        (false, false, false) => Some(Accumulation::Sum),
+        _ => None,
+    }
 }
 
 /// Whether there are these elements, of the result, A, B and the addend, in a shape.
-fn exists(opcode: Opcode, shape: Shape, [result, left, right, addend]: [Element; 4], saturates: bool) -> bool {
+fn exists(product: &Decoded) -> bool {
     use Element as E;
-    let is_tile = opcode == Opcode::Wmma;
-    let Some((shapes, results)) = (if is_tile { tiles(left) } else { products(left) }) else { return false };
+    let &Decoded { shape, elements: [result, left, right, addend], is_tile, is_sparse, .. } = product;
+    let found = if is_tile {
+        tiles(left)
+    } else if is_sparse {
+        sparse_products(left)
+    } else {
+        products(left)
+    };
+    let Some((shapes, results)) = found else { return false };
     let mixed = [[E::E4m3, E::E5m2], [E::S8, E::U8], [E::S4, E::U4]];
     let fit = left == right || !is_tile && mixed.iter().any(|pair| pair.contains(&left) && pair.contains(&right));
     let may_saturate = [E::S8, E::U8, E::S4, E::U4].contains(&left);
-    fit && (is_tile || result == addend)
+    let shape = [shape.m, shape.n, shape.k];
+    let is_of_pairs = product.is_of_quad_pairs();
+    // The first `mma` adds halves to single precision too, and lets both matrices lie either way.
+    let is_widening = is_of_pairs && [result, addend] == [E::F32, E::F16];
+    fit && (is_tile || is_widening || result == addend)
+        && (is_tile || is_of_pairs || product.by_columns == [false, true])
         && [result, addend].iter().all(|element| results.contains(element))
-        && (may_saturate || !saturates)
-        && shapes.contains(&[shape.m, shape.n, shape.k])
+        && (may_saturate || !product.saturates)
+        && shapes.contains(&shape)
+}
+
+/// Whether there are as many registers as a matrix needs; where the places of elements are ours to choose, at least as many.
+fn has_room(fragment: &Fragment) -> bool {
+    let Fragment { rows, columns, registers, element, spread, .. } = *fragment;
+    let lanes = if matches!(spread, Spread::QuadPair { .. }) { 8 } else { 32 };
+    let needed = (rows * columns * element.bits()).div_ceil(lanes * element.bits().max(32)).max(1);
+    registers == needed || spread == Spread::Opaque && (needed..=16).contains(&registers)
 }
 
 /// The shapes that `mma` has for elements of A, and what the results are.
 fn products(left: Element) -> Option<(&'static [[u16; 3]], &'static [Element])> {
     use Element as E;
     Some(match left {
-        // The first form of the instruction, of 8 by 8 by 4, spreads its elements in a way of its own.
-        E::F16 => (&[[16, 8, 8], [16, 8, 16]], &[E::F16, E::F32]),
+        E::F16 => (&[OF_QUAD_PAIRS, [16, 8, 8], [16, 8, 16]], &[E::F16, E::F32]),
         E::Bf16 => (&[[16, 8, 8], [16, 8, 16]], &[E::F32]),
         E::Tf32 => (&[[16, 8, 4], [16, 8, 8]], &[E::F32]),
         E::F64 => (&[[8, 8, 4], [16, 8, 4], [16, 8, 8], [16, 8, 16]], &[E::F64]),
@@ -150,6 +238,20 @@ fn products(left: Element) -> Option<(&'static [[u16; 3]], &'static [Element])> 
         E::S4 | E::U4 => (&[[8, 8, 32], [16, 8, 32], [16, 8, 64]], &[E::S32]),
         E::B1 => (&[[8, 8, 128], [16, 8, 128], [16, 8, 256]], &[E::S32]),
         E::F32 | E::S32 => return None,
+    })
+}
+
+/// The same for `mma.sp`.
+fn sparse_products(left: Element) -> Option<(&'static [[u16; 3]], &'static [Element])> {
+    use Element as E;
+    Some(match left {
+        E::F16 => (&[[16, 8, 16], [16, 8, 32]], &[E::F16, E::F32]),
+        E::Bf16 => (&[[16, 8, 16], [16, 8, 32]], &[E::F32]),
+        E::Tf32 => (&[[16, 8, 8], [16, 8, 16]], &[E::F32]),
+        E::E4m3 | E::E5m2 => (&[[16, 8, 64]], &[E::F32]),
+        E::S8 | E::U8 => (&[[16, 8, 32], [16, 8, 64]], &[E::S32]),
+        E::S4 | E::U4 => (&[[16, 8, 64], [16, 8, 128]], &[E::S32]),
+        E::F32 | E::F64 | E::S32 | E::B1 => return None,
     })
 }
 
@@ -198,141 +300,52 @@ pub(super) fn element(scalar: ScalarType) -> Option<Element> {
     })
 }
 
-/// A matrix read out of the registers of a warp.
-struct Values {
-    bits: Vec<u64>,
-    element: Element,
-    columns: usize,
-}
-
-impl Values {
-    fn read(unit: &Unit<'_>, fragment: &Fragment, rows: &[u32]) -> Self {
-        let mut bits = Vec::with_capacity((fragment.rows * fragment.columns) as usize);
-        let width = fragment.element.bits();
-        for row in 0..fragment.rows {
-            for column in 0..fragment.columns {
-                let home = fragment.home(row, column);
-                let (index, lane) = (rows[home.register as usize], home.lane as usize);
-                bits.push(match fragment.element {
-                    Element::F64 => unit.frame.row::<u64>(index)[lane],
-                    _ => u64::from(unit.frame.row::<u32>(index)[lane] >> home.shift & (u32::MAX >> (32 - width))),
-                });
-            }
-        }
-        Self { bits, element: fragment.element, columns: fragment.columns as usize }
-    }
-
-    fn number(&self, row: usize, column: usize) -> f64 {
-        let bits = self.bits[row * self.columns + column];
-        match self.element {
-            Element::F16 => Half(bits as u16).to_f64(),
-            Element::Bf16 => Bfloat(bits as u16).to_f64(),
-            // The low bits of the fraction do not count.
-            Element::Tf32 => f64::from(f32::from_bits(bits as u32 & !0x1fff)),
-            Element::F64 => f64::from_bits(bits),
-            Element::E4m3 => E4M3.widen(bits as u32),
-            Element::E5m2 => E5M2.widen(bits as u32),
-            _ => f64::from(f32::from_bits(bits as u32)),
-        }
-    }
-
-    fn integer(&self, row: usize, column: usize) -> i64 {
-        let bits = self.bits[row * self.columns + column];
-        match self.element {
-            Element::S8 => i64::from(bits as i8),
-            Element::S4 => (bits << 60).cast_signed() >> 60,
-            Element::S32 => i64::from(bits as i32),
-            _ => bits.cast_signed(),
-        }
-    }
-}
-
 fn run_product(unit: &mut Unit<'_>, op: &Op) -> Control {
     // The instruction is one of all lanes: those that are missing come first.
     unit.needed = u32::MAX;
     if unit.warp.live & !unit.active != 0 {
         return Control::Converge;
     }
-    let program = unit.launch.program;
-    let function = &program.functions[unit.frame.function as usize];
+    let function = &unit.launch.program.functions[unit.frame.function as usize];
     let product = &function.products[op.imm as usize];
-    let mut rows = function.row_lists[product.rows as usize].as_slice();
+    let rows = function.row_lists[product.rows as usize].as_slice();
+    if product.fragments[1].element.is_integer() {
+        multiply::<i32>(unit, product, rows);
+    } else {
+        multiply::<f64>(unit, product, rows);
+    }
+    Control::Next
+}
+
+fn multiply<T: Number>(unit: &mut Unit<'_>, product: &Product, mut rows: &[u32])
+where
+    Problem<T>: Multiply,
+{
+    let [to, left, right, addend] = &product.fragments;
     let mut take = |fragment: &Fragment| {
         let (taken, rest) = rows.split_at(fragment.registers as usize);
         rows = rest;
         taken
     };
-    let [to, left, right, addend] = &product.fragments;
-    let to_rows = take(to);
-    let a = Values::read(unit, left, take(left));
-    let b = Values::read(unit, right, take(right));
-    let c = Values::read(unit, addend, take(addend));
+    let [to_rows, left_rows, right_rows, addend_rows] = [to, left, right, addend].map(&mut take);
+    let places = product
+        .sparsity
+        .map(|sparsity| sparsity.places(unit.frame.row::<u32>(sparsity.metadata), left.element, right.rows));
+    // Each pair of quads has a product of its own, in lanes that are four apart.
+    let pairs = if matches!(to.spread, Spread::QuadPair { .. }) { 4 } else { 1 };
+    let result = |pair: u32| {
+        let problem = Problem::<T> {
+            a: read(unit, left, left_rows, 4 * pair),
+            b: read(unit, right, right_rows, 4 * pair),
+            addend: read(unit, addend, addend_rows, 4 * pair),
+            places: places.clone(),
+        };
+        problem.multiply(product.manner)
+    };
+    let results: Vec<Vec<u64>> = (0..pairs).map(result).collect();
     clear(unit, to, to_rows);
-    for row in 0..to.rows {
-        for column in 0..to.columns {
-            let bits = element_of_product(product, [&a, &b, &c], row as usize, column as usize);
-            put(unit, to, to_rows, row, column, bits);
-        }
-    }
-    Control::Next
-}
-
-/// The bits of one element of `a × b + c`.
-fn element_of_product(product: &Product, [a, b, c]: [&Values; 3], row: usize, column: usize) -> u64 {
-    let inner = a.columns;
-    if a.element.is_integer() {
-        let addend = c.integer(row, column) as i32;
-        let pairs = (0..inner).map(|k| {
-            let (a, b) = (a.integer(row, k), b.integer(k, column));
-            match product.accumulation {
-                Accumulation::Sum => (a, b),
-                Accumulation::PopulationOfAnd => (a & b, 1),
-                Accumulation::PopulationOfXor => (a ^ b, 1),
-            }
-        });
-        return u64::from(dot_integers(addend, pairs, product.saturates).cast_unsigned());
-    }
-    let pair = |k| (a.number(row, k), b.number(k, column));
-    let addend = c.number(row, column);
-    let sum = || dot(addend, (0..inner).map(pair));
-    match product.fragments[0].element {
-        Element::F64 => sum().to_bits(),
-        Element::F16 if a.element.bits() == 8 => sum_of_halves(addend, inner, pair),
-        Element::F16 => half(sum()),
-        _ => u64::from(canonical(sum() as f32).to_bits()),
-    }
-}
-
-/// The bits of one element of a product of numbers of 8 bits as a number of 16: the driver makes two products of halves of it, one of every
-/// four places' first two and one of the others, and adds what was to be added in the end.
-fn sum_of_halves(addend: f64, inner: usize, pair: impl Fn(usize) -> (f64, f64) + Copy) -> u64 {
-    let part = |sum, first| half(dot(sum, (0..inner).filter(|k| k % 4 / 2 == first).map(pair)));
-    let number = |bits: u64| Half(bits as u16).to_f64();
-    half(number(part(number(part(0.0, 0)), 1)) + addend)
-}
-
-/// The bits of the nearest number of 16 bits.
-fn half(value: f64) -> u64 {
-    if value.is_nan() { Half::nan(&[]).bits() } else { exact::narrow(value, exact::F16, Rounding::Nearest) }
-}
-
-/// Clears the registers that several elements share.
-pub(super) fn clear(unit: &mut Unit<'_>, fragment: &Fragment, rows: &[u32]) {
-    if fragment.element.bits() < 32 {
-        for &row in rows {
-            unit.frame.row_mut::<u32>(row).0 = [0; 32];
-        }
-    }
-}
-
-/// Writes an element of a matrix whose registers were cleared; in opaque fragments, everywhere that it belongs.
-pub(super) fn put(unit: &mut Unit<'_>, fragment: &Fragment, rows: &[u32], row: u32, column: u32, bits: u64) {
-    let home = fragment.home(row, column);
-    let (index, lane) = (rows[home.register as usize], home.lane as usize);
-    match fragment.element.bits() {
-        64 => unit.frame.row_mut::<u64>(index).0[lane] = bits,
-        32 => unit.frame.row_mut::<u32>(index).0[lane] = bits as u32,
-        _ => unit.frame.row_mut::<u32>(index).0[lane] |= (bits as u32) << home.shift,
+    for (pair, result) in (0..).zip(&results) {
+        write(unit, to, to_rows, 4 * pair, result);
     }
 }
 

@@ -2,10 +2,11 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use super::matrix::{clear, moved_element, put, shape};
+use super::matrix::{moved_element, shape};
 use crate::exec::access::{check_alignment, read_at, write_at};
 use crate::exec::fault::Trap;
-use crate::exec::matrix::{Element, Fragment, Role};
+use crate::exec::matrix::registers::{clear, put};
+use crate::exec::matrix::{Element, Fragment, Role, Spread};
 use crate::exec::op::{Control, Op, Space};
 use crate::exec::program::MovedMatrix;
 use crate::exec::unit::Unit;
@@ -73,8 +74,8 @@ impl Lowerer<'_> {
             (Role::C, m, n)
         };
         let rows = self.fragment_rows(registers, element)?;
-        let fragment =
-            Fragment { role, element, rows: height, columns: width, opaque: true, registers: rows.len() as u32 };
+        let registers = rows.len() as u32;
+        let fragment = Fragment { role, element, rows: height, columns: width, spread: Spread::Opaque, registers };
         let last = fragment.home(height.saturating_sub(1), width.saturating_sub(1));
         if last.lane >= 32 || last.register >= fragment.registers {
             return Err(Refusal::form(instruction));

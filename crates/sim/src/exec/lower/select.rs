@@ -26,12 +26,14 @@ impl Lowerer<'_> {
             Opcode::St | Opcode::Red if instruction.has(Modifier::Keyword(Keyword::Async)) => {
                 self.store_asynchronously(instruction)
             }
+            Opcode::St if instruction.has(Modifier::Keyword(Keyword::Bulk)) => self.store_bulk(instruction),
             Opcode::St => self.store(instruction),
             Opcode::Cp => self.copy_asynchronously(instruction),
             Opcode::Mbarrier => self.barrier_object(instruction),
             Opcode::Mma => self.multiply_matrices(instruction),
             Opcode::Wmma if instruction.has(Modifier::Keyword(Keyword::Mma)) => self.multiply_matrices(instruction),
             Opcode::Wmma => self.move_matrix(instruction),
+            Opcode::Wgmma => self.warpgroup(instruction),
             Opcode::Ldmatrix | Opcode::Stmatrix => self.move_small_matrices(instruction),
             Opcode::Movmatrix => self.transpose_matrix(instruction),
             Opcode::Mapa | Opcode::Getctarank => self.map_address(instruction),
@@ -203,6 +205,7 @@ const fn joins_warp(opcode: Opcode) -> bool {
             | O::Elect
             | O::Mma
             | O::Wmma
+            | O::Wgmma
             | O::Ldmatrix
             | O::Stmatrix
             | O::Movmatrix

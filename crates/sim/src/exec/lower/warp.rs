@@ -2,11 +2,12 @@
 
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
+use crate::exec::float::{canonical, max, max_nan, min, min_nan};
 use crate::exec::handler::NO_REGISTER;
 use crate::exec::lane::Lanes;
 use crate::exec::op::{Control, Handler, Op};
 use crate::exec::unit::Unit;
-use crate::ptx::{Instruction, Modifier, Opcode, Operand, Operation, ScalarType, ShuffleMode, VoteMode};
+use crate::ptx::{Instruction, Keyword, Modifier, Opcode, Operand, Operation, ScalarType, ShuffleMode, VoteMode};
 
 impl Lowerer<'_> {
     /// `shfl`, `vote`, `activemask`, `match`, `redux`.
@@ -121,7 +122,15 @@ impl Lowerer<'_> {
             Modifier::Operation(operation) => Some(*operation),
             _ => None,
         });
+        let (absolute, nan) = (instruction.has(Modifier::Keyword(Keyword::Abs)), instruction.has(Modifier::Nan));
+        if (absolute || nan) && scalar != ScalarType::F32 {
+            return Err(Refusal::form(instruction));
+        }
         let run: Handler = match (operation, scalar) {
+            (Some(Operation::Min), ScalarType::F32) if nan => run_reduce_float::<false, true>,
+            (Some(Operation::Min), ScalarType::F32) => run_reduce_float::<false, false>,
+            (Some(Operation::Max), ScalarType::F32) if nan => run_reduce_float::<true, true>,
+            (Some(Operation::Max), ScalarType::F32) => run_reduce_float::<true, false>,
             (Some(Operation::Add), ScalarType::U32 | ScalarType::S32) => run_reduce::<0>,
             (Some(Operation::Min), ScalarType::U32) => run_reduce::<1>,
             (Some(Operation::Max), ScalarType::U32) => run_reduce::<2>,
@@ -136,7 +145,7 @@ impl Lowerer<'_> {
         let members = self.members(Some(members))?;
         let d = self.destination(destination, ScalarType::B32)?;
         let op = self.diverging(run);
-        (op.a, op.d, op.imm) = (a, d, members);
+        (op.a, op.d, op.imm, op.e) = (a, d, members, u32::from(absolute));
         Ok(())
     }
 
@@ -291,6 +300,28 @@ fn run_reduce<const OPERATION: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
         _ => a ^ b,
     });
     unit.frame.row_mut::<u32>(op.d).merge(&[result.unwrap_or(0); 32], active);
+    Control::Next
+}
+
+/// The largest or smallest of numbers; NaN if all are or, where that counts, one is.
+fn run_reduce_float<const LARGEST: bool, const NAN: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
+    if !gathered(unit, op) {
+        return Control::Converge;
+    }
+    let active = unit.active;
+    let row = unit.frame.row::<u32>(op.a);
+    let number = |lane: usize| {
+        let number = f32::from_bits(row[lane]);
+        if op.e == 1 { number.abs() } else { number }
+    };
+    let pick = match (LARGEST, NAN) {
+        (false, false) => min::<f32>,
+        (false, true) => min_nan::<f32>,
+        (true, false) => max::<f32>,
+        (true, true) => max_nan::<f32>,
+    };
+    let result = Lanes(active).map(number).reduce(pick).map_or(0, |value| canonical(value).to_bits());
+    unit.frame.row_mut::<u32>(op.d).merge(&[result; 32], active);
     Control::Next
 }
 

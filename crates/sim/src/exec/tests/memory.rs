@@ -1,5 +1,6 @@
 //! State spaces, vectors, widths and initial values.
 
+use super::super::FaultKind;
 use super::{Bench, kernel};
 
 #[test]
@@ -193,5 +194,39 @@ fn special_registers_tell_each_thread_where_it_is() {
         let (block, thread) = (index as u32 / 64, index as u32 % 64);
         let (lane, warp) = (thread % 32, thread / 32);
         assert_eq!(value, (((block * 10 + 3) * 100 + lane) * 10 + warp) * 100 + lane);
+    }
+}
+
+#[test]
+fn bulk_store_clears_shared_memory_and_no_other() {
+    let body = |address: &str| {
+        format!(
+            "
+    .shared .align 8 .b64 tile[64];
+    mov.u32 %r2, tile;
+    mad.lo.u32 %r3, %t, 8, %r2;
+    st.shared.b64 [%r3], -1;
+    bar.sync 0;
+    setp.ne.u32 %p1, %t, 0;
+    cvt.u64.u32 %d1, %r2;
+    mov.u64 %d2, 24;
+    @!%p1 st.bulk.weak.shared::cta [%d1+8], %d2, 0;
+    cvta.shared.u64 %d1, %d1;
+    @!%p1 st.bulk [{address}], 16, 0;
+    bar.sync 0;
+    ld.shared.b64 %d3, [%r3];
+    st.global.b64 [%at], %d3;"
+        )
+    };
+    let expected: Vec<u64> =
+        (0..32).map(|word| if (1..4).contains(&word) || (6..8).contains(&word) { 0 } else { u64::MAX }).collect();
+    assert_eq!(Bench::body(&body("%d1+48"), 4096).results::<u64>(32), expected);
+    for (address, kind) in [
+        ("%p", FaultKind::IllegalAddress),
+        ("%d1+4", FaultKind::MisalignedAddress),
+        ("%d1+504", FaultKind::IllegalAddress),
+    ] {
+        let fault = Bench::body(&body(address), 4096).launch(1, 32).expect_err(address);
+        assert_eq!(fault.kind, kind, "{address}");
     }
 }

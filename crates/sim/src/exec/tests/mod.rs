@@ -21,8 +21,10 @@ mod mutation;
 mod speed;
 mod system;
 mod tensor_maps;
+mod tensors;
 mod unwritten;
 mod video;
+mod warpgroups;
 mod warps;
 
 use std::ops::Range;
@@ -112,7 +114,12 @@ impl Runtime for Host {
 impl Bench {
     /// Compiles a program whose header is added here, with `bytes` of memory for arguments.
     pub(super) fn new(body: &str, bytes: u64) -> Self {
-        let text = format!(".version 8.8\n.target sm_100\n.address_size 64\n{body}");
+        Self::for_target("sm_100", body, bytes)
+    }
+
+    /// The same for a target.
+    pub(super) fn for_target(target: &str, body: &str, bytes: u64) -> Self {
+        let text = format!(".version 8.8\n.target {target}\n.address_size 64\n{body}");
         let module = ptx::parse(&text).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let program = lower(&module).unwrap_or_else(|error| panic!("{error}\n{text}"));
         let mut end = bytes.next_multiple_of(128);

@@ -189,3 +189,32 @@ fn votes_matches_and_reductions_see_the_whole_warp() {
     let expected: Vec<u32> = (0..32u32).map(|tid| 0xff + (0x1111_1111 << (tid & 3)) + 496 + 31).collect();
     assert_eq!(bench.results::<u32>(32), expected);
 }
+
+#[test]
+fn extremes_of_numbers_leave_out_nan_unless_asked_for_it() {
+    let body = super::kernel(
+        "
+    ld.global.f32 %f0, [%at4];
+    redux.sync.min.f32 %f1, %f0, -1;
+    redux.sync.max.f32 %f2, %f0, -1;
+    redux.sync.min.abs.f32 %f3, %f0, -1;
+    redux.sync.max.NaN.f32 %f4, %f0, -1;
+    mov.f32 %f5, 0f00000000;
+    setp.ge.u32 %p1, %t, 16;
+    @%p1 redux.sync.max.abs.NaN.f32 %f5, %f0, 0xffff0000;
+    @%p1 redux.sync.min.f32 %f4, %f0, 0xffff0000;
+    shl.b32 %r2, %t, 5; cvt.u64.u32 %d1, %r2; add.u64 %d1, %d1, %p;
+    st.global.v4.f32 [%d1+1024], {%f1, %f2, %f3, %f4};
+    st.global.f32 [%d1+1040], %f5;",
+    );
+    let bench = Bench::for_target("sm_100a", &body, 4096);
+    let mut numbers: Vec<f32> = (0..32).map(|lane| lane as f32 - 20.0).collect();
+    (numbers[3], numbers[20]) = (f32::NAN, -0.0);
+    bench.memory.write(0, &numbers.iter().map(|it| it.to_bits()).collect::<Vec<_>>());
+    bench.launch(1, 32).expect("no fault");
+    let left = |lane: u64| bench.memory.read::<u32>(1024 + 32 * lane, 5);
+    let bits = |numbers: [f32; 5]| numbers.map(f32::to_bits);
+    let nan = f32::from_bits(0x7fff_ffff);
+    assert_eq!(left(0), bits([-20.0, 11.0, 0.0, nan, 0.0]));
+    assert_eq!(left(31), bits([-20.0, 11.0, 0.0, -4.0, 11.0]));
+}

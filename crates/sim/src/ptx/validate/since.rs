@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::Context;
-use crate::ptx::ast::{Instruction, Module, Version};
+use crate::ptx::ast::{Instruction, Module, Target, TargetVariant, Version};
 use crate::ptx::error::Error;
 use crate::ptx::modifier::Modifier;
 use crate::ptx::opcode::Opcode;
@@ -37,7 +37,7 @@ const SINCE: &[(u32, u32, u32, &str)] = &[
     (7, 0, 80, "cp.async cvt.f16x2.f32 max.f16 max.f16x2 mbarrier min.f16 min.f16x2 mma.f64 mma.m16n8k128 mma.m16n8k16 \
         mma.m16n8k256 mma.m16n8k32 mma.m16n8k4 mma.m16n8k64 redux wmma.f64 wmma.m16n16k8 wmma.m8n8k4 .NaN .bf16 .bf16x2 .relu .tf32"),
     (7, 1, 60, "tex|p tld4|p"),
-    (7, 1, 80, "mbarrier.parity mma.and wmma.and"),
+    (7, 1, 80, "mbarrier.parity mma.and mma.sp wmma.and"),
     (7, 2, 86, ".xorsign"),
     (7, 3, 52, "alloca stackrestore stacksave"),
     (7, 4, 70, ".L1::evict_first .L1::evict_last .L1::evict_normal .L1::evict_unchanged .L1::no_allocate"),
@@ -64,8 +64,7 @@ const SINCE: &[(u32, u32, u32, &str)] = &[
     (8, 0, 80, "mbarrier.acquire mbarrier.relaxed mbarrier.release"),
     (8, 0, 90, "add.s16x2 add.u16x2 barrier.cluster.acquire barrier.cluster.relaxed barrier.cluster.release cp.async.bulk cp.reduce \
         elect fence.mbarrier_init fence.proxy.async max.relu.s16x2 max.relu.s32 max.s16x2 max.u16x2 mbarrier.complete_tx \
-        mbarrier.expect_tx mbarrier.shared::cluster min.relu.s16x2 min.relu.s32 min.s16x2 min.u16x2 prefetch.tensormap setmaxnreg \
-        wgmma"),
+        mbarrier.expect_tx mbarrier.shared::cluster min.relu.s16x2 min.relu.s32 min.s16x2 min.u16x2 prefetch.tensormap setmaxnreg"),
     (8, 1, 0, "cvt.satfinite.f16.f32 cvt.satfinite.f16x2.f32"),
     (8, 1, 80, "cvt.satfinite.bf16.f32 cvt.satfinite.bf16x2.f32 cvt.satfinite.tf32"),
     (8, 1, 90, "atom.v2 atom.v4 atom.v8 multimem red.async red.v2 red.v4 red.v8 st.async %aggr_smem_size"),
@@ -74,19 +73,27 @@ const SINCE: &[(u32, u32, u32, &str)] = &[
     (8, 3, 70, ".b128"),
     (8, 3, 90, "atom.b128 tensormap"),
     (8, 4, 89, ".e4m3 .e5m2"),
+    (8, 5, 80, "mma.sp::ordered_metadata"),
     (8, 6, 0, ".e2m1x2 .e2m3x2 .e3m2x2"),
-    (8, 6, 90, "mbarrier.arrive.relaxed mbarrier.test_wait.relaxed mbarrier.try_wait.relaxed"),
-    (8, 6, 100, "add.f32x2 clusterlaunchcontrol cvt.rn.satfinite.tf32 cvt.rz.satfinite.tf32 cvt.ue8m0x2 fma.f32x2 mul.f32x2 st.bulk sub.f32x2 tcgen05"),
+    (8, 6, 90, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes mbarrier.arrive.relaxed mbarrier.test_wait.relaxed mbarrier.try_wait.relaxed"),
+    (8, 6, 100, ".cp_mask .cta_group::1 .cta_group::2 .im2col::w .im2col::w::128 .tile::gather4 .tile::scatter4 add.f32x2 clusterlaunchcontrol cvt.rn.satfinite.tf32 cvt.rz.satfinite.tf32 cvt.ue8m0x2 fma.f32x2 mul.f32x2 st.bulk sub.f32x2 tcgen05"),
     (8, 7, 100, "cvt.rs red.async.gpu red.async.sys st.async.global st.async.gpu st.async.sys"),
     (8, 8, 100, "ld.v4.b64 ld.v4.f64 ld.v4.s64 ld.v4.u64 ld.v8.b32 ld.v8.f32 ld.v8.s32 ld.v8.u32 st.v4.b64 st.v4.f64 st.v4.s64 \
         st.v4.u64 st.v8.b32 st.v8.f32 st.v8.s32 st.v8.u32"),
 ];
 
+/// The same for what the architectures of one generation have, of which a module must name one with a suffix, such as `sm_90a`.
+const ONLY_ON: &[(u32, u32, u32, &str)] =
+    &[(8, 0, 90, "wgmma"), (8, 6, 100, "redux.f32"), (8, 7, 120, "mma.kind::f8f6f4")];
+
 static NEEDS: LazyLock<Vec<Need>> = LazyLock::new(|| {
-    let all = SINCE.iter().flat_map(|&(major, minor, architecture, names)| {
-        names.split(' ').filter_map(move |name| Need::new(name, Version { major, minor }, architecture))
-    });
-    all.collect()
+    let all = |table: &'static [(u32, u32, u32, &'static str)], is_specific| {
+        table.iter().flat_map(move |&(major, minor, architecture, names)| {
+            let version = Version { major, minor };
+            names.split(' ').filter_map(move |name| Need::new(name, version, architecture, is_specific))
+        })
+    };
+    all(SINCE, false).chain(all(ONLY_ON, true)).collect()
 });
 
 /// Something that a module can use from a version of the ISA and an architecture on.
@@ -96,6 +103,8 @@ struct Need {
     what: What,
     version: Version,
     architecture: u32,
+    /// Whether only the architectures of that generation have it.
+    is_specific: bool,
 }
 
 #[derive(Debug)]
@@ -115,7 +124,7 @@ pub(in crate::ptx) struct Unmet {
 
 impl Need {
     /// What a name of the table stands for; `None` if it is no name.
-    fn new(name: &'static str, version: Version, architecture: u32) -> Option<Self> {
+    fn new(name: &'static str, version: Version, architecture: u32, is_specific: bool) -> Option<Self> {
         let what = if let Some(opcode) = name.strip_suffix("|p") {
             Opcode::from_name(opcode).map(What::Pair)
         } else if name.starts_with('%') {
@@ -126,11 +135,17 @@ impl Need {
         } else {
             form(name)
         };
-        Some(Self { name, what: what?, version, architecture })
+        Some(Self { name, what: what?, version, architecture, is_specific })
     }
 
     fn is_met(&self, module: &Module) -> bool {
-        module.version >= self.version && module.target.architecture >= self.architecture
+        let Target { architecture, variant, .. } = module.target;
+        let is_there = if self.is_specific {
+            variant != TargetVariant::Baseline && architecture / 10 == self.architecture / 10
+        } else {
+            architecture >= self.architecture
+        };
+        module.version >= self.version && is_there
     }
 
     /// Whether an instruction is of the opcode that this is about, and has all the suffixes.
@@ -179,8 +194,14 @@ impl Context<'_> {
             let expected = format!("PTX ISA version {major}.{minor} or later for '{name}'");
             (expected, format!("'.version {}.{}'", version.major, version.minor))
         } else {
-            let expected = format!("target sm_{} or higher for '{name}'", need.architecture);
-            (expected, format!("'.target sm_{}'", target.architecture))
+            let range = if need.is_specific { "a" } else { " or higher" };
+            let expected = format!("target sm_{}{range} for '{name}'", need.architecture);
+            let suffix = match target.variant {
+                TargetVariant::Baseline => "",
+                TargetVariant::Architecture => "a",
+                TargetVariant::Family => "f",
+            };
+            (expected, format!("'.target sm_{}{suffix}'", target.architecture))
         };
         Err(Error::syntax(self.instruction.span, expected, found))
     }
@@ -202,14 +223,14 @@ mod tests {
 
     #[test]
     fn every_name_of_the_table_is_one_of_the_language() {
-        for &(major, minor, architecture, names) in SINCE {
+        for &(major, minor, architecture, names) in SINCE.iter().chain(ONLY_ON) {
             for name in names.split(' ') {
-                assert!(Need::new(name, Version { major, minor }, architecture).is_some(), "{name}");
+                assert!(Need::new(name, Version { major, minor }, architecture, false).is_some(), "{name}");
             }
         }
         assert!(SINCE.is_sorted_by(|a, b| (a.0, a.1, a.2) < (b.0, b.1, b.2)));
         for name in ["frobnicate", "add.frobnicate", "%frobnicate", ".frobnicate", ""] {
-            assert!(Need::new(name, Version { major: 1, minor: 0 }, 0).is_none(), "{name}");
+            assert!(Need::new(name, Version { major: 1, minor: 0 }, 0, false).is_none(), "{name}");
         }
     }
 }

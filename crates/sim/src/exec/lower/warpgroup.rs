@@ -1,0 +1,170 @@
+//! `wgmma`: products of matrices by warpgroups, and the wait for them.
+
+use super::error::{Lowered, Refusal};
+use super::function::{Lowerer, Slot};
+use super::matrix::{accumulation, element, shape};
+use crate::exec::matrix::multiply::{Maker, Manner};
+use crate::exec::matrix::{Element, Fragment, Role, Spread};
+use crate::exec::op::Op;
+use crate::exec::warpgroup::{Left, ROWS, Side, WarpgroupProduct, run_product, run_wait};
+use crate::ptx::{Instruction, Keyword, Modifier, Operand, Shape};
+
+impl Lowerer<'_> {
+    /// `wgmma`.
+    pub(super) fn warpgroup(&mut self, instruction: &Instruction) -> Lowered {
+        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
+        if !(has(Keyword::Sync) && has(Keyword::Aligned)) {
+            return Err(Refusal::form(instruction));
+        }
+        match &instruction.operands[..] {
+            // Products are computed at once: there is nothing to begin or to gather.
+            [] if has(Keyword::Fence) || has(Keyword::CommitGroup) => Ok(()),
+            [Operand::Integer(_)] if has(Keyword::WaitGroup) => {
+                self.diverging(run_wait);
+                Ok(())
+            }
+            operands if has(Keyword::MmaAsync) => self.multiply_by_warpgroup(instruction, operands),
+            _ => Err(Refusal::form(instruction)),
+        }
+    }
+
+    fn multiply_by_warpgroup(&mut self, instruction: &Instruction, operands: &[Operand]) -> Lowered {
+        let refused = || Refusal::form(instruction);
+        let Decoded { shape, elements: [result, factor, right], is_sparse } =
+            decode(instruction).ok_or_else(refused)?;
+        let inner = u32::from(shape.k);
+        let [d, a, b, rest @ ..] = operands else { return Err(refused()) };
+        let (metadata, rest) = match rest {
+            [metadata, selector, rest @ ..] if is_sparse => (Some((metadata, selector)), rest),
+            rest => (None, rest),
+        };
+        let [scale, rest @ ..] = rest else { return Err(refused()) };
+        let is_shared = !matches!(a, Operand::Vector(_));
+        let signs = Signs::of(rest, factor, is_shared).ok_or_else(refused)?;
+        let to = part(Role::C, result, u32::from(shape.n));
+        let mut rows = self.fragment_rows(d, result)?;
+        if rows.len() as u32 != to.registers {
+            return Err(refused());
+        }
+        let side = |element, which: usize| Side {
+            element,
+            is_negative: signs.is_negative[which],
+            is_transposed: signs.is_transposed[which],
+        };
+        let (row, left) = if is_shared {
+            (self.descriptor(a)?, Left::Shared(side(factor, 0)))
+        } else {
+            let held = part(Role::A, factor, if is_sparse { inner / 2 } else { inner });
+            let own = self.fragment_rows(a, factor)?;
+            if own.len() as u32 != held.registers {
+                return Err(refused());
+            }
+            rows.extend(own);
+            (self.double(0), Left::Registers(held, signs.is_negative[0]))
+        };
+        let (c, negate) = self.predicate_source(scale)?;
+        let product = WarpgroupProduct {
+            to,
+            rows: self.row_list(rows),
+            left,
+            right: side(right, 1),
+            inner,
+            manner: Manner {
+                factors: [factor, right],
+                result,
+                accumulation: accumulation(instruction, right).ok_or_else(refused)?,
+                saturates: instruction.has(Modifier::SaturateFinite),
+                maker: Maker::Warpgroup,
+            },
+            sparsity: metadata.map(|it| self.sparsity(instruction, it, right, inner)).transpose()?,
+        };
+        let b = self.descriptor(b)?;
+        self.out.warpgroup_products.push(product);
+        let number = self.out.warpgroup_products.len() as u64 - 1;
+        let op = self.diverging(run_product);
+        *op = Op { a: row, b, c, e: negate, imm: number, ..*op };
+        Ok(())
+    }
+
+    /// The row of a descriptor.
+    fn descriptor(&mut self, operand: &Operand) -> Lowered<u32> {
+        let slot = match operand {
+            Operand::Register(register) => self.slot(*register),
+            Operand::Element(register, index) => self.element(*register, *index),
+            _ => return Err(Refusal::operand("a descriptor in a register of 64 bits")),
+        };
+        match slot {
+            Slot::Double(row) => Ok(row),
+            _ => Err(Refusal::operand("a descriptor in a register of 64 bits")),
+        }
+    }
+}
+
+/// A warp's part of a matrix with so many columns.
+fn part(role: Role, element: Element, columns: u32) -> Fragment {
+    let registers = ROWS * columns * element.bits() / (32 * 32);
+    Fragment { role, element, rows: ROWS, columns, spread: Spread::Rows, registers }
+}
+
+/// What the immediate operands say of A and B.
+struct Signs {
+    is_negative: [bool; 2],
+    is_transposed: [bool; 2],
+}
+
+impl Signs {
+    /// Integers have none of these operands; only 16-bit numbers can be transposed, and A only in shared memory.
+    fn of(operands: &[Operand], left: Element, is_shared: bool) -> Option<Self> {
+        let numbers = operands.iter().map(|operand| match operand {
+            Operand::Integer(integer) => Some(integer.bits.cast_signed()),
+            _ => None,
+        });
+        let numbers = numbers.collect::<Option<Vec<i64>>>()?;
+        let (signs, turns) = match (&numbers[..], left.is_integer(), left.bits() == 16) {
+            ([], true, _) => ([1, 1], [0, 0]),
+            ([a, b], false, false) => ([*a, *b], [0, 0]),
+            ([a, b, first, second], false, true) if is_shared => ([*a, *b], [*first, *second]),
+            ([a, b, second], false, true) if !is_shared => ([*a, *b], [0, *second]),
+            _ => return None,
+        };
+        let is_valid = signs.iter().all(|sign| sign.abs() == 1) && turns.iter().all(|turn| [0, 1].contains(turn));
+        is_valid.then(|| Self { is_negative: signs.map(|sign| sign < 0), is_transposed: turns.map(|turn| turn == 1) })
+    }
+}
+
+/// What an instruction multiplies.
+struct Decoded {
+    shape: Shape,
+    /// Of the result, A and B.
+    elements: [Element; 3],
+    is_sparse: bool,
+}
+
+fn decode(instruction: &Instruction) -> Option<Decoded> {
+    use Element as E;
+    let shape = shape(instruction)?;
+    let elements = instruction.types().map(element).collect::<Option<Vec<_>>>()?;
+    let [result, left, right] = elements[..] else { return None };
+    let is_sparse = instruction.has(Modifier::Keyword(Keyword::Sp));
+    let mixed = [[E::E4m3, E::E5m2], [E::S8, E::U8]];
+    let fit = left == right || mixed.iter().any(|pair| pair.contains(&left) && pair.contains(&right));
+    let results: &[Element] = match left {
+        E::F16 | E::E4m3 | E::E5m2 => &[E::F16, E::F32],
+        E::Bf16 | E::Tf32 => &[E::F32],
+        E::S8 | E::U8 => &[E::S32],
+        E::B1 if !is_sparse => &[E::S32],
+        _ => return None,
+    };
+    // A row of A has 32 bytes, of a sparse matrix without its zeroes.
+    let inner = 256 / left.bits() * if is_sparse { 2 } else { 1 };
+    let may_saturate = matches!(left, E::S8 | E::U8);
+    let is_wide = left.is_integer() && shape.n > 32;
+    let columns = (8..=256).contains(&shape.n) && shape.n % if is_wide { 16 } else { 8 } == 0;
+    let exists = fit
+        && results.contains(&result)
+        && (shape.m, u32::from(shape.k)) == (64, inner)
+        && columns
+        && (may_saturate || !instruction.has(Modifier::SaturateFinite))
+        && !instruction.has(Modifier::Operation(crate::ptx::Operation::Xor));
+    exists.then_some(Decoded { shape, elements: [result, left, right], is_sparse })
+}

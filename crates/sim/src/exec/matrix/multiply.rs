@@ -1,0 +1,212 @@
+//! Products of matrices of numbers, and what becomes of their sums.
+
+use super::number::Number;
+use super::rounding::{Rounding, aligned};
+use super::{Accumulation, Element};
+use crate::exec::float::canonical;
+use crate::exec::narrow::Half;
+
+/// A matrix by rows.
+#[derive(Debug)]
+pub(crate) struct Matrix<T> {
+    pub(crate) values: Vec<T>,
+    pub(crate) columns: usize,
+}
+
+impl<T: Number> Matrix<T> {
+    /// A matrix of zeroes.
+    pub(crate) fn zeroes(rows: usize, columns: usize) -> Self {
+        Self { values: vec![T::default(); rows * columns], columns }
+    }
+
+    /// Changes all signs.
+    pub(crate) fn negate(&mut self) {
+        self.values.iter_mut().for_each(|value| *value = value.negative());
+    }
+}
+
+/// What is multiplied and added up.
+#[derive(Debug)]
+pub(crate) struct Problem<T> {
+    /// The elements that A has, which are all or, where `places` says so, some.
+    pub(crate) a: Matrix<T>,
+    pub(crate) b: Matrix<T>,
+    pub(crate) addend: Matrix<T>,
+    /// The places in their rows of A's elements, if A is sparse.
+    pub(crate) places: Option<Vec<u16>>,
+}
+
+impl<T: Number> Problem<T> {
+    /// Some of the elements that A has in a row, each with the row of B that it is multiplied with, and its number in A.
+    pub(super) fn terms(&self, row: usize, part: Part) -> impl Iterator<Item = (T, &[T], usize)> {
+        let (each, columns) = (self.a.columns, self.b.columns);
+        let own = (row * each..(row + 1) * each).filter(move |at| part.has(at % each));
+        own.map(move |at| (self.a.values[at], &self.b.values[self.place(at) * columns..][..columns], at))
+    }
+
+    /// The place along the inner extent of A's elements.
+    pub(super) fn place(&self, at: usize) -> usize {
+        self.places.as_ref().map_or(at % self.a.columns, |places| usize::from(places[at]))
+    }
+
+    /// Adds the products to sums.
+    fn add(&self, sums: &mut [T], step: impl Fn(T, T, T) -> T) {
+        for (row, sums) in sums.chunks_exact_mut(self.b.columns).enumerate() {
+            for (a, b, _) in self.terms(row, Part::All) {
+                for (sum, &b) in sums.iter_mut().zip(b) {
+                    *sum = step(*sum, a, b);
+                }
+            }
+        }
+    }
+}
+
+/// Elements that A has in a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Part {
+    All,
+    /// The first two of every four.
+    First,
+    /// The last two.
+    Last,
+}
+
+impl Part {
+    fn has(self, number: usize) -> bool {
+        match self {
+            Self::All => true,
+            Self::First => number % 4 < 2,
+            Self::Last => number % 4 >= 2,
+        }
+    }
+}
+
+/// What kind of product it is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Manner {
+    /// What A and B have.
+    pub(crate) factors: [Element; 2],
+    pub(crate) result: Element,
+    pub(crate) accumulation: Accumulation,
+    pub(crate) saturates: bool,
+    pub(crate) maker: Maker,
+}
+
+/// Who makes a product together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Maker {
+    QuadPair,
+    Warp,
+    Warpgroup,
+}
+
+/// Products whose results have bits.
+pub(crate) trait Multiply {
+    /// The bits of the results, row by row.
+    fn multiply(&self, how: Manner) -> Vec<u64>;
+}
+
+impl Multiply for Problem<f64> {
+    fn multiply(&self, how: Manner) -> Vec<u64> {
+        if how.result == Element::F64 {
+            let mut sums = self.addend.values.clone();
+            self.add(&mut sums, |sum, a, b| a.mul_add(b, sum));
+            return sums.into_iter().map(f64::to_bits).collect();
+        }
+        match how.maker {
+            Maker::QuadPair => return self.multiply_in_steps(how),
+            Maker::Warp if how.factors[0].bits() == 8 => return self.multiply_in_parts(how),
+            _ => {}
+        }
+        let rounding = Rounding::of(how);
+        let sums = aligned(self, &self.addend.values, Part::All, rounding);
+        sums.into_iter().map(|sum| rounding.bits(sum)).collect()
+    }
+}
+
+impl Problem<f64> {
+    /// What the driver makes of `mma` of numbers of 8 bits: two products of halves, of the first two of every four elements of A and of
+    /// the others, and in the end a sum with the addend.
+    fn multiply_in_parts(&self, how: Manner) -> Vec<u64> {
+        let rounding = Rounding::of(Manner { factors: [Element::F16; 2], ..how });
+        let read = |bits: u64| f64::read(how.result, bits);
+        let mut sums = vec![0.0; self.addend.values.len()];
+        for part in [Part::First, Part::Last] {
+            sums = aligned(self, &sums, part, rounding);
+            sums.iter_mut().for_each(|sum| *sum = read(rounding.bits(*sum)));
+        }
+        let total = |(&sum, &addend): (&f64, &f64)| match how.result {
+            // The sum of two halves is exact, and rounded once.
+            Element::F16 => Half::nearest(sum + addend),
+            _ => u64::from(canonical(sum as f32 + addend as f32).to_bits()),
+        };
+        sums.iter().zip(&self.addend.values).map(total).collect()
+    }
+}
+
+impl Problem<f64> {
+    /// What the driver makes of the first `mma`: sums of single precision, to which the addend is added in the end.
+    fn multiply_in_steps(&self, how: Manner) -> Vec<u64> {
+        let columns = self.b.columns;
+        let product = |row: usize, column: usize, place: usize, sum: f32| {
+            let (a, b) = (self.a.values[row * self.a.columns + place], self.b.values[place * columns + column]);
+            (a as f32).mul_add(b as f32, sum)
+        };
+        let element = |(at, &addend): (usize, &f64)| {
+            let step = |place, sum| product(at / columns, at % columns, place, sum);
+            if how.result == Element::F16 {
+                // The product that is first keeps the sign of a zero.
+                let sum = step(1, step(0, -0.0)) + step(3, step(2, -0.0));
+                return Half::nearest(f64::from(sum) + addend);
+            }
+            let sum = (0..self.a.columns).fold(0.0, |sum, place| step(place, sum));
+            u64::from(canonical(sum + addend as f32).to_bits())
+        };
+        self.addend.values.iter().enumerate().map(element).collect()
+    }
+}
+
+impl Multiply for Problem<i32> {
+    fn multiply(&self, how: Manner) -> Vec<u64> {
+        // No sum of products leaves 32 bits.
+        let mut sums = vec![0; self.addend.values.len()];
+        match how.accumulation {
+            Accumulation::Sum => self.add(&mut sums, |sum: i32, a, b| sum + a * b),
+            Accumulation::PopulationOfAnd => self.add(&mut sums, |sum: i32, a, b| sum + (a & b)),
+            Accumulation::PopulationOfXor => self.add(&mut sums, |sum: i32, a, b| sum + (a ^ b)),
+        }
+        let total = |(sum, addend): (i32, &i32)| {
+            if how.saturates { sum.saturating_add(*addend) } else { sum.wrapping_add(*addend) }
+        };
+        sums.into_iter().zip(&self.addend.values).map(|it| u64::from(total(it).cast_unsigned())).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn manner(element: Element, result: Element) -> Manner {
+        let accumulation = Accumulation::Sum;
+        Manner { factors: [element; 2], result, accumulation, saturates: false, maker: Maker::Warp }
+    }
+
+    #[test]
+    fn integer_sums_wrap_or_saturate() {
+        let matrix = |value| Matrix { values: vec![value], columns: 1 };
+        let problem = Problem { a: matrix(127), b: matrix(127), addend: matrix(i32::MAX), places: None };
+        let result = |saturates| problem.multiply(Manner { saturates, ..manner(Element::S8, Element::S32) })[0] as i32;
+        assert_eq!([result(true), result(false)], [i32::MAX, i32::MIN + 127 * 127 - 1]);
+    }
+
+    #[test]
+    fn what_a_sparse_matrix_lacks_is_not_multiplied() {
+        let problem = Problem {
+            a: Matrix { values: vec![2.0, 3.0], columns: 2 },
+            b: Matrix { values: vec![f64::NAN, 10.0, f64::INFINITY, 1.0], columns: 1 },
+            addend: Matrix { values: vec![0.5], columns: 1 },
+            places: Some(vec![1, 3]),
+        };
+        assert_eq!(problem.multiply(manner(Element::F16, Element::F32)), [u64::from(23.5_f32.to_bits())]);
+    }
+}

@@ -1,0 +1,113 @@
+//! How tensor cores add up products of floating-point numbers.
+//!
+//! Products are exact. They and the addend are aligned to the largest of their exponents, which of a product is the sum of its factors'
+//! exponents, and lose what is more than some bits below; then they are added up exactly. A sum of single precision loses the bits
+//! that it cannot hold; one of half precision is the nearest. What is zero then is positive. An H100 does so, bit for bit: with 25
+//! bits below the largest exponent, and in products of numbers of 8 bits by a warpgroup with 13, to which sums of single precision
+//! are cut off too. Other generations are not known to do otherwise, and are simulated alike.
+
+use super::Element;
+use super::multiply::{Manner, Part, Problem};
+use crate::exec::float::canonical;
+use crate::exec::narrow::Half;
+
+/// Exponents below those of all products, zeroes' excepted.
+const LOWEST: i32 = -500;
+/// An exponent above those of all finite products.
+const HIGHEST: i32 = 500;
+
+/// How a sum is aligned and rounded.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Rounding {
+    /// The least exponents of normal numbers: of A and B, and of the addend.
+    least: [i32; 3],
+    /// Bits that are kept below the largest exponent.
+    fraction: i32,
+    /// Bits that are kept below the exponent of a sum of single precision.
+    kept: u32,
+    is_half: bool,
+}
+
+impl Rounding {
+    pub(super) fn of(how: Manner) -> Self {
+        let [left, right] = how.factors;
+        let (fraction, kept) = if left.bits() == 8 { (13, 13) } else { (25, 23) };
+        let least = [left, right, how.result].map(least_exponent);
+        Self { least, fraction, kept, is_half: how.result == Element::F16 }
+    }
+
+    /// The bits of a rounded sum.
+    pub(super) fn bits(self, sum: f64) -> u64 {
+        let (bits, sign) = if self.is_half { (Half::nearest(sum), 1 << 15) } else { (self.single(sum), 1 << 31) };
+        if bits == sign { 0 } else { bits }
+    }
+
+    /// The bits of the next number of single precision towards zero.
+    fn single(self, sum: f64) -> u64 {
+        let unit = f64::from(-149_i32).exp2();
+        let cut = if sum.abs() < f64::from(f32::MIN_POSITIVE) {
+            cut(sum / unit) * unit
+        } else if sum.is_finite() {
+            f64::from_bits(sum.to_bits() & u64::MAX << (52 - self.kept))
+        } else {
+            sum
+        };
+        u64::from(canonical(cut as f32).to_bits())
+    }
+}
+
+/// The least exponent of an element's normal numbers.
+fn least_exponent(element: Element) -> i32 {
+    match element {
+        Element::F16 | Element::E5m2 => -14,
+        Element::E4m3 => -6,
+        _ => -126,
+    }
+}
+
+/// The sums of addends and the products at some places, before they are rounded.
+pub(super) fn aligned(problem: &Problem<f64>, addends: &[f64], part: Part, how: Rounding) -> Vec<f64> {
+    let columns = problem.b.columns;
+    let [of_a, of_b, of_addends] = [(&problem.a.values[..], 0), (&problem.b.values, 1), (addends, 2)]
+        .map(|(values, which)| values.iter().map(|value| exponent(*value, how.least[which])).collect::<Vec<i32>>());
+    let (mut sums, mut scales) = (Vec::with_capacity(addends.len()), vec![0.0; columns]);
+    for (row, addends) in addends.chunks_exact(columns).enumerate() {
+        let mut tops = of_addends[row * columns..][..columns].to_vec();
+        for (_, _, at) in problem.terms(row, part) {
+            let (left, place) = (of_a[at], problem.place(at));
+            for (top, right) in tops.iter_mut().zip(&of_b[place * columns..][..columns]) {
+                *top = (*top).max(left + right);
+            }
+        }
+        scales.iter_mut().zip(&tops).for_each(|(scale, top)| *scale = power(how.fraction - *top));
+        let mut row_sums: Vec<f64> = addends.iter().zip(&scales).map(|(addend, scale)| cut(addend * scale)).collect();
+        for (a, b, _) in problem.terms(row, part) {
+            for ((sum, scale), b) in row_sums.iter_mut().zip(&scales).zip(b) {
+                *sum += cut(a * b * scale);
+            }
+        }
+        for (column, (sum, top)) in row_sums.iter().zip(&tops).enumerate() {
+            let is_finite = *top < HIGHEST;
+            let special = || problem.terms(row, part).fold(addends[column], |sum, (a, b, _)| a * b[column] + sum);
+            sums.push(if is_finite { sum * power(*top - how.fraction) } else { special() });
+        }
+    }
+    sums
+}
+
+/// The exponent of a number, at least that of the least normal one; of infinities and NaN one above all others', and of zeroes one below.
+fn exponent(value: f64, least: i32) -> i32 {
+    let exponent = (value.to_bits() >> 52 & 0x7ff) as i32 - 1023;
+    if value == 0.0 { LOWEST } else { exponent.max(least) }
+}
+
+/// A power of two; infinities and NaN are multiplied with none that matters.
+fn power(exponent: i32) -> f64 {
+    f64::from_bits(((exponent.clamp(LOWEST, HIGHEST) + 1023) as u64) << 52)
+}
+
+/// The integer next to a number towards zero; numbers here are less than 2^28.
+#[inline(always)]
+fn cut(value: f64) -> f64 {
+    f64::from(value as i32)
+}

@@ -1,0 +1,111 @@
+//! Which elements of a sparse matrix its registers hold: of every four two, as metadata says.
+
+use super::Element;
+
+/// Rows of a sparse matrix that a warp has.
+const ROWS: usize = 16;
+
+/// Where the metadata of a sparse matrix is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sparsity {
+    /// The row of the register that has it.
+    pub(crate) metadata: u32,
+    /// Which lanes of a quad have it: those after so many others with as much.
+    pub(crate) selector: u32,
+}
+
+/// How many lanes of a quad hold the metadata of a matrix with `inner` places in a row, zeroes counted.
+pub(crate) fn lanes(element: Element, inner: u32) -> u32 {
+    groups(element, inner).div_ceil(4)
+}
+
+/// Groups of places in a row, of which each has four bits of metadata.
+fn groups(element: Element, inner: u32) -> u32 {
+    match element {
+        // One of every two.
+        Element::Tf32 => inner / 2,
+        // Two pairs of every four.
+        Element::S4 | Element::U4 => inner / 8,
+        _ => inner / 4,
+    }
+}
+
+impl Sparsity {
+    /// The places in the rows of the matrix that its elements have, row by row.
+    pub(crate) fn places(&self, words: &[u32; 32], element: Element, inner: u32) -> Vec<u16> {
+        let first = self.selector * lanes(element, inner);
+        let mut places = Vec::with_capacity(ROWS * inner as usize / 2);
+        for row in 0..ROWS as u32 {
+            for group in 0..groups(element, inner) {
+                let (lane, shift) = home(element, row / 8, group);
+                let bits = words[(row % 8 * 4 + first + lane) as usize & 31] >> shift & 0xf;
+                places.extend(in_group(element, bits).map(|place| (group * width(element) + place) as u16));
+            }
+        }
+        places
+    }
+}
+
+/// The lane of those with a row's metadata and that of the eighth row after it, and the bit in its register, of a group.
+fn home(element: Element, half: u32, group: u32) -> (u32, u32) {
+    if element.bits() <= 8 {
+        // Each lane has eight groups of one of both rows, else four of each.
+        (group / 8 * 2 + half, group % 8 * 4)
+    } else {
+        (group / 4, half * 16 + group % 4 * 4)
+    }
+}
+
+/// Places of a group.
+fn width(element: Element) -> u32 {
+    match element {
+        Element::Tf32 => 2,
+        Element::S4 | Element::U4 => 8,
+        _ => 4,
+    }
+}
+
+/// The places in a group that four bits name.
+fn in_group(element: Element, bits: u32) -> impl Iterator<Item = u32> {
+    let [low, high] = [bits & 3, bits >> 2];
+    let (places, count) = match element {
+        // Both halves of an element are named.
+        Element::Tf32 => ([low / 2, 0, 0, 0], 1),
+        Element::S4 | Element::U4 => ([2 * low, 2 * low + 1, 2 * high, 2 * high + 1], 4),
+        _ => ([low, high, 0, 0], 2),
+    };
+    places.into_iter().take(count)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metadata_names_two_of_every_four_places() {
+        // Every group takes its first and its last, but for the second of row 9.
+        let mut words = [0xcccc_cccc; 32];
+        words[4 + 2] = 0xcc4c_cccc;
+        let places = Sparsity { metadata: 0, selector: 2 }.places(&words, Element::F16, 16);
+        assert_eq!(places[..8], [0, 3, 4, 7, 8, 11, 12, 15]);
+        assert_eq!(places[9 * 8..][..8], [0, 3, 4, 5, 8, 11, 12, 15]);
+    }
+
+    #[test]
+    fn lane_has_all_groups_of_bytes_of_one_row() {
+        let mut words = [0x4444_4444; 32];
+        words[4 * 3 + 2 + 1] = 0x4444_44e4;
+        let places = Sparsity { metadata: 0, selector: 1 }.places(&words, Element::U8, 32);
+        assert_eq!(places[11 * 16..][..6], [0, 1, 6, 7, 8, 9]);
+        assert_eq!(places[3 * 16..][..4], [0, 1, 4, 5]);
+    }
+
+    #[test]
+    fn single_precision_takes_one_of_two_and_quarters_take_pairs() {
+        let words = [0x4e4e_4e4e; 32];
+        let places = |element, inner| Sparsity { metadata: 0, selector: 0 }.places(&words, element, inner);
+        assert_eq!(places(Element::Tf32, 8)[..4], [1, 2, 5, 6]);
+        assert_eq!(places(Element::U4, 64)[..8], [4, 5, 6, 7, 8, 9, 10, 11]);
+        assert_eq!((lanes(Element::S8, 64), lanes(Element::S4, 64), lanes(Element::Tf32, 8)), (4, 2, 1));
+    }
+}

@@ -1,0 +1,326 @@
+//! What products of matrices give, by its definition: each number is a whole number times a power of two, and sums are of whole numbers.
+//!
+//! Sums of products are as an H100 makes them, bit for bit: see `docs/testing.md`.
+
+use std::collections::hash_map::DefaultHasher;
+use std::hash::{Hash as _, Hasher as _};
+
+/// Who makes a product, which decides how its sum is made.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Maker {
+    QuadPair,
+    Warp,
+    Warpgroup,
+}
+
+/// A number's format.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) struct Format {
+    /// Bits of an element, of which the lowest `unused` do not count.
+    pub(super) bits: u32,
+    unused: u32,
+    exponent: u32,
+    fraction: u32,
+    /// Whether the largest exponent is one like the others but for the NaN.
+    is_finite: bool,
+}
+
+/// An element's type.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Real(Format),
+    Integer { bits: u32, is_signed: bool },
+}
+
+impl Kind {
+    pub(super) fn of(name: &str) -> Self {
+        let real = |bits, unused, exponent, fraction, is_finite| {
+            Self::Real(Format { bits, unused, exponent, fraction, is_finite })
+        };
+        match name {
+            "f16" => real(16, 0, 5, 10, false),
+            "bf16" => real(16, 0, 8, 7, false),
+            "tf32" => real(32, 13, 8, 10, false),
+            "f32" => real(32, 0, 8, 23, false),
+            "e4m3" => real(8, 0, 4, 3, true),
+            "e5m2" => real(8, 0, 5, 2, false),
+            _ => Self::Integer { bits: name[1..].parse().expect("a type has a width"), is_signed: name.starts_with('s') },
+        }
+    }
+
+    pub(super) fn bits(self) -> u32 {
+        match self {
+            Self::Real(format) => format.bits,
+            Self::Integer { bits, .. } => bits,
+        }
+    }
+
+    /// Some element: of numbers with fractions now and then a zero, a subnormal, an infinity or a NaN, and as often one of a small range.
+    pub(super) fn any(self, random: &mut Random) -> u64 {
+        let bits = random.next() & u64::MAX >> (64 - self.bits());
+        let Self::Real(format) = self else {
+            let extremes = [0, 1 << (self.bits() - 1), (1 << (self.bits() - 1)) - 1, u64::MAX >> (64 - self.bits())];
+            return if random.one_in(4) { extremes[random.below(4)] } else { bits };
+        };
+        let field = u64::MAX >> (64 - format.exponent) << (format.bits - 1 - format.exponent);
+        let sign = bits & 1 << (format.bits - 1);
+        let near = (1_u64 << (format.exponent - 1)) - 3 + random.next() % 6;
+        let other = bits & !field | near << (format.bits - 1 - format.exponent);
+        match random.below(16) {
+            0 => sign,
+            1 => bits & !field,
+            2..9 => other,
+            _ if bits & field == field && !random.one_in(64) => other,
+            _ => bits,
+        }
+    }
+
+    fn integer(self, bits: u64) -> i64 {
+        match self {
+            Self::Integer { bits: width, is_signed: true } => (bits << (64 - width)).cast_signed() >> (64 - width),
+            _ => bits.cast_signed(),
+        }
+    }
+
+    fn format(self) -> Format {
+        match self {
+            Self::Real(format) => format,
+            Self::Integer { .. } => panic!("an integer has no format"),
+        }
+    }
+}
+
+/// Numbers that a name chooses.
+pub(super) struct Random(u64);
+
+impl Random {
+    pub(super) fn new(name: &str) -> Self {
+        let mut hasher = DefaultHasher::new();
+        name.hash(&mut hasher);
+        Self(hasher.finish())
+    }
+
+    pub(super) fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mixed = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed ^ mixed >> 29
+    }
+
+    pub(super) fn below(&mut self, bound: usize) -> usize {
+        (self.next() >> 8) as usize % bound
+    }
+
+    pub(super) fn one_in(&mut self, count: usize) -> bool {
+        self.below(count) == 0
+    }
+}
+
+/// A number: of a sum, how many units of a power of two it is.
+#[derive(Clone, Copy, Debug)]
+enum Number {
+    Nan,
+    Infinite { is_negative: bool },
+    /// So many times two to the power of `unit`; `top` is the exponent that sums are aligned by.
+    Finite { count: i128, unit: i32, top: i32 },
+}
+
+impl Number {
+    fn of(format: Format, bits: u64) -> Self {
+        let bits = bits >> format.unused;
+        let is_negative = bits >> (format.exponent + format.fraction) & 1 == 1;
+        let fraction = bits & u64::MAX >> (64 - format.fraction);
+        let field = bits >> format.fraction & u64::MAX >> (64 - format.exponent);
+        let last = u64::MAX >> (64 - format.exponent);
+        if field == last && (!format.is_finite || fraction + 1 == 1 << format.fraction) {
+            let is_infinite = fraction == 0 && !format.is_finite;
+            return if is_infinite { Self::Infinite { is_negative } } else { Self::Nan };
+        }
+        let top = field.max(1) as i32 - (1 << (format.exponent - 1)) + 1;
+        let magnitude = i128::from(fraction | u64::from(field > 0) << format.fraction);
+        let count = if is_negative { -magnitude } else { magnitude };
+        Self::Finite { count, unit: top - format.fraction as i32, top }
+    }
+
+    fn times(self, other: Self) -> Self {
+        let sign = |number: Self| match number {
+            Self::Infinite { is_negative } => Some(is_negative),
+            Self::Finite { count: 0, .. } | Self::Nan => None,
+            Self::Finite { count, .. } => Some(count < 0),
+        };
+        match (self, other) {
+            (Self::Finite { count, unit, top }, Self::Finite { count: by, unit: of, top: at }) => {
+                Self::Finite { count: count * by, unit: unit + of, top: top + at }
+            }
+            _ => match (sign(self), sign(other)) {
+                (Some(first), Some(second)) => Self::Infinite { is_negative: first != second },
+                _ => Self::Nan,
+            },
+        }
+    }
+}
+
+/// A sum: of finite numbers in units of two to a power.
+fn sum(numbers: &[Number], below: i32) -> Number {
+    let mut sign = None;
+    for number in numbers {
+        match (*number, sign) {
+            (Number::Nan, _) => return Number::Nan,
+            (Number::Infinite { is_negative }, Some(other)) if is_negative != other => return Number::Nan,
+            (Number::Infinite { is_negative }, _) => sign = Some(is_negative),
+            _ => {}
+        }
+    }
+    if let Some(is_negative) = sign {
+        return Number::Infinite { is_negative };
+    }
+    let finite = numbers.iter().filter_map(|number| match *number {
+        Number::Finite { count, unit, top } if count != 0 => Some((count, unit, top)),
+        _ => None,
+    });
+    let top = finite.clone().map(|(_, _, top)| top).max().unwrap_or(0);
+    let cut = |(count, unit, _): (i128, i32, i32)| {
+        let shift = unit - (top - below);
+        // Division cuts off towards zero.
+        if shift >= 0 { count << shift } else { count / (1_i128 << (-shift).min(100)) }
+    };
+    Number::Finite { count: finite.map(cut).sum(), unit: top - below, top }
+}
+
+/// The bits of a sum: of half precision the nearest, ties to even, else the next towards zero with so many bits behind the first.
+fn round(number: Number, to: Format, kept: u32) -> u64 {
+    let (count, unit) = match number {
+        Number::Nan => return u64::MAX >> (65 - to.bits),
+        Number::Infinite { is_negative } => return infinity(to) | u64::from(is_negative) << (to.bits - 1),
+        Number::Finite { count: 0, .. } => return 0,
+        Number::Finite { count, unit, .. } => (count, unit),
+    };
+    let magnitude = count.unsigned_abs();
+    let first = 127 - magnitude.leading_zeros() as i32 + unit;
+    let bias = (1 << (to.exponent - 1)) - 1;
+    let last = first.max(1 - bias) - to.fraction as i32;
+    let units = if to.bits == 16 {
+        nearest(magnitude, last - unit)
+    } else {
+        let cut = first - kept as i32;
+        let rough = at(magnitude, cut.max(last) - unit);
+        at(rough, last - cut.max(last))
+    };
+    // A number that is rounded up to the next power of two carries into the exponent by itself.
+    let field = ((last + to.fraction as i32 + bias) as u128 - 1) << to.fraction;
+    let bits = (field + units).min(u128::from(infinity(to))) as u64;
+    if bits == 0 { 0 } else { bits | u64::from(count < 0) << (to.bits - 1) }
+}
+
+fn infinity(format: Format) -> u64 {
+    u64::MAX >> (64 - format.exponent) << format.fraction
+}
+
+/// A number in units of two to a power, cut off.
+fn at(number: u128, shift: i32) -> u128 {
+    if shift <= 0 { number << -shift } else { number.checked_shr(shift as u32).unwrap_or(0) }
+}
+
+fn nearest(number: u128, shift: i32) -> u128 {
+    if shift <= 0 {
+        return number << -shift;
+    }
+    let whole = at(number, shift);
+    let rest = number - at(whole, -shift.min(120));
+    let half = 1_u128 << (shift - 1).min(120);
+    whole + u128::from(rest > half || rest == half && whole % 2 == 1)
+}
+
+/// A product of a row and a column.
+pub(super) struct Dot<'a> {
+    pub(super) maker: Maker,
+    pub(super) factors: [Kind; 2],
+    /// Of the result and the addend.
+    pub(super) ends: [Kind; 2],
+    /// Elements that are multiplied.
+    pub(super) pairs: &'a [(u64, u64)],
+    pub(super) addend: u64,
+    pub(super) saturates: bool,
+    /// Whether the signs of one factor, but not of both, change.
+    pub(super) is_negated: bool,
+}
+
+impl Dot<'_> {
+    /// The bits of the result.
+    pub(super) fn result(&self) -> u64 {
+        let [left, right] = self.factors;
+        if let Kind::Integer { bits, .. } = left {
+            let products = self.pairs.iter().map(|&(a, b)| left.integer(a) * right.integer(b));
+            let sum = products.sum::<i64>() + self.ends[1].integer(self.addend);
+            let clamped = if self.saturates { sum.clamp(i32::MIN.into(), i32::MAX.into()) } else { sum };
+            debug_assert!(bits <= 8, "products of small integers");
+            return u64::from(clamped as u32);
+        }
+        match self.maker {
+            Maker::QuadPair => self.in_steps(),
+            Maker::Warp if left.bits() == 8 => self.in_parts(),
+            _ => {
+                let (below, kept) = if left.bits() == 8 { (13, 13) } else { (25, 23) };
+                let mut all: Vec<Number> = self.pairs.iter().map(|pair| self.product(*pair)).collect();
+                all.push(Number::of(self.ends[1].format(), self.addend));
+                round(sum(&all, below), self.ends[0].format(), kept)
+            }
+        }
+    }
+
+    fn product(&self, (a, b): (u64, u64)) -> Number {
+        let [left, right] = self.factors.map(Kind::format);
+        let a = if self.is_negated { a ^ 1 << (left.bits - 1) } else { a };
+        Number::of(left, a).times(Number::of(right, b))
+    }
+
+    /// Numbers of 8 bits are made halves, and multiplied in two parts; the addend comes last, by the rounding of its type.
+    fn in_parts(&self) -> u64 {
+        let to = self.ends[0].format();
+        let mut bits = 0;
+        for part in 0..2 {
+            let own = self.pairs.iter().enumerate().filter(|(at, _)| at % 4 / 2 == part);
+            let mut all: Vec<Number> = own.map(|(_, pair)| self.product(*pair)).map(as_halves).collect();
+            all.push(Number::of(to, bits));
+            bits = round(sum(&all, 25), to, 23);
+        }
+        if to.bits == 16 {
+            return round(sum(&[Number::of(to, bits), Number::of(to, self.addend)], 60), to, 23);
+        }
+        single(f32::from_bits(bits as u32) + f32::from_bits(self.addend as u32))
+    }
+
+    /// Four products one after the other, or two and two, in single precision.
+    fn in_steps(&self) -> u64 {
+        let [half, _] = self.factors.map(Kind::format);
+        let value = |format: Format, bits: u64| match Number::of(format, bits) {
+            Number::Nan => f32::NAN,
+            Number::Infinite { is_negative: true } => f32::NEG_INFINITY,
+            Number::Infinite { .. } => f32::INFINITY,
+            Number::Finite { count: 0, .. } => if bits >> (format.bits - 1) == 1 { -0.0 } else { 0.0 },
+            Number::Finite { count, unit, .. } => (count as f64 * f64::from(unit).exp2()) as f32,
+        };
+        let terms: Vec<(f32, f32)> = self.pairs.iter().map(|&(a, b)| (value(half, a), value(half, b))).collect();
+        let addend = value(self.ends[1].format(), self.addend);
+        if self.ends[0].bits() == 32 {
+            return single(terms.iter().fold(0.0, |sum: f32, (a, b)| a.mul_add(*b, sum)) + addend);
+        }
+        let pair = |at: usize| terms[at + 1].0.mul_add(terms[at + 1].1, terms[at].0 * terms[at].1);
+        let total = pair(0) + pair(2);
+        let last = f64::from(total) + f64::from(addend);
+        if last == 0.0 {
+            return u64::from(last.is_sign_negative()) << 15;
+        }
+        let number = Number::of(Kind::of("f32").format(), u64::from(total.to_bits()));
+        round(sum(&[number, Number::of(self.ends[1].format(), self.addend)], 100), half, 23)
+    }
+}
+
+/// A product of numbers of 8 bits is aligned by the exponents that its factors have as halves: those of normal numbers.
+fn as_halves(number: Number) -> Number {
+    number
+}
+
+/// The bits of a number of single precision; all NaNs are one.
+fn single(value: f32) -> u64 {
+    u64::from(if value.is_nan() { 0x7fff_ffff } else { value.to_bits() })
+}
