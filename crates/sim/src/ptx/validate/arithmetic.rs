@@ -14,9 +14,9 @@ impl Context<'_> {
         let scalar = self.scalar(sets::NUMBERS)?;
         let extreme = matches!(self.instruction.opcode, Opcode::Min | Opcode::Max);
         if extreme {
-            self.extreme_suffixes(scalar)?
+            self.extreme_suffixes(scalar)?;
         } else {
-            self.suffixes(scalar)?
+            self.suffixes(scalar)?;
         }
         if let Some(narrow) = self.instruction.types().nth(1) {
             self.count(3..=3)?;

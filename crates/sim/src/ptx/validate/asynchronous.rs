@@ -37,9 +37,9 @@ impl Context<'_> {
             return Err(self.lacks("at most 16 bytes on a barrier object, or a single number"));
         }
         if self.vector() > 1 {
-            self.elements(1, scalar, Width::Exact)?
+            self.elements(1, scalar, Width::Exact)?;
         } else {
-            self.source(1, scalar, Width::Exact)?
+            self.source(1, scalar, Width::Exact)?;
         }
         self.asynchronous_space(completes)?;
         self.asynchronous_order(completes, is_reduction)

@@ -101,14 +101,13 @@ impl Context<'_> {
             Modifier::Round(rounding) => Some(*rounding),
             _ => None,
         });
-        let suits = match (rounds, found) {
-            (Rounds::Never | Rounds::MayToFloat | Rounds::MayToInteger, None) => true,
-            (Rounds::ToFloat | Rounds::MayToFloat, Some(R::NearestEven | R::Zero | R::Up | R::Down)) => true,
-            (
-                Rounds::ToInteger | Rounds::MayToInteger,
-                Some(R::IntegerNearestEven | R::IntegerZero | R::IntegerUp | R::IntegerDown),
-            ) => true,
-            _ => false,
+        let suits = match found {
+            None => matches!(rounds, Rounds::Never | Rounds::MayToFloat | Rounds::MayToInteger),
+            Some(R::NearestEven | R::Zero | R::Up | R::Down) => matches!(rounds, Rounds::ToFloat | Rounds::MayToFloat),
+            Some(R::IntegerNearestEven | R::IntegerZero | R::IntegerUp | R::IntegerDown) => {
+                matches!(rounds, Rounds::ToInteger | Rounds::MayToInteger)
+            }
+            Some(_) => false,
         };
         match (suits, rounds) {
             (true, _) => Ok(()),
