@@ -2,6 +2,7 @@
 
 mod body;
 mod constants;
+mod conversions;
 mod errors;
 mod functions;
 mod header;

@@ -20,6 +20,7 @@ const FIRST: &[(&str, &str, &str)] = &[
     ("atom.add.noftz.f16 %h1, [%d1], %h2;", "6.3", "sm_70"),
     ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [s];", "6.5", "sm_75"),
     ("tanh.approx.f32 %f1, %f2;", "7.0", "sm_75"),
+    ("tex.2d.v4.f32.f32 {%r1, %r2, %r3, %r4}|%p1, [%d1, {%f1, %f2}];", "7.1", "sm_60"),
     ("redux.sync.add.s32 %r1, %r2, -1;", "7.0", "sm_80"),
     ("fma.rn.bf16 %h1, %h2, %h3, %h4;", "7.0", "sm_80"),
     ("max.NaN.f32 %f1, %f2, %f3;", "7.0", "sm_80"),
@@ -35,7 +36,12 @@ const FIRST: &[(&str, &str, &str)] = &[
     ("cp.async.bulk.commit_group;", "8.0", "sm_90"),
     ("atom.global.add.v2.f32 {%f1, %f2}, [%d1], {%f3, %f4};", "8.1", "sm_90"),
     ("mov.u32 %r1, %aggr_smem_size;", "8.1", "sm_90"),
+    ("cvt.rn.satfinite.f16.f32 %h1, %f1;", "8.1", "sm_70"),
+    ("cvt.rz.satfinite.bf16x2.f32 %r1, %f1, %f2;", "8.1", "sm_80"),
     ("add.rn.f32x2 %d1, %d2, %d3;", "8.6", "sm_100"),
+    ("clusterlaunchcontrol.try_cancel.async.mbarrier::complete_tx::bytes.b128 [%d1], [%d2];", "8.6", "sm_100"),
+    ("cvt.rs.f16x2.f32 %r1, %f1, %f2, %r2;", "8.7", "sm_100"),
+    ("st.async.release.gpu.global.b32 [%d1], %r1;", "8.7", "sm_100"),
 ];
 
 #[test]
