@@ -1,6 +1,8 @@
 //! [`TensorMap`]: what can be described, and what is refused with the figures.
 
-use curium_driver::{Argument, ComputeCapability, Context, DevicePointer, Error, Function, Parameter, Result};
+use curium_driver::{
+    Argument, ComputeCapability, Context, DevicePointer, Error, Function, LaunchConfig, Library, Parameter, Result,
+};
 use curium_memory::{
     DeviceBuffer, Im2col, Im2colWide, TensorDataType as Type, TensorFill, TensorInterleave, TensorL2Promotion,
     TensorLayout, TensorMap, TensorRead, TensorSwizzle, TensorView, TensorViewMut, TensorWrite, WideMode,
@@ -203,6 +205,73 @@ fn view_of_a_tensor_that_its_memory_does_not_hold_is_refused() {
             refused(result, &expected);
             let result = TensorViewMut::tiled(memory.as_slice_mut(), &layout, elements).map(|view| *view.as_map());
             refused(result, &expected);
+        }
+    });
+}
+
+#[test]
+fn view_that_is_written_holds_the_whole_last_row() {
+    on_hopper(|test| {
+        let mut memory = DeviceBuffer::<f32>::zeroed(&test.stream(), 1024).expect("memory suffices");
+        let layout = TensorLayout::new(Type::Float32, memory.as_pointer(), &[9]);
+        let mut part = |words| {
+            let part = memory.as_slice_mut().slice(..words);
+            TensorViewMut::tiled(part.expect("it is shorter"), &layout, &[16]).map(|view| *view.as_map())
+        };
+        part(12).expect("the row ends with a multiple of 16 bytes");
+        refused(part(11), "a tensor of 48 bytes");
+        TensorView::tiled(memory.as_slice().slice(..9).expect("it is shorter"), &layout, &[16]).expect("it is read");
+    });
+}
+
+/// Copies the part of a matrix of 32-bit words at `{4, 1}`, 4 rows of 8, to `{8, 2}` of another one.
+const COPY_PART: &str = ".version 8.6
+.target sm_90
+.address_size 64
+.visible .entry copy_part(.param .align 64 .b8 from[128], .param .align 64 .b8 to[128])
+{
+    .reg .pred %p; .reg .b32 %r<4>; .reg .b64 %d<4>;
+    .shared .align 128 .b8 part[128];
+    .shared .align 8 .b64 object;
+    mov.u32 %r1, part; mov.u32 %r2, object;
+    mov.b64 %d1, from; cvta.param.u64 %d1, %d1;
+    mov.b64 %d2, to; cvta.param.u64 %d2, %d2;
+    mbarrier.init.shared.b64 [%r2], 1;
+    fence.proxy.async;
+    mbarrier.arrive.expect_tx.shared.b64 %d3, [%r2], 128;
+    cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%d1, {4, 1}], [%r2];
+WAIT:
+    mbarrier.try_wait.parity.shared.b64 %p, [%r2], 0;
+    @!%p bra WAIT;
+    cp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%d2, {8, 2}], [%r1];
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0;
+    ret;
+}";
+
+#[test]
+fn part_of_a_tensor_goes_to_another_by_maps_that_are_arguments() {
+    on_hopper(|test| {
+        let stream = test.stream();
+        let words: Vec<u32> = (0..160).collect();
+        let from = DeviceBuffer::from_slice(&stream, &words).expect("memory suffices");
+        let mut to = DeviceBuffer::<u32>::zeroed(&stream, 160).expect("memory suffices");
+        let matrix = |pointer| TensorLayout::new(Type::Uint32, pointer, &[16, 10]);
+        let read =
+            TensorView::tiled(from.as_slice(), &matrix(from.as_pointer()), &[8, 4]).expect("it fills the buffer");
+        let pointer = to.as_pointer();
+        let mut write =
+            TensorViewMut::tiled(to.as_slice_mut(), &matrix(pointer), &[8, 4]).expect("it fills the buffer");
+        let library = Library::from_ptx(&stream, COPY_PART).expect("the kernel loads");
+        let kernel = library.kernel::<(TensorRead, TensorWrite)>("copy_part").expect("there is such a kernel");
+        // SAFETY: the kernel reads by the one map, and writes by the other, which hold their memory.
+        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 1), (&read, &mut write)) }.expect("it can be launched");
+        let found = to.to_vec().expect("memory can be read");
+        for (at, word) in found.iter().enumerate() {
+            let (row, column) = (at / 16, at % 16);
+            let is_part = (2..6).contains(&row) && column >= 8;
+            let expected = if is_part { ((row - 1) * 16 + column - 4) as u32 } else { 0 };
+            assert_eq!(*word, expected, "row {row}, column {column}");
         }
     });
 }

@@ -241,6 +241,12 @@ impl TensorLayout {
         width + outer.map(|(extent, stride)| u128::from(extent - 1) * u128::from(*stride)).sum::<u128>()
     }
 
+    /// The bytes from the first element to the end of what the accelerator writes with the last: rows are written in 16 bytes at once.
+    #[inline]
+    pub(super) fn written_span(&self) -> u128 {
+        self.span().next_multiple_of(16)
+    }
+
     #[inline]
     pub(super) fn raw_address(&self) -> *mut c_void {
         std::ptr::without_provenance_mut(self.address as usize)

@@ -69,7 +69,7 @@ impl<'a> TensorView<'a> {
     #[inline]
     pub fn tiled<T>(memory: DeviceSlice<'a, T>, layout: &TensorLayout, elements: &[u32]) -> Result<Self> {
         let map = TensorMap::tiled(memory.stream().context(), layout, elements)?;
-        Ok(Self { map, memory: within("TensorView::tiled", layout, memory.end())? })
+        Ok(Self { map, memory: within("TensorView::tiled", layout, layout.span(), memory.end())? })
     }
 
     /// [Columns of pixels](TensorMap::im2col) of images in `memory`.
@@ -82,7 +82,7 @@ impl<'a> TensorView<'a> {
     #[inline]
     pub fn im2col<T>(memory: DeviceSlice<'a, T>, layout: &TensorLayout, pixels: &Im2col<'_>) -> Result<Self> {
         let map = TensorMap::im2col(memory.stream().context(), layout, pixels)?;
-        Ok(Self { map, memory: within("TensorView::im2col", layout, memory.end())? })
+        Ok(Self { map, memory: within("TensorView::im2col", layout, layout.span(), memory.end())? })
     }
 
     /// [Columns of pixels](TensorMap::im2col_wide) along the width of images in `memory`.
@@ -95,7 +95,7 @@ impl<'a> TensorView<'a> {
     #[inline]
     pub fn im2col_wide<T>(memory: DeviceSlice<'a, T>, layout: &TensorLayout, pixels: &Im2colWide) -> Result<Self> {
         let map = TensorMap::im2col_wide(memory.stream().context(), layout, pixels)?;
-        Ok(Self { map, memory: within("TensorView::im2col_wide", layout, memory.end())? })
+        Ok(Self { map, memory: within("TensorView::im2col_wide", layout, layout.span(), memory.end())? })
     }
 
     /// The map, which keeps nothing.
@@ -113,11 +113,11 @@ impl<'a> TensorViewMut<'a> {
     ///
     /// # Errors
     ///
-    /// As for [`TensorView::tiled`].
+    /// As for [`TensorView::tiled`]; the accelerator writes the last row of a tensor up to a multiple of 16 bytes, which must be in the memory.
     #[inline]
     pub fn tiled<T>(memory: DeviceSliceMut<'a, T>, layout: &TensorLayout, elements: &[u32]) -> Result<Self> {
         let map = TensorMap::tiled(memory.stream().context(), layout, elements)?;
-        Ok(Self { map, memory: within("TensorViewMut::tiled", layout, memory.into_end())? })
+        Ok(Self { map, memory: within("TensorViewMut::tiled", layout, layout.written_span(), memory.into_end())? })
     }
 
     /// [Columns of pixels](TensorMap::im2col) of images in `memory`.
@@ -130,7 +130,7 @@ impl<'a> TensorViewMut<'a> {
     #[inline]
     pub fn im2col<T>(memory: DeviceSliceMut<'a, T>, layout: &TensorLayout, pixels: &Im2col<'_>) -> Result<Self> {
         let map = TensorMap::im2col(memory.stream().context(), layout, pixels)?;
-        Ok(Self { map, memory: within("TensorViewMut::im2col", layout, memory.into_end())? })
+        Ok(Self { map, memory: within("TensorViewMut::im2col", layout, layout.written_span(), memory.into_end())? })
     }
 
     /// The map, which keeps nothing.
@@ -187,12 +187,12 @@ impl fmt::Debug for TensorViewMut<'_> {
 
 /// The memory, if the tensor, whose extents and strides were checked for a map, lies within it.
 #[inline]
-fn within<'a>(operation: &'static str, layout: &TensorLayout, memory: End<'a>) -> Result<End<'a>> {
+fn within<'a>(operation: &'static str, layout: &TensorLayout, bytes: u128, memory: End<'a>) -> Result<End<'a>> {
     if layout.interleave != TensorInterleave::None {
         let reason = "an interleaved layout, whose place in memory is not known: launch with a TensorMap";
         return Err(Error::argument(operation, reason));
     }
-    let (first, bytes) = (u128::from(layout.address), layout.span());
+    let first = u128::from(layout.address);
     let (start, len) = (u128::from(memory.address), memory.bytes as u128);
     if first >= start && first + bytes <= start + len {
         return Ok(memory);

@@ -6,6 +6,8 @@ pub(super) mod reduction;
 mod replaced;
 pub(super) mod store;
 
+use std::cmp::Ordering;
+
 use self::part::{Part, Piece, ROOM, TYPES, Taken, Wanted};
 use super::{BlockForm, Left, THREADS};
 use crate::form::Sources;
@@ -105,14 +107,18 @@ fn loaded(part: &Part, content: &[u8]) -> Vec<u8> {
     shared
 }
 
-/// A byte of an element as it comes: of TF32 the nearest number.
+/// A byte of an element as it comes: of TF32 the nearest number, halfway between two the even one.
 fn rounded(part: &Part, from: &[u8], byte: usize) -> u8 {
     if part.kind < 11 {
         return from[byte % 4];
     }
     let bits = u32::from_le_bytes([from[0], from[1], from[2], from[3]]);
     let kept = bits >> 13 << 13;
-    let nearest = if bits - kept >= 1 << 12 { kept + (1 << 13) } else { kept };
+    let is_up = match (bits - kept).cmp(&(1 << 12)) {
+        Ordering::Equal => kept >> 13 & 1 == 1,
+        order => order.is_gt(),
+    };
+    let nearest = kept + u32::from(is_up) * (1 << 13);
     nearest.to_le_bytes()[byte % 4]
 }
 

@@ -50,12 +50,7 @@ impl Lowerer<'_> {
             Some(Operand::Address(barrier)) => self.address_row(*barrier)?,
             _ => NO_REGISTER,
         };
-        let mask = match rest {
-            [_, mask, ..] if has(Keyword::MulticastCluster) => self.source(mask, ScalarType::B16)?,
-            [.., mask] if has(Keyword::CpMask) => self.byte_mask(instruction, mask)?,
-            _ if has(Keyword::CpMask) => return Err(Refusal::form(instruction)),
-            _ => NO_REGISTER,
-        };
+        let mask = self.mask(instruction, rest)?;
         let to_shared = u64::from(spaces[0] == Space::Shared);
         let from_shared = u64::from(spaces[1] == Space::Shared);
         let run = match reduction {
@@ -68,6 +63,17 @@ impl Lowerer<'_> {
         let op = self.push(Op { a, b, c, d: mask, e: barrier, ..Op::new(run) });
         op.imm = to_shared | from_shared << 1 | number << 2;
         Ok(())
+    }
+
+    /// The mask of the blocks that get a copy, or of the bytes that are copied.
+    fn mask(&mut self, instruction: &Instruction, rest: &[Operand]) -> Lowered<u32> {
+        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
+        match rest {
+            [_, mask, ..] if has(Keyword::MulticastCluster) => self.source(mask, ScalarType::B16),
+            [.., mask] if has(Keyword::CpMask) => self.byte_mask(instruction, mask),
+            _ if has(Keyword::CpMask) => Err(Refusal::form(instruction)),
+            _ => Ok(NO_REGISTER),
+        }
     }
 
     /// The mask of the bytes of each 16 that are copied, which copies to the device may have.

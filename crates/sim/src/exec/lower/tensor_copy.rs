@@ -12,6 +12,9 @@ use crate::ptx::{
     Symbol, Tensor,
 };
 
+/// Coordinates of four rows: the first along a row, and the numbers of the rows.
+const FOUR_ROWS: usize = 5;
+
 /// The operands of an access, by what they are.
 struct Operands<'i> {
     tensor: &'i Tensor,
@@ -28,42 +31,50 @@ impl Lowerer<'_> {
         let (way, rank) = (way(instruction).ok_or_else(refusal)?, rank(instruction).ok_or_else(refusal)?);
         let mode = mode(instruction, way, rank).ok_or_else(refusal)?;
         let is_known = has_no_other_suffix(instruction, way);
-        let operands = operands(instruction, way).filter(|_| is_known).ok_or_else(refusal)?;
-        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
-        let mut rest = operands.rest.iter();
-        let offsets = if mode == Mode::Pixels && matches!(way, Way::Load | Way::Prefetch) {
-            let Some(Operand::Vector(offsets)) = rest.next() else { return Err(refusal()) };
-            self.words_of(offsets, rank - 2, 16).ok_or_else(refusal)?
-        } else {
-            Vec::new()
-        };
-        let d = match rest.next().filter(|_| has(Keyword::MulticastCluster)) {
-            Some(mask) if self.is_integer(mask, 16) => self.source(mask, ScalarType::B16)?,
-            None if !has(Keyword::MulticastCluster) => NO_REGISTER,
-            _ => return Err(refusal()),
-        };
-        let count = operands.rest.len() - usize::from(mode == Mode::Pixels && !offsets.is_empty());
-        let expected = usize::from(has(Keyword::MulticastCluster)) + usize::from(instruction.has(Modifier::CacheHint));
-        if count != expected {
+        let Operands { tensor, shared, barrier, rest } =
+            operands(instruction, way).filter(|_| is_known).ok_or_else(refusal)?;
+        let has_offsets = mode == Mode::Pixels && matches!(way, Way::Load | Way::Prefetch);
+        let (offsets, d) = self.offsets_and_mask(instruction, rest, if has_offsets { rank - 2 } else { 0 })?;
+        let given = if mode == Mode::FourRows { FOUR_ROWS } else { rank };
+        let coordinates = self.words_of(&tensor.coordinates, given, 32).ok_or_else(refusal)?;
+        let is_named = !matches!(tensor.handle.base, Base::Symbol(Symbol::Local(_)));
+        if tensor.sampler.is_some() || tensor.handle.offset != 0 || !is_named {
             return Err(refusal());
         }
-        let given = if mode == Mode::FourRows { 5 } else { rank };
-        let coordinates = self.words_of(&operands.tensor.coordinates, given, 32).ok_or_else(refusal)?;
-        let handle = operands.tensor.handle;
-        let is_named = !matches!(handle.base, Base::Symbol(Symbol::Local(_)));
-        if operands.tensor.sampler.is_some() || handle.offset != 0 || !is_named {
-            return Err(refusal());
-        }
-        let a = self.address_row(handle)?;
-        let [b, e] = [operands.shared, operands.barrier].map(|operand| match operand {
+        let a = self.address_row(tensor.handle)?;
+        let [b, e] = [shared, barrier].map(|operand| match operand {
             Some(Operand::Address(address)) => self.address_row(*address),
             _ => Ok(NO_REGISTER),
         });
-        let is_paired = has(Keyword::CtaGroup2);
+        let is_paired = instruction.has(Modifier::Keyword(Keyword::CtaGroup2));
         self.out.tensors.push(TensorAccess { way, mode, rank, coordinates, offsets, is_paired });
         let number = self.out.tensors.len() as u64 - 1;
         self.push(Op { a, b: b?, d, e: e?, ..Op::new(tensor::run) }).imm = number;
         Ok(())
+    }
+
+    /// The rows of as many offsets, and of the mask of blocks; behind them there is a policy or nothing, as the suffixes say.
+    fn offsets_and_mask(
+        &mut self,
+        instruction: &Instruction,
+        rest: &[Operand],
+        count: usize,
+    ) -> Lowered<(Vec<u32>, u32)> {
+        let refusal = || Refusal::form(instruction);
+        let is_multicast = instruction.has(Modifier::Keyword(Keyword::MulticastCluster));
+        let (offsets, rest) = match rest {
+            [Operand::Vector(offsets), rest @ ..] if count > 0 => (self.words_of(offsets, count, 16), rest),
+            _ => ((count == 0).then(Vec::new), rest),
+        };
+        let offsets = offsets.ok_or_else(refusal)?;
+        if rest.len() != usize::from(is_multicast) + usize::from(instruction.has(Modifier::CacheHint)) {
+            return Err(refusal());
+        }
+        match rest.first().filter(|_| is_multicast) {
+            None => Ok((offsets, NO_REGISTER)),
+            Some(mask) if self.is_integer(mask, 16) => Ok((offsets, self.source(mask, ScalarType::B16)?)),
+            Some(_) => Err(refusal()),
+        }
     }
 
     /// The rows of a vector of so many integers of a width; `None` if it is another vector.
@@ -120,41 +131,37 @@ fn mode(instruction: &Instruction, way: Way, rank: usize) -> Option<Mode> {
 /// Whether each suffix is one that the way has, and stands once, and whether those are there that must be.
 fn has_no_other_suffix(instruction: &Instruction, way: Way) -> bool {
     use Keyword as K;
-    let mut known = vec![Modifier::Keyword(K::Async), Modifier::Keyword(K::Bulk), Modifier::Keyword(K::Tensor)];
-    let required = known.len() + 1;
-    let is_of_cluster = state(instruction, 0) == Some(State::SharedCluster);
-    let (own, modes): (Vec<Modifier>, &[K]) = match way {
-        Way::Load => (vec![Modifier::Keyword(K::MbarrierCompleteTxBytes)], &[K::Tile, K::Im2col, K::TileGather4]),
-        Way::Store => (vec![Modifier::Keyword(K::BulkGroup)], &[K::Tile, K::Im2colNoOffs, K::TileScatter4]),
-        Way::Reduce(operation) => (
-            vec![Modifier::Keyword(K::BulkGroup), Modifier::Keyword(K::Reduce), Modifier::Operation(operation)],
-            &[K::Tile, K::Im2colNoOffs, K::TileScatter4],
-        ),
-        Way::Prefetch => (
-            vec![Modifier::Keyword(K::Prefetch), Modifier::Level(CacheLevel::L2)],
-            &[K::Tile, K::Im2col, K::TileGather4],
-        ),
-    };
-    let required = required + own.len();
-    known.extend(own);
-    if !known.iter().all(|modifier| instruction.has(*modifier)) {
-        return false;
-    }
+    let (required, modes) = suffixes(way);
+    let has = |modifier: &&Modifier| instruction.has(**modifier);
+    let count_of = |all: &[Modifier]| all.iter().filter(has).count();
+    let is_load = way == Way::Load;
+    let goes_to_cluster = is_load && state(instruction, 0) == Some(State::SharedCluster);
+    let modes = count_of(&modes.map(Modifier::Keyword));
+    let groups = if is_load { count_of(&[K::CtaGroup1, K::CtaGroup2].map(Modifier::Keyword)) } else { 0 };
+    let masks = if goes_to_cluster { count_of(&[Modifier::Keyword(K::MulticastCluster)]) } else { 0 };
+    let optional = modes + groups + masks + count_of(&[Modifier::CacheHint]);
     let spaces = instruction.modifiers.iter().filter(|modifier| matches!(modifier, Modifier::Space(_))).count();
-    let mut optional: Vec<Modifier> = modes.iter().map(|mode| Modifier::Keyword(*mode)).collect();
-    optional.push(Modifier::CacheHint);
-    if way == Way::Load {
-        optional.extend([K::CtaGroup1, K::CtaGroup2].map(Modifier::Keyword));
-        optional.extend(is_of_cluster.then_some(Modifier::Keyword(K::MulticastCluster)));
-    }
-    let count_of = |all: &[Modifier]| all.iter().filter(|modifier| instruction.has(**modifier)).count();
-    let groups = count_of(&[K::CtaGroup1, K::CtaGroup2].map(Modifier::Keyword));
-    let kinds = count_of(&optional[..modes.len()]);
-    let expected_spaces = if way == Way::Prefetch { 1 } else { 2 };
-    kinds <= 1
-        && groups <= 1
-        && spaces == expected_spaces
-        && instruction.modifiers.len() == required + spaces + count_of(&optional)
+    let expected = if way == Way::Prefetch { 1 } else { 2 };
+    // Beside all of these there is the rank.
+    let is_whole = instruction.modifiers.len() == required.len() + spaces + optional + 1;
+    count_of(&required) == required.len() && modes <= 1 && groups <= 1 && spaces == expected && is_whole
+}
+
+/// The suffixes that a way must have beside the rank and the spaces, and those of which it may have one.
+fn suffixes(way: Way) -> (Vec<Modifier>, [Keyword; 3]) {
+    use Keyword as K;
+    let keyword = Modifier::Keyword;
+    let (own, is_read) = match way {
+        Way::Load => (vec![keyword(K::MbarrierCompleteTxBytes)], true),
+        Way::Prefetch => (vec![keyword(K::Prefetch), Modifier::Level(CacheLevel::L2)], true),
+        Way::Store => (vec![keyword(K::BulkGroup)], false),
+        Way::Reduce(operation) => {
+            (vec![keyword(K::BulkGroup), keyword(K::Reduce), Modifier::Operation(operation)], false)
+        }
+    };
+    let modes =
+        if is_read { [K::Tile, K::Im2col, K::TileGather4] } else { [K::Tile, K::Im2colNoOffs, K::TileScatter4] };
+    ([K::Async, K::Bulk, K::Tensor].map(keyword).into_iter().chain(own).collect(), modes)
 }
 
 fn operands(instruction: &Instruction, way: Way) -> Option<Operands<'_>> {

@@ -137,6 +137,9 @@ fn starts(unit: &Unit<'_>, access: &TensorAccess, map: &Map, lane: usize) -> Res
     if are_pixels && !rows.begins_inside() {
         return Err("a first pixel outside of the corners of the tensor map");
     }
+    if writes && map.has_corners_outside() {
+        return Err("corners outside of what is written to a tensor");
+    }
     Ok(vec![rows])
 }
 

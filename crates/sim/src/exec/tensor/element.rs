@@ -13,7 +13,7 @@ pub(crate) enum Element {
     F32,
     F64,
     Bf16,
-    /// F32 whose subnormals count as zeroes in sums.
+    /// F32 whose subnormals count as zeroes in sums, and nowhere else.
     FlushedF32,
     Tf32,
     FlushedTf32,
@@ -70,7 +70,9 @@ fn rounded(bits: u32) -> u32 {
     if bits & 0x7fff_ffff > 0x7f80_0000 {
         return NAN;
     }
-    bits.wrapping_add(LOST.div_ceil(2)) & !LOST
+    // Halfway between two, it is the even one.
+    let odd = bits >> LOST.count_ones() & 1;
+    bits.wrapping_add(LOST / 2 + odd) & !LOST
 }
 
 #[cfg(test)]
@@ -87,6 +89,9 @@ mod tests {
             (0xff94_6314, NAN),
             (0xff80_0000, 0xff80_0000),
             (0x005f_ef84, 0x005f_e000),
+            (0x3f80_1000, 0x3f80_0000),
+            (0x3f80_3000, 0x3f80_4000),
+            (0x8000_0001, 0x8000_0000),
         ] {
             assert_eq!(rounded(bits), expected, "{bits:#x}");
         }

@@ -116,6 +116,12 @@ impl Map {
         }
     }
 
+    /// Whether pixels may begin outside of the tensor.
+    pub(super) fn has_corners_outside(&self) -> bool {
+        let Part::Pixels { lower, upper, .. } = &self.part else { return false };
+        lower.iter().any(|offset| *offset < 0) || upper.iter().any(|offset| *offset > 0)
+    }
+
     /// The dimensions along which pixels lie.
     pub(super) fn spatial(&self) -> std::ops::Range<usize> {
         if self.slice.is_some() { 0..self.rank - 2 } else { 1..self.rank - 1 }

@@ -46,16 +46,18 @@ pub(super) fn change_of(operation: Operation, element: Element) -> Option<Change
     let is_of_bits = matches!(operation, O::And | O::Or | O::Xor);
     let scalar = match element {
         Element::U32 | Element::S32 if is_of_bits => ScalarType::B32,
-        Element::U64 | Element::S64 if is_of_bits => ScalarType::B64,
+        Element::U64 if is_of_bits => ScalarType::B64,
         Element::U32 => ScalarType::U32,
         Element::S32 => ScalarType::S32,
         Element::U64 => ScalarType::U64,
         Element::S64 => ScalarType::S64,
         Element::F16 => ScalarType::F16,
         Element::Bf16 => ScalarType::Bf16,
-        Element::F32 => ScalarType::F32,
+        Element::F32 | Element::Tf32 => ScalarType::F32,
         Element::F64 => ScalarType::F64,
-        Element::FlushedF32 if operation == O::Add => return Some(|old, new| sum(old, new, flush)),
+        Element::FlushedF32 | Element::FlushedTf32 if operation == O::Add => {
+            return Some(|old, new| sum(old, new, flush));
+        }
         _ => return None,
     };
     change(operation, scalar)

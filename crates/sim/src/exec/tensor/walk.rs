@@ -78,7 +78,9 @@ impl Rows {
 
     /// Whether pixels begin in what their images are walked in.
     pub(super) fn begins_inside(&self) -> bool {
-        self.axes.iter().all(|axis| (axis.low..axis.high).contains(&self.at[axis.dimension]) || axis.high == i64::MAX)
+        // The images themselves may be any.
+        let corners = self.axes.iter().filter(|axis| axis.high < i64::MAX);
+        corners.into_iter().all(|axis| (axis.low..axis.high).contains(&self.at[axis.dimension]))
     }
 }
 

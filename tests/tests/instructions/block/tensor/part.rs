@@ -117,12 +117,11 @@ impl Part {
         part.at = vec![0; wanted.rank];
         for dimension in spatial {
             let extent = part.extents[dimension] as i32;
-            let low = random.below(5) as i32 - 2;
-            // At least one pixel is between the corners.
-            let high = (random.below(5) as i32 - 2).max(low + 1 - extent);
-            let from = if wanted.writes { low.max(0) } else { low };
-            let high = high.max(from + 1 - extent);
-            part.at[dimension] = from + random.below((extent + high - from) as usize) as i32;
+            // What is written begins and ends inside of the tensor, and at least one pixel is between the corners.
+            let least = if wanted.writes { 0 } else { -2 };
+            let low = (random.below(5) as i32 - 2).clamp(least, extent - 1);
+            let high = (random.below(5) as i32 - 2).clamp(low + 1 - extent, -least);
+            part.at[dimension] = low + random.below((extent + high - low) as usize) as i32;
             lower.push(low);
             upper.push(high);
             offsets.push(random.below(4) as i32);

@@ -21,9 +21,9 @@ const OPERATIONS: [(&str, &str, &str, &str); 8] = [
     ("max", "u32 s32 u64 s64 f16 bf16", "u32 s32", "u32 s32 u64 s64 f16 bf16"),
     ("inc", "u32", "u32", "u32"),
     ("dec", "u32", "u32", "u32"),
-    ("and", "b32 b64", "b32", "u32 s32 u64 s64"),
-    ("or", "b32 b64", "b32", "u32 s32 u64 s64"),
-    ("xor", "b32 b64", "b32", "u32 s32 u64 s64"),
+    ("and", "b32 b64", "b32", "u32 s32 u64"),
+    ("or", "b32 b64", "b32", "u32 s32 u64"),
+    ("xor", "b32 b64", "b32", "u32 s32 u64"),
 ];
 
 /// The names of the types of tensors' elements, in the order of [`TYPES`].
@@ -53,60 +53,48 @@ fn width(kind: &str) -> usize {
     kind.trim_start_matches(char::is_alphabetic).parse::<usize>().expect("a type ends in its bits") / 8
 }
 
-/// What an operation makes of a value in memory and another.
-fn reduced(operation: &str, kind: &str, old: &[u8], new: &[u8]) -> Vec<u8> {
-    let word = |bytes: &[u8]| bytes.iter().rev().fold(0_u64, |word, byte| word << 8 | u64::from(*byte));
-    let (old, new) = (word(old), word(new));
-    let number = |bits: u64| match kind {
+/// The number that the bits of a type of floating-point numbers stand for, and back; both are exact here.
+fn number(kind: &str, bits: u64) -> f64 {
+    match kind {
         "f16" => F16.value(bits),
         "bf16" => BF16.value(bits),
         "f32" => f32::from_bits(bits as u32).into(),
         _ => f64::from_bits(bits),
-    };
-    let bits = |number: f64| match kind {
+    }
+}
+
+fn bits(kind: &str, number: f64) -> u64 {
+    match kind {
         "f16" => half(number),
         "bf16" => u64::from((number as f32).to_bits() >> 16),
         "f32" => (number as f32).to_bits().into(),
         _ => number.to_bits(),
-    };
+    }
+}
+
+fn is_less(kind: &str, old: u64, new: u64) -> bool {
     let signed = |bits: u64| (bits << (64 - 8 * width(kind))).cast_signed();
-    let is_less = match kind.as_bytes()[0] {
+    match kind.as_bytes()[0] {
         b's' => signed(old) < signed(new),
         b'u' => old < new,
-        // Of zeroes the negative one is less.
-        _ => number(old).total_cmp(&number(new)).is_lt(),
-    };
+        _ => number(kind, old) < number(kind, new),
+    }
+}
+
+/// What an operation makes of a value in memory and another.
+fn reduced(operation: &str, kind: &str, old: &[u8], new: &[u8]) -> Vec<u8> {
+    let word = |bytes: &[u8]| bytes.iter().rev().fold(0_u64, |word, byte| word << 8 | u64::from(*byte));
+    let (old, new) = (word(old), word(new));
+    let (least, most) = if is_less(kind, old, new) { (old, new) } else { (new, old) };
     let result = match operation {
-        "add" if kind.contains('f') => bits(number(old) + number(new)),
+        "add" if kind.contains('f') => bits(kind, number(kind, old) + number(kind, new)),
         "add" => old.wrapping_add(new),
-        "min" => {
-            if is_less {
-                old
-            } else {
-                new
-            }
-        }
-        "max" => {
-            if is_less {
-                new
-            } else {
-                old
-            }
-        }
-        "inc" => {
-            if old >= new {
-                0
-            } else {
-                old + 1
-            }
-        }
-        "dec" => {
-            if old == 0 || old > new {
-                new
-            } else {
-                old - 1
-            }
-        }
+        "min" => least,
+        "max" => most,
+        "inc" if old >= new => 0,
+        "inc" => old + 1,
+        "dec" if old == 0 || old > new => new,
+        "dec" => old - 1,
         "and" => old & new,
         "or" => old | new,
         _ => old ^ new,
