@@ -10,16 +10,20 @@ mod call;
 mod cluster;
 mod edges;
 mod flow;
+mod held;
 mod image;
 mod matrix;
 mod memory;
 mod pattern;
 mod permute;
 mod runner;
+mod sparse;
 mod surface;
 mod tensor;
+mod tensor_core;
 mod texture;
 mod warp;
+mod warpgroup;
 mod wmma;
 
 use std::any::Any;
@@ -51,12 +55,14 @@ type Prepare = Box<dyn Fn(&Stream) -> Result<Prepared>>;
 pub(crate) struct Extent {
     pub(crate) grid: [u32; 3],
     pub(crate) cluster: Option<[u32; 3]>,
+    /// Threads of a block; more than one block has [`THREADS`].
+    pub(crate) block: usize,
 }
 
 impl Extent {
     /// Threads of all blocks.
     pub(crate) fn threads(self) -> usize {
-        self.grid.iter().product::<u32>() as usize * THREADS
+        self.grid.iter().product::<u32>() as usize * self.block
     }
 }
 
@@ -70,6 +76,8 @@ pub(crate) struct BlockForm {
     declared: String,
     /// The least compute capability that has it.
     pub(crate) architecture: u32,
+    /// Whether it is for that architecture alone, `sm_90a`.
+    is_specific: bool,
     extent: Extent,
     prepare: Option<Prepare>,
     /// How far a result may be from what is expected: if this is not zero, the words are numbers of single precision.
@@ -86,13 +94,22 @@ impl BlockForm {
         code: impl Into<String>,
         expected: impl Fn(&[Sources], usize) -> Left + 'static,
     ) -> Self {
-        let expected = move |all: &[Sources]| (0..all.len()).map(|thread| expected(all, thread)).collect();
+        Self::of_all(name, code, move |all| (0..all.len()).map(|thread| expected(all, thread)).collect())
+    }
+
+    /// A form whose results in all threads are a function of the operands of all.
+    pub(crate) fn of_all(
+        name: impl Into<String>,
+        code: impl Into<String>,
+        expected: impl Fn(&[Sources]) -> Vec<Left> + 'static,
+    ) -> Self {
         Self {
             name: name.into(),
             code: code.into(),
             declared: String::new(),
             architecture: 75,
-            extent: Extent { grid: [1; 3], cluster: None },
+            extent: Extent { grid: [1; 3], cluster: None, block: THREADS },
+            is_specific: false,
             prepare: None,
             tolerance: 0.0,
             left_out: None,
@@ -106,6 +123,18 @@ impl BlockForm {
         self
     }
 
+    /// The architecture that alone has it.
+    pub(crate) fn needs_only(mut self, architecture: u32) -> Self {
+        (self.architecture, self.is_specific) = (architecture, true);
+        self
+    }
+
+    /// In one block of so many threads.
+    pub(crate) fn in_block(mut self, threads: usize) -> Self {
+        self.extent.block = threads;
+        self
+    }
+
     /// With this before the kernel: functions and variables whose names begin with `FN`.
     pub(crate) fn declaring(mut self, declared: impl Into<String>) -> Self {
         self.declared = declared.into();
@@ -114,7 +143,7 @@ impl BlockForm {
 
     /// In clusters of a size; the results are those of all blocks, one behind the other.
     pub(crate) fn in_clusters(mut self, grid: [u32; 3], cluster: [u32; 3]) -> Self {
-        self.extent = Extent { grid, cluster: Some(cluster) };
+        self.extent = Extent { grid, cluster: Some(cluster), ..self.extent };
         self
     }
 
@@ -146,7 +175,7 @@ impl BlockForm {
 type Family = fn() -> Vec<BlockForm>;
 
 /// The families of this folder, by the names of their files.
-pub(crate) const FAMILIES: [(&str, Family); 18] = [
+pub(crate) const FAMILIES: [(&str, Family); 20] = [
     ("memory", memory::forms),
     ("atomic", atomic::forms),
     ("warp", warp::forms),
@@ -165,6 +194,8 @@ pub(crate) const FAMILIES: [(&str, Family); 18] = [
     ("tensor", tensor::forms),
     ("tensor_store", tensor::store::forms),
     ("tensor_reduction", tensor::reduction::forms),
+    ("sparse", sparse::forms),
+    ("warpgroup", warpgroup::forms),
 ];
 
 /// All forms of the families in this folder.
@@ -223,9 +254,8 @@ pub(crate) const TABLE: [u64; 4] =
 /// A module with a kernel `f0`, `f1` … for each form.
 pub(crate) fn module(forms: &[&BlockForm]) -> String {
     let architecture = forms.iter().map(|form| form.architecture).max().unwrap_or_default();
-    // Changes of tensor maps are there on the very architecture only.
-    let own = if forms.iter().any(|form| form.code.contains("tensormap.replace")) { "a" } else { "" };
-    let mut text = format!(".version 8.8\n.target sm_{architecture}{own}\n.address_size 64\n");
+    let suffix = if forms.iter().any(|form| form.is_specific) { "a" } else { "" };
+    let mut text = format!(".version 8.8\n.target sm_{architecture}{suffix}\n.address_size 64\n");
     let words = TABLE.map(|word| word.to_string()).join(", ");
     writeln!(text, ".const .align 32 .b64 words[4] = {{{words}}};").expect("a text takes all");
     for (index, form) in forms.iter().enumerate() {

@@ -87,6 +87,7 @@ impl Driver {
         }
         let device = state.usable(known.context)?.device;
         state.arrays.remove(id);
+        state.tiles.remove(&id);
         drop(self.wait_for_device(state, device)?);
         self.memory().free(known.base);
         Ok(())

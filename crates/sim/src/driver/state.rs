@@ -11,7 +11,7 @@ use crate::driver::{
     Array, Capture, Context, Descriptor, Event, Executable, Function, Graph, HostFunction, Kernel, Library, Link,
     Listener, MipmappedArray, Module, Node, Result, Stream, Surface, Texture, UserObject,
 };
-use crate::exec::Fault;
+use crate::exec::{Fault, Tiles};
 use crate::fault;
 use crate::handle::{Fate, Id, Table};
 use crate::live::LiveHandles;
@@ -35,6 +35,8 @@ pub(crate) struct State {
     pub(crate) links: Table<Link>,
     pub(crate) arrays: Table<Array>,
     pub(crate) mipmapped_arrays: Table<MipmappedArray>,
+    /// Of sparse arrays, once they are mapped or read.
+    pub(crate) tiles: HashMap<Id<Array>, Arc<Tiles>>,
     pub(crate) textures: Table<Texture>,
     pub(crate) surfaces: Table<Surface>,
     pub(crate) graphs: Table<Graph>,
@@ -79,6 +81,7 @@ impl State {
             links: Table::new(),
             arrays: Table::new(),
             mipmapped_arrays: Table::new(),
+            tiles: HashMap::new(),
             textures: Table::new(),
             surfaces: Table::new(),
             graphs: Table::new(),

@@ -4,7 +4,7 @@ use super::frame::Frame;
 use super::op::Op;
 use super::unit::Wait;
 
-/// One of a block's sixteen barriers.
+/// One of a block's barriers: sixteen that programs name, and one for each warpgroup.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Barrier {
     arrived: u32,

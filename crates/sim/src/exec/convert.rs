@@ -77,6 +77,8 @@ pub(crate) struct Conversion {
     pub(crate) rectify: bool,
     /// Flushes f32 subnormals, source and result.
     pub(crate) flush: bool,
+    /// Gives the largest number instead of infinity: `.satfinite`.
+    pub(crate) finite: bool,
 }
 
 const FORMATS: [Format; 4] = [exact::F16, exact::BF16, F32, F64];
@@ -99,6 +101,7 @@ impl Lane for Conversion {
             saturate: flag(5),
             rectify: flag(6),
             flush: flag(7),
+            finite: flag(16),
         }
     }
 
@@ -117,6 +120,7 @@ impl Lane for Conversion {
             | u32::from(self.saturate) << 5
             | u32::from(self.rectify) << 6
             | u32::from(self.flush) << 7
+            | u32::from(self.finite) << 16
     }
 }
 
@@ -180,7 +184,7 @@ impl Conversion {
         if (self.saturate || self.rectify) && value <= 0.0 {
             return 0;
         }
-        bits
+        if self.finite && value.is_infinite() { bits - 1 } else { bits }
     }
 }
 
@@ -232,6 +236,7 @@ mod tests {
             saturate: false,
             rectify: false,
             flush: false,
+            finite: false,
         }
     }
 
@@ -244,8 +249,15 @@ mod tests {
             Target::Integer { bits: 8, signed: false },
         ] {
             for rounding in ROUNDINGS {
-                let conversion =
-                    Conversion { target, rounding, integral: true, saturate: false, rectify: true, flush: true };
+                let conversion = Conversion {
+                    target,
+                    rounding,
+                    integral: true,
+                    saturate: false,
+                    rectify: true,
+                    flush: true,
+                    finite: false,
+                };
                 assert_eq!(Conversion::from_raw(conversion.into_raw()), conversion);
             }
         }
@@ -293,6 +305,7 @@ mod tests {
             saturate: true,
             rectify: false,
             flush: false,
+            finite: false,
         };
         assert_eq!(conversion.apply(Number::Real(-0.0, false)), 0);
         assert_eq!(conversion.apply(Number::Real(f64::NAN, false)), 0);

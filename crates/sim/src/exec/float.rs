@@ -75,6 +75,7 @@ impl Mode {
     const FLUSH: u32 = 4;
     const SATURATE: u32 = 8;
     const RECTIFY: u32 = 16;
+    const FORGETS: u32 = 32;
 
     /// A mode, as the value of a constant row.
     pub(crate) const fn new(rounding: Rounding, flush: bool, saturate: bool) -> Self {
@@ -86,6 +87,11 @@ impl Mode {
     /// The same mode, in which negative results become zero: `.relu`.
     pub(crate) fn rectified(self) -> Self {
         Self(self.0 | Self::RECTIFY)
+    }
+
+    /// The same mode, in which products with what copies of tensors leave beyond the edges are zero, and the sum too: `.oob`.
+    pub(crate) fn forgetting(self) -> Self {
+        Self(self.0 | Self::FORGETS)
     }
 
     /// The value of the constant row.
@@ -212,8 +218,14 @@ pub(crate) fn fma_flushing(a: f32, b: f32, c: f32) -> f32 {
     if result.abs() == f32::MIN_POSITIVE { fma(a, b, c, Mode::FLUSHING) } else { result }
 }
 
+/// The NaN of 16 bits, of either sign, that copies of tensors leave beyond the edges: of f16 and of bf16, as an H100 has it.
+const BEYOND: u64 = 0x7ff7;
+
 /// `a * b + c`, rounded once, in any mode.
 pub(crate) fn fma<T: Real>(a: T, b: T, c: T, mode: Mode) -> T {
+    if mode.0 & Mode::FORGETS != 0 && [a, b].iter().any(|factor| factor.bits() & 0x7fff == BEYOND) {
+        return T::of_bits(0);
+    }
     let (a, b, c) = (mode.input(a), mode.input(b), mode.input(c));
     let (x, y, z) = (a.to_f64(), b.to_f64(), c.to_f64());
     let result = if x.is_finite() && y.is_finite() && z.is_finite() {

@@ -121,6 +121,8 @@ pub(crate) struct Prepared<'a> {
     pub(crate) cancel: &'a AtomicBool,
     order: Order,
     next: AtomicU64,
+    /// Clusters whose work others do, and that do not run.
+    taken_over: AtomicU64,
 }
 
 /// Runs a kernel and waits for it.
@@ -156,9 +158,7 @@ pub fn run(launch: &Launch<'_>) -> Result<Statistics, Fault> {
     let (statistics, fault) = total.into_inner().unwrap_or_else(PoisonError::into_inner);
     match fault {
         Some(fault) => Err(fault),
-        None if statistics.blocks < clusters.saturating_mul(prepared.cluster_size()) => {
-            Err(prepared.launch_fault(FaultKind::Cancelled))
-        }
+        None if statistics.blocks < prepared.blocks_to_run() => Err(prepared.launch_fault(FaultKind::Cancelled)),
         None => Ok(statistics),
     }
 }
@@ -188,6 +188,7 @@ impl<'a> Prepared<'a> {
             cancel: launch.cancel,
             order: Order::new(clusters(launch.grid, cluster), launch.schedule),
             next: AtomicU64::new(0),
+            taken_over: AtomicU64::new(0),
         };
         if let Some(reason) = prepared.refusal(launch) {
             return Err(prepared.launch_fault(FaultKind::InvalidLaunch(reason)));
@@ -254,6 +255,19 @@ impl<'a> Prepared<'a> {
         let [x, y, _] = clusters(self.grid, self.cluster).map(u64::from);
         let index = [number % x, number / x % y, number / x / y];
         Some((std::array::from_fn(|axis| index[axis] as u32 * self.cluster[axis]), first))
+    }
+
+    /// Takes the next cluster to begin out of the launch: the index of its first block.
+    pub(crate) fn take_over_cluster(&self) -> Option<[u32; 3]> {
+        let (first, _) = self.next_cluster()?;
+        self.taken_over.fetch_add(1, Ordering::Relaxed);
+        Some(first)
+    }
+
+    /// The blocks that run if nothing stops the launch.
+    fn blocks_to_run(&self) -> u64 {
+        let clusters = self.order.clusters - self.taken_over.load(Ordering::Relaxed);
+        clusters.saturating_mul(self.cluster_size())
     }
 
     /// Blocks of a cluster.

@@ -5,11 +5,15 @@ mod cube;
 mod element;
 mod sample;
 mod surface;
+mod tiles;
 
-pub(crate) use self::element::Channels;
 pub use self::element::{Channel, Element};
+pub(crate) use self::element::{Channels, Texel};
 pub(crate) use self::sample::{Point, Query};
 pub(crate) use self::surface::Beyond;
+pub use self::tiles::Tiles;
+use std::sync::Arc;
+
 use super::fault::Trap;
 
 /// A texture object: images, and how they are read.
@@ -39,6 +43,8 @@ pub struct Texture {
     pub level_range: [f32; 2],
     /// What is beyond the edges with [`AddressMode::Border`].
     pub border: [f32; 4],
+    /// The tiles of the levels, if they are sparse.
+    pub tiles: Vec<Arc<Tiles>>,
 }
 
 /// A surface object: an image that is read and written byte by byte.
@@ -101,6 +107,29 @@ pub(crate) struct TextureAccess {
     pub(crate) result: Channels,
     pub(crate) places: Places,
     pub(crate) detail: Detail,
+    /// Elements that are added to the coordinates.
+    pub(crate) offset: Option<Offset>,
+    /// The row of the number of a sample.
+    pub(crate) sample: Option<u32>,
+    /// The predicate that tells whether the elements that are read have memory.
+    pub(crate) resident: Option<u32>,
+}
+
+/// Elements that an instruction adds to its coordinates.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Offset {
+    /// The rows of the steps in each direction.
+    pub(crate) steps: [u32; 3],
+    /// The bits of a step that hardware looks at.
+    pub(crate) bits: u32,
+}
+
+impl Offset {
+    /// A step as hardware takes it.
+    pub(crate) fn step(self, value: u32) -> i32 {
+        let unused = u32::BITS - self.bits;
+        (value << unused).cast_signed() >> unused
+    }
 }
 
 /// What the coordinates of a texture instruction are.
@@ -153,6 +182,13 @@ pub(crate) enum Detail {
     Gradient([[u32; 3]; 2]),
     /// Nothing, and one channel of four elements is read.
     Gather(usize),
+}
+
+impl Texture {
+    /// Whether there is memory behind an address in one of the images.
+    pub(crate) fn has_memory(&self, address: u64) -> bool {
+        self.tiles.iter().all(|tiles| tiles.has_memory(address))
+    }
 }
 
 impl Geometry {

@@ -57,7 +57,7 @@ mod written;
 
 pub use fault::{Access, Area, Conflict, Fault, FaultKind, Neighbour, StreamRace};
 pub use grid::{DeviceModel, Launch, Schedule, Statistics, run};
-pub use image::{AddressMode, Channel, Element, Image, Surface, Texture};
+pub use image::{AddressMode, Channel, Element, Image, Surface, Texture, Tiles};
 pub use lower::{LowerError, lower, lower_with_checks};
 pub use memory::{Memory, Segment};
 pub use program::{Address, Checking, Global, Kernel, Param, Program, Relocation};

@@ -26,6 +26,11 @@ pub(crate) const E3M2: SmallFormat = SmallFormat { fraction: 2, bias: 3, sign: 5
 /// Two bits of exponent, one of fraction.
 pub(crate) const E2M1: SmallFormat = SmallFormat { fraction: 1, bias: 1, sign: 3, max: 0x7, nan: None };
 
+/// A half, as far as it is rounded at random.
+pub(crate) const HALF: SmallFormat = SmallFormat { fraction: 10, bias: 15, sign: 15, max: 0x7bff, nan: Some(0x7fff) };
+/// The upper half of an f32, as far as it is rounded at random.
+pub(crate) const BFLOAT: SmallFormat = SmallFormat { fraction: 7, bias: 127, sign: 15, max: 0x7f7f, nan: Some(0x7fff) };
+
 impl SmallFormat {
     /// The nearest number, ties to even; what is too large becomes the largest, and NaN too where the format has none.
     pub(crate) fn narrow(self, value: f64) -> u32 {
@@ -37,12 +42,33 @@ impl SmallFormat {
         if magnitude >= self.widen(self.max) {
             return sign | self.max;
         }
+        sign | self.magnitude(magnitude, f64::round_ties_even).min(self.max)
+    }
+
+    /// The number below, or the one above where the part that is cut off and a number of so many bits, read as a fraction, make one or
+    /// more. What is too large becomes the largest number, or what follows it where that is infinity.
+    pub(crate) fn narrow_at_random(self, value: f64, (random, bits): (u32, u32), is_finite: bool) -> u32 {
+        if value.is_nan() {
+            return self.nan.unwrap_or(self.max);
+        }
+        let sign = u32::from(value.is_sign_negative()) << self.sign;
+        let most = self.max + u32::from(!is_finite);
+        if value.is_infinite() {
+            return sign | most;
+        }
+        let random = f64::from(random) / f64::from(bits).exp2();
+        let round = |units: f64| units.floor() + f64::from(u8::from(units.fract() + random >= 1.0));
+        sign | self.magnitude(value.abs(), round).min(most)
+    }
+
+    /// The bits of a magnitude whose units in the last place are rounded so.
+    fn magnitude(self, magnitude: f64, round: impl Fn(f64) -> f64) -> u32 {
         // The exponent of the least bit that is kept.
         let exponent = (magnitude.to_bits() >> 52) as i32 - 1023;
         let lowest = exponent.max(1 - self.bias) - self.fraction.cast_signed();
-        let units = (magnitude * f64::from(-lowest).exp2()).round_ties_even() as u32;
+        let units = round(magnitude * f64::from(-lowest).exp2()) as u32;
         let field = (lowest - (1 - self.bias - self.fraction.cast_signed())).cast_unsigned();
-        sign | ((field << self.fraction) + units).min(self.max)
+        (field << self.fraction) + units
     }
 
     /// The value, which an f16 holds exactly.
@@ -85,6 +111,23 @@ pub(crate) fn widen_scale(bits: u32) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn random_number_rounds_up_where_it_and_what_is_cut_off_make_one() {
+        // Of e4m3, 1.125 follows 1.
+        let narrow = |value: f64, random| E4M3.narrow_at_random(value, (random, 16), true);
+        let (one, quarter) = (0x38, 1.0 + 0.125 / 4.0);
+        assert_eq!([0, 0xbfff, 0xc000, 0xffff].map(|random| narrow(quarter, random)), [one, one, one + 1, one + 1]);
+        assert_eq!(narrow(-quarter, 0xc000), 0x80 | (one + 1));
+        assert_eq!([narrow(1.0, 0xffff), narrow(0.0, 0xffff), narrow(f64::NAN, 0)], [one, 0, 0x7f]);
+        // Half of the least subnormal, and what is too large.
+        assert_eq!([0x7fff, 0x8000].map(|random| narrow(2_f64.powi(-10), random)), [0, 1]);
+        assert_eq!([448.0, 450.0, 1e30, f64::INFINITY].map(|value| narrow(value, 0xffff)), [0x7e; 4]);
+        assert_eq!(E2M1.narrow_at_random(-1e30, (0, 16), true), 0xf);
+        let half = |value: f64, is_finite| HALF.narrow_at_random(value, (0x1fff, 13), is_finite);
+        assert_eq!([half(65_535.0, false), half(-65_535.0, true)], [0x7c00, 0xfbff]);
+        assert_eq!(BFLOAT.narrow_at_random(1.0 + 2_f64.powi(-8), (0x8000, 16), false), 0x3f81);
+    }
 
     #[test]
     fn every_number_survives_its_value() {

@@ -41,7 +41,6 @@ opcodes! {
     Bmsk "bmsk",
     Bra "bra",
     Brev "brev",
-    Brk "brk",
     Brkpt "brkpt",
     Brx "brx",
     Call "call",

@@ -70,6 +70,8 @@ pub enum Operand {
     Tensor(Box<Tensor>),
     /// `{a, b, …}`; elements are registers, immediates or [`Operand::Sink`].
     Vector(Box<[Operand]>),
+    /// `{a, b, …}|p`: a vector, and a predicate that tells whether what it is read from is there.
+    VectorPair(Box<[Operand]>, RegisterId),
     /// The target of a branch.
     Label(LabelId),
     /// The list that a `brx.idx` selects from.

@@ -9,6 +9,8 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms.extend(waits());
     forms.extend(barrier_objects());
     forms.extend(bulk());
+    forms.extend(later_stores());
+    forms.extend(later_reductions());
     forms
 }
 
@@ -43,6 +45,8 @@ fn copies() -> Vec<BlockForm> {
         ways.push(("mov.u32 %r22, 3;", ", %r22".to_owned(), 3));
         ways.push(("setp.eq.u32 %p3, 0, 0;", ", %p3".to_owned(), 0));
         ways.push(("setp.ne.u32 %p3, 0, 0;", ", %p3".to_owned(), size));
+        ways.push(("setp.ne.u32 %p3, 0, 0;", ", !%p3".to_owned(), 0));
+        ways.push(("setp.eq.u32 %p3, 0, 0;", ", !%p3".to_owned(), size));
         for (set, operand, read) in ways {
             let name = format!("{spelling} {size}{operand} of {read}");
             let code = format!(
@@ -70,6 +74,51 @@ fn copies() -> Vec<BlockForm> {
         }
     }
     forms
+}
+
+/// Stores that nothing waits for, and that are done when the kernel is.
+fn later_stores() -> Vec<BlockForm> {
+    let spellings = expand(
+        "st.async{.weak.global,.global,{.release.{gpu,sys},.mmio.release.sys}{,.global}}.{b16,u32,s32,b64,u64,s64}",
+    );
+    let form = |spelling: String| {
+        let bits = spelling.rsplit(char::is_alphabetic).next().and_then(|bits| bits.parse().ok()).unwrap_or(64);
+        let class = match bits {
+            16 => "h",
+            32 => "r",
+            _ => "l",
+        };
+        let code = format!("{spelling} [%out], %{class}0;");
+        BlockForm::new(spelling, code, move |all, thread| [all[thread][0] & u64::MAX >> (64 - bits), 0, 0, 0])
+            .needs(100)
+    };
+    spellings.into_iter().map(form).collect()
+}
+
+/// Reductions that nothing waits for. What they change is zero before.
+fn later_reductions() -> Vec<BlockForm> {
+    let operations = "{{inc,dec}.u32,{min,max}.{u32,s32},add.{u32,s32,u64,s64},{and,or,xor}.b32}";
+    let spellings =
+        expand(&format!("red.async{{{{.relaxed,.release}}{{.gpu,.sys}},.mmio.release.sys}}{{,.global}}.{operations}"));
+    let form = |spelling: String| {
+        let is_wide = spelling.ends_with("64");
+        let code = format!("{spelling} [%out], %{}0;", if is_wide { "l" } else { "r" });
+        let operation = spelling.clone();
+        BlockForm::new(spelling, code, move |all, thread| {
+            let value = if is_wide { all[thread][0] } else { all[thread][0] & 0xffff_ffff };
+            let has = |name: &str| operation.contains(name);
+            let left = match () {
+                () if has(".inc.") => u64::from(value != 0),
+                () if has(".min.s32") => u64::from((value as i32).min(0).cast_unsigned()),
+                () if has(".max.s32") => u64::from((value as i32).max(0).cast_unsigned()),
+                () if has(".min.") || has(".and.") => 0,
+                () => value,
+            };
+            [left, 0, 0, 0]
+        })
+        .needs(100)
+    };
+    spellings.into_iter().map(form).collect()
 }
 
 /// Each way to wait for copies.

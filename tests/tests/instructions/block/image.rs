@@ -89,6 +89,8 @@ pub(super) struct Picture {
     pub(super) levels: u32,
     pub(super) flags: ArrayFlags,
     pub(super) options: TextureOptions,
+    /// What another texture of the array, the second word of the table, is read with.
+    pub(super) sampler: Option<TextureOptions>,
 }
 
 impl Picture {
@@ -100,7 +102,7 @@ impl Picture {
             TextureFlags::empty()
         };
         let options = TextureOptions::new().with_flags(flags).with_border_color([3.0; 4]);
-        Self { channel, channels, shape, levels: 1, flags: ArrayFlags::empty(), options }
+        Self { channel, channels, shape, levels: 1, flags: ArrayFlags::empty(), options, sampler: None }
     }
 
     pub(super) fn is_normalized(&self) -> bool {
@@ -261,8 +263,10 @@ impl Picture {
         let array = Arc::new(Array::from_slice(stream, self.shape, self.flags, &elements(0))?);
         let texture = Texture::of_array(&array, &self.options)?;
         let surface = if self.flags.contains(ArrayFlags::SURFACE) { Some(Surface::new(&array)?) } else { None };
-        let table = [texture.as_raw(), surface.as_ref().map_or(0, Surface::as_raw), 0, 0];
-        Ok(Prepared { table, _kept: Box::new((texture, surface)) })
+        let sampler = self.sampler.map(|options| Texture::of_array(&array, &options)).transpose()?;
+        let second = surface.as_ref().map(Surface::as_raw).or(sampler.as_ref().map(Texture::as_raw));
+        let table = [texture.as_raw(), second.unwrap_or(0), 0, 0];
+        Ok(Prepared { table, _kept: Box::new((texture, surface, sampler)) })
     }
 }
 

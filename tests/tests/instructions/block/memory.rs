@@ -76,7 +76,24 @@ pub(super) fn forms() -> Vec<BlockForm> {
     }
     forms.extend(wider());
     forms.extend(generic_to_shared());
+    forms.extend(promised());
     forms
+}
+
+/// Loads from an address of which they promise that it is the same for all.
+fn promised() -> Vec<BlockForm> {
+    let form = |spelling: String| {
+        let hint = if spelling.contains("cache_hint") { ", %l31" } else { "" };
+        let code = format!(
+            "createpolicy.fractional.L2::evict_last.b64 %l31, 1.0;
+    ld.param.u64 %l30, [in];
+    {spelling} {{%l8, %l9}}, [%l30].unified{hint};
+    st.global.v2.b64 [%out], {{%l8, %l9}};"
+        );
+        let form = BlockForm::new(format!("{spelling} unified"), code, |all, _| [all[0][0], all[0][1], 0, 0]);
+        form.needs(80)
+    };
+    expand("ld{,.global{,.nc,.L1::evict_last,.L2::cache_hint}}.v2.b64").into_iter().map(form).collect()
 }
 
 /// What a real driver makes of eight elements of 8 or 16 bits, which the assembler takes.

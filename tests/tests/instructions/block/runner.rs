@@ -13,7 +13,7 @@ use curium_memory::DeviceBuffer;
 use curium_sim::{Config, DeviceModel};
 use curium_tests::{TestDriver, on_driver, on_simulator, uses_cuda, with_output_of_new_process};
 
-use super::{BlockForm, FAMILIES, Left, TABLE, THREADS, forms, module};
+use super::{BlockForm, FAMILIES, Left, TABLE, forms, module};
 use crate::form::Sources;
 use crate::operands::words;
 use crate::program::architecture;
@@ -118,7 +118,7 @@ fn results(
     let mut left = DeviceBuffer::<u64>::zeroed(stream, 4 * sources.len())?;
     let mut work = DeviceBuffer::<u64>::zeroed(stream, 8 * sources.len())?;
     let size = |[x, y, z]: [u32; 3]| Dimensions::from((x, y, z));
-    let config = LaunchConfig::new(size(form.extent.grid), THREADS as u32);
+    let config = LaunchConfig::new(size(form.extent.grid), form.extent.block as u32);
     let attributes = form
         .extent
         .cluster
@@ -194,7 +194,7 @@ macro_rules! families {
 }
 
 families! { memory atomic warp barrier address asynchronous matrix wmma permute call flow cluster texture surface edges tensor tensor_store
-tensor_reduction }
+tensor_reduction sparse warpgroup }
 
 #[test]
 fn every_form_of_a_block_of_newer_devices_gives_what_its_definition_says() {

@@ -44,7 +44,9 @@ impl Kind {
             "f32" => real(32, 0, 8, 23, false),
             "e4m3" => real(8, 0, 4, 3, true),
             "e5m2" => real(8, 0, 5, 2, false),
-            _ => Self::Integer { bits: name[1..].parse().expect("a type has a width"), is_signed: name.starts_with('s') },
+            _ => {
+                Self::Integer { bits: name[1..].parse().expect("a type has a width"), is_signed: name.starts_with('s') }
+            }
         }
     }
 
@@ -119,9 +121,15 @@ impl Random {
 #[derive(Clone, Copy, Debug)]
 enum Number {
     Nan,
-    Infinite { is_negative: bool },
+    Infinite {
+        is_negative: bool,
+    },
     /// So many times two to the power of `unit`; `top` is the exponent that sums are aligned by.
-    Finite { count: i128, unit: i32, top: i32 },
+    Finite {
+        count: i128,
+        unit: i32,
+        top: i32,
+    },
 }
 
 impl Number {
@@ -139,6 +147,13 @@ impl Number {
         let magnitude = i128::from(fraction | u64::from(field > 0) << format.fraction);
         let count = if is_negative { -magnitude } else { magnitude };
         Self::Finite { count, unit: top - format.fraction as i32, top }
+    }
+
+    /// The same as a half, which is a normal number where one of 8 bits is not.
+    fn as_half(self) -> Self {
+        let Self::Finite { count, unit, .. } = self else { return self };
+        let first = 127 - count.unsigned_abs().max(1).leading_zeros() as i32 + unit;
+        Self::Finite { count, unit, top: first.max(-14) }
     }
 
     fn times(self, other: Self) -> Self {
@@ -279,7 +294,11 @@ impl Dot<'_> {
         let mut bits = 0;
         for part in 0..2 {
             let own = self.pairs.iter().enumerate().filter(|(at, _)| at % 4 / 2 == part);
-            let mut all: Vec<Number> = own.map(|(_, pair)| self.product(*pair)).map(as_halves).collect();
+            let halves = |(a, b): (u64, u64)| {
+                let [left, right] = self.factors.map(Kind::format);
+                Number::of(left, a).as_half().times(Number::of(right, b).as_half())
+            };
+            let mut all: Vec<Number> = own.map(|(_, pair)| halves(*pair)).collect();
             all.push(Number::of(to, bits));
             bits = round(sum(&all, 25), to, 23);
         }
@@ -296,7 +315,13 @@ impl Dot<'_> {
             Number::Nan => f32::NAN,
             Number::Infinite { is_negative: true } => f32::NEG_INFINITY,
             Number::Infinite { .. } => f32::INFINITY,
-            Number::Finite { count: 0, .. } => if bits >> (format.bits - 1) == 1 { -0.0 } else { 0.0 },
+            Number::Finite { count: 0, .. } => {
+                if bits >> (format.bits - 1) == 1 {
+                    -0.0
+                } else {
+                    0.0
+                }
+            }
             Number::Finite { count, unit, .. } => (count as f64 * f64::from(unit).exp2()) as f32,
         };
         let terms: Vec<(f32, f32)> = self.pairs.iter().map(|&(a, b)| (value(half, a), value(half, b))).collect();
@@ -313,11 +338,6 @@ impl Dot<'_> {
         let number = Number::of(Kind::of("f32").format(), u64::from(total.to_bits()));
         round(sum(&[number, Number::of(self.ends[1].format(), self.addend)], 100), half, 23)
     }
-}
-
-/// A product of numbers of 8 bits is aligned by the exponents that its factors have as halves: those of normal numbers.
-fn as_halves(number: Number) -> Number {
-    number
 }
 
 /// The bits of a number of single precision; all NaNs are one.

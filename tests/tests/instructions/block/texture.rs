@@ -3,6 +3,8 @@
 
 mod cube;
 mod mipmap;
+mod offset;
+mod sample;
 mod whole;
 
 use curium_memory::{AddressMode, ArrayFlags, ArrayShape, FilterMode, TextureFlags, TextureOptions};
@@ -19,6 +21,8 @@ pub(super) fn forms() -> Vec<BlockForm> {
     forms.extend(mipmap::forms());
     forms.extend(cube::forms());
     forms.extend(gathers());
+    forms.extend(offset::forms());
+    forms.extend(sample::forms());
     forms.extend(queries());
     forms
 }

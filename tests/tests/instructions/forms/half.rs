@@ -95,5 +95,31 @@ fn fused(format: Format, pair: bool, scalar: &str, o: Operand) -> Vec<Form> {
         let form = Form::new(format!("fma.rn{text}.{scalar}"), o, [o, o, o], f);
         form.needs(if format == BF16 || *relu { 80 } else { 75 })
     };
-    flags.iter().map(form).collect()
+    flags.iter().map(form).chain(forgetful(format, pair, scalar, o)).collect()
+}
+
+/// What copies of tensors leave beyond the edges if they are asked to, in both formats, with either sign.
+const BEYOND: u64 = 0x7ff7;
+
+/// `.oob`: the result is zero where a factor is what is beyond the edges. It is made of every other factor here.
+fn forgetful(format: Format, pair: bool, scalar: &str, o: Operand) -> Vec<Form> {
+    let mut forms = Vec::new();
+    for ((text, relu), factor) in [(".oob", false), (".oob.relu", true)].into_iter().flat_map(|it| [(it, 0), (it, 1)]) {
+        let mode = Mode { relu, ..Mode::new(Round::Nearest) };
+        let f = move |sources| {
+            each(format, pair, sources, |it| {
+                let mut it = [it[0], it[1], it[2]];
+                it[factor] |= BEYOND;
+                let is_beyond = it[..2].iter().any(|bits| bits & 0x7fff == BEYOND);
+                if is_beyond { 0 } else { arithmetic(format, Operation::MultiplyAdd, mode, &it) }
+            })
+        };
+        let (bits, made, mask) = if pair { (32, "%rx", "0x7ff77ff7") } else { (16, "%hx", "0x7ff7") };
+        let operands = if factor == 0 { format!("{made}, $b, $c") } else { format!("$a, {made}, $c") };
+        let source = ["$a", "$b"][factor];
+        let code = format!("or.b{bits} {made}, {source}, {mask}; fma.rn{text}.{scalar} $d, {operands};");
+        let name = format!("fma.rn{text}.{scalar} {}", ["of the first factor", "of the second factor"][factor]);
+        forms.push(Form::new(name, o, [o, o, o], f).code(code).needs(90));
+    }
+    forms
 }

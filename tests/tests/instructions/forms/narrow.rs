@@ -1,7 +1,7 @@
 //! `cvt` to and from pairs, tf32 and numbers of 8 bits, and `cvt.pack`.
 
 use crate::form::Operand::{B16, B32};
-use crate::form::{BRAINS, FIVES, FOURS, Form, HALVES, SINGLE};
+use crate::form::{BRAIN, BRAINS, FIVES, FOURS, Form, HALF, HALVES, SINGLE};
 use crate::reference::integer::{Integer, S32};
 use crate::reference::real::{BF16, Class, E2M1, E2M3, E3M2, E4M3, E5M2, F16, F32, Format, Round, TF32};
 use crate::reference::wide::Wide;
@@ -10,6 +10,9 @@ pub(super) fn forms() -> Vec<Form> {
     let mut forms = pairs();
     forms.extend(tensor_floats());
     forms.extend(small());
+    forms.extend(finite());
+    forms.extend(random());
+    forms.extend(scales());
     forms.extend(packed_integers());
     forms
 }
@@ -151,6 +154,165 @@ fn small() -> Vec<Form> {
                 _ => (FOURS, format!("{instruction} $d, $a;")),
             };
             forms.push(Form::new(instruction, B32, [source], f).code(code).needs(architecture));
+        }
+    }
+    forms
+}
+
+/// `.satfinite` of formats that have infinities: the largest number is in their place.
+fn finite() -> Vec<Form> {
+    let narrow = |bits: u64, format: Format, round: Round, relu: bool| {
+        let sign = if F32.is_negative(bits) { format.sign() } else { 0 };
+        let result = match F32.class(bits) {
+            Class::Nan => return format.nan(&[]),
+            Class::Infinite => sign | format.infinity(),
+            Class::Finite { .. } => format.round(&F32.wide(bits).expect("it is finite"), round),
+        };
+        let result = if result & !format.sign() == format.infinity() { result - 1 } else { result };
+        if relu { format.relu(result) } else { result }
+    };
+    let mut forms = Vec::new();
+    for (name, format, one, two) in [("f16", F16, HALF, HALVES), ("bf16", BF16, BRAIN, BRAINS)] {
+        for (direction, round, relu) in [
+            ("rn", Round::Nearest, false),
+            ("rn", Round::Nearest, true),
+            ("rz", Round::Zero, false),
+            ("rz", Round::Zero, true),
+        ] {
+            let flags = if relu { "relu.satfinite" } else { "satfinite" };
+            let f = move |[a, ..]: [u64; 4]| narrow(a, format, round, relu);
+            forms.push(Form::new(format!("cvt.{direction}.{flags}.{name}.f32"), one, [SINGLE], f).needs(80));
+            let f = move |[a, b, ..]: [u64; 4]| narrow(a, format, round, relu) << 16 | narrow(b, format, round, relu);
+            let pair = Form::new(format!("cvt.{direction}.{flags}.{name}x2.f32"), two, [SINGLE, SINGLE], f);
+            forms.push(pair.needs(80));
+        }
+    }
+    for (direction, round, relu, architecture) in [
+        ("rna.satfinite", Round::Away, false, 80),
+        ("rn.satfinite", Round::Nearest, false, 100),
+        ("rn.satfinite.relu", Round::Nearest, true, 100),
+        ("rz.satfinite", Round::Zero, false, 100),
+        ("rz.satfinite.relu", Round::Zero, true, 100),
+    ] {
+        let f = move |[a, ..]: [u64; 4]| match F32.class(a) {
+            // As measured: the lower bits are cut off first, and what is an infinity then is the largest number.
+            Class::Nan if round == Round::Away && a & 0x7f_e000 == 0 => a & 0x8000_0000 | 0x7f7f_e000,
+            Class::Nan => 0x7fff_ffff,
+            _ => narrow(a, TF32, round, relu) << 13,
+        };
+        forms.push(Form::new(format!("cvt.{direction}.tf32.f32"), SINGLE, [SINGLE], f).needs(architecture));
+    }
+    forms
+}
+
+/// The random bits that a number of `cvt.rs` takes, by their places in the register from the most significant one on.
+fn bits_at(random: u64, places: impl IntoIterator<Item = u32>) -> u64 {
+    places.into_iter().fold(0, |bits, place| bits << 1 | random >> place & 1)
+}
+
+/// The number below, or the one above where the random bits as a fraction and the part between make one or more.
+fn at_random(format: Format, bits: u64, (random, width): (u64, u32)) -> u64 {
+    let number = F32.wide(bits).expect("it is finite");
+    let below = format.round_magnitude(&number, Round::Zero);
+    let value = |magnitude: u64| match format.finite(magnitude) {
+        Class::Finite { mantissa, exponent } => mantissa as f64 * f64::from(exponent).exp2(),
+        _ => unreachable!("`finite` says so"),
+    };
+    let between = (f64::from(f32::from_bits(bits as u32)).abs() - value(below)) / (value(below + 1) - value(below));
+    below + u64::from(between + random as f64 / f64::from(width).exp2() >= 1.0)
+}
+
+/// `cvt.rs`: rounded up or down as bits of another register say.
+fn random() -> Vec<Form> {
+    let mut forms = random_pairs();
+    let fp8: [Vec<u32>; 4] = [(16..32).collect(), (16..32).rev().collect(), (0..16).collect(), (0..16).rev().collect()];
+    let fp4 = [
+        (8..16).chain(24..32).collect(),
+        (24..32).rev().chain((8..16).rev()).collect(),
+        (0..8).chain(16..24).collect(),
+        (16..24).rev().chain((0..8).rev()).collect::<Vec<u32>>(),
+    ];
+    for small in SMALL {
+        let (name, width) = (small.name.replace("x2", "x4"), if small.format.width == 4 { 4 } else { 8 });
+        for (flags, relu) in [("satfinite", false), ("relu.satfinite", true)] {
+            let places = if width == 4 { fp4.clone() } else { fp8.clone() };
+            let f = move |[a, b, c, random]: [u64; 4]| {
+                [a, b, c, a].into_iter().zip(&places).fold(0, |whole, (bits, places)| {
+                    let random = bits_at(random, places.iter().copied());
+                    whole << width | small.at_random(bits, (random, 16), relu)
+                })
+            };
+            let d = if width == 4 { B16 } else { B32 };
+            let instruction = format!("cvt.rs.{flags}.{name}.f32");
+            let code = format!("{instruction} $d, {{$a, $b, $c, $a}}, $e;");
+            forms.push(Form::new(instruction, d, [SINGLE, SINGLE, SINGLE, B32], f).code(code).needs(100));
+        }
+    }
+    forms
+}
+
+impl Small {
+    fn at_random(self, bits: u64, random: (u64, u32), relu: bool) -> u64 {
+        let sign = if F32.is_negative(bits) { self.format.sign() } else { 0 };
+        match F32.class(bits) {
+            Class::Nan => self.nan,
+            _ if relu && sign != 0 => 0,
+            Class::Infinite => sign | self.largest,
+            Class::Finite { .. } if f64::from(f32::from_bits(bits as u32)).abs() >= 65_536.0 => sign | self.largest,
+            Class::Finite { .. } => sign | at_random(self.format, bits, random).min(self.largest),
+        }
+    }
+}
+
+fn random_pairs() -> Vec<Form> {
+    let mut forms = Vec::new();
+    for (name, format, d, width, largest) in
+        [("f16x2", F16, HALVES, 13, 65_536.0), ("bf16x2", BF16, BRAINS, 16, f64::INFINITY)]
+    {
+        for flags in ["", ".relu", ".satfinite", ".relu.satfinite"] {
+            let (relu, finite) = (flags.contains("relu"), flags.contains("satfinite"));
+            let narrow = move |bits: u64, random: u64| {
+                let sign = if F32.is_negative(bits) { format.sign() } else { 0 };
+                let magnitude = match F32.class(bits) {
+                    Class::Nan => return format.nan(&[]),
+                    _ if relu && sign != 0 => return 0,
+                    Class::Infinite => format.infinity(),
+                    Class::Finite { .. } if f64::from(f32::from_bits(bits as u32)).abs() >= largest => {
+                        format.infinity()
+                    }
+                    Class::Finite { .. } => at_random(format, bits, (random, width)).min(format.infinity()),
+                };
+                sign | if finite { magnitude.min(format.infinity() - 1) } else { magnitude }
+            };
+            let f = move |[a, b, random, _]: [u64; 4]| {
+                let upper = bits_at(random, (16..16 + width).rev());
+                narrow(a, upper) << 16 | narrow(b, bits_at(random, (0..width).rev()))
+            };
+            let form = Form::new(format!("cvt.rs{flags}.{name}.f32"), d, [SINGLE, SINGLE, B32], f);
+            forms.push(form.needs(100));
+        }
+    }
+    forms
+}
+
+/// Powers of two as scales, of the halves of a register.
+fn scales() -> Vec<Form> {
+    let mut forms = Vec::new();
+    for (direction, up) in [("rz", false), ("rp", true)] {
+        for flags in ["", ".satfinite"] {
+            let scale = move |bits: u64| {
+                let (exponent, fraction) = (bits >> 7 & 0xff, bits & 0x7f);
+                match (exponent, fraction) {
+                    (0xff, 0) => 0xfe,
+                    (0xff, _) => 0xff,
+                    // Subnormals reach down from 2^-127, which is scale 0.
+                    (0, fraction) => u64::from(up && fraction > 0x40),
+                    (exponent, fraction) => (exponent + u64::from(up && fraction != 0)).min(0xfe),
+                }
+            };
+            let f = move |[a, ..]: [u64; 4]| scale(a >> 16) << 8 | scale(a & 0xffff);
+            let name = format!("cvt.{direction}{flags}.ue8m0x2.bf16x2");
+            forms.push(Form::new(name, B16, [BRAINS], f).needs(100));
         }
     }
     forms

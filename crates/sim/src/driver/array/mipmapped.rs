@@ -72,6 +72,7 @@ impl Driver {
         let context = state.mipmapped_array(id)?.context;
         let device = state.usable(context)?.device;
         let levels = state.mipmapped_arrays.remove(id).map(|array| array.levels).unwrap_or_default();
+        levels.iter().for_each(|level| drop(state.tiles.remove(level)));
         let bases: Vec<u64> =
             levels.into_iter().filter_map(|level| state.arrays.remove(level)).map(|of| of.base).collect();
         drop(self.wait_for_device(state, device)?);

@@ -1,16 +1,20 @@
 //! Sparse arrays: their tiles, and the memory that programs map behind them. Here an array has all of its memory from the beginning; what
-//! is mapped is checked as on hardware, and not needed.
+//! is mapped is checked as on hardware, and textures give zeros for the rest.
+
+use std::sync::Arc;
 
 use curium_sys::{
     CUDA_ARRAY_SPARSE_PROPERTIES, CUDA_ARRAY3D_SPARSE, CUarray_st, CUarrayMapInfo, CUarraySparseSubresourceType,
     CUmemHandleType, CUmemOperationType, CUmipmappedArray_st, CUresourcetype, CUresult, CUstream_st,
 };
 
-use super::Shape;
+use super::{Array, Shape};
 use crate::argument::{Pointer, elements};
 use crate::driver::virtual_memory::physical;
-use crate::driver::{Driver, Result};
+use crate::driver::{Driver, Result, State};
+use crate::exec::Tiles;
 use crate::handle::Id;
+use crate::schedule::Work;
 
 /// The bytes of a tile.
 const TILE: u64 = 64 << 10;
@@ -18,6 +22,14 @@ const TILE: u64 = 64 << 10;
 const TILE_POOL: u16 = 1;
 
 const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
+
+/// Tiles that get memory, or lose it.
+struct Change {
+    tiles: Arc<Tiles>,
+    origin: [u32; 3],
+    extent: [u32; 3],
+    is_mapped: bool,
+}
 
 #[expect(non_snake_case, reason = "these are C's names")]
 impl Driver {
@@ -60,8 +72,15 @@ impl Driver {
         if infos.is_empty() {
             return Err(INVALID);
         }
-        infos.iter().try_for_each(|info| self.check_tiles(info))?;
-        self.queue_nothing(stream)
+        let changes = infos.iter().map(|info| self.checked_tiles(info)).collect::<Result<Vec<_>>>()?;
+        let mut state = self.lock();
+        let stream = self.uncaptured_stream(&mut state, stream)?;
+        let map = move |_: &Self| {
+            changes.iter().for_each(|change| change.tiles.set(change.origin, change.extent, change.is_mapped));
+            Ok(())
+        };
+        self.queue(&mut state, stream, Work::Device(Box::new(map)));
+        Ok(())
     }
 }
 
@@ -72,8 +91,8 @@ impl Driver {
         levels.iter().map(|level| Ok(state.array(*level)?.shape)).collect()
     }
 
-    /// That the tiles exist, and memory for them.
-    fn check_tiles(&self, info: &CUarrayMapInfo) -> Result {
+    /// What becomes of tiles that exist, if there is memory for them.
+    fn checked_tiles(&self, info: &CUarrayMapInfo) -> Result<Change> {
         let is_level =
             info.subresourceType == CUarraySparseSubresourceType::CU_ARRAY_SPARSE_SUBRESOURCE_TYPE_SPARSE_LEVEL;
         if info.flags != 0 || info.deviceBitMask == 0 || !is_level {
@@ -81,7 +100,7 @@ impl Driver {
         }
         // SAFETY: for this type the caller has written the box of tiles.
         let region = unsafe { info.subresource.sparseLevel };
-        let shape = self.mapped_shape(info, region.level)?;
+        let (array, shape) = self.mapped_array(info, region.level)?;
         let [width, height, depth] = shape.bounds();
         let layers = if shape.is_layered() { depth } else { 1 };
         let bounds = [width, height, if shape.is_layered() { 1 } else { depth }];
@@ -92,34 +111,39 @@ impl Driver {
             return Err(INVALID);
         }
         let tiles = (0..3).map(|axis| u64::from(extent[axis].div_ceil(shape.tile()[axis]))).product::<u64>();
+        let is_mapped = info.memOperationType == CUmemOperationType::CU_MEM_OPERATION_TYPE_MAP;
         match info.memOperationType {
-            CUmemOperationType::CU_MEM_OPERATION_TYPE_UNMAP => Ok(()),
-            CUmemOperationType::CU_MEM_OPERATION_TYPE_MAP => self.check_tile_memory(info, tiles * TILE),
-            _ => Err(INVALID),
+            CUmemOperationType::CU_MEM_OPERATION_TYPE_UNMAP => {}
+            CUmemOperationType::CU_MEM_OPERATION_TYPE_MAP => self.check_tile_memory(info, tiles * TILE)?,
+            _ => return Err(INVALID),
         }
+        let origin = if shape.is_layered() { [origin[0], origin[1], region.layer] } else { origin };
+        Ok(Change { tiles: self.lock().tiles_of(array).ok_or(INVALID)?, origin, extent, is_mapped })
     }
 
-    /// The shape of a level of the sparse array that is meant.
-    fn mapped_shape(&self, info: &CUarrayMapInfo, level: u32) -> Result<Shape> {
-        let shape = match info.resourceType {
+    /// The level of the sparse array that is meant, and its shape.
+    fn mapped_array(&self, info: &CUarrayMapInfo, level: u32) -> Result<(Id<Array>, Shape)> {
+        let found = match info.resourceType {
             CUresourcetype::CU_RESOURCE_TYPE_ARRAY => {
                 // SAFETY: for this type the caller has written the handle of an array.
                 let array = unsafe { info.resource.array };
                 // SAFETY: a handle is only looked up.
                 let array = unsafe { Pointer::from_raw(array) };
                 let found = *self.lock().array(Id::from(array))?;
-                (level == 0 && !found.is_level).then_some(found.shape)
+                (level == 0 && !found.is_level).then_some((Id::from(array), found.shape))
             }
             CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY => {
                 // SAFETY: for this type the caller has written the handle of a mipmapped array.
                 let array = unsafe { info.resource.mipmap };
                 // SAFETY: a handle is only looked up.
                 let array = unsafe { Pointer::from_raw(array) };
-                self.levels_of(array)?.get(level as usize).copied()
+                let state = self.lock();
+                let level = state.mipmapped_array(Id::from(array))?.levels().get(level as usize).copied();
+                level.map(|id| Ok((id, state.array(id)?.shape))).transpose()?
             }
             _ => None,
         };
-        shape.filter(Shape::is_sparse).ok_or(INVALID)
+        found.filter(|(_, shape)| shape.is_sparse()).ok_or(INVALID)
     }
 
     /// That there is memory for tiles of so many bytes.
@@ -133,6 +157,16 @@ impl Driver {
         let end = info.offset.checked_add(bytes).ok_or(INVALID)?;
         let is_within = info.offset.is_multiple_of(TILE) && end <= self.memory().physical_size(handle)?;
         if is_for_tiles && is_within { Ok(()) } else { Err(INVALID) }
+    }
+}
+
+impl State {
+    /// The tiles of an array, if it is sparse.
+    pub(crate) fn tiles_of(&mut self, id: Id<Array>) -> Option<Arc<Tiles>> {
+        let array = *self.array(id).ok()?;
+        let element = array.shape.element().filter(|_| array.shape.is_sparse())?;
+        let new = || Arc::new(Tiles::new(array.image(), element as u64, array.shape.tile()));
+        Some(Arc::clone(self.tiles.entry(id).or_insert_with(new)))
     }
 }
 

@@ -8,16 +8,18 @@ use curium_sys::{
 use super::{Resource, Texture, array_of};
 use crate::argument::Pointer;
 use crate::driver::array::Shape;
-use crate::driver::{Array, Driver, State};
+use crate::driver::{Array, Driver, MipmappedArray, State};
 use crate::exec::{self, AddressMode, Channel, Element, Image};
 use crate::handle::Id;
 
 impl Driver {
     /// The texture behind a handle that a kernel uses.
     pub(crate) fn texture_for_kernels(&self, handle: u64) -> Option<exec::Texture> {
-        let state = self.lock();
+        let mut state = self.lock();
         let texture = state.textures.get(Id::from_number(handle))?;
-        texture.for_kernels(&state)
+        let (arrays, mut found) = (texture.resource.arrays(&state), texture.for_kernels(&state)?);
+        found.tiles = arrays.into_iter().filter_map(|array| state.tiles_of(array)).collect();
+        Some(found)
     }
 
     /// The surface behind a handle that a kernel uses.
@@ -56,11 +58,30 @@ impl Texture {
             level_bias: options.mipmapLevelBias,
             level_range: [options.minMipmapLevelClamp, options.maxMipmapLevelClamp],
             border: options.borderColor,
+            tiles: Vec::new(),
         })
     }
 }
 
 impl Resource {
+    /// The arrays, the largest first.
+    fn arrays(&self, state: &State) -> Vec<Id<Array>> {
+        if let Some(array) = array_of(&self.0) {
+            return vec![array];
+        }
+        self.mipmapped(state).map_or_else(Vec::new, |whole| whole.levels().to_vec())
+    }
+
+    fn mipmapped<'s>(&self, state: &'s State) -> Option<&'s MipmappedArray> {
+        if self.0.resType != CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY {
+            return None;
+        }
+        // SAFETY: the type says that the caller filled in this member.
+        let raw = unsafe { self.0.res.mipmap }.hMipmappedArray;
+        // SAFETY: an array is a handle, which is only compared.
+        state.mipmapped_array(Id::from(unsafe { Pointer::from_raw(raw) })).ok()
+    }
+
     /// The images, the largest first, and what their elements are.
     fn images(&self, state: &State) -> Option<(Vec<Image>, Element)> {
         match self.0.resType {
@@ -69,10 +90,7 @@ impl Resource {
                 Some((vec![array.image()], array.shape.as_element()?))
             }
             CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY => {
-                // SAFETY: the type says that the caller filled in this member.
-                let raw = unsafe { self.0.res.mipmap }.hMipmappedArray;
-                // SAFETY: an array is a handle, which is only compared.
-                let whole = state.mipmapped_array(Id::from(unsafe { Pointer::from_raw(raw) })).ok()?;
+                let whole = self.mipmapped(state)?;
                 let levels: Vec<&Array> = whole.levels().iter().filter_map(|level| state.array(*level).ok()).collect();
                 let element = levels.first()?.shape.as_element()?;
                 Some((levels.into_iter().map(Array::image).collect(), element))
@@ -98,7 +116,7 @@ impl Resource {
 }
 
 impl Array {
-    fn image(&self) -> Image {
+    pub(in crate::driver) fn image(&self) -> Image {
         Image {
             base: self.base,
             width: self.shape.width as u32,

@@ -21,15 +21,15 @@ pub(super) struct Pair {
 pub(super) const SHARES: u32 = 256;
 
 impl Axis {
-    /// The element that a coordinate is in.
-    pub(super) fn nearest(self, coordinate: f32) -> Option<u32> {
-        self.place(self.scaled(coordinate).floor() as i64)
+    /// The element that a coordinate is in, so many elements further.
+    pub(super) fn nearest(self, coordinate: f32, offset: i32) -> Option<u32> {
+        self.place((self.scaled(coordinate) + f64::from(offset)).floor() as i64)
     }
 
-    /// The elements whose centres are next to a coordinate.
-    pub(super) fn pair(self, coordinate: f32) -> Pair {
+    /// The elements whose centres are next to a coordinate, so many elements further.
+    pub(super) fn pair(self, coordinate: f32, offset: i32) -> Pair {
         let parts = f64::from(SHARES);
-        let steps = ((self.scaled(coordinate) - 0.5) * parts + 0.5).floor();
+        let steps = ((self.scaled(coordinate) + f64::from(offset) - 0.5) * parts + 0.5).floor();
         let first = (steps / parts).floor();
         let share = (steps - first * parts) as u32;
         let first = first as i64;
@@ -93,14 +93,16 @@ mod tests {
     #[test]
     fn share_of_the_second_element_is_a_number_of_256ths() {
         let axis = axis(AddressMode::Clamp, false);
-        assert_eq!(axis.pair(1.5), Pair { places: [Some(1), Some(2)], share: 0 });
-        assert_eq!(axis.pair(2.0), Pair { places: [Some(1), Some(2)], share: 128 });
-        assert_eq!(axis.pair(1.5 + 1.0 / 1024.0), Pair { places: [Some(1), Some(2)], share: 0 });
-        assert_eq!(axis.pair(1.5 + 2.0 / 1024.0), Pair { places: [Some(1), Some(2)], share: 1 });
-        assert_eq!(axis.pair(1.5 + 5.0 / 1024.0), Pair { places: [Some(1), Some(2)], share: 1 });
-        assert_eq!(axis.pair(0.25), Pair { places: [Some(0), Some(0)], share: 0 });
-        assert_eq!(axis.pair(3.75), Pair { places: [Some(3), Some(3)], share: 0 });
-        assert_eq!(axis.pair(f32::NAN).places, [Some(0), Some(0)]);
-        assert_eq!(axis.pair(f32::INFINITY).places, [Some(3), Some(3)]);
+        assert_eq!(axis.pair(1.5, 0), Pair { places: [Some(1), Some(2)], share: 0 });
+        assert_eq!(axis.pair(2.0, 0), Pair { places: [Some(1), Some(2)], share: 128 });
+        assert_eq!(axis.pair(1.5 + 1.0 / 1024.0, 0), Pair { places: [Some(1), Some(2)], share: 0 });
+        assert_eq!(axis.pair(1.5 + 2.0 / 1024.0, 0), Pair { places: [Some(1), Some(2)], share: 1 });
+        assert_eq!(axis.pair(1.5 + 5.0 / 1024.0, 0), Pair { places: [Some(1), Some(2)], share: 1 });
+        assert_eq!(axis.pair(0.25, 0), Pair { places: [Some(0), Some(0)], share: 0 });
+        assert_eq!(axis.pair(3.75, 0), Pair { places: [Some(3), Some(3)], share: 0 });
+        assert_eq!(axis.pair(0.75, 2), axis.pair(2.75, 0));
+        assert_eq!(axis.pair(1.75, -2), Pair { places: [Some(0), Some(0)], share: 0 });
+        assert_eq!(axis.pair(f32::NAN, 0).places, [Some(0), Some(0)]);
+        assert_eq!(axis.pair(f32::INFINITY, 0).places, [Some(3), Some(3)]);
     }
 }

@@ -14,6 +14,8 @@ pub(crate) struct Point {
     pub(crate) places: Places,
     /// The level of detail.
     pub(crate) level: f32,
+    /// Elements that are added in each direction.
+    pub(crate) offset: [i32; 3],
 }
 
 /// What an instruction asks of a texture or a surface.
@@ -140,7 +142,9 @@ impl Texture {
     fn element_at(&self, image: &Image, geometry: Geometry, point: &Point, read: Read<'_>) -> Result<Texel, Trap> {
         let is_nearest = point.places == Places::NearestElements;
         let mut at = [0, 0, if geometry.has_layers() { point.layer } else { 0 }];
-        at[..geometry.dimensions()].copy_from_slice(&point.coordinates[..geometry.dimensions()]);
+        for (direction, place) in at.iter_mut().enumerate().take(geometry.dimensions()) {
+            *place = point.coordinates[direction].wrapping_add_signed(point.offset[direction]);
+        }
         for (direction, place) in at.iter_mut().enumerate() {
             let last = image.extent(direction) - 1;
             if is_nearest {
@@ -225,10 +229,11 @@ impl Texture {
             if direction >= directions {
                 return Pair { places: [Some(0); 2], share: 0 };
             }
+            let offset = point.offset[direction];
             if is_linear {
-                axis.pair(f32::from_bits(coordinate))
+                axis.pair(f32::from_bits(coordinate), offset)
             } else {
-                Pair { places: [axis.nearest(f32::from_bits(coordinate)); 2], share: 0 }
+                Pair { places: [axis.nearest(f32::from_bits(coordinate), offset); 2], share: 0 }
             }
         });
         Spot { layer: layer.min(image.depth - 1), directions, pairs }

@@ -70,6 +70,12 @@ impl Lowerer<'_> {
                 }
                 slot => self.source_slot(slot, false),
             },
+            Some(negated @ Operand::Not(_)) => {
+                let (predicate, negate) = self.predicate_source(negated)?;
+                let (none, row) = (self.word(0), self.new_word());
+                self.emit(crate::exec::handler::select::<u32>(), row, [none, all, predicate]).e = negate;
+                Ok(row)
+            }
             Some(other) => self.source(other, ScalarType::U32),
         }
     }
@@ -98,8 +104,14 @@ impl Lowerer<'_> {
         Ok(sum)
     }
 
-    /// `st.async` and `red.async`: a store or a reduction that completes on a barrier object.
+    /// `st.async` and `red.async`: a store or a reduction that completes on a barrier object, or that nothing waits for.
     pub(super) fn store_asynchronously(&mut self, instruction: &Instruction) -> Lowered {
+        if let [Operand::Address(_), _] = &instruction.operands[..] {
+            return match instruction.opcode {
+                Opcode::Red => self.atomic(instruction, false),
+                _ => self.store(instruction),
+            };
+        }
         let ([Operand::Address(to), source, Operand::Address(barrier)], Some(scalar)) =
             (&instruction.operands[..], instruction.types().next())
         else {

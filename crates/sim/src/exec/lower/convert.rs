@@ -23,6 +23,9 @@ impl Lowerer<'_> {
         let [to, from] = types[..] else {
             return Err(Refusal::form(instruction));
         };
+        if written(instruction) == Some(Written::Stochastic) {
+            return self.convert_at_random(instruction, to, from);
+        }
         if to == ScalarType::Tf32 || is_small(to) || is_small(from) {
             return self.convert_small(instruction, to, from);
         }
@@ -73,7 +76,9 @@ impl Lowerer<'_> {
 /// The conversions that compilers emit all the time, without a detour.
 fn direct(instruction: &Instruction, to: ScalarType, from: ScalarType) -> Option<Handler> {
     let written = written(instruction);
-    let special = instruction.has(Modifier::Saturate) || instruction.has(Modifier::FlushToZero) || relu(instruction);
+    let has = |modifier| instruction.has(modifier);
+    let clamps = has(Modifier::Saturate) || has(Modifier::SaturateFinite);
+    let special = clamps || has(Modifier::FlushToZero) || relu(instruction);
     if special {
         return None;
     }
@@ -178,6 +183,7 @@ fn conversion(instruction: &Instruction, to: ScalarType, from: ScalarType) -> Lo
         saturate: instruction.has(Modifier::Saturate),
         rectify: relu(instruction),
         flush: instruction.has(Modifier::FlushToZero),
+        finite: instruction.has(Modifier::SaturateFinite),
     })
 }
 

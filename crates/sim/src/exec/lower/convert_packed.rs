@@ -9,7 +9,7 @@ use crate::exec::handler::{binary, ternary, unary};
 use crate::exec::narrow::{Bfloat, Half};
 use crate::exec::op::Handler;
 use crate::exec::small_float::{E2M1, E2M3, E3M2, E4M3, E5M2, narrow_scale, widen_scale};
-use crate::ptx::{Instruction, Operand, Rounding as Written, ScalarType};
+use crate::ptx::{Instruction, Modifier, Operand, Rounding as Written, ScalarType};
 
 /// Whether a type is two numbers of 8 bits or fewer.
 pub(super) fn is_small(scalar: ScalarType) -> bool {
@@ -44,6 +44,15 @@ impl Lowerer<'_> {
                 let [low, high] = self.halves(a).map(|half| (half, self.new_word()));
                 for (half, wide) in [low, high] {
                     self.emit(unary(|a: Half| a.to_f64() as f32), wide, [half, 0, 0]);
+                }
+                let run = narrowing(instruction, to).ok_or_else(refusal)?;
+                self.narrow_pair(destination, to, run, [high.1, low.1])
+            }
+            [destination, source] if from == ScalarType::Bf16x2 && to == ScalarType::Ue8m0x2 => {
+                let a = self.source(source, ScalarType::B32)?;
+                let [low, high] = self.halves(a).map(|half| (half, self.new_word()));
+                for (half, wide) in [low, high] {
+                    self.emit(unary(|a: Bfloat| a.to_f64() as f32), wide, [half, 0, 0]);
                 }
                 let run = narrowing(instruction, to).ok_or_else(refusal)?;
                 self.narrow_pair(destination, to, run, [high.1, low.1])
@@ -133,6 +142,24 @@ fn to_tf32(instruction: &Instruction) -> Option<Handler> {
     #[inline(always)]
     fn rectify(value: f32) -> f32 {
         if value.is_nan() || value > 0.0 { value } else { 0.0 }
+    }
+    /// The largest number instead of infinity.
+    #[inline(always)]
+    fn finite(value: f32) -> f32 {
+        if value.is_infinite() { f32::from_bits(value.to_bits() - 0x2000) } else { value }
+    }
+    if instruction.has(Modifier::SaturateFinite) {
+        return Some(match (written(instruction)?, relu(instruction)) {
+            (Written::NearestEven, false) => unary(|a: f32| finite(round(a, |bits| 0xfff + (bits >> 13 & 1)))),
+            (Written::NearestEven, true) => unary(|a: f32| rectify(finite(round(a, |bits| 0xfff + (bits >> 13 & 1))))),
+            (Written::Zero, false) => unary(|a: f32| finite(round(a, |_| 0))),
+            (Written::Zero, true) => unary(|a: f32| rectify(finite(round(a, |_| 0)))),
+            // A NaN without upper bits is an infinity first.
+            (Written::NearestAway, false) => unary(|a: f32| {
+                finite(if a.is_nan() { f32::from_bits(a.to_bits() & !0x1fff) } else { round(a, |_| 0x1000) })
+            }),
+            _ => return None,
+        });
     }
     Some(match (written(instruction)?, relu(instruction)) {
         (Written::NearestEven, false) => unary(|a: f32| round(a, |bits| 0xfff + (bits >> 13 & 1))),

@@ -120,7 +120,8 @@ pub(super) fn mode(instruction: &Instruction) -> Option<Mode> {
     let saturate = instruction.has(Modifier::Saturate);
     let mode = Mode::new(rounding(instruction)?, flush, saturate);
     let rectifies = instruction.has(Modifier::Keyword(Keyword::Relu));
-    Some(if rectifies { mode.rectified() } else { mode })
+    let mode = if rectifies { mode.rectified() } else { mode };
+    Some(if instruction.has(Modifier::Keyword(Keyword::Oob)) { mode.forgetting() } else { mode })
 }
 
 pub(super) fn plain(handler: Handler) -> Option<Choice> {

@@ -160,6 +160,10 @@ fn each_register_of(operand: &Operand, visit: &mut impl FnMut(RegisterId)) {
             tensor.coordinates.iter().for_each(|operand| each_register_of(operand, visit));
         }
         Operand::Vector(parts) => parts.iter().for_each(|part| each_register_of(part, visit)),
+        Operand::VectorPair(parts, predicate) => {
+            visit(*predicate);
+            parts.iter().for_each(|part| each_register_of(part, visit));
+        }
         Operand::Call(call) => {
             if let Callee::Indirect(register, _) = call.callee {
                 visit(register);

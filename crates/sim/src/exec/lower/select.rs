@@ -78,6 +78,8 @@ impl Lowerer<'_> {
             Opcode::Tex => self.texture(instruction),
             Opcode::Tld4 => self.gather_texture(instruction),
             Opcode::Txq | Opcode::Suq => self.query_image(instruction),
+            Opcode::Clusterlaunchcontrol => self.control_launch(instruction),
+            Opcode::Istypep => self.is_reference(instruction),
             Opcode::Suld => self.load_surface(instruction),
             Opcode::Sust => self.store_surface(instruction),
             Opcode::Sured => self.reduce_surface(instruction),

@@ -67,7 +67,7 @@ impl Lowerer<'_> {
         let beyond = beyond(instruction)?;
         let formatted = is_formatted(instruction);
         let spot = self.coordinates(instruction, tensor)?;
-        if spot.geometry.is_cube() {
+        if spot.geometry.is_cube() || tensor.sampler.is_some() {
             return Err(Refusal::form(instruction));
         }
         let a = self.address_row(tensor.handle)?;

@@ -30,60 +30,43 @@ impl Lowerer<'_> {
 
     fn multiply_by_warpgroup(&mut self, instruction: &Instruction, operands: &[Operand]) -> Lowered {
         let refused = || Refusal::form(instruction);
-        let Decoded { shape, elements: [result, factor, right], is_sparse } =
-            decode(instruction).ok_or_else(refused)?;
-        let inner = u32::from(shape.k);
-        let [d, a, b, rest @ ..] = operands else { return Err(refused()) };
-        let (metadata, rest) = match rest {
-            [metadata, selector, rest @ ..] if is_sparse => (Some((metadata, selector)), rest),
-            rest => (None, rest),
-        };
-        let [scale, rest @ ..] = rest else { return Err(refused()) };
-        let is_shared = !matches!(a, Operand::Vector(_));
-        let signs = Signs::of(rest, factor, is_shared).ok_or_else(refused)?;
-        let to = part(Role::C, result, u32::from(shape.n));
-        let mut rows = self.fragment_rows(d, result)?;
-        if rows.len() as u32 != to.registers {
-            return Err(refused());
-        }
-        let side = |element, which: usize| Side {
-            element,
-            is_negative: signs.is_negative[which],
-            is_transposed: signs.is_transposed[which],
-        };
-        let (row, left) = if is_shared {
-            (self.descriptor(a)?, Left::Shared(side(factor, 0)))
+        let decoded = decode(instruction).ok_or_else(refused)?;
+        let [result, factor, right] = decoded.elements;
+        let operands = Operands::of(operands, decoded.is_sparse).ok_or_else(refused)?;
+        let is_shared = !matches!(operands.a, Operand::Vector(_));
+        let [first, second] = sides(operands.rest, [factor, right], is_shared).ok_or_else(refused)?;
+        let inner = u32::from(decoded.shape.k);
+        let to = part(Role::C, result, u32::from(decoded.shape.n));
+        let mut rows = self.part_rows(instruction, operands.d, &to)?;
+        let (a, left) = if is_shared {
+            (self.descriptor(operands.a)?, Left::Shared(first))
         } else {
-            let held = part(Role::A, factor, if is_sparse { inner / 2 } else { inner });
-            let own = self.fragment_rows(a, factor)?;
-            if own.len() as u32 != held.registers {
-                return Err(refused());
-            }
-            rows.extend(own);
-            (self.double(0), Left::Registers(held, signs.is_negative[0]))
+            let held = part(Role::A, factor, if decoded.is_sparse { inner / 2 } else { inner });
+            rows.extend(self.part_rows(instruction, operands.a, &held)?);
+            (self.double(0), Left::Registers(held, first.is_negative))
         };
-        let (c, negate) = self.predicate_source(scale)?;
-        let product = WarpgroupProduct {
-            to,
-            rows: self.row_list(rows),
-            left,
-            right: side(right, 1),
-            inner,
-            manner: Manner {
-                factors: [factor, right],
-                result,
-                accumulation: accumulation(instruction, right).ok_or_else(refused)?,
-                saturates: instruction.has(Modifier::SaturateFinite),
-                maker: Maker::Warpgroup,
-            },
-            sparsity: metadata.map(|it| self.sparsity(instruction, it, right, inner)).transpose()?,
+        let b = self.descriptor(operands.b)?;
+        let (c, negate) = self.predicate_source(operands.scale)?;
+        let sparsity = operands.metadata.map(|it| self.sparsity(instruction, it, right, inner)).transpose()?;
+        let manner = Manner {
+            factors: [factor, right],
+            result,
+            accumulation: accumulation(instruction, right).ok_or_else(refused)?,
+            saturates: instruction.has(Modifier::SaturateFinite),
+            maker: Maker::Warpgroup,
         };
-        let b = self.descriptor(b)?;
-        self.out.warpgroup_products.push(product);
-        let number = self.out.warpgroup_products.len() as u64 - 1;
+        let rows = self.row_list(rows);
+        self.out.warpgroup_products.push(WarpgroupProduct { to, rows, left, right: second, inner, manner, sparsity });
+        let imm = self.out.warpgroup_products.len() as u64 - 1;
         let op = self.diverging(run_product);
-        *op = Op { a: row, b, c, e: negate, imm: number, ..*op };
+        *op = Op { a, b, c, e: negate, imm, ..*op };
         Ok(())
+    }
+
+    /// The rows of the registers of a warp's part of a matrix.
+    fn part_rows(&mut self, instruction: &Instruction, operand: &Operand, part: &Fragment) -> Lowered<Vec<u32>> {
+        let rows = self.fragment_rows(operand, part.element)?;
+        if rows.len() as u32 == part.registers { Ok(rows) } else { Err(Refusal::form(instruction)) }
     }
 
     /// The row of a descriptor.
@@ -106,30 +89,47 @@ fn part(role: Role, element: Element, columns: u32) -> Fragment {
     Fragment { role, element, rows: ROWS, columns, spread: Spread::Rows, registers }
 }
 
-/// What the immediate operands say of A and B.
-struct Signs {
-    is_negative: [bool; 2],
-    is_transposed: [bool; 2],
+/// The operands of a product.
+struct Operands<'a> {
+    d: &'a Operand,
+    a: &'a Operand,
+    b: &'a Operand,
+    /// Which elements of a sparse matrix there are, and which lanes say so.
+    metadata: Option<(&'a Operand, &'a Operand)>,
+    /// Whether the result is added to what is there.
+    scale: &'a Operand,
+    rest: &'a [Operand],
 }
 
-impl Signs {
-    /// Integers have none of these operands; only 16-bit numbers can be transposed, and A only in shared memory.
-    fn of(operands: &[Operand], left: Element, is_shared: bool) -> Option<Self> {
-        let numbers = operands.iter().map(|operand| match operand {
-            Operand::Integer(integer) => Some(integer.bits.cast_signed()),
+impl<'a> Operands<'a> {
+    fn of(operands: &'a [Operand], is_sparse: bool) -> Option<Self> {
+        match operands {
+            [d, a, b, metadata, selector, scale, rest @ ..] if is_sparse => {
+                Some(Self { d, a, b, metadata: Some((metadata, selector)), scale, rest })
+            }
+            [d, a, b, scale, rest @ ..] if !is_sparse => Some(Self { d, a, b, metadata: None, scale, rest }),
             _ => None,
-        });
-        let numbers = numbers.collect::<Option<Vec<i64>>>()?;
-        let (signs, turns) = match (&numbers[..], left.is_integer(), left.bits() == 16) {
-            ([], true, _) => ([1, 1], [0, 0]),
-            ([a, b], false, false) => ([*a, *b], [0, 0]),
-            ([a, b, first, second], false, true) if is_shared => ([*a, *b], [*first, *second]),
-            ([a, b, second], false, true) if !is_shared => ([*a, *b], [0, *second]),
-            _ => return None,
-        };
-        let is_valid = signs.iter().all(|sign| sign.abs() == 1) && turns.iter().all(|turn| [0, 1].contains(turn));
-        is_valid.then(|| Self { is_negative: signs.map(|sign| sign < 0), is_transposed: turns.map(|turn| turn == 1) })
+        }
     }
+}
+
+/// What the immediate operands say of A and B. Integers have none; only numbers of 16 bits can be transposed, and A only in shared memory.
+fn sides(operands: &[Operand], [left, right]: [Element; 2], is_shared: bool) -> Option<[Side; 2]> {
+    let numbers = operands.iter().map(|operand| match operand {
+        Operand::Integer(integer) => Some(integer.bits.cast_signed()),
+        _ => None,
+    });
+    let numbers = numbers.collect::<Option<Vec<i64>>>()?;
+    let (signs, turns) = match (&numbers[..], left.is_integer(), left.bits() == 16) {
+        ([], true, _) => ([1, 1], [0, 0]),
+        ([a, b], false, false) => ([*a, *b], [0, 0]),
+        ([a, b, first, second], false, true) if is_shared => ([*a, *b], [*first, *second]),
+        ([a, b, second], false, true) if !is_shared => ([*a, *b], [0, *second]),
+        _ => return None,
+    };
+    let is_valid = signs.iter().all(|sign| sign.abs() == 1) && turns.iter().all(|turn| [0, 1].contains(turn));
+    let side = |element, at: usize| Side { element, is_negative: signs[at] < 0, is_transposed: turns[at] == 1 };
+    is_valid.then(|| [side(left, 0), side(right, 1)])
 }
 
 /// What an instruction multiplies.

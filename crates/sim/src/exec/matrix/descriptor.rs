@@ -50,7 +50,7 @@ impl Descriptor {
     fn address(&self, offset: u64) -> u64 {
         let linear = (self.start + offset) % ADDRESSES;
         let row = (linear >> 7).wrapping_sub(self.base);
-        linear ^ (row & (self.width / PIECE - 1)) * PIECE
+        linear ^ ((row & (self.width / PIECE - 1)) * PIECE)
     }
 }
 

@@ -65,34 +65,42 @@ fn least_exponent(element: Element) -> i32 {
     }
 }
 
-/// The sums of addends and the products at some places, before they are rounded.
+/// The sums of addends and some products, before they are rounded.
 pub(super) fn aligned(problem: &Problem<f64>, addends: &[f64], part: Part, how: Rounding) -> Vec<f64> {
     let columns = problem.b.columns;
-    let [of_a, of_b, of_addends] = [(&problem.a.values[..], 0), (&problem.b.values, 1), (addends, 2)]
-        .map(|(values, which)| values.iter().map(|value| exponent(*value, how.least[which])).collect::<Vec<i32>>());
-    let (mut sums, mut scales) = (Vec::with_capacity(addends.len()), vec![0.0; columns]);
-    for (row, addends) in addends.chunks_exact(columns).enumerate() {
-        let mut tops = of_addends[row * columns..][..columns].to_vec();
-        for (_, _, at) in problem.terms(row, part) {
-            let (left, place) = (of_a[at], problem.place(at));
-            for (top, right) in tops.iter_mut().zip(&of_b[place * columns..][..columns]) {
-                *top = (*top).max(left + right);
-            }
-        }
-        scales.iter_mut().zip(&tops).for_each(|(scale, top)| *scale = power(how.fraction - *top));
-        let mut row_sums: Vec<f64> = addends.iter().zip(&scales).map(|(addend, scale)| cut(addend * scale)).collect();
+    let exponents = |values: &[f64], which: usize| -> Vec<i32> {
+        values.iter().map(|value| exponent(*value, how.least[which])).collect()
+    };
+    let factors = [exponents(&problem.a.values, 0), exponents(&problem.b.values, 1)];
+    let mut tops = exponents(addends, 2);
+    let mut sums = Vec::with_capacity(addends.len());
+    let mut scales = vec![0.0; columns];
+    for (row, (addends, tops)) in addends.chunks_exact(columns).zip(tops.chunks_exact_mut(columns)).enumerate() {
+        raise(tops, problem, &factors, row, part);
+        scales.iter_mut().zip(tops.iter()).for_each(|(scale, top)| *scale = power(how.fraction - *top));
+        let first = sums.len();
+        sums.extend(addends.iter().zip(&scales).map(|(addend, scale)| cut(addend * scale)));
         for (a, b, _) in problem.terms(row, part) {
-            for ((sum, scale), b) in row_sums.iter_mut().zip(&scales).zip(b) {
+            for ((sum, scale), b) in sums[first..].iter_mut().zip(&scales).zip(b) {
                 *sum += cut(a * b * scale);
             }
         }
-        for (column, (sum, top)) in row_sums.iter().zip(&tops).enumerate() {
-            let is_finite = *top < HIGHEST;
+        for (column, (sum, top)) in sums[first..].iter_mut().zip(tops.iter()).enumerate() {
             let special = || problem.terms(row, part).fold(addends[column], |sum, (a, b, _)| a * b[column] + sum);
-            sums.push(if is_finite { sum * power(*top - how.fraction) } else { special() });
+            *sum = if *top < HIGHEST { *sum * power(*top - how.fraction) } else { special() };
         }
     }
     sums
+}
+
+/// Raises the exponents of a row's addends to the largest of the products.
+fn raise(tops: &mut [i32], problem: &Problem<f64>, [left, right]: &[Vec<i32>; 2], row: usize, part: Part) {
+    for (_, _, at) in problem.terms(row, part) {
+        let others = &right[problem.place(at) * tops.len()..][..tops.len()];
+        for (top, other) in tops.iter_mut().zip(others) {
+            *top = (*top).max(left[at] + other);
+        }
+    }
 }
 
 /// The exponent of a number, at least that of the least normal one; of infinities and NaN one above all others', and of zeroes one below.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{BASE, Bench, kernel};
-use crate::exec::{AddressMode, Channel, Element, FaultKind, Image, Surface, Texture, lower};
+use crate::exec::{AddressMode, Channel, Element, FaultKind, Image, Surface, Texture, Tiles, lower};
 use crate::ptx;
 
 /// A texture of four bytes, which are 1, 2, 4 and 8.
@@ -21,6 +21,7 @@ fn texture() -> Texture {
         level_bias: 0.0,
         level_range: [0.0; 2],
         border: [-7.0; 4],
+        tiles: Vec::new(),
     }
 }
 
@@ -97,6 +98,62 @@ fn access_that_reaches_over_the_edge_of_a_surface_is_beyond_it() {
 }
 
 #[test]
+fn offset_is_added_to_the_coordinate_and_wraps_at_four_bits() {
+    let bench = bench(
+        "
+    mov.u64 %d1, 0;
+    mov.u32 %r1, 1;
+    mov.u32 %r2, 2;
+    mov.u32 %r3, -3;
+    mov.u32 %r4, 18;
+    tex.1d.v4.u32.s32 {%r5, _, _, _}, [%d1, {%r1}], {%r2};
+    tex.1d.v4.u32.s32 {%r6, _, _, _}, [%d1, {%r1}], {%r3};
+    tex.1d.v4.u32.s32 {%r7, _, _, _}, [%d1, {%r1}], %r4;
+    tex.level.1d.v4.u32.s32 {%r8, _, _, _}, [%d1, {%r1}], 0, {-5};
+    st.v4.u32 [%p], {%r5, %r6, %r7, %r8};",
+    );
+    bench.launch(1, 1).expect("no fault");
+    assert_eq!(bench.memory.read::<u32>(0, 4), [8, 0, 8, 1]);
+}
+
+#[test]
+fn what_has_no_memory_reads_as_zero_and_not_resident() {
+    let body = "
+    mov.u64 %d1, 0;
+    mov.u32 %r1, %t;
+    tex.1d.v4.u32.s32 {%r3, _, _, _}|%p1, [%d1, {%r1}];
+    selp.u32 %r4, 16, 0, %p1;
+    add.u32 %r3, %r3, %r4;
+    st.global.u32 [%at4], %r3;";
+    let mut bench = bench(body);
+    bench.launch(1, 5).expect("no fault");
+    assert_eq!(bench.memory.read::<u32>(0, 5), [17, 18, 20, 24, 16], "beyond the edge nothing is read");
+    let mut sparse = Texture::clone(&bench.host.textures[0]);
+    let tiles = Tiles::new(sparse.levels[0], 1, [2, 1, 1]);
+    tiles.set([2, 0, 0], [2, 1, 1], true);
+    sparse.tiles.push(Arc::new(tiles));
+    bench.host.textures[0] = Arc::new(sparse);
+    bench.launch(1, 5).expect("no fault");
+    assert_eq!(bench.memory.read::<u32>(0, 5), [0, 0, 20, 24, 16]);
+}
+
+#[test]
+fn object_is_no_reference() {
+    let bench = bench(
+        "
+    mov.u64 %d1, 0;
+    setp.eq.u32 %p1, 1, 1;
+    istypep.texref %p1, %d1;
+    selp.u32 %r2, 1, 2, %p1;
+    istypep.surfref %p1, %d1;
+    selp.u32 %r3, 1, 2, %p1;
+    st.v2.u32 [%p], {%r2, %r3};",
+    );
+    bench.launch(1, 1).expect("no fault");
+    assert_eq!(bench.memory.read::<u32>(0, 2), [2, 2]);
+}
+
+#[test]
 fn object_that_does_not_exist_faults() {
     for body in [
         "mov.u64 %d1, 9; mov.u32 %r1, 0; tex.1d.v4.u32.s32 {%r3, %r4, %r5, %r6}, [%d1, {%r1}];",
@@ -121,7 +178,10 @@ fn forms_that_need_more_than_objects_are_refused_by_name() {
     );
     assert!(refused(&reference).contains("references to textures, samplers and surfaces are not supported"));
     let sampler = kernel("mov.u64 %d1, 0; tex.1d.v4.u32.s32 {%r3, %r4, %r5, %r6}, [%d1, %d1, {%r1}];");
-    assert!(refused(&sampler).contains("samplers apart from their textures"));
+    let apart = format!(".version 8.8\n.target sm_100, texmode_independent\n.address_size 64\n{sampler}");
+    let module = ptx::parse(&apart).unwrap_or_else(|error| panic!("{error}\n{apart}"));
+    let error = lower(&module).expect_err("it is refused").to_string();
+    assert!(error.contains("samplers apart from their textures"), "{error}");
     let formatted = kernel("mov.u64 %d1, 0; sust.p.1d.b64.trap [%d1, {%r1}], %d2;");
     assert!(refused(&formatted).contains("`sust.p.1d.b64.trap`"));
 }

@@ -13,6 +13,7 @@ mod halves;
 mod hints;
 mod images;
 mod kernels;
+mod launch_control;
 mod matrices;
 mod memory;
 mod mutation;

@@ -77,6 +77,11 @@ impl Parser<'_> {
         loop {
             spans.push(self.peek().span);
             operands.push(self.operand()?);
+            // A promise about the address, which changes no result.
+            let is_load = matches!(opcode, Opcode::Ld | Opcode::Ldu);
+            if is_load && matches!(operands.last(), Some(Operand::Address(_))) && self.peek().is_dot("unified") {
+                self.advance();
+            }
             if !self.accept(",") {
                 return Ok(operands);
             }

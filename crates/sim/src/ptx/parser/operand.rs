@@ -16,7 +16,13 @@ impl<'a> Parser<'a> {
         let token = self.peek();
         match token.text {
             "[" if token.kind == TokenKind::Symbol => self.memory(),
-            "{" if token.kind == TokenKind::Symbol => Ok(Operand::Vector(self.vector()?)),
+            "{" if token.kind == TokenKind::Symbol => {
+                let elements = self.vector()?;
+                if !self.accept("|") {
+                    return Ok(Operand::Vector(elements));
+                }
+                Ok(Operand::VectorPair(elements, self.predicate_register()?))
+            }
             // Before anything but a name it is the operator of constant expressions.
             "!" if token.kind == TokenKind::Symbol && self.peek_at(1).kind == TokenKind::Word => {
                 self.advance();

@@ -20,10 +20,16 @@ const FIRST: &[(&str, &str, &str)] = &[
     ("atom.add.noftz.f16 %h1, [%d1], %h2;", "6.3", "sm_70"),
     ("ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r1}, [s];", "6.5", "sm_75"),
     ("tanh.approx.f32 %f1, %f2;", "7.0", "sm_75"),
+    ("tex.2d.v4.f32.f32 {%r1, %r2, %r3, %r4}|%p1, [%d1, {%f1, %f2}];", "7.1", "sm_60"),
     ("redux.sync.add.s32 %r1, %r2, -1;", "7.0", "sm_80"),
     ("fma.rn.bf16 %h1, %h2, %h3, %h4;", "7.0", "sm_80"),
     ("max.NaN.f32 %f1, %f2, %f3;", "7.0", "sm_80"),
     ("cp.async.wait_all;", "7.0", "sm_80"),
+    (
+        "mma.sp.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%f1,%f2,%f3,%f4}, {%r1,%r2}, {%r3,%r4}, {%f1,%f2,%f3,%f4}, %r5, 0;",
+        "7.1",
+        "sm_80",
+    ),
     ("ld.global.L2::cache_hint.u32 %r1, [%d1], %d2;", "7.4", "sm_80"),
     ("ld.global.L1::no_allocate.u32 %r1, [%d1];", "7.4", "sm_70"),
     ("add.bf16 %h1, %h2, %h3;", "7.8", "sm_90"),
@@ -35,7 +41,12 @@ const FIRST: &[(&str, &str, &str)] = &[
     ("cp.async.bulk.commit_group;", "8.0", "sm_90"),
     ("atom.global.add.v2.f32 {%f1, %f2}, [%d1], {%f3, %f4};", "8.1", "sm_90"),
     ("mov.u32 %r1, %aggr_smem_size;", "8.1", "sm_90"),
+    ("cvt.rn.satfinite.f16.f32 %h1, %f1;", "8.1", "sm_70"),
+    ("cvt.rz.satfinite.bf16x2.f32 %r1, %f1, %f2;", "8.1", "sm_80"),
     ("add.rn.f32x2 %d1, %d2, %d3;", "8.6", "sm_100"),
+    ("clusterlaunchcontrol.try_cancel.async.mbarrier::complete_tx::bytes.b128 [%d1], [%d2];", "8.6", "sm_100"),
+    ("cvt.rs.f16x2.f32 %r1, %f1, %f2, %r2;", "8.7", "sm_100"),
+    ("st.async.release.gpu.global.b32 [%d1], %r1;", "8.7", "sm_100"),
 ];
 
 #[test]
@@ -84,4 +95,22 @@ fn target_is_refused_for_a_version_that_does_not_know_it() {
         assert_eq!(error, format!("line 2, column 9: {expected}"));
         assert_eq!(module(first, target, "ret;"), Ok(()), "{target}");
     }
+}
+
+#[test]
+fn instruction_of_one_generation_needs_a_target_of_it_with_a_suffix() {
+    for (instruction, target, others) in [
+        ("wgmma.fence.sync.aligned;", "sm_90a", &["sm_90", "sm_100", "sm_100a"][..]),
+        ("redux.sync.min.f32 %f1, %f2, -1;", "sm_100a", &["sm_100", "sm_120a"]),
+    ] {
+        assert_eq!(module("8.8", target, instruction), Ok(()), "{instruction}");
+        for other in others {
+            let error = module("8.8", other, instruction).expect_err(instruction);
+            let expected = format!("line 6, column 1: expected target {target} for '");
+            assert!(error.starts_with(&expected), "{error}");
+            assert!(error.ends_with(&format!("found '.target {other}'")), "{error}");
+        }
+    }
+    assert_eq!(module("8.8", "sm_103f", "redux.sync.min.f32 %f1, %f2, -1;"), Ok(()));
+    module("7.8", "sm_90", "wgmma.fence.sync.aligned;").expect_err("too old");
 }

@@ -39,6 +39,60 @@ fn forms_that_exist_are_accepted() {
 }
 
 #[test]
+fn asynchronous_accesses_and_barrier_objects_have_the_orders_that_there_are() {
+    let text = |instruction: &str| {
+        format!(
+            ".version 9.0\n.target sm_100\n.address_size 64\n.func f() {{\n.reg .pred %p<9>; .reg .b16 %h<9>; .reg .b32 %r<9>; \
+             .reg .b64 %d<9>;\n{instruction}\n}}"
+        )
+    };
+    for instruction in [
+        "st.async.release.gpu.global.b32 [%d1], %r1;",
+        "st.async.b16 [%d1], %h1;",
+        "st.async.mmio.release.sys.u64 [%d1], %d2;",
+        "st.async.weak.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%r1], {%r1, %r2, %r3, %r4}, [%r2];",
+        "red.async.relaxed.cluster.shared::cluster.mbarrier::complete_tx::bytes.inc.u32 [%r1], %r2, [%r3];",
+        "red.async.relaxed.gpu.global.add.s64 [%d1], %d2;",
+        "red.async.release.sys.xor.b32 [%d1], %r2;",
+        "ld.global.b32 %r1, [%d1].unified;",
+        "ld.v2.b64 {%d1, %d2}, [%d3].unified;",
+        "ld.global.L2::evict_last.v4.b64 {%d1, %d2, %d3, %d4}, [%d5];",
+        "mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%r1], 2;",
+        "mbarrier.arrive_drop.noComplete.release.cta.b64 %d1, [%d2], 1;",
+        "mbarrier.try_wait.parity.acquire.cluster.shared.b64 %p1, [%r1], 0, 1000;",
+    ] {
+        super::super::parse(&text(instruction)).unwrap_or_else(|error| panic!("{instruction}: {error}"));
+    }
+    for instruction in [
+        "st.async.release.gpu.shared::cluster.b32 [%r1], %r1;",
+        "st.async.release.cluster.b32 [%d1], %r1;",
+        "st.async.relaxed.gpu.b32 [%d1], %r1;",
+        "st.async.mmio.release.gpu.b32 [%d1], %r1;",
+        "st.async.release.gpu.v2.b32 [%d1], {%r1, %r2};",
+        "st.async.global.mbarrier::complete_tx::bytes.b32 [%d1], %r1, [%d2];",
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.b16 [%r1], %h1, [%r2];",
+        "st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b64 [%r1], {%d1, %d2, %d3, %d4}, [%r2];",
+        "red.async.relaxed.cluster.global.add.u32 [%d1], %r1;",
+        "red.async.add.u32 [%d1], %r1;",
+        "red.async.relaxed.gpu.and.u32 [%d1], %r1;",
+        "red.async.relaxed.gpu.min.u64 [%d1], %d2;",
+        "red.async.mmio.relaxed.sys.add.u32 [%d1], %r1;",
+        "st.global.b32 [%d1].unified, %r1;",
+        "ld.global.L2::evict_last.b32 %r1, [%d1];",
+        "ld.global.lu.nc.b32 %r1, [%d1];",
+        "ldu.global.v4.b64 {%d1, %d2, %d3, %d4}, [%d5];",
+        "mbarrier.arrive.release.gpu.b64 %d1, [%d2];",
+        "mbarrier.arrive.acquire.cta.b64 %d1, [%d2];",
+        "mbarrier.arrive.shared::cluster.b64 %d1, [%r1];",
+        "mbarrier.arrive.noComplete.shared::cluster.b64 _, [%r1], 1;",
+        "mbarrier.test_wait.shared::cluster.b64 %p1, [%r1], %d1;",
+        "mbarrier.try_wait.release.cta.b64 %p1, [%d1], %d2;",
+    ] {
+        assert!(super::super::parse(&text(instruction)).is_err(), "{instruction}");
+    }
+}
+
+#[test]
 fn forms_that_do_not_exist_are_refused_with_what_was_expected() {
     for (text, place, expected) in [
         ("add.f32 %f1, %f2, 1;", 19, "a 32-bit register for .f32 or an immediate of type .f32, found the integer 1"),

@@ -2,7 +2,8 @@
 
 use super::{Context, Width, sets};
 use crate::ptx::error::Error;
-use crate::ptx::modifier::{Compare, Modifier, Operation};
+use crate::ptx::keyword::Keyword;
+use crate::ptx::modifier::{Compare, Modifier, Operation, Rounding};
 use crate::ptx::opcode::Opcode;
 use crate::ptx::operand::Operand;
 use crate::ptx::scalar::{ScalarClass, ScalarType};
@@ -11,13 +12,18 @@ impl Context<'_> {
     /// `add`, `sub`, `min`, `max`; a second type is that of the narrower operand of a mixed-precision sum.
     pub(super) fn sum(&self) -> Result<(), Error> {
         let scalar = self.scalar(sets::NUMBERS)?;
+        let extreme = matches!(self.instruction.opcode, Opcode::Min | Opcode::Max);
+        if extreme {
+            self.extreme_suffixes(scalar)?;
+        } else {
+            self.suffixes(scalar)?;
+        }
         if let Some(narrow) = self.instruction.types().nth(1) {
             self.count(3..=3)?;
             self.destination(0, scalar, Width::Exact)?;
             self.source(1, narrow, Width::Exact)?;
             return self.source(2, scalar, Width::Exact);
         }
-        let extreme = matches!(self.instruction.opcode, Opcode::Min | Opcode::Max);
         let most = if extreme && scalar == ScalarType::F32 { 3 } else { 2 };
         self.uniform(scalar, 2..=most)
     }
@@ -32,6 +38,7 @@ impl Context<'_> {
             if half.is_some() {
                 return Err(self.lacks("no '.lo', '.hi' or '.wide' with a floating-point type"));
             }
+            self.suffixes(scalar)?;
             if is_mad && !self.has_rounding() {
                 return Err(self.lacks("a rounding such as '.rn'"));
             }
@@ -63,12 +70,63 @@ impl Context<'_> {
         if !self.has_rounding() {
             return Err(self.lacks("a rounding such as '.rn'"));
         }
+        self.suffixes(scalar)?;
         let factor = self.instruction.types().nth(1).unwrap_or(scalar);
         self.count(4..=4)?;
         self.destination(0, scalar, Width::Exact)?;
         self.source(1, factor, Width::Exact)?;
         self.source(2, factor, Width::Exact)?;
         self.source(3, scalar, Width::Exact)
+    }
+
+    /// Checks how a sum or a product of floating-point numbers rounds, flushes and clamps.
+    fn suffixes(&self, scalar: ScalarType) -> Result<(), Error> {
+        use ScalarType::{Bf16, Bf16x2, F16, F16x2, F32, F32x2};
+        if scalar.class() != ScalarClass::Float {
+            return Ok(());
+        }
+        let has = |keyword| self.has(Modifier::Keyword(keyword));
+        let (relu, oob) = (has(Keyword::Relu), has(Keyword::Oob));
+        let (is_half, is_brain) = (matches!(scalar, F16 | F16x2), matches!(scalar, Bf16 | Bf16x2));
+        let is_mixed = self.instruction.types().nth(1).is_some();
+        let flushes = is_half || matches!(scalar, F32 | F32x2) && !is_mixed;
+        let saturates = is_half || scalar == F32;
+        let is_fused = self.instruction.opcode == Opcode::Fma;
+        let clamps = is_fused && (is_half || is_brain) && !self.has(Modifier::Saturate);
+        let flags = [
+            (self.has(Modifier::FlushToZero), flushes && !oob, "'.ftz'"),
+            (self.has(Modifier::Saturate), saturates && !oob, "'.sat'"),
+            (relu, clamps, "'.relu'"),
+            (oob, clamps, "'.oob'"),
+        ];
+        if let Some((.., name)) = flags.iter().find(|(is_there, may_be, _)| *is_there && !may_be) {
+            return Err(self.lacks(format!("no {name} here with .{}", scalar.name())));
+        }
+        let is_directed =
+            [Rounding::Zero, Rounding::Up, Rounding::Down].into_iter().any(|it| self.has(Modifier::Round(it)));
+        if is_directed && (is_half || is_brain && !is_fused) {
+            return Err(self.lacks(format!("'.rn', if any rounding, with .{}", scalar.name())));
+        }
+        Ok(())
+    }
+
+    /// Checks the suffixes of `min` and `max`.
+    fn extreme_suffixes(&self, scalar: ScalarType) -> Result<(), Error> {
+        use ScalarType::{Bf16, Bf16x2, F16, F16x2, F32, S16x2, S32};
+        let has = |keyword| self.has(Modifier::Keyword(keyword));
+        let is_float = matches!(scalar, F16 | F16x2 | F32 | Bf16 | Bf16x2);
+        let is_of_three = self.spans.len() == 4;
+        let flags = [
+            (self.has(Modifier::FlushToZero), matches!(scalar, F16 | F16x2 | F32), "'.ftz'"),
+            (self.has(Modifier::Nan), is_float, "'.NaN'"),
+            (has(Keyword::Xorsign), is_float && !is_of_three && has(Keyword::Abs), "'.xorsign' without '.abs'"),
+            (has(Keyword::Abs), is_of_three || has(Keyword::Xorsign), "'.abs' without '.xorsign'"),
+            (has(Keyword::Relu), matches!(scalar, S16x2 | S32), "'.relu'"),
+        ];
+        match flags.iter().find(|(is_there, may_be, _)| *is_there && !may_be) {
+            Some((.., name)) => Err(self.lacks(format!("no {name} here with .{}", scalar.name()))),
+            None => Ok(()),
+        }
     }
 
     /// `div`

@@ -89,38 +89,6 @@ impl Context<'_> {
         }
     }
 
-    /// `cvt`
-    pub(super) fn convert(&self) -> Result<(), Error> {
-        let mut types = self.instruction.types();
-        let (Some(to), Some(from)) = (types.next(), types.next()) else {
-            return Err(self.lacks("two types: of the result and of the source"));
-        };
-        if types.next().is_some() || !sets::CONVERTED.contains(&to) || !sets::CONVERTED.contains(&from) {
-            // Packing conversions take several sources.
-            self.count(2..=7)?;
-            return self.destination(0, to, Width::Relaxed);
-        }
-        self.conversion_rounding(to, from)?;
-        self.count(2..=3)?;
-        self.destination(0, to, Width::Relaxed)?;
-        self.source(1, from, Width::Relaxed)
-    }
-
-    /// Checks that a conversion that can be inexact says how it rounds.
-    fn conversion_rounding(&self, to: ScalarType, from: ScalarType) -> Result<(), Error> {
-        let is_float = |scalar: ScalarType| scalar.class() == ScalarClass::Float;
-        let inexact = match (is_float(to), is_float(from)) {
-            (true, true) => to.bits() < from.bits(),
-            (false, false) => false,
-            _ => true,
-        };
-        if inexact && !self.has_rounding() {
-            let example = if is_float(to) { "'.rn'" } else { "'.rzi'" };
-            return Err(self.lacks(format!("a rounding such as {example}")));
-        }
-        Ok(())
-    }
-
     /// `shfl`
     pub(super) fn shuffle(&self) -> Result<(), Error> {
         let scalar = self.scalar(&[ScalarType::B32])?;

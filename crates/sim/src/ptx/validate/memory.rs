@@ -21,9 +21,11 @@ impl Context<'_> {
 
     /// `st`
     pub(super) fn store(&self) -> Result<(), Error> {
-        let is_bulk = [Keyword::Async, Keyword::Bulk].into_iter().any(|keyword| self.has(Modifier::Keyword(keyword)));
-        if is_bulk {
+        if self.has(Modifier::Keyword(Keyword::Bulk)) {
             return Ok(());
+        }
+        if self.has(Modifier::Keyword(Keyword::Async)) {
+            return self.asynchronous(sets::ASYNCHRONOUS);
         }
         let scalar = self.scalar(sets::STORED)?;
         let hint = usize::from(self.has(Modifier::CacheHint));
@@ -54,7 +56,7 @@ impl Context<'_> {
     /// `red`
     pub(super) fn reduction(&self) -> Result<(), Error> {
         if self.has(Modifier::Keyword(Keyword::Async)) {
-            return Ok(());
+            return self.asynchronous_reduction();
         }
         if [Operation::Exchange, Operation::CompareAndSwap].into_iter().any(|it| self.has(Modifier::Operation(it))) {
             return Err(self.lacks("an operation such as '.add', which needs no answer"));
@@ -112,7 +114,7 @@ impl Context<'_> {
     }
 
     /// The number of elements that the instruction moves.
-    fn vector(&self) -> usize {
+    pub(super) fn vector(&self) -> usize {
         let vector = self.instruction.modifiers.iter().find_map(|modifier| match modifier {
             Modifier::Vector(count) => Some(usize::from(*count)),
             _ => None,
@@ -121,7 +123,7 @@ impl Context<'_> {
     }
 
     /// Checks what is moved: as many elements as the instruction says.
-    fn elements(&self, index: usize, scalar: ScalarType, width: Width) -> Result<(), Error> {
+    pub(super) fn elements(&self, index: usize, scalar: ScalarType, width: Width) -> Result<(), Error> {
         let is_written = index == 0;
         let vector = self.vector();
         if vector == 1 {
@@ -150,7 +152,7 @@ impl Context<'_> {
     }
 
     /// Checks a memory operand.
-    fn address(&self, index: usize) -> Result<(), Error> {
+    pub(super) fn address(&self, index: usize) -> Result<(), Error> {
         let Operand::Address(Address { base, .. }) = self.operand(index) else {
             return Err(self.wrong(index, "an address in brackets"));
         };

@@ -5,7 +5,10 @@
 //! does not execute is refused when a module is lowered.
 
 mod arithmetic;
+mod asynchronous;
+mod barrier_object;
 mod control;
+mod conversion;
 mod data;
 mod memory;
 mod order;
@@ -94,6 +97,8 @@ impl Context<'_> {
             O::Bar => self.barrier(),
             O::Ret => self.count(0..=0),
             O::Call => self.call(),
+            O::Ldu => self.load(),
+            O::Mbarrier => self.barrier_object(),
             _ => Ok(()),
         }
     }
@@ -236,6 +241,7 @@ impl Context<'_> {
             Operand::Special(_) => "a special register".into(),
             Operand::Address(_) | Operand::Tensor(_) => "an address in brackets".into(),
             Operand::Vector(elements) => format!("a vector of {}", elements.len()),
+            Operand::VectorPair(elements, _) => format!("a vector of {} and a predicate", elements.len()),
             Operand::Label(id) => format!("the label '{}'", self.module.text(self.function.labels[id.0 as usize].name)),
             Operand::BranchTargets(_) => "a list of branch targets".into(),
             Operand::Symbol(..) => "the address of a variable or function".into(),

@@ -2,7 +2,7 @@
 
 use super::Context;
 use crate::ptx::error::Error;
-use crate::ptx::modifier::{CacheOperator, Modifier, Semantics, Space};
+use crate::ptx::modifier::{CacheLevel, CacheOperator, Modifier, Semantics, Space};
 use crate::ptx::opcode::Opcode;
 use crate::ptx::scalar::ScalarType;
 
@@ -16,6 +16,11 @@ impl Context<'_> {
     pub(super) fn manner(&self, scalar: ScalarType, count: usize) -> Result<(), Error> {
         self.width_of_all(scalar, count)?;
         self.order(count)?;
+        let evicts =
+            self.find(|modifier| matches!(modifier, Modifier::Evict(CacheLevel::L2, _)).then_some(())).is_some();
+        if evicts && scalar.bits() * count as u32 <= WIDEST {
+            return Err(self.lacks("256 bits with a priority of L2"));
+        }
         self.caching()
     }
 
@@ -37,7 +42,9 @@ impl Context<'_> {
 
     fn width_of_all(&self, scalar: ScalarType, count: usize) -> Result<(), Error> {
         let bits = scalar.bits() * count as u32;
-        let is_device = matches!(self.space(), None | Some(Space::Global)) && matches!(scalar.bits(), 32 | 64);
+        let is_device = matches!(self.space(), None | Some(Space::Global))
+            && matches!(scalar.bits(), 32 | 64)
+            && self.instruction.opcode != Opcode::Ldu;
         let most = if is_device { WIDEST_OF_DEVICE } else { WIDEST };
         if bits > most { Err(self.lacks(format!("at most {most} bits, not {bits},"))) } else { Ok(()) }
     }
@@ -98,6 +105,9 @@ impl Context<'_> {
         let is_constant = self.has(Modifier::NonCoherent);
         if is_constant && (!self.is_load() || self.space() != Some(Space::Global)) {
             return Err(self.lacks("a load of '.global' with '.nc'"));
+        }
+        if is_constant && matches!(operator, Some(C::LastUse | C::Volatile)) {
+            return Err(self.lacks("'.ca', '.cg' or '.cs' with '.nc'"));
         }
         if has_order && (operator.is_some() || is_constant) {
             return Err(self.lacks("either an order or a cache operator"));

@@ -14,7 +14,7 @@ use crate::ptx::operand::Operand;
 use crate::ptx::special::SpecialRegister;
 
 /// The version of the ISA, the architecture, or 0 for any, and what needs both: an instruction that has all of these suffixes, in whatever
-/// order; a suffix of any instruction; a special register.
+/// order; a suffix of any instruction; a special register; a vector of results with a predicate.
 #[rustfmt::skip]
 const SINCE: &[(u32, u32, u32, &str)] = &[
     (5, 0, 0, "%clock_hi"),
@@ -36,6 +36,7 @@ const SINCE: &[(u32, u32, u32, &str)] = &[
     (7, 0, 75, "ex2.f16 ex2.f16x2 mma.m8n8k128 tanh"),
     (7, 0, 80, "cp.async cvt.f16x2.f32 max.f16 max.f16x2 mbarrier min.f16 min.f16x2 mma.f64 mma.m16n8k128 mma.m16n8k16 \
         mma.m16n8k256 mma.m16n8k32 mma.m16n8k4 mma.m16n8k64 redux wmma.f64 wmma.m16n16k8 wmma.m8n8k4 .NaN .bf16 .bf16x2 .relu .tf32"),
+    (7, 1, 60, "tex|p tld4|p"),
     (7, 1, 80, "mbarrier.parity mma.and mma.sp wmma.and"),
     (7, 2, 86, ".xorsign"),
     (7, 3, 52, "alloca stackrestore stacksave"),
@@ -64,6 +65,8 @@ const SINCE: &[(u32, u32, u32, &str)] = &[
     (8, 0, 90, "add.s16x2 add.u16x2 barrier.cluster.acquire barrier.cluster.relaxed barrier.cluster.release cp.async.bulk cp.reduce \
         elect fence.mbarrier_init fence.proxy.async max.relu.s16x2 max.relu.s32 max.s16x2 max.u16x2 mbarrier.complete_tx \
         mbarrier.expect_tx mbarrier.shared::cluster min.relu.s16x2 min.relu.s32 min.s16x2 min.u16x2 prefetch.tensormap setmaxnreg"),
+    (8, 1, 0, "cvt.satfinite.f16.f32 cvt.satfinite.f16x2.f32"),
+    (8, 1, 80, "cvt.satfinite.bf16.f32 cvt.satfinite.bf16x2.f32 cvt.satfinite.tf32"),
     (8, 1, 90, "atom.v2 atom.v4 atom.v8 multimem red.async red.v2 red.v4 red.v8 st.async %aggr_smem_size"),
     (8, 2, 70, "lop3.and lop3.or .mmio"),
     (8, 3, 0, ".param::entry"),
@@ -73,7 +76,8 @@ const SINCE: &[(u32, u32, u32, &str)] = &[
     (8, 5, 80, "mma.sp::ordered_metadata"),
     (8, 6, 0, ".e2m1x2 .e2m3x2 .e3m2x2"),
     (8, 6, 90, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes mbarrier.arrive.relaxed mbarrier.test_wait.relaxed mbarrier.try_wait.relaxed"),
-    (8, 6, 100, ".cp_mask .cta_group::1 .cta_group::2 .im2col::w .im2col::w::128 .tile::gather4 .tile::scatter4 add.f32x2 clusterlaunchcontrol fma.f32x2 mul.f32x2 st.bulk sub.f32x2 tcgen05"),
+    (8, 6, 100, ".cp_mask .cta_group::1 .cta_group::2 .im2col::w .im2col::w::128 .tile::gather4 .tile::scatter4 add.f32x2 clusterlaunchcontrol cvt.rn.satfinite.tf32 cvt.rz.satfinite.tf32 cvt.ue8m0x2 fma.f32x2 mul.f32x2 st.bulk sub.f32x2 tcgen05"),
+    (8, 7, 100, "cvt.rs red.async.gpu red.async.sys st.async.global st.async.gpu st.async.sys"),
     (8, 8, 100, "ld.v4.b64 ld.v4.f64 ld.v4.s64 ld.v4.u64 ld.v8.b32 ld.v8.f32 ld.v8.s32 ld.v8.u32 st.v4.b64 st.v4.f64 st.v4.s64 \
         st.v4.u64 st.v8.b32 st.v8.f32 st.v8.s32 st.v8.u32"),
 ];
@@ -107,6 +111,8 @@ struct Need {
 enum What {
     Form(Option<Opcode>, Vec<Modifier>),
     Register(Vec<SpecialRegister>),
+    /// A vector of results with a predicate.
+    Pair(Opcode),
 }
 
 /// What a module cannot use.
@@ -119,7 +125,9 @@ pub(in crate::ptx) struct Unmet {
 impl Need {
     /// What a name of the table stands for; `None` if it is no name.
     fn new(name: &'static str, version: Version, architecture: u32, is_specific: bool) -> Option<Self> {
-        let what = if name.starts_with('%') {
+        let what = if let Some(opcode) = name.strip_suffix("|p") {
+            Opcode::from_name(opcode).map(What::Pair)
+        } else if name.starts_with('%') {
             let parts = ["", ".x", ".y", ".z"];
             let registers = parts.iter().filter_map(|part| SpecialRegister::from_name(&format!("{name}{part}")));
             Some(What::Register(registers.collect()))
@@ -148,6 +156,9 @@ impl Need {
                 .operands
                 .iter()
                 .any(|operand| matches!(operand, Operand::Special(register) if registers.contains(register))),
+            What::Pair(opcode) => {
+                *opcode == instruction.opcode && matches!(instruction.operands.first(), Some(Operand::VectorPair(..)))
+            }
         }
     }
 }
@@ -159,7 +170,7 @@ impl Unmet {
         for need in NEEDS.iter().filter(|need| !need.is_met(module)) {
             match need.what {
                 What::Form(opcode, _) => unmet.forms.entry(opcode).or_default().push(need),
-                What::Register(_) => unmet.registers.push(need),
+                What::Register(_) | What::Pair(_) => unmet.registers.push(need),
             }
         }
         unmet

@@ -67,7 +67,7 @@ READY:{LEAVE}",
         let name = format!("tensormap.replace.tile.global_address.shared::cta.b1024.b64 and others {kind} {rank}");
         let other = Part::boxed(Wanted { kind: 2, rank: 3, swizzle: 0, interleave: 0, writes: false }, 7);
         let form = form(name, code, &part, content.clone(), move |_, content| left(&loaded(&own, content)));
-        forms.push(form.with(move |stream| other.prepare(stream, &content)));
+        forms.push(form.needs_only(90).with(move |stream| other.prepare(stream, &content)));
     }
     forms
 }

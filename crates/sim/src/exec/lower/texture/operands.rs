@@ -1,0 +1,154 @@
+//! The operands of `tex` and `tld4`: a vector of results, where it is read, and what may follow.
+
+use crate::exec::image::{Coordinates, Detail, Geometry};
+use crate::exec::lower::error::{Lowered, Refusal};
+use crate::exec::lower::function::{Lowerer, Slot};
+use crate::ptx::{Instruction, Keyword, Modifier, Operand, RegisterId, ScalarType, Tensor};
+
+use super::geometry;
+
+/// The operands by what they are for.
+pub(super) struct Operands<'i> {
+    /// The results.
+    pub(super) elements: &'i Operand,
+    /// The predicate that tells whether what is read has memory.
+    pub(super) resident: Option<RegisterId>,
+    pub(super) tensor: &'i Tensor,
+    /// The level or the steps, the offset and what is compared, those of them that there are.
+    pub(super) rest: &'i [Operand],
+}
+
+impl<'i> Operands<'i> {
+    pub(super) fn of(instruction: &'i Instruction) -> Lowered<Self> {
+        let [elements, Operand::Tensor(tensor), rest @ ..] = &instruction.operands[..] else {
+            return Err(Refusal::form(instruction));
+        };
+        let resident = if let Operand::VectorPair(_, predicate) = elements { Some(*predicate) } else { None };
+        Ok(Self { elements, resident, tensor, rest })
+    }
+}
+
+/// Whether an instruction reads one of several samples of an element. Arrays of CUDA have one.
+pub(super) fn has_samples(instruction: &Instruction) -> bool {
+    [Keyword::Dimension2dms, Keyword::A2dms].into_iter().any(|it| instruction.has(Modifier::Keyword(it)))
+}
+
+impl Lowerer<'_> {
+    /// What an instruction says of the level, and the operands behind.
+    pub(super) fn detail<'i>(
+        &mut self,
+        instruction: &Instruction,
+        operands: &'i [Operand],
+        kind: ScalarType,
+    ) -> Lowered<(Detail, &'i [Operand])> {
+        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
+        match operands {
+            _ if (has(Keyword::Level) || has(Keyword::Grad)) && has_samples(instruction) => {
+                Err(Refusal::form(instruction))
+            }
+            [level, rest @ ..] if has(Keyword::Level) => Ok((Detail::Level(self.source(level, kind)?), rest)),
+            [across, down, rest @ ..] if has(Keyword::Grad) => {
+                let geometry = geometry(instruction)?;
+                Ok((Detail::Gradient([self.steps(across, geometry)?, self.steps(down, geometry)?]), rest))
+            }
+            rest if !has(Keyword::Level) && !has(Keyword::Grad) => Ok((Detail::Base, rest)),
+            _ => Err(Refusal::form(instruction)),
+        }
+    }
+
+    /// The rows of the offset in each direction, if there is one. What a depth is compared with changes nothing: no texture of CUDA
+    /// compares, and hardware gives what it gives without.
+    pub(super) fn trailing(
+        &mut self,
+        instruction: &Instruction,
+        operands: &[Operand],
+        kind: ScalarType,
+    ) -> Lowered<Option<[u32; 3]>> {
+        let refusal = || Refusal::form(instruction);
+        let geometry = geometry(instruction)?;
+        let compares = kind == ScalarType::F32 && geometry != Geometry::Volume;
+        let is_line = matches!(geometry, Geometry::Line | Geometry::LineOfLayer);
+        let (offset, compared) = match operands {
+            [] => return Ok(None),
+            [offset @ Operand::Vector(_)] => (Some(offset), None),
+            [offset] if !compares && is_line => (Some(offset), None),
+            [compared] if compares => (None, Some(compared)),
+            [offset, compared] if compares => (Some(offset), Some(compared)),
+            _ => return Err(refusal()),
+        };
+        if matches!(compared, Some(Operand::Vector(_))) || offset.is_some() && geometry.is_cube() {
+            return Err(refusal());
+        }
+        compared.map(|compared| self.source(compared, ScalarType::F32)).transpose()?;
+        offset.map(|offset| self.offset(offset, geometry).unwrap_or_else(|| Err(refusal()))).transpose()
+    }
+
+    /// The rows of an offset; `None` where its elements are too few, or no whole numbers of 32 bits.
+    fn offset(&mut self, operand: &Operand, geometry: Geometry) -> Option<Lowered<[u32; 3]>> {
+        let all = match operand {
+            Operand::Vector(elements) => elements,
+            single if geometry.dimensions() == 1 => std::slice::from_ref(single),
+            _ => return None,
+        };
+        let is_whole = |operand: &Operand| match operand {
+            Operand::Register(register) => {
+                let scalar = self.function.registers[register.0 as usize].scalar;
+                scalar.is_integer_like() && scalar.bits() == 32
+            }
+            Operand::Integer(_) | Operand::Element(..) => true,
+            _ => false,
+        };
+        if !matches!(all.len(), 1 | 2 | 4) || all.len() < geometry.dimensions() || !all.iter().all(is_whole) {
+            return None;
+        }
+        let mut steps = [self.word(0); 3];
+        for (step, element) in steps.iter_mut().zip(all).take(geometry.dimensions()) {
+            match self.source(element, ScalarType::S32) {
+                Ok(row) => *step = row,
+                Err(refusal) => return Some(Err(refusal)),
+            }
+        }
+        Some(Ok(steps))
+    }
+
+    /// The slots of the results.
+    pub(super) fn slots_of(&mut self, operand: &Operand, scalar: ScalarType) -> Lowered<Vec<Slot>> {
+        if let Operand::VectorPair(elements, _) = operand {
+            return Ok(self.elements(&Operand::Vector(elements.clone()), scalar)?.0);
+        }
+        Ok(self.elements(operand, scalar)?.0)
+    }
+
+    /// The rows of the coordinates of an access, which the layer may come before, and before it the number of a sample.
+    pub(in crate::exec::lower) fn coordinates(
+        &mut self,
+        instruction: &Instruction,
+        tensor: &Tensor,
+    ) -> Lowered<Coordinates> {
+        let geometry = geometry(instruction)?;
+        let (samples, layers) = (usize::from(has_samples(instruction)), usize::from(geometry.has_layers()));
+        let (dimensions, zero) = (geometry.dimensions(), self.word(0));
+        let coordinates = tensor.coordinates.iter().skip(samples).take(layers + dimensions);
+        let rows =
+            coordinates.map(|coordinate| self.source(coordinate, ScalarType::B32)).collect::<Lowered<Vec<_>>>()?;
+        if rows.len() != layers + dimensions {
+            return Err(Refusal::operand("a coordinate for each direction"));
+        }
+        let layer = if layers == 1 { rows[0] } else { zero };
+        let at = std::array::from_fn(|direction| rows.get(layers + direction).copied().unwrap_or(zero));
+        Ok(Coordinates { geometry, layer, at })
+    }
+
+    /// The rows of a step in each direction.
+    fn steps(&mut self, operand: &Operand, geometry: Geometry) -> Lowered<[u32; 3]> {
+        let all = match operand {
+            Operand::Vector(elements) => elements,
+            single => std::slice::from_ref(single),
+        };
+        let mut steps = [self.word(0); 3];
+        for (step, element) in steps.iter_mut().zip(all).take(geometry.dimensions()) {
+            *step = self.source(element, ScalarType::F32)?;
+        }
+        Ok(steps)
+    }
+}

@@ -1,0 +1,93 @@
+//! `txq` and `suq`: asking textures and surfaces. `istypep`: whether a handle is a reference.
+
+use crate::exec::fault::{FaultKind, Trap};
+use crate::exec::image::Query;
+use crate::exec::lane::Lanes;
+use crate::exec::lower::error::{Lowered, Refusal};
+use crate::exec::lower::function::Lowerer;
+use crate::exec::op::{Control, Op};
+use crate::exec::unit::Unit;
+use crate::ptx::{Instruction, Keyword, Modifier, Opcode, Operand, ScalarType};
+
+/// The row of a level that is not named.
+const NO_LEVEL: u32 = u32::MAX;
+
+impl Lowerer<'_> {
+    /// `txq`, `suq`.
+    pub(in crate::exec::lower) fn query_image(&mut self, instruction: &Instruction) -> Lowered {
+        let [destination, Operand::Address(handle), level @ ..] = &instruction.operands[..] else {
+            return Err(Refusal::form(instruction));
+        };
+        let query = query(instruction).ok_or_else(|| Refusal::form(instruction))?;
+        let is_extent = matches!(query, Query::Width | Query::Height | Query::Depth);
+        let a = self.address_row(*handle)?;
+        let d = self.destination(destination, ScalarType::B32)?;
+        let b = match level {
+            [] => NO_LEVEL,
+            [level] if is_extent => self.source(level, ScalarType::U32)?,
+            _ => return Err(Refusal::form(instruction)),
+        };
+        let is_texture = instruction.opcode == Opcode::Txq;
+        if !is_texture && !is_extent && query != Query::ArraySize {
+            return Err(Refusal::form(instruction));
+        }
+        let run = if is_texture { run_texture_query } else { run_surface_query };
+        self.push(Op { a, b, d, ..Op::new(run) }).imm = query as u64;
+        Ok(())
+    }
+
+    /// `istypep`: hardware says of the handle of an object that it is no reference, whatever it is a handle of.
+    pub(in crate::exec::lower) fn is_reference(&mut self, instruction: &Instruction) -> Lowered {
+        use ScalarType::{SamplerReference, SurfaceReference, TextureReference};
+        let [Operand::Register(destination), handle] = &instruction.operands[..] else {
+            return Err(Refusal::form(instruction));
+        };
+        let Some(TextureReference | SamplerReference | SurfaceReference) = instruction.types().next() else {
+            return Err(Refusal::form(instruction));
+        };
+        self.source(handle, ScalarType::B64)?;
+        let d = self.predicate_register(*destination)?;
+        self.push(Op { d, ..Op::new(run_false) });
+        Ok(())
+    }
+}
+
+fn query(instruction: &Instruction) -> Option<Query> {
+    let queries = [
+        (Keyword::Width, Query::Width),
+        (Keyword::Height, Query::Height),
+        (Keyword::Depth, Query::Depth),
+        (Keyword::ArraySize, Query::ArraySize),
+        (Keyword::NumMipmapLevels, Query::Levels),
+        (Keyword::NormalizedCoords, Query::NormalizedCoordinates),
+    ];
+    queries.into_iter().find(|(keyword, _)| instruction.has(Modifier::Keyword(*keyword))).map(|(_, query)| query)
+}
+
+fn run_texture_query(unit: &mut Unit<'_>, op: &Op) -> Control {
+    for lane in Lanes(unit.active) {
+        let level = if op.b == NO_LEVEL { 0 } else { unit.frame.row::<u32>(op.b)[lane] };
+        let handle = unit.frame.row::<u64>(op.a)[lane];
+        let Some(texture) = unit.launch.runtime.texture(handle) else {
+            return unit.fault(Trap::new(FaultKind::IllegalAddress, lane));
+        };
+        unit.frame.row_mut::<u32>(op.d).0[lane] = texture.query(Query::from_number(op.imm), level);
+    }
+    Control::Next
+}
+
+fn run_surface_query(unit: &mut Unit<'_>, op: &Op) -> Control {
+    for lane in Lanes(unit.active) {
+        let handle = unit.frame.row::<u64>(op.a)[lane];
+        let Some(surface) = unit.launch.runtime.surface(handle) else {
+            return unit.fault(Trap::new(FaultKind::IllegalAddress, lane));
+        };
+        unit.frame.row_mut::<u32>(op.d).0[lane] = surface.query(Query::from_number(op.imm));
+    }
+    Control::Next
+}
+
+fn run_false(unit: &mut Unit<'_>, op: &Op) -> Control {
+    unit.frame.set_predicate(op.d, 0, unit.active);
+    Control::Next
+}

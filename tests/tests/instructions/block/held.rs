@@ -1,0 +1,136 @@
+//! Kernels whose operands the host puts into registers and shared memory, and that leave a digest of their results' registers.
+
+use curium_memory::DeviceBuffer;
+
+use super::{BlockForm, Left, Prepared};
+
+/// What digests are multiplied with before a register is added.
+const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+
+/// What an instruction finds: an image of shared memory at `%tile`, and registers by their number and thread.
+pub(super) struct Held {
+    pub(super) image: Vec<u8>,
+    pub(super) inputs: Vec<Vec<u32>>,
+    /// What the registers of the result hold before.
+    pub(super) before: Vec<Vec<u32>>,
+    /// What they hold then.
+    pub(super) after: Vec<Vec<u32>>,
+}
+
+/// How big that is, which the kernel is written for.
+#[derive(Clone, Copy)]
+pub(super) struct Sizes {
+    pub(super) threads: usize,
+    pub(super) image: usize,
+    pub(super) inputs: usize,
+    pub(super) results: usize,
+}
+
+impl Sizes {
+    fn image_words(self) -> usize {
+        (self.image / 4).next_multiple_of(self.threads)
+    }
+
+    /// A form by its name and what is executed: inputs are in `%i0`, `%i1` …, results in `%o0` …
+    pub(super) fn form(
+        self,
+        name: impl Into<String>,
+        code: &str,
+        held: impl Fn() -> Held + Clone + 'static,
+    ) -> BlockForm {
+        let Self { threads, inputs, results, .. } = self;
+        let words = self.image_words();
+        let tile = if self.image == 0 { String::new() } else { self.copy() };
+        let place = |register: usize| 4 * (words + threads * register);
+        let load = |class: char, first: usize, count: usize| -> String {
+            let one = |at: usize| format!("ld.global.b32 %{class}{at}, [%x+{}];\n    ", place(first + at));
+            (0..count).map(one).collect()
+        };
+        let digest =
+            |at: usize| format!("cvt.u64.u32 %x, %o{at}; mad.lo.u64 %d{0}, %d{0}, {FACTOR:#x}, %x;\n    ", at % 4);
+        let digests: String = (0..results).map(digest).collect();
+        let text = format!(
+            "{{
+    .reg .pred %true, %false, %again;
+    .reg .b32 %i<{inputs}>, %o<{results}>, %tile, %at, %value;
+    .reg .b64 %x, %from, %d<4>, %a, %b;
+    ld.param.u64 %from, [table];
+    {tile}setp.eq.u32 %true, 0, 0;
+    setp.ne.u32 %false, 0, 0;
+    mad.wide.u32 %x, %thread, 4, %from;
+    {}{}{code}
+    mov.b64 %d0, 0; mov.b64 %d1, 0; mov.b64 %d2, 0; mov.b64 %d3, 0;
+    {digests}st.global.v2.b64 [%out], {{%d0, %d1}};
+    st.global.v2.b64 [%out+16], {{%d2, %d3}};
+    }}",
+            load('i', 0, inputs),
+            load('o', inputs, results)
+        );
+        let expected = held.clone();
+        let form = BlockForm::of_all(name, text, move |_| digests_of(&expected().after, threads));
+        form.in_block(threads).with(move |stream| {
+            let held = held();
+            let mut all: Vec<u32> = held
+                .image
+                .chunks_exact(4)
+                .map(|word| u32::from_le_bytes([word[0], word[1], word[2], word[3]]))
+                .collect();
+            all.resize(words, 0);
+            all.extend(held.inputs.iter().chain(&held.before).flatten());
+            let buffer = DeviceBuffer::from_slice(stream, &all)?;
+            stream.synchronize()?;
+            Ok(Prepared { table: [buffer.as_pointer().as_raw(), 0, 0, 0], _kept: Box::new(buffer) })
+        })
+    }
+
+    /// Code that copies the image into shared memory.
+    fn copy(self) -> String {
+        let (threads, bytes) = (self.threads, 4 * self.image_words());
+        format!(
+            ".shared .align 1024 .b8 held[{bytes}];
+    mov.u32 %tile, held;
+    shl.b32 %at, %thread, 2;
+COPY:
+    cvt.u64.u32 %x, %at;
+    add.u64 %x, %x, %from;
+    ld.global.b32 %value, [%x];
+    add.u32 %tile, %tile, %at;
+    st.shared.b32 [%tile], %value;
+    mov.u32 %tile, held;
+    add.u32 %at, %at, {step};
+    setp.lt.u32 %again, %at, {bytes};
+    @%again bra COPY;
+    fence.proxy.async.shared::cta;
+    bar.sync 0;
+    ",
+            step = 4 * threads
+        )
+    }
+}
+
+fn digests_of(registers: &[Vec<u32>], threads: usize) -> Vec<Left> {
+    let digest = |thread: usize| {
+        let mut left = [0_u64; 4];
+        for (at, register) in registers.iter().enumerate() {
+            let word = &mut left[at % 4];
+            *word = word.wrapping_mul(FACTOR).wrapping_add(u64::from(register[thread]));
+        }
+        left
+    };
+    (0..threads).map(digest).collect()
+}
+
+/// Registers of so many threads, into which elements are put.
+pub(super) struct Registers(pub(super) Vec<Vec<u32>>);
+
+impl Registers {
+    pub(super) fn new(count: usize, threads: usize) -> Self {
+        Self(vec![vec![0; threads]; count])
+    }
+
+    /// Puts an element at a place of a thread's registers, counted in elements of `bits` bits.
+    pub(super) fn put(&mut self, thread: usize, slot: usize, bits: u32, element: u64) {
+        let each = (32 / bits) as usize;
+        self.0[slot / each][thread] |= (element as u32) << ((slot % each) as u32 * bits);
+    }
+}
