@@ -22,6 +22,7 @@ chapters! {
     program = "program.md";
     performance = "performance.md";
     interop = "interop.md";
+    recipes = "recipes.md";
     from_cudarc = "from-cudarc.md";
     from_cust = "from-cust.md";
     from_rustacuda = "from-rustacuda.md";

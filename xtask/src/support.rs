@@ -20,7 +20,7 @@ use crate::version::Version;
 
 const PAGE: &str = "docs/support.md";
 const REASONS: &str = "docs/not-wrapped.md";
-/// The functions that the contract tests called on a GPU, one a line, as `run.sh` of the bundle leaves them.
+/// The functions that tests called on a GPU, one a line, as `run.sh` of the bundle leaves them.
 const GPU_TESTED: &str = "xtask/gpu-tested.txt";
 
 /// The least share of the live functions that are neither of graphs nor of memory, in percent, that is wrapped.

@@ -257,6 +257,16 @@ impl AsRef<Driver> for Device {
     }
 }
 
+/// Whether two values stand for the same device of the same driver.
+impl PartialEq for Device {
+    #[inline]
+    fn eq(&self, other: &Self) -> bool {
+        self.raw == other.raw && self.driver.is_same(&other.driver)
+    }
+}
+
+impl Eq for Device {}
+
 impl fmt::Debug for Device {
     #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {

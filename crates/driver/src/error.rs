@@ -128,7 +128,7 @@ impl Error {
     #[inline]
     pub fn class(&self) -> ErrorClass {
         match self {
-            Self::Call(error) => ErrorClass::of(error.code),
+            Self::Call(error) => error.class(),
             Self::OutOfMemory(_) => ErrorClass::Resource,
             Self::Load(_) | Self::Missing(_) => ErrorClass::System,
             Self::Argument(_) | Self::Panic(_) | Self::Fork(_) => ErrorClass::Usage,
@@ -239,6 +239,19 @@ impl CallError {
         let driver_log = driver.logged(function, code);
         Self { function, code, name, description, subject: Cow::Borrowed(""), log: None, driver_log, hint }
     }
+
+    /// What kind of failure this is.
+    #[inline]
+    fn class(&self) -> ErrorClass {
+        match (self.function, self.code) {
+            // What these call a time-out is that no frame came in time.
+            (
+                Function::cuEGLStreamConsumerAcquireFrame | Function::cuEGLStreamProducerReturnFrame,
+                CUresult::CUDA_ERROR_LAUNCH_TIMEOUT,
+            ) => ErrorClass::Resource,
+            _ => ErrorClass::of(self.code),
+        }
+    }
 }
 
 impl fmt::Display for Error {
@@ -298,7 +311,7 @@ impl fmt::Display for CallError {
         if !self.description.is_empty() {
             write!(formatter, ": {}", self.description)?;
         }
-        if ErrorClass::of(self.code) == ErrorClass::Sticky {
+        if self.class() == ErrorClass::Sticky {
             formatter.write_str("; the context is lost and cannot be used again in this process")?;
         }
         if let Some(hint) = &self.hint {

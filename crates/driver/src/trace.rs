@@ -41,9 +41,9 @@ use crate::{Call, CallObserver, CallObserverGuard, PooledEvent, Result, Stream, 
 /// trace.write(&mut json)?;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
+///
 /// Without a line of code, a program whose environment names a file in `CURIUM_TRACE` appends its calls to that file from its first driver
-/// on;
-/// `curium trace` runs programs so. Programs that run with more rights than their caller do not.
+/// on; `curium trace` runs programs so. Programs that run with more rights than their caller do not.
 #[must_use = "the trace ends when it is dropped"]
 pub struct Trace {
     recorder: Arc<Recorder>,

@@ -83,16 +83,7 @@ struct Watch {
     changed: Condvar,
 }
 
-static WATCH: Watch = Watch {
-    table: Mutex::new(Table {
-        entries: BTreeMap::new(),
-        agenda: BinaryHeap::new(),
-        rung: Vec::new(),
-        last: 0,
-        is_running: false,
-    }),
-    changed: Condvar::new(),
-};
+static WATCH: Watch = Watch::new();
 
 /// How long the thread stays when there is nothing to watch.
 const LINGER: Duration = if cfg!(miri) { Duration::ZERO } else { Duration::from_secs(5) };
@@ -134,12 +125,7 @@ pub(crate) fn call_behind(stream: &Stream, identity: Identity, wait: Option<Host
 
 /// What the driver calls. The argument is a number and never dereferenced.
 extern "C" fn on_call(number: *mut c_void) {
-    let identity = Identity(number.addr());
-    let waiter = WATCH.table.lock().entries.get(&identity).map(|entry| Arc::clone(&entry.waiter));
-    let Some(waiter) = waiter else { return };
-    contain(|| waiter.called());
-    WATCH.table.lock().rung.push((identity, waiter));
-    WATCH.changed.notify_one();
+    WATCH.ring(Identity(number.addr()));
 }
 
 impl Pace {
@@ -151,6 +137,24 @@ impl Pace {
             Self::Polled => (16, Duration::from_micros(20), Duration::from_millis(5)),
         };
         (age / share).clamp(shortest, longest)
+    }
+}
+
+impl Watch {
+    const fn new() -> Self {
+        let table =
+            Table { entries: BTreeMap::new(), agenda: BinaryHeap::new(), rung: Vec::new(), last: 0, is_running: false };
+        Self { table: Mutex::new(table), changed: Condvar::new() }
+    }
+
+    /// Has an entry looked at without waiting for when it is due.
+    #[inline]
+    fn ring(&self, identity: Identity) {
+        let waiter = self.table.lock().entries.get(&identity).map(|entry| Arc::clone(&entry.waiter));
+        let Some(waiter) = waiter else { return };
+        contain(|| waiter.called());
+        self.table.lock().rung.push((identity, waiter));
+        self.changed.notify_one();
     }
 }
 
@@ -238,4 +242,54 @@ fn look_after(identity: Identity, waiter: Arc<dyn Waiter>) {
         WATCH.table.lock().postpone(identity, Instant::now());
     }
     contain(|| drop(waiter));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Is in a table and never queried.
+    struct Idle;
+
+    impl Waiter for Idle {
+        fn event(&self) -> &Event {
+            unreachable!("nothing queries it")
+        }
+
+        fn queried(&self, _: Result<bool>) -> bool {
+            unreachable!("nothing queries it")
+        }
+    }
+
+    /// One entry, which is due in an hour.
+    fn watch(identity: Identity, now: Instant) -> Watch {
+        let (watch, due) = (Watch::new(), now + Duration::from_secs(3600));
+        let mut table = watch.table.lock();
+        table.entries.insert(identity, Entry { waiter: Arc::new(Idle), pace: Pace::Called, since: now, due });
+        table.agenda.push(Reverse((due, identity)));
+        drop(table);
+        watch
+    }
+
+    #[test]
+    fn entry_that_the_driver_calls_for_is_looked_at_before_it_is_due_and_once() {
+        let (identity, now) = (Identity(7), Instant::now());
+        let watch = watch(identity, now);
+        assert!(watch.table.lock().take_due(now).is_empty());
+        watch.ring(identity);
+        let due: Vec<_> = watch.table.lock().take_due(now).into_iter().map(|(identity, _)| identity).collect();
+        assert_eq!(due, [identity]);
+        assert!(watch.table.lock().take_due(now).is_empty());
+    }
+
+    #[test]
+    fn call_for_an_entry_that_is_gone_does_nothing() {
+        let (identity, now) = (Identity(7), Instant::now());
+        let watch = watch(identity, now);
+        watch.ring(Identity(8));
+        watch.table.lock().entries.remove(&identity);
+        watch.ring(identity);
+        assert!(watch.table.lock().take_due(now + Duration::from_secs(7200)).is_empty());
+        assert!(watch.table.lock().is_idle());
+    }
 }

@@ -131,14 +131,8 @@ impl<T: Texel> Array<T> {
     /// An argument error if its elements are not of type `T`.
     #[inline]
     pub unsafe fn from_raw_borrowed(stream: &Stream, raw: CUarray) -> Result<Self> {
-        let mut descriptor = CUDA_ARRAY3D_DESCRIPTOR::default();
-        // SAFETY: `descriptor` is a valid place, and the caller vouches for the array.
-        unsafe { call!(stream.driver(), cuArray3DGetDescriptor_v2(&raw mut descriptor, raw)) }?;
-        let (shape, flags, format) = ArrayShape::from_raw(&descriptor);
-        if format != T::FORMAT {
-            let reason = format!("the array has elements of {format}, and not of {}", T::FORMAT);
-            return Err(Error::argument("Array::from_raw_borrowed", reason));
-        }
+        // SAFETY: the caller vouches for the array.
+        let (shape, flags) = unsafe { described::<T>("Array::from_raw_borrowed", stream, raw) }?;
         let handle = ArrayHandle { raw, owner: Owner::Foreign };
         Ok(Self::of(handle, shape, flags, Uses::of_another(stream)))
     }
@@ -335,6 +329,28 @@ impl ArrayHandle {
         }
         Ok(())
     }
+}
+
+/// What the driver says of an array whose elements are to be of type `T`; an argument error of `operation` if they are not.
+///
+/// # Safety
+///
+/// `raw` is an array of the stream's context.
+#[inline]
+unsafe fn described<T: Texel>(
+    operation: &'static str,
+    stream: &Stream,
+    raw: CUarray,
+) -> Result<(ArrayShape, ArrayFlags)> {
+    let mut descriptor = CUDA_ARRAY3D_DESCRIPTOR::default();
+    // SAFETY: `descriptor` is a valid place, and the caller vouches for the array.
+    unsafe { call!(stream.driver(), cuArray3DGetDescriptor_v2(&raw mut descriptor, raw)) }?;
+    let (shape, flags, format) = ArrayShape::from_raw(&descriptor);
+    if format != T::FORMAT {
+        let reason = format!("the array has elements of {format}, and not of {}", T::FORMAT);
+        return Err(Error::argument(operation, reason));
+    }
+    Ok((shape, flags))
 }
 
 impl<T> AsRef<Driver> for Array<T> {

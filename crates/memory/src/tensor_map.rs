@@ -63,7 +63,7 @@ impl TensorMap {
     /// # Errors
     ///
     /// An argument error with the figures for whatever the accelerator cannot do: see [`TensorLayout`]; a box has 1 to 256 elements in each
-    /// dimension, a multiple of 16 bytes in the innermost unless the layout is interleaved, and no more than the swizzle's.
+    /// dimension, a multiple of 16 bytes in the innermost, and no more than the swizzle's unless the layout is interleaved.
     #[doc(alias = "cuTensorMapEncodeTiled")]
     #[inline]
     pub fn tiled(context: &Context, layout: &TensorLayout, elements: &[u32]) -> Result<Self> {

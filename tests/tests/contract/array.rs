@@ -206,6 +206,36 @@ fn levels_halve_and_keep_the_array_alive() {
 }
 
 #[test]
+fn borrowed_arrays_are_those_of_others_and_stay_theirs() {
+    on_driver(|test| {
+        let (stream, shape) = (test.stream(), ArrayShape::plane(16, 8));
+        let owner = MipmappedArray::<u32>::new(&stream, shape, 3, ArrayFlags::SURFACE).expect("memory suffices");
+        // SAFETY: the array lives longer than what borrows it, and one stream has all uses.
+        let borrowed = unsafe { MipmappedArray::<u32>::from_raw_borrowed(&stream, owner.as_raw(), 3) };
+        let borrowed = borrowed.expect("the elements are words");
+        assert_eq!((borrowed.shape(), borrowed.levels(), borrowed.flags()), (shape, 3, ArrayFlags::SURFACE));
+        borrowed.level(1).and_then(|level| level.copy_from_slice(&numbers(32))).expect("the lengths are equal");
+        let level = owner.level(1).expect("there is such a level");
+        // SAFETY: as above.
+        let part = unsafe { Array::<u32>::from_raw_borrowed(&stream, level.as_raw()) }.expect("the elements are words");
+        assert_eq!(part.to_vec().expect("it can be read"), numbers(32));
+        drop((borrowed, part));
+        assert_eq!(level.to_vec().expect("nobody ended it"), numbers(32));
+
+        // SAFETY: as above.
+        let error = unsafe { MipmappedArray::<u8>::from_raw_borrowed(&stream, owner.as_raw(), 3) };
+        let error = error.expect_err("the elements are words").to_string();
+        assert!(error.contains("elements of 1 × u32, and not of 1 × u8"), "{error}");
+        for levels in [0, 6] {
+            // SAFETY: as above; the number of levels is looked at.
+            let error = unsafe { MipmappedArray::<u32>::from_raw_borrowed(&stream, owner.as_raw(), levels) };
+            let error = error.expect_err("there are 1 to 5").to_string();
+            assert!(error.contains(&format!("{levels} levels of a plane of 16 × 8")), "{error}");
+        }
+    });
+}
+
+#[test]
 fn shapes_and_regions_that_cannot_be_are_errors_before_the_driver_is_called() {
     on_driver(|test| {
         let stream = test.stream();

@@ -2,6 +2,7 @@
 
 mod block;
 mod graph;
+mod shortage;
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -367,23 +368,6 @@ fn trim_that_fails_keeps_what_is_still_mapped() {
         stream.synchronize().expect("the stream works");
         resource.trim(&stream, 0).expect("the driver does not refuse twice");
         assert_eq!(resource.statistics().reserved_bytes, 0);
-    });
-}
-
-#[test]
-fn memory_is_short_only_when_there_is_none() {
-    on_simulator(Config::new().with_memory_budget(48 << 20), |test, _| {
-        let (resource, stream) = (caching(test), test.stream());
-        let first = Block::new(&resource, &stream, 20 << 20);
-        let second = Block::new(&resource, &stream, 20 << 20);
-        let error = resource.allocate(&stream, 20 << 20, 256).expect_err("the budget is used up");
-        assert!(error.is_out_of_memory(), "{error}");
-        let Error::OutOfMemory(figures) = &error else { panic!("{error:?} has no figures") };
-        assert_eq!((figures.requested, figures.total), (20 << 20, Some(48 << 20)));
-        assert_eq!(figures.largest_free, Some(resource.statistics().longest_free_bytes as usize));
-        drop((first, second));
-        stream.synchronize().expect("the stream works");
-        drop(Block::new(&resource, &stream, 40 << 20));
     });
 }
 

@@ -40,6 +40,7 @@ const EXEMPT: &[(&str, &str)] = &[
     ("ExternalSemaphore::close", "as for `ExternalBuffer`"),
     ("ExternalSemaphore::signal", "as for `ExternalMemory::map_image`"),
     ("ExternalSemaphore::wait", "as for `ExternalMemory::map_image`"),
+    ("MipmappedArray::from_raw_borrowed", "as for `Array::from_raw_borrowed`"),
     ("MulticastBinding::close", "as for `ExternalMemory::map_image`"),
     ("MulticastObject::add_device", "as for `ExternalMemory::map_image`"),
     ("MulticastObject::bind", "as for `ExternalMemory::map_image`"),

@@ -11,16 +11,25 @@ fn every_device_is_found_by_its_place_and_its_uuid() {
         for device in driver.devices().expect("there are devices") {
             let place = device.pci_bus_id().expect("a device has a place on the bus");
             let found = driver.device_by_pci_bus_id(&place).expect("a device is at its place");
-            assert_eq!(found.as_raw(), device.as_raw(), "{place}");
+            assert_eq!(found, device, "{place}");
             let short = place.split_once(':').expect("a place has a domain").1;
             let found = driver.device_by_pci_bus_id(short).expect("domain 0 need not be named");
-            assert_eq!(found.as_raw(), device.as_raw(), "{short}");
+            assert_eq!(found, device, "{short}");
             let uuid = device.uuid().expect("a device has a UUID");
-            assert_eq!(driver.device_by_uuid(uuid).expect("a device has its UUID").as_raw(), device.as_raw());
+            assert_eq!(driver.device_by_uuid(uuid).expect("a device has its UUID"), device);
         }
     };
     on_driver(|test| check(test.driver()));
     on_simulator(Config::new().with_devices(3), |test, _| check(test.driver()));
+}
+
+#[test]
+fn devices_of_different_places_or_drivers_are_different() {
+    on_simulator(Config::new().with_devices(2), |test, _| {
+        let [first, second] = [0, 1].map(|ordinal| test.driver().device(ordinal).expect("there are two"));
+        assert_ne!(first, second);
+        on_simulator(Config::new(), |other, _| assert_ne!(first, other.device()));
+    });
 }
 
 #[test]

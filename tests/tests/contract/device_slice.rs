@@ -240,6 +240,23 @@ fn filled_buffer_holds_the_value() {
 }
 
 #[test]
+fn plain_memory_takes_two_calls_beyond_those_of_c_where_its_context_is_current() {
+    on_simulator(Config::new(), |test, simulator| {
+        let stream = test.stream();
+        let calls = || Function::all().map(|function| simulator.calls(function)).sum::<u64>();
+        let allocate = || {
+            let before = calls();
+            drop(DeviceBuffer::<u8, _>::uninit_in(Plain, &stream, 1 << 20).expect("memory suffices"));
+            calls() - before
+        };
+        // Which context is current is asked, and whether the stream is idle.
+        assert_eq!(stream.context().scoped(allocate).expect("the context can be entered"), 4);
+        // Elsewhere the context is entered and left.
+        assert_eq!(allocate(), 6);
+    });
+}
+
+#[test]
 fn buffer_in_a_resource_allocates_and_frees_there() {
     on_driver(|test| {
         let stream = test.stream();

@@ -1,5 +1,4 @@
 //! Modules, libraries and kernels that other code owns, or takes over.
-#![cfg(not(miri))]
 
 use curium_driver::{Function, Kernel, Library, Module};
 use curium_tests::{kernels, on_driver};

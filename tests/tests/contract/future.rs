@@ -218,6 +218,24 @@ fn dropped_future_leaves_the_stream_as_it_was() {
 }
 
 #[test]
+fn dropped_future_lets_go_of_its_event_while_the_work_is_pending() {
+    on_driver(|test| {
+        let (stream, mut event) = (test.stream(), event(test));
+        let gate = Gate::on(&stream);
+        event.record(&stream).expect("an event can be recorded");
+        drop(event.finished());
+        let begin = Instant::now();
+        // The thread that looks after futures may be looking at this one.
+        while let Err((back, error)) = event.close() {
+            assert!(begin.elapsed() < PATIENCE, "{error}");
+            event = back;
+        }
+        gate.open();
+        stream.synchronize().expect("a stream can be waited for");
+    });
+}
+
+#[test]
 fn leaked_future_harms_nobody() {
     on_driver(|test| {
         let (stream, event) = (test.stream(), event(test));

@@ -1,5 +1,4 @@
 //! [`Global`](curium_driver::Global): variables of loaded code.
-#![cfg(not(miri))]
 
 use curium_driver::{Error, Global, LaunchConfig, Library, Module};
 use curium_memory::DeviceBuffer;

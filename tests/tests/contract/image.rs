@@ -1,5 +1,4 @@
 //! [`Image`](curium_driver::Image): what modules and libraries are loaded from.
-#![cfg(not(miri))]
 
 use curium_driver::{Error, Function, Image, JitOptions, LaunchConfig, Library, Module};
 use curium_memory::DeviceBuffer;

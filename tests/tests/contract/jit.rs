@@ -1,5 +1,4 @@
 //! [`JitOptions`](curium_driver::JitOptions) and what the driver's compiler says.
-#![cfg(not(miri))]
 
 use std::time::Duration;
 

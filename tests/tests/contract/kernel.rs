@@ -1,5 +1,4 @@
 //! [`Kernel`](curium_driver::Kernel): look-up, launch configurations and arguments.
-#![cfg(not(miri))]
 
 use curium_driver::{ByValue, CudaVersion, Dimensions, Error, Function, LaunchConfig, Library};
 use curium_memory::DeviceBuffer;

@@ -1,14 +1,13 @@
 //! The kernels that code has, their parameters and their state in a context.
-#![cfg(not(miri))]
 
-use std::ffi::c_void;
+use std::ffi::{CStr, c_char, c_void};
 
 use curium_driver::{
-    Function, KernelParameter, LaunchAttributes, LaunchConfig, Library, LoadState, LoadingMode, Module,
+    Driver, Function, KernelParameter, LaunchAttributes, LaunchConfig, Library, LoadState, LoadingMode, Module,
 };
 use curium_memory::DeviceBuffer;
 use curium_sim::Config;
-use curium_sys::CUresult;
+use curium_sys::{CUlibrary, CUresult};
 use curium_tests::{kernels, on_driver, on_simulator};
 
 type Fill<'a> = (&'a mut [u32], u32, u32);
@@ -127,5 +126,30 @@ fn unified_function_that_is_absent_is_an_error_that_names_it() {
         assert!(error.to_string().contains("unified function `absent`"), "{error}");
         let error = library.managed::<u32>("absent").expect_err("there is none");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_FOUND));
+    });
+}
+
+#[test]
+fn unified_function_is_the_one_that_the_driver_has_under_the_name() {
+    /// Knows one function.
+    unsafe extern "C" fn known(place: *mut *mut c_void, library: CUlibrary, name: *const c_char) -> CUresult {
+        assert!(!library.is_null());
+        // SAFETY: the caller passes a text.
+        if unsafe { CStr::from_ptr(name) } != c"half" {
+            return CUresult::CUDA_ERROR_NOT_FOUND;
+        }
+        // SAFETY: the caller passes a valid place.
+        unsafe { place.write(std::ptr::without_provenance_mut(0x700)) };
+        CUresult::CUDA_SUCCESS
+    }
+    on_simulator(Config::new(), |_, simulator| {
+        let mut api = simulator.api();
+        api.cuLibraryGetUnifiedFunction = Some(known);
+        // SAFETY: the functions are the simulator's, which outlives the driver, and the one above.
+        let driver = unsafe { Driver::from_api(api) }.expect("the simulator initialises");
+        let library = Library::from_ptx(&driver, kernels::FILL).expect("the PTX is right");
+        assert_eq!(library.unified_function("half").expect("there is one").addr(), 0x700);
+        let error = library.unified_function("other").expect_err("there is none");
+        assert!(error.to_string().contains("unified function `other`"), "{error}");
     });
 }

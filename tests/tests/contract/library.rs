@@ -1,5 +1,4 @@
 //! [`Library`]: loading code that belongs to no context.
-#![cfg(not(miri))]
 
 use curium_driver::{CudaVersion, Error, Function, Library};
 use curium_sim::{Config, Fault};

@@ -1,5 +1,4 @@
 //! [`Module`]: loading code into a context.
-#![cfg(not(miri))]
 
 use curium_driver::{CudaVersion, Error, Function, LaunchConfig, Module};
 use curium_memory::DeviceBuffer;

@@ -1,5 +1,5 @@
 //! What becomes of handles when their thread, their process or their driver ends, when the process is forked, and when other code ends
-//! them first. Most of these tests are about a whole process, and have one of their own.
+//! them first. Each of these tests has a process of its own.
 #![cfg(all(target_os = "linux", not(miri)))]
 
 use std::cell::RefCell;
@@ -142,12 +142,14 @@ fn thread_that_ends_drops_what_its_locals_hold() {
     thread_local! {
         static EVERYTHING: RefCell<Option<Everything>> = const { RefCell::new(None) };
     }
-    on_driver(|test| {
-        std::thread::scope(|scope| {
-            let thread = scope.spawn(|| EVERYTHING.set(Some(Everything::new(test))));
-            thread.join().expect("the thread ends well");
+    in_new_process("process::thread_that_ends_drops_what_its_locals_hold", || {
+        on_driver(|test| {
+            std::thread::scope(|scope| {
+                let thread = scope.spawn(|| EVERYTHING.set(Some(Everything::new(test))));
+                thread.join().expect("the thread ends well");
+            });
+            // The simulator must be left without a live handle.
         });
-        // The simulator must be left without a live handle.
     });
 }
 

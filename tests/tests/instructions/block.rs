@@ -19,6 +19,7 @@ mod permute;
 mod runner;
 mod sparse;
 mod surface;
+mod tensor;
 mod tensor_core;
 mod texture;
 mod warp;
@@ -174,7 +175,7 @@ impl BlockForm {
 type Family = fn() -> Vec<BlockForm>;
 
 /// The families of this folder, by the names of their files.
-pub(crate) const FAMILIES: [(&str, Family); 17] = [
+pub(crate) const FAMILIES: [(&str, Family); 20] = [
     ("memory", memory::forms),
     ("atomic", atomic::forms),
     ("warp", warp::forms),
@@ -190,6 +191,9 @@ pub(crate) const FAMILIES: [(&str, Family); 17] = [
     ("texture", texture::forms),
     ("surface", surface::forms),
     ("edges", edges::forms),
+    ("tensor", tensor::forms),
+    ("tensor_store", tensor::store::forms),
+    ("tensor_reduction", tensor::reduction::forms),
     ("sparse", sparse::forms),
     ("warpgroup", warpgroup::forms),
 ];
@@ -250,8 +254,10 @@ pub(crate) const TABLE: [u64; 4] =
 /// A module with a kernel `f0`, `f1` … for each form.
 pub(crate) fn module(forms: &[&BlockForm]) -> String {
     let architecture = forms.iter().map(|form| form.architecture).max().unwrap_or_default();
-    let suffix = if forms.iter().any(|form| form.is_specific) { "a" } else { "" };
-    let mut text = format!(".version 8.8\n.target sm_{architecture}{suffix}\n.address_size 64\n");
+    // Changes of tensor maps are there on the very architecture only.
+    let is_specific = |form: &&BlockForm| form.is_specific || form.code.contains("tensormap.replace");
+    let own = if forms.iter().any(is_specific) { "a" } else { "" };
+    let mut text = format!(".version 8.8\n.target sm_{architecture}{own}\n.address_size 64\n");
     let words = TABLE.map(|word| word.to_string()).join(", ");
     writeln!(text, ".const .align 32 .b64 words[4] = {{{words}}};").expect("a text takes all");
     for (index, form) in forms.iter().enumerate() {

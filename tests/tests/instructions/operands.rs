@@ -9,10 +9,10 @@ pub(crate) const COUNT: usize = 1024;
 const EDGES: usize = 640;
 
 /// A small generator (splitmix64).
-struct Random(u64);
+pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
-    fn next(&mut self) -> u64 {
+    pub(crate) fn next(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9E37_79B9_7F4A_7C15);
         let mut z = self.0;
         z = (z ^ z >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
@@ -20,7 +20,8 @@ impl Random {
         z ^ z >> 31
     }
 
-    fn below(&mut self, bound: usize) -> usize {
+    /// A number below a bound.
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
         (self.next() % bound as u64) as usize
     }
 }

@@ -24,10 +24,19 @@ const TOO_LONG: &[&str] = &[
 
 /// The contract tests that are always interpreted, on the simulator, by the beginnings of their names: objects whose tests take seconds
 /// each.
-const CONTRACT: &[&str] =
-    &["context_stack::", "device_buffer::buffer_from_slice", "event_pool::", "pinned_buffer::", "stream_pool::"];
+const CONTRACT: &[&str] = &[
+    "context_stack::",
+    "device_buffer::buffer_from_slice",
+    "event_pool::",
+    "image::bytes_that_are_no_image",
+    "image::cut_cubin",
+    "library::text_that_is_no_ptx",
+    "module::module_in_use",
+    "pinned_buffer::",
+    "stream_pool::",
+];
 
-/// Those that a thorough run adds, most of half an hour of one core. `docs/testing.md` says how many, and what is left out.
+/// Those that a thorough run adds, three quarters of an hour of one core. `docs/testing.md` says how many, and what is left out.
 const CONTRACT_THOROUGH: &[&str] = &[
     "caching::clones_share",
     "caching::driver_without_virtual_memory",
@@ -45,6 +54,9 @@ const CONTRACT_THOROUGH: &[&str] = &[
     "device_vec::vector_extended",
     "device_vec::vector_that_the_driver_does_not_unmap",
     "event::",
+    "foreign_code::borrowed",
+    "foreign_code::kernels",
+    "global::",
     "graph::capturing::branch_",
     "graph::capturing::capture_into_a_graph_that",
     "graph::keeping::closure_lives",
@@ -56,12 +68,28 @@ const CONTRACT_THOROUGH: &[&str] = &[
     "graph::kinds::memory_operations",
     "graph::order::children_that_write",
     "host_function::",
+    "image::cubin_on",
+    "jit::module_with_options",
+    "jit::symbols",
+    "kernel::kernel_declared_safe",
+    "kernel::kernel_that_is_absent",
+    "kernel::kernel_with_wrong",
+    "kernel::launch_beyond",
+    "kernel::launch_makes",
+    "kernel_list::",
+    "library::",
+    "module::",
     "primary_context::",
     "stream::",
 ];
 
-/// Contract tests among these that run a kernel, which takes most of a minute.
-const CONTRACT_WITH_KERNELS: &[&str] = &["created_context::kernel_in_one_context_uses_memory_of_another_of_the_device"];
+/// Contract tests among these that take a minute or more: they load code several times, or long code.
+const CONTRACT_TOO_LONG: &[&str] = &[
+    "created_context::kernel_in_one_context_uses_memory_of_another_of_the_device",
+    "kernel_list::every_kernel_is_listed",
+    "library::library_loads_from_whatever",
+    "module::module_that_the_driver_does_not_unload",
+];
 
 pub(super) fn run(options: &Options) -> Result<Outcome> {
     let found = nightly().args(["--version"]).output().is_ok_and(|output| output.status.success());
@@ -71,7 +99,7 @@ pub(super) fn run(options: &Options) -> Result<Outcome> {
     run_and_show(nightly().arg("test").args(PACKAGES).arg("--").args(skipping(TOO_LONG)))?;
     let thorough = if options.thorough { CONTRACT_THOROUGH } else { &[] };
     let contract = ["test", "-p", "curium-tests", "--test", "contract", "--"];
-    run_and_show(nightly().args(contract).args(CONTRACT).args(thorough).args(skipping(CONTRACT_WITH_KERNELS)))
+    run_and_show(nightly().args(contract).args(CONTRACT).args(thorough).args(skipping(CONTRACT_TOO_LONG)))
 }
 
 fn nightly() -> Command {

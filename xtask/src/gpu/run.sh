@@ -73,14 +73,14 @@ if command -v nvidia-smi >/dev/null; then
 fi
 
 export CURIUM_TEST_DRIVER=cuda
-# The contract tests add the functions of the driver that they call to this file.
+# These tests add the functions of the driver that they call to this file.
 called=$(mktemp)
 demo=("$here/bin/curium" demo --device gpu --output)
 
 for program in "$here"/tests/* "$here"/examples/*; do
     [[ -x $program ]] || continue
     case $(basename "$program") in
-        contract) CURIUM_CALLED=$called run contract "$program" ;;
+        contract | graphics) CURIUM_CALLED=$called run "$(basename "$program")" "$program" ;;
         # For tests/tests/instructions of the repository.
         instructions) CURIUM_INSTRUCTION_RECORD=$out/recorded.txt run instructions "$program" ;;
         # The machine may have no CUDA runtime.

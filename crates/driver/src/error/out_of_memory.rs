@@ -173,7 +173,13 @@ impl fmt::Display for OutOfMemoryError {
     #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.call {
-            Some(call) => call.fmt(formatter)?,
+            Some(call) => {
+                call.fmt(formatter)?;
+                // A resource may ask for more than it was asked for.
+                if !call.subject.starts_with(&format!("{} bytes", self.requested)) {
+                    write!(formatter, "; {} bytes were asked for", self.requested)?;
+                }
+            }
             None => write!(formatter, "a resource refused {} bytes", self.requested)?,
         }
         if let Some(limit) = self.limit {

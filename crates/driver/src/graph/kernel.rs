@@ -10,7 +10,7 @@ use curium_sys::{
 use super::kept::Resource;
 use super::{Graph, KernelNode, Node, Spot};
 use crate::call;
-use crate::kernel::{Inner, Owner};
+use crate::kernel::{Inner, Owner, function_name, kernel_name};
 use crate::launch::explain;
 use crate::signature::{NodeArguments, Signature};
 use crate::{Context, Driver, Error, Kernel, LaunchAttributes, LaunchConfig, Result, Untyped};
@@ -347,6 +347,20 @@ fn set_params(driver: &Driver, node: CUgraphNode, params: &CUDA_KERNEL_NODE_PARA
     let params = older(params);
     // SAFETY: as above.
     unsafe { call!(driver, cuGraphKernelNodeSetParams(node, &raw const params)) }
+}
+
+/// The name of the kernel that a node runs, if the driver can tell: from CUDA 12.3 on.
+#[inline]
+pub(super) fn name_of(driver: &Driver, node: CUgraphNode) -> Result<Option<String>> {
+    if !driver.has(Function::cuFuncGetName) {
+        return Ok(None);
+    }
+    let CUDA_KERNEL_NODE_PARAMS { func, kern, .. } = get_params(driver, node)?;
+    match (func.is_null(), kern.is_null()) {
+        (false, _) => function_name(driver, func).map(Some),
+        (true, false) => kernel_name(driver, kern).map(Some),
+        (true, true) => Ok(None),
+    }
 }
 
 #[inline]

@@ -4,7 +4,8 @@ use std::collections::HashMap;
 use std::fmt::Write;
 
 use super::kept::Resource;
-use super::{Edge, EdgeKind, Graph, Node};
+use super::kernel::name_of;
+use super::{Edge, EdgeKind, Graph, Node, NodeKind};
 use crate::Result;
 
 /// The size of a node's box, and the room around it, in units of the picture.
@@ -28,7 +29,10 @@ impl Graph {
     /// A picture of the graph as SVG: each node below those that it comes after, with its kind and its kernel, programmatic edges dashed.
     /// Graphs within nodes are not shown; each can be drawn by itself.
     ///
-    /// CUDA: `cuGraphGetNodes`, `cuGraphGetEdges_v2`, `cuGraphNodeGetType`.
+    /// Drivers before CUDA 12.3 do not tell the names of kernels that were captured: they are called "kernel".
+    ///
+    /// CUDA: `cuGraphGetNodes`, `cuGraphGetEdges_v2`, `cuGraphNodeGetType`; for a captured kernel `cuGraphKernelNodeGetParams_v2` and
+    /// `cuFuncGetName` or `cuKernelGetName`.
     ///
     /// # Errors
     ///
@@ -57,10 +61,14 @@ impl Graph {
     fn label(&self, node: Node) -> Result<String> {
         let kind = self.kind(node)?;
         let state = self.tree.lock();
-        Ok(match state.kept_by(node) {
-            Some(Resource::Kernel(kernel)) => kernel.name.to_string(),
-            _ => kind.to_string(),
-        })
+        if let Some(Resource::Kernel(kernel)) = state.kept_by(node) {
+            return Ok(kernel.name.to_string());
+        }
+        let name = match kind {
+            NodeKind::Kernel => name_of(self.driver(), state.member("Graph::to_svg", self.number, node)?)?,
+            _ => None,
+        };
+        Ok(name.unwrap_or_else(|| kind.to_string()))
     }
 }
 

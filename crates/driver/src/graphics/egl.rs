@@ -9,6 +9,9 @@ use crate::{Context, Event, EventFlags, Result};
 impl GraphicsResource {
     /// Registers an image of EGL. It is mapped by the driver for as long as it is registered, and [`GraphicsResource::map`] is not for it.
     ///
+    /// What a texture of OpenGL held before the image was made of it need not be shared: a texture that has the image as its target
+    /// (`glEGLImageTargetTexture2DOES`) shares all its texels.
+    ///
     /// CUDA: `cuGraphicsEGLRegisterImage`.
     ///
     /// # Safety
@@ -30,7 +33,8 @@ impl GraphicsResource {
 }
 
 impl Event {
-    /// An event that is reached when a fence of EGL is. It can be waited for and queried, and not recorded.
+    /// An event that is reached when a fence of EGL is. It can be waited for and queried, and not recorded. Drivers for graphics cards
+    /// of their own do not have it; those of systems on a chip do.
     ///
     /// CUDA: `cuEventCreateFromEGLSync`.
     ///
@@ -40,7 +44,7 @@ impl Event {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// [`Error::Missing`](crate::Error::Missing) if the driver does not have it; whatever the driver returns.
     #[doc(alias = "cuEventCreateFromEGLSync")]
     #[inline]
     pub unsafe fn from_egl_sync(context: &Context, sync: EGLSyncKHR, flags: EventFlags) -> Result<Self> {

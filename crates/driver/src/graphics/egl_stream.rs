@@ -82,7 +82,7 @@ impl EglConsumer {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_LAUNCH_TIMEOUT` if the time was too short.
+    /// `CUDA_ERROR_LAUNCH_TIMEOUT` if the time was too short, which does not end the context; `CUDA_ERROR_UNKNOWN` before the first frame.
     #[doc(alias = "cuEGLStreamConsumerAcquireFrame")]
     #[inline]
     pub fn acquire(&mut self, stream: &Stream, timeout: Option<Duration>) -> Result<EglFrame<'_>> {
@@ -198,13 +198,13 @@ impl EglProducer {
         })
     }
 
-    /// A frame that nobody uses any more, once the work that this puts on `stream` is done.
+    /// A frame that nobody uses any more, once the work that this puts on `stream` is done: the consumer has taken another since.
     ///
     /// CUDA: `cuEGLStreamProducerReturnFrame`.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_LAUNCH_TIMEOUT` if there is none.
+    /// `CUDA_ERROR_LAUNCH_TIMEOUT` if there is none, which does not end the context.
     #[doc(alias = "cuEGLStreamProducerReturnFrame")]
     #[inline]
     pub fn take_back(&mut self, stream: &Stream) -> Result<CUeglFrame> {

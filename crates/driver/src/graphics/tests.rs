@@ -139,6 +139,7 @@ fn resources_and_frames_are_given_back_once_and_in_order() {
     let timeout = std::time::Duration::from_millis(1);
     let error = consumer.acquire(&stream, Some(timeout)).map(drop).expect_err("the time is too short");
     assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LAUNCH_TIMEOUT));
+    assert!(!error.is_sticky() && !error.to_string().contains("lost"), "no frame came in time, no more: {error}");
     let frame = consumer.acquire(&stream, None).expect("there is a frame");
     assert_eq!(frame.planes().expect("the frame is known").width, 640);
     drop(frame);

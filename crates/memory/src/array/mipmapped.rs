@@ -7,7 +7,7 @@ use std::sync::Arc;
 use curium_driver::sys::{CUDA_ARRAY_MEMORY_REQUIREMENTS, CUmipmappedArray};
 use curium_driver::{Device, Driver, Error, Result, Stream, call, release};
 
-use super::{Array, ArrayFlags, ArrayHandle, ArrayMemoryRequirements, ArrayShape, Owner, Texel, Uses};
+use super::{Array, ArrayFlags, ArrayHandle, ArrayMemoryRequirements, ArrayShape, Owner, Texel, Uses, described};
 
 /// An array and smaller versions of it: each level has half the extents of the one before. Textures of it are read at the level that
 /// fits.
@@ -23,9 +23,18 @@ pub struct MipmappedArray<T> {
 pub(crate) struct MipmappedHandle {
     raw: CUmipmappedArray,
     uses: Arc<Uses>,
-    /// What the elements lie in, if that is another interface's: it is let go of after the array has ended.
+    owner: MipmappedOwner,
+}
+
+/// What ends a mipmapped array.
+enum MipmappedOwner {
+    /// Its handle.
+    Handle,
+    /// Its handle, before the memory that the elements lie in, which is another interface's.
     #[cfg(feature = "external")]
-    _memory: Option<crate::external::ExternalMemory>,
+    External { _memory: crate::external::ExternalMemory },
+    /// Somebody else.
+    Foreign,
 }
 
 // SAFETY: the pointer is a name that only the driver looks behind, from any thread.
@@ -54,13 +63,31 @@ impl<T: Texel> MipmappedArray<T> {
             Ok(raw)
         });
         let raw = raw.map_err(|error| error.about(format!("{levels} levels of {shape} of {}", T::FORMAT)))?;
-        let handle = MipmappedHandle {
-            raw,
-            uses,
-            #[cfg(feature = "external")]
-            _memory: None,
-        };
-        Ok(Self { handle: Arc::new(handle), shape, flags, levels, _elements: PhantomData })
+        Ok(Self::of(MipmappedHandle { raw, uses, owner: MipmappedOwner::Handle }, (shape, levels, flags)))
+    }
+
+    /// A mipmapped array of `levels` levels that was made elsewhere and stays somebody else's, such as one of a graphics library.
+    ///
+    /// CUDA: `cuMipmappedArrayGetLevel`, `cuArray3DGetDescriptor_v2`.
+    ///
+    /// # Safety
+    ///
+    /// - `raw` is a mipmapped array of the stream's context with as many levels, which lives for as long as the result and its levels.
+    /// - Uses of it elsewhere are ordered before or after those by the result.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if its elements are not of type `T`, and for no level or more than the array can have.
+    #[inline]
+    pub unsafe fn from_raw_borrowed(stream: &Stream, raw: CUmipmappedArray, levels: u32) -> Result<Self> {
+        let mut whole = std::ptr::null_mut();
+        // SAFETY: `whole` is a valid place for the answer, and the caller vouches for the array.
+        unsafe { call!(stream.driver(), cuMipmappedArrayGetLevel(&raw mut whole, raw, 0)) }?;
+        // SAFETY: the caller vouches for the array, whose level lives as long.
+        let (shape, flags) = unsafe { described::<T>("MipmappedArray::from_raw_borrowed", stream, whole) }?;
+        check_levels("MipmappedArray::from_raw_borrowed", shape, levels)?;
+        let handle = MipmappedHandle { raw, uses: Uses::of_another(stream), owner: MipmappedOwner::Foreign };
+        Ok(Self::of(handle, (shape, levels, flags)))
     }
 
     /// The array of `levels` levels that `raw`, which is given away, is in `memory`.
@@ -69,10 +96,15 @@ impl<T: Texel> MipmappedArray<T> {
     pub(crate) fn in_external(
         stream: &Stream,
         raw: CUmipmappedArray,
-        (shape, levels, flags): (ArrayShape, u32, ArrayFlags),
+        form: (ArrayShape, u32, ArrayFlags),
         memory: crate::external::ExternalMemory,
     ) -> Self {
-        let handle = MipmappedHandle { raw, uses: Uses::of_another(stream), _memory: Some(memory) };
+        let owner = MipmappedOwner::External { _memory: memory };
+        Self::of(MipmappedHandle { raw, uses: Uses::of_another(stream), owner }, form)
+    }
+
+    #[inline]
+    fn of(handle: MipmappedHandle, (shape, levels, flags): (ArrayShape, u32, ArrayFlags)) -> Self {
         Self { handle: Arc::new(handle), shape, flags, levels, _elements: PhantomData }
     }
 
@@ -197,7 +229,7 @@ impl MipmappedHandle {
 
     #[inline]
     fn destroy(&mut self) -> Result<()> {
-        if !self.raw.is_null() {
+        if !self.raw.is_null() && !matches!(self.owner, MipmappedOwner::Foreign) {
             self.uses.synchronize()?;
             // SAFETY: the array is live and idle, and is forgotten once it is destroyed.
             unsafe { call!(self.uses.stream().driver(), cuMipmappedArrayDestroy(self.raw)) }?;

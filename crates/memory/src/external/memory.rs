@@ -2,7 +2,7 @@
 
 use std::fmt;
 #[cfg(unix)]
-use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use curium_driver::sys::{
@@ -10,6 +10,9 @@ use curium_driver::sys::{
     CUexternalMemoryHandleType,
 };
 use curium_driver::{Context, DevicePointer, Error, Result, call, release};
+
+#[cfg(unix)]
+use super::descriptor;
 
 /// Memory that another interface has allocated and exported.
 ///
@@ -56,8 +59,9 @@ impl ExternalMemory {
     ///
     /// # Errors
     ///
-    /// An argument error if `bytes` is 0; `CUDA_ERROR_INVALID_VALUE` if the descriptor is not one of memory;
-    /// `CUDA_ERROR_NOT_SUPPORTED` where memory cannot be imported, as on the simulator. The descriptor is closed then.
+    /// An argument error if `bytes` is 0; an error of the driver if the descriptor is not one of its own;
+    /// `CUDA_ERROR_NOT_SUPPORTED` where memory cannot be imported, as on the simulator. The descriptor is closed then. A semaphore, or
+    /// memory of another size, may pass for memory until it is used.
     #[cfg(unix)]
     #[doc(alias = "cuImportExternalMemory")]
     #[inline]
@@ -77,16 +81,15 @@ impl ExternalMemory {
             flags: if is_dedicated { sys::CUDA_EXTERNAL_MEMORY_DEDICATED } else { 0 },
             ..CUDA_EXTERNAL_MEMORY_HANDLE_DESC::default()
         };
-        description.handle.fd = descriptor.as_raw_fd();
-        let raw = context.entered(|driver| {
-            let mut raw = std::ptr::null_mut();
-            // SAFETY: both places are valid, the context is current, and the descriptor is open.
-            unsafe { call!(driver, cuImportExternalMemory(&raw mut raw, &raw const description)) }
-                .map_err(|error| error.about(format!("{bytes} bytes")))?;
-            Ok(raw)
-        })?;
-        // It is the driver's now.
-        let _ = descriptor.into_raw_fd();
+        let mut raw = std::ptr::null_mut();
+        let imported = context.entered(|driver| {
+            descriptor::give("ExternalMemory::import_fd", descriptor, |given| {
+                description.handle.fd = given;
+                // SAFETY: both places are valid, the context is current, and the descriptor is open.
+                unsafe { call!(driver, cuImportExternalMemory(&raw mut raw, &raw const description)) }
+            })
+        });
+        imported.map_err(|error| error.about(format!("{bytes} bytes")))?;
         Ok(Self { shared: Arc::new(Shared { context: context.clone(), raw, bytes }) })
     }
 

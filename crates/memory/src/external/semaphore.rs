@@ -2,7 +2,7 @@
 
 use std::fmt;
 #[cfg(unix)]
-use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd};
+use std::os::fd::OwnedFd;
 #[cfg(feature = "graphs")]
 use std::sync::Arc;
 
@@ -14,6 +14,9 @@ use curium_driver::sys::{
 use curium_driver::{Context, Error, Result, Stream, call, release};
 #[cfg(feature = "graphs")]
 use curium_driver::{GraphSemaphore, SemaphoreOwner};
+
+#[cfg(unix)]
+use super::descriptor;
 
 /// A semaphore that another interface has made and exported: what both sides' queues are ordered by.
 ///
@@ -49,8 +52,8 @@ impl ExternalSemaphore {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_VALUE` if the descriptor is not one of a semaphore; `CUDA_ERROR_NOT_SUPPORTED` where semaphores cannot be
-    /// imported, as on the simulator. The descriptor is closed then.
+    /// An error of the driver if the descriptor is not one of its own; `CUDA_ERROR_NOT_SUPPORTED` where semaphores cannot be imported, as
+    /// on the simulator. The descriptor is closed then. Memory may pass for a semaphore until it is used.
     #[cfg(unix)]
     #[doc(alias = "cuImportExternalSemaphore")]
     #[inline]
@@ -59,15 +62,14 @@ impl ExternalSemaphore {
             type_: kind.to_raw(),
             ..CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC::default()
         };
-        description.handle.fd = descriptor.as_raw_fd();
-        let raw = context.entered(|driver| {
-            let mut raw = std::ptr::null_mut();
-            // SAFETY: both places are valid, the context is current, and the descriptor is open.
-            unsafe { call!(driver, cuImportExternalSemaphore(&raw mut raw, &raw const description)) }?;
-            Ok(raw)
+        let mut raw = std::ptr::null_mut();
+        context.entered(|driver| {
+            descriptor::give("ExternalSemaphore::import_fd", descriptor, |given| {
+                description.handle.fd = given;
+                // SAFETY: both places are valid, the context is current, and the descriptor is open.
+                unsafe { call!(driver, cuImportExternalSemaphore(&raw mut raw, &raw const description)) }
+            })
         })?;
-        // It is the driver's now.
-        let _ = descriptor.into_raw_fd();
         Ok(Self { context: context.clone(), raw, kind, streams: Mutex::default() })
     }
 

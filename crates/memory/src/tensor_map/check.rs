@@ -60,7 +60,7 @@ pub(super) fn boxed(operation: Operation, layout: &TensorLayout, elements: &[u32
     }
     let width = elements.first().copied().unwrap_or_default();
     let bytes = inner(operation, layout, width)?;
-    require(operation, layout.interleave != TensorInterleave::None || bytes.is_multiple_of(16), || {
+    require(operation, bytes.is_multiple_of(16), || {
         format!("a box of {bytes} bytes in the innermost dimension, which is no multiple of 16")
     })
 }
@@ -76,8 +76,10 @@ pub(super) fn im2col(operation: Operation, layout: &TensorLayout, pixels: &Im2co
         })?;
         corner.iter().try_for_each(|offset| offset_within(operation, *offset, limit, rank))?;
     }
-    for (index, (lower, upper)) in pixels.lower.iter().zip(pixels.upper).enumerate() {
-        not_empty(operation, layout.extents()[1 + index], *lower, *upper)?;
+    // Pixels lie along the dimensions behind the channels, or before them where these are slices.
+    let first = usize::from(layout.interleave == TensorInterleave::None);
+    for (extent, (lower, upper)) in layout.extents()[first..].iter().zip(pixels.lower.iter().zip(pixels.upper)) {
+        not_empty(operation, *extent, *lower, *upper)?;
     }
     columns(operation, layout, (pixels.channels_per_pixel, pixels.pixels_per_column))
 }
@@ -152,7 +154,10 @@ fn columns(operation: Operation, layout: &TensorLayout, (channels, pixels): (u32
     require(operation, (1..=MAX_PIXELS).contains(&pixels), || {
         format!("{pixels} pixels in a column; there may be 1 to {MAX_PIXELS}")
     })?;
-    inner(operation, layout, channels).map(|_| ())
+    let bytes = inner(operation, layout, channels)?;
+    require(operation, bytes.is_multiple_of(16), || {
+        format!("{bytes} bytes of channels of a pixel, which are no multiple of 16")
+    })
 }
 
 /// The bytes of so many elements of the innermost dimension, which must fit the swizzle.

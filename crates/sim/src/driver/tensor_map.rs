@@ -9,12 +9,7 @@ use curium_sys::{
 
 use crate::argument::{ConstPointer, Pointer, elements};
 use crate::driver::{Driver, Result};
-use crate::exec::tensor_map::Field;
-
-/// What a map begins with, above its kind.
-const MAGIC: u64 = u64::from_le_bytes(*b"\0tensor\0");
-const TILED: u64 = 1;
-const IM2COL: u64 = 2;
+use crate::exec::tensor_map::{Corners, Field, IM2COL, MAGIC, TILED};
 
 /// The tensor of a map, checked.
 struct Tensor {
@@ -63,7 +58,7 @@ impl Driver {
         // SAFETY: the caller passes as many values as the rank.
         let boxed = unsafe { elements(boxed.as_ptr(), rank as usize) }?;
         let width = u64::from(boxed[0]) * bits(data_type)? / 8;
-        let is_whole = interleave.0 != 0 || width.is_multiple_of(16);
+        let is_whole = width.is_multiple_of(16);
         if !boxed.iter().all(|count| (1..=256).contains(count)) || !is_whole || !arguments.fits_swizzle(width) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
@@ -98,18 +93,19 @@ impl Driver {
         // SAFETY: as above.
         let upper = unsafe { elements(upper.as_ptr(), rank as usize - 2) }?;
         let limit = [1 << 15, 1 << 7, 1 << 4][rank as usize - 3];
-        let is_within = lower.iter().chain(upper).all(|offset| (-limit..limit).contains(offset));
+        // Pixels are walked along the width, the height and the depth, which come behind the channels unless these are slices.
+        let spatial = &tensor.extents[usize::from(interleave.0 == 0)..];
+        let mut corners = spatial.iter().zip(lower.iter().zip(upper));
+        let is_box =
+            corners.all(|(extent, (lower, upper))| extent.cast_signed() + i64::from(*upper) > i64::from(*lower));
+        let is_within = is_box && lower.iter().chain(upper).all(|offset| (-limit..limit).contains(offset));
         let is_count = channels <= 256 && pixels <= 1024 && channels != 0 && pixels != 0;
-        if !is_within || !is_count || !arguments.fits_swizzle(u64::from(channels) * bits(data_type)? / 8) {
+        let width = u64::from(channels) * bits(data_type)? / 8;
+        if !is_within || !is_count || !width.is_multiple_of(16) || !arguments.fits_swizzle(width) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        let corners = lower.iter().chain(upper).map(|offset| u64::from(offset.cast_unsigned() & 0xff));
-        let corners = if rank == 3 {
-            pack(lower.iter().chain(upper).map(|offset| u64::from(offset.cast_unsigned() & 0xffff)), 16)
-        } else {
-            pack(corners, 8)
-        };
-        write(map, &tensor, IM2COL, corners << 24 | u64::from(channels - 1) << 16 | u64::from(pixels))
+        let corners = Corners::of(rank as usize).pack(lower, upper);
+        write(map, &tensor, IM2COL, corners | u64::from(channels - 1) << 16 | u64::from(pixels))
     }
 
     pub(crate) fn cuTensorMapReplaceAddress(&self, map: Pointer<CUtensorMap>, address: Pointer<c_void>) -> Result {

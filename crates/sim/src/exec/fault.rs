@@ -158,6 +158,8 @@ pub enum FaultKind {
     HostRace,
     /// Every thread waits, and none can end the wait. Hardware would hang.
     Deadlock,
+    /// The device does not carry out the instruction with these operands.
+    IllegalInstruction(&'static str),
     /// The launch asks for something that the device or the kernel does not allow.
     InvalidLaunch(&'static str),
     /// The launch was cancelled from outside.
@@ -194,6 +196,7 @@ impl fmt::Display for FaultKind {
             Self::Race { with: [x, y, z] } => {
                 return write!(f, "race in shared memory with thread ({x}, {y}, {z})");
             }
+            Self::IllegalInstruction(reason) => return write!(f, "illegal instruction: {reason}"),
             Self::HostRace => "the host changed memory while a copy that uses it was queued",
             Self::Unwritten => "memory that nobody wrote",
             Self::StreamRace(_) => "race between streams",

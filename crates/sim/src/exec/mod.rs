@@ -41,6 +41,7 @@ mod runs;
 mod runtime;
 mod shadow;
 mod small_float;
+mod tensor;
 pub(crate) mod tensor_map;
 mod transfer;
 mod unit;

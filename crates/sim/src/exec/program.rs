@@ -4,10 +4,12 @@ use std::collections::HashMap;
 
 use super::frame::Layout;
 use super::image::{SurfaceAccess, TextureAccess};
+use super::lower::BulkReduction;
 use super::matrix::Fragment;
 use super::matrix::multiply::Manner;
 use super::matrix::sparsity::Sparsity;
 use super::op::Op;
+use super::tensor::TensorAccess;
 use super::video::Video;
 use super::warpgroup::WarpgroupProduct;
 use super::window::FUNCTION_WINDOW;
@@ -216,6 +218,9 @@ pub(crate) struct Function {
     pub(crate) matrices: Vec<MovedMatrix>,
     pub(crate) textures: Vec<TextureAccess>,
     pub(crate) surfaces: Vec<SurfaceAccess>,
+    pub(crate) tensors: Vec<TensorAccess>,
+    /// The reductions of bytes that lie together.
+    pub(crate) reductions: Vec<BulkReduction>,
     /// Rows of instructions that have more operands than an `Op` holds.
     pub(crate) row_lists: Vec<Vec<u32>>,
     /// Offsets in local memory and sizes of the parameters.

@@ -1,5 +1,12 @@
 //! Tensor maps as the simulator lays them out: 16 words of its own, which the driver encodes and kernels change.
 
+/// What a map begins with, above its kind.
+pub(crate) const MAGIC: u64 = u64::from_le_bytes(*b"\0tensor\0");
+/// The kind of a map of boxes.
+pub(crate) const TILED: u64 = 1;
+/// The kind of a map of pixels.
+pub(crate) const IM2COL: u64 = 2;
+
 /// Where a map has one of its values.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 pub(crate) struct Field {
@@ -20,8 +27,12 @@ impl Field {
     pub(crate) const FILL: Self = Self::nibble(5);
     /// What a swizzle of 128 bytes moves: 16 bytes, 32, 32 with their halves exchanged, 64.
     pub(crate) const ATOMICITY: Self = Self::nibble(6);
-    /// What a map of pixels takes of them.
+    /// What a map of boxes or of pixels takes.
     pub(crate) const TAKEN: Self = Self::whole(3);
+    /// How many pixels a map takes.
+    pub(crate) const PIXELS: Self = Self { word: 3, shift: 0, bits: 16 };
+    /// One less than the channels of each.
+    pub(crate) const CHANNELS: Self = Self { word: 3, shift: 16, bits: 8 };
 
     /// One less than the elements of a box along a dimension.
     pub(crate) const fn boxed(dimension: u32) -> Self {
@@ -49,6 +60,11 @@ impl Field {
         word & !mask | value << self.shift & mask
     }
 
+    /// The value that a map has in this place.
+    pub(crate) const fn get(self, words: &[u64; 16]) -> u64 {
+        words[self.word] >> self.shift & u64::MAX >> (64 - self.bits)
+    }
+
     /// Whether nothing else is in the word.
     pub(crate) const fn is_whole(self) -> bool {
         self.bits == 64
@@ -69,5 +85,64 @@ impl Field {
 
     const fn nibble(index: u32) -> Self {
         Self { word: 2, shift: 4 * index, bits: 4 }
+    }
+}
+
+/// How the word of what is taken holds the corners that pixels are walked between.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Corners {
+    dimensions: usize,
+    /// Bits of a coordinate.
+    bits: u32,
+}
+
+impl Corners {
+    /// Where the corners begin, behind the pixels and their channels.
+    const SHIFT: u32 = 24;
+
+    /// Those of tensors of so many dimensions, of which two are no places.
+    pub(crate) const fn of(rank: usize) -> Self {
+        let bits = match rank {
+            3 => 16,
+            4 => 8,
+            _ => 5,
+        };
+        Self { dimensions: rank - 2, bits }
+    }
+
+    /// The corners in their places, the lower one first.
+    pub(crate) fn pack(self, lower: &[i32], upper: &[i32]) -> u64 {
+        let mask = u64::MAX >> (64 - self.bits);
+        let values = lower.iter().chain(upper).map(|offset| i64::from(*offset).cast_unsigned() & mask);
+        let shifts = (Self::SHIFT..).step_by(self.bits as usize);
+        values.zip(shifts).fold(0, |packed, (value, shift)| packed | value << shift)
+    }
+
+    /// The lower corner and the upper one.
+    pub(crate) fn unpack(self, taken: u64) -> ([i64; 3], [i64; 3]) {
+        let value = |index: usize| {
+            let above = 64 - Self::SHIFT - (index as u32 + 1) * self.bits;
+            (taken << above).cast_signed() >> (64 - self.bits)
+        };
+        let corner =
+            |first: usize| std::array::from_fn(|index| if index < self.dimensions { value(first + index) } else { 0 });
+        (corner(0), corner(self.dimensions))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn corners_of_every_rank_survive_their_packing() {
+        for (lower, upper) in [(&[-32768][..], &[32767][..]), (&[-128, 5], &[127, -1]), (&[-16, 15, -1], &[3, -2, -16])]
+        {
+            let corners = Corners::of(lower.len() + 2);
+            let (found_lower, found_upper) = corners.unpack(corners.pack(lower, upper));
+            let wide = |values: &[i32]| values.iter().map(|value| i64::from(*value)).collect::<Vec<_>>();
+            assert_eq!(found_lower[..lower.len()], wide(lower));
+            assert_eq!(found_upper[..upper.len()], wide(upper));
+        }
     }
 }

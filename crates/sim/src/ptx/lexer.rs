@@ -223,21 +223,34 @@ impl<'a> Lexer<'a> {
     }
 
     fn symbol(&mut self) -> (TokenKind, &'a str) {
-        const PAIRS: [&[u8]; 8] = [b"<<", b">>", b"<=", b">=", b"==", b"!=", b"&&", b"||"];
         let start = self.offset;
-        let rest = &self.source.as_bytes()[start..];
-        if PAIRS.iter().any(|pair| rest.starts_with(pair)) {
+        if self.byte(0).zip(self.byte(1)).is_some_and(|(first, second)| is_pair(first, second)) {
             self.offset += 2;
             return (TokenKind::Symbol, &self.source[start..self.offset]);
         }
+        let is_known = self.byte(0).is_some_and(is_symbol);
         self.bump();
         while matches!(self.byte(0), Some(0x80..=0xBF)) {
             self.bump();
         }
-        let known = b"{}()[]<>,;:=+-*/%!~&|^?@.".contains(&rest[0]);
-        let kind = if known { TokenKind::Symbol } else { TokenKind::Invalid("a character of PTX") };
+        let kind = if is_known { TokenKind::Symbol } else { TokenKind::Invalid("a character of PTX") };
         (kind, &self.source[start..self.offset])
     }
+}
+
+/// Whether the two bytes are one symbol.
+const fn is_pair(first: u8, second: u8) -> bool {
+    match first {
+        b'<' | b'>' => second == first || second == b'=',
+        b'=' | b'!' => second == b'=',
+        b'&' | b'|' => second == first,
+        _ => false,
+    }
+}
+
+/// Whether the byte is a symbol: of the signs of ASCII all but `"`, `#`, `$`, `'`, `\`, `_` and the grave accent.
+const fn is_symbol(byte: u8) -> bool {
+    byte.is_ascii_punctuation() && !matches!(byte, b'"' | b'#' | b'$' | b'\'' | b'\\' | b'_' | b'`')
 }
 
 const fn is_word(byte: u8) -> bool {

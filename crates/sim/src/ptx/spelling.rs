@@ -12,7 +12,8 @@ use super::scalar::ScalarType;
 
 /// Every suffix but the shapes, by its spelling.
 pub(super) static MODIFIERS: LazyLock<HashMap<&'static str, Modifier>> = LazyLock::new(|| {
-    let mut table = HashMap::from(SPECIAL);
+    let mut table = HashMap::with_capacity(SPECIAL.len() + Keyword::ALL.len() + ScalarType::ALL.len());
+    table.extend(SPECIAL);
     table.extend(Keyword::ALL.iter().map(|&it| (it.name(), Modifier::Keyword(it))));
     table.extend(ScalarType::ALL.iter().map(|&it| (it.name(), Modifier::Type(it))));
     table.extend(Space::ALL.iter().map(|&it| (it.name(), Modifier::Space(it))));

@@ -1,9 +1,9 @@
 //! Which nodes there are and which come after which, and what is told of them.
 
-use curium_driver::{CudaVersion, DotFlags, EdgeData, EdgeKind, NodeKind};
+use curium_driver::{CudaVersion, DotFlags, EdgeData, EdgeKind, Graph, LaunchConfig, Module, NodeKind};
 use curium_sim::Config;
 use curium_sys::CUresult;
-use curium_tests::{on_driver, on_simulator};
+use curium_tests::{TestDriver, kernels, on_driver, on_simulator};
 
 use super::{LEN, add_fill, add_kernel, fill, graph, run, words, zeroes};
 
@@ -148,7 +148,7 @@ fn number_of_a_graph_is_a_missing_function_before_13_1() {
 fn drivers_before_12_build_and_launch_graphs_of_module_kernels() {
     on_simulator(Config::new().with_driver_version(CudaVersion::new(11, 8)), |test, _| {
         let buffer = zeroes(test);
-        let module = curium_driver::Module::from_ptx(&test.context(), curium_tests::kernels::FILL);
+        let module = Module::from_ptx(&test.context(), kernels::FILL);
         let module = module.expect("the PTX is right");
         let kernel = module.kernel::<super::Fill>("fill").expect("the module has the kernel");
         let mut graph = graph(test);
@@ -180,5 +180,37 @@ fn picture_in_svg_has_every_node_and_names_kernels() {
         assert!(svg.starts_with("<svg") && svg.ends_with("</svg>\n"), "{svg}");
         assert_eq!((svg.matches("<text").count(), svg.matches("<path").count()), (2, 1), "{svg}");
         assert!(svg.contains("node 0: fill") && svg.contains("node 1: fill"), "{svg}");
+    });
+}
+
+/// The picture of a graph that was captured: a kernel of a library and one of a module.
+fn captured_picture(test: &TestDriver) -> String {
+    let library = fill(test);
+    let module = Module::from_ptx(&test.context(), kernels::FILL).expect("the PTX is right");
+    let module = module.kernel::<(&mut [u32], u32)>("fill_index").expect("the module has the kernel");
+    let (mut buffer, config) = (zeroes(test), LaunchConfig::for_elements(LEN as u32));
+    let graph = Graph::capture(&test.context(), |scope| {
+        // SAFETY: `fill` writes as many words as the buffer has.
+        unsafe { library.launch(scope, config, (&mut buffer, 1, LEN as u32)) }?;
+        // SAFETY: so does `fill_index`.
+        unsafe { module.launch(scope, config, (&mut buffer, LEN as u32)) }
+    });
+    graph.expect("the work can be captured").to_svg().expect("it can be read")
+}
+
+#[test]
+fn picture_of_a_captured_graph_names_its_kernels() {
+    on_driver(|test| {
+        let svg = captured_picture(test);
+        let called = |name: &str| svg.matches(&format!(": {name}<")).count();
+        assert_eq!((called("fill_index"), called("fill"), called("kernel")), (1, 1, 0), "{svg}");
+    });
+}
+
+#[test]
+fn picture_of_a_captured_graph_is_drawn_by_a_driver_that_tells_no_names() {
+    on_simulator(Config::new().with_driver_version(CudaVersion::new(12, 2)), |test, _| {
+        let svg = captured_picture(test);
+        assert_eq!(svg.matches(": kernel<").count(), 2, "{svg}");
     });
 }

@@ -235,6 +235,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
         made(graph.kind(first)?)
     }),
     ("Graph::to_svg", |fixture| made(chain(fixture)?.0.to_svg()?)),
+    ("Graph::to_svg, of a kernel that was captured", |fixture| {
+        let Fixture { context, code, buffer, .. } = fixture;
+        let graph = Graph::capture(context, |scope| {
+            // SAFETY: `fill` writes as many words as the buffer has.
+            unsafe { code.fill.launch(scope, LaunchConfig::for_elements(LEN as u32), (&mut *buffer, 6, LEN as u32)) }
+        })?;
+        made(graph.to_svg()?)
+    }),
     ("Graph::write_dot", |fixture| {
         let path = std::env::temp_dir().join(format!("curium-dot-{:?}", std::thread::current().id()));
         let result = chain(fixture)?.0.write_dot(&path, DotFlags::VERBOSE);

@@ -193,7 +193,8 @@ macro_rules! families {
     };
 }
 
-families! { memory atomic warp barrier address asynchronous matrix wmma permute call flow cluster texture surface edges sparse warpgroup }
+families! { memory atomic warp barrier address asynchronous matrix wmma permute call flow cluster texture surface edges tensor tensor_store
+tensor_reduction sparse warpgroup }
 
 #[test]
 fn every_form_of_a_block_of_newer_devices_gives_what_its_definition_says() {

@@ -165,6 +165,7 @@ fn code_of(fault: &Fault) -> CUresult {
         FaultKind::Assert => CUresult::CUDA_ERROR_ASSERT,
         FaultKind::HardwareStackError => CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR,
         FaultKind::InvalidProgramCounter => CUresult::CUDA_ERROR_INVALID_PC,
+        FaultKind::IllegalInstruction(_) => CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION,
         FaultKind::Deadlock => CUresult::CUDA_ERROR_LAUNCH_TIMEOUT,
         FaultKind::InvalidLaunch(_) => CUresult::CUDA_ERROR_LAUNCH_OUT_OF_RESOURCES,
         FaultKind::Cancelled => CUresult::CUDA_ERROR_DEINITIALIZED,

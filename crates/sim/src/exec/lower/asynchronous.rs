@@ -4,10 +4,9 @@ use super::barrier_object::complete_barrier_object;
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
 use crate::exec::access::{check_alignment, check_reach, read_at, update_at, write_at};
-use crate::exec::cluster::address_in;
 use crate::exec::copies::Copy;
 use crate::exec::fault::Trap;
-use crate::exec::handler::{NO_REGISTER, binary, unary};
+use crate::exec::handler::{binary, unary};
 use crate::exec::lane::Lanes;
 use crate::exec::mbarrier::Mbarrier;
 use crate::exec::op::{Control, Op, Space};
@@ -97,38 +96,6 @@ impl Lowerer<'_> {
         let (sum, offset) = (self.new_double(), self.double(address.offset as u64));
         self.emit(binary(|a: u64, b: u64| a.wrapping_add(b)), sum, [row, offset, 0]);
         Ok(sum)
-    }
-
-    /// `cp.async.bulk` between device and shared memory.
-    fn copy_bulk(&mut self, instruction: &Instruction) -> Lowered {
-        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
-        if has(Keyword::Tensor) || has(Keyword::Reduce) || has(Keyword::CpMask) {
-            return Err(Refusal::form(instruction));
-        }
-        // Copies are done at once, so groups have nothing to wait for.
-        if has(Keyword::CommitGroup) || has(Keyword::WaitGroup) || has(Keyword::Prefetch) {
-            return Ok(());
-        }
-        let [Operand::Address(to), Operand::Address(from), size, rest @ ..] = &instruction.operands[..] else {
-            return Err(Refusal::form(instruction));
-        };
-        let a = self.address_row(*to)?;
-        let b = self.address_row(*from)?;
-        let c = self.source(size, ScalarType::U32)?;
-        let spaces = [space_of(state(instruction, 0)), space_of(state(instruction, 1))];
-        let barrier = match rest.first() {
-            Some(Operand::Address(barrier)) => self.address_row(*barrier)?,
-            _ => NO_REGISTER,
-        };
-        let mask = match rest.get(1) {
-            Some(mask) if has(Keyword::MulticastCluster) => self.source(mask, ScalarType::B16)?,
-            _ => NO_REGISTER,
-        };
-        let to_shared = u64::from(spaces[0] == Space::Shared);
-        let from_shared = u64::from(spaces[1] == Space::Shared);
-        let op = self.push(Op { a, b, c, d: mask, e: barrier, ..Op::new(run_bulk) });
-        op.imm = to_shared | from_shared << 1;
-        Ok(())
     }
 
     /// `st.async` and `red.async`: a store or a reduction that completes on a barrier object.
@@ -250,50 +217,4 @@ fn run_arrive_after_copies(unit: &mut Unit<'_>, op: &Op) -> Control {
         }
     }
     Control::Next
-}
-
-fn run_bulk(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let space = |bit: u64| if op.imm >> bit & 1 == 1 { Space::Shared } else { Space::Global };
-    let spaces = [space(0), space(1)];
-    for lane in Lanes(unit.active) {
-        let to = unit.frame.row::<u64>(op.a)[lane];
-        let barrier = if op.e == NO_REGISTER { None } else { Some(unit.frame.row::<u64>(op.e)[lane]) };
-        let targets = if op.d == NO_REGISTER {
-            vec![(to, barrier)]
-        } else {
-            let ranks = Lanes(unit.frame.row::<u32>(op.d)[lane] & 0xffff);
-            let address = |address: u64, rank: usize| address_in(address, rank as u32);
-            ranks.map(|rank| (address(to, rank), barrier.map(|barrier| address(barrier, rank)))).collect()
-        };
-        for (to, barrier) in targets {
-            if let Err(trap) = copy_block(unit, op, spaces, lane, to, barrier) {
-                return unit.fault(trap);
-            }
-        }
-    }
-    Control::Next
-}
-
-fn copy_block(
-    unit: &mut Unit<'_>,
-    op: &Op,
-    spaces: [Space; 2],
-    lane: usize,
-    to: u64,
-    barrier: Option<u64>,
-) -> Result<(), Trap> {
-    let from = unit.frame.row::<u64>(op.b)[lane];
-    let size = unit.frame.row::<u32>(op.c)[lane];
-    for address in [to, from, u64::from(size)] {
-        check_alignment(address, 16, lane, false)?;
-    }
-    for offset in (0..u64::from(size)).step_by(8) {
-        let word: u64 = read_at(unit, spaces[1], lane, from.wrapping_add(offset))?;
-        write_at(unit, spaces[0], lane, to.wrapping_add(offset), word)?;
-    }
-    if let Some(barrier) = barrier {
-        let complete = |bits: u64| Mbarrier::from_bits(bits).complete(size).bits();
-        update_at::<u64>(unit, Space::Shared, lane, barrier, complete)?;
-    }
-    Ok(())
 }

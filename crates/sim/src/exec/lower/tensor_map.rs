@@ -1,4 +1,4 @@
-//! `tensormap.replace`: kernels that change tensor maps. Copies that go by a map are not run.
+//! `tensormap`: kernels that change tensor maps, and copy them to where others see them.
 
 use super::asynchronous::{space_of, state};
 use super::error::{Lowered, Refusal};
@@ -7,13 +7,16 @@ use crate::exec::access::{check_alignment, read_at, write_at};
 use crate::exec::fault::Trap;
 use crate::exec::handler::{binary, unary};
 use crate::exec::lane::Lanes;
-use crate::exec::op::{Control, Op};
+use crate::exec::op::{Control, Op, Space};
 use crate::exec::tensor_map::Field;
 use crate::exec::unit::Unit;
-use crate::ptx::{Instruction, Integer, Keyword, Modifier, Operand, ScalarType};
+use crate::ptx::{Instruction, Integer, Keyword, Modifier, Operand, ScalarType, Semantics, Space as State};
 
 /// The alignment of a map, in bytes.
 const ALIGNMENT: u64 = 64;
+
+/// The bytes of a map.
+const SIZE: u64 = 128;
 
 /// The driver's number of each type of elements, by the number that an instruction has for it.
 const DATA_TYPES: [u64; 16] = [0, 1, 2, 3, 4, 5, 6, 7, 10, 8, 9, 11, 12, 13, 14, 15];
@@ -25,6 +28,9 @@ impl Lowerer<'_> {
         let [Operand::Address(map), rest @ ..] = &instruction.operands[..] else {
             return Err(Refusal::form(instruction));
         };
+        if has(Keyword::CpFenceproxy) {
+            return self.publish_tensor_map(instruction);
+        }
         if !has(Keyword::Replace) || !has(Keyword::Tile) {
             return Err(Refusal::form(instruction));
         }
@@ -36,6 +42,28 @@ impl Lowerer<'_> {
         let (field, b) = replaced.ok_or_else(|| Refusal::form(instruction))?;
         let (a, space) = (self.address_row(*map)?, space_of(state(instruction, 0)));
         self.push(Op { a, b, space, ..Op::new(run_replace) }).imm = field.pack();
+        Ok(())
+    }
+
+    /// `tensormap.cp_fenceproxy`: a map goes from shared memory to the device, by all threads of a warp together.
+    fn publish_tensor_map(&mut self, instruction: &Instruction) -> Lowered {
+        let has = |keyword| instruction.has(Modifier::Keyword(keyword));
+        let is_spelled = [Keyword::TensormapGeneric, Keyword::Sync, Keyword::Aligned].into_iter().all(has)
+            && instruction.has(Modifier::Semantics(Semantics::Release))
+            && instruction.modifiers.iter().any(|modifier| matches!(modifier, Modifier::Scope(_)))
+            && instruction.modifiers.len() == 8;
+        let spaces = [state(instruction, 0), state(instruction, 1)];
+        let [Operand::Address(to), Operand::Address(from), Operand::Integer(Integer { bits: SIZE, .. })] =
+            &instruction.operands[..]
+        else {
+            return Err(Refusal::form(instruction));
+        };
+        if !is_spelled || spaces != [Some(State::Global), Some(State::SharedCta)] {
+            return Err(Refusal::form(instruction));
+        }
+        let (a, b) = (self.address_row(*to)?, self.address_row(*from)?);
+        self.push(Op { a, b, ..Op::new(run_publish) });
+        self.fence();
         Ok(())
     }
 
@@ -122,4 +150,24 @@ fn replace(unit: &mut Unit<'_>, op: &Op, lane: usize) -> Result<(), Trap> {
     let address = map.wrapping_add(8 * field.word as u64);
     let word = if field.is_whole() { 0 } else { read_at(unit, op.space, lane, address)? };
     write_at(unit, op.space, lane, address, field.put(word, value))
+}
+
+/// Copies a map once: the threads of the warp have the same operands.
+fn run_publish(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let lane = unit.leader();
+    match publish(unit, op, lane) {
+        Ok(()) => Control::Next,
+        Err(trap) => unit.fault(trap),
+    }
+}
+
+fn publish(unit: &mut Unit<'_>, op: &Op, lane: usize) -> Result<(), Trap> {
+    let (to, from) = (unit.frame.row::<u64>(op.a)[lane], unit.frame.row::<u64>(op.b)[lane]);
+    check_alignment(to, SIZE, lane, true)?;
+    check_alignment(from, SIZE, lane, false)?;
+    for offset in (0..SIZE).step_by(8) {
+        let word: u64 = read_at(unit, Space::Shared, lane, from.wrapping_add(offset))?;
+        write_at(unit, Space::Global, lane, to.wrapping_add(offset), word)?;
+    }
+    Ok(())
 }

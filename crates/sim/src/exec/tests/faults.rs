@@ -118,28 +118,12 @@ const REFUSED: &[(&str, &str)] = &[
     ),
     ("istypep.texref %p1, %d1;", "instruction `istypep` is not supported"),
     (
-        "cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r1], [%d1, {%r2}], [%r3];",
-        "`cp.async.bulk.tensor.1d.shared::cluster.global.tile.mbarrier::complete_tx::bytes` with these operands is not supported",
+        "cp.async.bulk.tensor.3d.shared::cta.global.im2col::w.mbarrier::complete_tx::bytes [%r1], [%d1, {%r2, %r2, %r2}], [%r3], {1, 2};",
+        "`cp.async.bulk.tensor.3d.shared::cta.global.im2col::w.mbarrier::complete_tx::bytes` with these operands is not supported",
     ),
     (
-        "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%d1, {%r2, %r3}], [%r1];",
-        "`cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group` with these operands is not supported",
-    ),
-    (
-        "cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.tile.bulk_group [%d1, {%r2}], [%r1];",
-        "`cp.reduce.async.bulk.tensor.1d.global.shared::cta.add.tile.bulk_group` with these operands is not supported",
-    ),
-    (
-        "cp.async.bulk.prefetch.tensor.1d.L2.global.tile [%d1, {%r2}];",
-        "`cp.async.bulk.prefetch.tensor.1d.L2.global.tile` with these operands is not supported",
-    ),
-    (
-        "cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32 [%d1], [%r1], 16;",
-        "`cp.reduce.async.bulk.global.shared::cta.bulk_group.add.u32` with these operands is not supported",
-    ),
-    (
-        "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%d1], [%r1], 128;",
-        "`tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned` with these operands is not supported",
+        "cp.async.bulk.prefetch.tensor.3d.L2.global.im2col::w::128 [%d1, {%r2, %r2, %r2}], {1, 2};",
+        "`cp.async.bulk.prefetch.tensor.3d.L2.global.im2col::w::128` with these operands is not supported",
     ),
     (
         "tex.2d.v4.f32.f32 {%r1, %r2, %r3, %r4}, [%d1, {%f1, %f2}], {%r5, %r6};",

@@ -20,6 +20,7 @@ mod mutation;
 mod speed;
 mod system;
 mod tensor_maps;
+mod tensors;
 mod unwritten;
 mod video;
 mod warpgroups;

@@ -123,6 +123,9 @@ impl Context<'_> {
     /// Checks the number of operands.
     fn count(&self, expected: RangeInclusive<usize>) -> Result<(), Error> {
         let count = self.spans.len();
+        if expected.contains(&count) {
+            return Ok(());
+        }
         let (least, most) = (*expected.start(), *expected.end());
         let range = if least == most { least.to_string() } else { format!("{least} to {most}") };
         let plural = if most == 1 { "" } else { "s" };
@@ -130,10 +133,7 @@ impl Context<'_> {
         if count < least {
             return Err(Error::syntax(self.end, message, format!("';' after {count}")));
         }
-        if count > most {
-            return Err(self.wrong(most, message));
-        }
-        Ok(())
+        Err(self.wrong(most, message))
     }
 
     /// The instruction's first type, which must be of `allowed`.

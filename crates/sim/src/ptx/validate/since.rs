@@ -72,8 +72,8 @@ const SINCE: &[(u32, u32, u32, &str)] = &[
     (8, 4, 89, ".e4m3 .e5m2"),
     (8, 5, 80, "mma.sp::ordered_metadata"),
     (8, 6, 0, ".e2m1x2 .e2m3x2 .e3m2x2"),
-    (8, 6, 90, "mbarrier.arrive.relaxed mbarrier.test_wait.relaxed mbarrier.try_wait.relaxed"),
-    (8, 6, 100, "add.f32x2 clusterlaunchcontrol fma.f32x2 mul.f32x2 st.bulk sub.f32x2 tcgen05"),
+    (8, 6, 90, "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes mbarrier.arrive.relaxed mbarrier.test_wait.relaxed mbarrier.try_wait.relaxed"),
+    (8, 6, 100, ".cp_mask .cta_group::1 .cta_group::2 .im2col::w .im2col::w::128 .tile::gather4 .tile::scatter4 add.f32x2 clusterlaunchcontrol fma.f32x2 mul.f32x2 st.bulk sub.f32x2 tcgen05"),
     (8, 8, 100, "ld.v4.b64 ld.v4.f64 ld.v4.s64 ld.v4.u64 ld.v8.b32 ld.v8.f32 ld.v8.s32 ld.v8.u32 st.v4.b64 st.v4.f64 st.v4.s64 \
         st.v4.u64 st.v8.b32 st.v8.f32 st.v8.s32 st.v8.u32"),
 ];

@@ -1,0 +1,116 @@
+//! Descriptors that are given to the driver.
+
+use std::ffi::{c_int, c_long};
+use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
+
+use curium_driver::{Error, Result};
+
+/// Gives a descriptor to the driver by `import`, with which it becomes the driver's. If that fails, it is closed.
+///
+/// Some functions of the driver close the descriptor when they fail, and some do not. By then another thread may have opened a file of
+/// the same number, so the driver is given a duplicate, which is closed here only if it still is one.
+///
+/// # Errors
+///
+/// That of `import`; an argument error of `operation` if the process may have no more descriptors.
+#[inline]
+pub(super) fn give<T>(
+    operation: &'static str,
+    descriptor: OwnedFd,
+    import: impl FnOnce(RawFd) -> Result<T>,
+) -> Result<T> {
+    let refuse = |error| Error::argument(operation, format!("the descriptor cannot be duplicated: {error}"));
+    let given = descriptor.try_clone().map_err(refuse)?.into_raw_fd();
+    let imported = import(given);
+    if imported.is_err() && is_duplicate(&descriptor, given) {
+        // SAFETY: it is the duplicate still, which the driver has not taken over.
+        drop(unsafe { OwnedFd::from_raw_fd(given) });
+    }
+    drop(descriptor);
+    imported
+}
+
+/// Whether `other` is open and stands for the same open file. Where the system does not say, it counts as another: better one descriptor
+/// too many than one of another thread closed.
+#[inline]
+fn is_duplicate(descriptor: &OwnedFd, other: RawFd) -> bool {
+    const KCMP_FILE: c_int = 0;
+    let process = std::process::id() as c_int;
+    let (one, other) = (descriptor.as_raw_fd() as c_long, other as c_long);
+    // SAFETY: the call compares numbers, and looks at no memory.
+    COMPARE.is_some_and(|number| unsafe { syscall(number, process, process, KCMP_FILE, one, other) } == 0)
+}
+
+/// The number of the system call `kcmp`.
+const COMPARE: Option<c_long> = match () {
+    () if cfg!(miri) => None,
+    () if cfg!(all(target_os = "linux", target_arch = "x86_64")) => Some(312),
+    () if cfg!(all(target_os = "linux", target_arch = "aarch64")) => Some(272),
+    () => None,
+};
+
+// SAFETY: `syscall` of the C library has this signature on every Unix that has it under this name.
+unsafe extern "C" {
+    fn syscall(number: c_long, ...) -> c_long;
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::{self, File};
+    use std::os::unix::fs::MetadataExt as _;
+
+    use super::*;
+
+    /// How many descriptors of this process stand for the file.
+    fn descriptors(file: &File) -> usize {
+        let identity = |metadata: fs::Metadata| (metadata.dev(), metadata.ino());
+        let wanted = identity(file.metadata().expect("the file is open"));
+        let open = fs::read_dir("/proc/self/fd").expect("the system lists them").flatten();
+        open.filter(|entry| fs::metadata(entry.path()).is_ok_and(|metadata| identity(metadata) == wanted)).count()
+    }
+
+    fn failure() -> Error {
+        Error::argument("import", "it fails")
+    }
+
+    #[test]
+    fn descriptor_is_closed_once_whether_the_driver_closes_it_when_it_fails_or_not() {
+        if COMPARE.is_none() {
+            return;
+        }
+        let path = std::env::temp_dir().join(format!("curium-descriptor-{}", std::process::id()));
+        let file = File::create(&path).expect("a file can be made");
+        fs::remove_file(&path).expect("the file is ours");
+        for closes in [false, true] {
+            let descriptor = OwnedFd::from(file.try_clone().expect("there are descriptors"));
+            let given = give("import", descriptor, |number| {
+                assert_eq!(descriptors(&file), 3);
+                if closes {
+                    // SAFETY: the number was given away, as to a driver.
+                    drop(unsafe { OwnedFd::from_raw_fd(number) });
+                }
+                Err::<(), _>(failure())
+            });
+            given.expect_err("it fails");
+            assert_eq!(descriptors(&file), 1, "closed by the driver: {closes}");
+        }
+    }
+
+    #[test]
+    fn descriptor_that_another_file_has_by_then_is_left_alone() {
+        let [file, other] =
+            ["/dev/null", "/dev/zero"].map(|path| OwnedFd::from(File::open(path).expect("it is there")));
+        assert!(!is_duplicate(&file, other.as_raw_fd()));
+        assert!(!is_duplicate(&file, OwnedFd::from(File::open("/dev/null").expect("it is there")).as_raw_fd()));
+    }
+
+    #[test]
+    fn descriptor_that_the_driver_took_over_is_the_drivers() {
+        let file = OwnedFd::from(File::open("/dev/null").expect("it is there"));
+        let other = file.try_clone().expect("there are descriptors");
+        let taken = give("import", other, Ok).expect("it is taken");
+        // SAFETY: it was taken over, as a driver does.
+        let taken = unsafe { OwnedFd::from_raw_fd(taken) };
+        assert!(COMPARE.is_none() || is_duplicate(&file, taken.as_raw_fd()));
+    }
+}

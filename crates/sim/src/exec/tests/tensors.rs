@@ -1,0 +1,404 @@
+//! Copies, reductions and prefetches of parts of tensors, and bulk reductions.
+
+use super::super::FaultKind;
+use super::super::tensor_map::{Corners, Field, IM2COL, MAGIC, TILED};
+use super::{BASE, Bench, kernel, lower, ptx};
+
+/// Where the tensor and the results are, behind the map at the beginning.
+const TENSOR: u64 = 256;
+const LEFT: u64 = 8192;
+
+/// Words of 4 bytes in a matrix of 5 rows of 12, 64 bytes apart, in boxes of 4 rows of 8.
+const MATRIX: [(Field, u64); 13] = [
+    (Field::ADDRESS, BASE + TENSOR),
+    (Field::DATA_TYPE, 2),
+    (Field::RANK, 2),
+    (Field::extent(0), 12),
+    (Field::extent(1), 5),
+    (Field::stride(0), 64),
+    (Field::step(0), 1),
+    (Field::step(1), 1),
+    (Field::step(2), 1),
+    (Field::step(3), 1),
+    (Field::step(4), 1),
+    (Field::boxed(0), 7),
+    (Field::boxed(1), 3),
+];
+
+/// The words of a map of tiles with these fields, of which later ones replace earlier ones.
+fn map_of(fields: &[&[(Field, u64)]]) -> [u64; 16] {
+    let mut words = [0; 16];
+    words[0] = MAGIC | TILED;
+    fields
+        .iter()
+        .copied()
+        .flatten()
+        .for_each(|(field, value)| words[field.word] = field.put(words[field.word], *value));
+    words
+}
+
+/// Shared memory of 1,024 bytes, its first word in `%r2`; a barrier object in `%r3`; the map in `%p`.
+const PARTS: &str = "
+    .shared .align 1024 .b8 tile[1024];
+    .shared .align 8 .b64 bar;
+    mov.u32 %r2, tile;
+    mov.u32 %r3, bar;
+    mbarrier.init.shared.b64 [%r3], 1;";
+/// Waits for the barrier object, and leaves what is in shared memory.
+const LEAVE: &str = "
+WAIT:
+    mbarrier.test_wait.parity.shared.b64 %p1, [%r3], 0;
+    @!%p1 bra WAIT;
+    mov.u32 %r4, 0;
+NEXT:
+    add.u32 %r5, %r2, %r4;
+    ld.shared.u32 %r6, [%r5];
+    cvt.u64.u32 %d2, %r4;
+    add.u64 %d2, %d2, %p;
+    st.global.u32 [%d2+8192], %r6;
+    add.u32 %r4, %r4, 4;
+    setp.lt.u32 %p1, %r4, 1024;
+    @%p1 bra NEXT;";
+
+/// A bench for a kernel with that code, whose map is at the beginning, and whose tensor's words are their numbers from 1 on.
+fn bench(code: &str, map: [u64; 16]) -> Bench {
+    let bench = Bench::body(&format!("{PARTS}{code}"), LEFT + 1024);
+    bench.memory.write(0, &map);
+    bench.memory.write(TENSOR, &(1..=96).collect::<Vec<u32>>());
+    bench
+}
+
+/// Expects `bytes`, and loads the part of a matrix at these coordinates.
+fn load(bytes: u32, coordinates: &str) -> String {
+    format!(
+        "mbarrier.arrive.expect_tx.shared.b64 %d1, [%r3], {bytes};
+    cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r2], [%p, {{{coordinates}}}], [%r3];{LEAVE}"
+    )
+}
+
+/// The matrix's word at a place, if it has one there.
+fn word(column: i64, row: i64) -> Option<u32> {
+    ((0..12).contains(&column) && (0..5).contains(&row)).then(|| (16 * row + column + 1) as u32)
+}
+
+#[test]
+fn tile_is_loaded_with_zeroes_beyond_the_edges() {
+    for (x, y) in [(0, 0), (4, 1), (8, 3), (-4, -2), (12, 0), (0, -4), (-2_147_483_648, 2_147_483_647)] {
+        let bench = bench(&load(128, &format!("{x}, {y}")), map_of(&[&MATRIX]));
+        bench.launch(1, 1).expect("no fault");
+        let expected: Vec<u32> = (0..32).map(|at| word(x + at % 8, y + at / 8).unwrap_or(0)).collect();
+        assert_eq!(bench.memory.read::<u32>(LEFT, 32), expected, "at {x}, {y}");
+    }
+}
+
+#[test]
+fn rows_that_are_shorter_than_the_swizzle_lie_apart() {
+    let swizzled = [(Field::SWIZZLE, 3), (Field::DATA_TYPE, 7), (Field::FILL, 1)];
+    let bench = bench(&load(128, "8, 2"), map_of(&[&MATRIX, &swizzled]));
+    bench.launch(1, 1).expect("no fault");
+    let left = bench.memory.read::<u32>(LEFT, 256);
+    for (at, found) in left.iter().enumerate() {
+        // The number of a line moves the 16 bytes within it.
+        let (line, part) = (at / 32, at / 4 % 8);
+        let column = (part ^ (line % 8)) * 4 + at % 4;
+        let expected = match column {
+            0..8 if line < 4 => word(8 + column as i64, 2 + line as i64).unwrap_or(0x7ff7_7ff7),
+            _ => 0,
+        };
+        assert_eq!(*found, expected, "word {at}");
+    }
+}
+
+#[test]
+fn tile_of_every_second_row_is_loaded() {
+    let bench = bench(&load(64, "0, 1"), map_of(&[&MATRIX, &[(Field::step(1), 2), (Field::step(0), 3)]]));
+    bench.launch(1, 1).expect("no fault");
+    let expected: Vec<u32> = (0..16).map(|at| word(at % 8, 1 + at / 8 * 2).unwrap_or(0)).collect();
+    assert_eq!(bench.memory.read::<u32>(LEFT, 16), expected, "steps along a row are not taken");
+}
+
+#[test]
+fn pixels_are_walked_between_the_corners() {
+    // Three images of 4 pixels of 4 channels; the walk is over pixels 1 to 2 of each.
+    let corners = Corners::of(3).pack(&[1], &[-1]);
+    let fields = [
+        (Field::RANK, 3),
+        (Field::extent(0), 4),
+        (Field::extent(1), 4),
+        (Field::extent(2), 3),
+        (Field::stride(0), 16),
+        (Field::stride(1), 64),
+        (Field::TAKEN, corners | 3 << 16 | 5),
+    ];
+    let mut map = map_of(&[&MATRIX, &fields]);
+    map[0] = MAGIC | IM2COL;
+    let code = format!(
+        "mov.b16 %h1, 1; mbarrier.arrive.expect_tx.shared.b64 %d1, [%r3], 80;
+    cp.async.bulk.tensor.3d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [%r2], [%p, {{0, 2, 1}}], [%r3], {{%h1}};{LEAVE}"
+    );
+    let bench = bench(&code, map);
+    bench.launch(1, 1).expect("no fault");
+    // Each is one to the right of where the walk is: pixel 3 of image 1, pixels 2 and 3 of image 2, and nothing of image 3.
+    let first = |image: u32, pixel: u32| 16 * image + 4 * pixel + 1;
+    let expected: Vec<u32> =
+        [first(1, 3), first(2, 2), first(2, 3)].into_iter().flat_map(|first| first..first + 4).chain([0; 8]).collect();
+    assert_eq!(bench.memory.read::<u32>(LEFT, 20), expected);
+}
+
+/// Fills shared memory with words from 1,001 on, and does this with it.
+fn out(instruction: &str) -> String {
+    format!(
+        "mov.u32 %r4, 0;
+FILL:
+    add.u32 %r5, %r2, %r4;
+    shr.u32 %r6, %r4, 2;
+    add.u32 %r6, %r6, 1001;
+    st.shared.u32 [%r5], %r6;
+    add.u32 %r4, %r4, 4;
+    setp.lt.u32 %p1, %r4, 1024;
+    @%p1 bra FILL;
+    fence.proxy.async;
+    {instruction}
+    cp.async.bulk.commit_group;
+    cp.async.bulk.wait_group 0;"
+    )
+}
+
+const STORE: &str = "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%p, {8, 3}], [%r2];";
+
+#[test]
+fn stored_tile_leaves_out_what_is_beyond_the_edges() {
+    let bench = bench(&out(STORE), map_of(&[&MATRIX]));
+    bench.launch(1, 1).expect("no fault");
+    let mut expected: Vec<u32> = (1..=96).collect();
+    for (row, column) in (0..2).flat_map(|row| (0..4).map(move |column| (row, column))) {
+        expected[(3 + row) * 16 + 8 + column] = (1001 + 8 * row + column) as u32;
+    }
+    assert_eq!(bench.memory.read::<u32>(TENSOR, 96), expected);
+}
+
+#[test]
+fn stored_tile_writes_whole_granules_at_the_edge_of_a_row() {
+    let bench = bench(&out(STORE), map_of(&[&MATRIX, &[(Field::extent(0), 9), (Field::extent(1), 4)]]));
+    bench.launch(1, 1).expect("no fault");
+    let row = bench.memory.read::<u32>(TENSOR + 3 * 64 + 32, 8);
+    assert_eq!(row, [1001, 1002, 1003, 1004, 61, 62, 63, 64], "three of the four are beyond the edge");
+}
+
+#[test]
+fn tile_is_added_to_a_tensor() {
+    let add = "cp.reduce.async.bulk.tensor.2d.global.shared::cta.add.tile.bulk_group [%p, {4, 1}], [%r2];";
+    let bench = bench(&out(add), map_of(&[&MATRIX]));
+    bench.launch(1, 1).expect("no fault");
+    let row = bench.memory.read::<u32>(TENSOR + 2 * 64 + 16, 8);
+    assert_eq!(row, (0..8).map(|column| 37 + column + 1009 + column).collect::<Vec<u32>>());
+}
+
+#[test]
+fn map_or_place_that_the_device_does_not_take_is_a_fault_that_says_so() {
+    let own = |code: &str, fields: &[(Field, u64)]| {
+        let fault = bench(code, map_of(&[&MATRIX, fields])).launch(1, 1).expect_err(code);
+        fault.kind.to_string()
+    };
+    let at = |coordinates: &str| load(128, coordinates);
+    let shifted = at("0, 0").replace("[%r2], [%p", "[%r2+64], [%p");
+    let elsewhere = at("0, 0").replace("[%p, ", "[%d9, ");
+    let one = |offset: u32| format!("add.u64 %d9, %p, {offset}; {elsewhere}");
+    let line = at("0").replace(".2d", ".1d");
+    let negative = out(&STORE.replace("{8, 3}", "{0, -1}"));
+    let reduced = out("cp.reduce.async.bulk.tensor.2d.global.shared::cta.inc.bulk_group [%p, {0, 0}], [%r2];");
+    let images = "mov.b16 %h1, 0;
+    cp.async.bulk.tensor.3d.shared::cta.global.im2col.mbarrier::complete_tx::bytes [%r2], [%p, {0, 2, 1}], [%r3], {%h1};";
+    for (code, fields, reason) in [
+        (&at("2, 0"), &[][..], "illegal instruction: a first coordinate that is not a multiple of 16 bytes"),
+        (&shifted, &[], "misaligned address"),
+        (&one(32), &[], "misaligned address"),
+        (&one(128), &[], "illegal instruction: no tensor map at the address"),
+        (&line, &[], "illegal instruction: a tensor map of another rank than the instruction's"),
+        (&at("0, 0"), &[(Field::DATA_TYPE, 13)], "illegal instruction: a tensor map of elements that are packed"),
+        (
+            &at("0, 0"),
+            &[(Field::SWIZZLE, 7)],
+            "illegal instruction: a tensor map with an interleaving or a swizzle that there is not",
+        ),
+        (&at("0, 0"), &[(Field::step(1), 0)], "illegal instruction: a tensor map whose steps are not from 1 to 8"),
+        (
+            &at("0, 0"),
+            &[(Field::boxed(0), 6)],
+            "illegal instruction: a tensor map whose address, strides or box are not multiples of 16 bytes",
+        ),
+        (&at("0, 0"), &[(Field::boxed(1), 200)], "illegal address"),
+        (&at("0, 0"), &[(Field::ADDRESS, BASE + (1 << 30))], "illegal address"),
+        (&negative, &[], "illegal instruction: a negative coordinate of what is written to a tensor"),
+        (&reduced, &[(Field::DATA_TYPE, 7)], "illegal instruction: a reduction that the tensor's type lacks"),
+        (
+            &images.to_owned(),
+            &[(Field::RANK, 3)],
+            "illegal instruction: a tensor map of pixels for a copy of a tile, or of tiles for one of pixels",
+        ),
+    ] {
+        assert_eq!(own(code, fields), reason, "{code}");
+    }
+    let mut map = map_of(&[&MATRIX, &[(Field::RANK, 3), (Field::TAKEN, 3 << 16 | 1)]]);
+    map[0] = MAGIC | IM2COL;
+    let fault = bench(&images.replace("{0, 2, 1}", "{0, 5, 0}"), map).launch(1, 1).expect_err("5 is beyond the corner");
+    assert_eq!(fault.kind, FaultKind::IllegalInstruction("a first pixel outside of the corners of the tensor map"));
+}
+
+#[test]
+fn part_of_a_tensor_that_nobody_wrote_is_a_fault() {
+    let bench = bench(&load(128, "0, 0"), map_of(&[&MATRIX])).with_unwritten_checks(0..TENSOR + 64);
+    bench.memory.write(0, &map_of(&[&MATRIX]));
+    assert_eq!(bench.launch(1, 1).expect_err("the second row was not written").kind, FaultKind::Unwritten);
+}
+
+#[test]
+fn map_goes_from_shared_memory_to_the_device() {
+    let code = out("setp.ne.u32 %p2, %t, 0; bar.warp.sync -1; add.u64 %d9, %p, 8192;
+    tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.gpu.sync.aligned [%d9], [%r2], 128;");
+    let bench = bench(&code, map_of(&[]));
+    bench.launch(1, 32).expect("no fault");
+    assert_eq!(bench.memory.read::<u32>(LEFT, 33), (1001..1033).chain([0]).collect::<Vec<_>>());
+}
+
+#[test]
+fn bytes_are_reduced_masked_and_fetched() {
+    let code = out("add.u64 %d9, %p, 256; mov.b16 %h1, 0xf00;
+    cp.reduce.async.bulk.global.shared::cta.bulk_group.max.s32 [%d9], [%r2], 16;
+    cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%d9+16], [%r2], 32, %h1;
+    cp.async.bulk.prefetch.L2.global [%d9], 32;
+    mbarrier.arrive.expect_tx.shared.b64 %d1, [%r3], 16;
+    cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.add.u32 [%r2+16], [%r2], 16, [%r3];
+    ld.shared.u32 %r7, [%r2+20]; st.global.u32 [%p+8192], %r7;");
+    let bench = bench(&code, map_of(&[]));
+    bench.launch(1, 1).expect("no fault");
+    assert_eq!(bench.memory.read::<u32>(TENSOR, 12), [1001, 1002, 1003, 1004, 5, 6, 1003, 8, 9, 10, 1007, 12]);
+    assert_eq!(bench.memory.read::<u32>(LEFT, 1), [1002 + 1006]);
+    for wrong in ["[%p+8], 16", "[%p], 8", "[%p+1048576], 16"] {
+        let bench = Bench::body(&format!("mov.u32 %r1, 8; cp.async.bulk.prefetch.L2.global {wrong};"), 256);
+        bench.launch(1, 1).expect_err(wrong);
+    }
+}
+
+/// Whether an instruction is taken for a version and a target.
+fn is_taken(instruction: &str, version: &str, target: &str) -> bool {
+    let text = format!(".version {version}\n.target {target}\n.address_size 64\n{}", kernel(instruction));
+    ptx::parse(&text).is_ok_and(|module| lower(&module).is_ok())
+}
+
+#[test]
+fn spellings_are_taken_as_the_assembler_takes_them() {
+    const LOAD: &str = "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes";
+    let wide = ["[%r1], [%d1, {%r0, %r0}], [%r2]", "[%d1, {%r0, %r0}], [%r1]"];
+    for (spelling, operands, is_right) in [
+        (LOAD, wide[0], true),
+        ("cp.async.bulk.tensor.2d.tile.shared::cta.global.mbarrier::complete_tx::bytes", wide[0], true),
+        ("cp.async.bulk.tensor.2d.shared.global.tile.mbarrier::complete_tx::bytes", wide[0], false),
+        ("cp.async.bulk.tensor.2d.shared::cluster.global.tile.tile.mbarrier::complete_tx::bytes", wide[0], false),
+        ("cp.async.bulk.tensor.2d.shared::cluster.global.bulk_group", wide[0], false),
+        ("cp.async.bulk.tensor.shared::cluster.global.mbarrier::complete_tx::bytes", wide[0], false),
+        (LOAD, "[%r1], [%d1, {%r0}], [%r2]", false),
+        (LOAD, "[%r1], [%d1, {%d0, %r0}], [%r2]", false),
+        (LOAD, "[%r1], [%d1, {%f0, %r0}], [%r2]", false),
+        (LOAD, "[%r1], [%d1+64, {%r0, %r0}], [%r2]", false),
+        (LOAD, "[%r1], [%d1, {%r0, -3}], [%r2], %d3", false),
+        (LOAD, "[%r1], [p, {%r0, %r0}], [%r2]", false),
+        (
+            "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster.L2::cache_hint",
+            "[%r1], [%d1, {%r0, -3}], [%r2], %h0, %d3",
+            true,
+        ),
+        (
+            "cp.async.bulk.tensor.2d.shared::cluster.global.mbarrier::complete_tx::bytes.multicast::cluster",
+            "[%r1], [%d1, {%r0, %r0}], [%r2], %r0",
+            false,
+        ),
+        (
+            "cp.async.bulk.tensor.2d.shared::cta.global.mbarrier::complete_tx::bytes.multicast::cluster",
+            "[%r1], [%d1, {%r0, %r0}], [%r2], %h0",
+            false,
+        ),
+        (
+            "cp.async.bulk.tensor.3d.shared::cta.global.im2col.mbarrier::complete_tx::bytes",
+            "[%r1], [%d1, {%r0, %r0, %r0}], [%r2], {%h0}",
+            true,
+        ),
+        (
+            "cp.async.bulk.tensor.3d.shared::cta.global.im2col.mbarrier::complete_tx::bytes",
+            "[%r1], [%d1, {%r0, %r0, %r0}], [%r2], {%h0, %h0}",
+            false,
+        ),
+        (
+            "cp.async.bulk.tensor.3d.shared::cta.global.im2col.mbarrier::complete_tx::bytes",
+            "[%r1], [%d1, {%r0, %r0, %r0}], [%r2]",
+            false,
+        ),
+        ("cp.async.bulk.tensor.2d.shared::cta.global.im2col.mbarrier::complete_tx::bytes", wide[0], false),
+        (
+            "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes",
+            "[%r1], [%d1, {%r0, %r0, %r0, %r0, %r0}], [%r2]",
+            true,
+        ),
+        ("cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes", wide[0], false),
+        ("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group.L2::cache_hint", "[%d1, {%r0, %r0}], [%r1], %d3", true),
+        ("cp.async.bulk.tensor.2d.global.shared::cta.bulk_group", wide[1], true),
+        ("cp.async.bulk.tensor.2d.global.shared::cluster.bulk_group", wide[1], false),
+        ("cp.async.bulk.tensor.2d.global.shared::cta.im2col.bulk_group", wide[1], false),
+        ("cp.async.bulk.tensor.2d.global.shared::cta", wide[1], false),
+        ("cp.reduce.async.bulk.tensor.2d.global.shared::cta.xor.tile.bulk_group", wide[1], true),
+        ("cp.reduce.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group", wide[1], false),
+        ("cp.async.bulk.prefetch.tensor.2d.L2.global.tile", "[%d1, {%r0, %r0}]", true),
+        ("cp.async.bulk.prefetch.tensor.2d.global.tile", "[%d1, {%r0, %r0}]", false),
+        ("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.noftz.f16", "[%d1], [%r1], 16", true),
+        ("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.f16", "[%d1], [%r1], 16", false),
+        ("cp.reduce.async.bulk.global.shared::cta.bulk_group.add.noftz.f32", "[%d1], [%r1], 16", false),
+        (
+            "cp.reduce.async.bulk.shared::cluster.shared::cta.mbarrier::complete_tx::bytes.min.u64",
+            "[%r1], [%r1], 16, [%r2]",
+            false,
+        ),
+        (
+            "cp.async.bulk.shared::cta.global.mbarrier::complete_tx::bytes.cp_mask",
+            "[%r1], [%d1], 16, [%r2], %h0",
+            false,
+        ),
+        (
+            "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.sys.sync.aligned",
+            "[%d1], [%r1], 128",
+            true,
+        ),
+        (
+            "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.release.sys.sync.aligned",
+            "[%d1], [%r1], 64",
+            false,
+        ),
+        (
+            "tensormap.cp_fenceproxy.global.shared::cta.tensormap::generic.acquire.sys.sync.aligned",
+            "[%d1], [%r1], 128",
+            false,
+        ),
+    ] {
+        let text = format!("{spelling} {operands};");
+        assert_eq!(is_taken(&text, "8.8", "sm_100"), is_right, "{text}");
+    }
+}
+
+#[test]
+fn spellings_are_taken_from_the_version_and_the_device_that_brought_them() {
+    let load =
+        "cp.async.bulk.tensor.1d.shared::cluster.global.mbarrier::complete_tx::bytes [%r1], [%d1, {%r0}], [%r2];";
+    let own = load.replace("shared::cluster", "shared::cta");
+    let paired = load.replace("bytes [", "bytes.cta_group::2 [");
+    let masked = "cp.async.bulk.global.shared::cta.bulk_group.cp_mask [%d1], [%r1], 16, %h0;";
+    for (instruction, [old, new]) in [
+        (load, [("7.8", "sm_90"), ("8.0", "sm_90")]),
+        (load, [("8.8", "sm_89"), ("8.0", "sm_90")]),
+        (&*own, [("8.5", "sm_90"), ("8.6", "sm_90")]),
+        (&*paired, [("8.6", "sm_90"), ("8.6", "sm_100")]),
+        (masked, [("8.5", "sm_100"), ("8.6", "sm_100")]),
+        (masked, [("8.8", "sm_90"), ("8.8", "sm_100")]),
+    ] {
+        assert!(!is_taken(instruction, old.0, old.1), "{instruction} {old:?}");
+        assert!(is_taken(instruction, new.0, new.1), "{instruction} {new:?}");
+    }
+}

@@ -1,0 +1,40 @@
+//! What is said when memory is short.
+
+use curium_driver::Error;
+use curium_memory::{CachingOptions, CachingResource, Plain, Resource};
+use curium_sim::Config;
+use curium_tests::on_simulator;
+
+use super::block::Block;
+use super::caching;
+
+#[test]
+fn memory_is_short_only_when_there_is_none() {
+    on_simulator(Config::new().with_memory_budget(48 << 20), |test, _| {
+        let (resource, stream) = (caching(test), test.stream());
+        let first = Block::new(&resource, &stream, 20 << 20);
+        let second = Block::new(&resource, &stream, 20 << 20);
+        let error = resource.allocate(&stream, 20 << 20, 256).expect_err("the budget is used up");
+        assert!(error.is_out_of_memory(), "{error}");
+        let Error::OutOfMemory(figures) = &error else { panic!("{error:?} has no figures") };
+        assert_eq!((figures.requested, figures.total), (20 << 20, Some(48 << 20)));
+        assert_eq!(figures.largest_free, Some(resource.statistics().longest_free_bytes as usize));
+        drop((first, second));
+        stream.synchronize().expect("the stream works");
+        drop(Block::new(&resource, &stream, 40 << 20));
+    });
+}
+
+#[test]
+fn memory_that_the_source_of_a_cache_lacks_is_told_as_it_was_asked_for() {
+    on_simulator(Config::new().with_memory_budget(48 << 20), |test, _| {
+        let options = CachingOptions::new().with_cache(true);
+        let resource = CachingResource::with_upstream(&test.context(), &options, Plain).expect("a resource");
+        // The source is asked for more: for a whole segment.
+        let bytes = (60 << 20) + 1000;
+        let error = resource.allocate(&test.stream(), bytes, 256).expect_err("there is less memory");
+        let Error::OutOfMemory(figures) = &error else { panic!("{error:?} has no figures") };
+        assert_eq!((figures.requested, figures.total, figures.largest_free), (bytes, Some(48 << 20), Some(0)));
+        assert!(error.to_string().contains(&format!("; {bytes} bytes were asked for; ")), "{error}");
+    });
+}

@@ -1,0 +1,78 @@
+//! Images and fences of EGL.
+
+use curium_driver::{Error, Event, EventFlags, GraphicsFlags, GraphicsResource};
+use curium_memory::Array;
+use curium_sys::CUeglFrameType;
+use curium_tests::TestDriver;
+use khronos_egl as egl;
+
+use crate::image::texels;
+use crate::on_hardware;
+use crate::opengl::OpenGl;
+
+const LEN: usize = 64 * 32;
+
+/// `EGL_GL_TEXTURE_2D`
+const GL_TEXTURE_2D: egl::Enum = 0x30b1;
+/// `EGL_SYNC_FENCE`
+const SYNC_FENCE: egl::Enum = 0x30f9;
+
+#[test]
+fn image_of_egl_is_read_and_written_as_an_array() {
+    on_hardware(OpenGl::open, |test, gl| {
+        let (egl, source) = (&gl.egl, gl.texture((64, 32), &[texels(0, 1)]));
+        // SAFETY: the number of a texture stands for a pointer here.
+        let client = unsafe { egl::ClientBuffer::from_ptr(std::ptr::without_provenance_mut(source.0.get() as usize)) };
+        let image = egl.instance.create_image(egl.display, egl.context, GL_TEXTURE_2D, client, &[egl::ATTRIB_NONE]);
+        let image = image.expect("the texture is complete");
+        let texture = gl.texture_of_image(image);
+        gl.write(texture, (64, 32), &texels(0, 5));
+        gl.finish();
+        // SAFETY: the image lives until the resource has ended, and each side waits for the other.
+        let resource =
+            unsafe { GraphicsResource::from_egl_image(&test.context(), image.as_ptr(), GraphicsFlags::empty()) };
+        let resource = resource.expect("EGL and CUDA share the device");
+        let array = array(test, &resource);
+        assert_eq!(array.to_vec().expect("it can be read"), texels(0, 5));
+        array.copy_from_slice(&texels(0, 99)).expect("the lengths are equal");
+        array.stream().synchronize().expect("the stream works");
+        assert_eq!(gl.texels(texture, 0, LEN), texels(0, 99));
+        drop(array);
+        resource.close().map_err(|(_, error)| error).expect("it is registered");
+        egl.instance.destroy_image(egl.display, image).expect("the image ends");
+    });
+}
+
+/// The array of an image, which outlives the result.
+fn array(test: &TestDriver, resource: &GraphicsResource) -> Array<[u8; 4]> {
+    let frame = resource.egl_frame(0, 0).expect("it is an image of EGL");
+    assert_eq!((frame.width, frame.height, frame.planeCount), (64, 32, 1));
+    assert_eq!(frame.frameType, CUeglFrameType::CU_EGL_FRAME_TYPE_ARRAY);
+    // SAFETY: the frame is one of arrays.
+    let [raw, ..] = unsafe { frame.frame.pArray };
+    // SAFETY: the array lives as long as the resource, and each side waits for the other.
+    unsafe { Array::from_raw_borrowed(&test.stream(), raw) }.expect("four bytes each")
+}
+
+#[test]
+fn event_of_a_fence_is_reached_when_the_fence_is() {
+    on_hardware(OpenGl::open, |test, gl| {
+        let egl = &gl.egl;
+        // SAFETY: OpenGL is current on this thread.
+        let sync = unsafe { egl.instance.create_sync(egl.display, SYNC_FENCE, &[egl::ATTRIB_NONE]) };
+        let sync = sync.expect("a fence can be made");
+        gl.finish();
+        // SAFETY: the fence lives until the event has been reached.
+        let event = unsafe { Event::from_egl_sync(&test.context(), sync.as_ptr(), EventFlags::empty()) };
+        match event {
+            Ok(event) => {
+                test.stream().wait_event(&event).and_then(|()| event.synchronize()).expect("OpenGL has finished");
+                assert!(event.is_finished().expect("it can be asked"));
+            }
+            // Drivers for graphics cards do not have it.
+            Err(error) => assert!(matches!(error, Error::Missing(_)), "{error}"),
+        }
+        // SAFETY: nobody uses the fence any more.
+        unsafe { egl.instance.destroy_sync(egl.display, sync) }.expect("the fence ends");
+    });
+}

@@ -1,0 +1,114 @@
+//! Streams of frames that CUDA puts in and takes out.
+
+use std::ffi::c_void;
+use std::time::Duration;
+
+use curium_driver::{EglConsumer, EglLocation, EglProducer};
+use curium_memory::{Array, ArrayFlags, ArrayShape};
+use curium_sys::{CUarray_format, CUeglColorFormat, CUeglFrame, CUeglFrameType, CUresult};
+use curium_tests::TestDriver;
+use khronos_egl as egl;
+
+use crate::egl::Egl;
+use crate::image::texels;
+use crate::on_hardware;
+
+type Create = unsafe extern "system" fn(egl::EGLDisplay, *const egl::Int) -> *mut c_void;
+type Destroy = unsafe extern "system" fn(egl::EGLDisplay, *mut c_void) -> egl::Boolean;
+
+/// A stream of EGL.
+struct EglStream {
+    raw: *mut c_void,
+    display: egl::EGLDisplay,
+    destroy: Destroy,
+}
+
+impl EglStream {
+    fn new(egl: &Egl) -> Self {
+        let function = |name| egl.instance.get_proc_address(name).expect("EGL has the function");
+        let (create, destroy) = (function("eglCreateStreamKHR"), function("eglDestroyStreamKHR"));
+        // SAFETY: the function has this name, and so this type.
+        let create = unsafe { std::mem::transmute::<extern "system" fn(), Create>(create) };
+        // SAFETY: as above.
+        let destroy = unsafe { std::mem::transmute::<extern "system" fn(), Destroy>(destroy) };
+        let display = egl.display.as_ptr();
+        // SAFETY: the display is initialised, and the list ends where it begins.
+        let raw = unsafe { create(display, [egl::NONE].as_ptr()) };
+        assert!(!raw.is_null(), "a stream of EGL can be made");
+        Self { raw, display, destroy }
+    }
+}
+
+impl Drop for EglStream {
+    fn drop(&mut self) {
+        // SAFETY: the stream is live, and nobody uses it any more.
+        unsafe { (self.destroy)(self.display, self.raw) };
+    }
+}
+
+/// EGL that has streams.
+fn open(test: &TestDriver) -> Result<Egl, String> {
+    let egl = Egl::open(test)?;
+    if egl.has("EGL_KHR_stream") { Ok(egl) } else { Err(String::from("the display has no streams")) }
+}
+
+/// A frame of one plane in an array.
+fn frame(array: &Array<[u8; 4]>) -> CUeglFrame {
+    let mut frame = CUeglFrame {
+        width: 64,
+        height: 32,
+        depth: 1,
+        planeCount: 1,
+        numChannels: 4,
+        frameType: CUeglFrameType::CU_EGL_FRAME_TYPE_ARRAY,
+        eglColorFormat: CUeglColorFormat::CU_EGL_COLOR_FORMAT_ABGR,
+        cuFormat: CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8,
+        ..CUeglFrame::default()
+    };
+    frame.frame.pArray = [array.as_raw(), std::ptr::null_mut(), std::ptr::null_mut()];
+    frame
+}
+
+#[test]
+fn frames_that_cuda_puts_into_a_stream_of_egl_are_taken_out_by_cuda_and_come_back() {
+    on_hardware(open, |test, egl| {
+        let (stream, frames) = (test.stream(), EglStream::new(egl));
+        let location = Some(EglLocation::Video);
+        // SAFETY: the stream has no consumer, and outlives this one.
+        let consumer = unsafe { EglConsumer::connect(&test.context(), frames.raw, location) };
+        let mut consumer = consumer.expect("CUDA can be connected");
+        // SAFETY: the stream has no producer, and outlives this one.
+        let producer = unsafe { EglProducer::connect(&test.context(), frames.raw, (64, 32)) };
+        let mut producer = producer.expect("CUDA can be connected");
+        let error = consumer.acquire(&stream, Some(Duration::from_millis(1))).map(drop).expect_err("there is none yet");
+        assert!(error.code().is_some() && !error.is_sticky(), "{error}");
+
+        let arrays = [5, 6].map(|seed| {
+            let shape = ArrayShape::plane(64, 32);
+            Array::from_slice(&stream, shape, ArrayFlags::empty(), &texels(0, seed)).expect("memory suffices")
+        });
+        for (seed, array) in (5..).zip(&arrays) {
+            // SAFETY: nobody writes the array until the frame has come back.
+            unsafe { producer.present(frame(array), &stream) }.expect("the stream takes a frame");
+            let taken = consumer.acquire(&stream, Some(Duration::from_secs(5))).expect("there is a frame");
+            let planes = taken.planes().expect("the frame is known");
+            assert_eq!((planes.width, planes.height, planes.planeCount), (64, 32, 1));
+            // SAFETY: the frame is one of arrays.
+            let [raw, ..] = unsafe { planes.frame.pArray };
+            // SAFETY: the array lives until the frame is given back, and nobody writes it until then.
+            let read = unsafe { Array::<[u8; 4]>::from_raw_borrowed(&stream, raw) }.expect("four bytes each");
+            assert_eq!(read.to_vec().expect("it can be read"), texels(0, seed));
+            drop(read);
+            taken.close().map_err(|(_, error)| error).expect("it was taken out");
+        }
+        let back = producer.take_back(&stream).expect("another frame was taken out since");
+        // SAFETY: the frame is one of arrays.
+        assert_eq!(unsafe { back.frame.pArray }[0], arrays[0].as_raw());
+        let error = producer.take_back(&stream).map(drop).expect_err("the consumer may take the last one again");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LAUNCH_TIMEOUT), "{error}");
+        assert!(!error.is_sticky(), "{error}");
+        stream.synchronize().expect("the stream works");
+        producer.close().map_err(|(_, error)| error).expect("it is connected");
+        consumer.close().map_err(|(_, error)| error).expect("it is connected");
+    });
+}

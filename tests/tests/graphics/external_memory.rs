@@ -1,0 +1,95 @@
+//! Memory of Vulkan.
+
+use std::fs::File;
+
+use ash::vk;
+use curium_memory::ForeignBuffer;
+use curium_memory::external::{ExternalBuffer, ExternalMemory, ExternalMemoryKind};
+use curium_tests::TestDriver;
+
+use crate::on_hardware;
+use crate::vulkan::{Exported, Vulkan};
+
+const LEN: usize = 1024;
+const BYTES: u64 = 4 * LEN as u64;
+
+/// The first words of memory of Vulkan.
+fn words(
+    test: &TestDriver,
+    exported: Exported<vk::Buffer>,
+    (kind, is_dedicated): (ExternalMemoryKind, bool),
+) -> ForeignBuffer<u32, ExternalBuffer> {
+    let Exported { descriptor, bytes, .. } = exported;
+    let memory = ExternalMemory::import_fd(&test.context(), descriptor, kind, bytes, is_dedicated);
+    let buffer = memory.and_then(|memory| memory.map(0, BYTES)).expect("it is memory of the same device");
+    let pointer = buffer.as_pointer().cast();
+    // SAFETY: the memory has as many bytes for as long as its buffer, and the tests wait before the other side uses it.
+    unsafe { ForeignBuffer::new(&test.stream(), pointer, LEN, buffer) }.expect("the pointer is aligned")
+}
+
+fn copy(vulkan: &Vulkan, source: vk::Buffer, target: vk::Buffer) {
+    let done = vulkan.submit(None, None, |device, commands| {
+        let region = vk::BufferCopy::default().size(BYTES);
+        // SAFETY: both buffers have as many bytes, and live as long as the device.
+        unsafe { device.cmd_copy_buffer(commands, source, target, &[region]) };
+    });
+    vulkan.wait(done);
+}
+
+/// Copies numbers to memory of Vulkan, and back what CUDA made of them.
+fn share(test: &TestDriver, vulkan: &Vulkan, form: (ExternalMemoryKind, bool)) {
+    let numbers: Vec<u32> = (0..LEN as u32).collect();
+    let (host, place) = vulkan.host_buffer(&numbers);
+    let exported = vulkan.exported_buffer(BYTES, form.0, form.1);
+    let shared = exported.object;
+    copy(vulkan, host, shared);
+    let mut words = words(test, exported, form);
+    assert_eq!(words.to_vec().expect("it can be read"), numbers, "{form:?}");
+    let reversed: Vec<u32> = numbers.iter().rev().copied().collect();
+    words.as_slice_mut().copy_from_slice(&reversed).expect("the lengths are equal");
+    words.stream().synchronize().expect("the stream works");
+    copy(vulkan, shared, host);
+    // SAFETY: the buffer has as many words, and nobody writes them any more.
+    let seen = unsafe { std::slice::from_raw_parts(place.cast_const(), LEN) };
+    assert_eq!(seen, reversed, "{form:?}");
+}
+
+#[test]
+fn memory_of_vulkan_is_read_and_written_by_both_sides() {
+    on_hardware(Vulkan::open, |test, vulkan| {
+        for is_dedicated in [false, true] {
+            share(test, vulkan, (ExternalMemoryKind::Opaque, is_dedicated));
+        }
+    });
+}
+
+#[test]
+fn memory_of_vulkan_is_shared_as_a_buffer_of_the_system() {
+    on_hardware(Vulkan::open, |test, vulkan| {
+        // Not every driver of Vulkan exports these.
+        if vulkan.has_dma_buf {
+            share(test, vulkan, (ExternalMemoryKind::DmaBuf, false));
+        }
+    });
+}
+
+#[test]
+fn memory_outlives_the_buffer_of_vulkan_that_it_was_exported_from() {
+    on_hardware(Vulkan::open, |test, _| {
+        let (other, kind) = (Vulkan::open(test).expect("it was opened before"), ExternalMemoryKind::Opaque);
+        let mut words = words(test, other.exported_buffer(BYTES, kind, false), (kind, false));
+        drop(other);
+        words.as_slice_mut().fill(6).expect("memory can be filled");
+        assert_eq!(words.to_vec().expect("it can be read"), [6; LEN]);
+    });
+}
+
+#[test]
+fn descriptor_of_a_file_is_not_imported_as_memory() {
+    on_hardware(Vulkan::open, |test, _| {
+        let descriptor = File::open("/dev/null").expect("the system has it").into();
+        let kind = ExternalMemoryKind::Opaque;
+        let error = ExternalMemory::import_fd(&test.context(), descriptor, kind, BYTES, false).expect_err("no memory");
+        assert!(error.to_string().contains("4096 bytes"), "{error}");
+    });
+}

@@ -1,0 +1,162 @@
+//! Semaphores of Vulkan, in streams and in graphs.
+
+use std::fs::File;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use ash::vk;
+use curium_driver::Graph;
+use curium_memory::external::{ExternalMemory, ExternalMemoryKind, ExternalSemaphore, ExternalSemaphoreKind};
+use curium_memory::{DeviceBuffer, ForeignBuffer};
+use curium_tests::{Gate, TestDriver};
+
+use crate::on_hardware;
+use crate::vulkan::{At, Vulkan};
+
+const LEN: usize = 1024;
+const BYTES: u64 = 4 * LEN as u64;
+
+/// Words in memory that both sides have.
+struct Shared {
+    words: ForeignBuffer<u32, curium_memory::external::ExternalBuffer>,
+    of_vulkan: vk::Buffer,
+}
+
+fn shared(test: &TestDriver, vulkan: &Vulkan) -> Shared {
+    let kind = ExternalMemoryKind::Opaque;
+    let exported = vulkan.exported_buffer(BYTES, kind, false);
+    let of_vulkan = exported.object;
+    let memory = ExternalMemory::import_fd(&test.context(), exported.descriptor, kind, exported.bytes, false);
+    let buffer = memory.and_then(|memory| memory.map(0, BYTES)).expect("it is memory of the same device");
+    let pointer = buffer.as_pointer().cast();
+    // SAFETY: the memory has as many bytes for as long as its buffer, and semaphores order the uses of both sides.
+    let words = unsafe { ForeignBuffer::new(&test.stream(), pointer, LEN, buffer) };
+    Shared { words: words.expect("the pointer is aligned"), of_vulkan }
+}
+
+fn semaphore(
+    test: &TestDriver,
+    vulkan: &Vulkan,
+    kind: ExternalSemaphoreKind,
+) -> (vk::Semaphore, Arc<ExternalSemaphore>) {
+    let (semaphore, descriptor) = vulkan.exported_semaphore(kind == ExternalSemaphoreKind::Timeline);
+    let imported = ExternalSemaphore::import_fd(&test.context(), descriptor, kind);
+    (semaphore, Arc::new(imported.expect("it is a semaphore of the same device")))
+}
+
+/// Has Vulkan copy the shared words to `host`, and then fill them with `value`.
+fn copy_and_fill(
+    vulkan: &Vulkan,
+    (wait, signal): (At, At),
+    shared: &Shared,
+    host: vk::Buffer,
+    value: u32,
+) -> vk::Fence {
+    vulkan.submit(Some(wait), Some(signal), |device, commands| {
+        let region = vk::BufferCopy::default().size(BYTES);
+        // SAFETY: both buffers have as many bytes, and live as long as the device.
+        unsafe { device.cmd_copy_buffer(commands, shared.of_vulkan, host, &[region]) };
+        let (all, none) = (vk::PipelineStageFlags::ALL_COMMANDS, vk::DependencyFlags::empty());
+        let barrier = vk::MemoryBarrier::default()
+            .src_access_mask(vk::AccessFlags::MEMORY_READ)
+            .dst_access_mask(vk::AccessFlags::MEMORY_WRITE);
+        // SAFETY: the commands are being recorded.
+        unsafe { device.cmd_pipeline_barrier(commands, all, all, none, &[barrier], &[], &[]) };
+        // SAFETY: the buffer has as many bytes.
+        unsafe { device.cmd_fill_buffer(commands, shared.of_vulkan, 0, BYTES, value) };
+    })
+}
+
+/// The words that the host has at `place`.
+fn seen(place: *mut u32) -> Vec<u32> {
+    // SAFETY: the buffer has as many words, and nobody writes them any more.
+    unsafe { std::slice::from_raw_parts(place.cast_const(), LEN) }.to_vec()
+}
+
+#[test]
+fn timeline_semaphore_orders_streams_and_queues_in_both_directions() {
+    on_hardware(Vulkan::open, |test, vulkan| {
+        let (stream, mut shared) = (test.stream(), shared(test, vulkan));
+        let (of_vulkan, semaphore) = semaphore(test, vulkan, ExternalSemaphoreKind::Timeline);
+        let (host, place) = vulkan.host_buffer(&[0; LEN]);
+        for round in 0..5 {
+            let (written, answered) = (round * 10 + 1, round * 10 + 2);
+            let gate = Gate::on(&stream);
+            shared.words.as_slice_mut().fill_on(&stream, round as u32).expect("memory can be filled");
+            semaphore.signal(&stream, written).expect("the stream takes it");
+            let points = ((of_vulkan, written), (of_vulkan, answered));
+            let done = copy_and_fill(vulkan, points, &shared, host, 100 + round as u32);
+            semaphore.wait(&stream, answered).expect("the stream takes it");
+            let mut copied = DeviceBuffer::<u32>::zeroed(&stream, LEN).expect("memory suffices");
+            copied.as_slice_mut().copy_from_device_on(&stream, &shared.words).expect("the lengths are equal");
+            thread::sleep(Duration::from_millis(5));
+            assert!(!vulkan.is_done(done), "the queue waits for the stream");
+            assert!(vulkan.value(of_vulkan) < written);
+            gate.open();
+            vulkan.wait(done);
+            assert_eq!(seen(place), [round as u32; LEN]);
+            assert_eq!(copied.to_vec().expect("it can be read"), [100 + round as u32; LEN]);
+            assert_eq!(vulkan.value(of_vulkan), answered);
+        }
+    });
+}
+
+#[test]
+fn opaque_semaphores_order_streams_and_queues_in_both_directions() {
+    on_hardware(Vulkan::open, |test, vulkan| {
+        let (stream, mut shared) = (test.stream(), shared(test, vulkan));
+        let (first, written) = semaphore(test, vulkan, ExternalSemaphoreKind::Opaque);
+        let (second, answered) = semaphore(test, vulkan, ExternalSemaphoreKind::Opaque);
+        let (host, place) = vulkan.host_buffer(&[0; LEN]);
+        for round in 0..3 {
+            shared.words.as_slice_mut().fill_on(&stream, round).expect("memory can be filled");
+            written.signal(&stream, 0).expect("the stream takes it");
+            let done = copy_and_fill(vulkan, ((first, 0), (second, 0)), &shared, host, 100 + round);
+            answered.wait(&stream, 0).expect("the stream takes it");
+            assert_eq!(shared.words.to_vec().expect("it can be read"), [100 + round; LEN]);
+            vulkan.wait(done);
+            assert_eq!(seen(place), [round; LEN]);
+        }
+    });
+}
+
+#[test]
+fn graph_signals_and_waits_for_semaphores_of_vulkan() {
+    on_hardware(Vulkan::open, |test, vulkan| {
+        let (stream, shared) = (test.stream(), shared(test, vulkan));
+        let (of_vulkan, semaphore) = semaphore(test, vulkan, ExternalSemaphoreKind::Timeline);
+        let (host, _) = vulkan.host_buffer(&[0; LEN]);
+        let mut graph = Graph::new(&test.context()).expect("a graph can be made");
+        let signal = graph.add_semaphore_signal(&[], &[semaphore.for_graph(1)]).expect("a node can be added");
+        let wait = graph.add_semaphore_wait(&[*signal], &[semaphore.for_graph(2)]).expect("a node can be added");
+        let mut executable = graph.instantiate().expect("it can be instantiated");
+        for round in 0..3 {
+            let points = [round * 10 + 1, round * 10 + 2];
+            if round > 0 {
+                executable.set_semaphore_signal(signal, &[semaphore.for_graph(points[0])]).expect("it can be changed");
+                executable.set_semaphore_wait(wait, &[semaphore.for_graph(points[1])]).expect("it can be changed");
+            }
+            let order = ((of_vulkan, points[0]), (of_vulkan, points[1]));
+            let done = copy_and_fill(vulkan, order, &shared, host, 100 + round as u32);
+            thread::sleep(Duration::from_millis(2));
+            assert!(!vulkan.is_done(done), "the queue waits for the graph");
+            executable.launch(&stream).expect("it can be launched");
+            stream.synchronize().expect("the queue answers");
+            assert_eq!(vulkan.value(of_vulkan), points[1]);
+            vulkan.wait(done);
+            assert_eq!(shared.words.to_vec().expect("it can be read"), [100 + round as u32; LEN]);
+        }
+    });
+}
+
+#[test]
+fn descriptor_of_a_file_is_not_imported_as_a_semaphore() {
+    on_hardware(Vulkan::open, |test, _| {
+        for kind in [ExternalSemaphoreKind::Opaque, ExternalSemaphoreKind::Timeline] {
+            let descriptor = File::open("/dev/null").expect("the system has it").into();
+            let error = ExternalSemaphore::import_fd(&test.context(), descriptor, kind).expect_err("no semaphore");
+            assert!(error.to_string().contains("cuImportExternalSemaphore"), "{error}");
+        }
+    });
+}

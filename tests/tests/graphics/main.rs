@@ -1,0 +1,34 @@
+//! Memory, images and semaphores that OpenGL, EGL and Vulkan share with CUDA, on a machine that has them beside a GPU.
+//!
+//! `CURIUM_TEST_DRIVER=cuda` runs them. An interface that cannot be opened leaves its tests out, and fails them with
+//! `CURIUM_TEST_GRAPHICS=required`.
+#![cfg(all(target_os = "linux", not(miri)))]
+
+mod buffer;
+mod egl;
+mod egl_image;
+mod egl_stream;
+mod external_image;
+mod external_memory;
+mod external_semaphore;
+mod image;
+mod opengl;
+mod vulkan;
+
+use curium_tests::{TestDriver, on_driver, uses_cuda};
+
+/// Runs a test on this machine's driver, beside an interface that `open` opens.
+#[expect(clippy::print_stdout, reason = "whoever reads the output of the tests is told which were left out")]
+fn on_hardware<I>(open: impl FnOnce(&TestDriver) -> Result<I, String>, test: impl FnOnce(&TestDriver, &I)) {
+    if !uses_cuda() {
+        return;
+    }
+    on_driver(|driver| match open(driver) {
+        Ok(interface) => test(driver, &interface),
+        Err(reason) => {
+            let is_required = std::env::var_os("CURIUM_TEST_GRAPHICS").is_some_and(|value| value == "required");
+            assert!(!is_required, "the interface cannot be opened: {reason}");
+            println!("left out: {reason}");
+        }
+    });
+}

@@ -1,0 +1,362 @@
+//! What the tests do with Vulkan: memory, images and semaphores that it exports, and work on one queue.
+
+use std::cell::RefCell;
+use std::ffi::CStr;
+use std::os::fd::{FromRawFd as _, OwnedFd};
+
+use ash::{ext, khr, vk};
+use curium_memory::external::ExternalMemoryKind;
+use curium_tests::TestDriver;
+
+/// Vulkan on the device that CUDA uses. All that is made lives as long as this does.
+pub(crate) struct Vulkan {
+    device: ash::Device,
+    memory_fd: khr::external_memory_fd::Device,
+    semaphore_fd: khr::external_semaphore_fd::Device,
+    queue: vk::Queue,
+    pool: vk::CommandPool,
+    memory_types: vk::PhysicalDeviceMemoryProperties,
+    /// Whether memory can be exported as a buffer of the system.
+    pub(crate) has_dma_buf: bool,
+    owned: RefCell<Vec<Owned>>,
+    instance: ash::Instance,
+    /// Has the functions, and ends behind all that has them.
+    _entry: ash::Entry,
+}
+
+/// A buffer or an image in memory of its own, which another interface can import.
+pub(crate) struct Exported<T> {
+    pub(crate) object: T,
+    pub(crate) descriptor: OwnedFd,
+    /// Of the memory.
+    pub(crate) bytes: u64,
+}
+
+/// A semaphore, and the value that it is waited for or signalled with, which matters if it counts.
+pub(crate) type At = (vk::Semaphore, u64);
+
+enum Owned {
+    Buffer(vk::Buffer),
+    Fence(vk::Fence),
+    Image(vk::Image),
+    Memory(vk::DeviceMemory),
+    Semaphore(vk::Semaphore),
+}
+
+/// Work is done after this many nanoseconds, or never.
+const PATIENCE: u64 = 10_000_000_000;
+
+impl Vulkan {
+    /// Opens the device whose identifier CUDA's first device has.
+    pub(crate) fn open(test: &TestDriver) -> Result<Self, String> {
+        let uuid = test.device().uuid().expect("a device has one");
+        // SAFETY: the library is Vulkan.
+        let entry = unsafe { ash::Entry::load() }.map_err(|error| format!("Vulkan cannot be loaded: {error}"))?;
+        let application = vk::ApplicationInfo::default().api_version(vk::API_VERSION_1_2);
+        let info = vk::InstanceCreateInfo::default().application_info(&application);
+        // SAFETY: the description is complete.
+        let instance =
+            unsafe { entry.create_instance(&info, None) }.map_err(|error| format!("no instance: {error}"))?;
+        let physical = physical_device(&instance, uuid)?;
+        let has_dma_buf = has_extension(&instance, physical, ext::external_memory_dma_buf::NAME);
+        let device = logical_device(&instance, physical, has_dma_buf)?;
+        // SAFETY: there is a queue of family 0, which the device was made with.
+        let queue = unsafe { device.get_device_queue(0, 0) };
+        // SAFETY: family 0 is one of the device.
+        let pool = unsafe { device.create_command_pool(&vk::CommandPoolCreateInfo::default(), None) };
+        let pool = pool.map_err(|error| format!("no pool: {error}"))?;
+        // SAFETY: the device is one of this instance.
+        let memory_types = unsafe { instance.get_physical_device_memory_properties(physical) };
+        let memory_fd = khr::external_memory_fd::Device::new(&instance, &device);
+        let semaphore_fd = khr::external_semaphore_fd::Device::new(&instance, &device);
+        let owned = RefCell::default();
+        Ok(Self {
+            device,
+            memory_fd,
+            semaphore_fd,
+            queue,
+            pool,
+            memory_types,
+            has_dma_buf,
+            owned,
+            instance,
+            _entry: entry,
+        })
+    }
+
+    /// A buffer in memory of the device, for copies, that can be imported; `is_dedicated` if its memory is for it alone.
+    pub(crate) fn exported_buffer(
+        &self,
+        bytes: u64,
+        kind: ExternalMemoryKind,
+        is_dedicated: bool,
+    ) -> Exported<vk::Buffer> {
+        let kind = handle_type(kind);
+        let mut external = vk::ExternalMemoryBufferCreateInfo::default().handle_types(kind);
+        let usage = vk::BufferUsageFlags::TRANSFER_SRC | vk::BufferUsageFlags::TRANSFER_DST;
+        let info = vk::BufferCreateInfo::default().size(bytes).usage(usage).push_next(&mut external);
+        // SAFETY: the description is complete.
+        let buffer = unsafe { self.device.create_buffer(&info, None) }.expect("a buffer can be made");
+        self.own(Owned::Buffer(buffer));
+        // SAFETY: the buffer is of this device.
+        let needs = unsafe { self.device.get_buffer_memory_requirements(buffer) };
+        let dedicated = vk::MemoryDedicatedAllocateInfo::default().buffer(buffer);
+        let (memory, descriptor) = self.exported_memory(needs, kind, is_dedicated.then_some(dedicated));
+        // SAFETY: the memory is as the buffer needs it, and neither is bound.
+        unsafe { self.device.bind_buffer_memory(buffer, memory, 0) }.expect("the memory is for the buffer");
+        Exported { object: buffer, descriptor, bytes: needs.size }
+    }
+
+    /// A plane of words of 32 bits with this many levels, in memory of its own, that can be imported.
+    pub(crate) fn exported_image(&self, (width, height): (u32, u32), levels: u32) -> Exported<vk::Image> {
+        let kind = vk::ExternalMemoryHandleTypeFlags::OPAQUE_FD;
+        let mut external = vk::ExternalMemoryImageCreateInfo::default().handle_types(kind);
+        let info = vk::ImageCreateInfo::default()
+            .image_type(vk::ImageType::TYPE_2D)
+            .format(vk::Format::R32_UINT)
+            .extent(vk::Extent3D { width, height, depth: 1 })
+            .mip_levels(levels)
+            .array_layers(1)
+            .samples(vk::SampleCountFlags::TYPE_1)
+            .tiling(vk::ImageTiling::OPTIMAL)
+            .usage(vk::ImageUsageFlags::TRANSFER_SRC | vk::ImageUsageFlags::TRANSFER_DST)
+            .push_next(&mut external);
+        // SAFETY: the description is complete.
+        let image = unsafe { self.device.create_image(&info, None) }.expect("an image can be made");
+        self.own(Owned::Image(image));
+        // SAFETY: the image is of this device.
+        let needs = unsafe { self.device.get_image_memory_requirements(image) };
+        let dedicated = vk::MemoryDedicatedAllocateInfo::default().image(image);
+        let (memory, descriptor) = self.exported_memory(needs, kind, Some(dedicated));
+        // SAFETY: the memory is as the image needs it, and neither is bound.
+        unsafe { self.device.bind_image_memory(image, memory, 0) }.expect("the memory is for the image");
+        Exported { object: image, descriptor, bytes: needs.size }
+    }
+
+    /// A buffer that the host reads, and where its words are.
+    pub(crate) fn host_buffer(&self, words: &[u32]) -> (vk::Buffer, *mut u32) {
+        let usage = vk::BufferUsageFlags::TRANSFER_SRC | vk::BufferUsageFlags::TRANSFER_DST;
+        let info = vk::BufferCreateInfo::default().size(size_of_val(words) as u64).usage(usage);
+        // SAFETY: the description is complete.
+        let buffer = unsafe { self.device.create_buffer(&info, None) }.expect("a buffer can be made");
+        self.own(Owned::Buffer(buffer));
+        // SAFETY: the buffer is of this device.
+        let needs = unsafe { self.device.get_buffer_memory_requirements(buffer) };
+        let wanted = vk::MemoryPropertyFlags::HOST_VISIBLE | vk::MemoryPropertyFlags::HOST_COHERENT;
+        let info = vk::MemoryAllocateInfo::default().allocation_size(needs.size);
+        let info = info.memory_type_index(self.memory_type(needs, wanted));
+        // SAFETY: the description is complete.
+        let memory = unsafe { self.device.allocate_memory(&info, None) }.expect("memory suffices");
+        self.own(Owned::Memory(memory));
+        // SAFETY: the memory is as the buffer needs it, and neither is bound.
+        unsafe { self.device.bind_buffer_memory(buffer, memory, 0) }.expect("the memory is for the buffer");
+        // SAFETY: the memory is the host's to see, and is mapped once.
+        let place = unsafe { self.device.map_memory(memory, 0, vk::WHOLE_SIZE, vk::MemoryMapFlags::empty()) };
+        let place = place.expect("the host can have it").cast::<u32>();
+        // SAFETY: the memory has room for the words.
+        unsafe { place.copy_from_nonoverlapping(words.as_ptr(), words.len()) };
+        (buffer, place)
+    }
+
+    /// A semaphore that can be imported: one that counts from 0, or one that is signalled or not.
+    pub(crate) fn exported_semaphore(&self, is_timeline: bool) -> (vk::Semaphore, OwnedFd) {
+        let kind = vk::ExternalSemaphoreHandleTypeFlags::OPAQUE_FD;
+        let mut export = vk::ExportSemaphoreCreateInfo::default().handle_types(kind);
+        let mut timeline = vk::SemaphoreTypeCreateInfo::default().semaphore_type(vk::SemaphoreType::TIMELINE);
+        let mut info = vk::SemaphoreCreateInfo::default().push_next(&mut export);
+        if is_timeline {
+            info = info.push_next(&mut timeline);
+        }
+        // SAFETY: the description is complete.
+        let semaphore = unsafe { self.device.create_semaphore(&info, None) }.expect("a semaphore can be made");
+        self.own(Owned::Semaphore(semaphore));
+        let info = vk::SemaphoreGetFdInfoKHR::default().semaphore(semaphore).handle_type(kind);
+        // SAFETY: the semaphore is of this device, and was made to be exported.
+        let raw = unsafe { self.semaphore_fd.get_semaphore_fd(&info) }.expect("the semaphore can be exported");
+        // SAFETY: Vulkan has given the descriptor away.
+        (semaphore, unsafe { OwnedFd::from_raw_fd(raw) })
+    }
+
+    /// The value of a semaphore that counts.
+    pub(crate) fn value(&self, semaphore: vk::Semaphore) -> u64 {
+        // SAFETY: the semaphore is of this device, and counts.
+        unsafe { self.device.get_semaphore_counter_value(semaphore) }.expect("the device works")
+    }
+
+    /// Puts what `record` records on the queue, behind one semaphore and before another; the fence is reached when it is done.
+    pub(crate) fn submit(
+        &self,
+        wait: Option<At>,
+        signal: Option<At>,
+        record: impl FnOnce(&ash::Device, vk::CommandBuffer),
+    ) -> vk::Fence {
+        let commands = self.commands(record);
+        let (wait, signal) = (wait.as_slice(), signal.as_slice());
+        let split = |points: &[At]| -> (Vec<_>, Vec<_>) { points.iter().copied().unzip() };
+        let ((waits, wait_values), (signals, signal_values)) = (split(wait), split(signal));
+        let mut values = vk::TimelineSemaphoreSubmitInfo::default()
+            .wait_semaphore_values(&wait_values)
+            .signal_semaphore_values(&signal_values);
+        let stages = [vk::PipelineStageFlags::ALL_COMMANDS];
+        let submission = vk::SubmitInfo::default()
+            .wait_semaphores(&waits)
+            .wait_dst_stage_mask(&stages[..waits.len()])
+            .signal_semaphores(&signals)
+            .command_buffers(std::slice::from_ref(&commands))
+            .push_next(&mut values);
+        // SAFETY: the description is complete.
+        let fence = unsafe { self.device.create_fence(&vk::FenceCreateInfo::default(), None) };
+        let fence = fence.expect("a fence can be made");
+        self.own(Owned::Fence(fence));
+        // SAFETY: all that is named is of this device, and lives until that has ended.
+        unsafe { self.device.queue_submit(self.queue, &[submission], fence) }.expect("the queue takes it");
+        fence
+    }
+
+    /// Whether the work of a fence is done.
+    pub(crate) fn is_done(&self, fence: vk::Fence) -> bool {
+        // SAFETY: the fence is of this device.
+        unsafe { self.device.get_fence_status(fence) }.expect("the device works")
+    }
+
+    /// Waits for the work of a fence.
+    pub(crate) fn wait(&self, fence: vk::Fence) {
+        // SAFETY: the fence is of this device.
+        unsafe { self.device.wait_for_fences(&[fence], true, PATIENCE) }.expect("the work ends");
+    }
+
+    fn commands(&self, record: impl FnOnce(&ash::Device, vk::CommandBuffer)) -> vk::CommandBuffer {
+        let info = vk::CommandBufferAllocateInfo::default().command_pool(self.pool).command_buffer_count(1);
+        // SAFETY: the pool is of this device.
+        let commands = unsafe { self.device.allocate_command_buffers(&info) }.expect("memory suffices")[0];
+        let begin = vk::CommandBufferBeginInfo::default();
+        // SAFETY: nothing was recorded yet.
+        unsafe { self.device.begin_command_buffer(commands, &begin) }.expect("memory suffices");
+        record(&self.device, commands);
+        // SAFETY: the recording has begun.
+        unsafe { self.device.end_command_buffer(commands) }.expect("what was recorded is right");
+        commands
+    }
+
+    fn exported_memory(
+        &self,
+        needs: vk::MemoryRequirements,
+        kind: vk::ExternalMemoryHandleTypeFlags,
+        mut dedicated: Option<vk::MemoryDedicatedAllocateInfo<'_>>,
+    ) -> (vk::DeviceMemory, OwnedFd) {
+        let mut export = vk::ExportMemoryAllocateInfo::default().handle_types(kind);
+        let mut info = vk::MemoryAllocateInfo::default()
+            .allocation_size(needs.size)
+            .memory_type_index(self.memory_type(needs, vk::MemoryPropertyFlags::DEVICE_LOCAL))
+            .push_next(&mut export);
+        if let Some(dedicated) = &mut dedicated {
+            info = info.push_next(dedicated);
+        }
+        // SAFETY: the description is complete.
+        let memory = unsafe { self.device.allocate_memory(&info, None) }.expect("memory suffices");
+        self.own(Owned::Memory(memory));
+        let info = vk::MemoryGetFdInfoKHR::default().memory(memory).handle_type(kind);
+        // SAFETY: the memory is of this device, and was made to be exported.
+        let raw = unsafe { self.memory_fd.get_memory_fd(&info) }.expect("the memory can be exported");
+        // SAFETY: Vulkan has given the descriptor away.
+        (memory, unsafe { OwnedFd::from_raw_fd(raw) })
+    }
+
+    fn memory_type(&self, needs: vk::MemoryRequirements, wanted: vk::MemoryPropertyFlags) -> u32 {
+        let fits = |index: &u32| {
+            let kind = self.memory_types.memory_types[*index as usize];
+            needs.memory_type_bits >> index & 1 == 1 && kind.property_flags.contains(wanted)
+        };
+        (0..self.memory_types.memory_type_count).find(fits).expect("there is such memory")
+    }
+
+    fn own(&self, object: Owned) {
+        self.owned.borrow_mut().push(object);
+    }
+}
+
+impl Owned {
+    /// # Safety
+    ///
+    /// Nothing uses the object.
+    unsafe fn destroy(self, device: &ash::Device) {
+        match self {
+            // SAFETY: the caller vouches for it.
+            Self::Buffer(buffer) => unsafe { device.destroy_buffer(buffer, None) },
+            // SAFETY: the caller vouches for it.
+            Self::Fence(fence) => unsafe { device.destroy_fence(fence, None) },
+            // SAFETY: the caller vouches for it.
+            Self::Image(image) => unsafe { device.destroy_image(image, None) },
+            // SAFETY: the caller vouches for it.
+            Self::Memory(memory) => unsafe { device.free_memory(memory, None) },
+            // SAFETY: the caller vouches for it.
+            Self::Semaphore(semaphore) => unsafe { device.destroy_semaphore(semaphore, None) },
+        }
+    }
+}
+
+impl Drop for Vulkan {
+    fn drop(&mut self) {
+        // SAFETY: nobody else uses the device.
+        unsafe { self.device.device_wait_idle() }.expect("the device works");
+        for object in self.owned.take().into_iter().rev() {
+            // SAFETY: the device does nothing any more, and what uses an object was made behind it.
+            unsafe { object.destroy(&self.device) };
+        }
+        // SAFETY: the device does nothing any more.
+        unsafe { self.device.destroy_command_pool(self.pool, None) };
+        // SAFETY: nothing of the device is left.
+        unsafe { self.device.destroy_device(None) };
+        // SAFETY: nothing of the instance is left.
+        unsafe { self.instance.destroy_instance(None) };
+    }
+}
+
+/// The device with this identifier.
+fn physical_device(instance: &ash::Instance, uuid: [u8; 16]) -> Result<vk::PhysicalDevice, String> {
+    // SAFETY: the instance is live.
+    let devices = unsafe { instance.enumerate_physical_devices() }.map_err(|error| format!("no devices: {error}"))?;
+    let has_identifier = |device: &vk::PhysicalDevice| {
+        let mut identifiers = vk::PhysicalDeviceIDProperties::default();
+        let mut properties = vk::PhysicalDeviceProperties2::default().push_next(&mut identifiers);
+        // SAFETY: the device is one of this instance.
+        unsafe { instance.get_physical_device_properties2(*device, &mut properties) };
+        identifiers.device_uuid == uuid
+    };
+    let count = devices.len();
+    let found = devices.into_iter().find(has_identifier);
+    found.ok_or_else(|| format!("none of {count} devices of Vulkan is the first of CUDA"))
+}
+
+fn has_extension(instance: &ash::Instance, physical: vk::PhysicalDevice, name: &CStr) -> bool {
+    // SAFETY: the device is one of this instance.
+    let extensions = unsafe { instance.enumerate_device_extension_properties(physical) };
+    extensions
+        .is_ok_and(|extensions| extensions.iter().any(|extension| extension.extension_name_as_c_str() == Ok(name)))
+}
+
+fn handle_type(kind: ExternalMemoryKind) -> vk::ExternalMemoryHandleTypeFlags {
+    match kind {
+        ExternalMemoryKind::Opaque => vk::ExternalMemoryHandleTypeFlags::OPAQUE_FD,
+        ExternalMemoryKind::DmaBuf => vk::ExternalMemoryHandleTypeFlags::DMA_BUF_EXT,
+        other => panic!("these tests do not know {other:?}"),
+    }
+}
+
+fn logical_device(
+    instance: &ash::Instance,
+    physical: vk::PhysicalDevice,
+    has_dma_buf: bool,
+) -> Result<ash::Device, String> {
+    let queues = [vk::DeviceQueueCreateInfo::default().queue_family_index(0).queue_priorities(&[1.0])];
+    let mut extensions = vec![khr::external_memory_fd::NAME.as_ptr(), khr::external_semaphore_fd::NAME.as_ptr()];
+    extensions.extend(has_dma_buf.then_some(ext::external_memory_dma_buf::NAME.as_ptr()));
+    let mut features = vk::PhysicalDeviceVulkan12Features::default().timeline_semaphore(true);
+    let info = vk::DeviceCreateInfo::default()
+        .queue_create_infos(&queues)
+        .enabled_extension_names(&extensions)
+        .push_next(&mut features);
+    // SAFETY: the physical device is one of this instance, and the description is complete.
+    let device = unsafe { instance.create_device(physical, &info, None) };
+    device.map_err(|error| format!("no device with external memory and semaphores: {error}"))
+}

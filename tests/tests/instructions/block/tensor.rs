@@ -1,0 +1,312 @@
+//! Parts of tensors that go to shared memory and back, and reductions in bulk: maps of every rank, type, swizzle and interleaving, at places
+//! that a seed chooses, many of them beyond the edges.
+
+mod part;
+pub(super) mod reduction;
+mod replaced;
+pub(super) mod store;
+
+use self::part::{Part, Piece, ROOM, TYPES, Taken, Wanted};
+use super::{BlockForm, Left, THREADS};
+use crate::form::Sources;
+use crate::operands::hash;
+
+pub(super) fn forms() -> Vec<BlockForm> {
+    let mut forms = loads();
+    forms.extend(spellings());
+    forms.extend(multicasts());
+    forms.extend(prefetches());
+    forms.extend(gathers());
+    forms.extend(replaced::forms());
+    forms
+}
+
+/// What shared memory holds where nothing came.
+const BEFORE: u8 = 0xcd;
+
+/// Every thread fills its 32 bytes of what is `part` in shared memory, at `%r20`, and the first makes a barrier object at `%r21`; the map is at
+/// `%l20`.
+fn prepared(fill: &str) -> String {
+    format!(
+        ".shared .align 1024 .b8 part[{ROOM}]; .shared .align 8 .b64 object;
+    mov.u32 %r20, part; mov.u32 %r21, object; ld.param.u64 %l20, [table]; ld.param.u64 %l21, [table+8];
+    mad.lo.u32 %r22, %thread, 32, %r20;
+    {fill}
+    setp.eq.u32 %p1, %thread, 0;
+    @%p1 mbarrier.init.shared.b64 [%r21], 1;
+    @%p1 fence.mbarrier_init.release.cluster;
+    fence.proxy.async;
+    @%p1 fence.proxy.tensormap::generic.acquire.sys [%l20], 128;
+    bar.sync 0;
+    "
+    )
+}
+
+/// Fills with the same everywhere, and with the thread's operands.
+const MARK: &str = "mov.b64 %l22, 0xcdcdcdcdcdcdcdcd; st.shared.v2.b64 [%r22], {%l22, %l22}; st.shared.v2.b64 [%r22+16], {%l22, %l22};";
+const OWN: &str = "st.shared.v2.b64 [%r22], {%l0, %l1}; st.shared.v2.b64 [%r22+16], {%l2, %l3};";
+
+/// Waits for the barrier object, and leaves shared memory.
+const LEAVE: &str = "
+WAIT:
+    mbarrier.test_wait.parity.shared.b64 %p2, [%r21], 0;
+    @!%p2 bra WAIT;
+    ld.shared.v2.b64 {%l8, %l9}, [%r22]; ld.shared.v2.b64 {%l10, %l11}, [%r22+16];
+    st.global.v2.b64 [%out], {%l8, %l9}; st.global.v2.b64 [%out+16], {%l10, %l11};";
+
+/// Waits for what the first thread asked for, and leaves the tensor's first bytes.
+const LEAVE_TENSOR: &str = "
+    @%p1 cp.async.bulk.commit_group;
+    @%p1 cp.async.bulk.wait_group 0;
+    bar.sync 0;
+    mul.wide.u32 %l23, %thread, 32; add.u64 %l23, %l23, %l21;
+    ld.volatile.global.v2.b64 {%l8, %l9}, [%l23]; ld.volatile.global.v2.b64 {%l10, %l11}, [%l23+16];
+    st.global.v2.b64 [%out], {%l8, %l9}; st.global.v2.b64 [%out+16], {%l10, %l11};";
+
+/// Coordinates in registers, as an instruction names them; the last is a number.
+fn coordinates(at: &[i32]) -> (String, String) {
+    let registers = at.iter().enumerate().map(|(index, at)| format!("mov.b32 %r{}, {at};", 24 + index));
+    let last = at.len() - 1;
+    let names = (0..last).map(|index| format!("%r{}", 24 + index)).chain([at[last].to_string()]);
+    (registers.collect(), names.collect::<Vec<_>>().join(", "))
+}
+
+/// The offsets of pixels in registers, and as an operand; nothing for a box.
+fn offsets(part: &Part) -> (String, String) {
+    let Taken::Pixels { offsets, .. } = &part.taken else { return Default::default() };
+    let registers = offsets.iter().enumerate().map(|(index, offset)| format!("mov.b16 %h{}, {offset};", 24 + index));
+    let names: Vec<String> = (0..offsets.len()).map(|index| format!("%h{}", 24 + index)).collect();
+    (registers.collect(), format!(", {{{}}}", names.join(", ")))
+}
+
+/// A load by the first thread, with these operands behind the others.
+fn load(part: &Part, spelling: &str, more: &str) -> String {
+    let ((set, at), (set_offsets, offsets), bytes) = (coordinates(&part.at), offsets(part), part.bytes());
+    format!(
+        "{set} {set_offsets}
+    @%p1 mbarrier.arrive.expect_tx.shared.b64 %l24, [%r21], {bytes};
+    @%p1 {spelling} [%r20], [%l20, {{{at}}}], [%r21]{offsets}{more};"
+    )
+}
+
+/// Shared memory behind a load of a part whose tensor holds this.
+fn loaded(part: &Part, content: &[u8]) -> Vec<u8> {
+    let mut shared = vec![BEFORE; ROOM];
+    let unit = part.unit();
+    for Piece { shared: linear, tensor, .. } in part.pieces() {
+        for byte in 0..unit {
+            shared[part.swizzled(linear + byte)] = match tensor {
+                Some(place) => rounded(part, &content[place + byte / 4 * 4..], byte),
+                None if part.fills => [0xf7, 0x7f][byte % 2],
+                None => 0,
+            };
+        }
+    }
+    shared
+}
+
+/// A byte of an element as it comes: of TF32 the nearest number.
+fn rounded(part: &Part, from: &[u8], byte: usize) -> u8 {
+    if part.kind < 11 {
+        return from[byte % 4];
+    }
+    let bits = u32::from_le_bytes([from[0], from[1], from[2], from[3]]);
+    let kept = bits >> 13 << 13;
+    let nearest = if bits - kept >= 1 << 12 { kept + (1 << 13) } else { kept };
+    nearest.to_le_bytes()[byte % 4]
+}
+
+/// What the threads leave of bytes.
+fn left(bytes: &[u8]) -> Vec<Left> {
+    let word = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("it has 8 bytes"));
+    let thread = |bytes: &[u8]| std::array::from_fn(|index| word(&bytes[8 * index..8 * index + 8]));
+    bytes.chunks_exact(32).map(thread).collect()
+}
+
+/// The bytes of the operands of a block's threads.
+fn operands(all: &[Sources]) -> Vec<u8> {
+    all.iter().flatten().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// A form of a part, with what all threads leave.
+fn form(
+    name: String,
+    code: String,
+    part: &Part,
+    content: Vec<u8>,
+    expected: impl Fn(&[Sources], &[u8]) -> Vec<Left> + 'static,
+) -> BlockForm {
+    let (own, part) = (content.clone(), part.clone());
+    let form = BlockForm::new(name, code, |_, _| [0; 4]).needs(90).with(move |stream| part.prepare(stream, &content));
+    BlockForm { expected: Box::new(move |all| expected(all, &own)), ..form }
+}
+
+/// Ranks, types, swizzles and interleavings, boxes and pixels, each with a seed of its own.
+fn parts(writes: bool, tries: u64) -> Vec<(String, Part)> {
+    let mut parts = Vec::new();
+    for (kind, rank) in (0..TYPES.len()).flat_map(|kind| (1..=5).map(move |rank| (kind, rank))) {
+        for (swizzle, interleave) in [(0, 0), (1, 0), (2, 0), (3, 0), (0, 1), (1, 1), (3, 1), (1, 2)] {
+            let wanted = Wanted { kind, rank, swizzle, interleave, writes };
+            let what = format!("{:?} {rank} swizzle {swizzle} interleave {interleave}", TYPES[kind].0);
+            // All types lie alike when they are interleaved.
+            if interleave > 0 && (rank < 3 || (kind + rank + swizzle) % 4 != 0) {
+                continue;
+            }
+            for seed in 0..tries {
+                let of = |pixels: &str| hash(format!("{what} {seed}{pixels}").bytes());
+                parts.push((format!("box {what} {seed}"), Part::boxed(wanted, of(""))));
+                if rank >= 3 && (kind + rank) % 2 == 0 {
+                    parts.push((format!("pixels {what} {seed}"), Part::pixels(wanted, of(" pixels"))));
+                }
+            }
+        }
+    }
+    parts
+}
+
+/// Loads of parts of every kind.
+fn loads() -> Vec<BlockForm> {
+    let form_of = |(name, part): (String, Part)| {
+        let mode = if matches!(part.taken, Taken::Box(_)) { "tile" } else { "im2col" };
+        let rank = part.at.len();
+        let spelling =
+            format!("cp.async.bulk.tensor.{rank}d.shared::cluster.global.{mode}.mbarrier::complete_tx::bytes");
+        let code = format!("{}{}{LEAVE}", prepared(MARK), load(&part, &spelling, ""));
+        let content = part.content();
+        form(format!("{spelling} {name}"), code, &part.clone(), content, move |_, content| {
+            left(&loaded(&part, content))
+        })
+    };
+    parts(false, 2).into_iter().map(form_of).collect()
+}
+
+/// A part of a matrix for what is not about the part.
+fn matrix(seed: u64) -> Part {
+    Part::boxed(Wanted { kind: 2, rank: 2, swizzle: 3, interleave: 0, writes: false }, hash(seed.to_le_bytes()))
+}
+
+/// Each spelling of a load.
+fn spellings() -> Vec<BlockForm> {
+    let mut forms = Vec::new();
+    for (index, spelling) in super::pattern::expand(
+        "cp.async.bulk.tensor.2d.shared::{cluster,cta}.global{,.tile}.mbarrier::complete_tx::bytes{,.L2::cache_hint}",
+    )
+    .into_iter()
+    .enumerate()
+    {
+        let part = matrix(index as u64);
+        let hint = if spelling.contains("cache_hint") { ", %l31" } else { "" };
+        let policy = "createpolicy.fractional.L2::evict_last.b64 %l31, 1.0;";
+        let code = format!("{policy}{}{}{LEAVE}", prepared(MARK), load(&part, &spelling, hint));
+        let content = part.content();
+        forms.push(form(format!("{spelling} each"), code, &part.clone(), content, move |_, content| {
+            left(&loaded(&part, content))
+        }));
+    }
+    for (index, group) in ["cta_group::1", "cta_group::2"].into_iter().enumerate() {
+        let part = matrix(20 + index as u64);
+        let spelling =
+            format!("cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.{group}");
+        let code = format!("{}{}{LEAVE}", prepared(MARK), load(&part, &spelling, ""));
+        let content = part.content();
+        let form = form(spelling, code, &part.clone(), content, move |all, content| {
+            left(&loaded(&part, content)).repeat(all.len() / THREADS)
+        });
+        forms.push(form.needs(100).in_clusters([2, 1, 1], [2, 1, 1]));
+    }
+    forms
+}
+
+/// Loads to several blocks of a cluster, by one of them or by all in turns.
+fn multicasts() -> Vec<BlockForm> {
+    let mut forms = Vec::new();
+    for (size, mask, by) in [(2, 3_u32, 0), (2, 2, 0), (2, 1, 1), (4, 15, 0), (4, 10, 2), (4, 7, 3), (4, 8, 0)] {
+        for (seed, hint) in [(40, ""), (41, ".L2::cache_hint")] {
+            let part = matrix(seed + u64::from(mask) * 8);
+            let spelling = format!(
+                "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes.multicast::cluster{hint}"
+            );
+            let ((set, at), bytes) = (coordinates(&part.at), part.bytes());
+            let policy = if hint.is_empty() { "" } else { ", %l31" };
+            // Blocks that get nothing end their own phase.
+            let code = format!(
+                "createpolicy.fractional.L2::evict_last.b64 %l31, 1.0;{}{set}
+    mov.u32 %r8, %cluster_ctarank; mov.b16 %h24, {mask};
+    shr.u32 %r9, {mask}, %r8; and.b32 %r9, %r9, 1; mul.lo.u32 %r9, %r9, {bytes};
+    @%p1 mbarrier.arrive.expect_tx.shared.b64 %l24, [%r21], %r9;
+    barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;
+    setp.eq.and.u32 %p3, %r8, {by}, %p1;
+    @%p3 {spelling} [%r20], [%l20, {{{at}}}], [%r21], %h24{policy};
+    {LEAVE}
+    barrier.cluster.arrive.aligned; barrier.cluster.wait.aligned;",
+                prepared(MARK)
+            );
+            let content = part.content();
+            let name = format!("{spelling} mask {mask} by {by} of {size}");
+            let form = form(name, code, &part.clone(), content, move |all, content| {
+                let came = left(&loaded(&part, content));
+                let nothing = left(&[BEFORE; ROOM]);
+                let of = |block: usize| if mask >> (block % size) & 1 == 1 { &came } else { &nothing };
+                (0..all.len() / THREADS).flat_map(|block| of(block).clone()).collect()
+            });
+            forms.push(form.in_clusters([2 * size as u32, 1, 1], [size as u32, 1, 1]));
+        }
+    }
+    forms
+}
+
+/// The first bytes of a tensor as the threads find them.
+fn left_of_tensor(content: &[u8]) -> Vec<Left> {
+    let mut bytes = content[..content.len().min(ROOM)].to_vec();
+    bytes.resize(ROOM, 0);
+    left(&bytes)
+}
+
+/// The content of a part's tensor, so long that each thread finds 32 bytes of it.
+fn long_content(part: &Part) -> Vec<u8> {
+    let mut content = part.content();
+    content.resize(content.len().max(ROOM), 0);
+    content
+}
+
+/// Prefetches, which leave everything as it was.
+fn prefetches() -> Vec<BlockForm> {
+    let mut forms = Vec::new();
+    let spellings =
+        super::pattern::expand("cp.async.bulk.prefetch.tensor.{2,3}d.L2.global{,.tile,.im2col}{,.L2::cache_hint}");
+    for (index, spelling) in spellings.into_iter().enumerate() {
+        let rank = if spelling.contains(".2d") { 2 } else { 3 };
+        let wanted = Wanted { kind: 2, rank, swizzle: 0, interleave: 0, writes: false };
+        let part = match spelling.contains("im2col") {
+            true if rank == 2 => continue,
+            true => Part::pixels(wanted, index as u64),
+            false => Part::boxed(wanted, index as u64),
+        };
+        let ((set, at), (set_offsets, offsets)) = (coordinates(&part.at), offsets(&part));
+        let policy = if spelling.contains("hint") { ", %l31" } else { "" };
+        let code = format!(
+            "createpolicy.fractional.L2::evict_last.b64 %l31, 1.0;{}{set} {set_offsets}
+    @%p1 {spelling} [%l20, {{{at}}}]{offsets}{policy};{LEAVE_TENSOR}",
+            prepared(MARK)
+        );
+        let content = long_content(&part);
+        forms.push(form(spelling, code, &part, content, |_, content| left_of_tensor(content)));
+    }
+    forms
+}
+
+/// Four rows of a matrix by their numbers.
+fn gathers() -> Vec<BlockForm> {
+    let mut forms = Vec::new();
+    for seed in 0..6 {
+        let (part, rows) = Part::four_rows(hash([seed]));
+        let spelling = "cp.async.bulk.tensor.2d.shared::cta.global.tile::gather4.mbarrier::complete_tx::bytes";
+        let all = part.clone().beginning_at(rows);
+        let code = format!("{}{}{LEAVE}", prepared(MARK), load(&all, spelling, ""));
+        let (content, own) = (part.content(), all.clone());
+        let gather =
+            form(format!("{spelling} {seed}"), code, &part, content, move |_, content| left(&loaded(&own, content)));
+        forms.push(gather.needs(100));
+    }
+    forms
+}

@@ -1,0 +1,396 @@
+//! Parts of tensors that a seed chooses, and where each of their elements is: in the tensor, and in shared memory.
+
+use curium_driver::{Result, Stream};
+use curium_memory::{
+    DeviceBuffer, Im2col, TensorDataType, TensorFill, TensorInterleave, TensorLayout, TensorMap, TensorSwizzle,
+};
+
+use crate::block::Prepared;
+use crate::operands::Random;
+
+/// Bytes of shared memory that a part may take.
+pub(super) const ROOM: usize = 2048;
+
+/// Types of elements, each with its bytes.
+pub(super) const TYPES: [(TensorDataType, usize); 13] = [
+    (TensorDataType::Uint8, 1),
+    (TensorDataType::Uint16, 2),
+    (TensorDataType::Uint32, 4),
+    (TensorDataType::Int32, 4),
+    (TensorDataType::Uint64, 8),
+    (TensorDataType::Int64, 8),
+    (TensorDataType::Float16, 2),
+    (TensorDataType::Float32, 4),
+    (TensorDataType::Float64, 8),
+    (TensorDataType::Bfloat16, 2),
+    (TensorDataType::Float32FlushToZero, 4),
+    (TensorDataType::TensorFloat32, 4),
+    (TensorDataType::TensorFloat32FlushToZero, 4),
+];
+const SWIZZLES: [TensorSwizzle; 4] =
+    [TensorSwizzle::None, TensorSwizzle::Bytes32, TensorSwizzle::Bytes64, TensorSwizzle::Bytes128];
+const INTERLEAVES: [TensorInterleave; 3] =
+    [TensorInterleave::None, TensorInterleave::Bytes16, TensorInterleave::Bytes32];
+
+/// What a copy takes.
+#[derive(Clone, Debug)]
+pub(super) enum Taken {
+    /// So many elements of each dimension, before steps.
+    Box(Vec<u32>),
+    /// Channels, pixels, the corners, and what is added to the pixels' places.
+    Pixels { channels: u32, count: u32, lower: Vec<i32>, upper: Vec<i32>, offsets: Vec<i32> },
+}
+
+/// A tensor, and a part of it.
+#[derive(Clone, Debug)]
+pub(super) struct Part {
+    /// An index of [`TYPES`].
+    pub(super) kind: usize,
+    pub(super) extents: Vec<u64>,
+    strides: Vec<u64>,
+    steps: Vec<u32>,
+    /// How slices are interleaved, the swizzle, whether NaN is beyond the edges.
+    pub(super) interleave: usize,
+    pub(super) swizzle: usize,
+    pub(super) fills: bool,
+    pub(super) taken: Taken,
+    pub(super) at: Vec<i32>,
+}
+
+/// An element of a part, or a slice of channels: its place in shared memory, and in the tensor if it is inside.
+pub(super) struct Piece {
+    pub(super) shared: usize,
+    pub(super) tensor: Option<usize>,
+    /// Whether the row of the tensor ends with it.
+    pub(super) is_last: bool,
+}
+
+/// What a part is to be.
+#[derive(Clone, Copy)]
+pub(super) struct Wanted {
+    pub(super) kind: usize,
+    pub(super) rank: usize,
+    pub(super) swizzle: usize,
+    pub(super) interleave: usize,
+    /// Whether it is written, which begins nowhere before the tensor.
+    pub(super) writes: bool,
+}
+
+impl Part {
+    /// A box.
+    pub(super) fn boxed(wanted: Wanted, seed: u64) -> Self {
+        let random = &mut Random(seed);
+        let mut part = Self::outline(wanted, random);
+        let (inner, counts) = part.counts(random);
+        let mut boxed = vec![inner as u32];
+        for (dimension, count) in counts.iter().enumerate() {
+            let step = part.steps[dimension + 1] as usize;
+            boxed.push(((count - 1) * step + 1 + random.below(step)) as u32);
+        }
+        part.extents = std::iter::once(inner)
+            .chain(counts.iter().zip(&part.steps[1..]).map(|(count, step)| count * *step as usize))
+            .map(|most| 1 + random.below(most + most / 2 + 1) as u64)
+            .collect();
+        part.at =
+            (0..wanted.rank).map(|dimension| part.coordinate(dimension, boxed[dimension], wanted, random)).collect();
+        part.taken = Taken::Box(boxed);
+        part.spread(random);
+        part
+    }
+
+    /// Pixels of images.
+    pub(super) fn pixels(wanted: Wanted, seed: u64) -> Self {
+        let random = &mut Random(seed);
+        let mut part = Self::outline(wanted, random);
+        // Steps are along the places of pixels only.
+        let spatial = if wanted.interleave == 0 { 1..wanted.rank - 1 } else { 0..wanted.rank - 2 };
+        (0..wanted.rank)
+            .filter(|dimension| !spatial.contains(dimension))
+            .for_each(|dimension| part.steps[dimension] = 1);
+        let (inner, _) = part.counts(random);
+        let count = 1 + random.below((ROOM / part.pitch_of(inner)).min(40));
+        part.extents = (0..wanted.rank).map(|_| 1 + random.below(6) as u64).collect();
+        if wanted.interleave == 0 {
+            part.extents[0] = 1 + random.below(2 * inner) as u64;
+        }
+        let (mut lower, mut upper, mut offsets) = (Vec::new(), Vec::new(), Vec::new());
+        part.at = vec![0; wanted.rank];
+        for dimension in spatial {
+            let extent = part.extents[dimension] as i32;
+            let low = random.below(5) as i32 - 2;
+            // At least one pixel is between the corners.
+            let high = (random.below(5) as i32 - 2).max(low + 1 - extent);
+            let from = if wanted.writes { low.max(0) } else { low };
+            let high = high.max(from + 1 - extent);
+            part.at[dimension] = from + random.below((extent + high - from) as usize) as i32;
+            lower.push(low);
+            upper.push(high);
+            offsets.push(random.below(4) as i32);
+        }
+        let batch = wanted.rank - 1;
+        part.at[batch] = random.below(part.extents[batch] as usize) as i32;
+        if wanted.interleave == 0 {
+            part.at[0] = (random.below(3) * 16 / TYPES[wanted.kind].1) as i32;
+        } else {
+            part.at[batch - 1] = random.below(part.extents[batch - 1] as usize) as i32;
+        }
+        part.taken = Taken::Pixels { channels: inner as u32, count: count as u32, lower, upper, offsets };
+        part.spread(random);
+        part
+    }
+
+    /// A row of a matrix, and the first coordinate of four such rows with their numbers behind it, in no order.
+    pub(super) fn four_rows(seed: u64) -> (Self, Vec<i32>) {
+        let random = &mut Random(seed);
+        let wanted =
+            Wanted { kind: 2 + random.below(8), rank: 2, swizzle: random.below(4), interleave: 0, writes: true };
+        let mut part = Self::boxed(wanted, seed);
+        let (Taken::Box(boxed), column) = (&mut part.taken, part.at[0]) else { unreachable!("it is a box") };
+        boxed[1] = 1;
+        part.steps = vec![1; 2];
+        let rows = std::iter::once(column).chain((0..4).map(|_| random.below(part.extents[1] as usize + 2) as i32));
+        let rows = rows.collect();
+        (part, rows)
+    }
+
+    /// The same at another place.
+    pub(super) fn beginning_at(self, at: Vec<i32>) -> Self {
+        Self { at, ..self }
+    }
+
+    /// The same without what is added to the places of pixels: stores have none.
+    pub(super) fn without_offsets(mut self) -> Self {
+        if let Taken::Pixels { offsets, .. } = &mut self.taken {
+            offsets.fill(0);
+        }
+        self
+    }
+
+    /// Bytes from one element to the next along each dimension but the first.
+    pub(super) fn strides(&self) -> &[u64] {
+        &self.strides
+    }
+
+    /// The elements of a box and the steps along each dimension.
+    pub(super) fn box_and_steps(&self) -> Vec<(u32, u32)> {
+        let Taken::Box(boxed) = &self.taken else { return Vec::new() };
+        boxed.iter().copied().zip(self.steps.iter().copied()).collect()
+    }
+
+    fn outline(wanted: Wanted, random: &mut Random) -> Self {
+        let Wanted { kind, rank, swizzle, interleave, .. } = wanted;
+        let steps = (0..rank).map(|_| [1, 1, 2, 3][random.below(4)]).collect();
+        let steps: Vec<u32> = steps;
+        let fills = kind >= 6 && random.below(2) == 0;
+        let (extents, strides, at) = (Vec::new(), Vec::new(), Vec::new());
+        Self { kind, extents, strides, steps, interleave, swizzle, fills, taken: Taken::Box(Vec::new()), at }
+    }
+
+    /// Elements of a row, and how many rows there are along each further dimension.
+    fn counts(&self, random: &mut Random) -> (usize, Vec<usize>) {
+        let size = TYPES[self.kind].1;
+        let most = [16, 2, 4, 8][self.swizzle].min(256 * size / 16);
+        let inner = (1 + random.below(most)) * 16 / size;
+        if self.interleave > 0 {
+            // Slices are counted instead of elements.
+            let inner = [16, 32][random.below(2)];
+            return (inner, vec![1; self.steps.len() - 1]);
+        }
+        let mut left = ROOM / self.pitch_of(inner);
+        let counts = self.steps[1..].iter().map(|_| {
+            let count = 1 + random.below(left.min(6));
+            left /= count;
+            count
+        });
+        (inner, counts.collect())
+    }
+
+    fn coordinate(&self, dimension: usize, boxed: u32, wanted: Wanted, random: &mut Random) -> i32 {
+        let extent = self.extents[dimension] as i32;
+        let near = random.below((extent + boxed as i32 + 2) as usize) as i32 - boxed as i32;
+        let far = if random.below(24) == 0 { [-1_000_000, 1_000_000][random.below(2)] } else { near };
+        let step = if dimension == 0 && self.interleave == 0 { 16 / TYPES[self.kind].1 as i32 } else { 1 };
+        let at = far / step * step;
+        if wanted.writes { at.max(0) } else { at }
+    }
+
+    /// Chooses how far the elements are from one another.
+    fn spread(&mut self, random: &mut Random) {
+        let unit = self.unit();
+        let least = if self.interleave == 2 { 32 } else { 16 };
+        let mut stride = (self.extents[0] as usize * unit).next_multiple_of(least);
+        for extent in &self.extents[1..] {
+            stride += least * [0, 0, 1][random.below(3)];
+            self.strides.push(stride as u64);
+            stride *= *extent as usize;
+        }
+    }
+
+    /// Bytes of an element, or of a slice.
+    pub(super) fn unit(&self) -> usize {
+        [TYPES[self.kind].1, 16, 32][self.interleave]
+    }
+
+    fn pitch_of(&self, inner: usize) -> usize {
+        match (self.interleave, &self.taken) {
+            // The swizzle has room for a whole line of its own.
+            (0, _) => (inner * self.unit()).max([0, 32, 64, 128][self.swizzle]),
+            (_, Taken::Pixels { .. }) => self.unit(),
+            _ => inner * self.unit(),
+        }
+    }
+
+    fn spatial(&self) -> std::ops::Range<usize> {
+        let rank = self.extents.len();
+        if self.interleave == 0 { 1..rank - 1 } else { 0..rank - 2 }
+    }
+
+    /// Bytes that come, of which a barrier object hears.
+    pub(super) fn bytes(&self) -> usize {
+        self.pieces().len() * self.unit()
+    }
+
+    /// Bytes that the tensor takes, and what stores write beyond the last of them.
+    fn size(&self) -> usize {
+        let last: usize = self.extents[1..]
+            .iter()
+            .zip(&self.strides)
+            .map(|(extent, stride)| (extent - 1) as usize * *stride as usize)
+            .sum();
+        (last + self.extents[0] as usize * self.unit()).next_multiple_of(16)
+    }
+
+    /// The pieces of the part, one after the other.
+    pub(super) fn pieces(&self) -> Vec<Piece> {
+        match &self.taken {
+            Taken::Box(boxed) => self.pieces_of_box(boxed),
+            Taken::Pixels { channels, count, lower, upper, offsets } => {
+                self.pieces_of_pixels([*channels, *count], lower, upper, offsets)
+            }
+        }
+    }
+
+    fn pieces_of_box(&self, boxed: &[u32]) -> Vec<Piece> {
+        let rank = boxed.len();
+        if self.at.len() > rank {
+            return self.pieces_of_rows(boxed[0] as usize);
+        }
+        let count = |dimension: usize| match dimension {
+            0 if self.interleave == 0 => boxed[0] as usize,
+            _ if self.interleave > 0 && dimension == rank - 2 => 1,
+            _ => boxed[dimension].div_ceil(self.steps[dimension]) as usize,
+        };
+        let pitch = self.pitch_of(count(0));
+        let rows: usize = (1..rank).map(count).product();
+        let mut pieces = Vec::new();
+        for row in 0..rows {
+            let mut rest = row;
+            let mut place: Vec<i64> = self.at.iter().map(|at| i64::from(*at)).collect();
+            for dimension in 1..rank {
+                place[dimension] += (rest % count(dimension)) as i64 * i64::from(self.steps[dimension]);
+                rest /= count(dimension);
+            }
+            for column in 0..count(0) {
+                let step = if self.interleave == 0 { 1 } else { i64::from(self.steps[0]) };
+                let mut place = place.clone();
+                place[0] += column as i64 * step;
+                pieces.push(self.piece(row * pitch + column * self.unit(), &place));
+            }
+        }
+        pieces
+    }
+
+    /// Rows that are named one by one, behind the first coordinate.
+    fn pieces_of_rows(&self, columns: usize) -> Vec<Piece> {
+        let piece = |row: usize, column: usize| {
+            let place = [i64::from(self.at[0]) + column as i64, self.at[1 + row].into()];
+            self.piece(row * self.pitch_of(columns) + column * self.unit(), &place)
+        };
+        (0..4)
+            .flat_map(|row| (0..columns).map(move |column| (row, column)))
+            .map(|(row, column)| piece(row, column))
+            .collect()
+    }
+
+    fn pieces_of_pixels(
+        &self,
+        [channels, count]: [u32; 2],
+        lower: &[i32],
+        upper: &[i32],
+        offsets: &[i32],
+    ) -> Vec<Piece> {
+        let rank = self.extents.len();
+        let mut walk: Vec<i64> = self.at.iter().map(|at| i64::from(*at)).collect();
+        let mut pieces = Vec::new();
+        let columns = if self.interleave == 0 { channels as usize } else { 1 };
+        for pixel in 0..count as usize {
+            let mut place = walk.clone();
+            self.spatial().zip(offsets).for_each(|(dimension, offset)| place[dimension] += i64::from(*offset));
+            for column in 0..columns {
+                let mut place = place.clone();
+                place[0] += column as i64;
+                pieces.push(self.piece(pixel * self.pitch_of(channels as usize) + column * self.unit(), &place));
+            }
+            let mut carries = true;
+            for (index, dimension) in self.spatial().enumerate() {
+                if !carries {
+                    break;
+                }
+                walk[dimension] += i64::from(self.steps[dimension]);
+                carries = walk[dimension] >= self.extents[dimension] as i64 + i64::from(upper[index]);
+                if carries {
+                    walk[dimension] = lower[index].into();
+                }
+            }
+            walk[rank - 1] += i64::from(carries);
+        }
+        pieces
+    }
+
+    fn piece(&self, linear: usize, place: &[i64]) -> Piece {
+        let inside = place.iter().zip(&self.extents).all(|(at, extent)| (0..*extent as i64).contains(at));
+        let strides = std::iter::once(self.unit() as i64).chain(self.strides.iter().map(|stride| *stride as i64));
+        let tensor: i64 = if inside { place.iter().zip(strides).map(|(at, stride)| at * stride).sum() } else { 0 };
+        let is_last = place[0] + 1 == self.extents[0] as i64;
+        Piece { shared: linear, tensor: inside.then_some(tensor as usize), is_last }
+    }
+
+    /// Where a byte of the part is in shared memory: sixteen change places in each line by its number.
+    pub(super) fn swizzled(&self, linear: usize) -> usize {
+        let (line, chunk) = (linear / 128, linear / 16 % 8);
+        let number = [0, line % 2, line % 4, line % 8][self.swizzle];
+        line * 128 + (chunk ^ number) * 16 + linear % 16
+    }
+
+    /// What the tensor holds before the copy.
+    pub(super) fn content(&self) -> Vec<u8> {
+        let mut random = Random(self.size() as u64 ^ 0x7e_5012);
+        let words = (0..self.size().div_ceil(8)).map(|_| random.next());
+        // Numbers of either sign without NaN and infinities.
+        let words = words.map(|word| if self.kind < 6 { word } else { word & 0xbfff_bfff_bfff_bfff });
+        words.flat_map(u64::to_le_bytes).take(self.size()).collect()
+    }
+
+    /// The part's map and tensor on the device.
+    pub(super) fn prepare(&self, stream: &Stream, content: &[u8]) -> Result<Prepared> {
+        let tensor = DeviceBuffer::from_slice(stream, content)?;
+        let mut layout = TensorLayout::new(TYPES[self.kind].0, tensor.as_pointer(), &self.extents)
+            .with_steps(&self.steps)
+            .with_interleave(INTERLEAVES[self.interleave])
+            .with_swizzle(SWIZZLES[self.swizzle])
+            .with_fill(if self.fills { TensorFill::Nan } else { TensorFill::Zero });
+        if self.extents.len() > 1 {
+            layout = layout.with_strides(&self.strides);
+        }
+        let map = match &self.taken {
+            Taken::Box(boxed) => TensorMap::tiled(stream.context(), &layout, boxed),
+            Taken::Pixels { channels, count, lower, upper, .. } => {
+                let pixels = Im2col { lower, upper, channels_per_pixel: *channels, pixels_per_column: *count };
+                TensorMap::im2col(stream.context(), &layout, &pixels)
+            }
+        }?;
+        let words = DeviceBuffer::from_slice(stream, &map.to_words())?;
+        let table = [words.as_pointer().as_raw(), tensor.as_pointer().as_raw(), 0, 0];
+        Ok(Prepared { table, _kept: Box::new((tensor, words)) })
+    }
+}
