@@ -15,7 +15,7 @@ mod variables;
 use super::{Function, Instruction, Module, Operand, parse};
 
 /// The three lines that begin every module here; what follows starts on line 4.
-pub(super) const HEADER: &str = ".version 8.7\n.target sm_90\n.address_size 64\n";
+pub(super) const HEADER: &str = ".version 8.7\n.target sm_90a\n.address_size 64\n";
 
 /// A kernel in the style of compilers: parameters, guards, a loop, shared memory, a call and vectors.
 pub(super) const KERNELS: &str = include_str!("kernels.ptx");
