@@ -59,7 +59,7 @@ mod tests {
     use super::*;
 
     fn bits(start: u64, leading: u64, stride: u64, mode: u64) -> u64 {
-        start / 16 | leading / 16 << 16 | stride / 16 << 32 | mode << 62
+        (start / 16) | ((leading / 16) << 16) | ((stride / 16) << 32) | (mode << 62)
     }
 
     #[test]
