@@ -1,5 +1,5 @@
-//! Every spelling of a conversion between two single numbers, and of sums, products and extremes: those that the assembler of CUDA 13.0 takes
-//! for sm_100, and no others.
+//! Every spelling of a conversion between two single numbers, and of sums, products and extremes: those that the assembler of CUDA 13.0
+//! takes for sm_100, and no others.
 
 use super::super::parse;
 

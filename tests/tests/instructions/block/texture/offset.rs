@@ -1,5 +1,5 @@
-//! Offsets in elements, which come to the coordinates before what is beyond the edges is looked at, and numbers that a depth would be compared
-//! with. No texture of CUDA compares, and an H100 reads what it reads without them.
+//! Offsets in elements, which come to the coordinates before what is beyond the edges is looked at, and numbers that a depth would be
+//! compared with. No texture of CUDA compares, and an H100 reads what it reads without them.
 
 use std::sync::Arc;
 
