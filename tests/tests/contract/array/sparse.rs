@@ -1,0 +1,144 @@
+//! Sparse arrays: memory behind some of their tiles.
+
+use std::sync::Arc;
+
+use curium_driver::{DeviceAttribute, LaunchConfig, Library};
+use curium_memory::virtual_memory::{Granularity, PhysicalOptions, PhysicalUsage};
+use curium_memory::{
+    Array, ArrayFlags, ArrayRegion, ArrayShape, DeviceBuffer, MipmappedArray, PhysicalMemory, Texture, TextureOptions,
+    TileMapping, TileMemory,
+};
+use curium_tests::{TestDriver, on_driver};
+
+/// Runs a test if the device has sparse arrays.
+fn with_sparse_arrays(test: impl Fn(&TestDriver)) {
+    on_driver(|driver| {
+        let attribute = DeviceAttribute::SPARSE_CUDA_ARRAY_SUPPORTED;
+        if driver.device().attribute(attribute).expect("a device has this attribute") {
+            test(driver);
+        }
+    });
+}
+
+/// Memory for tiles.
+fn tile_memory(test: &TestDriver) -> PhysicalMemory {
+    let options = PhysicalOptions::new(&test.device()).with_usage(PhysicalUsage::TILE_POOL);
+    let bytes = options.granularity(test.driver(), Granularity::Minimum).expect("there is a granularity");
+    PhysicalMemory::with_options(test.driver(), bytes.max(2 << 20), &options).expect("memory suffices")
+}
+
+#[test]
+fn sparse_array_is_used_where_memory_is_mapped_behind_its_tiles() {
+    with_sparse_arrays(|test| {
+        let (stream, memory) = (test.stream(), tile_memory(test));
+        let array = Array::<f32>::new(&stream, ArrayShape::plane(256, 256), ArrayFlags::SPARSE);
+        let array = array.expect("the device has sparse arrays");
+        let properties = array.sparse_properties().expect("the array is sparse");
+        let [width, height, depth] = properties.tile;
+        assert_eq!(width * height * depth * 4, 64 << 10, "a tile has 64 KiB");
+        let tile =
+            |memory| TileMapping { level: 0, layer: 0, origin: [width, 0, 0], extent: [width, height, 1], memory };
+        let mapping = tile(Some(TileMemory { memory: &memory, offset: 64 << 10 }));
+        // SAFETY: the memory lives until it is taken away again below, and no work uses the tile meanwhile.
+        unsafe { array.map_tiles(&stream, &[mapping]) }.expect("there is such a tile");
+        let source: Vec<f32> = (0..width * height).map(|index| index as f32).collect();
+        let region = ArrayRegion { origin: [width as usize, 0, 0], extent: [width as usize, height as usize, 1] };
+        array.copy_region_from_slice(region, &source).expect("the tile has memory");
+        let mut target = vec![0.0; source.len()];
+        array.copy_region_to_slice(region, &mut target).expect("the tile has memory");
+        assert!(source == target);
+        // SAFETY: as above.
+        unsafe { array.map_tiles(&stream, &[tile(None)]) }.expect("there is such a tile");
+        stream.synchronize().expect("the stream works");
+        // SAFETY: nothing is mapped.
+        let error = unsafe { array.map_tiles(&stream, &[]) }.expect_err("no tile");
+        assert!(error.to_string().contains("0 tiles"), "{error}");
+        let shifted = TileMapping { origin: [1, 0, 0], ..tile(None) };
+        // SAFETY: nothing is mapped.
+        unsafe { array.map_tiles(&stream, &[shifted]) }.expect_err("no tile begins there");
+        array.close().map_err(|(_, error)| error).expect("nothing uses the array");
+    });
+}
+
+/// Each thread reads what is two and a half elements into a tile of its own, and says whether it is there.
+const RESIDENT: &str = "
+.version 7.1
+.target sm_60
+.address_size 64
+.visible .entry resident(.param .u64 texture, .param .u32 width, .param .u64 out)
+{
+    .reg .pred %p;
+    .reg .b32 %r<9>;
+    .reg .f32 %f<9>;
+    .reg .b64 %d<9>;
+    ld.param.u64 %d1, [texture];
+    ld.param.u32 %r1, [width];
+    ld.param.u64 %d2, [out];
+    mov.u32 %r2, %tid.x;
+    mul.lo.u32 %r3, %r2, %r1;
+    cvt.rn.f32.u32 %f1, %r3;
+    add.f32 %f1, %f1, 0f40200000;
+    mov.f32 %f2, 0f40200000;
+    tex.2d.v4.f32.f32 {%f3, %f4, %f5, %f6}|%p, [%d1, {%f1, %f2}];
+    cvt.rzi.u32.f32 %r4, %f3;
+    selp.u32 %r5, 10, 0, %p;
+    add.u32 %r4, %r4, %r5;
+    mad.wide.u32 %d2, %r2, 4, %d2;
+    st.global.u32 [%d2], %r4;
+    ret;
+}
+";
+
+#[test]
+fn tile_without_memory_is_zero_for_kernels_and_not_resident() {
+    with_sparse_arrays(|test| {
+        let (stream, memory) = (test.stream(), tile_memory(test));
+        let array = Array::<f32>::new(&stream, ArrayShape::plane(256, 256), ArrayFlags::SPARSE);
+        let array = Arc::new(array.expect("the device has sparse arrays"));
+        let [width, height, _] = array.sparse_properties().expect("the array is sparse").tile;
+        let tile =
+            |memory| TileMapping { level: 0, layer: 0, origin: [width, 0, 0], extent: [width, height, 1], memory };
+        let mapping = tile(Some(TileMemory { memory: &memory, offset: 0 }));
+        // SAFETY: the memory lives until it is taken away again below, and no work uses the tile meanwhile.
+        unsafe { array.map_tiles(&stream, &[mapping]) }.expect("there is such a tile");
+        let region = ArrayRegion { origin: [width as usize, 0, 0], extent: [width as usize, height as usize, 1] };
+        let ones = vec![1.0; (width * height) as usize];
+        array.copy_region_from_slice(region, &ones).expect("the tile has memory");
+        let texture = Texture::of_array(&array, &TextureOptions::new()).expect("the array can be read");
+        let library = Library::from_ptx(&stream, RESIDENT).expect("the PTX is right");
+        let kernel = library.kernel::<(u64, u32, &mut [u32])>("resident").expect("the kernel exists");
+        let mut found = DeviceBuffer::<u32>::zeroed(&stream, 2).expect("memory suffices");
+        let arguments = (texture.as_raw(), width, &mut found);
+        // SAFETY: the texture lives until the result is there, and each thread writes its own element.
+        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 2), arguments) }.expect("it can be launched");
+        assert_eq!(found.to_vec().expect("nothing fails"), [0, 11]);
+        // SAFETY: as above.
+        unsafe { array.map_tiles(&stream, &[tile(None)]) }.expect("there is such a tile");
+        let arguments = (texture.as_raw(), width, &mut found);
+        // SAFETY: as above.
+        unsafe { kernel.launch(&stream, LaunchConfig::new(1, 2), arguments) }.expect("it can be launched");
+        assert_eq!(found.to_vec().expect("nothing fails"), [0, 0]);
+    });
+}
+
+#[test]
+fn level_of_a_sparse_mipmapped_array_is_mapped_by_its_number() {
+    with_sparse_arrays(|test| {
+        let (stream, memory) = (test.stream(), tile_memory(test));
+        let array = MipmappedArray::<u32>::new(&stream, ArrayShape::plane(512, 512), 4, ArrayFlags::SPARSE);
+        let array = array.expect("the device has sparse arrays");
+        let properties = array.sparse_properties().expect("the array is sparse");
+        assert!(properties.tail_first_level > 1, "{properties:?}");
+        let memory = Some(TileMemory { memory: &memory, offset: 0 });
+        let mapping = TileMapping { level: 1, layer: 0, origin: [0; 3], extent: [256, 256, 1], memory };
+        // SAFETY: the memory lives until it is taken away again below, and no work uses the tiles meanwhile.
+        unsafe { array.map_tiles(&stream, &[mapping]) }.expect("there are such tiles");
+        let level = array.level(1).expect("there are four");
+        level.copy_from_slice(&vec![7; 256 * 256]).expect("the level has memory");
+        assert!(level.to_vec().expect("the level has memory").iter().all(|value| *value == 7));
+        level.sparse_properties().expect_err("those are the whole array's");
+        // SAFETY: as above.
+        unsafe { array.map_tiles(&stream, &[TileMapping { memory: None, ..mapping }]) }.expect("there are such tiles");
+        stream.synchronize().expect("the stream works");
+    });
+}
