@@ -113,7 +113,8 @@ impl<'a> TensorViewMut<'a> {
     ///
     /// # Errors
     ///
-    /// As for [`TensorView::tiled`]; the accelerator writes the last row of a tensor up to a multiple of 16 bytes, which must be in the memory.
+    /// As for [`TensorView::tiled`]; the accelerator writes the last row of a tensor up to a multiple of 16 bytes, which must be in the
+    /// memory.
     #[inline]
     pub fn tiled<T>(memory: DeviceSliceMut<'a, T>, layout: &TensorLayout, elements: &[u32]) -> Result<Self> {
         let map = TensorMap::tiled(memory.stream().context(), layout, elements)?;

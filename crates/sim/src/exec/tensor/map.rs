@@ -83,6 +83,9 @@ impl Map {
         if !dimensions.clone().all(|dimension| is_step(self.steps[dimension])) {
             return Err("a tensor map whose steps are not from 1 to 8");
         }
+        if !dimensions.clone().all(|dimension| (0..=1 << 32).contains(&self.extents[dimension])) {
+            return Err("a tensor map with more than 2^32 elements along a dimension");
+        }
         let in_rows = self.strides[1..self.rank].iter().all(|stride| stride.is_multiple_of(16));
         if !self.address.is_multiple_of(16) || !in_rows || !self.row().is_multiple_of(16) {
             return Err("a tensor map whose address, strides or box are not multiples of 16 bytes");

@@ -227,6 +227,11 @@ fn map_or_place_that_the_device_does_not_take_is_a_fault_that_says_so() {
             &[(Field::boxed(0), 6)],
             "illegal instruction: a tensor map whose address, strides or box are not multiples of 16 bytes",
         ),
+        (
+            &at("0, 0"),
+            &[(Field::extent(0), u64::MAX >> 1)],
+            "illegal instruction: a tensor map with more than 2^32 elements along a dimension",
+        ),
         (&at("0, 0"), &[(Field::boxed(1), 200)], "illegal address"),
         (&at("0, 0"), &[(Field::ADDRESS, BASE + (1 << 30))], "illegal address"),
         (&negative, &[], "illegal instruction: a negative coordinate of what is written to a tensor"),

@@ -10,8 +10,8 @@ pub(in crate::block) fn forms() -> Vec<BlockForm> {
     forms
 }
 
-/// Does to the tensor what `change` makes of each element: of one in the tensor, and one of the part. Where a part goes beyond the edge of a
-/// row, its elements are written too up to the next 16 bytes.
+/// Does to the tensor what `change` makes of each element: of one in the tensor, and one of the part. Where a part goes beyond the edge of
+/// a row, its elements are written too up to the next 16 bytes.
 pub(super) fn written(part: &Part, content: &[u8], shared: &[u8], change: impl Fn(&[u8], &[u8]) -> Vec<u8>) -> Vec<u8> {
     let (size, mut after) = (TYPES[part.kind].1, content.to_vec());
     for Piece { shared: linear, tensor, is_last } in part.pieces() {
