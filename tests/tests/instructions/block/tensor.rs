@@ -26,8 +26,8 @@ pub(super) fn forms() -> Vec<BlockForm> {
 /// What shared memory holds where nothing came.
 const BEFORE: u8 = 0xcd;
 
-/// Every thread fills its 32 bytes of what is `part` in shared memory, at `%r20`, and the first makes a barrier object at `%r21`; the map is
-/// at `%l20`.
+/// Every thread fills its 32 bytes of what is `part` in shared memory, at `%r20`, and the first makes a barrier object at `%r21`; the map
+/// is at `%l20`.
 fn prepared(fill: &str) -> String {
     format!(
         ".shared .align 1024 .b8 part[{ROOM}]; .shared .align 8 .b64 object;
