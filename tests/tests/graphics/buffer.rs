@@ -1,7 +1,7 @@
 //! Buffers of OpenGL.
 
 use curium_driver::{
-    GlDevices, GraphicsAccess, GraphicsFlags, GraphicsResource, LaunchConfig, Library, MappedGraphics,
+    GlDevices, GraphicsAccess, GraphicsFlags, GraphicsResource, LaunchConfig, Library, MappedGraphics, Stream,
 };
 use curium_memory::ForeignBuffer;
 use curium_sys::CUresult;
@@ -27,11 +27,12 @@ fn register(test: &TestDriver, buffer: glow::Buffer) -> GraphicsResource {
 }
 
 /// The numbers of a mapped buffer.
-fn mapped_numbers(test: &TestDriver, mapped: &MappedGraphics<'_>) -> ForeignBuffer<u32, ()> {
+fn mapped_numbers(stream: &Stream, mapped: &MappedGraphics<'_>) -> ForeignBuffer<u32, ()> {
     let (pointer, len) = mapped.pointer(0).expect("it is a buffer");
     assert_eq!(len, LEN * 4);
-    // SAFETY: the memory has as many bytes while it is mapped, which is longer than the result is used; OpenGL leaves it alone.
-    unsafe { ForeignBuffer::new(&test.stream(), pointer.cast(), LEN, ()) }.expect("the pointer is aligned")
+    // SAFETY: the memory has as many bytes while it is mapped on the same stream, which is longer than the result is used; OpenGL leaves
+    // it alone.
+    unsafe { ForeignBuffer::new(stream, pointer.cast(), LEN, ()) }.expect("the pointer is aligned")
 }
 
 #[test]
@@ -47,10 +48,10 @@ fn devices_of_opengl_are_those_that_draw() {
 #[test]
 fn buffer_of_opengl_is_read_and_written_by_kernels_and_copies() {
     on_hardware(OpenGl::open, |test, gl| {
-        let buffer = gl.buffer(&bytes(&numbers(1)));
+        let (stream, buffer) = (test.stream(), gl.buffer(&bytes(&numbers(1))));
         let mut resources = [register(test, buffer)];
-        let mapped = GraphicsResource::map(&mut resources, &test.stream()).expect("nobody else maps it");
-        let mut memory = mapped_numbers(test, &mapped);
+        let mapped = GraphicsResource::map(&mut resources, &stream).expect("nobody else maps it");
+        let mut memory = mapped_numbers(&stream, &mapped);
         assert_eq!(memory.to_vec().expect("it can be read"), numbers(1));
         memory.as_slice_mut().copy_from_slice(&numbers(3)).expect("the lengths are equal");
         drop(memory);
@@ -59,15 +60,15 @@ fn buffer_of_opengl_is_read_and_written_by_kernels_and_copies() {
 
         let other = gl.buffer(&bytes(&numbers(7)));
         gl.copy(other, buffer, 2048);
-        let mapped = GraphicsResource::map(&mut resources, &test.stream()).expect("it is unmapped");
-        let mut memory = mapped_numbers(test, &mapped);
+        let mapped = GraphicsResource::map(&mut resources, &stream).expect("it is unmapped");
+        let mut memory = mapped_numbers(&stream, &mapped);
         let expected = [&numbers(7)[..512], &numbers(3)[512..]].concat();
         assert_eq!(memory.to_vec().expect("it can be read"), expected, "mapping waits for what OpenGL was told");
         let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the kernels load");
         let fill = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("there is such a kernel");
         let config = LaunchConfig::for_elements(LEN as u32);
         // SAFETY: `fill` writes as many words as the buffer has.
-        unsafe { fill.launch(&test.stream(), config, (&mut memory, 9, LEN as u32)) }.expect("it can be launched");
+        unsafe { fill.launch(&stream, config, (&mut memory, 9, LEN as u32)) }.expect("it can be launched");
         drop((memory, mapped));
         assert_eq!(gl.contents(buffer, LEN * 4), bytes(&[9; LEN]));
     });

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use ash::vk;
-use curium_driver::Graph;
+use curium_driver::{Graph, Stream};
 use curium_memory::external::{ExternalMemory, ExternalMemoryKind, ExternalSemaphore, ExternalSemaphoreKind};
 use curium_memory::{DeviceBuffer, ForeignBuffer};
 use curium_tests::{Gate, TestDriver};
@@ -23,15 +23,15 @@ struct Shared {
     of_vulkan: vk::Buffer,
 }
 
-fn shared(test: &TestDriver, vulkan: &Vulkan) -> Shared {
+fn shared(stream: &Stream, vulkan: &Vulkan) -> Shared {
     let kind = ExternalMemoryKind::Opaque;
     let exported = vulkan.exported_buffer(BYTES, kind, false);
     let of_vulkan = exported.object;
-    let memory = ExternalMemory::import_fd(&test.context(), exported.descriptor, kind, exported.bytes, false);
+    let memory = ExternalMemory::import_fd(stream.context(), exported.descriptor, kind, exported.bytes, false);
     let buffer = memory.and_then(|memory| memory.map(0, BYTES)).expect("it is memory of the same device");
     let pointer = buffer.as_pointer().cast();
     // SAFETY: the memory has as many bytes for as long as its buffer, and semaphores order the uses of both sides.
-    let words = unsafe { ForeignBuffer::new(&test.stream(), pointer, LEN, buffer) };
+    let words = unsafe { ForeignBuffer::new(stream, pointer, LEN, buffer) };
     Shared { words: words.expect("the pointer is aligned"), of_vulkan }
 }
 
@@ -77,7 +77,8 @@ fn seen(place: *mut u32) -> Vec<u32> {
 #[test]
 fn timeline_semaphore_orders_streams_and_queues_in_both_directions() {
     on_hardware(Vulkan::open, |test, vulkan| {
-        let (stream, mut shared) = (test.stream(), shared(test, vulkan));
+        let stream = test.stream();
+        let mut shared = shared(&stream, vulkan);
         let (of_vulkan, semaphore) = semaphore(test, vulkan, ExternalSemaphoreKind::Timeline);
         let (host, place) = vulkan.host_buffer(&[0; LEN]);
         for round in 0..5 {
@@ -105,7 +106,8 @@ fn timeline_semaphore_orders_streams_and_queues_in_both_directions() {
 #[test]
 fn opaque_semaphores_order_streams_and_queues_in_both_directions() {
     on_hardware(Vulkan::open, |test, vulkan| {
-        let (stream, mut shared) = (test.stream(), shared(test, vulkan));
+        let stream = test.stream();
+        let mut shared = shared(&stream, vulkan);
         let (first, written) = semaphore(test, vulkan, ExternalSemaphoreKind::Opaque);
         let (second, answered) = semaphore(test, vulkan, ExternalSemaphoreKind::Opaque);
         let (host, place) = vulkan.host_buffer(&[0; LEN]);
@@ -124,7 +126,8 @@ fn opaque_semaphores_order_streams_and_queues_in_both_directions() {
 #[test]
 fn graph_signals_and_waits_for_semaphores_of_vulkan() {
     on_hardware(Vulkan::open, |test, vulkan| {
-        let (stream, shared) = (test.stream(), shared(test, vulkan));
+        let stream = test.stream();
+        let shared = shared(&stream, vulkan);
         let (of_vulkan, semaphore) = semaphore(test, vulkan, ExternalSemaphoreKind::Timeline);
         let (host, _) = vulkan.host_buffer(&[0; LEN]);
         let mut graph = Graph::new(&test.context()).expect("a graph can be made");
