@@ -145,7 +145,7 @@ pub use self::memory_pool::{MemoryPool, PoolKind, PoolOptions, PoolStatistics, P
 pub use self::memory_pool::{PoolMemory, PoolPointerHandle};
 pub use self::pinned_buffer::{PinnedBuffer, PinnedFlags};
 pub use self::pitched_buffer::PitchedBuffer;
-pub use self::pointer_info::{MemoryKind, PointerInfo, address_range, set_synchronous_copies};
+pub use self::pointer_info::{MemoryKind, PointerInfo, PointerSharing, address_range, set_synchronous_copies};
 pub use self::registered::{RegisterFlags, Registered, RegisteredRef};
 pub use self::resource::{
     AllocateFunction, AllocationCounts, DeallocateFunction, ForeignResource, LadderStatistics, Limit, LiveAllocation,

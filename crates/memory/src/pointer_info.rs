@@ -1,11 +1,15 @@
 //! What the driver knows of an address.
 
+mod sharing;
+
 use std::ffi::c_void;
 use std::ops::Range;
-use std::ptr;
+use std::{ptr, slice};
 
 use curium_driver::sys::{CUdeviceptr, CUmemoryPool, CUmemorytype, CUpointer_attribute, CUresult};
 use curium_driver::{Context, DevicePointer, Driver, Result, call};
+
+pub use self::sharing::PointerSharing;
 
 /// What the driver knows of an address in memory that it allocated, mapped or registered.
 #[derive(Clone, Debug, Eq, PartialEq)]
@@ -106,10 +110,8 @@ impl Answers {
         ];
         let mut attributes = places.map(|(attribute, _)| attribute);
         let mut places = places.map(|(_, place)| place);
-        let (count, attributes, places) = (places.len() as u32, attributes.as_mut_ptr(), places.as_mut_ptr());
-        // SAFETY: both lists have this many entries, and each place is valid for the type of its attribute.
-        let result = unsafe { call!(driver, cuPointerGetAttributes(count, attributes, places, address)) };
-        result.map_err(|error| error.about(format!("{address:#x}")))
+        // SAFETY: each place is valid for the type of its attribute.
+        unsafe { ask(driver, address, &mut attributes, &mut places) }
     }
 
     #[inline]
@@ -188,7 +190,25 @@ pub(crate) fn pool_at(driver: &Driver, address: CUdeviceptr) -> Result<CUmemoryP
     let mut pool: CUmemoryPool = ptr::null_mut();
     let mut attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE;
     let mut place: *mut c_void = (&raw mut pool).cast();
-    // SAFETY: there is one attribute and one valid place for its value, and any address may be asked for.
-    unsafe { call!(driver, cuPointerGetAttributes(1, &raw mut attribute, &raw mut place, address)) }?;
+    // SAFETY: the place is valid for the type of the attribute.
+    unsafe { ask(driver, address, slice::from_mut(&mut attribute), slice::from_mut(&mut place)) }?;
     Ok(pool)
+}
+
+/// Asks for attributes of any address, which are zeros for one that the driver does not know.
+///
+/// # Safety
+///
+/// There are as many places as attributes, each valid for the type of its attribute.
+#[inline]
+unsafe fn ask(
+    driver: &Driver,
+    address: CUdeviceptr,
+    attributes: &mut [CUpointer_attribute],
+    places: &mut [*mut c_void],
+) -> Result<()> {
+    let (count, attributes, places) = (places.len() as u32, attributes.as_mut_ptr(), places.as_mut_ptr());
+    // SAFETY: both lists have this many entries, and the caller vouches for the places.
+    let result = unsafe { call!(driver, cuPointerGetAttributes(count, attributes, places, address)) };
+    result.map_err(|error| error.about(format!("{address:#x}")))
 }

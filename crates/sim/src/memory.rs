@@ -8,6 +8,7 @@ mod advice;
 mod allocation;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod backing;
+mod capability;
 mod heap;
 #[cfg(not(all(target_os = "linux", not(miri))))]
 mod heap_backing;
@@ -36,6 +37,7 @@ pub(crate) use self::advice::{Advice, Policies};
 pub(crate) use self::allocation::{Allocation, HostPtr, Owner, Purpose};
 #[cfg(all(target_os = "linux", not(miri)))]
 use self::backing::{Backing, ForeignMemory, LABEL_WORDS, Label, Reservation};
+pub(crate) use self::capability::Capability;
 pub(crate) use self::heap::Heap;
 #[cfg(not(all(target_os = "linux", not(miri))))]
 pub(crate) use self::heap_backing::SharedRecords;

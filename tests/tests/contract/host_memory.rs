@@ -1,12 +1,11 @@
-//! Memory of the host that the device uses in place, managed memory, pitched memory, and what is known of addresses.
+//! Memory of the host that the device uses in place, managed memory, pitched memory, and how it is copied.
 
 use std::num::NonZero;
 
 use curium_driver::{AttachMode, DevicePointer, Error, Function};
 use curium_memory::{
-    DeviceBuffer, DeviceSlice, MappedBuffer, MemoryAdvice, MemoryKind, MemoryLocation, PinnedBuffer, PinnedFlags,
-    PitchedBuffer, Plain, PointerInfo, RegisterFlags, Registered, RegisteredRef, UnifiedBox, UnifiedBuffer,
-    address_range, set_synchronous_copies, unified,
+    DeviceBuffer, MappedBuffer, MemoryAdvice, MemoryKind, MemoryLocation, PitchedBuffer, Plain, PointerInfo,
+    RegisterFlags, Registered, RegisteredRef, UnifiedBox, UnifiedBuffer, set_synchronous_copies, unified,
 };
 use curium_sim::{Config, Fault};
 use curium_sys::{CUresult, CudaVersion};
@@ -291,37 +290,6 @@ fn pitched_rows_begin_at_the_pitch_and_hold_their_elements() {
             assert!(matches!(error, Error::Argument(_)), "{error}");
         }
         rows.close().map_err(|(_, error)| error).expect("the driver frees the rows");
-    });
-}
-
-#[test]
-fn pointer_information_tells_kinds_of_memory_apart() {
-    on_driver(|test| {
-        let (stream, driver) = (test.stream(), test.driver());
-        let about = |pointer| PointerInfo::of(driver, pointer).expect("it can be asked").expect("it is known");
-        let pooled = DeviceBuffer::<u8>::zeroed(&stream, 100).expect("memory suffices");
-        let info = about(pooled.as_pointer());
-        assert_eq!((info.kind, info.is_pooled, info.is_managed), (MemoryKind::Device, true, false));
-        assert_eq!((info.host_address, info.device), (None, test.device().as_raw()));
-        let plain = DeviceBuffer::<u8, _>::zeroed_in(Plain, &stream, 100).expect("memory suffices");
-        let (start, info) = (plain.as_pointer().as_raw(), about(plain.as_pointer().wrapping_add(50)));
-        assert_eq!((info.range.clone(), info.is_pooled), (start..start + 100, false));
-        assert_ne!(info.buffer_id, about(pooled.as_pointer()).buffer_id);
-        let range = address_range(&test.context(), plain.as_pointer().wrapping_add(99)).expect("it can be asked");
-        assert_eq!(range, Some(start..start + 100));
-        let unified = UnifiedBuffer::<u8>::zeroed(&stream, 100).expect("memory suffices");
-        assert!(about(unified.as_pointer()).is_managed);
-        let pinned = PinnedBuffer::<u8>::zeroed(&test.context(), 100, PinnedFlags::empty()).expect("memory suffices");
-        let address = pinned.as_ptr().expose_provenance() as u64;
-        let info = about(DevicePointer::from_raw(address));
-        assert_eq!((info.kind, info.host_address), (MemoryKind::Host, Some(address)));
-        let ordinary = Box::new(1_u8);
-        let address = (&raw const *ordinary).expose_provenance() as u64;
-        let unknown = DevicePointer::<u8>::from_raw(address);
-        assert_eq!(PointerInfo::of(driver, unknown).expect("it can be asked"), None);
-        assert_eq!(address_range(&test.context(), unknown).expect("it can be asked"), None);
-        let view: DeviceSlice<'_, u8> = unified.as_slice();
-        assert_eq!(view.as_pointer(), unified.as_pointer());
     });
 }
 

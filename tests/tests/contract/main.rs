@@ -64,6 +64,7 @@ mod occupancy;
 mod operations;
 mod peer;
 mod pinned_buffer;
+mod pointer_info;
 mod primary_context;
 mod process;
 mod profiler;

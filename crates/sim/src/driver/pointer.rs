@@ -2,12 +2,12 @@
 
 use std::ffi::c_void;
 
-use curium_sys::{CUcontext, CUdeviceptr, CUmemoryPool, CUmemorytype, CUpointer_attribute, CUresult};
+use curium_sys::{CUcontext, CUdeviceptr, CUmemoryPool, CUmemorytype, CUpointer_attribute, CUresult, CudaVersion};
 
 use crate::argument::{ConstPointer, Pointer, elements};
 use crate::driver::{Driver, Result};
 use crate::handle::Id;
-use crate::memory::{Allocation, Purpose, Records};
+use crate::memory::{Allocation, Capability, Purpose, Records};
 
 #[expect(non_snake_case, reason = "these are C's names")]
 impl Driver {
@@ -19,7 +19,7 @@ impl Driver {
     ) -> Result {
         let value = value.required()?;
         let found = self.allocation_at(address).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
-        put(value, attribute, Some(&found), address)
+        self.put_attribute(value, attribute, Some(&found), address)
     }
 
     /// For an address that nothing is known of, the values are zeros.
@@ -43,7 +43,7 @@ impl Driver {
             let is_unseen = found.as_ref().is_some_and(|found| !found.purpose.is_on_host());
             match *attribute {
                 CUpointer_attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER if is_unseen => put_as(value, 0_u64)?,
-                attribute => put(value, attribute, found.as_ref(), address)?,
+                attribute => self.put_attribute(value, attribute, found.as_ref(), address)?,
             }
         }
         Ok(())
@@ -69,9 +69,74 @@ impl Driver {
     fn allocation_at(&self, address: CUdeviceptr) -> Option<Allocation> {
         self.memory().find(address).filter(|found| !found.is_condemned)
     }
+
+    /// Writes the value of one attribute, in the type that it has.
+    fn put_attribute(
+        &self,
+        value: Pointer<c_void>,
+        attribute: CUpointer_attribute,
+        found: Option<&Allocation>,
+        address: CUdeviceptr,
+    ) -> Result {
+        use CUpointer_attribute as Attribute;
+
+        let since = match attribute {
+            Attribute::CU_POINTER_ATTRIBUTE_MAPPING_SIZE
+            | Attribute::CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR
+            | Attribute::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID => CudaVersion::new(12, 0),
+            Attribute::CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE => CudaVersion::new(12, 8),
+            _ => return self.put_known(value, attribute, found, address),
+        };
+        if self.config().driver_version < since {
+            return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
+        }
+        self.put_known(value, attribute, found, address)
+    }
+
+    /// With whom memory can be shared, asked for the device of the current context.
+    fn capability(&self, found: Option<&Allocation>) -> Result<Capability> {
+        let Some(found) = found else { return Ok(Capability::default()) };
+        let device = match self.current() {
+            Ok(current) => self.lock().context(current)?.device,
+            Err(_) => found.owner.device,
+        };
+        Ok(self.memory().capability(found, device))
+    }
+
+    fn put_known(
+        &self,
+        value: Pointer<c_void>,
+        attribute: CUpointer_attribute,
+        found: Option<&Allocation>,
+        address: CUdeviceptr,
+    ) -> Result {
+        use CUpointer_attribute as Attribute;
+
+        let capability = || self.capability(found);
+        match attribute {
+            Attribute::CU_POINTER_ATTRIBUTE_ACCESS_FLAGS => put_as(value, capability()?.rights),
+            Attribute::CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES => {
+                put_as(value, u64::from(capability()?.handle_types))
+            }
+            Attribute::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE => {
+                put_as(value, u32::from(capability()?.is_opened))
+            }
+            Attribute::CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE => {
+                put_as(value, u32::from(capability()?.is_on_bus))
+            }
+            Attribute::CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE => {
+                put_as(value, u32::from(capability()?.is_decompressed))
+            }
+            Attribute::CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR => put_as(value, found.map_or(0, |found| found.base)),
+            Attribute::CU_POINTER_ATTRIBUTE_MAPPING_SIZE => put_as(value, found.map_or(0, |found| found.size as usize)),
+            // Each allocation is a block of its own here.
+            Attribute::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID => put_as(value, found.map_or(0, |found| found.id)),
+            attribute => put(value, attribute, found, address),
+        }
+    }
 }
 
-/// Writes the value of one attribute, in the type that it has.
+/// Writes the value of an attribute that follows from the allocation alone.
 fn put(
     value: Pointer<c_void>,
     attribute: CUpointer_attribute,
@@ -103,14 +168,10 @@ fn put(
         Attribute::CU_POINTER_ATTRIBUTE_RANGE_START_ADDR => put_as(value, found.map_or(0, |found| found.base)),
         Attribute::CU_POINTER_ATTRIBUTE_RANGE_SIZE => put_as(value, found.map_or(0, |found| found.size as usize)),
         Attribute::CU_POINTER_ATTRIBUTE_MAPPED => put_as(value, u32::from(found.is_some())),
-        Attribute::CU_POINTER_ATTRIBUTE_ACCESS_FLAGS => put_as(value, if found.is_some() { 3_u32 } else { 0 }),
         Attribute::CU_POINTER_ATTRIBUTE_MEMPOOL_HANDLE => put_as(value, pool_of(found)),
         Attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS => {
             put_as(value, u32::from(found.is_some_and(|found| found.is_synchronous)))
         }
-        Attribute::CU_POINTER_ATTRIBUTE_IS_LEGACY_CUDA_IPC_CAPABLE
-        | Attribute::CU_POINTER_ATTRIBUTE_IS_GPU_DIRECT_RDMA_CAPABLE => put_as(value, 0_u32),
-        Attribute::CU_POINTER_ATTRIBUTE_ALLOWED_HANDLE_TYPES => put_as(value, 0_u64),
         _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
     }
 }

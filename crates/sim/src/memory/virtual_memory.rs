@@ -274,7 +274,7 @@ impl Memory {
         for &(location, _) in rights {
             let is_for_host = !matches!(location, Location::Device(_));
             let is_on_device =
-                |base: &u64| records.location_of(*base).is_none_or(|of| matches!(of, Location::Device(_)));
+                |base: &u64| records.properties_of(*base).is_none_or(|of| matches!(of.location, Location::Device(_)));
             if is_for_host && bases.iter().any(is_on_device) {
                 return Err(INVALID);
             }
@@ -313,9 +313,10 @@ impl Records {
         }
     }
 
-    fn location_of(&self, base: u64) -> Option<Location> {
+    /// Those of the memory that is mapped at an address.
+    pub(super) fn properties_of(&self, base: u64) -> Option<Properties> {
         let mapped = self.virtual_memory.mapped.get(&base)?;
-        self.virtual_memory.physical.get(mapped.physical).map(|physical| physical.properties.location)
+        self.virtual_memory.physical.get(mapped.physical).map(|physical| physical.properties)
     }
 
     fn set_access_of(&mut self, base: u64, location: Location, flags: u32) -> Result {

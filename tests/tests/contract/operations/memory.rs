@@ -6,8 +6,8 @@ use curium_driver::{Argument, AttachMode, DevicePointer, Parameter, Result, Stre
 use curium_memory::copy::{self, CopyBatch, CopyOptions};
 use curium_memory::{
     DeviceBox, DeviceBuffer, Extent, Grid, HostGrid, HostGridMut, MappedBuffer, MemoryAdvice, MemoryLocation,
-    PinnedBuffer, PinnedFlags, Pitch, PitchedBuffer, PointerInfo, RegisterFlags, Registered, RegisteredRef,
-    StreamOrdered, UnifiedBox, UnifiedBuffer, address_range, set_synchronous_copies, unified,
+    PinnedBuffer, PinnedFlags, Pitch, PitchedBuffer, PointerInfo, PointerSharing, RegisterFlags, Registered,
+    RegisteredRef, StreamOrdered, UnifiedBox, UnifiedBuffer, address_range, set_synchronous_copies, unified,
 };
 
 use super::{Fixture, LEN, Made, Operation, boxed, made};
@@ -219,6 +219,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         rows.close().map_err(|(_, error)| error).map(boxed)
     }),
     ("PointerInfo::of", |fixture| made(PointerInfo::of(&fixture.driver, fixture.buffer.as_pointer())?)),
+    ("PointerSharing::of", |fixture| made(PointerSharing::of(&fixture.context, fixture.buffer.as_pointer())?)),
     ("pointer_info::address_range", |fixture| made(address_range(&fixture.context, fixture.buffer.as_pointer())?)),
     ("pointer_info::set_synchronous_copies", |fixture| {
         made(set_synchronous_copies(&fixture.driver, fixture.kinds.rows.as_pointer(), false)?)

@@ -1,0 +1,51 @@
+//! With whom memory can be shared, and by what.
+
+use curium_sys::CU_MEM_CREATE_USAGE_HW_DECOMPRESS;
+
+use super::{Allocation, Memory, Purpose, Records};
+
+/// What can be done with an allocation beside reading and writing it in one process.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Capability {
+    /// The bits of the kinds of handles that it can be exported as.
+    pub(crate) handle_types: u32,
+    /// Whether another process can open it by the handle of an allocation.
+    pub(crate) is_opened: bool,
+    /// Whether other devices on the bus can use it.
+    pub(crate) is_on_bus: bool,
+    pub(crate) is_decompressed: bool,
+    /// What the device may do that is asked for.
+    pub(crate) rights: u32,
+}
+
+impl Memory {
+    /// What can be done with an allocation, by a device.
+    pub(crate) fn capability(&self, allocation: &Allocation, device: usize) -> Capability {
+        let records = self.read();
+        let rights = [3, 1].into_iter().find(|rights| records.allows(allocation, Some(device), *rights)).unwrap_or(0);
+        Capability { rights, ..records.kind_of_capability(allocation) }
+    }
+}
+
+impl Records {
+    fn kind_of_capability(&self, allocation: &Allocation) -> Capability {
+        match allocation.purpose {
+            Purpose::Device => {
+                Capability { is_opened: true, is_on_bus: true, is_decompressed: true, ..Capability::default() }
+            }
+            Purpose::Mapped(_) => {
+                self.properties_of(allocation.base).map_or_else(Capability::default, |properties| Capability {
+                    handle_types: properties.handle_types,
+                    is_on_bus: properties.gpu_direct != 0,
+                    is_decompressed: u32::from(properties.usage) & CU_MEM_CREATE_USAGE_HW_DECOMPRESS != 0,
+                    ..Capability::default()
+                })
+            }
+            Purpose::Pool(pool) | Purpose::HostPool(pool) | Purpose::ManagedPool(pool) => Capability {
+                handle_types: self.pools.get(pool).map_or(0, |pool| pool.handle_types),
+                ..Capability::default()
+            },
+            _ => Capability::default(),
+        }
+    }
+}
