@@ -80,38 +80,9 @@ impl Driver {
     ) -> Result {
         use CUpointer_attribute as Attribute;
 
-        let since = match attribute {
-            Attribute::CU_POINTER_ATTRIBUTE_MAPPING_SIZE
-            | Attribute::CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR
-            | Attribute::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID => CudaVersion::new(12, 0),
-            Attribute::CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE => CudaVersion::new(12, 8),
-            _ => return self.put_known(value, attribute, found, address),
-        };
-        if self.config().driver_version < since {
+        if since(attribute).is_some_and(|version| self.config().driver_version < version) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        self.put_known(value, attribute, found, address)
-    }
-
-    /// With whom memory can be shared, asked for the device of the current context.
-    fn capability(&self, found: Option<&Allocation>) -> Result<Capability> {
-        let Some(found) = found else { return Ok(Capability::default()) };
-        let device = match self.current() {
-            Ok(current) => self.lock().context(current)?.device,
-            Err(_) => found.owner.device,
-        };
-        Ok(self.memory().capability(found, device))
-    }
-
-    fn put_known(
-        &self,
-        value: Pointer<c_void>,
-        attribute: CUpointer_attribute,
-        found: Option<&Allocation>,
-        address: CUdeviceptr,
-    ) -> Result {
-        use CUpointer_attribute as Attribute;
-
         let capability = || self.capability(found);
         match attribute {
             Attribute::CU_POINTER_ATTRIBUTE_ACCESS_FLAGS => put_as(value, capability()?.rights),
@@ -133,6 +104,27 @@ impl Driver {
             Attribute::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID => put_as(value, found.map_or(0, |found| found.id)),
             attribute => put(value, attribute, found, address),
         }
+    }
+
+    /// With whom memory can be shared, asked for the device of the current context.
+    fn capability(&self, found: Option<&Allocation>) -> Result<Capability> {
+        let Some(found) = found else { return Ok(Capability::default()) };
+        let device = match self.current() {
+            Ok(current) => self.lock().context(current)?.device,
+            Err(_) => found.owner.device,
+        };
+        Ok(self.memory().capability(found, device))
+    }
+}
+
+/// The version of CUDA that brought an attribute, if that is newer than the oldest one.
+fn since(attribute: CUpointer_attribute) -> Option<CudaVersion> {
+    match attribute {
+        CUpointer_attribute::CU_POINTER_ATTRIBUTE_MAPPING_SIZE
+        | CUpointer_attribute::CU_POINTER_ATTRIBUTE_MAPPING_BASE_ADDR
+        | CUpointer_attribute::CU_POINTER_ATTRIBUTE_MEMORY_BLOCK_ID => Some(CudaVersion::new(12, 0)),
+        CUpointer_attribute::CU_POINTER_ATTRIBUTE_IS_HW_DECOMPRESS_CAPABLE => Some(CudaVersion::new(12, 8)),
+        _ => None,
     }
 }
 
