@@ -39,20 +39,18 @@ impl Lowerer<'_> {
                 let run = narrowing(instruction, to).ok_or_else(refusal)?;
                 self.narrow_pair(destination, to, run, [high, low])
             }
-            [destination, source] if from == ScalarType::F16x2 && is_small(to) => {
+            [destination, source]
+                if from == ScalarType::F16x2 && is_small(to)
+                    || from == ScalarType::Bf16x2 && to == ScalarType::Ue8m0x2 =>
+            {
+                let widen = match from {
+                    ScalarType::F16x2 => unary(|a: Half| a.to_f64() as f32),
+                    _ => unary(|a: Bfloat| a.to_f64() as f32),
+                };
                 let a = self.source(source, ScalarType::B32)?;
                 let [low, high] = self.halves(a).map(|half| (half, self.new_word()));
                 for (half, wide) in [low, high] {
-                    self.emit(unary(|a: Half| a.to_f64() as f32), wide, [half, 0, 0]);
-                }
-                let run = narrowing(instruction, to).ok_or_else(refusal)?;
-                self.narrow_pair(destination, to, run, [high.1, low.1])
-            }
-            [destination, source] if from == ScalarType::Bf16x2 && to == ScalarType::Ue8m0x2 => {
-                let a = self.source(source, ScalarType::B32)?;
-                let [low, high] = self.halves(a).map(|half| (half, self.new_word()));
-                for (half, wide) in [low, high] {
-                    self.emit(unary(|a: Bfloat| a.to_f64() as f32), wide, [half, 0, 0]);
+                    self.emit(widen, wide, [half, 0, 0]);
                 }
                 let run = narrowing(instruction, to).ok_or_else(refusal)?;
                 self.narrow_pair(destination, to, run, [high.1, low.1])
