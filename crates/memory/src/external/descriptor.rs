@@ -1,6 +1,6 @@
 //! Descriptors that are given to the driver.
 
-use std::ffi::{c_int, c_long};
+use std::ffi::c_long;
 use std::os::fd::{AsRawFd, FromRawFd, IntoRawFd, OwnedFd, RawFd};
 
 use curium_driver::{Error, Result};
@@ -34,9 +34,10 @@ pub(super) fn give<T>(
 /// too many than one of another thread closed.
 #[inline]
 fn is_duplicate(descriptor: &OwnedFd, other: RawFd) -> bool {
-    const KCMP_FILE: c_int = 0;
-    let process = std::process::id() as c_int;
-    let (one, other) = (descriptor.as_raw_fd() as c_long, other as c_long);
+    // What the call reads are numbers of this width, whatever they stand for.
+    const KCMP_FILE: c_long = 0;
+    let process = std::process::id() as c_long;
+    let (one, other) = (c_long::from(descriptor.as_raw_fd()), c_long::from(other));
     // SAFETY: the call compares numbers, and looks at no memory.
     COMPARE.is_some_and(|number| unsafe { syscall(number, process, process, KCMP_FILE, one, other) } == 0)
 }
