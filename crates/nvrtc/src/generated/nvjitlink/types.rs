@@ -22,8 +22,35 @@ impl nvJitLinkResult {
     pub const NVJITLINK_ERROR_LTO_NOT_ENABLED: nvJitLinkResult = nvJitLinkResult(18);
 }
 #[repr(transparent)]
-#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
 pub struct nvJitLinkResult(pub ::core::ffi::c_uint);
+impl ::core::fmt::Debug for nvJitLinkResult {
+    fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let name = match *self {
+            Self::NVJITLINK_SUCCESS => "NVJITLINK_SUCCESS",
+            Self::NVJITLINK_ERROR_UNRECOGNIZED_OPTION => "NVJITLINK_ERROR_UNRECOGNIZED_OPTION",
+            Self::NVJITLINK_ERROR_MISSING_ARCH => "NVJITLINK_ERROR_MISSING_ARCH",
+            Self::NVJITLINK_ERROR_INVALID_INPUT => "NVJITLINK_ERROR_INVALID_INPUT",
+            Self::NVJITLINK_ERROR_PTX_COMPILE => "NVJITLINK_ERROR_PTX_COMPILE",
+            Self::NVJITLINK_ERROR_NVVM_COMPILE => "NVJITLINK_ERROR_NVVM_COMPILE",
+            Self::NVJITLINK_ERROR_INTERNAL => "NVJITLINK_ERROR_INTERNAL",
+            Self::NVJITLINK_ERROR_THREADPOOL => "NVJITLINK_ERROR_THREADPOOL",
+            Self::NVJITLINK_ERROR_UNRECOGNIZED_INPUT => "NVJITLINK_ERROR_UNRECOGNIZED_INPUT",
+            Self::NVJITLINK_ERROR_FINALIZE => "NVJITLINK_ERROR_FINALIZE",
+            Self::NVJITLINK_ERROR_NULL_INPUT => "NVJITLINK_ERROR_NULL_INPUT",
+            Self::NVJITLINK_ERROR_INCOMPATIBLE_OPTIONS => "NVJITLINK_ERROR_INCOMPATIBLE_OPTIONS",
+            Self::NVJITLINK_ERROR_INCORRECT_INPUT_TYPE => "NVJITLINK_ERROR_INCORRECT_INPUT_TYPE",
+            Self::NVJITLINK_ERROR_ARCH_MISMATCH => "NVJITLINK_ERROR_ARCH_MISMATCH",
+            Self::NVJITLINK_ERROR_OUTDATED_LIBRARY => "NVJITLINK_ERROR_OUTDATED_LIBRARY",
+            Self::NVJITLINK_ERROR_MISSING_FATBIN => "NVJITLINK_ERROR_MISSING_FATBIN",
+            Self::NVJITLINK_ERROR_UNRECOGNIZED_ARCH => "NVJITLINK_ERROR_UNRECOGNIZED_ARCH",
+            Self::NVJITLINK_ERROR_UNSUPPORTED_ARCH => "NVJITLINK_ERROR_UNSUPPORTED_ARCH",
+            Self::NVJITLINK_ERROR_LTO_NOT_ENABLED => "NVJITLINK_ERROR_LTO_NOT_ENABLED",
+            Self(value) => return ::core::write!(formatter, "nvJitLinkResult({})", value),
+        };
+        formatter.write_str(name)
+    }
+}
 impl nvJitLinkInputType {
     pub const NVJITLINK_INPUT_NONE: nvJitLinkInputType = nvJitLinkInputType(0);
     pub const NVJITLINK_INPUT_CUBIN: nvJitLinkInputType = nvJitLinkInputType(1);
@@ -36,8 +63,27 @@ impl nvJitLinkInputType {
     pub const NVJITLINK_INPUT_ANY: nvJitLinkInputType = nvJitLinkInputType(10);
 }
 #[repr(transparent)]
-#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
 pub struct nvJitLinkInputType(pub ::core::ffi::c_uint);
+impl ::core::fmt::Debug for nvJitLinkInputType {
+    fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let name = match *self {
+            Self::NVJITLINK_INPUT_NONE => "NVJITLINK_INPUT_NONE",
+            Self::NVJITLINK_INPUT_CUBIN => "NVJITLINK_INPUT_CUBIN",
+            Self::NVJITLINK_INPUT_PTX => "NVJITLINK_INPUT_PTX",
+            Self::NVJITLINK_INPUT_LTOIR => "NVJITLINK_INPUT_LTOIR",
+            Self::NVJITLINK_INPUT_FATBIN => "NVJITLINK_INPUT_FATBIN",
+            Self::NVJITLINK_INPUT_OBJECT => "NVJITLINK_INPUT_OBJECT",
+            Self::NVJITLINK_INPUT_LIBRARY => "NVJITLINK_INPUT_LIBRARY",
+            Self::NVJITLINK_INPUT_INDEX => "NVJITLINK_INPUT_INDEX",
+            Self::NVJITLINK_INPUT_ANY => "NVJITLINK_INPUT_ANY",
+            Self(value) => {
+                return ::core::write!(formatter, "nvJitLinkInputType({})", value);
+            }
+        };
+        formatter.write_str(name)
+    }
+}
 #[repr(C)]
 #[derive(Debug)]
 pub struct nvJitLink {

@@ -25,8 +25,37 @@ impl nvrtcResult {
     pub const NVRTC_ERROR_BUSY: nvrtcResult = nvrtcResult(18);
 }
 #[repr(transparent)]
-#[derive(Debug, Copy, Clone, Hash, PartialEq, Eq)]
+#[derive(Copy, Clone, Hash, PartialEq, Eq)]
 pub struct nvrtcResult(pub ::core::ffi::c_uint);
+impl ::core::fmt::Debug for nvrtcResult {
+    fn fmt(&self, formatter: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+        let name = match *self {
+            Self::NVRTC_SUCCESS => "NVRTC_SUCCESS",
+            Self::NVRTC_ERROR_OUT_OF_MEMORY => "NVRTC_ERROR_OUT_OF_MEMORY",
+            Self::NVRTC_ERROR_PROGRAM_CREATION_FAILURE => "NVRTC_ERROR_PROGRAM_CREATION_FAILURE",
+            Self::NVRTC_ERROR_INVALID_INPUT => "NVRTC_ERROR_INVALID_INPUT",
+            Self::NVRTC_ERROR_INVALID_PROGRAM => "NVRTC_ERROR_INVALID_PROGRAM",
+            Self::NVRTC_ERROR_INVALID_OPTION => "NVRTC_ERROR_INVALID_OPTION",
+            Self::NVRTC_ERROR_COMPILATION => "NVRTC_ERROR_COMPILATION",
+            Self::NVRTC_ERROR_BUILTIN_OPERATION_FAILURE => "NVRTC_ERROR_BUILTIN_OPERATION_FAILURE",
+            Self::NVRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION => {
+                "NVRTC_ERROR_NO_NAME_EXPRESSIONS_AFTER_COMPILATION"
+            }
+            Self::NVRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION => "NVRTC_ERROR_NO_LOWERED_NAMES_BEFORE_COMPILATION",
+            Self::NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID => "NVRTC_ERROR_NAME_EXPRESSION_NOT_VALID",
+            Self::NVRTC_ERROR_INTERNAL_ERROR => "NVRTC_ERROR_INTERNAL_ERROR",
+            Self::NVRTC_ERROR_TIME_FILE_WRITE_FAILED => "NVRTC_ERROR_TIME_FILE_WRITE_FAILED",
+            Self::NVRTC_ERROR_NO_PCH_CREATE_ATTEMPTED => "NVRTC_ERROR_NO_PCH_CREATE_ATTEMPTED",
+            Self::NVRTC_ERROR_PCH_CREATE_HEAP_EXHAUSTED => "NVRTC_ERROR_PCH_CREATE_HEAP_EXHAUSTED",
+            Self::NVRTC_ERROR_PCH_CREATE => "NVRTC_ERROR_PCH_CREATE",
+            Self::NVRTC_ERROR_CANCELLED => "NVRTC_ERROR_CANCELLED",
+            Self::NVRTC_ERROR_TIME_TRACE_FILE_WRITE_FAILED => "NVRTC_ERROR_TIME_TRACE_FILE_WRITE_FAILED",
+            Self::NVRTC_ERROR_BUSY => "NVRTC_ERROR_BUSY",
+            Self(value) => return ::core::write!(formatter, "nvrtcResult({})", value),
+        };
+        formatter.write_str(name)
+    }
+}
 #[repr(C)]
 #[derive(Debug)]
 pub struct _nvrtcProgram {
