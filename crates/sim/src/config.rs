@@ -32,7 +32,7 @@ pub struct Config {
     pub device_model: DeviceModel,
     /// The bytes of memory on each device. Default: those of the device model.
     pub memory_budget: u64,
-    /// The CUDA version of the driver; functions that came later are missing. Default: 13.0.
+    /// The CUDA version of the driver; functions that came later are missing. Default: 13.5, the newest.
     pub driver_version: CudaVersion,
     /// Decides the order between independent streams.
     pub seed: u64,
@@ -48,7 +48,7 @@ pub struct Config {
     pub checks: Checks,
     /// Whether races are looked for, within blocks and between streams. Default: no, because accesses then take longer.
     pub race_checks: bool,
-    /// Whether a kernel stops where it reads memory that nobody wrote. Default: no, because every access then takes longer.
+    /// Whether a kernel stops where it uses a value from memory that nobody wrote. Default: no, because every access then takes longer.
     pub unwritten_checks: bool,
     /// Whether the stack of the call that made it is kept for each object. Default: no, because each such call then takes much longer.
     pub backtraces: bool,
@@ -97,7 +97,7 @@ impl Config {
             devices: 1,
             device_model: DeviceModel::H100,
             memory_budget: DeviceModel::H100.memory(),
-            driver_version: CudaVersion::new(13, 0),
+            driver_version: CudaVersion::new(13, 5),
             seed: 0,
             workers: thread::available_parallelism().map_or(1, NonZero::get).min(64) as u32,
             faults: FaultPlan::new(),
@@ -181,13 +181,13 @@ impl Config {
         self
     }
 
-    /// With kernels that stop where they read a byte of device, shared or local memory that nobody wrote since the memory was allocated or
-    /// the block began. The launch then fails with `CUDA_ERROR_LAUNCH_FAILED`, and
-    /// [`Simulator::kernel_faults`](crate::Simulator::kernel_faults) names the thread, the address and the allocation.
+    /// Stops kernels that use a byte of device, shared or local memory that nobody wrote since the memory was allocated or the block
+    /// began: in an address, a branch, an atomic or a store to device memory. A value that is loaded and discarded is no error. The
+    /// launch then fails with `CUDA_ERROR_LAUNCH_FAILED`, and [`Simulator::kernel_faults`](crate::Simulator::kernel_faults) names
+    /// the thread, the address, the allocation and the load.
     ///
     /// Copies between allocations pass on which bytes were written. Copies to the host are not looked at. Pinned, managed, registered and
-    /// imported memory, memory that can be exported, arrays, and variables of modules count as written; so do parameters and results of
-    /// functions.
+    /// imported memory, memory that can be exported, arrays, and variables of modules count as written.
     #[doc(alias = "initcheck")]
     #[must_use]
     pub const fn with_unwritten_checks(mut self, unwritten_checks: bool) -> Self {

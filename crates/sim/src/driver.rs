@@ -32,9 +32,11 @@ mod notification;
 mod occupancy;
 mod pointer;
 mod pool;
+mod print;
 mod profiler;
 mod residency;
 mod resource;
+mod retired;
 mod state;
 mod stream;
 mod stream_attribute;
@@ -106,6 +108,7 @@ pub(crate) struct Driver {
     threads: Mutex<Vec<JoinHandle<()>>>,
     log: log::Log,
     graph_memory: Mutex<GraphMemory>,
+    printed: print::Printed,
     /// Stops kernels when the driver ends.
     cancelled: AtomicBool,
 }
@@ -148,6 +151,7 @@ impl Driver {
             threads: Mutex::new(Vec::new()),
             log: log::Log::default(),
             graph_memory: Mutex::new(GraphMemory::default()),
+            printed: print::Printed::default(),
             cancelled: AtomicBool::new(false),
             config,
         }))
@@ -290,6 +294,7 @@ impl Driver {
             // A thread of ours reports its panics where they happen.
             thread.join().unwrap_or_default();
         }
+        self.write_printed();
     }
 }
 

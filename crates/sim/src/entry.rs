@@ -6,13 +6,14 @@
 //! C functions know no `self`, so each has one instance per slot, and the slot leads to the driver. The instances are a
 //! jump each: what they call is not generic.
 
+use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use curium_sys::{Api, CUresult, Function};
 
 use crate::argument::Argument;
 use crate::driver::{Driver, Result};
-use crate::{origin, slot};
+use crate::{origin, per_thread, slot};
 
 /// Runs one call of a function by a C caller.
 fn enter(slot: usize, function: Function, body: &mut dyn FnMut(&Driver) -> Result) -> CUresult {
@@ -90,6 +91,15 @@ macro_rules! define {
             )*
         }
 
+        /// The variants for the default stream of the calling thread.
+        mod per_thread_stream {
+            use super::*;
+
+            $(
+                per_thread::variant_of! { define_variant $name ($($parameter: $ty),*) -> $result }
+            )*
+        }
+
         fn table<const SLOT: usize>() -> Api {
             // Made by the compiler: to be copied as a whole.
             const {
@@ -101,7 +111,30 @@ macro_rules! define {
     };
 }
 
+macro_rules! define_variant {
+    ($name:ident $variant:ident ($($parameter:ident: $ty:ty),*) -> $result:ty) => {
+        #[expect(non_snake_case, reason = "these are C's names")]
+        pub(super) unsafe extern "C" fn $variant<const SLOT: usize>($($parameter: $ty),*) -> $result {
+            // SAFETY: the caller upholds the contract of the C function.
+            per_thread::within(|| unsafe { any_slot::$name(SLOT, $($parameter),*) })
+        }
+    };
+}
+
 curium_sys::for_each_function!(define);
+
+macro_rules! define_variants {
+    ($($name:ident $variant:ident;)*) => {
+        fn variant<const SLOT: usize>(function: Function) -> Option<*const c_void> {
+            Some(match function {
+                $(Function::$name => per_thread_stream::$variant::<SLOT> as *const c_void,)*
+                _ => return None,
+            })
+        }
+    };
+}
+
+per_thread::for_each_variant!(define_variants);
 
 /// The tables of the slots.
 static TABLES: [fn() -> Api; slot::COUNT] = [
@@ -122,6 +155,31 @@ static TABLES: [fn() -> Api; slot::COUNT] = [
     table::<14>,
     table::<15>,
 ];
+
+/// The same for the variants.
+static VARIANTS: [fn(Function) -> Option<*const c_void>; slot::COUNT] = [
+    variant::<0>,
+    variant::<1>,
+    variant::<2>,
+    variant::<3>,
+    variant::<4>,
+    variant::<5>,
+    variant::<6>,
+    variant::<7>,
+    variant::<8>,
+    variant::<9>,
+    variant::<10>,
+    variant::<11>,
+    variant::<12>,
+    variant::<13>,
+    variant::<14>,
+    variant::<15>,
+];
+
+/// The variant of a function of the driver in `slot` for the default stream of the calling thread, if there is one.
+pub(crate) fn per_thread_variant(slot: usize, function: Function) -> Option<*const c_void> {
+    VARIANTS[slot](function)
+}
 
 /// Every function of the driver in `slot`.
 pub(crate) fn api(slot: usize) -> Api {

@@ -4,7 +4,7 @@
 //! `CUDA_ERROR_DEINITIALIZED`, and nothing waits for its threads. If `CURIUM_SIM_TRACE` names a file, every call is appended to it as an
 //! event for trace viewers; if `CURIUM_SIM_SUMMARY` names one, what the program has done is written to it at the exit.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, c_void};
 use std::fs;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,7 +13,7 @@ use curium_sys::{Api, CUresult, Function};
 
 use crate::config::Config;
 use crate::driver::Driver;
-use crate::{call_trace, entry, slot};
+use crate::{call_trace, entry, per_thread, slot};
 
 macro_rules! export {
     ($(fn $name:ident($($parameter:ident: $ty:ty),* $(,)?) -> $result:ty = $since:literal;)*) => {
@@ -36,6 +36,10 @@ macro_rules! export {
             }
         )*
 
+        $(
+            per_thread::variant_of! { export_variant $name ($($parameter: $ty),*) -> $result }
+        )*
+
         /// The functions as they are exported. What a program asks `cuGetProcAddress` for must be these: they know what has become of the
         /// process, and are traced.
         pub(crate) fn api() -> Api {
@@ -46,7 +50,37 @@ macro_rules! export {
     };
 }
 
+macro_rules! export_variant {
+    ($name:ident $variant:ident ($($parameter:ident: $ty:ty),*) -> $result:ty) => {
+        /// The function of the driver API for the default stream of the calling thread.
+        ///
+        /// # Safety
+        ///
+        /// The contract of the C function.
+        // SAFETY: as for the other functions.
+        #[unsafe(no_mangle)]
+        unsafe extern "C" fn $variant($($parameter: $ty),*) -> $result {
+            // SAFETY: the caller upholds the contract of the C function.
+            per_thread::within(|| unsafe { $name($($parameter),*) })
+        }
+    };
+}
+
 curium_sys::for_each_function!(export);
+
+macro_rules! list_variants {
+    ($($name:ident $variant:ident;)*) => {
+        /// The variant of a function for the default stream of the calling thread, if there is one.
+        pub(crate) fn per_thread_variant(function: Function) -> Option<*const c_void> {
+            Some(match function {
+                $(Function::$name => $variant as *const c_void,)*
+                _ => return None,
+            })
+        }
+    };
+}
+
+per_thread::for_each_variant!(list_variants);
 
 /// Whether this process is a child of one that had loaded the library. As on hardware, what was initialised before a fork is of no use
 /// to the child.

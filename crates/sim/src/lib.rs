@@ -39,6 +39,7 @@
 //! | reads of memory that nobody wrote | [`Config::with_unwritten_checks`] | memory that the host or another process may write |
 //! | races for shared memory, between warps and within one | [`Config::with_race_checks`] | what matrix instructions access; what lies beside fences and atomics |
 //! | races between streams: launches, copies, fills, nodes of graphs | [`Config::with_race_checks`] | what textures, surfaces, matrix instructions and asynchronous copies of kernels access; memory under two addresses; other processes; what lies behind a fence, a volatile access, a host function or a value that a stream waits for |
+//! | graphs that are instantiated or launched with an unloaded kernel, a destroyed event or freed memory | always | memory of kernels; memory in bodies of conditional nodes |
 //! | the host changes memory while a copy that uses it is queued | [`Config::with_race_checks`] | what the host only reads, what kernels use, and changes after other work has run |
 //!
 //! All threads of the host count as one: what one of them has waited for, the others know.
@@ -52,6 +53,7 @@
 mod argument;
 #[cfg(feature = "export")]
 mod call_trace;
+mod check;
 mod config;
 mod driver;
 mod entry;
@@ -63,6 +65,7 @@ mod handle;
 mod live;
 mod memory;
 mod origin;
+mod per_thread;
 pub mod ptx;
 mod race;
 mod schedule;
@@ -70,6 +73,7 @@ mod simulator;
 mod slot;
 mod summary;
 
+pub use self::check::{test, test_with};
 pub use self::config::{Checks, Config, DeviceModel, EnvironmentError};
 pub use self::fault::{Fault, FaultPlan, FaultSyntaxError};
 pub use self::live::{LiveHandles, LiveObject};

@@ -16,6 +16,8 @@ mod live;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod mapping;
 mod neighbour;
+#[cfg(all(target_os = "linux", not(miri)))]
+mod pattern;
 mod pool;
 mod ranges;
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -216,6 +218,20 @@ impl Memory {
     /// Whether `address` is one that only device memory can have.
     pub(crate) fn is_device_address(&self, address: u64) -> bool {
         self.space.owns(address) || self.read().virtual_memory.is_reserved(address)
+    }
+
+    /// Whether `size` bytes from `address` on are no longer allocated. Reserved addresses do not count: they can be mapped at any time.
+    pub(crate) fn is_freed(&self, address: u64, size: u64) -> bool {
+        let records = self.read();
+        let is_live = |address| records.find(address).is_some_and(|found| !found.is_condemned);
+        let last = address.saturating_add(size.saturating_sub(1));
+        !(is_live(address) && is_live(last) || records.virtual_memory.is_reserved(address))
+    }
+
+    /// Whether a place is in memory of the host that the driver allocated.
+    pub(crate) fn is_pinned(&self, host: HostPtr) -> bool {
+        let found = self.find(host.0.addr() as u64);
+        found.is_some_and(|found| matches!(found.purpose, Purpose::Pinned { .. }))
     }
 
     /// Takes an allocation out of the caller's hands, if it starts at `address` and may be freed in this way; what is queued

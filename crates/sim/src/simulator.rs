@@ -1,9 +1,10 @@
 //! A simulated driver in this process.
 
+use std::fmt;
 use std::io;
 use std::sync::Arc;
 
-use curium_sys::{Api, Function};
+use curium_sys::{Api, ApiProvider, Function};
 use thiserror::Error;
 
 use crate::config::Config;
@@ -18,29 +19,54 @@ use crate::{entry, exec, slot};
 /// Each simulator is a driver of its own, as if in a process of its own: no handle, context or error of one is known to
 /// another. Up to 15 can live at once.
 ///
-/// Dropping it ends the driver. Work that is running is waited for (kernels are cancelled), work that is queued is dropped,
+/// Dropping it and its clones ends the driver. Work that is running is waited for (kernels are cancelled), work that is queued is dropped,
 /// and the functions of its [`Api`] return `CUDA_ERROR_DEINITIALIZED`, until a later simulator takes its place in turn.
-#[derive(Debug)]
+///
+/// Clones stand for the same driver, which ends with the last of them.
+#[derive(Clone, Debug)]
 pub struct Simulator {
+    running: Arc<Running>,
+}
+
+/// A driver in its slot.
+#[derive(Debug)]
+struct Running {
     slot: usize,
     driver: Arc<Driver>,
 }
 
+// SAFETY: the simulator implements the driver's functions. They are those of a slot, which stays its own until the last clone is dropped.
+unsafe impl ApiProvider for Simulator {
+    fn api(&self) -> Api {
+        Self::api(self)
+    }
+}
+
 /// A simulator could not be made.
-#[derive(Debug, Error)]
+#[derive(Error)]
 #[non_exhaustive]
 pub enum Error {
     /// Too many simulators are live.
-    #[error("15 simulators are live, and none of them was dropped within 60 seconds")]
+    #[error("simulator: no free slot (15 simulators are live, and none was dropped within 60 seconds)")]
     NoFreeSlot,
     /// The system gave no addresses for device memory.
-    #[error("the system gave no addresses for {bytes} bytes of device memory")]
+    #[error("simulator: no address space ({bytes} bytes of device memory)")]
     NoAddressSpace {
         /// How many bytes of addresses were asked for.
         bytes: u64,
         /// What the system said.
         source: io::Error,
     },
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{self}")?;
+        match std::error::Error::source(self) {
+            Some(source) => write!(formatter, "\n  caused by: {source}"),
+            None => Ok(()),
+        }
+    }
 }
 
 impl Simulator {
@@ -57,7 +83,7 @@ impl Simulator {
         match Driver::new(config, slot) {
             Ok(driver) => {
                 slot::fill(slot, Arc::clone(&driver));
-                Ok(Self { slot, driver })
+                Ok(Self { running: Arc::new(Running { slot, driver }) })
             }
             Err(error) => {
                 slot::give_back(slot);
@@ -69,8 +95,8 @@ impl Simulator {
     /// The functions of this driver; those that the settings leave out are `None`.
     #[must_use]
     pub fn api(&self) -> Api {
-        let mut api = entry::api(self.slot);
-        let missing = Function::all().filter(|function| !self.driver.config().has(*function));
+        let mut api = entry::api(self.running.slot);
+        let missing = Function::all().filter(|function| !self.driver().config().has(*function));
         missing.for_each(|function| api.remove(function));
         api
     }
@@ -78,62 +104,66 @@ impl Simulator {
     /// What has been created and not yet destroyed.
     #[must_use]
     pub fn live_handles(&self) -> LiveHandles {
-        self.driver.live_handles()
+        self.driver().live_handles()
     }
 
     /// The same one by one, the oldest first: what each is, the call that made it, and its size, context and stream.
     #[must_use]
     pub fn live_objects(&self) -> Vec<LiveObject> {
-        self.driver.live_objects()
+        self.driver().live_objects()
     }
 
     /// How often `function` was called.
     #[must_use]
     pub fn calls(&self, function: Function) -> u64 {
-        self.driver.calls(function)
+        self.driver().calls(function)
     }
 
     /// The functions that were called and are not implemented, with how often they were called.
     #[must_use]
     pub fn unsupported_calls(&self) -> Vec<(Function, u64)> {
-        self.driver.unsupported_calls()
+        self.driver().unsupported_calls()
     }
 
     /// What stopped kernels, oldest first: the kernel, the block, the thread, and the address if there was one.
     #[must_use]
     pub fn kernel_faults(&self) -> Vec<exec::Fault> {
-        self.driver.kernel_faults()
+        self.driver().kernel_faults()
     }
 
     /// What the program has done so far: functions called, unsupported ones, what stopped kernels, and what is live.
     #[must_use]
     pub fn summary(&self) -> Summary {
-        self.driver.summary()
+        self.driver().summary()
     }
 
     /// Adds a fault; its calls are counted from now.
     pub fn inject(&self, fault: Fault) {
-        self.driver.inject(fault);
+        self.driver().inject(fault);
     }
 
     /// Removes all faults.
     pub fn clear_faults(&self) {
-        self.driver.clear_faults();
+        self.driver().clear_faults();
     }
 
     /// Has a device tell everybody who listens that the process holds `bytes` more of its memory than it should, on another thread, and
     /// returns when all have been told.
     pub fn notify_over_budget(&self, device: usize, bytes: u64) {
-        self.driver.notify_over_budget(device, bytes);
+        self.driver().notify_over_budget(device, bytes);
     }
 
     /// Clears sticky errors of all devices. For tests only: with a real driver, only the end of the process does it.
     pub fn reset_errors(&self) {
-        self.driver.reset_errors();
+        self.driver().reset_errors();
+    }
+
+    fn driver(&self) -> &Driver {
+        &self.running.driver
     }
 }
 
-impl Drop for Simulator {
+impl Drop for Running {
     fn drop(&mut self) {
         slot::empty(self.slot);
         self.driver.shut_down();

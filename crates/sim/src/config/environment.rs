@@ -10,7 +10,7 @@ use crate::config::{Checks, Config, DeviceModel};
 use crate::fault::{FaultPlan, FaultSyntaxError};
 
 /// A variable of the environment has a value that makes no sense.
-#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[derive(Clone, Eq, Error, PartialEq)]
 #[error("{variable} is `{value}`, which is not {expected}")]
 #[non_exhaustive]
 pub struct EnvironmentError {
@@ -20,6 +20,12 @@ pub struct EnvironmentError {
     pub value: String,
     /// What its value should be.
     pub expected: String,
+}
+
+impl fmt::Debug for EnvironmentError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
 }
 
 impl Config {

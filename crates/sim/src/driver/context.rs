@@ -24,7 +24,7 @@ pub(crate) struct Context {
     flags: u32,
     is_primary: bool,
     /// How often a primary context is retained; 1 for a created one.
-    retained: u32,
+    pub(crate) retained: u32,
     pub(crate) number: u64,
     pub(crate) legacy: Id<Stream>,
     /// The default streams of threads.

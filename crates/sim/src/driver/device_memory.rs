@@ -3,6 +3,7 @@
 use curium_sys::{CUdeviceptr, CUresult};
 
 use crate::argument::Pointer;
+use crate::driver::graph::Freed;
 use crate::driver::{Driver, Result};
 use crate::memory::{Owner, Purpose};
 
@@ -46,8 +47,7 @@ impl Driver {
         let found = self.memory().find(address).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         let state = self.lock();
         state.healthy(found.owner.device)?;
-        if self.is_of_graph(address) {
-            self.free_of_graph(address)?;
+        if self.is_of_graph(address) && self.free_of_graph(address)? == Freed::ForReuse {
             return self.wait_for_device(state, found.owner.device).map(|_| ());
         }
         let may = |purpose: &Purpose| {

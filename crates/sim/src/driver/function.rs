@@ -9,6 +9,7 @@ use curium_sys::{
 
 use crate::argument::Pointer;
 use crate::driver::image::Code;
+use crate::driver::retired::SetLaunch;
 use crate::driver::{Driver, Module, Result, State, kernel};
 use crate::exec;
 use crate::handle::{Id, Kind, Object};
@@ -19,6 +20,8 @@ pub(crate) struct Function {
     /// Its position in the program.
     pub(crate) index: usize,
     pub(crate) settings: Settings,
+    /// A launch that is set step by step.
+    pub(crate) set_launch: Option<SetLaunch>,
 }
 
 impl Object for Function {
@@ -50,7 +53,7 @@ const FEWEST_REGISTERS: u32 = 16;
 
 impl Function {
     pub(crate) fn new(module: Id<Module>, index: usize) -> Self {
-        Self { module, index, settings: Settings::default() }
+        Self { module, index, settings: Settings::default(), set_launch: None }
     }
 }
 

@@ -17,6 +17,7 @@ mod object;
 mod params;
 mod plan;
 mod shape;
+mod stale;
 mod update;
 
 use std::collections::HashMap;
@@ -28,9 +29,11 @@ pub(crate) use self::condition::Conditions;
 pub(crate) use self::content::{Content, Copy3D, Set};
 pub(crate) use self::edge::Edge;
 pub(crate) use self::executable::Executable;
+pub(super) use self::memory::Freed;
 pub(crate) use self::memory::GraphMemory;
 pub(crate) use self::object::UserObject;
 pub(crate) use self::plan::{SharedConditions, lock};
+pub(crate) use self::stale::Touched;
 use crate::argument::{ConstPointer, Pointer, elements};
 use crate::driver::{Driver, Result, State};
 use crate::handle::{Id, Kind, Object};
@@ -56,7 +59,7 @@ pub(crate) struct Node {
     pub(super) graph: Id<Graph>,
     pub(super) content: Content,
     pub(super) after: Vec<Edge>,
-    number: u32,
+    pub(super) number: u32,
 }
 
 impl Object for Graph {

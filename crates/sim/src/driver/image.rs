@@ -1,8 +1,10 @@
-//! Images of device code: PTX text becomes a program; what has no PTX is refused.
+//! Images of device code: PTX text becomes a program; an image without PTX is refused.
 
+mod fat_binary;
 mod jit;
 pub(super) mod linked;
 
+use std::borrow::Cow;
 use std::ffi::{CStr, CString, c_void};
 use std::sync::Arc;
 
@@ -31,8 +33,8 @@ pub(crate) struct Refusal {
     pub(super) log: String,
 }
 
-/// How images of machine code begin: ELF, a fat binary, and the record that points to one.
-const BINARIES: [&[u8]; 3] = [b"\x7fELF", &[0x50, 0xed, 0x55, 0xba], &[0xb1, 0x43, 0x62, 0x46]];
+/// How machine code begins.
+const ELF: &[u8] = b"\x7fELF";
 
 impl Code {
     pub(crate) fn kernel(&self, index: usize) -> Result<&Kernel> {
@@ -62,7 +64,7 @@ impl Driver {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         // SAFETY: the caller of the C function passes PTX, which is NUL-terminated text, or a binary.
-        let mut compiled = unsafe { text_of(image.as_ptr().cast()) }.and_then(|text| self.compile(text));
+        let mut compiled = unsafe { self.text_of(image.as_ptr().cast()) }.and_then(|text| self.compile(&text));
         if let (Ok(code), Some(most)) = (&mut compiled, options.max_registers()) {
             code.program.limit_registers(most);
         }
@@ -83,6 +85,20 @@ impl Driver {
             .map_err(|error| Refusal::at_line(CUresult::CUDA_ERROR_INVALID_PTX, error.line, &error.message))?;
         let names = program.kernels().iter().map(|kernel| CString::new(kernel.name.as_str()).unwrap_or_default());
         Ok(Code { names: names.collect(), target: module.target.architecture, program })
+    }
+
+    /// The text of an image: PTX itself, or the best PTX in a fat binary.
+    ///
+    /// # Safety
+    ///
+    /// `image` points to NUL-terminated text, or to a whole binary or record of one.
+    pub(super) unsafe fn text_of<'a>(&self, image: *const u8) -> std::result::Result<Cow<'a, str>, Refusal> {
+        // SAFETY: the caller vouches for the image.
+        match unsafe { fat_binary::bytes_at(image) } {
+            Some(binary) => fat_binary::ptx_for(binary, self.compute_capability()).map(Cow::Owned),
+            // SAFETY: as above.
+            None => unsafe { text_at(image) }.map(Cow::Borrowed),
+        }
     }
 
     /// That a text which is linked later is PTX for this device.
@@ -138,21 +154,19 @@ impl Refusal {
 /// # Safety
 ///
 /// `image` points to NUL-terminated text, or to a binary that begins like one.
-pub(super) unsafe fn text_of<'a>(image: *const u8) -> std::result::Result<&'a str, Refusal> {
+unsafe fn text_at<'a>(image: *const u8) -> std::result::Result<&'a str, Refusal> {
     // SAFETY: the caller vouches for the image.
     if let Some(text) = unsafe { linked::text_in(image) } {
         return text.to_str().map_err(|_| Refusal::new(CUresult::CUDA_ERROR_INVALID_IMAGE, "the image is damaged"));
     }
-    for magic in BINARIES {
-        let begins_with = magic.iter().enumerate().all(|(index, byte)| {
-            // SAFETY: the bytes are compared one by one up to the first that differs, and no magic number holds a NUL: text
-            // is not read beyond its end, and a binary is longer than its magic number.
-            unsafe { image.wrapping_add(index).read() == *byte }
-        });
-        if begins_with {
-            let log = "the image holds machine code for NVIDIA hardware, and the simulator runs PTX only";
-            return Err(Refusal::new(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, log));
-        }
+    let is_machine_code = ELF.iter().enumerate().all(|(index, byte)| {
+        // SAFETY: the bytes are compared one by one up to the first that differs, and the magic number holds no NUL: text is not read
+        // beyond its end, and a binary is longer than its magic number.
+        unsafe { image.wrapping_add(index).read() == *byte }
+    });
+    if is_machine_code {
+        let log = "the image holds machine code for NVIDIA hardware, and the simulator runs PTX only";
+        return Err(Refusal::new(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, log));
     }
     // SAFETY: what is no binary is NUL-terminated text, as the caller vouches.
     let text = unsafe { CStr::from_ptr(image.cast()) };

@@ -15,6 +15,9 @@ impl Driver {
         let found = self.memory().find(address).filter(|found| !found.is_condemned);
         let found = found.filter(|found| found.purpose == Purpose::Device);
         let found = found.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
+        if self.memory().is_private(&found) {
+            drop(self.wait_for_device(self.lock(), found.owner.device)?);
+        }
         let at = self.memory().place_of(&found, self.serial).ok_or(CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
         self.memory().note_shared(found.base);
         place.write(CUipcMemHandle { reserved: at.to_bytes().map(u8::cast_signed) })

@@ -123,10 +123,11 @@ impl Driver {
         arguments: Arguments,
         attributes: &[CUlaunchAttribute],
     ) -> Result {
-        let mut state = self.lock();
         if function.is_null() {
             return Err(CUresult::CUDA_ERROR_INVALID_HANDLE);
         }
+        self.write_printed();
+        let mut state = self.lock();
         let stream = self.working_stream(&mut state, stream)?;
         let context = state.home(self.stream_context(&state, stream)?);
         let launch = self.prepare(&mut state, function, context, shape, arguments)?;

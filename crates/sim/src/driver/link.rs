@@ -3,12 +3,13 @@
 mod merge;
 mod runtime;
 
+use std::collections::HashMap;
 use std::ffi::{c_char, c_void};
 
 use curium_sys::{CUjit_option, CUjitInputType, CUlinkState, CUlinkState_st, CUresult};
 
 use crate::argument::{Argument, ConstPointer, Pointer};
-use crate::driver::image::{JitOptions, Refusal, linked, text_of};
+use crate::driver::image::{JitOptions, Refusal, linked};
 use crate::driver::module::read_image;
 use crate::driver::{Driver, Result, State};
 use crate::handle::{Id, Kind, Object};
@@ -17,6 +18,8 @@ use crate::handle::{Id, Kind, Object};
 pub(crate) struct Link {
     logs: Logs,
     texts: Vec<String>,
+    /// The name of the input that defines each symbol which is visible to all.
+    visible: HashMap<String, String>,
     /// Whether the library of the device's runtime was added.
     has_runtime: bool,
     max_registers: Option<u32>,
@@ -52,7 +55,14 @@ impl Driver {
         place.write(
             state
                 .links
-                .insert(Link { logs, texts: Vec::new(), has_runtime: false, max_registers, image: None })
+                .insert(Link {
+                    logs,
+                    texts: Vec::new(),
+                    visible: HashMap::new(),
+                    has_runtime: false,
+                    max_registers,
+                    image: None,
+                })
                 .as_raw(),
         )
     }
@@ -64,7 +74,7 @@ impl Driver {
         kind: CUjitInputType,
         data: Pointer<c_void>,
         size: usize,
-        _name: ConstPointer<c_char>,
+        name: ConstPointer<c_char>,
         count: u32,
         options: Pointer<CUjit_option>,
         values: Pointer<*mut c_void>,
@@ -82,20 +92,25 @@ impl Driver {
         }
         let logs = link.logs;
         let text = match kind {
-            CUjitInputType::CU_JIT_INPUT_PTX | CUjitInputType::CU_JIT_INPUT_CUBIN => {
+            CUjitInputType::CU_JIT_INPUT_PTX
+            | CUjitInputType::CU_JIT_INPUT_CUBIN
+            | CUjitInputType::CU_JIT_INPUT_FATBINARY => {
                 // SAFETY: the caller passes PTX, which is NUL-terminated text, or a binary.
-                unsafe { text_of(data.as_ptr().cast_const().cast()) }
+                unsafe { self.text_of(data.as_ptr().cast_const().cast()) }
             }
             CUjitInputType(kind) if kind < CUjitInputType::CU_JIT_NUM_INPUT_TYPES.0 => {
-                let log = "the simulator links PTX, and images that it linked itself";
+                let log = "the simulator links PTX, fat binaries with PTX, and images that it linked itself";
                 Err(Refusal::new(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU, log))
             }
             _ => return Err(CUresult::CUDA_ERROR_INVALID_VALUE),
         };
-        let checked = text.and_then(|text| self.check_ptx(text).map(|()| text));
-        let text = logs.report(checked)?;
-        link.texts.push(text.to_owned());
-        Ok(())
+        let name = name.text().ok().and_then(|name| name.to_str().ok()).filter(|name| !name.is_empty());
+        let name = name.map_or_else(|| format!("input {}", link.texts.len() + 1), str::to_owned);
+        let checked = text.and_then(|text| {
+            self.check_ptx(&text)?;
+            link.add(&text, &name)
+        });
+        logs.report(checked)
     }
 
     pub(crate) fn cuLinkAddFile_v2(
@@ -140,6 +155,20 @@ impl Driver {
         let mut state = self.lock();
         let id = Id::from(link);
         state.links.remove(id).map(drop).ok_or(CUresult::CUDA_ERROR_INVALID_HANDLE)
+    }
+}
+
+impl Link {
+    /// Adds a text, unless it defines what another one defines for all.
+    fn add(&mut self, text: &str, name: &str) -> std::result::Result<(), Refusal> {
+        let own = merge::visible(text);
+        if let Some((symbol, first)) = own.iter().find_map(|symbol| self.visible.get_key_value(*symbol)) {
+            let log = format!("error   : Multiple definition of '{symbol}' in '{name}', first defined in '{first}'");
+            return Err(Refusal::new(CUresult::CUDA_ERROR_INVALID_SOURCE, &log));
+        }
+        self.visible.extend(own.into_iter().map(|symbol| (symbol.to_owned(), name.to_owned())));
+        self.texts.push(text.to_owned());
+        Ok(())
     }
 }
 

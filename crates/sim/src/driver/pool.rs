@@ -12,7 +12,7 @@ use curium_sys::{
 };
 
 use crate::argument::{ConstPointer, Pointer};
-use crate::driver::graph::Content;
+use crate::driver::graph::{Content, Freed};
 use crate::driver::virtual_memory::raw_location;
 use crate::driver::{Driver, Result, State, Stream};
 use crate::handle::Id;
@@ -54,11 +54,11 @@ impl Driver {
             return Ok(());
         }
         if let Some(graph) = state.captured_graph(stream) {
-            let content = state.free_content(graph, address)?;
+            let content = self.free_content(&state, graph, address)?;
             return state.add_captured(stream, content);
         }
-        if self.is_of_graph(address) {
-            return self.free_of_graph(address);
+        if self.is_of_graph(address) && self.free_of_graph(address)? == Freed::ForReuse {
+            return Ok(());
         }
         let may = |purpose: &Purpose| purpose.is_of_pool() || matches!(purpose, Purpose::Device | Purpose::Foreign);
         self.memory().condemn(address, may)?;

@@ -12,6 +12,7 @@ use crate::driver::graph::Content;
 use crate::driver::stream_attribute::Attributes;
 use crate::driver::{Context, Driver, Result, State, context, event};
 use crate::handle::{Fate, Id, Kind, Object};
+use crate::per_thread;
 use crate::schedule::{Place, Ticket, Work};
 
 /// A queue of work that runs in order.
@@ -173,7 +174,7 @@ impl Driver {
 impl Driver {
     /// The stream that a handle stands for: a created one, or a default stream of the current context.
     pub(crate) fn stream(&self, state: &mut State, raw: Pointer<CUstream_st>) -> Result<Id<Stream>> {
-        let per_thread = raw.as_ptr() == CU_STREAM_PER_THREAD;
+        let per_thread = raw.as_ptr() == CU_STREAM_PER_THREAD || raw.is_null() && per_thread::is_default();
         if raw.is_null() || raw.as_ptr() == CU_STREAM_LEGACY || per_thread {
             let context = self.current()?;
             let legacy = state.usable(context)?.legacy;

@@ -12,7 +12,7 @@ use curium_sys::{
 };
 
 use crate::argument::{Pointer, elements};
-use crate::driver::graph::Content;
+use crate::driver::graph::{Content, Touched};
 use crate::driver::{Context, Driver, Result};
 use crate::handle::Id;
 use crate::memory::{End, HostPtr};
@@ -151,6 +151,16 @@ impl Batch {
             paramArray: self.described.as_ptr().cast_mut(),
             flags: 0,
         }
+    }
+
+    /// The addresses of the values.
+    pub(crate) fn touched(&self) -> Vec<Touched> {
+        let touched = |it: &Operation| Touched {
+            address: it.address,
+            size: it.width as u64,
+            write: !matches!(it.action, Action::Wait(_)),
+        };
+        self.operations.iter().map(touched).collect()
     }
 
     /// The operations as work, each of which comes after the one before.

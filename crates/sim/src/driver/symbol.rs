@@ -3,11 +3,15 @@
 use std::ffi::{c_char, c_void};
 use std::ptr;
 
-use curium_sys::{CUdriverProcAddressQueryResult, CUresult, CUuuid, CudaVersion, Function};
+use curium_sys::{CUdriverProcAddress_flags, CUdriverProcAddressQueryResult, CUresult, CUuuid, CudaVersion, Function};
 
 use crate::argument::{ConstPointer, Pointer};
 use crate::driver::{Driver, Result};
-use crate::entry;
+use crate::{entry, per_thread};
+
+/// The flags of `cuGetProcAddress` that choose between functions and their variants.
+const LEGACY: u64 = CUdriverProcAddress_flags::CU_GET_PROC_ADDRESS_LEGACY_STREAM.0 as u64;
+const PER_THREAD: u64 = CUdriverProcAddress_flags::CU_GET_PROC_ADDRESS_PER_THREAD_DEFAULT_STREAM.0 as u64;
 
 /// What a look-up by name and version found.
 enum Lookup {
@@ -24,9 +28,9 @@ impl Driver {
         symbol: ConstPointer<c_char>,
         address: Pointer<*mut c_void>,
         version: i32,
-        _flags: u64,
+        flags: u64,
     ) -> Result {
-        match self.look_up(symbol, address, version)? {
+        match self.look_up(symbol, address, version, flags)? {
             Lookup::Found(_) => Ok(()),
             Lookup::TooNew | Lookup::Unknown => Err(CUresult::CUDA_ERROR_NOT_FOUND),
         }
@@ -43,7 +47,7 @@ impl Driver {
         if status.is_null() {
             return self.cuGetProcAddress(symbol, address, version, flags);
         }
-        status.write(match self.look_up(symbol, address, version)? {
+        status.write(match self.look_up(symbol, address, version, flags)? {
             Lookup::Found(_) => CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SUCCESS,
             Lookup::TooNew => CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_VERSION_NOT_SUFFICIENT,
             Lookup::Unknown => CUdriverProcAddressQueryResult::CU_GET_PROC_ADDRESS_SYMBOL_NOT_FOUND,
@@ -57,28 +61,37 @@ impl Driver {
     }
 
     /// Looks a function up by its unversioned name and writes its address, or null.
-    fn look_up(&self, symbol: ConstPointer<c_char>, address: Pointer<*mut c_void>, version: i32) -> Result<Lookup> {
+    fn look_up(
+        &self,
+        symbol: ConstPointer<c_char>,
+        address: Pointer<*mut c_void>,
+        version: i32,
+        flags: u64,
+    ) -> Result<Lookup> {
         let name = symbol.text()?;
         let address = address.required()?;
         let version = CudaVersion::from_raw(version.try_into().unwrap_or_default());
         if version > self.config().driver_version {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
+        let is_per_thread = flags & PER_THREAD != 0 || flags & LEGACY == 0 && per_thread::is_default();
         let lookup = self.newest(name.to_str().unwrap_or_default(), version);
         address.write(match lookup {
-            Lookup::Found(function) => self.address_of(function).cast_mut(),
+            Lookup::Found(function) => self.address_of(function, is_per_thread).cast_mut(),
             Lookup::TooNew | Lookup::Unknown => ptr::null_mut(),
         })?;
         Ok(lookup)
     }
 
-    /// Where a function of this driver begins.
-    fn address_of(&self, function: Function) -> *const c_void {
+    /// Where a function of this driver begins, or its variant for the default stream of the calling thread if that is asked for.
+    fn address_of(&self, function: Function, is_per_thread: bool) -> *const c_void {
         #[cfg(feature = "export")]
         if self.slot == crate::slot::EXPORTED {
-            return crate::export::api().address(function);
+            let variant = crate::export::per_thread_variant(function).filter(|_| is_per_thread);
+            return variant.unwrap_or_else(|| crate::export::api().address(function));
         }
-        entry::api(self.slot).address(function)
+        let variant = entry::per_thread_variant(self.slot, function).filter(|_| is_per_thread);
+        variant.unwrap_or_else(|| entry::api(self.slot).address(function))
     }
 
     /// The newest function of this base name that `version` has.

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::barrier::Barrier;
 use super::cluster::Cluster;
-use super::fault::{FaultKind, Trap};
+use super::fault::{FaultKind, Resume, Trap};
 use super::lane::LANES;
 use super::memory::{HostBytes, SharedMemory};
 use super::shadow::Shadow;
@@ -135,10 +135,10 @@ impl Block {
             if !worker.passes_over(self, index, failure) {
                 return Err((index, failure));
             }
-            if failure.trap.is_passable {
-                self.warps[index].skip(failure.fragment);
-            } else {
-                self.warps[index].exit(failure.fragment, &mut self.state);
+            match failure.trap.resume {
+                Resume::Again => {}
+                Resume::After => self.warps[index].skip(failure.fragment),
+                Resume::End => self.warps[index].exit(failure.fragment, &mut self.state),
             }
         }
     }

@@ -20,6 +20,8 @@ pub struct Fault {
     pub thread: [u32; 3],
     /// Line of the instruction in the PTX source; 0 if no instruction was running.
     pub line: u32,
+    /// Line of the load that made the access and whose value the instruction uses; 0 if the instruction made it itself.
+    pub loaded_at: u32,
     /// The access that failed, if one did.
     pub access: Option<Access>,
     /// The allocation that the access missed, where the driver knows one.
@@ -149,13 +151,20 @@ pub enum FaultKind {
         /// Index in the block of the other thread.
         with: [u16; 3],
     },
-    /// A read touched bytes that nobody wrote since their memory was made.
+    /// A value was used of which bytes come from memory that nobody wrote since it was made: [`Fault::loaded_at`] tells the load.
     Unwritten,
     /// Two launches, copies or fills in streams accessed the same memory, one of them wrote, and nothing orders them:
     /// [`Fault::stream_race`] tells which.
     StreamRace(Conflict),
     /// The host changed memory that a queued copy reads or writes.
     HostRace,
+    /// A graph is instantiated or launched with a node that uses something that no longer exists.
+    StaleNode {
+        /// The number of the node in its graph, as `cuGraphNodeGetLocalId` returns it.
+        node: u32,
+        /// What no longer exists.
+        what: Stale,
+    },
     /// Every thread waits, and none can end the wait. Hardware would hang.
     Deadlock,
     /// The device does not carry out the instruction with these operands.
@@ -166,6 +175,18 @@ pub enum FaultKind {
     Cancelled,
 }
 
+/// Something that a node of a graph uses after its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Stale {
+    /// A kernel whose module or library was unloaded, or whose context was destroyed.
+    Kernel,
+    /// An event that was destroyed.
+    Event,
+    /// Memory that was freed.
+    Memory,
+}
+
 /// A fault as a handler sees it, before the place is filled in.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Trap {
@@ -174,14 +195,27 @@ pub(crate) struct Trap {
     pub(crate) access: Option<Access>,
     /// The space that the access was in; `None` if it is not known.
     pub(crate) space: Option<Space>,
-    /// Whether the instruction does nothing, so that whoever passes over the fault can go on behind it.
-    pub(crate) is_passable: bool,
+    /// Line of the load whose value the instruction uses; 0 if the instruction made the access itself.
+    pub(crate) loaded_at: u32,
+    /// How the threads go on, if the fault is passed over.
+    pub(crate) resume: Resume,
+}
+
+/// How threads go on after a fault that is passed over.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Resume {
+    /// They end.
+    End,
+    /// After the instruction, which does nothing.
+    After,
+    /// With the instruction.
+    Again,
 }
 
 impl Trap {
     /// A fault of one lane that is not about memory.
     pub(crate) fn new(kind: FaultKind, lane: usize) -> Self {
-        Self { kind, lane, access: None, space: None, is_passable: false }
+        Self { kind, lane, access: None, space: None, loaded_at: 0, resume: Resume::End }
     }
 
     /// The same in a space.
@@ -197,6 +231,7 @@ impl fmt::Display for FaultKind {
                 return write!(f, "race in shared memory with thread ({x}, {y}, {z})");
             }
             Self::IllegalInstruction(reason) => return write!(f, "illegal instruction: {reason}"),
+            Self::StaleNode { node, what } => return write!(f, "graph node {node}: {what}"),
             Self::HostRace => "the host changed memory while a copy that uses it was queued",
             Self::Unwritten => "memory that nobody wrote",
             Self::StreamRace(_) => "race between streams",
@@ -213,10 +248,21 @@ impl fmt::Display for FaultKind {
     }
 }
 
+impl fmt::Display for Stale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Kernel => "its kernel was unloaded",
+            Self::Event => "its event was destroyed",
+            Self::Memory => "its memory was freed",
+        })
+    }
+}
+
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.stream_race {
             Some(race) => write!(f, "{race}")?,
+            None if matches!(self.kind, FaultKind::StaleNode { .. }) => write!(f, "{}", self.kind)?,
             None if self.kernel.is_empty() => write!(f, "copy: {}", self.kind)?,
             None => write!(f, "kernel `{}`: {}", self.kernel, self.kind)?,
         }
@@ -230,6 +276,9 @@ impl fmt::Display for Fault {
         }
         if self.line != 0 {
             write!(f, ", PTX line {}", self.line)?;
+        }
+        if self.loaded_at != 0 {
+            write!(f, ", which uses the value loaded in line {}", self.loaded_at)?;
         }
         if !self.function.is_empty() && *self.function != *self.kernel {
             write!(f, " in function `{}`", self.function)?;
@@ -255,6 +304,15 @@ impl std::error::Error for Fault {}
 impl Fault {
     /// A fault of a copy or a fill.
     pub(crate) fn of_transfer(kind: FaultKind, access: Access) -> Self {
+        Self { access: Some(access), ..Self::outside_of_kernels(kind) }
+    }
+
+    /// A fault of a node of a graph.
+    pub(crate) fn of_node(node: u32, what: Stale, access: Option<Access>) -> Self {
+        Self { access, ..Self::outside_of_kernels(FaultKind::StaleNode { node, what }) }
+    }
+
+    fn outside_of_kernels(kind: FaultKind) -> Self {
         Self {
             kind,
             kernel: Box::default(),
@@ -262,7 +320,8 @@ impl Fault {
             block: [0; 3],
             thread: [0; 3],
             line: 0,
-            access: Some(access),
+            loaded_at: 0,
+            access: None,
             neighbour: None,
             stream_race: None,
         }
@@ -282,6 +341,7 @@ mod tests {
             block: [1, 2, 3],
             thread: [4, 5, 6],
             line: 17,
+            loaded_at: 0,
             access: Some(Access { address: 0x1000, size: 4, write: true }),
             neighbour: None,
             stream_race: None,

@@ -3,6 +3,7 @@
 use super::fault::Trap;
 use super::op::Control;
 use super::unit::Wait;
+use super::warp::Warp;
 
 /// Lanes that are at the same place.
 #[derive(Clone, Copy, Debug)]
@@ -22,8 +23,8 @@ pub(crate) enum State {
     Ready,
     /// Can run, but has had its turn.
     Rested,
-    /// Waits for lanes to arrive at this instruction.
-    Converging { needed: u32 },
+    /// Waits for lanes to arrive at this instruction, or for some of those that were live to end.
+    Converging { live: u32 },
     /// Waits for lanes to arrive at any instruction that waits for the same lanes.
     Gathering { needed: u32 },
     /// Waits at a barrier until its phase is over.
@@ -35,7 +36,8 @@ pub(crate) enum State {
 impl Fragment {
     /// Whether the lanes of both are at the same place and may go on together.
     pub(crate) fn meets(&self, other: &Self) -> bool {
-        let at_barrier = |state| matches!(state, State::Barrier { .. } | State::Cluster { .. });
+        let at_barrier =
+            |state| matches!(state, State::Gathering { .. } | State::Barrier { .. } | State::Cluster { .. });
         self.pc == other.pc && self.frame == other.frame && !at_barrier(self.state) && !at_barrier(other.state)
     }
 }
@@ -61,4 +63,16 @@ pub(crate) enum Outcome {
     Split(u32),
     /// The instruction asks for more than the next one; with its active lanes.
     Control(Control, u32),
+}
+
+impl Warp {
+    /// Whether lanes wait for other blocks of the cluster.
+    pub(crate) fn waits_for_cluster(&self) -> bool {
+        self.fragments.iter().any(|fragment| matches!(fragment.state, State::Cluster { .. }))
+    }
+
+    /// Has a fragment go on behind its instruction.
+    pub(crate) fn skip(&mut self, index: usize) {
+        self.fragments[index].pc += 1;
+    }
 }

@@ -6,6 +6,7 @@
 //! one bit per lane, so a guard or a branch costs one `and`. Constants are rows too, so an immediate
 //! operand costs what a register costs.
 
+use super::definedness::Undefined;
 use super::lane::{FULL, Raw, Row};
 
 /// Registers, predicates and linkage of one activation.
@@ -22,6 +23,8 @@ pub(crate) struct Frame {
     pub(crate) lanes: u32,
     /// Who called; `None` in the kernel.
     pub(crate) caller: Option<Caller>,
+    /// The registers that hold what nobody wrote, if there are any and the launch looks for that.
+    pub(crate) undefined: Option<Box<Undefined>>,
 }
 
 /// Where a function returns to.
@@ -76,6 +79,7 @@ impl Frame {
     /// Makes this frame a fresh activation of a function, keeping its storage.
     pub(crate) fn reset(&mut self, function: u32, fresh: &Registers) {
         self.predicates.clone_from(&fresh.predicates);
+        self.undefined = None;
         if self.function == function && !self.words.is_empty() {
             // The constants are still there, and of the registers only some can be read before they are written.
             self.words[..fresh.kept[0]].fill(Row::splat(0));

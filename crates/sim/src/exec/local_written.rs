@@ -38,6 +38,25 @@ impl LocalWritten {
         }
     }
 
+    /// Has bytes count as never written again in some lanes.
+    pub(crate) fn remove(&mut self, offset: u64, bytes: u64, lanes: u32) {
+        for (word, mask) in words(offset, bytes) {
+            if let Some(word) = self.words.get_mut(word) {
+                Lanes(lanes).for_each(|lane| word[lane] &= !mask);
+            }
+        }
+    }
+
+    /// Has whole words be written or not as others are: they were copied from there.
+    pub(crate) fn copy(&mut self, source: u64, target: u64, bytes: u64, lanes: u32) {
+        for word in 0..bytes.div_ceil(WORD) {
+            let from = self.words.get((source / WORD + word) as usize).copied().unwrap_or([0; LANES]);
+            if let Some(word) = self.words.get_mut((target / WORD + word) as usize) {
+                Lanes(lanes).for_each(|lane| word[lane] = from[lane]);
+            }
+        }
+    }
+
     /// Of some lanes, those in which not all of these bytes were written. Those past the end do not count.
     pub(crate) fn lacking(&self, offset: u64, bytes: u64, lanes: u32) -> u32 {
         let mut lacking = 0;

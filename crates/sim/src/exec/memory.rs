@@ -315,6 +315,11 @@ pub(crate) mod tests {
             self.size
         }
 
+        /// Has it end earlier.
+        pub(crate) fn cut(&mut self, size: u64) {
+            self.size = size;
+        }
+
         fn all(&self) -> Segment {
             Segment { base: self.base, size: self.size, host: self.words.as_ptr().cast_mut().cast(), writable: true }
         }

@@ -83,9 +83,11 @@ pub(crate) enum Control {
     Wait,
     /// Waits until the phase of the cluster's barrier in `Unit::needed` is over.
     WaitForCluster,
-    /// Waits until the lanes in `Unit::needed` are here.
+    /// Waits until more lanes are here, or some have ended, and then runs the instruction again.
     Converge,
-    /// The same, but the lanes may come from other instructions too.
+    /// The lanes in `Unit::needed` go to the next instruction; the others wait as with `Converge`.
+    Part,
+    /// Waits, in groups by the member mask in row `imm`, for lanes that may come from other instructions too.
     Gather,
     /// Stops the launch; see `Unit::trap`.
     Fault,

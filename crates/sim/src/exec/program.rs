@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use super::definedness::Flow;
 use super::frame::Layout;
 use super::image::{SurfaceAccess, TextureAccess};
 use super::lower::BulkReduction;
@@ -174,6 +175,8 @@ pub struct Relocation {
 pub enum Address {
     /// A variable, by its index in [`Program::globals`], plus bytes.
     Global(usize, i64),
+    /// The bits of a mask of a variable's address, moved down to bit 0: its index, bytes that are added, and the mask.
+    Bits(usize, i64, u64),
     /// A number.
     Absolute(u64),
 }
@@ -184,9 +187,15 @@ impl Address {
     pub fn resolve(self, globals: &[u64]) -> u64 {
         match self {
             Self::Global(index, offset) => globals[index].wrapping_add_signed(offset),
+            Self::Bits(index, offset, mask) => bits(globals[index].wrapping_add_signed(offset), mask),
             Self::Absolute(address) => address,
         }
     }
+}
+
+/// The bits of a mask, moved down to bit 0.
+pub(crate) fn bits(value: u64, mask: u64) -> u64 {
+    (value & mask).checked_shr(mask.trailing_zeros()).unwrap_or(0)
 }
 
 /// The address of a function, by its index.
@@ -199,6 +208,8 @@ pub(crate) fn function_address(index: u32) -> u64 {
 pub(crate) struct Function {
     pub(crate) name: String,
     pub(crate) code: Vec<Op>,
+    /// What instructions do with undefined bytes, by the index of the op, in order, if the program looks for that.
+    pub(crate) flows: Vec<(u32, Flow)>,
     /// Register files; the constants that are addresses are zero until the launch.
     pub(crate) layout: Layout,
     /// Constants that the launch fills in.

@@ -101,7 +101,9 @@ impl Warp {
         }
         if worker.launch.program.checking.unwritten {
             self.state.written.enter(base, function.local_size, lanes);
-            function.params.iter().for_each(|&(target, size)| self.state.written.add(base + target, size, lanes));
+            for (&source, &(target, size)) in site.arguments.iter().zip(&function.params) {
+                self.state.written.copy(caller_base + source, base + target, size, lanes);
+            }
         }
         let new = self.new_frame();
         let frame = &mut self.frames[new as usize];
@@ -130,7 +132,7 @@ impl Warp {
         for (&target, &(source, size)) in site.results.iter().zip(returns) {
             self.copy_local(base + source, caller_base + target, size, mask);
             if worker.launch.program.checking.unwritten {
-                self.state.written.add(caller_base + target, size, mask);
+                self.state.written.copy(base + source, caller_base + target, size, mask);
             }
         }
         // What the function took by `alloca` ends with it.

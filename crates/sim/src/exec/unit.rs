@@ -26,7 +26,7 @@ pub(crate) struct Unit<'r> {
     pub(crate) watcher: Option<&'r mut (dyn Watcher + 'r)>,
     /// Lanes that execute.
     pub(crate) active: u32,
-    /// With `Control::Converge`: the lanes to wait for; with `Control::WaitForCluster`: the phase.
+    /// With `Control::Part`: the lanes that go on; with `Control::WaitForCluster`: the phase.
     pub(crate) needed: u32,
     /// With `Control::Wait`: the barrier.
     pub(crate) wait: Wait,

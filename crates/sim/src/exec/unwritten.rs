@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use super::access::{addresses, trap};
-use super::fault::{FaultKind, Trap};
+use super::fault::{FaultKind, Resume, Trap};
 use super::lane::{FULL, LANES, Lanes, Row};
 use super::local;
 use super::memory::Memory;
@@ -76,6 +76,79 @@ pub(crate) fn run_check(unit: &mut Unit<'_>, op: &Op) -> Control {
         return Control::Next;
     }
     check_lanes(unit, op, bytes)
+}
+
+/// Finds what nobody wrote of the bytes that the load which follows loads, and leaves that to the load. Of a load in several
+/// parts, `b` is where the part begins and `c` is 1 in the first.
+pub(crate) fn run_find(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let bytes = u64::from(op.align_mask) + 1;
+    if op.c == 1 {
+        unit.warp.found = None;
+    }
+    if let Some(offset) = local::offset(unit, op) {
+        if unit.warp.written.lacking(offset, bytes, unit.active) != 0 {
+            note_found(unit, op, &[offset; LANES]);
+        }
+        return Control::Next;
+    }
+    if !is_whole(unit, op.space) && !are_runs_written(unit, op, bytes) {
+        find_in_lanes(unit, op, bytes);
+    }
+    Control::Next
+}
+
+/// The same, lane by lane.
+#[inline(never)]
+fn find_in_lanes(unit: &mut Unit<'_>, op: &Op, bytes: u64) {
+    let addresses = active_addresses(unit, op);
+    if !is_covered(unit, op.space, &addresses, bytes) {
+        note_found(unit, op, &addresses);
+    }
+}
+
+/// Notes which bytes at the lanes' addresses nobody wrote.
+#[cold]
+fn note_found(unit: &mut Unit<'_>, op: &Op, addresses: &[u64; LANES]) {
+    let space = if op.space == Space::Frame { Space::Local } else { op.space };
+    let bytes = u64::from(op.align_mask) + 1;
+    for lane in Lanes(unit.active) {
+        if is_written(unit, space, lane, addresses[lane], bytes) != Some(false) {
+            continue;
+        }
+        for byte in 0..bytes {
+            if is_written(unit, space, lane, addresses[lane].wrapping_add(byte), 1) == Some(false) {
+                let found = unit.warp.found.get_or_insert_default();
+                found.bytes[lane] |= 1 << (u64::from(op.b) + byte);
+                found.addresses[lane] = addresses[lane].wrapping_sub(u64::from(op.b));
+            }
+        }
+    }
+    if unit.warp.found.is_some() {
+        unit.frame.undefined.get_or_insert_default();
+    }
+}
+
+/// The lanes' addresses of a store, of which the first element is at hand.
+pub(crate) fn store_addresses(unit: &Unit<'_>, op: &Op) -> [u64; LANES] {
+    match local::offset(unit, op) {
+        Some(offset) => [offset; LANES],
+        None => addresses(unit, op),
+    }
+}
+
+/// Whether an address is one of device memory.
+pub(crate) fn is_global(space: Space, address: u64) -> bool {
+    place(space, address).0 == Space::Global
+}
+
+/// Has bytes count as never written again.
+pub(crate) fn remove(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64, bytes: u64) {
+    let (space, offset) = place(space, address);
+    if matches!(space, Space::Local | Space::Frame) {
+        unit.warp.written.remove(offset, bytes, 1 << lane);
+    } else if let Some(Behind { offset, written: Some(written), .. }) = behind(unit, space, offset) {
+        written.remove(offset, bytes);
+    }
 }
 
 /// The same, lane by lane.
@@ -225,5 +298,5 @@ fn place(space: Space, address: u64) -> (Space, u64) {
 fn stop(unit: &mut Unit<'_>, op: &Op, lane: usize, address: u64) -> Control {
     let bytes = u64::from(op.align_mask) + 1;
     let trap = trap(FaultKind::Unwritten, lane, address, bytes, false).in_space(op.space);
-    unit.fault(Trap { is_passable: true, ..trap })
+    unit.fault(Trap { resume: Resume::After, ..trap })
 }

@@ -9,6 +9,7 @@
 
 use super::block::BlockState;
 use super::copies::Copies;
+use super::definedness::{self, Found};
 use super::fault::{FaultKind, Trap};
 use super::fragment::{Fragment, Outcome, State, Stop};
 use super::frame::Frame;
@@ -45,6 +46,8 @@ pub(crate) struct WarpState {
     pub(crate) taken: [u64; LANES],
     /// What of it was written, if the launch looks for reads of what nobody wrote.
     pub(crate) written: LocalWritten,
+    /// What the last load found that nobody wrote.
+    pub(crate) found: Option<Box<Found>>,
     /// Lanes whose thread has not ended.
     pub(crate) live: u32,
     /// The phase of the cluster's barrier at which each lane last arrived.
@@ -63,6 +66,7 @@ impl Default for WarpState {
             local: Vec::new(),
             taken: [0; LANES],
             written: LocalWritten::default(),
+            found: None,
             live: 0,
             cluster_phase: [0; LANES],
             copies: Copies::default(),
@@ -159,11 +163,6 @@ impl Warp {
         Some((fragment.mask.trailing_zeros() as usize, function, fragment.pc))
     }
 
-    /// Whether lanes wait for other blocks of the cluster.
-    pub(crate) fn waits_for_cluster(&self) -> bool {
-        self.fragments.iter().any(|fragment| matches!(fragment.state, State::Cluster { .. }))
-    }
-
     /// Ends the waits that are over, and merges fragments that have met.
     fn wake(&mut self, block: &mut BlockState, worker: &Worker<'_>) {
         for index in 0..self.fragments.len() {
@@ -183,7 +182,7 @@ impl Warp {
                     self.fragments[index].pc += 1;
                     self.fragments[index].state = State::Ready;
                 }
-                State::Converging { needed } if needed & self.state.live & !fragment.mask == 0 => {
+                State::Converging { live } if live != self.state.live => {
                     self.fragments[index].state = State::Ready;
                 }
                 State::Gathering { needed } if needed & self.state.live & !self.gathered(needed) == 0 => {
@@ -201,12 +200,6 @@ impl Warp {
         if self.fragments.len() > 1 {
             self.merge();
         }
-    }
-
-    /// The lanes that wait for the same lanes.
-    fn gathered(&self, needed: u32) -> u32 {
-        let same = self.fragments.iter().filter(|it| it.state == State::Gathering { needed });
-        same.fold(0, |lanes, fragment| lanes | fragment.mask)
     }
 
     fn merge(&mut self) {
@@ -266,11 +259,17 @@ impl Warp {
         let Fragment { mut pc, mut turns, mask, frame, .. } = self.fragments[index];
         let mut meeting = meeting_point(&self.fragments, index, pc + 1);
         let frame = &mut self.frames[frame as usize];
-        let code = worker.code(frame.function);
+        let function = worker.function(frame.function);
+        let code = &function.code[..];
         let mut unit = worker.unit(frame, &mut self.state, block);
         let mut executed = 0u64;
         let outcome = loop {
             let op = &code[pc as usize];
+            if unit.frame.undefined.is_some()
+                && let Some(control) = definedness::check_guard(&mut unit, op, mask)
+            {
+                break Outcome::Control(control, unit.active);
+            }
             let active = mask & (unit.frame.predicate(op.guard) ^ op.negate);
             executed += 1;
             if active != mask && active == 0 {
@@ -279,6 +278,12 @@ impl Warp {
                 break Outcome::Split(active);
             } else {
                 unit.active = active;
+                if unit.frame.undefined.is_some()
+                    && let Some(flow) = Worker::flow(function, pc)
+                    && let Some(control) = definedness::follow(&mut unit, op, flow)
+                {
+                    break Outcome::Control(control, active);
+                }
                 // SAFETY: the functions that make handlers picked this one by the features of the
                 // processor.
                 match unsafe { (op.run)(&mut unit, op) } {
@@ -334,21 +339,18 @@ impl Warp {
                 self.fragments[index].state = State::Cluster { phase: needed };
             }
             Outcome::Control(Control::Converge, _) => {
-                self.fragments[index].state = State::Converging { needed };
+                self.fragments[index].state = State::Converging { live: self.state.live };
             }
-            Outcome::Control(Control::Gather, _) => {
-                self.fragments[index].state = State::Gathering { needed };
+            Outcome::Control(Control::Part, _) => {
+                self.split(index, needed, stop.pc + 1);
+                self.fragments[index].state = State::Converging { live: self.state.live };
             }
+            Outcome::Control(Control::Gather, _) => self.gather(index, op),
             Outcome::Control(control, active) => {
                 return self.transfer(index, control, active, op, block, worker);
             }
         }
         Ok(())
-    }
-
-    /// Has a fragment go on behind its instruction.
-    pub(crate) fn skip(&mut self, index: usize) {
-        self.fragments[index].pc += 1;
     }
 
     /// Counts backward branches, and lets others go first after many.

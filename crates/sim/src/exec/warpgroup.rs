@@ -73,7 +73,6 @@ struct Part {
 /// `wgmma.mma_async`.
 pub(crate) fn run_product(unit: &mut Unit<'_>, op: &Op) -> Control {
     // The instruction is one of all lanes: those that are missing come first.
-    unit.needed = u32::MAX;
     if unit.warp.live & !unit.active != 0 {
         return Control::Converge;
     }

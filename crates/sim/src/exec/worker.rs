@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use super::block::{Block, BlockState};
 use super::cluster::Cluster;
+use super::definedness::Flow;
 use super::fault::{Area, Fault, FaultKind, Neighbour, Trap};
 use super::frame::Frame;
 use super::grid::{Prepared, Statistics};
@@ -125,6 +126,12 @@ impl<'l> Worker<'l> {
         &self.function(index).code
     }
 
+    /// What the instruction at an index does with undefined bytes, if anything.
+    pub(crate) fn flow(function: &'l Function, pc: u32) -> Option<&'l Flow> {
+        let index = function.flows.binary_search_by_key(&pc, |(at, _)| *at).ok()?;
+        Some(&function.flows[index].1)
+    }
+
     /// Warp instructions executed so far.
     pub(crate) fn executed(&self) -> u64 {
         self.statistics.warp_instructions
@@ -178,6 +185,7 @@ impl<'l> Worker<'l> {
             block: block.state.index,
             thread: block.thread(warp, failure.trap.lane),
             line: failure.line,
+            loaded_at: failure.trap.loaded_at,
             access: failure.trap.access,
             neighbour: self.area_of(block, warp, failure.trap).map(Box::new),
             stream_race: None,
@@ -209,6 +217,7 @@ impl Prepared<'_> {
             block: [0; 3],
             thread: [0; 3],
             line: 0,
+            loaded_at: 0,
             access: None,
             neighbour: None,
             stream_race: None,

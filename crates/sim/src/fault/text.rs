@@ -1,5 +1,6 @@
 //! Faults as text, for the environment: `cuMemAlloc_v2@2=OUT_OF_MEMORY`.
 
+use std::fmt;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use super::{Fault, FaultPlan};
 use crate::driver::code_named;
 
 /// A text describes no fault.
-#[derive(Clone, Debug, Eq, Error, PartialEq)]
+#[derive(Clone, Eq, Error, PartialEq)]
 #[error("`{text}` {reason}")]
 #[non_exhaustive]
 pub struct FaultSyntaxError {
@@ -18,6 +19,12 @@ pub struct FaultSyntaxError {
     pub text: String,
     /// What is wrong with it.
     pub reason: &'static str,
+}
+
+impl fmt::Debug for FaultSyntaxError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
 }
 
 impl FromStr for Fault {

@@ -6,7 +6,7 @@ use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd};
 use std::os::unix::fs::FileExt;
 
 use crate::memory::mapping::{Mapping, file_in_memory, file_of_process};
-use crate::memory::{HostPtr, Place};
+use crate::memory::{HostPtr, Place, pattern};
 
 /// The bytes of a piece of physical memory.
 pub(crate) struct Backing {
@@ -32,6 +32,12 @@ const LABEL_BYTES: u64 = 8 * (2 + LABEL_WORDS as u64);
 impl Backing {
     /// Fresh memory, filled so that its use shows.
     pub(crate) fn new(label: Label, keep_file: bool) -> io::Result<Self> {
+        if !keep_file && let Some(pages) = pattern::pages(0, label.size).filter(|pages| pages.end == label.size) {
+            let mapping = Mapping::of_nothing(label.size, 0)?;
+            if pattern::cover(&mapping, pages) {
+                return Ok(Self { mapping, file: None });
+            }
+        }
         let file = File::from(file_in_memory(label.size + LABEL_BYTES)?);
         file.write_all_at(&label.to_bytes(), label.size)?;
         let file = OwnedFd::from(file);

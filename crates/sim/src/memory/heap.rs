@@ -69,6 +69,18 @@ impl Heap {
         None
     }
 
+    /// Whether bytes have to be moved before other processes can open them: they cannot anyway.
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    pub(crate) fn is_private(&self, _address: u64, _size: u64) -> bool {
+        false
+    }
+
+    /// Lets other processes open memory: they cannot.
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    pub(crate) fn share(&self, _address: u64, _size: u64) -> std::io::Result<()> {
+        Ok(())
+    }
+
     /// Where in a file the byte at an address is: nowhere.
     #[cfg(not(all(target_os = "linux", not(miri))))]
     pub(crate) fn offset(&self, _address: u64) -> Option<u64> {

@@ -60,12 +60,24 @@ impl Mapping {
     /// Lets host code use `size` bytes of a file, from its start, at an address in this mapping.
     pub(crate) fn show(&self, address: u64, size: u64, file: &OwnedFd, is_writable: bool) -> io::Result<()> {
         let protection = libc::PROT_READ | if is_writable { libc::PROT_WRITE } else { 0 };
-        self.replace(address, size, protection, libc::MAP_SHARED, file.as_raw_fd())
+        self.replace(address, size, protection, libc::MAP_SHARED, (file.as_raw_fd(), 0))
+    }
+
+    /// Replaces `size` bytes from `address` on by those of a file, which keeps its contents when they are written.
+    pub(crate) fn replace_by_copy(&self, address: u64, size: u64, file: &OwnedFd) -> io::Result<()> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        self.replace(address, size, protection, libc::MAP_PRIVATE, (file.as_raw_fd(), 0))
+    }
+
+    /// Replaces `size` bytes from `address` on by those of a file from `offset` on.
+    pub(crate) fn replace_by_part(&self, address: u64, size: u64, file: &OwnedFd, offset: u64) -> io::Result<()> {
+        let protection = libc::PROT_READ | libc::PROT_WRITE;
+        self.replace(address, size, protection, libc::MAP_SHARED, (file.as_raw_fd(), offset))
     }
 
     /// Takes `size` bytes from `address` on away from host code again.
     pub(crate) fn hide(&self, address: u64, size: u64) -> io::Result<()> {
-        self.replace(address, size, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, -1)
+        self.replace(address, size, libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS, (-1, 0))
     }
 
     fn new(hint: u64, size: u64, protection: i32, flags: i32, (file, offset): (i32, u64)) -> io::Result<Self> {
@@ -80,12 +92,19 @@ impl Mapping {
         Ok(Self { start: HostPtr(start.cast()), size })
     }
 
-    fn replace(&self, address: u64, size: u64, protection: i32, flags: i32, file: i32) -> io::Result<()> {
+    fn replace(
+        &self,
+        address: u64,
+        size: u64,
+        protection: i32,
+        flags: i32,
+        (file, offset): (i32, u64),
+    ) -> io::Result<()> {
         let place = self.start.0.wrapping_add((address - self.address()) as usize);
         let flags = flags | libc::MAP_NORESERVE | libc::MAP_FIXED;
         // SAFETY: the pages are within this mapping, and what a program had there it must no longer use: that is the contract of
         // the driver's functions that lead here.
-        let start = unsafe { libc::mmap(place.cast(), size as usize, protection, flags, file, 0) };
+        let start = unsafe { libc::mmap(place.cast(), size as usize, protection, flags, file, offset.cast_signed()) };
         if start == libc::MAP_FAILED { Err(io::Error::last_os_error()) } else { Ok(()) }
     }
 }

@@ -3,11 +3,17 @@
 //! The addresses are reserved without access, so that a host program that dereferences a device pointer faults as it would
 //! on hardware. The bytes are those of a file in memory, mapped a second time where only the simulator looks.
 
+use std::collections::HashSet;
+use std::fs::File;
+use std::ops::Range;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::{io, slice};
 
 use crate::Error;
 use crate::memory::mapping::{Mapping, file_in_memory};
+use crate::memory::pattern;
 use crate::memory::ranges::Ranges;
 use crate::memory::{ALIGNMENT, HostPtr};
 
@@ -17,6 +23,8 @@ pub(crate) struct Reserved {
     bytes: Mapping,
     file: OwnedFd,
     ranges: Mutex<Ranges>,
+    /// Where allocations begin that other processes may have opened: their bytes are all in the file.
+    shared: Mutex<HashSet<u64>>,
 }
 
 /// Memory is returned to the system in pages of this size.
@@ -35,21 +43,53 @@ impl Reserved {
             addresses: Mapping::of_nothing(size, 0).map_err(refused)?,
             file,
             ranges: Mutex::new(Ranges::new(size)),
+            shared: Mutex::default(),
         })
     }
 
     /// Fresh memory of `size` bytes: its address, and where the simulator finds it.
     pub(crate) fn allocate(&self, size: u64) -> Option<(u64, HostPtr)> {
         let offset = self.ranges().take(footprint(size)?)?;
-        let host = HostPtr(self.bytes.start().0.wrapping_add(offset as usize));
-        // SAFETY: the range lies within the mapping and was taken for this allocation alone.
-        unsafe { host.poison(size as usize) };
+        let host = self.host(offset);
+        match pattern::pages(offset, size) {
+            Some(pages) if pattern::cover(&self.bytes, pages.clone()) => {
+                self.poison(offset..pages.start);
+                self.poison(pages.end..offset + size);
+            }
+            _ => self.poison(offset..offset + size),
+        }
         Some((self.addresses.address() + offset, host))
+    }
+
+    /// Whether bytes of an allocation are outside of the file, so that no other process finds them.
+    pub(crate) fn is_private(&self, address: u64, size: u64) -> bool {
+        let offset = address - self.addresses.address();
+        pattern::pages(offset, size).is_some() && !self.shared().contains(&offset)
+    }
+
+    /// Puts all bytes of an allocation into the file, which other processes open. No work may be using them.
+    pub(crate) fn share(&self, address: u64, size: u64) -> io::Result<()> {
+        let offset = address - self.addresses.address();
+        let Some(pages) = pattern::pages(offset, size) else { return Ok(()) };
+        if !self.shared().insert(offset) {
+            return Ok(());
+        }
+        let length = pages.end - pages.start;
+        // SAFETY: the pages belong to an allocation, and no work is using them.
+        let bytes = unsafe { slice::from_raw_parts(self.host(pages.start).0, length as usize) };
+        let file = File::from(self.file.try_clone()?);
+        file.write_all_at(bytes, pages.start)?;
+        self.show_file(&pages)
     }
 
     /// Takes memory back that came from here.
     pub(crate) fn release(&self, address: u64, size: u64, _host: HostPtr) {
         let offset = address - self.addresses.address();
+        self.shared().remove(&offset);
+        if let Some(pages) = pattern::pages(offset, size) {
+            // If the system refuses, the old pages stay, and the next allocation fills them.
+            self.show_file(&pages).unwrap_or_default();
+        }
         self.discard(offset, size);
         if let Some(footprint) = footprint(size) {
             self.ranges().give_back(offset, footprint);
@@ -80,6 +120,26 @@ impl Reserved {
             // cannot punch holes, the pages stay in use, which costs memory and nothing else.
             unsafe { libc::fallocate(self.file.as_raw_fd(), mode, start.cast_signed(), (end - start).cast_signed()) };
         }
+    }
+
+    /// Maps pages of the file where they belong.
+    fn show_file(&self, pages: &Range<u64>) -> io::Result<()> {
+        let size = pages.end - pages.start;
+        self.bytes.replace_by_part(self.bytes.address() + pages.start, size, &self.file, pages.start)
+    }
+
+    fn host(&self, offset: u64) -> HostPtr {
+        HostPtr(self.bytes.start().0.wrapping_add(offset as usize))
+    }
+
+    /// Fills bytes that were taken for an allocation.
+    fn poison(&self, range: Range<u64>) {
+        // SAFETY: the range lies within the mapping and was taken for one allocation alone.
+        unsafe { self.host(range.start).poison((range.end - range.start) as usize) };
+    }
+
+    fn shared(&self) -> MutexGuard<'_, HashSet<u64>> {
+        self.shared.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn ranges(&self) -> MutexGuard<'_, Ranges> {

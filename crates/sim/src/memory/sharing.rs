@@ -60,9 +60,15 @@ impl Memory {
         Some(Origin { process: std::process::id(), descriptor, serial })
     }
 
+    /// Whether [`Self::place_of`] moves the bytes of an allocation, which no work may be using then.
+    pub(crate) fn is_private(&self, allocation: &Allocation) -> bool {
+        self.space.owns(allocation.base) && self.space.is_private(allocation.base, allocation.size)
+    }
+
     /// How other processes find an allocation.
     pub(crate) fn place_of(&self, allocation: &Allocation, serial: u64) -> Option<Place> {
         let offset = self.space.offset(allocation.base)?;
+        self.space.share(allocation.base, allocation.size).ok()?;
         let pool = Records::pool_of(allocation).map_or(0, Id::number);
         let device = allocation.owner.device;
         Some(Place { origin: self.origin(serial)?, offset, size: allocation.size, device, pool })

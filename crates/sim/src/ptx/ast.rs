@@ -329,6 +329,8 @@ pub struct Instruction {
     pub modifiers: Vec<Modifier>,
     /// The operands in order; destinations come first.
     pub operands: Vec<Operand>,
+    /// The bytes that a load uses of what it loads, by bits: `.pragma "used_bytes_mask N"`.
+    pub used_bytes: Option<u32>,
     /// Where the opcode stands.
     pub span: Span,
 }

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use super::ast::{BranchTargetsId, CallTargetsId, LabelId, PrototypeId, Register};
 use super::name::{Name, Names};
-use super::operand::{LocalId, RegisterId};
+use super::operand::{LocalId, RegisterId, Symbol};
 use super::scalar::ScalarType;
 
 /// What a name stands for in a function.
@@ -12,6 +12,8 @@ use super::scalar::ScalarType;
 pub(super) enum Binding {
     Register(RegisterId),
     Variable(LocalId),
+    /// A variable of the module that is declared in a body.
+    Symbol(Symbol),
     Label(LabelId),
     BranchTargets(BranchTargetsId),
     CallTargets(CallTargetsId),
@@ -89,6 +91,11 @@ impl Scopes {
         ranges.push(Range { count, scalar, vector, depth });
         self.range_order.push((prefix, depth));
         true
+    }
+
+    /// Whether `name` is in a range of the innermost scope.
+    pub(super) fn is_in_range(&self, name: Name, names: &Names) -> bool {
+        self.range_of(names.text(name), names).is_some_and(|range| range.depth == self.depth())
     }
 
     /// What `name` means here. A register of a range that was not mentioned before is added to `registers`.

@@ -46,6 +46,11 @@ impl Driver {
             state.schedule.sleepers -= 1;
         }
         state.schedule.observe(tickets);
+        if self.has_printed() {
+            drop(state);
+            self.write_printed();
+            state = self.lock();
+        }
         if state.schedule.is_closed() { Err(CUresult::CUDA_ERROR_DEINITIALIZED) } else { Ok(state) }
     }
 

@@ -67,7 +67,7 @@ fn assert_says(fault: &Fault, parts: &[&str]) {
     }
 }
 
-const LOAD: &str = "mad.wide.u32 %d1, %r0, 4, %p; ld.global.u32 %r1, [%d1];";
+const LOAD: &str = "mad.wide.u32 %d1, %r0, 4, %p; ld.global.u32 %r1, [%d1]; setp.eq.u32 %q, %r1, 0x77777777; @%q trap;";
 
 #[test]
 fn access_out_of_bounds_names_the_memory_its_size_and_the_distance_in_every_space() {
@@ -129,8 +129,11 @@ fn read_of_what_nobody_wrote_names_the_allocation_and_the_place_in_it() {
     let near = format!(", 40 bytes into 128 bytes at {memory:#x} that are allocated");
     assert_says(&found, &[&place, "thread (10, 0, 0)", &near]);
     for (body, part) in [
-        ("ld.shared.u32 %r1, [words+8];", ", 8 bytes into the block's 64 bytes of shared memory"),
-        ("ld.local.u32 %r1, [own+4];", ", 4 bytes into the thread's 16 bytes of local memory"),
+        (
+            "ld.shared.u32 %r1, [words+8]; st.global.u32 [%p], %r1;",
+            ", 8 bytes into the block's 64 bytes of shared memory",
+        ),
+        ("ld.local.u32 %r1, [own+4]; st.global.u32 [%p], %r1;", ", 4 bytes into the thread's 16 bytes of local memory"),
     ] {
         assert_says(&fault(&fixture, body, memory, FAILED), &["memory that nobody wrote: read of 4 bytes", part]);
     }
@@ -188,7 +191,7 @@ fn memory_of_the_kernel_heap_was_written_by_nobody_each_time_it_is_given() {
     {{ .param .b64 size; .param .b64 at; st.param.b64 [size], 16;
       call.uni (at), malloc, (size); ld.param.b64 %d1, [at]; }}
     {write}
-    ld.u32 %r1, [%d1];
+    ld.u32 %r1, [%d1]; setp.eq.u32 %q, %r1, 0x77777777; @%q trap;
     {{ .param .b64 gone; st.param.b64 [gone], %d1; call.uni free, (gone); }}"
         )
     };
@@ -215,7 +218,8 @@ fn memory_of_the_kernel_heap_was_written_by_nobody_each_time_it_is_given() {
 fn program_goes_on_after_a_read_of_what_nobody_wrote_where_it_is_set_so() {
     let fixture = Fixture::with(checking().with_checks(Checks::Report));
     let memory = fixture.alloc(128);
-    let body = "mad.wide.u32 %d1, %r0, 4, %p; ld.global.u32 %r1, [%d1]; st.global.u32 [%d1], %r0;";
+    let body = "mad.wide.u32 %d1, %r0, 4, %p; ld.global.u32 %r1, [%d1]; setp.eq.u32 %q, %r1, 0x77777777;
+        @%q trap; st.global.u32 [%d1], %r0;";
     assert_eq!(run(&fixture, body, memory), CUresult::CUDA_SUCCESS);
     let expected: Vec<u8> = (0..32_u32).flat_map(u32::to_le_bytes).collect();
     assert_eq!(fixture.download(memory, 128), expected, "every thread did its work");

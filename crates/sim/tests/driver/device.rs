@@ -23,7 +23,7 @@ fn calls_before_initialisation_are_refused_but_for_a_few() {
     assert_eq!(cu!(api, cuDeviceGetCount(&raw mut count)), CUresult::CUDA_ERROR_NOT_INITIALIZED);
     let refused = cu!(api, cuCtxGetCurrent(&raw mut context));
     assert_eq!(refused, CUresult::CUDA_ERROR_NOT_INITIALIZED);
-    assert_eq!(get!(api, cuDriverGetVersion(_)), 13000);
+    assert_eq!(get!(api, cuDriverGetVersion(_)), 13050);
     assert_eq!(cu!(api, cuInit(1)), INVALID);
     ok!(api, cuInit(0));
     ok!(api, cuInit(0));
@@ -128,7 +128,7 @@ fn symbols_are_looked_up_by_base_name_and_version() {
     assert_eq!(look_up(c"cuNothing", 12000), (ok, ptr::null(), 1));
     assert_eq!(look_up(c"cuCtxCreate_v2", 12000), (ok, ptr::null(), 1));
     assert_eq!(look_up(c"cuMemAllocAsync", 11000), (ok, ptr::null(), 2));
-    assert_eq!(look_up(c"cuInit", 13010).0, INVALID, "newer than the driver");
+    assert_eq!(look_up(c"cuInit", 13060).0, INVALID, "newer than the driver");
     let mut address = ptr::null_mut();
     let missing = cu!(api, cuGetProcAddress(c"cuNothing".as_ptr(), &raw mut address, 12000, 0));
     assert_eq!(missing, CUresult::CUDA_ERROR_NOT_FOUND);

@@ -133,3 +133,67 @@ fn kernel_claims_no_more_registers_than_the_link_allows() {
     assert!(registers(&mut []) >= WORDS as i32);
     assert_eq!(registers(&mut [(CUjit_option::CU_JIT_MAX_REGISTERS, 24)]), 24);
 }
+
+/// A text with a counter and a helper of its own, and a kernel that adds to the counter and stores it.
+fn counting(kernel: &str, step: u32) -> CString {
+    let text = format!(
+        ".version 7.0\n.target sm_70\n.address_size 64\n.global .u32 count;\n\
+         .func (.param .b32 r) next(.param .b32 by)\n{{\n.reg .b32 %r<3>;\nld.param.u32 %r1, [by];\n\
+         atom.global.add.u32 %r2, [count], %r1;\nadd.u32 %r2, %r2, %r1;\nst.param.b32 [r], %r2;\nret;\n}}\n\
+         .visible .entry {kernel}(.param .u64 out)\n{{\n.reg .b64 %rd1;\n.reg .b32 %r<3>;\nld.param.u64 %rd1, [out];\n\
+         mov.b32 %r1, {step};\n{{\n.param .b32 by;\n.param .b32 r;\nst.param.b32 [by], %r1;\n\
+         call.uni (r), next, (by);\nld.param.b32 %r2, [r];\n}}\nst.global.u32 [%rd1], %r2;\nret;\n}}\n"
+    );
+    CString::new(text).expect("it is text")
+}
+
+#[test]
+fn symbols_that_are_local_to_their_files_are_not_shared() {
+    let fixture = Fixture::new();
+    let api = &fixture.api;
+    let mut link = ptr::null_mut();
+    ok!(api, cuLinkCreate_v2(0, ptr::null_mut(), ptr::null_mut(), &raw mut link));
+    for (kernel, step) in [("first", 1), ("second", 10)] {
+        let text = counting(kernel, step);
+        let (data, size) = (text.as_ptr().cast_mut().cast(), text.as_bytes_with_nul().len());
+        let none = ptr::null_mut();
+        let kind = CUjitInputType::CU_JIT_INPUT_PTX;
+        ok!(api, cuLinkAddData_v2(link, kind, data, size, ptr::null(), 0, none, ptr::null_mut()));
+    }
+    let (mut image, mut size) = (ptr::null_mut(), 0);
+    ok!(api, cuLinkComplete(link, &raw mut image, &raw mut size));
+    let module = handle!(api, cuModuleLoadData(_, image));
+    let memory = fixture.alloc(4);
+    let mut counts = Vec::new();
+    for name in [c"first", c"second", c"first", c"second"] {
+        let function: CUfunction = handle!(api, cuModuleGetFunction(_, module, name.as_ptr()));
+        let mut address = memory;
+        let mut values: [*mut c_void; 1] = [(&raw mut address).cast()];
+        let none = ptr::null_mut();
+        ok!(api, cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, ptr::null_mut(), values.as_mut_ptr(), none));
+        counts.push(fixture.download(memory, 1)[0]);
+    }
+    assert_eq!(counts, [1, 10, 2, 20], "each file counts by itself");
+}
+
+#[test]
+fn second_visible_definition_is_refused_by_name() {
+    let fixture = Fixture::new();
+    let api = &fixture.api;
+    let mut log = [0_u8; 200];
+    let mut names = [CUjit_option::CU_JIT_ERROR_LOG_BUFFER, CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES];
+    let mut values = [log.as_mut_ptr().cast(), ptr::without_provenance_mut(log.len())];
+    let mut link = ptr::null_mut();
+    ok!(api, cuLinkCreate_v2(2, names.as_mut_ptr(), values.as_mut_ptr(), &raw mut link));
+    let (text, other) = (counting("same", 1), counting("same", 2));
+    let kind = CUjitInputType::CU_JIT_INPUT_PTX;
+    let add = |text: &CStr, name: &CStr| {
+        let (data, size) = (text.as_ptr().cast_mut().cast(), text.to_bytes_with_nul().len());
+        cu!(api, cuLinkAddData_v2(link, kind, data, size, name.as_ptr(), 0, ptr::null_mut(), ptr::null_mut()))
+    };
+    assert_eq!(add(&text, c"one.ptx"), CUresult::CUDA_SUCCESS);
+    assert_eq!(add(&other, c"two.ptx"), CUresult::CUDA_ERROR_INVALID_SOURCE);
+    let said = CStr::from_bytes_until_nul(&log).expect("the log ends");
+    let expected = c"error   : Multiple definition of 'same' in 'two.ptx', first defined in 'one.ptx'";
+    assert_eq!(said, expected);
+}

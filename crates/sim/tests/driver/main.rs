@@ -6,7 +6,9 @@ mod device;
 mod event;
 mod fault;
 mod graph;
+mod graph_memory;
 mod graph_node;
+mod graph_stale;
 mod launch;
 mod link;
 mod live;
@@ -14,6 +16,7 @@ mod memory;
 mod module;
 mod ptx;
 mod race;
+mod retired;
 mod rows;
 #[cfg(target_os = "linux")]
 mod sharing;
@@ -21,5 +24,6 @@ mod sharing;
 mod speed;
 mod stream;
 mod support;
+mod test;
 #[cfg(target_os = "linux")]
 mod virtual_memory;

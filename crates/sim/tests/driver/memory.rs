@@ -2,6 +2,8 @@
 
 use std::ffi::c_void;
 use std::ptr;
+#[cfg(all(target_os = "linux", not(miri)))]
+use std::time::{Duration, Instant};
 
 use crate::support::{self, Fixture, cu, get, handle, ok};
 use curium_sim::Config;
@@ -25,6 +27,29 @@ fn fresh_memory_holds_no_zero() {
     let fixture = Fixture::new();
     let memory = fixture.alloc(4096);
     assert!(fixture.download(memory, 4096).iter().all(|byte| *byte != 0));
+}
+
+/// Hardware takes about 0.2 ms; to fill as much takes most of a second.
+#[test]
+#[cfg(all(target_os = "linux", not(miri)))]
+fn memory_that_is_not_used_costs_no_time() {
+    const SIZE: usize = 1 << 30;
+    let fixture = Fixture::with(Config::new().with_race_checks(true).with_unwritten_checks(true));
+    let allocate = |_| {
+        let begin = Instant::now();
+        ok!(fixture.api, cuMemFree_v2(fixture.alloc(SIZE)));
+        begin.elapsed()
+    };
+    let least = (0..10).map(allocate).min().expect("there were ten");
+    assert!(least < Duration::from_millis(10), "{least:?}");
+    let memory = fixture.alloc(SIZE + 3);
+    for offset in [0, 511 << 20, SIZE - 1000] {
+        assert_eq!(fixture.download(memory + offset as u64, 1003), [0xFD; 1003]);
+    }
+    fixture.upload(memory + (100 << 20) - 1, &[1, 2]);
+    let [before, one, two, after] = fixture.download(memory + (100 << 20) - 2, 4)[..] else { panic!("four bytes") };
+    assert_eq!([before, one, two, after], [0xFD, 1, 2, 0xFD]);
+    ok!(fixture.api, cuMemFree_v2(memory));
 }
 
 #[test]

@@ -4,7 +4,10 @@ use std::ffi::{CStr, CString, c_void};
 use std::ptr;
 
 use curium_sim::Config;
-use curium_sys::{CUfunction_attribute, CUjit_option, CUresult, CudaVersion};
+use curium_sys::{
+    CUfunction, CUfunction_attribute, CUjit_option, CUjitInputType, CUkernel, CUlibrary, CUmodule, CUresult,
+    CudaVersion,
+};
 
 use crate::ptx::SAXPY;
 use crate::support::{Fixture, cu, get, handle, ok};
@@ -34,11 +37,74 @@ fn images_that_are_no_ptx_are_told_apart() {
     assert_eq!(load(&fixture, b"\0"), CUresult::CUDA_ERROR_INVALID_IMAGE);
     assert_eq!(load(&fixture, b"garbage\0"), CUresult::CUDA_ERROR_INVALID_IMAGE);
     assert_eq!(load(&fixture, b"\x7fELF\x02\x01\0"), CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU);
-    assert_eq!(load(&fixture, &[0x50, 0xed, 0x55, 0xba, 1, 0]), CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU);
+    let empty_fat_binary = [0x50, 0xed, 0x55, 0xba, 1, 0, 16, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    assert_eq!(load(&fixture, &empty_fat_binary), CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU);
     let mut module = ptr::null_mut();
     assert_eq!(cu!(fixture.api, cuModuleLoadData(&raw mut module, ptr::null())), INVALID);
     let missing = cu!(fixture.api, cuModuleLoad(&raw mut module, c"/no/such/file.ptx".as_ptr()));
     assert_eq!(missing, CUresult::CUDA_ERROR_FILE_NOT_FOUND);
+}
+
+/// Made by nvcc of CUDA 13.5 from a kernel `add(int* x, int y)` for several targets, without compression and with both kinds.
+const FAT_BINARIES: [&[u8]; 3] = [
+    include_bytes!("../images/plain.fatbin"),
+    include_bytes!("../images/lz4.fatbin"),
+    include_bytes!("../images/zstd.fatbin"),
+];
+
+/// Has one thread add 5 to 4.
+fn add(fixture: &Fixture, function: CUfunction) {
+    let memory = fixture.alloc(4);
+    fixture.upload(memory, &[4, 0, 0, 0]);
+    let (mut address, mut addend) = (memory, 5_i32);
+    let mut values: [*mut c_void; 2] = [(&raw mut address).cast(), (&raw mut addend).cast()];
+    let none = ptr::null_mut();
+    let launch =
+        cu!(fixture.api, cuLaunchKernel(function, 1, 1, 1, 1, 1, 1, 0, ptr::null_mut(), values.as_mut_ptr(), none));
+    assert_eq!(launch, CUresult::CUDA_SUCCESS);
+    assert_eq!(fixture.download(memory, 4), [9, 0, 0, 0]);
+}
+
+#[test]
+fn fat_binary_with_ptx_is_loaded_by_every_loader() {
+    /// What compilers of CUDA C++ put into the data of a program.
+    #[repr(C)]
+    struct Record {
+        magic: u32,
+        version: u32,
+        binary: *const c_void,
+        unused: *const c_void,
+    }
+    for binary in FAT_BINARIES {
+        let fixture = Fixture::new();
+        let api = &fixture.api;
+        let data: *const c_void = binary.as_ptr().cast();
+        let record = Record { magic: 0x4662_43b1, version: 1, binary: data, unused: ptr::null() };
+        let record: *const c_void = (&raw const record).cast();
+        let none = ptr::null_mut();
+        for image in [data, record] {
+            let modules: [CUmodule; 2] =
+                [handle!(api, cuModuleLoadData(_, image)), handle!(api, cuModuleLoadFatBinary(_, image))];
+            for module in modules {
+                add(&fixture, handle!(api, cuModuleGetFunction(_, module, c"add".as_ptr())));
+            }
+            let library: CUlibrary = handle!(
+                api,
+                cuLibraryLoadData(_, image, none, ptr::null_mut(), 0, ptr::null_mut(), ptr::null_mut(), 0)
+            );
+            let kernel: CUkernel = handle!(api, cuLibraryGetKernel(_, library, c"add".as_ptr()));
+            add(&fixture, kernel.cast());
+        }
+        let mut link = ptr::null_mut();
+        ok!(api, cuLinkCreate_v2(0, none, ptr::null_mut(), &raw mut link));
+        let kind = CUjitInputType::CU_JIT_INPUT_FATBINARY;
+        let size = binary.len();
+        ok!(api, cuLinkAddData_v2(link, kind, data.cast_mut(), size, ptr::null(), 0, none, ptr::null_mut()));
+        let (mut image, mut size) = (ptr::null_mut(), 0);
+        ok!(api, cuLinkComplete(link, &raw mut image, &raw mut size));
+        let module: CUmodule = handle!(api, cuModuleLoadData(_, image));
+        add(&fixture, handle!(api, cuModuleGetFunction(_, module, c"add".as_ptr())));
+    }
 }
 
 #[test]

@@ -46,6 +46,29 @@ fn memory_opened_by_its_handle_is_the_memory_of_the_other_process() {
 }
 
 #[test]
+fn large_memory_is_the_same_in_both_processes() {
+    const SIZE: usize = (3 << 20) + 1000;
+    let (owner, other) = (Fixture::new(), Fixture::new());
+    // Something else lies on the first page.
+    owner.alloc(100);
+    let memory = owner.alloc(SIZE);
+    let bytes: Vec<u8> = (0..SIZE).map(|index| (index % 251) as u8).collect();
+    owner.upload(memory, &bytes[..SIZE / 2]);
+    let fresh = owner.download(memory + SIZE as u64 / 2, SIZE / 2);
+    let name: CUipcMemHandle = get!(owner.api, cuIpcGetMemHandle(_, memory));
+    let opened = get!(other.api, cuIpcOpenMemHandle_v2(_, name, LAZY));
+    assert_eq!(other.download(opened, SIZE / 2), bytes[..SIZE / 2]);
+    assert_eq!(other.download(opened + SIZE as u64 / 2, SIZE / 2), fresh);
+    other.upload(opened, &bytes[1..]);
+    assert_eq!(owner.download(memory, SIZE - 1), bytes[1..]);
+    let name: CUipcMemHandle = get!(owner.api, cuIpcGetMemHandle(_, memory));
+    assert_eq!(get!(other.api, cuIpcOpenMemHandle_v2(_, name, LAZY)), opened);
+    ok!(other.api, cuIpcCloseMemHandle(opened));
+    ok!(other.api, cuIpcCloseMemHandle(opened));
+    ok!(owner.api, cuMemFree_v2(memory));
+}
+
+#[test]
 fn handle_is_refused_in_its_own_process_and_when_it_is_none() {
     let fixture = Fixture::new();
     let memory = fixture.alloc(64);

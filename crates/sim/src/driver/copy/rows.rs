@@ -9,7 +9,7 @@ use curium_sys::{
 
 use super::{host_end, legacy};
 use crate::argument::{ConstPointer, Pointer};
-use crate::driver::graph::{Content, Copy3D};
+use crate::driver::graph::{Content, Copy3D, Touched};
 use crate::driver::{Driver, Result, State};
 use crate::handle::Id;
 use crate::memory::{End, HostPtr};
@@ -44,6 +44,8 @@ struct Side {
     start: Start,
     pitch: usize,
     layer: usize,
+    /// Whether the driver allocated the memory, and not the caller.
+    is_allocated: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -230,7 +232,12 @@ impl Driver {
         Ok(Rows { to: self.side(state, &to, extent)?, from: self.side(state, &from, extent)?, extent })
     }
 
-    fn copy_volume(&self, copy: &CUDA_MEMCPY3D, stream: Pointer<CUstream_st>, is_synchronous: bool) -> Result {
+    pub(in crate::driver) fn copy_volume(
+        &self,
+        copy: &CUDA_MEMCPY3D,
+        stream: Pointer<CUstream_st>,
+        is_synchronous: bool,
+    ) -> Result {
         let mut state = self.lock();
         let rows = self.rows_of(&state, copy)?;
         let stream = self.working_stream(&mut state, stream)?;
@@ -262,7 +269,7 @@ impl Driver {
         let too_narrow = x.checked_add(extent.width).is_none_or(|row| operand.pitch < row);
         let too_low = extent.depth > 1 && y.checked_add(extent.height).is_none_or(|rows| operand.layer < rows);
         if extent.is_empty() {
-            return Ok(Side { start: Start::Device(0), pitch: 0, layer: 0 });
+            return Ok(Side { start: Start::Device(0), pitch: 0, layer: 0, is_allocated: false });
         }
         if too_narrow || too_low || operand.pitch > MAX_PITCH {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
@@ -271,7 +278,11 @@ impl Driver {
         let offset = z * layer + y * operand.pitch + x;
         let span = (extent.depth - 1) * layer + (extent.height - 1) * operand.pitch + extent.width;
         let start = self.start(operand, offset, span)?;
-        Ok(Side { start, pitch: operand.pitch, layer })
+        let is_allocated = match start {
+            Start::Device(_) => true,
+            Start::Host(host) => self.memory().is_pinned(host),
+        };
+        Ok(Side { start, pitch: operand.pitch, layer, is_allocated })
     }
 
     fn start(&self, operand: &Operand, offset: usize, span: usize) -> Result<Start> {
@@ -295,18 +306,36 @@ impl Driver {
 }
 
 impl Rows {
+    /// The memory of the driver that the copy reads and writes.
+    pub(crate) fn touched(&self) -> Vec<Touched> {
+        let sides = [(&self.from, false), (&self.to, true)];
+        sides.into_iter().filter_map(|(side, write)| side.touched(self.extent, write)).collect()
+    }
+
     /// Copies one row after the other.
     pub(crate) fn run(&self, driver: &Driver) -> Result {
-        for layer in 0..self.extent.depth {
-            for row in 0..self.extent.height {
-                driver.memory().copy(&self.to.row(layer, row), &self.from.row(layer, row), self.extent.width)?;
-            }
-        }
-        Ok(())
+        let Extent { width, height, depth } = self.extent;
+        let mut rows = (0..depth).flat_map(|layer| (0..height).map(move |row| (layer, row)));
+        rows.try_for_each(|(layer, row)| {
+            driver.memory().copy(&self.to.row(layer, row), &self.from.row(layer, row), width)
+        })
     }
 }
 
 impl Side {
+    /// The addresses from the first byte to the last; none for memory that the driver does not manage.
+    fn touched(&self, extent: Extent, write: bool) -> Option<Touched> {
+        let address = match self.start {
+            Start::Device(address) => address,
+            Start::Host(host) if self.is_allocated => host.0.addr() as u64,
+            Start::Host(_) => return None,
+        };
+        let Extent { width, height, depth } = extent;
+        let span = |pitch: usize, count: usize| count.saturating_sub(1) * pitch;
+        let size = (span(self.layer, depth) + span(self.pitch, height) + width) as u64;
+        (!extent.is_empty()).then_some(Touched { address, size, write })
+    }
+
     fn row(&self, layer: usize, row: usize) -> End {
         let offset = layer * self.layer + row * self.pitch;
         match self.start {
@@ -337,7 +366,7 @@ fn array_side(state: &State, operand: &Operand, extent: Extent) -> Result<Side> 
     }
     let (pitch, layer) = (shape.pitch(), shape.pitch() * shape.rows());
     let offset = z * layer + y * pitch + x;
-    Ok(Side { start: Start::Device(array.base + offset as u64), pitch, layer })
+    Ok(Side { start: Start::Device(array.base + offset as u64), pitch, layer, is_allocated: true })
 }
 
 /// The operand of a batch, whose lengths are in elements of so many bytes.

@@ -92,7 +92,7 @@ impl Driver {
         count: usize,
         address: CUdeviceptr,
     ) -> Result {
-        self.add(&Spot::new(node, graph, after, count), |state, graph| state.free_content(graph, address))
+        self.add(&Spot::new(node, graph, after, count), |state, graph| self.free_content(state, graph, address))
     }
 
     pub(crate) fn cuGraphAddNode(

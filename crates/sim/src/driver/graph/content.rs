@@ -10,7 +10,7 @@ use curium_sys::{
 use super::attribute::Attributes;
 use super::condition::Condition;
 use super::plan::SharedConditions;
-use super::{Graph, memory};
+use super::{Graph, Touched, memory};
 use crate::argument::Pointer;
 use crate::driver::copy::Rows;
 use crate::driver::launch::parameters::Arguments;
@@ -247,12 +247,22 @@ impl Copy3D {
     pub(crate) fn new(described: CUDA_MEMCPY3D, rows: Rows) -> Self {
         Self { described, rows }
     }
+
+    pub(super) fn touched(&self) -> Vec<Touched> {
+        self.rows.touched()
+    }
 }
 
 impl Set {
     pub(crate) fn new(dst: CUdeviceptr, fill: Fill, pitch: usize, height: usize) -> Self {
         let Fill { value, width, count } = fill;
         Self(CUDA_MEMSET_NODE_PARAMS { dst, pitch, value, elementSize: width as u32, width: count, height })
+    }
+
+    pub(super) fn touched(&self) -> Touched {
+        let Self(set) = *self;
+        let size = (set.height - 1) * set.pitch + set.width * set.elementSize as usize;
+        Touched { address: set.dst, size: size as u64, write: true }
     }
 
     fn run(&self, driver: &Driver) -> Result {

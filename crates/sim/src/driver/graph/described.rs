@@ -158,7 +158,7 @@ impl Driver {
                 Ok(content)
             }
             // SAFETY: the type says that this frees memory.
-            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => state.free_content(graph, unsafe { union.free }.dptr),
+            CUgraphNodeType::CU_GRAPH_NODE_TYPE_MEM_FREE => self.free_content(state, graph, unsafe { union.free }.dptr),
             // There are no semaphores of other interfaces here.
             _ => Err(CUresult::CUDA_ERROR_NOT_SUPPORTED),
         }

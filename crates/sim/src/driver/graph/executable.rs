@@ -130,6 +130,13 @@ impl Driver {
     pub(crate) fn cuGraphLaunch(&self, executable: Pointer<CUgraphExec_st>, stream: Pointer<CUstream_st>) -> Result {
         let mut state = self.lock();
         let id = state.executable(executable)?;
+        let stale = state.executables.get(id).and_then(|executable| executable.plan.stale(self, &state));
+        if stale.is_some() {
+            // A report takes the lock by itself.
+            drop(state);
+            self.judge(stale)?;
+            state = self.lock();
+        }
         let stream = self.uncaptured_stream(&mut state, stream)?;
         let context = self.stream_context(&state, stream)?;
         let number = state.streams.get(stream).map_or(0, |stream| stream.number);
@@ -137,7 +144,7 @@ impl Driver {
         let Some(executable) = state.executables.get(id) else { return Ok(()) };
         let (plan, conditions) = (executable.plan.clone(), Arc::clone(&executable.conditions));
         let objects = executable.objects.clone();
-        self.allocate_of_graph(&plan, executable.flags & AUTO_FREE != 0)?;
+        let freed = self.allocate_of_graph(&plan, executable.flags & AUTO_FREE != 0)?;
         let last: Vec<Ticket> = executable.last.into_iter().collect();
         let start = Arc::clone(&conditions);
         let begin = Work::Device(Box::new(move |_| {
@@ -149,6 +156,7 @@ impl Driver {
         // What the graph keeps lives until this launch is done, whatever becomes of the executable.
         state.retain_objects(&objects);
         let end = Work::Device(Box::new(move |driver| {
+            freed.iter().for_each(|address| driver.memory().free(*address));
             let mut state = driver.lock();
             state.release_objects(&objects);
             driver.call_destructors(state);
@@ -214,6 +222,13 @@ impl Driver {
             failing.write_if_asked(node.as_raw());
             CUresult::CUDA_ERROR_INVALID_VALUE
         })?;
+        let stale = plan.stale(self, &state);
+        if stale.is_some() {
+            // As for a launch.
+            drop(state);
+            self.judge(stale)?;
+            state = self.lock();
+        }
         let objects = state.objects_of(graph);
         state.retain_objects(&objects);
         let conditions = Arc::new(Mutex::new(state.conditions_of(graph)));

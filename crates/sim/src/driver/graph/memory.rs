@@ -17,8 +17,8 @@ use crate::driver::{Driver, Result, State};
 use crate::handle::Id;
 use crate::memory::{Location, Owner, Pool, Purpose};
 
-/// Memory of an allocation node. It is there for as long as the graph and its executables are; what it holds is not kept between
-/// launches.
+/// Memory of an allocation node. It exists as long as the graph and its executables do and, if a launch has allocated it, until it is
+/// freed; its contents are not kept between launches.
 #[derive(Clone)]
 pub(crate) struct Allocation {
     pub(super) params: CUDA_MEM_ALLOC_NODE_PARAMS,
@@ -40,6 +40,17 @@ struct Piece {
     size: u64,
     /// Whether a launch has allocated it and nothing has freed it since.
     is_live: bool,
+    /// Whether neither a graph nor an executable has the node any more, so that the memory ends when it is freed.
+    is_orphan: bool,
+}
+
+/// The result of freeing memory of a graph.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+pub(in crate::driver) enum Freed {
+    /// The next launch allocates it again.
+    ForReuse,
+    /// No node is left that could allocate it: the caller releases it after the work that was queued before.
+    ForGood,
 }
 
 /// Memory that is freed with the last node and step that has it.
@@ -50,8 +61,9 @@ struct Reservation {
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        if let Some(driver) = self.driver.upgrade() {
-            driver.graph_memory().pieces.remove(&self.address);
+        if let Some(driver) = self.driver.upgrade()
+            && !driver.graph_memory().orphan(self.address)
+        {
             driver.memory().free(self.address);
         }
     }
@@ -94,7 +106,7 @@ impl Driver {
 
     fn reserve(&self, owner: Owner, pool: Id<Pool>, mut params: CUDA_MEM_ALLOC_NODE_PARAMS) -> Result<Allocation> {
         params.dptr = self.memory().allocate_on_device(params.bytesize as u64, owner, Purpose::Pool(pool))?;
-        let piece = Piece { device: owner.device, size: params.bytesize as u64, is_live: false };
+        let piece = Piece { device: owner.device, size: params.bytesize as u64, is_live: false, is_orphan: false };
         self.graph_memory().add(params.dptr, piece);
         let driver = self.shared().map(|driver| Arc::downgrade(&driver)).unwrap_or_default();
         let memory = Arc::new(Reservation { driver, address: params.dptr });
@@ -112,29 +124,22 @@ impl Driver {
         self.graph_memory().pieces.contains_key(&address)
     }
 
-    /// Frees what a launch of a graph allocated, for another launch to allocate again.
-    pub(in crate::driver) fn free_of_graph(&self, address: CUdeviceptr) -> Result {
-        match self.graph_memory().pieces.get_mut(&address) {
-            Some(piece) if piece.is_live => {
-                piece.is_live = false;
-                Ok(())
-            }
-            _ => Err(CUresult::CUDA_ERROR_INVALID_VALUE),
-        }
+    /// Frees memory that a launch of a graph allocated.
+    pub(in crate::driver) fn free_of_graph(&self, address: CUdeviceptr) -> Result<Freed> {
+        self.graph_memory().free(address).ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)
     }
 
-    /// Notes that a launch allocates and frees memory. What an earlier launch allocated must have been freed since, unless launches
-    /// free it.
-    pub(super) fn allocate_of_graph(&self, plan: &Plan, frees_on_launch: bool) -> Result {
+    /// Notes that a launch allocates and frees memory, and returns the memory to release after it. Memory that an earlier launch allocated
+    /// must have been freed since, unless launches free it.
+    pub(super) fn allocate_of_graph(&self, plan: &Plan, frees_on_launch: bool) -> Result<Vec<CUdeviceptr>> {
         let mut memory = self.graph_memory();
         let allocated: Vec<_> = plan.allocated().collect();
         let is_live = |address: &CUdeviceptr| memory.pieces.get(address).is_some_and(|piece| piece.is_live);
         if !frees_on_launch && allocated.iter().any(is_live) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
-        memory.set_live(allocated.into_iter(), true);
-        memory.set_live(plan.freed(), false);
-        Ok(())
+        memory.set_live(allocated.into_iter());
+        Ok(plan.freed().filter(|address| memory.free(*address) == Some(Freed::ForGood)).collect())
     }
 }
 
@@ -144,13 +149,35 @@ impl GraphMemory {
         self.note_high(piece.device);
     }
 
-    fn set_live(&mut self, addresses: impl Iterator<Item = CUdeviceptr>, is_live: bool) {
+    fn set_live(&mut self, addresses: impl Iterator<Item = CUdeviceptr>) {
         for address in addresses {
             let Some(piece) = self.pieces.get_mut(&address) else { continue };
-            piece.is_live = is_live;
+            piece.is_live = true;
             let device = piece.device;
             self.note_high(device);
         }
+    }
+
+    /// Frees a live piece; `None` if there is none at this address.
+    fn free(&mut self, address: CUdeviceptr) -> Option<Freed> {
+        let piece = self.pieces.get_mut(&address).filter(|piece| piece.is_live)?;
+        piece.is_live = false;
+        if !piece.is_orphan {
+            return Some(Freed::ForReuse);
+        }
+        self.pieces.remove(&address);
+        Some(Freed::ForGood)
+    }
+
+    /// Notes that the last node with a piece is gone, and returns whether the piece stays, because it is live.
+    fn orphan(&mut self, address: CUdeviceptr) -> bool {
+        let Some(piece) = self.pieces.get_mut(&address) else { return false };
+        piece.is_orphan = true;
+        let is_live = piece.is_live;
+        if !is_live {
+            self.pieces.remove(&address);
+        }
+        is_live
     }
 
     /// The bytes of a device in use and reserved.
@@ -188,14 +215,18 @@ impl Allocation {
     }
 }
 
-impl State {
-    /// A node that frees memory of a graph, which no node of its own graph frees yet.
-    pub(in crate::driver) fn free_content(&self, graph: Id<Graph>, address: CUdeviceptr) -> Result<Content> {
+impl Driver {
+    /// A node that frees memory of any graph, which no node of its own graph frees yet. The graph that allocates it may be gone.
+    pub(in crate::driver) fn free_content(
+        &self,
+        state: &State,
+        graph: Id<Graph>,
+        address: CUdeviceptr,
+    ) -> Result<Content> {
         let frees = |node: &Content| matches!(node, Content::Free(freed) if *freed == address);
-        let is_freed =
-            self.nodes_of(graph).iter().filter_map(|node| self.nodes.get(*node)).any(|node| frees(&node.content));
-        let allocates = |node: &Content| matches!(node, Content::Allocate(memory) if memory.address() == address);
-        if is_freed || !self.nodes.iter().any(|(_, node)| allocates(&node.content)) {
+        let nodes = state.nodes_of(graph);
+        let is_freed = nodes.iter().filter_map(|node| state.nodes.get(*node)).any(|node| frees(&node.content));
+        if is_freed || !self.is_of_graph(address) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }
         Ok(Content::Free(address))

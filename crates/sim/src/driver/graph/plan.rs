@@ -19,6 +19,8 @@ pub(super) struct Plan {
 #[derive(Clone)]
 pub(super) struct Step {
     pub(super) node: Id<Node>,
+    /// The number of the node in its graph.
+    pub(super) number: u32,
     pub(super) content: Content,
     /// The steps that must be done before.
     pub(super) after: Vec<usize>,
@@ -51,7 +53,8 @@ impl Plan {
                 let parts = node.content.parts().into_iter().map(|part| Self::new(state, part));
                 let parts = parts.collect::<std::result::Result<_, _>>()?;
                 positions.insert(id, steps.len());
-                steps.push(Step { node: id, content: node.content.clone(), after, is_enabled: true, parts });
+                let (number, content) = (node.number, node.content.clone());
+                steps.push(Step { node: id, number, content, after, is_enabled: true, parts });
             }
             left = waiting;
         }

@@ -7,7 +7,7 @@ use crate::driver::graph::SharedConditions;
 use crate::driver::launch::Launch;
 use crate::driver::launch::runtime::Host;
 use crate::driver::{Driver, Result};
-use crate::exec::{self, DeviceModel, Fault, FaultKind, Schedule};
+use crate::exec::{self, DeviceModel, Fault, FaultKind, Schedule, Stale};
 use crate::memory::{Fill, Owner, Purpose};
 use crate::race;
 
@@ -162,6 +162,8 @@ fn code_of(fault: &Fault) -> CUresult {
         | FaultKind::StreamRace(_)
         | FaultKind::HostRace
         | FaultKind::Unwritten => CUresult::CUDA_ERROR_LAUNCH_FAILED,
+        FaultKind::StaleNode { what: Stale::Memory, .. } => CUresult::CUDA_ERROR_INVALID_VALUE,
+        FaultKind::StaleNode { .. } => CUresult::CUDA_ERROR_INVALID_HANDLE,
         FaultKind::Assert => CUresult::CUDA_ERROR_ASSERT,
         FaultKind::HardwareStackError => CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR,
         FaultKind::InvalidProgramCounter => CUresult::CUDA_ERROR_INVALID_PC,

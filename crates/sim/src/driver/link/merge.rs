@@ -1,5 +1,6 @@
 //! Several texts of PTX as one: with one header, and without declarations of what another text defines.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 /// One statement on the level of a module.
@@ -7,9 +8,25 @@ struct Statement<'a> {
     text: &'a str,
     /// What it declares or defines, if it is a variable or a function.
     name: Option<&'a str>,
-    is_extern: bool,
+    linkage: Linkage,
     is_header: bool,
 }
+
+/// Which texts see a symbol, and which definition counts.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+enum Linkage {
+    /// Only its own text.
+    Local,
+    /// Every text; one definition is allowed.
+    Visible,
+    /// Every text; the first definition counts, or the visible one.
+    Weak,
+    /// Another text defines it.
+    Extern,
+}
+
+/// The directives that declare variables.
+const SPACES: [&str; 7] = [".global", ".const", ".shared", ".tex", ".texref", ".samplerref", ".surfref"];
 
 /// What a header consists of.
 const HEADER: [&str; 3] = [".version", ".target", ".address_size"];
@@ -17,19 +34,21 @@ const HEADER: [&str; 3] = [".version", ".target", ".address_size"];
 /// The texts as one, in their order, for the newest version and the highest target of them. What one text declares and another
 /// defines is a declaration ahead if it is a function, and the definition itself if it is a variable. A function that is declared
 /// with a result and defined without one has the result then, as callers see it on hardware: a register that nobody has written.
+///
+/// Symbols that are local to one text get another name where the name is taken. No symbol is visible in two texts: [`visible`].
 pub(super) fn merge(texts: &[String]) -> String {
+    let texts = apart(texts);
     let modules: Vec<Vec<Statement<'_>>> = texts.iter().map(|text| statements(text)).collect();
     let all = || modules.iter().flatten();
-    let definitions = all().filter(|statement| !statement.is_extern);
-    let definitions: HashMap<&str, &str> = definitions.filter_map(|s| Some((s.name?, s.text))).collect();
-    let declared = all().filter(|statement| statement.is_extern);
+    let definitions = definitions(all());
+    let declared = all().filter(|statement| statement.linkage == Linkage::Extern);
     let results: HashMap<&str, &str> = declared.filter_map(|s| Some((s.name?, result(s.text)?))).collect();
     let mut done = HashSet::new();
     let mut merged: String = HEADER.iter().filter_map(|directive| newest(directive, all())).collect();
     for statement in all().filter(|statement| !statement.is_header) {
-        let definition = statement.name.filter(|_| statement.is_extern).and_then(|name| definitions.get(name));
-        let text = match definition {
-            Some(_) if is_function(statement.text) => statement.text.replacen(".extern", ".visible", 1),
+        let elsewhere = statement.name.and_then(|name| definitions.get(name)).filter(|it| statement.yields_to(it));
+        let text = match elsewhere {
+            Some(_) if is_function(statement.text) => statement.declaration(),
             Some(definition) => (*definition).to_owned(),
             None => match statement.name.and_then(|name| results.get(name)) {
                 Some(missing) if is_function(statement.text) && result(statement.text).is_none() => {
@@ -44,6 +63,69 @@ pub(super) fn merge(texts: &[String]) -> String {
         }
     }
     merged
+}
+
+/// The names of the definitions in a text that no other text may define.
+pub(super) fn visible(text: &str) -> Vec<&str> {
+    let strong = |it: &Statement<'_>| it.linkage == Linkage::Visible && it.is_definition();
+    statements(text).into_iter().filter(strong).filter_map(|statement| statement.name).collect()
+}
+
+/// The definition of each name that counts.
+fn definitions<'a>(all: impl Iterator<Item = &'a Statement<'a>>) -> HashMap<&'a str, &'a str> {
+    let mut definitions = HashMap::new();
+    for statement in all.filter(|statement| statement.is_definition()) {
+        let Some(name) = statement.name else { continue };
+        if statement.linkage == Linkage::Weak {
+            definitions.entry(name).or_insert(statement.text);
+        } else {
+            definitions.insert(name, statement.text);
+        }
+    }
+    definitions
+}
+
+/// The texts with another name for each local symbol whose name another text uses.
+fn apart(texts: &[String]) -> Vec<Cow<'_, str>> {
+    let modules: Vec<Vec<Statement<'_>>> = texts.iter().map(|text| statements(text)).collect();
+    let shared = modules.iter().flatten().filter(|statement| statement.linkage != Linkage::Local);
+    let mut taken: HashSet<String> = shared.filter_map(|it| it.name.map(str::to_owned)).collect();
+    let mut renamed = Vec::new();
+    for (number, (text, module)) in texts.iter().zip(&modules).enumerate() {
+        let local = module.iter().filter(|statement| statement.linkage == Linkage::Local);
+        let own: HashSet<&str> = local.filter_map(|statement| statement.name).collect();
+        let (clashing, free): (Vec<&str>, Vec<&str>) = own.into_iter().partition(|name| taken.contains(*name));
+        taken.extend(free.into_iter().map(str::to_owned));
+        let names: HashMap<&str, String> =
+            clashing.into_iter().map(|name| (name, format!("{name}$file{number}"))).collect();
+        renamed.push(if names.is_empty() { Cow::Borrowed(text.as_str()) } else { Cow::Owned(rename(text, &names)) });
+    }
+    renamed
+}
+
+/// The text with other names. Inner names that hide them change as well, which changes nothing.
+fn rename(text: &str, names: &HashMap<&str, String>) -> String {
+    let mut renamed = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let blanks = rest.len() - skip_blanks(rest).len();
+        let end = match first {
+            _ if blanks > 0 => blanks,
+            '"' => rest[1..].find('"').map_or(rest.len(), |end| end + 2),
+            // A directive, or a component of a vector.
+            '.' => 1 + rest[1..].find(|next| !is_of_name(next)).unwrap_or(rest.len() - 1),
+            _ if is_of_name(first) => rest.find(|next| !is_of_name(next)).unwrap_or(rest.len()),
+            _ => first.len_utf8(),
+        };
+        let (word, after) = rest.split_at(end);
+        renamed.push_str(names.get(word).map_or(word, String::as_str));
+        rest = after;
+    }
+    renamed
+}
+
+fn is_of_name(character: char) -> bool {
+    character.is_alphanumeric() || matches!(character, '_' | '$' | '%')
 }
 
 /// The newest of the directives of the header that begin so, on a line of its own.
@@ -98,8 +180,39 @@ fn statements(text: &str) -> Vec<Statement<'_>> {
 
 impl<'a> Statement<'a> {
     fn new(text: &'a str) -> Self {
-        let is_extern = text.starts_with(".extern");
-        Self { text, name: name(text), is_extern, is_header: is_header(text) }
+        let linkage = match text.split(|next: char| !is_word(next)).next() {
+            Some(".visible" | ".common") => Linkage::Visible,
+            Some(".weak") => Linkage::Weak,
+            Some(".extern") => Linkage::Extern,
+            _ => Linkage::Local,
+        };
+        let is_symbol = is_function(text) || SPACES.iter().any(|space| text.contains(space));
+        let name = name(text).filter(|_| is_symbol && !text.starts_with(".section"));
+        Self { text, name, linkage, is_header: is_header(text) }
+    }
+
+    fn is_definition(&self) -> bool {
+        let has_body = !is_function(self.text) || self.text.ends_with('}');
+        self.linkage != Linkage::Extern && has_body && self.name.is_some()
+    }
+
+    /// Whether a definition stands in for this declaration or definition.
+    fn yields_to(&self, definition: &str) -> bool {
+        match self.linkage {
+            Linkage::Extern => true,
+            Linkage::Weak => self.is_definition() && self.text != definition,
+            Linkage::Local | Linkage::Visible => false,
+        }
+    }
+
+    /// The function without its body, for a definition that comes elsewhere.
+    fn declaration(&self) -> String {
+        if self.linkage == Linkage::Extern {
+            return self.text.replacen(".extern", ".visible", 1);
+        }
+        // A kernel is not called: nobody needs its declaration.
+        let head = self.text.split('{').next().filter(|_| !self.text.contains(".entry"));
+        head.map_or_else(String::new, |head| format!("{};", head.trim_end().replacen(".weak", ".visible", 1)))
     }
 }
 
@@ -227,6 +340,48 @@ mod tests {
         let merged = merge(&[CALLER.to_owned(), callee.clone()]);
         assert_eq!(merged.matches(".visible .func (.param .b32 r)").count(), 2, "{merged}");
         assert_eq!(merge(&[CALLER.replace("(.param .b32 r) ", ""), callee]).matches("(.param .b32 r)").count(), 0);
+    }
+
+    #[test]
+    fn symbols_that_are_local_to_one_text_stay_apart() {
+        let file = |step: u32| {
+            format!(
+                ".version 7.8\n.target sm_75\n.address_size 64\n.global .u32 count; // count in \"count\"\n\
+                 .func helper() {{ .reg .u32 %count; atom.global.add.u32 %count, [count], {step}; ret; }}\n\
+                 .visible .entry k{step}() {{ call helper; ret; }}\n"
+            )
+        };
+        let merged = merge(&[file(1), file(2)]);
+        for line in [".global .u32 count;", ".global .u32 count$file1;", "[count], 1;", "[count$file1], 2;"] {
+            assert_eq!(merged.matches(line).count(), 1, "{line} in {merged}");
+        }
+        assert_eq!(merged.matches("call helper$file1;").count(), 1, "{merged}");
+        assert_eq!(merged.matches("%count").count(), 4, "a register has a name of its own: {merged}");
+        let other = CALLEE.replace(".visible .global .align 4 .u32 table", ".global .align 4 .u32 count");
+        let merged = merge(&[file(1), other.clone().replace("count[", "k1[")]);
+        assert!(merged.contains("k1$file1[2]") && merged.contains(".entry k1()"), "{merged}");
+    }
+
+    #[test]
+    fn weak_definition_yields_to_a_visible_one_and_to_an_earlier_one() {
+        let file = |linkage: &str, value: u32| {
+            format!(
+                ".version 7.8\n.target sm_75\n.address_size 64\n{linkage} .global .u32 limit = {value};\n\
+                 {linkage} .func f()\n{{ mov.u32 %r, {value}; ret; }}\n.weak .entry k() {{ trap; ret; }}\n"
+            )
+        };
+        for (files, kept) in [([file(".weak", 1), file(".weak", 2)], 1), ([file(".weak", 1), file(".visible", 2)], 2)] {
+            let merged = merge(&files);
+            assert_eq!(merged.matches(&format!("limit = {kept};")).count(), 1, "{merged}");
+            assert_eq!(merged.matches("limit =").count(), 1, "{merged}");
+            assert_eq!(merged.matches("mov.u32").count(), 1, "{merged}");
+            assert!(merged.contains(&format!("%r, {kept};")), "{merged}");
+            assert_eq!(merged.matches(".visible .func f();").count(), 1, "{merged}");
+            assert_eq!(merged.matches(".entry").count(), 1, "{merged}");
+        }
+        assert_eq!(visible(&file(".weak", 1)), [""; 0]);
+        assert_eq!(visible(&file(".visible", 1)), ["limit", "f"]);
+        assert_eq!(visible(CALLER), ["k"]);
     }
 
     #[test]

@@ -70,6 +70,9 @@ impl Driver {
         let place = data.required()?;
         let found = self.memory().find(address).filter(|found| found.base == address && !found.is_condemned);
         let found = found.filter(|found| self.is_exportable(found.purpose)).ok_or(INVALID)?;
+        if self.memory().is_private(&found) {
+            drop(self.wait_for_device(self.lock(), found.owner.device)?);
+        }
         let at = self.memory().place_of(&found, self.serial).ok_or(CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
         self.memory().note_shared(found.base);
         place.write(CUmemPoolPtrExportData { reserved: at.to_bytes() })

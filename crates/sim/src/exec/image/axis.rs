@@ -19,6 +19,8 @@ pub(super) struct Pair {
 
 /// The parts into which hardware divides what it blends.
 pub(super) const SHARES: u32 = 256;
+/// From here on, a coordinate has few bits behind the point, so that its remainder is exact.
+const FAR: f64 = (1 << 20) as f64;
 
 impl Axis {
     /// The element that a coordinate is in, so many elements further.
@@ -66,6 +68,13 @@ impl Axis {
     /// The coordinate in elements; one that is no number is 0.
     fn scaled(self, coordinate: f32) -> f64 {
         let coordinate = if coordinate.is_nan() { 0.0 } else { f64::from(coordinate) };
+        // An image that repeats is the same every two lengths, also where the elements are past counting.
+        let repeats = matches!(self.mode(), AddressMode::Wrap | AddressMode::Mirror);
+        let coordinate = match coordinate {
+            far if !repeats || far.abs() < FAR => coordinate,
+            far if far.is_finite() => far.rem_euclid(2.0),
+            _ => 0.0,
+        };
         if self.is_normalized { coordinate * f64::from(self.extent) } else { coordinate }
     }
 }
@@ -88,6 +97,22 @@ mod tests {
         assert_eq!(places(AddressMode::Wrap, false), some([0, 0, 0, 3, 3, 3, 3]));
         let inside = [None, None, Some(0), Some(3), None, None, None];
         assert_eq!(places(AddressMode::Border, true), inside);
+    }
+
+    #[test]
+    fn far_away_coordinates_of_an_image_that_repeats_count_by_their_fraction() {
+        for mode in [AddressMode::Wrap, AddressMode::Mirror] {
+            let axis = axis(mode, true);
+            for exponent in [21, 24, 40, 61, 62, 63, 64, 100, 127] {
+                for far in [2_f32.powi(exponent), -2_f32.powi(exponent)] {
+                    assert_eq!(axis.nearest(far, 0), axis.nearest(0.0, 0), "{mode:?} {far}");
+                    assert_eq!(axis.nearest(far, 2), axis.nearest(0.0, 2), "{mode:?} {far}");
+                    assert_eq!(axis.pair(far, 0), axis.pair(0.0, 0), "{mode:?} {far}");
+                }
+            }
+            assert_eq!(axis.nearest(4_194_305.5, 0), axis.nearest(1.5, 0), "{mode:?}");
+            assert_eq!(axis.nearest(-4_194_304.5, 0), axis.nearest(-0.5, 0), "{mode:?}");
+        }
     }
 
     #[test]

@@ -1,8 +1,11 @@
 //! Loads, stores, atomics and address conversions.
 
+use std::ops::Range;
+
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot, copy};
 use super::module::Place;
+use super::used_bytes::runs_of_used_bytes;
 use super::variables::Home;
 use crate::exec::access::{load, load_param, store};
 use crate::exec::handler::{binary, unary};
@@ -45,13 +48,23 @@ impl Lowerer<'_> {
         let scalar = scalar(instruction)?;
         let target = self.target(instruction, *address)?;
         let (elements, scalar, align) = self.elements(destination, scalar)?;
-        self.check_race(instruction, target, align, Use::Read);
-        self.check_written(instruction, target, align);
+        let used = instruction.used_bytes.filter(|_| target.row != NO_ROW).unwrap_or(u32::MAX);
+        for (index, Range { start, end }) in runs_of_used_bytes(used, align).into_iter().enumerate() {
+            let target = Target { offset: target.offset.wrapping_add(start), ..target };
+            self.check_race(instruction, target, end - start, Use::Read);
+            self.find_unwritten(target, start, end - start, index == 0);
+        }
         // An element that overwrites the address register goes last.
         let (last, first): (Vec<_>, Vec<_>) = elements.iter().enumerate().partition(|(_, slot)| target.is(**slot));
         for (index, slot) in first.into_iter().chain(last) {
             let offset = index as u64 * scalar.bytes();
             let (d, double) = row(*slot)?;
+            let whole = u32::MAX >> (32 - scalar.bytes());
+            let used = used >> offset & whole;
+            if used != whole {
+                self.load_bytes(target, offset, used, align, *slot)?;
+                continue;
+            }
             let uniform = target.row == NO_ROW;
             let run = load_handler(scalar, double, uniform).ok_or_else(|| Refusal::scalar(instruction, scalar))?;
             self.access(run, target, offset, align).d = d;
@@ -102,7 +115,7 @@ impl Lowerer<'_> {
                 continue;
             }
             let slot = match element {
-                Operand::Sink => self.new_slot(register_type(scalar)),
+                Operand::Sink => self.new_slot(if scalar.bits() == 64 { ScalarType::B64 } else { ScalarType::B32 }),
                 Operand::Register(register) => {
                     let vector = self.function.registers[register.0 as usize].vector;
                     slots.extend((0..vector - 1).map(|index| self.element(*register, index)));
@@ -322,7 +335,7 @@ fn run_frame_address(unit: &mut Unit<'_>, op: &Op) -> Control {
     Control::Next
 }
 
-fn row(slot: Slot) -> Lowered<(u32, bool)> {
+pub(super) fn row(slot: Slot) -> Lowered<(u32, bool)> {
     match slot {
         Slot::Word(row) => Ok((row, false)),
         Slot::Double(row) => Ok((row, true)),
@@ -342,11 +355,6 @@ pub(super) fn state(instruction: &Instruction) -> Option<State> {
 /// The first type of an instruction.
 pub(super) fn scalar(instruction: &Instruction) -> Lowered<ScalarType> {
     instruction.types().next().ok_or_else(|| Refusal::form(instruction))
-}
-
-/// A type whose register is as wide as a value of this one.
-fn register_type(scalar: ScalarType) -> ScalarType {
-    if scalar.bits() == 64 { ScalarType::B64 } else { ScalarType::B32 }
 }
 
 fn load_handler(scalar: ScalarType, double: bool, uniform: bool) -> Option<Handler> {

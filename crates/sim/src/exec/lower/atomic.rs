@@ -46,7 +46,7 @@ impl Lowerer<'_> {
         if operation == Operation::Exchange {
             self.note_write(target, bytes);
         } else {
-            self.check_written(instruction, target, bytes);
+            self.check_written(target, bytes);
         }
         if scalar == ScalarType::B128 {
             self.wide_atomic(operation, target, destination, [b, c])?;

@@ -1,12 +1,14 @@
 //! Calls: parameters by local memory, direct and indirect.
 
+use super::address::Target;
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
 use super::variables::Home;
 use crate::exec::access::{load, store};
+use crate::exec::handler::select;
 use crate::exec::op::{Control, Op, Space};
 use crate::exec::program::{self, CallSite};
-use crate::ptx::{Callee, Instruction, Operand, Symbol};
+use crate::ptx::{Callee, Instruction, Operand, RegisterId, Symbol};
 
 impl Lowerer<'_> {
     /// `call`.
@@ -41,8 +43,8 @@ impl Lowerer<'_> {
             let offset = match result {
                 Operand::Symbol(Symbol::Local(id), 0) => self.frame_home(*id)?,
                 Operand::Register(register) => {
-                    let offset = self.new_local(8, 8);
-                    registers.push((self.slot(*register), offset));
+                    let offset = self.new_local(self.register_bytes(*register), 8);
+                    registers.push((*register, offset));
                     offset
                 }
                 Operand::Sink => self.new_local(8, 8),
@@ -53,8 +55,8 @@ impl Lowerer<'_> {
         self.out.calls.push(CallSite { callee, arguments, results });
         let site = self.out.calls.len() as u64 - 1;
         self.diverging(|_, _| Control::Call).imm = site;
-        for (slot, offset) in registers {
-            self.copy_from_frame(slot, offset)?;
+        for (register, offset) in registers {
+            self.register_from_frame(register, offset)?;
         }
         Ok(())
     }
@@ -63,8 +65,8 @@ impl Lowerer<'_> {
         match argument {
             Operand::Symbol(Symbol::Local(id), 0) => self.frame_home(*id),
             Operand::Register(register) => {
-                let offset = self.new_local(8, 8);
-                self.copy_to_frame(self.slot(*register), offset)?;
+                let offset = self.new_local(self.register_bytes(*register), 8);
+                self.register_to_frame(*register, offset)?;
                 Ok(offset)
             }
             Operand::Integer(integer) => {
@@ -96,13 +98,46 @@ impl Lowerer<'_> {
         }
     }
 
+    /// Appends loads of a register, with all its elements, from the frame's local memory.
+    pub(super) fn register_from_frame(&mut self, register: RegisterId, offset: u64) -> Lowered {
+        for (index, slot) in (0_u64..).zip(self.elements_of(register)) {
+            self.copy_from_frame(slot, offset + index * element_bytes(slot))?;
+        }
+        Ok(())
+    }
+
+    /// Appends stores of a register, with all its elements, to the frame's local memory.
+    pub(super) fn register_to_frame(&mut self, register: RegisterId, offset: u64) -> Lowered {
+        for (index, slot) in (0_u64..).zip(self.elements_of(register)) {
+            self.copy_to_frame(slot, offset + index * element_bytes(slot))?;
+        }
+        Ok(())
+    }
+
+    /// Bytes of local memory that a register takes as a parameter.
+    pub(super) fn register_bytes(&self, register: RegisterId) -> u64 {
+        self.elements_of(register).iter().map(|slot| element_bytes(*slot)).sum::<u64>().max(8)
+    }
+
+    fn elements_of(&self, register: RegisterId) -> Vec<Slot> {
+        let vector = self.function.registers[register.0 as usize].vector;
+        (0..vector).map(|index| self.element(register, index)).collect()
+    }
+
     /// Appends a load of a register from the frame's local memory.
     pub(super) fn copy_from_frame(&mut self, slot: Slot, offset: u64) -> Lowered {
         let (run, d) = match slot {
             Slot::Word(row) => (load::<u32, u32>(), row),
             Slot::Double(row) => (load::<u64, u64>(), row),
-            Slot::Quad(_) => return Err(Refusal("registers of 128 bits cannot be passed".into())),
-            Slot::Predicate(_) => return Err(Refusal("predicates cannot be passed".into())),
+            Slot::Quad(row) => {
+                self.copy_from_frame(Slot::Double(row), offset)?;
+                return self.copy_from_frame(Slot::Double(row + 1), offset + 8);
+            }
+            Slot::Predicate(number) => {
+                let word = self.new_word();
+                self.copy_from_frame(Slot::Word(word), offset)?;
+                return self.predicate_of(number, Slot::Word(word));
+            }
         };
         self.push(Op { d, imm: offset, space: Space::Frame, ..Op::new(run) });
         Ok(())
@@ -113,10 +148,27 @@ impl Lowerer<'_> {
         let (run, b) = match slot {
             Slot::Word(row) => (store::<u32, u32>(), row),
             Slot::Double(row) => (store::<u64, u64>(), row),
-            Slot::Quad(_) => return Err(Refusal("registers of 128 bits cannot be passed".into())),
-            Slot::Predicate(_) => return Err(Refusal("predicates cannot be passed".into())),
+            Slot::Quad(row) => {
+                self.copy_to_frame(Slot::Double(row), offset)?;
+                return self.copy_to_frame(Slot::Double(row + 1), offset + 8);
+            }
+            Slot::Predicate(number) => {
+                let (word, one, zero) = (self.new_word(), self.word(1), self.word(0));
+                self.emit(select::<u32>(), word, [one, zero, number]);
+                return self.copy_to_frame(Slot::Word(word), offset);
+            }
         };
+        let bytes = if matches!(slot, Slot::Word(_)) { 4 } else { 8 };
+        self.note_write(Target { space: Space::Frame, row: 0, narrow: false, offset }, bytes);
         self.push(Op { b, imm: offset, space: Space::Frame, ..Op::new(run) });
         Ok(())
+    }
+}
+
+fn element_bytes(slot: Slot) -> u64 {
+    match slot {
+        Slot::Word(_) | Slot::Predicate(_) => 4,
+        Slot::Double(_) => 8,
+        Slot::Quad(_) => 16,
     }
 }

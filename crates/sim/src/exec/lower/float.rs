@@ -8,7 +8,7 @@ use crate::exec::float::{
     self, Mode, Real, abs32, approximate, canonical, coarse, flush, flush_any, inherit, neg32, neg64,
 };
 use crate::exec::handler::{binary, quaternary, ternary, unary};
-use crate::exec::narrow::{self, Bfloat, Half, approximate_narrow};
+use crate::exec::narrow::{self, Bfloat, Half, Narrow, approximate_narrow};
 use crate::exec::op::Handler;
 use crate::ptx::{Instruction, Keyword, Modifier, Opcode, Operand, Rounding as Written, ScalarType};
 
@@ -207,10 +207,15 @@ fn double(instruction: &Instruction) -> Option<Choice> {
 }
 
 /// The 16-bit formats: computed exactly and rounded once.
-fn narrow<T: Real<Raw = u32>>(instruction: &Instruction) -> Option<Choice> {
+fn narrow<T: Narrow<Raw = u32>>(instruction: &Instruction) -> Option<Choice> {
     use Opcode as O;
     let flushes = instruction.has(Modifier::FlushToZero);
+    let is_nearest = || mode(instruction) == Some(Mode::NEAREST);
     plain(match (instruction.opcode, flushes) {
+        (O::Add, _) if is_nearest() => binary(|a: T, b: T| T::of_single(a.single() + b.single())),
+        (O::Sub, _) if is_nearest() => binary(|a: T, b: T| T::of_single(a.single() - b.single())),
+        (O::Mul, _) if is_nearest() => binary(|a: T, b: T| T::of_single(a.single() * b.single())),
+        (O::Fma, _) if is_nearest() => ternary(T::fused),
         (O::Add | O::Sub | O::Mul | O::Fma, _) => return general::<T>(instruction),
         (O::Min | O::Max, _) => return extremum::<T>(instruction, flushes),
         (O::Abs, false) => unary(narrow::abs_narrow::<T>),

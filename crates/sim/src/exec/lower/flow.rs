@@ -74,8 +74,7 @@ impl Lowerer<'_> {
             if let Parameter::Register(register) = parameter
                 && let Some(&home) = self.register_homes.get(register)
             {
-                let slot = self.slot(*register);
-                self.copy_from_frame(slot, home)?;
+                self.register_from_frame(*register, home)?;
             }
         }
         Ok(())
@@ -86,8 +85,7 @@ impl Lowerer<'_> {
             if let Parameter::Register(register) = parameter
                 && let Some(&home) = self.register_homes.get(register)
             {
-                let slot = self.slot(*register);
-                self.copy_to_frame(slot, home)?;
+                self.register_to_frame(*register, home)?;
             }
         }
         Ok(())

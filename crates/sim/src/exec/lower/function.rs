@@ -52,6 +52,8 @@ pub(super) struct Lowerer<'m> {
     /// What follows the instruction: results that go to a register of another width.
     pending: Vec<Op>,
     pub(super) fixups: Vec<Fixup>,
+    /// Index of the first op of the instruction behind what looks for unwritten memory, if it has that.
+    pub(super) moved_at: Option<usize>,
     /// Index in the code of each instruction of the source.
     starts: Vec<u32>,
 }
@@ -79,6 +81,7 @@ impl<'m> Lowerer<'m> {
             carry: None,
             pending: Vec::new(),
             fixups: Vec::new(),
+            moved_at: None,
             starts: Vec::new(),
         };
         // Predicate 0 is always true.
@@ -89,14 +92,18 @@ impl<'m> Lowerer<'m> {
 
     /// Lowers the body.
     pub(super) fn lower(mut self) -> Result<program::Function, LowerError> {
-        let function = self.function;
+        let (function, context) = (self.function, self.context);
         let place = |refusal| LowerError::new(function.span, refusal);
         self.load_register_parameters().map_err(place)?;
         for instruction in function.body.iter().flatten() {
             self.starts.push(self.out.code.len() as u32);
             self.line = instruction.span.line;
             self.guard = self.guard_of(instruction).map_err(place)?;
+            self.moved_at = None;
             self.instruction(instruction).map_err(|refusal| LowerError::new(instruction.span, refusal))?;
+            if context.checking.unwritten {
+                self.add_flows(instruction);
+            }
             let pending = std::mem::take(&mut self.pending);
             self.out.code.extend(pending);
         }
@@ -106,6 +113,11 @@ impl<'m> Lowerer<'m> {
         self.resolve_branches();
         self.out.local_size = self.local_size();
         Ok(self.out)
+    }
+
+    /// Index of the first op of the instruction that was lowered last.
+    pub(super) fn starts_at(&self) -> usize {
+        self.starts.last().map_or(0, |start| *start as usize)
     }
 
     fn guard_of(&self, instruction: &Instruction) -> Lowered<(u32, u32)> {

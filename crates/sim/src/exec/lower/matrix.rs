@@ -302,7 +302,6 @@ pub(super) fn element(scalar: ScalarType) -> Option<Element> {
 
 fn run_product(unit: &mut Unit<'_>, op: &Op) -> Control {
     // The instruction is one of all lanes: those that are missing come first.
-    unit.needed = u32::MAX;
     if unit.warp.live & !unit.active != 0 {
         return Control::Converge;
     }

@@ -110,7 +110,6 @@ impl Lowerer<'_> {
 
 /// Whether lanes are missing; then the instruction must wait for them.
 fn is_incomplete(unit: &mut Unit<'_>) -> bool {
-    unit.needed = u32::MAX;
     unit.warp.live & !unit.active != 0
 }
 

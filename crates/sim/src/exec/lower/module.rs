@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::error::{LowerError, Lowered, Refusal};
 use super::function::Lowerer;
 use super::shared;
-use crate::exec::program::{Address, Checking, Global, Kernel, Param, Program, Relocation, function_address};
+use crate::exec::program::{Address, Checking, Global, Kernel, Param, Program, Relocation, bits, function_address};
 use crate::exec::transfer::LOCAL_LIMIT;
 use crate::exec::window::SHARED_WINDOW;
 use crate::ptx::{
@@ -158,22 +158,21 @@ impl<'m> Context<'m> {
                 Constant::Single(bits) => u64::from(bits),
                 Constant::Double(bits) if size == 4 => u64::from((f64::from_bits(bits) as f32).to_bits()),
                 Constant::Double(bits) => bits,
-                Constant::Address { mask: Some(_), .. } => {
-                    return Err(Refusal("a masked address in an initialiser is not supported".into()));
-                }
-                Constant::Address { symbol, offset, generic, .. } => {
-                    global.relocations.push(Relocation {
-                        offset: initial.offset,
-                        size: size as u8,
-                        target: self.address(symbol, offset, generic)?,
-                    });
+                Constant::Address { symbol, offset, generic, mask } => {
+                    let target = match (self.address(symbol, offset, generic)?, mask) {
+                        (Address::Global(index, offset), Some(mask)) => Address::Bits(index, offset, mask),
+                        (Address::Absolute(value), Some(mask)) => Address::Absolute(bits(value, mask)),
+                        (target, _) => target,
+                    };
+                    global.relocations.push(Relocation { offset: initial.offset, size: size as u8, target });
                     continue;
                 }
             };
             let start = initial.offset as usize;
             let target = global.init.get_mut(start..start + size);
             let target = target.ok_or_else(|| Refusal("an initial value is past its variable".into()))?;
-            target.copy_from_slice(&bits.to_le_bytes()[..size]);
+            let bytes = size.min(8);
+            target[..bytes].copy_from_slice(&bits.to_le_bytes()[..bytes]);
         }
         Ok(())
     }

@@ -31,8 +31,18 @@ impl Lowerer<'_> {
             }
             _ if scalar == ScalarType::B128 => self.move_quad(destination, source),
             (Operand::Vector(parts), Operand::Vector(sources)) if parts.len() == sources.len() => {
-                for (part, source) in parts.iter().zip(sources) {
-                    self.move_scalar(part, source, scalar)?;
+                // Copies, because a part may be another's source.
+                let double = scalar.bits() == 64;
+                let mut rows = Vec::new();
+                for source in sources {
+                    let (from, row) = (self.source(source, scalar)?, self.new_slot(scalar));
+                    let (Slot::Word(row) | Slot::Double(row)) = row else { return Err(Refusal::form(instruction)) };
+                    self.emit(if double { copy::<u64>() } else { copy::<u32>() }, row, [from, 0, 0]);
+                    rows.push(row);
+                }
+                for (part, row) in parts.iter().zip(rows) {
+                    let d = self.destination(part, scalar)?;
+                    self.emit(if double { copy::<u64>() } else { copy::<u32>() }, d, [row, 0, 0]);
                 }
                 Ok(())
             }
@@ -43,7 +53,7 @@ impl Lowerer<'_> {
     }
 
     /// Appends the move of a row to a predicate: true where it is not zero.
-    fn predicate_of(&mut self, d: u32, slot: Slot) -> Lowered {
+    pub(super) fn predicate_of(&mut self, d: u32, slot: Slot) -> Lowered {
         let (a, zero) = (self.source_slot(slot, false)?, self.word(0));
         self.emit(compare(|a: u32, b: u32| a != b), d, [a, zero, 0]).e = NO_REGISTER;
         Ok(())

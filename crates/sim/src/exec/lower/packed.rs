@@ -5,17 +5,39 @@ use crate::exec::float::{self, Mode, Real, flush_any};
 use crate::exec::frame::InFile;
 use crate::exec::handler::{binary, quaternary, ternary, unary};
 use crate::exec::lane::Lane;
-use crate::exec::narrow::{self, Bfloat, Half, Pair, approximate_narrow};
+use crate::exec::narrow::{self, Bfloat, Half, Narrow, Pair, approximate_narrow};
 use crate::ptx::{Instruction, Keyword, Modifier, Opcode, ScalarType};
 
 /// The handler of an instruction on pairs.
 pub(super) fn packed(instruction: &Instruction, scalar: ScalarType) -> Option<Choice> {
     match scalar {
-        ScalarType::F16x2 => arithmetic::<Half>(instruction).or_else(|| function::<Half>(instruction)),
-        ScalarType::Bf16x2 => arithmetic::<Bfloat>(instruction).or_else(|| function::<Bfloat>(instruction)),
+        ScalarType::F16x2 => nearest::<Half>(instruction)
+            .or_else(|| arithmetic::<Half>(instruction))
+            .or_else(|| function::<Half>(instruction)),
+        ScalarType::Bf16x2 => nearest::<Bfloat>(instruction)
+            .or_else(|| arithmetic::<Bfloat>(instruction))
+            .or_else(|| function::<Bfloat>(instruction)),
         ScalarType::F32x2 => arithmetic::<f32>(instruction),
         _ => None,
     }
+}
+
+/// Arithmetic to nearest, without flushing and saturation.
+fn nearest<T: Narrow>(instruction: &Instruction) -> Option<Choice>
+where
+    Pair<T>: Lane<Raw: InFile>,
+{
+    use Opcode as O;
+    if mode(instruction)? != Mode::NEAREST {
+        return None;
+    }
+    plain(match instruction.opcode {
+        O::Add => binary(|a: Pair<T>, b: Pair<T>| a.zip(b, |a, b| T::of_single(a.single() + b.single()))),
+        O::Sub => binary(|a: Pair<T>, b: Pair<T>| a.zip(b, |a, b| T::of_single(a.single() - b.single()))),
+        O::Mul => binary(|a: Pair<T>, b: Pair<T>| a.zip(b, |a, b| T::of_single(a.single() * b.single()))),
+        O::Fma => ternary(|a: Pair<T>, b: Pair<T>, c: Pair<T>| Pair(T::fused(a.0, b.0, c.0), T::fused(a.1, b.1, c.1))),
+        _ => return None,
+    })
 }
 
 fn arithmetic<T: Real>(instruction: &Instruction) -> Option<Choice>

@@ -1,19 +1,24 @@
 //! What is looked for around accesses: reads of memory that nobody wrote.
 
-use super::address::{Target, state};
+use super::address::Target;
 use super::function::Lowerer;
 use crate::exec::op::Space;
-use crate::exec::unwritten::{run_check, run_note};
-use crate::ptx::{Instruction, Space as State};
+use crate::exec::unwritten::{run_check, run_find, run_note};
 
 impl Lowerer<'_> {
     /// Appends a check that what the instruction reads was written.
-    ///
-    /// Parameters and results of functions are left out: a caller may pass what it never computed, as long as nobody uses it.
-    pub(super) fn check_written(&mut self, instruction: &Instruction, target: Target, bytes: u64) {
-        let is_parameter = matches!(state(instruction), Some(State::Param | State::ParamEntry | State::ParamFunction));
-        if self.context.checking.unwritten && !is_parameter && target.space != Space::Param {
+    pub(super) fn check_written(&mut self, target: Target, bytes: u64) {
+        if self.context.checking.unwritten && target.space != Space::Param {
             self.access(run_check, target, 0, bytes);
+        }
+    }
+
+    /// Appends what finds the bytes that nobody wrote of a part of a load, which begins at `start`.
+    pub(super) fn find_unwritten(&mut self, target: Target, start: u64, bytes: u64, is_first: bool) {
+        if self.context.checking.unwritten && target.space != Space::Param {
+            let op = self.access(run_find, target, 0, bytes);
+            (op.b, op.c) = (start as u32, u32::from(is_first));
+            self.moved_at = Some(self.out.code.len());
         }
     }
 
@@ -21,6 +26,7 @@ impl Lowerer<'_> {
     pub(super) fn note_write(&mut self, target: Target, bytes: u64) {
         if self.context.checking.unwritten {
             self.access(run_note, target, 0, bytes);
+            self.moved_at = Some(self.out.code.len());
         }
     }
 }

@@ -81,9 +81,10 @@ impl Lowerer<'_> {
                 (offset, variable.size)
             }
             Parameter::Register(id) => {
-                let offset = self.new_local(8, 8);
+                let bytes = self.register_bytes(id);
+                let offset = self.new_local(bytes, 8);
                 self.register_homes.insert(id, offset);
-                (offset, 8)
+                (offset, bytes)
             }
         }
     }

@@ -5,6 +5,7 @@ use super::function::Lowerer;
 use crate::exec::float::{canonical, max, max_nan, min, min_nan};
 use crate::exec::handler::NO_REGISTER;
 use crate::exec::lane::Lanes;
+use crate::exec::members::{Members, by_group};
 use crate::exec::op::{Control, Handler, Op};
 use crate::exec::unit::Unit;
 use crate::ptx::{Instruction, Keyword, Modifier, Opcode, Operand, Operation, ScalarType, ShuffleMode, VoteMode};
@@ -191,16 +192,6 @@ impl Lowerer<'_> {
     }
 }
 
-/// Waits for the lanes that the member mask names; false if some are not here yet.
-fn gathered(unit: &mut Unit<'_>, op: &Op) -> bool {
-    if op.imm == u64::from(NO_REGISTER) {
-        return true;
-    }
-    let members = unit.frame.row::<u32>(op.imm as u32)[unit.leader()];
-    unit.needed = members;
-    members & unit.warp.live & !unit.active == 0
-}
-
 fn run_active_mask(unit: &mut Unit<'_>, op: &Op) -> Control {
     let active = unit.active;
     unit.frame.row_mut::<u32>(op.d).merge(&[active; 32], active);
@@ -208,121 +199,115 @@ fn run_active_mask(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 fn run_elect(unit: &mut Unit<'_>, op: &Op) -> Control {
-    if !gathered(unit, op) {
-        return Control::Converge;
-    }
-    let (active, leader) = (unit.active, unit.leader());
-    unit.frame.row_mut::<u32>(op.d).merge(&[leader as u32; 32], active);
-    unit.frame.set_predicate(op.e, 1 << leader, active);
-    Control::Next
+    by_group(unit, op, |unit, op, group| {
+        let leader = group.trailing_zeros();
+        unit.frame.row_mut::<u32>(op.d).merge(&[leader; 32], group);
+        unit.frame.set_predicate(op.e, 1 << leader, group);
+    })
 }
 
 fn run_warp_barrier(unit: &mut Unit<'_>, op: &Op) -> Control {
-    if gathered(unit, op) { Control::Next } else { Control::Gather }
+    let members = Members::of(unit, op);
+    match members.control {
+        Control::Next | Control::Fault => members.control,
+        _ => Control::Gather,
+    }
 }
 
 /// `shfl`: up, down, butterfly, index.
 fn run_shuffle<const MODE: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
-    if !gathered(unit, op) {
-        return Control::Converge;
+    let members = Members::of(unit, op);
+    if members.complete == 0 {
+        return members.control;
     }
-    let active = unit.active;
     let values = *unit.frame.row::<u32>(op.a);
     let operands = unit.frame.row::<u32>(op.b);
     let clamps = unit.frame.row::<u32>(op.c);
     let mut result = [0; 32];
     let mut valid = 0;
     for lane in 0..32u32 {
-        let operand = operands[lane as usize] & 31;
-        let clamp = clamps[lane as usize];
-        let segment = clamp >> 8 & 31;
-        let low = lane & segment;
-        let high = low | clamp & 31 & !segment;
-        let (source, inside) = match MODE {
-            0 => (lane.wrapping_sub(operand), lane.wrapping_sub(operand).cast_signed() >= high.cast_signed()),
-            1 => (lane + operand, lane + operand <= high),
-            2 => (lane ^ operand, lane ^ operand <= high),
-            _ => (low | operand & !segment, low | operand & !segment <= high),
-        };
-        let source = if inside { source } else { lane };
-        result[lane as usize] = values[(source & 31) as usize];
+        let (source, inside) = shuffle_source(MODE, lane, operands[lane as usize], clamps[lane as usize]);
+        result[lane as usize] = values[source];
         valid |= u32::from(inside) << lane;
     }
-    unit.frame.row_mut::<u32>(op.d).merge(&result, active);
+    unit.frame.row_mut::<u32>(op.d).merge(&result, members.complete);
     if op.e != NO_REGISTER {
-        unit.frame.set_predicate(op.e, valid, active);
+        unit.frame.set_predicate(op.e, valid, members.complete);
     }
-    Control::Next
+    members.control
+}
+
+/// The lane that a shuffle takes from, and whether it is one that the clamp allows.
+#[inline(always)]
+pub(crate) fn shuffle_source(mode: u8, lane: u32, operand: u32, clamp: u32) -> (usize, bool) {
+    let (operand, segment) = (operand & 31, clamp >> 8 & 31);
+    let low = lane & segment;
+    let high = low | clamp & 31 & !segment;
+    let (source, inside) = match mode {
+        0 => (lane.wrapping_sub(operand), lane.wrapping_sub(operand).cast_signed() >= high.cast_signed()),
+        1 => (lane + operand, lane + operand <= high),
+        2 => (lane ^ operand, lane ^ operand <= high),
+        _ => (low | operand & !segment, low | operand & !segment <= high),
+    };
+    ((if inside { source } else { lane }) as usize & 31, inside)
 }
 
 /// `vote`: all, any, uniform.
 fn run_vote<const MODE: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
-    if !gathered(unit, op) {
-        return Control::Converge;
-    }
-    let active = unit.active;
-    let votes = (unit.frame.predicate(op.a) ^ op.b) & active;
-    let holds = match MODE {
-        0 => votes == active,
-        1 => votes != 0,
-        _ => votes == active || votes == 0,
-    };
-    let value = if holds { u32::MAX } else { 0 };
-    unit.frame.set_predicate(op.d, value, active);
-    Control::Next
+    by_group(unit, op, |unit, op, group| {
+        let votes = (unit.frame.predicate(op.a) ^ op.b) & group;
+        let holds = match MODE {
+            0 => votes == group,
+            1 => votes != 0,
+            _ => votes == group || votes == 0,
+        };
+        let value = if holds { u32::MAX } else { 0 };
+        unit.frame.set_predicate(op.d, value, group);
+    })
 }
 
 fn run_ballot(unit: &mut Unit<'_>, op: &Op) -> Control {
-    if !gathered(unit, op) {
-        return Control::Converge;
-    }
-    let active = unit.active;
-    let votes = (unit.frame.predicate(op.a) ^ op.b) & active;
-    unit.frame.row_mut::<u32>(op.d).merge(&[votes; 32], active);
-    Control::Next
+    by_group(unit, op, |unit, op, group| {
+        let votes = (unit.frame.predicate(op.a) ^ op.b) & group;
+        unit.frame.row_mut::<u32>(op.d).merge(&[votes; 32], group);
+    })
 }
 
 fn run_reduce<const OPERATION: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
-    if !gathered(unit, op) {
-        return Control::Converge;
-    }
-    let active = unit.active;
-    let row = unit.frame.row::<u32>(op.a);
-    let values = Lanes(active).map(|lane| row[lane]);
-    let result = values.reduce(|a, b| match OPERATION {
-        0 => a.wrapping_add(b),
-        1 => a.min(b),
-        2 => a.max(b),
-        3 => a.cast_signed().min(b.cast_signed()).cast_unsigned(),
-        4 => a.cast_signed().max(b.cast_signed()).cast_unsigned(),
-        5 => a & b,
-        6 => a | b,
-        _ => a ^ b,
-    });
-    unit.frame.row_mut::<u32>(op.d).merge(&[result.unwrap_or(0); 32], active);
-    Control::Next
+    by_group(unit, op, |unit, op, group| {
+        let row = unit.frame.row::<u32>(op.a);
+        let values = Lanes(group).map(|lane| row[lane]);
+        let result = values.reduce(|a, b| match OPERATION {
+            0 => a.wrapping_add(b),
+            1 => a.min(b),
+            2 => a.max(b),
+            3 => a.cast_signed().min(b.cast_signed()).cast_unsigned(),
+            4 => a.cast_signed().max(b.cast_signed()).cast_unsigned(),
+            5 => a & b,
+            6 => a | b,
+            _ => a ^ b,
+        });
+        unit.frame.row_mut::<u32>(op.d).merge(&[result.unwrap_or(0); 32], group);
+    })
 }
 
 /// The largest or smallest of numbers; NaN if all are or, where that counts, one is.
 fn run_reduce_float<const LARGEST: bool, const NAN: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
-    if !gathered(unit, op) {
-        return Control::Converge;
-    }
-    let active = unit.active;
-    let row = unit.frame.row::<u32>(op.a);
-    let number = |lane: usize| {
-        let number = f32::from_bits(row[lane]);
-        if op.e == 1 { number.abs() } else { number }
-    };
-    let pick = match (LARGEST, NAN) {
-        (false, false) => min::<f32>,
-        (false, true) => min_nan::<f32>,
-        (true, false) => max::<f32>,
-        (true, true) => max_nan::<f32>,
-    };
-    let result = Lanes(active).map(number).reduce(pick).map_or(0, |value| canonical(value).to_bits());
-    unit.frame.row_mut::<u32>(op.d).merge(&[result; 32], active);
-    Control::Next
+    by_group(unit, op, |unit, op, group| {
+        let row = unit.frame.row::<u32>(op.a);
+        let number = |lane: usize| {
+            let number = f32::from_bits(row[lane]);
+            if op.e == 1 { number.abs() } else { number }
+        };
+        let pick = match (LARGEST, NAN) {
+            (false, false) => min::<f32>,
+            (false, true) => min_nan::<f32>,
+            (true, false) => max::<f32>,
+            (true, true) => max_nan::<f32>,
+        };
+        let result = Lanes(group).map(number).reduce(pick).map_or(0, |value| canonical(value).to_bits());
+        unit.frame.row_mut::<u32>(op.d).merge(&[result; 32], group);
+    })
 }
 
 fn values<const WIDE: bool>(unit: &Unit<'_>, row: u32) -> [u64; 32] {
@@ -330,33 +315,27 @@ fn values<const WIDE: bool>(unit: &Unit<'_>, row: u32) -> [u64; 32] {
 }
 
 fn run_match_any<const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
-    if !gathered(unit, op) {
-        return Control::Converge;
-    }
-    let active = unit.active;
-    let values = values::<WIDE>(unit, op.a);
-    let mut result = [0; 32];
-    for lane in Lanes(active) {
-        let same = Lanes(active).filter(|&other| values[other] == values[lane]);
-        result[lane] = same.fold(0, |mask, other| mask | 1 << other);
-    }
-    unit.frame.row_mut::<u32>(op.d).merge(&result, active);
-    Control::Next
+    by_group(unit, op, |unit, op, group| {
+        let values = values::<WIDE>(unit, op.a);
+        let mut result = [0; 32];
+        for lane in Lanes(group) {
+            let same = Lanes(group).filter(|&other| values[other] == values[lane]);
+            result[lane] = same.fold(0, |mask, other| mask | 1 << other);
+        }
+        unit.frame.row_mut::<u32>(op.d).merge(&result, group);
+    })
 }
 
 fn run_match_all<const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
-    if !gathered(unit, op) {
-        return Control::Converge;
-    }
-    let active = unit.active;
-    let values = values::<WIDE>(unit, op.a);
-    let first = values[unit.leader()];
-    let agree = Lanes(active).all(|lane| values[lane] == first);
-    let result = if agree { active } else { 0 };
-    unit.frame.row_mut::<u32>(op.d).merge(&[result; 32], active);
-    if op.e != NO_REGISTER {
-        let value = if agree { u32::MAX } else { 0 };
-        unit.frame.set_predicate(op.e, value, active);
-    }
-    Control::Next
+    by_group(unit, op, |unit, op, group| {
+        let values = values::<WIDE>(unit, op.a);
+        let first = values[group.trailing_zeros() as usize];
+        let agree = Lanes(group).all(|lane| values[lane] == first);
+        let result = if agree { group } else { 0 };
+        unit.frame.row_mut::<u32>(op.d).merge(&[result; 32], group);
+        if op.e != NO_REGISTER {
+            let value = if agree { u32::MAX } else { 0 };
+            unit.frame.set_predicate(op.e, value, group);
+        }
+    })
 }

@@ -1,6 +1,6 @@
 //! State spaces, vectors, widths and initial values.
 
-use super::super::FaultKind;
+use super::super::{Checking, FaultKind};
 use super::{Bench, kernel};
 
 #[test]
@@ -229,4 +229,47 @@ fn bulk_store_clears_shared_memory_and_no_other() {
         let fault = Bench::body(&body(address), 4096).launch(1, 32).expect_err(address);
         assert_eq!(fault.kind, kind, "{address}");
     }
+}
+
+#[test]
+fn bytes_that_a_load_does_not_use_may_lie_beyond_the_allocation() {
+    for load in [
+        ".pragma \"used_bytes_mask 0xfff\"; ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%p+4080];",
+        ".pragma \"used_bytes_mask 4095\"; ld.global.v4.u32 {%r2, %r3, %r4, _}, [%p+4080];",
+        ".pragma \"used_bytes_mask 0x3ff\"; ld.v4.u32 {%r2, %r3, %r4, %r5}, [%p+4080];",
+        // Half of an element, into the register of the address.
+        "add.u64 %d2, %p, 4080; .pragma \"used_bytes_mask 0x0fff\"; ld.global.v2.b64 {%d3, %d2}, [%d2];
+        mov.b64 {%r2, %r3}, %d3; cvt.u32.u64 %r4, %d2;",
+    ] {
+        let code = format!("{load} st.global.u32 [%p], %r2; st.global.u32 [%p+4], %r3; st.global.u32 [%p+8], %r4;");
+        let launch = |code: &str, checking| {
+            let mut bench = Bench::body(code, 4096).with_checks(checking, 4080..4090);
+            bench.memory.write(4080, &[1_u32, 2, 3]);
+            bench.memory.cut(4092);
+            bench.launch(1, 32).map(|_| bench.memory.read::<u32>(0, 3))
+        };
+        assert_eq!(launch(&code, Checking::nothing()).expect(load), [1, 2, 3]);
+        assert_eq!(launch(&code, Checking::nothing().with_races(true)).expect(load), [1, 2, 3]);
+        let fault = launch(&code.replace("used_bytes_mask", "nounroll"), Checking::nothing()).expect_err(load);
+        assert_eq!(fault.kind, FaultKind::IllegalAddress, "the bytes that are used are beyond it");
+    }
+}
+
+#[test]
+fn bytes_that_a_load_does_not_use_race_with_nothing() {
+    // The last thread of each quarter's 16 bytes writes what the others do not use.
+    let body = |mask: &str| {
+        format!(
+            ".shared .align 16 .b32 s[64];
+            setp.eq.u32 %p1, %t, 32; @%p1 st.shared.u32 [s+12], 1;
+            setp.ne.u32 %p1, %t, 0; @%p1 bra OUT;
+            .pragma \"{mask}\"; ld.shared.v4.u32 {{%r2, %r3, %r4, %r5}}, [s];
+            OUT:"
+        )
+    };
+    let launch =
+        |mask| Bench::body(&body(mask), 4096).with_checks(Checking::nothing().with_races(true), 0..0).launch(1, 64);
+    launch("used_bytes_mask 0xfff").expect("nothing races");
+    let fault = launch("used_bytes_mask 0xffff").expect_err("a race");
+    assert!(matches!(fault.kind, FaultKind::Race { .. }), "{fault}");
 }

@@ -15,10 +15,12 @@ mod images;
 mod kernels;
 mod launch_control;
 mod matrices;
+mod members;
 mod memory;
 mod mutation;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod speed;
+mod spellings;
 mod system;
 mod tensor_maps;
 mod tensor_spellings;
@@ -135,7 +137,8 @@ impl Bench {
             memory.write(address - BASE, &global.init);
             for relocation in &global.relocations {
                 let value = relocation.target.resolve(&globals);
-                memory.write(address - BASE + relocation.offset, &[value]);
+                let bytes = value.to_le_bytes();
+                memory.write(address - BASE + relocation.offset, &bytes[..usize::from(relocation.size)]);
             }
         }
         Self {

@@ -19,8 +19,8 @@ fn assert_found(body: &str) -> Fault {
 
 #[test]
 fn read_of_device_memory_that_nobody_wrote_names_thread_line_and_address() {
-    let fault = assert_found("add.u64 %at4, %at4, 384; ld.global.u32 %r2, [%at4];");
-    assert_eq!((fault.block, fault.thread, fault.line), ([0; 3], [32, 0, 0], 19));
+    let fault = assert_found("add.u64 %at4, %at4, 384; ld.global.u32 %r2, [%at4];\nst.global.u32 [%p], %r2;");
+    assert_eq!((fault.block, fault.thread, fault.line, fault.loaded_at), ([0; 3], [32, 0, 0], 20, 19));
     let access = fault.access.expect("an access failed");
     assert_eq!((access.address, access.size, access.write), (BASE + 512, 4, false));
     let text = format!("memory that nobody wrote: read of 4 bytes at {:#x}", BASE + 512);
@@ -30,23 +30,24 @@ fn read_of_device_memory_that_nobody_wrote_names_thread_line_and_address() {
 #[test]
 fn every_form_of_load_is_looked_at() {
     for load in [
-        "ld.global.u8 %r2, [%p+512];",
-        "ld.u32 %r2, [%p+512];",
-        "ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%p+512];",
-        "ld.global.nc.u64 %d1, [%p+1024];",
-        "ld.volatile.global.u32 %r2, [%p+600];",
+        "ld.global.u8 %r2, [%p+512]; st.global.u8 [%p], %r2;",
+        "ld.u32 %r2, [%p+512]; st.global.u32 [%p], %r2;",
+        "ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%p+512]; st.global.u32 [%p], %r5;",
+        "ld.global.v2.u64 {%d2, %d3}, [%p+512]; st.global.u32 [%p], %d3;",
+        "ld.global.nc.u64 %d1, [%p+1024]; st.global.u64 [%p], %d1;",
+        "ld.volatile.global.u32 %r2, [%p+600]; st.global.u32 [%p], %r2;",
         "atom.global.add.u32 %r2, [%p+512], 1;",
         "red.global.add.u32 [%p+512], 1;",
         "atom.global.cas.b32 %r2, [%p+512], 0, 1;",
         // Only one lane is wrong, and only one byte.
-        "setp.ne.u32 %p1, %t, 17; @%p1 bra OUT; ld.global.u32 %r2, [%p+2048]; OUT:",
-        ".shared .b32 s[64]; ld.shared.u32 %r2, [s];",
-        ".shared .b32 s[64]; mov.u32 %r2, s; mad.lo.u32 %r2, %t, 4, %r2; ld.shared.u32 %r3, [%r2];",
-        ".shared .b32 s[64]; mov.u64 %d1, s; cvta.shared.u64 %d1, %d1; ld.u32 %r2, [%d1];",
+        "setp.ne.u32 %p1, %t, 17; @%p1 bra OUT; ld.global.u32 %r2, [%p+2048]; OUT: st.global.u32 [%at4], %r2;",
+        ".shared .b32 s[64]; ld.shared.u32 %r2, [s]; st.global.u32 [%p], %r2;",
+        ".shared .b32 s[64]; mov.u32 %r2, s; mad.lo.u32 %r2, %t, 4, %r2; ld.shared.u32 %r3, [%r2]; st.global.u32 [%p], %r3;",
+        ".shared .b32 s[64]; mov.u64 %d1, s; cvta.shared.u64 %d1, %d1; ld.u32 %r2, [%d1]; st.global.u32 [%p], %r2;",
         ".shared .b32 s[64]; atom.shared.add.u32 %r2, [s], 1;",
-        ".local .b32 l[4]; ld.local.u32 %r2, [l+8];",
-        ".local .b32 l[64]; mov.u64 %d1, l; mad.wide.u32 %d1, %t, 4, %d1; ld.local.u32 %r2, [%d1];",
-        ".local .b32 l[4]; mov.u64 %d1, l; cvta.local.u64 %d1, %d1; ld.u32 %r2, [%d1];",
+        ".local .b32 l[4]; ld.local.u32 %r2, [l+8]; st.global.u32 [%p], %r2;",
+        ".local .b32 l[64]; mov.u64 %d1, l; mad.wide.u32 %d1, %t, 4, %d1; ld.local.u32 %r2, [%d1]; st.global.u32 [%p], %r2;",
+        ".local .b32 l[4]; mov.u64 %d1, l; cvta.local.u64 %d1, %d1; ld.u32 %r2, [%d1]; st.global.u32 [%p], %r2;",
         ".shared .align 16 .b8 s[512]; mov.u32 %r1, s; ldmatrix.sync.aligned.m8n8.x1.shared.b16 {%r2}, [%r1];",
         ".shared .align 16 .b8 s[16]; cp.async.ca.shared.global [s], [%p+512], 16; cp.async.wait_all;",
     ] {
@@ -85,7 +86,8 @@ fn shared_memory_is_fresh_in_each_block_and_local_memory_in_each_call() {
     @%p1 bra READ;
     st.shared.u32 [s], %t;
 READ:
-    ld.shared.u32 %r3, [s];",
+    ld.shared.u32 %r3, [s];
+    st.global.u32 [%at4], %r3;",
     );
     assert_eq!(fault.block, [1, 0, 0]);
     let area = fault.neighbour.map(|neighbour| (neighbour.area, neighbour.size));
@@ -101,6 +103,8 @@ READ:
     st.local.u32 [l], %r1;
 READ:
     ld.local.u32 %r2, [l];
+    setp.eq.u32 %q, %r2, 7;
+    @%q trap;
     ret;
 }";
     let kernel =
@@ -124,6 +128,84 @@ fn parameters_and_results_of_functions_count_as_written() {
     let kernel = super::kernel("{ .param .b64 a; .param .b64 b; call (b), half, (a); ld.param.u64 %d1, [b]; }");
     let bench = Bench::new(&format!("{function}\n{kernel}"), 4096).with_unwritten_checks(0..0);
     bench.launch(1, 32).expect("nothing is wrong");
+}
+
+/// A local variable that only the lower half of each warp writes, and which every thread loads into `%r2`.
+const HALF: &str = ".local .align 8 .b32 l[2]; .shared .align 4 .b32 s[64]; and.b32 %r9, %t, 31;
+    setp.lt.u32 %p1, %r9, 16;
+    @%p1 st.local.u32 [l], %t; ld.local.u32 %r2, [l];\n";
+
+#[test]
+fn undefined_value_that_is_thrown_away_is_no_error() {
+    for body in [
+        "selp.u32 %r3, %r2, 7, %p1; st.global.u32 [%at4], %r3;",
+        "add.u32 %r2, %r2, 1; mul.lo.u32 %r2, %r2, %r2; selp.u32 %r3, 7, %r2, !%p1; @%p1 st.global.u32 [%at4], %r2;",
+        "setp.eq.u32 %p2, %r2, 3; and.pred %p2, %p2, %p1; selp.u32 %r3, 1, 2, %p2; st.global.u32 [%at4], %r3;",
+        "setp.eq.and.u32 %p2, %r2, 3, %p1; selp.u32 %r3, 1, 2, %p2; st.global.u32 [%at4], %r3;",
+        "not.pred %p3, %p1; setp.eq.u32 %p2, %r2, 3; or.pred %p2, %p3, %p2; @%p2 st.global.u32 [%at4], %t;",
+        "mov.u32 %r2, 1; st.global.u32 [%at4], %r2;",
+        "xor.b32 %r2, %r2, %r2; st.global.u32 [%at4], %r2;",
+        "and.b32 %r2, %r2, 0; st.global.u32 [%at4], %r2;",
+        "shfl.sync.idx.b32 %r3, %r2, 3, 31, -1; st.global.u32 [%at4], %r3;",
+        "st.shared.u32 [s], %r2; st.shared.u32 [s], %t; ld.shared.u32 %r3, [s]; st.global.u32 [%at4], %r3;",
+        // Only what was written of a word that was loaded as a whole.
+        "st.local.u8 [l+4], 5; st.local.u8 [l+6], 6; ld.local.v2.u32 {%r3, %r4}, [l]; and.b32 %r5, %r4, 0xff00ff;
+        st.global.u32 [%at4], %r5;",
+        "st.local.u8 [l+5], 5; ld.local.u32 %r4, [l+4]; shr.u32 %r5, %r4, 8; cvt.u32.u8 %r5, %r5; st.global.u32 [%at4], %r5;",
+        "st.local.u8 [l+5], 5; ld.local.u32 %r4, [l+4]; bfe.u32 %r5, %r4, 8, 8; st.global.u32 [%at4], %r5;",
+        "st.local.u16 [l+6], 5; ld.local.u32 %r4, [l+4]; prmt.b32 %r5, %r4, 0, 0x7632; st.global.u32 [%at4], %r5;",
+        "st.local.u16 [l+6], 5; ld.local.u32 %r4, [l+4]; mov.b32 {%h1, %h2}, %r4; st.global.u16 [%at4], %h2;",
+        "st.local.u32 [l+4], 5; ld.local.u64 %d1, [l]; shr.u64 %d1, %d1, 32; st.global.u64 [%at], %d1;",
+    ] {
+        outcome(&format!("{HALF}{body}")).unwrap_or_else(|fault| panic!("{fault}\n{body}"));
+    }
+}
+
+#[test]
+fn undefined_value_is_an_error_where_it_decides_something_or_leaves_the_block() {
+    for body in [
+        "st.global.u32 [%at4], %r2;",
+        "st.u32 [%at4], %r2;",
+        "cvt.rn.f32.u32 %f1, %r2; add.f32 %f1, %f1, 0f3F800000; st.global.f32 [%at4], %f1;",
+        "cvt.u64.u32 %d1, %r2; mov.b64 {%r3, %r4}, %d1; st.global.u32 [%at4], %r3;",
+        "setp.eq.u32 %p2, %r2, 3; @%p2 bra OUT; OUT:",
+        "setp.eq.u32 %p2, %r2, 3; @!%p2 mov.u32 %r3, 1;",
+        "setp.eq.u32 %p2, %r2, 3; selp.u32 %r3, 1, 2, %p2; st.global.u32 [%at4], %r3;",
+        "and.b32 %r2, %r2, 15; mad.wide.u32 %d1, %r2, 4, %p; ld.global.u32 %r3, [%d1];",
+        "and.b32 %r2, %r2, 15; mad.wide.u32 %d1, %r2, 4, %p; st.global.u32 [%d1], 1;",
+        "atom.global.add.u32 %r3, [%p], %r2;",
+        "red.global.add.u32 [%p], %r2;",
+        "shfl.sync.idx.b32 %r3, %r2, 20, 31, -1; st.global.u32 [%at4], %r3;",
+        "setp.eq.u32 %p2, %r2, 3; vote.sync.ballot.b32 %r3, %p2, -1; st.global.u32 [%at4], %r3;",
+        "redux.sync.add.u32 %r3, %r2, -1; st.global.u32 [%at4], %r3;",
+        "mov.u32 %r4, s; mad.lo.u32 %r4, %t, 4, %r4; st.shared.u32 [%r4], %r2; ld.shared.u32 %r3, [%r4];
+        st.global.u32 [%at4], %r3;",
+        "st.local.u32 [l+4], %r2; ld.local.u32 %r3, [l+4]; st.global.u32 [%at4], %r3;",
+        "bar.red.popc.u32 %r3, 0, %p1; setp.eq.u32 %p2, %r2, 3; bar.red.popc.u32 %r3, 0, %p2;",
+    ] {
+        let fault = assert_found(&format!("{HALF}{body}"));
+        let is_whole_warp = ["shfl", "vote", "redux"].iter().any(|word| body.contains(word));
+        assert_eq!(fault.thread[0] % 32, if is_whole_warp { 0 } else { 16 }, "{body}");
+        assert!(fault.to_string().contains("read of 4 bytes at"), "{fault}");
+    }
+}
+
+#[test]
+fn undefined_value_is_followed_through_calls() {
+    let twice = ".func (.param .b32 out) twice(.param .b32 in)
+{
+    .reg .b32 %r<4>;
+    ld.param.u32 %r1, [in];
+    add.u32 %r1, %r1, %r1;
+    st.param.u32 [out], %r1;
+    ret;
+}";
+    let call = "{ .param .b32 a; .param .b32 b; st.param.u32 [a], %r2; call (b), twice, (a); ld.param.u32 %r3, [b]; }";
+    for (used, is_error) in [("@%p1 st.global.u32 [%at4], %r3;", false), ("st.global.u32 [%at4], %r3;", true)] {
+        let kernel = super::kernel(&format!("{HALF}{call}\n{used}"));
+        let bench = Bench::new(&format!("{twice}\n{kernel}"), 4096).with_unwritten_checks(0..0);
+        assert_eq!(bench.launch(1, 32).is_err(), is_error, "{used}");
+    }
 }
 
 #[test]

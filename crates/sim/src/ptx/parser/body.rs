@@ -148,11 +148,16 @@ impl<'a> Parser<'a> {
     fn body_directive(&mut self, instruction: usize) -> Result<(), Error> {
         match self.peek().text {
             "reg" => self.registers(),
+            "global" => self.hidden_globals(Space::Global),
+            "const" => self.hidden_globals(Space::Const),
             "local" => self.local_variables(Space::Local),
             "shared" => self.local_variables(Space::Shared),
             "param" => self.local_variables(Space::Param),
             "pragma" => {
                 let strings = self.pragma()?;
+                if let Some(mask) = strings.iter().find_map(|text| used_bytes(text)) {
+                    self.used_bytes = Some(mask);
+                }
                 self.function.performance.pragmas.extend(strings);
                 Ok(())
             }
@@ -165,6 +170,15 @@ impl<'a> Parser<'a> {
                 Err(self.unexpected("a directive of a function body, such as '.reg', '.local', '.shared' or '.param'"))
             }
         }
+    }
+}
+
+/// The mask of `used_bytes_mask N`.
+fn used_bytes(pragma: &str) -> Option<u32> {
+    let mask = pragma.strip_prefix("used_bytes_mask")?.trim();
+    match mask.strip_prefix("0x") {
+        Some(digits) => u32::from_str_radix(digits, 16).ok(),
+        None => mask.parse().ok(),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::Parser;
 use crate::ptx::error::Error;
+use crate::ptx::lexer::TokenKind;
 use crate::ptx::operand::{Call, CallSignature, Callee, Operand};
 use crate::ptx::scope::Binding;
 
@@ -42,7 +43,7 @@ impl Parser<'_> {
         }
         while !self.peek().is(")") {
             let token = self.peek();
-            let operand = self.operand()?;
+            let operand = self.argument()?;
             let fits = match operand {
                 Operand::Register(_) | Operand::Symbol(_, 0) | Operand::Sink => true,
                 Operand::Integer(_) | Operand::Single(_) | Operand::Double(_) => !is_returns,
@@ -61,6 +62,18 @@ impl Parser<'_> {
             self.expect(",")?;
         }
         Ok(operands.into())
+    }
+
+    /// An operand; a vector register as one.
+    fn argument(&mut self) -> Result<Operand, Error> {
+        let token = self.peek();
+        match self.resolve(&token) {
+            Some(Binding::Register(id)) if self.peek_at(1).kind != TokenKind::Dot => {
+                self.advance();
+                Ok(Operand::Register(id))
+            }
+            _ => self.operand(),
+        }
     }
 
     fn call_signature(&mut self) -> Result<CallSignature, Error> {

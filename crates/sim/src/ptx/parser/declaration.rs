@@ -20,7 +20,7 @@ pub(super) struct Prefix {
     pub(super) vector: u8,
     pub(super) align: Option<u64>,
     is_managed: bool,
-    pointer: Option<PointerAttribute>,
+    pub(super) pointer: Option<PointerAttribute>,
 }
 
 impl Prefix {
@@ -56,6 +56,11 @@ impl<'a> Parser<'a> {
         let prefix = self.prefix(space)?;
         loop {
             let variable = self.variable(space, linkage, &prefix)?;
+            let is_opaque = prefix.scalar.class() == ScalarClass::Opaque;
+            if variable.size == 0 && linkage != Linkage::Extern && !is_opaque {
+                let found = format!("'{}' without one", self.module.text(variable.name));
+                return Err(Error::syntax(variable.span, "the extent of an array, unless it is '.extern'", found));
+            }
             add(self, variable)?;
             if !self.accept(",") {
                 break;
@@ -200,11 +205,13 @@ impl<'a> Parser<'a> {
                 dimensions.extents.push(0);
             } else {
                 let token = self.peek();
-                let extent = self.constant_integer("the extent of an array")?;
-                if extent.negative {
-                    return Err(Self::unexpected_at(&token, "an extent that is not negative"));
-                }
-                dimensions.extents.push(extent.bits);
+                let extent = match token.kind {
+                    TokenKind::Integer(bits, _) => bits,
+                    TokenKind::Word if token.text == "WARP_SZ" => 32,
+                    _ => return Err(self.unexpected("the extent of an array")),
+                };
+                self.advance();
+                dimensions.extents.push(extent);
             }
             self.expect("]")?;
         }
@@ -262,7 +269,11 @@ impl<'a> Parser<'a> {
             }
             self.advance();
         }
-        Ok((scalar.ok_or_else(|| self.unexpected(REGISTER_TYPE))?, vector))
+        let scalar = scalar.ok_or_else(|| self.unexpected(REGISTER_TYPE))?;
+        if vector > 1 && (scalar == ScalarType::Pred || scalar.bits() * u32::from(vector) > 128) {
+            return Err(self.unexpected("a vector of at most 128 bits"));
+        }
+        Ok((scalar, vector))
     }
 
     /// A register, or a range `prefix<count>`.
@@ -294,7 +305,7 @@ impl<'a> Parser<'a> {
         let name = self.intern(token.text);
         let index = u32::try_from(self.function.registers.len()).expect("fewer registers than bytes of source");
         let id = RegisterId(index);
-        if !self.scopes.bind(name, Binding::Register(id)) {
+        if self.scopes.is_in_range(name, &self.module.names) || !self.scopes.bind(name, Binding::Register(id)) {
             let found = format!("{} again", token.quote());
             return Err(Error::syntax(token.span, "a name that is not declared in this scope yet", found));
         }
@@ -309,6 +320,10 @@ fn register_scalar(text: &str) -> Option<ScalarType> {
     ScalarType::from_name(text).filter(|scalar| match scalar.class() {
         ScalarClass::Predicate => true,
         ScalarClass::Opaque => false,
+        // Other numbers are held in registers of bits.
+        ScalarClass::Float => {
+            matches!(scalar, ScalarType::F16 | ScalarType::F16x2 | ScalarType::F32 | ScalarType::F64)
+        }
         _ => matches!(scalar.bits(), 8 | 16 | 32 | 64 | 128),
     })
 }

@@ -62,7 +62,11 @@ impl Parser<'_> {
     fn head(&mut self) -> Result<(FunctionId, Option<Function>), Error> {
         let mut signature = Signature::default();
         if self.function.kind == FunctionKind::Device && self.peek().is("(") {
+            let token = self.peek();
             self.function.returns = self.parameters(&mut signature.returns)?;
+            if signature.returns.len() > 1 && signature.returns.iter().any(|result| !result.is_register) {
+                return Err(Self::unexpected_at(&token, "one result, unless all are registers"));
+            }
         }
         let token = self.word("the name of a function")?;
         self.function.name = self.intern(token.text);
@@ -104,6 +108,9 @@ impl Parser<'_> {
             if !self.accept(",") {
                 break;
             }
+            if self.peek().is(")") {
+                return Err(self.unexpected("a parameter"));
+            }
         }
         self.expect(")")?;
         Ok(parameters)
@@ -121,7 +128,11 @@ impl Parser<'_> {
             let device = self.function.kind == FunctionKind::Device;
             return Err(self.unexpected(if device { "'.param' or '.reg'" } else { "'.param'" }));
         }
+        let token = self.peek();
         let prefix = self.prefix(Space::Param)?;
+        if self.function.kind == FunctionKind::Device && (prefix.vector > 1 || prefix.pointer.is_some()) {
+            return Err(Self::unexpected_at(&token, "a parameter that is neither a vector nor described by '.ptr'"));
+        }
         let variable = self.variable(Space::Param, Linkage::Internal, &prefix)?;
         types.push(PrototypeParameter {
             is_register: false,

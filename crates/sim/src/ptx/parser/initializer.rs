@@ -5,8 +5,10 @@ use super::declaration::{Dimensions, Prefix};
 use super::expression::{Value, integer};
 use crate::ptx::error::Error;
 use crate::ptx::lexer::TokenKind;
+use crate::ptx::modifier::Space;
 use crate::ptx::operand::Symbol;
 use crate::ptx::scalar::ScalarClass;
+use crate::ptx::scope::Binding;
 use crate::ptx::variable::{Constant, InitialValue, Variable};
 
 /// A nest of braces that is being filled, in scalars.
@@ -15,6 +17,8 @@ struct Fill<'v> {
     levels: &'v [u64],
     /// The size of a scalar in bytes.
     scalar: u64,
+    class: ScalarClass,
+    is_vector: bool,
     values: &'v mut Vec<InitialValue>,
 }
 
@@ -30,7 +34,14 @@ impl Parser<'_> {
             return self.settings(variable);
         }
         let levels = levels(prefix, dimensions);
-        let mut fill = Fill { levels: &levels, scalar: prefix.scalar.bytes(), values: &mut variable.initial };
+        let token = self.peek();
+        if matches!(variable.space, Space::Shared | Space::Local)
+            || prefix.scalar.class() == ScalarClass::Float && prefix.scalar.bits() < 32
+        {
+            return Err(Self::unexpected_at(&token, "no initial value of this type or in this space"));
+        }
+        let (scalar, class, is_vector) = (prefix.scalar.bytes(), prefix.scalar.class(), prefix.vector > 1);
+        let mut fill = Fill { levels: &levels, scalar, class, is_vector, values: &mut variable.initial };
         let end = if levels.is_empty() { self.scalar_value(&mut fill, 0, 1)? } else { self.braces(&mut fill, 0, 0)? };
         if dimensions.is_unsized {
             let row = levels.get(1).copied().unwrap_or(1);
@@ -57,12 +68,20 @@ impl Parser<'_> {
                 }
                 self.braces(fill, level + 1, next)?;
                 next += inner;
+            } else if level + 1 < fill.levels.len() {
+                return Err(self.unexpected("'{'"));
             } else {
                 next = self.scalar_value(fill, next, end)?;
             }
             if !self.accept(",") {
                 break;
             }
+            if self.peek().is("}") {
+                return Err(self.unexpected("a value"));
+            }
+        }
+        if fill.is_vector && level + 1 == fill.levels.len() && next != end {
+            return Err(self.unexpected("a value for each element of the vector"));
         }
         self.expect("}")?;
         Ok(next)
@@ -75,6 +94,13 @@ impl Parser<'_> {
         }
         let token = self.peek();
         let value = self.constant_or_address()?;
+        let fits = match value {
+            Constant::Integer(_) | Constant::Address { .. } => fill.class != ScalarClass::Float,
+            Constant::Single(_) | Constant::Double(_) => matches!(fill.class, ScalarClass::Float | ScalarClass::Bits),
+        };
+        if !fits {
+            return Err(Self::unexpected_at(&token, "a value of the variable's type"));
+        }
         let offset = index.checked_mul(fill.scalar).ok_or_else(|| Self::limit_at(&token, "an offset below 2^64"))?;
         fill.values.push(InitialValue { offset, value });
         Ok(index + 1)
@@ -106,25 +132,24 @@ impl Parser<'_> {
             self.advance();
         }
         let symbol = self.module_symbol()?;
-        let mut offset = self.signed_offset()?;
         if generic {
             self.expect(")")?;
-            offset = offset.wrapping_add(self.signed_offset()?);
         }
+        let offset = self.offset()?;
         Ok(Constant::Address { symbol, offset, generic, mask })
     }
 
-    /// `+4`, `-4`, or nothing.
-    pub(super) fn signed_offset(&mut self) -> Result<i64, Error> {
-        if self.accept("+") {
-            return self.constant_offset();
-        }
-        if self.peek().is("-") { self.constant_offset() } else { Ok(0) }
+    /// `+4`, `+-4`, or nothing.
+    pub(super) fn offset(&mut self) -> Result<i64, Error> {
+        if self.accept("+") { self.constant_offset() } else { Ok(0) }
     }
 
     fn module_symbol(&mut self) -> Result<Symbol, Error> {
         const EXPECTED: &str = "a number or the name of a declared variable or function";
         let token = self.word(EXPECTED)?;
+        if let Some(Binding::Symbol(symbol)) = self.resolve(&token) {
+            return Ok(symbol);
+        }
         let name = self.intern(token.text);
         self.symbols.get(&name).copied().ok_or_else(|| Self::unexpected_at(&token, EXPECTED))
     }

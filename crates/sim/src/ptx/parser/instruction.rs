@@ -6,7 +6,7 @@ use crate::ptx::error::{Error, Span};
 use crate::ptx::lexer::TokenKind;
 use crate::ptx::modifier::Modifier;
 use crate::ptx::opcode::Opcode;
-use crate::ptx::operand::{Operand, RegisterId};
+use crate::ptx::operand::{Address, Base, Operand, RegisterId};
 use crate::ptx::scalar::ScalarType;
 use crate::ptx::scope::Binding;
 use crate::ptx::validate;
@@ -21,7 +21,8 @@ impl Parser<'_> {
         let mut spans = Vec::new();
         let operands = self.operands(opcode, &mut spans)?;
         let end = self.expect(";")?;
-        let instruction = Instruction { predicate, opcode, modifiers, operands, span: token.span };
+        let used_bytes = self.used_bytes.take();
+        let instruction = Instruction { predicate, opcode, modifiers, operands, used_bytes, span: token.span };
         validate::Context {
             module: &self.module,
             function: &self.function,
@@ -76,7 +77,14 @@ impl Parser<'_> {
         let mut operands = Vec::with_capacity(4);
         loop {
             spans.push(self.peek().span);
-            operands.push(self.operand()?);
+            let is_indexed = self.peek_at(1).is("[");
+            operands.push(match (self.operand()?, opcode) {
+                // An element of an array may stand without brackets.
+                (Operand::Symbol(symbol, offset), Opcode::Ld | Opcode::Ldu | Opcode::St) if is_indexed => {
+                    Operand::Address(Address { base: Base::Symbol(symbol), offset })
+                }
+                (operand, _) => operand,
+            });
             // A promise about the address, which changes no result.
             let is_load = matches!(opcode, Opcode::Ld | Opcode::Ldu);
             if is_load && matches!(operands.last(), Some(Operand::Address(_))) && self.peek().is_dot("unified") {

@@ -54,6 +54,8 @@ struct Parser<'a> {
     function: Function,
     /// Its open scopes.
     scopes: Scopes,
+    /// The bytes that the next load uses, if a pragma gives them.
+    used_bytes: Option<u32>,
     /// The depth of the initialiser or expression that is being read.
     depth: usize,
 }
@@ -69,6 +71,7 @@ impl<'a> Parser<'a> {
             unmet: Unmet::default(),
             function: function::empty_function(),
             scopes: Scopes::default(),
+            used_bytes: None,
             depth: 0,
         };
         parser.header(newest)?;

@@ -6,6 +6,8 @@ use crate::ptx::error::Error;
 use crate::ptx::lexer::TokenKind;
 use crate::ptx::modifier::Space;
 use crate::ptx::operand::{GlobalId, Symbol};
+use crate::ptx::scalar::ScalarClass;
+use crate::ptx::scope::Binding;
 use crate::ptx::variable::Variable;
 
 impl Parser<'_> {
@@ -99,6 +101,25 @@ impl Parser<'_> {
                 Err(Error::syntax(variable.span, "a name that is not declared yet", found))
             }
         }
+    }
+
+    /// `.global` and `.const` in a body: variables of the module that only the scope knows.
+    pub(super) fn hidden_globals(&mut self, space: Space) -> Result<(), Error> {
+        self.advance();
+        self.variables(space, Linkage::Internal, |parser, variable| {
+            let index = u32::try_from(parser.module.variables.len()).expect("fewer variables than bytes of source");
+            let symbol = Symbol::Global(GlobalId(index));
+            if variable.scalar.class() == ScalarClass::Opaque {
+                let found = format!("'{}'", parser.module.text(variable.name));
+                return Err(Error::syntax(variable.span, "textures and surfaces in module scope only", found));
+            }
+            if !parser.scopes.bind(variable.name, Binding::Symbol(symbol)) {
+                let found = format!("'{}' again", parser.module.text(variable.name));
+                return Err(Error::syntax(variable.span, "a name that is not declared in this scope yet", found));
+            }
+            parser.module.variables.push(variable);
+            Ok(())
+        })
     }
 
     fn may_redeclare(&self, id: GlobalId, variable: &Variable) -> bool {

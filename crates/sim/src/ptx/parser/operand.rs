@@ -3,7 +3,7 @@
 use super::Parser;
 use crate::ptx::error::Error;
 use crate::ptx::lexer::{Token, TokenKind};
-use crate::ptx::operand::{Address, Base, Operand, RegisterId, Selector, Symbol, Tensor};
+use crate::ptx::operand::{Address, Base, Integer, Operand, RegisterId, Selector, Symbol, Tensor};
 use crate::ptx::scope::Binding;
 use crate::ptx::special::SpecialRegister;
 use crate::ptx::variable::Variable;
@@ -44,6 +44,7 @@ impl<'a> Parser<'a> {
         match self.resolve(&token) {
             Some(Binding::Register(id)) => self.register_operand(id),
             Some(Binding::Variable(id)) => self.symbol(Symbol::Local(id)),
+            Some(Binding::Symbol(symbol)) => self.symbol(symbol),
             Some(Binding::Label(id)) => Ok(Operand::Label(id)),
             Some(Binding::BranchTargets(id)) => Ok(Operand::BranchTargets(id)),
             Some(Binding::CallTargets(_) | Binding::Prototype(_)) => Err(Self::unexpected_at(&token, OPERAND)),
@@ -65,6 +66,15 @@ impl<'a> Parser<'a> {
 
     fn special(&mut self, token: &Token<'a>) -> Result<Operand, Error> {
         let next = self.peek();
+        if let Some(elements) = vector_of_specials(token.text) {
+            if next.kind != TokenKind::Dot {
+                return Ok(Operand::Vector(elements.into()));
+            }
+            let element = component(next.text).and_then(|index| elements.get(usize::from(index)));
+            let element = element.ok_or_else(|| self.unexpected("an element of the register, such as '.x'"))?;
+            self.advance();
+            return Ok(element.clone());
+        }
         let register = if next.kind == TokenKind::Dot {
             let register = SpecialRegister::from_name(&format!("{}.{}", token.text, next.text));
             self.position += usize::from(register.is_some());
@@ -78,10 +88,14 @@ impl<'a> Parser<'a> {
     /// A register, with the element, selector or second destination that may follow.
     fn register_operand(&mut self, id: RegisterId) -> Result<Operand, Error> {
         let token = self.peek();
-        if token.kind != TokenKind::Dot {
-            return self.pair(Some(id), Operand::Register(id));
-        }
         let vector = self.function.registers[id.0 as usize].vector;
+        if token.kind != TokenKind::Dot {
+            return if vector > 1 {
+                Ok(Operand::Vector(self.components(id)))
+            } else {
+                self.pair(Some(id), Operand::Register(id))
+            };
+        }
         let operand = match component(token.text) {
             Some(element) if element < vector && vector > 1 => Operand::Element(id, element),
             _ => match Selector::parse(token.text) {
@@ -91,6 +105,14 @@ impl<'a> Parser<'a> {
         };
         self.advance();
         Ok(operand)
+    }
+
+    /// All elements of a vector register, or the register itself.
+    pub(super) fn components(&self, id: RegisterId) -> Box<[Operand]> {
+        match self.function.registers[id.0 as usize].vector {
+            ..=1 => [Operand::Register(id)].into(),
+            vector => (0..vector).map(|index| Operand::Element(id, index)).collect(),
+        }
     }
 
     /// The rest of `a|b`, if there is one; else `alone`.
@@ -108,7 +130,7 @@ impl<'a> Parser<'a> {
     /// A variable or function with `+offset` or `[index]`.
     fn symbol(&mut self, symbol: Symbol) -> Result<Operand, Error> {
         if !self.accept("[") {
-            return Ok(Operand::Symbol(symbol, self.signed_offset()?));
+            return Ok(Operand::Symbol(symbol, self.offset()?));
         }
         let index = self.constant_offset()?;
         self.expect("]")?;
@@ -161,6 +183,9 @@ impl<'a> Parser<'a> {
             }
             if token.is("{") {
                 coordinates = Some(self.vector()?);
+            } else if let (Some(_), Some(Binding::Register(id))) = (sampler, self.resolve(&token)) {
+                self.advance();
+                coordinates = Some(self.components(id));
             } else if sampler.is_none() {
                 sampler = Some(self.address()?);
             } else {
@@ -173,12 +198,10 @@ impl<'a> Parser<'a> {
         self.expect("]")?;
         Ok(match (sampler, coordinates) {
             (None, None) => Operand::Address(address),
-            // A single coordinate may stand without braces: what was read as a sampler is the coordinate.
-            (Some(Address { base: Base::Register(id), offset: 0 }), None) => Operand::Tensor(Box::new(Tensor {
-                handle: address,
-                sampler: None,
-                coordinates: [Operand::Register(id)].into(),
-            })),
+            // Coordinates in one register may stand without braces: what was read as a sampler is that register.
+            (Some(Address { base: Base::Register(id), offset: 0 }), None) => {
+                Operand::Tensor(Box::new(Tensor { handle: address, sampler: None, coordinates: self.components(id) }))
+            }
             (sampler, coordinates) => Operand::Tensor(Box::new(Tensor {
                 handle: address,
                 sampler,
@@ -196,6 +219,7 @@ impl<'a> Parser<'a> {
         let base = match self.resolve(&token) {
             Some(Binding::Register(id)) => Base::Register(id),
             Some(Binding::Variable(id)) => Base::Symbol(Symbol::Local(id)),
+            Some(Binding::Symbol(symbol)) => Base::Symbol(symbol),
             Some(_) => return Err(Self::unexpected_at(&token, BASE)),
             None => {
                 let name = self.intern(token.text);
@@ -203,7 +227,7 @@ impl<'a> Parser<'a> {
                 Base::Symbol(*symbol)
             }
         };
-        Ok(Address { base, offset: self.signed_offset()? })
+        Ok(Address { base, offset: self.offset()? })
     }
 }
 
@@ -211,6 +235,17 @@ fn element_size(variable: &Variable) -> i64 {
     let inner: u64 = variable.dimensions.iter().skip(1).fold(1, |product, extent| product.wrapping_mul(*extent));
     let element = variable.scalar.bytes() * u64::from(variable.vector);
     element.wrapping_mul(inner).cast_signed()
+}
+
+/// The elements of a special register that is a vector; the last is zero.
+fn vector_of_specials(name: &str) -> Option<[Operand; 4]> {
+    // All end so, and few others do.
+    if !name.ends_with("id") {
+        return None;
+    }
+    let element = |index: char| SpecialRegister::from_name(&format!("{name}.{index}")).map(Operand::Special);
+    let zero = Operand::Integer(Integer { bits: 0, negative: false });
+    Some([element('x')?, element('y')?, element('z')?, zero])
 }
 
 /// The element that `.x`, `.y`, `.z`, `.w` or `.r`, `.g`, `.b`, `.a` names.

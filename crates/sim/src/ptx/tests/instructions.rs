@@ -82,7 +82,7 @@ fn addresses_have_base_and_offset() {
     assert_eq!(address("[%d1]"), (Base::Register(R1), 0));
     assert_eq!(address("[%d1+8]"), (Base::Register(R1), 8));
     assert_eq!(address("[%d1+-8]"), (Base::Register(R1), -8));
-    assert_eq!(address("[%d1-8]"), (Base::Register(R1), -8));
+    assert_eq!(address("[%d1+4*2-16]"), (Base::Register(R1), -8));
     assert_eq!(address("[0x10]"), (Base::Absolute, 16));
     assert_eq!(address("[16+4*2]"), (Base::Absolute, 24));
 }

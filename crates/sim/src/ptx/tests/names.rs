@@ -105,7 +105,7 @@ fn special_registers_are_found_with_their_component() {
             Operand::Integer(Integer { bits: 32, negative: false }),
         ]
     );
-    assert!(refused_body("mov.u32 %r0, %tid.q;").contains("found '%tid'"));
+    assert!(refused_body("mov.u32 %r0, %tid.q;").contains("found '.q'"));
 }
 
 #[test]

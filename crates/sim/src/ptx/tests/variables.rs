@@ -35,14 +35,14 @@ fn variables_have_size_alignment_and_space() {
 #[test]
 fn nested_braces_fill_rows_and_leave_the_rest_zero() {
     let module = module(
-        ".global .u32 a[2][3] = {{1}, {4, 5}};\n.global .u32 b[2][3] = {1, 2, 3, 4};\n.global .v2 .u16 c[] = {{1, 2}, {3}};",
+        ".global .u32 a[2][3] = {{1}, {4, 5}};\n.global .u32 b[2][3] = {{}, {2}};\n.global .v2 .u16 c[] = {{1, 2}, {3, 4}};",
     );
     let filled = |index: usize| -> Vec<(u64, Constant)> {
         module.variables[index].initial.iter().map(|it| (it.offset, it.value)).collect()
     };
     assert_eq!(filled(0), [(0, integer(1)), (12, integer(4)), (16, integer(5))]);
-    assert_eq!(filled(1), [(0, integer(1)), (4, integer(2)), (8, integer(3)), (12, integer(4))]);
-    assert_eq!(filled(2), [(0, integer(1)), (2, integer(2)), (4, integer(3))]);
+    assert_eq!(filled(1), [(12, integer(2))]);
+    assert_eq!(filled(2), [(0, integer(1)), (2, integer(2)), (4, integer(3)), (6, integer(4))]);
     assert_eq!(module.variables[2].dimensions, [2]);
     assert_eq!(module.variables[2].size, 8);
 }
@@ -57,7 +57,7 @@ fn unsized_array_takes_its_extent_from_its_values() {
 #[test]
 fn initial_values_hold_numbers_and_addresses() {
     let module = module(
-        ".func f();\n.global .u32 a;\n.global .u64 p[5] = {a, a+4, generic(a)+8, f, generic(a-2)};\n\
+        ".func f();\n.global .u32 a;\n.global .u64 p[5] = {a, a+4, generic(a)+8, f, generic(a)+-2};\n\
          .global .u8 m[2] = {0xFF(a), 0xFF00(a)};\n.global .f32 x[3] = {0f3F800000, -2.5, 1e2};",
     );
     let address =
@@ -105,7 +105,14 @@ fn wrong_declarations_are_refused_at_their_place() {
             "line 4, column 9: expected a type that a variable can have, such as '.u32', found '.pred'",
         ),
         (".global a;", "line 4, column 9: expected a type such as '.u32', found 'a'"),
-        (".global .u32 a[-1];", "line 4, column 16: expected an extent that is not negative, found '-'"),
+        (".global .u32 a[-1];", "line 4, column 16: expected the extent of an array, found '-'"),
+        (".global .u32 a[2+2];", "line 4, column 17: expected ']', found '+'"),
+        (
+            ".global .u32 a[];",
+            "line 4, column 14: expected the extent of an array, unless it is '.extern', found 'a' without one",
+        ),
+        (".global .u32 a[2][2] = {1};", "line 4, column 25: expected '{', found '1'"),
+        (".global .f32 a = 1;", "line 4, column 18: expected a value of the variable's type, found '1'"),
         (
             ".global .u64 p = nobody;",
             "line 4, column 18: expected a number or the name of a declared variable or function, found 'nobody'",

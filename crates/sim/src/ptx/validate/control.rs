@@ -1,12 +1,12 @@
 //! Branches, barriers and calls.
 
-use super::{Context, Signature, Width};
+use super::{Context, Signature, Width, fits};
 use crate::ptx::ast::PrototypeParameter;
 use crate::ptx::error::Error;
 use crate::ptx::keyword::Keyword;
 use crate::ptx::modifier::{Modifier, Operation, Space};
 use crate::ptx::operand::{Call, CallSignature, Callee, Operand, Symbol};
-use crate::ptx::scalar::ScalarType;
+use crate::ptx::scalar::{ScalarClass, ScalarType};
 
 impl Context<'_> {
     /// `bra`
@@ -106,14 +106,26 @@ impl Context<'_> {
             Operand::Symbol(Symbol::Local(id), 0) => {
                 let variable = &self.function.variables[id.0 as usize];
                 // The size of an unsized parameter is the caller's affair.
-                variable.space == Space::Param && (parameter.size == 0 || variable.size == parameter.size)
+                let is_alike = || {
+                    let types = fits(variable.scalar, parameter.scalar, Width::Exact);
+                    types && variable.size == parameter.size && variable.align == parameter.align
+                };
+                variable.space == Space::Param && (parameter.size == 0 || is_alike())
             }
             Operand::Register(id) => {
                 let register = &self.function.registers[id.0 as usize];
-                register.scalar.bytes() * u64::from(register.vector) == parameter.size
+                let size = register.scalar.bytes() * u64::from(register.vector);
+                // Of a vector only the size counts.
+                let is_alike = register.vector > 1 || fits(register.scalar, parameter.scalar, Width::Exact);
+                is_alike && size == parameter.size
             }
             Operand::Sink => true,
-            Operand::Integer(_) | Operand::Single(_) | Operand::Double(_) => parameter.size <= 8,
+            Operand::Integer(_) => {
+                !matches!(parameter.scalar.class(), ScalarClass::Float | ScalarClass::Predicate) && parameter.size <= 8
+            }
+            Operand::Single(_) | Operand::Double(_) => {
+                matches!(parameter.scalar.class(), ScalarClass::Float | ScalarClass::Bits) && parameter.size <= 8
+            }
             _ => false,
         }
     }

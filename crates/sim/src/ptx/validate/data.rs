@@ -16,6 +16,9 @@ impl Context<'_> {
     pub(super) fn mov(&self) -> Result<(), Error> {
         let scalar = self.scalar(sets::MOVED)?;
         self.count(2..=2)?;
+        if self.vector() > 1 {
+            return self.move_vector(scalar);
+        }
         match (self.operand(0), self.operand(1)) {
             (Operand::Vector(_), _) => {
                 self.pack(0, scalar)?;
@@ -39,6 +42,26 @@ impl Context<'_> {
                 }
             }
         }
+    }
+
+    /// `mov.v2`, `mov.v4`: element by element.
+    fn move_vector(&self, scalar: ScalarType) -> Result<(), Error> {
+        let count = self.vector();
+        for index in 0..2 {
+            let is_written = index == 0;
+            let fits = |element: &Operand| match element {
+                Operand::Sink => is_written,
+                Operand::Special(register) => !is_written && special_fits(*register, scalar),
+                Operand::Register(_) | Operand::Element(..) => self.value_fits(element, scalar, Width::Exact),
+                other => !is_written && self.value_fits(other, scalar, Width::Exact),
+            };
+            let is_vector = matches!(self.operand(index), Operand::Vector(elements)
+                if elements.len() == count && elements.iter().all(fits));
+            if !is_vector || scalar == ScalarType::Pred || scalar.bits() < 16 {
+                return Err(self.wrong(index, format!("a vector of {count} elements of type .{}", scalar.name())));
+            }
+        }
+        Ok(())
     }
 
     /// Checks a vector whose elements fill a value of type `scalar`.

@@ -165,27 +165,19 @@ impl Context<'_> {
     /// Whether a register can hold a value of type `scalar`.
     fn register_fits(&self, id: RegisterId, scalar: ScalarType, width: Width) -> bool {
         let register = &self.function.registers[id.0 as usize];
-        let (held, wanted) = (register.scalar, scalar);
-        let is_float = |it: ScalarType| it.class() == ScalarClass::Float;
-        let is_integer = |it: ScalarType| matches!(it.class(), ScalarClass::Signed | ScalarClass::Unsigned);
-        let classes = if held == ScalarType::Pred || wanted == ScalarType::Pred {
-            held == wanted
-        } else {
-            !(is_float(held) && is_integer(wanted) || is_integer(held) && is_float(wanted))
-        };
-        let is_typed_float = is_float(held) && is_float(wanted);
-        let widths = match width {
-            Width::Relaxed if !is_typed_float => held.bits() >= wanted.bits(),
-            _ => held.bits() == wanted.bits(),
-        };
-        register.vector == 1 && classes && widths
+        register.vector == 1 && fits(register.scalar, scalar, width)
+    }
+
+    /// Whether an element of a vector register can hold a value of type `scalar`.
+    fn element_fits(&self, id: RegisterId, scalar: ScalarType, width: Width) -> bool {
+        fits(self.register(id), scalar, width)
     }
 
     /// Checks an operand that is written.
     fn destination(&self, index: usize, scalar: ScalarType, width: Width) -> Result<(), Error> {
         match self.operand(index) {
             Operand::Register(id) if self.register_fits(*id, scalar, width) => Ok(()),
-            Operand::Element(id, _) if self.register(*id).bits() == scalar.bits() => Ok(()),
+            Operand::Element(id, _) if self.element_fits(*id, scalar, width) => Ok(()),
             _ => Err(self.wrong(index, register_of(scalar, width))),
         }
     }
@@ -202,8 +194,10 @@ impl Context<'_> {
     fn value_fits(&self, operand: &Operand, scalar: ScalarType, width: Width) -> bool {
         match operand {
             Operand::Register(id) => self.register_fits(*id, scalar, width),
-            Operand::Element(id, _) => self.register(*id).bits() == scalar.bits(),
+            Operand::Element(id, _) => self.element_fits(*id, scalar, width),
             Operand::Not(_) => scalar == ScalarType::Pred,
+            // An address is an immediate only with an offset.
+            Operand::Symbol(_, offset) => *offset != 0 && scalar.bits() == 64 && scalar.is_integer_like(),
             Operand::Integer(_) => scalar.class() != ScalarClass::Float,
             Operand::Single(_) => {
                 matches!(scalar, ScalarType::F32 | ScalarType::F64 | ScalarType::B32)
@@ -257,4 +251,21 @@ fn register_of(scalar: ScalarType, width: Width) -> String {
         Width::Exact => format!("a {}-bit register for .{}", scalar.bits(), scalar.name()),
         Width::Relaxed => format!("a register for .{} of at least {} bits", scalar.name(), scalar.bits()),
     }
+}
+
+/// Whether a register of type `held` can hold a value of type `wanted`.
+fn fits(held: ScalarType, wanted: ScalarType, width: Width) -> bool {
+    let is_float = |it: ScalarType| it.class() == ScalarClass::Float;
+    let is_integer = |it: ScalarType| matches!(it.class(), ScalarClass::Signed | ScalarClass::Unsigned);
+    let classes = if held == ScalarType::Pred || wanted == ScalarType::Pred {
+        held == wanted
+    } else {
+        !(is_float(held) && is_integer(wanted) || is_integer(held) && is_float(wanted))
+    };
+    let is_typed_float = is_float(held) && is_float(wanted);
+    let widths = match width {
+        Width::Relaxed if !is_typed_float => held.bits() >= wanted.bits(),
+        _ => held.bits() == wanted.bits(),
+    };
+    classes && widths
 }

@@ -1,0 +1,133 @@
+//! Devices.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+
+use curium_sys::{CUdevice, CUlimit, CUresult};
+
+use crate::properties::{Layout, MAJOR, properties};
+use crate::state::{self, INVALID_DEVICE, INVALID_VALUE, Result, enter, put};
+use crate::{cu, runtime};
+
+fn count() -> Result<c_int> {
+    let mut count = 0;
+    cu!(cuDeviceGetCount(&raw mut count))?;
+    Ok(count)
+}
+
+fn write_properties(place: *mut c_void, device: CUdevice, layout: Layout) -> Result<()> {
+    if place.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    let bytes = properties(device, layout)?;
+    // SAFETY: the caller passes a structure of this layout, and the bytes are as many.
+    unsafe { place.cast::<u8>().copy_from_nonoverlapping(bytes.as_ptr(), bytes.len()) };
+    Ok(())
+}
+
+runtime! {
+    fn cudaGetDeviceCount(place: *mut c_int) {
+        let count = count()?;
+        // SAFETY: the caller passes a place.
+        unsafe { put(place, count) }?;
+        if count == 0 { Err(CUresult::CUDA_ERROR_NO_DEVICE.0.cast_signed()) } else { Ok(()) }
+    }
+
+    fn cudaGetDevice(place: *mut c_int) {
+        state::api()?;
+        // SAFETY: the caller passes a place.
+        unsafe { put(place, state::device()) }
+    }
+
+    fn cudaSetDevice(device: c_int) {
+        if (0..count()?).contains(&device) { state::set_device(device) } else { Err(INVALID_DEVICE) }
+    }
+
+    fn cudaInitDevice(device: c_int, _device_flags: c_uint, _flags: c_uint) {
+        if (0..count()?).contains(&device) { Ok(()) } else { Err(INVALID_DEVICE) }
+    }
+
+    fn cudaSetDeviceFlags(_flags: c_uint) {
+        state::api().map(|_| ())
+    }
+
+    fn cudaDeviceSynchronize() {
+        enter()?;
+        cu!(cuCtxSynchronize())
+    }
+
+    fn cudaDeviceReset() {
+        let device = state::device();
+        cu!(cuDevicePrimaryCtxReset_v2(device))?;
+        state::forget(device);
+        cu!(cuCtxSetCurrent(std::ptr::null_mut()))
+    }
+
+    fn cudaGetDeviceProperties(place: *mut c_void, device: c_int) {
+        write_properties(place, device, if MAJOR >= 13 { Layout::Third } else { Layout::First })
+    }
+
+    fn cudaGetDeviceProperties_v2(place: *mut c_void, device: c_int) {
+        write_properties(place, device, if MAJOR >= 13 { Layout::Third } else { Layout::Second })
+    }
+
+    fn cudaDeviceGetPCIBusId(place: *mut c_char, length: c_int, device: c_int) {
+        cu!(cuDeviceGetPCIBusId(place, length, device))
+    }
+
+    fn cudaDeviceGetLimit(place: *mut usize, limit: c_uint) {
+        enter()?;
+        cu!(cuCtxGetLimit(place, CUlimit(limit)))
+    }
+
+    fn cudaDeviceSetLimit(limit: c_uint, value: usize) {
+        enter()?;
+        cu!(cuCtxSetLimit(CUlimit(limit), value))
+    }
+
+    fn cudaDeviceSetCacheConfig(_config: c_uint) {
+        enter()
+    }
+
+    fn cudaDeviceGetStreamPriorityRange(least: *mut c_int, greatest: *mut c_int) {
+        enter()?;
+        cu!(cuCtxGetStreamPriorityRange(least, greatest))
+    }
+
+    fn cudaDeviceCanAccessPeer(place: *mut c_int, device: c_int, peer: c_int) {
+        cu!(cuDeviceCanAccessPeer(place, device, peer))
+    }
+
+    fn cudaDeviceEnablePeerAccess(peer: c_int, flags: c_uint) {
+        enter()?;
+        cu!(cuCtxEnablePeerAccess(state::primary(peer)?, flags))
+    }
+
+    fn cudaDeviceDisablePeerAccess(peer: c_int) {
+        enter()?;
+        cu!(cuCtxDisablePeerAccess(state::primary(peer)?))
+    }
+
+    fn cudaDriverGetVersion(place: *mut c_int) {
+        cu!(cuDriverGetVersion(place))
+    }
+
+    fn cudaRuntimeGetVersion(place: *mut c_int) {
+        let version = match MAJOR {
+            11 => 11080,
+            12 => 12090,
+            _ => 13050,
+        };
+        // SAFETY: the caller passes a place.
+        unsafe { put(place, version) }
+    }
+
+    fn cudaProfilerStart() {
+        enter()?;
+        cu!(cuProfilerStart())
+    }
+
+    fn cudaProfilerStop() {
+        enter()?;
+        cu!(cuProfilerStop())
+    }
+}

@@ -1,0 +1,267 @@
+//! Launches of kernels.
+
+use std::cell::RefCell;
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ptr;
+
+use curium_sys::{
+    CUdevice_attribute, CUfunction, CUfunction_attribute, CUkernel, CUlaunchAttribute, CUlaunchConfig, CUstream,
+};
+
+use crate::registry;
+use crate::state::{self, INVALID_CONFIGURATION, INVALID_VALUE, Result, enter, put};
+use crate::{cu, runtime};
+
+/// `dim3`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Dim3 {
+    x: c_uint,
+    y: c_uint,
+    z: c_uint,
+}
+
+#[cfg(test)]
+impl Dim3 {
+    pub(crate) fn new(x: c_uint, y: c_uint, z: c_uint) -> Self {
+        Self { x, y, z }
+    }
+}
+
+/// What stands between `<<<` and `>>>`.
+#[derive(Clone, Copy)]
+struct Configuration {
+    grid: Dim3,
+    block: Dim3,
+    shared: usize,
+    stream: usize,
+}
+
+/// `cudaLaunchConfig_t`.
+#[repr(C)]
+pub(crate) struct LaunchConfig {
+    grid: Dim3,
+    block: Dim3,
+    shared: usize,
+    stream: CUstream,
+    attributes: *mut CUlaunchAttribute,
+    count: c_uint,
+}
+
+/// The beginning of `cudaFuncAttributes`, which is the same in all versions.
+#[repr(C)]
+pub(crate) struct FuncAttributes {
+    sizes: [usize; 3],
+    numbers: [c_int; 7],
+}
+
+thread_local! {
+    static CONFIGURATIONS: RefCell<Vec<Configuration>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Keeps the configuration of the launch that follows.
+// SAFETY: as for the other functions.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __cudaPushCallConfiguration(grid: Dim3, block: Dim3, shared: usize, stream: CUstream) -> c_uint {
+    let configuration = Configuration { grid, block, shared, stream: stream.expose_provenance() };
+    CONFIGURATIONS.with_borrow_mut(|all| all.push(configuration));
+    0
+}
+
+/// The kernel of a host function, and its handle as that of a function.
+fn function(host: *const c_void) -> Result<CUfunction> {
+    enter()?;
+    Ok(registry::kernel(host)?.cast())
+}
+
+fn launch(function: CUfunction, config: &Configuration, values: *mut *mut c_void) -> Result<()> {
+    let Configuration { grid, block, shared, stream } = *config;
+    let shared = c_uint::try_from(shared).map_err(|_| INVALID_VALUE)?;
+    let stream: CUstream = ptr::with_exposed_provenance_mut(stream);
+    let launched = cu!(cuLaunchKernel(
+        function,
+        grid.x,
+        grid.y,
+        grid.z,
+        block.x,
+        block.y,
+        block.z,
+        shared,
+        stream,
+        values,
+        ptr::null_mut()
+    ));
+    configured(launched)
+}
+
+/// The runtime says more exactly than the driver which value is invalid.
+fn configured(launched: Result<()>) -> Result<()> {
+    launched.map_err(|code| if code == INVALID_VALUE { INVALID_CONFIGURATION } else { code })
+}
+
+runtime! {
+    fn __cudaPopCallConfiguration(grid: *mut Dim3, block: *mut Dim3, shared: *mut usize, stream: *mut c_void) {
+        const MISSING: c_int = 52;
+        let popped = CONFIGURATIONS.with_borrow_mut(Vec::pop).ok_or(MISSING)?;
+        // SAFETY: the compiler passes four places.
+        unsafe { put(grid, popped.grid) }?;
+        // SAFETY: as above.
+        unsafe { put(block, popped.block) }?;
+        // SAFETY: as above.
+        unsafe { put(shared, popped.shared) }?;
+        // SAFETY: as above; the last is that of a stream.
+        unsafe { put(stream.cast::<usize>(), popped.stream) }
+    }
+
+    fn cudaLaunchKernel(
+        host: *const c_void,
+        grid: Dim3,
+        block: Dim3,
+        values: *mut *mut c_void,
+        shared: usize,
+        stream: CUstream,
+    ) {
+        let config = Configuration { grid, block, shared, stream: stream.expose_provenance() };
+        launch(function(host)?, &config, values)
+    }
+
+    fn __cudaGetKernel(place: *mut CUkernel, host: *const c_void) {
+        // SAFETY: the compiler passes a place.
+        unsafe { put(place, function(host)?.cast()) }
+    }
+
+    fn cudaGetKernel(place: *mut CUkernel, host: *const c_void) {
+        // SAFETY: the caller passes a place.
+        unsafe { put(place, function(host)?.cast()) }
+    }
+
+    fn __cudaLaunchKernel(
+        kernel: CUkernel,
+        grid: Dim3,
+        block: Dim3,
+        values: *mut *mut c_void,
+        shared: usize,
+        stream: CUstream,
+    ) {
+        if kernel.is_null() {
+            return Err(match state::last_error() {
+                0 => state::INVALID_DEVICE_FUNCTION,
+                earlier => earlier,
+            });
+        }
+        enter()?;
+        let config = Configuration { grid, block, shared, stream: stream.expose_provenance() };
+        launch(kernel.cast(), &config, values)
+    }
+
+    fn cudaLaunchCooperativeKernel(
+        host: *const c_void,
+        grid: Dim3,
+        block: Dim3,
+        values: *mut *mut c_void,
+        shared: usize,
+        stream: CUstream,
+    ) {
+        let function = function(host)?;
+        let shared = c_uint::try_from(shared).map_err(|_| INVALID_VALUE)?;
+        configured(cu!(cuLaunchCooperativeKernel(
+            function, grid.x, grid.y, grid.z, block.x, block.y, block.z, shared, stream, values
+        )))
+    }
+
+    fn cudaLaunchKernelExC(config: *const LaunchConfig, host: *const c_void, values: *mut *mut c_void) {
+        let function = function(host)?;
+        // SAFETY: the caller passes a configuration.
+        let config = unsafe { config.as_ref() }.ok_or(INVALID_VALUE)?;
+        let (grid, block) = (config.grid, config.block);
+        let config = CUlaunchConfig {
+            gridDimX: grid.x,
+            gridDimY: grid.y,
+            gridDimZ: grid.z,
+            blockDimX: block.x,
+            blockDimY: block.y,
+            blockDimZ: block.z,
+            sharedMemBytes: c_uint::try_from(config.shared).map_err(|_| INVALID_VALUE)?,
+            hStream: config.stream,
+            attrs: config.attributes,
+            numAttrs: config.count,
+        };
+        configured(cu!(cuLaunchKernelEx(&raw const config, function, values, ptr::null_mut())))
+    }
+
+    fn cudaFuncSetAttribute(host: *const c_void, attribute: c_int, value: c_int) {
+        let kernel: CUkernel = function(host)?.cast();
+        let attribute = CUfunction_attribute(attribute.cast_unsigned());
+        cu!(cuKernelSetAttribute(attribute, value, kernel, state::device()))
+    }
+
+    fn cudaGetFuncBySymbol(place: *mut CUfunction, host: *const c_void) {
+        let (kernel, mut found) = (function(host)?.cast(), ptr::null_mut());
+        cu!(cuKernelGetFunction(&raw mut found, kernel))?;
+        // SAFETY: the caller passes a place.
+        unsafe { put(place, found) }
+    }
+
+    fn cudaFuncGetName(place: *mut *const c_char, host: *const c_void) {
+        let kernel: CUkernel = function(host)?.cast();
+        cu!(cuKernelGetName(place, kernel))
+    }
+
+    fn cudaFuncSetCacheConfig(host: *const c_void, _config: c_int) {
+        function(host).map(|_| ())
+    }
+
+    fn cudaFuncGetAttributes(place: *mut FuncAttributes, host: *const c_void) {
+        use CUfunction_attribute as Attribute;
+
+        let kernel: CUkernel = function(host)?.cast();
+        let get = |attribute| {
+            let mut value = 0;
+            cu!(cuKernelGetAttribute(&raw mut value, attribute, kernel, state::device())).map(|()| value)
+        };
+        let size = |attribute| get(attribute).map(|value| usize::try_from(value).unwrap_or_default());
+        let attributes = FuncAttributes {
+            sizes: [
+                size(Attribute::CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES)?,
+                size(Attribute::CU_FUNC_ATTRIBUTE_CONST_SIZE_BYTES)?,
+                size(Attribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?,
+            ],
+            numbers: [
+                get(Attribute::CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK)?,
+                get(Attribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?,
+                get(Attribute::CU_FUNC_ATTRIBUTE_PTX_VERSION)?,
+                get(Attribute::CU_FUNC_ATTRIBUTE_BINARY_VERSION)?,
+                get(Attribute::CU_FUNC_ATTRIBUTE_CACHE_MODE_CA)?,
+                get(Attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES)?,
+                get(Attribute::CU_FUNC_ATTRIBUTE_PREFERRED_SHARED_MEMORY_CARVEOUT)?,
+            ],
+        };
+        // SAFETY: the caller passes a place for attributes, which begin like this.
+        unsafe { put(place, attributes) }
+    }
+
+    fn cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        blocks: *mut c_int,
+        host: *const c_void,
+        threads: c_int,
+        shared: usize,
+    ) {
+        let function = function(host)?;
+        cu!(cuOccupancyMaxActiveBlocksPerMultiprocessor(blocks, function, threads, shared))
+    }
+
+    fn cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(
+        blocks: *mut c_int,
+        host: *const c_void,
+        threads: c_int,
+        shared: usize,
+        flags: c_uint,
+    ) {
+        let function = function(host)?;
+        cu!(cuOccupancyMaxActiveBlocksPerMultiprocessorWithFlags(blocks, function, threads, shared, flags))
+    }
+
+    fn cudaDeviceGetAttribute(place: *mut c_int, attribute: c_int, device: c_int) {
+        cu!(cuDeviceGetAttribute(place, CUdevice_attribute(attribute.cast_unsigned()), device))
+    }
+}

@@ -1,0 +1,276 @@
+//! Memory and copies.
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::ptr;
+
+use curium_sys::{CUDA_MEMCPY2D, CUdeviceptr, CUmem_advise, CUmemorytype, CUpointer_attribute, CUstream};
+
+use crate::state::{INVALID_DIRECTION, Result, enter, put};
+use crate::{cu, runtime};
+
+/// The last of the directions of copies, which is told by the addresses.
+const DEFAULT_DIRECTION: c_int = 4;
+
+/// `cudaPointerAttributes` without what is reserved behind it.
+#[repr(C)]
+pub(crate) struct PointerAttributes {
+    kind: c_int,
+    device: c_int,
+    on_device: *mut c_void,
+    on_host: *mut c_void,
+}
+
+/// An address as the driver has it.
+pub(crate) fn address(pointer: *const c_void) -> CUdeviceptr {
+    pointer.expose_provenance() as CUdeviceptr
+}
+
+fn pointer(address: CUdeviceptr) -> *mut c_void {
+    ptr::with_exposed_provenance_mut(address as usize)
+}
+
+/// Checks the direction of a copy. The driver knows from the addresses what is where.
+pub(crate) fn begin_copy(direction: c_int) -> Result<()> {
+    enter()?;
+    if (0..=DEFAULT_DIRECTION).contains(&direction) { Ok(()) } else { Err(INVALID_DIRECTION) }
+}
+
+/// A copy of rows.
+fn rows(
+    (to, to_pitch): (*mut c_void, usize),
+    (from, from_pitch): (*const c_void, usize),
+    (width, height): (usize, usize),
+) -> CUDA_MEMCPY2D {
+    CUDA_MEMCPY2D {
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
+        srcDevice: address(from),
+        srcPitch: from_pitch,
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
+        dstDevice: address(to),
+        dstPitch: to_pitch,
+        WidthInBytes: width,
+        Height: height,
+        ..CUDA_MEMCPY2D::default()
+    }
+}
+
+runtime! {
+    fn cudaMalloc(place: *mut *mut c_void, size: usize) {
+        enter()?;
+        let mut found = 0;
+        if size > 0 {
+            cu!(cuMemAlloc_v2(&raw mut found, size))?;
+        }
+        // SAFETY: the caller passes a place.
+        unsafe { put(place, pointer(found)) }
+    }
+
+    fn cudaMallocPitch(place: *mut *mut c_void, pitch: *mut usize, width: usize, height: usize) {
+        enter()?;
+        let mut found = 0;
+        cu!(cuMemAllocPitch_v2(&raw mut found, pitch, width, height, 4))?;
+        // SAFETY: the caller passes a place.
+        unsafe { put(place, pointer(found)) }
+    }
+
+    fn cudaMallocManaged(place: *mut *mut c_void, size: usize, flags: c_uint) {
+        enter()?;
+        let mut found = 0;
+        cu!(cuMemAllocManaged(&raw mut found, size, flags))?;
+        // SAFETY: the caller passes a place.
+        unsafe { put(place, pointer(found)) }
+    }
+
+    fn cudaMallocAsync(place: *mut *mut c_void, size: usize, stream: CUstream) {
+        enter()?;
+        let mut found = 0;
+        cu!(cuMemAllocAsync(&raw mut found, size, stream))?;
+        // SAFETY: the caller passes a place.
+        unsafe { put(place, pointer(found)) }
+    }
+
+    fn cudaMallocHost(place: *mut *mut c_void, size: usize) {
+        enter()?;
+        cu!(cuMemHostAlloc(place, size, 0))
+    }
+
+    fn cudaHostAlloc(place: *mut *mut c_void, size: usize, flags: c_uint) {
+        enter()?;
+        cu!(cuMemHostAlloc(place, size, flags))
+    }
+
+    fn cudaHostGetDevicePointer(place: *mut *mut c_void, host: *mut c_void, flags: c_uint) {
+        enter()?;
+        let mut found = 0;
+        cu!(cuMemHostGetDevicePointer_v2(&raw mut found, host, flags))?;
+        // SAFETY: the caller passes a place.
+        unsafe { put(place, pointer(found)) }
+    }
+
+    fn cudaHostRegister(host: *mut c_void, size: usize, flags: c_uint) {
+        enter()?;
+        cu!(cuMemHostRegister_v2(host, size, flags))
+    }
+
+    fn cudaHostUnregister(host: *mut c_void) {
+        enter()?;
+        cu!(cuMemHostUnregister(host))
+    }
+
+    fn cudaFree(memory: *mut c_void) {
+        enter()?;
+        cu!(cuMemFree_v2(address(memory)))
+    }
+
+    fn cudaFreeAsync(memory: *mut c_void, stream: CUstream) {
+        enter()?;
+        cu!(cuMemFreeAsync(address(memory), stream))
+    }
+
+    fn cudaFreeHost(host: *mut c_void) {
+        enter()?;
+        if host.is_null() { Ok(()) } else { cu!(cuMemFreeHost(host)) }
+    }
+
+    fn cudaMemGetInfo(free: *mut usize, total: *mut usize) {
+        enter()?;
+        cu!(cuMemGetInfo_v2(free, total))
+    }
+
+    fn cudaMemcpy(to: *mut c_void, from: *const c_void, size: usize, direction: c_int) {
+        begin_copy(direction)?;
+        cu!(cuMemcpy(address(to), address(from), size))
+    }
+
+    fn cudaMemcpyAsync(to: *mut c_void, from: *const c_void, size: usize, direction: c_int, stream: CUstream) {
+        begin_copy(direction)?;
+        cu!(cuMemcpyAsync(address(to), address(from), size, stream))
+    }
+
+    fn cudaMemcpyPeer(to: *mut c_void, _to_device: c_int, from: *const c_void, _from_device: c_int, size: usize) {
+        enter()?;
+        cu!(cuMemcpy(address(to), address(from), size))
+    }
+
+    fn cudaMemcpyPeerAsync(
+        to: *mut c_void,
+        _to_device: c_int,
+        from: *const c_void,
+        _from_device: c_int,
+        size: usize,
+        stream: CUstream,
+    ) {
+        enter()?;
+        cu!(cuMemcpyAsync(address(to), address(from), size, stream))
+    }
+
+    fn cudaMemcpy2D(
+        to: *mut c_void,
+        to_pitch: usize,
+        from: *const c_void,
+        from_pitch: usize,
+        width: usize,
+        height: usize,
+        direction: c_int,
+    ) {
+        begin_copy(direction)?;
+        let copy = rows((to, to_pitch), (from, from_pitch), (width, height));
+        cu!(cuMemcpy2DUnaligned_v2(&raw const copy))
+    }
+
+    fn cudaMemcpy2DAsync(
+        to: *mut c_void,
+        to_pitch: usize,
+        from: *const c_void,
+        from_pitch: usize,
+        width: usize,
+        height: usize,
+        direction: c_int,
+        stream: CUstream,
+    ) {
+        begin_copy(direction)?;
+        let copy = rows((to, to_pitch), (from, from_pitch), (width, height));
+        cu!(cuMemcpy2DAsync_v2(&raw const copy, stream))
+    }
+
+    fn cudaMemset(memory: *mut c_void, value: c_int, size: usize) {
+        enter()?;
+        cu!(cuMemsetD8_v2(address(memory), value as u8, size))
+    }
+
+    fn cudaMemsetAsync(memory: *mut c_void, value: c_int, size: usize, stream: CUstream) {
+        enter()?;
+        cu!(cuMemsetD8Async(address(memory), value as u8, size, stream))
+    }
+
+    fn cudaMemset2D(memory: *mut c_void, pitch: usize, value: c_int, width: usize, height: usize) {
+        enter()?;
+        cu!(cuMemsetD2D8_v2(address(memory), pitch, value as u8, width, height))
+    }
+
+    fn cudaMemset2DAsync(
+        memory: *mut c_void,
+        pitch: usize,
+        value: c_int,
+        width: usize,
+        height: usize,
+        stream: CUstream,
+    ) {
+        enter()?;
+        cu!(cuMemsetD2D8Async(address(memory), pitch, value as u8, width, height, stream))
+    }
+
+    // Up to CUDA 12 a device and a stream follow the size; later a location, flags and a stream do.
+    fn cudaMemPrefetchAsync(memory: *const c_void, size: usize, place: u64, flags: usize, stream: CUstream) {
+        enter()?;
+        let (device, stream) = match crate::properties::MAJOR {
+            ..=12 => (place as c_int, ptr::with_exposed_provenance_mut(flags)),
+            _ => (device_of_location(place), stream),
+        };
+        cu!(cuMemPrefetchAsync(address(memory), size, device, stream))
+    }
+
+    // As above, without a stream.
+    fn cudaMemAdvise(memory: *const c_void, size: usize, advice: c_uint, place: u64) {
+        enter()?;
+        let device = if crate::properties::MAJOR <= 12 { place as c_int } else { device_of_location(place) };
+        cu!(cuMemAdvise(address(memory), size, CUmem_advise(advice), device))
+    }
+
+    fn cudaPointerGetAttributes(place: *mut PointerAttributes, memory: *const c_void) {
+        use CUpointer_attribute as Attribute;
+
+        enter()?;
+        let number = |attribute| {
+            let mut value = 0_u32;
+            cu!(cuPointerGetAttribute((&raw mut value).cast(), attribute, address(memory))).map(|()| value)
+        };
+        let place_of = |attribute| {
+            let mut value: *mut c_void = ptr::null_mut();
+            cu!(cuPointerGetAttribute((&raw mut value).cast(), attribute, address(memory))).map(|()| value)
+        };
+        let kind = match number(Attribute::CU_POINTER_ATTRIBUTE_MEMORY_TYPE) {
+            Err(_) => 0,
+            Ok(_) if number(Attribute::CU_POINTER_ATTRIBUTE_IS_MANAGED) == Ok(1) => 3,
+            Ok(kind) => kind.cast_signed(),
+        };
+        let (device, on_device, on_host) = if kind == 0 {
+            (-2, ptr::null_mut(), memory.cast_mut())
+        } else {
+            let device = number(Attribute::CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL)?.cast_signed();
+            // Memory that one of the two cannot reach has no address there.
+            let reached = |place: Result<*mut c_void>| place.unwrap_or(ptr::null_mut());
+            let on_device = reached(place_of(Attribute::CU_POINTER_ATTRIBUTE_DEVICE_POINTER));
+            (device, on_device, reached(place_of(Attribute::CU_POINTER_ATTRIBUTE_HOST_POINTER)))
+        };
+        // SAFETY: the caller passes a place.
+        unsafe { put(place, PointerAttributes { kind, device, on_device, on_host }) }
+    }
+}
+
+/// The device of a location: the kind is in the low half, the number in the high one.
+fn device_of_location(location: u64) -> c_int {
+    const DEVICE: u32 = 1;
+    const HOST: c_int = -1;
+    if location as u32 == DEVICE { (location >> 32) as c_int } else { HOST }
+}

@@ -1,0 +1,43 @@
+//! Memory pools.
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::ptr;
+
+use curium_sys::{CUmemPool_attribute, CUmemoryPool, CUstream};
+
+use crate::state::{enter, put};
+use crate::{cu, runtime};
+
+runtime! {
+    fn cudaDeviceGetDefaultMemPool(place: *mut CUmemoryPool, device: c_int) {
+        cu!(cuDeviceGetDefaultMemPool(place, device))
+    }
+
+    fn cudaDeviceGetMemPool(place: *mut CUmemoryPool, device: c_int) {
+        cu!(cuDeviceGetMemPool(place, device))
+    }
+
+    fn cudaDeviceSetMemPool(device: c_int, pool: CUmemoryPool) {
+        cu!(cuDeviceSetMemPool(device, pool))
+    }
+
+    fn cudaMemPoolGetAttribute(pool: CUmemoryPool, attribute: c_uint, value: *mut c_void) {
+        cu!(cuMemPoolGetAttribute(pool, CUmemPool_attribute(attribute), value))
+    }
+
+    fn cudaMemPoolSetAttribute(pool: CUmemoryPool, attribute: c_uint, value: *mut c_void) {
+        cu!(cuMemPoolSetAttribute(pool, CUmemPool_attribute(attribute), value))
+    }
+
+    fn cudaMemPoolTrimTo(pool: CUmemoryPool, bytes: usize) {
+        cu!(cuMemPoolTrimTo(pool, bytes))
+    }
+
+    fn cudaMallocFromPoolAsync(place: *mut *mut c_void, size: usize, pool: CUmemoryPool, stream: CUstream) {
+        enter()?;
+        let mut found = 0;
+        cu!(cuMemAllocFromPoolAsync(&raw mut found, size, pool, stream))?;
+        // SAFETY: the caller passes a place.
+        unsafe { put(place, ptr::with_exposed_provenance_mut(found as usize)) }
+    }
+}

@@ -1,0 +1,223 @@
+//! The kernels and variables of the program, as its compiler registers them before `main`.
+
+use std::collections::HashMap;
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ptr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use curium_sys::{CUdeviceptr, CUkernel, CUlibrary};
+
+use crate::cu;
+use crate::state::{INVALID_DEVICE_FUNCTION, INVALID_SYMBOL, Result};
+
+/// What was registered. Addresses are kept as numbers: the objects behind them belong to the program and to the driver.
+#[derive(Default)]
+struct Registry {
+    binaries: Vec<Binary>,
+    /// By the address of the host's function.
+    kernels: HashMap<usize, Symbol>,
+    /// By the address of the host's variable.
+    variables: HashMap<usize, Symbol>,
+}
+
+/// One translation unit's code for the device.
+struct Binary {
+    record: usize,
+    library: Option<usize>,
+    /// The names of managed variables, and where the host keeps their addresses.
+    managed: Vec<(CString, usize)>,
+}
+
+#[derive(Clone)]
+struct Symbol {
+    binary: usize,
+    name: CString,
+    kernel: Option<usize>,
+}
+
+static REGISTRY: Mutex<Option<Registry>> = Mutex::new(None);
+
+fn lock() -> MutexGuard<'static, Option<Registry>> {
+    REGISTRY.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn with<T>(use_it: impl FnOnce(&mut Registry) -> T) -> T {
+    use_it(lock().get_or_insert_default())
+}
+
+impl Registry {
+    /// The library of a binary, loaded when something of it is used first.
+    fn library(&mut self, binary: usize) -> Result<CUlibrary> {
+        let found = self.binaries.get_mut(binary).ok_or(INVALID_DEVICE_FUNCTION)?;
+        if let Some(library) = found.library {
+            return Ok(ptr::with_exposed_provenance_mut(library));
+        }
+        let mut library: CUlibrary = ptr::null_mut();
+        let image = ptr::with_exposed_provenance::<c_void>(found.record);
+        let none = ptr::null_mut();
+        cu!(cuLibraryLoadData(&raw mut library, image, none, ptr::null_mut(), 0, ptr::null_mut(), ptr::null_mut(), 0))?;
+        found.library = Some(library.expose_provenance());
+        Ok(library)
+    }
+
+    fn kernel(&mut self, host: usize) -> Result<CUkernel> {
+        let symbol = self.kernels.get(&host).ok_or(INVALID_DEVICE_FUNCTION)?.clone();
+        if let Some(kernel) = symbol.kernel {
+            return Ok(ptr::with_exposed_provenance_mut(kernel));
+        }
+        let library = self.library(symbol.binary)?;
+        let mut kernel: CUkernel = ptr::null_mut();
+        cu!(cuLibraryGetKernel(&raw mut kernel, library, symbol.name.as_ptr()))?;
+        if let Some(symbol) = self.kernels.get_mut(&host) {
+            symbol.kernel = Some(kernel.expose_provenance());
+        }
+        Ok(kernel)
+    }
+
+    fn variable(&mut self, host: usize) -> Result<(CUdeviceptr, usize)> {
+        let symbol = self.variables.get(&host).ok_or(INVALID_SYMBOL)?.clone();
+        let library = self.library(symbol.binary)?;
+        let (mut address, mut size) = (0, 0);
+        cu!(cuLibraryGetGlobal(&raw mut address, &raw mut size, library, symbol.name.as_ptr()))?;
+        Ok((address, size))
+    }
+
+    /// Gives the host the addresses of the managed variables of a binary.
+    fn place_managed(&mut self, binary: usize) -> Result<()> {
+        let managed = self.binaries.get(binary).map(|found| found.managed.clone()).unwrap_or_default();
+        for (name, place) in managed {
+            let library = self.library(binary)?;
+            let (mut address, mut size) = (0, 0);
+            cu!(cuLibraryGetManaged(&raw mut address, &raw mut size, library, name.as_ptr()))?;
+            let place = ptr::with_exposed_provenance_mut::<usize>(place);
+            // SAFETY: the program registered the place of its pointer, which lives as long as the program.
+            unsafe { place.write(address as usize) };
+        }
+        Ok(())
+    }
+}
+
+/// The kernel of a host function.
+pub(crate) fn kernel(host: *const c_void) -> Result<CUkernel> {
+    with(|registry| registry.kernel(host.addr()))
+}
+
+/// The address and the size of a variable.
+pub(crate) fn variable(host: *const c_void) -> Result<(CUdeviceptr, usize)> {
+    with(|registry| registry.variable(host.addr()))
+}
+
+/// The position of a binary that a handle stands for.
+///
+/// # Safety
+///
+/// The handle was returned by `__cudaRegisterFatBinary`.
+unsafe fn binary_of(handle: *mut *mut c_void) -> usize {
+    // SAFETY: the caller vouches for the handle, which points to the position.
+    unsafe { handle.cast::<usize>().read() }
+}
+
+/// # Safety
+///
+/// The name is text that ends with NUL.
+unsafe fn symbol(handle: *mut *mut c_void, name: *const c_char) -> Symbol {
+    // SAFETY: the caller vouches for the name.
+    let name = unsafe { CStr::from_ptr(name) }.to_owned();
+    // SAFETY: the caller passes the handle of a binary.
+    Symbol { binary: unsafe { binary_of(handle) }, name, kernel: None }
+}
+
+/// Registers the code of a translation unit.
+// SAFETY: as for the other functions.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __cudaRegisterFatBinary(record: *mut c_void) -> *mut *mut c_void {
+    let binary = Binary { record: record.expose_provenance(), library: None, managed: Vec::new() };
+    let position = with(|registry| {
+        registry.binaries.push(binary);
+        registry.binaries.len() - 1
+    });
+    // The handle stays for as long as the process: programs unregister at their end.
+    Box::into_raw(Box::new(position)).cast()
+}
+
+/// Ends the registration of a translation unit, which has nothing to do here.
+// SAFETY: as for the other functions.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __cudaRegisterFatBinaryEnd(_handle: *mut *mut c_void) {}
+
+/// Ends the use of the code of a translation unit. Nothing is unloaded: the driver may have ended before the program's destructors run.
+// SAFETY: as for the other functions.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __cudaUnregisterFatBinary(_handle: *mut *mut c_void) {}
+
+/// Registers a kernel.
+// SAFETY: as for the other functions.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __cudaRegisterFunction(
+    handle: *mut *mut c_void,
+    host: *const c_char,
+    _device_function: *mut c_char,
+    name: *const c_char,
+    _thread_limit: c_int,
+    _thread: *mut c_void,
+    _block: *mut c_void,
+    _block_size: *mut c_void,
+    _grid_size: *mut c_void,
+    _warp_size: *mut c_int,
+) {
+    // SAFETY: the compiler passes the handle of the binary and a name.
+    let symbol = unsafe { symbol(handle, name) };
+    with(|registry| registry.kernels.insert(host.addr(), symbol));
+}
+
+/// Registers a variable.
+// SAFETY: as for the other functions.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __cudaRegisterVar(
+    handle: *mut *mut c_void,
+    host: *mut c_char,
+    _device_address: *mut c_char,
+    name: *const c_char,
+    _is_extern: c_int,
+    _size: usize,
+    _is_constant: c_int,
+    _is_global: c_int,
+) {
+    // SAFETY: the compiler passes the handle of the binary and a name.
+    let symbol = unsafe { symbol(handle, name) };
+    with(|registry| registry.variables.insert(host.addr(), symbol));
+}
+
+/// Registers a managed variable, which the host reaches by a pointer.
+// SAFETY: as for the other functions.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __cudaRegisterManagedVar(
+    handle: *mut *mut c_void,
+    host: *mut *mut c_void,
+    _device_address: *mut c_char,
+    name: *const c_char,
+    _is_extern: c_int,
+    _size: usize,
+    _is_constant: c_int,
+    _is_global: c_int,
+) {
+    // SAFETY: the compiler passes the handle of the binary and a name.
+    let symbol = unsafe { symbol(handle, name) };
+    let place = host.expose_provenance();
+    with(|registry| {
+        if let Some(binary) = registry.binaries.get_mut(symbol.binary) {
+            binary.managed.push((symbol.name.clone(), place));
+        }
+        registry.variables.insert(place, symbol);
+    });
+}
+
+/// Makes the managed variables of a translation unit ready, before the host uses the first.
+// SAFETY: as for the other functions.
+#[unsafe(no_mangle)]
+unsafe extern "C" fn __cudaInitModule(handle: *mut *mut c_void) -> c_char {
+    // SAFETY: the compiler passes the handle of the binary.
+    let binary = unsafe { binary_of(handle) };
+    let placed = crate::state::enter().and_then(|()| with(|registry| registry.place_managed(binary)));
+    c_char::from(crate::state::record(placed) == 0)
+}

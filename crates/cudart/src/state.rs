@@ -1,0 +1,128 @@
+//! The driver, the device of each thread, and its last error.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::ffi::c_int;
+use std::ptr;
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use curium_sys::{Api, CUcontext, CUresult};
+
+use crate::cu;
+
+/// A code of the runtime; those of the driver have the same numbers.
+pub(crate) type Code = c_int;
+
+pub(crate) type Result<T> = std::result::Result<T, Code>;
+
+pub(crate) const INVALID_VALUE: Code = 1;
+pub(crate) const INVALID_CONFIGURATION: Code = 9;
+pub(crate) const INVALID_SYMBOL: Code = 13;
+pub(crate) const INVALID_DIRECTION: Code = 21;
+const INSUFFICIENT_DRIVER: Code = 35;
+pub(crate) const INVALID_DEVICE_FUNCTION: Code = 98;
+pub(crate) const INVALID_DEVICE: Code = 101;
+pub(crate) const NOT_SUPPORTED: Code = 801;
+
+thread_local! {
+    static DEVICE: Cell<c_int> = const { Cell::new(0) };
+    static LAST: Cell<Code> = const { Cell::new(0) };
+}
+
+/// The primary contexts that were retained, by device.
+static CONTEXTS: Mutex<BTreeMap<c_int, usize>> = Mutex::new(BTreeMap::new());
+
+static API: OnceLock<Option<Api>> = OnceLock::new();
+
+/// Uses these functions in place of the driver that the system has, if none was called yet.
+#[cfg(test)]
+pub(crate) fn install(api: Api) {
+    API.get_or_init(|| initialized(api));
+}
+
+/// The functions of the driver, which is loaded and initialized with the first call.
+pub(crate) fn api() -> Result<&'static Api> {
+    let load = || Api::load().ok().and_then(initialized);
+    API.get_or_init(load).as_ref().ok_or(INSUFFICIENT_DRIVER)
+}
+
+fn initialized(api: Api) -> Option<Api> {
+    let init = api.cuInit?;
+    // SAFETY: 0 is the only valid argument.
+    let code = unsafe { init(0) };
+    (code == CUresult::CUDA_SUCCESS || code == CUresult::CUDA_ERROR_NO_DEVICE).then_some(api)
+}
+
+/// The result of a call of the driver.
+pub(crate) fn check(code: CUresult) -> Result<()> {
+    if code == CUresult::CUDA_SUCCESS { Ok(()) } else { Err(code.0.cast_signed()) }
+}
+
+/// Keeps an error as the thread's last one, and returns the code. That work is not ready yet is no error.
+pub(crate) fn record(result: Result<()>) -> Code {
+    const NOT_READY: Code = 600;
+    let code = result.err().unwrap_or(0);
+    if code != 0 && code != NOT_READY {
+        LAST.set(code);
+    }
+    code
+}
+
+pub(crate) fn last_error() -> Code {
+    LAST.get()
+}
+
+pub(crate) fn clear_error() {
+    LAST.set(0);
+}
+
+/// The device of the calling thread.
+pub(crate) fn device() -> c_int {
+    DEVICE.get()
+}
+
+/// Makes the primary context of a device current.
+pub(crate) fn set_device(device: c_int) -> Result<()> {
+    let context = primary(device)?;
+    cu!(cuCtxSetCurrent(context))?;
+    DEVICE.set(device);
+    Ok(())
+}
+
+/// Makes sure that a context is current: that of the thread's device, unless the program has set one.
+pub(crate) fn enter() -> Result<()> {
+    let mut current: CUcontext = ptr::null_mut();
+    cu!(cuCtxGetCurrent(&raw mut current))?;
+    if current.is_null() { set_device(device()) } else { Ok(()) }
+}
+
+/// Forgets the context of a device, which was reset.
+pub(crate) fn forget(device: c_int) {
+    CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner).remove(&device);
+}
+
+/// The primary context of a device.
+pub(crate) fn primary(device: c_int) -> Result<CUcontext> {
+    let mut contexts = CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner);
+    if let Some(context) = contexts.get(&device) {
+        return Ok(ptr::with_exposed_provenance_mut(*context));
+    }
+    let mut context: CUcontext = ptr::null_mut();
+    cu!(cuDevicePrimaryCtxRetain(&raw mut context, device))?;
+    contexts.insert(device, context.expose_provenance());
+    Ok(context)
+}
+
+/// Writes a value to a place of the caller.
+///
+/// # Safety
+///
+/// The place is null or may be written.
+pub(crate) unsafe fn put<T>(place: *mut T, value: T) -> Result<()> {
+    if place.is_null() {
+        return Err(INVALID_VALUE);
+    }
+    // SAFETY: the caller vouches for the place.
+    unsafe { place.write(value) };
+    Ok(())
+}

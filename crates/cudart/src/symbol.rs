@@ -1,0 +1,73 @@
+//! Variables of the device by their names in the program.
+
+use std::ffi::{c_int, c_void};
+use std::ptr;
+
+use curium_sys::{CUdeviceptr, CUstream};
+
+use crate::memory::{address, begin_copy};
+use crate::state::{INVALID_VALUE, Result, enter, put};
+use crate::{cu, registry, runtime};
+
+/// The address of some bytes of a variable.
+fn within(host: *const c_void, offset: usize, size: usize) -> Result<CUdeviceptr> {
+    let (start, whole) = registry::variable(host)?;
+    match offset.checked_add(size) {
+        Some(end) if end <= whole => Ok(start + offset as u64),
+        _ => Err(INVALID_VALUE),
+    }
+}
+
+runtime! {
+    fn cudaMemcpyToSymbol(symbol: *const c_void, from: *const c_void, size: usize, offset: usize, direction: c_int) {
+        begin_copy(direction)?;
+        let to = within(symbol, offset, size)?;
+        cu!(cuMemcpy(to, address(from), size))
+    }
+
+    fn cudaMemcpyFromSymbol(to: *mut c_void, symbol: *const c_void, size: usize, offset: usize, direction: c_int) {
+        begin_copy(direction)?;
+        let from = within(symbol, offset, size)?;
+        cu!(cuMemcpy(address(to), from, size))
+    }
+
+    fn cudaMemcpyToSymbolAsync(
+        symbol: *const c_void,
+        from: *const c_void,
+        size: usize,
+        offset: usize,
+        direction: c_int,
+        stream: CUstream,
+    ) {
+        begin_copy(direction)?;
+        let to = within(symbol, offset, size)?;
+        cu!(cuMemcpyAsync(to, address(from), size, stream))
+    }
+
+    fn cudaMemcpyFromSymbolAsync(
+        to: *mut c_void,
+        symbol: *const c_void,
+        size: usize,
+        offset: usize,
+        direction: c_int,
+        stream: CUstream,
+    ) {
+        begin_copy(direction)?;
+        let from = within(symbol, offset, size)?;
+        cu!(cuMemcpyAsync(address(to), from, size, stream))
+    }
+
+    fn cudaGetSymbolAddress(place: *mut *mut c_void, symbol: *const c_void) {
+        enter()?;
+        let (start, _) = registry::variable(symbol)?;
+        // SAFETY: the caller passes a place.
+        unsafe { put(place, ptr::with_exposed_provenance_mut(start as usize)) }
+    }
+
+    fn cudaGetSymbolSize(place: *mut usize, symbol: *const c_void) {
+        enter()?;
+        let (_, size) = registry::variable(symbol)?;
+        // SAFETY: the caller passes a place.
+        unsafe { put(place, size) }
+    }
+}

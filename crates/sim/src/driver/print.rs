@@ -1,0 +1,63 @@
+//! Text that kernels print: collected when a kernel ends, written when the host waits or launches again, as by the driver.
+
+use std::sync::{Mutex, PoisonError};
+
+use crate::driver::Driver;
+
+/// The text of kernels that have ended, not yet written.
+#[derive(Default)]
+pub(crate) struct Printed(Mutex<Vec<u8>>);
+
+impl Printed {
+    fn is_empty(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    fn take(&self) -> Vec<u8> {
+        std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl Driver {
+    /// Adds the text of a kernel that has ended.
+    pub(super) fn keep_printed(&self, text: &[u8]) {
+        self.printed.0.lock().unwrap_or_else(PoisonError::into_inner).extend_from_slice(text);
+    }
+
+    pub(crate) fn has_printed(&self) -> bool {
+        !self.printed.is_empty()
+    }
+
+    /// Writes the text of all kernels that have ended.
+    pub(crate) fn write_printed(&self) {
+        let text = self.printed.take();
+        if !text.is_empty() {
+            write(&text);
+        }
+    }
+}
+
+/// Writes to the C library's `stdout`, after everything that the program has written there.
+#[cfg(all(target_os = "linux", not(miri)))]
+fn write(text: &[u8]) {
+    // SAFETY: the C library defines the variable, and sets it before the program starts.
+    unsafe extern "C" {
+        static mut stdout: *mut libc::FILE;
+    }
+    // SAFETY: programs do not replace `stdout` while other threads use it.
+    let out = unsafe { stdout };
+    // SAFETY: the stream is open for as long as the process runs, and the text has this length. A program that closed the descriptor
+    // does not want the text.
+    unsafe { libc::fwrite(text.as_ptr().cast(), 1, text.len(), out) };
+    // SAFETY: as above. Programs that do not use the C library's streams would see the text at their end only.
+    unsafe { libc::fflush(out) };
+}
+
+#[cfg(not(all(target_os = "linux", not(miri))))]
+fn write(text: &[u8]) {
+    use std::io::Write as _;
+
+    let mut out = std::io::stdout().lock();
+    // A program that closed the output does not want the text.
+    let _ = out.write_all(text).and_then(|()| out.flush());
+}

@@ -1,0 +1,44 @@
+//! Loads of which only some bytes are used: `.pragma "used_bytes_mask N"`.
+
+use std::ops::Range;
+
+use super::address::{Target, row};
+use super::error::Lowered;
+use super::function::{Lowerer, Slot, copy};
+use crate::exec::access::load;
+use crate::exec::handler::{ternary, unary};
+
+impl Lowerer<'_> {
+    /// Loads some of the bytes of an element, and zeros for the others.
+    pub(super) fn load_bytes(&mut self, target: Target, offset: u64, used: u32, align: u64, slot: Slot) -> Lowered {
+        if used == 0 {
+            return Ok(());
+        }
+        let (whole, byte) = (self.new_double(), self.new_double());
+        let zero = self.double(0);
+        self.emit(copy::<u64>(), whole, [zero, 0, 0]);
+        for index in (0..8).filter(|index| used >> index & 1 == 1) {
+            self.access(load::<u8, u64>(), target, offset + index, align).d = byte;
+            let shift = self.double(8 * index);
+            self.emit(ternary(|whole: u64, byte: u64, shift: u64| whole | byte << shift), whole, [whole, byte, shift]);
+        }
+        let (d, double) = row(slot)?;
+        let run = if double { copy::<u64>() } else { unary(|whole: u64| whole as u32) };
+        self.emit(run, d, [whole, 0, 0]);
+        Ok(())
+    }
+}
+
+/// The used bytes of an access in runs, each aligned to its length, which is a power of two.
+pub(super) fn runs_of_used_bytes(used: u32, bytes: u64) -> Vec<Range<u64>> {
+    let whole = u32::MAX >> (32 - bytes);
+    match used & whole {
+        0 => Vec::new(),
+        used if used == whole => std::iter::once(0..bytes).collect(),
+        used => {
+            let half = bytes / 2;
+            let upper = runs_of_used_bytes(used >> half, half).into_iter().map(|run| run.start + half..run.end + half);
+            runs_of_used_bytes(used, half).into_iter().chain(upper).collect()
+        }
+    }
+}

@@ -1,0 +1,60 @@
+//! Forms that hand-written PTX uses and compilers do not.
+
+use super::{Bench, kernel};
+
+/// Runs a kernel behind some declarations, and returns what each thread left at `%at4`.
+fn run(declared: &str, body: &str) -> Vec<u32> {
+    Bench::new(&format!("{declared}\n{}", kernel(body)), 4096).results::<u32>(32)
+}
+
+#[test]
+fn vector_registers_are_operands_as_a_whole_and_by_component() {
+    let body = ".reg .v2 .u32 v; .reg .v4 .u32 w; .reg .v2 .b16 h;
+        mov.v4.u32 w, %tid;
+        mov.v2.u32 v, {w.x, 5};
+        mov.v2.u32 v, {v.y, v.x};
+        add.u32 w.y, v.x, v.y;
+        mov.b64 %d1, v;
+        shr.u64 %d1, %d1, 32;
+        cvt.u32.u64 w.z, %d1;
+        mov.b32 h, 0x20001;
+        cvt.u32.u16 w.a, h.y;
+        mad.lo.u32 w.y, w.z, 1000, w.y;
+        mad.lo.u32 w.g, w.w, 1000000, w.g;
+        st.global.u32 [%at4], w.y;";
+    let expected: Vec<u32> = (0..32).map(|tid| tid + 5 + 1000 * tid + 2_000_000).collect();
+    assert_eq!(run("", body), expected);
+    let body = ".reg .v2 .u32 v; mul.lo.u32 %r2, %t, 8; cvt.u64.u32 %d1, %r2; add.u64 %d1, %d1, %p; mov.v2.u32 v, {%t, 7};
+        st.global.v2.u32 [%d1+1024], v; ld.global.v2.u32 v, [%d1+1024]; mad.lo.u32 %r3, v.y, 100, v.x; st.global.u32 [%at4], %r3;";
+    assert_eq!(run("", body), (700..732).collect::<Vec<_>>());
+}
+
+#[test]
+fn variables_of_the_module_may_be_declared_in_bodies_and_are_known_there_only() {
+    let body = ".global .u32 g[2] = {3, 4}; .const .u32 c = 10;
+        { .global .u32 g = 5; .global .u64 at = g; ld.global.u64 %d1, [at]; ld.global.u32 %r4, [%d1]; }
+        ld.global.u32 %r2, [g+4]; ld.const.u32 %r3, [c]; ld.global.u32 %r5, g[0];
+        mad.lo.u32 %r2, %r2, %r3, %r4; mad.lo.u32 %r2, %r5, 100, %r2; st.global.u32 [%at4], %r2;";
+    assert_eq!(run(".global .u32 g = 1000;", body), [345; 32]);
+}
+
+#[test]
+fn predicates_vectors_and_wide_registers_are_parameters_and_results() {
+    let declared = ".func (.reg .pred out) both(.reg .pred a, .reg .pred b) { and.pred out, a, b; ret; }
+        .func (.reg .v2 .u32 out) swap(.reg .v2 .u32 in) { mov.v2.u32 out, {in.y, in.x}; ret; }
+        .func (.reg .b128 out) same(.reg .b128 in) { mov.b128 out, in; ret; }";
+    let body = ".reg .v2 .u32 v; .reg .b128 %x; setp.gt.u32 %p1, %t, 3; setp.lt.u32 %p2, %t, 6; call (%p3), both, (%p1, %p2);
+        selp.u32 %r2, 1, 0, %p3; mov.v2.u32 v, {%t, 9}; call (v), swap, (v); mad.lo.u32 %r2, v.x, 10, %r2;
+        mov.u64 %d1, 7; mov.u64 %d2, 8; mov.b128 %x, {%d1, %d2}; call (%x), same, (%x); mov.b128 {%d1, %d2}, %x;
+        cvt.u32.u64 %r3, %d2; mad.lo.u32 %r2, %r3, 100, %r2; mad.lo.u32 %r2, v.y, 1000, %r2; st.global.u32 [%at4], %r2;";
+    let expected: Vec<u32> = (0..32).map(|tid| u32::from(tid > 3 && tid < 6) + 90 + 800 + 1000 * tid).collect();
+    assert_eq!(run(declared, body), expected);
+}
+
+#[test]
+fn initial_values_take_bits_of_addresses() {
+    let declared = ".global .u32 g = 5; .global .u8 parts[8] = {0xFF(g), 0xFF00(g), 0xFF0000(g), 0xFF000000(g),
+        0xFF00000000(g), 0xFF0000000000(g), 0, 0};";
+    let body = "ld.global.u64 %d1, [parts]; ld.global.u32 %r2, [%d1]; st.global.u32 [%at4], %r2;";
+    assert_eq!(run(declared, body), [5; 32]);
+}

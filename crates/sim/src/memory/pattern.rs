@@ -1,0 +1,49 @@
+//! Fresh memory that holds [`POISON`] and takes no memory of the system before it is written.
+//!
+//! The pages of one small file of [`POISON`] are mapped again and again, privately: reads see the file, the first write to a page makes a
+//! copy of it.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::FileExt;
+use std::sync::OnceLock;
+
+use crate::memory::POISON;
+use crate::memory::mapping::{Mapping, file_in_memory};
+
+/// Smaller memory is filled at once, which takes no longer than to map it.
+const LEAST: u64 = 1 << 20;
+/// The bytes of the file: a larger one takes longer to make, a smaller one is mapped more often.
+const SIZE: u64 = 8 << 20;
+
+const PAGE: u64 = 4096;
+
+/// The file, made with the first memory that is large enough; `None` if the system refuses it.
+fn file() -> Option<&'static OwnedFd> {
+    static FILE: OnceLock<Option<OwnedFd>> = OnceLock::new();
+    FILE.get_or_init(|| filled_file().ok()).as_ref()
+}
+
+fn filled_file() -> io::Result<OwnedFd> {
+    let file = File::from(file_in_memory(SIZE)?);
+    let block = vec![POISON; 1 << 16];
+    (0..SIZE).step_by(block.len()).try_for_each(|offset| file.write_all_at(&block, offset))?;
+    Ok(file.into())
+}
+
+/// The offsets of the pages that [`cover`] maps, for `size` bytes from `offset` on; `None` for memory that is too small.
+pub(super) fn pages(offset: u64, size: u64) -> Option<std::ops::Range<u64>> {
+    let pages = offset.next_multiple_of(PAGE)..(offset + size) / PAGE * PAGE;
+    (size >= LEAST).then_some(pages)
+}
+
+/// Replaces pages of a mapping, all of which belong to the caller, by pages that hold [`POISON`], and returns whether that succeeded.
+/// After a failure any of them may have been replaced.
+pub(super) fn cover(mapping: &Mapping, pages: std::ops::Range<u64>) -> bool {
+    let Some(file) = file() else { return false };
+    pages.clone().step_by(SIZE as usize).all(|offset| {
+        let size = SIZE.min(pages.end - offset);
+        mapping.replace_by_copy(mapping.address() + offset, size, file).is_ok()
+    })
+}

@@ -1,0 +1,108 @@
+//! Memory that graphs allocate, and when it ends.
+
+use std::ptr;
+
+use curium_sys::{
+    CUDA_MEM_ALLOC_NODE_PARAMS, CUdeviceptr, CUgraph, CUgraphExec, CUgraphNode, CUmemAllocationType, CUmemLocationType,
+    CUresult,
+};
+
+use crate::support::{Fixture, SUCCESS, cu, handle, ok};
+
+const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
+
+fn graph(fixture: &Fixture) -> CUgraph {
+    handle!(fixture.api, cuGraphCreate(_, 0))
+}
+
+fn instantiate(fixture: &Fixture, graph: CUgraph) -> CUgraphExec {
+    handle!(fixture.api, cuGraphInstantiateWithFlags(_, graph, 0))
+}
+
+fn launch(fixture: &Fixture, executable: CUgraphExec) {
+    ok!(fixture.api, cuGraphLaunch(executable, ptr::null_mut()));
+    ok!(fixture.api, cuCtxSynchronize());
+}
+
+/// A graph that allocates memory and does not free it.
+fn allocating(fixture: &Fixture) -> (CUgraph, CUdeviceptr) {
+    let graph = graph(fixture);
+    let mut params = CUDA_MEM_ALLOC_NODE_PARAMS { bytesize: 16, ..CUDA_MEM_ALLOC_NODE_PARAMS::default() };
+    params.poolProps.allocType = CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+    params.poolProps.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+    let _: CUgraphNode = handle!(fixture.api, cuGraphAddMemAllocNode(_, graph, ptr::null(), 0, &raw mut params));
+    (graph, params.dptr)
+}
+
+fn free_node(fixture: &Fixture, graph: CUgraph, address: CUdeviceptr) -> CUresult {
+    let mut node = ptr::null_mut();
+    cu!(fixture.api, cuGraphAddMemFreeNode(&raw mut node, graph, ptr::null(), 0, address))
+}
+
+#[test]
+fn allocation_outlives_its_graph_and_its_executable() {
+    let fixture = Fixture::new();
+    let (graph, memory) = allocating(&fixture);
+    let executable = instantiate(&fixture, graph);
+    launch(&fixture, executable);
+    fixture.upload(memory, &[5; 16]);
+    ok!(fixture.api, cuGraphDestroy(graph));
+    ok!(fixture.api, cuGraphExecDestroy(executable));
+    assert_eq!(fixture.download(memory, 16), [5; 16]);
+    assert_eq!(fixture.simulator.live_handles().device_allocations, 1);
+    ok!(fixture.api, cuMemFree_v2(memory));
+    assert_eq!(fixture.simulator.live_handles().device_allocations, 0);
+    assert_eq!(cu!(fixture.api, cuMemFree_v2(memory)), INVALID);
+}
+
+#[test]
+fn allocation_that_was_not_launched_ends_with_the_last_of_graph_and_executable() {
+    let fixture = Fixture::new();
+    let (graph, memory) = allocating(&fixture);
+    let executable = instantiate(&fixture, graph);
+    ok!(fixture.api, cuGraphDestroy(graph));
+    launch(&fixture, executable);
+    ok!(fixture.api, cuMemFree_v2(memory));
+    launch(&fixture, executable);
+    ok!(fixture.api, cuMemFree_v2(memory));
+    ok!(fixture.api, cuGraphExecDestroy(executable));
+    assert_eq!(fixture.simulator.live_handles().device_allocations, 0);
+}
+
+#[test]
+fn orphaned_allocation_is_freed_in_stream_order() {
+    let fixture = Fixture::new();
+    let (graph, memory) = allocating(&fixture);
+    let executable = instantiate(&fixture, graph);
+    launch(&fixture, executable);
+    ok!(fixture.api, cuGraphDestroy(graph));
+    ok!(fixture.api, cuGraphExecDestroy(executable));
+    let stream = fixture.stream(1);
+    let gate = fixture.block(stream);
+    ok!(fixture.api, cuMemsetD8Async(memory, 1, 16, stream));
+    ok!(fixture.api, cuMemFreeAsync(memory, stream));
+    gate.open();
+    ok!(fixture.api, cuStreamSynchronize(stream));
+    assert_eq!(fixture.simulator.live_handles().device_allocations, 0);
+}
+
+#[test]
+fn graph_frees_what_another_has_allocated_that_is_gone() {
+    for destroys_executable in [false, true] {
+        let fixture = Fixture::new();
+        let (graph_of_memory, memory) = allocating(&fixture);
+        let executable = instantiate(&fixture, graph_of_memory);
+        launch(&fixture, executable);
+        ok!(fixture.api, cuGraphDestroy(graph_of_memory));
+        if destroys_executable {
+            ok!(fixture.api, cuGraphExecDestroy(executable));
+        }
+        let freeing = graph(&fixture);
+        assert_eq!(free_node(&fixture, freeing, memory), SUCCESS);
+        assert_eq!(free_node(&fixture, freeing, memory), INVALID, "one node of a graph frees it");
+        launch(&fixture, instantiate(&fixture, freeing));
+        let left = u64::from(!destroys_executable);
+        assert_eq!(fixture.simulator.live_handles().device_allocations, left, "an executable can allocate it again");
+        assert_eq!(cu!(fixture.api, cuMemFree_v2(memory)), INVALID);
+    }
+}

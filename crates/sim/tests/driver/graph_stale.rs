@@ -1,0 +1,221 @@
+//! Graphs whose nodes use something that no longer exists.
+
+use std::ffi::c_void;
+use std::ptr;
+
+use curium_sim::exec::{FaultKind, Stale};
+use curium_sim::{Checks, Config};
+use curium_sys::{
+    CUDA_KERNEL_NODE_PARAMS, CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS, CUdeviceptr, CUevent,
+    CUfunction, CUgraph, CUgraphExec, CUgraphNode, CUlibrary, CUmemLocationType, CUmemorytype, CUmodule, CUresult,
+};
+
+use crate::support::{Fixture, SUCCESS, cu, handle, ok};
+
+const INVALID: CUresult = CUresult::CUDA_ERROR_INVALID_VALUE;
+const STALE_HANDLE: CUresult = CUresult::CUDA_ERROR_INVALID_HANDLE;
+
+const EMPTY: &[u8] = b".version 7.0\n.target sm_75\n.address_size 64\n.visible .entry nothing() { ret; }\n\0";
+
+fn quiet() -> Fixture {
+    Fixture::with(Config::new().with_workers(2).with_memory_budget(64 << 20).with_checks(Checks::Quiet))
+}
+
+fn graph(fixture: &Fixture) -> CUgraph {
+    handle!(fixture.api, cuGraphCreate(_, 0))
+}
+
+fn launch_of(fixture: &Fixture, graph: CUgraph, function: CUfunction) -> CUgraphNode {
+    let mut params = CUDA_KERNEL_NODE_PARAMS { func: function, ..CUDA_KERNEL_NODE_PARAMS::default() };
+    (params.gridDimX, params.gridDimY, params.gridDimZ) = (1, 1, 1);
+    (params.blockDimX, params.blockDimY, params.blockDimZ) = (1, 1, 1);
+    handle!(fixture.api, cuGraphAddKernelNode_v2(_, graph, ptr::null(), 0, &raw const params))
+}
+
+fn fill_of(fixture: &Fixture, graph: CUgraph, after: &[CUgraphNode], dst: CUdeviceptr) -> CUgraphNode {
+    let params = CUDA_MEMSET_NODE_PARAMS { dst, pitch: 0, value: 3, elementSize: 4, width: 4, height: 1 };
+    let count = after.len();
+    handle!(fixture.api, cuGraphAddMemsetNode(_, graph, after.as_ptr(), count, &raw const params, fixture.context))
+}
+
+fn instantiate(fixture: &Fixture, graph: CUgraph) -> Result<CUgraphExec, CUresult> {
+    let mut executable = ptr::null_mut();
+    match cu!(fixture.api, cuGraphInstantiateWithFlags(&raw mut executable, graph, 0)) {
+        SUCCESS => Ok(executable),
+        code => Err(code),
+    }
+}
+
+fn launch(fixture: &Fixture, executable: CUgraphExec) -> CUresult {
+    let code = cu!(fixture.api, cuGraphLaunch(executable, ptr::null_mut()));
+    ok!(fixture.api, cuCtxSynchronize());
+    code
+}
+
+/// What the simulator has found, with the number of the node.
+fn found(fixture: &Fixture) -> Vec<(u32, Stale)> {
+    let number = |kind| match kind {
+        FaultKind::StaleNode { node, what } => Some((node, what)),
+        _ => None,
+    };
+    fixture.simulator.kernel_faults().iter().filter_map(|fault| number(fault.kind)).collect()
+}
+
+/// Instantiates and launches a graph, and again after `end` has ended what a node uses; both are refused with `code` then.
+fn refused(fixture: &Fixture, graph: CUgraph, what: Stale, code: CUresult, end: impl FnOnce()) {
+    let executable = instantiate(fixture, graph).expect("everything exists");
+    assert_eq!(launch(fixture, executable), SUCCESS);
+    assert_eq!(found(fixture), []);
+    end();
+    assert_eq!(launch(fixture, executable), code);
+    assert_eq!(instantiate(fixture, graph), Err(code));
+    assert_eq!(found(fixture), [(1, what); 2]);
+}
+
+#[test]
+fn kernel_of_an_unloaded_module_is_reported() {
+    let fixture = quiet();
+    let module: CUmodule = handle!(fixture.api, cuModuleLoadData(_, EMPTY.as_ptr().cast()));
+    let function = handle!(fixture.api, cuModuleGetFunction(_, module, c"nothing".as_ptr()));
+    let graph = graph(&fixture);
+    launch_of(&fixture, graph, function);
+    refused(&fixture, graph, Stale::Kernel, STALE_HANDLE, || ok!(fixture.api, cuModuleUnload(module)));
+    let text = fixture.simulator.kernel_faults()[0].to_string();
+    assert_eq!(text, "graph node 1: its kernel was unloaded");
+}
+
+#[test]
+fn kernel_of_an_unloaded_library_is_reported() {
+    let fixture = quiet();
+    let mut library: CUlibrary = ptr::null_mut();
+    let none = ptr::null_mut();
+    let (code, options) = (EMPTY.as_ptr().cast(), ptr::null_mut());
+    ok!(fixture.api, cuLibraryLoadData(&raw mut library, code, options, ptr::null_mut(), 0, none, ptr::null_mut(), 0));
+    let kernel = handle!(fixture.api, cuLibraryGetKernel(_, library, c"nothing".as_ptr()));
+    let graph = graph(&fixture);
+    launch_of(&fixture, graph, kernel.cast());
+    refused(&fixture, graph, Stale::Kernel, STALE_HANDLE, || ok!(fixture.api, cuLibraryUnload(library)));
+}
+
+#[test]
+fn destroyed_event_is_reported() {
+    for waits in [false, true] {
+        let fixture = quiet();
+        let event: CUevent = handle!(fixture.api, cuEventCreate(_, 0));
+        let graph = graph(&fixture);
+        let _: CUgraphNode = if waits {
+            handle!(fixture.api, cuGraphAddEventWaitNode(_, graph, ptr::null(), 0, event))
+        } else {
+            handle!(fixture.api, cuGraphAddEventRecordNode(_, graph, ptr::null(), 0, event))
+        };
+        refused(&fixture, graph, Stale::Event, STALE_HANDLE, || ok!(fixture.api, cuEventDestroy_v2(event)));
+    }
+}
+
+#[test]
+fn freed_memory_is_reported_with_its_place() {
+    let fixture = quiet();
+    let (memory, graph) = (fixture.alloc(64), graph(&fixture));
+    fill_of(&fixture, graph, &[], memory + 16);
+    refused(&fixture, graph, Stale::Memory, INVALID, || ok!(fixture.api, cuMemFree_v2(memory)));
+    let text = fixture.simulator.kernel_faults()[0].to_string();
+    let (node, place) = ("graph node 1: its memory was freed", memory + 16);
+    let expected =
+        format!("{node}: write of 16 bytes at {place:#x}, 16 bytes into 64 bytes at {memory:#x} that were freed");
+    assert_eq!(text, expected);
+}
+
+#[test]
+fn freed_host_memory_is_reported() {
+    let fixture = quiet();
+    let (memory, graph) = (fixture.alloc(16), graph(&fixture));
+    let host: *mut c_void = handle!(fixture.api, cuMemHostAlloc(_, 16, 0));
+    let params = CUDA_MEMCPY3D {
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_HOST,
+        srcHost: host,
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_DEVICE,
+        dstDevice: memory,
+        WidthInBytes: 16,
+        Height: 1,
+        Depth: 1,
+        ..CUDA_MEMCPY3D::default()
+    };
+    let _: CUgraphNode =
+        handle!(fixture.api, cuGraphAddMemcpyNode(_, graph, ptr::null(), 0, &raw const params, fixture.context));
+    refused(&fixture, graph, Stale::Memory, INVALID, || ok!(fixture.api, cuMemFreeHost(host)));
+}
+
+#[test]
+fn memory_freed_in_stream_order_is_reported_from_then_on() {
+    let fixture = quiet();
+    let (stream, graph) = (fixture.stream(1), graph(&fixture));
+    let mut memory: CUdeviceptr = 0;
+    ok!(fixture.api, cuMemAllocAsync(&raw mut memory, 16, stream));
+    fill_of(&fixture, graph, &[], memory);
+    let executable = instantiate(&fixture, graph).expect("the memory exists");
+    let gate = fixture.block(stream);
+    ok!(fixture.api, cuGraphLaunch(executable, stream));
+    ok!(fixture.api, cuMemFreeAsync(memory, stream));
+    assert_eq!(cu!(fixture.api, cuGraphLaunch(executable, stream)), INVALID);
+    gate.open();
+    ok!(fixture.api, cuStreamSynchronize(stream));
+    assert_eq!(found(&fixture), [(1, Stale::Memory)], "the launch before the free is in order");
+}
+
+#[test]
+fn child_graphs_are_searched() {
+    let fixture = quiet();
+    let event: CUevent = handle!(fixture.api, cuEventCreate(_, 0));
+    let (child, parent) = (graph(&fixture), graph(&fixture));
+    let _: CUgraphNode = handle!(fixture.api, cuGraphAddEventRecordNode(_, child, ptr::null(), 0, event));
+    let _: CUgraphNode = handle!(fixture.api, cuGraphAddChildGraphNode(_, parent, ptr::null(), 0, child));
+    ok!(fixture.api, cuGraphDestroy(child));
+    refused(&fixture, parent, Stale::Event, STALE_HANDLE, || ok!(fixture.api, cuEventDestroy_v2(event)));
+}
+
+#[test]
+fn memory_of_graphs_is_not_reported() {
+    let fixture = quiet();
+    let graph = graph(&fixture);
+    let mut params = CUDA_MEM_ALLOC_NODE_PARAMS { bytesize: 16, ..CUDA_MEM_ALLOC_NODE_PARAMS::default() };
+    params.poolProps.allocType = curium_sys::CUmemAllocationType::CU_MEM_ALLOCATION_TYPE_PINNED;
+    params.poolProps.location.type_ = CUmemLocationType::CU_MEM_LOCATION_TYPE_DEVICE;
+    let allocation = handle!(fixture.api, cuGraphAddMemAllocNode(_, graph, ptr::null(), 0, &raw mut params));
+    let fill = fill_of(&fixture, graph, &[allocation], params.dptr);
+    let _: CUgraphNode = handle!(fixture.api, cuGraphAddMemFreeNode(_, graph, &raw const fill, 1, params.dptr));
+    let executable = instantiate(&fixture, graph).expect("the graph allocates its memory");
+    for _ in 0..3 {
+        assert_eq!(launch(&fixture, executable), SUCCESS);
+    }
+    assert_eq!(found(&fixture), []);
+}
+
+#[test]
+fn node_that_was_updated_or_disabled_is_not_reported() {
+    let fixture = quiet();
+    let (first, second, graph) = (fixture.alloc(16), fixture.alloc(16), graph(&fixture));
+    let node = fill_of(&fixture, graph, &[], first);
+    let executable = instantiate(&fixture, graph).expect("the memory exists");
+    ok!(fixture.api, cuMemFree_v2(first));
+    ok!(fixture.api, cuGraphNodeSetEnabled(executable, node, 0));
+    assert_eq!(launch(&fixture, executable), SUCCESS);
+    ok!(fixture.api, cuGraphNodeSetEnabled(executable, node, 1));
+    let params = CUDA_MEMSET_NODE_PARAMS { dst: second, pitch: 0, value: 3, elementSize: 4, width: 4, height: 1 };
+    ok!(fixture.api, cuGraphExecMemsetNodeSetParams(executable, node, &raw const params, fixture.context));
+    assert_eq!(launch(&fixture, executable), SUCCESS);
+    assert_eq!(found(&fixture), []);
+}
+
+#[test]
+fn report_lets_the_program_go_on() {
+    let fixture = Fixture::with(Config::new().with_memory_budget(64 << 20).with_checks(Checks::Report));
+    let event: CUevent = handle!(fixture.api, cuEventCreate(_, 0));
+    let (memory, graph) = (fixture.alloc(16), graph(&fixture));
+    let _: CUgraphNode = handle!(fixture.api, cuGraphAddEventRecordNode(_, graph, ptr::null(), 0, event));
+    fill_of(&fixture, graph, &[], memory);
+    ok!(fixture.api, cuEventDestroy_v2(event));
+    let executable = instantiate(&fixture, graph).expect("the report is enough");
+    assert_eq!(launch(&fixture, executable), SUCCESS);
+    assert_eq!(fixture.download(memory, 4), [3, 0, 0, 0]);
+    assert_eq!(found(&fixture), [(1, Stale::Event); 2]);
+}

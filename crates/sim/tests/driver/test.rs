@@ -1,0 +1,52 @@
+//! Tests with all checks on.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr;
+
+use curium_sim::Simulator;
+use curium_sys::{CUcontext, CUdeviceptr, CUresult};
+
+use crate::support::{SUCCESS, cu, handle, ok};
+
+/// The message of the panic that ends a test.
+fn message(body: impl FnOnce(Simulator)) -> String {
+    let outcome = catch_unwind(AssertUnwindSafe(|| curium_sim::test(body)));
+    let panic = outcome.expect_err("the test fails");
+    panic.downcast_ref::<String>().expect("it is a message").clone()
+}
+
+#[test]
+fn test_that_leaves_nothing_behind_returns_its_result() {
+    assert!(curium_sim::test(|simulator| simulator.live_handles().is_empty()));
+}
+
+#[test]
+fn test_that_leaks_fails_with_the_object_and_its_call() {
+    let message = message(|simulator| {
+        let api = simulator.api();
+        ok!(api, cuInit(0));
+        let context: CUcontext = handle!(api, cuDevicePrimaryCtxRetain(_, 0));
+        ok!(api, cuCtxSetCurrent(context));
+        let mut memory: CUdeviceptr = 0;
+        ok!(api, cuMemAlloc_v2(&raw mut memory, 64));
+        ok!(api, cuCtxSetCurrent(ptr::null_mut()));
+        ok!(api, cuDevicePrimaryCtxRelease_v2(0));
+        let context: CUcontext = handle!(api, cuDevicePrimaryCtxRetain(_, 0));
+        assert!(!context.is_null());
+    });
+    assert!(message.contains("left: context") && message.contains("cuDevicePrimaryCtxRetain"), "{message}");
+}
+
+#[test]
+fn clones_stand_for_one_driver_that_ends_with_the_last() {
+    let api = {
+        let simulator = Simulator::new(curium_sim::Config::new()).expect("there is room for a simulator");
+        let other = simulator.clone();
+        let api = simulator.api();
+        drop(simulator);
+        assert_eq!(cu!(api, cuInit(0)), SUCCESS);
+        assert_eq!(other.calls(curium_sys::Function::cuInit), 1);
+        api
+    };
+    assert_eq!(cu!(api, cuInit(0)), CUresult::CUDA_ERROR_DEINITIALIZED);
+}

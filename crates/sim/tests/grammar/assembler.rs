@@ -1,0 +1,82 @@
+//! NVIDIA's assembler.
+
+use std::collections::BTreeSet;
+use std::path::Path;
+use std::process::Command;
+
+use super::{Form, module};
+
+/// Forms of a module. The assembler reports all forms that it refuses at once, unless it cannot parse one.
+pub(super) const BATCH: usize = 50;
+
+/// Whether the assembler accepts each of some forms.
+pub(super) fn accepted(assembler: &Path, forms: &[Form], target: &str, version: &str, number: usize) -> Vec<bool> {
+    let folder = std::env::temp_dir().join(format!("curium-grammar-{}-{number}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("the folder for temporary files is writable");
+    let mut left: Vec<usize> = (0..forms.len()).collect();
+    let mut refused = BTreeSet::new();
+    loop {
+        let chosen: Vec<&Form> = left.iter().map(|index| &forms[*index]).collect();
+        let lines = match assemble(assembler, &folder, &chosen, target, version) {
+            Answer::Accepted => break,
+            Answer::Refused(lines) => lines,
+        };
+        // A line is a declaration or a body; lines before the declarations are the header's.
+        let places: BTreeSet<usize> = lines.into_iter().filter_map(|line| place(line, chosen.len())).collect();
+        if places.is_empty() {
+            // It does not say which: each alone tells.
+            let alone =
+                |form: &Form| matches!(assemble(assembler, &folder, &[form], target, version), Answer::Accepted);
+            refused.extend(left.iter().copied().filter(|index| !alone(&forms[*index])));
+            break;
+        }
+        refused.extend(places.iter().map(|place| left[*place]));
+        left.retain(|index| !refused.contains(index));
+        if left.is_empty() {
+            break;
+        }
+    }
+    std::fs::remove_dir_all(&folder).expect("the folder was made here");
+    (0..forms.len()).map(|index| !refused.contains(&index)).collect()
+}
+
+/// Whether the assembler has a target.
+pub(super) fn knows(assembler: &Path, target: &str, version: &str) -> bool {
+    let form = Form { declared: String::new(), body: String::new() };
+    accepted(assembler, &[form], target, version, 0) == [true]
+}
+
+/// What the assembler says of a module.
+enum Answer {
+    Accepted,
+    /// With the lines that it names.
+    Refused(Vec<usize>),
+}
+
+fn assemble(assembler: &Path, folder: &Path, forms: &[&Form], target: &str, version: &str) -> Answer {
+    let source = folder.join("forms.ptx");
+    std::fs::write(&source, module(forms, target, version)).expect("the folder is writable");
+    let mut command = Command::new(assembler);
+    command.arg(format!("--gpu-name={target}")).arg("-O0").arg("-o").arg(folder.join("forms.cubin")).arg(&source);
+    let output = command.output().expect("the assembler can be started");
+    if output.status.success() {
+        return Answer::Accepted;
+    }
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    let errors = text.lines().filter(|line| line.contains("error") || line.contains("fatal"));
+    // Lines of the functions that the assembler puts in place of instructions are others.
+    let number = |line: &str| line.split_once("forms.ptx, line ")?.1.split(';').next()?.trim().parse().ok();
+    Answer::Refused(errors.filter_map(number).collect())
+}
+
+/// Which of so many forms a line of their module belongs to.
+fn place(line: usize, forms: usize) -> Option<usize> {
+    const HEADER: usize = 3;
+    const BETWEEN: usize = 4;
+    let line = line.checked_sub(HEADER + 1)?;
+    if line < forms {
+        return Some(line);
+    }
+    line.checked_sub(forms + BETWEEN).filter(|place| *place < forms)
+}

@@ -1,0 +1,121 @@
+//! Which PTX the front end accepts, beside what NVIDIA's assembler says.
+//!
+//! `forms.txt` holds forms with the assembler's answer. `CURIUM_PTXAS=PATH` has forms made at random, too, and asks the assembler at
+//! `PATH`: `cargo xtask grammar` fetches one and does that. `CURIUM_GRAMMAR_SEED` and `CURIUM_GRAMMAR_FORMS` set the seed and how many
+//! forms are made. Forms on which the two differ for a reason stand in `differences.txt`.
+#![cfg(not(miri))]
+
+mod assembler;
+mod generator;
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+
+use curium_sim::{exec, ptx};
+
+/// Declarations of a module and instructions of a kernel.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Form {
+    /// What stands before the kernel.
+    declared: String,
+    /// What stands in it.
+    body: String,
+}
+
+/// Registers and parameters that every form may use.
+const REGISTERS: &str = ".reg .pred %p<8>, p, q; .reg .b16 %h<8>; .reg .b32 %r<16>; .reg .b64 %d<16>; .reg .f32 %f<16>; \
+.reg .f64 %e<8>; .reg .v2 .u32 v; .reg .v4 .u32 w; .reg .v2 .f32 vf; .reg .v4 .f32 wf; .reg .v2 .u64 vd; .reg .v2 .b16 vh; \
+.reg .v4 .b8 vb;";
+
+/// A module of forms, each on lines of its own: declarations first, then a kernel with a line for each body.
+fn module(forms: &[&Form], target: &str, version: &str) -> String {
+    let declared: Vec<&str> = forms.iter().map(|form| &form.declared[..]).collect();
+    let bodies: Vec<String> = forms.iter().map(|form| format!("{{ {} }}", form.body)).collect();
+    format!(
+        ".version {version}\n.target {target}\n.address_size 64\n{}\n.visible .entry main(.param .u64 P)\n{{\n{REGISTERS}\n\
+         ld.param.u64 %d0, [P];\n{}\nret;\n}}\n",
+        declared.join("\n"),
+        bodies.join("\n")
+    )
+}
+
+/// What the front end has against a form, if anything.
+fn refusal(form: &Form, target: &str, version: &str) -> Option<String> {
+    let text = module(&[form], target, version);
+    match ptx::parse(&text) {
+        Ok(module) => exec::lower(&module).err().map(|error| error.to_string()),
+        Err(error) => Some(error.to_string()),
+    }
+}
+
+/// Forms that differ for a reason.
+fn known_differences() -> BTreeSet<&'static str> {
+    include_str!("differences.txt").lines().filter(|line| !line.starts_with('#')).collect()
+}
+
+/// Whether a form is known to differ: it is in the list, or, if the assembler refuses it, has the parts of a pattern of the list.
+fn is_known(line: &str, is_accepted: bool, differences: &BTreeSet<&str>) -> bool {
+    let matches = |pattern: &str| {
+        let mut rest = line;
+        pattern.split('*').all(|part| rest.find(part).map(|at| rest = &rest[at + part.len()..]).is_some())
+    };
+    let patterns = |sign| differences.iter().filter_map(move |line| line.strip_prefix(sign));
+    let mut patterns: Box<dyn Iterator<Item = &str>> =
+        if is_accepted { Box::new(patterns("+~ ")) } else { Box::new(patterns("-~ ")) };
+    differences.contains(line) || patterns.any(matches)
+}
+
+/// The form as a line of `forms.txt`, without the answer.
+fn line(form: &Form) -> String {
+    format!("{} ## {}", form.declared, form.body)
+}
+
+/// What differs, as text.
+fn difference(
+    form: &Form,
+    target: &str,
+    version: &str,
+    is_accepted: bool,
+    differences: &BTreeSet<&str>,
+) -> Option<String> {
+    let refusal = refusal(form, target, version);
+    if refusal.is_none() == is_accepted || is_known(&line(form), is_accepted, differences) {
+        return None;
+    }
+    let answer = if is_accepted { "accepts" } else { "refuses" };
+    let line = line(form);
+    Some(format!("the assembler {answer} for {target}: {line}\n    {}\n", refusal.unwrap_or("accepted here".into())))
+}
+
+#[test]
+fn forms_are_accepted_that_the_assembler_accepts_and_no_others() {
+    let differences = known_differences();
+    let forms = include_str!("forms.txt").lines().map(|line| {
+        let (answer, form) = line.split_at(1);
+        let (declared, body) = form.trim_start().split_once("##").expect("a form has both parts");
+        (answer == "+", Form { declared: declared.trim().into(), body: body.trim().into() })
+    });
+    let wrong: Vec<String> =
+        forms.filter_map(|(accepted, form)| difference(&form, "sm_90", "8.8", accepted, &differences)).collect();
+    assert!(wrong.is_empty(), "{} forms differ\n{}", wrong.len(), wrong.concat());
+}
+
+#[test]
+fn forms_made_at_random_are_accepted_as_by_the_assembler() {
+    let Some(assembler) = std::env::var_os("CURIUM_PTXAS").map(PathBuf::from) else { return };
+    let number = |name: &str, otherwise| std::env::var(name).ok().and_then(|it| it.parse().ok()).unwrap_or(otherwise);
+    let (seed, count) = (number("CURIUM_GRAMMAR_SEED", 1), number("CURIUM_GRAMMAR_FORMS", 600));
+    let differences = known_differences();
+    let mut wrong = Vec::new();
+    let mut random = generator::Random(seed);
+    let targets = generator::TARGETS.iter().filter(|target| assembler::knows(&assembler, target, "8.8"));
+    for (index, target) in targets.cycle().take(count as usize / assembler::BATCH).enumerate() {
+        let forms: Vec<Form> = (0..assembler::BATCH).map(|_| generator::form(&mut random)).collect();
+        let accepted = assembler::accepted(&assembler, &forms, target, "8.8", index);
+        let answers = forms.iter().zip(accepted);
+        wrong.extend(answers.filter_map(|(form, accepted)| difference(form, target, "8.8", accepted, &differences)));
+    }
+    wrong.sort_unstable();
+    wrong.dedup();
+    assert!(wrong.is_empty(), "seed {seed}: {} forms differ\n{}", wrong.len(), wrong.concat());
+}
