@@ -8,6 +8,7 @@ mod generate;
 mod header;
 mod layout;
 mod matrix;
+mod names;
 mod removed;
 mod since;
 mod structure;

@@ -2,6 +2,7 @@
 
 mod features;
 mod links;
+mod loom;
 mod manifest;
 mod miri;
 mod nvrtc;
@@ -76,8 +77,10 @@ const STEPS: &[Step] = &[
     Step::new("kernels", |_| run_all(xtask()?.args(["kernels", "--check"]))),
     Step::new("bindings", bindings),
     Step::new("nvrtc", nvrtc::run),
+    Step::new("grammar", grammar),
     Step::new("xtask", |_| run_all(cargo().args(["test", "-p", "xtask"]))),
     Step::new("cost", cost),
+    Step::new("loom", |_| loom::run()),
     Step::new("miri", miri::run).beside(),
 ];
 
@@ -167,6 +170,10 @@ fn doc(_options: &Options) -> Result<Outcome> {
 fn bindings(options: &Options) -> Result<Outcome> {
     let versions = options.cuda.iter().flat_map(|version| ["--cuda".to_owned(), version.to_string()]);
     run_all(xtask()?.args(["bindings", "check"]).args(versions))
+}
+
+fn grammar(options: &Options) -> Result<Outcome> {
+    crate::grammar::run(&crate::grammar::Options::of_ci(options.thorough)).map(|()| Outcome::Passed)
 }
 
 fn cost(_options: &Options) -> Result<Outcome> {

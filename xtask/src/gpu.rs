@@ -16,11 +16,11 @@ const SCRIPT: &str = include_str!("gpu/run.sh");
 /// The packages whose tests have something to say about a real driver.
 const TEST_PACKAGES: &[&str] = &["curium-tests"];
 
-/// Tests that call cargo or rustc.
-const NEED_RUST: &[&str] = &["compile_fail", "dependencies", "load", "ui"];
+/// Tests that read the sources, or call cargo or rustc.
+const NEED_SOURCES: &[&str] = &["book", "compile_fail", "dependencies", "load"];
 
-/// The example that `cargo xtask cost` counts the instructions of, on a driver of its own.
-const COUNTED: &str = "call_cost";
+/// Examples whose instructions are counted. They take arguments, and run on a driver of their own that does nothing.
+const COUNTED: &[&str] = &["allocation_cost", "call_cost"];
 
 /// What travels to the machine at once.
 const LIMIT: u64 = 60 * 1024 * 1024;
@@ -68,7 +68,7 @@ fn tests() -> Result<Vec<Artifact>> {
     let mut arguments = vec!["test", "--no-run", "--tests"];
     arguments.extend(TEST_PACKAGES.iter().flat_map(|package| ["-p", *package]));
     let mut built = cargo::build(&arguments, &[])?;
-    built.retain(|artifact| artifact.kind == "test" && !NEED_RUST.contains(&name(&artifact.file).as_str()));
+    built.retain(|artifact| artifact.kind == "test" && !NEED_SOURCES.contains(&name(&artifact.file).as_str()));
     Ok(built)
 }
 
@@ -82,7 +82,7 @@ fn benches() -> Result<Vec<Artifact>> {
 fn examples() -> Result<Vec<Artifact>> {
     let arguments = ["build", "--release", "--examples", "--workspace", "--exclude", "xtask"];
     let mut built = built_of_kind(&arguments, "example")?;
-    built.retain(|artifact| name(&artifact.file) != COUNTED);
+    built.retain(|artifact| !COUNTED.contains(&name(&artifact.file).as_str()));
     Ok(built)
 }
 
@@ -130,6 +130,29 @@ mod tests {
         assert_eq!(name(Path::new("/t/deps/contract-8063822a6a462ca2")), "contract");
         assert_eq!(name(Path::new("/t/release/curium")), "curium");
         assert_eq!(name(Path::new("/t/release/saxpy-managed")), "saxpy-managed");
+    }
+
+    /// Returns the names of the programs in `folder` of the package `curium-tests` whose main file contains `needle` and not `unless`.
+    fn programs_with(folder: &str, needle: &str, unless: &str) -> Vec<String> {
+        let entries = fs::read_dir(crate::root().join("tests").join(folder)).expect("the folder is there");
+        let paths = entries.map(|entry| entry.expect("the folder can be read").path());
+        let main_file =
+            |path: &Path| fs::read_to_string(if path.is_dir() { path.join("main.rs") } else { path.into() });
+        let with = paths
+            .filter(|path| main_file(path).is_ok_and(|source| source.contains(needle) && !source.contains(unless)));
+        with.filter_map(|path| Some(path.file_stem()?.to_str()?.to_owned())).collect()
+    }
+
+    #[test]
+    fn programs_that_need_sources_or_arguments_are_left_out() {
+        let need_sources = programs_with("tests", "CARGO_MANIFEST_DIR", "source is not here");
+        assert!(need_sources.iter().any(|name| name == "book"), "{need_sources:?}");
+        let carried: Vec<_> = need_sources.iter().filter(|name| !NEED_SOURCES.contains(&name.as_str())).collect();
+        assert_eq!(carried, [""; 0], "these fail where there are no sources");
+        let need_arguments = programs_with("examples", "\"usage: ", "\0");
+        assert!(need_arguments.iter().any(|name| name == "allocation_cost"), "{need_arguments:?}");
+        let carried: Vec<_> = need_arguments.iter().filter(|name| !COUNTED.contains(&name.as_str())).collect();
+        assert_eq!(carried, [""; 0], "these fail without arguments");
     }
 
     /// A bundle of shell scripts, each given as its path and what it does.

@@ -7,6 +7,7 @@ mod ci;
 mod compare;
 mod cost;
 mod gpu;
+mod grammar;
 mod kernels;
 mod nvrtc;
 mod outside;
@@ -47,6 +48,8 @@ enum Command {
     Sim(sim::Options),
     /// Run programs that were not written here on the simulated driver, and their own tests.
     Outside(outside::Options),
+    /// Compare the PTX that the simulator accepts with what NVIDIA's assembler says.
+    Grammar(grammar::Options),
     /// Write the page that says what Curium does with each function of the driver, or check it.
     Support(support::Options),
     /// Run every check that a change must pass.
@@ -72,6 +75,7 @@ fn run(command: Command) -> Result<()> {
         Command::Compare(options) => compare::run(&options),
         Command::Sim(options) => sim::run(&options),
         Command::Outside(options) => outside::run(&options),
+        Command::Grammar(options) => grammar::run(&options),
         Command::Support(options) => support::run(&options),
         Command::Ci(options) => ci::run(&options),
     }

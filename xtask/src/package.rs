@@ -35,6 +35,8 @@ pub(crate) struct Pins {
     pub(crate) nvrtc: Vec<CudaVersion>,
     /// nvJitLink of each version, the oldest first.
     pub(crate) nvjitlink: Vec<CudaVersion>,
+    /// The assemblers that the simulator is compared with.
+    pub(crate) ptxas: Vec<CudaVersion>,
 }
 
 impl Pins {

@@ -19,6 +19,8 @@ const BUILD_STATIC: &[&str] =
     &["rustc", "-p", "curium-sim", "--lib", "--release", "--features", "export", "--crate-type", "staticlib"];
 /// What the static library needs of the system.
 const SYSTEM: &[&str] = &["-lgcc_s", "-lutil", "-lrt", "-lpthread", "-lm", "-ldl", "-lc"];
+/// The versions of the CUDA runtime, each with the name of its shared library.
+const RUNTIMES: [(&str, &str); 3] = [("11", "libcudart.so.11.0"), ("12", "libcudart.so.12"), ("13", "libcudart.so.13")];
 /// The one list of functions.
 const FUNCTIONS: &str = "crates/sys/src/generated/functions.rs";
 
@@ -44,6 +46,27 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         }
     }
     println!("{}", path.display());
+    if options.cuda.is_none() {
+        RUNTIMES.iter().try_for_each(|runtime| build_runtime(runtime, &folder))?;
+    }
+    Ok(())
+}
+
+/// Builds the CUDA runtime of one version beside the driver: shared under the name that programs look for, and static in a folder of its
+/// own, for programs that are linked again.
+fn build_runtime((major, soname): &(&str, &str), folder: &Path) -> Result<()> {
+    let setting = format!("env.CURIUM_CUDART_MAJOR='{major}'");
+    let arguments =
+        ["rustc", "--config", &setting, "-p", "curium-cudart", "--lib", "--release", "--crate-type", "staticlib"];
+    let objects = built(&arguments, &[], "a")?;
+    let folder_of_static = folder.join(format!("cudart-{major}"));
+    fs::create_dir_all(&folder_of_static)?;
+    fs::copy(&objects, folder_of_static.join("libcudart_static.a"))?;
+    let script = folder_of_static.join("exports.map");
+    fs::write(&script, format!("{soname} {{ global: cuda*; __cuda*; local: *; }};\n"))?;
+    let path = folder.join(soname);
+    link_shared(soname, &script, &objects, &path)?;
+    println!("{}", path.display());
     Ok(())
 }
 
@@ -63,14 +86,20 @@ fn link(version: Version, path: &Path) -> Result<()> {
     let script = path.with_file_name("exports.map");
     fs::write(&script, exports(&functions()?, version)?)?;
     let objects = built(BUILD_STATIC, &[], "a")?;
+    link_shared("libcuda.so.1", &script, &objects, path)?;
+    // The newest driver that the library can say to be is one whose functions it has.
+    println!("set CURIUM_SIM_DRIVER_VERSION={version} when it is loaded");
+    Ok(())
+}
+
+/// Links a static library as a shared one that exports what a script lists.
+fn link_shared(soname: &str, script: &Path, objects: &Path, path: &Path) -> Result<()> {
     let mut linker = Command::new(std::env::var_os("CC").unwrap_or_else(|| "cc".into()));
-    linker.args(["-shared", "-Wl,-soname,libcuda.so.1", "-Wl,--gc-sections", "-o"]).arg(path);
+    linker.arg("-shared").arg(format!("-Wl,-soname,{soname}")).args(["-Wl,--gc-sections", "-o"]).arg(path);
     linker.arg(format!("-Wl,--version-script={}", script.display()));
     linker.arg("-Wl,--whole-archive").arg(objects).arg("-Wl,--no-whole-archive").args(SYSTEM);
     let status = linker.status().with_context(|| format!("{} cannot be run", linker.get_program().display()))?;
     ensure!(status.success(), "the linker ended with {status}");
-    // The newest driver that the library can say to be is one whose functions it has.
-    println!("set CURIUM_SIM_DRIVER_VERSION={version} when it is loaded");
     Ok(())
 }
 
@@ -95,7 +124,8 @@ fn exports(functions: &[(String, Version)], version: Version) -> Result<String> 
     let mut script = "{ global:\n".to_owned();
     let mut count = 0;
     for (name, _) in functions.iter().filter(|(_, since)| *since <= version) {
-        writeln!(script, "{name};")?;
+        // With the variants for per-thread default streams, where there are any.
+        writeln!(script, "{name}; {name}_pt[ds][sz];")?;
         count += 1;
     }
     ensure!(count > 0, "no function of the driver is as old as CUDA {version}");
@@ -116,8 +146,9 @@ mod tests {
     fn exports_are_those_of_the_version_and_before() {
         let functions = listed(LIST).expect("the list is right");
         let exports = |text| exports(&functions, version(text)).expect("there are some");
-        assert_eq!(exports("12.4"), "{ global:\ncuInit;\nlocal: *; };\n");
-        assert_eq!(exports("12.5"), "{ global:\ncuInit;\ncuCtxCreate_v4;\nlocal: *; };\n");
+        assert_eq!(exports("12.4"), "{ global:\ncuInit; cuInit_pt[ds][sz];\nlocal: *; };\n");
+        let newer = "{ global:\ncuInit; cuInit_pt[ds][sz];\ncuCtxCreate_v4; cuCtxCreate_v4_pt[ds][sz];\nlocal: *; };\n";
+        assert_eq!(exports("12.5"), newer);
     }
 
     #[test]

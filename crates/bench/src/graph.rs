@@ -10,6 +10,8 @@ use curium_driver::{
     Context, DevicePointer, Function, Graph, GraphExec, Kernel, KernelNode, LaunchConfig, Library, Stream,
 };
 
+use curium_memory::DeviceBuffer;
+
 use crate::error::checked;
 use crate::{Error, Measurement, Plan, Result, Visit, Way};
 
@@ -24,6 +26,10 @@ const CHAIN: &str = "graph/chain/20";
 const NODES: &str = "graph/nodes/1000";
 /// New arguments for one node of the chain; nanoseconds for each.
 const UPDATE: &str = "graph/update/1";
+/// Launches of a captured chain of 20 kernels, without their end, with as many buffers that the graph leases; nanoseconds for each launch.
+const LEASED: [(&str, usize); 3] = [("graph/leased/1", 1), ("graph/leased/8", 8), ("graph/leased/64", 64)];
+/// How many kernels the captured chain has at least.
+const LEASED_KERNELS: usize = 20;
 
 /// How many launches of a plan are one launch of a chain, which takes as long to run as its kernels together.
 const KERNELS_PER_LAUNCH: usize = 10;
@@ -41,7 +47,7 @@ struct Chain {
 type Run = fn(&mut Chain, Way, usize) -> Result<Duration>;
 
 pub(crate) fn ids(_plan: &Plan) -> Vec<String> {
-    [CHAIN, NODES, UPDATE].map(str::to_owned).to_vec()
+    [CHAIN, NODES, UPDATE].into_iter().chain(LEASED.map(|(id, _)| id)).map(str::to_owned).collect()
 }
 
 pub(crate) fn visit(context: &Context, plan: &Plan, visit: &mut Visit<'_>) -> Result<()> {
@@ -57,6 +63,13 @@ pub(crate) fn visit(context: &Context, plan: &Plan, visit: &mut Visit<'_>) -> Re
     }
     if plan.wants(UPDATE) {
         visit(&mut measurement(UPDATE, plan.launches, Chain::updates)?)?;
+    }
+    for (id, buffers) in LEASED {
+        if plan.wants(id) {
+            let (batch, mut leased) = ((plan.launches / KERNELS_PER_LAUNCH).max(1), Leased::new(context, buffers)?);
+            let launches = move |way, count| leased.launches(way, count);
+            visit(&mut Measurement::new(id.to_owned(), plan.rounds, [batch; 2], launches))?;
+        }
     }
     Ok(())
 }
@@ -107,8 +120,8 @@ impl Chain {
     #[inline]
     fn launch(&mut self, way: Way) -> Result<()> {
         match way {
-            Way::C => self.launch_as_c(),
-            Way::Curium => self.launch_as_curium(),
+            Way::C => launch_as_c(&self.exec, &self.stream),
+            Way::Curium => launch_as_curium(&mut self.exec, &self.stream),
         }
     }
 
@@ -118,19 +131,6 @@ impl Chain {
             Way::C => self.update_as_c(value),
             Way::Curium => self.update_as_curium(value),
         }
-    }
-
-    #[inline(never)]
-    fn launch_as_c(&mut self) -> Result<()> {
-        let function = Function::cuGraphLaunch;
-        let launch = self.stream.driver().api().cuGraphLaunch.ok_or(Error::Missing(function))?;
-        // SAFETY: the executable and the stream are live, and its kernels do nothing.
-        checked(function, unsafe { launch(self.exec.as_raw(), self.stream.as_raw()) })
-    }
-
-    #[inline(never)]
-    fn launch_as_curium(&mut self) -> Result<()> {
-        Ok(self.exec.launch(&self.stream)?)
     }
 
     /// What a C program does: the addresses of its arguments, the description, the call, and a look at the code.
@@ -162,4 +162,56 @@ impl Chain {
         // SAFETY: the kernel does nothing.
         Ok(unsafe { self.exec.set_kernel(&self.first, arguments) }?)
     }
+}
+
+/// An executable of a capture that leases buffers, whose owners keep them.
+struct Leased {
+    exec: GraphExec,
+    stream: Stream,
+    _buffers: Vec<DeviceBuffer<f32>>,
+}
+
+impl Leased {
+    fn new(context: &Context, count: usize) -> Result<Self> {
+        let kernel: Kernel<Nothing> = Library::from_ptx(context.driver(), NOTHING)?.kernel("nothing")?;
+        let (stream, config) = (context.stream()?, LaunchConfig::new(1, 32));
+        let mut buffers = (0..count).map(|_| DeviceBuffer::zeroed(&stream, 32)).collect::<Result<Vec<_>, _>>()?;
+        let graph = Graph::capture(context, |scope| {
+            (0..LEASED_KERNELS.max(count)).try_for_each(|index| {
+                let buffer = &mut buffers[index % count];
+                // SAFETY: the kernel does nothing.
+                unsafe { kernel.launch(scope, config, (buffer, 0)) }
+            })
+        })?;
+        let mut exec = graph.instantiate()?;
+        exec.launch(&stream)?;
+        stream.synchronize()?;
+        Ok(Self { exec, stream, _buffers: buffers })
+    }
+
+    /// Launches, without their end.
+    fn launches(&mut self, way: Way, count: usize) -> Result<Duration> {
+        let begin = Instant::now();
+        (0..count).try_for_each(|_| match way {
+            Way::C => launch_as_c(&self.exec, &self.stream),
+            Way::Curium => launch_as_curium(&mut self.exec, &self.stream),
+        })?;
+        let time = begin.elapsed();
+        self.stream.synchronize()?;
+        Ok(time)
+    }
+}
+
+/// Launches the graph once. What it leases is used on this stream only.
+#[inline(never)]
+pub(crate) fn launch_as_c(exec: &GraphExec, stream: &Stream) -> Result<()> {
+    let function = Function::cuGraphLaunch;
+    let launch = stream.driver().api().cuGraphLaunch.ok_or(Error::Missing(function))?;
+    // SAFETY: the executable and the stream are live, and so is all that its nodes use, on this stream only.
+    checked(function, unsafe { launch(exec.as_raw(), stream.as_raw()) })
+}
+
+#[inline(never)]
+fn launch_as_curium(exec: &mut GraphExec, stream: &Stream) -> Result<()> {
+    Ok(exec.launch(stream)?)
 }

@@ -13,6 +13,7 @@ use std::time::{Duration, Instant};
 use curium_driver::{Context, Graph, GraphExec, Stream};
 
 use self::network::Network;
+use crate::graph::launch_as_c;
 use crate::{Comparison, Measurement, Plan, Result, Visit, Way};
 
 /// A step whose work is put on a stream one by one, to its end; nanoseconds.
@@ -89,7 +90,7 @@ impl Training {
         let begin = Instant::now();
         for _ in 0..count {
             match way {
-                Way::C => twin::launch_graph(&self.step, &self.stream)?,
+                Way::C => launch_as_c(&self.step, &self.stream)?,
                 Way::Curium => self.step.launch(&self.stream)?,
             }
             self.stream.synchronize()?;

@@ -111,8 +111,10 @@ mod tests {
 
     #[test]
     fn reason_is_one_line_of_whatever_error() {
-        let reason = Reason::NoGpu(Error::msg("cuInit failed with CUDA_ERROR_NO_DEVICE (100)\nand a log"));
-        assert_eq!(reason.in_brief(), "cuInit failed with CUDA_ERROR_NO_DEVICE (100)");
+        let reason = Reason::NoGpu(Error::msg(
+            "cuInit: no CUDA-capable device is detected (CUDA_ERROR_NO_DEVICE = 100)\nand a log",
+        ));
+        assert_eq!(reason.in_brief(), "cuInit: no CUDA-capable device is detected (CUDA_ERROR_NO_DEVICE = 100)");
     }
 
     #[test]

@@ -1,25 +1,24 @@
 //! The derive macro of Curium: `#[derive(ByValue)]` for structs that are passed to kernels by value.
-//!
-//! It reads the few tokens that matter by itself, so that it needs no other package.
 
-mod structure;
+use proc_macro2::{Span, TokenStream, TokenTree};
+use quote::{ToTokens as _, quote, quote_spanned};
+use syn::punctuated::Punctuated;
+use syn::spanned::Spanned as _;
+use syn::{Data, DataStruct, DeriveInput, Error, Meta, Path, Result, Token, Type, parse_macro_input, parse_quote};
 
-use proc_macro::{Group, Span, TokenStream, TokenTree};
-
-use self::structure::Structure;
-
-/// Implements `ByValue` for a struct whose layout is that of the same struct in CUDA C++, and does not compile for another:
+/// Implements `ByValue` for a struct with the layout of the same struct in CUDA C++. Other types are compile errors:
 ///
-/// - it is `repr(C)` or `repr(transparent)`, and has fields but no parameters,
-/// - each field is `ByValue` itself: a number, an array of them, a device pointer, another such struct,
-/// - there is no padding, whose bytes have no value: where the layout has a hole, declare a field for it, in both languages.
+/// - The struct is `repr(C)` or `repr(transparent)`. It has fields, and no type parameters or lifetimes.
+/// - Each field is `ByValue` itself: a number, an array of numbers, a device pointer, another such struct.
+/// - The struct has no padding, because padding bytes have no value. Declare a field in place of a hole, in both languages.
 ///
-/// It must be `Copy` too. The trait is looked for in the crate `curium`; `#[by_value(crate = curium_driver)]` names another.
+/// The struct must be `Copy` too. The macro finds the trait through the crate `curium`; `#[by_value(crate = curium_driver)]` names another
+/// crate.
 ///
 /// ```
 /// # // The crates that this would use depend on this one.
 /// # mod curium_driver {
-/// #     pub unsafe trait ByValue: Copy {}
+/// #     pub unsafe trait ByValue: Copy { const SIZE: usize = size_of::<Self>(); }
 /// #     unsafe impl ByValue for u32 {}
 /// #     unsafe impl ByValue for f32 {}
 /// # }
@@ -34,60 +33,99 @@ use self::structure::Structure;
 /// }
 /// ```
 #[proc_macro_derive(ByValue, attributes(by_value))]
-pub fn by_value(item: TokenStream) -> TokenStream {
-    match Structure::parse(item) {
-        Ok(structure) => implementation(&structure),
-        Err((span, message)) => compile_error(span, &message),
-    }
+pub fn by_value(item: proc_macro::TokenStream) -> proc_macro::TokenStream {
+    let item = parse_macro_input!(item as DeriveInput);
+    implementation(&item).unwrap_or_else(Error::into_compile_error).into()
 }
 
-/// The `impl`, and the checks of what it promises.
-fn implementation(structure: &Structure) -> TokenStream {
-    let name = &structure.name;
-    let places: Vec<_> = (0..structure.fields.len()).map(|index| format!("__Field{index}")).collect();
-    let checks: String = places.iter().map(|place| format!("is_by_value::<{place}>();")).collect();
-    let sizes: String = places.iter().map(|place| format!(" + ::core::mem::size_of::<{place}>()")).collect();
+/// Returns the `impl` for `item`, and the checks of what it promises.
+///
+/// The tokens of the fields stand only within the `impl`, which brings no name into scope but `Self`: each type means there what it means
+/// in
+/// the struct.
+fn implementation(item: &DeriveInput) -> Result<TokenStream> {
+    let name = &item.ident;
+    let fields = fields(item)?;
+    let driver = driver(item)?;
+    let sizes = fields.iter().map(|field| {
+        // The compiler reports a field that is no `ByValue` where the field is, and knows that a macro wrote these tokens.
+        let span = Span::call_site().located_at(field.span());
+        let driver = placed(&driver, span);
+        quote_spanned!(span=> <#field as #driver::ByValue>::SIZE)
+    });
     let padding = format!("`{name}` has padding, whose bytes have no value: declare fields for it");
-    let text = format!(
-        "const _: () = {{
-            const fn is_by_value<T: __Driver::ByValue + 'static>() {{}}
-            {checks}
-            assert!(::core::mem::size_of::<{name}>() == 0{sizes}, {padding:?});
-        }};
-        // SAFETY: the struct has the layout of C without padding, and the checks above hold for each of its fields.
-        unsafe impl __Driver::ByValue for {name} {{}}"
-    );
-    let mut replacements = vec![("__Driver".to_owned(), structure.driver.clone())];
-    replacements.extend(places.into_iter().zip(structure.fields.iter().cloned()));
-    substitute(parse(&text), &replacements)
+    let bounds = &item.generics.where_clause;
+    Ok(quote! {
+        // SAFETY: the struct has the layout of C without padding, and each field is `ByValue`, which the constant checks.
+        #[automatically_derived]
+        unsafe impl #driver::ByValue for #name #bounds {
+            const SIZE: usize = {
+                ::core::assert!(::core::mem::size_of::<Self>() == 0 #(+ #sizes)*, #padding);
+                ::core::mem::size_of::<Self>()
+            };
+        }
+        // A constant of a trait is evaluated only where it is used.
+        const _: usize = <#name as #driver::ByValue>::SIZE;
+    })
 }
 
-/// `tokens` with each of the names replaced. What replaces a name keeps its place in the source, where the compiler complains.
-fn substitute(tokens: TokenStream, replacements: &[(String, TokenStream)]) -> TokenStream {
-    let replace = |token: TokenTree| match token {
-        TokenTree::Group(group) => {
-            let inner = substitute(group.stream(), replacements);
-            TokenStream::from(TokenTree::from(Group::new(group.delimiter(), inner)))
-        }
-        TokenTree::Ident(name) => {
-            let found = replacements.iter().find(|(place, _)| *place == name.to_string());
-            found.map_or_else(|| TokenTree::from(name).into(), |(_, tokens)| tokens.clone())
-        }
-        other => other.into(),
-    };
-    tokens.into_iter().map(replace).collect()
-}
-
-/// `compile_error!(message)` at `span`.
-fn compile_error(span: Span, message: &str) -> TokenStream {
-    let tokens = parse(&format!("::core::compile_error! {{ {message:?} }}"));
-    let placed = |mut token: TokenTree| {
+/// Returns the tokens of `path` at `span`.
+fn placed(path: &Path, span: Span) -> TokenStream {
+    let token = |mut token: TokenTree| {
         token.set_span(span);
         token
     };
-    tokens.into_iter().map(placed).collect()
+    path.to_token_stream().into_iter().map(token).collect()
 }
 
-fn parse(text: &str) -> TokenStream {
-    text.parse().expect("the text is written here, and is Rust")
+/// Returns the types of the fields of `item`.
+fn fields(item: &DeriveInput) -> Result<Vec<&Type>> {
+    let name = &item.ident;
+    let (fields, keyword) = match &item.data {
+        Data::Struct(DataStruct { fields, .. }) => (fields, None),
+        Data::Enum(data) => (&syn::Fields::Unit, Some(("enum", data.enum_token.span))),
+        Data::Union(data) => (&syn::Fields::Unit, Some(("union", data.union_token.span))),
+    };
+    if let Some((keyword, span)) = keyword {
+        return Err(Error::new(span, format!("a kernel takes structs by value, and no {keyword}")));
+    }
+    if !has_layout_of_c(item)? {
+        let advice = "needs #[repr(C)], so that its layout is that of the struct in CUDA C++";
+        return Err(Error::new_spanned(name, format!("`{name}` {advice}")));
+    }
+    if !item.generics.params.is_empty() {
+        let problem = format!("`{name}` has parameters, and a kernel takes one type only");
+        return Err(Error::new_spanned(&item.generics, problem));
+    }
+    if fields.is_empty() {
+        let problem = format!("`{name}` has no fields: it is a byte in CUDA C++ and nothing in Rust");
+        return Err(Error::new_spanned(name, problem));
+    }
+    Ok(fields.iter().map(|field| &field.ty).collect())
+}
+
+/// Returns `true` if `item` is `repr(C)` or `repr(transparent)`, whatever else the attribute lists.
+fn has_layout_of_c(item: &DeriveInput) -> Result<bool> {
+    let mut is_c = false;
+    for attribute in item.attrs.iter().filter(|attribute| attribute.path().is_ident("repr")) {
+        let list = attribute.parse_args_with(Punctuated::<Meta, Token![,]>::parse_terminated)?;
+        is_c |= list.iter().any(|meta| meta.path().is_ident("C") || meta.path().is_ident("transparent"));
+    }
+    Ok(is_c)
+}
+
+/// Returns the path of the crate with the trait.
+fn driver(item: &DeriveInput) -> Result<Path> {
+    let mut driver = parse_quote!(::curium::driver);
+    for attribute in item.attrs.iter().filter(|attribute| attribute.path().is_ident("by_value")) {
+        let misspelled = || Error::new_spanned(attribute, "this is written `#[by_value(crate = path)]`");
+        attribute.parse_nested_meta(|meta| {
+            if !meta.path.is_ident("crate") {
+                return Err(misspelled());
+            }
+            driver = meta.value()?.parse()?;
+            Ok(())
+        })?;
+    }
+    Ok(driver)
 }

@@ -20,6 +20,21 @@ pub fn relaxed<T>(driver: &Driver, operation: impl FnOnce() -> Result<T>) -> Res
     result.and_then(|value| restored.map(|_| value))
 }
 
+/// Runs `operation` as [`relaxed`] does. It runs in the thread's own mode if the driver refuses to change the mode.
+///
+/// This is for teardown, which takes place in any case.
+#[doc(hidden)]
+#[inline]
+pub fn relaxed_if_possible<T>(driver: &Driver, operation: impl FnOnce() -> T) -> T {
+    let before = exchange(driver, CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED);
+    let value = operation();
+    if let Ok(before) = before {
+        // The thread stays in the relaxed mode if this fails, which forbids nothing.
+        let _ = exchange(driver, before);
+    }
+    value
+}
+
 /// Sets the mode of this thread and returns the one before.
 #[inline]
 fn exchange(driver: &Driver, mut mode: CUstreamCaptureMode) -> Result<CUstreamCaptureMode> {

@@ -27,6 +27,7 @@ pub use self::limit::Limit;
 pub use self::primary::PrimaryState;
 pub use self::raw::RawContext;
 use crate::call;
+use crate::capture_guard;
 use crate::current::Entered;
 use crate::handle::Handle;
 use crate::hazard::refuse_captures;
@@ -252,6 +253,7 @@ impl Context {
     #[doc(alias = "cuCtxSynchronize")]
     #[inline]
     pub fn synchronize(&self) -> Result<()> {
+        capture_guard::refuse_wait("Context::synchronize")?;
         refuse_captures(self, "Context::synchronize")?;
         let driver = self.driver();
         if driver.has(Function::cuCtxSynchronize_v2) {

@@ -6,8 +6,10 @@
 //! 2. An entry is used only if its length and its checksum are right. One that is broken is removed, as if it had never been.
 //! 3. An entry appears at once and whole: it is written under another name, brought to the disk, and renamed. A process that dies in
 //!    between leaves a file that nobody reads and that is removed later. So any number of processes may share a folder.
-//! 4. The folder is private: code that is read from it is run. One that others can reach is refused.
-//! 5. Entries are removed, those first that were not used for longest, when all together are larger than the limit.
+//! 4. The folder is private, since code that is read from it is run. A folder that other users can reach is refused, and so is a file that
+//!    another user owns or may write. A program of the same user could as well write into this process.
+//! 5. Code has keys of its own. Entries that a program puts under its keys are never loaded as code.
+//! 6. Entries are removed, those first that were not used for longest, when all together are larger than the limit.
 
 mod entry;
 mod folder;
@@ -125,11 +127,8 @@ impl DiskCache {
     pub fn get(&self, key: &CacheKey) -> Result<Option<Vec<u8>>> {
         const OPERATION: &str = "DiskCache::get";
         let path = self.path(key);
-        let bytes = match fs::read(&path) {
-            Ok(bytes) => bytes,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(refuse(OPERATION, &path, &error)),
-        };
+        let bytes = folder::read_private(&path).map_err(|error| refuse(OPERATION, &path, &error))?;
+        let Some(bytes) = bytes else { return Ok(None) };
         match entry::contents(&bytes, key.as_bytes()) {
             Ok(contents) => {
                 note_use(&path);

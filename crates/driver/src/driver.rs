@@ -5,9 +5,11 @@ use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use curium_sys::{Api, CUresult, CudaVersion, Function};
+use curium_sys::{Api, ApiProvider, CUresult, CudaVersion, Function};
 
 use crate::call;
+use crate::leak::{LeakCounter, LeakedMemory};
+use crate::lock::Mutex;
 use crate::log::Mark;
 use crate::{Device, Error, Result, fork, release};
 
@@ -33,6 +35,9 @@ struct Shared {
     version: CudaVersion,
     /// How far errors have read the driver's log.
     log: Mark,
+    leaks: LeakCounter,
+    /// The contexts of the captures that are open, by their handles: what would invalidate a capture is refused.
+    open_captures: Mutex<Vec<usize>>,
     /// What the functions in `api` need to stay callable.
     _owner: Option<Box<dyn Any + Send + Sync>>,
 }
@@ -73,6 +78,25 @@ impl Driver {
         // SAFETY: the caller vouches for the library.
         let api = unsafe { Api::load_from(path) }.map_err(Box::new)?;
         Self::initialised(api, None)
+    }
+
+    /// Initializes a driver of this process, such as a simulator, and keeps it until the last handle of this driver is gone.
+    ///
+    /// ```
+    /// use curium_driver::Driver;
+    /// use curium_sim::{Config, Simulator};
+    ///
+    /// let driver = Driver::from_provider(Simulator::new(Config::new())?)?;
+    /// assert_eq!(driver.device_count()?, 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// An error of `cuInit` or `cuDriverGetVersion`.
+    #[inline]
+    pub fn from_provider(provider: impl ApiProvider) -> Result<Self> {
+        Self::initialised(provider.api(), Some(Box::new(provider)))
     }
 
     /// Initialises a driver whose functions were found elsewhere, such as the simulator's.
@@ -121,11 +145,17 @@ impl Driver {
         self.shared.version
     }
 
-    /// What the driver has logged of a call of `function` that has returned `code`.
+    /// The contexts of the captures that are open, by their handles.
+    #[inline]
+    pub(crate) fn open_captures(&self) -> &Mutex<Vec<usize>> {
+        &self.shared.open_captures
+    }
+
+    /// The lines of the driver's log that add to the `description` of the `code` that `function` returned.
     #[cold]
     #[inline]
-    pub(crate) fn logged(&self, function: Function, code: CUresult) -> Option<Box<str>> {
-        self.shared.log.read(self.api(), function, code)
+    pub(crate) fn logged(&self, function: Function, code: CUresult, description: &str) -> Option<Box<str>> {
+        self.shared.log.read(self.api(), function, code, description)
     }
 
     /// Whether the driver has `function`.
@@ -149,6 +179,18 @@ impl Driver {
         // SAFETY: `count` is a valid place for the answer.
         unsafe { call!(self, cuDeviceGetCount(&raw mut count)) }?;
         Ok(usize::try_from(count).unwrap_or_default())
+    }
+
+    /// Returns how much memory was leaked because it could not be freed safely. See [`LeakedMemory`].
+    #[must_use]
+    #[inline]
+    pub fn leaked_memory(&self) -> LeakedMemory {
+        self.shared.leaks.total()
+    }
+
+    #[inline]
+    pub(crate) fn leaks(&self) -> &LeakCounter {
+        &self.shared.leaks
     }
 
     /// The device number `ordinal`, counted from 0.
@@ -196,7 +238,14 @@ impl Driver {
     fn initialised(api: Api, owner: Option<Box<dyn Any + Send + Sync>>) -> Result<Self> {
         #[cfg(feature = "trace")]
         crate::trace::begin_from_environment();
-        let shared = Shared { api, version: CudaVersion::from_raw(0), log: Mark::nowhere(), _owner: owner };
+        let shared = Shared {
+            api,
+            version: CudaVersion::from_raw(0),
+            log: Mark::nowhere(),
+            leaks: LeakCounter::default(),
+            open_captures: Mutex::default(),
+            _owner: owner,
+        };
         let mut driver = Self { shared: Arc::new(shared) };
         let version = driver.read_version()?;
         if let Some(shared) = Arc::get_mut(&mut driver.shared) {

@@ -1,8 +1,10 @@
-//! What can go wrong, and what is said about it.
+//! Errors: which operation failed, why, and what to do about it.
 
+mod call;
 mod code;
 mod hint;
 mod out_of_memory;
+pub(crate) mod report;
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -10,45 +12,48 @@ use std::fmt;
 
 use curium_sys::{CUresult, Function, LoadError, MissingFunction};
 
+pub use self::call::CallError;
 pub use self::code::ErrorClass;
 pub use self::out_of_memory::{OutOfMemoryError, RecoveryAttempt};
-use crate::Driver;
+use self::report::{Note, Report, report};
 pub use crate::fork::ForkError;
 use crate::release::discard;
 
 /// A `Result` of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an operation failed.
-#[derive(Debug)]
+/// The reason why an operation failed.
+///
+/// The text reads `operation: problem (facts); hint`. `Debug`, which `unwrap` and a `main` that returns an error print, is the same text
+/// with each hint and each log on lines of its own. [`Error::code`], [`Error::function`], [`Error::call`], [`Error::hint`] and the fields
+/// of the variants give its parts.
 #[non_exhaustive]
 pub enum Error {
     /// No CUDA driver could be loaded.
     Load(Box<LoadError>),
-    /// A function of the driver returned an error.
+    /// A driver function returned an error code.
     Call(Box<CallError>),
-    /// Memory was short, on the device or the host: a call's error with the figures.
+    /// An allocation failed: the error of the call with the figures of the device and of the resource.
     OutOfMemory(Box<OutOfMemoryError>),
-    /// The driver lacks a function, mostly because it is too old.
+    /// The driver lacks a function, usually because it is too old.
     Missing(Box<MissingFunction>),
     /// An argument was refused before the driver was called.
     Argument(Box<ArgumentError>),
-    /// A function that the driver called for you panicked.
+    /// A callback panicked.
     Panic(Box<PanicError>),
-    /// The process was forked from the one that the driver works in.
+    /// The process was forked after CUDA was initialized.
     Fork(Box<ForkError>),
 }
 
-/// A function that the driver called for you panicked.
-#[derive(Debug)]
+/// A callback panicked, such as a host function in a stream.
 #[non_exhaustive]
 pub struct PanicError {
-    /// What the panic said; empty if it was no text.
+    /// The panic's message; empty if its payload is no text.
     pub message: Box<str>,
 }
 
 impl PanicError {
-    /// The panic with this payload.
+    /// Takes the message from the payload of a panic.
     #[cold]
     #[inline]
     pub(crate) fn new(payload: Box<dyn Any + Send>) -> Self {
@@ -60,42 +65,28 @@ impl PanicError {
 }
 
 /// An argument was refused before the driver was called.
-#[derive(Debug)]
 #[non_exhaustive]
 pub struct ArgumentError {
-    /// The operation that was asked for, such as `Kernel::launch`.
+    /// The operation, such as `Kernel::launch`.
     pub operation: &'static str,
-    /// What is wrong, with the value.
+    /// The problem with its facts, and after `; ` advice, if any.
     pub reason: Cow<'static, str>,
 }
 
-/// A function of the driver returned an error.
-#[derive(Debug)]
-#[non_exhaustive]
-pub struct CallError {
-    /// The function.
-    pub function: Function,
-    /// What it returned.
-    pub code: CUresult,
-    /// The driver's name for the code, such as `CUDA_ERROR_OUT_OF_MEMORY`.
-    pub name: Cow<'static, str>,
-    /// The driver's sentence for the code.
-    pub description: Cow<'static, str>,
-    /// What was asked for, such as `1024 bytes`; empty if the function's name says it all.
-    pub subject: Cow<'static, str>,
-    /// What the driver's compiler wrote, for calls that compile.
-    pub log: Option<Box<str>>,
-    /// What the driver's own log says of the call, on drivers for CUDA 12.9 and newer: some lines, 4 KiB at most.
-    pub driver_log: Option<Box<str>>,
-    /// What a person can do, where the facts allow to say it.
-    pub hint: Option<Cow<'static, str>>,
+impl ArgumentError {
+    /// Returns the advice that the reason ends with.
+    #[must_use]
+    #[inline]
+    pub fn hint(&self) -> Option<&str> {
+        report::split(&self.reason).1
+    }
 }
 
 // Each variant is a pointer, so that the result of a call is returned in registers.
 const _: () = assert!(size_of::<Error>() == 2 * size_of::<usize>(), "a variant is no pointer");
 
 impl Error {
-    /// An argument of `operation` that is refused for `reason`.
+    /// Creates the error of an `operation` that refuses an argument. `reason` reads `problem (facts); hint`, the last two optional.
     #[doc(hidden)]
     #[cold]
     #[inline]
@@ -103,14 +94,14 @@ impl Error {
         Self::Argument(Box::new(ArgumentError { operation, reason: reason.into() }))
     }
 
-    /// What the driver returned, if it was called.
+    /// Returns the code that the driver returned, if it was called.
     #[must_use]
     #[inline]
     pub fn code(&self) -> Option<CUresult> {
         self.call().map(|error| error.code)
     }
 
-    /// The function of the driver that failed or is missing.
+    /// Returns the driver function that failed or is missing.
     #[must_use]
     #[inline]
     pub fn function(&self) -> Option<Function> {
@@ -123,7 +114,7 @@ impl Error {
         }
     }
 
-    /// What kind of failure this is.
+    /// Returns the kind of failure.
     #[must_use]
     #[inline]
     pub fn class(&self) -> ErrorClass {
@@ -135,21 +126,28 @@ impl Error {
         }
     }
 
-    /// Whether the context is lost: every later call that touches it returns this error too, until the process ends.
+    /// Returns `true` if the context is lost: every later call that uses it returns this error too, until the process ends.
     #[must_use]
     #[inline]
     pub fn is_sticky(&self) -> bool {
         self.class() == ErrorClass::Sticky
     }
 
-    /// Whether memory was short, on the device or the host.
+    /// Returns `true` if earlier asynchronous work failed, such as a kernel, and the call only reported it.
+    #[must_use]
+    #[inline]
+    pub fn is_from_earlier_work(&self) -> bool {
+        self.call().is_some_and(CallError::is_from_earlier_work)
+    }
+
+    /// Returns `true` if an allocation failed, on the device or the host.
     #[must_use]
     #[inline]
     pub fn is_out_of_memory(&self) -> bool {
         matches!(self, Self::OutOfMemory(_)) || self.code() == Some(CUresult::CUDA_ERROR_OUT_OF_MEMORY)
     }
 
-    /// Adds what was asked for: bytes, the name of a kernel, a stream.
+    /// Adds the operands of the call: bytes, the name of a kernel, a stream.
     #[doc(hidden)]
     #[cold]
     #[must_use]
@@ -173,7 +171,7 @@ impl Error {
         self
     }
 
-    /// Adds what a person can do in place of the general advice for the code.
+    /// Replaces the general advice for the code.
     #[doc(hidden)]
     #[cold]
     #[must_use]
@@ -187,13 +185,24 @@ impl Error {
         self
     }
 
-    /// The call that failed.
+    /// Returns the driver call that failed.
+    #[must_use]
     #[inline]
-    fn call(&self) -> Option<&CallError> {
+    pub fn call(&self) -> Option<&CallError> {
         match self {
             Self::Call(error) => Some(error),
             Self::OutOfMemory(error) => error.call.as_ref(),
             _ => None,
+        }
+    }
+
+    /// Returns the advice that goes with this error.
+    #[must_use]
+    #[inline]
+    pub fn hint(&self) -> Option<&str> {
+        match self {
+            Self::Argument(error) => error.hint(),
+            _ => self.call()?.hint.as_deref(),
         }
     }
 
@@ -206,7 +215,7 @@ impl Error {
         }
     }
 
-    /// The error itself, which this one passes on in its own words.
+    /// The error of the variant, whose text is this one's.
     #[inline]
     fn inner(&self) -> &(dyn std::error::Error + 'static) {
         match self {
@@ -220,7 +229,7 @@ impl Error {
         }
     }
 
-    /// Adds what the driver's compiler wrote.
+    /// Adds the log of the driver's compiler.
     #[cold]
     #[inline]
     pub(crate) fn with_log(mut self, log: &str) -> Self {
@@ -231,33 +240,17 @@ impl Error {
     }
 }
 
-impl CallError {
-    #[inline]
-    pub(crate) fn new(driver: &Driver, function: Function, code: CUresult) -> Self {
-        let (name, description) = code::names(driver, code);
-        let hint = hint::hint(driver, code);
-        let driver_log = driver.logged(function, code);
-        Self { function, code, name, description, subject: Cow::Borrowed(""), log: None, driver_log, hint }
-    }
-
-    /// What kind of failure this is.
-    #[inline]
-    fn class(&self) -> ErrorClass {
-        match (self.function, self.code) {
-            // What these call a time-out is that no frame came in time.
-            (
-                Function::cuEGLStreamConsumerAcquireFrame | Function::cuEGLStreamProducerReturnFrame,
-                CUresult::CUDA_ERROR_LAUNCH_TIMEOUT,
-            ) => ErrorClass::Resource,
-            _ => ErrorClass::of(self.code),
-        }
-    }
-}
-
 impl fmt::Display for Error {
     #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self.inner(), formatter)
+    }
+}
+
+impl fmt::Debug for Error {
+    #[inline]
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.inner(), formatter)
     }
 }
 
@@ -282,51 +275,31 @@ impl From<Box<LoadError>> for Error {
     }
 }
 
-impl fmt::Display for PanicError {
+impl Report for PanicError {
     #[inline]
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "a host function panicked: {}", self.message)
+    fn problem(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.message {
+            "" => formatter.write_str("callback: panicked"),
+            message => write!(formatter, "callback: panicked ({message})"),
+        }
+    }
+
+    #[inline]
+    fn notes(&self) -> Vec<Note<'_>> {
+        Vec::new()
     }
 }
 
-impl std::error::Error for PanicError {}
-
-impl fmt::Display for ArgumentError {
+impl Report for ArgumentError {
     #[inline]
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}: {}", self.operation, self.reason)
+    fn problem(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: {}", self.operation, report::split(&self.reason).0)
+    }
+
+    #[inline]
+    fn notes(&self) -> Vec<Note<'_>> {
+        self.hint().map(|hint| Note::Hint(hint.into())).into_iter().collect()
     }
 }
 
-impl std::error::Error for ArgumentError {}
-
-impl fmt::Display for CallError {
-    #[inline]
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}", self.function)?;
-        if !self.subject.is_empty() {
-            write!(formatter, " ({})", self.subject)?;
-        }
-        write!(formatter, " failed with {} ({})", self.name, self.code.0)?;
-        if !self.description.is_empty() {
-            write!(formatter, ": {}", self.description)?;
-        }
-        if self.class() == ErrorClass::Sticky {
-            formatter.write_str("; the context is lost and cannot be used again in this process")?;
-        }
-        if let Some(hint) = &self.hint {
-            write!(formatter, "; {hint}")?;
-        }
-        if let Some(log) = &self.log {
-            write!(formatter, "\n{}", log.trim_end())?;
-        }
-        if let Some(log) = &self.driver_log {
-            write!(formatter, "\nthe driver's log: {}", log.trim_end())?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for CallError {}
-
-const _: () = assert!(size_of::<Error>() <= 3 * size_of::<usize>(), "an error is a few words");
+report!(PanicError, ArgumentError);

@@ -1,5 +1,6 @@
 //! An event: a point in a stream.
 
+mod explain;
 #[cfg(feature = "ipc")]
 mod ipc;
 mod pool;
@@ -18,7 +19,9 @@ pub use self::ipc::IpcEventHandle;
 pub use self::pool::{EventPool, PooledEvent};
 
 use crate::call;
+use crate::capture_guard::{self, PASS_THE_SCOPE};
 use crate::handle::Handle;
+use crate::hazard::{AccessGuard, Key};
 use crate::release::release;
 use crate::stream::finished;
 use crate::{Context, Driver, Error, Finished, Result, Stream};
@@ -147,10 +150,18 @@ impl Event {
     #[inline]
     pub fn record(&self, stream: &Stream) -> Result<()> {
         self.driver().expect_same(stream.driver(), "Event::record")?;
-        // SAFETY: the event and the stream are live and belong to this driver.
-        unsafe { call!(self.driver(), cuEventRecord(self.as_raw(), stream.as_raw())) }?;
-        self.recorded_in(stream);
+        stream.expect_captured("Event::record", PASS_THE_SCOPE)?;
+        let guard = AccessGuard::new(stream)?;
+        self.record_unguarded(stream).map_err(|error| self.explain_record(error, stream))?;
+        self.recorded_in(&guard);
         Ok(())
+    }
+
+    /// Records an event that nobody else waits for by its handle, on a stream of this driver whose capture cannot end meanwhile.
+    #[inline]
+    pub(crate) fn record_unguarded(&self, stream: &Stream) -> Result<()> {
+        // SAFETY: the event and the stream are live and belong to this driver.
+        unsafe { call!(self.driver(), cuEventRecord(self.as_raw(), stream.as_raw())) }
     }
 
     /// As [`Event::record`], with flags.
@@ -164,14 +175,19 @@ impl Event {
     #[inline]
     pub fn record_with_flags(&self, stream: &Stream, flags: RecordFlags) -> Result<()> {
         self.driver().expect_same(stream.driver(), "Event::record_with_flags")?;
+        stream.expect_captured("Event::record_with_flags", PASS_THE_SCOPE)?;
+        let guard = AccessGuard::new(stream)?;
+        // The graph records an external event whenever it runs, for others outside.
+        let keeping = guard.scope().filter(|_| flags.contains(RecordFlags::EXTERNAL));
+        if let Some(scope) = keeping {
+            scope.keep(Key::Event(self.as_raw().addr()), || Arc::new(self.share()));
+        }
         // SAFETY: the event and the stream are live and belong to this driver.
-        unsafe { call!(self.driver(), cuEventRecordWithFlags(self.as_raw(), stream.as_raw(), flags.bits())) }?;
-        match stream.scope() {
-            // The graph records the event whenever it runs, for others outside.
-            Some(scope) if flags.contains(RecordFlags::EXTERNAL) => {
-                scope.keep(self.as_raw().addr(), || Arc::new(self.share()));
-            }
-            _ => self.recorded_in(stream),
+        let recorded =
+            unsafe { call!(self.driver(), cuEventRecordWithFlags(self.as_raw(), stream.as_raw(), flags.bits())) };
+        recorded.map_err(|error| self.explain_record(error, stream))?;
+        if keeping.is_none() {
+            self.recorded_in(&guard);
         }
         Ok(())
     }
@@ -198,11 +214,12 @@ impl Event {
     /// # Errors
     ///
     /// The error of any work of the context that failed before; the wait takes place all the same. An argument error if the event was
-    /// recorded in a [capture scope](crate::Graph::capture) last: it stands for no point in time then.
+    /// recorded in a [capture scope](crate::Graph::capture) last: it stands for no point in time then; and within the closure of a capture.
     #[doc(alias = "cuEventSynchronize")]
     #[inline]
     pub fn synchronize(&self) -> Result<()> {
         self.expect_outside("Event::synchronize")?;
+        capture_guard::refuse_wait("Event::synchronize")?;
         // SAFETY: the event is live and belongs to this driver.
         unsafe { call!(self.driver(), cuEventSynchronize(self.as_raw())) }
     }
@@ -221,14 +238,15 @@ impl Event {
     pub fn milliseconds_since(&self, begin: &Self) -> Result<f32> {
         self.driver().expect_same(begin.driver(), "Event::milliseconds_since")?;
         let mut milliseconds = 0.0;
-        let (driver, place, begin, end) = (self.driver(), &raw mut milliseconds, begin.as_raw(), self.as_raw());
-        if driver.has(Function::cuEventElapsedTime_v2) {
+        let (driver, place, start, end) = (self.driver(), &raw mut milliseconds, begin.as_raw(), self.as_raw());
+        let result = if driver.has(Function::cuEventElapsedTime_v2) {
             // SAFETY: `place` is valid for the answer, and both events are live.
-            unsafe { call!(driver, cuEventElapsedTime_v2(place, begin, end)) }?;
+            unsafe { call!(driver, cuEventElapsedTime_v2(place, start, end)) }
         } else {
             // SAFETY: as above.
-            unsafe { call!(driver, cuEventElapsedTime(place, begin, end)) }?;
-        }
+            unsafe { call!(driver, cuEventElapsedTime(place, start, end)) }
+        };
+        result.map_err(|error| self.explain_elapsed(error, begin))?;
         Ok(milliseconds)
     }
 

@@ -7,10 +7,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use crate::capture_guard::NOT_WHILE_CAPTURING;
 use crate::capture_mode::relaxed;
 use crate::lock::Mutex;
 use crate::watch::{self, Identity, Pace, Waiter};
-use crate::{Event, PooledEvent, Result, Stream};
+use crate::{Error, Event, PooledEvent, Result, Stream};
 
 /// Becomes ready when a point in a stream has been reached, or with the error of the context if that will never be. Made by
 /// [`Stream::finished`] and [`Event::finished`].
@@ -82,7 +83,7 @@ impl Finished {
     #[inline]
     pub(crate) fn of_stream(stream: &Stream) -> Self {
         Self::known_or(|| {
-            stream.refuse_capture("Stream::finished")?;
+            stream.refuse_capture("Stream::finished", NOT_WHILE_CAPTURING)?;
             if relaxed(stream.driver(), || stream.is_finished())? {
                 return Ok(None);
             }
@@ -125,11 +126,12 @@ impl Finished {
 impl Point {
     #[inline]
     fn poll(&self, context: &Context<'_>) -> Poll<Result<()>> {
+        // Cloning a waker may run the executor's code.
+        let own = context.waker().clone();
         let mut progress = self.progress.lock();
         let replaced = match &mut *progress {
             Progress::Ended(answer) => return Poll::Ready(given(answer)),
-            Progress::Pending(Some(waker)) if waker.will_wake(context.waker()) => None,
-            Progress::Pending(waker) => waker.replace(context.waker().clone()),
+            Progress::Pending(waker) => waker.replace(own),
         };
         drop(progress);
         // Dropping a waker may run the executor's code.
@@ -202,14 +204,34 @@ impl Drop for Finished {
     }
 }
 
-/// Gives the answer out.
-///
-/// # Panics
-///
-/// If it was given before: the future was polled after it was ready.
+/// Takes the answer; an error if it was taken before.
 #[inline]
 fn given(answer: &mut Option<Result<()>>) -> Result<()> {
-    answer.take().expect("a future is not polled after it was ready")
+    answer.take().unwrap_or_else(|| Err(Error::argument("Finished::poll", "polled after completion")))
+}
+
+/// A value that is dropped when the work before its event is done.
+struct Kept<T>(T);
+
+impl<T: AsRef<Event> + Send + Sync> Waiter for Kept<T> {
+    #[inline]
+    fn event(&self) -> &Event {
+        self.0.as_ref()
+    }
+
+    #[inline]
+    fn queried(&self, answer: Result<bool>) -> bool {
+        // Dropping the value waits for the event, and reports an error.
+        !matches!(answer, Ok(false))
+    }
+}
+
+/// Drops `value` when the work before its event is done, on the thread that looks after futures; at once if there is no such thread.
+#[doc(hidden)]
+#[inline]
+pub fn drop_when_finished<T: AsRef<Event> + Send + Sync + 'static>(value: T) {
+    // Without a thread, the value is dropped with the waiter.
+    let _ = watch::add("Pending::detach", Arc::new(Kept(value)), Pace::Polled);
 }
 
 const _: () = {

@@ -9,13 +9,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use curium_sys::Function;
 
+use crate::error::report::{Note, Report, report};
+
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
 
-/// The driver was to be called in a process that was forked from the one that initialised it, where it does not work.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// A driver call in a process that was forked after CUDA was initialized, where the driver does not work.
+#[derive(Clone, Copy, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct ForkError {
-    /// The function that was to be called.
+    /// The function, which was not called.
     pub function: Function,
 }
 
@@ -26,19 +28,19 @@ impl ForkError {
     }
 }
 
-impl fmt::Display for ForkError {
+impl Report for ForkError {
     #[inline]
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            formatter,
-            "{} was not called: this process was forked after CUDA was initialised, and the driver works in the parent only; \
-             fork before `Driver::load`, or start a program of its own",
-            self.function
-        )
+    fn problem(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "{}: not called (this process was forked after CUDA was initialized)", self.function)
+    }
+
+    #[inline]
+    fn notes(&self) -> Vec<Note<'_>> {
+        vec![Note::Hint("fork before `Driver::load`, or start a new program".into())]
     }
 }
 
-impl std::error::Error for ForkError {}
+report!(ForkError);
 
 /// Whether this process was forked from one in which a driver had been initialised.
 #[inline]

@@ -137,6 +137,7 @@ impl<T> Global<T> {
     #[inline]
     fn check(&self, operation: &'static str, stream: &Stream, len: usize) -> Result<()> {
         self.driver().expect_same(stream.driver(), operation)?;
+        stream.expect_running(operation)?;
         if self.len == len {
             return Ok(());
         }

@@ -1,189 +1,239 @@
-//! Who uses a piece of device memory on which stream, so that safe code may use it on any stream.
+//! Hazard tracking for device memory.
 //!
-//! The rules:
+//! Safe code may use a buffer on any stream. This module records which streams access an allocation and inserts the waits that
+//! correctness requires, and no others. It is also the seam between this crate and those that own memory: they keep an [`Accesses`] for
+//! each allocation and enqueue every operation under an [`AccessGuard`].
 //!
-//! 1. A read waits for the last write. A write, and the end of the memory, wait for the last write and for *every* read since.
-//! 2. Uses on one stream are ordered by the stream: they cost no driver call, no lock and no atomic write.
-//! 3. Reads do not wait for each other, on whatever streams they are.
-//! 4. To wait for a use on another stream, an event is recorded behind *all* work that is on that stream by then (its tail) and
-//!    the waiting stream waits for the event. The host never waits.
-//! 5. The tails of a stream are counted. A use notes the count *after* its work was put on the stream, and a tail counts itself
-//!    *before* it is recorded: so a tail that a use has not seen counted comes behind its work, whichever threads the two happen on,
-//!    since the driver puts the one and the other on the stream in turn. A stream remembers up to which tail of another it has
-//!    waited, and waits for no use twice.
-//! 6. A use is noted while the memory is borrowed, so that nobody who would have to wait for it can miss it. A write of the whole
+//! # Rules
+//!
+//! 1. A read waits for the last write. A write, or the deallocation, waits for the last write and for *every* read since.
+//! 2. Accesses on one stream are ordered by the stream. They cost no driver call, no lock and no atomic read-modify-write.
+//! 3. Reads on different streams run concurrently.
+//! 4. Streams wait for each other on the device. The earlier stream records an event after all work enqueued so far (a *sync point*), and
+//!    the later stream waits for that event. The host does not block.
+//! 5. Sync points of a stream are counted. An access stores the count that it reads *after* enqueuing its work; a sync point increments
+//!    the count *before* it is recorded. A sync point with a higher number than the access therefore covers it, whichever threads the two
+//!    run on. Each stream remembers the last sync point of every other stream that it waited for, and never waits twice.
+//! 6. An access is recorded while the memory is borrowed, so that every access that has to wait for it finds it. A write of the whole
 //!    borrows it exclusively, so that the stream of the last such write can be read without a lock.
-//! 7. Parts of one piece that are borrowed apart are uses of the whole: they wait for each other. They may be put on streams by
-//!    several threads at once, though, each between the waits of another and its note; so a note of a part forgets only what its
-//!    stream is known to have waited for.
-//! 8. A capture takes work down instead of running it, so that an event of the one cannot stand for work of the other: recorded inside
-//!    and waited for outside, or the other way round, it breaks the capture. Where a use and what waits for it are not in the same
-//!    capture, the wait is an error that says so, before an event is touched, unless the use is seen to be done: then nobody waits.
-//!    Whether streams are being captured is asked only where one must wait for another.
+//! 7. Parts of one allocation that are borrowed apart are accesses to the whole: they wait for each other. Several threads may enqueue
+//!    them at once, each between the waits of another and its record; so a write of a part forgets only what its stream is known to have
+//!    waited for.
+//! 8. An event cannot order captured work with work that runs: recorded inside a capture and waited for outside, or the other way round, it
+//!    invalidates the capture. Where two accesses are not in the same capture, the wait is an error before an event is touched, unless
+//!    the earlier access has completed. Whether streams are being captured is queried only where one must wait for another.
+//! 9. A capture has streams of its own. Their accesses are recorded with the capture, by the same rules, so that the graph gets the edges
+//!    that streams would have; and the memory is *leased* to the graph. From the first lease on, the owner's accesses and the graph's
+//!    share one history, and both the memory and the history live as long as either. Each launch of the graph is an access to every
+//!    allocation that it leases.
+//! 10. A launch borrows nothing, so rule 6 does not hold for it: each leased allocation has a lock of its own (`hazard/lease_lock.rs`).
+//!     Memory that was never leased pays for none of this.
 //!
-//! 9. A capture scope has streams of its own. What they do to memory is no use of it: it is noted in the scope, by the same rules, so
-//!    that the graph has the edges that streams would have; and the memory is *leased* to the graph. From the first lease on, the
-//!    owner's uses and the graph's share one history, and both the memory and the history live as long as either. Each launch of the graph
-//!    is, for each lease, a use on the stream that it is launched on.
-//! 10. A launch borrows nothing, so rule 6 does not hold for it: uses of leased memory and launches take turns, and of two launches that
-//!     have a lease of the same memory, one to write, one goes after the other. Whoever uses what was never leased pays for none of this.
+//! Streams are identified by numbers and never by their handles, which drivers reuse.
 //!
-//! Streams are told apart by their identity and never by their handle, which drivers reuse.
+//! # Contract
+//!
+//! For an owner of memory:
+//!
+//! - Every operation that enqueues work on the memory creates an [`AccessGuard`] for its stream, calls [`Accesses::before_read`] or
+//!   [`Accesses::before_write`] with it, enqueues the work, and calls the matching `after_…` function, all while the memory is borrowed
+//!   accordingly. Work that was not enqueued is not recorded: dropping the guard ends its access.
+//! - The memory is freed after [`Accesses::before_write`] on the stream that frees it, or after [`Accesses::synchronize`]. If graphs lease
+//!   it ([`Accesses::is_leased`]), it is left to them ([`Accesses::leave`]) or taken away from them ([`Accesses::revoke`]) instead.
+//! - The host accesses the memory while it holds a [`HostAccess`] and after [`Accesses::synchronize_writes`] or
+//!   [`Accesses::synchronize`].
+//!
+//! The functions are safe since they touch no memory: what an owner does without them is its own `unsafe` code. Locks are held while the
+//! driver records and waits for events; a [call observer](crate::observe_calls) or a `tracing` subscriber that gets here meanwhile, on the
+//! same thread, receives an argument error.
 
+mod capture_gate;
+mod guard;
 mod history;
 #[cfg_attr(not(feature = "graphs"), expect(dead_code, reason = "captures make leases"))]
+mod launch;
 mod lease;
+mod lease_lock;
 #[cfg_attr(not(feature = "graphs"), expect(dead_code, reason = "captures open scopes"))]
 mod scope;
-mod tail;
-#[cfg_attr(not(feature = "graphs"), expect(dead_code, reason = "captures make leases"))]
-mod turn;
+mod sync;
+mod sync_point;
+#[cfg(all(test, loom))]
+mod tests;
 
 use std::sync::{Arc, OnceLock};
 
-use self::history::History;
+use curium_sys::CUdeviceptr;
+
+pub use self::guard::AccessGuard;
+#[cfg(feature = "graphs")]
+pub(crate) use self::guard::Ordering;
+pub(crate) use self::guard::expect_not_ordering;
+use self::history::{History, Memory};
+#[cfg(feature = "graphs")]
+pub(crate) use self::launch::LaunchLeases;
+pub use self::lease::HostAccess;
 #[cfg(feature = "graphs")]
 pub(crate) use self::lease::Lease;
 use self::lease::Leased;
-pub use self::lease::View;
 #[cfg(feature = "graphs")]
-pub(crate) use self::scope::Seen;
+pub(crate) use self::scope::CaptureLog;
 use self::scope::in_another_graph;
-pub(crate) use self::scope::{Scope, refuse_captures};
-pub(crate) use self::tail::Tail;
+pub(crate) use self::scope::{Key, Scope, refuse_captures};
+pub(crate) use self::sync_point::SyncPoints;
 #[cfg(feature = "graphs")]
-pub(crate) use self::tail::wait;
-pub(crate) use self::turn::Alone;
-#[doc(hidden)]
-pub use self::turn::Uses;
-#[cfg(feature = "graphs")]
-pub(crate) use self::turn::{Claim, Claims, Launching};
+pub(crate) use self::sync_point::wait;
 use crate::{Result, Stream};
 
-/// The uses of one piece of memory that a later use may have to wait for.
-///
-/// [`Accesses::before_read`] and [`Accesses::before_write`] come before work is put on a stream, and [`Accesses::after_read`],
-/// [`Accesses::after_write`] and [`Accesses::after_partial_write`] after it, all while the memory is borrowed accordingly. The
-/// borrows order what different threads do with the same memory, so that no use needs more than a relaxed look at the last one.
+/// The accesses to one allocation that later ones may have to wait for.
 #[derive(Debug)]
 pub struct Accesses {
-    /// The uses, until they are shared with graphs.
+    /// The accesses, until they are shared with graphs.
     history: History,
-    /// The uses since then.
+    /// The accesses since then.
     lease: OnceLock<Arc<Leased>>,
     /// Whether the memory can outlive its owner, for graphs.
     is_leasable: bool,
 }
 
-/// What errors call the waits for other uses.
-const OPERATION: &str = "memory on a stream";
+/// What errors call the waits for other accesses.
+const OPERATION: &str = "access to device memory";
 
 impl Accesses {
     /// Memory that was allocated on `stream`. No graph can use it: it ends with its owner.
     #[must_use]
     #[inline]
     pub fn allocated(stream: &Stream) -> Self {
-        Self::with(History::allocated(stream))
+        Self::with(History::allocated(stream, Memory::default()))
     }
 
-    /// Memory that was allocated on `stream`, and that its owner leaves to graphs with [`Accesses::leave`] if they use it.
-    #[doc(hidden)]
+    /// Memory that was allocated on `stream`, and that its owner leaves to graphs with [`Accesses::leave`] if they lease it.
     #[must_use]
     #[inline]
     pub fn leasable(stream: &Stream) -> Self {
         Self { is_leasable: true, ..Self::allocated(stream) }
     }
 
-    /// Has `stream` wait for what a read must wait for.
+    /// The same for `bytes` bytes at `address`, which reports of inserted waits name.
+    #[must_use]
+    #[inline]
+    pub fn at(mut self, address: CUdeviceptr, bytes: usize) -> Self {
+        self.history.describe(Memory { address, bytes });
+        self
+    }
+
+    /// Orders the guard's stream after the accesses that a read must wait for.
     ///
     /// # Errors
     ///
-    /// An argument error if the stream is of another driver; whatever the driver returns for an event. The read must not take place
+    /// An argument error if the stream belongs to another driver; whatever the driver returns for an event. The read must not take place
     /// then.
     #[inline]
-    pub fn before_read(&self, stream: &Stream) -> Result<()> {
-        if self.reads_freely_on(stream) { Ok(()) } else { self.before(stream, false) }
+    pub fn before_read(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
+        if self.reads_freely_on(guard.stream()) { Ok(()) } else { self.before(guard, false) }
     }
 
-    /// Whether a read on `stream` waits for nothing, as far as that is plain at once.
+    /// Returns `true` if a read on `stream` is known at once to wait for nothing.
     #[inline]
     pub fn reads_freely_on(&self, stream: &Stream) -> bool {
         self.history.reads_freely_on(stream)
     }
 
-    /// Whether a write on `stream` waits for nothing, as far as that is plain at once.
+    /// Returns `true` if a write on `stream` is known at once to wait for nothing.
     #[inline]
     pub fn writes_freely_on(&self, stream: &Stream) -> bool {
         self.history.writes_freely_on(stream)
     }
 
-    /// Notes a read that was put on `stream`.
+    /// Records a read that was enqueued.
     #[inline]
-    pub fn after_read(&self, stream: &Stream) {
-        if !self.history.has_noted_read(stream) {
-            self.after(stream, false);
+    pub fn after_read(&self, guard: &mut AccessGuard<'_>) {
+        if !self.history.has_recorded_read(guard.stream()) {
+            self.after(guard, false);
         }
     }
 
-    /// Has `stream` wait for what a write, or the end of the memory, must wait for.
+    /// Orders the guard's stream after the accesses that a write, or the deallocation, must wait for.
     ///
     /// # Errors
     ///
     /// As for [`Accesses::before_read`]. The write must not take place then.
     #[inline]
-    pub fn before_write(&self, stream: &Stream) -> Result<()> {
-        if self.writes_freely_on(stream) { Ok(()) } else { self.before(stream, true) }
+    pub fn before_write(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
+        if self.writes_freely_on(guard.stream()) { Ok(()) } else { self.before(guard, true) }
     }
 
-    /// Notes a write that was put on `stream` while the whole memory was borrowed exclusively.
+    /// Orders `stream` after every access, for the deallocation.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Accesses::before_read`]. The memory must not be freed then.
     #[inline]
-    pub fn after_write(&mut self, stream: &Stream) {
-        if self.writes_freely_on(stream) {
-            self.history.note_free_write(stream);
+    pub fn before_free(&self, stream: &Stream) -> Result<()> {
+        if self.writes_freely_on(stream) { Ok(()) } else { self.before(&mut AccessGuard::new(stream)?, true) }
+    }
+
+    /// Records a write that was enqueued while the whole memory was borrowed exclusively.
+    #[inline]
+    pub fn after_write(&mut self, guard: &mut AccessGuard<'_>) {
+        if self.writes_freely_on(guard.stream()) {
+            self.history.record_free_write(guard.stream());
         } else {
-            self.after_whole_write(stream);
+            self.after_whole_write(guard);
         }
     }
 
-    /// Notes a write of a part that was put on `stream` while other parts were borrowed by others.
+    /// Records a write of a part that was enqueued while other parts were borrowed by others.
     #[inline]
-    pub fn after_partial_write(&self, stream: &Stream) {
-        if !self.history.has_noted_write(stream) {
-            self.after(stream, true);
+    pub fn after_partial_write(&self, guard: &mut AccessGuard<'_>) {
+        if !self.history.has_recorded_write(guard.stream()) {
+            self.after(guard, true);
         }
     }
 
-    /// The streams that the memory was last written on: a read waits for these.
+    /// The streams of the last writes: a read waits for these.
     #[inline]
-    pub fn writers(&self) -> Vec<Stream> {
-        self.shared().streams(true)
+    fn writers(&self) -> Result<Vec<Stream>> {
+        self.streams(true)
     }
 
-    /// The streams that the memory was last used on: a write waits for these. One may come twice.
+    /// The streams of the last accesses: a write waits for these. One may come twice.
+    ///
+    /// # Errors
+    ///
+    /// An argument error if a call observer calls this while its thread orders an access.
     #[inline]
-    pub fn users(&self) -> Vec<Stream> {
-        self.shared().streams(false)
+    pub fn users(&self) -> Result<Vec<Stream>> {
+        self.streams(false)
     }
 
-    /// Waits on the host until every use is done.
+    /// Waits on the host until every access has completed.
     ///
     /// # Errors
     ///
     /// The error of any work that failed before; every stream is waited for all the same.
     #[inline]
     pub fn synchronize(&self) -> Result<()> {
-        self.users().iter().map(Stream::synchronize).fold(Ok(()), Result::and)
+        self.users()?.iter().map(Stream::drain).fold(Ok(()), Result::and)
     }
 
-    /// Whether graphs use the memory. Memory that they used to use is the owner's alone again.
-    #[doc(hidden)]
+    /// Waits on the host until every write has completed.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Accesses::synchronize`].
+    #[inline]
+    pub fn synchronize_writes(&self) -> Result<()> {
+        self.writers()?.iter().map(Stream::drain).fold(Ok(()), Result::and)
+    }
+
+    /// Returns `true` if graphs lease the memory. Memory that none of them leases any more is the owner's alone again.
     #[inline]
     pub fn is_leased(&mut self) -> bool {
         self.lease.get().is_some() && !self.reclaim()
     }
 
-    /// Has `end` end the memory, which graphs use, when the last of them is gone; `end` gets what it must wait for.
-    #[doc(hidden)]
+    /// Leaves leased memory to its graphs. When the last of them is gone, `end` frees it and gets what it must wait for.
     #[inline]
     pub fn leave(&mut self, end: impl FnOnce(Self) -> Result<()> + Send + 'static) {
         if let Some(lease) = self.lease.get() {
@@ -191,37 +241,38 @@ impl Accesses {
         }
     }
 
-    /// Takes the memory away from the graphs that use it: an attempt to launch them is an error from now on.
+    /// Takes leased memory away from its graphs: launching them is an error from now on.
     ///
     /// # Errors
     ///
-    /// An argument error if this is called while a graph is being launched by this thread.
-    #[doc(hidden)]
+    /// An argument error if a call observer calls this while its thread orders an access or launches a graph.
     #[inline]
     pub fn revoke(&mut self) -> Result<()> {
         if let Some(lease) = self.lease.get() {
-            let _alone = Alone::wait(OPERATION)?;
+            expect_not_ordering(OPERATION)?;
             lease.revoke();
         }
         Ok(())
     }
 
-    /// An argument error of `operation` if a graph that would disturb a read, or a write, of the host can be launched at any time.
-    #[doc(hidden)]
+    /// Returns an argument error of `operation` if a graph that conflicts with a read, or a write, of the host can be launched at any time.
+    ///
+    /// # Errors
+    ///
+    /// That argument error.
     #[inline]
     pub fn refuse_leases(&self, operation: &'static str, is_write: bool) -> Result<()> {
         self.lease.get().map_or(Ok(()), |lease| lease.refuse(operation, is_write))
     }
 
-    /// Keeps graphs that would disturb a read, or a write, of the host from being launched while the result exists.
+    /// Keeps graphs that conflict with a read, or a write, of the host from being launched while the result exists.
     ///
     /// # Errors
     ///
-    /// An argument error if there is a view already that this would disturb.
-    #[doc(hidden)]
+    /// An argument error if another view conflicts.
     #[inline]
-    pub fn view(&self, operation: &'static str, is_write: bool) -> Result<View> {
-        self.lease.get().map_or_else(|| Ok(View::of_owner(is_write)), |lease| lease.view(operation, is_write))
+    pub fn view(&self, operation: &'static str, is_write: bool) -> Result<HostAccess> {
+        self.lease.get().map_or_else(|| Ok(HostAccess::of_owner(is_write)), |lease| lease.view(operation, is_write))
     }
 
     #[inline]
@@ -249,59 +300,73 @@ impl Accesses {
     #[inline]
     fn lease(&self) -> &Arc<Leased> {
         let mut others = self.history.others();
-        // Under the lock: whoever finds no lease there notes its use before it is shared.
+        // Under the lock: whoever finds no lease there records its access before the history is shared.
         self.lease.get_or_init(|| Arc::new(Leased::new(self.history.leave(&mut others))))
     }
 
-    /// The history that holds now.
     #[inline]
-    fn shared(&self) -> &History {
-        self.lease.get().map_or(&self.history, |lease| lease.history())
+    fn streams(&self, only_writes: bool) -> Result<Vec<Stream>> {
+        expect_not_ordering(OPERATION)?;
+        Ok(self.lease.get().map_or_else(|| self.history.streams(only_writes), |lease| lease.streams(only_writes)))
     }
 
     #[cold]
-    #[inline]
-    fn before(&self, stream: &Stream, is_write: bool) -> Result<()> {
-        if let Some(scope) = stream.scope()
-            && scope.before(self, stream, is_write)?
-        {
-            return Ok(());
+    #[inline(never)]
+    fn before(&self, guard: &mut AccessGuard<'_>, is_write: bool) -> Result<()> {
+        let stream = guard.stream();
+        if let Some(scope) = guard.scope() {
+            return scope.before(self, stream, is_write);
         }
         if self.home().scope().is_some() {
             return Err(in_another_graph());
         }
+        expect_not_ordering(OPERATION)?;
         let mut others = self.history.others();
         let Some(lease) = self.lease.get() else { return self.history.before(&mut others, stream, is_write) };
         drop(others);
-        lease.before(stream, is_write)
+        guard.hold(lease, is_write)
     }
 
     #[cold]
-    #[inline]
-    fn after(&self, stream: &Stream, is_write: bool) {
-        if let Some(scope) = stream.scope()
-            && scope.after(self, stream, is_write)
-        {
-            return;
+    #[inline(never)]
+    fn after(&self, guard: &mut AccessGuard<'_>, is_write: bool) {
+        let stream = guard.stream();
+        if let Some(scope) = guard.scope() {
+            return scope.after(self, stream, is_write);
+        }
+        if guard::is_ordering() {
+            return self.after_in_observer(stream, is_write);
         }
         let mut others = self.history.others();
         let Some(lease) = self.lease.get() else { return self.history.after(&mut others, stream, is_write) };
         drop(others);
-        lease.after(stream, is_write);
+        if guard.take(lease, is_write) { lease.end(stream, is_write) } else { lease.record(stream, is_write) }
     }
 
+    /// Records an access that a call observer enqueued while its thread orders another, and holds locks. If one of them is this memory's,
+    /// the access completes instead, so that nobody has to wait for it.
     #[cold]
-    #[inline]
-    fn after_whole_write(&mut self, stream: &Stream) {
-        if self.lease.get().is_some() || stream.scope().is_some() {
-            self.after(stream, true);
-            self.reclaim();
-        } else {
-            self.history.note_whole_write(stream);
+    fn after_in_observer(&self, stream: &Stream, is_write: bool) {
+        match (self.lease.get(), self.history.try_others()) {
+            (None, Some(mut others)) => self.history.after(&mut others, stream, is_write),
+            _ => stream.synchronize().unwrap_or_default(),
         }
     }
 
-    /// Makes the history the owner's alone if no graph shares it any more, and says whether it is.
+    #[cold]
+    #[inline(never)]
+    fn after_whole_write(&mut self, guard: &mut AccessGuard<'_>) {
+        if self.lease.get().is_some() || guard.is_captured() {
+            self.after(guard, true);
+            if self.lease.get().is_some_and(|lease| Arc::strong_count(lease) == 1) {
+                self.reclaim();
+            }
+        } else {
+            self.history.record_whole_write(guard.stream());
+        }
+    }
+
+    /// Makes the history the owner's alone if no graph shares it any more, and returns `true` if it is.
     #[cold]
     #[inline]
     fn reclaim(&mut self) -> bool {

@@ -20,7 +20,7 @@ use curium_sys::{CUresult, Function};
 
 use crate::lock::RwLock;
 use crate::release::contain;
-use crate::{Driver, fork};
+use crate::{Driver, Error, Result, fork};
 
 /// A call of the driver that has ended.
 #[derive(Clone, Copy, Debug)]
@@ -84,7 +84,9 @@ thread_local! {
 /// Has `observer` told of every call of every driver in this process, beside the observers that are there already.
 ///
 /// An observer must be quick, and must not wait for other threads: the call that it is told of may have been made under a lock.
-/// Its own calls of the driver are not observed, and a panic in it ends there. A call that is under way on another thread when the
+/// Its own calls of the driver are not observed, and a panic in it ends there. It cannot change the current context of its thread, except
+/// within [`Context::scoped`](crate::Context::scoped), because the observed call may need that. A call that is under way on another thread
+/// when the
 /// guard is dropped may still be told.
 ///
 /// ```
@@ -175,6 +177,15 @@ impl Drop for CallObserverGuard {
         let identity = self.identity;
         change(|observers| observers.retain(|installed| installed.identity != identity));
     }
+}
+
+/// An argument error of `operation` on a thread that is in an observer: the call that is observed needs the current context.
+#[inline]
+pub(crate) fn refuse_in_observer(operation: &'static str) -> Result<()> {
+    if !IS_OBSERVING.get() {
+        return Ok(());
+    }
+    Err(Error::argument(operation, "an observer of calls must not change the current context"))
 }
 
 /// Has every later call look at whether it may be made.

@@ -119,7 +119,7 @@ impl Stream {
         F: FnOnce() -> T + Send + 'static,
         T: Send + 'static,
     {
-        self.refuse_capture(operation)?;
+        self.refuse_capture(operation, "`CaptureScope::add_host` adds a function to the graph")?;
         let event = self.marker()?;
         event.record(self)?;
         let state = State { stage: Stage::Queued(Box::new(function)), waker: None };
@@ -149,7 +149,8 @@ impl<T> Job<T> {
     fn poll(&self, context: &Context<'_>) -> Poll<Result<T>> {
         let mut state = self.state.lock();
         if let Stage::Ended(result) = &mut state.stage {
-            return Poll::Ready(result.take().expect("a future is not polled after it was ready"));
+            let again = || Err(Error::argument("HostFunction::poll", "polled after completion"));
+            return Poll::Ready(result.take().unwrap_or_else(again));
         }
         let replaced = match &mut state.waker {
             Some(waker) if waker.will_wake(context.waker()) => None,

@@ -1,8 +1,9 @@
-//! An image: code in a form that the driver loads, checked before it is handed over.
+//! An image: code in a form that the driver loads.
 //!
-//! The driver reads an image as its headers say and cannot see where it ends: a truncated one crashes it. So safe code loads only
-//! what was checked: PTX is text without an interior NUL, and every header of a binary stays within it.
+//! PTX is text, which the driver parses: it is safe to load. The driver trusts the tables in machine code, and crashes if they are wrong.
+//! No check here can exclude that, so an image of machine code comes from a compiler in this process or from `unsafe` code.
 
+pub(crate) mod declared;
 mod elf;
 mod fat_binary;
 pub(crate) mod ptx;
@@ -18,12 +19,21 @@ use crate::{Error, Result};
 ///
 /// A [`Module`](crate::Module), a [`Library`](crate::Library) and a [`Linker`](crate::Linker) take one.
 ///
+/// PTX text is safe to load. Machine code is not: the driver trusts its tables, and a damaged cubin crashes the process. Images of machine
+/// code are therefore made
+///
+/// - safely by the compilers and linkers in this process, from their own output, which a [`DiskCache`](crate::DiskCache) may keep,
+/// - by `unsafe` code from other bytes. For a file that is part of the program, one `static` does:
+///
 /// ```
 /// use curium_driver::{Image, ImageKind};
 ///
-/// let image = Image::from_bytes(b".version 7.8\n.target sm_75\n.address_size 64\n")?;
-/// assert_eq!(image.kind(), ImageKind::Ptx);
-/// assert!(Image::from_bytes(b"\x7fELF, but not much of it").is_err());
+/// // SAFETY: `nvcc` made the file, and nothing else writes it.
+/// static CODE: Image<'static> =
+///     unsafe { Image::from_bytes_unchecked(ImageKind::FatBinary, include_bytes!("../tests/images/bump.fatbin")) };
+///
+/// assert_eq!(Image::from_ptx(".version 7.8\n.target sm_75\n.address_size 64\n")?.kind(), ImageKind::Ptx);
+/// assert_eq!(CODE.kind(), ImageKind::FatBinary);
 /// # Ok::<(), curium_driver::Error>(())
 /// ```
 #[derive(Clone)]
@@ -56,25 +66,31 @@ impl<'a> Image<'a> {
         Self::ptx("Image::from_ptx", ptx)
     }
 
-    /// An image of whatever kind the bytes are. PTX may end in a NUL.
+    /// Returns an image of the kind that `bytes` begin like. PTX may end in a NUL.
     ///
-    /// The headers of a binary are compared with its length, those of the images in a fat binary too.
+    /// # Safety
+    ///
+    /// - A cubin or a fat binary is the complete and unmodified output of NVIDIA's tools. The driver may access any memory otherwise.
     ///
     /// # Errors
     ///
-    /// An argument error that says what is wrong, if the bytes are no image or if some are missing.
+    /// Returns an argument error if the bytes are no image, or are fewer than their headers require.
     #[inline]
-    pub fn from_bytes(bytes: &'a [u8]) -> Result<Self> {
+    pub unsafe fn from_bytes(bytes: &'a [u8]) -> Result<Self> {
         Self::checked("Image::from_bytes", Cow::Borrowed(bytes))
     }
 
-    /// The image in the file at `path`, as [`Image::from_bytes`].
+    /// Reads the image in the file at `path`, as [`Image::from_bytes`].
+    ///
+    /// # Safety
+    ///
+    /// - A cubin or a fat binary is the complete and unmodified output of NVIDIA's tools. The driver may access any memory otherwise.
     ///
     /// # Errors
     ///
-    /// An argument error if the file cannot be read, or holds no image.
+    /// Returns an argument error with the path if the file cannot be read, or holds no image.
     #[inline]
-    pub fn from_file(path: impl AsRef<Path>) -> Result<Image<'static>> {
+    pub unsafe fn from_file(path: impl AsRef<Path>) -> Result<Image<'static>> {
         const OPERATION: &str = "Image::from_file";
         let path = path.as_ref();
         let named = |reason: &dyn fmt::Display| Error::argument(OPERATION, format!("{}: {reason}", path.display()));
@@ -85,14 +101,15 @@ impl<'a> Image<'a> {
         })
     }
 
-    /// An image of the given kind whose bytes are not checked.
+    /// Returns an image of the given kind without a check of its headers, also in a `const` or a `static`.
     ///
     /// # Safety
     ///
-    /// The driver can read `bytes` as an image of this kind without reading beyond their end. PTX ends in a NUL.
+    /// - A cubin or a fat binary is the complete and unmodified output of NVIDIA's tools.
+    /// - PTX is UTF-8, and has one NUL, which ends it.
     #[must_use]
     #[inline]
-    pub unsafe fn from_bytes_unchecked(kind: ImageKind, bytes: &'a [u8]) -> Self {
+    pub const unsafe fn from_bytes_unchecked(kind: ImageKind, bytes: &'a [u8]) -> Self {
         Self { kind, bytes: Cow::Borrowed(bytes) }
     }
 
@@ -201,6 +218,11 @@ mod tests {
     const FAT_BINARY: &[u8] = include_bytes!("../tests/images/bump.fatbin");
     const COMPRESSED: &[u8] = include_bytes!("../tests/images/bump.compressed.fatbin");
 
+    fn from_bytes(bytes: &[u8]) -> Result<Image<'_>> {
+        // SAFETY: no driver loads the image.
+        unsafe { Image::from_bytes(bytes) }
+    }
+
     #[test]
     fn whole_binaries_are_images_of_their_kind() {
         for (bytes, kind) in [
@@ -209,7 +231,7 @@ mod tests {
             (FAT_BINARY, ImageKind::FatBinary),
             (COMPRESSED, ImageKind::FatBinary),
         ] {
-            let image = Image::from_bytes(bytes).expect("the binary is whole");
+            let image = from_bytes(bytes).expect("the binary is whole");
             assert_eq!((image.kind(), image.as_bytes()), (kind, bytes));
         }
     }
@@ -218,7 +240,7 @@ mod tests {
     fn binaries_that_were_cut_anywhere_are_refused() {
         for binary in [CUBIN, NEWER_CUBIN, FAT_BINARY, COMPRESSED] {
             for length in 0..binary.len() {
-                let error = Image::from_bytes(&binary[..length]).expect_err("bytes are missing");
+                let error = from_bytes(&binary[..length]).expect_err("bytes are missing");
                 assert!(matches!(error, Error::Argument(_)), "{length} bytes: {error}");
             }
         }
@@ -232,7 +254,7 @@ mod tests {
                 for value in [0, 0x7f, 0xff] {
                     damaged[position] = value;
                     // Code may be changed without notice; only a panic would be wrong here.
-                    drop(Image::from_bytes(&damaged));
+                    drop(from_bytes(&damaged));
                 }
             }
         }
@@ -242,18 +264,18 @@ mod tests {
     fn text_that_is_no_ptx_is_refused() {
         for text in ["", "int main() {}", " ", "{}"] {
             assert!(Image::from_ptx(text).is_err(), "{text:?}");
-            assert!(Image::from_bytes(text.as_bytes()).is_err(), "{text:?}");
+            assert!(from_bytes(text.as_bytes()).is_err(), "{text:?}");
         }
         let error = Image::from_ptx(".version 7.8\0.target").expect_err("there is a NUL");
         assert!(error.to_string().contains("a NUL at byte 12 of 20"), "{error}");
-        let error = Image::from_bytes(&[0xfe, 0xed, 0xfa]).expect_err("this is no image");
+        let error = from_bytes(&[0xfe, 0xed, 0xfa]).expect_err("this is no image");
         assert!(error.to_string().contains("3 bytes beginning with [fe, ed, fa] are no image"), "{error}");
     }
 
     #[test]
     fn ptx_gets_one_nul_whether_it_had_one() {
         for bytes in [&b"\n// made by hand\n.version 7.8\n"[..], b"\n// made by hand\n.version 7.8\n\0"] {
-            let image = Image::from_bytes(bytes).expect("this is PTX");
+            let image = from_bytes(bytes).expect("this is PTX");
             assert_eq!(image.as_bytes(), b"\n// made by hand\n.version 7.8\n\0");
             assert_eq!(image.as_ptx(), Some("\n// made by hand\n.version 7.8\n"));
         }
@@ -263,16 +285,18 @@ mod tests {
     fn record_that_points_to_a_fat_binary_is_refused() {
         let mut wrapper = 0x4662_43b1_u32.to_le_bytes().to_vec();
         wrapper.resize(24, 0);
-        let error = Image::from_bytes(&wrapper).expect_err("the record holds a pointer");
+        let error = from_bytes(&wrapper).expect_err("the record holds a pointer");
         assert!(error.to_string().contains("points to a fat binary"), "{error}");
     }
 
     #[test]
     fn file_that_is_no_image_is_an_error_that_names_it() {
-        let error = Image::from_file("/nowhere/at-all.cubin").expect_err("there is no such file");
+        // SAFETY: no driver loads the image, here and below.
+        let error = unsafe { Image::from_file("/nowhere/at-all.cubin") }.expect_err("there is no such file");
         assert!(error.to_string().contains("/nowhere/at-all.cubin: "), "{error}");
-        let error =
-            Image::from_file(concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml")).expect_err("a manifest is no image");
+        let manifest = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        // SAFETY: as above.
+        let error = unsafe { Image::from_file(manifest) }.expect_err("a manifest is no image");
         assert!(error.to_string().contains("Cargo.toml: PTX begins with"), "{error}");
     }
 }

@@ -21,6 +21,7 @@ pub use self::occupancy::{OccupancyFlags, SuggestedSize};
 pub use self::parameter::KernelParameter;
 pub use self::preference::{Carveout, ClusterScheduling, SharedMemoryMode};
 use crate::handle::Handle;
+use crate::hazard::AccessGuard;
 use crate::image::ptx::Entry;
 use crate::launch::{LaunchAttributes, LaunchConfig};
 use crate::signature::{Arguments, Signature};
@@ -91,8 +92,9 @@ impl<S: Signature> Kernel<S> {
     #[doc(alias = "cuLaunchKernel")]
     #[inline]
     pub unsafe fn launch(&self, stream: &Stream, config: LaunchConfig, arguments: impl Arguments<S>) -> Result<()> {
-        self.inner.check(stream)?;
-        arguments.launch_with(stream, |values| {
+        let mut guard = AccessGuard::outside_captures(stream);
+        self.inner.begin(&mut guard)?;
+        arguments.launch_with(&mut guard, |values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller vouches for what
             // the kernel does with them.
             unsafe { self.inner.enqueue(stream, &config, values) }
@@ -124,8 +126,9 @@ impl<S: Signature> Kernel<S> {
         attributes: &LaunchAttributes<'_>,
         arguments: impl Arguments<S>,
     ) -> Result<()> {
-        self.inner.check(stream)?;
-        arguments.launch_with(stream, |values| {
+        let mut guard = AccessGuard::outside_captures(stream);
+        self.inner.begin(&mut guard)?;
+        arguments.launch_with(&mut guard, |values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller vouches for what
             // the kernel does with them.
             unsafe { self.inner.enqueue_with(stream, &config, attributes, values) }
@@ -152,8 +155,9 @@ impl<S: Signature> Kernel<S> {
         config: LaunchConfig,
         arguments: impl Arguments<S>,
     ) -> Result<()> {
-        self.inner.check(stream)?;
-        arguments.launch_with(stream, |values| {
+        let mut guard = AccessGuard::outside_captures(stream);
+        self.inner.begin(&mut guard)?;
+        arguments.launch_with(&mut guard, |values| {
             // SAFETY: `values` holds the address of one value of the right size for each parameter, and the caller vouches for what
             // the kernel does with them.
             unsafe { self.inner.enqueue_cooperative(stream, &config, values) }
@@ -184,7 +188,7 @@ impl Kernel<Untyped> {
     /// An argument error if the parameters are not those of `S`.
     #[inline]
     pub fn typed<S: Signature>(self) -> Result<Kernel<S>> {
-        self.inner.check_signature(S::SIZES)?;
+        self.inner.check_signature(S::SIZES, S::type_names)?;
         Ok(Kernel { inner: self.inner, _signature: PhantomData })
     }
 
@@ -210,7 +214,8 @@ impl Kernel<Untyped> {
         attributes: &LaunchAttributes<'_>,
         arguments: &mut [*mut c_void],
     ) -> Result<()> {
-        self.inner.check(stream)?;
+        let mut guard = AccessGuard::outside_captures(stream);
+        self.inner.begin(&mut guard)?;
         // SAFETY: the caller vouches for the arguments and the kernel.
         unsafe { self.inner.enqueue_with(stream, &config, attributes, arguments.as_mut_ptr()) }
     }
@@ -236,7 +241,8 @@ impl Kernel<Untyped> {
         attributes: &LaunchAttributes<'_>,
         arguments: &mut [*mut c_void],
     ) -> Result<CUgraphDeviceNode> {
-        self.inner.check(stream)?;
+        let mut guard = AccessGuard::outside_captures(stream);
+        self.inner.begin(&mut guard)?;
         let mut attributes = attributes.with_device_updatable();
         attributes.check(&self.inner.driver)?;
         let raw_config = attributes.launch_config_mut(&config, stream.as_raw());
@@ -310,8 +316,8 @@ impl Owner {
     #[inline]
     fn entries(&self) -> &[Entry] {
         match self {
-            Self::Library(library) | Self::LibraryIn(library, _) => library.entries(),
-            Self::Module(module) => module.entries(),
+            Self::Library(library) | Self::LibraryIn(library, _) => &library.declared().entries,
+            Self::Module(module) => &module.declared().entries,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! A struct of kernels, declared once.
 
-/// Declares a struct of kernels with the parameters of each, which are compared with the image when it is loaded.
+/// Declares a struct of kernels with the parameters of each, which are compared with the code when it is loaded.
 ///
 /// ```
 /// curium_driver::kernels! {
@@ -25,21 +25,27 @@
 /// ```
 ///
 /// The struct is `Clone` and `Debug`. Each function becomes a field: a [`Kernel`](crate::Kernel) with a [signature](crate::Signature) of
-/// the types of its parameters. It is looked up by its own name, or by the one behind `=`. What stands behind the name of the struct says
-/// where the code is from:
+/// the types of its parameters. The kernel is looked up under the name of the function, or under the name after `=`. The code comes from
+/// one of these places, which follow the name of the struct:
 ///
-/// - `from "file"`: PTX, a cubin or a fat binary, which becomes part of the program. The path is relative to the source file.
-/// - `include "file"`: the same from `OUT_DIR`, where a build script puts it.
-/// - nothing: the struct is made from a [`Library`](crate::Library) with `from_library`, and has no `load`.
+/// - `from "file"`: PTX text, which becomes part of the program. The path is relative to the source file.
+/// - `include "file"`: PTX text in `OUT_DIR`, where a build script wrote it.
+/// - `from IMAGE`: an [`Image`](crate::Image), named by a `static` or a `const`. Machine code is declared so, since only `unsafe` code
+///   makes
+///   an image of it.
+/// - none: the struct has no `load`, and is made from a [`Library`](crate::Library) with `from_library`.
 ///
-/// In `unsafe { … }` in place of `{ … }` functions may be `safe fn`: they become [`SafeKernel`](crate::SafeKernel)s, which safe code may
-/// launch. Whoever writes this vouches for them as [`Kernel::declare_safe`](crate::Kernel::declare_safe) asks.
+/// # Kernels that safe code may launch
+///
+/// In `unsafe { … }` in place of `{ … }`, functions may be `safe fn`: they become [`SafeKernel`](crate::SafeKernel)s, which safe code may
+/// launch. The author of the declaration guarantees what [`Kernel::declare_safe`](crate::Kernel::declare_safe) requires, for the code that
+/// the declaration names: `load` is safe, and `from_library`, which takes any code, is an `unsafe fn`.
 ///
 /// ```
 /// curium_driver::kernels! {
-///     // SAFETY: `next` writes the first element, and there is one in every slice that the program makes.
-///     pub struct Kernels unsafe {
-///         pub safe fn next(out: &mut [u32]);
+///     pub struct Kernels from "../../../tests/kernels/print.ptx" unsafe {
+///         // SAFETY: the kernel prints, and accesses no memory of the program.
+///         pub safe fn print_threads(seed: u32);
 ///     }
 /// }
 /// ```
@@ -47,51 +53,64 @@
 /// CUDA: `cuLibraryLoadData`, `cuLibraryGetKernel`, since 12.0; `cuKernelGetParamInfo`.
 #[macro_export]
 macro_rules! kernels {
-    ($(#[$attribute:meta])* $vis:vis struct $name:ident $origin:ident $path:literal { $($items:tt)* }) => {
-        $crate::kernels! { @collect [[$(#[$attribute])*] [$vis] $name checked] [] $($items)* }
-        $crate::kernels! { @load [$vis] $name $origin $path }
+    // The places that the code comes from, in brackets before the struct.
+    ($(#[$attribute:meta])* $vis:vis struct $name:ident $origin:ident $path:literal $($rest:tt)*) => {
+        $crate::kernels! { @from [$origin $path] $(#[$attribute])* $vis struct $name $($rest)* }
     };
-    ($(#[$attribute:meta])* $vis:vis struct $name:ident $origin:ident $path:literal unsafe { $($items:tt)* }) => {
-        $crate::kernels! { @collect [[$(#[$attribute])*] [$vis] $name vouched] [] $($items)* }
-        $crate::kernels! { @load [$vis] $name $origin $path }
+    ($(#[$attribute:meta])* $vis:vis struct $name:ident from $image:ident $($rest:tt)*) => {
+        $crate::kernels! { @from [image $image] $(#[$attribute])* $vis struct $name $($rest)* }
     };
-    ($(#[$attribute:meta])* $vis:vis struct $name:ident { $($items:tt)* }) => {
-        $crate::kernels! { @collect [[$(#[$attribute])*] [$vis] $name checked] [] $($items)* }
+    ($(#[$attribute:meta])* $vis:vis struct $($rest:tt)*) => {
+        $crate::kernels! { @from [library] $(#[$attribute])* $vis struct $($rest)* }
     };
-    ($(#[$attribute:meta])* $vis:vis struct $name:ident unsafe { $($items:tt)* }) => {
-        $crate::kernels! { @collect [[$(#[$attribute])*] [$vis] $name vouched] [] $($items)* }
+    (@from $origin:tt $(#[$attribute:meta])* $vis:vis struct $name:ident { $($items:tt)* }) => {
+        $crate::kernels! { @collect [$origin [$(#[$attribute])*] [$vis] $name] [] [] [] $($items)* }
     };
+    (@from $origin:tt $(#[$attribute:meta])* $vis:vis struct $name:ident $unsafe:tt { $($items:tt)* }) => {
+        $crate::kernels! { @expect_unsafe $unsafe }
+        $crate::kernels! { @collect [$origin [$(#[$attribute])*] [$vis] $name] [$unsafe] [] [] $($items)* }
+    };
+    (@expect_unsafe unsafe) => {};
 
-    // The functions, one after the other, become [attributes] [visibility] name kind [parameters] "symbol".
-    (@collect $head:tt [$($done:tt)*]
+    // The functions, one after the other, become [attributes] [visibility] name kind [proof] [parameters] (symbol). A proof consists of
+    // two tokens of the caller: `unsafe`, and the semicolon of a `safe fn`.
+    (@collect $head:tt $unsafe:tt $proof:tt [$($done:tt)*]
         $(#[$attribute:meta])* $vis:vis fn $kernel:ident($($parameters:tt)*) = $symbol:literal; $($rest:tt)*
     ) => {
-        $crate::kernels! { @collect $head
-            [$($done)* { [$(#[$attribute])*] [$vis] $kernel Kernel [$($parameters)*] ($symbol) }] $($rest)* }
+        $crate::kernels! { @collect $head $unsafe $proof
+            [$($done)* { [$(#[$attribute])*] [$vis] $kernel Kernel [] [$($parameters)*] ($symbol) }] $($rest)* }
     };
-    (@collect $head:tt [$($done:tt)*]
+    (@collect $head:tt $unsafe:tt $proof:tt [$($done:tt)*]
         $(#[$attribute:meta])* $vis:vis fn $kernel:ident($($parameters:tt)*); $($rest:tt)*
     ) => {
-        $crate::kernels! { @collect $head
-            [$($done)* { [$(#[$attribute])*] [$vis] $kernel Kernel [$($parameters)*] (stringify!($kernel)) }] $($rest)* }
+        $crate::kernels! { @collect $head $unsafe $proof
+            [$($done)* { [$(#[$attribute])*] [$vis] $kernel Kernel [] [$($parameters)*] (stringify!($kernel)) }] $($rest)* }
     };
-    (@collect [$attributes:tt $struct_vis:tt $name:ident vouched] [$($done:tt)*]
-        $(#[$attribute:meta])* $vis:vis safe fn $kernel:ident($($parameters:tt)*) $(= $symbol:literal)?; $($rest:tt)*
+    (@collect $head:tt [$unsafe:tt] $proof:tt [$($done:tt)*]
+        $(#[$attribute:meta])* $vis:vis safe fn $kernel:ident($($parameters:tt)*) = $symbol:literal $end:tt $($rest:tt)*
     ) => {
-        $crate::kernels! { @collect [$attributes $struct_vis $name vouched]
-            [$($done)* { [$(#[$attribute])*] [$vis] $kernel SafeKernel [$($parameters)*]
-                ($crate::kernels!(@symbol $kernel $($symbol)?)) }] $($rest)* }
+        $crate::kernels! { @collect $head [$unsafe] [$unsafe $end]
+            [$($done)* { [$(#[$attribute])*] [$vis] $kernel SafeKernel [$unsafe $end] [$($parameters)*] ($symbol) }] $($rest)* }
     };
-    (@collect [$attributes:tt $struct_vis:tt $name:ident checked] [$($done:tt)*]
-        $(#[$attribute:meta])* $vis:vis safe fn $kernel:ident $($rest:tt)*
+    (@collect $head:tt [$unsafe:tt] $proof:tt [$($done:tt)*]
+        $(#[$attribute:meta])* $vis:vis safe fn $kernel:ident($($parameters:tt)*) $end:tt $($rest:tt)*
     ) => {
+        $crate::kernels! { @collect $head [$unsafe] [$unsafe $end]
+            [$($done)* { [$(#[$attribute])*] [$vis] $kernel SafeKernel [$unsafe $end] [$($parameters)*]
+                (stringify!($kernel)) }] $($rest)* }
+    };
+    (@collect $head:tt [] $proof:tt $done:tt $(#[$attribute:meta])* $vis:vis safe fn $kernel:ident $($rest:tt)*) => {
         compile_error!(concat!(
-            "`safe fn ", stringify!($kernel), "` needs `unsafe { … }` around the functions: ",
-            "somebody must vouch that the kernel is safe with any arguments"
+            "`safe fn ", stringify!($kernel), "` needs `unsafe { … }` around the functions, ",
+            "which guarantees that the kernel is safe with any arguments"
         ));
     };
-    (@collect [[$($attribute:tt)*] [$vis:vis] $name:ident $trust:ident]
-        [$({ [$($kernel_attribute:tt)*] [$kernel_vis:vis] $kernel:ident $kind:ident [$($parameters:tt)*] ($symbol:expr) })*]
+    (@collect $head:tt [$unsafe:tt] [] $done:tt) => {
+        compile_error!("`unsafe { … }` needs a `safe fn`: write `{ … }` around functions that need `unsafe` to be launched");
+    };
+    (@collect [$origin:tt [$($attribute:tt)*] [$vis:vis] $name:ident] $unsafe:tt $proof:tt
+        [$({ [$($kernel_attribute:tt)*] [$kernel_vis:vis] $kernel:ident $kind:ident $kernel_proof:tt [$($parameters:tt)*]
+            ($symbol:expr) })*]
     ) => {
         $($attribute)*
         #[derive(Clone, Debug)]
@@ -106,36 +125,79 @@ macro_rules! kernels {
         impl $name {
             /// The names under which the kernels are looked up, in the order of their declaration.
             $vis const KERNEL_NAMES: &'static [&'static str] = &[$($symbol),*];
+        }
 
-            /// The kernels of `library`.
+        $crate::kernels! { @constructors $proof [$vis] $name [$({ $kernel $kernel_proof ($symbol) })*] }
+        $crate::kernels! { @load $origin $proof [$vis] $name }
+    };
+
+    (@constructors [] [$vis:vis] $name:ident [$({ $kernel:ident $proof:tt ($symbol:expr) })*]) => {
+        impl $name {
+            /// Looks up the kernels in `library`.
             ///
             /// # Errors
             ///
-            /// `CUDA_ERROR_NOT_FOUND` with the nearest names if one of them is not there; an argument error if its parameters are not
-            /// those that were declared.
+            /// Returns `CUDA_ERROR_NOT_FOUND` with the nearest names if one of them is missing, and an argument error if its parameters
+            /// are not the declared ones.
             $vis fn from_library(library: &$crate::Library) -> $crate::Result<Self> {
                 Self::from_library_by(library, str::to_owned)
             }
 
-            /// As `from_library`, with each kernel looked up by what `name` makes of its name.
+            /// Looks up each kernel under the name that `name` returns for its declared name.
             #[doc(hidden)]
             $vis fn from_library_by(
                 library: &$crate::Library,
                 name: impl Fn(&str) -> String,
             ) -> $crate::Result<Self> {
-                Ok(Self { $($kernel: $crate::kernels!(@look_up $kind library, &name($symbol))),* })
+                Ok(Self { $($kernel: library.kernel(&name($symbol))?),* })
             }
         }
     };
+    (@constructors [$($struct_proof:tt)+] [$vis:vis] $name:ident [$({ $kernel:ident $proof:tt ($symbol:expr) })*]) => {
+        impl $name {
+            /// Looks up the kernels in `library`.
+            ///
+            /// # Safety
+            ///
+            /// Every kernel that is declared `safe fn` is safe to launch with any arguments, in the code of `library`.
+            ///
+            /// # Errors
+            ///
+            /// Returns `CUDA_ERROR_NOT_FOUND` with the nearest names if one of them is missing, and an argument error if its parameters
+            /// are not the declared ones.
+            $vis unsafe fn from_library(library: &$crate::Library) -> $crate::Result<Self> {
+                // The caller guarantees what `from_library_by` requires.
+                $crate::kernels!(@proven [$($struct_proof)+] Self::from_library_by(library, str::to_owned))
+            }
 
-    (@symbol $kernel:ident) => { stringify!($kernel) };
-    (@symbol $kernel:ident $symbol:literal) => { $symbol };
+            /// Looks up each kernel under the name that `name` returns for its declared name.
+            ///
+            /// # Safety
+            ///
+            /// As for `from_library`.
+            #[doc(hidden)]
+            $vis unsafe fn from_library_by(
+                library: &$crate::Library,
+                name: impl Fn(&str) -> String,
+            ) -> $crate::Result<Self> {
+                Ok(Self { $($kernel: $crate::kernels!(@declare $proof library.kernel(&name($symbol))?)),* })
+            }
+        }
+    };
+    (@declare [] $kernel:expr) => { $kernel };
+    (@declare [$($proof:tt)+] $kernel:expr) => {{
+        let kernel = $kernel;
+        $crate::kernels!(@proven [$($proof)+] kernel.declare_safe())
+    }};
 
-    (@look_up Kernel $library:ident, $name:expr) => { $library.kernel($name)? };
-    (@look_up SafeKernel $library:ident, $name:expr) => {{
-        let kernel = $library.kernel($name)?;
-        // SAFETY: the declaration of the struct vouches for the kernel.
-        unsafe { kernel.declare_safe() }
+    // The only unsafe block of an expansion. Its `unsafe` is the caller's. The lint `unsafe_code` does not look into blocks of another
+    // crate's macro, but reports the method, which begins and ends with tokens of the caller.
+    (@proven [$unsafe:tt $end:tt] $operation:expr) => {{
+        #[allow(dead_code)]
+        trait Proven {
+            $unsafe fn proven() $end
+        }
+        $unsafe { $operation }
     }};
 
     // The types of parameters as those of a signature, where a slice needs a lifetime.
@@ -150,28 +212,47 @@ macro_rules! kernels {
         $crate::kernels!(@signature [$($done)* $ty,] $($($rest)*)?)
     };
 
-    (@load [$vis:vis] $name:ident from $path:literal) => {
-        $crate::kernels! { @load_bytes [$vis] $name include_bytes!($path) }
+    (@load [library] $proof:tt [$vis:vis] $name:ident) => {};
+    (@load [image $image:ident] $proof:tt [$vis:vis] $name:ident) => {
+        $crate::kernels! { @load_image $proof [$vis] $name (&$image) }
     };
-    (@load [$vis:vis] $name:ident include $path:literal) => {
-        $crate::kernels! { @load_bytes [$vis] $name include_bytes!(concat!(env!("OUT_DIR"), "/", $path)) }
+    (@load [from $path:literal] $proof:tt [$vis:vis] $name:ident) => {
+        $crate::kernels! { @load_ptx $proof [$vis] $name $path (include_bytes!($path)) }
     };
-    (@load [$vis:vis] $name:ident source $path:literal) => {
+    (@load [include $path:literal] $proof:tt [$vis:vis] $name:ident) => {
+        $crate::kernels! { @load_ptx $proof [$vis] $name $path (include_bytes!(concat!(env!("OUT_DIR"), "/", $path))) }
+    };
+    (@load [source $path:literal] $proof:tt [$vis:vis] $name:ident) => {
         compile_error!("`source` needs NVRTC: use `kernels!` of `curium` with its feature `nvrtc`, or of `curium_nvrtc`");
     };
-    (@load_bytes [$vis:vis] $name:ident $bytes:expr) => {
+    // Another crate's macro adds the functions.
+    (@load [by $other:path, $($origin:tt)*] $proof:tt [$vis:vis] $name:ident) => {
+        $other! { @load [$($origin)*] $proof [$vis] $name }
+    };
+    (@load_ptx $proof:tt [$vis:vis] $name:ident $path:literal ($bytes:expr)) => {
+        $crate::kernels! { @load_image $proof [$vis] $name (&{
+            const PTX: &str = match ::core::str::from_utf8($bytes) {
+                Ok(text) => text,
+                Err(_) => panic!(concat!("`", $path, "` is no PTX text: declare machine code as an `Image`, and write `from IMAGE`")),
+            };
+            $crate::Image::from_ptx(PTX)?
+        }) }
+    };
+    (@load_image $proof:tt [$vis:vis] $name:ident ($image:expr)) => {
         impl $name {
-            /// Loads the code, and looks up the kernels. A driver, a device, a context and a stream all name the driver.
+            /// Loads the code and looks up the kernels. A driver, a device, a context and a stream all name the driver.
             ///
             /// CUDA: `cuLibraryLoadData`, since 12.0.
             ///
             /// # Errors
             ///
-            /// What the driver's compiler wrote is part of its error; else as for `from_library`.
+            /// Returns the error of the driver's compiler with its log, and the errors of `from_library`.
             $vis fn load(driver: &impl AsRef<$crate::Driver>) -> $crate::Result<Self> {
-                let image = $crate::Image::from_bytes($bytes)?;
-                Self::from_library(&$crate::Library::from_image(driver, &image, &$crate::JitOptions::new())?)
+                let library = $crate::Library::from_image(driver, $image, &$crate::JitOptions::new())?;
+                $crate::kernels!(@made_by $proof Self::from_library(&library))
             }
         }
     };
+    (@made_by [] $constructor:expr) => { $constructor };
+    (@made_by [$($proof:tt)+] $constructor:expr) => { $crate::kernels!(@proven [$($proof)+] $constructor) };
 }

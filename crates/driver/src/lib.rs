@@ -67,6 +67,7 @@ mod bare;
 mod call;
 mod call_spans;
 mod callback;
+mod capture_guard;
 mod capture_mode;
 #[cfg(feature = "checkpoint")]
 mod checkpoint;
@@ -97,6 +98,7 @@ mod jit;
 mod kernel;
 mod kernels_macro;
 mod launch;
+mod leak;
 mod library;
 #[cfg(feature = "linker")]
 mod linker;
@@ -123,7 +125,9 @@ pub use curium_sys::{CudaVersion, Function};
 
 pub use self::call_spans::CallSpans;
 #[doc(hidden)]
-pub use self::capture_mode::relaxed;
+pub use self::capture_guard::{NOT_WHILE_CAPTURING, PASS_THE_SCOPE, refuse_wait};
+#[doc(hidden)]
+pub use self::capture_mode::{relaxed, relaxed_if_possible};
 #[cfg(feature = "checkpoint")]
 pub use self::checkpoint::{CheckpointProcess, Checkpointed, Locked, ProcessState, Running};
 pub use self::context::{
@@ -151,6 +155,8 @@ pub use self::error::{
 pub use self::event::IpcEventHandle;
 pub use self::event::{Event, EventFlags, EventPool, PooledEvent, RecordFlags};
 pub use self::finished::Finished;
+#[doc(hidden)]
+pub use self::finished::drop_when_finished;
 pub use self::global::Global;
 #[cfg(feature = "graphs")]
 pub use self::graph::{
@@ -177,6 +183,9 @@ pub use self::kernel::{
     SuggestedSize, Untyped,
 };
 pub use self::launch::{ClusterPortability, Dimensions, EventTrigger, LaunchAttributes, LaunchConfig};
+pub use self::leak::LeakedMemory;
+#[doc(hidden)]
+pub use self::leak::leak;
 pub use self::library::Library;
 #[cfg(feature = "linker")]
 pub use self::linker::{LinkInput, LinkedImage, Linker};
@@ -186,7 +195,9 @@ pub use self::module::{LoadingMode, Module};
 pub use self::nvtx::{NvtxRange, nvtx_mark};
 pub use self::pointer::DevicePointer;
 pub use self::profiler::Profiling;
-pub use self::release::{DropObserver, is_exiting, release, report, set_drop_observer};
+#[doc(hidden)]
+pub use self::release::contain;
+pub use self::release::{DropObserver, dropping, is_exiting, release, report, set_drop_observer};
 #[cfg(feature = "green-contexts")]
 pub use self::resource::{
     Multiprocessors, Partition, Partitioning, SplitFlags, WorkQueue, WorkQueueConfig, WorkQueueScope,

@@ -13,7 +13,7 @@ use curium_sys::{CUkernel, CUlib_st, CUlibrary, CUmodule};
 
 use crate::call;
 use crate::handle::Handle;
-use crate::image::ptx::Entry;
+use crate::image::declared::Declared;
 use crate::jit::Compilation;
 use crate::kernel::{Candidates, Owner, c_name, kernel_name};
 use crate::release::release;
@@ -32,8 +32,7 @@ struct Shared {
     raw: Handle<CUlib_st>,
     driver: Driver,
     is_borrowed: bool,
-    /// What the PTX says of its kernels, if the driver cannot tell.
-    entries: Box<[Entry]>,
+    declared: Declared,
     report: JitReport,
     /// The driver may compile when the code is first used: what it may read and write then is kept.
     _compilation: Option<Compilation>,
@@ -82,7 +81,7 @@ impl Library {
     #[inline]
     pub fn untyped_kernel(&self, name: &str) -> Result<Kernel<Untyped>> {
         let text = c_name("Library::kernel", name)?;
-        let explain = |error| Candidates::new(self.kernel_names(), self.entries()).explain(error, name);
+        let explain = |error| Candidates::kernels(self.kernel_names(), self.declared()).explain(error, name);
         let raw = self.look_up(&text).map_err(explain)?;
         Ok(Kernel::untyped(raw.cast(), Owner::Library(self.clone()), name))
     }
@@ -137,7 +136,7 @@ impl Library {
             // NUL.
             let result =
                 unsafe { call!(driver, cuLibraryGetGlobal(address_place, bytes_place, library, text.as_ptr())) };
-            result.map_err(|error| error.about(format!("variable `{name}`")))?;
+            result.map_err(|error| Candidates::variables(self.declared()).explain(error, name))?;
             Ok((address, bytes))
         })?;
         Global::checked(OPERATION, Owner::LibraryIn(self.clone(), context.clone()), name, variable)
@@ -160,7 +159,7 @@ impl Library {
         let (driver, library) = (&self.shared.driver, self.as_raw());
         // SAFETY: both places are valid for the answers, the library is live, and `text` ends in NUL.
         let result = unsafe { call!(driver, cuLibraryGetManaged(address_place, bytes_place, library, text.as_ptr())) };
-        result.map_err(|error| error.about(format!("managed variable `{name}`")))?;
+        result.map_err(|error| Candidates::managed_variables(self.declared()).explain(error, name))?;
         Global::checked(OPERATION, Owner::Library(self.clone()), name, (address, bytes))
     }
 
@@ -222,10 +221,10 @@ impl Library {
         }
     }
 
-    /// What the PTX says of its kernels, if the driver cannot tell.
+    /// The declarations of the image, as far as the driver cannot report them.
     #[inline]
-    pub(crate) fn entries(&self) -> &[Entry] {
-        &self.shared.entries
+    pub(crate) fn declared(&self) -> &Declared {
+        &self.shared.declared
     }
 
     #[inline]

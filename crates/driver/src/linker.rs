@@ -116,7 +116,7 @@ impl<'a> Linker<'a> {
             ImageKind::Cubin => LinkInput::Cubin,
             ImageKind::FatBinary => LinkInput::FatBinary,
         };
-        // SAFETY: the image was checked or somebody vouched for it.
+        // SAFETY: the image is PTX, the output of a compiler, or what `unsafe` code made an image of.
         let result = unsafe { self.add_bytes(kind, name, image.as_bytes(), options) };
         result.map_err(|error| self.explain(error, image.as_ptx()))
     }
@@ -127,7 +127,7 @@ impl<'a> Linker<'a> {
     ///
     /// # Safety
     ///
-    /// The driver can read `bytes` as an input of this kind without reading beyond their end.
+    /// - `bytes` are a complete and unmodified input of this kind, from NVIDIA's tools. PTX ends in a NUL.
     ///
     /// # Errors
     ///
@@ -160,7 +160,7 @@ impl<'a> Linker<'a> {
     ///
     /// # Safety
     ///
-    /// The file holds a whole input of this kind: the driver may crash on another.
+    /// - The file is a complete and unmodified input of this kind, from NVIDIA's tools.
     ///
     /// # Errors
     ///

@@ -1,8 +1,9 @@
-//! The driver's own log: what it says about calls that failed.
+//! The driver's own log: its lines about calls that failed.
 //!
-//! An error takes along what the log says of its call. Only a call that has failed reads the log, and it does so directly: reading is
-//! not observed, and a failure to read is no error. What was read once is not read again, so an error does not repeat what an earlier
-//! one said; with several threads that fail at once, lines go to the error whose function they name.
+//! An error carries the lines about its call that say more than the code does. Only a call that failed reads the log, and it does so
+//! directly: reading is not observed, and a failure to read is ignored. Each line is read once. With several threads that fail at once,
+//! lines go to the error whose function they name. Once a context is lost, the driver may log the same lines for every call: errors
+//! carry them once.
 
 mod listener;
 mod reader;
@@ -13,6 +14,7 @@ use curium_sys::{Api, CUlogIterator, CUresult, Function};
 
 pub use self::listener::{LogLevel, LogListener};
 pub use self::reader::LogReader;
+use crate::error::ErrorClass;
 use crate::lock::Mutex;
 
 /// The most that an error takes along, in bytes.
@@ -21,6 +23,8 @@ const LIMIT: usize = 4096;
 /// How far errors have read the log of a driver.
 pub(crate) struct Mark {
     position: Mutex<Option<CUlogIterator>>,
+    /// The messages that the last error of a lost context carried.
+    lost: Mutex<Box<str>>,
     /// The process that set the mark. A lock of the driver may be held for ever in one that was forked from it.
     process: u32,
 }
@@ -35,22 +39,33 @@ impl Mark {
             unsafe { current(&raw mut position, 0) }
         });
         let position = (set == Some(CUresult::CUDA_SUCCESS)).then_some(position);
-        Self { position: Mutex::new(position), process: std::process::id() }
+        Self { position: Mutex::new(position), lost: Mutex::new(Box::default()), process: std::process::id() }
     }
 
     /// No place in any log.
     #[inline]
-    pub(crate) const fn nowhere() -> Self {
-        Self { position: Mutex::new(None), process: 0 }
+    pub(crate) fn nowhere() -> Self {
+        Self { position: Mutex::new(None), lost: Mutex::new(Box::default()), process: 0 }
     }
 
-    /// What the driver has logged since the last time, as far as it may concern a call of `function` that has returned `code`.
+    /// Reads the new lines of the log that add to the `description` of the `code` that `function` returned.
     #[cold]
     #[inline]
-    pub(crate) fn read(&self, api: &Api, function: Function, code: CUresult) -> Option<Box<str>> {
+    pub(crate) fn read(&self, api: &Api, function: Function, code: CUresult, description: &str) -> Option<Box<str>> {
         if is_silent(code) || self.process != std::process::id() {
             return None;
         }
+        let text = self.new_text(api)?;
+        let lines = telling(concerning(&text, function), description);
+        if lines.is_empty() || (ErrorClass::of(code) == ErrorClass::Sticky && !self.is_new(&lines)) {
+            return None;
+        }
+        Some(lines.join("\n").into())
+    }
+
+    /// The text that the driver has logged since the last time.
+    #[inline]
+    fn new_text(&self, api: &Api) -> Option<String> {
         let dump = api.cuLogsDumpToMemory?;
         let mut buffer = vec![0_u8; LIMIT];
         let mut size = buffer.len();
@@ -60,13 +75,41 @@ impl Mark {
         // SAFETY: `text` has room for as many bytes as `size_place` says, and the iterator is one of this driver.
         let result = unsafe { dump(place, text, size_place, 0) };
         drop(position);
-        if result != CUresult::CUDA_SUCCESS {
-            return None;
-        }
-        let text = String::from_utf8_lossy(&buffer[..size.min(LIMIT)]);
-        let lines = concerning(&text, function);
-        (!lines.is_empty()).then(|| lines.join("\n").into())
+        (result == CUresult::CUDA_SUCCESS).then(|| String::from_utf8_lossy(&buffer[..size.min(LIMIT)]).into_owned())
     }
+
+    /// Returns `true` unless the last error of a lost context carried the same messages, and notes them.
+    #[inline]
+    fn is_new(&self, lines: &[&str]) -> bool {
+        let messages: Box<str> = lines.iter().map(|line| message(line)).collect::<Vec<_>>().join("\n").into();
+        let last = std::mem::replace(&mut *self.lost.lock(), messages.clone());
+        *last != *messages
+    }
+}
+
+/// The lines that say more than an error with this `description` does: not the line that names its function and code, and no message
+/// twice.
+#[inline]
+fn telling<'a>(lines: Vec<&'a str>, description: &str) -> Vec<&'a str> {
+    let mut telling: Vec<&str> = Vec::new();
+    for line in lines {
+        let message = message(line);
+        let is_known = message == description || telling.iter().any(|earlier| self::message(earlier) == message);
+        if !is_known && returned(line).is_none() {
+            telling.push(line);
+        }
+    }
+    telling
+}
+
+/// The message of a line, after the fields in brackets.
+#[inline]
+fn message(line: &str) -> &str {
+    let mut rest = line.trim();
+    while let Some((_, after)) = rest.strip_prefix('[').and_then(|field| field.split_once(']')) {
+        rest = after.trim_start();
+    }
+    rest
 }
 
 /// Whether `code` says of the driver that it is not to be asked, or is no failure of anything.
@@ -160,6 +203,26 @@ mod tests {
     #[test]
     fn driver_without_a_log_has_nothing_to_say() {
         let mark = Mark::now(&Api::empty());
-        assert_eq!(mark.read(&Api::empty(), Function::cuInit, CUresult::CUDA_ERROR_NO_DEVICE), None);
+        assert_eq!(mark.read(&Api::empty(), Function::cuInit, CUresult::CUDA_ERROR_NO_DEVICE, ""), None);
+    }
+
+    #[test]
+    fn lines_that_say_what_the_error_says_are_left_out() {
+        let lines = vec![
+            "[11:07:41.060][77][CUDA][E] [pool] cannot do that",
+            "[11:07:41.061][77][CUDA][E] [pool] cannot do that",
+            "[11:07:41.062][77][CUDA][E][cuMemPoolSetAccess] invalid argument",
+            "[11:07:41.063][77][CUDA][E] Returning 1 (CUDA_ERROR_INVALID_VALUE) from cuMemPoolSetAccess",
+        ];
+        assert_eq!(telling(lines.clone(), "invalid argument"), lines[..1]);
+        assert_eq!(telling(lines.clone(), "another"), [lines[0], lines[2]]);
+    }
+
+    #[test]
+    fn messages_of_a_lost_context_are_carried_once() {
+        let mark = Mark::nowhere();
+        assert!(mark.is_new(&["[1][77][CUDA][E] a kernel read address 0"]));
+        assert!(!mark.is_new(&["[2][78][CUDA][E] a kernel read address 0"]));
+        assert!(mark.is_new(&["[3][77][CUDA][E] a kernel read address 8"]));
     }
 }

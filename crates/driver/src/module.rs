@@ -16,7 +16,7 @@ use curium_sys::{CUfunction, CUmod_st, CUmodule, Function};
 pub use self::loading::LoadingMode;
 use crate::call;
 use crate::handle::Handle;
-use crate::image::ptx::{self, Entry};
+use crate::image::declared::Declared;
 use crate::jit::Compilation;
 use crate::kernel::{Candidates, Owner, c_name, function_name};
 use crate::release::release;
@@ -35,8 +35,7 @@ struct Shared {
     raw: Handle<CUmod_st>,
     context: Context,
     origin: Origin,
-    /// What the PTX says of its kernels, if the driver cannot tell.
-    entries: Box<[Entry]>,
+    declared: Declared,
     report: JitReport,
 }
 
@@ -79,44 +78,36 @@ impl Module {
             let mut raw = std::ptr::null_mut();
             let (count, options, values) = (compilation.len(), compilation.options(), compilation.values());
             let bytes = image.as_ptr();
-            // SAFETY: `image` was checked or somebody vouched for it, `compilation` holds `count` options with their values and outlives
+            // SAFETY: `image` is PTX, the output of a compiler, or what `unsafe` code made an image of, `compilation` holds `count`
+            // options with their values and outlives
             // the call, and the context is current.
             let result = unsafe { call!(driver, cuModuleLoadDataEx(&raw mut raw, bytes, count, options, values)) };
             result.map_err(|error| compilation.explain(driver, image.as_ptx(), error).about(format!("{image:?}")))?;
             Ok(raw)
         })?;
-        let entries = unknown_entries(context.driver(), Function::cuFuncGetParamInfo, image);
-        Ok(Self::new(raw, context, Origin::Loaded, entries, compilation.report()))
+        let declared = Declared::by(image, context.driver(), Function::cuFuncGetParamInfo);
+        Ok(Self::new(raw, context, Origin::Loaded, declared, compilation.report()))
     }
 
-    /// Loads the image in the file at `path` into `context`, and compiles it first if it is PTX. The file is read and checked here.
+    /// Loads the image in the file at `path`, which the driver reads, into `context`.
     ///
-    /// CUDA: `cuModuleLoadDataEx`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Image::from_file`] and [`Module::from_image`].
-    #[inline]
-    pub fn from_file(context: &Context, path: impl AsRef<Path>, options: &JitOptions<'_>) -> Result<Self> {
-        Self::from_image(context, &Image::from_file(path)?, options)
-    }
-
-    /// Has the driver load the image in the file at `path` into `context`.
+    /// [`Module::from_ptx`] loads PTX safely. [`Image::from_file`] with [`Module::from_image`] takes options, finds files that were cut
+    /// off, and returns the log of the driver's compiler.
     ///
     /// CUDA: `cuModuleLoad`.
     ///
     /// # Safety
     ///
-    /// The file holds a whole image: the driver may crash on another.
+    /// - A cubin or a fat binary is the complete and unmodified output of NVIDIA's tools. The driver may access any memory otherwise.
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_FILE_NOT_FOUND` if there is no such file; the driver says little of what is wrong with an image.
+    /// Returns `CUDA_ERROR_FILE_NOT_FOUND` if there is no such file. The driver gives few facts about a wrong image.
     #[doc(alias = "cuModuleLoad")]
     #[inline]
-    pub unsafe fn from_file_unchecked(context: &Context, path: impl AsRef<Path>) -> Result<Self> {
+    pub unsafe fn from_file(context: &Context, path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let name = c_path("Module::from_file_unchecked", path)?;
+        let name = c_path("Module::from_file", path)?;
         let raw = context.entered(|driver| {
             let mut raw = std::ptr::null_mut();
             // SAFETY: `raw` is a valid place for the answer, `name` ends in NUL, the context is current, and the caller vouches for the
@@ -125,7 +116,7 @@ impl Module {
             result.map_err(|error| error.about(path.display().to_string()))?;
             Ok(raw)
         })?;
-        Ok(Self::new(raw, context, Origin::Loaded, Box::default(), JitReport::default()))
+        Ok(Self::new(raw, context, Origin::Loaded, Declared::default(), JitReport::default()))
     }
 
     /// Loads the fat binary that a record in the data of this program points to, as compilers of CUDA C++ put it there.
@@ -148,7 +139,7 @@ impl Module {
             unsafe { call!(driver, cuModuleLoadFatBinary(&raw mut raw, record)) }?;
             Ok(raw)
         })?;
-        Ok(Self::new(raw, context, Origin::Loaded, Box::default(), JitReport::default()))
+        Ok(Self::new(raw, context, Origin::Loaded, Declared::default(), JitReport::default()))
     }
 
     /// The context that this module was loaded into.
@@ -200,7 +191,7 @@ impl Module {
         let driver = self.shared.context.driver();
         // SAFETY: `raw` is a valid place for the answer, the module is live, and `text` ends in NUL.
         let result = unsafe { call!(driver, cuModuleGetFunction(&raw mut raw, self.as_raw(), text.as_ptr())) };
-        result.map_err(|error| Candidates::new(self.kernel_names(), self.entries()).explain(error, name))?;
+        result.map_err(|error| Candidates::kernels(self.kernel_names(), self.declared()).explain(error, name))?;
         Ok(Kernel::untyped(raw, Owner::Module(self.clone()), name))
     }
 
@@ -250,7 +241,7 @@ impl Module {
         let (driver, module) = (self.shared.context.driver(), self.as_raw());
         // SAFETY: both places are valid for the answers, the module is live, and `text` ends in NUL.
         let result = unsafe { call!(driver, cuModuleGetGlobal_v2(address_place, bytes_place, module, text.as_ptr())) };
-        result.map_err(|error| error.about(format!("variable `{name}`")))?;
+        result.map_err(|error| Candidates::variables(self.declared()).explain(error, name))?;
         Global::checked(OPERATION, Owner::Module(self.clone()), name, (address, bytes))
     }
 
@@ -275,19 +266,19 @@ impl Module {
     /// The module of a library in `context`.
     #[inline]
     pub(crate) fn of_library(raw: CUmodule, context: &Context, library: &Library) -> Self {
-        let entries = library.entries().into();
-        Self::new(raw, context, Origin::Library(library.clone()), entries, JitReport::default())
+        let declared = library.declared().clone();
+        Self::new(raw, context, Origin::Library(library.clone()), declared, JitReport::default())
     }
 
-    /// What the PTX says of its kernels, if the driver cannot tell.
+    /// The declarations of the image, as far as the driver cannot report them.
     #[inline]
-    pub(crate) fn entries(&self) -> &[Entry] {
-        &self.shared.entries
+    pub(crate) fn declared(&self) -> &Declared {
+        &self.shared.declared
     }
 
     #[inline]
-    fn new(raw: CUmodule, context: &Context, origin: Origin, entries: Box<[Entry]>, report: JitReport) -> Self {
-        let shared = Shared { raw: Handle::new(raw), context: context.clone(), origin, entries, report };
+    fn new(raw: CUmodule, context: &Context, origin: Origin, declared: Declared, report: JitReport) -> Self {
+        let shared = Shared { raw: Handle::new(raw), context: context.clone(), origin, declared, report };
         Self { shared: Arc::new(shared) }
     }
 
@@ -338,15 +329,6 @@ impl Drop for Shared {
         if !self.raw.is_cleared() {
             release(|| self.destroy());
         }
-    }
-}
-
-/// What the PTX of an image says of its kernels, if the driver lacks the function that tells it.
-#[inline]
-pub(crate) fn unknown_entries(driver: &Driver, function: Function, image: &Image<'_>) -> Box<[Entry]> {
-    match image.as_ptx() {
-        Some(text) if !driver.has(function) => ptx::entries(text),
-        _ => Box::default(),
     }
 }
 

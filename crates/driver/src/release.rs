@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use curium_sys::CUresult;
 
 use crate::lock::{Mutex, RwLock};
-use crate::{Error, Result, fork};
+use crate::{Error, Result, capture_guard, fork};
 
 /// Is told of every failure in a drop. See [`set_drop_observer`].
 pub type DropObserver = Arc<dyn Fn(&Error) + Send + Sync>;
@@ -38,15 +38,25 @@ pub fn set_drop_observer(observer: Option<DropObserver>) {
 /// Once the process is exiting the driver may be gone already, and calling it may crash: then nothing is done, since the end of
 /// the process frees everything. The same holds in the child of a fork, whose handles are the parent's. A driver that says of itself
 /// that it is gone is silent for the same reason.
+///
+/// What a drop enqueues and waits for is no work of a graph that this thread captures.
 #[doc(hidden)]
 #[inline]
 pub fn release(destroy: impl FnOnce() -> Result<()>) {
-    if is_exiting() || fork::is_child() {
-        return;
-    }
-    if let Err(error) = destroy() {
+    if let Some(Err(error)) = dropping(destroy) {
         report(&error);
     }
+}
+
+/// As [`release`], for a caller that reports errors itself; `None` where nothing must be done.
+#[doc(hidden)]
+#[inline]
+pub fn dropping<T>(destroy: impl FnOnce() -> T) -> Option<T> {
+    if is_exiting() || fork::is_child() {
+        return None;
+    }
+    let _dropping = capture_guard::suspend();
+    Some(destroy())
 }
 
 /// Reports a failure that has no caller to return to.
@@ -66,8 +76,9 @@ pub fn report(error: &Error) {
 }
 
 /// Runs the user's code such that a panic ends here, and says whether there was none.
+#[doc(hidden)]
 #[inline]
-pub(crate) fn contain(operation: impl FnOnce()) -> bool {
+pub fn contain(operation: impl FnOnce()) -> bool {
     match catch_unwind(AssertUnwindSafe(operation)) {
         Ok(()) => true,
         Err(payload) => {

@@ -4,8 +4,8 @@ use std::ffi::c_void;
 
 use curium_sys::CUdeviceptr;
 
-use crate::hazard::Uses;
-use crate::{DevicePointer, Result, Stream};
+use crate::hazard::AccessGuard;
+use crate::{DevicePointer, Result};
 
 /// A value that is passed to a kernel as its own bytes: a number, an array of numbers, or a `repr(C)` struct of them.
 ///
@@ -27,7 +27,11 @@ use crate::{DevicePointer, Result, Stream};
 ///
 /// - The type has the size, the alignment and the layout that the kernel's own type has: `repr(C)` or `repr(transparent)`.
 /// - Every value may be passed to any kernel that declares the type: it holds no reference into the host's memory.
-pub unsafe trait ByValue: Copy {}
+pub unsafe trait ByValue: Copy {
+    /// The size of the type in bytes. The constant of a derived implementation does not compile if the type has padding.
+    #[doc(hidden)]
+    const SIZE: usize = size_of::<Self>();
+}
 
 /// A parameter in a kernel's [`Signature`]: a [`ByValue`] type stands for itself, `&[T]` for a pointer to values that the kernel
 /// reads, and `&mut [T]` for a pointer to values that it writes.
@@ -40,32 +44,35 @@ pub trait Parameter {
 pub trait Signature {
     /// The size of each parameter in bytes.
     const SIZES: &'static [usize];
+
+    /// Returns the Rust type of each parameter, for errors.
+    fn type_names() -> Vec<&'static str>;
 }
 
 /// A value that may be passed for a parameter.
 ///
 /// # Safety
 ///
-/// [`Argument::bind`] returns a value that the kernel may use as the parameter says for as long as it runs on `stream`: a pointer
+/// [`Argument::bind`] returns a value that the kernel may use as the parameter says for as long as it runs on the guard's stream: a pointer
 /// for `&[T]` is to memory that nobody writes meanwhile, and one for `&mut [T]` is to memory that nobody else uses.
 pub unsafe trait Argument<P: Parameter> {
-    /// Has `stream` wait for whatever must come before the kernel, and gives the value to pass.
+    /// Orders the guard's stream after whatever must come before the kernel, and returns the value to pass.
     ///
     /// # Safety
     ///
-    /// If a kernel is put on `stream` with the value, [`Argument::launched`] is called before the argument is used for anything else.
+    /// If a kernel is enqueued with the value, [`Argument::launched`] is called before the argument is used for anything else.
     ///
     /// # Errors
     ///
     /// Whatever the wait needs. The kernel is not launched then.
-    unsafe fn bind(&mut self, stream: &Stream) -> Result<P::Raw>;
+    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<P::Raw>;
 
-    /// Notes that the kernel was put on `stream`.
+    /// Records that the kernel was enqueued on the guard's stream.
     ///
     /// # Safety
     ///
-    /// [`Argument::bind`] succeeded with the same stream, and nothing else was done with the argument since.
-    unsafe fn launched(&mut self, stream: &Stream);
+    /// [`Argument::bind`] succeeded with the same guard, and nothing else was done with the argument since.
+    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>);
 }
 
 /// Values for all parameters of a signature: a tuple of [`Argument`]s.
@@ -75,9 +82,13 @@ pub unsafe trait Argument<P: Parameter> {
 /// The addresses that `launch_with` hands on are those of one value of type [`Parameter::Raw`] for each parameter of `S`, in order, each
 /// bound to `stream`.
 pub unsafe trait Arguments<S: Signature> {
-    /// Binds the arguments, runs `launch` with the address of each value, and notes the launch.
+    /// Binds the arguments, runs `launch` with the address of each value, and records the launch.
     #[doc(hidden)]
-    fn launch_with(self, stream: &Stream, launch: impl FnOnce(*mut *mut c_void) -> Result<()>) -> Result<()>;
+    fn launch_with(
+        self,
+        guard: &mut AccessGuard<'_>,
+        launch: impl FnOnce(*mut *mut c_void) -> Result<()>,
+    ) -> Result<()>;
 }
 
 /// A value that a node of a graph may pass for a parameter: a [`ByValue`] type for itself, and a [`DevicePointer`] for a pointer.
@@ -114,12 +125,12 @@ impl<T> Parameter for &mut [T] {
 // SAFETY: the value is passed as it is, and `ByValue` vouches that it may be.
 unsafe impl<T: ByValue> Argument<T> for T {
     #[inline]
-    unsafe fn bind(&mut self, _stream: &Stream) -> Result<T> {
+    unsafe fn bind(&mut self, _guard: &mut AccessGuard<'_>) -> Result<T> {
         Ok(*self)
     }
 
     #[inline]
-    unsafe fn launched(&mut self, _stream: &Stream) {}
+    unsafe fn launched(&mut self, _guard: &mut AccessGuard<'_>) {}
 }
 
 #[cfg(feature = "graphs")]
@@ -165,22 +176,29 @@ macro_rules! tuples {
     ($($index:tt $parameter:ident $argument:ident),* $(,)?) => {
         impl<$($parameter: Parameter),*> Signature for ($($parameter,)*) {
             const SIZES: &'static [usize] = &[$(size_of::<$parameter::Raw>()),*];
+
+            #[cold]
+            #[inline]
+            fn type_names() -> Vec<&'static str> {
+                vec![$(std::any::type_name::<$parameter>()),*]
+            }
         }
 
         // SAFETY: the addresses are those of the values that the arguments were bound to, in order.
         unsafe impl<$($parameter: Parameter, $argument: Argument<$parameter>),*> Arguments<($($parameter,)*)> for ($($argument,)*) {
             #[inline]
             #[allow(unused_mut, unused_variables, clippy::unused_unit, reason = "the empty tuple has nothing to bind")]
-            fn launch_with(mut self, stream: &Stream, launch: impl FnOnce(*mut *mut c_void) -> Result<()>) -> Result<()> {
-                // What was bound and is not launched is used no more.
-                let uses = Uses::begin();
+            fn launch_with(
+                mut self,
+                guard: &mut AccessGuard<'_>,
+                launch: impl FnOnce(*mut *mut c_void) -> Result<()>,
+            ) -> Result<()> {
                 // SAFETY: each argument is told of the launch below, and not used in between.
-                let mut values = ($(unsafe { self.$index.bind(stream) }?,)*);
+                let mut values = ($(unsafe { self.$index.bind(guard) }?,)*);
                 let addresses: &mut [*mut c_void] = &mut [$((&raw mut values.$index).cast()),*];
                 launch(addresses.as_mut_ptr())?;
-                // SAFETY: each argument was bound to this stream above, and not used since.
-                $(unsafe { self.$index.launched(stream) };)*
-                uses.ended();
+                // SAFETY: each argument was bound under this guard above, and not used since.
+                $(unsafe { self.$index.launched(guard) };)*
                 Ok(())
             }
         }

@@ -27,8 +27,9 @@ use self::weak::Last;
 pub use self::weak::WeakStream;
 
 use crate::call;
+use crate::capture_guard::{self, PASS_THE_SCOPE};
 use crate::handle::Handle;
-use crate::hazard::{Scope, Tail};
+use crate::hazard::{AccessGuard, Scope, SyncPoints};
 use crate::release::release;
 use crate::{Context, Device, Driver, Error, Event, EventFlags, EventPool, Finished, PooledEvent, Result};
 
@@ -76,7 +77,7 @@ struct Shared {
     free_identity: u64,
     /// Where the driver is, if what is put on the stream is run and not captured in a scope; 0 otherwise.
     running: usize,
-    tail: Tail,
+    sync_points: SyncPoints,
     /// The capture that the stream was made for.
     scope: Option<Arc<Scope>>,
     /// Events that mark points for those who wait without blocking.
@@ -177,11 +178,20 @@ impl Stream {
     /// # Errors
     ///
     /// The error of any work of the context that failed before; the wait takes place all the same. An argument error, without a wait, on
-    /// a stream of an open [capture scope](crate::Graph::capture).
+    /// a stream of an open [capture scope](crate::Graph::capture), and within the closure of a capture.
     #[doc(alias = "cuStreamSynchronize")]
     #[inline]
     pub fn synchronize(&self) -> Result<()> {
-        self.expect_running("Stream::synchronize")?;
+        self.expect_no_scope("Stream::synchronize")?;
+        capture_guard::refuse_wait("Stream::synchronize")?;
+        self.drain()
+    }
+
+    /// As [`Stream::synchronize`], also in the closure of a capture: for what ends memory or handles there.
+    #[doc(hidden)]
+    #[inline]
+    pub fn drain(&self) -> Result<()> {
+        self.expect_no_scope("Stream::synchronize")?;
         // SAFETY: the stream is live and belongs to this driver.
         unsafe { call!(self.driver(), cuStreamSynchronize(self.as_raw())) }
     }
@@ -196,7 +206,7 @@ impl Stream {
     #[doc(alias = "cuStreamQuery")]
     #[inline]
     pub fn is_finished(&self) -> Result<bool> {
-        self.expect_running("Stream::is_finished")?;
+        self.expect_no_scope("Stream::is_finished")?;
         // SAFETY: the stream is live and belongs to this driver.
         finished(unsafe { call!(self.driver(), cuStreamQuery(self.as_raw())) })
     }
@@ -228,7 +238,15 @@ impl Stream {
     #[inline]
     pub fn wait_event(&self, event: &Event) -> Result<()> {
         self.driver().expect_same(event.driver(), "Stream::wait_event")?;
-        event.expect_scope_of(self)?;
+        let guard = AccessGuard::new(self)?;
+        event.expect_scope_of(&guard)?;
+        self.expect_captured("Stream::wait_event", PASS_THE_SCOPE)?;
+        self.wait_event_unguarded(event)
+    }
+
+    /// The same for an event of the same driver and capture, on a stream whose capture cannot end meanwhile.
+    #[inline]
+    pub(crate) fn wait_event_unguarded(&self, event: &Event) -> Result<()> {
         // SAFETY: the stream and the event are live and belong to this driver; 0 is the default of the flags.
         unsafe { call!(self.driver(), cuStreamWaitEvent(self.as_raw(), event.as_raw(), 0)) }
     }
@@ -259,8 +277,16 @@ impl Stream {
     }
 
     #[inline]
-    pub(crate) fn tail(&self) -> &Tail {
-        &self.shared.tail
+    pub(crate) fn sync_points(&self) -> &SyncPoints {
+        &self.shared.sync_points
+    }
+
+    /// How many times hazard tracking has made this stream wait for another. Each is a `tracing` event of level `TRACE` as well, in the
+    /// target `curium_driver::hazard`.
+    #[must_use]
+    #[inline]
+    pub fn inserted_waits(&self) -> u64 {
+        self.sync_points().inserted_waits()
     }
 
     /// An event for a point that is waited for later.
@@ -287,7 +313,7 @@ impl Stream {
             identity,
             free_identity: if scope.is_some() { 0 } else { identity },
             running: if scope.is_some() { 0 } else { context.driver().address() },
-            tail: Tail::default(),
+            sync_points: SyncPoints::default(),
             scope,
             markers: OnceLock::new(),
             last: OnceLock::new(),

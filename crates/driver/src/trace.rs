@@ -20,6 +20,7 @@ use curium_sys::{CUresult, Function};
 
 use self::clock::Clock;
 pub(crate) use self::file::begin_from_environment;
+use crate::capture_guard::NOT_WHILE_CAPTURING;
 use crate::lock::Mutex;
 use crate::{Call, CallObserver, CallObserverGuard, PooledEvent, Result, Stream, observe_calls};
 
@@ -147,7 +148,7 @@ impl Trace {
         name: impl Into<Cow<'static, str>>,
         enqueue: impl FnOnce() -> Result<T>,
     ) -> Result<T> {
-        stream.refuse_capture("Trace::on_stream")?;
+        stream.refuse_capture("Trace::on_stream", NOT_WHILE_CAPTURING)?;
         let (origin, begin, end) = self.recorder.work.lock().clock.events(stream.context())?;
         begin.record(stream)?;
         let value = enqueue()?;

@@ -34,7 +34,7 @@ pub struct AllocationLog {
 }
 
 /// A line of a log that cannot be read.
-#[derive(Clone, Debug, Eq, PartialEq)]
+#[derive(Clone, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct ParseLogError {
     /// The number of the line, counted from 1 on.
@@ -109,6 +109,13 @@ impl fmt::Display for ParseLogError {
     #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "line {} of the allocation log: {}", self.line, self.reason)
+    }
+}
+
+impl fmt::Debug for ParseLogError {
+    #[inline]
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
     }
 }
 

@@ -4,6 +4,7 @@ mod array_copy;
 mod batch;
 mod copy;
 mod mipmapped;
+mod region;
 mod shape;
 mod sparse;
 mod texel;
@@ -12,15 +13,15 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::sync::Arc;
 
-use curium_driver::hazard::{self, Accesses};
+use curium_driver::hazard::{AccessGuard, Accesses};
 use curium_driver::sys::{CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY3D_DESCRIPTOR, CUarray};
 use curium_driver::{Device, Driver, Error, Result, Stream, call, release};
 
-pub use self::copy::ArrayRegion;
 pub use self::mipmapped::MipmappedArray;
 pub(crate) use self::mipmapped::MipmappedHandle;
 #[cfg(feature = "external")]
 pub(crate) use self::mipmapped::check_levels;
+pub use self::region::ArrayRegion;
 pub use self::shape::{ArrayFlags, ArrayKind, ArrayShape};
 pub use self::sparse::{SparseProperties, TileMapping, TileMemory};
 pub use self::texel::{ArrayFormat, Half, Texel};
@@ -246,7 +247,7 @@ impl Uses {
     /// The uses of an array that graphs may keep.
     #[inline]
     pub(crate) fn new(operation: &'static str, stream: &Stream) -> Result<Arc<Self>> {
-        if stream.is_of_scope() {
+        if stream.is_created_by_capture() {
             let reason = "the stream is one of a capture, whose graph cannot own an array: make it on another";
             return Err(Error::argument(operation, reason));
         }
@@ -267,42 +268,42 @@ impl Uses {
     /// Has `enqueue` put a read on `stream`.
     #[inline]
     pub(crate) fn read(&self, stream: &Stream, enqueue: impl FnOnce() -> Result<()>) -> Result<()> {
-        let _begun = hazard::Uses::begin();
-        self.accesses.before_read(stream)?;
+        let mut guard = AccessGuard::new(stream)?;
+        self.accesses.before_read(&mut guard)?;
         enqueue()?;
-        self.accesses.after_read(stream);
+        self.accesses.after_read(&mut guard);
         Ok(())
     }
 
     /// Has `enqueue` put a write on `stream`.
     #[inline]
     pub(crate) fn write(&self, stream: &Stream, enqueue: impl FnOnce() -> Result<()>) -> Result<()> {
-        let _begun = hazard::Uses::begin();
-        self.accesses.before_write(stream)?;
+        let mut guard = AccessGuard::new(stream)?;
+        self.accesses.before_write(&mut guard)?;
         enqueue()?;
-        self.accesses.after_partial_write(stream);
+        self.accesses.after_partial_write(&mut guard);
         Ok(())
     }
 
-    /// Has a stream wait for what a read must wait for, and notes reads that were put on it.
+    /// Orders the guard's stream after what a read must wait for.
     #[inline]
-    pub(crate) fn before_read(&self, stream: &Stream) -> Result<()> {
-        self.accesses.before_read(stream)
+    pub(crate) fn before_read(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
+        self.accesses.before_read(guard)
     }
 
     #[inline]
-    pub(crate) fn after_read(&self, stream: &Stream) {
-        self.accesses.after_read(stream);
+    pub(crate) fn after_read(&self, guard: &mut AccessGuard<'_>) {
+        self.accesses.after_read(guard);
     }
 
     #[inline]
-    pub(crate) fn before_write(&self, stream: &Stream) -> Result<()> {
-        self.accesses.before_write(stream)
+    pub(crate) fn before_write(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
+        self.accesses.before_write(guard)
     }
 
     #[inline]
-    pub(crate) fn after_write(&self, stream: &Stream) {
-        self.accesses.after_partial_write(stream);
+    pub(crate) fn after_write(&self, guard: &mut AccessGuard<'_>) {
+        self.accesses.after_partial_write(guard);
     }
 
     /// Waits on the host until every use is done.
@@ -313,12 +314,6 @@ impl Uses {
 }
 
 impl ArrayHandle {
-    /// Has the graph of a capture, if `stream` is of one, keep the array.
-    #[inline]
-    pub(crate) fn keep_in(self: &Arc<Self>, stream: &Stream) {
-        stream.keep_in_scope(Arc::as_ptr(self).addr(), || Arc::clone(self) as _);
-    }
-
     #[inline]
     fn destroy(&mut self) -> Result<()> {
         if let (Owner::Handle(uses), false) = (&self.owner, self.raw.is_null()) {

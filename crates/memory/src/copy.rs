@@ -8,6 +8,17 @@
 //! | device memory, also of two devices | [`DeviceSliceMut::copy_from_device`](crate::DeviceSliceMut::copy_from_device) | no |
 //! | rows and layers | [`GridMut`](crate::GridMut) | as its methods say |
 //! | many at once | [`CopyBatch`] | no |
+//!
+//! # When a wait fails
+//!
+//! A copy from or to a borrowed slice returns after its stream has been waited for: the slice is the caller's again, and the device must
+//! not
+//! use it any more. If the driver refuses the wait, for instance because other code captures the stream, it is repeated for ten seconds. If
+//! no wait succeeds, there is no sound way on, and nothing could be leaked instead: the reason is written to the standard error and to
+//! `tracing`, and the process aborts. The environment variable `CURIUM_ABORT_AFTER` replaces the ten seconds by another number of seconds,
+//! or by `never`. A context that is lost does no more work, so that its error is returned at once. Memory that a value owns is never a
+//! reason
+//! to abort: it is leaked, see [`Driver::leaked_memory`](curium_driver::Driver::leaked_memory).
 
 mod batch;
 pub(crate) mod device;
@@ -25,7 +36,7 @@ pub use self::batch::CopyBatch;
 pub use self::options::CopyOptions;
 pub use self::pending::{Pending, download, upload};
 pub use self::scope::{CopyScope, copy_scope};
-use curium_driver::hazard::Uses;
+use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Error, Result, Stream};
 
@@ -97,12 +108,12 @@ pub(crate) fn transfer(
     from: &End<'_>,
     enqueue: impl FnOnce() -> Result<()>,
 ) -> Result<()> {
-    let _uses = Uses::begin();
-    to.tracked.before_write(operation, stream)?;
-    from.tracked.before_read(operation, stream)?;
+    let mut guard = AccessGuard::new(stream)?;
+    to.tracked.before_write(operation, &mut guard)?;
+    from.tracked.before_read(operation, &mut guard)?;
     enqueue().map_err(|error| explain_both(error, to, from))?;
-    from.tracked.after_read(stream);
-    to.tracked.after_partial_write(stream);
+    from.tracked.after_read(&mut guard);
+    to.tracked.after_partial_write(&mut guard);
     Ok(())
 }
 

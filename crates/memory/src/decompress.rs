@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use curium_driver::hazard::Uses;
+use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUmemDecompressAlgorithm, CUmemDecompressParams};
 use curium_driver::{Result, Stream, call};
 
@@ -100,11 +100,11 @@ impl<'a> DecompressBatch<'a> {
             return Ok(());
         }
         stream.expect_running(OPERATION)?;
-        let _uses = Uses::begin();
+        let mut guard = AccessGuard::new(stream)?;
         for piece in &self.pieces {
-            piece.source.tracked.before_read(OPERATION, stream)?;
-            piece.target.tracked.before_write(OPERATION, stream)?;
-            piece.written.tracked.before_write(OPERATION, stream)?;
+            piece.source.tracked.before_read(OPERATION, &mut guard)?;
+            piece.target.tracked.before_write(OPERATION, &mut guard)?;
+            piece.written.tracked.before_write(OPERATION, &mut guard)?;
         }
         let mut pieces: Vec<_> = self.pieces.iter().map(Piece::to_raw).collect();
         let (count, first, mut failed) = (pieces.len(), pieces.as_mut_ptr(), usize::MAX);
@@ -114,9 +114,9 @@ impl<'a> DecompressBatch<'a> {
         let result =
             unsafe { call!(stream.driver(), cuMemBatchDecompressAsync(first, count, 0, place, stream.as_raw())) };
         for piece in &self.pieces {
-            piece.source.tracked.after_read(stream);
-            piece.target.tracked.after_partial_write(stream);
-            piece.written.tracked.after_partial_write(stream);
+            piece.source.tracked.after_read(&mut guard);
+            piece.target.tracked.after_partial_write(&mut guard);
+            piece.written.tracked.after_partial_write(&mut guard);
         }
         result.map_err(|error| match failed {
             usize::MAX => error.about(format!("{count} pieces")),

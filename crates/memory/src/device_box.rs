@@ -5,6 +5,8 @@ use std::fmt;
 use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 use curium_driver::{DevicePointer, Driver, Error, Result, Stream};
 
+use crate::capture_advice::READ_LATER;
+use crate::copy::host;
 use crate::device_slice::argument_as;
 use crate::resource::{Resource, StreamOrdered};
 use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceBuffer, DeviceSlice, DeviceSliceMut};
@@ -22,6 +24,7 @@ impl<T> DeviceBox<T> {
     /// # Errors
     ///
     /// An argument error if `T` has no bytes; `CUDA_ERROR_OUT_OF_MEMORY` with the figures.
+    #[track_caller]
     #[inline]
     pub fn new(stream: &Stream, value: T) -> Result<Self>
     where
@@ -37,6 +40,7 @@ impl<T> DeviceBox<T> {
     /// # Errors
     ///
     /// As for [`DeviceBox::new`].
+    #[track_caller]
     #[inline]
     pub fn zeroed(stream: &Stream) -> Result<Self>
     where
@@ -52,6 +56,7 @@ impl<T, R: Resource> DeviceBox<T, R> {
     /// # Errors
     ///
     /// As for [`DeviceBox::new`].
+    #[track_caller]
     #[inline]
     pub fn new_in(resource: R, stream: &Stream, value: T) -> Result<Self>
     where
@@ -72,8 +77,22 @@ impl<T, R: Resource> DeviceBox<T, R> {
     where
         T: AnyBitPattern,
     {
+        self.stream().expect_captured("DeviceBox::get", READ_LATER)?;
+        self.get_on(self.stream())
+    }
+
+    /// As [`DeviceBox::get`], on any stream.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceBox::get`]; an argument error if the stream is being captured.
+    #[inline]
+    pub fn get_on(&self, stream: &Stream) -> Result<T>
+    where
+        T: AnyBitPattern,
+    {
         let mut value = T::zeroed();
-        self.buffer.copy_to_slice(std::slice::from_mut(&mut value))?;
+        host::download("DeviceBox::get", stream, self.buffer.as_slice(), std::slice::from_mut(&mut value))?;
         Ok(value)
     }
 
@@ -89,7 +108,22 @@ impl<T, R: Resource> DeviceBox<T, R> {
     where
         T: NoUninit,
     {
-        self.buffer.copy_from_slice(&[value])
+        let target = self.buffer.as_slice_mut();
+        target.stream().expect_captured("DeviceBox::set", "use `set_on(scope, …)`")?;
+        host::upload("DeviceBox::set", target.stream(), target, &[value])
+    }
+
+    /// As [`DeviceBox::set`], on any stream. In a capture each launch of the graph sets the value.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[inline]
+    pub fn set_on(&mut self, stream: &Stream, value: T) -> Result<()>
+    where
+        T: NoUninit,
+    {
+        host::upload("DeviceBox::set", stream, self.buffer.as_slice_mut(), &[value])
     }
 
     /// The stream that the value was allocated on, on which it is copied and freed.

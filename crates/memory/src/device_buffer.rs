@@ -10,7 +10,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
-use curium_driver::{DevicePointer, Driver, Error, Result, Stream, release};
+use curium_driver::{DevicePointer, Driver, Error, LeakedMemory, Result, Stream, dropping, leak};
 
 use crate::resource::{Resource, StreamOrdered};
 use crate::tracked::Tracked;
@@ -137,14 +137,14 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
 
     #[inline]
     fn free(&mut self) -> Result<()> {
-        if self.tracked.exclusive().is_leased() || self.stream().is_of_scope() {
+        if self.tracked.exclusive().is_leased() || self.stream().is_created_by_capture() {
             return self.leave();
         }
         let (stream, accesses) = self.tracked.stream_and_accesses();
         // Where the driver does not let the stream wait for the uses, the host can. A wait that was refused before it was called is one
         // that a capture would not survive.
         accesses
-            .before_write(stream)
+            .before_free(stream)
             .or_else(|error| if error.function().is_some() { accesses.synchronize() } else { Err(error) })?;
         let (pointer, bytes) = (self.pointer.cast(), self.byte_len());
         // SAFETY: the memory is live and came from this resource with this size and alignment, its stream has waited for every use, and
@@ -190,8 +190,10 @@ impl<T, R: Resource> fmt::Debug for DeviceBuffer<T, R> {
 impl<T, R: Resource> Drop for DeviceBuffer<T, R> {
     #[inline]
     fn drop(&mut self) {
-        if self.pointer.as_raw() != 0 {
-            release(|| self.free());
+        if self.pointer.as_raw() != 0
+            && let Some(Err(error)) = dropping(|| self.free())
+        {
+            leak(self.stream().driver(), LeakedMemory::new(1, self.byte_len() as u64), &error);
         }
     }
 }

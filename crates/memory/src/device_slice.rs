@@ -15,6 +15,7 @@ use curium_driver::{DevicePointer, Driver, Result, Stream};
 pub(crate) use self::argument::{WholeMut, argument_as};
 pub use self::chunks::{DeviceChunks, DeviceChunksMut};
 pub use self::mutable::DeviceSliceMut;
+use crate::capture_advice::READ_LATER;
 use crate::copy::{self, host};
 use crate::size;
 use crate::tracked::Tracked;
@@ -135,8 +136,23 @@ impl<'a, T> DeviceSlice<'a, T> {
     where
         T: AnyBitPattern,
     {
+        let stream = self.stream();
+        stream.expect_captured("DeviceSlice::copy_to_slice", READ_LATER)?;
+        self.copy_to_slice_on(stream, target)
+    }
+
+    /// As [`DeviceSlice::copy_to_slice`], on any stream.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceSlice::copy_to_slice`]; an argument error if the stream is being captured.
+    #[inline]
+    pub fn copy_to_slice_on(self, stream: &Stream, target: &mut [T]) -> Result<()>
+    where
+        T: AnyBitPattern,
+    {
         size::same_len("DeviceSlice::copy_to_slice", self.len, target.len())?;
-        host::download(self, target)
+        host::download("DeviceSlice::copy_to_slice", stream, self, target)
     }
 
     /// A copy of the elements on the host. Waits until it is there.
@@ -151,8 +167,23 @@ impl<'a, T> DeviceSlice<'a, T> {
     where
         T: AnyBitPattern,
     {
+        let stream = self.stream();
+        stream.expect_captured("DeviceSlice::to_vec", READ_LATER)?;
+        self.to_vec_on(stream)
+    }
+
+    /// As [`DeviceSlice::to_vec`], on any stream.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceSlice::to_vec`]; an argument error if the stream is being captured.
+    #[inline]
+    pub fn to_vec_on(self, stream: &Stream) -> Result<Vec<T>>
+    where
+        T: AnyBitPattern,
+    {
         let mut target = bytemuck::zeroed_vec(self.len);
-        host::download(self, &mut target)?;
+        host::download("DeviceSlice::to_vec", stream, self, &mut target)?;
         Ok(target)
     }
 

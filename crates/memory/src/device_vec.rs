@@ -2,6 +2,7 @@
 
 mod access;
 mod copy;
+mod download;
 mod segments;
 mod view;
 
@@ -9,10 +10,11 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 
-use bytemuck::{AnyBitPattern, NoUninit};
-use curium_driver::{DevicePointer, Driver, Error, Result, Stream, release};
+use bytemuck::NoUninit;
+use curium_driver::{DevicePointer, Error, Result, Stream, release};
 
 use self::segments::Segments;
+use crate::capture_advice::GROW_BEFORE;
 use crate::tracked::{Reach, Tracked};
 use crate::{DeviceSliceMut, size};
 
@@ -58,12 +60,10 @@ impl<T> DeviceVec<T> {
     #[inline]
     pub fn with_max_len(stream: &Stream, max_len: usize) -> Result<Self> {
         let bytes = size::bytes::<T>("DeviceVec::with_max_len", max_len)?;
-        Ok(Self {
-            len: 0,
-            tracked: Tracked::leasable_outside("DeviceVec::with_max_len", stream, Reach::Granted)?,
-            segments: ManuallyDrop::new(Box::new(Segments::reserve(stream.context().device(), bytes)?)),
-            _elements: PhantomData,
-        })
+        let tracked = Tracked::leasable_outside("DeviceVec::with_max_len", stream, Reach::Granted)?;
+        let segments = Segments::reserve(stream.context().device(), bytes)?;
+        let tracked = tracked.at(segments.address(), bytes);
+        Ok(Self { len: 0, tracked, segments: ManuallyDrop::new(Box::new(segments)), _elements: PhantomData })
     }
 
     /// A vector with the elements of `source`. Waits until the copy is done.
@@ -154,8 +154,24 @@ impl<T> DeviceVec<T> {
     where
         T: NoUninit,
     {
-        let len = self.make_room("DeviceVec::push", 1)?;
+        let len = self.make_room_on_own("DeviceVec::push", 1)?;
         self.places(self.len, 1).copy_from_slice(&[value])?;
+        self.len = len;
+        Ok(())
+    }
+
+    /// As [`DeviceVec::push`], on any stream.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceVec::push`]; an argument error if the stream is being captured.
+    #[inline]
+    pub fn push_on(&mut self, stream: &Stream, value: T) -> Result<()>
+    where
+        T: NoUninit,
+    {
+        let len = self.make_room_on("DeviceVec::push", stream, 1)?;
+        self.places(self.len, 1).copy_from_slice_on(stream, &[value])?;
         self.len = len;
         Ok(())
     }
@@ -172,8 +188,24 @@ impl<T> DeviceVec<T> {
     where
         T: NoUninit,
     {
-        let len = self.make_room("DeviceVec::extend_from_slice", source.len())?;
+        let len = self.make_room_on_own("DeviceVec::extend_from_slice", source.len())?;
         self.places(self.len, source.len()).copy_from_slice(source)?;
+        self.len = len;
+        Ok(())
+    }
+
+    /// As [`DeviceVec::extend_from_slice`], on any stream.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceVec::extend_from_slice`]; an argument error if the stream is being captured.
+    #[inline]
+    pub fn extend_from_slice_on(&mut self, stream: &Stream, source: &[T]) -> Result<()>
+    where
+        T: NoUninit,
+    {
+        let len = self.make_room_on("DeviceVec::extend_from_slice", stream, source.len())?;
+        self.places(self.len, source.len()).copy_from_slice_on(stream, source)?;
         self.len = len;
         Ok(())
     }
@@ -193,8 +225,26 @@ impl<T> DeviceVec<T> {
         T: NoUninit,
     {
         if let Some(added) = len.checked_sub(self.len).filter(|added| *added > 0) {
-            self.make_room("DeviceVec::resize", added)?;
+            self.make_room_on_own("DeviceVec::resize", added)?;
             self.places(self.len, added).fill(value)?;
+        }
+        self.len = len;
+        Ok(())
+    }
+
+    /// As [`DeviceVec::resize`], on any stream.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceVec::resize`]; an argument error if the stream is being captured.
+    #[inline]
+    pub fn resize_on(&mut self, stream: &Stream, len: usize, value: T) -> Result<()>
+    where
+        T: NoUninit,
+    {
+        if let Some(added) = len.checked_sub(self.len).filter(|added| *added > 0) {
+            self.make_room_on("DeviceVec::resize", stream, added)?;
+            self.places(self.len, added).fill_on(stream, value)?;
         }
         self.len = len;
         Ok(())
@@ -238,30 +288,13 @@ impl<T> DeviceVec<T> {
         let keep = self.len.max(min_capacity).saturating_mul(size_of::<T>());
         if self.segments.can_shrink_to(keep) {
             if self.tracked.exclusive().is_leased() {
-                return Err(Error::argument(
-                    "DeviceVec::shrink_to",
-                    "a graph uses the vector, and can be launched at any time",
-                ));
+                let reason = "a graph uses the vector, and can be launched at any time";
+                return Err(Error::argument("DeviceVec::shrink_to", reason));
             }
             self.tracked.exclusive().synchronize()?;
             self.segments.shrink_to(keep)?;
         }
         Ok(())
-    }
-
-    /// A copy of the elements on the host. Waits until it is there.
-    ///
-    /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
-    ///
-    /// # Errors
-    ///
-    /// The error of any work of the context that failed before.
-    #[inline]
-    pub fn to_vec(&self) -> Result<Vec<T>>
-    where
-        T: AnyBitPattern,
-    {
-        self.as_slice().to_vec()
     }
 
     /// Gives all memory and addresses back, which [`Drop`] does as well, and says whether it succeeded. Waits on the host for every use.
@@ -297,6 +330,22 @@ impl<T> DeviceVec<T> {
         Ok(len)
     }
 
+    /// As [`DeviceVec::make_room`], for elements that work on the vector's own stream writes.
+    #[inline]
+    fn make_room_on_own(&mut self, operation: &'static str, additional: usize) -> Result<usize> {
+        self.stream().expect_captured(operation, GROW_BEFORE)?;
+        self.make_room(operation, additional)
+    }
+
+    /// As [`DeviceVec::make_room`], for elements that work on `stream` writes. A graph cannot write them: they are there before it is
+    /// launched.
+    #[inline]
+    fn make_room_on(&mut self, operation: &'static str, stream: &Stream, additional: usize) -> Result<usize> {
+        stream.refuse_capture(operation, GROW_BEFORE)?;
+        stream.driver().expect_same(self.stream().driver(), operation)?;
+        self.make_room(operation, additional)
+    }
+
     /// Places for `count` elements from `first` on, which there is memory for.
     #[inline]
     fn places(&mut self, first: usize, count: usize) -> DeviceSliceMut<'_, T> {
@@ -310,13 +359,6 @@ impl<T> DeviceVec<T> {
         let result = self.segments.shrink_to(0);
         self.len = self.len.min(self.capacity());
         result
-    }
-}
-
-impl<T> AsRef<Driver> for DeviceVec<T> {
-    #[inline]
-    fn as_ref(&self) -> &Driver {
-        self.stream().driver()
     }
 }
 

@@ -21,7 +21,7 @@ use curium_driver::{Context, DevicePointer, Error, Result, call};
 #[inline]
 pub fn export_dma_buf<T>(context: &Context, pointer: DevicePointer<T>, bytes: usize) -> Result<OwnedFd> {
     if bytes == 0 {
-        return Err(Error::argument("export_dma_buf", "the range has no bytes"));
+        return Err(Error::argument("export_dma_buf", "empty range"));
     }
     let (mut descriptor, kind) = (-1_i32, CUmemRangeHandleType::CU_MEM_RANGE_HANDLE_TYPE_DMA_BUF_FD);
     let (place, address) = ((&raw mut descriptor).cast(), pointer.as_raw());

@@ -1,6 +1,6 @@
 //! Filling memory with one value.
 
-use curium_driver::hazard::Uses;
+use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Result, Stream, call};
 
@@ -36,11 +36,11 @@ pub(crate) fn fill(operation: &'static str, stream: &Stream, target: &End<'_>, r
     if rows.width == 0 || rows.height == 0 {
         return Ok(());
     }
-    let _uses = Uses::begin();
-    target.tracked.before_write(operation, stream)?;
+    let mut guard = AccessGuard::new(stream)?;
+    target.tracked.before_write(operation, &mut guard)?;
     let filled = enqueue(stream, target.address, rows, value);
     // What was put on the stream before a failure is on it.
-    target.tracked.after_partial_write(stream);
+    target.tracked.after_partial_write(&mut guard);
     filled.map_err(|error| target.explain(error))
 }
 

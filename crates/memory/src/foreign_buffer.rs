@@ -63,7 +63,8 @@ impl<T, O: Send + 'static> ForeignBuffer<T, O> {
         if pointer.as_raw() == 0 {
             return Err(Error::argument(OPERATION, "the pointer is null"));
         }
-        let tracked = Tracked::leasable_outside(OPERATION, stream, Reach::Granted)?;
+        let tracked =
+            Tracked::leasable_outside(OPERATION, stream, Reach::Granted)?.at(pointer.as_raw(), len * size_of::<T>());
         Ok(Self { pointer, len, tracked, owner: ManuallyDrop::new(owner), _elements: PhantomData })
     }
 
@@ -156,6 +157,19 @@ impl<T, O: Send + 'static> ForeignBuffer<T, O> {
         T: AnyBitPattern,
     {
         self.as_slice().to_vec()
+    }
+
+    /// As [`ForeignBuffer::to_vec`], on any stream.
+    ///
+    /// # Errors
+    ///
+    /// As for [`ForeignBuffer::to_vec`]; an argument error if the stream is being captured.
+    #[inline]
+    pub fn to_vec_on(&self, stream: &Stream) -> Result<Vec<T>>
+    where
+        T: AnyBitPattern,
+    {
+        self.as_slice().to_vec_on(stream)
     }
 
     /// Gives the owner back. Waits on the host for every use.

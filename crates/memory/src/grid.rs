@@ -6,11 +6,12 @@ mod mutable;
 use std::fmt;
 
 use bytemuck::AnyBitPattern;
-use curium_driver::hazard::Uses;
+use curium_driver::hazard::AccessGuard;
 use curium_driver::{DevicePointer, Error, Result, Stream};
 
 pub use self::host::{HostGrid, HostGridMut};
 pub use self::mutable::GridMut;
+use crate::capture_advice::READ_LATER;
 use crate::copy::grid::{self as copies, Place};
 use crate::{DeviceSlice, wait};
 
@@ -102,16 +103,16 @@ impl Pitch {
         let Extent { width, height, depth } = extent;
         let refuse = |reason: String| Err(Error::argument(operation, reason));
         let Some(row) = width.checked_mul(size_of::<T>()) else {
-            return refuse(format!("a row of {width} elements is more than the address space holds"));
+            return refuse(format!("size overflow (a row of {width} elements)"));
         };
         if height > 1 && self.row_bytes < row {
-            return refuse(format!("rows of {row} bytes do not fit in a pitch of {} bytes", self.row_bytes));
+            return refuse(format!("pitch too small (rows of {row} bytes, pitch of {} bytes)", self.row_bytes));
         }
         if depth > 1 && self.layer_rows < height {
-            return refuse(format!("layers of {height} rows do not fit in a pitch of {} rows", self.layer_rows));
+            return refuse(format!("pitch too small (layers of {height} rows, pitch of {} rows)", self.layer_rows));
         }
         if !self.row_bytes.is_multiple_of(align_of::<T>()) {
-            return refuse(format!("a pitch of {} bytes does not keep elements aligned", self.row_bytes));
+            return refuse(format!("misaligned pitch ({} bytes)", self.row_bytes));
         }
         let (pitch, layer) = (self.row_bytes.max(row), self.layer_rows.max(height));
         let place = Place { width: row, height, depth, pitch, layer };
@@ -119,7 +120,9 @@ impl Pitch {
             Some(span) if span <= bytes => Ok(place),
             span => {
                 let span = span.map_or_else(|| "more than the address space".into(), |span| format!("{span} bytes"));
-                refuse(format!("{width} × {height} × {depth} elements take {span}, and there are {bytes} bytes"))
+                refuse(format!(
+                    "grid out of bounds ({width} × {height} × {depth} elements take {span}, the memory has {bytes} bytes)"
+                ))
             }
         }
     }
@@ -199,21 +202,35 @@ impl<'a, T> Grid<'a, T> {
     where
         T: AnyBitPattern,
     {
+        self.stream().expect_captured("Grid::copy_to_host", READ_LATER)?;
+        self.copy_to_host_on(self.stream(), target)
+    }
+
+    /// As [`Grid::copy_to_host`], on any stream.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Grid::copy_to_host`]; an argument error if the stream is being captured.
+    #[inline]
+    pub fn copy_to_host_on(&self, stream: &Stream, target: &mut HostGridMut<'_, T>) -> Result<()>
+    where
+        T: AnyBitPattern,
+    {
         const OPERATION: &str = "Grid::copy_to_host";
         copies::same_extent(OPERATION, target.place(), &self.place)?;
         if self.place.is_empty() {
             return Ok(());
         }
-        let (stream, end) = (self.stream(), self.end());
-        stream.refuse_capture(OPERATION)?;
-        let uses = Uses::begin();
-        end.end.tracked.before_read(OPERATION, stream)?;
+        let end = self.end();
+        stream.refuse_capture(OPERATION, READ_LATER)?;
+        let mut guard = AccessGuard::new(stream)?;
+        end.end.tracked.before_read(OPERATION, &mut guard)?;
         let to = target.as_mut_ptr().cast();
         // SAFETY: the host's end holds these rows and layers, any bytes are valid elements, and it is borrowed until the stream has been
         // waited for below.
         unsafe { copies::to_host(stream, to, target.place(), &end) }?;
-        end.end.tracked.after_read(stream);
-        drop(uses);
+        end.end.tracked.after_read(&mut guard);
+        drop(guard);
         wait::until_done(stream)
     }
 
@@ -253,10 +270,12 @@ fn part<T>(operation: &'static str, place: &Place, origin: [usize; 3], inner: Ex
     let fits =
         |(start, (size, limit)): (usize, (usize, usize))| start.checked_add(size).is_some_and(|end| end <= limit);
     if !origin.into_iter().zip(sizes).all(fits) {
-        return Err(Error::argument(operation, format!("{inner:?} at {origin:?} is not within {outer:?}")));
+        return Err(Error::argument(operation, format!("part out of bounds ({inner:?} at {origin:?} of {outer:?})")));
     }
     let [x, y, z] = origin;
-    let offset = (z * place.layer + y) * place.pitch + x * size_of::<T>();
+    // A part without elements has no address: at the end of an empty grid, the offset may exceed the address space.
+    let is_empty = inner.width == 0 || inner.height == 0 || inner.depth == 0;
+    let offset = if is_empty { 0 } else { (z * place.layer + y) * place.pitch + x * size_of::<T>() };
     let width = inner.width * size_of::<T>();
     Ok((offset, Place { width, height: inner.height, depth: inner.depth, ..*place }))
 }

@@ -3,35 +3,35 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 
-use curium_driver::hazard::View;
+use curium_driver::hazard::HostAccess;
 
 /// Elements as the host sees them, borrowed to be read. While it exists, launching a graph that writes them is an error.
 #[must_use = "the memory is the graph's again when this is dropped"]
 pub struct HostView<'a, T> {
     elements: &'a [T],
-    _view: View,
+    _access: HostAccess,
 }
 
 /// Elements as the host sees them, borrowed to be written. While it exists, launching a graph that uses them is an error.
 #[must_use = "the memory is the graph's again when this is dropped"]
 pub struct HostViewMut<'a, T> {
     elements: &'a mut [T],
-    _view: View,
+    _access: HostAccess,
 }
 
 impl<'a, T> HostView<'a, T> {
-    /// What work that writes was waited for after `view` was made.
+    /// What work that writes was waited for after `access` was taken.
     #[inline]
-    pub(crate) fn new(elements: &'a [T], view: View) -> Self {
-        Self { elements, _view: view }
+    pub(crate) fn new(elements: &'a [T], access: HostAccess) -> Self {
+        Self { elements, _access: access }
     }
 }
 
 impl<'a, T> HostViewMut<'a, T> {
-    /// What work that uses them was waited for after `view` was made.
+    /// What work that uses them was waited for after `access` was taken.
     #[inline]
-    pub(crate) fn new(elements: &'a mut [T], view: View) -> Self {
-        Self { elements, _view: view }
+    pub(crate) fn new(elements: &'a mut [T], access: HostAccess) -> Self {
+        Self { elements, _access: access }
     }
 }
 

@@ -63,6 +63,7 @@ mod allocation_log;
 mod array;
 #[cfg(feature = "caching")]
 mod cache;
+mod capture_advice;
 pub mod copy;
 #[cfg(feature = "decompression")]
 mod decompress;

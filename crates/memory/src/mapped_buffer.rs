@@ -225,7 +225,8 @@ impl<T> MappedBuffer<T> {
             unsafe { call!(driver, cuMemHostGetDevicePointer_v2(&raw mut raw, host.cast(), 0)) }?;
             Ok(DevicePointer::from_raw(raw))
         })?;
-        let tracked = Tracked::leasable_outside("MappedBuffer", stream, Reach::Mapped)?;
+        let tracked =
+            Tracked::leasable_outside("MappedBuffer", stream, Reach::Mapped)?.at(pointer.as_raw(), memory.byte_len());
         Ok(Self { tracked, pointer, memory: ManuallyDrop::new(memory) })
     }
 }

@@ -161,7 +161,7 @@ impl<T> PinnedBuffer<T> {
             Self { pointer, len, context: context.clone(), source: Source::Allocation, _elements: PhantomData };
         if !pointer.is_aligned() {
             let align = align_of::<T>();
-            return Err(Error::argument(operation, format!("pinned memory is not aligned to {align} bytes")));
+            return Err(Error::argument(operation, format!("alignment is not supported ({align} bytes)")));
         }
         Ok(buffer)
     }

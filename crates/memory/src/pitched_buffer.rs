@@ -5,8 +5,9 @@ use std::marker::PhantomData;
 
 use bytemuck::{AnyBitPattern, Zeroable};
 use curium_driver::sys::CUdeviceptr;
-use curium_driver::{DevicePointer, Driver, Error, Result, Stream, call, is_exiting, release};
+use curium_driver::{DevicePointer, Driver, Error, LeakedMemory, Result, Stream, call, dropping, leak};
 
+use crate::capture_advice::ALLOCATE_BEFORE;
 use crate::copy::grid::Place;
 use crate::device_slice::{WholeMut, argument_as};
 use crate::tracked::{Reach, Tracked};
@@ -55,6 +56,7 @@ impl<T> PitchedBuffer<T> {
     where
         T: Zeroable,
     {
+        stream.expect_captured("PitchedBuffer::zeroed", ALLOCATE_BEFORE)?;
         let buffer = Self::allocate("PitchedBuffer::zeroed", stream, width, height)?;
         let end = buffer.whole().end();
         let rows = fill::Rows { pitch: buffer.pitch, width: buffer.place().width, height };
@@ -188,6 +190,7 @@ impl<T> PitchedBuffer<T> {
             result.map_err(|error| error.about(format!("{height} rows of {row} bytes")))?;
             Ok((DevicePointer::from_raw(raw), pitch))
         })?;
+        let tracked = tracked.at(pointer.as_raw(), pitch * height);
         let buffer = Self { pointer, width, height, pitch, tracked, _elements: PhantomData };
         size::aligned::<T>(operation, pointer.as_raw() | pitch as u64).map(|()| buffer)
     }
@@ -219,7 +222,7 @@ impl<T> PitchedBuffer<T> {
         if index < self.height {
             return Ok(self.row_at(index));
         }
-        Err(Error::argument(operation, format!("there is no row {index} of {}", self.height)))
+        Err(Error::argument(operation, format!("row index out of bounds ({index} of {} rows)", self.height)))
     }
 
     #[inline]
@@ -258,9 +261,11 @@ impl<T> fmt::Debug for PitchedBuffer<T> {
 impl<T> Drop for PitchedBuffer<T> {
     #[inline]
     fn drop(&mut self) {
-        if self.pointer.as_raw() != 0 && !is_exiting() {
-            // Nobody is there to try again.
-            release(|| self.free().or_else(|_| self.free()));
+        // Nobody is there to try again.
+        if self.pointer.as_raw() != 0
+            && let Some(Err(error)) = dropping(|| self.free().or_else(|_| self.free()))
+        {
+            leak(self.stream().driver(), LeakedMemory::new(1, (self.pitch * self.height) as u64), &error);
         }
     }
 }

@@ -10,10 +10,28 @@ use curium_driver::{Context, DevicePointer, Error, Result, call, release, sys};
 /// A slice whose memory is pinned for as long as this value exists: copies from and to it run at full speed, in a
 /// [`copy_scope`](crate::copy::copy_scope) beside the host. It is the slice.
 ///
-/// Pinning takes long, tens of microseconds for each megabyte: it pays for memory that is copied often. Whole pages are pinned; memory that
-/// shares a page with the slice stays usable.
+/// [`Registered::scope`] pins a slice while a closure runs, and is safe. Pinning takes long, tens of microseconds for each megabyte: it
+/// pays
+/// for memory that is copied often. Whole pages are pinned; memory that shares a page with the slice stays usable.
 ///
-/// A value that is forgotten leaves the memory pinned, and pinning it again is an error; nothing worse.
+/// ```
+/// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
+/// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
+/// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
+/// use curium_memory::{DeviceBuffer, RegisterFlags, Registered};
+///
+/// # let context = driver.device(0)?.primary_context()?;
+/// let stream = context.stream()?;
+/// let mut values = vec![1_u32; 1024];
+/// let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 1024)?;
+/// Registered::scope(&context, &mut values, RegisterFlags::empty(), |values| {
+///     buffer.as_slice_mut().copy_from_slice(values)?;
+///     values.fill(0);
+///     buffer.copy_to_slice(values)
+/// })??;
+/// assert_eq!(values, [1; 1024]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Registered<'a, T> {
     elements: &'a mut [T],
     registration: Registration,
@@ -42,6 +60,9 @@ bitflags::bitflags! {
     }
 }
 
+const SCOPE: &str = "Registered::scope";
+const SCOPE_OF_REF: &str = "RegisteredRef::scope";
+
 /// Pinned pages, which belong to others.
 struct Registration {
     context: Context,
@@ -55,17 +76,47 @@ unsafe impl Send for Registration {}
 // SAFETY: as for `Send`.
 unsafe impl Sync for Registration {}
 
+impl<T> Registered<'_, T> {
+    /// Runs `operation` while the memory of `elements` is pinned, also if it panics, and returns what it returns.
+    ///
+    /// CUDA: `cuMemHostRegister_v2`, `cuMemHostUnregister`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Registered::new`]; `operation` does not run then.
+    #[doc(alias = "cuMemHostRegister")]
+    #[inline]
+    pub fn scope<R>(
+        context: &Context,
+        elements: &mut [T],
+        flags: RegisterFlags,
+        operation: impl FnOnce(&mut [T]) -> R,
+    ) -> Result<R> {
+        // SAFETY: the value is dropped before this returns or unwinds.
+        let mut registered =
+            unsafe { Registered::new(context, elements, flags) }.map_err(|error| error.during(SCOPE))?;
+        Ok(operation(&mut registered))
+    }
+}
+
 impl<'a, T> Registered<'a, T> {
     /// Pins the memory of `elements`.
     ///
     /// CUDA: `cuMemHostRegister_v2`.
+    ///
+    /// # Safety
+    ///
+    /// The result is dropped, or [closed](Registered::close), before the memory of `elements` is freed. It is not forgotten
+    /// ([`mem::forget`](std::mem::forget)) unless the memory lives as long as the process: the driver would take other memory at this
+    /// address
+    /// for the pinned pages, and copies from and to it would miss it.
     ///
     /// # Errors
     ///
     /// An argument error if the slice has no bytes; `CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED` if a part of it is pinned already.
     #[doc(alias = "cuMemHostRegister")]
     #[inline]
-    pub fn new(context: &Context, elements: &'a mut [T], flags: RegisterFlags) -> Result<Self> {
+    pub unsafe fn new(context: &Context, elements: &'a mut [T], flags: RegisterFlags) -> Result<Self> {
         let bytes = size_of_val(elements);
         let registration = Registration::new("Registered::new", context, elements.as_mut_ptr().cast(), bytes, flags)?;
         Ok(Self { elements, registration })
@@ -103,16 +154,42 @@ impl<'a, T> Registered<'a, T> {
     }
 }
 
+impl<T> RegisteredRef<'_, T> {
+    /// Runs `operation` while the memory of `elements` is pinned. See [`Registered::scope`] and [`RegisteredRef::new`].
+    ///
+    /// CUDA: `cuMemHostRegister_v2`, `cuMemHostUnregister`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`RegisteredRef::new`]; `operation` does not run then.
+    #[inline]
+    pub fn scope<R>(
+        context: &Context,
+        elements: &[T],
+        flags: RegisterFlags,
+        operation: impl FnOnce(&[T]) -> R,
+    ) -> Result<R> {
+        // SAFETY: the value is dropped before this returns or unwinds.
+        let registered = unsafe { RegisteredRef::new(context, elements, flags) };
+        let registered = registered.map_err(|error| error.during(SCOPE_OF_REF))?;
+        Ok(operation(&registered))
+    }
+}
+
 impl<'a, T> RegisteredRef<'a, T> {
     /// Pins the memory of `elements`, which may lie in pages that cannot be written if the flags say [`RegisterFlags::READ_ONLY`].
     ///
     /// CUDA: `cuMemHostRegister_v2`.
     ///
+    /// # Safety
+    ///
+    /// As for [`Registered::new`].
+    ///
     /// # Errors
     ///
     /// As for [`Registered::new`]; `CUDA_ERROR_NOT_SUPPORTED` if the system cannot register memory to be read only.
     #[inline]
-    pub fn new(context: &Context, elements: &'a [T], flags: RegisterFlags) -> Result<Self> {
+    pub unsafe fn new(context: &Context, elements: &'a [T], flags: RegisterFlags) -> Result<Self> {
         let (start, bytes) = (elements.as_ptr().cast_mut().cast(), size_of_val(elements));
         let registration = Registration::new("RegisteredRef::new", context, start, bytes, flags)?;
         Ok(Self { elements, registration })
@@ -141,11 +218,10 @@ impl Registration {
         flags: RegisterFlags,
     ) -> Result<Self> {
         if bytes == 0 {
-            return Err(Error::argument(operation, "the slice has no bytes"));
+            return Err(Error::argument(operation, "slice of zero bytes"));
         }
         context.entered(|driver| {
-            // SAFETY: the memory is borrowed by the caller until the registration ends; a registration that outlives it only keeps its
-            // pages pinned, since nothing is done with them by itself. The context is current.
+            // SAFETY: the memory is borrowed by the caller, who vouches that the registration ends before it does. The context is current.
             let result = unsafe { call!(driver, cuMemHostRegister_v2(start.cast(), bytes, flags.bits())) };
             result.map_err(|error| error.about(format!("{bytes} bytes at {start:p}")))
         })?;

@@ -93,7 +93,7 @@ pub unsafe trait Resource: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns. The memory is still the caller's then, who may try again.
+    /// Whatever the driver returns, also if the wait for the stream fails. The memory is still the caller's then, who may try again.
     unsafe fn deallocate(
         &self,
         stream: &Stream,

@@ -9,18 +9,15 @@ use curium_driver::{Error, Result};
 pub(crate) fn bytes<T>(operation: &'static str, len: usize) -> Result<usize> {
     let size = size_of::<T>();
     if len == 0 {
-        return Err(Error::argument(operation, "the length is 0"));
+        return Err(Error::argument(operation, "zero length"));
     }
     if size == 0 {
         let name = std::any::type_name::<T>();
-        return Err(Error::argument(operation, format!("an element of type {name} has no bytes")));
+        return Err(Error::argument(operation, format!("zero-sized element type ({name})")));
     }
     match len.checked_mul(size).filter(|bytes| isize::try_from(*bytes).is_ok()) {
         Some(bytes) => Ok(bytes),
-        None => Err(Error::argument(
-            operation,
-            format!("{len} elements of {size} bytes are more than the address space holds"),
-        )),
+        None => Err(Error::argument(operation, format!("size overflow ({len} elements of {size} bytes)"))),
     }
 }
 
@@ -30,7 +27,10 @@ pub(crate) fn same_len(operation: &'static str, buffer: usize, other: usize) -> 
     if buffer == other {
         return Ok(());
     }
-    Err(Error::argument(operation, format!("the buffer has {buffer} elements, and the other side has {other}")))
+    Err(Error::argument(
+        operation,
+        format!("length mismatch (the buffer has {buffer} elements, the other side has {other})"),
+    ))
 }
 
 /// The range, if it lies within `len` elements.
@@ -50,7 +50,7 @@ pub(crate) fn range(operation: &'static str, len: usize, range: impl RangeBounds
         (Some(start), Some(end)) if start <= end && end <= len => Ok(start..end),
         (start, end) => {
             let (start, end) = (start.unwrap_or(usize::MAX), end.unwrap_or(usize::MAX));
-            Err(Error::argument(operation, format!("the range {start}..{end} is not within {len} elements")))
+            Err(Error::argument(operation, format!("range out of bounds ({start}..{end} of {len} elements)")))
         }
     }
 }
@@ -61,7 +61,7 @@ pub(crate) fn split(operation: &'static str, len: usize, middle: usize) -> Resul
     if middle <= len {
         return Ok(());
     }
-    Err(Error::argument(operation, format!("{len} elements cannot be split at {middle}")))
+    Err(Error::argument(operation, format!("split index out of bounds ({middle} of {len} elements)")))
 }
 
 /// An error unless `address` is aligned for elements of type `T`.
@@ -71,5 +71,5 @@ pub(crate) fn aligned<T>(operation: &'static str, address: u64) -> Result<()> {
     if address.is_multiple_of(align as u64) {
         return Ok(());
     }
-    Err(Error::argument(operation, format!("the memory at {address:#x} is not aligned to {align} bytes")))
+    Err(Error::argument(operation, format!("misaligned address ({address:#x}, alignment {align})")))
 }

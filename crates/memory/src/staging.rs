@@ -6,45 +6,37 @@
 //!
 //! - The lanes belong to the context. They are made when they are needed first, there are never more than
 //!   [`StagingOptions::lanes`] of them, and copies that run at the same time share them.
-//! - The threads live for one copy. The calling thread is one of them.
+//! - The threads live for one copy. The calling thread is one of them. Each thread starts others before it copies, so that all of them run
+//!   after the time that it takes to start a few.
+//! - The parts of a copy are short at first and grow ([`job`]), so that the device does not wait for a whole block.
 //! - What cannot go this way goes the driver's: small copies, memory that is pinned already, streams that are being captured, and
 //!   copies that find no lane free or no pinned memory left.
 
 mod job;
 mod lane;
+mod options;
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
-use std::num::NonZeroUsize;
 use std::panic::resume_unwind;
 use std::sync::Arc;
-use std::thread::{self, ScopedJoinHandle};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, Scope, ScopedJoinHandle};
 
 use curium_driver::lock::Mutex;
 use curium_driver::sys::{CUdeviceptr, CUpointer_attribute, CUstreamCaptureStatus};
 use curium_driver::{Context, Driver, Error, Result, Stream, call, relaxed};
 
-use self::job::Job;
+use self::job::{Job, Split};
 use self::lane::Lane;
-
-/// How copies from and to ordinary slices are staged through pinned memory. The defaults suit machines of any size.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
-#[non_exhaustive]
-pub struct StagingOptions {
-    /// The most lanes that a context has, each with a thread while it copies. 0 leaves all copies to the driver. The default is one for
-    /// each processor, at most 12.
-    pub lanes: usize,
-    /// The size of a pinned block in bytes; a lane has two of them. The default is 4 MiB.
-    pub block_bytes: usize,
-    /// The size in bytes from which copies to the host are staged; copies to the device, where the driver is faster by itself, from twice
-    /// that. The default is 8 MiB.
-    pub threshold: usize,
-}
+pub use self::options::StagingOptions;
 
 /// The lanes of one [`Context`] and its clones. Another retention of the same primary context has lanes and options of its own.
 pub struct Staging {
     /// Does not keep the context alive, which keeps this value.
     context: Context,
+    /// That of the options, which small copies read without a lock.
+    threshold: AtomicUsize,
     pool: Mutex<Pool>,
 }
 
@@ -61,8 +53,14 @@ struct Pool {
 struct Lanes {
     staging: Arc<Staging>,
     lanes: Vec<Lane>,
-    chunk: usize,
+    /// The lengths of the shortest and the longest part in bytes.
+    parts: [usize; 2],
 }
+
+/// Enqueues a part of a copy on the stream of a lane as an access to the device's memory.
+pub(crate) trait Access: Fn(&Stream, &mut dyn FnMut() -> Result<()>) -> Result<()> + Sync {}
+
+impl<F: Fn(&Stream, &mut dyn FnMut() -> Result<()>) -> Result<()> + Sync> Access for F {}
 
 /// The way of a copy.
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
@@ -71,49 +69,9 @@ enum Direction {
     ToHost,
 }
 
-/// The smallest part of a copy that is worth a turn of its own, in bytes.
-const LEAST_CHUNK: usize = 256 << 10;
-
-impl StagingOptions {
-    /// The defaults.
-    #[must_use]
-    #[inline]
-    pub fn new() -> Self {
-        let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
-        Self { lanes: processors.min(12), block_bytes: 4 << 20, threshold: 8 << 20 }
-    }
-
-    /// The same with another number of lanes.
-    #[must_use]
-    #[inline]
-    pub const fn with_lanes(mut self, lanes: usize) -> Self {
-        self.lanes = lanes;
-        self
-    }
-
-    /// The same with blocks of another size in bytes.
-    #[must_use]
-    #[inline]
-    pub const fn with_block_bytes(mut self, bytes: usize) -> Self {
-        self.block_bytes = bytes;
-        self
-    }
-
-    /// The same with another size in bytes from which copies are staged.
-    #[must_use]
-    #[inline]
-    pub const fn with_threshold(mut self, bytes: usize) -> Self {
-        self.threshold = bytes;
-        self
-    }
-}
-
-impl Default for StagingOptions {
-    #[inline]
-    fn default() -> Self {
-        Self::new()
-    }
-}
+/// The smallest part of a copy that is worth a turn of its own, in bytes, and the longest that a copy begins with.
+const LEAST_PART: usize = 256 << 10;
+const FIRST_PART: usize = 512 << 10;
 
 impl Staging {
     /// The options of a context.
@@ -136,6 +94,7 @@ impl Staging {
         let staging = Self::of(context);
         let mut pool = staging.pool.lock();
         pool.options = options;
+        staging.threshold.store(options.threshold, Ordering::Relaxed);
         pool.generation += 1;
         drop(pool);
         Self::trim(context);
@@ -166,8 +125,9 @@ impl Staging {
     #[inline]
     fn of(context: &Context) -> Arc<Self> {
         let make = |context| {
-            let pool = Pool { options: StagingOptions::new(), idle: Vec::new(), lanes: 0, generation: 0 };
-            Self { context, pool: Mutex::new(pool) }
+            let options = StagingOptions::new();
+            let pool = Pool { options, idle: Vec::new(), lanes: 0, generation: 0 };
+            Self { context, threshold: AtomicUsize::new(options.threshold), pool: Mutex::new(pool) }
         };
         // SAFETY: lanes, which hold what is made from the context, are in the pool or in a `Lanes`, which borrows nothing but is dropped
         // by copies before they return, as is this value by every caller; all of them borrow the context meanwhile.
@@ -210,39 +170,40 @@ impl Staging {
 }
 
 /// Copies `source` to the device in place of a copy on `stream` that is waited for, if that is faster; `None` if it is not, and
-/// nothing was done. `order` has a stream wait for all that the copy must wait for.
+/// nothing was done. Each part of the copy is enqueued by `access`, which orders a lane's stream first.
 ///
 /// # Safety
 ///
-/// `target` is the address of as many live bytes, which may be written by streams that have waited.
+/// `target` is the address of as many live bytes, which may be written by streams that `access` has ordered.
 #[inline]
 pub(crate) unsafe fn upload(
     stream: &Stream,
     target: CUdeviceptr,
     source: &[u8],
-    order: impl FnMut(&Stream) -> Result<()>,
+    access: impl Access,
 ) -> Option<Result<()>> {
     let lanes = Lanes::take(stream, source.as_ptr().cast(), source.len(), Direction::ToDevice)?;
-    // SAFETY: the caller vouches for the target, and the lanes have waited.
-    Some(lanes.ordered(order).and_then(|lanes| unsafe { lanes.upload(target, source) }))
+    // SAFETY: the caller vouches for the target.
+    Some(unsafe { lanes.upload(target, source, &access) })
 }
 
 /// Copies from the device to `target` in place of a copy on `stream` that is waited for, if that is faster; `None` if it is not, and
-/// nothing was done. `order` has a stream wait for all that the copy must wait for. If it succeeds, all of `target` is initialised.
+/// nothing was done. Each part of the copy is enqueued by `access`, which orders a lane's stream first. If it succeeds, all of `target` is
+/// initialized.
 ///
 /// # Safety
 ///
-/// `source` is the address of as many live bytes, which may be read by streams that have waited.
+/// `source` is the address of as many live bytes, which may be read by streams that `access` has ordered.
 #[inline]
 pub(crate) unsafe fn download(
     stream: &Stream,
     target: &mut [MaybeUninit<u8>],
     source: CUdeviceptr,
-    order: impl FnMut(&Stream) -> Result<()>,
+    access: impl Access,
 ) -> Option<Result<()>> {
     let lanes = Lanes::take(stream, target.as_ptr().cast(), target.len(), Direction::ToHost)?;
-    // SAFETY: the caller vouches for the source, and the lanes have waited.
-    Some(lanes.ordered(order).and_then(|lanes| unsafe { lanes.download(target, source) }))
+    // SAFETY: the caller vouches for the source.
+    Some(unsafe { lanes.download(target, source, &access) })
 }
 
 impl Direction {
@@ -257,10 +218,10 @@ impl Direction {
 
     /// The size in bytes from which staging is faster than the driver.
     #[inline]
-    fn threshold(self, options: &StagingOptions) -> usize {
+    fn threshold(self, threshold: usize) -> usize {
         match self {
-            Self::ToDevice => options.threshold.saturating_mul(2),
-            Self::ToHost => options.threshold,
+            Self::ToDevice => threshold.saturating_mul(2),
+            Self::ToHost => threshold,
         }
     }
 
@@ -280,10 +241,13 @@ impl Lanes {
     #[inline]
     fn take(stream: &Stream, host: *const c_void, bytes: usize, direction: Direction) -> Option<Self> {
         let staging = Staging::of(stream.context());
+        if bytes < direction.threshold(staging.threshold.load(Ordering::Relaxed)) {
+            return None;
+        }
         let options = staging.pool.lock().options;
-        let least = LEAST_CHUNK.min(options.block_bytes);
+        let least = LEAST_PART.min(options.block_bytes);
         let lanes = direction.lanes(options.lanes).min(bytes / least);
-        if bytes < direction.threshold(&options) || lanes < direction.enough() {
+        if lanes < direction.enough() {
             return None;
         }
         if is_capturing(stream) || !is_pageable(stream.driver(), host, bytes) {
@@ -292,56 +256,71 @@ impl Lanes {
         let make = || Ok((0..lanes).map_while(|_| staging.lane()).collect::<Vec<_>>());
         // The calls that make a lane must not end the captures of other threads.
         let lanes = relaxed(stream.driver(), make).ok()?;
-        let chunk = bytes.div_ceil(lanes.len().max(1) * 2).next_multiple_of(4096).clamp(least, options.block_bytes);
-        let taken = Self { staging, lanes, chunk };
+        let first = bytes.div_ceil(lanes.len().max(1) * 4).next_multiple_of(4096);
+        let parts = [first.clamp(least, FIRST_PART.min(options.block_bytes)), options.block_bytes];
+        let taken = Self { staging, lanes, parts };
         (taken.lanes.len() >= direction.enough()).then_some(taken)
-    }
-
-    /// Has the streams of all lanes wait.
-    #[inline]
-    fn ordered(self, order: impl FnMut(&Stream) -> Result<()>) -> Result<Self> {
-        self.lanes.iter().map(Lane::stream).try_for_each(order)?;
-        Ok(self)
     }
 
     /// Copies `source` to the device. Waits until the copy is done.
     ///
     /// # Safety
     ///
-    /// `target` is the address of as many live bytes, which the lanes' streams may write.
+    /// `target` is the address of as many live bytes, which the lanes' streams may write under `access`.
     #[inline]
-    unsafe fn upload(mut self, target: CUdeviceptr, source: &[u8]) -> Result<()> {
-        let job = Job::new(source.chunks(self.chunk), self.chunk);
-        // SAFETY: the caller vouches for the target, and the chunks lie at these offsets within `source`.
-        self.run(|lane| unsafe { lane.upload(target, &job) })
+    unsafe fn upload(mut self, target: CUdeviceptr, source: &[u8], access: &impl Access) -> Result<()> {
+        let job = self.job(source);
+        // SAFETY: the caller vouches for the target, and the parts lie at these offsets within `source`.
+        self.run(|lane| unsafe { lane.upload(target, &job, access) })
     }
 
     /// Copies from the device to `target`. Waits until the copy is done; all of `target` is initialised if it succeeds.
     ///
     /// # Safety
     ///
-    /// `source` is the address of as many live bytes, which the lanes' streams may read.
+    /// `source` is the address of as many live bytes, which the lanes' streams may read under `access`.
     #[inline]
-    unsafe fn download(mut self, target: &mut [MaybeUninit<u8>], source: CUdeviceptr) -> Result<()> {
-        let job = Job::new(target.chunks_mut(self.chunk), self.chunk);
-        // SAFETY: the caller vouches for the source, and the chunks lie at these offsets within `target`.
-        self.run(|lane| unsafe { lane.download(source, &job) })
+    unsafe fn download(
+        mut self,
+        target: &mut [MaybeUninit<u8>],
+        source: CUdeviceptr,
+        access: &impl Access,
+    ) -> Result<()> {
+        let job = self.job(target);
+        // SAFETY: the caller vouches for the source, and the parts lie at these offsets within `target`.
+        self.run(|lane| unsafe { lane.download(source, &job, access) })
     }
 
-    /// Has every lane `work`, each on a thread of its own but for one, for which the calling thread does. Where there is no thread to be
-    /// had, the others do it all.
+    #[inline]
+    fn job<S: Split>(&self, slice: S) -> Job<S> {
+        let [shortest, longest] = self.parts;
+        Job::new(slice, self.lanes.len(), shortest, longest)
+    }
+
+    /// Has every lane `work`, each on a thread of its own but for one, which the calling thread serves.
     #[inline]
     fn run(&mut self, work: impl Fn(&mut Lane) -> Result<()> + Sync) -> Result<()> {
-        let Some((own, others)) = self.lanes.split_first_mut() else { return Ok(()) };
-        let work = &work;
-        thread::scope(|scope| {
-            let spawn = |lane| thread::Builder::new().spawn_scoped(scope, move || work(lane));
-            let threads: Vec<_> = others.iter_mut().map_while(|lane| spawn(lane).ok()).collect();
-            let result = work(own);
-            let join = |thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|payload| resume_unwind(payload));
-            threads.into_iter().map(join).fold(result, Result::and)
-        })
+        let (lanes, work) = (&mut self.lanes[..], &work);
+        thread::scope(|scope| share(scope, lanes, work))
     }
+}
+
+/// Has every lane `work`. The calling thread leaves half of the lanes to a new thread, which does the same, until one lane is left for it.
+/// Lanes for which no thread can be started do nothing: the others copy their parts.
+fn share<'scope>(
+    scope: &'scope Scope<'scope, '_>,
+    mut lanes: &'scope mut [Lane],
+    work: &'scope (impl Fn(&mut Lane) -> Result<()> + Sync),
+) -> Result<()> {
+    let mut threads = Vec::new();
+    while lanes.len() > 1 {
+        let (own, others) = lanes.split_at_mut(lanes.len() / 2);
+        threads.extend(thread::Builder::new().spawn_scoped(scope, move || share(scope, others, work)));
+        lanes = own;
+    }
+    let result = lanes.first_mut().map_or(Ok(()), work);
+    let join = |thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|payload| resume_unwind(payload));
+    threads.into_iter().map(join).fold(result, Result::and)
 }
 
 impl Drop for Lanes {

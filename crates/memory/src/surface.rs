@@ -3,8 +3,9 @@
 use std::fmt;
 use std::sync::Arc;
 
+use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUresourcetype, CUsurfObject};
-use curium_driver::{Argument, ByValue, Driver, Error, Result, Stream, call, release};
+use curium_driver::{Argument, ByValue, Driver, Error, Result, call, release};
 
 use crate::array::{ArrayHandle, Uses};
 use crate::texture::{empty, expect_known};
@@ -111,16 +112,16 @@ impl SurfaceHandle {
 // borrowed, and ends only when every use is done, those of graphs that keep it among them.
 unsafe impl<T> Argument<SurfaceObject> for &Surface<T> {
     #[inline]
-    unsafe fn bind(&mut self, stream: &Stream) -> Result<SurfaceObject> {
-        expect_known("surface", self.array.stream().context(), stream)?;
-        stream.keep_in_scope(Arc::as_ptr(&self.handle).addr(), || Arc::clone(&self.handle) as _);
-        self.array.uses().before_write(stream)?;
+    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<SurfaceObject> {
+        expect_known("surface", self.array.stream().context(), guard.stream())?;
+        guard.keep(&self.handle);
+        self.array.uses().before_write(guard)?;
         Ok(SurfaceObject(self.as_raw()))
     }
 
     #[inline]
-    unsafe fn launched(&mut self, stream: &Stream) {
-        self.array.uses().after_write(stream);
+    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
+        self.array.uses().after_write(guard);
     }
 }
 

@@ -6,6 +6,7 @@ mod view;
 use std::fmt;
 use std::sync::Arc;
 
+use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUDA_RESOURCE_DESC, CUDA_TEXTURE_DESC, CUresourcetype, CUtexObject};
 use curium_driver::{Argument, ByValue, Context, Driver, Error, Result, Stream, call, release};
 
@@ -297,29 +298,29 @@ impl<T> Source<T> {
 // `launched` notes. The texture is borrowed, and ends only when every use is done, those of graphs that keep it among them.
 unsafe impl<T> Argument<TextureObject> for &Texture<T> {
     #[inline]
-    unsafe fn bind(&mut self, stream: &Stream) -> Result<TextureObject> {
-        expect_known("texture", &self.handle.context, stream)?;
-        stream.keep_in_scope(Arc::as_ptr(&self.handle).addr(), || Arc::clone(&self.handle) as _);
+    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<TextureObject> {
+        expect_known("texture", &self.handle.context, guard.stream())?;
+        guard.keep(&self.handle);
         match &self.source {
             Source::Buffer(buffer) => {
                 let mut buffer: &DeviceBuffer<T> = buffer;
                 // SAFETY: `launched` notes the use, and nothing is done with the buffer in between.
-                unsafe { Argument::<&[T]>::bind(&mut buffer, stream) }?;
+                unsafe { Argument::<&[T]>::bind(&mut buffer, guard) }?;
             }
-            source => source.uses().map_or(Ok(()), |uses| uses.before_read(stream))?,
+            source => source.uses().map_or(Ok(()), |uses| uses.before_read(guard))?,
         }
         Ok(TextureObject(self.as_raw()))
     }
 
     #[inline]
-    unsafe fn launched(&mut self, stream: &Stream) {
+    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
         match &self.source {
             Source::Buffer(buffer) => {
                 let mut buffer: &DeviceBuffer<T> = buffer;
                 // SAFETY: the buffer was bound to this stream by `bind`.
-                unsafe { Argument::<&[T]>::launched(&mut buffer, stream) };
+                unsafe { Argument::<&[T]>::launched(&mut buffer, guard) };
             }
-            source => source.uses().into_iter().for_each(|uses| uses.after_read(stream)),
+            source => source.uses().into_iter().for_each(|uses| uses.after_read(guard)),
         }
     }
 }

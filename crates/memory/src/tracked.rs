@@ -3,9 +3,9 @@
 use std::mem::ManuallyDrop;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use curium_driver::hazard::{Accesses, View};
+use curium_driver::hazard::{AccessGuard, Accesses, HostAccess};
 use curium_driver::sys::CUdeviceptr;
-use curium_driver::{Device, Error, Result, Stream, call};
+use curium_driver::{Device, Error, PASS_THE_SCOPE, Result, Stream, call, refuse_wait};
 
 use crate::copy::peer;
 
@@ -39,10 +39,17 @@ impl Tracked {
         Self { stream: stream.clone(), accesses: Accesses::leasable(stream), reach, reached: AtomicU64::new(0) }
     }
 
+    /// The same for `bytes` bytes at `address`.
+    #[inline]
+    pub(crate) fn at(mut self, address: CUdeviceptr, bytes: usize) -> Self {
+        self.accesses = self.accesses.at(address, bytes);
+        self
+    }
+
     /// The same for memory that no capture can allocate.
     #[inline]
     pub(crate) fn leasable_outside(operation: &'static str, stream: &Stream, reach: Reach) -> Result<Self> {
-        if stream.is_of_scope() {
+        if stream.is_created_by_capture() {
             return Err(Error::argument(
                 operation,
                 "the stream is one of a capture, whose graph cannot own such memory",
@@ -51,15 +58,19 @@ impl Tracked {
         Ok(Self::leasable(stream, reach))
     }
 
-    /// An argument error of `operation` if a graph that would disturb a read, or a write, of the host can be launched at any time.
+    /// An argument error of `operation` if a graph that would disturb a read, or a write, of the host can be launched at any time, and in
+    /// the
+    /// closure of a capture: what that reads or writes has not run.
     #[inline]
     pub(crate) fn refuse_leases(&self, operation: &'static str, is_write: bool) -> Result<()> {
+        refuse_wait(operation)?;
         self.accesses.refuse_leases(operation, is_write)
     }
 
     /// Keeps graphs that would disturb a read, or a write, of the host from being launched while the result exists.
     #[inline]
-    pub(crate) fn view(&self, operation: &'static str, is_write: bool) -> Result<View> {
+    pub(crate) fn view(&self, operation: &'static str, is_write: bool) -> Result<HostAccess> {
+        refuse_wait(operation)?;
         self.accesses.view(operation, is_write)
     }
 
@@ -96,28 +107,30 @@ impl Tracked {
         self.reach
     }
 
-    /// Has `stream` wait for what a read must wait for.
+    /// Orders the guard's stream after what a read must wait for.
     #[inline]
-    pub(crate) fn before_read(&self, operation: &'static str, stream: &Stream) -> Result<()> {
-        self.accesses.before_read(stream).map_err(|error| error.during(operation))
+    pub(crate) fn before_read(&self, operation: &'static str, guard: &mut AccessGuard<'_>) -> Result<()> {
+        guard.stream().expect_captured(operation, PASS_THE_SCOPE)?;
+        self.accesses.before_read(guard).map_err(|error| error.during(operation))
     }
 
-    /// Has `stream` wait for what a write must wait for.
+    /// Orders the guard's stream after what a write must wait for.
     #[inline]
-    pub(crate) fn before_write(&self, operation: &'static str, stream: &Stream) -> Result<()> {
-        self.accesses.before_write(stream).map_err(|error| error.during(operation))
+    pub(crate) fn before_write(&self, operation: &'static str, guard: &mut AccessGuard<'_>) -> Result<()> {
+        guard.stream().expect_captured(operation, PASS_THE_SCOPE)?;
+        self.accesses.before_write(guard).map_err(|error| error.during(operation))
     }
 
-    /// Notes a read that was put on `stream`.
+    /// Records a read that was enqueued.
     #[inline]
-    pub(crate) fn after_read(&self, stream: &Stream) {
-        self.accesses.after_read(stream);
+    pub(crate) fn after_read(&self, guard: &mut AccessGuard<'_>) {
+        self.accesses.after_read(guard);
     }
 
-    /// Notes a write of a part that was put on `stream`.
+    /// Records a write of a part that was enqueued.
     #[inline]
-    pub(crate) fn after_partial_write(&self, stream: &Stream) {
-        self.accesses.after_partial_write(stream);
+    pub(crate) fn after_partial_write(&self, guard: &mut AccessGuard<'_>) {
+        self.accesses.after_partial_write(guard);
     }
 
     /// The memory's stream, and the uses.
@@ -135,40 +148,49 @@ impl Tracked {
     /// Waits on the host until nobody writes the memory any more.
     #[inline]
     pub(crate) fn wait_for_writes(&self) -> Result<()> {
-        self.accesses.writers().iter().try_for_each(Stream::synchronize)
+        self.accesses.synchronize_writes()
     }
 
     /// Waits on the host until nobody uses the memory any more: it may be written by the host then, or freed.
     #[inline]
     pub(crate) fn wait_for_uses(&mut self) -> Result<()> {
-        self.accesses.users().iter().try_for_each(Stream::synchronize)
+        self.accesses.synchronize()
     }
 
-    /// Has `stream` wait for what a kernel that reads the memory at `address`, which is this memory's, must wait for, and gives the
-    /// stream's device access if it is on another one.
+    /// Orders the guard's stream after what a kernel that reads the memory at `address`, which is this memory's, must wait for, and gives
+    /// the stream's device access if it is on another one.
     #[inline]
-    pub(crate) fn before_kernel_read(&self, stream: &Stream, address: CUdeviceptr) -> Result<()> {
+    pub(crate) fn before_kernel_read(&self, guard: &mut AccessGuard<'_>, address: CUdeviceptr) -> Result<()> {
         // Only the stream of the last write of the whole reads freely: the memory's own, or that of a kernel, which was let in then.
-        if self.accesses.reads_freely_on(stream) { Ok(()) } else { self.admit(stream, address, Self::before_read) }
+        if self.accesses.reads_freely_on(guard.stream()) {
+            Ok(())
+        } else {
+            self.admit(guard, address, Self::before_read)
+        }
     }
 
     /// The same for a kernel that writes the memory.
     #[inline]
-    pub(crate) fn before_kernel_write(&self, stream: &Stream, address: CUdeviceptr) -> Result<()> {
+    pub(crate) fn before_kernel_write(&self, guard: &mut AccessGuard<'_>, address: CUdeviceptr) -> Result<()> {
         // As for reads.
-        if self.accesses.writes_freely_on(stream) { Ok(()) } else { self.admit(stream, address, Self::before_write) }
+        if self.accesses.writes_freely_on(guard.stream()) {
+            Ok(())
+        } else {
+            self.admit(guard, address, Self::before_write)
+        }
     }
 
-    /// Has `stream` wait, and lets its device in.
+    /// Orders the guard's stream, and gives its device access.
     #[cold]
     fn admit(
         &self,
-        stream: &Stream,
+        guard: &mut AccessGuard<'_>,
         address: CUdeviceptr,
-        wait: fn(&Self, &'static str, &Stream) -> Result<()>,
+        order: fn(&Self, &'static str, &mut AccessGuard<'_>) -> Result<()>,
     ) -> Result<()> {
         const OPERATION: &str = "kernel argument";
-        wait(self, OPERATION, stream)?;
+        order(self, OPERATION, guard)?;
+        let stream = guard.stream();
         if self.reach.is_everywhere() || stream.device().as_raw() == self.stream.device().as_raw() {
             return Ok(());
         }

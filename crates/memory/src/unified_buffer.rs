@@ -10,14 +10,15 @@ use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
 use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
-use curium_driver::hazard::Uses;
+use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUdeviceptr, CUmemAttach_flags};
 use curium_driver::{
-    AttachMode, DeviceAttribute, DevicePointer, Driver, Error, Result, Stream, call, is_exiting, release,
+    AttachMode, DeviceAttribute, DevicePointer, Driver, Error, LeakedMemory, Result, Stream, call, dropping, leak,
 };
 
 pub use self::advice::{MemoryAdvice, RangeAttributes};
 pub use self::batch::{discard, discard_and_prefetch, prefetch};
+use crate::capture_advice::ALLOCATE_BEFORE;
 use crate::copy::host;
 use crate::tracked::{Reach, Tracked};
 use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut, HostView, HostViewMut, size};
@@ -48,7 +49,7 @@ pub struct UnifiedBuffer<T> {
     pointer: DevicePointer<T>,
     len: usize,
     tracked: Tracked,
-    /// Whether the host may use managed memory while devices do.
+    /// Whether the host may use managed memory while any device works.
     is_concurrent: bool,
     _elements: PhantomData<T>,
 }
@@ -68,6 +69,7 @@ impl<T> UnifiedBuffer<T> {
     where
         T: Zeroable,
     {
+        stream.expect_captured("UnifiedBuffer::zeroed", ALLOCATE_BEFORE)?;
         let mut buffer = Self::allocate("UnifiedBuffer::zeroed", stream, len)?;
         buffer.as_slice_mut().zero()?;
         Ok(buffer)
@@ -100,8 +102,10 @@ impl<T> UnifiedBuffer<T> {
     where
         T: NoUninit,
     {
-        let mut buffer = Self::allocate("UnifiedBuffer::from_slice", stream, source.len())?;
-        host::upload(buffer.as_slice_mut(), source)?;
+        const OPERATION: &str = "UnifiedBuffer::from_slice";
+        stream.expect_captured(OPERATION, ALLOCATE_BEFORE)?;
+        let mut buffer = Self::allocate(OPERATION, stream, source.len())?;
+        host::upload(OPERATION, stream, buffer.as_slice_mut(), source)?;
         Ok(buffer)
     }
 
@@ -274,11 +278,11 @@ impl<T> UnifiedBuffer<T> {
     #[inline]
     pub unsafe fn attach(&mut self, stream: &Stream, mode: AttachMode) -> Result<()> {
         stream.expect_running("UnifiedBuffer::attach")?;
-        let _uses = Uses::begin();
-        self.tracked.before_write("UnifiedBuffer::attach", stream)?;
+        let mut guard = AccessGuard::new(stream)?;
+        self.tracked.before_write("UnifiedBuffer::attach", &mut guard)?;
         // SAFETY: the address is that of the whole allocation, and the caller vouches for its users.
         unsafe { stream.attach_managed(self.pointer.cast(), 0, mode) }?;
-        self.tracked.exclusive().after_write(stream);
+        self.tracked.exclusive().after_write(&mut guard);
         Ok(())
     }
 
@@ -299,7 +303,7 @@ impl<T> UnifiedBuffer<T> {
     fn allocate(operation: &'static str, stream: &Stream, len: usize) -> Result<Self> {
         let bytes = size::bytes::<T>(operation, len)?;
         let tracked = Tracked::leasable_outside(operation, stream, Reach::Managed)?;
-        let is_concurrent = stream.device().attribute(DeviceAttribute::CONCURRENT_MANAGED_ACCESS)?;
+        let is_concurrent = is_concurrent(stream.driver())?;
         let pointer = stream.context().entered(|driver| {
             let (mut raw, flags): (CUdeviceptr, u32) = (0, CUmemAttach_flags::CU_MEM_ATTACH_GLOBAL.0);
             // SAFETY: `raw` is a valid place for the answer, and the context is current.
@@ -307,6 +311,7 @@ impl<T> UnifiedBuffer<T> {
             result.map_err(|error| error.about(format!("{bytes} bytes of managed memory")))?;
             Ok(DevicePointer::from_raw(raw))
         })?;
+        let tracked = tracked.at(pointer.as_raw(), bytes);
         let buffer = Self { pointer, len, tracked, is_concurrent, _elements: PhantomData };
         size::aligned::<T>(operation, pointer.as_raw()).map(|()| buffer)
     }
@@ -322,7 +327,7 @@ impl<T> UnifiedBuffer<T> {
         if self.is_concurrent {
             return Ok(());
         }
-        let reason = "the host must not use managed memory while this device works: copy it";
+        let reason = "a device of this system does not let the host use managed memory while it works: copy it";
         Err(Error::argument(operation, reason))
     }
 
@@ -340,6 +345,13 @@ impl<T> UnifiedBuffer<T> {
         self.pointer = DevicePointer::from_raw(0);
         Ok(())
     }
+}
+
+/// Returns `true` if the host may use managed memory while any device of the system works. Every device may use a buffer.
+#[inline]
+fn is_concurrent(driver: &Driver) -> Result<bool> {
+    let attribute = DeviceAttribute::CONCURRENT_MANAGED_ACCESS;
+    driver.devices()?.iter().try_fold(true, |all, device| Ok(all && device.attribute(attribute)?))
 }
 
 impl<T> AsDeviceSlice for UnifiedBuffer<T> {
@@ -375,9 +387,11 @@ impl<T> fmt::Debug for UnifiedBuffer<T> {
 impl<T> Drop for UnifiedBuffer<T> {
     #[inline]
     fn drop(&mut self) {
-        if self.pointer.as_raw() != 0 && !is_exiting() {
-            // Nobody is there to try again.
-            release(|| self.free().or_else(|_| self.free()));
+        // Nobody is there to try again.
+        if self.pointer.as_raw() != 0
+            && let Some(Err(error)) = dropping(|| self.free().or_else(|_| self.free()))
+        {
+            leak(self.stream().driver(), LeakedMemory::new(1, self.byte_len() as u64), &error);
         }
     }
 }

@@ -36,7 +36,8 @@ pub(crate) fn compile(
 fn key(nvrtc: &Nvrtc, program: &Program, options: &CompileOptions) -> Option<CacheKey> {
     let arguments = options.to_arguments();
     let includes = Includes::of(program, &arguments)?;
-    let mut key = CacheKey::new("nvrtc")
+    // SAFETY: only `compile` keeps something under the key, and it keeps what NVRTC made.
+    let mut key = unsafe { CacheKey::of_code("nvrtc") }
         .with("version", &nvrtc.version().as_raw().to_le_bytes())
         .with("build", &nvrtc.build().to_le_bytes())
         .with("name", program.name.as_bytes())

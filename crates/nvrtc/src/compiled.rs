@@ -126,7 +126,8 @@ impl CompiledProgram {
     /// [`Error::NoOutput`] if there is neither.
     pub fn image(&self) -> Result<Image<'_>> {
         match &self.cubin {
-            Some(cubin) => Ok(Image::from_bytes(cubin)?),
+            // SAFETY: NVRTC made the cubin in this process, or in another, whose cache kept it.
+            Some(cubin) => Ok(unsafe { Image::from_bytes(cubin) }?),
             None => Ok(Image::from_ptx(self.ptx()?)?),
         }
     }

@@ -1,4 +1,4 @@
-//! What can go wrong, and what is said about it.
+//! Errors: which operation failed, why, and what to do about it.
 
 use std::fmt;
 
@@ -10,64 +10,66 @@ use crate::{Diagnostic, LoadError, Severity};
 /// A `Result` of this crate.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
-/// Why an operation failed.
-#[derive(Debug, ThisError)]
+/// The reason why an operation failed. `Debug` is the text of `Display`, with hints and sources on lines of their own.
+#[derive(ThisError)]
 #[non_exhaustive]
 pub enum Error {
     /// NVRTC or nvJitLink could not be loaded.
     #[error(transparent)]
     Load(#[from] Box<LoadError>),
-    /// A program was not compiled.
+    /// A program could not be compiled.
     #[error(transparent)]
     Compile(#[from] Box<CompileError>),
-    /// A program was not linked.
+    /// A program could not be linked.
     #[error(transparent)]
     Link(#[from] Box<LinkError>),
     /// Another function of NVRTC or nvJitLink returned an error.
     #[error(transparent)]
     Call(#[from] CallError),
-    /// The library lacks a function, mostly because it is too old.
+    /// The library lacks a function, usually because it is too old.
     #[error(transparent)]
     Missing(#[from] MissingFunction),
-    /// The driver refused.
+    /// An operation of the driver failed.
     #[error(transparent)]
     Driver(#[from] curium_driver::Error),
-    /// Text with a NUL in it was to be passed to the compiler, which would read it to there only.
-    #[error("{what} has a NUL at byte {position}")]
+    /// A text for the compiler contains a NUL, which would end it there.
+    #[error("{what}: NUL character (byte {position})")]
     Nul {
-        /// What the text is.
+        /// The text, such as `the source`.
         what: Box<str>,
-        /// Where the NUL is, in bytes.
+        /// The position of the NUL in bytes.
         position: usize,
     },
-    /// The device is older than everything that this NVRTC compiles for.
-    #[error("the oldest architecture that this NVRTC compiles for is {oldest}, and the device's is {device}")]
+    /// The device is older than every architecture that this NVRTC supports.
+    #[error(
+        "NVRTC: unsupported device (compute capability {device}, NVRTC supports {oldest} and newer); use an older NVRTC"
+    )]
     TooOldDevice {
-        /// The oldest architecture that it compiles for.
+        /// The oldest architecture that NVRTC supports.
         oldest: ComputeCapability,
         /// The architecture of the device.
         device: ComputeCapability,
     },
-    /// A program was asked for what its options do not make.
-    #[error("`{name}` was not compiled to {wanted}: {advice}")]
+    /// The program was compiled with options that do not produce this output.
+    #[error("`{name}`: not compiled to {wanted}; {advice}")]
     NoOutput {
         /// The name of the program.
         name: Box<str>,
-        /// What was asked for, such as `a cubin`.
+        /// The output, such as `a cubin`.
         wanted: &'static str,
-        /// Which options make it.
+        /// The options that produce it.
         advice: &'static str,
     },
-    /// A name was looked up that the program was not compiled with.
-    #[error("`{expression}` is no name expression of `{program}`: add it with `Program::with_name_expression`")]
+    /// The program was compiled without this name expression.
+    #[error("`{program}`: unknown name expression (`{expression}`); add it with `Program::with_name_expression`")]
     UnknownName {
         /// The name of the program.
         program: Box<str>,
-        /// What was looked up.
+        /// The name expression.
         expression: Box<str>,
     },
     /// The compilation was cancelled.
-    #[error("the compilation of `{name}` was cancelled")]
+    #[error("`{name}`: compilation cancelled")]
     Cancelled {
         /// The name of the program.
         name: Box<str>,
@@ -77,40 +79,40 @@ pub enum Error {
     File {
         /// The file or folder.
         path: Box<str>,
-        /// Why not.
+        /// The error of the system.
         error: std::io::Error,
     },
 }
 
-/// A program was not compiled. The text is every diagnostic with the line of the source that it is about.
-#[derive(Clone, Debug, Eq, PartialEq)]
+/// A program could not be compiled. The text has every diagnostic with the line of the source that it is about.
+#[derive(Clone, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct CompileError {
-    /// The name that was given to the source.
+    /// The name of the source.
     pub name: Box<str>,
-    /// What NVRTC returned.
+    /// The call that failed.
     pub call: CallError,
-    /// What the compiler wrote.
+    /// The compiler's log.
     pub log: Box<str>,
     /// The errors and warnings in the log.
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// A program was not linked. The text is what the linker wrote.
-#[derive(Clone, Debug, Eq, PartialEq)]
+/// A program could not be linked. The text has the linker's log.
+#[derive(Clone, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct LinkError {
-    /// What nvJitLink returned.
+    /// The call that failed.
     pub call: CallError,
-    /// What was linked, such as the name of an input; empty if it is the whole.
+    /// The operand, such as the name of an input; empty for the whole program.
     pub subject: Box<str>,
-    /// What the linker wrote.
+    /// The linker's log.
     pub log: Box<str>,
 }
 
-/// A function of NVRTC or nvJitLink returned an error.
-#[derive(Clone, Debug, Eq, PartialEq, ThisError)]
-#[error("{function} failed with {name} ({code})")]
+/// A function of NVRTC or nvJitLink that returned an error code.
+#[derive(Clone, Eq, PartialEq, ThisError)]
+#[error("{function}: failed ({name} = {code})")]
 #[non_exhaustive]
 pub struct CallError {
     /// The function.
@@ -121,9 +123,9 @@ pub struct CallError {
     pub name: Box<str>,
 }
 
-/// The library lacks a function, mostly because it is too old.
-#[derive(Clone, Copy, Debug, Eq, PartialEq, ThisError)]
-#[error("this {library} has no {function}, which came with CUDA {since}")]
+/// A function that the library lacks, usually because it is too old.
+#[derive(Clone, Copy, Eq, PartialEq, ThisError)]
+#[error("{function}: missing function (introduced in CUDA {since}); use a newer {library}")]
 #[non_exhaustive]
 pub struct MissingFunction {
     /// `NVRTC` or `nvJitLink`.
@@ -135,7 +137,7 @@ pub struct MissingFunction {
 }
 
 impl CompileError {
-    /// The errors among the diagnostics.
+    /// Returns the errors among the diagnostics.
     pub fn errors(&self) -> impl Iterator<Item = &Diagnostic> {
         self.diagnostics.iter().filter(|diagnostic| diagnostic.severity == Severity::Error)
     }
@@ -143,7 +145,7 @@ impl CompileError {
 
 impl fmt::Display for CompileError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "`{}` was not compiled: {}", self.name, self.call)?;
+        write!(formatter, "`{}`: not compiled ({})", self.name, self.call)?;
         if self.errors().next().is_none() && !self.log.trim().is_empty() {
             return write!(formatter, "\n{}", self.log.trim_end());
         }
@@ -155,13 +157,60 @@ impl std::error::Error for CompileError {}
 
 impl fmt::Display for LinkError {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "{}", self.call)?;
+        let CallError { function, code, name } = &self.call;
+        write!(formatter, "{function}: failed (")?;
         if !self.subject.is_empty() {
-            write!(formatter, " for {}", self.subject)?;
+            write!(formatter, "{}, ", self.subject)?;
         }
+        write!(formatter, "{name} = {code})")?;
         let log = self.log.trim_end();
         if log.is_empty() { Ok(()) } else { write!(formatter, "\n{log}") }
     }
 }
 
 impl std::error::Error for LinkError {}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Load(error) => fmt::Debug::fmt(error, formatter),
+            Self::Driver(error) => fmt::Debug::fmt(error, formatter),
+            // Logs are not split.
+            Self::Compile(_) | Self::Link(_) => fmt::Display::fmt(self, formatter),
+            _ => write_lines(formatter, self),
+        }
+    }
+}
+
+/// Writes the text of `error` with its hint on a line of its own.
+fn write_lines(formatter: &mut fmt::Formatter<'_>, error: &impl fmt::Display) -> fmt::Result {
+    let text = error.to_string();
+    match text.split_once("; ") {
+        Some((problem, hint)) => write!(formatter, "{problem}\n  hint: {hint}"),
+        None => formatter.write_str(&text),
+    }
+}
+
+impl fmt::Debug for CompileError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+impl fmt::Debug for LinkError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+impl fmt::Debug for CallError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+impl fmt::Debug for MissingFunction {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write_lines(formatter, self)
+    }
+}

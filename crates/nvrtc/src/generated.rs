@@ -5,7 +5,6 @@ pub(crate) mod nvjitlink {
     #[expect(
         non_camel_case_types,
         unreachable_pub,
-        dead_code,
         reason = "these are C's names, generated from the header, whose comments are not copied"
     )]
     pub(crate) mod types;

@@ -16,27 +16,47 @@ use crate::{CompileOptions, Nvrtc, Program, Result};
 /// }
 ///
 /// let device = curium_driver::Device::first()?;
-/// let kernels = Kernels::compile(&curium_nvrtc::Nvrtc::load()?, &device, &curium_nvrtc::CompileOptions::new())?;
+/// let kernels = Kernels::compile(&curium_nvrtc::Nvrtc::load()?, &device)?;
 /// println!("{:?}", kernels.saxpy);
 /// # Ok::<(), curium_nvrtc::Error>(())
 /// ```
 ///
 /// `source "file"` makes the text of the file part of the program; its path is relative to the source file. The names of the kernels are
-/// name expressions: a kernel need not be `extern "C"`, and one behind `=` may be the instance of a template, such as
+/// name expressions: a kernel need not be `extern "C"`, and a name after `=` may be the instance of a template, such as
 /// `fn scale(x: &mut [f32]) = "scale<float>";`. In place of `load` the struct has:
 ///
 /// - `program()`: the [`Program`], to which headers can be added,
-/// - `compile(nvrtc, device, options)`: compiles it for the device, unless the options name an architecture, and loads it,
-/// - `from_program(program, nvrtc, device, options)`: the same of a program that was made from `program()`.
+/// - `compile(nvrtc, device)`: compiles that program for the device and loads it,
+/// - `from_program(program, nvrtc, device, options)`: the same with options, or of a program that was made from `program()`. It is an
+///   `unsafe fn` if a kernel is declared `safe fn`: macros, headers and options change what the kernel does.
 ///
 /// The other forms are those of [`curium_driver::kernels!`].
+///
+/// ```compile_fail,E0133
+/// curium_nvrtc::kernels! {
+///     struct Kernels source "../tests/real/kernels/nothing.cu" unsafe {
+///         safe fn nothing(value: f32) = "nothing<float>";
+///     }
+/// }
+///
+/// fn of_another_program(
+///     program: &curium_nvrtc::Program,
+///     nvrtc: &curium_nvrtc::Nvrtc,
+///     device: &curium_driver::Device,
+/// ) -> curium_nvrtc::Result<Kernels> {
+///     Kernels::from_program(program, nvrtc, device, &curium_nvrtc::CompileOptions::new())
+/// }
+/// ```
 #[macro_export]
 macro_rules! kernels {
     ($(#[$attribute:meta])* $vis:vis struct $name:ident source $path:literal $($functions:tt)*) => {
-        $crate::__driver::kernels! { $(#[$attribute])* $vis struct $name $($functions)* }
-
+        $crate::__driver::kernels! {
+            @from [by $crate::kernels, source $path] $(#[$attribute])* $vis struct $name $($functions)*
+        }
+    };
+    (@load [source $path:literal] $proof:tt [$vis:vis] $name:ident) => {
         impl $name {
-            /// The program that the kernels are compiled from.
+            /// Returns the program that the kernels are compiled from.
             #[must_use]
             $vis fn program() -> $crate::Program {
                 $crate::__program($path, include_str!($path), Self::KERNEL_NAMES)
@@ -46,30 +66,56 @@ macro_rules! kernels {
             ///
             /// # Errors
             ///
-            /// `Error::Compile` if the source or an option is wrong; an argument error if the parameters of a kernel are not those
-            /// that were declared.
-            $vis fn compile(
-                nvrtc: &$crate::Nvrtc,
-                device: &$crate::__driver::Device,
-                options: &$crate::CompileOptions,
-            ) -> $crate::Result<Self> {
-                Self::from_program(&Self::program(), nvrtc, device, options)
+            /// Returns `Error::Compile` if the source is wrong, and an argument error if the parameters of a kernel are not the declared
+            /// ones.
+            $vis fn compile(nvrtc: &$crate::Nvrtc, device: &$crate::__driver::Device) -> $crate::Result<Self> {
+                let (program, options) = (Self::program(), $crate::CompileOptions::new());
+                $crate::__driver::kernels!(@made_by $proof Self::from_program(&program, nvrtc, device, &options))
             }
-
-            /// As `compile`, of a program that was made from `program()`.
+        }
+        $crate::kernels! { @from_program $proof [$vis] $name }
+    };
+    (@from_program [] [$vis:vis] $name:ident) => {
+        impl $name {
+            /// Compiles a program that was made from `program()`, for `device` unless `options` name an architecture, loads it and looks up
+            /// the kernels.
             ///
             /// # Errors
             ///
-            /// As for `compile`.
+            /// Returns `Error::Compile` if the source or an option is wrong, and an argument error if the parameters of a kernel are not
+            /// the declared ones.
             $vis fn from_program(
                 program: &$crate::Program,
                 nvrtc: &$crate::Nvrtc,
                 device: &$crate::__driver::Device,
                 options: &$crate::CompileOptions,
             ) -> $crate::Result<Self> {
-                let (library, names) = $crate::__load(program, nvrtc, device, options)?;
-                let lowered = |name: &str| names.get(name).cloned().unwrap_or_else(|| name.to_owned());
-                Ok(Self::from_library_by(&library, lowered)?)
+                let (library, name) = $crate::__load(program, nvrtc, device, options)?;
+                Ok(Self::from_library_by(&library, name)?)
+            }
+        }
+    };
+    (@from_program [$($proof:tt)+] [$vis:vis] $name:ident) => {
+        impl $name {
+            /// Compiles a program that was made from `program()`, for `device` unless `options` name an architecture, loads it and looks up
+            /// the kernels.
+            ///
+            /// # Safety
+            ///
+            /// Every kernel that is declared `safe fn` is safe to launch with any arguments, as `program` and `options` define it.
+            ///
+            /// # Errors
+            ///
+            /// Returns `Error::Compile` if the source or an option is wrong, and an argument error if the parameters of a kernel are not
+            /// the declared ones.
+            $vis unsafe fn from_program(
+                program: &$crate::Program,
+                nvrtc: &$crate::Nvrtc,
+                device: &$crate::__driver::Device,
+                options: &$crate::CompileOptions,
+            ) -> $crate::Result<Self> {
+                let (library, name) = $crate::__load(program, nvrtc, device, options)?;
+                Ok($crate::__driver::kernels!(@proven [$($proof)+] Self::from_library_by(&library, name))?)
             }
         }
     };
@@ -85,19 +131,20 @@ pub fn __program(path: &str, source: &str, names: &[&str]) -> Program {
     names.iter().fold(Program::new(path, source), |program, name| program.with_name_expression(*name))
 }
 
-/// Compiles a program for a device and loads it; with the names of its kernels in the image.
+/// Compiles a program for a device and loads it. Returns the names of its kernels in the image, too, as a function of their expressions.
 #[doc(hidden)]
 pub fn __load(
     program: &Program,
     nvrtc: &Nvrtc,
     device: &Device,
     options: &CompileOptions,
-) -> Result<(Library, BTreeMap<String, String>)> {
+) -> Result<(Library, impl Fn(&str) -> String)> {
     let mut options = options.clone();
     if !options.has_architecture() {
         options = options.with_architecture(nvrtc.architecture_for(device.compute_capability()?)?);
     }
     let compiled = nvrtc.compile(program, &options)?;
-    let names = compiled.lowered_names.iter().cloned().collect();
-    Ok((compiled.library(device)?, names))
+    let names: BTreeMap<_, _> = compiled.lowered_names.iter().cloned().collect();
+    let lowered = move |name: &str| names.get(name).cloned().unwrap_or_else(|| name.to_owned());
+    Ok((compiled.library(device)?, lowered))
 }

@@ -96,9 +96,7 @@ impl Linker {
     ///
     /// What the linker wrote is part of its error.
     pub fn add_ptx(&mut self, name: &str, ptx: &str) -> Result<()> {
-        let text = c_text(ptx, || format!("the PTX `{name}`"))?;
-        // SAFETY: PTX is text that ends in NUL.
-        unsafe { self.add_bytes(LinkInput::Ptx, name, text.as_bytes_with_nul()) }
+        self.add_image(name, &Image::from_ptx(ptx)?)
     }
 
     /// Adds an image, which the log calls `name`.
@@ -112,7 +110,7 @@ impl Linker {
             ImageKind::FatBinary => LinkInput::FatBinary,
             _ => LinkInput::Ptx,
         };
-        // SAFETY: the image was checked, or somebody vouched for it.
+        // SAFETY: the image is PTX, the output of a compiler, or what `unsafe` code made an image of.
         unsafe { self.add_bytes(kind, name, image.as_bytes()) }
     }
 
@@ -120,7 +118,7 @@ impl Linker {
     ///
     /// # Safety
     ///
-    /// The linker can read `bytes` as an input of this kind without reading beyond their end.
+    /// - `bytes` are a complete and unmodified input of this kind, from NVIDIA's tools. PTX ends in a NUL.
     ///
     /// # Errors
     ///
@@ -140,7 +138,7 @@ impl Linker {
     ///
     /// # Safety
     ///
-    /// The file holds a whole input of this kind: the linker may crash on another.
+    /// - The file is a complete and unmodified input of this kind, from NVIDIA's tools.
     ///
     /// # Errors
     ///

@@ -72,7 +72,7 @@ fn packages_of_the_active_python_environment_are_searched() {
         let environment = std::env::var_os("VIRTUAL_ENV").expect("the parent sets it");
         let inside = |attempt: &curium_nvrtc::Attempt| attempt.path.starts_with(&environment);
         assert!(error.attempts.iter().any(inside), "{error}");
-        assert!(error.to_string().contains("and it is not in"), "{error}");
+        assert!(error.to_string().contains("not found in"), "{error}");
         return;
     }
     let environment = tempfile::tempdir().expect("a folder can be made");

@@ -36,6 +36,17 @@ macro_rules! declare {
 
 crate::for_each_function!(declare);
 
+/// A driver in this process, such as a simulator, whose functions safe code may rely on.
+///
+/// # Safety
+///
+/// The functions of [`api`](Self::api) have the meaning that CUDA gives to their names, and stay callable as long as the value exists,
+/// wherever it is moved.
+pub unsafe trait ApiProvider: Send + Sync + 'static {
+    /// Returns the functions.
+    fn api(&self) -> Api;
+}
+
 impl Clone for Api {
     fn clone(&self) -> Self {
         // SAFETY: every field is an address of a function or null, which may be copied, and `self` is valid.
@@ -117,13 +128,13 @@ impl fmt::Debug for Api {
     }
 }
 
-/// The driver lacks a function, mostly because it is too old.
-#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+/// A function that the driver lacks, usually because it is too old.
+#[derive(Clone, Copy, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct MissingFunction {
-    /// The function that was to be called.
+    /// The function.
     pub function: Function,
-    /// The version of the driver, where it is known.
+    /// The version of the driver, if it is known.
     pub driver: Option<CudaVersion>,
 }
 
@@ -143,6 +154,12 @@ impl fmt::Display for MissingFunction {
             }
             None => write!(formatter, "the driver lacks {function}, which CUDA {since} introduced"),
         }
+    }
+}
+
+impl fmt::Debug for MissingFunction {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
     }
 }
 

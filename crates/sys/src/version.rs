@@ -19,10 +19,10 @@ impl CudaVersion {
     /// The version of the header that the bindings were generated from.
     pub const NEWEST_KNOWN: Self = Self(crate::CUDA_VERSION);
 
-    /// The version `major.minor`.
+    /// The version `major.minor`; the newest possible if that cannot be counted.
     #[must_use]
     pub const fn new(major: u32, minor: u32) -> Self {
-        Self(major * 1000 + minor * 10)
+        Self(major.saturating_mul(1000).saturating_add(minor.saturating_mul(10)))
     }
 
     /// The version as the driver counts it, such as 12040 for 12.4.

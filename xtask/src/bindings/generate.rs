@@ -12,7 +12,7 @@ use quote::ToTokens as _;
 use super::header::{Clang, Header};
 use super::since::{self, Since};
 use super::structure::argument;
-use super::{compilers, layout, matrix, removed};
+use super::{compilers, layout, matrix, names, removed};
 use crate::package::Pins;
 use crate::stale;
 use crate::version::Version;
@@ -68,6 +68,7 @@ pub(super) fn render_types(header: &Header) -> Result<String> {
             _ => {}
         }
     }
+    names::implement(&mut file)?;
     rustfmt(&format!("{FIRST_LINE}{}", prettyplease::unparse(&file)))
 }
 

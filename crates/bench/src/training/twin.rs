@@ -4,7 +4,7 @@ use std::ffi::c_void;
 use std::ptr;
 
 use curium_driver::sys::{Api, CUdeviceptr, CUfunction, CUstream};
-use curium_driver::{Function, GraphExec, Stream};
+use curium_driver::{Function, Stream};
 use curium_memory::DeviceBuffer;
 
 use super::network::{LAYERS, Network, RATE, WIDTH};
@@ -16,15 +16,6 @@ pub(super) struct Twin<'a> {
     network: &'a Network,
     api: &'a Api,
     stream: CUstream,
-}
-
-/// Launches the graph once. What it leases is used on this stream only.
-#[inline(never)]
-pub(super) fn launch_graph(step: &GraphExec, stream: &Stream) -> Result<()> {
-    let function = Function::cuGraphLaunch;
-    let launch = stream.driver().api().cuGraphLaunch.ok_or(Error::Missing(function))?;
-    // SAFETY: the executable and the stream are live, and so is all that its nodes use, on this stream only.
-    checked(function, unsafe { launch(step.as_raw(), stream.as_raw()) })
 }
 
 impl<'a> Twin<'a> {

@@ -3,10 +3,11 @@
 use super::report::{Report, Row};
 
 /// What each group of measurements is, and what is varied.
-const GROUPS: [(&str, &str, &str); 17] = [
+const GROUPS: [(&str, &str, &str); 18] = [
     ("launch/threads", "Launches by several threads, a stream each: `cuLaunchKernel`", "threads"),
     ("launch/current", "A launch with its context current: `cuLaunchKernel`", "threads"),
     ("graph/chain", "Launches of a graph, without their end: `cuGraphLaunch`", "kernels"),
+    ("graph/leased", "Launches of a graph that leases buffers, without their end: `cuGraphLaunch`", "buffers"),
     ("graph/nodes", "A launch of a graph to its end: `cuGraphLaunch`, `cuStreamSynchronize`", "nodes"),
     (
         "graph/training-step",

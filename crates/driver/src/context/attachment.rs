@@ -1,14 +1,26 @@
 //! What other layers keep with a context for as long as it lives.
 
 use std::any::Any;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::{Context, Owned};
 use crate::lock::Mutex;
 
-/// Values by their type, at most one of each.
+/// Values by their type, at most one of each. They are found without a lock.
 #[derive(Default)]
-pub(super) struct Attachments(Mutex<Vec<Arc<dyn Any + Send + Sync>>>);
+pub(super) struct Attachments {
+    first: Link,
+    /// Held while a value is added.
+    adding: Mutex<()>,
+}
+
+/// The next value; values are only added as long as the context lives.
+type Link = OnceLock<Box<Attachment>>;
+
+struct Attachment {
+    value: Arc<dyn Any + Send + Sync>,
+    next: Link,
+}
 
 impl Context {
     /// The value of type `T` that is kept with this context: what `make` returned when it was asked for first. It is dropped when
@@ -23,21 +35,46 @@ impl Context {
     #[doc(hidden)]
     #[inline]
     pub unsafe fn attached<T: Any + Send + Sync>(&self, make: impl FnOnce(Self) -> T) -> Arc<T> {
-        let mut attachments = self.shared.attachments.0.lock();
-        if let Some(value) = attachments.iter().find_map(|value| Arc::clone(value).downcast().ok()) {
-            return value;
-        }
-        let value = Arc::new(make(Self::new(self.as_raw(), self.device(), Owned::Borrowed { _owner: None })));
-        attachments.push(Arc::clone(&value) as _);
-        value
+        let attachments = &self.shared.attachments;
+        attachments.find().unwrap_or_else(|| {
+            attachments.add(|| make(Self::new(self.as_raw(), self.device(), Owned::Borrowed { _owner: None })))
+        })
     }
 }
 
 impl Attachments {
     /// Drops the values. The context is still alive.
     #[inline]
-    pub(super) fn clear(&self) {
-        let attachments = std::mem::take(&mut *self.0.lock());
-        drop(attachments);
+    pub(super) fn clear(&mut self) {
+        drop(self.first.take());
+    }
+
+    #[inline]
+    fn find<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        let mut link = &self.first;
+        while let Some(attachment) = link.get() {
+            if attachment.value.is::<T>() {
+                return Arc::clone(&attachment.value).downcast().ok();
+            }
+            link = &attachment.next;
+        }
+        None
+    }
+
+    /// Adds a value unless another thread has done so meanwhile.
+    #[cold]
+    #[inline]
+    fn add<T: Any + Send + Sync>(&self, make: impl FnOnce() -> T) -> Arc<T> {
+        let _adding = self.adding.lock();
+        if let Some(value) = self.find() {
+            return value;
+        }
+        let value = Arc::new(make());
+        let mut link = &self.first;
+        while let Some(attachment) = link.get() {
+            link = &attachment.next;
+        }
+        link.get_or_init(|| Box::new(Attachment { value: Arc::clone(&value) as _, next: Link::new() }));
+        value
     }
 }

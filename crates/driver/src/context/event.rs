@@ -1,8 +1,8 @@
 //! Events of a whole context.
 
 use super::{Context, Owned};
-use crate::call;
 use crate::{Event, Result};
+use crate::{call, capture_guard};
 
 impl Context {
     /// Marks the point behind all work of this context, on whatever stream, in place of the point that `event` marked before. For a
@@ -19,6 +19,7 @@ impl Context {
     #[inline]
     pub fn record_event(&self, event: &Event) -> Result<()> {
         self.driver().expect_same(event.driver(), "Context::record_event")?;
+        capture_guard::refuse("Context::record_event")?;
         match &self.shared.owned {
             // SAFETY: the context and the event are live and belong to this driver.
             Owned::Green(green) => unsafe { call!(self.driver(), cuGreenCtxRecordEvent(green.raw(), event.as_raw())) },
@@ -41,6 +42,7 @@ impl Context {
     #[inline]
     pub fn wait_event(&self, event: &Event) -> Result<()> {
         self.driver().expect_same(event.driver(), "Context::wait_event")?;
+        capture_guard::refuse("Context::wait_event")?;
         match &self.shared.owned {
             // SAFETY: the context and the event are live and belong to this driver.
             Owned::Green(green) => unsafe { call!(self.driver(), cuGreenCtxWaitEvent(green.raw(), event.as_raw())) },

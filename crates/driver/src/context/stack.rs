@@ -8,6 +8,7 @@ use curium_sys::CUcontext;
 use super::{Context, Owned};
 use crate::call;
 use crate::current::{self, Entered};
+use crate::hook::refuse_in_observer;
 use crate::{Driver, Result};
 
 impl Context {
@@ -19,10 +20,11 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// Whatever the driver returns; an argument error in an observer of calls.
     #[doc(alias = "cuCtxSetCurrent")]
     #[inline]
     pub fn set_current(&self) -> Result<()> {
+        refuse_in_observer("Context::set_current")?;
         // SAFETY: the context is live.
         unsafe { call!(self.driver(), cuCtxSetCurrent(self.as_raw())) }
     }
@@ -33,9 +35,10 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// Whatever the driver returns; an argument error in an observer of calls.
     #[inline]
     pub fn unset_current(driver: &Driver) -> Result<()> {
+        refuse_in_observer("Context::unset_current")?;
         // SAFETY: a null context is how to ask for none.
         unsafe { call!(driver, cuCtxSetCurrent(std::ptr::null_mut())) }
     }
@@ -46,10 +49,11 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns.
+    /// Whatever the driver returns; an argument error in an observer of calls.
     #[doc(alias = "cuCtxPushCurrent")]
     #[inline]
     pub fn push(&self) -> Result<()> {
+        refuse_in_observer("Context::push")?;
         // SAFETY: the context is live.
         unsafe { call!(self.driver(), cuCtxPushCurrent_v2(self.as_raw())) }
     }
@@ -60,10 +64,11 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// `CUDA_ERROR_INVALID_CONTEXT` if the stack is empty.
+    /// `CUDA_ERROR_INVALID_CONTEXT` if the stack is empty; an argument error in an observer of calls.
     #[doc(alias = "cuCtxPopCurrent")]
     #[inline]
     pub fn pop(driver: &Driver) -> Result<CUcontext> {
+        refuse_in_observer("Context::pop")?;
         let mut popped = std::ptr::null_mut();
         // SAFETY: `popped` is a valid place for the answer.
         unsafe { call!(driver, cuCtxPopCurrent_v2(&raw mut popped)) }?;

@@ -1,7 +1,7 @@
 //! Folders and files that no other user can reach.
 
 use std::fs::{self, File};
-use std::io;
+use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 /// Makes `folder` for this user alone if it is not there.
@@ -25,15 +25,23 @@ pub(super) fn make_private(folder: &Path) -> io::Result<()> {
     if !metadata.is_dir() {
         return Err(io::Error::from(io::ErrorKind::NotADirectory));
     }
-    let (owner, user) = (metadata.uid(), geteuid());
-    if owner != user {
-        return Err(io::Error::other(format!("the folder belongs to user {owner}, and this is user {user}")));
-    }
+    expect_owned("folder", &metadata)?;
     let mode = metadata.mode() & 0o777;
     if mode & 0o077 != 0 {
         return Err(io::Error::other(format!("others can reach the folder (its mode is {mode:o}); make it 700")));
     }
     Ok(())
+}
+
+/// Returns an error if another user owns the file or folder.
+#[cfg(unix)]
+#[inline]
+fn expect_owned(what: &str, metadata: &fs::Metadata) -> io::Result<()> {
+    let (owner, user) = (std::os::unix::fs::MetadataExt::uid(metadata), geteuid());
+    if owner == user {
+        return Ok(());
+    }
+    Err(io::Error::other(format!("the {what} belongs to user {owner}, and this is user {user}")))
 }
 
 /// Makes `folder` if it is not there; the folders of a user are private.
@@ -54,6 +62,34 @@ pub(super) fn create_private(path: &Path) -> io::Result<Option<File>> {
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(None),
         Err(error) => Err(error),
     }
+}
+
+/// Reads a file that only this user can have written, since the folder may have been replaced after it was opened; nothing if there is no
+/// such file.
+#[inline]
+pub(super) fn read_private(path: &Path) -> io::Result<Option<Vec<u8>>> {
+    let mut file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(error),
+    };
+    #[cfg(unix)]
+    expect_private(&file.metadata()?)?;
+    let mut bytes = Vec::new();
+    file.read_to_end(&mut bytes)?;
+    Ok(Some(bytes))
+}
+
+/// Returns an error if another user owns the file, or may write it.
+#[cfg(unix)]
+#[inline]
+fn expect_private(file: &fs::Metadata) -> io::Result<()> {
+    expect_owned("file", file)?;
+    let mode = std::os::unix::fs::MetadataExt::mode(file) & 0o777;
+    if mode & 0o022 != 0 {
+        return Err(io::Error::other(format!("others can write the file (its mode is {mode:o})")));
+    }
+    Ok(())
 }
 
 /// Brings the names in `folder` to the disk.

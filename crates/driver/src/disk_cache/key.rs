@@ -18,6 +18,18 @@ impl CacheKey {
         Self { bytes: Vec::new() }.with("kind", kind.as_bytes())
     }
 
+    /// Returns a key of a kind of entries that are loaded as code without another check. No key of [`CacheKey::new`] equals it.
+    ///
+    /// # Safety
+    ///
+    /// - Only the unmodified output of a compiler or a linker is put under the key, and under keys that are made from it.
+    #[doc(hidden)]
+    #[must_use]
+    #[inline]
+    pub unsafe fn of_code(kind: &str) -> Self {
+        Self { bytes: Vec::new() }.with("code", kind.as_bytes())
+    }
+
     /// The same with another part.
     #[must_use]
     #[inline]

@@ -185,3 +185,30 @@ fn folder_that_cannot_be_is_an_error_that_names_it() {
     assert!(below.contains("below"), "{below}");
     fs::remove_file(&scratch.0).expect("the file is ours");
 }
+
+#[cfg(unix)]
+#[test]
+fn entry_that_others_could_have_written_is_an_error_and_not_read() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let scratch = Scratch::new("written-by-others");
+    let cache = scratch.cache();
+    cache.put(&key("a"), b"contents").expect("it is written");
+    let file = scratch.files().pop().expect("there is an entry");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o622)).expect("the file is ours");
+    let error = cache.get(&key("a")).expect_err("others can write it").to_string();
+    assert!(error.contains("others can write the file (its mode is 622)"), "{error}");
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o600)).expect("the file is ours");
+    assert_eq!(cache.get(&key("a")).expect("it is private").as_deref(), Some(b"contents".as_slice()));
+}
+
+#[test]
+fn key_of_code_equals_no_key_of_a_program() {
+    // SAFETY: nothing is put under the key.
+    let code = unsafe { CacheKey::of_code("ptx") };
+    assert!(!code.as_bytes().starts_with(CacheKey::new("ptx").as_bytes()));
+    for kind in ["ptx", "code", "", "kind"] {
+        let key = CacheKey::new(kind).with("code", b"ptx");
+        assert!(key != code && !key.as_bytes().starts_with(code.as_bytes()), "{kind}");
+    }
+}

@@ -1,4 +1,4 @@
-//! The driver's codes: their names, and what kind of failure each is.
+//! The driver's error codes: their names and classes.
 
 use std::borrow::Cow;
 use std::ffi::{CStr, c_char};
@@ -7,24 +7,24 @@ use curium_sys::CUresult;
 
 use crate::Driver;
 
-/// What kind of failure an error is.
+/// The kind of failure that an error reports.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
 pub enum ErrorClass {
-    /// A call was wrong: an argument, a handle, an order of calls. Nothing else is affected.
+    /// A wrong call: an argument, a handle, an image, an order of calls. Nothing else is affected.
     Usage,
-    /// Something was short: memory, address space, launch resources. A later call may succeed.
+    /// A resource is exhausted: memory, address space, launch resources. A later call may succeed.
     Resource,
-    /// The context is lost, and with it everything in it. No recovery exists inside the process.
+    /// The context is lost, and everything in it. The process cannot recover.
     Sticky,
-    /// The machine is not set up for what was asked: no driver, no device, an image for another architecture.
+    /// The machine lacks something: a driver, a device, code for its architecture.
     System,
-    /// A code that Curium does not know.
+    /// An unknown code.
     Unknown,
 }
 
 impl ErrorClass {
-    /// The class of a code of the driver.
+    /// Returns the class of a code of the driver.
     #[must_use]
     #[inline]
     pub fn of(code: CUresult) -> Self {
@@ -57,7 +57,6 @@ impl ErrorClass {
             | CUresult::CUDA_ERROR_SYSTEM_NOT_READY
             | CUresult::CUDA_ERROR_COMPAT_NOT_SUPPORTED_ON_DEVICE
             | CUresult::CUDA_ERROR_DEVICE_NOT_LICENSED
-            | CUresult::CUDA_ERROR_INVALID_PTX
             | CUresult::CUDA_ERROR_JIT_COMPILER_NOT_FOUND
             | CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU
             | CUresult::CUDA_ERROR_NOT_SUPPORTED
@@ -69,15 +68,26 @@ impl ErrorClass {
     }
 }
 
-/// The driver's name and sentence for `code`; a newer driver knows codes that this crate does not.
+/// Returns `true` if a sticky `code` is the result of work that ran on the device, and not of the call that returned it.
+#[inline]
+pub(super) fn is_of_work(code: CUresult) -> bool {
+    !matches!(
+        code,
+        CUresult::CUDA_ERROR_MPS_CLIENT_TERMINATED
+            | CUresult::CUDA_ERROR_CDP_NOT_SUPPORTED
+            | CUresult::CUDA_ERROR_CDP_VERSION_MISMATCH
+    )
+}
+
+/// The driver's name and description of `code`. Both are empty if the driver has none.
 #[inline]
 pub(super) fn names(driver: &Driver, code: CUresult) -> (Cow<'static, str>, Cow<'static, str>) {
     let name = driver.api().cuGetErrorName.and_then(|function| text(function, code));
     let description = driver.api().cuGetErrorString.and_then(|function| text(function, code));
-    (name.unwrap_or(Cow::Borrowed("an unknown code")), description.unwrap_or_default())
+    (name.unwrap_or_default(), description.unwrap_or_default())
 }
 
-/// What `function` answers for `code`.
+/// The text that `function` returns for `code`.
 #[inline]
 fn text(
     function: unsafe extern "C" fn(CUresult, *mut *const c_char) -> CUresult,

@@ -1,4 +1,4 @@
-//! What a person can do about an error. The facts are checked before advice is given.
+//! Advice for error codes. Facts are checked before advice is given.
 
 use std::borrow::Cow;
 use std::path::Path;
@@ -7,39 +7,58 @@ use curium_sys::CUresult;
 
 use crate::Driver;
 
-/// Advice for a code that says something about the machine, whatever the call was.
+/// Advice for codes whose cause does not depend on the call.
 #[inline]
 pub(super) fn hint(driver: &Driver, code: CUresult) -> Option<Cow<'static, str>> {
     match code {
         CUresult::CUDA_ERROR_NO_DEVICE => Some(no_device()),
         CUresult::CUDA_ERROR_UNSUPPORTED_PTX_VERSION => Some(Cow::Owned(format!(
-            "the PTX was made by a newer CUDA than this driver's {0}: update the driver, or compile with an nvcc or NVRTC of CUDA {0} or older",
+            "the PTX was compiled by a newer CUDA than this driver's {0}: update the driver, or compile with nvcc or NVRTC of CUDA {0} or older",
             driver.version()
         ))),
         CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU => Some(Cow::Borrowed(
-            "the image holds neither code for this device's architecture nor PTX: compile to PTX as well",
+            "the image has neither machine code for this device's architecture nor PTX: compile to PTX as well",
         )),
         CUresult::CUDA_ERROR_SYSTEM_DRIVER_MISMATCH => Some(Cow::Borrowed(
-            "the driver library and the kernel module are of different versions: reload the kernel module or reboot",
+            "the versions of the driver library and the kernel module differ: reload the kernel module or reboot",
         )),
-        CUresult::CUDA_ERROR_STUB_LIBRARY => {
-            Some(Cow::Borrowed("this is the toolkit's stub: take its `stubs` folder off the library search path"))
-        }
+        CUresult::CUDA_ERROR_STUB_LIBRARY => Some(Cow::Borrowed(
+            "this library is the toolkit's stub: remove its `stubs` folder from the library search path",
+        )),
+        _ if is_of_a_kernel(code) && std::env::var_os("CUDA_LAUNCH_BLOCKING").is_none_or(|value| value != "1") => Some(
+            Cow::Borrowed("to find the kernel, set CUDA_LAUNCH_BLOCKING=1, or use compute-sanitizer or the simulator"),
+        ),
         _ => None,
     }
+}
+
+/// Returns `true` if `code` is the result of a kernel that went wrong.
+#[inline]
+fn is_of_a_kernel(code: CUresult) -> bool {
+    matches!(
+        code,
+        CUresult::CUDA_ERROR_ILLEGAL_ADDRESS
+            | CUresult::CUDA_ERROR_MISALIGNED_ADDRESS
+            | CUresult::CUDA_ERROR_INVALID_ADDRESS_SPACE
+            | CUresult::CUDA_ERROR_INVALID_PC
+            | CUresult::CUDA_ERROR_ILLEGAL_INSTRUCTION
+            | CUresult::CUDA_ERROR_HARDWARE_STACK_ERROR
+            | CUresult::CUDA_ERROR_LAUNCH_FAILED
+            | CUresult::CUDA_ERROR_ASSERT
+    )
 }
 
 #[inline]
 fn no_device() -> Cow<'static, str> {
     match std::env::var("CUDA_VISIBLE_DEVICES") {
-        Ok(devices) => return Cow::Owned(format!("CUDA_VISIBLE_DEVICES is {devices:?} and may hide every device")),
-        Err(std::env::VarError::NotUnicode(_)) => return Cow::Borrowed("CUDA_VISIBLE_DEVICES is not text"),
+        Ok(devices) => return Cow::Owned(format!("CUDA_VISIBLE_DEVICES is {devices:?}, which may hide every device")),
+        Err(std::env::VarError::NotUnicode(_)) => return Cow::Borrowed("CUDA_VISIBLE_DEVICES is not UTF-8"),
         Err(std::env::VarError::NotPresent) => {}
     }
     if cfg!(target_os = "linux") && !Path::new("/dev/nvidiactl").exists() && !Path::new("/dev/dxg").exists() {
         return Cow::Borrowed(
-            "there is no /dev/nvidiactl: the kernel module is not loaded, or the container was started without a GPU",
+            "/dev/nvidiactl does not exist: load the kernel module, or start the container with a GPU",
         );
     }
-    Cow::Borrowed("the driver is there, but it offers no GPU to this process")
+    Cow::Borrowed("the driver is loaded, but it offers no GPU to this process")
 }

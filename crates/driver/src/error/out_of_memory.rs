@@ -1,51 +1,51 @@
-//! Memory was short: the figures.
+//! Out-of-memory errors, with the figures of the device and of the resource.
 
 use std::fmt;
 
 use curium_sys::{CUmemPool_attribute, CUmemoryPool};
 
 use super::CallError;
+use super::report::{Note, Report, report};
 use crate::capture_mode::relaxed;
 use crate::{Device, Driver, Error, MemoryInfo, Result, Stream, call};
 
-/// Memory was short, with the figures of that moment. What could not be learnt is `None`.
-#[derive(Debug)]
+/// An allocation that failed, with the figures of that moment. Unknown figures are `None`.
 #[non_exhaustive]
 pub struct OutOfMemoryError {
-    /// The call that failed; nothing if a resource refused by itself.
+    /// The call that failed; `None` if a resource refused the allocation itself.
     pub call: Option<CallError>,
-    /// The limit that a resource has set itself in bytes, if that is what was reached.
+    /// The limit of the resource in bytes, if it was reached.
     pub limit: Option<usize>,
-    /// The bytes that were asked for.
+    /// The bytes requested.
     pub requested: usize,
-    /// The bytes that the resource with the limit had handed out.
+    /// The bytes in use of the resource with the limit.
     pub used: Option<usize>,
-    /// The bytes of the device that were free, outside of pools and caches.
+    /// The free bytes of the device, outside of pools and caches.
     pub free: Option<usize>,
-    /// All bytes of the device.
+    /// The total bytes of the device.
     pub total: Option<usize>,
     /// The bytes in use of the device's current pool.
     pub pool_used: Option<usize>,
-    /// The bytes that the device's current pool has taken from the device.
+    /// The bytes that the device's current pool has reserved.
     pub pool_reserved: Option<usize>,
-    /// The longest row of bytes that the resource itself had free, of resources that hold free memory.
+    /// The bytes of the largest free block, of resources that cache memory.
     pub largest_free: Option<usize>,
-    /// What was tried in vain to have more memory, in this order.
+    /// The recovery steps that were tried, in order.
     pub attempts: Vec<RecoveryAttempt>,
 }
 
-/// Something that was tried to have more memory.
+/// A step of out-of-memory recovery that was tried.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct RecoveryAttempt {
-    /// What was done, such as `trimming`.
+    /// The step, such as `trimming`.
     pub what: &'static str,
-    /// Why it could not be done, if so.
+    /// The error of the step itself, if it failed.
     pub error: Option<Error>,
 }
 
 impl RecoveryAttempt {
-    /// An attempt, and its error if it failed itself.
+    /// Records a step, and its error if it failed.
     #[doc(hidden)]
     #[must_use]
     #[inline]
@@ -55,8 +55,7 @@ impl RecoveryAttempt {
 }
 
 impl Error {
-    /// The error of a resource that has `used` bytes in use, or does not know, and will not give `requested` more for its own reasons: a
-    /// limit, or none that it tells.
+    /// Creates the error of a resource that refuses `requested` bytes itself, because of its `limit` or for a reason of its own.
     #[doc(hidden)]
     #[cold]
     #[must_use]
@@ -66,7 +65,7 @@ impl Error {
         Self::OutOfMemory(Box::new(error))
     }
 
-    /// Adds to an error that says that memory was short what was tried in vain.
+    /// Adds recovery steps to an out-of-memory error. Other errors stay as they are.
     #[doc(hidden)]
     #[cold]
     #[must_use]
@@ -78,8 +77,7 @@ impl Error {
         self
     }
 
-    /// Adds to an error that says that memory was short what was asked for on `stream`, and what there is. Other errors stay as they
-    /// are.
+    /// Adds the bytes requested on `stream` and the figures of its device to an out-of-memory error. Other errors stay as they are.
     #[doc(hidden)]
     #[cold]
     #[must_use]
@@ -90,7 +88,7 @@ impl Error {
                 let error = OutOfMemoryError::new(*call, stream, requested, largest_free);
                 Self::OutOfMemory(Box::new(error))
             }
-            // A source inside knew the figures, unless it refused without asking the driver, but maybe not the cache around it.
+            // An inner resource has filled in the figures, unless it refused without a call; the cache around it adds its own.
             Self::OutOfMemory(mut error) => {
                 error.requested = requested;
                 error.largest_free = largest_free.or(error.largest_free);
@@ -112,7 +110,7 @@ impl OutOfMemoryError {
         error
     }
 
-    /// Asks the driver for the figures of the device.
+    /// Queries the figures of the device.
     #[inline]
     fn look_up(&mut self, stream: &Stream) {
         let memory = relaxed(stream.driver(), || stream.context().memory_info()).ok();
@@ -123,7 +121,7 @@ impl OutOfMemoryError {
         self.pool_reserved = pool.as_ref().map(|pool| pool.reserved);
     }
 
-    /// Without any figure but one.
+    /// An error with the bytes requested alone.
     #[inline]
     fn bare(requested: usize) -> Self {
         Self {
@@ -147,7 +145,7 @@ struct PoolFigures {
 }
 
 impl PoolFigures {
-    /// Those of the device's current pool.
+    /// Queries the figures of the device's current pool.
     #[inline]
     fn of(device: &Device) -> Result<Self> {
         let driver = device.driver();
@@ -169,42 +167,73 @@ fn figure(driver: &Driver, pool: CUmemoryPool, attribute: CUmemPool_attribute) -
     Ok(usize::try_from(value).unwrap_or(usize::MAX))
 }
 
-impl fmt::Display for OutOfMemoryError {
+impl Report for OutOfMemoryError {
     #[inline]
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+    fn problem(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.call {
-            Some(call) => {
-                call.fmt(formatter)?;
-                // A resource may ask for more than it was asked for.
-                if !call.subject.starts_with(&format!("{} bytes", self.requested)) {
-                    write!(formatter, "; {} bytes were asked for", self.requested)?;
-                }
-            }
-            None => write!(formatter, "a resource refused {} bytes", self.requested)?,
+            Some(call) => write!(formatter, "{}: out of memory (", call.function)?,
+            None => formatter.write_str("resource: allocation refused (")?,
         }
-        if let Some(limit) = self.limit {
-            write!(formatter, "; its limit is {limit} bytes")?;
+        self.write_request(formatter)?;
+        self.write_figures(formatter)?;
+        if let Some(call) = &self.call {
+            formatter.write_str(", ")?;
+            call.write_code(formatter)?;
         }
-        if let Some(used) = self.used {
-            write!(formatter, ", of which {used} are in use")?;
-        }
-        if let (Some(free), Some(total)) = (self.free, self.total) {
-            write!(formatter, "; {free} of {total} bytes of the device are free")?;
-        }
-        if let (Some(used), Some(reserved)) = (self.pool_used, self.pool_reserved) {
-            write!(formatter, "; its pool has {reserved} bytes, of which {used} are in use")?;
-        }
-        if let Some(largest) = self.largest_free {
-            write!(formatter, "; the longest free range of the resource has {largest} bytes")?;
-        }
-        for (index, attempt) in self.attempts.iter().enumerate() {
-            write!(formatter, "{}{}", if index == 0 { "; in vain: " } else { ", " }, attempt.what)?;
-            if let Some(error) = &attempt.error {
-                write!(formatter, " ({error})")?;
-            }
-        }
-        Ok(())
+        formatter.write_str(")")
+    }
+
+    #[inline]
+    fn notes(&self) -> Vec<Note<'_>> {
+        let attempts: Vec<_> = self.attempts.iter().map(ToString::to_string).collect();
+        let tried = (!attempts.is_empty()).then(|| Note::Tried(attempts.join(", ")));
+        self.call.as_ref().map(Report::notes).unwrap_or_default().into_iter().chain(tried).collect()
+    }
+
+    #[inline]
+    fn logs(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.call.as_ref().map_or(Ok(()), |call| call.logs(formatter))
     }
 }
 
-impl std::error::Error for OutOfMemoryError {}
+impl OutOfMemoryError {
+    /// Writes the operands of the call, and the bytes requested if they differ: a resource may request more than it was asked for.
+    #[inline]
+    fn write_request(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let requested = format!("{} bytes", self.requested);
+        match self.call.as_ref().map(|call| &*call.subject).filter(|subject| !subject.is_empty()) {
+            Some(subject) if subject.starts_with(&requested) => formatter.write_str(subject),
+            Some(subject) => write!(formatter, "{subject} for a request of {requested}"),
+            None => formatter.write_str(&requested),
+        }
+    }
+
+    #[inline]
+    fn write_figures(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.limit, self.used) {
+            (Some(limit), Some(used)) => write!(formatter, ", {used} of {limit} bytes of the limit in use")?,
+            (Some(limit), None) => write!(formatter, ", limit {limit} bytes")?,
+            (None, Some(used)) => write!(formatter, ", {used} bytes in use")?,
+            (None, None) => {}
+        }
+        if let (Some(free), Some(total)) = (self.free, self.total) {
+            write!(formatter, ", {free} of {total} bytes of the device free")?;
+        }
+        if let (Some(used), Some(reserved)) = (self.pool_used, self.pool_reserved) {
+            write!(formatter, ", {used} of {reserved} bytes of the pool in use")?;
+        }
+        self.largest_free.map_or(Ok(()), |largest| write!(formatter, ", largest free block {largest} bytes"))
+    }
+}
+
+impl fmt::Display for RecoveryAttempt {
+    #[inline]
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.error {
+            Some(error) => write!(formatter, "{} ({error})", self.what),
+            None => formatter.write_str(self.what),
+        }
+    }
+}
+
+report!(OutOfMemoryError);

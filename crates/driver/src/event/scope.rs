@@ -3,21 +3,21 @@
 use std::sync::atomic::Ordering;
 
 use super::Event;
-use crate::{Error, Result, Stream};
+use crate::hazard::AccessGuard;
+use crate::{Error, Result};
 
 impl Event {
-    /// Notes that the event was recorded on `stream`.
+    /// Notes that the event was recorded under `guard`.
     #[inline]
-    pub(super) fn recorded_in(&self, stream: &Stream) {
-        let scope = if stream.scope().is_none() { 0 } else { scope_of(stream) };
-        self.shared.scope.store(scope, Ordering::Release);
+    pub(super) fn recorded_in(&self, guard: &AccessGuard<'_>) {
+        self.shared.scope.store(scope_of(guard), Ordering::Release);
     }
 
-    /// An argument error if the event and `stream`, which would wait for it, are not in the same capture scope, if they are in any.
+    /// An argument error if the event and the guard's stream, which would wait for it, are not in the same capture, if they are in any.
     #[inline]
-    pub(crate) fn expect_scope_of(&self, stream: &Stream) -> Result<()> {
+    pub(crate) fn expect_scope_of(&self, guard: &AccessGuard<'_>) -> Result<()> {
         let recorded = self.shared.scope.load(Ordering::Acquire);
-        if recorded == 0 && stream.scope().is_none() { Ok(()) } else { self.expect_same_scope(recorded, stream) }
+        if recorded == scope_of(guard) { Ok(()) } else { self.expect_same_scope(recorded, guard) }
     }
 
     /// An argument error of `operation` if the event was recorded in a capture scope last.
@@ -34,9 +34,9 @@ impl Event {
 
     #[cold]
     #[inline]
-    fn expect_same_scope(&self, recorded: u64, stream: &Stream) -> Result<()> {
-        let reason = match (recorded, scope_of(stream)) {
-            (recorded, waiting) if recorded == waiting => return Ok(()),
+    fn expect_same_scope(&self, recorded: u64, guard: &AccessGuard<'_>) -> Result<()> {
+        let stream = guard.stream();
+        let reason = match (recorded, scope_of(guard)) {
             (0, _) => format!("{stream:?} is being captured, and {self:?} was not recorded in that capture"),
             (_, 0) => format!("{self:?} was recorded in a capture, which {stream:?} is not in"),
             _ => format!("{self:?} was recorded in another capture than the one that {stream:?} is in"),
@@ -45,9 +45,8 @@ impl Event {
     }
 }
 
-/// The capture scope that work on a stream goes to; 0 is none.
-#[cold]
+/// The capture that work under `guard` goes to; 0 is none.
 #[inline]
-fn scope_of(stream: &Stream) -> u64 {
-    stream.open_scope().map_or(0, |scope| scope.identity())
+fn scope_of(guard: &AccessGuard<'_>) -> u64 {
+    guard.scope().map_or(0, |scope| scope.identity())
 }

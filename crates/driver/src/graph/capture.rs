@@ -12,7 +12,8 @@ use super::object_reference::ObjectReference;
 use super::tree::Tree;
 use super::{Graph, Node};
 use crate::call;
-use crate::hazard::{Alone, Scope, Seen, wait};
+use crate::capture_guard;
+use crate::hazard::{AccessGuard, CaptureLog, Key, Ordering, Scope, expect_not_ordering, wait};
 use crate::release::release;
 use crate::{Context, Error, Result, Stream};
 
@@ -45,10 +46,20 @@ pub(super) struct Captured {
 pub(super) const MODE: CUstreamCaptureMode = CUstreamCaptureMode::CU_STREAM_CAPTURE_MODE_RELAXED;
 
 impl Graph {
-    /// The work that `work` puts on the stream that it is given, as a graph. None of it runs now.
+    /// Captures the work that `work` enqueues on the stream that it is given, and returns it as a graph. None of it runs now.
     ///
     /// The capture ends when `work` does, on error and panic as well, and nothing of it is left then. It is one of its own: other streams
     /// and threads go on as they like, and neither they nor what is dropped meanwhile can spoil it.
+    ///
+    /// **Within the closure, its thread enqueues work on the scope and its [forks](CaptureScope::fork) only.** Everything else would run at
+    /// once and be missing from the graph, so it is an argument error before the driver is called: copies, fills, launches, events and
+    /// stream-ordered allocation on other streams, and waits of the host. The error names the method that is captured, such as
+    /// `fill_on(scope, …)` for `fill`. Prepare what the work needs before the capture, or on another thread. Not restricted are what
+    /// enqueues nothing, such as queries and the allocation of pinned memory; dropping and closing; and other threads, also those that
+    /// `work` starts. Closures may be nested; the innermost scope counts.
+    ///
+    /// The error of `work` is of any type that an [`Error`] converts into, so that `?` works with errors of your own. A closure that ends
+    /// in `Ok(())` names it: `Ok::<_, Error>(())`, or with a return type, `|scope| -> Result<(), MyError> { … }`.
     ///
     /// Buffers that the work uses are **leased**: their memory lives until both its owner and everything that was made of the graph are
     /// gone, and each [launch](crate::GraphExec::launch) is a use of them, which waits for others and which others wait for. Between
@@ -61,7 +72,7 @@ impl Graph {
     /// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
     /// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
     /// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
-    /// use curium_driver::{Graph, LaunchConfig, Library};
+    /// use curium_driver::{Error, Graph, LaunchConfig, Library};
     ///
     /// # const PTX: &str = ".version 7.8 .target sm_75 .address_size 64 .visible .entry nothing() { ret; }";
     /// let context = driver.device(0)?.primary_context()?;
@@ -71,7 +82,7 @@ impl Graph {
     ///         // SAFETY: the kernel touches no memory.
     ///         unsafe { nothing.launch(stream, LaunchConfig::new(1, 32), ()) }?;
     ///     }
-    ///     Ok(())
+    ///     Ok::<_, Error>(())
     /// })?;
     /// let (mut executable, stream) = (graph.instantiate()?, context.stream()?);
     /// executable.launch(&stream)?;
@@ -83,18 +94,21 @@ impl Graph {
     ///
     /// # Errors
     ///
-    /// That of `work`; `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED` if other code has ended the capture through a raw handle.
+    /// The error of `work`; `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED` if other code has ended the capture through a raw handle.
     #[doc(alias = "cuStreamBeginCapture")]
     #[doc(alias = "cuStreamEndCapture")]
     #[inline]
-    pub fn capture(context: &Context, work: impl FnOnce(&CaptureScope) -> Result<()>) -> Result<Self> {
+    pub fn capture<E: From<Error>>(
+        context: &Context,
+        work: impl FnOnce(&CaptureScope) -> Result<(), E>,
+    ) -> Result<Self, E> {
         let mut scope = CaptureScope::begin(context, "Graph::capture", None, |root| {
             // SAFETY: the stream is live, and nobody else has it.
             unsafe { call!(context.driver(), cuStreamBeginCapture_v2(root.as_raw(), MODE)) }
         })?;
-        let result = work(&scope);
+        let recorded = scope.record(work);
         let captured = scope.end();
-        result.and(captured)
+        recorded.and(captured.map_err(E::from))
     }
 }
 
@@ -112,8 +126,9 @@ impl CaptureScope {
     #[inline]
     pub fn fork(&self) -> Result<Stream> {
         let branch = Stream::of_scope(self.root.context(), &self.scope)?;
-        wait(&branch, &self.root, self.root.tail().tails())?;
-        self.scope.with(|seen| seen.branches().push(branch.clone()));
+        let _guard = AccessGuard::new(&self.root)?;
+        wait(&branch, &self.root, self.root.sync_points().count(), None)?;
+        self.scope.with(|log| log.branches().push(branch.clone()));
         Ok(branch)
     }
 
@@ -129,7 +144,8 @@ impl CaptureScope {
         if !self.scope.is_that_of(branch) {
             return Err(foreign(branch, "CaptureScope::join"));
         }
-        wait(&self.root, branch, branch.tail().tails()).map(drop)
+        let _guard = AccessGuard::new(&self.root)?;
+        wait(&self.root, branch, branch.sync_points().count(), None).map(drop)
     }
 
     /// Has later work on `stream`, the scope itself or one of its [forks](CaptureScope::fork), come behind `nodes` as well, which the graph
@@ -151,6 +167,7 @@ impl CaptureScope {
         let Some((tree, graph)) = &self.target else {
             return Err(Error::argument(operation, "the capture makes a new graph, which had no nodes before"));
         };
+        let _guard = AccessGuard::new(stream)?;
         let state = tree.lock();
         let nodes = nodes.iter().map(|node| state.member_in_use(operation, *graph, *node));
         let mut nodes = nodes.collect::<Result<Vec<_>>>()?;
@@ -180,8 +197,9 @@ impl CaptureScope {
             return Err(foreign(stream, "CaptureScope::add_host"));
         }
         let (object, params) = closure(self.root.driver(), function)?;
+        let _guard = AccessGuard::new(stream)?;
         // The graph keeps it from its end on; until then nothing runs.
-        self.scope.keep(object.as_raw().addr(), || Arc::new(object.clone()));
+        self.scope.keep(Key::HostFunction(object.as_raw().addr()), || Arc::new(object.clone()));
         // SAFETY: the stream is live and of the capture, whose graph retains the closure for as long as it can be called.
         unsafe { call!(stream.driver(), cuLaunchHostFunc(stream.as_raw(), params.fn_, params.userData)) }
     }
@@ -194,13 +212,19 @@ impl CaptureScope {
         target: Option<(Arc<Tree>, u32)>,
         begin: impl FnOnce(&Stream) -> Result<()>,
     ) -> Result<Self> {
-        // Where this thread cannot be alone now, it could not end the capture.
-        drop(Alone::wait(operation)?);
+        expect_not_ordering(operation)?;
         let scope = Scope::new();
         let root = Stream::of_scope(context, &scope)?;
         begin(&root)?;
         scope.open(&root);
         Ok(Self { root, scope, target, is_ended: false })
+    }
+
+    /// Runs `work`, whose thread enqueues work on the streams of this capture only.
+    #[inline]
+    pub(super) fn record<E>(&self, work: impl FnOnce(&Self) -> Result<(), E>) -> Result<(), E> {
+        let _inside = capture_guard::enter(self.scope.identity());
+        work(self)
     }
 
     /// Ends the capture, whatever happens, and gives its graph.
@@ -214,14 +238,20 @@ impl CaptureScope {
     #[inline]
     pub(super) fn finish(&mut self) -> Result<Captured> {
         self.is_ended = true;
-        // Nobody puts work on the streams meanwhile that would be taken for captured, and run.
-        let _alone = Alone::wait("Graph::capture").ok();
-        let joined = self.join_all();
-        let seen = self.scope.close();
-        let (kept, objects) = seen.map(kept).unwrap_or_default();
-        // Where the first attempt did not, the second leaves no capture behind; there is nothing to be done otherwise.
-        let raw =
-            self.end_capture().inspect_err(|_| self.end_capture().map(|raw| self.discard(raw)).unwrap_or_default());
+        // No other thread enqueues work on the streams meanwhile: what it enqueued before is in the log, and what comes later runs.
+        let closed = self.scope.close(|log| {
+            let joined = self.join_all(log);
+            let _ordering = Ordering::begin();
+            // Where the first attempt did not, the second leaves no capture behind; there is nothing to be done otherwise.
+            let raw = self.end_capture();
+            let left = if raw.is_err() { self.end_capture().ok() } else { None };
+            (joined, raw, left)
+        });
+        let Some((log, (joined, raw, left))) = closed else {
+            return Err(Error::argument("Graph::capture", "the capture has ended already"));
+        };
+        left.into_iter().for_each(|raw| self.discard(raw));
+        let (kept, objects) = kept(log);
         joined.inspect_err(|_| raw.iter().for_each(|raw| self.discard(*raw)))?;
         Ok(Captured { raw: raw?, kept, objects })
     }
@@ -250,12 +280,14 @@ impl CaptureScope {
         }
     }
 
-    /// Has the root come behind every branch, and frees what was allocated in the capture and still is.
+    /// Orders the root after every branch, and frees what was allocated in the capture and still is.
     #[inline]
-    fn join_all(&self) -> Result<()> {
-        let taken = self.scope.with(|seen| (std::mem::take(seen.branches()), std::mem::take(seen.allocations())));
-        let Some((branches, allocations)) = taken else { return Ok(()) };
-        branches.iter().try_for_each(|branch| wait(&self.root, branch, branch.tail().tails()).map(drop))?;
+    fn join_all(&self, log: &mut CaptureLog) -> Result<()> {
+        let (branches, allocations) = (std::mem::take(log.branches()), std::mem::take(log.allocations()));
+        branches
+            .iter()
+            .try_for_each(|branch| wait(&self.root, branch, branch.sync_points().count(), None).map(drop))?;
+        let _ordering = Ordering::begin();
         allocations.into_iter().try_for_each(|address| {
             // SAFETY: the memory was allocated in this capture and not freed, and every stream of the capture has been waited for.
             unsafe { call!(self.root.driver(), cuMemFreeAsync(address, self.root.as_raw())) }
@@ -265,8 +297,8 @@ impl CaptureScope {
 
 /// What the graph of a capture keeps, and the closures that the driver is to keep for it.
 #[inline]
-fn kept(seen: Seen) -> (Kept, Vec<ObjectReference>) {
-    let (leases, others) = seen.into_parts();
+fn kept(log: CaptureLog) -> (Kept, Vec<ObjectReference>) {
+    let (leases, others) = log.into_parts();
     let (mut kept, mut objects) = (Kept::default(), Vec::new());
     leases.into_iter().for_each(|lease| kept.add(&Resource::Lease(lease)));
     for other in others.into_values() {

@@ -13,7 +13,7 @@ use super::tree::State;
 use super::{Edge, Graph, Node};
 use crate::call;
 use crate::release::release;
-use crate::{Result, Stream};
+use crate::{Error, Result, Stream};
 
 /// What is being captured into a graph. Unless it is settled, its end takes back what was captured.
 struct Addition<'graph> {
@@ -81,13 +81,13 @@ impl Graph {
     /// work in another part of the graph; `CUDA_ERROR_STREAM_CAPTURE_INVALIDATED` if other code has ended the capture through a raw handle.
     #[doc(alias = "cuStreamBeginCaptureToGraph")]
     #[inline]
-    pub fn capture_into(
+    pub fn capture_into<E: From<Error>>(
         &mut self,
         after: &[Node],
-        work: impl FnOnce(&CaptureScope) -> Result<()>,
-    ) -> Result<Vec<Node>> {
+        work: impl FnOnce(&CaptureScope) -> Result<(), E>,
+    ) -> Result<Vec<Node>, E> {
         let mut addition = Addition::begin(self, after)?;
-        work(&addition.scope)?;
+        addition.scope.record(work)?;
         let last = addition.settle()?;
         Ok(if last.is_empty() { after.to_vec() } else { last })
     }

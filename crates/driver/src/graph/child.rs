@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::kept::Resource;
+use super::node::Found;
 use super::tree::State;
 use super::{ChildNode, Graph, Node, TypedNode};
 use crate::call;
@@ -96,7 +97,7 @@ impl Graph {
             unsafe { call!(self.driver(), cuGraphNodeFindInClone(&raw mut found, raw, clone)) }?;
             Ok(state.known(self.number, found))
         });
-        found.map(|found| node.at(found))
+        found.map(|found| node.at(Found(found)))
     }
 
     /// Runs `use_both` with the states of two graphs of one context that have nothing in common; an error of `operation` if they are no

@@ -103,16 +103,17 @@ impl GraphExec {
     ///
     /// # Errors
     ///
-    /// An argument error if the stream is of another context or driver, or being captured: a graph becomes a part of another with
-    /// [`Graph::add_child`](crate::Graph::add_child), and work of several captures one graph when it is done in one.
+    /// An argument error if the stream is of another context or driver, or being captured, and within the closure of a capture: a graph
+    /// becomes a part of another with [`Graph::add_child`](crate::Graph::add_child), and work of several captures one graph when it is done
+    /// in one.
     /// `CUDA_ERROR_INVALID_VALUE` if memory that a launch before has allocated was not freed. An error of the work itself is reported by a
     /// later call.
     #[doc(alias = "cuGraphLaunch")]
     #[inline]
     pub fn launch(&mut self, stream: &Stream) -> Result<()> {
         expect_context(&self.context, stream, "GraphExec::launch")?;
-        if stream.is_in_scope() {
-            return Err(captured());
+        if !stream.runs_work_of(self.driver()) {
+            refuse_captured(stream)?;
         }
         if self.keeps.closures.is_some() { self.launch_with_closures(stream) } else { self.launch_plain(stream) }
     }
@@ -135,11 +136,12 @@ impl GraphExec {
     ///
     /// # Errors
     ///
-    /// An argument error if the stream is of another context or driver.
+    /// An argument error if the stream is of another context or driver, or being captured, and within the closure of a capture.
     #[doc(alias = "cuGraphUpload")]
     #[inline]
     pub fn upload(&self, stream: &Stream) -> Result<()> {
         expect_context(&self.context, stream, "GraphExec::upload")?;
+        stream.expect_running("GraphExec::upload")?;
         // SAFETY: the executable and the stream are live and belong to this driver; this value is on one thread at a time.
         unsafe { call!(stream.driver(), cuGraphUpload(self.raw.raw(), stream.as_raw())) }
     }
@@ -274,15 +276,19 @@ impl GraphExec {
     }
 }
 
-/// What is said of a launch in a capture, which the driver refuses and ends the capture for.
+/// Refuses a launch on a stream of an open capture, which the driver would end the capture for, and in the closure of a capture.
 #[cold]
-#[inline]
-fn captured() -> Error {
-    Error::argument(
-        "GraphExec::launch",
-        "the stream is being captured, and a launch cannot be a part of a graph: do the graph's own work in the capture, or add the \
-         graph to another with Graph::add_child",
-    )
+#[inline(never)]
+fn refuse_captured(stream: &Stream) -> Result<()> {
+    const OPERATION: &str = "GraphExec::launch";
+    if stream.is_capture_active() {
+        return Err(Error::argument(
+            OPERATION,
+            "the stream is being captured, and a launch cannot be a part of a graph: do the graph's own work in the capture, or add the \
+             graph to another with Graph::add_child",
+        ));
+    }
+    stream.expect_running(OPERATION)
 }
 
 impl AsRef<Driver> for GraphExec {

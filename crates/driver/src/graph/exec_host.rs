@@ -13,6 +13,7 @@ use curium_sys::CUDA_HOST_NODE_PARAMS;
 use super::host::run;
 use super::{GraphExec, HostNode};
 use crate::call;
+use crate::capture_guard::NOT_WHILE_CAPTURING;
 use crate::watch::{self, Pace, Waiter};
 use crate::{Context, Event, EventFlags, Result, Stream};
 
@@ -69,7 +70,7 @@ impl GraphExec {
     #[inline]
     pub(super) fn launch_with_closures(&mut self, stream: &Stream) -> Result<()> {
         // A graph that takes this launch over could call the closures at any time.
-        stream.refuse_capture("GraphExec::launch")?;
+        stream.refuse_capture("GraphExec::launch", NOT_WHILE_CAPTURING)?;
         self.launch_plain(stream)?;
         let Some(closures) = self.closures() else { return Ok(()) };
         closures.ended.record(stream).inspect_err(|_| {

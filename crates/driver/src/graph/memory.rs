@@ -6,6 +6,7 @@ use curium_sys::{
     CUDA_MEM_ALLOC_NODE_PARAMS, CUdeviceptr, CUgraphMem_attribute, CUmemAllocationType, CUmemLocationType,
 };
 
+use super::node::{Found, FoundNode};
 use super::{Graph, Node, TypedNode};
 use crate::call;
 use crate::{Device, DevicePointer, Result};
@@ -51,10 +52,12 @@ impl AllocationNode {
     }
 }
 
-impl TypedNode for AllocationNode {
+impl TypedNode for AllocationNode {}
+
+impl FoundNode for AllocationNode {
     #[inline]
-    fn at(&self, node: Node) -> Self {
-        Self { node, ..*self }
+    fn at(&self, found: Found) -> Self {
+        Self { node: found.0, ..*self }
     }
 }
 

@@ -56,13 +56,19 @@ pub enum NodeKind {
     Unknown(u32),
 }
 
-/// A node of a known kind, which knows what can be changed about it.
-pub trait TypedNode: Clone + Deref<Target = Node> + Into<Node> {
-    /// A node with everything that is known of this one, but for its place: the same node in a clone of its graph.
-    #[doc(hidden)]
+/// A node of a known kind, which records what can be changed about it. Only the nodes of this crate implement it.
+pub trait TypedNode: Clone + Deref<Target = Node> + Into<Node> + FoundNode {}
+
+/// A node that can be found in a clone of its graph.
+pub trait FoundNode {
+    /// Returns the same node of a clone of the graph.
     #[must_use]
-    fn at(&self, node: Node) -> Self;
+    fn at(&self, found: Found) -> Self;
 }
+
+/// The node of a clone that corresponds to a node of its original. Only [`Graph::find`](super::Graph::find) makes one.
+#[derive(Debug)]
+pub struct Found(pub(super) Node);
 
 /// A node that runs a kernel with the parameters that `S` declares.
 ///
@@ -94,10 +100,12 @@ macro_rules! typed_nodes {
         #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
         pub struct $name(pub(super) Node);
 
-        impl TypedNode for $name {
+        impl TypedNode for $name {}
+
+        impl FoundNode for $name {
             #[inline]
-            fn at(&self, node: Node) -> Self {
-                Self(node)
+            fn at(&self, found: Found) -> Self {
+                Self(found.0)
             }
         }
 
@@ -179,10 +187,12 @@ impl<S> KernelNode<S> {
     }
 }
 
-impl<S> TypedNode for KernelNode<S> {
+impl<S> TypedNode for KernelNode<S> {}
+
+impl<S> FoundNode for KernelNode<S> {
     #[inline]
-    fn at(&self, node: Node) -> Self {
-        Self { node, ..self.clone() }
+    fn at(&self, found: Found) -> Self {
+        Self { node: found.0, ..self.clone() }
     }
 }
 

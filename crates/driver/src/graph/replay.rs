@@ -5,6 +5,7 @@ use std::fmt;
 use std::hash::Hash;
 
 use super::{Graph, GraphExec, GraphUpdate};
+use crate::capture_guard::PASS_THE_SCOPE;
 use crate::{Error, Result, Stream};
 
 /// Work that is captured once and replayed from then on: a bounded number of executables, by keys of your own.
@@ -45,7 +46,7 @@ pub struct Replays<K, I> {
 /// What [`Replays::run`] did.
 #[derive(Debug)]
 #[non_exhaustive]
-pub enum Replayed {
+pub enum Replayed<E = Error> {
     /// The key was new: the work was captured, and launched.
     Captured,
     /// The inputs were those of the time before: one launch.
@@ -55,7 +56,7 @@ pub enum Replayed {
     /// The shape had changed: the work was captured anew, and launched.
     Recaptured,
     /// The work was put on the stream as it is, since it cannot be captured: why, if that was tried now.
-    Ran(Option<Error>),
+    Ran(Option<E>),
 }
 
 /// How often each happened.
@@ -116,16 +117,17 @@ impl<K: Eq + Hash + Clone, I: PartialEq> Replays<K, I> {
     ///
     /// That of the launch, or of `work` where it was run as it is.
     #[inline]
-    pub fn run(
+    pub fn run<E: From<Error> + fmt::Debug>(
         &mut self,
         stream: &Stream,
         key: K,
         inputs: I,
-        mut work: impl FnMut(&Stream) -> Result<()>,
-    ) -> Result<Replayed> {
+        mut work: impl FnMut(&Stream) -> Result<(), E>,
+    ) -> Result<Replayed<E>, E> {
+        stream.expect_captured("Replays::run", PASS_THE_SCOPE)?;
         self.clock += 1;
         let replayed = match self.entries.get_mut(&key) {
-            _ if stream.is_in_scope() => work(stream).map(|()| Replayed::Ran(None))?,
+            _ if stream.is_capture_active() => work(stream).map(|()| Replayed::Ran(None))?,
             Some(entry) if entry.inputs == inputs => {
                 entry.used = self.clock;
                 match &mut entry.executable {
@@ -169,13 +171,13 @@ impl<K: Eq + Hash + Clone, I: PartialEq> Replays<K, I> {
 
     /// Captures the work and launches it.
     #[inline]
-    fn capture(
+    fn capture<E: From<Error>>(
         &mut self,
         stream: &Stream,
         key: K,
         inputs: I,
-        work: &mut impl FnMut(&Stream) -> Result<()>,
-    ) -> Result<Replayed> {
+        work: &mut impl FnMut(&Stream) -> Result<(), E>,
+    ) -> Result<Replayed<E>, E> {
         let before = self.entries.remove(&key).and_then(|entry| entry.executable);
         let (executable, replayed) = match executable(stream, before, work) {
             Ok((mut executable, replayed)) => {
@@ -207,11 +209,11 @@ impl<K: Eq + Hash + Clone, I: PartialEq> Replays<K, I> {
 
 /// An executable of the work: the one before if it can be updated, or a new one.
 #[inline]
-fn executable(
+fn executable<E: From<Error>>(
     stream: &Stream,
     before: Option<GraphExec>,
-    work: &mut impl FnMut(&Stream) -> Result<()>,
-) -> Result<(GraphExec, Replayed)> {
+    work: &mut impl FnMut(&Stream) -> Result<(), E>,
+) -> Result<(GraphExec, Replayed<E>), E> {
     let graph = Graph::capture(stream.context(), |scope| work(scope))?;
     let Some(mut executable) = before else { return Ok((graph.instantiate()?, Replayed::Captured)) };
     match executable.update(&graph)? {
@@ -222,7 +224,7 @@ fn executable(
 
 impl ReplayCounts {
     #[inline]
-    fn count(&mut self, replayed: &Replayed) {
+    fn count<E>(&mut self, replayed: &Replayed<E>) {
         let count = match replayed {
             Replayed::Captured => &mut self.captured,
             Replayed::Launched => &mut self.launched,

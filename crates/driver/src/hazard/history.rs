@@ -1,41 +1,53 @@
-//! The uses of one piece of memory, in one world: that of work that runs, or that of work which one capture takes down.
+//! The accesses to one allocation: those of work that runs, or those of work that one capture records.
 
 use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use super::tail::wait;
+use curium_sys::CUdeviceptr;
+
+use super::sync_point::{Hazard, HazardKind, wait};
 use crate::lock::Mutex;
 use crate::{Result, Stream};
 
-/// The uses that a later use may have to wait for.
+/// The accesses that a later one may have to wait for.
 #[derive(Debug)]
 pub(crate) struct History {
     /// The stream of the last write of the whole. The allocation counts as the first.
     writer: Stream,
-    /// How many tails that stream had when the last write, of the whole or a part, was put there.
+    /// How many sync points that stream had when the last write, of the whole or a part, was enqueued there.
     written: AtomicU64,
     /// The same for the last read there.
     read: AtomicU64,
     /// The identity of the stream whose reads wait for nothing: the writer's, or none (0) if parts were written on others.
     reads_freely: AtomicU64,
-    /// The identity of the stream whose writes wait for nothing: the writer's, or none (0) if there were uses on others.
+    /// The identity of the stream whose writes wait for nothing: the writer's, or none (0) if there were accesses on others.
     writes_freely: AtomicU64,
     /// Whether whoever is about to write the whole has really waited, and not only in a graph of other code.
     has_waited: AtomicBool,
-    /// The uses on other streams since the last write of the whole: the last read and the last write of a part on each.
-    others: Mutex<Vec<Use>>,
+    /// The accesses on other streams since the last write of the whole: the last read and the last write of a part on each.
+    others: Mutex<Vec<Access>>,
+    /// The memory, for reports of waits.
+    memory: Memory,
 }
 
+/// Where memory is, for reports. All 0 if it has no address.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Memory {
+    pub(super) address: CUdeviceptr,
+    pub(super) bytes: usize,
+}
+
+/// An access on a stream other than the writer's.
 #[derive(Debug)]
-pub(crate) struct Use {
+pub(crate) struct Access {
     stream: Stream,
     is_write: bool,
-    /// How many tails the stream had when the use was put there.
-    tails: u64,
+    /// How many sync points the stream had when the access was enqueued there.
+    sync_points: u64,
 }
 
-/// The uses on other streams, for whom holds the lock.
-pub(crate) type Others<'a> = MutexGuard<'a, Vec<Use>>;
+/// The accesses on other streams, for the holder of the lock.
+pub(crate) type Others<'a> = MutexGuard<'a, Vec<Access>>;
 
 /// The identity of no stream.
 const NOBODY: u64 = 0;
@@ -43,22 +55,34 @@ const NOBODY: u64 = 0;
 impl History {
     /// Memory that was allocated on `stream`.
     #[inline]
-    pub(super) fn allocated(stream: &Stream) -> Self {
-        Self::since(stream, stream.tail().tails(), stream.free_identity())
+    pub(super) fn allocated(stream: &Stream, memory: Memory) -> Self {
+        Self::since(stream, stream.sync_points().count(), stream.free_identity(), memory)
     }
 
-    /// Memory that was written when `stream` had this many tails.
+    /// Memory that was written when `stream` had this many sync points.
     #[inline]
-    pub(crate) fn since(stream: &Stream, tails: u64, free: u64) -> Self {
+    fn since(stream: &Stream, sync_points: u64, free: u64, memory: Memory) -> Self {
         Self {
             writer: stream.clone(),
-            written: AtomicU64::new(tails),
+            written: AtomicU64::new(sync_points),
             read: AtomicU64::new(0),
             reads_freely: AtomicU64::new(free),
             writes_freely: AtomicU64::new(free),
             has_waited: AtomicBool::new(true),
             others: Mutex::default(),
+            memory,
         }
+    }
+
+    /// The same memory in a capture whose `root` had this many sync points when it began.
+    #[inline]
+    pub(super) fn captured_since(&self, root: &Stream, sync_points: u64) -> Self {
+        Self::since(root, sync_points, NOBODY, self.memory)
+    }
+
+    #[inline]
+    pub(super) fn describe(&mut self, memory: Memory) {
+        self.memory = memory;
     }
 
     #[inline]
@@ -76,22 +100,22 @@ impl History {
         self.writes_freely.load(Ordering::Relaxed) == stream.identity()
     }
 
-    /// Whether a read that was put on `stream` just now is noted already.
+    /// Returns `true` if a read that was enqueued on `stream` just now is recorded already.
     #[inline]
-    pub(super) fn has_noted_read(&self, stream: &Stream) -> bool {
-        self.writer == *stream && stream.tail().tails() <= self.read.load(Ordering::Relaxed)
+    pub(super) fn has_recorded_read(&self, stream: &Stream) -> bool {
+        self.writer == *stream && stream.sync_points().count() <= self.read.load(Ordering::Relaxed)
     }
 
     /// The same for a write.
     #[inline]
-    pub(super) fn has_noted_write(&self, stream: &Stream) -> bool {
-        self.writer == *stream && stream.tail().tails() <= self.written.load(Ordering::Relaxed)
+    pub(super) fn has_recorded_write(&self, stream: &Stream) -> bool {
+        self.writer == *stream && stream.sync_points().count() <= self.written.load(Ordering::Relaxed)
     }
 
-    /// Notes a write of the whole, which is borrowed exclusively, on the stream that writes freely.
+    /// Records a write of the whole, which is borrowed exclusively, on the stream that writes freely.
     #[inline]
-    pub(super) fn note_free_write(&mut self, stream: &Stream) {
-        *self.written.get_mut() = stream.tail().tails();
+    pub(super) fn record_free_write(&mut self, stream: &Stream) {
+        *self.written.get_mut() = stream.sync_points().count();
     }
 
     #[inline]
@@ -99,37 +123,75 @@ impl History {
         self.others.lock()
     }
 
-    /// Has `stream` wait for what a read, or a write, must wait for.
     #[inline]
-    pub(crate) fn before(&self, others: &mut Vec<Use>, stream: &Stream, is_write: bool) -> Result<()> {
+    pub(crate) fn try_others(&self) -> Option<Others<'_>> {
+        self.others.try_lock()
+    }
+
+    /// Orders `stream` after conflicting accesses.
+    #[inline]
+    pub(super) fn order(&self, stream: &Stream, is_write: bool) -> Result<()> {
+        self.before(&mut self.others(), stream, is_write)
+    }
+
+    /// Records a read, or a write, that was enqueued on `stream`.
+    #[inline]
+    pub(super) fn record(&self, stream: &Stream, is_write: bool) {
+        self.after(&mut self.others(), stream, is_write);
+    }
+
+    /// Records an access that was enqueued when `stream` had this many sync points, and maybe others since.
+    #[inline]
+    pub(super) fn record_past(&mut self, stream: &Stream, sync_points: u64, is_write: bool) {
+        if self.writer == *stream {
+            let last = if is_write { &mut self.written } else { &mut self.read };
+            *last.get_mut() = (*last.get_mut()).max(sync_points);
+            return;
+        }
+        let others = self.others.get_mut();
+        match others.iter_mut().find(|other| other.is_write == is_write && other.stream == *stream) {
+            Some(access) => access.sync_points = access.sync_points.max(sync_points),
+            None => others.push(Access { stream: stream.clone(), is_write, sync_points }),
+        }
+        *self.writes_freely.get_mut() = NOBODY;
+        if is_write {
+            *self.reads_freely.get_mut() = NOBODY;
+        }
+    }
+
+    /// Orders `stream` after what a read, or a write, must wait for.
+    #[inline]
+    pub(crate) fn before(&self, others: &mut Vec<Access>, stream: &Stream, is_write: bool) -> Result<()> {
         if is_write { self.wait_for_all(others, stream) } else { self.wait_for_writes(others, stream) }
     }
 
-    /// Notes a read, or a write of a part or the whole, that was put on `stream`.
+    /// Records a read, or a write of a part or the whole, that was enqueued on `stream`.
     #[inline]
-    pub(crate) fn after(&self, others: &mut Vec<Use>, stream: &Stream, is_write: bool) {
-        if is_write { self.note_write(others, stream) } else { self.note_read(others, stream) }
+    pub(crate) fn after(&self, others: &mut Vec<Access>, stream: &Stream, is_write: bool) {
+        if is_write { self.record_write(others, stream) } else { self.record_read(others, stream) }
     }
 
     #[inline]
-    fn wait_for_writes(&self, others: &[Use], stream: &Stream) -> Result<()> {
-        wait(stream, &self.writer, self.written.load(Ordering::Relaxed))?;
-        others.iter().filter(|other| other.is_write).try_for_each(|write| write.wait(stream).map(drop))
+    fn wait_for_writes(&self, others: &[Access], stream: &Stream) -> Result<()> {
+        let hazard = self.hazard(HazardKind::ReadAfterWrite);
+        wait(stream, &self.writer, self.written.load(Ordering::Relaxed), hazard)?;
+        others.iter().filter(|other| other.is_write).try_for_each(|write| write.wait(stream, hazard).map(drop))
     }
 
-    /// The lock is held: another thread may forget the others once the writer's stream has waited for them, and whoever sees them
+    /// The lock is held: another thread may forget the others once the writer's stream has waited for them, and whoever finds them
     /// forgotten must wait for that stream as it is then.
     #[inline]
-    fn wait_for_all(&self, others: &mut Vec<Use>, stream: &Stream) -> Result<()> {
+    fn wait_for_all(&self, others: &mut Vec<Access>, stream: &Stream) -> Result<()> {
         let (written, read) = (self.written.load(Ordering::Relaxed), self.read.load(Ordering::Relaxed));
-        let mut has_waited = wait(stream, &self.writer, written.max(read))?;
+        let kind = |is_write| if is_write { HazardKind::WriteAfterWrite } else { HazardKind::WriteAfterRead };
+        let mut has_waited = wait(stream, &self.writer, written.max(read), self.hazard(kind(written >= read)))?;
         for other in others.iter() {
-            has_waited &= other.wait(stream)?;
+            has_waited &= other.wait(stream, self.hazard(kind(other.is_write)))?;
         }
         self.has_waited.store(has_waited, Ordering::Relaxed);
         if self.writer == *stream && has_waited {
             // Whoever waits for what is on this stream from now on waits for the others as well.
-            self.written.fetch_max(stream.tail().tails(), Ordering::Relaxed);
+            self.written.fetch_max(stream.sync_points().count(), Ordering::Relaxed);
             others.clear();
             self.reads_freely.store(stream.free_identity(), Ordering::Release);
             self.writes_freely.store(stream.free_identity(), Ordering::Relaxed);
@@ -138,45 +200,46 @@ impl History {
     }
 
     #[inline]
-    fn note_read(&self, others: &mut Vec<Use>, stream: &Stream) {
-        let tails = stream.tail().tails();
+    fn record_read(&self, others: &mut Vec<Access>, stream: &Stream) {
+        let sync_points = stream.sync_points().count();
         if self.writer == *stream {
-            self.read.fetch_max(tails, Ordering::Relaxed);
+            self.read.fetch_max(sync_points, Ordering::Relaxed);
             return;
         }
         match others.iter_mut().find(|other| !other.is_write && other.stream == *stream) {
-            Some(read) => read.tails = read.tails.max(tails),
-            None => others.push(Use { stream: stream.clone(), is_write: false, tails }),
+            Some(read) => read.sync_points = read.sync_points.max(sync_points),
+            None => others.push(Access { stream: stream.clone(), is_write: false, sync_points }),
         }
         self.writes_freely.store(NOBODY, Ordering::Relaxed);
     }
 
     #[inline]
-    fn note_write(&self, others: &mut Vec<Use>, stream: &Stream) {
+    fn record_write(&self, others: &mut Vec<Access>, stream: &Stream) {
         if self.writer == *stream {
-            self.written.fetch_max(stream.tail().tails(), Ordering::Relaxed);
+            self.written.fetch_max(stream.sync_points().count(), Ordering::Relaxed);
             return;
         }
-        others.retain(|other| other.stream != *stream && !stream.tail().has_waited(&other.stream, other.tails));
-        // Only now: a tail that is not counted yet comes behind all waits for what was forgotten.
-        let tails = stream.tail().tails();
-        others.push(Use { stream: stream.clone(), is_write: true, tails });
+        let own = stream.sync_points();
+        others.retain(|other| other.stream != *stream && !own.has_waited(&other.stream, other.sync_points));
+        // Reads the count after pruning, so that later sync points cover the pruned accesses.
+        let sync_points = own.count();
+        others.push(Access { stream: stream.clone(), is_write: true, sync_points });
         self.reads_freely.store(NOBODY, Ordering::Relaxed);
         self.writes_freely.store(NOBODY, Ordering::Relaxed);
     }
 
-    /// Notes a write of the whole, which is borrowed exclusively, on any stream.
+    /// Records a write of the whole, which is borrowed exclusively, on any stream.
     #[inline]
-    pub(super) fn note_whole_write(&mut self, stream: &Stream) {
+    pub(super) fn record_whole_write(&mut self, stream: &Stream) {
         if self.writer != *stream && *self.has_waited.get_mut() {
-            // Every use is forgotten: the stream has waited for them and is the writer's now.
-            *self = Self::allocated(stream);
+            // Forgets every access: the stream has waited for them and is the writer's now.
+            *self = Self::allocated(stream, self.memory);
         } else {
-            self.note_write(&mut self.others.lock(), stream);
+            self.record_write(&mut self.others.lock(), stream);
         }
     }
 
-    /// The streams that the memory was last used on, or written on.
+    /// The streams of the last accesses, or of the last writes.
     #[inline]
     pub(super) fn streams(&self, only_writes: bool) -> Vec<Stream> {
         let others = self.others();
@@ -184,21 +247,33 @@ impl History {
         std::iter::once(&self.writer).chain(others).cloned().collect()
     }
 
-    /// The history, to be kept elsewhere from now on. Here no use is free any more, and none is noted.
+    /// Moves the history elsewhere. Here no access is free any more, and none is recorded.
     #[inline]
-    pub(super) fn leave(&self, others: &mut Vec<Use>) -> Self {
+    pub(super) fn leave(&self, others: &mut Vec<Access>) -> Self {
         self.reads_freely.store(NOBODY, Ordering::Relaxed);
         self.writes_freely.store(NOBODY, Ordering::Relaxed);
-        let moved = Self::since(&self.writer, self.written.swap(0, Ordering::Relaxed), NOBODY);
+        let moved = Self::since(&self.writer, self.written.swap(0, Ordering::Relaxed), NOBODY, self.memory);
         moved.read.store(self.read.swap(0, Ordering::Relaxed), Ordering::Relaxed);
         *moved.others() = std::mem::take(others);
         moved
     }
+
+    /// Takes the history out.
+    #[inline]
+    pub(super) fn take(&mut self) -> Self {
+        let empty = Self::allocated(&self.writer, self.memory);
+        std::mem::replace(self, empty)
+    }
+
+    #[inline]
+    fn hazard(&self, kind: HazardKind) -> Option<Hazard> {
+        Some(Hazard { kind, memory: self.memory })
+    }
 }
 
-impl Use {
+impl Access {
     #[inline]
-    fn wait(&self, waiting: &Stream) -> Result<bool> {
-        wait(waiting, &self.stream, self.tails)
+    fn wait(&self, waiting: &Stream, hazard: Option<Hazard>) -> Result<bool> {
+        wait(waiting, &self.stream, self.sync_points, hazard)
     }
 }

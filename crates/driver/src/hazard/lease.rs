@@ -4,35 +4,37 @@ use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use super::Accesses;
+use super::guard::{expect_not_ordering, is_nested};
 use super::history::History;
-use super::turn::{Claim, begin_use, end_use};
-use super::{Accesses, OPERATION};
-use crate::lock::Mutex;
+use super::launch::LatestLaunch;
+use super::lease_lock::{LeaseLock, Log};
 use crate::release::release;
 use crate::{Error, Result, Stream};
 
-/// What the owner of memory and the graphs that use it share: the history of uses, and what becomes of the memory.
+/// What the owner of memory and the graphs that lease it share.
 ///
 /// It is made when a capture first uses the memory, and ends with the last graph, or with the owner if that comes last.
 pub(crate) struct Leased {
-    history: History,
+    lock: LeaseLock<Allocation>,
     /// How many leases there are of graphs that only read, and of those that write.
     readers: AtomicUsize,
     writers: AtomicUsize,
-    /// The launches that are under way.
-    claim: Claim,
-    state: Mutex<State>,
 }
 
-struct State {
-    /// What ends the memory, once its owner has left it.
-    end: Option<Box<dyn FnOnce(Accesses) -> Result<()> + Send>>,
-    /// Whether the memory has ended while graphs still name it.
+/// A leased allocation: the accesses to it, and what becomes of it.
+pub(crate) struct Allocation {
+    history: History,
+    /// Frees the memory, once its owner has left it to the graphs.
+    end: Option<End>,
+    /// The memory was freed while graphs lease it.
     is_gone: bool,
-    /// How many views of the host there are that only read, and whether there is one that writes.
+    /// Host views that only read, and whether there is one that writes.
     views: usize,
     is_viewed_to_write: bool,
 }
+
+type End = Box<dyn FnOnce(Accesses) -> Result<()> + Send>;
 
 /// The right of a graph to use memory.
 pub(crate) struct Lease {
@@ -40,19 +42,21 @@ pub(crate) struct Lease {
     is_write: bool,
 }
 
-/// A view of the host of memory that graphs use: while it exists, no graph that would disturb it can be launched.
-#[doc(hidden)]
-pub struct View {
+/// A host view of memory. While it exists, launching a graph that conflicts with it is an error.
+pub struct HostAccess {
     leased: Option<Arc<Leased>>,
     is_write: bool,
 }
 
+/// What errors call a launch.
+pub(super) const OPERATION: &str = "GraphExec::launch";
+
 impl Leased {
     #[inline]
     pub(super) fn new(history: History) -> Self {
-        let state = State { end: None, is_gone: false, views: 0, is_viewed_to_write: false };
-        let (readers, writers, claim) = Default::default();
-        Self { history, readers, writers, claim, state: Mutex::new(state) }
+        let allocation = Allocation { history, end: None, is_gone: false, views: 0, is_viewed_to_write: false };
+        let (readers, writers) = Default::default();
+        Self { lock: LeaseLock::new(allocation), readers, writers }
     }
 
     /// What tells this from others for as long as it exists.
@@ -61,48 +65,57 @@ impl Leased {
         std::ptr::from_ref(self).addr()
     }
 
+    /// Begins an access of the owner. It ends with [`Leased::end`] or [`Leased::cancel`].
     #[inline]
-    pub(super) fn history(&self) -> &History {
-        &self.history
+    pub(super) fn begin(&self, stream: &Stream, is_write: bool) -> Result<()> {
+        expect_not_ordering(super::OPERATION)?;
+        self.lock.begin(is_write, is_nested(), |allocation| allocation.history.order(stream, is_write))
     }
 
-    /// Begins a use of the owner.
+    /// Records an access of the owner, which ends.
     #[inline]
-    pub(super) fn before(&self, stream: &Stream, is_write: bool) -> Result<()> {
-        begin_use(self.key())?;
-        self.wait(stream, is_write).inspect_err(|_| end_use(self.key()))
+    pub(super) fn end(&self, stream: &Stream, is_write: bool) {
+        self.lock.end(is_write, |allocation| allocation.history.record(stream, is_write));
     }
 
-    /// Notes a use of the owner, which ends.
+    /// Ends an access of the owner that was not enqueued.
     #[inline]
-    pub(super) fn after(&self, stream: &Stream, is_write: bool) {
-        self.note(stream, is_write);
-        end_use(self.key());
+    pub(super) fn cancel(&self, is_write: bool) {
+        self.lock.end(is_write, |_| {});
     }
 
+    /// Records an access that was ordered before the memory was leased.
     #[inline]
-    fn wait(&self, stream: &Stream, is_write: bool) -> Result<()> {
-        self.history.before(&mut self.history.others(), stream, is_write)
+    pub(super) fn record(&self, stream: &Stream, is_write: bool) {
+        self.lock.peek(|allocation| allocation.history.record(stream, is_write));
     }
 
+    /// The streams of all accesses, or of writes.
     #[inline]
-    fn note(&self, stream: &Stream, is_write: bool) {
-        self.history.after(&mut self.history.others(), stream, is_write);
+    pub(super) fn streams(&self, only_writes: bool) -> Vec<Stream> {
+        // Only launches that write conflict with a read.
+        self.lock.with(!only_writes, is_nested(), |allocation| allocation.history.streams(only_writes))
     }
 
-    /// Has `end` end the memory when no graph uses it any more.
+    /// A history of the same memory for the work of a capture, which begins with a write on `root`.
+    #[inline]
+    pub(super) fn captured_since(&self, root: &Stream, sync_points: u64) -> History {
+        self.lock.peek(|allocation| allocation.history.captured_since(root, sync_points))
+    }
+
+    /// Has `end` free the memory when no graph leases it any more.
     #[inline]
     pub(super) fn leave(&self, end: impl FnOnce(Accesses) -> Result<()> + Send + 'static) {
-        self.state.lock().end = Some(Box::new(end));
+        self.lock.peek(|allocation| allocation.end = Some(Box::new(end)));
     }
 
-    /// Takes the memory away from the graphs that use it: they cannot be launched any more.
+    /// Takes the memory away from the graphs that lease it: they cannot be launched any more.
     #[inline]
     pub(super) fn revoke(&self) {
-        self.state.lock().is_gone = true;
+        self.lock.with(true, is_nested(), |allocation| allocation.is_gone = true);
     }
 
-    /// An argument error of `operation` if a graph that would disturb a view of the host can be launched at any time.
+    /// An argument error of `operation` if a graph that conflicts with a host view can be launched at any time.
     #[inline]
     pub(super) fn refuse(&self, operation: &'static str, is_write: bool) -> Result<()> {
         let (readers, writers) = (self.readers.load(Ordering::Acquire), self.writers.load(Ordering::Acquire));
@@ -110,24 +123,19 @@ impl Leased {
             return Ok(());
         }
         let what = if writers > 0 { "writes" } else { "reads" };
-        let reason = format!("a graph {what} the memory and can be launched at any time: a view keeps it from that");
+        let reason = format!(
+            "a graph {what} the memory and can be launched at any time; use `view` or `view_mut`, which keep it from being launched"
+        );
         Err(Error::argument(operation, reason))
     }
 
-    /// Notes a view of the host, which has yet to wait for what the device does.
+    /// Begins a host view, which has yet to wait for the device.
     #[inline]
-    pub(super) fn view(self: &Arc<Self>, operation: &'static str, is_write: bool) -> Result<View> {
-        begin_use(self.key())?;
-        let mut state = self.state.lock();
-        let is_free = if is_write { state.views == 0 && !state.is_viewed_to_write } else { !state.is_viewed_to_write };
-        if is_free {
-            state.views += usize::from(!is_write);
-            state.is_viewed_to_write |= is_write;
-        }
-        drop(state);
-        end_use(self.key());
+    pub(super) fn view(self: &Arc<Self>, operation: &'static str, is_write: bool) -> Result<HostAccess> {
+        expect_not_ordering(operation)?;
+        let is_free = self.lock.with(is_write, is_nested(), |allocation| allocation.begin_view(is_write));
         match is_free {
-            true => Ok(View { leased: Some(Arc::clone(self)), is_write }),
+            true => Ok(HostAccess { leased: Some(Arc::clone(self)), is_write }),
             false => Err(Error::argument(operation, "another view of the memory exists")),
         }
     }
@@ -140,8 +148,55 @@ impl Leased {
 
     #[inline]
     fn take_history(&mut self) -> History {
-        let empty = History::allocated(self.history.writer());
-        std::mem::replace(&mut self.history, empty)
+        self.lock.log_mut().history.take()
+    }
+
+    #[inline]
+    fn count(&self, is_write: bool) -> &AtomicUsize {
+        if is_write { &self.writers } else { &self.readers }
+    }
+}
+
+impl Allocation {
+    /// Orders a launch on `stream` after conflicting accesses.
+    #[inline]
+    pub(super) fn order_launch(&mut self, stream: &Stream, is_write: bool) -> Result<()> {
+        let reason = if self.is_gone {
+            "memory that the graph uses was freed with its buffer: the buffer's resource was borrowed, and could not outlive it"
+        } else if self.is_viewed_to_write || (is_write && self.views > 0) {
+            "the host has a view of memory that the graph uses"
+        } else {
+            return self.history.order(stream, is_write);
+        };
+        Err(Error::argument(OPERATION, reason))
+    }
+
+    /// Begins a host view, unless another conflicts.
+    #[inline]
+    fn begin_view(&mut self, is_write: bool) -> bool {
+        let is_free = !self.is_viewed_to_write && (!is_write || self.views == 0);
+        if is_free {
+            self.views += usize::from(!is_write);
+            self.is_viewed_to_write |= is_write;
+        }
+        is_free
+    }
+
+    #[inline]
+    fn end_view(&mut self, is_write: bool) {
+        match is_write {
+            true => self.is_viewed_to_write = false,
+            false => self.views -= 1,
+        }
+    }
+}
+
+impl Log for Allocation {
+    type Launches = LatestLaunch;
+
+    #[inline]
+    fn record_launches(&mut self, launches: &LatestLaunch, is_write: bool) {
+        self.history.record_past(&launches.stream, launches.sync_points, is_write);
     }
 }
 
@@ -162,7 +217,7 @@ impl Lease {
         self.is_write
     }
 
-    /// The lease is one to write from now on.
+    /// Makes this a lease to write.
     #[inline]
     pub(crate) fn write_as_well(&mut self) {
         if !self.is_write {
@@ -172,43 +227,14 @@ impl Lease {
         }
     }
 
-    /// What launches of the graph claim.
     #[inline]
-    pub(crate) fn claim(&self) -> &Claim {
-        &self.leased.claim
-    }
-
-    /// Has `stream` wait for what the graph's use must wait for. The caller has claimed it.
-    #[inline]
-    pub(crate) fn before(&self, stream: &Stream) -> Result<()> {
-        let state = self.leased.state.lock();
-        let reason = if state.is_gone {
-            "memory that the graph uses has ended with its buffer: its resource was borrowed, and could not outlive it"
-        } else if state.is_viewed_to_write || (self.is_write && state.views > 0) {
-            "the host has a view of memory that the graph uses"
-        } else {
-            drop(state);
-            return self.leased.wait(stream, self.is_write);
-        };
-        Err(Error::argument("GraphExec::launch", reason))
-    }
-
-    /// Notes the graph's use. The caller has claimed it.
-    #[inline]
-    pub(crate) fn after(&self, stream: &Stream) {
-        self.leased.note(stream, self.is_write);
+    pub(super) fn lock(&self) -> &LeaseLock<Allocation> {
+        &self.leased.lock
     }
 }
 
-impl Leased {
-    #[inline]
-    fn count(&self, is_write: bool) -> &AtomicUsize {
-        if is_write { &self.writers } else { &self.readers }
-    }
-}
-
-impl View {
-    /// The view of memory that no graph uses.
+impl HostAccess {
+    /// A view of memory that no graph leases.
     #[inline]
     pub(super) fn of_owner(is_write: bool) -> Self {
         Self { leased: None, is_write }
@@ -225,14 +251,14 @@ impl Clone for Lease {
 impl fmt::Debug for Leased {
     #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "Leased({:?})", self.history)
+        write!(formatter, "Leased({:#x})", self.key())
     }
 }
 
-impl fmt::Debug for View {
+impl fmt::Debug for HostAccess {
     #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(if self.is_write { "View(to write)" } else { "View(to read)" })
+        formatter.write_str(if self.is_write { "HostAccess(write)" } else { "HostAccess(read)" })
     }
 }
 
@@ -243,14 +269,11 @@ impl Drop for Lease {
     }
 }
 
-impl Drop for View {
+impl Drop for HostAccess {
     #[inline]
     fn drop(&mut self) {
-        let Some(leased) = &self.leased else { return };
-        let mut state = leased.state.lock();
-        match self.is_write {
-            true => state.is_viewed_to_write = false,
-            false => state.views -= 1,
+        if let Some(leased) = &self.leased {
+            leased.lock.peek(|allocation| allocation.end_view(self.is_write));
         }
     }
 }
@@ -258,17 +281,17 @@ impl Drop for View {
 impl Drop for Leased {
     #[inline]
     fn drop(&mut self) {
-        if let Some(end) = self.state.get_mut().end.take() {
+        if let Some(end) = self.lock.log_mut().end.take() {
             let accesses = Accesses::with(self.take_history());
             release(|| end(accesses));
         }
     }
 }
 
-/// What is said of memory that a graph cannot keep.
+/// The error for memory that a graph cannot keep.
 #[cold]
 #[inline]
 pub(super) fn not_leasable(stream: &Stream) -> Error {
     let reason = format!("{stream:?} is being captured, and this kind of memory cannot be kept by a graph");
-    Error::argument(OPERATION, reason)
+    Error::argument(super::OPERATION, reason)
 }

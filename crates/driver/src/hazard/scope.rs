@@ -1,4 +1,4 @@
-//! What one capture has seen: the memory that its work uses, and what that work needs.
+//! The log of one capture: the memory that its work uses, and what that work needs.
 
 use std::any::Any;
 use std::collections::HashMap;
@@ -8,32 +8,39 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use curium_sys::CUdeviceptr;
 
+use super::capture_gate::CaptureGate;
 use super::history::History;
 use super::lease::{Lease, Leased, not_leasable};
-use super::turn::{begin_use, end_use};
 use super::{Accesses, OPERATION};
-use crate::lock::Mutex;
 use crate::{Context, Error, Result, Stream};
 
-/// A capture, as the streams that were made for it know it. It outlives the capture with streams that others hold.
+/// A capture, as the streams that were made for it refer to it. It outlives the capture with streams that others hold.
 pub(crate) struct Scope {
     identity: u64,
     is_open: AtomicBool,
-    /// Nothing before the capture has begun, and once it has ended.
-    seen: Mutex<Option<Seen>>,
+    gate: CaptureGate<CaptureLog>,
 }
 
-/// What a capture has seen so far.
-pub(crate) struct Seen {
-    /// The stream that the others were forked from, and how many tails it had when the capture began.
+/// What a capture has recorded so far.
+pub(crate) struct CaptureLog {
+    /// The stream that the others were forked from, and how many sync points it had when the capture began.
     root: Stream,
-    tails: u64,
+    sync_points: u64,
     memory: HashMap<usize, Memory>,
-    kept: HashMap<usize, Arc<dyn Any + Send + Sync>>,
+    kept: HashMap<Key, Arc<dyn Any + Send + Sync>>,
     /// What was allocated in the capture and not freed.
     allocations: Vec<CUdeviceptr>,
     /// The streams that were forked from the root.
     branches: Vec<Stream>,
+}
+
+/// What a capture keeps, by the kind of object and its handle or address.
+#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
+pub(crate) enum Key {
+    Kernel(usize),
+    Event(usize),
+    HostFunction(usize),
+    Shared(usize),
 }
 
 /// Memory that the capture uses, and its uses by the captured work.
@@ -45,18 +52,15 @@ struct Memory {
 /// The next identity of a capture.
 static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(1);
 
-/// The contexts of the captures that are open. A context is waited for by any handle of it, so that none can hold this.
-static OPEN: Mutex<Vec<usize>> = Mutex::new(Vec::new());
-
 /// An argument error of `operation`, which would end the capture, if one is open in `context`.
 #[inline]
 pub(crate) fn refuse_captures(context: &Context, operation: &'static str) -> Result<()> {
-    if !OPEN.lock().contains(&context.as_raw().addr()) {
+    if !context.driver().open_captures().lock().contains(&context.as_raw().addr()) {
         return Ok(());
     }
     Err(Error::argument(
         operation,
-        format!("a stream of {context:?} is being captured, and this would end the capture"),
+        format!("a stream of {context:?} is being captured, and this call would invalidate the capture"),
     ))
 }
 
@@ -65,29 +69,42 @@ impl Scope {
     #[inline]
     pub(crate) fn new() -> Arc<Self> {
         let identity = NEXT_IDENTITY.fetch_add(1, Ordering::Relaxed);
-        Arc::new(Self { identity, is_open: AtomicBool::new(false), seen: Mutex::new(None) })
+        Arc::new(Self { identity, is_open: AtomicBool::new(false), gate: CaptureGate::new() })
     }
 
-    /// The capture has begun on `root`.
+    /// Opens the capture, which has begun on `root`.
     #[inline]
     pub(crate) fn open(&self, root: &Stream) {
         let (memory, kept, allocations, branches) = Default::default();
-        let seen = Seen { root: root.clone(), tails: root.tail().tails(), memory, kept, allocations, branches };
-        OPEN.lock().push(root.context().as_raw().addr());
-        *self.seen.lock() = Some(seen);
+        let sync_points = root.sync_points().count();
+        root.driver().open_captures().lock().push(root.context().as_raw().addr());
+        self.gate.open(CaptureLog { root: root.clone(), sync_points, memory, kept, allocations, branches });
         self.is_open.store(true, Ordering::Release);
     }
 
-    /// The capture ends: what it has seen. The caller is alone.
+    /// Ends the capture by `end`, once what other threads are enqueuing has been recorded. What they enqueue later runs.
     #[inline]
-    pub(crate) fn close(&self) -> Option<Seen> {
-        self.is_open.store(false, Ordering::Release);
-        let seen = self.seen.lock().take()?;
-        let (mut open, context) = (OPEN.lock(), seen.root.context().as_raw().addr());
-        if let Some(index) = open.iter().position(|known| *known == context) {
-            open.swap_remove(index);
+    pub(crate) fn close<T>(&self, end: impl FnOnce(&mut CaptureLog) -> T) -> Option<(CaptureLog, T)> {
+        let closed = self.gate.close(end, || self.is_open.store(false, Ordering::Release));
+        if let Some((log, _)) = &closed {
+            let (mut open, context) = (log.root.driver().open_captures().lock(), log.root.context().as_raw().addr());
+            if let Some(index) = open.iter().position(|known| *known == context) {
+                open.swap_remove(index);
+            }
         }
-        Some(seen)
+        closed
+    }
+
+    /// Enters the capture to enqueue work, which keeps it open until [`Scope::leave`]. Returns `false` if it has ended, so that the work
+    /// would run.
+    #[inline]
+    pub(super) fn enter(&self, is_nested: bool) -> bool {
+        self.gate.enter(is_nested)
+    }
+
+    #[inline]
+    pub(super) fn leave(&self) {
+        self.gate.leave();
     }
 
     #[inline]
@@ -101,52 +118,40 @@ impl Scope {
         self.identity
     }
 
-    /// Whether `stream` was made for this capture, too.
+    /// Returns `true` if `stream` was made for this capture, too.
     #[inline]
     pub(crate) fn is_that_of(&self, stream: &Stream) -> bool {
         stream.scope().is_some_and(|scope| std::ptr::eq(self, &raw const **scope))
     }
 
-    /// Runs `operation` with what the capture has seen, unless it has ended.
+    /// Runs `operation` with the log of the capture, unless it has ended.
     #[inline]
-    pub(crate) fn with<T>(&self, operation: impl FnOnce(&mut Seen) -> T) -> Option<T> {
-        self.seen.lock().as_mut().map(operation)
+    pub(crate) fn with<T>(&self, operation: impl FnOnce(&mut CaptureLog) -> T) -> Option<T> {
+        self.gate.with(operation)
     }
 
-    /// Keeps what the captured work needs, which is called `key`.
+    /// Keeps what the captured work needs.
     #[inline]
-    pub(crate) fn keep(&self, key: usize, value: impl FnOnce() -> Arc<dyn Any + Send + Sync>) {
-        self.with(|seen| {
-            seen.kept.entry(key).or_insert_with(value);
+    pub(crate) fn keep(&self, key: Key, value: impl FnOnce() -> Arc<dyn Any + Send + Sync>) {
+        self.with(|log| {
+            log.kept.entry(key).or_insert_with(value);
         });
     }
 
-    /// Begins a use by work that is about to be captured on `stream`; false if the capture has ended, and the work would run.
+    /// Orders an access by work that is about to be captured on `stream`. The capture was entered.
     #[inline]
-    pub(super) fn before(&self, accesses: &Accesses, stream: &Stream, is_write: bool) -> Result<bool> {
-        begin_use(self.key())?;
-        let begun = self.with(|seen| seen.before(self, accesses, stream, is_write)).transpose();
-        if !matches!(begun, Ok(Some(()))) {
-            end_use(self.key());
-        }
-        Ok(begun?.is_some())
+    pub(super) fn before(&self, accesses: &Accesses, stream: &Stream, is_write: bool) -> Result<()> {
+        self.with(|log| log.before(self, accesses, stream, is_write)).unwrap_or(Ok(()))
     }
 
-    /// Notes a use by work that was captured on `stream`, which ends; false if the capture had ended before.
+    /// Records an access by work that was captured on `stream`. The capture was entered.
     #[inline]
-    pub(super) fn after(&self, accesses: &Accesses, stream: &Stream, is_write: bool) -> bool {
-        let noted = self.with(|seen| seen.after(accesses.leased(), stream, is_write));
-        end_use(self.key());
-        noted.is_some()
-    }
-
-    #[inline]
-    fn key(&self) -> usize {
-        std::ptr::from_ref(self).addr()
+    pub(super) fn after(&self, accesses: &Accesses, stream: &Stream, is_write: bool) {
+        self.with(|log| log.after(accesses.leased(), stream, is_write));
     }
 }
 
-impl Seen {
+impl CaptureLog {
     #[inline]
     pub(crate) fn branches(&mut self) -> &mut Vec<Stream> {
         &mut self.branches
@@ -159,7 +164,7 @@ impl Seen {
 
     /// The memory that the captured work uses, and what else it needs.
     #[inline]
-    pub(crate) fn into_parts(self) -> (Vec<Lease>, HashMap<usize, Arc<dyn Any + Send + Sync>>) {
+    pub(crate) fn into_parts(self) -> (Vec<Lease>, HashMap<Key, Arc<dyn Any + Send + Sync>>) {
         (self.memory.into_values().map(|memory| memory.lease).collect(), self.kept)
     }
 
@@ -171,16 +176,16 @@ impl Seen {
             _ if !accesses.is_leasable() => return Err(not_leasable(stream)),
             _ => {}
         }
-        self.wait(accesses.lease(), stream, is_write)
+        self.order(accesses.lease(), stream, is_write)
     }
 
-    /// Has the captured work on `stream` come behind what a use of `leased` must come behind.
+    /// Orders the captured work on `stream` after accesses to `leased` that conflict.
     #[inline]
-    fn wait(&mut self, leased: &Arc<Leased>, stream: &Stream, is_write: bool) -> Result<()> {
-        let (root, tails) = (&self.root, self.tails);
+    fn order(&mut self, leased: &Arc<Leased>, stream: &Stream, is_write: bool) -> Result<()> {
+        let (root, sync_points) = (&self.root, self.sync_points);
         let memory = self.memory.entry(leased.key()).or_insert_with(|| Memory {
             lease: Lease::new(Arc::clone(leased), is_write),
-            history: History::since(root, tails, 0),
+            history: leased.captured_since(root, sync_points),
         });
         if is_write {
             memory.lease.write_as_well();
@@ -191,12 +196,6 @@ impl Seen {
     #[inline]
     fn after(&mut self, leased: Option<&Arc<Leased>>, stream: &Stream, is_write: bool) {
         let Some(leased) = leased else { return };
-        self.note(leased, stream, is_write);
-    }
-
-    /// Notes a use by captured work.
-    #[inline]
-    fn note(&mut self, leased: &Arc<Leased>, stream: &Stream, is_write: bool) {
         if let Some(memory) = self.memory.get(&leased.key()) {
             memory.history.after(&mut memory.history.others(), stream, is_write);
         }
@@ -210,7 +209,7 @@ impl fmt::Debug for Scope {
     }
 }
 
-/// What is said of memory that was allocated in a capture, outside of it.
+/// The error for memory that was allocated in a capture, outside of it.
 #[cold]
 #[inline]
 pub(super) fn in_another_graph() -> Error {

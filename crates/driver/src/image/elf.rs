@@ -1,4 +1,4 @@
-//! ELF, the form of a cubin: whether its headers stay within it.
+//! ELF, the form of a cubin: finds files that were cut off.
 
 use std::ops::Range;
 
@@ -14,8 +14,6 @@ const HEADER_SIZE: usize = 64;
 const SECTION_SIZE: u64 = 64;
 const SEGMENT_SIZE: u64 = 56;
 
-const SECTION_SYMBOLS: u64 = 2;
-const SECTION_STRINGS: u64 = 3;
 /// Sections that take room when the code is loaded and none in the file: the general kind, and NVIDIA's for variables without
 /// contents, local memory, shared memory and reserved shared memory.
 const SECTIONS_WITHOUT_BYTES: [u64; 5] = [8, 0x7000_0007, 0x7000_0009, 0x7000_000a, 0x7000_0015];
@@ -25,7 +23,7 @@ pub(super) fn is_elf(bytes: &[u8]) -> bool {
     bytes.starts_with(MAGIC)
 }
 
-/// Why the driver must not be given `bytes`, which begin like ELF, as a cubin.
+/// Returns why `bytes`, which begin like ELF, are no whole cubin.
 #[inline]
 pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
     if bytes.len() < HEADER_SIZE {
@@ -54,45 +52,12 @@ fn check_segments(bytes: &[u8]) -> Result<(), String> {
 #[inline]
 fn check_sections(bytes: &[u8]) -> Result<(), String> {
     let (offset, count) = (field::<8>(bytes, 0x28)?, field::<2>(bytes, 0x3c)?);
-    let headers: Vec<&[u8]> =
-        table(bytes, "section headers", offset, count, field::<2>(bytes, 0x3a)?, SECTION_SIZE)?.collect();
-    let names = strings(bytes, &headers, field::<2>(bytes, 0x3e)?)?;
-    for header in &headers {
-        let kind = field::<4>(header, 0x04)?;
-        if field::<4>(header, 0)? >= names.len() as u64 {
-            return Err("the name of a section lies outside the table of names".to_owned());
-        }
-        if SECTIONS_WITHOUT_BYTES.contains(&kind) {
-            continue;
-        }
-        let section = within(bytes, "a section", field::<8>(header, 0x18)?, field::<8>(header, 0x20)?)?;
-        if kind == SECTION_SYMBOLS {
-            check_symbols(&bytes[section], strings(bytes, &headers, field::<4>(header, 0x28)?)?)?;
+    for header in table(bytes, "section headers", offset, count, field::<2>(bytes, 0x3a)?, SECTION_SIZE)? {
+        if !SECTIONS_WITHOUT_BYTES.contains(&field::<4>(header, 0x04)?) {
+            within(bytes, "a section", field::<8>(header, 0x18)?, field::<8>(header, 0x20)?)?;
         }
     }
     Ok(())
-}
-
-/// That the names of the symbols lie within their table of names.
-#[inline]
-fn check_symbols(symbols: &[u8], names: &[u8]) -> Result<(), String> {
-    const SYMBOL_SIZE: usize = 24;
-    let symbols = symbols.chunks(SYMBOL_SIZE);
-    let mut inside = symbols.map(|symbol| {
-        symbol.len() == SYMBOL_SIZE && number::<4>(symbol, 0).is_some_and(|name| name < names.len() as u64)
-    });
-    if inside.all(|inside| inside) { Ok(()) } else { Err("the table of symbols is damaged".to_owned()) }
-}
-
-/// The bytes of the section at `index`, which holds strings and ends in a NUL.
-#[inline]
-fn strings<'a>(bytes: &'a [u8], headers: &[&[u8]], index: u64) -> Result<&'a [u8], String> {
-    let header = usize::try_from(index).ok().and_then(|index| headers.get(index));
-    let header = header.filter(|header| number::<4>(header, 0x04) == Some(SECTION_STRINGS));
-    let header = header.ok_or_else(|| format!("section {index} of {} is no table of names", headers.len()))?;
-    let section = within(bytes, "a table of names", field::<8>(header, 0x18)?, field::<8>(header, 0x20)?)?;
-    let strings = &bytes[section];
-    if strings.last() == Some(&0) { Ok(strings) } else { Err("a table of names does not end".to_owned()) }
 }
 
 /// The entries of a table of headers.

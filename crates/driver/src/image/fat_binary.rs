@@ -22,7 +22,7 @@ pub(super) fn is_wrapper(bytes: &[u8]) -> bool {
     bytes.starts_with(&WRAPPER_MAGIC.to_le_bytes())
 }
 
-/// Why the driver must not be given `bytes`, which begin like a fat binary.
+/// Returns why `bytes`, which begin like a fat binary, are no whole one.
 #[inline]
 pub(super) fn check(bytes: &[u8]) -> Result<(), String> {
     let cut = || format!("the fat binary is cut off or damaged: it has only {} bytes", bytes.len());

@@ -26,6 +26,32 @@ pub(crate) fn entries(text: &str) -> Box<[Entry]> {
     entries.into()
 }
 
+/// The global variables of a PTX text that other code can look up.
+#[inline]
+pub(crate) fn variables(text: &str) -> Box<[Box<str>]> {
+    let mut found: Vec<(usize, &str)> = Vec::new();
+    for linkage in [".visible", ".weak", ".common"] {
+        let declarations = text.match_indices(linkage).map(|(at, _)| (at, &text[at + linkage.len()..]));
+        found.extend(declarations.filter_map(|(at, rest)| Some((at, variable(Tokens { rest })?))));
+    }
+    found.sort_unstable();
+    found.into_iter().map(|(_, name)| name.into()).collect()
+}
+
+/// The name of the variable whose declaration goes on here, if it is of global or constant memory.
+#[inline]
+fn variable(mut tokens: Tokens<'_>) -> Option<&str> {
+    if !matches!(tokens.next()?, ".global" | ".const") {
+        return None;
+    }
+    loop {
+        let token = tokens.next()?;
+        if token.starts_with(|first: char| first.is_alphabetic() || matches!(first, '_' | '$' | '%')) {
+            return Some(token);
+        }
+    }
+}
+
 /// The version that `.version` declares.
 #[inline]
 pub(crate) fn version(text: &str) -> Option<(u32, u32)> {
@@ -51,7 +77,7 @@ fn parameters(mut tokens: Tokens<'_>) -> Option<Box<[KernelParameter]>> {
             }
         };
         if let Some(size) = declaration.size()? {
-            let end = parameters.last().map_or(0, |last| last.offset + last.size);
+            let end = parameters.last().map_or(Some(0), |last| last.offset.checked_add(last.size))?;
             parameters.push(KernelParameter { offset: end.checked_next_multiple_of(declaration.align(size))?, size });
         }
         if end == ")" {
@@ -221,6 +247,17 @@ mod tests {
         assert_eq!(sizes(".entry k(.param .e4m3 a)"), None);
         assert_eq!(sizes(".entry k(.param .u32 a"), None);
         assert_eq!(sizes(".entry k(.param .b8 a[0xffffffffffffffff][2])"), None);
+        assert_eq!(
+            sizes(".entry k(.param .b8 a[0xffffffffffffffff], .param .b8 b[0xffffffffffffffff], .param .u8 c)"),
+            None
+        );
+    }
+
+    #[test]
+    fn variables_of_global_and_constant_memory_are_found_in_order() {
+        let text = ".visible .entry k() { ret; } .visible .global .align 4 .u32 step = 3; .global .u32 hidden; \
+                    .weak .const .align 8 .b8 _Z1t[16]; .visible .global .attribute(.managed, .unified(1, 2)) .align 4 .f32 m; .visible";
+        assert_eq!(*variables(text), ["step".into(), "_Z1t".into(), "m".into()]);
     }
 
     #[test]

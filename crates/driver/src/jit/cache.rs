@@ -92,7 +92,9 @@ fn key(context: &Context, ptx: &Image<'_>, options: &JitOptions<'_>) -> Result<C
         choices.extend(option.0.to_le_bytes());
         choices.extend(value.to_le_bytes());
     }
-    Ok(CacheKey::new("ptx")
+    // SAFETY: only what the driver's linker made is kept under the key.
+    let key = unsafe { CacheKey::of_code("ptx") };
+    Ok(key
         .with("driver", context.driver().version().to_string().as_bytes())
         .with("release", release.trim().as_bytes())
         .with("architecture", format!("{}.{}", capability.major, capability.minor).as_bytes())
@@ -100,7 +102,7 @@ fn key(context: &Context, ptx: &Image<'_>, options: &JitOptions<'_>) -> Result<C
         .with("ptx", ptx.as_bytes()))
 }
 
-/// The code that was kept under `key`, if its headers are right.
+/// Returns the code that was kept under `key`.
 #[inline]
 fn find(cache: &DiskCache, key: &CacheKey) -> Option<Image<'static>> {
     let bytes = match cache.get(key) {
@@ -110,7 +112,9 @@ fn find(cache: &DiskCache, key: &CacheKey) -> Option<Image<'static>> {
             return None;
         }
     };
-    match Image::from_bytes(&bytes) {
+    // SAFETY: only `find_or_compile` keeps something under such keys, and it keeps what the driver's linker made; the cache returns it
+    // unmodified.
+    match unsafe { Image::from_bytes(&bytes) } {
         Ok(image) if image.kind() == ImageKind::Cubin => Some(image.into_owned()),
         _ => None,
     }

@@ -198,7 +198,7 @@ fn cuda_of_ptx(major: u32, minor: u32) -> Option<CudaVersion> {
     Some(match (major, minor) {
         (7, minor) => CudaVersion::new(11, minor),
         (8, 0..=5) => CudaVersion::new(12, minor),
-        (8, minor) => CudaVersion::new(12, minor + 1),
+        (8, minor) => CudaVersion::new(12, minor.saturating_add(1)),
         (9, minor) => CudaVersion::new(13, minor),
         _ => return None,
     })
@@ -214,6 +214,7 @@ mod tests {
         assert_eq!(cuda_of_ptx(8, 5), Some(CudaVersion::new(12, 5)));
         assert_eq!(cuda_of_ptx(8, 8), Some(CudaVersion::new(12, 9)));
         assert_eq!(cuda_of_ptx(9, 0), Some(CudaVersion::new(13, 0)));
+        assert_eq!(cuda_of_ptx(8, u32::MAX), Some(CudaVersion::from_raw(u32::MAX)));
     }
 
     #[test]

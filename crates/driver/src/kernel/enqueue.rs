@@ -7,23 +7,28 @@ use curium_sys::CUlaunchConfig;
 
 use super::Inner;
 use crate::call;
+use crate::capture_guard::PASS_THE_SCOPE;
+use crate::hazard::{AccessGuard, Key};
 use crate::launch::{self, LaunchAttributes, LaunchConfig};
 use crate::{Result, Stream};
 
 impl Inner {
-    /// What is checked before every launch. One without threads is refused by the driver, and told from its error.
+    /// Begins a launch on the guard's stream. A launch without threads is refused by the driver, and recognized by its error.
     #[inline]
-    pub(super) fn check(&self, stream: &Stream) -> Result<()> {
-        if stream.runs_work_of(&self.driver) { Ok(()) } else { self.check_captured(stream) }
+    pub(super) fn begin(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
+        if guard.stream().runs_work_of(&self.driver) { Ok(()) } else { self.begin_captured(guard) }
     }
 
-    /// The same for a stream of another driver, or one that is captured: its graph keeps the kernel.
+    /// The same for a stream of another driver, one that is captured (its graph keeps the kernel), or a thread that captures.
     #[cold]
     #[inline(never)]
-    fn check_captured(&self, stream: &Stream) -> Result<()> {
+    fn begin_captured(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
+        let stream = guard.stream();
         self.driver.expect_same(stream.driver(), "Kernel::launch")?;
-        if let Some(scope) = stream.scope() {
-            scope.keep(self.raw.raw().addr(), || Arc::new(self.clone()));
+        stream.expect_captured("Kernel::launch", PASS_THE_SCOPE)?;
+        guard.enter()?;
+        if let Some(scope) = guard.scope() {
+            scope.keep(Key::Kernel(self.raw.raw().addr()), || Arc::new(self.clone()));
         }
         Ok(())
     }

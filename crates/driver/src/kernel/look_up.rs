@@ -1,4 +1,4 @@
-//! Finding kernels by name, and what to say if there is none of the name.
+//! Looking up kernels by name, and the nearest names if there is none.
 
 use std::ffi::{CStr, CString, c_char};
 use std::fmt::Write;
@@ -6,7 +6,7 @@ use std::fmt::Write;
 use curium_sys::{CUfunction, CUkernel, CUresult};
 
 use crate::call;
-use crate::image::ptx::Entry;
+use crate::image::declared::Declared;
 use crate::{Driver, Error, Result};
 
 /// How many names an error lists.
@@ -15,31 +15,50 @@ const LISTED: usize = 5;
 /// A name as C reads it.
 #[inline]
 pub(crate) fn c_name(operation: &'static str, name: &str) -> Result<CString> {
-    CString::new(name).map_err(|_| Error::argument(operation, format!("the name {name:?} has a NUL in it")))
+    CString::new(name).map_err(|_| Error::argument(operation, format!("name with a NUL ({name:?})")))
 }
 
-/// The names that there are, for the error of a look-up.
-pub(crate) struct Candidates(pub(crate) Vec<String>);
+/// The names that the image has, for the error of a look-up.
+pub(crate) struct Candidates {
+    kind: &'static str,
+    names: Vec<String>,
+}
 
 impl Candidates {
-    /// The names from the driver if it tells them, else from PTX.
+    /// The kernels, from the driver if it reports them, else from PTX.
     #[inline]
-    pub(crate) fn new(names: Result<Vec<String>>, entries: &[Entry]) -> Self {
-        Self(names.unwrap_or_else(|_| entries.iter().map(|entry| entry.name.to_string()).collect()))
+    pub(crate) fn kernels(names: Result<Vec<String>>, declared: &Declared) -> Self {
+        let of_ptx = |_| declared.entries.iter().map(|entry| entry.name.to_string()).collect();
+        Self { kind: "kernel", names: names.unwrap_or_else(of_ptx) }
     }
 
-    /// Adds to the error of a look-up of `name` the names that are nearest to it.
+    /// The global variables.
+    #[inline]
+    pub(crate) fn variables(declared: &Declared) -> Self {
+        Self { kind: "variable", names: declared.variables.iter().map(ToString::to_string).collect() }
+    }
+
+    /// The global variables, of which one that is managed is looked up.
+    #[inline]
+    pub(crate) fn managed_variables(declared: &Declared) -> Self {
+        Self { kind: "managed variable", ..Self::variables(declared) }
+    }
+
+    /// Adds the nearest names to the error of a look-up of `name`.
     #[cold]
     #[inline]
     pub(crate) fn explain(mut self, error: Error, name: &str) -> Error {
-        error.about(format!("kernel `{name}`")).advised(|error| {
-            if error.code != CUresult::CUDA_ERROR_NOT_FOUND || self.0.is_empty() {
+        error.about(format!("{} `{name}`", self.kind)).advised(|error| {
+            if error.code != CUresult::CUDA_ERROR_NOT_FOUND || self.names.is_empty() {
                 return None;
             }
-            let count = self.0.len();
-            self.0.sort_by_cached_key(|candidate| (distance(name, candidate), candidate.clone()));
-            self.0.truncate(LISTED);
-            Some(sentence(name, &self.0, count).into())
+            if self.names.iter().any(|candidate| candidate == name) {
+                return Some(format!("`{name}` is not a {}", self.kind).into());
+            }
+            let count = self.names.len();
+            self.names.sort_by_cached_key(|candidate| (distance(name, candidate), candidate.clone()));
+            self.names.truncate(LISTED);
+            Some(sentence(self.kind, name, &self.names, count).into())
         })
     }
 }
@@ -77,9 +96,9 @@ unsafe fn owned_text(text: *const c_char) -> String {
 }
 
 #[inline]
-fn sentence(name: &str, nearest: &[String], count: usize) -> String {
+fn sentence(kind: &str, name: &str, nearest: &[String], count: usize) -> String {
     let mut sentence = if nearest.len() < count {
-        format!("of its {count} kernels the nearest are")
+        format!("the nearest of its {count} {kind}s are")
     } else {
         "the image has".to_owned()
     };
@@ -88,7 +107,7 @@ fn sentence(name: &str, nearest: &[String], count: usize) -> String {
         let _ = write!(sentence, "{} `{candidate}`", if index > 0 { "," } else { "" });
     }
     if nearest.first().is_some_and(|first| first.starts_with("_Z") && first.contains(name)) {
-        sentence.push_str("; C++ changes names unless the kernel is declared `extern \"C\"`");
+        write!(sentence, ": C++ mangles names, unless the {kind} is declared `extern \"C\"`").unwrap_or_default();
     }
     sentence
 }
@@ -127,9 +146,9 @@ mod tests {
     #[test]
     fn names_are_listed_nearest_first_and_not_too_many() {
         let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<Vec<_>>();
-        assert_eq!(sentence("x", &names(&["a", "b"]), 2), "the image has `a`, `b`");
-        assert_eq!(sentence("x", &names(&["a"]), 9), "of its 9 kernels the nearest are `a`");
-        let mangled = sentence("fill", &names(&["_Z4fillPjjj"]), 1);
+        assert_eq!(sentence("kernel", "x", &names(&["a", "b"]), 2), "the image has `a`, `b`");
+        assert_eq!(sentence("kernel", "x", &names(&["a"]), 9), "the nearest of its 9 kernels are `a`");
+        let mangled = sentence("kernel", "fill", &names(&["_Z4fillPjjj"]), 1);
         assert!(mangled.contains("extern \"C\""), "{mangled}");
     }
 }

@@ -57,11 +57,11 @@ impl<S> Kernel<S> {
 }
 
 impl Inner {
-    /// An error unless the parameters, as far as they are known, have the declared sizes.
+    /// Returns an error unless the parameters, as far as they are known, have the declared sizes.
     #[inline]
-    pub(super) fn check_signature(&self, declared: &[usize]) -> Result<()> {
+    pub(super) fn check_signature(&self, declared: &[usize], types: fn() -> Vec<&'static str>) -> Result<()> {
         match self.parameters()? {
-            Some(found) => compare(&self.name, &found, declared),
+            Some(found) => compare(&self.name, &found, declared, types),
             None => Ok(()),
         }
     }
@@ -123,21 +123,25 @@ impl Inner {
     }
 }
 
-/// An error if the parameters of a kernel are not those that were declared.
+/// Returns an error if the parameters of a kernel are not those that are declared.
 #[inline]
-fn compare(name: &str, found: &[KernelParameter], declared: &[usize]) -> Result<()> {
-    let refuse = |reason: String| Err(Error::argument("kernel look-up", reason));
+fn compare(name: &str, found: &[KernelParameter], declared: &[usize], types: fn() -> Vec<&'static str>) -> Result<()> {
     if found.len() != declared.len() {
-        let (found, declared) = (found.len(), declared.len());
-        return refuse(format!("kernel `{name}` has {found} parameters, but {declared} are declared"));
+        let (found, declared, types) = (found.len(), declared.len(), types().join(", "));
+        return Err(refuse(&format!("kernel `{name}` has {found} parameters, and `({types})` declares {declared}")));
     }
-    match found.iter().zip(declared).position(|(found, declared)| found.size != *declared) {
-        None => Ok(()),
-        Some(index) => {
-            let (found, declared) = (found[index].size, declared[index]);
-            refuse(format!(
-                "parameter {index} of kernel `{name}` has {found} bytes, but a type of {declared} bytes is declared"
-            ))
-        }
-    }
+    let Some(index) = found.iter().zip(declared).position(|(found, declared)| found.size != *declared) else {
+        return Ok(());
+    };
+    let (found, declared) = (found[index].size, declared[index]);
+    let ty = types().get(index).copied().unwrap_or_default();
+    Err(refuse(&format!(
+        "parameter {index} (counting from 0) of kernel `{name}` has {found} bytes, and `{ty}` has {declared}"
+    )))
+}
+
+#[cold]
+#[inline]
+fn refuse(reason: &str) -> Error {
+    Error::argument("kernel look-up", format!("signature mismatch ({reason})"))
 }

@@ -14,7 +14,7 @@ use curium_sys::{
 };
 
 use super::{Dimensions, LaunchConfig};
-use crate::hazard::Scope;
+use crate::hazard::{Key, Scope};
 use crate::{
     AccessPolicyWindow, Carveout, ClusterScheduling, Driver, Event, MemorySyncDomain, MemorySyncDomainMap, Result,
     SharedMemoryMode,
@@ -236,7 +236,7 @@ impl<'a> LaunchAttributes<'a> {
     #[inline]
     pub(crate) fn keep_events(&self, scope: &Scope) {
         for event in [self.programmatic_event, self.completion_event].into_iter().flatten() {
-            scope.keep(event.as_raw().addr(), || Arc::new(event.share()));
+            scope.keep(Key::Event(event.as_raw().addr()), || Arc::new(event.share()));
         }
     }
 

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use curium_sys::Function;
 
 use super::Library;
+use crate::image::declared::Declared;
 use crate::jit::cache::load_cached;
-use crate::module::unknown_entries;
 use crate::{Context, DiskCache, Image, JitOptions, Result};
 
 impl Library {
@@ -24,7 +24,7 @@ impl Library {
         let load = |code: &Image<'_>| Self::from_image(context, code, &JitOptions::new());
         let mut library = load_cached(cache, context, (&image, options), load)?;
         if let Some(shared) = Arc::get_mut(&mut library.shared) {
-            shared.entries = unknown_entries(&shared.driver, Function::cuKernelGetParamInfo, &image);
+            shared.declared = Declared::by(&image, &shared.driver, Function::cuKernelGetParamInfo);
         }
         Ok(library)
     }

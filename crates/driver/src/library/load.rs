@@ -8,9 +8,9 @@ use curium_sys::{CUlibrary, CUlibraryOption, CUresult, Function};
 use super::{Library, Shared};
 use crate::call;
 use crate::handle::Handle;
-use crate::image::ptx::Entry;
+use crate::image::declared::Declared;
 use crate::jit::Compilation;
-use crate::module::{c_path, unknown_entries};
+use crate::module::c_path;
 use crate::{Driver, Error, Image, JitOptions, Result};
 
 impl Library {
@@ -63,39 +63,29 @@ impl Library {
         Ok(library)
     }
 
-    /// Loads the image in the file at `path`, and compiles it first if it is PTX. The file is read and checked here.
+    /// Loads the image in the file at `path`, which the driver reads, and compiles it first if it is PTX.
     ///
-    /// CUDA: `cuLibraryLoadData`, since 12.0.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Image::from_file`] and [`Library::from_image`].
-    #[inline]
-    pub fn from_file(driver: &impl AsRef<Driver>, path: impl AsRef<Path>, options: &JitOptions<'_>) -> Result<Self> {
-        Self::from_image(driver, &Image::from_file(path)?, options)
-    }
-
-    /// Has the driver load the image in the file at `path`.
+    /// [`Library::from_ptx`] loads PTX safely. [`Image::from_file`] with [`Library::from_image`] finds files that were cut off.
     ///
     /// CUDA: `cuLibraryLoadFromFile`, since 12.0.
     ///
     /// # Safety
     ///
-    /// The file holds a whole image: the driver may crash on another.
+    /// - A cubin or a fat binary is the complete and unmodified output of NVIDIA's tools. The driver may access any memory otherwise.
     ///
     /// # Errors
     ///
-    /// As for [`Library::from_image`], and `CUDA_ERROR_FILE_NOT_FOUND` if there is no such file.
+    /// Returns `CUDA_ERROR_FILE_NOT_FOUND` if there is no such file, and the errors of [`Library::from_image`].
     #[doc(alias = "cuLibraryLoadFromFile")]
     #[inline]
-    pub unsafe fn from_file_unchecked(
+    pub unsafe fn from_file(
         driver: &impl AsRef<Driver>,
         path: impl AsRef<Path>,
         options: &JitOptions<'_>,
     ) -> Result<Self> {
         let (driver, path) = (driver.as_ref(), path.as_ref());
-        let name = c_path("Library::from_file_unchecked", path)?;
-        let mut compilation = compilation("Library::from_file_unchecked", options)?;
+        let name = c_path("Library::from_file", path)?;
+        let mut compilation = compilation("Library::from_file", options)?;
         let mut raw = std::ptr::null_mut();
         let (count, options, values) = (compilation.len(), compilation.options(), compilation.values());
         let (name, none, no_values) = (name.as_ptr(), std::ptr::null_mut(), std::ptr::null_mut());
@@ -105,7 +95,7 @@ impl Library {
             call!(driver, cuLibraryLoadFromFile(&raw mut raw, name, options, values, count, none, no_values, 0))
         };
         result.map_err(|error| compilation.explain(driver, None, error).about(path.display().to_string()))?;
-        Ok(Self::new(raw, driver, Box::default(), compilation))
+        Ok(Self::new(raw, driver, Declared::default(), compilation))
     }
 
     #[inline]
@@ -123,7 +113,8 @@ impl Library {
         let mut library_values = vec![std::ptr::null_mut(); library_options.len()];
         let (library_count, library_values) = (library_options.len() as u32, library_values.as_mut_ptr());
         let library_options = library_options.as_mut_ptr();
-        // SAFETY: `image` was checked or somebody vouched for it, and `compilation` holds `count` options with their values and outlives
+        // SAFETY: `image` is PTX, the output of a compiler, or what `unsafe` code made an image of, and `compilation` holds `count`
+        // options with their values and outlives
         // the library, as the image does where the options say so.
         let result = unsafe {
             call!(
@@ -141,8 +132,8 @@ impl Library {
             )
         };
         result.map_err(|error| compilation.explain(driver, image.as_ptx(), error).about(format!("{image:?}")))?;
-        let entries = unknown_entries(driver, Function::cuKernelGetParamInfo, image);
-        let library = Self::new(raw, driver, entries, compilation);
+        let declared = Declared::by(image, driver, Function::cuKernelGetParamInfo);
+        let library = Self::new(raw, driver, declared, compilation);
         library.check_compiled(image)?;
         Ok(library)
     }
@@ -163,12 +154,12 @@ impl Library {
     }
 
     #[inline]
-    fn new(raw: CUlibrary, driver: &Driver, entries: Box<[Entry]>, compilation: Compilation) -> Self {
+    fn new(raw: CUlibrary, driver: &Driver, declared: Declared, compilation: Compilation) -> Self {
         let shared = Shared {
             raw: Handle::new(raw),
             driver: driver.clone(),
             is_borrowed: false,
-            entries,
+            declared,
             report: compilation.report(),
             _compilation: Some(compilation),
             _image: None,

@@ -6,6 +6,7 @@ use curium_sys::CUlibrary;
 
 use super::{Library, Shared};
 use crate::handle::Handle;
+use crate::image::declared::Declared;
 use crate::{Driver, JitReport};
 
 impl Library {
@@ -54,7 +55,7 @@ impl Library {
             raw: Handle::new(raw),
             driver: driver.clone(),
             is_borrowed,
-            entries: Box::default(),
+            declared: Declared::default(),
             report: JitReport::default(),
             _compilation: None,
             _image: None,

@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use curium_sys::Function;
 
-use super::{Module, unknown_entries};
+use super::Module;
+use crate::image::declared::Declared;
 use crate::jit::cache::load_cached;
 use crate::{Context, DiskCache, Image, JitOptions, Result};
 
@@ -23,7 +24,7 @@ impl Module {
         let load = |code: &Image<'_>| Self::from_image(context, code, &JitOptions::new());
         let mut module = load_cached(cache, context, (&image, options), load)?;
         if let Some(shared) = Arc::get_mut(&mut module.shared) {
-            shared.entries = unknown_entries(context.driver(), Function::cuFuncGetParamInfo, &image);
+            shared.declared = Declared::by(&image, context.driver(), Function::cuFuncGetParamInfo);
         }
         Ok(module)
     }

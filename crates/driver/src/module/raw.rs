@@ -5,6 +5,7 @@ use std::sync::Arc;
 use curium_sys::CUmodule;
 
 use super::{Module, Origin};
+use crate::image::declared::Declared;
 use crate::{Context, JitReport};
 
 impl Module {
@@ -16,7 +17,7 @@ impl Module {
     #[must_use]
     #[inline]
     pub unsafe fn from_raw(context: &Context, raw: CUmodule) -> Self {
-        Self::new(raw, context, Origin::Loaded, Box::default(), JitReport::default())
+        Self::new(raw, context, Origin::Loaded, Declared::default(), JitReport::default())
     }
 
     /// Uses a module that other code has loaded and unloads.
@@ -27,7 +28,7 @@ impl Module {
     #[must_use]
     #[inline]
     pub unsafe fn borrow_raw(context: &Context, raw: CUmodule) -> Self {
-        Self::new(raw, context, Origin::Borrowed, Box::default(), JitReport::default())
+        Self::new(raw, context, Origin::Borrowed, Declared::default(), JitReport::default())
     }
 
     /// Gives the module to other code, which unloads it.

@@ -13,6 +13,7 @@ use curium_sys::{
 };
 
 use crate::call;
+use crate::capture_guard::PASS_THE_SCOPE;
 use crate::{DevicePointer, Error, Result, Stream};
 
 /// What a value in memory must be for a stream to go on.
@@ -100,6 +101,7 @@ impl Stream {
         condition: WaitCondition,
         value: u32,
     ) -> Result<()> {
+        self.expect_captured("Stream::wait_value_u32", PASS_THE_SCOPE)?;
         let (stream, address, flags) = (self.as_raw(), address.as_raw(), condition.flags());
         // SAFETY: the stream is live, and the caller vouches for the address.
         unsafe { call!(self.driver(), cuStreamWaitValue32_v2(stream, address, value, flags)) }
@@ -124,6 +126,7 @@ impl Stream {
         condition: WaitCondition,
         value: u64,
     ) -> Result<()> {
+        self.expect_captured("Stream::wait_value_u64", PASS_THE_SCOPE)?;
         let (stream, address, flags) = (self.as_raw(), address.as_raw(), condition.flags());
         // SAFETY: the stream is live, and the caller vouches for the address.
         unsafe { call!(self.driver(), cuStreamWaitValue64_v2(stream, address, value, flags)) }
@@ -144,6 +147,7 @@ impl Stream {
     #[doc(alias = "cuStreamWriteValue32")]
     #[inline]
     pub unsafe fn write_value_u32(&self, address: DevicePointer<u32>, value: u32) -> Result<()> {
+        self.expect_captured("Stream::write_value_u32", PASS_THE_SCOPE)?;
         let flags = CUstreamWriteValue_flags::CU_STREAM_WRITE_VALUE_DEFAULT.0;
         // SAFETY: the stream is live, and the caller vouches for the address.
         unsafe { call!(self.driver(), cuStreamWriteValue32_v2(self.as_raw(), address.as_raw(), value, flags)) }
@@ -163,6 +167,7 @@ impl Stream {
     #[doc(alias = "cuStreamWriteValue64")]
     #[inline]
     pub unsafe fn write_value_u64(&self, address: DevicePointer<u64>, value: u64) -> Result<()> {
+        self.expect_captured("Stream::write_value_u64", PASS_THE_SCOPE)?;
         let flags = CUstreamWriteValue_flags::CU_STREAM_WRITE_VALUE_DEFAULT.0;
         // SAFETY: the stream is live, and the caller vouches for the address.
         unsafe { call!(self.driver(), cuStreamWriteValue64_v2(self.as_raw(), address.as_raw(), value, flags)) }
@@ -182,6 +187,7 @@ impl Stream {
     #[doc(alias = "cuStreamBatchMemOp")]
     #[inline]
     pub unsafe fn batch_memory_operations(&self, operations: &[MemoryOperation]) -> Result<()> {
+        self.expect_captured("Stream::batch_memory_operations", PASS_THE_SCOPE)?;
         if operations.len() > MAX_BATCH {
             let reason = format!("a batch has at most {MAX_BATCH} operations, and {} are given", operations.len());
             return Err(Error::argument("Stream::batch_memory_operations", reason));
@@ -208,6 +214,7 @@ impl Stream {
     #[doc(alias = "cuStreamAttachMemAsync")]
     #[inline]
     pub unsafe fn attach_managed(&self, address: DevicePointer<u8>, bytes: usize, mode: AttachMode) -> Result<()> {
+        self.expect_captured("Stream::attach_managed", PASS_THE_SCOPE)?;
         let flags = mode.flags();
         // SAFETY: the stream is live, and the caller vouches for the range.
         unsafe { call!(self.driver(), cuStreamAttachMemAsync(self.as_raw(), address.as_raw(), bytes, flags)) }

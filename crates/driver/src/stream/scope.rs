@@ -1,10 +1,10 @@
 //! Streams that are captured, and those that were made for it.
 
-use std::any::Any;
 use std::sync::Arc;
 
-use curium_sys::{CUdeviceptr, CUstreamCaptureStatus};
+use curium_sys::CUstreamCaptureStatus;
 
+use crate::capture_guard::{self, NOT_WHILE_CAPTURING};
 use crate::hazard::Scope;
 #[cfg(feature = "graphs")]
 use crate::{Context, StreamFlags};
@@ -39,10 +39,12 @@ impl Stream {
         self.shared.free_identity
     }
 
-    /// Whether work of `driver` can be put on the stream, and is run then: the driver is the stream's, which was made for no capture.
+    /// Whether work of `driver` can be put on the stream, and is run then: the driver is the stream's, which was made for no capture, and
+    /// this thread captures nothing.
     #[inline]
     pub(crate) fn runs_work_of(&self, driver: &Driver) -> bool {
-        self.shared.running == driver.address()
+        // Outside of captures the key is 0, and in one it is odd, which no address is.
+        self.shared.running == driver.address() ^ capture_guard::key()
     }
 
     /// The capture that what is put on the stream goes to, if it was made for one that is open.
@@ -51,63 +53,33 @@ impl Stream {
         self.scope().filter(|scope| scope.is_open())
     }
 
-    /// Whether the stream is of an open capture scope.
-    #[doc(hidden)]
+    /// Returns `true` if the stream belongs to a [capture](crate::Graph::capture) that is open.
     #[inline]
     #[must_use]
-    pub fn is_in_scope(&self) -> bool {
+    pub fn is_capture_active(&self) -> bool {
         self.open_scope().is_some()
     }
 
-    /// Whether the stream was made for a capture, which may have ended.
-    #[doc(hidden)]
+    /// Returns `true` if the stream was created by a [capture](crate::Graph::capture), which may have ended.
     #[inline]
     #[must_use]
-    pub fn is_of_scope(&self) -> bool {
+    pub fn is_created_by_capture(&self) -> bool {
         self.scope().is_some()
     }
 
-    /// Has the graph of the open capture keep `value`, which is called `key`; nothing happens if there is no such capture.
-    #[doc(hidden)]
-    #[inline]
-    pub fn keep_in_scope(&self, key: usize, value: impl FnOnce() -> Arc<dyn Any + Send + Sync>) {
-        if let Some(scope) = self.scope() {
-            scope.keep(key, value);
-        }
-    }
-
-    /// Notes memory that was allocated in the open capture, whose graph frees it at the end; false if there is no such capture.
-    #[doc(hidden)]
-    #[must_use]
-    #[inline]
-    pub fn note_allocation(&self, address: CUdeviceptr) -> bool {
-        self.scope().and_then(|scope| scope.with(|seen| seen.allocations().push(address))).is_some()
-    }
-
-    /// Whether memory was allocated in the open capture and not freed; the caller frees it.
-    #[doc(hidden)]
-    #[must_use]
-    #[inline]
-    pub fn forget_allocation(&self, address: CUdeviceptr) -> bool {
-        let forget = |allocations: &mut Vec<CUdeviceptr>| {
-            let index = allocations.iter().position(|known| *known == address);
-            index.map(|index| allocations.swap_remove(index)).is_some()
-        };
-        self.scope().and_then(|scope| scope.with(|seen| forget(seen.allocations()))).unwrap_or(false)
-    }
-
     /// An argument error of `operation`, which would end a capture or use what no graph keeps, if the stream is of an open capture scope.
-    #[doc(hidden)]
     #[inline]
-    pub fn expect_running(&self, operation: &'static str) -> Result<()> {
+    pub(crate) fn expect_no_scope(&self, operation: &'static str) -> Result<()> {
         if self.scope().is_none() { Ok(()) } else { self.expect_ended(operation) }
     }
 
-    /// An argument error of `operation` if the stream is being captured.
+    /// An argument error of `operation`, which enqueues what no graph can contain, if the stream is of an open capture scope or this thread
+    /// captures.
     #[doc(hidden)]
     #[inline]
-    pub fn refuse_capture(&self, operation: &'static str) -> Result<()> {
-        if self.is_capturing()? { Err(Error::argument(operation, "the stream is being captured")) } else { Ok(()) }
+    pub fn expect_running(&self, operation: &'static str) -> Result<()> {
+        self.expect_no_scope(operation)?;
+        self.expect_captured(operation, NOT_WHILE_CAPTURING)
     }
 
     /// Whether what is put on the stream is being captured instead of run.

@@ -2,12 +2,13 @@
 
 use std::sync::Arc;
 
+use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{
     CUDA_MEMCPY3D, CUDA_MEMCPY3D_BATCH_OP, CUDA_MEMCPY3D_PEER, CUextent3D, CUmemcpy3DOperand,
     CUmemcpy3DOperand_st__bindgen_ty_1, CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_1,
     CUmemcpy3DOperand_st__bindgen_ty_1__bindgen_ty_2, CUmemcpy3DOperandType, CUmemorytype, CUoffset3D,
 };
-use curium_driver::{Context, Result, Stream, call, hazard};
+use curium_driver::{Context, Result, Stream, call};
 
 use super::{Array, ArrayHandle, Uses};
 use crate::copy::{BoxCopy, CopyOptions, grid, peer};
@@ -41,10 +42,10 @@ impl<'a> ArrayCopy<'a> {
     /// Puts the copy on `stream`.
     #[inline]
     pub(super) fn run(&self, stream: &Stream) -> Result<()> {
-        let _begun = hazard::Uses::begin();
-        self.prepare(stream)?;
+        let mut guard = AccessGuard::new(stream)?;
+        self.prepare(&mut guard)?;
         self.enqueue(stream)?;
-        self.note(stream);
+        self.record(&mut guard);
         Ok(())
     }
 
@@ -79,18 +80,18 @@ impl<'a> ArrayCopy<'a> {
 
 impl BoxCopy for ArrayCopy<'_> {
     #[inline]
-    fn prepare(&self, stream: &Stream) -> Result<()> {
+    fn prepare(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
         let (own, memory) = (self.uses.stream(), &self.memory.end);
         if !memory.is_everywhere() && own.device().as_raw() != memory.stream().device().as_raw() {
             peer::connect(own.context(), memory.stream().context())?;
         }
-        self.array.keep_in(stream);
+        guard.keep(self.array);
         if self.is_to_array {
-            self.uses.before_write(stream)?;
-            memory.tracked.before_read(self.operation, stream)
+            self.uses.before_write(guard)?;
+            memory.tracked.before_read(self.operation, guard)
         } else {
-            self.uses.before_read(stream)?;
-            memory.tracked.before_write(self.operation, stream)
+            self.uses.before_read(guard)?;
+            memory.tracked.before_write(self.operation, guard)
         }
     }
 
@@ -141,13 +142,13 @@ impl BoxCopy for ArrayCopy<'_> {
     }
 
     #[inline]
-    fn note(&self, stream: &Stream) {
+    fn record(&self, guard: &mut AccessGuard<'_>) {
         if self.is_to_array {
-            self.memory.end.tracked.after_read(stream);
-            self.uses.after_write(stream);
+            self.memory.end.tracked.after_read(guard);
+            self.uses.after_write(guard);
         } else {
-            self.uses.after_read(stream);
-            self.memory.end.tracked.after_partial_write(stream);
+            self.uses.after_read(guard);
+            self.memory.end.tracked.after_partial_write(guard);
         }
     }
 }

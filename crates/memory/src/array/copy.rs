@@ -2,23 +2,15 @@
 
 use std::ffi::c_void;
 
-use curium_driver::hazard;
+use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUDA_MEMCPY3D, CUmemorytype};
-use curium_driver::{Context, Error, Result, Stream};
+use curium_driver::{Context, Error, PASS_THE_SCOPE, Result, Stream};
 
 use super::array_copy::{ArrayCopy, put};
-use super::{Array, ArrayShape, Texel};
-use crate::copy::{grid, peer};
+use super::{Array, ArrayRegion, Texel};
+use crate::capture_advice::READ_LATER;
+use crate::copy::{grid, host, peer};
 use crate::{AsDeviceSlice, AsDeviceSliceMut, wait};
-
-/// A box of an array: its first element, row and layer, and how many of each there are.
-#[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub struct ArrayRegion {
-    /// The first element of a row, the first row, the first layer.
-    pub origin: [usize; 3],
-    /// The elements of a row, the rows, the layers.
-    pub extent: [usize; 3],
-}
 
 /// One side of a copy.
 #[derive(Clone, Copy)]
@@ -26,43 +18,6 @@ enum Side<'a, T> {
     Array(&'a Array<T>, [usize; 3]),
     /// Elements without gaps.
     Host(*mut c_void),
-}
-
-impl ArrayRegion {
-    /// All of a shape.
-    #[must_use]
-    #[inline]
-    pub const fn whole(shape: ArrayShape) -> Self {
-        Self { origin: [0; 3], extent: [shape.width(), shape.rows(), shape.layers()] }
-    }
-
-    /// The number of elements.
-    #[must_use]
-    #[inline]
-    pub const fn len(&self) -> usize {
-        let [width, rows, layers] = self.extent;
-        width.saturating_mul(rows).saturating_mul(layers)
-    }
-
-    /// Whether there is no element.
-    #[must_use]
-    #[inline]
-    pub const fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// An error unless the region has elements, all of which lie in the shape.
-    #[inline]
-    pub(super) fn check(&self, operation: &'static str, shape: ArrayShape) -> Result<()> {
-        let bounds = [shape.width(), shape.rows(), shape.layers()];
-        let ends = self.origin.iter().zip(self.extent).map(|(origin, extent)| origin.checked_add(extent));
-        let is_within = ends.zip(bounds).all(|(end, bound)| end.is_some_and(|end| end <= bound));
-        if is_within && !self.is_empty() {
-            return Ok(());
-        }
-        let (extent, origin) = (self.extent, self.origin);
-        Err(Error::argument(operation, format!("{extent:?} elements from {origin:?} on are no part of {shape}")))
-    }
 }
 
 impl<T: Texel> Array<T> {
@@ -76,7 +31,18 @@ impl<T: Texel> Array<T> {
     #[doc(alias = "cuMemcpyHtoA")]
     #[inline]
     pub fn copy_from_slice(&self, source: &[T]) -> Result<()> {
-        self.copy_region_from_slice(ArrayRegion::whole(self.shape()), source)
+        self.stream().expect_captured("Array::copy_from_slice", "use `copy_from_slice_on(scope, …)`")?;
+        self.copy_from_slice_on(self.stream(), source)
+    }
+
+    /// As [`Array::copy_from_slice`], on any stream. In a capture the graph keeps a copy of `source`, and copies that in each launch.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Array::copy_from_slice`].
+    #[inline]
+    pub fn copy_from_slice_on(&self, stream: &Stream, source: &[T]) -> Result<()> {
+        self.copy_region_from_slice_on(stream, ArrayRegion::whole(self.shape()), source)
     }
 
     /// Copies the array to `target`: row by row, layer by layer, without gaps. Waits until the copy is done.
@@ -90,7 +56,18 @@ impl<T: Texel> Array<T> {
     #[doc(alias = "cuMemcpyAtoH")]
     #[inline]
     pub fn copy_to_slice(&self, target: &mut [T]) -> Result<()> {
-        self.copy_region_to_slice(ArrayRegion::whole(self.shape()), target)
+        self.stream().expect_captured("Array::copy_to_slice", READ_LATER)?;
+        self.copy_to_slice_on(self.stream(), target)
+    }
+
+    /// As [`Array::copy_to_slice`], on any stream.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Array::copy_to_slice`]; an argument error if the stream is being captured.
+    #[inline]
+    pub fn copy_to_slice_on(&self, stream: &Stream, target: &mut [T]) -> Result<()> {
+        self.copy_region_to_slice_on(stream, ArrayRegion::whole(self.shape()), target)
     }
 
     /// A copy of the array on the host. Waits until it is there.
@@ -102,8 +79,19 @@ impl<T: Texel> Array<T> {
     /// The error of any work of the context that failed before.
     #[inline]
     pub fn to_vec(&self) -> Result<Vec<T>> {
+        self.stream().expect_captured("Array::to_vec", READ_LATER)?;
+        self.to_vec_on(self.stream())
+    }
+
+    /// As [`Array::to_vec`], on any stream.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Array::to_vec`]; an argument error if the stream is being captured.
+    #[inline]
+    pub fn to_vec_on(&self, stream: &Stream) -> Result<Vec<T>> {
         let mut target = bytemuck::zeroed_vec(self.len());
-        self.copy_to_slice(&mut target)?;
+        self.copy_to_slice_on(stream, &mut target)?;
         Ok(target)
     }
 
@@ -116,15 +104,32 @@ impl<T: Texel> Array<T> {
     /// An argument error unless the region is in the array, and there are as many elements as it has.
     #[inline]
     pub fn copy_region_from_slice(&self, region: ArrayRegion, source: &[T]) -> Result<()> {
+        let instead = "use `copy_region_from_slice_on(scope, …)`";
+        self.stream().expect_captured("Array::copy_region_from_slice", instead)?;
+        self.copy_region_from_slice_on(self.stream(), region, source)
+    }
+
+    /// As [`Array::copy_region_from_slice`], on any stream. In a capture the graph keeps a copy of `source`, and copies that in each
+    /// launch.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Array::copy_region_from_slice`].
+    #[inline]
+    pub fn copy_region_from_slice_on(&self, stream: &Stream, region: ArrayRegion, source: &[T]) -> Result<()> {
         const OPERATION: &str = "Array::copy_region_from_slice";
         self.check(OPERATION, region, source.len())?;
-        self.stream().refuse_capture(OPERATION)?;
+        if stream.is_capture_active() {
+            return self.copy_from_device_on(stream, region, &host::kept(stream, source)?);
+        }
+        self.expect_own_device(OPERATION, stream)?;
+        stream.refuse_capture(OPERATION, PASS_THE_SCOPE)?;
         let from = Side::Host(source.as_ptr().cast_mut().cast());
-        self.uses().write(self.stream(), || {
+        self.uses().write(stream, || {
             // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been waited for below.
-            unsafe { copy(self.stream(), Side::Array(self, region.origin), from, region.extent, None) }
+            unsafe { copy(stream, Side::Array(self, region.origin), from, region.extent, None) }
         })?;
-        wait::until_done(self.stream())
+        wait::until_done(stream)
     }
 
     /// Copies a region of the array to `target`. Waits until the copy is done.
@@ -136,15 +141,27 @@ impl<T: Texel> Array<T> {
     /// An argument error unless the region is in the array, and there is room for as many elements as it has.
     #[inline]
     pub fn copy_region_to_slice(&self, region: ArrayRegion, target: &mut [T]) -> Result<()> {
+        self.stream().expect_captured("Array::copy_region_to_slice", READ_LATER)?;
+        self.copy_region_to_slice_on(self.stream(), region, target)
+    }
+
+    /// As [`Array::copy_region_to_slice`], on any stream.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Array::copy_region_to_slice`]; an argument error if the stream is being captured.
+    #[inline]
+    pub fn copy_region_to_slice_on(&self, stream: &Stream, region: ArrayRegion, target: &mut [T]) -> Result<()> {
         const OPERATION: &str = "Array::copy_region_to_slice";
         self.check(OPERATION, region, target.len())?;
-        self.stream().refuse_capture(OPERATION)?;
+        self.expect_own_device(OPERATION, stream)?;
+        stream.refuse_capture(OPERATION, READ_LATER)?;
         let to = Side::Host(target.as_mut_ptr().cast());
-        self.uses().read(self.stream(), || {
+        self.uses().read(stream, || {
             // SAFETY: the slice has as many elements as the region and is borrowed until the stream has been waited for below.
-            unsafe { copy(self.stream(), to, Side::Array(self, region.origin), region.extent, None) }
+            unsafe { copy(stream, to, Side::Array(self, region.origin), region.extent, None) }
         })?;
-        wait::until_done(self.stream())
+        wait::until_done(stream)
     }
 
     /// Copies `source`, which has as many elements and may be on another device, to a region of the array. Returns when the copy is on
@@ -158,12 +175,31 @@ impl<T: Texel> Array<T> {
     #[doc(alias = "cuMemcpyDtoA")]
     #[inline]
     pub fn copy_from_device(&self, region: ArrayRegion, source: &impl AsDeviceSlice<Element = T>) -> Result<()> {
+        self.stream().expect_captured("Array::copy_from_device", "use `copy_from_device_on(scope, …)`")?;
+        self.copy_from_device_on(self.stream(), region, source)
+    }
+
+    /// As [`Array::copy_from_device`], on any stream.
+    ///
+    /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Array::copy_from_device`].
+    #[inline]
+    pub fn copy_from_device_on(
+        &self,
+        stream: &Stream,
+        region: ArrayRegion,
+        source: &impl AsDeviceSlice<Element = T>,
+    ) -> Result<()> {
         const OPERATION: &str = "Array::copy_from_device";
+        stream.expect_captured(OPERATION, PASS_THE_SCOPE)?;
         let source = source.as_device_slice();
         self.check(OPERATION, region, source.len())?;
         self.driver().expect_same(source.stream().driver(), OPERATION)?;
         let memory = grid::End { end: source.end(), place: tight::<T>(region.extent) };
-        ArrayCopy::new(OPERATION, (self, region.origin), memory, true).run(self.stream())
+        ArrayCopy::new(OPERATION, (self, region.origin), memory, true).run(stream)
     }
 
     /// Copies a region of the array to `target`, which has as many elements and may be on another device. Returns when the copy is on the
@@ -177,12 +213,31 @@ impl<T: Texel> Array<T> {
     #[doc(alias = "cuMemcpyAtoD")]
     #[inline]
     pub fn copy_to_device(&self, region: ArrayRegion, target: &mut impl AsDeviceSliceMut<Element = T>) -> Result<()> {
+        self.stream().expect_captured("Array::copy_to_device", "use `copy_to_device_on(scope, …)`")?;
+        self.copy_to_device_on(self.stream(), region, target)
+    }
+
+    /// As [`Array::copy_to_device`], on any stream.
+    ///
+    /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Array::copy_to_device`].
+    #[inline]
+    pub fn copy_to_device_on(
+        &self,
+        stream: &Stream,
+        region: ArrayRegion,
+        target: &mut impl AsDeviceSliceMut<Element = T>,
+    ) -> Result<()> {
         const OPERATION: &str = "Array::copy_to_device";
+        stream.expect_captured(OPERATION, PASS_THE_SCOPE)?;
         let target = target.as_device_slice_mut();
         self.check(OPERATION, region, target.len())?;
         self.driver().expect_same(target.stream().driver(), OPERATION)?;
         let memory = grid::End { end: target.into_end(), place: tight::<T>(region.extent) };
-        ArrayCopy::new(OPERATION, (self, region.origin), memory, false).run(self.stream())
+        ArrayCopy::new(OPERATION, (self, region.origin), memory, false).run(stream)
     }
 
     /// Copies a region of another array, which may be on another device, to the place of this one that begins at `origin`. Returns when
@@ -196,26 +251,62 @@ impl<T: Texel> Array<T> {
     #[doc(alias = "cuMemcpyAtoA")]
     #[inline]
     pub fn copy_from_array(&self, origin: [usize; 3], source: &Self, region: ArrayRegion) -> Result<()> {
+        self.stream().expect_captured("Array::copy_from_array", "use `copy_from_array_on(scope, …)`")?;
+        self.copy_from_array_on(self.stream(), origin, source, region)
+    }
+
+    /// As [`Array::copy_from_array`], on any stream.
+    ///
+    /// CUDA: `cuMemcpy3DAsync_v2`, `cuMemcpy3DPeerAsync`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`Array::copy_from_array`].
+    #[inline]
+    pub fn copy_from_array_on(
+        &self,
+        stream: &Stream,
+        origin: [usize; 3],
+        source: &Self,
+        region: ArrayRegion,
+    ) -> Result<()> {
         const OPERATION: &str = "Array::copy_from_array";
+        stream.expect_captured(OPERATION, PASS_THE_SCOPE)?;
         self.driver().expect_same(source.driver(), OPERATION)?;
         region.check(OPERATION, source.shape())?;
         ArrayRegion { origin, ..region }.check(OPERATION, self.shape())?;
         let (to, from) = (Side::Array(self, origin), Side::Array(source, region.origin));
-        let (stream, contexts) = (self.stream(), (self.stream().context(), source.stream().context()));
-        let is_apart = !contexts.0.shares_objects_with(contexts.1);
+        let contexts = (self.stream().context(), source.stream().context());
+        let is_apart =
+            ![contexts.0, contexts.1].into_iter().all(|context| context.shares_objects_with(stream.context()));
         if is_apart && self.stream().device().as_raw() != source.stream().device().as_raw() {
             peer::connect(contexts.0, contexts.1)?;
         }
         // SAFETY: both regions are in their arrays, which are of these contexts, and the stream has waited for all that both must wait for.
         let enqueue = || unsafe { copy(stream, to, from, region.extent, is_apart.then_some(contexts)) };
-        if std::sync::Arc::ptr_eq(self.uses(), source.uses()) {
-            return self.uses().write(stream, enqueue);
+        let mut guard = AccessGuard::new(stream)?;
+        guard.keep(&self.handle);
+        guard.keep(&source.handle);
+        let is_one = std::sync::Arc::ptr_eq(self.uses(), source.uses());
+        if !is_one {
+            source.uses().before_read(&mut guard)?;
         }
-        let _begun = hazard::Uses::begin();
-        source.uses().before_read(stream)?;
-        self.uses().write(stream, enqueue)?;
-        source.uses().after_read(stream);
+        self.uses().before_write(&mut guard)?;
+        enqueue()?;
+        if !is_one {
+            source.uses().after_read(&mut guard);
+        }
+        self.uses().after_write(&mut guard);
         Ok(())
+    }
+
+    /// An argument error unless work on `stream` reaches the array by itself.
+    #[inline]
+    fn expect_own_device(&self, operation: &'static str, stream: &Stream) -> Result<()> {
+        if self.stream().context().shares_objects_with(stream.context()) {
+            return Ok(());
+        }
+        Err(Error::argument(operation, format!("{stream:?} is of another context than the array")))
     }
 
     #[inline]
@@ -225,7 +316,10 @@ impl<T: Texel> Array<T> {
         if count == len {
             return Ok(());
         }
-        Err(Error::argument(operation, format!("the region has {count} elements, and the other side has {len}")))
+        Err(Error::argument(
+            operation,
+            format!("length mismatch (the region has {count} elements, the other side has {len})"),
+        ))
     }
 }
 

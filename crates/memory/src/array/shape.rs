@@ -162,11 +162,11 @@ impl ArrayShape {
         let has_gap = self.kind == ArrayKind::Solid && self.depth != 0 && self.height == 0;
         let is_hollow = self.kind != ArrayKind::Solid && self.depth == 0;
         if self.width == 0 || has_gap || is_hollow {
-            return Err(Error::argument(operation, format!("{self} has no element")));
+            return Err(Error::argument(operation, format!("empty shape ({self})")));
         }
         let bytes = self.width.checked_mul(self.rows()).and_then(|plane| plane.checked_mul(self.layers()));
         if bytes.and_then(|elements| elements.checked_mul(16)).is_none_or(|bytes| isize::try_from(bytes).is_err()) {
-            return Err(Error::argument(operation, format!("{self} is larger than the address space")));
+            return Err(Error::argument(operation, format!("size overflow ({self})")));
         }
         Ok(())
     }

@@ -9,6 +9,11 @@ use super::heap::{FreeRange, Heap, Owner};
 #[derive(Clone, Copy, Debug, Default, Eq, Ord, PartialEq, PartialOrd)]
 pub(crate) struct Generation(pub(crate) u64);
 
+impl Generation {
+    /// Covers all memory, whenever it was freed.
+    pub(crate) const LAST: Self = Self(u64::MAX);
+}
+
 /// Free memory: blocks of each owner by size class, and ranges of any length.
 #[derive(Debug, Default)]
 pub(crate) struct Store {

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use curium_driver::hazard::Uses;
+use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUDA_MEMCPY3D_BATCH_OP, CUdeviceptr};
 use curium_driver::{Function, Result, Stream, call};
 
@@ -38,8 +38,8 @@ pub struct CopyBatch<'a> {
 
 /// A copy of rows and layers in a batch.
 pub(crate) trait BoxCopy {
-    /// Has `stream` wait for what the copy must wait for.
-    fn prepare(&self, stream: &Stream) -> Result<()>;
+    /// Orders the guard's stream after what the copy must wait for.
+    fn prepare(&self, guard: &mut AccessGuard<'_>) -> Result<()>;
 
     /// Whether both ends are where a batch on `stream` reaches them.
     fn is_at(&self, stream: &Stream) -> bool;
@@ -50,8 +50,8 @@ pub(crate) trait BoxCopy {
     /// Puts the copy on `stream` by itself.
     fn enqueue(&self, stream: &Stream) -> Result<()>;
 
-    /// Notes the copy, which may be on `stream`.
-    fn note(&self, stream: &Stream);
+    /// Records the copy, which may be on the guard's stream.
+    fn record(&self, guard: &mut AccessGuard<'_>);
 }
 
 /// A copy from memory to memory.
@@ -141,15 +141,15 @@ impl<'a> CopyBatch<'a> {
     #[doc(alias = "cuMemcpy3DBatchAsync")]
     #[inline]
     pub fn enqueue(self, stream: &Stream) -> Result<()> {
-        let _uses = Uses::begin();
+        let mut guard = AccessGuard::new(stream)?;
         for (to, from) in &self.lines {
-            prepare(stream, to, from)?;
+            prepare(&mut guard, to, from)?;
         }
-        self.boxes.iter().try_for_each(|copy| copy.prepare(stream))?;
+        self.boxes.iter().try_for_each(|copy| copy.prepare(&mut guard))?;
         let result = self.enqueue_lines(stream).and_then(|()| self.enqueue_boxes(stream));
         // After a failure some may be on the stream.
-        self.lines.iter().for_each(|(to, from)| note(stream, to, from));
-        self.boxes.iter().for_each(|copy| copy.note(stream));
+        self.lines.iter().for_each(|(to, from)| record(&mut guard, to, from));
+        self.boxes.iter().for_each(|copy| copy.record(&mut guard));
         result.map_err(|error| error.about(format!("{} copies", self.len())))
     }
 
@@ -157,7 +157,7 @@ impl<'a> CopyBatch<'a> {
     fn enqueue_lines(&self, stream: &Stream) -> Result<()> {
         let driver = stream.driver();
         let (has, has_older) = (driver.has(Function::cuMemcpyBatchAsync_v2), driver.has(Function::cuMemcpyBatchAsync));
-        let takes_batches = !stream.as_raw().is_null() && !stream.is_in_scope() && (has || has_older);
+        let takes_batches = !stream.as_raw().is_null() && !stream.is_capture_active() && (has || has_older);
         let goes_along = |(_, (to, from)): &Numbered<'_, '_>| takes_batches && to.is_at(stream) && from.is_at(stream);
         let (together, alone): (Vec<_>, Vec<_>) = self.lines.iter().enumerate().partition(goes_along);
         if !together.is_empty() {
@@ -243,8 +243,8 @@ impl Lines {
 
 impl BoxCopy for Between<'_> {
     #[inline]
-    fn prepare(&self, stream: &Stream) -> Result<()> {
-        prepare(stream, &self.to.end, &self.from.end)
+    fn prepare(&self, guard: &mut AccessGuard<'_>) -> Result<()> {
+        prepare(guard, &self.to.end, &self.from.end)
     }
 
     #[inline]
@@ -263,8 +263,8 @@ impl BoxCopy for Between<'_> {
     }
 
     #[inline]
-    fn note(&self, stream: &Stream) {
-        note(stream, &self.to.end, &self.from.end);
+    fn record(&self, guard: &mut AccessGuard<'_>) {
+        record(guard, &self.to.end, &self.from.end);
     }
 }
 
@@ -277,21 +277,21 @@ fn enqueue_line(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
     peer::enqueue(stream, to, from)
 }
 
-/// Notes a copy that may be on `stream`.
+/// Records a copy that may be on the guard's stream.
 #[inline]
-fn note(stream: &Stream, to: &End<'_>, from: &End<'_>) {
-    from.tracked.after_read(stream);
-    to.tracked.after_partial_write(stream);
+fn record(guard: &mut AccessGuard<'_>, to: &End<'_>, from: &End<'_>) {
+    from.tracked.after_read(guard);
+    to.tracked.after_partial_write(guard);
 }
 
-/// Has `stream` wait for what a copy must wait for.
+/// Orders the guard's stream after what a copy must wait for.
 #[inline]
-fn prepare(stream: &Stream, to: &End<'_>, from: &End<'_>) -> Result<()> {
+fn prepare(guard: &mut AccessGuard<'_>, to: &End<'_>, from: &End<'_>) -> Result<()> {
     if !to.is_near(from) {
         peer::connect(to.stream().context(), from.stream().context())?;
     }
-    to.tracked.before_write("CopyBatch::enqueue", stream)?;
-    from.tracked.before_read("CopyBatch::enqueue", stream)
+    to.tracked.before_write("CopyBatch::enqueue", guard)?;
+    from.tracked.before_read("CopyBatch::enqueue", guard)
 }
 
 impl fmt::Debug for CopyBatch<'_> {

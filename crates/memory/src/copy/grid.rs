@@ -122,7 +122,7 @@ pub(crate) fn copy_with(
 /// Whether rows and layers can be put on a stream in batches.
 #[inline]
 pub(crate) fn takes_batches(stream: &Stream) -> bool {
-    !stream.as_raw().is_null() && !stream.is_in_scope() && stream.driver().has(Function::cuMemcpy3DBatchAsync_v2)
+    !stream.as_raw().is_null() && !stream.is_capture_active() && stream.driver().has(Function::cuMemcpy3DBatchAsync_v2)
 }
 
 /// Puts a copy on `stream`, which has waited for what both ends must wait for.

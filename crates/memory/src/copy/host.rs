@@ -4,77 +4,108 @@ use std::ffi::c_void;
 use std::mem::MaybeUninit;
 
 use bytemuck::{AnyBitPattern, NoUninit};
-use curium_driver::hazard::Uses;
+use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::CUdeviceptr;
-use curium_driver::{Result, Stream, call};
+use curium_driver::{PASS_THE_SCOPE, Result, Stream, call};
 
 use super::spanning;
+use crate::capture_advice::READ_LATER;
 use crate::{DeviceSlice, DeviceSliceMut, MappedBuffer, staging, wait};
 
-/// Copies `source`, which is as long, to `target`, and waits until that is done. In a capture the graph keeps a copy of `source`, and
-/// copies that in each launch.
+/// Copies `source`, which is as long, to `target` on `stream`, and waits until that is done. In a capture the graph keeps a copy of
+/// `source`, and copies that in each launch.
 #[inline]
-pub(crate) fn upload<T: NoUninit>(target: DeviceSliceMut<'_, T>, source: &[T]) -> Result<()> {
-    if target.stream().is_in_scope() {
-        return upload_captured(target, source);
+pub(crate) fn upload<T: NoUninit>(
+    operation: &'static str,
+    stream: &Stream,
+    target: DeviceSliceMut<'_, T>,
+    source: &[T],
+) -> Result<()> {
+    if stream.is_capture_active() {
+        return upload_captured(stream, target, source);
     }
-    let (stream, end) = (target.stream(), target.into_end());
+    let end = target.into_end();
     if end.bytes == 0 {
         return Ok(());
     }
-    stream.refuse_capture("copy from a slice")?;
-    // A staged copy is no work of the stream to be noted: it is under way until this returns.
-    let uses = Uses::begin();
+    stream.refuse_capture(operation, PASS_THE_SCOPE)?;
     let source: &[u8] = bytemuck::cast_slice(source);
-    let order = |lane: &Stream| end.tracked.before_write("copy from a slice", lane);
+    let access = |lane: &Stream, copy: &mut dyn FnMut() -> Result<()>| {
+        let mut guard = AccessGuard::new(lane)?;
+        end.tracked.before_write(operation, &mut guard)?;
+        copy()?;
+        // Nobody else accesses memory that no graph leases before this function returns.
+        if guard.holds_leases() {
+            end.tracked.after_partial_write(&mut guard);
+        }
+        Ok(())
+    };
     // SAFETY: the memory is live, has as many bytes, and is borrowed exclusively until the copy is done.
-    if let Some(result) = unsafe { staging::upload(stream, end.address, source, order) } {
+    if let Some(result) = unsafe { staging::upload(stream, end.address, source, access) } {
         return result;
     }
-    order(stream)?;
+    let mut guard = AccessGuard::new(stream)?;
+    end.tracked.before_write(operation, &mut guard)?;
     // SAFETY: both sides have this many bytes, the device's is live on this stream, and `source` is borrowed until the stream has been
     // waited for below.
     unsafe { to_device(stream, end.address, source.as_ptr().cast(), end.bytes) }.map_err(|error| end.explain(error))?;
-    end.tracked.after_partial_write(stream);
-    drop(uses);
+    end.tracked.after_partial_write(&mut guard);
+    drop(guard);
     wait::until_done(stream)
 }
 
 /// The graph leases memory of the host that holds what `source` does now, which needs no staging: it is pinned.
 #[cold]
-fn upload_captured<T: NoUninit>(mut target: DeviceSliceMut<'_, T>, source: &[T]) -> Result<()> {
+fn upload_captured<T: NoUninit>(stream: &Stream, mut target: DeviceSliceMut<'_, T>, source: &[T]) -> Result<()> {
     if source.is_empty() {
         return Ok(());
     }
-    let stream = target.stream().clone();
-    let kept = MappedBuffer::from_slice(&stream.context().stream()?, source)?;
-    target.copy_from_device_on(&stream, &kept)
+    target.copy_from_device_on(stream, &kept(stream, source)?)
 }
 
-/// Copies `source` to `target`, which is as long, and waits until that is done.
+/// Memory of the host that holds what `source` does now, to be leased by the graph of the capture that `stream` is of.
+#[cold]
+pub(crate) fn kept<T: NoUninit>(stream: &Stream, source: &[T]) -> Result<MappedBuffer<T>> {
+    MappedBuffer::from_slice(&stream.context().stream()?, source)
+}
+
+/// Copies `source` to `target`, which is as long, on `stream`, and waits until that is done.
 #[inline]
-pub(crate) fn download<T: AnyBitPattern>(source: DeviceSlice<'_, T>, target: &mut [T]) -> Result<()> {
-    let (stream, end) = (source.stream(), source.end());
+pub(crate) fn download<T: AnyBitPattern>(
+    operation: &'static str,
+    stream: &Stream,
+    source: DeviceSlice<'_, T>,
+    target: &mut [T],
+) -> Result<()> {
+    let end = source.end();
     if end.bytes == 0 {
         return Ok(());
     }
-    stream.refuse_capture("copy to a slice")?;
-    // As above.
-    let uses = Uses::begin();
+    stream.refuse_capture(operation, READ_LATER)?;
     let to = target.as_mut_ptr().cast::<MaybeUninit<u8>>();
     // SAFETY: the bytes are those of `target`, which is borrowed exclusively, and any bytes are valid elements.
     let places = unsafe { std::slice::from_raw_parts_mut(to, end.bytes) };
-    let order = |lane: &Stream| end.tracked.before_read("copy to a slice", lane);
+    let access = |lane: &Stream, copy: &mut dyn FnMut() -> Result<()>| {
+        let mut guard = AccessGuard::new(lane)?;
+        end.tracked.before_read(operation, &mut guard)?;
+        copy()?;
+        // As above.
+        if guard.holds_leases() {
+            end.tracked.after_read(&mut guard);
+        }
+        Ok(())
+    };
     // SAFETY: the memory is live, has as many bytes, and nobody writes it while it is borrowed.
-    if let Some(result) = unsafe { staging::download(stream, places, end.address, order) } {
+    if let Some(result) = unsafe { staging::download(stream, places, end.address, access) } {
         return result;
     }
-    order(stream)?;
+    let mut guard = AccessGuard::new(stream)?;
+    end.tracked.before_read(operation, &mut guard)?;
     // SAFETY: both sides have this many bytes, the device's is live on this stream, any bytes are valid elements, and `target` is
     // borrowed until the stream has been waited for below.
     unsafe { to_host(stream, to.cast(), end.address, end.bytes) }.map_err(|error| end.explain(error))?;
-    end.tracked.after_read(stream);
-    drop(uses);
+    end.tracked.after_read(&mut guard);
+    drop(guard);
     wait::until_done(stream)
 }
 

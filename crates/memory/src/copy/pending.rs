@@ -6,19 +6,21 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 
 use bytemuck::{AnyBitPattern, NoUninit};
-use curium_driver::hazard::Uses;
-use curium_driver::{Error, Finished, PooledEvent, Result, Stream, report};
+use curium_driver::hazard::AccessGuard;
+use curium_driver::{Error, Event, Finished, PooledEvent, Result, Stream, drop_when_finished, dropping, report};
 
 use super::host;
+use crate::capture_advice::{READ_LATER, UPLOAD};
 use crate::{AsDeviceSlice, AsDeviceSliceMut, PinnedBuffer, size};
 
 /// A copy that is under way, and the memory of the host that it reads or writes.
 ///
-/// [`Pending::wait`] waits and gives the memory back; so does `await`, on any executor. Dropping it waits, too: a value that is forgotten
-/// leaks the memory, but the device never uses what is not there.
+/// [`Pending::wait`] waits and gives the memory back; so does `await`, on any executor. Dropping it blocks the calling thread until the
+/// copy
+/// is done; [`Pending::detach`] does not. A value that is forgotten leaks the memory, but the device never uses what is not there.
 ///
 /// The memory of the device is not held: later uses of it wait for the copy by themselves, on the device.
-#[must_use = "dropping it waits for the copy"]
+#[must_use = "dropping it blocks until the copy is done"]
 pub struct Pending<B> {
     /// Nothing once it was given back.
     host: Option<B>,
@@ -63,12 +65,12 @@ pub fn upload<T: NoUninit>(
 ) -> Result<Pending<PinnedBuffer<T>>, (PinnedBuffer<T>, Error)> {
     let target = target.as_device_slice_mut();
     let (end, from, bytes) = (target.end(), source.as_ptr().cast(), source.byte_len());
-    Pending::begin("copy::upload", stream, (source.len(), target.len()), source, || {
-        end.tracked.before_write("copy::upload", stream)?;
+    Pending::begin(("copy::upload", UPLOAD), stream, (source.len(), target.len()), source, |guard| {
+        end.tracked.before_write("copy::upload", guard)?;
         // SAFETY: both sides have this many bytes, the device's is live on this stream, and the host's is kept by the value that is
         // returned until the copy is done.
         unsafe { host::to_device(stream, end.address, from, bytes) }.map_err(|error| end.explain(error))?;
-        end.tracked.after_partial_write(stream);
+        end.tracked.after_partial_write(guard);
         Ok(())
     })
 }
@@ -90,12 +92,12 @@ pub fn download<T: AnyBitPattern>(
 ) -> Result<Pending<PinnedBuffer<T>>, (PinnedBuffer<T>, Error)> {
     let source = source.as_device_slice();
     let (end, to, bytes) = (source.end(), target.as_mut_ptr().cast(), target.byte_len());
-    Pending::begin("copy::download", stream, (target.len(), source.len()), target, || {
-        end.tracked.before_read("copy::download", stream)?;
+    Pending::begin(("copy::download", READ_LATER), stream, (target.len(), source.len()), target, |guard| {
+        end.tracked.before_read("copy::download", guard)?;
         // SAFETY: both sides have this many bytes, the device's is live on this stream, any bytes are valid elements, and the host's is
         // kept by the value that is returned until the copy is done.
         unsafe { host::to_host(stream, to, end.address, bytes) }.map_err(|error| end.explain(error))?;
-        end.tracked.after_read(stream);
+        end.tracked.after_read(guard);
         Ok(())
     })
 }
@@ -107,17 +109,33 @@ impl<B> Pending<B> {
     ///
     /// # Errors
     ///
-    /// Gives this value back: the copy may still be under way. If the context is lost it is not, and dropping frees the memory.
-    ///
-    /// # Panics
-    ///
-    /// If it was awaited before, and gave the memory back.
+    /// Gives this value back: the copy may still be in progress. If the context is lost it is not, and dropping frees the memory. An
+    /// argument error if awaiting this value has already given the memory back.
     #[inline]
     pub fn wait(mut self) -> Result<B, (Self, Error)> {
-        match self.event.synchronize() {
-            Ok(()) => Ok(self.host.take().expect("the memory is there until it is given back")),
+        match self.event.synchronize().and_then(|()| self.take_host("Pending::wait")) {
+            Ok(host) => Ok(host),
             Err(error) => Err((self, error)),
         }
+    }
+
+    /// Drops the value without blocking the calling thread. The thread that serves [`Finished`] drops the memory once the copy is done.
+    ///
+    /// Executors should do this, or await the value, instead of dropping it.
+    ///
+    /// CUDA: `cuEventQuery`, on that thread.
+    #[inline]
+    pub fn detach(self)
+    where
+        B: Send + Sync + 'static,
+    {
+        drop_when_finished(Detached(self));
+    }
+
+    /// Takes the host memory; an error if it was taken before.
+    #[inline]
+    fn take_host(&mut self, operation: &'static str) -> Result<B> {
+        self.host.take().ok_or_else(|| Error::argument(operation, "the memory was already given back"))
     }
 
     /// Whether the copy is done. Does not wait.
@@ -135,17 +153,16 @@ impl<B> Pending<B> {
     /// Has `enqueue` put a copy of lengths that must agree on `stream`.
     #[inline]
     fn begin(
-        operation: &'static str,
+        (operation, instead): (&'static str, &str),
         stream: &Stream,
         (own, other): (usize, usize),
         host: B,
-        enqueue: impl FnOnce() -> Result<()>,
+        enqueue: impl FnOnce(&mut AccessGuard<'_>) -> Result<()>,
     ) -> Result<Self, (B, Error)> {
-        let _uses = Uses::begin();
         let prepared = size::same_len(operation, own, other)
-            .and_then(|()| stream.refuse_capture(operation))
+            .and_then(|()| stream.refuse_capture(operation, instead))
             .and_then(|()| stream.marker())
-            .and_then(|event| enqueue().map(|()| event));
+            .and_then(|event| enqueue(&mut AccessGuard::new(stream)?).map(|()| event));
         let event = match prepared {
             Ok(event) => event,
             Err(error) => return Err((host, error)),
@@ -164,20 +181,29 @@ impl<B> Pending<B> {
 impl<B: Unpin> Future for Pending<B> {
     type Output = Result<B>;
 
-    /// # Panics
-    ///
-    /// If it was ready before.
+    /// Returns an error if it is polled after completion.
     #[inline]
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<B>> {
         let this = &mut *self;
+        if this.host.is_none() {
+            return Poll::Ready(this.take_host("Pending::poll"));
+        }
         let finished = this.finished.get_or_insert_with(|| this.event.finished());
         match Pin::new(finished).poll(context) {
             Poll::Pending => Poll::Pending,
-            Poll::Ready(Ok(())) => {
-                Poll::Ready(Ok(this.host.take().expect("a future is not polled after it was ready")))
-            }
+            Poll::Ready(Ok(())) => Poll::Ready(this.take_host("Pending::poll")),
             Poll::Ready(Err(error)) => Poll::Ready(Err(error)),
         }
+    }
+}
+
+/// A copy that nobody waits for any more.
+struct Detached<B>(Pending<B>);
+
+impl<B> AsRef<Event> for Detached<B> {
+    #[inline]
+    fn as_ref(&self) -> &Event {
+        &self.0.event
     }
 }
 
@@ -193,12 +219,17 @@ impl<B> Drop for Pending<B> {
     fn drop(&mut self) {
         let Some(host) = self.host.take() else { return };
         // Nobody is there to try again.
-        if let Err(error) = self.event.synchronize().or_else(|_| self.event.synchronize()) {
-            report(&error);
-            // Only a context that is lost is known not to use the memory any more.
-            if !error.is_sticky() {
-                std::mem::forget(host);
+        match dropping(|| self.event.synchronize().or_else(|_| self.event.synchronize())) {
+            Some(Ok(())) => {}
+            Some(Err(error)) => {
+                report(&error);
+                // Only a context that is lost is known not to use the memory any more.
+                if !error.is_sticky() {
+                    std::mem::forget(host);
+                }
             }
+            // The process is about to end.
+            None => std::mem::forget(host),
         }
     }
 }

@@ -5,10 +5,11 @@ use std::fmt;
 use std::marker::PhantomData;
 
 use bytemuck::{AnyBitPattern, NoUninit};
-use curium_driver::hazard::Uses;
+use curium_driver::hazard::AccessGuard;
 use curium_driver::{Result, Stream};
 
 use super::host;
+use crate::capture_advice::{READ_LATER, UPLOAD};
 use crate::{AsDeviceSlice, AsDeviceSliceMut, size, wait};
 
 /// A scope in which copies are put on one stream; made by [`copy_scope`].
@@ -90,18 +91,18 @@ impl<'scope> CopyScope<'scope, '_> {
         const OPERATION: &str = "CopyScope::upload";
         let target = target.as_device_slice_mut();
         size::same_len(OPERATION, target.len(), source.len())?;
-        self.prepare(OPERATION)?;
+        self.prepare(OPERATION, UPLOAD)?;
         let end = target.end();
         if end.bytes == 0 {
             return Ok(());
         }
-        let _uses = Uses::begin();
-        end.tracked.before_write(OPERATION, self.stream())?;
+        let mut guard = AccessGuard::new(self.stream())?;
+        end.tracked.before_write(OPERATION, &mut guard)?;
         // SAFETY: both sides have this many bytes, the device's is live on this stream, and the host's is borrowed until the scope has
         // waited for the copy.
         let result = unsafe { host::to_device(self.stream(), end.address, source.as_ptr().cast(), end.bytes) };
         result.map_err(|error| end.explain(error))?;
-        end.tracked.after_partial_write(self.stream());
+        end.tracked.after_partial_write(&mut guard);
         Ok(())
     }
 
@@ -121,24 +122,24 @@ impl<'scope> CopyScope<'scope, '_> {
         const OPERATION: &str = "CopyScope::download";
         let source = source.as_device_slice();
         size::same_len(OPERATION, source.len(), target.len())?;
-        self.prepare(OPERATION)?;
+        self.prepare(OPERATION, READ_LATER)?;
         let end = source.end();
         if end.bytes == 0 {
             return Ok(());
         }
-        let _uses = Uses::begin();
-        end.tracked.before_read(OPERATION, self.stream())?;
+        let mut guard = AccessGuard::new(self.stream())?;
+        end.tracked.before_read(OPERATION, &mut guard)?;
         // SAFETY: both sides have this many bytes, the device's is live on this stream, any bytes are valid elements, and the host's is
         // borrowed until the scope has waited for the copy.
         let result = unsafe { host::to_host(self.stream(), target.as_mut_ptr().cast(), end.address, end.bytes) };
         result.map_err(|error| end.explain(error))?;
-        end.tracked.after_read(self.stream());
+        end.tracked.after_read(&mut guard);
         Ok(())
     }
 
     #[inline]
-    fn prepare(&self, operation: &'static str) -> Result<()> {
-        self.stream().refuse_capture(operation)?;
+    fn prepare(&self, operation: &'static str, instead: &str) -> Result<()> {
+        self.stream().refuse_capture(operation, instead)?;
         self.waiter.is_used.set(true);
         Ok(())
     }

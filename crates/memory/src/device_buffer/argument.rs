@@ -1,7 +1,8 @@
 //! Buffers as arguments of kernels.
 
+use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::CUdeviceptr;
-use curium_driver::{Argument, Result, Stream};
+use curium_driver::{Argument, Result};
 
 use super::DeviceBuffer;
 use crate::resource::Resource;
@@ -10,15 +11,15 @@ use crate::resource::Resource;
 // waits for this use, which `launched` notes. The address is that of live memory: freeing waits as well.
 unsafe impl<T, R: Resource> Argument<&[T]> for &DeviceBuffer<T, R> {
     #[inline]
-    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
+    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
         let address = self.pointer.as_raw();
-        self.tracked.before_kernel_read(stream, address)?;
+        self.tracked.before_kernel_read(guard, address)?;
         Ok(address)
     }
 
     #[inline]
-    unsafe fn launched(&mut self, stream: &Stream) {
-        self.tracked.after_read(stream);
+    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
+        self.tracked.after_read(guard);
     }
 }
 
@@ -26,14 +27,14 @@ unsafe impl<T, R: Resource> Argument<&[T]> for &DeviceBuffer<T, R> {
 // `launched` notes. The address is that of live memory: freeing waits as well.
 unsafe impl<T, R: Resource> Argument<&mut [T]> for &mut DeviceBuffer<T, R> {
     #[inline]
-    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
+    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
         let address = self.pointer.as_raw();
-        self.tracked.before_kernel_write(stream, address)?;
+        self.tracked.before_kernel_write(guard, address)?;
         Ok(address)
     }
 
     #[inline]
-    unsafe fn launched(&mut self, stream: &Stream) {
-        self.tracked.exclusive().after_write(stream);
+    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
+        self.tracked.exclusive().after_write(guard);
     }
 }

@@ -1,9 +1,11 @@
 //! Copies of whole buffers. Parts are copied through views.
 
 use bytemuck::{AnyBitPattern, NoUninit};
-use curium_driver::Result;
+use curium_driver::{Result, Stream};
 
 use super::DeviceBuffer;
+use crate::DeviceSliceMut;
+use crate::capture_advice::READ_LATER;
 use crate::copy::{device, host};
 use crate::resource::Resource;
 use crate::size;
@@ -22,8 +24,26 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     where
         T: NoUninit,
     {
+        const OPERATION: &str = "DeviceBuffer::copy_from_slice";
+        let target = self.as_slice_mut();
+        target.stream().expect_captured(OPERATION, "use `copy_from_slice_on(scope, …)`")?;
+        size::same_len(OPERATION, target.len(), source.len())?;
+        host::upload(OPERATION, target.stream(), target, source)
+    }
+
+    /// As [`DeviceBuffer::copy_from_slice`], on any stream. In a capture the graph keeps a copy of `source`, and copies that in each
+    /// launch.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceBuffer::copy_from_slice`].
+    #[inline]
+    pub fn copy_from_slice_on(&mut self, stream: &Stream, source: &[T]) -> Result<()>
+    where
+        T: NoUninit,
+    {
         size::same_len("DeviceBuffer::copy_from_slice", self.len, source.len())?;
-        host::upload(self.as_slice_mut(), source)
+        host::upload("DeviceBuffer::copy_from_slice", stream, self.as_slice_mut(), source)
     }
 
     /// Copies the buffer to `target`, which has as many elements. Waits until the copy is done.
@@ -39,8 +59,22 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     where
         T: AnyBitPattern,
     {
+        self.stream().expect_captured("DeviceBuffer::copy_to_slice", READ_LATER)?;
+        self.copy_to_slice_on(self.stream(), target)
+    }
+
+    /// As [`DeviceBuffer::copy_to_slice`], on any stream.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceBuffer::copy_to_slice`]; an argument error if the stream is being captured.
+    #[inline]
+    pub fn copy_to_slice_on(&self, stream: &Stream, target: &mut [T]) -> Result<()>
+    where
+        T: AnyBitPattern,
+    {
         size::same_len("DeviceBuffer::copy_to_slice", self.len, target.len())?;
-        host::download(self.as_slice(), target)
+        host::download("DeviceBuffer::copy_to_slice", stream, self.as_slice(), target)
     }
 
     /// A copy of the buffer on the host. Waits until it is there.
@@ -58,6 +92,19 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         self.as_slice().to_vec()
     }
 
+    /// As [`DeviceBuffer::to_vec`], on any stream.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceBuffer::to_vec`]; an argument error if the stream is being captured.
+    #[inline]
+    pub fn to_vec_on(&self, stream: &Stream) -> Result<Vec<T>>
+    where
+        T: AnyBitPattern,
+    {
+        self.as_slice().to_vec_on(stream)
+    }
+
     /// Copies `source`, which has as many elements and may be on another device, on the device. Returns when the copy is on this
     /// buffer's stream.
     ///
@@ -73,9 +120,34 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     where
         T: Copy,
     {
-        const OPERATION: &str = "DeviceBuffer::copy_from_buffer";
-        size::same_len(OPERATION, self.len, source.len)?;
+        self.stream().expect_captured("DeviceBuffer::copy_from_buffer", "use `copy_from_buffer_on(scope, …)`")?;
         let target = self.as_slice_mut();
-        device::copy(OPERATION, target.stream(), target.end(), source.as_slice().end())
+        copy(target.stream(), &target, source)
     }
+
+    /// As [`DeviceBuffer::copy_from_buffer`], on any stream.
+    ///
+    /// CUDA: `cuMemcpyDtoDAsync_v2`, `cuMemcpyPeerAsync`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceBuffer::copy_from_buffer`].
+    #[inline]
+    pub fn copy_from_buffer_on(&mut self, stream: &Stream, source: &DeviceBuffer<T, impl Resource>) -> Result<()>
+    where
+        T: Copy,
+    {
+        copy(stream, &self.as_slice_mut(), source)
+    }
+}
+
+#[inline]
+fn copy<T: Copy>(
+    stream: &Stream,
+    target: &DeviceSliceMut<'_, T>,
+    source: &DeviceBuffer<T, impl Resource>,
+) -> Result<()> {
+    const OPERATION: &str = "DeviceBuffer::copy_from_buffer";
+    size::same_len(OPERATION, target.len(), source.len)?;
+    device::copy(OPERATION, stream, target.end(), source.as_slice().end())
 }

@@ -4,9 +4,12 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
 use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
-use curium_driver::{Error, Result, Stream};
+use curium_driver::hazard::AccessGuard;
+use curium_driver::{DevicePointer, Error, Result, Stream};
 
 use super::DeviceBuffer;
+use crate::capture_advice::ALLOCATE;
+use crate::copy::host;
 use crate::resource::{Resource, StreamOrdered};
 use crate::size;
 use crate::tracked::{Reach, Tracked};
@@ -21,6 +24,7 @@ impl<T> DeviceBuffer<T> {
     /// An argument error if `len` is 0 or too large to be a size; `CUDA_ERROR_OUT_OF_MEMORY` with the figures.
     #[doc(alias = "cuMemAlloc")]
     #[doc(alias = "cuMemAllocAsync")]
+    #[track_caller]
     #[inline]
     pub fn uninit(stream: &Stream, len: usize) -> Result<Self>
     where
@@ -37,6 +41,7 @@ impl<T> DeviceBuffer<T> {
     ///
     /// As for [`DeviceBuffer::uninit`].
     #[doc(alias = "cuMemsetD8Async")]
+    #[track_caller]
     #[inline]
     pub fn zeroed(stream: &Stream, len: usize) -> Result<Self>
     where
@@ -52,6 +57,7 @@ impl<T> DeviceBuffer<T> {
     /// # Errors
     ///
     /// As for [`DeviceBuffer::uninit`].
+    #[track_caller]
     #[inline]
     pub fn filled(stream: &Stream, value: T, len: usize) -> Result<Self>
     where
@@ -67,14 +73,13 @@ impl<T> DeviceBuffer<T> {
     /// # Errors
     ///
     /// As for [`DeviceBuffer::uninit`].
+    #[track_caller]
     #[inline]
     pub fn from_slice(stream: &Stream, source: &[T]) -> Result<Self>
     where
         T: NoUninit,
     {
-        let mut buffer = Self::allocate("DeviceBuffer::from_slice", StreamOrdered, stream, source.len())?;
-        buffer.copy_from_slice(source)?;
-        Ok(buffer)
+        Self::from_slice_in(StreamOrdered, stream, source)
     }
 }
 
@@ -95,6 +100,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// # Errors
     ///
     /// As for [`DeviceBuffer::uninit`].
+    #[track_caller]
     #[inline]
     pub fn uninit_in(resource: R, stream: &Stream, len: usize) -> Result<Self>
     where
@@ -108,6 +114,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// # Errors
     ///
     /// As for [`DeviceBuffer::uninit`].
+    #[track_caller]
     #[inline]
     pub fn zeroed_in(resource: R, stream: &Stream, len: usize) -> Result<Self>
     where
@@ -121,6 +128,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// # Errors
     ///
     /// As for [`DeviceBuffer::uninit`].
+    #[track_caller]
     #[inline]
     pub fn filled_in(resource: R, stream: &Stream, value: T, len: usize) -> Result<Self>
     where
@@ -134,50 +142,58 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// # Errors
     ///
     /// As for [`DeviceBuffer::uninit`].
+    #[track_caller]
     #[inline]
     pub fn from_slice_in(resource: R, stream: &Stream, source: &[T]) -> Result<Self>
     where
         T: NoUninit,
     {
-        let mut buffer = Self::allocate("DeviceBuffer::from_slice_in", resource, stream, source.len())?;
-        buffer.copy_from_slice(source)?;
+        const OPERATION: &str = "DeviceBuffer::from_slice";
+        stream.expect_captured(OPERATION, ALLOCATE)?;
+        let mut buffer = Self::allocate(OPERATION, resource, stream, source.len())?;
+        host::upload(OPERATION, stream, buffer.as_slice_mut(), source)?;
         Ok(buffer)
     }
 
+    #[track_caller]
     #[inline]
     fn allocate_zeroed(operation: &'static str, resource: R, stream: &Stream, len: usize) -> Result<Self>
     where
         T: Zeroable,
     {
+        stream.expect_captured(operation, ALLOCATE)?;
         let mut buffer = Self::allocate(operation, resource, stream, len)?;
-        buffer.as_slice_mut().zero()?;
+        buffer.as_slice_mut().zero_on(stream)?;
         Ok(buffer)
     }
 
+    #[track_caller]
     #[inline]
     fn allocate_filled(operation: &'static str, resource: R, stream: &Stream, (value, len): (T, usize)) -> Result<Self>
     where
         T: NoUninit,
     {
+        stream.expect_captured(operation, ALLOCATE)?;
         let mut buffer = Self::allocate(operation, resource, stream, len)?;
-        buffer.as_slice_mut().fill(value)?;
+        buffer.as_slice_mut().fill_on(stream, value)?;
         Ok(buffer)
     }
 
     /// Memory whose elements are not initialised yet.
+    #[track_caller]
     #[inline]
     fn allocate(operation: &'static str, resource: R, stream: &Stream, len: usize) -> Result<Self> {
         let bytes = size::bytes::<T>(operation, len)?;
-        if stream.is_of_scope() && !resource.allocates_in_graphs() {
-            return Err(in_capture(operation, stream));
+        // What a resource of no graph allocates is no work of a stream.
+        if resource.allocates_in_graphs() {
+            stream.expect_captured(operation, ALLOCATE)?;
         }
-        let pointer = resource.allocate(stream, bytes, Self::ALIGNMENT).map_err(|error| explain(error, stream))?;
-        if stream.is_of_scope() && !stream.note_allocation(pointer.as_raw()) {
-            // SAFETY: the memory came from this resource just now, and nobody has used it.
-            unsafe { resource.deallocate(stream, pointer, bytes, Self::ALIGNMENT) }?;
-            return Err(in_capture(operation, stream));
-        }
-        let tracked = Tracked::leasable(stream, Reach::Device);
+        let pointer = if stream.is_created_by_capture() {
+            allocate_captured(operation, &resource, stream, (bytes, Self::ALIGNMENT))?
+        } else {
+            resource.allocate(stream, bytes, Self::ALIGNMENT).map_err(|error| explain(error, stream, bytes))?
+        };
+        let tracked = Tracked::leasable(stream, Reach::Device).at(pointer.as_raw(), bytes);
         Ok(Self { pointer: pointer.cast(), len, tracked, resource, _elements: PhantomData })
     }
 }
@@ -188,17 +204,37 @@ impl<T, R: Resource> DeviceBuffer<MaybeUninit<T>, R> {
     /// # Errors
     ///
     /// As for [`DeviceBuffer::uninit`].
+    #[track_caller]
     #[inline]
     pub fn places_in(resource: R, stream: &Stream, len: usize) -> Result<Self> {
         Self::allocate("DeviceBuffer::places_in", resource, stream, len)
     }
 }
 
-/// What is said of memory that a graph cannot own.
+/// Allocates memory that belongs to the graph of a capture.
+#[cold]
+#[track_caller]
+fn allocate_captured<R: Resource>(
+    operation: &'static str,
+    resource: &R,
+    stream: &Stream,
+    (bytes, alignment): (usize, usize),
+) -> Result<DevicePointer<u8>> {
+    let guard = AccessGuard::new(stream)?;
+    if !guard.is_captured() || !resource.allocates_in_graphs() {
+        return Err(in_capture(operation, stream));
+    }
+    let pointer = resource.allocate(stream, bytes, alignment).map_err(|error| explain(error, stream, bytes))?;
+    // SAFETY: the memory was allocated in the capture just now, and its buffer takes it back before it frees it.
+    unsafe { guard.add_allocation(pointer.as_raw()) };
+    Ok(pointer)
+}
+
+/// The error for memory that a graph cannot own.
 #[cold]
 #[inline]
 fn in_capture(operation: &'static str, stream: &Stream) -> Error {
-    let reason = match stream.is_in_scope() {
+    let reason = match stream.is_capture_active() {
         true => {
             "is being captured, and only memory of `StreamOrdered` can be a graph's own: allocate on another stream"
         }
@@ -207,16 +243,12 @@ fn in_capture(operation: &'static str, stream: &Stream) -> Error {
     Error::argument(operation, format!("{stream:?} {reason}"))
 }
 
-/// Adds to the error of an allocation what there is.
+/// Adds the figures of the device to an error of a resource that adds none itself.
 #[cold]
 #[inline]
-fn explain(error: Error, stream: &Stream) -> Error {
-    if !error.is_out_of_memory() {
-        return error;
+fn explain(error: Error, stream: &Stream, bytes: usize) -> Error {
+    match error {
+        Error::Call(_) => error.with_memory_figures(stream, bytes, None),
+        other => other,
     }
-    let memory = stream.context().memory_info();
-    error.advised(|_| {
-        let memory = memory.ok()?;
-        Some(format!("{} of {} bytes of the device are free", memory.free, memory.total).into())
-    })
 }

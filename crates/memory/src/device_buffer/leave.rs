@@ -1,6 +1,6 @@
 //! The end of buffers that graphs use, and of those that are a graph's own.
 
-use curium_driver::hazard::{Accesses, Uses};
+use curium_driver::hazard::{AccessGuard, Accesses};
 use curium_driver::{DevicePointer, Result, Stream};
 
 use super::DeviceBuffer;
@@ -11,7 +11,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     #[cold]
     #[inline]
     pub(super) fn leave(&mut self) -> Result<()> {
-        if self.stream().is_of_scope() {
+        if self.stream().is_created_by_capture() {
             return self.leave_to_scope();
         }
         let (stream, pointer, bytes) = (self.stream().clone(), self.pointer.cast(), self.byte_len());
@@ -21,7 +21,6 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
             let end = move |accesses| unsafe { end(&resource, &stream, &accesses, (pointer, bytes, Self::ALIGNMENT)) };
             self.tracked.exclusive().leave(end);
         } else {
-            let _uses = Uses::begin();
             let accesses = self.tracked.exclusive();
             accesses.revoke()?;
             // SAFETY: the memory came from this resource, no graph can use it from now on, and it is forgotten.
@@ -35,8 +34,11 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     #[inline]
     fn leave_to_scope(&mut self) -> Result<()> {
         let (stream, pointer, bytes) = (self.stream().clone(), self.pointer.cast(), self.byte_len());
-        let _uses = Uses::begin();
-        if self.tracked.exclusive().before_write(&stream).is_ok() && stream.forget_allocation(pointer.as_raw()) {
+        let mut guard = AccessGuard::new(&stream)?;
+        // SAFETY: the memory is freed below, on a stream that comes after the captured work that uses it.
+        let is_ours = self.tracked.exclusive().before_write(&mut guard).is_ok()
+            && unsafe { guard.remove_allocation(pointer.as_raw()) };
+        if is_ours {
             // SAFETY: the memory came from this resource, the captured work that uses it comes before, and it is forgotten.
             unsafe { self.resource.deallocate(&stream, pointer, bytes, Self::ALIGNMENT) }?;
         }
@@ -58,7 +60,7 @@ unsafe fn end<R: Resource + ?Sized>(
     (pointer, bytes, alignment): (DevicePointer<u8>, usize, usize),
 ) -> Result<()> {
     // As for buffers that no graph uses.
-    let waited = accesses.before_write(stream);
+    let waited = accesses.before_free(stream);
     waited.or_else(|error| if error.function().is_some() { accesses.synchronize() } else { Err(error) })?;
     // SAFETY: the caller vouches for the memory, and the stream has waited for every use.
     unsafe { resource.deallocate(stream, pointer, bytes, alignment) }

@@ -24,11 +24,11 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
     #[inline]
     pub fn into_raw(mut self) -> Result<(DevicePointer<T>, R), (Self, Error)> {
-        if self.tracked.exclusive().is_leased() || self.stream().is_of_scope() {
+        if self.tracked.exclusive().is_leased() || self.stream().is_created_by_capture() {
             return Err((self, Error::argument("DeviceBuffer::into_raw", "a graph uses the memory, or owns it")));
         }
         let stream = self.stream().clone();
-        match self.tracked.exclusive().before_write(&stream) {
+        match self.tracked.exclusive().before_free(&stream) {
             Ok(()) => {
                 let (pointer, _, _, resource) = self.into_parts();
                 Ok((pointer, resource))
@@ -55,10 +55,10 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         if pointer.as_raw() == 0 {
             return Err(Error::argument("DeviceBuffer::from_raw", "the pointer is null"));
         }
-        if stream.is_of_scope() {
+        if stream.is_created_by_capture() {
             return Err(Error::argument("DeviceBuffer::from_raw", "the stream is one of a capture"));
         }
-        let tracked = Tracked::leasable(stream, Reach::Device);
+        let tracked = Tracked::leasable(stream, Reach::Device).at(pointer.as_raw(), len * size_of::<T>());
         Ok(Self { pointer, len, tracked, resource, _elements: PhantomData })
     }
 

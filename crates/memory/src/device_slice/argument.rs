@@ -1,7 +1,8 @@
 //! Views as arguments of kernels.
 
+use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::CUdeviceptr;
-use curium_driver::{Argument, DevicePointer, Result, Stream};
+use curium_driver::{Argument, DevicePointer, Result};
 
 use super::{DeviceSlice, DeviceSliceMut};
 use crate::tracked::Tracked;
@@ -28,18 +29,18 @@ macro_rules! argument_as {
             #[inline]
             unsafe fn bind(
                 &mut self,
-                stream: &curium_driver::Stream,
+                guard: &mut curium_driver::hazard::AccessGuard<'_>,
             ) -> curium_driver::Result<curium_driver::sys::CUdeviceptr> {
                 let $this = &**self;
                 // SAFETY: the caller's promise is the same.
-                unsafe { curium_driver::Argument::<&[T]>::bind(&mut $shared, stream) }
+                unsafe { curium_driver::Argument::<&[T]>::bind(&mut $shared, guard) }
             }
 
             #[inline]
-            unsafe fn launched(&mut self, stream: &curium_driver::Stream) {
+            unsafe fn launched(&mut self, guard: &mut curium_driver::hazard::AccessGuard<'_>) {
                 let $this = &**self;
                 // SAFETY: the caller's promise is the same.
-                unsafe { curium_driver::Argument::<&[T]>::launched(&mut $shared, stream) };
+                unsafe { curium_driver::Argument::<&[T]>::launched(&mut $shared, guard) };
             }
         }
 
@@ -48,18 +49,18 @@ macro_rules! argument_as {
             #[inline]
             unsafe fn bind(
                 &mut self,
-                stream: &curium_driver::Stream,
+                guard: &mut curium_driver::hazard::AccessGuard<'_>,
             ) -> curium_driver::Result<curium_driver::sys::CUdeviceptr> {
                 let $this = &mut **self;
                 // SAFETY: the caller's promise is the same.
-                unsafe { curium_driver::Argument::<&mut [T]>::bind(&mut $exclusive, stream) }
+                unsafe { curium_driver::Argument::<&mut [T]>::bind(&mut $exclusive, guard) }
             }
 
             #[inline]
-            unsafe fn launched(&mut self, stream: &curium_driver::Stream) {
+            unsafe fn launched(&mut self, guard: &mut curium_driver::hazard::AccessGuard<'_>) {
                 let $this = &mut **self;
                 // SAFETY: the caller's promise is the same.
-                unsafe { curium_driver::Argument::<&mut [T]>::launched(&mut $exclusive, stream) };
+                unsafe { curium_driver::Argument::<&mut [T]>::launched(&mut $exclusive, guard) };
             }
         }
     };
@@ -70,15 +71,15 @@ pub(crate) use argument_as;
 // `launched` notes. The address is that of live memory: freeing waits as well.
 unsafe impl<T> Argument<&mut [T]> for WholeMut<'_, T> {
     #[inline]
-    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
+    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
         let address = self.pointer.as_raw();
-        self.tracked.before_kernel_write(stream, address)?;
+        self.tracked.before_kernel_write(guard, address)?;
         Ok(address)
     }
 
     #[inline]
-    unsafe fn launched(&mut self, stream: &Stream) {
-        self.tracked.exclusive().after_write(stream);
+    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
+        self.tracked.exclusive().after_write(guard);
     }
 }
 
@@ -86,15 +87,15 @@ unsafe impl<T> Argument<&mut [T]> for WholeMut<'_, T> {
 // for this use, which `launched` notes. The address is that of live memory: freeing waits as well.
 unsafe impl<T> Argument<&[T]> for DeviceSlice<'_, T> {
     #[inline]
-    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
+    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
         let (address, tracked) = (self.as_pointer().as_raw(), self.tracked());
-        tracked.before_kernel_read(stream, address)?;
+        tracked.before_kernel_read(guard, address)?;
         Ok(address)
     }
 
     #[inline]
-    unsafe fn launched(&mut self, stream: &Stream) {
-        self.tracked().after_read(stream);
+    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
+        self.tracked().after_read(guard);
     }
 }
 
@@ -102,44 +103,44 @@ unsafe impl<T> Argument<&[T]> for DeviceSlice<'_, T> {
 // `launched` notes beside the uses of other parts. The address is that of live memory: freeing waits as well.
 unsafe impl<T> Argument<&mut [T]> for DeviceSliceMut<'_, T> {
     #[inline]
-    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
+    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
         let (address, tracked) = (self.as_pointer().as_raw(), self.tracked());
-        tracked.before_kernel_write(stream, address)?;
+        tracked.before_kernel_write(guard, address)?;
         Ok(address)
     }
 
     #[inline]
-    unsafe fn launched(&mut self, stream: &Stream) {
-        self.tracked().after_partial_write(stream);
+    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
+        self.tracked().after_partial_write(guard);
     }
 }
 
 // SAFETY: as for the view itself, which is borrowed exclusively.
 unsafe impl<T> Argument<&mut [T]> for &mut DeviceSliceMut<'_, T> {
     #[inline]
-    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
+    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
         // SAFETY: the caller's promise is the same.
-        unsafe { Argument::<&mut [T]>::bind(*self, stream) }
+        unsafe { Argument::<&mut [T]>::bind(*self, guard) }
     }
 
     #[inline]
-    unsafe fn launched(&mut self, stream: &Stream) {
+    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
         // SAFETY: the caller's promise is the same.
-        unsafe { Argument::<&mut [T]>::launched(*self, stream) };
+        unsafe { Argument::<&mut [T]>::launched(*self, guard) };
     }
 }
 
 // SAFETY: as for a view to be read, which the shared borrow of this one is.
 unsafe impl<T> Argument<&[T]> for &DeviceSliceMut<'_, T> {
     #[inline]
-    unsafe fn bind(&mut self, stream: &Stream) -> Result<CUdeviceptr> {
+    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<CUdeviceptr> {
         // SAFETY: the caller's promise is the same.
-        unsafe { Argument::<&[T]>::bind(&mut self.as_slice(), stream) }
+        unsafe { Argument::<&[T]>::bind(&mut self.as_slice(), guard) }
     }
 
     #[inline]
-    unsafe fn launched(&mut self, stream: &Stream) {
+    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
         // SAFETY: the caller's promise is the same.
-        unsafe { Argument::<&[T]>::launched(&mut self.as_slice(), stream) };
+        unsafe { Argument::<&[T]>::launched(&mut self.as_slice(), guard) };
     }
 }

@@ -84,5 +84,5 @@ impl<T> FusedIterator for DeviceChunksMut<'_, T> {}
 
 #[inline]
 fn not_zero(operation: &'static str, len: usize) -> Result<()> {
-    if len == 0 { Err(Error::argument(operation, "a part has 0 elements")) } else { Ok(()) }
+    if len == 0 { Err(Error::argument(operation, "zero chunk length")) } else { Ok(()) }
 }

@@ -125,8 +125,25 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     where
         T: NoUninit,
     {
-        size::same_len("DeviceSliceMut::copy_from_slice", self.len, source.len())?;
-        host::upload(self.reborrow(), source)
+        let stream = self.stream();
+        stream.expect_captured("DeviceSliceMut::copy_from_slice", "use `copy_from_slice_on(scope, …)`")?;
+        self.copy_from_slice_on(stream, source)
+    }
+
+    /// As [`DeviceSliceMut::copy_from_slice`], on any stream. In a capture the graph keeps a copy of `source`, and copies that in each
+    /// launch.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceSliceMut::copy_from_slice`].
+    #[inline]
+    pub fn copy_from_slice_on(&mut self, stream: &Stream, source: &[T]) -> Result<()>
+    where
+        T: NoUninit,
+    {
+        const OPERATION: &str = "DeviceSliceMut::copy_from_slice";
+        size::same_len(OPERATION, self.len, source.len())?;
+        host::upload(OPERATION, stream, self.reborrow(), source)
     }
 
     /// Copies the elements to `target`, which has as many. Waits until the copy is done.
@@ -144,6 +161,19 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         self.as_slice().copy_to_slice(target)
     }
 
+    /// As [`DeviceSliceMut::copy_to_slice`], on any stream.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceSliceMut::copy_to_slice`]; an argument error if the stream is being captured.
+    #[inline]
+    pub fn copy_to_slice_on(&self, stream: &Stream, target: &mut [T]) -> Result<()>
+    where
+        T: AnyBitPattern,
+    {
+        self.as_slice().copy_to_slice_on(stream, target)
+    }
+
     /// A copy of the elements on the host. Waits until it is there.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
@@ -157,6 +187,19 @@ impl<'a, T> DeviceSliceMut<'a, T> {
         T: AnyBitPattern,
     {
         self.as_slice().to_vec()
+    }
+
+    /// As [`DeviceSliceMut::to_vec`], on any stream.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceSliceMut::to_vec`]; an argument error if the stream is being captured.
+    #[inline]
+    pub fn to_vec_on(&self, stream: &Stream) -> Result<Vec<T>>
+    where
+        T: AnyBitPattern,
+    {
+        self.as_slice().to_vec_on(stream)
     }
 
     /// Copies `source`, which has as many elements and may be on another device, on the device. Returns when the copy is on the stream
@@ -176,6 +219,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     where
         T: Copy,
     {
+        self.stream().expect_captured("DeviceSliceMut::copy_from_device", "use `copy_from_device_on(scope, …)`")?;
         self.copy_from_device_on(self.stream(), source)
     }
 
@@ -237,6 +281,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     where
         T: NoUninit,
     {
+        self.stream().expect_captured("DeviceSliceMut::fill", "use `fill_on(scope, …)`")?;
         self.fill_on(self.stream(), value)
     }
 
@@ -266,6 +311,7 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     where
         T: Zeroable,
     {
+        self.stream().expect_captured("DeviceSliceMut::zero", "use `zero_on(scope)`")?;
         self.zero_on(self.stream())
     }
 

@@ -64,14 +64,14 @@ impl<'a, T> DeviceSliceMut<'a, T> {
 fn elements<U>(operation: &'static str, pointer: DevicePointer<u8>, bytes: usize) -> Result<usize> {
     let (name, size, align) = (std::any::type_name::<U>(), size_of::<U>(), align_of::<U>());
     if size == 0 {
-        return Err(Error::argument(operation, format!("an element of type {name} has no bytes")));
+        return Err(Error::argument(operation, format!("zero-sized element type ({name})")));
     }
     if !bytes.is_multiple_of(size) {
-        let reason = format!("{bytes} bytes are no whole number of elements of type {name}, which have {size}");
+        let reason = format!("size mismatch ({bytes} bytes are not a multiple of the {size} bytes of {name})");
         return Err(Error::argument(operation, reason));
     }
     if !pointer.as_raw().is_multiple_of(align as u64) {
-        let reason = format!("the address {pointer:?} is no multiple of {align}, which the type {name} needs");
+        let reason = format!("misaligned address ({pointer:?}, {name} requires alignment {align})");
         return Err(Error::argument(operation, reason));
     }
     Ok(bytes / size)

@@ -1,7 +1,7 @@
 //! What is copied to and from a vector. Parts are copied through views.
 
 use bytemuck::{AnyBitPattern, NoUninit};
-use curium_driver::Result;
+use curium_driver::{Result, Stream};
 
 use super::DeviceVec;
 use crate::{AsDeviceSlice, size};
@@ -24,6 +24,20 @@ impl<T> DeviceVec<T> {
         self.as_slice_mut().copy_from_slice(source)
     }
 
+    /// As [`DeviceVec::copy_from_slice`], on any stream. In a capture the graph keeps a copy of `source`, and copies that in each launch.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceVec::copy_from_slice`].
+    #[inline]
+    pub fn copy_from_slice_on(&mut self, stream: &Stream, source: &[T]) -> Result<()>
+    where
+        T: NoUninit,
+    {
+        size::same_len("DeviceVec::copy_from_slice", self.len, source.len())?;
+        self.as_slice_mut().copy_from_slice_on(stream, source)
+    }
+
     /// Copies the elements to `target`, which has as many. Waits until the copy is done.
     ///
     /// CUDA: `cuMemcpyDtoHAsync_v2`, `cuStreamSynchronize`.
@@ -39,6 +53,20 @@ impl<T> DeviceVec<T> {
     {
         size::same_len("DeviceVec::copy_to_slice", self.len, target.len())?;
         self.as_slice().copy_to_slice(target)
+    }
+
+    /// As [`DeviceVec::copy_to_slice`], on any stream.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceVec::copy_to_slice`]; an argument error if the stream is being captured.
+    #[inline]
+    pub fn copy_to_slice_on(&self, stream: &Stream, target: &mut [T]) -> Result<()>
+    where
+        T: AnyBitPattern,
+    {
+        size::same_len("DeviceVec::copy_to_slice", self.len, target.len())?;
+        self.as_slice().copy_to_slice_on(stream, target)
     }
 
     /// Adds the elements of `source`, which may be on another device, on the device. Returns when the copy is on this vector's stream.
@@ -57,8 +85,27 @@ impl<T> DeviceVec<T> {
         const OPERATION: &str = "DeviceVec::extend_from_device";
         let source = source.as_device_slice();
         self.stream().driver().expect_same(source.stream().driver(), OPERATION)?;
-        let len = self.make_room(OPERATION, source.len())?;
+        let len = self.make_room_on_own(OPERATION, source.len())?;
         self.places(self.len, source.len()).copy_from_device(&source)?;
+        self.len = len;
+        Ok(())
+    }
+
+    /// As [`DeviceVec::extend_from_device`], on any stream.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceVec::extend_from_device`]; an argument error if the stream is being captured.
+    #[inline]
+    pub fn extend_from_device_on(&mut self, stream: &Stream, source: &impl AsDeviceSlice<Element = T>) -> Result<()>
+    where
+        T: Copy,
+    {
+        const OPERATION: &str = "DeviceVec::extend_from_device";
+        let source = source.as_device_slice();
+        self.stream().driver().expect_same(source.stream().driver(), OPERATION)?;
+        let len = self.make_room_on(OPERATION, stream, source.len())?;
+        self.places(self.len, source.len()).copy_from_device_on(stream, &source)?;
         self.len = len;
         Ok(())
     }

@@ -22,9 +22,9 @@ impl Segments {
     #[inline]
     pub(super) fn reserve(device: &Device, bytes: usize) -> Result<Self> {
         let granularity = PhysicalOptions::new(device).granularity(device.driver(), Granularity::Minimum)?;
-        let padded = bytes.checked_next_multiple_of(granularity.max(1)).ok_or_else(|| {
-            Error::argument("DeviceVec::with_max_len", format!("{bytes} bytes are more than the address space holds"))
-        })?;
+        let padded = bytes
+            .checked_next_multiple_of(granularity.max(1))
+            .ok_or_else(|| Error::argument("DeviceVec::with_max_len", format!("size overflow ({bytes} bytes)")))?;
         let range = AddressRange::reserve(device.driver(), padded)?;
         let granularity = granularity.max(1);
         Ok(Self { mappings: Vec::new(), mapped: 0, granularity, peers: Vec::new(), range })

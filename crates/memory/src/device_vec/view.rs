@@ -2,7 +2,7 @@
 
 use std::ops::RangeBounds;
 
-use curium_driver::Result;
+use curium_driver::{Driver, Result};
 
 use super::DeviceVec;
 use crate::device_slice::{WholeMut, argument_as};
@@ -59,5 +59,12 @@ impl<T> AsDeviceSliceMut for DeviceVec<T> {
     #[inline]
     fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
         self.as_slice_mut()
+    }
+}
+
+impl<T> AsRef<Driver> for DeviceVec<T> {
+    #[inline]
+    fn as_ref(&self) -> &Driver {
+        self.stream().driver()
     }
 }

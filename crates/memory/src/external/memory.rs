@@ -73,7 +73,7 @@ impl ExternalMemory {
         is_dedicated: bool,
     ) -> Result<Self> {
         if bytes == 0 {
-            return Err(Error::argument("ExternalMemory::import_fd", "the memory has no bytes"));
+            return Err(Error::argument("ExternalMemory::import_fd", "zero length"));
         }
         let mut description = CUDA_EXTERNAL_MEMORY_HANDLE_DESC {
             type_: kind.to_raw(),

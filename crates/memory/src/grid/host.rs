@@ -37,6 +37,11 @@ impl<'a, T> HostGrid<'a, T> {
     }
 
     #[inline]
+    pub(crate) fn elements(&self) -> &'a [T] {
+        self.elements
+    }
+
+    #[inline]
     pub(crate) fn as_ptr(&self) -> *const T {
         self.elements.as_ptr()
     }

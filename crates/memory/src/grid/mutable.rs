@@ -3,12 +3,13 @@
 use std::fmt;
 
 use bytemuck::NoUninit;
-use curium_driver::hazard::Uses;
-use curium_driver::{DevicePointer, Result, Stream};
+use curium_driver::hazard::AccessGuard;
+use curium_driver::{DevicePointer, PASS_THE_SCOPE, Result, Stream};
 
 use super::{Extent, Grid, HostGrid, Pitch, describe, extent, part};
 use crate::copy::CopyOptions;
 use crate::copy::grid::{self as copies, Place};
+use crate::copy::host;
 use crate::fill::{self, Rows};
 use crate::{DeviceSliceMut, wait};
 
@@ -101,6 +102,7 @@ impl<'a, T> GridMut<'a, T> {
     where
         T: Copy,
     {
+        self.stream().expect_captured("GridMut::copy_from", "use `copy_from_on(scope, …)`")?;
         self.copy_from_on(self.stream(), source)
     }
 
@@ -147,19 +149,38 @@ impl<'a, T> GridMut<'a, T> {
     where
         T: NoUninit,
     {
+        self.stream().expect_captured("GridMut::copy_from_host", "use `copy_from_host_on(scope, …)`")?;
+        self.copy_from_host_on(self.stream(), source)
+    }
+
+    /// As [`GridMut::copy_from_host`], on any stream. In a capture the graph keeps a copy of the memory that `source` lies in, and copies
+    /// that in each launch.
+    ///
+    /// # Errors
+    ///
+    /// As for [`GridMut::copy_from_host`].
+    #[inline]
+    pub fn copy_from_host_on(&mut self, stream: &Stream, source: &HostGrid<'_, T>) -> Result<()>
+    where
+        T: NoUninit,
+    {
         const OPERATION: &str = "GridMut::copy_from_host";
         copies::same_extent(OPERATION, &self.place, source.place())?;
         if self.place.is_empty() {
             return Ok(());
         }
-        let (stream, end) = (self.stream(), self.end());
-        stream.refuse_capture(OPERATION)?;
-        let uses = Uses::begin();
-        end.end.tracked.before_write(OPERATION, stream)?;
+        if stream.is_capture_active() {
+            let kept = host::kept(stream, source.elements())?;
+            return self.copy_from_on(stream, &Grid::new(kept.as_slice(), *source.place()));
+        }
+        let end = self.end();
+        stream.refuse_capture(OPERATION, PASS_THE_SCOPE)?;
+        let mut guard = AccessGuard::new(stream)?;
+        end.end.tracked.before_write(OPERATION, &mut guard)?;
         // SAFETY: the host's end holds these rows and layers, and it is borrowed until the stream has been waited for below.
         unsafe { copies::from_host(stream, &end, source.as_ptr().cast(), source.place()) }?;
-        end.end.tracked.after_partial_write(stream);
-        drop(uses);
+        end.end.tracked.after_partial_write(&mut guard);
+        drop(guard);
         wait::until_done(stream)
     }
 
@@ -181,6 +202,20 @@ impl<'a, T> GridMut<'a, T> {
     where
         T: NoUninit,
     {
+        self.stream().expect_captured("GridMut::fill", "use `fill_on(scope, …)`")?;
+        self.fill_on(self.stream(), value)
+    }
+
+    /// As [`GridMut::fill`], on any stream.
+    ///
+    /// # Errors
+    ///
+    /// Whatever the driver returns.
+    #[inline]
+    pub fn fill_on(&mut self, stream: &Stream, value: T) -> Result<()>
+    where
+        T: NoUninit,
+    {
         let Place { width, height, depth, pitch, layer } = self.place;
         let whole = self.start.end();
         for index in 0..depth {
@@ -188,7 +223,7 @@ impl<'a, T> GridMut<'a, T> {
             end.address += (index * layer * pitch) as u64;
             end.bytes = width * height;
             let rows = Rows { pitch, width, height };
-            fill::fill("GridMut::fill", self.stream(), &end, rows, bytemuck::bytes_of(&value))?;
+            fill::fill("GridMut::fill", stream, &end, rows, bytemuck::bytes_of(&value))?;
         }
         Ok(())
     }

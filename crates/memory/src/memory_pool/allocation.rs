@@ -7,6 +7,7 @@ use curium_driver::{DevicePointer, Result, Stream, call};
 
 use super::MemoryPool;
 use crate::Resource;
+use crate::capture_advice::ALLOCATE;
 use crate::resource::{DRIVER_ALIGNMENT, Request, free_in_order, refused};
 
 // SAFETY: the driver promises all of it for memory that is allocated in stream order, which lives until it is freed, even if the pool
@@ -16,6 +17,7 @@ unsafe impl Resource for MemoryPool {
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         Request::new("MemoryPool::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
         self.driver().expect_same(stream.driver(), "MemoryPool::allocate")?;
+        stream.expect_captured("MemoryPool::allocate", ALLOCATE)?;
         let (mut raw, pool): (CUdeviceptr, _) = (0, self.as_raw());
         // SAFETY: `raw` is a valid place for the answer, and the pool and the stream are live.
         let result =

@@ -48,12 +48,12 @@ impl<T> PinnedBuffer<T> {
 /// At least `bytes` bytes of a node that the host and the device of `context` may use.
 #[inline]
 fn map_on_node(operation: &'static str, context: &Context, node: u32, bytes: usize) -> Result<Mapping> {
-    let node = i32::try_from(node).map_err(|_| Error::argument(operation, format!("there is no NUMA node {node}")))?;
+    let node = i32::try_from(node).map_err(|_| Error::argument(operation, format!("no such NUMA node {node}")))?;
     let (driver, location) = (context.driver(), MemoryLocation::HostNuma(node));
     let options = PhysicalOptions::new(location);
     let granularity = options.granularity(driver, Granularity::Minimum)?.max(1);
     let padded = bytes.checked_next_multiple_of(granularity);
-    let padded = padded.ok_or_else(|| Error::argument(operation, format!("{bytes} bytes are too many")))?;
+    let padded = padded.ok_or_else(|| Error::argument(operation, format!("size overflow ({bytes} bytes)")))?;
     let memory = PhysicalMemory::with_options(driver, padded, &options)?;
     let mapping = AddressRange::reserve(driver, padded)?.map(0, &memory)?;
     let users = [location, context.device().into()].map(|user| (user, MemoryAccess::ReadWrite));

@@ -3,15 +3,18 @@
 use std::fmt;
 
 use curium_driver::lock::Mutex;
-use curium_driver::{Context, DevicePointer, Error, Result, Stream, relaxed, release};
+use curium_driver::{Context, DevicePointer, Error, Result, Stream, dropping, relaxed, relaxed_if_possible};
 
-use super::driver_memory::wait_for;
-use super::segments::{HeapAccess, Mapped};
+use super::segments::{HeapAccess, Mapped, leak_rest};
 use super::{Request, Resource};
 use crate::cache::{GRANULE, Generation, Heap, Owner};
+use crate::wait;
 
 /// Memory of one row of addresses, behind which physical memory is mapped as it is needed: what is free joins, however much the
 /// memory has grown meanwhile, and an allocation may be as large as all that is free.
+///
+/// Dropping the arena unmaps the memory that is free. Memory that was never freed may be in use: it is leaked, counted by
+/// [`Driver::leaked_memory`](curium_driver::Driver::leaked_memory) and reported.
 ///
 /// Memory is aligned to 512 bytes, or to what is asked for, up to 2 MiB. Freeing waits for the work on the stream, after which every
 /// stream may have the memory. It is kept until [`Resource::trim`]. For many short-lived blocks there is
@@ -96,7 +99,7 @@ unsafe impl Resource for Arena {
         bytes: usize,
         _alignment: usize,
     ) -> Result<()> {
-        wait_for(stream);
+        wait::before_free(stream)?;
         let length = (bytes as u64).next_multiple_of(GRANULE);
         self.heap.lock().free(pointer.as_raw(), length, Owner::ALL, Generation::default());
         Ok(())
@@ -126,10 +129,11 @@ impl fmt::Debug for Arena {
 impl Drop for Arena {
     #[inline]
     fn drop(&mut self) {
-        release(|| {
-            // Whatever the work came to, it is over.
-            let waited = self.context.synchronize();
-            self.mapped.get_mut().close().and(waited)
-        });
+        let (driver, mapped) = (self.context.driver(), self.mapped.get_mut());
+        // Free memory has been waited for.
+        let closed = dropping(|| relaxed_if_possible(driver, || mapped.close(&self.heap)));
+        if let Some(closed) = closed {
+            leak_rest("Arena::drop", driver, &mapped.list(), closed);
+        }
     }
 }

@@ -35,7 +35,9 @@ use crate::cache::{GRANULE, Owner, Rounded};
 /// - **Memory checkers** see the segments only, and miss accesses out of bounds. [`CachingOptions::with_cache`], or the variable
 ///   `CURIUM_NO_CACHE` in the environment, has every allocation go to the driver.
 ///
-/// When the last clone is dropped, the host waits for the work of the context.
+/// Dropping the last clone waits for the streams that freed memory, also while other threads capture, and returns the segments that are
+/// free then. A segment stays where it is if an allocation in it was never freed, or if no wait succeeded: it is leaked, counted by
+/// [`Driver::leaked_memory`](curium_driver::Driver::leaked_memory) and reported.
 ///
 /// ```
 /// # use curium_driver::Driver;
@@ -101,7 +103,9 @@ impl CachingResource {
     /// A resource of its own for the same device with the same options, for memory that a graph uses: what is freed in it is handed
     /// out again on the same stream only, and no event is recorded and no stream asked, so that captures are left alone.
     ///
-    /// Keep it for as long as the graph: what was used once is given back with the pool, and by nothing else.
+    /// Keep it for as long as the graph: what was used once is given back with the pool, and by nothing else. Dropping the pool waits for
+    /// all work of the context, since the graph may have run on any stream. That is impossible while a thread captures: the pool's memory
+    /// is leaked then.
     ///
     /// # Errors
     ///

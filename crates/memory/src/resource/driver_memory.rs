@@ -2,21 +2,13 @@
 
 use curium_driver::{DevicePointer, Error, Result, Stream, call};
 
+use crate::wait;
+
 /// Adds to the error of an allocation what was asked for, and how much memory there is.
 #[cold]
 #[inline]
 pub(crate) fn refused(error: Error, stream: &Stream, bytes: usize) -> Error {
     error.about(format!("{bytes} bytes")).with_memory_figures(stream, bytes, None)
-}
-
-/// Waits for the work that is on `stream`, whatever it came to: its error is that of a later call, and the memory that was waited for must
-/// not be lost for it.
-#[inline]
-pub(super) fn wait_for(stream: &Stream) {
-    // An idle stream, which is the common case, needs no wait.
-    if !stream.is_finished().unwrap_or(false) {
-        let _ = stream.synchronize();
-    }
 }
 
 /// Frees memory that was allocated at once, when the work on `stream` is done.
@@ -27,7 +19,7 @@ pub(super) fn wait_for(stream: &Stream) {
 #[inline]
 pub(super) unsafe fn free_behind(stream: &Stream, pointer: DevicePointer<u8>) -> Result<()> {
     // The driver may wait as well, and does not promise to.
-    wait_for(stream);
+    wait::before_free(stream)?;
     // SAFETY: the caller vouches that the memory is live and that the stream, which has been waited for, comes after every use.
     unsafe { call!(stream.driver(), cuMemFree_v2(pointer.as_raw())) }
 }

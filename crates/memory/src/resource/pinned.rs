@@ -7,9 +7,10 @@ use std::ffi::c_void;
 use curium_driver::sys::{CU_MEMHOSTALLOC_DEVICEMAP, CU_MEMHOSTALLOC_PORTABLE, CUdeviceptr};
 use curium_driver::{DevicePointer, Driver, Error, Result, Stream, call};
 
-use super::driver_memory::{refused, wait_for};
+use super::driver_memory::refused;
 use super::request::DRIVER_ALIGNMENT;
 use super::{Request, Resource};
+use crate::wait;
 
 /// Pinned memory of the host, which every device reads and writes in place over the bus: slow, but not short.
 ///
@@ -45,7 +46,7 @@ unsafe impl Resource for Pinned {
         _bytes: usize,
         _alignment: usize,
     ) -> Result<()> {
-        wait_for(stream);
+        wait::before_free(stream)?;
         free(stream.driver(), std::ptr::with_exposed_provenance_mut(pointer.as_raw() as usize))
     }
 

@@ -94,6 +94,7 @@ impl<R: Resource> Reclaiming<R> {
         self.counters.statistics()
     }
 
+    #[track_caller]
     #[cold]
     #[inline]
     fn climb(&self, stream: &Stream, bytes: usize, alignment: usize, error: Error) -> Result<DevicePointer<u8>> {
@@ -110,6 +111,7 @@ impl<R: Resource> Reclaiming<R> {
 }
 
 impl<R: Resource> Climb<'_, R> {
+    #[track_caller]
     #[inline]
     fn run(mut self) -> Result<DevicePointer<u8>> {
         for rung in [Rung::Purge, Rung::Synchronize, Rung::Trim] {
@@ -128,6 +130,7 @@ impl<R: Resource> Climb<'_, R> {
     }
 
     /// Does what a rung says and tries again: memory, nothing, or an error that ends all.
+    #[track_caller]
     #[inline]
     fn step(&mut self, rung: Rung) -> Result<Option<DevicePointer<u8>>> {
         let failure = self.recover(rung).err();

@@ -2,13 +2,15 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::io::Write;
+use std::io::{self, Write};
+use std::mem::ManuallyDrop;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
 
 use curium_driver::lock::Mutex;
-use curium_driver::{DevicePointer, Error, Result, Stream};
+use curium_driver::{DevicePointer, Error, Result, Stream, contain};
 
 use super::{Resource, SegmentChange};
 use crate::allocation_log::{AllocationEvent, EventKind, Site};
@@ -32,7 +34,15 @@ pub struct Recording<R> {
 
 enum Sink {
     Ring { events: VecDeque<AllocationEvent>, capacity: usize },
-    Writer(Box<dyn Write + Send>),
+    Lines(Lines),
+}
+
+/// Events that are written as lines. The writer is the user's: it is called without the lock, by one thread at a time, and may panic.
+struct Lines {
+    waiting: VecDeque<AllocationEvent>,
+    /// None while a thread writes.
+    writer: Option<Box<dyn Write + Send>>,
+    writing: Option<ThreadId>,
 }
 
 impl<R: Resource> Recording<R> {
@@ -44,11 +54,14 @@ impl<R: Resource> Recording<R> {
 
     /// Writes the events of `inner` to `writer`, a line each. A writer with a buffer makes it quick.
     ///
-    /// A line that cannot be written is [lost](Recording::lost); the allocation takes place all the same.
+    /// A line that cannot be written is [lost](Recording::lost), also if the writer panics; the allocation takes place all the same. The
+    /// writer
+    /// may use the resource: what it allocates is written after the line at hand.
     #[inline]
     pub fn to_writer(inner: R, mut writer: impl Write + Send + 'static) -> Self {
-        let is_begun = writeln!(writer, "{}", AllocationEvent::HEADER).is_ok();
-        let recording = Self::new(inner, Sink::Writer(Box::new(writer)));
+        let is_begun = contained(|| writeln!(writer, "{}", AllocationEvent::HEADER)).is_ok();
+        let lines = Lines { waiting: VecDeque::new(), writer: Some(Box::new(writer)), writing: None };
+        let recording = Self::new(inner, Sink::Lines(lines));
         recording.lost.store(u64::from(!is_begun), Ordering::Relaxed);
         recording
     }
@@ -64,7 +77,7 @@ impl<R: Resource> Recording<R> {
     pub fn events(&self) -> Vec<AllocationEvent> {
         match &*self.sink.lock() {
             Sink::Ring { events, .. } => events.iter().cloned().collect(),
-            Sink::Writer(_) => Vec::new(),
+            Sink::Lines(_) => Vec::new(),
         }
     }
 
@@ -78,12 +91,19 @@ impl<R: Resource> Recording<R> {
     ///
     /// # Errors
     ///
-    /// The writer's error.
+    /// The writer's error; an error if the writer panics, or if it calls this itself.
     #[inline]
-    pub fn flush(&self) -> std::io::Result<()> {
-        match &mut *self.sink.lock() {
-            Sink::Ring { .. } => Ok(()),
-            Sink::Writer(writer) => writer.flush(),
+    pub fn flush(&self) -> io::Result<()> {
+        loop {
+            if let Some(mut writing) = self.take_writer()? {
+                let written = self.write_waiting(&mut writing);
+                return contained(|| writing.writer.flush()).and(written);
+            }
+            // Another thread writes, or there is no writer.
+            if matches!(*self.sink.lock(), Sink::Ring { .. }) {
+                return Ok(());
+            }
+            thread::sleep(Duration::from_micros(50));
         }
     }
 
@@ -106,6 +126,8 @@ impl<R: Resource> Recording<R> {
         let nanoseconds = u64::try_from(self.begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.record_changes(&mut sink, &changes, nanoseconds);
         self.push(&mut sink, AllocationEvent { kind, nanoseconds, address, bytes, alignment, stream, site });
+        drop(sink);
+        self.write();
     }
 
     /// Writes down what became of segments, unless another thread has done so meanwhile.
@@ -134,7 +156,69 @@ impl<R: Resource> Recording<R> {
         let mut sink = self.sink.lock();
         let nanoseconds = u64::try_from(self.begin.elapsed().as_nanos()).unwrap_or(u64::MAX);
         self.record_changes(&mut sink, &changes, nanoseconds);
+        drop(sink);
+        self.write();
     }
+
+    /// Writes the lines that wait, unless a thread is writing, which then writes these as well.
+    #[inline]
+    fn write(&self) {
+        while let Ok(Some(mut writing)) = self.take_writer() {
+            let _ = self.write_waiting(&mut writing);
+            drop(writing);
+            if !self.sink.lock().has_waiting() {
+                return;
+            }
+        }
+    }
+
+    /// Writes lines until none waits. The error of the first that is lost.
+    fn write_waiting(&self, writing: &mut Writing<'_>) -> io::Result<()> {
+        let mut result = Ok(());
+        while let Some(event) = writing.next() {
+            let written = contained(|| writeln!(writing.writer, "{event}"));
+            self.lost.fetch_add(u64::from(written.is_err()), Ordering::Relaxed);
+            result = result.and(written);
+        }
+        result
+    }
+
+    /// The writer, for this thread alone; nothing if another thread has it, or if there is none.
+    #[inline]
+    fn take_writer(&self) -> io::Result<Option<Writing<'_>>> {
+        let mut sink = self.sink.lock();
+        let Sink::Lines(lines) = &mut *sink else { return Ok(None) };
+        let this = thread::current().id();
+        if lines.writing == Some(this) {
+            return Err(io::Error::other("the writer is in use on this thread"));
+        }
+        let Some(writer) = lines.writer.take() else { return Ok(None) };
+        lines.writing = Some(this);
+        Ok(Some(Writing { sink: &self.sink, writer: ManuallyDrop::new(writer) }))
+    }
+}
+
+/// The writer while a thread uses it, which gives it back.
+struct Writing<'a> {
+    sink: &'a Mutex<Sink>,
+    writer: ManuallyDrop<Box<dyn Write + Send>>,
+}
+
+impl Writing<'_> {
+    #[inline]
+    fn next(&self) -> Option<AllocationEvent> {
+        match &mut *self.sink.lock() {
+            Sink::Lines(lines) => lines.waiting.pop_front(),
+            Sink::Ring { .. } => None,
+        }
+    }
+}
+
+/// Runs the writer's code such that a panic is an error.
+fn contained(operation: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
+    let mut result = Err(io::Error::other("the writer panicked"));
+    contain(|| result = operation());
+    result
 }
 
 impl Sink {
@@ -152,8 +236,35 @@ impl Sink {
                 }
                 !is_full
             }
-            Self::Writer(writer) => writeln!(writer, "{event}").is_ok(),
+            Self::Lines(lines) => {
+                lines.waiting.push_back(event);
+                true
+            }
         }
+    }
+
+    #[inline]
+    fn has_waiting(&self) -> bool {
+        matches!(self, Self::Lines(lines) if !lines.waiting.is_empty())
+    }
+}
+
+impl Drop for Writing<'_> {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: this value is being dropped, so that nobody uses the field again.
+        let writer = unsafe { ManuallyDrop::take(&mut self.writer) };
+        if let Sink::Lines(lines) = &mut *self.sink.lock() {
+            (lines.writer, lines.writing) = (Some(writer), None);
+        }
+    }
+}
+
+impl Drop for Lines {
+    #[inline]
+    fn drop(&mut self) {
+        // The writer may write what it still holds, and panic.
+        contain(|| drop(self.writer.take()));
     }
 }
 

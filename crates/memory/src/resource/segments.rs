@@ -6,7 +6,7 @@ mod upstream;
 use std::sync::Arc;
 
 use curium_driver::sys::CUdevice_attribute;
-use curium_driver::{Context, Function, Result};
+use curium_driver::{Context, Driver, Error, Function, LeakedMemory, Result, leak, report};
 
 pub(super) use self::mapped::Mapped;
 pub(super) use self::upstream::Upstream;
@@ -63,12 +63,12 @@ impl Segments {
         }
     }
 
-    /// Gives every piece back. No work uses them any more.
+    /// Gives every piece back that is free for all. The others stay where they are for good, since work may use them.
     #[inline]
-    pub(super) fn close(&mut self) -> Result<()> {
+    pub(super) fn close(&mut self, heap: &impl HeapAccess) -> Result<()> {
         match self {
-            Self::Mapped(mapped) => mapped.close(),
-            Self::Upstream(upstream) => upstream.close(),
+            Self::Mapped(mapped) => mapped.close(heap),
+            Self::Upstream(upstream) => upstream.close(heap),
         }
     }
 
@@ -95,6 +95,36 @@ impl Segments {
     #[inline]
     pub(super) fn bytes(&self) -> u64 {
         self.list().iter().map(|segment| segment.length).sum()
+    }
+}
+
+/// Counts and reports the segments that are left after `closed`, the result of closing all of them, and reports its error in any case.
+#[inline]
+pub(super) fn leak_rest(operation: &'static str, driver: &Driver, left: &[Segment], closed: Result<()>) {
+    let bytes = left.iter().map(|segment| segment.length).sum();
+    let leaked = LeakedMemory::new(left.len() as u64, bytes);
+    match closed {
+        Ok(()) if left.is_empty() => {}
+        Err(error) if left.is_empty() => report(&error),
+        closed => leak(driver, leaked, &leaked_segments(operation, leaked, closed.err())),
+    }
+}
+
+#[cold]
+#[inline]
+fn leaked_segments(operation: &'static str, leaked: LeakedMemory, cause: Option<Error>) -> Error {
+    let LeakedMemory { allocations, bytes, .. } = leaked;
+    match cause {
+        None => Error::argument(
+            operation,
+            format!("{bytes} bytes in {allocations} segments are leaked, since allocations in them were not freed"),
+        ),
+        Some(error) if error.function().is_some() => {
+            error.about(format!("before {bytes} bytes in {allocations} segments are freed, which are leaked now"))
+        }
+        Some(error) => {
+            Error::argument(operation, format!("{bytes} bytes in {allocations} segments are leaked: {error}"))
+        }
     }
 }
 

@@ -8,6 +8,7 @@ use curium_driver::{DevicePointer, Result, Stream, call, relaxed};
 use super::driver_memory::{free_in_order, refused};
 use super::request::DRIVER_ALIGNMENT;
 use super::{Request, Resource};
+use crate::capture_advice::ALLOCATE;
 
 /// Memory of the pool that is the current one of the stream's device, allocated and freed in stream order. It is the default of
 /// buffers.
@@ -25,6 +26,7 @@ unsafe impl Resource for StreamOrdered {
     #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         Request::new("StreamOrdered::allocate", bytes, alignment, DRIVER_ALIGNMENT)?;
+        stream.expect_captured("StreamOrdered::allocate", ALLOCATE)?;
         let mut raw: CUdeviceptr = 0;
         // SAFETY: `raw` is a valid place for the answer, and the stream is live.
         let result = unsafe { call!(stream.driver(), cuMemAllocAsync(&raw mut raw, bytes, stream.as_raw())) };

@@ -1,12 +1,13 @@
 //! One way through pinned memory: a stream and two blocks that take turns.
 
 use std::mem::MaybeUninit;
-use std::slice::{Chunks, ChunksMut};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
 use curium_driver::sys::CUdeviceptr;
 use curium_driver::{Context, Event, EventFlags, Result, Stream};
 
-use super::job::Job;
+use super::Access;
+use super::job::{Job, Split};
 use crate::copy::host;
 use crate::{PinnedBuffer, PinnedFlags, wait};
 
@@ -33,11 +34,6 @@ impl Lane {
     }
 
     #[inline]
-    pub(super) fn stream(&self) -> &Stream {
-        &self.stream
-    }
-
-    #[inline]
     pub(super) fn generation(&self) -> u64 {
         self.generation
     }
@@ -57,36 +53,39 @@ impl Lane {
     ///
     /// # Safety
     ///
-    /// `target` is the address of as many live bytes as the parts reach, which this stream may write. No part is longer than a block.
+    /// `target` is the address of as many live bytes as the parts reach, which this stream may write under `access`. No part is longer
+    /// than a block.
     #[inline]
-    pub(super) unsafe fn upload(&mut self, target: CUdeviceptr, job: &Job<Chunks<'_, u8>>) -> Result<()> {
+    pub(super) unsafe fn upload(&mut self, target: CUdeviceptr, job: &Job<&[u8]>, access: &impl Access) -> Result<()> {
         // SAFETY: the caller vouches for the target.
-        self.work(job, |lane| unsafe { lane.upload_parts(target, job) })
+        self.work(job, |lane| unsafe { lane.upload_parts(target, job, access) })
     }
 
     /// Copies parts of `job` from the device until there are none left, and waits for them.
     ///
     /// # Safety
     ///
-    /// `source` is the address of as many live bytes as the parts reach, which this stream may read. No part is longer than a block.
+    /// `source` is the address of as many live bytes as the parts reach, which this stream may read under `access`. No part is longer than
+    /// a block.
     #[inline]
     pub(super) unsafe fn download(
         &mut self,
         source: CUdeviceptr,
-        job: &Job<ChunksMut<'_, MaybeUninit<u8>>>,
+        job: &Job<&mut [MaybeUninit<u8>]>,
+        access: &impl Access,
     ) -> Result<()> {
         // SAFETY: the caller vouches for the source.
-        self.work(job, |lane| unsafe { lane.download_parts(source, job) })
+        self.work(job, |lane| unsafe { lane.download_parts(source, job, access) })
     }
 
     /// Runs `copy` and waits for the stream in any case, since the device may be using the blocks.
     #[inline]
-    fn work<I: Iterator>(&mut self, job: &Job<I>, copy: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
+    fn work<S: Split>(&mut self, job: &Job<S>, copy: impl FnOnce(&mut Self) -> Result<()>) -> Result<()> {
         self.is_sound = false;
-        let copied = copy(self);
+        let copied = catch_unwind(AssertUnwindSafe(|| copy(self)));
         // Neither the blocks nor the device's memory may go while the device copies: nobody else knows of this stream.
         let waited = wait::until_done(&self.stream);
-        let result = copied.and(waited);
+        let result = copied.unwrap_or_else(|payload| resume_unwind(payload)).and(waited);
         match result {
             Ok(()) => self.is_sound = true,
             Err(_) => job.stop(),
@@ -98,7 +97,7 @@ impl Lane {
     ///
     /// As for [`Lane::upload`].
     #[inline]
-    unsafe fn upload_parts(&mut self, target: CUdeviceptr, job: &Job<Chunks<'_, u8>>) -> Result<()> {
+    unsafe fn upload_parts(&mut self, target: CUdeviceptr, job: &Job<&[u8]>, access: &impl Access) -> Result<()> {
         for turn in 0.. {
             let Some((offset, part)) = job.next() else { break };
             let block = &mut self.blocks[turn % 2];
@@ -107,7 +106,7 @@ impl Lane {
             let (stream, from, to) = (&self.stream, block.memory.as_ptr().cast(), target + offset as CUdeviceptr);
             // SAFETY: the caller vouches for the target; the block holds this many bytes, and is not touched until the event behind the
             // copy has been waited for.
-            unsafe { host::to_device(stream, to, from, part.len()) }?;
+            access(stream, &mut || unsafe { host::to_device(stream, to, from, part.len()) })?;
             block.done.record(stream)?;
         }
         Ok(())
@@ -117,7 +116,12 @@ impl Lane {
     ///
     /// As for [`Lane::download`].
     #[inline]
-    unsafe fn download_parts(&mut self, source: CUdeviceptr, job: &Job<ChunksMut<'_, MaybeUninit<u8>>>) -> Result<()> {
+    unsafe fn download_parts(
+        &mut self,
+        source: CUdeviceptr,
+        job: &Job<&mut [MaybeUninit<u8>]>,
+        access: &impl Access,
+    ) -> Result<()> {
         let mut pending: [Option<&mut [MaybeUninit<u8>]>; 2] = [None, None];
         for turn in 0.. {
             let (block, pending) = (&mut self.blocks[turn % 2], &mut pending[turn % 2]);
@@ -131,7 +135,7 @@ impl Lane {
             let (stream, to, from) = (&self.stream, block.memory.as_mut_ptr().cast(), source + offset as CUdeviceptr);
             // SAFETY: the caller vouches for the source; the block has room for this many bytes, and is not touched until the event behind
             // the copy has been waited for.
-            unsafe { host::to_host(stream, to, from, part.len()) }?;
+            access(stream, &mut || unsafe { host::to_host(stream, to, from, part.len()) })?;
             block.done.record(stream)?;
             *pending = Some(part);
         }
@@ -152,5 +156,38 @@ impl Block {
         self.done.synchronize()?;
         part.write_copy_of_slice(&self.memory[..part.len()]);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Duration;
+
+    use curium_driver::Driver;
+    use curium_sim::{Config, Simulator};
+
+    use super::*;
+
+    #[test]
+    fn lane_whose_copy_panics_waits_for_its_stream() {
+        let simulator = Simulator::new(Config::new()).expect("a simulator can be made");
+        // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
+        let driver = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator initializes");
+        let context = driver.device(0).and_then(|device| device.primary_context()).expect("there is a device");
+        let mut lane = Lane::new(&context, 4096, 0).expect("a lane can be made");
+        static HAS_RUN: AtomicBool = AtomicBool::new(false);
+        let job = Job::new(&[0_u8; 1][..], 1, 1, 1);
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            lane.work(&job, |lane| {
+                let _ran = lane.stream.launch_host_function(|| {
+                    std::thread::sleep(Duration::from_millis(50));
+                    HAS_RUN.store(true, Ordering::Release);
+                })?;
+                panic!("this panic is part of the test")
+            })
+        }));
+        assert!(panicked.is_err() && HAS_RUN.load(Ordering::Acquire), "the work on the lane is done");
+        assert!(!lane.is_sound());
     }
 }

@@ -2,7 +2,8 @@
 
 use std::fmt;
 
-use curium_driver::{Argument, Error, Parameter, Result, Stream};
+use curium_driver::hazard::AccessGuard;
+use curium_driver::{Argument, Error, Parameter, Result};
 
 use super::{Im2col, Im2colWide, TensorInterleave, TensorLayout, TensorMap};
 use crate::copy::End;
@@ -146,14 +147,14 @@ impl<'a> TensorViewMut<'a> {
 // this use, which `launched` notes. The tensor lies within live memory: freeing waits as well.
 unsafe impl Argument<TensorRead> for &TensorView<'_> {
     #[inline]
-    unsafe fn bind(&mut self, stream: &Stream) -> Result<TensorMap> {
-        self.memory.tracked.before_kernel_read(stream, self.memory.address)?;
+    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<TensorMap> {
+        self.memory.tracked.before_kernel_read(guard, self.memory.address)?;
         Ok(self.map)
     }
 
     #[inline]
-    unsafe fn launched(&mut self, stream: &Stream) {
-        self.memory.tracked.after_read(stream);
+    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
+        self.memory.tracked.after_read(guard);
     }
 }
 
@@ -161,14 +162,14 @@ unsafe impl Argument<TensorRead> for &TensorView<'_> {
 // notes. The tensor lies within live memory: freeing waits as well.
 unsafe impl Argument<TensorWrite> for &mut TensorViewMut<'_> {
     #[inline]
-    unsafe fn bind(&mut self, stream: &Stream) -> Result<TensorMap> {
-        self.memory.tracked.before_kernel_write(stream, self.memory.address)?;
+    unsafe fn bind(&mut self, guard: &mut AccessGuard<'_>) -> Result<TensorMap> {
+        self.memory.tracked.before_kernel_write(guard, self.memory.address)?;
         Ok(self.map)
     }
 
     #[inline]
-    unsafe fn launched(&mut self, stream: &Stream) {
-        self.memory.tracked.after_partial_write(stream);
+    unsafe fn launched(&mut self, guard: &mut AccessGuard<'_>) {
+        self.memory.tracked.after_partial_write(guard);
     }
 }
 

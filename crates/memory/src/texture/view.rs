@@ -65,7 +65,7 @@ impl TextureView {
 #[inline]
 fn inclusive(what: &str, range: &Range<u32>) -> Result<RangeInclusive<u32>> {
     if range.is_empty() {
-        return Err(Error::argument("TextureView", format!("the {what} {range:?} are none")));
+        return Err(Error::argument("TextureView", format!("empty range of {what} ({range:?})")));
     }
     Ok(range.start..=range.end - 1)
 }

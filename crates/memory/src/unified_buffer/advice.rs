@@ -3,6 +3,7 @@
 use std::ffi::c_void;
 use std::ops::RangeBounds;
 
+use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUdeviceptr, CUmem_advise, CUmem_range_attribute, CUmemLocation, CUmemLocationType};
 use curium_driver::{CudaVersion, DevicePointer, Error, Function, Result, Stream, call};
 
@@ -62,8 +63,9 @@ impl<T> UnifiedBuffer<T> {
         }
         stream.driver().expect_same(self.stream().driver(), "UnifiedBuffer::prefetch")?;
         stream.expect_running("UnifiedBuffer::prefetch")?;
+        let mut guard = AccessGuard::new(stream)?;
         enqueue_prefetch(stream, address, bytes, location)?;
-        self.tracked.after_read(stream);
+        self.tracked.after_read(&mut guard);
         Ok(())
     }
 
@@ -108,7 +110,7 @@ impl<T> UnifiedBuffer<T> {
         const OPERATION: &str = "UnifiedBuffer::range_attributes";
         let (address, bytes) = self.bytes_of(OPERATION, range)?;
         if bytes == 0 {
-            return Err(Error::argument(OPERATION, "the range is empty"));
+            return Err(Error::argument(OPERATION, "empty range"));
         }
         let driver = self.stream().driver();
         let mut users = vec![NOWHERE; driver.device_count()? + 1];
@@ -221,7 +223,9 @@ fn device_of(operation: &'static str, location: MemoryLocation) -> Result<i32> {
     match location {
         MemoryLocation::Device(id) => Ok(id),
         MemoryLocation::Host => Ok(HOST),
-        other => Err(Error::argument(operation, format!("the location {other} needs a driver for CUDA 12.2"))),
+        other => {
+            Err(Error::argument(operation, format!("unsupported location ({other} needs a driver for CUDA 12.2)")))
+        }
     }
 }
 

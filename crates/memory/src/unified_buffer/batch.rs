@@ -1,7 +1,7 @@
 //! Many ranges of managed memory in one call.
 
 use bytemuck::AnyBitPattern;
-use curium_driver::hazard::Uses;
+use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUdeviceptr, CUmemLocation};
 use curium_driver::{Error, Function, Result, Stream, call};
 
@@ -25,15 +25,18 @@ pub fn prefetch<T>(stream: &Stream, ranges: &[(DeviceSlice<'_, T>, MemoryLocatio
     if batch.is_empty() {
         return Ok(());
     }
+    let mut guard = AccessGuard::new(stream)?;
     if stream.driver().has(Function::cuMemPrefetchBatchAsync) {
-        batch.prefetch(stream)?;
-    } else {
-        for (range, location) in ranges.iter().filter(|(range, _)| !range.is_empty()) {
-            enqueue_prefetch(stream, range.as_pointer().as_raw(), range.byte_len(), *location)?;
-        }
+        let result = batch.prefetch(stream);
+        // A batch that fails may have been enqueued in part.
+        ranges.iter().for_each(|(range, _)| range.tracked().after_read(&mut guard));
+        return result;
     }
-    ranges.iter().for_each(|(range, _)| range.tracked().after_read(stream));
-    Ok(())
+    ranges.iter().filter(|(range, _)| !range.is_empty()).try_for_each(|(range, location)| {
+        enqueue_prefetch(stream, range.as_pointer().as_raw(), range.byte_len(), *location)?;
+        range.tracked().after_read(&mut guard);
+        Ok(())
+    })
 }
 
 /// Says that what the views of managed memory hold is not needed any more, in the order of `stream`: it is undefined until it is written,
@@ -51,10 +54,10 @@ pub fn discard<T: AnyBitPattern>(stream: &Stream, ranges: &mut [DeviceSliceMut<'
     if batch.is_empty() {
         return Ok(());
     }
-    let _uses = Uses::begin();
-    before_writes("unified::discard", stream, ranges.iter().map(DeviceSliceMut::end))?;
+    let mut guard = AccessGuard::new(stream)?;
+    before_writes("unified::discard", &mut guard, ranges.iter().map(DeviceSliceMut::end))?;
     let result = batch.discard(stream);
-    ranges.iter().for_each(|range| range.tracked().after_partial_write(stream));
+    ranges.iter().for_each(|range| range.tracked().after_partial_write(&mut guard));
     result
 }
 
@@ -78,10 +81,10 @@ pub fn discard_and_prefetch<T: AnyBitPattern>(
     if batch.is_empty() {
         return Ok(());
     }
-    let _uses = Uses::begin();
-    before_writes(OPERATION, stream, ends)?;
+    let mut guard = AccessGuard::new(stream)?;
+    before_writes(OPERATION, &mut guard, ends)?;
     let result = batch.discard_and_prefetch(stream);
-    ranges.iter().for_each(|(range, _)| range.tracked().after_partial_write(stream));
+    ranges.iter().for_each(|(range, _)| range.tracked().after_partial_write(&mut guard));
     result
 }
 
@@ -164,6 +167,10 @@ impl Batch {
 }
 
 #[inline]
-fn before_writes<'a>(operation: &'static str, stream: &Stream, ends: impl Iterator<Item = End<'a>>) -> Result<()> {
-    ends.into_iter().try_for_each(|end| end.tracked.before_write(operation, stream))
+fn before_writes<'a>(
+    operation: &'static str,
+    guard: &mut AccessGuard<'_>,
+    mut ends: impl Iterator<Item = End<'a>>,
+) -> Result<()> {
+    ends.try_for_each(|end| end.tracked.before_write(operation, guard))
 }

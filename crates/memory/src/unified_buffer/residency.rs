@@ -29,7 +29,7 @@ impl<T> UnifiedBuffer<T> {
         const OPERATION: &str = "UnifiedBuffer::locations";
         let (address, bytes) = self.bytes_of(OPERATION, range)?;
         if bytes == 0 {
-            return Err(Error::argument(OPERATION, "the range is empty"));
+            return Err(Error::argument(OPERATION, "empty range"));
         }
         let step = step.get().saturating_mul(size_of::<T>()).min(bytes);
         let mut found = vec![CUmemLocation::default(); bytes.div_ceil(step)];

@@ -82,10 +82,10 @@ impl AddressRange {
     pub fn reserve_with(driver: &Driver, bytes: usize, options: ReserveOptions) -> Result<Self> {
         let ReserveOptions { alignment, address: hint } = options;
         if bytes == 0 {
-            return Err(Error::argument("AddressRange::reserve", "the range has no bytes"));
+            return Err(Error::argument("AddressRange::reserve", "zero length"));
         }
         if alignment != 0 && !alignment.is_power_of_two() {
-            let reason = format!("the alignment {alignment} is not a power of two");
+            let reason = format!("alignment is not a power of two ({alignment})");
             return Err(Error::argument("AddressRange::reserve", reason));
         }
         let mut address = 0;
@@ -154,7 +154,7 @@ impl AddressRange {
     pub(crate) fn free(&mut self) -> Result<()> {
         let mappings = Arc::strong_count(&self.reserved) - 1;
         let reserved = Arc::get_mut(&mut self.reserved).ok_or_else(|| {
-            Error::argument("AddressRange::close", format!("{mappings} mappings are still in the range"))
+            Error::argument("AddressRange::close", format!("range is still in use ({mappings} mappings)"))
         })?;
         reserved.free()
     }

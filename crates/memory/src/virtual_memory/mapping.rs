@@ -82,7 +82,7 @@ impl Mapping {
     #[inline]
     pub fn set_accesses(&self, accesses: &[(MemoryLocation, MemoryAccess)]) -> Result<()> {
         if accesses.is_empty() {
-            return Err(Error::argument("Mapping::set_accesses", "no location is named"));
+            return Err(Error::argument("Mapping::set_accesses", "no locations"));
         }
         let describe = |(location, access): &(MemoryLocation, MemoryAccess)| CUmemAccessDesc {
             location: location.to_raw(),

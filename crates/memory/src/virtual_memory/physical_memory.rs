@@ -51,7 +51,7 @@ impl PhysicalMemory {
     #[inline]
     pub fn with_options(driver: &Driver, bytes: usize, options: &PhysicalOptions) -> Result<Self> {
         if bytes == 0 {
-            return Err(Error::argument("PhysicalMemory::with_options", "the memory has no bytes"));
+            return Err(Error::argument("PhysicalMemory::with_options", "zero length"));
         }
         let (properties, mut raw) = (options.to_raw(), 0);
         // SAFETY: `raw` and `properties` are valid places.
@@ -184,5 +184,5 @@ fn explain(error: Error, driver: &Driver, bytes: usize, options: &PhysicalOption
     let error = error.about(format!("{bytes} bytes of {}", options.location));
     let granularity = options.granularity(driver, Granularity::Minimum).ok();
     let missed = granularity.filter(|granularity| *granularity != 0 && !bytes.is_multiple_of(*granularity));
-    error.advised(|_| Some(format!("sizes are multiples of {} bytes", missed?).into()))
+    error.advised(|_| Some(format!("use a multiple of the granularity of {} bytes", missed?).into()))
 }

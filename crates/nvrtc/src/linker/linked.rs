@@ -100,7 +100,8 @@ impl LinkedProgram {
     pub fn image(&self) -> Result<Image<'_>> {
         match &self.ptx {
             Some(ptx) if self.cubin.is_none() => Ok(Image::from_ptx(ptx)?),
-            _ => Ok(Image::from_bytes(self.cubin()?)?),
+            // SAFETY: nvJitLink made the cubin.
+            _ => Ok(unsafe { Image::from_bytes(self.cubin()?) }?),
         }
     }
 

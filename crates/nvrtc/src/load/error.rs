@@ -1,4 +1,4 @@
-//! Why NVRTC or nvJitLink could not be loaded.
+//! The error of loading NVRTC or nvJitLink.
 
 use std::fmt;
 use std::path::PathBuf;
@@ -7,45 +7,45 @@ use thiserror::Error;
 
 use super::Product;
 
-/// NVRTC or nvJitLink could not be loaded: every path that was tried, with the reason why it did not serve.
+/// NVRTC or nvJitLink could not be loaded: every path that was tried, with the reason why it was rejected.
 ///
-/// The text is several lines long: a line for each path, one with the folders that hold none, and a last one that says what to do.
-#[derive(Debug, Error)]
+/// The text, of `Display` and `Debug` alike, has a line for each path, one with the folders that were searched, and a last one with
+/// advice.
+#[derive(Error)]
 #[non_exhaustive]
 pub struct LoadError {
     /// `NVRTC` or `nvJitLink`.
     pub product: &'static str,
     /// Every path tried, in order.
     pub attempts: Box<[Attempt]>,
-    /// The folders that were searched and hold no such library.
+    /// The folders that were searched in vain.
     pub folders: Box<[PathBuf]>,
     variable: &'static str,
 }
 
-/// One path that was tried in vain. The text is the path and the reason.
-#[derive(Debug)]
+/// One path that was tried. The text is the path and the reason why it was rejected.
 #[non_exhaustive]
 pub struct Attempt {
-    /// What the system's loader was asked for: a path, or a bare name that it searches for.
+    /// The argument of the system's loader: a path, or a name that it searches for.
     pub path: PathBuf,
-    /// Why it did not serve.
+    /// The reason.
     pub rejection: Rejection,
 }
 
-/// Why a library did not serve.
-#[derive(Debug, Error)]
+/// The reason why a library was rejected.
+#[derive(Error)]
 #[non_exhaustive]
 pub enum Rejection {
-    /// The system's loader found no such library, or it is no library, or something that it needs is absent.
+    /// The system's loader found no such library, or it is no library, or one of its dependencies is missing.
     #[error("{reason}")]
     Unloadable {
-        /// What the system's loader said.
+        /// The message of the system's loader.
         reason: Box<str>,
     },
     /// The library lacks a function that every version has.
-    #[error("a library, but not {product}: it has no {missing}")]
+    #[error("not {product} ({missing} is missing)")]
     OtherLibrary {
-        /// What it should be.
+        /// The library that was expected.
         product: &'static str,
         /// The function that it lacks.
         missing: &'static str,
@@ -67,10 +67,10 @@ impl fmt::Display for LoadError {
             write!(formatter, "\n  {attempt}")?;
         }
         if attempts.is_empty() {
-            formatter.write_str(" nothing: it is at no usual place")?;
+            formatter.write_str(" nothing (no usual path holds it)")?;
         }
         if !folders.is_empty() {
-            formatter.write_str("\n  and it is not in")?;
+            formatter.write_str("\n  not found in")?;
             for (index, folder) in folders.iter().enumerate() {
                 write!(formatter, "{} {}", if index > 0 { "," } else { "" }, folder.display())?;
             }
@@ -78,8 +78,8 @@ impl fmt::Display for LoadError {
         let package = if *product == "NVRTC" { "nvidia-cuda-nvrtc" } else { "nvidia-nvjitlink" };
         write!(
             formatter,
-            "\nto mend it: `pip install {package}-cu12` (or `{package}` for CUDA 13), or install the CUDA toolkit, or name the library or its folder \
-             in {variable}"
+            "\nto fix it: `pip install {package}-cu12` (or `{package}` for CUDA 13), or install the CUDA toolkit, or set {variable} to the \
+             library or its folder"
         )
     }
 }
@@ -89,5 +89,23 @@ impl fmt::Display for Attempt {
         let (path, reason) = (format!("{}: ", self.path.display()), self.rejection.to_string());
         // The system's own words often begin with the path.
         write!(formatter, "{path}{}", reason.strip_prefix(&path).unwrap_or(&reason))
+    }
+}
+
+impl fmt::Debug for LoadError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+impl fmt::Debug for Attempt {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+impl fmt::Debug for Rejection {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
     }
 }

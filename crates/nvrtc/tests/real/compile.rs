@@ -42,7 +42,7 @@ fn error_in_the_source_is_found_and_shown() {
                 String::from("error: identifier \"nonsense\" is undefined\n --> k.cu:3\n  |\n3 |       nonsense(3);");
         }
         assert!(error.to_string().ends_with(&expected), "{error}\nis not\n{expected}");
-        assert!(error.to_string().starts_with("`k.cu` was not compiled: nvrtcCompileProgram failed"), "{error}");
+        assert!(error.to_string().starts_with("`k.cu`: not compiled (nvrtcCompileProgram: failed"), "{error}");
     });
 }
 
@@ -161,7 +161,7 @@ fn name_expressions_have_lowered_names() {
         assert!(compiled.ptx().expect("PTX is there").contains(lowered));
         compiled.lowered_name("&n::table").expect("it is one of the program's");
         let error = compiled.lowered_name("n::k<int>").expect_err("it is not").to_string();
-        assert!(error.contains("`n::k<int>` is no name expression of `k.cu`"), "{error}");
+        assert!(error.contains("`k.cu`: unknown name expression (`n::k<int>`)"), "{error}");
     });
 }
 
@@ -265,7 +265,7 @@ fn nul_in_a_text_is_refused_with_its_place() {
     with_nvrtc("nul_in_a_text_is_refused_with_its_place", |nvrtc| {
         let refused =
             |program| nvrtc.compile(&program, &CompileOptions::new()).expect_err("there is a NUL").to_string();
-        assert_eq!(refused(program("int x;\0")), "the source of `k.cu` has a NUL at byte 6");
+        assert_eq!(refused(program("int x;\0")), "the source of `k.cu`: NUL character (byte 6)");
         let error = refused(program("").with_header("a.h", "//\0"));
         assert!(error.contains("header") && error.contains("byte 2"), "{error}");
         assert!(refused(program("").with_name_expression("a\0b")).contains("name expression"));

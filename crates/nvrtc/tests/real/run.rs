@@ -50,7 +50,7 @@ fn template_from_a_string_runs_with_its_arguments() {
             assert_eq!(y.to_vec().expect("it can be read"), [12.0, 24.0, 36.0]);
             let wrong = compiled.kernel::<(f64, &[f32], &mut [f32], u32)>(&library, "saxpy<float>");
             let error = wrong.expect_err("the first parameter is a float").to_string();
-            assert!(error.contains("has 4 bytes, but a type of 8 bytes is declared"), "{error}");
+            assert!(error.contains("has 4 bytes, and `f64` has 8"), "{error}");
         });
     });
 }
@@ -105,7 +105,8 @@ fn declared_kernels_are_compiled_from_their_source_and_run() {
             let device = driver.device(0).expect("there is one");
             let stream = device.primary_context().expect("it can be retained").stream().expect("it can be created");
             let options = options(nvrtc, &device);
-            let kernels = Scaling::compile(nvrtc, &device, &options).expect("the source is right");
+            let kernels = Scaling::from_program(&Scaling::program(), nvrtc, &device, &options);
+            let kernels = kernels.expect("the source is right");
             let mut x = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0]).expect("there is memory");
             let config = LaunchConfig::for_elements(2);
             // SAFETY: the kernels guard their index with the length of the buffer.
@@ -119,6 +120,37 @@ fn declared_kernels_are_compiled_from_their_source_and_run() {
             let error =
                 Scaling::from_program(&program, nvrtc, &device, &options).expect_err("the others are not there");
             assert!(error.to_string().contains("scale<float>"), "{error}");
+        });
+    });
+}
+
+curium_nvrtc::kernels! {
+    struct Harmless source "kernels/nothing.cu" unsafe {
+        // SAFETY: the kernel returns at once.
+        safe fn nothing(value: f32) = "nothing<float>";
+        fn store(x: &mut [u32], at: u32);
+    }
+}
+
+#[test]
+fn declared_kernels_are_safe_in_the_source_that_the_declaration_names() {
+    with_nvrtc("declared_kernels_are_safe_in_the_source_that_the_declaration_names", |nvrtc| {
+        on_driver(|driver| {
+            let device = driver.device(0).expect("there is one");
+            let stream = device.primary_context().expect("it can be retained").stream().expect("it can be created");
+            if !uses_cuda() {
+                let kernels = Harmless::compile(nvrtc, &device).expect("the source is right");
+                kernels.nothing.launch(&stream, LaunchConfig::new(1, 1), (1.0,)).expect("it runs");
+            }
+            let options = options(nvrtc, &device).with_macro("UNUSED");
+            // SAFETY: the options leave the kernel as it is.
+            let kernels = unsafe { Harmless::from_program(&Harmless::program(), nvrtc, &device, &options) };
+            let kernels = kernels.expect("the source is right");
+            kernels.nothing.launch(&stream, LaunchConfig::new(1, 1), (1.0,)).expect("it runs");
+            let mut x = DeviceBuffer::from_slice(&stream, &[0_u32; 2]).expect("there is memory");
+            // SAFETY: the buffer has an element 1.
+            unsafe { kernels.store.launch(&stream, LaunchConfig::new(1, 1), (&mut x, 1)) }.expect("it runs");
+            assert_eq!(x.to_vec().expect("it can be read"), [0, 1]);
         });
     });
 }

@@ -1,4 +1,4 @@
-//! Why no driver could be loaded.
+//! The error of loading the driver.
 
 use core::fmt;
 use std::boxed::Box;
@@ -8,45 +8,42 @@ use std::string::ToString as _;
 
 use crate::CudaVersion;
 
-/// No CUDA driver could be loaded: every path that was tried, with the reason why it did not serve.
+/// No CUDA driver could be loaded: every path that was tried, with the reason why it was rejected.
 ///
-/// The text is several lines long: a line for each path, and a last one that says what to do.
-#[derive(Debug)]
+/// The text, of `Display` and `Debug` alike, has a line for each path and a last one with advice.
 #[non_exhaustive]
 pub struct LoadError {
     /// Every path tried, in order.
     pub attempts: Box<[Attempt]>,
 }
 
-/// One path that was tried in vain. The text is the path and the reason.
-#[derive(Debug)]
+/// One path that was tried. The text is the path and the reason why it was rejected.
 #[non_exhaustive]
 pub struct Attempt {
-    /// What the system's loader was asked for: a path, or a bare name that it searches for.
+    /// The argument of the system's loader: a path, or a name that it searches for.
     pub path: PathBuf,
-    /// Why it did not serve.
+    /// The reason.
     pub rejection: Rejection,
 }
 
-/// Why a library did not serve as the driver.
-#[derive(Debug)]
+/// The reason why a library was rejected.
 #[non_exhaustive]
 pub enum Rejection {
-    /// The system's loader found no such library, or it is no library, or something that it needs is absent.
+    /// The system's loader found no such library, or it is no library, or one of its dependencies is missing.
     Unloadable {
-        /// What the system's loader said.
+        /// The message of the system's loader.
         reason: Box<str>,
     },
     /// The library exports no `cuInit` and `cuDriverGetVersion`.
     NotADriver,
-    /// The toolkit's stub, which is there to link against and cannot run anything.
+    /// The toolkit's stub, which serves linking only.
     Stub,
-    /// A driver that cannot say its version.
+    /// A driver that fails to report its version.
     NoVersion {
         /// The `CUresult` that it returned.
         code: u32,
     },
-    /// A driver older than Curium works with.
+    /// A driver older than Curium supports.
     TooOld {
         /// The version of this driver.
         found: CudaVersion,
@@ -54,15 +51,15 @@ pub enum Rejection {
 }
 
 impl LoadError {
-    /// What a person can do about it.
+    /// Returns advice that fits the rejections.
     fn advice(&self) -> &'static str {
         let any = |matches: fn(&Rejection) -> bool| self.attempts.iter().any(|attempt| matches(&attempt.rejection));
         if any(|rejection| matches!(rejection, Rejection::TooOld { .. })) {
             "update the NVIDIA driver"
         } else if any(|rejection| matches!(rejection, Rejection::Stub)) {
-            "install the NVIDIA driver, and take the toolkit's `stubs` folder off the library search path"
+            "install the NVIDIA driver, and remove the toolkit's `stubs` folder from the library search path"
         } else {
-            "install the NVIDIA driver, or name its library in CURIUM_DRIVER_PATH; in a container, pass the GPU through with the \
+            "install the NVIDIA driver, or set CURIUM_DRIVER_PATH to its library; in a container, pass the GPU through with the \
              NVIDIA container toolkit"
         }
     }
@@ -75,9 +72,9 @@ impl fmt::Display for LoadError {
             write!(formatter, "\n  {attempt}")?;
         }
         if self.attempts.is_empty() {
-            formatter.write_str(" nothing: CUDA has no driver for this platform")?;
+            formatter.write_str(" nothing (CUDA has no driver for this platform)")?;
         }
-        write!(formatter, "\nto mend it: {}", self.advice())
+        write!(formatter, "\nto fix it: {}", self.advice())
     }
 }
 
@@ -95,18 +92,33 @@ impl fmt::Display for Rejection {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unloadable { reason } => formatter.write_str(reason),
-            Self::NotADriver => {
-                formatter.write_str("a library, but not a CUDA driver: it has no cuInit or no cuDriverGetVersion")
-            }
-            Self::Stub => formatter
-                .write_str("the CUDA toolkit's stub library, which is there to link against and has no driver in it"),
-            Self::NoVersion { code } => write!(formatter, "cuDriverGetVersion failed with code {code}"),
+            Self::NotADriver => formatter.write_str("not a CUDA driver (cuInit or cuDriverGetVersion is missing)"),
+            Self::Stub => formatter.write_str("the CUDA toolkit's stub library, which serves linking only"),
+            Self::NoVersion { code } => write!(formatter, "cuDriverGetVersion failed (code {code})"),
             Self::TooOld { found } => {
                 let needed = CudaVersion::OLDEST_SUPPORTED;
-                write!(formatter, "a driver for CUDA {found}, but CUDA {needed} or newer is needed")
+                write!(formatter, "a driver for CUDA {found} (CUDA {needed} or newer is required)")
             }
         }
     }
 }
 
 impl core::error::Error for Rejection {}
+
+impl fmt::Debug for LoadError {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+impl fmt::Debug for Attempt {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}
+
+impl fmt::Debug for Rejection {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, formatter)
+    }
+}

@@ -53,7 +53,7 @@ fn loaded(version: &str, path: &str) -> Library {
 }
 
 fn failure(code: u32) -> Failure {
-    Failure { code, text: format!("cuInit failed with {code}") }
+    Failure { code, text: format!("cuInit: failed ({code})") }
 }
 
 fn device(name: &str, compute_capability: &str, outcome: Result<u64, Failure>) -> DeviceTrial {
@@ -137,7 +137,7 @@ fn stub_of_the_toolkit_is_no_driver() {
 
 #[test]
 fn driver_that_is_too_old_is_to_be_updated() {
-    let library = failed("libcuda.so.1", Rejection::TooOld, "a driver for CUDA 11.4, but CUDA 11.8 or newer is needed");
+    let library = failed("libcuda.so.1", Rejection::TooOld, "a driver for CUDA 11.4 (CUDA 11.8 or newer is required)");
     assert_failure(&Environment { library, ..bare() }, "driver-version", "11.4", "520");
 }
 

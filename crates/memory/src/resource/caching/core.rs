@@ -6,16 +6,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use curium_driver::lock::Mutex;
-use curium_driver::{Context, ContextKind, DevicePointer, Error, Result, Stream, relaxed, release};
+use curium_driver::{
+    Context, ContextKind, DevicePointer, Error, Result, Stream, dropping, relaxed, relaxed_if_possible,
+};
 
 use super::depot::{Depot, Holdings, Shelf};
 use super::watched::Watched;
 use super::{CachingOptions, CachingStatistics, local};
-use crate::cache::{GRANULE, Heap, Owner, Rounded, Store};
+use crate::cache::{GRANULE, Generation, Heap, Owner, Rounded, Store};
 #[cfg(feature = "diagnostics")]
 use crate::resource::segment_change::{SegmentChange, SegmentChanges};
-use crate::resource::segments::{HeapAccess, Segment, Segments, Upstream};
+use crate::resource::segments::{HeapAccess, Segment, Segments, Upstream, leak_rest};
 use crate::resource::{Request, Resource, StreamOrdered};
+use crate::wait;
 
 /// The next identity of a resource, by which threads tell their bins apart.
 static NEXT_IDENTITY: AtomicU64 = AtomicU64::new(1);
@@ -158,14 +161,17 @@ impl Core {
             // The graph may run again, and then use what it freed.
             return self.context.synchronize();
         }
-        let mut reserve = self.reserve.lock();
         self.depot.collect();
         let freed = self.depot.with_store(Store::mark_all);
+        // Without a lock: other threads allocate meanwhile.
         self.context.synchronize()?;
-        self.depot.with_store(|store| {
-            freed.into_iter().for_each(|(owner, generation)| store.promote(owner, generation));
-        });
-        reserve.watched.values_mut().for_each(Watched::clear);
+        let mut reserve = self.reserve.lock();
+        for (owner, generation) in freed {
+            self.depot.with_store(|store| store.promote(owner, generation));
+            if let Some(watched) = reserve.watched.get_mut(&owner) {
+                watched.forget(generation);
+            }
+        }
         Ok(())
     }
 
@@ -322,13 +328,32 @@ impl Core {
         error.with_memory_figures(stream, bytes, usize::try_from(longest).ok())
     }
 
-    /// Waits for the work of the context and gives everything back.
+    /// Waits for the streams that have freed memory, and gives the segments back that are free then.
     #[inline]
     fn close(&mut self) -> Result<()> {
         self.depot.close();
-        let waited = self.context.synchronize();
-        // Whatever the work came to, it is over.
-        self.reserve.get_mut().segments.close().and(waited)
+        let waited = self.wait_for_streams();
+        self.reserve.get_mut().segments.close(&*self.depot).and(waited)
+    }
+
+    /// Waits for the streams that have freed memory, and frees for all what those had that are done.
+    #[inline]
+    fn wait_for_streams(&mut self) -> Result<()> {
+        if self.is_private {
+            // Its graphs may have run on any stream.
+            wait::before_free_context(&self.context)?;
+        }
+        let mut result = Ok(());
+        for (owner, watched) in &self.reserve.get_mut().watched {
+            if !self.depot.with_store(|store| store.heap().has(*owner)) {
+                continue;
+            }
+            match if self.is_private { Ok(()) } else { watched.wait(&self.context) } {
+                Ok(()) => self.depot.with_store(|store| store.promote(*owner, Generation::LAST)),
+                Err(error) => result = Err(error),
+            }
+        }
+        result
     }
 }
 
@@ -350,6 +375,11 @@ impl HeapAccess for Depot {
 impl Drop for Core {
     #[inline]
     fn drop(&mut self) {
-        release(|| self.close());
+        let context = self.context.clone();
+        let closed = dropping(|| relaxed_if_possible(context.driver(), || self.close()));
+        if let Some(closed) = closed {
+            leak_rest("CachingResource::drop", context.driver(), &self.reserve.get_mut().segments.list(), closed);
+        }
+        self.depot.forget_all();
     }
 }

@@ -242,14 +242,20 @@ impl Depot {
         Holdings { counts, free_bytes, longest_free_bytes: state.store.heap().longest(Owner::ALL) }
     }
 
-    /// Forgets everything, since the memory is about to go.
+    /// Takes the blocks of all bins and puts them together with the rest. Nothing is taken back from now on.
     #[inline]
     pub(super) fn close(&self) {
         let mut state = self.state.lock();
-        state.is_closed = true;
         let shelves = std::mem::take(&mut state.shelves);
         shelves.iter().for_each(|shelf| state.empty(shelf));
-        state.store = Store::default();
+        state.store.settle_all();
+        state.is_closed = true;
+    }
+
+    /// Forgets what is free, since the memory is gone.
+    #[inline]
+    pub(super) fn forget_all(&self) {
+        self.state.lock().store = Store::default();
     }
 
     #[inline]

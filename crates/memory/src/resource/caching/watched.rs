@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use curium_driver::{Event, PooledEvent, Result, Stream, WeakStream};
+use curium_driver::{Context, Event, PooledEvent, Result, Stream, WeakStream};
 
 use crate::cache::Generation;
+use crate::wait;
 
 /// A stream on which memory was freed, and points in it behind which that memory is free for all.
 pub(super) struct Watched {
@@ -55,10 +56,20 @@ impl Watched {
         Ok(newest)
     }
 
-    /// Forgets the points, since the stream has been waited for.
+    /// Forgets the points up to a generation, since the stream has been waited for.
     #[inline]
-    pub(super) fn clear(&mut self) {
-        self.marks.clear();
+    pub(super) fn forget(&mut self, generation: Generation) {
+        self.marks.retain(|(marked, _)| *marked > generation);
+    }
+
+    /// Waits until the stream is done with all that it freed, for memory that is about to be returned.
+    #[inline]
+    pub(super) fn wait(&self, context: &Context) -> Result<()> {
+        let Some(weak) = &self.stream else { return wait::before_free_context(context) };
+        if let Some(stream) = weak.upgrade() {
+            return wait::before_free(&stream);
+        }
+        weak.last().map_or_else(|| wait::before_free_context(context), |event| wait::before_free_event(&event))
     }
 
     /// Whether the stream is gone, and all that it freed is free for all.

@@ -60,7 +60,7 @@ impl Mapped {
             let [bytes, row] = [bytes, self.row.length].map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX));
             Error::refused_memory(bytes, Some(row), None)
         })?;
-        let length = step.next_multiple_of(self.granularity).clamp(place.needed, place.available);
+        let length = step.min(place.available).next_multiple_of(self.granularity).clamp(place.needed, place.available);
         let part = match self.map(place.start, length) {
             Err(error) if error.is_out_of_memory() && length > place.needed => self.map(place.start, place.needed)?,
             result => result?,
@@ -90,10 +90,13 @@ impl Mapped {
         Ok(())
     }
 
-    pub(in crate::resource) fn close(&mut self) -> Result<()> {
+    pub(in crate::resource) fn close(&mut self, heap: &impl HeapAccess) -> Result<()> {
+        let free = self.list().into_iter().filter(|part| heap.with_heap(|heap| heap.withdraw(part.start, part.length)));
         // One part that is refused must not keep the others.
-        let starts: Vec<u64> = self.parts.keys().copied().collect();
-        starts.into_iter().map(|start| self.unmap(start)).fold(Ok(()), Result::and)?;
+        free.map(|part| self.unmap(part.start)).fold(Ok(()), Result::and)?;
+        if !self.parts.is_empty() {
+            return Ok(());
+        }
         let Segment { start, length } = std::mem::replace(&mut self.row, Segment { start: 0, length: 0 });
         if length == 0 {
             return Ok(());

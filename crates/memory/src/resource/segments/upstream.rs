@@ -26,6 +26,9 @@ struct Piece {
     segment: Segment,
 }
 
+/// The longest piece that is asked for unless an allocation needs more.
+const LONGEST: u64 = 1 << 62;
+
 impl Upstream {
     pub(in crate::resource) fn new(context: &Context, resource: Arc<dyn Resource>) -> Result<Self> {
         Ok(Self { resource, stream: context.stream()?, pieces: BTreeMap::new() })
@@ -33,6 +36,8 @@ impl Upstream {
 
     #[inline]
     pub(super) fn grow(&mut self, bytes: u64, step: u64, heap: &impl HeapAccess) -> Result<()> {
+        // No piece is larger than an allocation can be.
+        let step = step.min(LONGEST);
         let piece = match self.allocate(bytes.max(step)) {
             Err(error) if error.is_out_of_memory() && step > bytes => self.allocate(bytes)?,
             result => result?,
@@ -65,10 +70,16 @@ impl Upstream {
     }
 
     #[inline]
-    pub(super) fn close(&mut self) -> Result<()> {
+    pub(super) fn close(&mut self, heap: &impl HeapAccess) -> Result<()> {
+        let free =
+            self.list().into_iter().filter(|piece| heap.with_heap(|heap| heap.withdraw(piece.start, piece.length)));
         // One piece that is refused must not keep the others.
-        let starts: Vec<u64> = self.pieces.keys().copied().collect();
-        starts.into_iter().map(|start| self.free(start)).fold(Ok(()), Result::and)
+        let closed = free.map(|piece| self.free(piece.start)).fold(Ok(()), Result::and);
+        if !self.pieces.is_empty() {
+            // The pieces are valid for as long as the resource.
+            std::mem::forget(Arc::clone(&self.resource));
+        }
+        closed
     }
 
     #[inline]

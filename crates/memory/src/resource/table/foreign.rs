@@ -1,7 +1,9 @@
 //! A resource that another language implements.
 
+use std::collections::HashMap;
 use std::fmt;
 
+use curium_driver::lock::Mutex;
 use curium_driver::sys::CUresult;
 use curium_driver::{DevicePointer, Error, Result, Stream, release};
 
@@ -13,6 +15,8 @@ pub struct ForeignResource {
     table: ResourceTable,
     allocate: AllocateFunction,
     deallocate: DeallocateFunction,
+    /// The streams that were passed to the table by their identity: they live until it is released.
+    streams: Mutex<HashMap<u64, Stream>>,
 }
 
 // SAFETY: whoever made the value vouches that the functions may be called from any thread with the context, which nobody else uses.
@@ -37,7 +41,13 @@ impl ForeignResource {
         let (Some(allocate), Some(deallocate)) = (table.allocate, table.deallocate) else {
             return Err(Error::argument("ForeignResource::from_table", "a function of the table is null"));
         };
-        Ok(Self { table, allocate, deallocate })
+        Ok(Self { table, allocate, deallocate, streams: Mutex::default() })
+    }
+
+    /// Keeps a stream that is passed to the table.
+    #[inline]
+    fn keep(&self, stream: &Stream) {
+        self.streams.lock().entry(stream.identity()).or_insert_with(|| stream.clone());
     }
 }
 
@@ -46,6 +56,7 @@ unsafe impl Resource for ForeignResource {
     #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         let mut address = 0;
+        self.keep(stream);
         // SAFETY: the functions of the table are sound to call with a live stream and a place for the answer.
         let code = unsafe { (self.allocate)(self.table.context, stream.as_raw(), bytes, alignment, &raw mut address) };
         match code {
@@ -64,6 +75,7 @@ unsafe impl Resource for ForeignResource {
         alignment: usize,
     ) -> Result<()> {
         let (context, address) = (self.table.context, pointer.as_raw());
+        self.keep(stream);
         // SAFETY: the caller's promises are those of the table's function, where the memory came from.
         match unsafe { (self.deallocate)(context, stream.as_raw(), address, bytes, alignment) } {
             CUresult::CUDA_SUCCESS => Ok(()),

@@ -1,0 +1,183 @@
+//! Which capture the closure on this thread records, so that work which would miss that capture is refused.
+//!
+//! 1. While the closure of [`Graph::capture`](crate::Graph::capture) runs, its thread enqueues work on the streams of that capture
+//!    only. All else is an argument error before the driver is called, since it would run now and be missing from the graph.
+//! 2. Closures nest; the innermost one counts. Its end, also by a panic, restores the one around it.
+//! 3. Other threads are not restricted: they neither record nor disturb the capture.
+//! 4. Dropping is not restricted either: it cannot fail, and what it enqueues is no work of the graph.
+//!
+//! The state is one word without a destructor. Launches compare it with what they compare anyway.
+
+use std::cell::Cell;
+use std::marker::PhantomData;
+
+use crate::{Error, Result, Stream};
+
+/// The advice for an operation that takes a stream.
+#[doc(hidden)]
+pub const PASS_THE_SCOPE: &str = "pass the capture scope or one of its forks";
+/// The advice for an operation that no graph can contain.
+#[doc(hidden)]
+pub const NOT_WHILE_CAPTURING: &str =
+    "no graph can contain it: do it before or after the capture, or on another thread";
+
+thread_local! {
+    /// The key of the capture that this thread records; 0 outside of every closure.
+    static KEY: Cell<usize> = const { Cell::new(0) };
+}
+
+/// A change of what this thread records, which ends with this value.
+#[must_use]
+pub(crate) struct Recording {
+    outer: usize,
+    /// It ends on the thread that it began on.
+    _thread: PhantomData<*const ()>,
+}
+
+/// The key of the capture that has `identity`. It is odd, so that no address equals it.
+#[inline]
+fn key_of(identity: u64) -> usize {
+    (identity as usize) << 1 | 1
+}
+
+/// The key of the capture that this thread records; 0 outside of every closure.
+#[inline]
+pub(crate) fn key() -> usize {
+    KEY.get()
+}
+
+/// Whether this thread records the capture that has `identity`.
+#[inline]
+pub(crate) fn is_recording(identity: u64) -> bool {
+    key() == key_of(identity)
+}
+
+/// Begins the closure that records the capture that has `identity`.
+#[cfg_attr(not(feature = "graphs"), expect(dead_code, reason = "captures enter closures"))]
+#[inline]
+pub(crate) fn enter(identity: u64) -> Recording {
+    Recording { outer: KEY.replace(key_of(identity)), _thread: PhantomData }
+}
+
+/// Lifts the restriction for what a drop does.
+#[inline]
+pub(crate) fn suspend() -> Recording {
+    Recording { outer: KEY.replace(0), _thread: PhantomData }
+}
+
+/// An argument error of `operation`, which waits on the host, in the closure of a capture.
+#[doc(hidden)]
+#[inline]
+pub fn refuse_wait(operation: &'static str) -> Result<()> {
+    if key() == 0 { Ok(()) } else { Err(refused_wait(operation)) }
+}
+
+/// An argument error of `operation`, which enqueues work on every stream of a context, in the closure of a capture.
+#[inline]
+pub(crate) fn refuse(operation: &'static str) -> Result<()> {
+    if key() == 0 { Ok(()) } else { Err(refused(operation)) }
+}
+
+#[cold]
+fn refused_wait(operation: &'static str) -> Error {
+    let reason = "this thread is capturing a graph, and a wait of the host cannot be captured; \
+                  wait before or after the capture, or on another thread";
+    Error::argument(operation, reason)
+}
+
+#[cold]
+fn refused_on_captured(operation: &'static str, instead: &str) -> Error {
+    Error::argument(operation, format!("the stream is being captured; {instead}"))
+}
+
+#[cold]
+fn refused(operation: &'static str) -> Error {
+    Error::argument(operation, format!("this thread is capturing a graph; {NOT_WHILE_CAPTURING}"))
+}
+
+impl Stream {
+    /// Returns an error of `operation` if this thread is capturing a graph that the stream is not part of: work that it enqueued there
+    /// would
+    /// run now and be missing from the graph. `instead` says what can be captured.
+    ///
+    /// Every operation that enqueues work calls this before it does anything else. It reads one word outside of captures.
+    #[doc(hidden)]
+    #[inline]
+    pub fn expect_captured(&self, operation: &'static str, instead: &str) -> Result<()> {
+        if key() == 0 { Ok(()) } else { self.expect_captured_now(operation, instead) }
+    }
+
+    /// Returns an error of `operation`, which no graph can contain, if the stream is being captured by whatever code, or if this thread is
+    /// capturing. `instead` says what can be captured.
+    ///
+    /// CUDA: `cuStreamIsCapturing`.
+    #[doc(hidden)]
+    #[inline]
+    pub fn refuse_capture(&self, operation: &'static str, instead: &str) -> Result<()> {
+        self.expect_captured(operation, instead)?;
+        if self.is_capturing()? { Err(refused_on_captured(operation, instead)) } else { Ok(()) }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn expect_captured_now(&self, operation: &'static str, instead: &str) -> Result<()> {
+        if self.scope().is_some_and(|scope| is_recording(scope.identity())) {
+            return Ok(());
+        }
+        let reason = format!(
+            "this thread is capturing a graph, and {self:?} is not part of that capture, so that the work would run now and be missing from the \
+             graph; {instead}"
+        );
+        Err(Error::argument(operation, reason))
+    }
+}
+
+impl Drop for Recording {
+    #[inline]
+    fn drop(&mut self) {
+        KEY.set(self.outer);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::panic::{AssertUnwindSafe, catch_unwind};
+
+    use super::*;
+
+    #[test]
+    fn innermost_closure_counts_and_its_end_restores_the_one_around_it() {
+        assert_eq!(key(), 0);
+        let outer = enter(1);
+        let inner = enter(2);
+        assert_eq!((is_recording(1), is_recording(2)), (false, true));
+        std::thread::spawn(|| assert_eq!(key(), 0)).join().expect("another thread records nothing");
+        drop(inner);
+        assert_eq!((is_recording(1), is_recording(2)), (true, false));
+        drop(outer);
+        assert_eq!(key(), 0);
+    }
+
+    #[test]
+    fn panic_in_a_closure_leaves_it() {
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            let _inside = enter(1);
+            panic!("part of the test")
+        }));
+        assert!(panicked.is_err() && key() == 0);
+    }
+
+    #[test]
+    fn host_waits_are_refused_in_a_closure_and_not_in_a_drop_within_it() {
+        let _inside = enter(1);
+        let error = refuse_wait("Stream::synchronize").expect_err("the thread captures");
+        assert!(error.to_string().contains("cannot be captured; wait before or after the capture"), "{error}");
+        let _dropping = suspend();
+        refuse_wait("Stream::synchronize").expect("drops may wait");
+    }
+
+    #[test]
+    fn key_is_no_address_and_not_that_of_no_capture() {
+        assert!((0..100).all(|identity| key_of(identity) % 2 == 1));
+    }
+}

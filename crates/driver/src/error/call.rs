@@ -1,0 +1,126 @@
+//! A driver call that failed.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use curium_sys::{CUresult, Function};
+
+use super::code::{self, ErrorClass};
+use super::hint;
+use super::report::{Note, Report, report};
+use crate::Driver;
+
+/// A driver function that returned an error code.
+#[non_exhaustive]
+pub struct CallError {
+    /// The function.
+    pub function: Function,
+    /// The code that it returned.
+    pub code: CUresult,
+    /// The driver's name of the code, such as `CUDA_ERROR_OUT_OF_MEMORY`; empty if the driver has none.
+    pub name: Cow<'static, str>,
+    /// The driver's description of the code; empty if the driver has none.
+    pub description: Cow<'static, str>,
+    /// The operands of the call, such as `1024 bytes` or ``kernel `saxpy` ``; empty if there is nothing to add.
+    pub subject: Cow<'static, str>,
+    /// The log of the driver's compiler, for calls that compile.
+    pub log: Option<Box<str>>,
+    /// The lines of the driver's own log that add to this error, on drivers for CUDA 12.9 and newer; 4 KiB at most.
+    pub driver_log: Option<Box<str>>,
+    /// Advice, where the facts allow it.
+    pub hint: Option<Cow<'static, str>>,
+}
+
+impl CallError {
+    #[inline]
+    pub(crate) fn new(driver: &Driver, function: Function, code: CUresult) -> Self {
+        let (name, description) = code::names(driver, code);
+        let hint = hint::hint(driver, code);
+        let driver_log = driver.logged(function, code, &description);
+        Self { function, code, name, description, subject: Cow::Borrowed(""), log: None, driver_log, hint }
+    }
+
+    /// Returns the kind of failure.
+    #[must_use]
+    #[inline]
+    pub fn class(&self) -> ErrorClass {
+        match (self.function, self.code) {
+            // Here `LAUNCH_TIMEOUT` means that no frame arrived.
+            (
+                Function::cuEGLStreamConsumerAcquireFrame | Function::cuEGLStreamProducerReturnFrame,
+                CUresult::CUDA_ERROR_LAUNCH_TIMEOUT,
+            ) => ErrorClass::Resource,
+            _ => ErrorClass::of(self.code),
+        }
+    }
+
+    /// Returns `true` if earlier asynchronous work failed, such as a kernel, and [`function`](Self::function) only reported it.
+    #[must_use]
+    #[inline]
+    pub fn is_from_earlier_work(&self) -> bool {
+        self.class() == ErrorClass::Sticky && code::is_of_work(self.code)
+    }
+
+    /// Writes the description, or a placeholder.
+    #[inline]
+    fn write_description(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(if self.description.is_empty() { "unknown error" } else { &self.description })
+    }
+
+    /// Writes the operands, the name and the number of the code, in parentheses.
+    #[inline]
+    fn write_facts(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(" (")?;
+        if !self.subject.is_empty() {
+            write!(formatter, "{}, ", self.subject)?;
+        }
+        self.write_code(formatter)?;
+        formatter.write_str(")")
+    }
+
+    /// Writes the name and the number of the code.
+    #[inline]
+    pub(super) fn write_code(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &*self.name {
+            "" => write!(formatter, "code {}", self.code.0),
+            name => write!(formatter, "{name} = {}", self.code.0),
+        }
+    }
+}
+
+impl Report for CallError {
+    #[inline]
+    fn problem(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_from_earlier_work() {
+            formatter.write_str("earlier work on this context failed: ")?;
+            self.write_description(formatter)?;
+            formatter.write_str(" (")?;
+            self.write_code(formatter)?;
+            write!(formatter, "); reported by {}", self.function)?;
+            return if self.subject.is_empty() { Ok(()) } else { write!(formatter, " ({})", self.subject) };
+        }
+        write!(formatter, "{}: ", self.function)?;
+        self.write_description(formatter)?;
+        self.write_facts(formatter)
+    }
+
+    #[inline]
+    fn notes(&self) -> Vec<Note<'_>> {
+        let lost = (self.class() == ErrorClass::Sticky)
+            .then_some(Cow::Borrowed("the context is lost, and later calls that use it fail too: restart the process"));
+        lost.into_iter().chain(self.hint.as_deref().map(Cow::Borrowed)).map(Note::Hint).collect()
+    }
+
+    #[inline]
+    fn logs(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(log) = &self.log {
+            write!(formatter, "\n{}", log.trim_end())?;
+        }
+        if let Some(log) = &self.driver_log {
+            write!(formatter, "\ndriver log: {}", log.trim_end())?;
+        }
+        Ok(())
+    }
+}
+
+report!(CallError);

@@ -1,0 +1,94 @@
+//! The parts of an error's text, and how `Display` and `Debug` write them.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// An error's text in parts.
+///
+/// `Display` writes the problem and the notes on one line, and the logs below. `Debug`, which `unwrap` and a `main` that returns an error
+/// print, writes each note on a line of its own.
+pub(crate) trait Report {
+    /// Writes `operation: problem (facts)`.
+    fn problem(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result;
+
+    /// Advice, and attempts that failed.
+    fn notes(&self) -> Vec<Note<'_>>;
+
+    /// Writes logs, each beginning with a newline.
+    #[inline]
+    fn logs(&self, _formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Ok(())
+    }
+}
+
+/// A part of an error's text that follows the problem.
+pub(crate) enum Note<'a> {
+    /// Advice.
+    Hint(Cow<'a, str>),
+    /// Attempts that failed.
+    Tried(String),
+}
+
+impl Note<'_> {
+    #[inline]
+    fn text(&self) -> &str {
+        match self {
+            Self::Hint(text) => text,
+            Self::Tried(text) => text,
+        }
+    }
+}
+
+/// Splits `problem (facts); hint`.
+#[inline]
+pub(crate) fn split(text: &str) -> (&str, Option<&str>) {
+    text.split_once("; ").map_or((text, None), |(problem, hint)| (problem, Some(hint)))
+}
+
+#[inline]
+pub(crate) fn display(report: &impl Report, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+    report.problem(formatter)?;
+    for note in report.notes() {
+        match &note {
+            Note::Hint(text) => write!(formatter, "; {text}")?,
+            Note::Tried(text) => write!(formatter, "; tried: {text}")?,
+        }
+    }
+    report.logs(formatter)
+}
+
+#[inline]
+pub(crate) fn debug(report: &impl Report, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+    report.problem(formatter)?;
+    for note in report.notes() {
+        let label = match note {
+            Note::Hint(_) => "hint",
+            Note::Tried(_) => "tried",
+        };
+        write!(formatter, "\n  {label}: {}", note.text())?;
+    }
+    report.logs(formatter)
+}
+
+/// Implements `Display`, `Debug` and `Error` for types with a [`Report`].
+macro_rules! report {
+    ($($ty:ty),* $(,)?) => {$(
+        impl fmt::Display for $ty {
+            #[inline]
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                $crate::error::report::display(self, formatter)
+            }
+        }
+
+        impl fmt::Debug for $ty {
+            #[inline]
+            fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+                $crate::error::report::debug(self, formatter)
+            }
+        }
+
+        impl std::error::Error for $ty {}
+    )*};
+}
+
+pub(crate) use report;

@@ -1,0 +1,43 @@
+//! Advice for errors of events: the contexts of their operands.
+
+use curium_sys::CUresult;
+
+use super::Event;
+use crate::{Context, Error, Stream};
+
+impl Event {
+    /// Adds the operands to the error of recording this event on `stream`, and the contexts if they differ.
+    #[cold]
+    #[inline]
+    pub(super) fn explain_record(&self, error: Error, stream: &Stream) -> Error {
+        let error = error.about(format!("{self:?} on {stream:?}"));
+        match other_context(&error, self.context(), stream.context()) {
+            Some([own, other]) => {
+                error.advised(|_| Some(format!("the event belongs to {own}, and the stream to {other}").into()))
+            }
+            None => error,
+        }
+    }
+
+    /// Adds the operands to the error of the time from `start` to this event, and the contexts if they differ.
+    #[cold]
+    #[inline]
+    pub(super) fn explain_elapsed(&self, error: Error, start: &Self) -> Error {
+        let error = error.about(format!("from {start:?} to {self:?}"));
+        match other_context(&error, start.context(), self.context()) {
+            Some([first, second]) => error
+                .advised(|_| Some(format!("the first event belongs to {first}, and the second to {second}").into())),
+            None => error.advised(|error| {
+                let is_unusable = error.code == CUresult::CUDA_ERROR_INVALID_HANDLE;
+                is_unusable.then(|| "an event was never recorded, or was created with `DISABLE_TIMING`".into())
+            }),
+        }
+    }
+}
+
+/// The contexts of two handles, if the driver refused a handle and they differ.
+#[inline]
+fn other_context(error: &Error, first: &Context, second: &Context) -> Option<[String; 2]> {
+    let differ = error.code() == Some(CUresult::CUDA_ERROR_INVALID_HANDLE) && first.as_raw() != second.as_raw();
+    differ.then(|| [first, second].map(|context| format!("{context:?}")))
+}

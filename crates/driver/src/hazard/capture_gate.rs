@@ -1,0 +1,108 @@
+//! How threads that enqueue work in a capture and the thread that ends it share the capture.
+//!
+//! Work is enqueued between [`CaptureGate::enter`] and [`CaptureGate::leave`], and what it needs is recorded in between. The end of the
+//! capture waits for all who have entered, and whoever comes during the end waits for it: so the driver captures no work that was not
+//! recorded, and runs none that was. `tests` checks this with loom.
+
+use super::sync::{Condvar, Mutex, MutexGuard};
+
+/// The gate of one capture, with what is recorded for it.
+pub(crate) struct CaptureGate<T> {
+    state: Mutex<State<T>>,
+    changed: Condvar,
+}
+
+struct State<T> {
+    /// None before the capture has begun, during its end, and afterwards.
+    log: Option<T>,
+    /// Threads that have entered.
+    entered: usize,
+    /// The end of the capture waits for those who have entered.
+    is_closing: bool,
+    /// The capture is being ended.
+    is_ending: bool,
+}
+
+/// The end of a capture, also if it panics.
+struct Ending<'a, T>(&'a CaptureGate<T>);
+
+impl<T> CaptureGate<T> {
+    #[inline]
+    pub(crate) fn new() -> Self {
+        let state = State { log: None, entered: 0, is_closing: false, is_ending: false };
+        Self { state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    /// Opens the gate.
+    #[inline]
+    pub(crate) fn open(&self, log: T) {
+        self.state.lock().log = Some(log);
+    }
+
+    /// Enters an open capture; returns `false` if it has ended. A thread that `is_nested` in another access enters while the end of
+    /// the capture waits, since that may wait for this thread.
+    #[inline]
+    pub(crate) fn enter(&self, is_nested: bool) -> bool {
+        let mut state = self.state.lock();
+        while state.is_ending || state.is_closing && !is_nested {
+            state = self.changed.wait(state);
+        }
+        let is_open = state.log.is_some();
+        state.entered += usize::from(is_open);
+        is_open
+    }
+
+    #[inline]
+    pub(crate) fn leave(&self) {
+        let mut state = self.state.lock();
+        state.entered -= 1;
+        if state.is_closing && state.entered == 0 {
+            self.changed.notify_all();
+        }
+    }
+
+    /// Runs `operation` with the log, unless the capture has ended.
+    #[inline]
+    pub(crate) fn with<R>(&self, operation: impl FnOnce(&mut T) -> R) -> Option<R> {
+        self.state.lock().log.as_mut().map(operation)
+    }
+
+    /// Ends the capture by `end`, once nobody is in it, and runs `closed` before anybody else may go on. None if it has ended before.
+    #[inline]
+    pub(crate) fn close<R>(&self, end: impl FnOnce(&mut T) -> R, closed: impl FnOnce()) -> Option<(T, R)> {
+        let mut log = self.begin_end()?;
+        let ending = Ending(self);
+        let result = end(&mut log);
+        closed();
+        drop(ending);
+        Some((log, result))
+    }
+
+    #[inline]
+    fn begin_end(&self) -> Option<T> {
+        let mut state = self.state.lock();
+        state.is_closing = true;
+        while state.entered > 0 {
+            state = self.changed.wait(state);
+        }
+        state.is_closing = false;
+        let log = state.log.take();
+        state.is_ending = log.is_some();
+        self.wake(&state);
+        log
+    }
+
+    #[inline]
+    fn wake(&self, _state: &MutexGuard<'_, State<T>>) {
+        self.changed.notify_all();
+    }
+}
+
+impl<T> Drop for Ending<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        let mut state = self.0.state.lock();
+        state.is_ending = false;
+        self.0.wake(&state);
+    }
+}

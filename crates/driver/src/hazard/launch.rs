@@ -1,0 +1,136 @@
+//! The memory that an executable graph leases, and the launches that use it.
+
+use std::sync::Arc;
+
+use super::guard::{Ordering, expect_idle, is_ordering};
+use super::lease::{Allocation, Lease, OPERATION};
+use super::lease_lock::{LaunchRecord, Launches, Leases, launch_holding};
+use super::sync_point::wait;
+use crate::{Result, Stream};
+
+/// The leases of an executable, each memory once, and its launches.
+pub(crate) struct LaunchLeases {
+    /// In the order of the addresses of the allocations' locks.
+    leases: Box<[Lease]>,
+    record: Arc<LaunchRecord<LatestLaunch>>,
+}
+
+/// The latest launch of an executable, which comes after all launches before.
+pub(crate) struct LatestLaunch {
+    pub(super) stream: Stream,
+    /// How many sync points the stream had after the launch.
+    pub(super) sync_points: u64,
+}
+
+impl LaunchLeases {
+    #[inline]
+    pub(crate) fn new(leases: impl Iterator<Item = Lease>) -> Self {
+        let mut leases: Box<[_]> = leases.collect();
+        leases.sort_unstable_by_key(Lease::key);
+        let record = Arc::new(LaunchRecord::new(leases.len()));
+        Self { leases, record }
+    }
+
+    #[inline]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.leases.is_empty()
+    }
+
+    /// Enqueues `launch` on `stream` as an access to all the memory.
+    #[inline]
+    pub(crate) fn launch(&self, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
+        expect_idle(OPERATION)?;
+        let mut launches = self.record.lock();
+        if launches.missing.is_empty() && launches.latest.as_ref().is_some_and(|latest| latest.stream == *stream) {
+            return enqueue(&mut launches, launch);
+        }
+        drop(launches);
+        self.launch_on_other(stream, launch)
+    }
+
+    /// A launch that orders the stream after other accesses first.
+    #[cold]
+    #[inline(never)]
+    fn launch_on_other(&self, stream: &Stream, launch: impl FnOnce() -> Result<()>) -> Result<()> {
+        self.follow(stream)?;
+        let order = |allocation: &mut Allocation, is_write| allocation.order_launch(stream, is_write);
+        launch_holding(&self.record, &self.leases, order, |launches| enqueue(launches, launch))
+    }
+
+    /// Orders `stream` after the launches before, so that one point of it stands for them all.
+    #[inline]
+    fn follow(&self, stream: &Stream) -> Result<()> {
+        let mut launches = self.record.lock();
+        let is_ordered = match &launches.latest {
+            Some(latest) => wait(stream, &latest.stream, latest.sync_points, None)?,
+            None => true,
+        };
+        if !is_ordered {
+            // Both streams are in a capture of other code: only the logs of the allocations can tell the launches apart.
+            drop(launches);
+            self.let_go();
+            launches = self.record.lock();
+        }
+        launches.latest = Some(LatestLaunch::on(stream));
+        Ok(())
+    }
+
+    /// Records the launches in the logs of all allocations.
+    #[inline]
+    fn let_go(&self) {
+        self.leases.iter().for_each(|lease| lease.lock().let_go(&self.record));
+    }
+}
+
+#[inline]
+fn enqueue(launches: &mut Launches<LatestLaunch>, launch: impl FnOnce() -> Result<()>) -> Result<()> {
+    let _ordering = Ordering::begin();
+    launch()?;
+    if let Some(latest) = &mut launches.latest {
+        latest.sync_points = latest.stream.sync_points().count();
+    }
+    Ok(())
+}
+
+impl LatestLaunch {
+    #[inline]
+    fn on(stream: &Stream) -> Self {
+        Self { stream: stream.clone(), sync_points: stream.sync_points().count() }
+    }
+}
+
+impl Leases<Allocation> for Lease {
+    #[inline]
+    fn lock(&self) -> &super::lease_lock::LeaseLock<Allocation> {
+        Self::lock(self)
+    }
+
+    #[inline]
+    fn is_write(&self) -> bool {
+        Self::is_write(self)
+    }
+}
+
+impl Default for LaunchLeases {
+    #[inline]
+    fn default() -> Self {
+        Self::new(std::iter::empty())
+    }
+}
+
+impl Drop for LaunchLeases {
+    #[inline]
+    fn drop(&mut self) {
+        if self.leases.is_empty() {
+            return;
+        }
+        if is_ordering() {
+            // A call observer drops the executable while its thread holds locks that are needed here. Memory whose launches cannot be
+            // recorded is never freed.
+            std::mem::forget(std::mem::take(&mut self.leases));
+            tracing::error!("leaked the memory of a graph that a call observer dropped during another access");
+            return;
+        }
+        self.let_go();
+    }
+}

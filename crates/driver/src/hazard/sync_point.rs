@@ -1,0 +1,194 @@
+//! Sync points: events recorded after the work of a stream, which other streams wait for.
+
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering as MemoryOrdering};
+
+use curium_sys::CUevent_flags;
+
+use super::OPERATION;
+use super::guard::{Ordering, expect_not_ordering};
+use super::history::Memory;
+use crate::capture_mode::relaxed;
+use crate::lock::Mutex;
+use crate::{Error, Event, EventFlags, Result, Stream};
+
+/// The sync points of one stream, and those of other streams that it has waited for.
+#[derive(Debug)]
+pub(crate) struct SyncPoints {
+    /// How many sync points there are, and one more: an access that nobody recorded has a lower number.
+    count: AtomicU64,
+    /// The event of the latest sync point, recorded anew for each.
+    event: Mutex<Option<Event>>,
+    waited: Mutex<Vec<Waited>>,
+    /// How many waits of this stream were inserted for hazards.
+    inserted_waits: AtomicU64,
+}
+
+/// One stream has waited for another up to a sync point.
+#[derive(Debug)]
+struct Waited {
+    stream: u64,
+    sync_point: u64,
+}
+
+/// Why one stream waits for another.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Hazard {
+    pub(super) kind: HazardKind,
+    pub(super) memory: Memory,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum HazardKind {
+    ReadAfterWrite,
+    WriteAfterRead,
+    WriteAfterWrite,
+}
+
+/// How many other streams a stream remembers to have waited for. One that is forgotten costs a needless wait.
+const REMEMBERED_STREAMS: usize = 64;
+
+impl SyncPoints {
+    /// How many sync points there are: an access that is on the stream already comes before all that are not counted yet. Never 0.
+    #[inline]
+    pub(crate) fn count(&self) -> u64 {
+        self.count.load(MemoryOrdering::Acquire)
+    }
+
+    /// How many waits of this stream were inserted for hazards.
+    #[inline]
+    pub(crate) fn inserted_waits(&self) -> u64 {
+        self.inserted_waits.load(MemoryOrdering::Relaxed)
+    }
+
+    /// Returns `true` if the stream is known to have waited for an access on `stream` that was recorded with this count.
+    #[inline]
+    pub(super) fn has_waited(&self, stream: &Stream, sync_points: u64) -> bool {
+        let waited = self.waited.lock();
+        waited.iter().any(|known| known.stream == stream.identity() && known.sync_point > sync_points)
+    }
+
+    /// Orders `waiting` after all work that is on `stream`, whose sync points these are, and returns the number of the new one; none if
+    /// both are in a capture of other code, where a wait is one of the graph and not of the streams.
+    #[inline]
+    fn pass(&self, stream: &Stream, waiting: &Stream) -> Result<Option<u64>> {
+        // Streams that were made for one capture are never in another, nor run anything while it lasts.
+        let is_one_scope = stream.scope().is_some_and(|scope| scope.is_that_of(waiting));
+        let (source, target) =
+            if is_one_scope { (None, None) } else { (stream.capture_number()?, waiting.capture_number()?) };
+        if source.is_some() && source != target {
+            return Err(in_capture(waiting, stream));
+        }
+        let mut event = self.event.lock();
+        let event = match &mut *event {
+            Some(event) => event,
+            none => none.insert(Event::new(stream.context(), sync_point_flags())?),
+        };
+        // If the calls below fail, this is the number of a sync point that nobody has waited for.
+        let sync_point = self.count.fetch_add(1, MemoryOrdering::AcqRel) + 1;
+        event.record_unguarded(stream)?;
+        if source == target {
+            waiting.wait_event_unguarded(event)?;
+        } else {
+            expect_done(event, waiting)?;
+        }
+        Ok(source.is_none().then_some(sync_point))
+    }
+}
+
+impl Default for SyncPoints {
+    #[inline]
+    fn default() -> Self {
+        let (event, waited, inserted_waits) = Default::default();
+        Self { count: AtomicU64::new(1), event, waited, inserted_waits }
+    }
+}
+
+/// Orders `waiting` after an access on `stream` that was recorded with this count, unless it is already. Returns `false` if it is so only
+/// in a graph of other code. A `hazard` is reported as an inserted wait.
+#[inline]
+pub(crate) fn wait(waiting: &Stream, stream: &Stream, sync_points: u64, hazard: Option<Hazard>) -> Result<bool> {
+    if waiting == stream {
+        return Ok(true);
+    }
+    wait_for_other(waiting, stream, sync_points, hazard)
+}
+
+#[cold]
+#[inline(never)]
+fn wait_for_other(waiting: &Stream, stream: &Stream, sync_points: u64, hazard: Option<Hazard>) -> Result<bool> {
+    waiting.driver().expect_same(stream.driver(), OPERATION)?;
+    expect_not_ordering(OPERATION)?;
+    let _ordering = Ordering::begin();
+    let mut waited = waiting.sync_points().waited.lock();
+    let known = waited.iter().position(|known| known.stream == stream.identity());
+    if known.is_some_and(|index| waited[index].sync_point > sync_points) {
+        return Ok(true);
+    }
+    let Some(sync_point) = stream.sync_points().pass(stream, waiting)? else { return Ok(false) };
+    match known {
+        Some(index) => waited[index].sync_point = sync_point,
+        None => {
+            if waited.len() == REMEMBERED_STREAMS {
+                waited.remove(0);
+            }
+            waited.push(Waited { stream: stream.identity(), sync_point });
+        }
+    }
+    drop(waited);
+    if let Some(hazard) = hazard {
+        hazard.report(waiting, stream);
+    }
+    Ok(true)
+}
+
+impl Hazard {
+    #[inline]
+    fn report(self, waiting: &Stream, stream: &Stream) {
+        waiting.sync_points().inserted_waits.fetch_add(1, MemoryOrdering::Relaxed);
+        let Memory { address, bytes } = self.memory;
+        tracing::trace!(
+            target: "curium_driver::hazard",
+            address = format_args!("{address:#x}"),
+            bytes,
+            waiting_stream = ?waiting,
+            stream = ?stream,
+            hazard = %self.kind,
+            "hazard wait"
+        );
+    }
+}
+
+impl fmt::Display for HazardKind {
+    #[inline]
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(match self {
+            Self::ReadAfterWrite => "RAW",
+            Self::WriteAfterRead => "WAR",
+            Self::WriteAfterWrite => "WAW",
+        })
+    }
+}
+
+#[cold]
+#[inline]
+fn in_capture(waiting: &Stream, stream: &Stream) -> Error {
+    let reason = format!("{waiting:?} would wait for work on {stream:?}, which is in a capture that it is not in");
+    Error::argument(OPERATION, reason)
+}
+
+/// An error unless `event` has completed, which spares `waiting`, a stream that is being captured, the wait.
+#[inline]
+fn expect_done(event: &Event, waiting: &Stream) -> Result<()> {
+    if relaxed(event.driver(), || event.is_finished())? {
+        return Ok(());
+    }
+    let reason =
+        format!("{waiting:?} is being captured, and would wait for work from outside of the capture that is not done");
+    Err(Error::argument(OPERATION, reason))
+}
+
+#[inline]
+fn sync_point_flags() -> EventFlags {
+    EventFlags::from_bits_retain(CUevent_flags::CU_EVENT_DISABLE_TIMING.0)
+}

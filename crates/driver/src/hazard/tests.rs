@@ -1,0 +1,294 @@
+//! The protocols between threads, checked by loom for every interleaving: `RUSTFLAGS="--cfg loom" cargo test -p curium-driver --lib
+//! hazard`.
+//!
+//! Every access takes a number. When it is ordered it notes the accesses that are recorded by then, and when it is enqueued its number
+//! goes to the end of one list. Of two accesses that conflict, the later in that list must have found the earlier one recorded.
+
+use std::cell::RefCell;
+use std::convert::Infallible;
+use std::sync::Arc;
+
+use loom::sync::Mutex;
+use loom::thread;
+
+use super::capture_gate::CaptureGate;
+use super::lease_lock::{LaunchRecord, Launches, LeaseLock, Leases, Log, launch_holding};
+
+/// One allocation's log: the numbers of the accesses.
+#[derive(Default)]
+struct Numbers {
+    recorded: Vec<usize>,
+    /// Leaves launches out, so that the model has something to find.
+    is_forgetful: bool,
+}
+
+impl Log for Numbers {
+    type Launches = Vec<usize>;
+
+    fn record_launches(&mut self, launches: &Vec<usize>, _is_write: bool) {
+        if !self.is_forgetful {
+            self.recorded.extend(launches);
+        }
+    }
+}
+
+#[derive(Clone)]
+struct Lease {
+    allocation: Arc<LeaseLock<Numbers>>,
+    is_write: bool,
+}
+
+impl Leases<Numbers> for Lease {
+    fn lock(&self) -> &LeaseLock<Numbers> {
+        &self.allocation
+    }
+
+    fn is_write(&self) -> bool {
+        self.is_write
+    }
+}
+
+/// An access as it was enqueued.
+struct Enqueued {
+    number: usize,
+    is_write: bool,
+    /// The accesses that it comes after.
+    after: Vec<usize>,
+}
+
+/// All that was enqueued, in its order.
+#[derive(Clone)]
+struct Device(Arc<Mutex<Vec<Enqueued>>>);
+
+impl Device {
+    fn new() -> Self {
+        Self(Arc::new(Mutex::new(Vec::new())))
+    }
+
+    fn enqueue(&self, number: usize, is_write: bool, after: &[usize]) {
+        self.0.lock().unwrap().push(Enqueued { number, is_write, after: after.to_vec() });
+    }
+
+    fn assert_ordered(&self) {
+        let list = self.0.lock().unwrap();
+        for (index, later) in list.iter().enumerate() {
+            for earlier in list[..index].iter().filter(|earlier| earlier.is_write || later.is_write) {
+                assert!(later.after.contains(&earlier.number), "{} missed {}", later.number, earlier.number);
+            }
+        }
+    }
+}
+
+/// An executable: its leases, in one order for all, and what its stream comes after.
+struct Executable {
+    record: Arc<LaunchRecord<Vec<usize>>>,
+    leases: Vec<Lease>,
+    after: Vec<usize>,
+}
+
+impl Executable {
+    fn new(leases: Vec<Lease>) -> Self {
+        Self { record: Arc::new(LaunchRecord::new(leases.len())), leases, after: Vec::new() }
+    }
+
+    fn launch(&mut self, device: &Device, number: usize) {
+        let is_write = self.leases.iter().any(|lease| lease.is_write);
+        let after = RefCell::new(std::mem::take(&mut self.after));
+        let enqueue = |launches: &mut Launches<Vec<usize>>| -> Result<(), Infallible> {
+            device.enqueue(number, is_write, &after.borrow());
+            after.borrow_mut().push(number);
+            launches.latest.get_or_insert_default().push(number);
+            Ok(())
+        };
+        let mut launches = self.record.lock();
+        let launched = if launches.missing.is_empty() {
+            enqueue(&mut launches)
+        } else {
+            drop(launches);
+            let order = |log: &mut Numbers, _| -> Result<(), Infallible> {
+                after.borrow_mut().extend(&log.recorded);
+                Ok(())
+            };
+            launch_holding(&self.record, &self.leases, order, enqueue)
+        };
+        launched.unwrap_or_else(|never| match never {});
+        self.after = after.into_inner();
+    }
+}
+
+impl Drop for Executable {
+    fn drop(&mut self) {
+        self.leases.iter().for_each(|lease| lease.allocation.let_go(&self.record));
+    }
+}
+
+/// An access of the owner to all of `allocations` in one operation.
+fn access(allocations: &[Arc<LeaseLock<Numbers>>], device: &Device, (number, is_write): (usize, bool)) {
+    let mut after = Vec::new();
+    for (index, allocation) in allocations.iter().enumerate() {
+        let order = |log: &mut Numbers| -> Result<(), Infallible> {
+            after.extend(&log.recorded);
+            Ok(())
+        };
+        allocation.begin(is_write, index > 0, order).unwrap_or_else(|never| match never {});
+    }
+    device.enqueue(number, is_write, &after);
+    allocations.iter().for_each(|allocation| allocation.end(is_write, |log| log.recorded.push(number)));
+}
+
+fn allocations<const N: usize>(is_forgetful: bool) -> [Arc<LeaseLock<Numbers>>; N] {
+    [(); N].map(|()| Arc::new(LeaseLock::new(Numbers { recorded: Vec::new(), is_forgetful })))
+}
+
+fn leases(allocations: &[Arc<LeaseLock<Numbers>>], is_write: bool) -> Vec<Lease> {
+    allocations.iter().map(|allocation| Lease { allocation: Arc::clone(allocation), is_write }).collect()
+}
+
+/// Runs `model` for every interleaving with up to three switches of threads where none has to wait.
+fn check(model: impl Fn() + Sync + Send + 'static) {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = builder.preemption_bound.or(Some(3));
+    builder.check(model);
+}
+
+/// One thread launches twice, one uses the allocations twice.
+fn access_against_launch<const N: usize>(is_launch_write: bool, is_forgetful: bool) {
+    check(move || {
+        let (device, allocations) = (Device::new(), allocations::<N>(is_forgetful));
+        let mut executable = Executable::new(leases(&allocations, is_launch_write));
+        let launching = {
+            let device = device.clone();
+            thread::spawn(move || {
+                executable.launch(&device, 1);
+                executable.launch(&device, 2);
+            })
+        };
+        access(&allocations, &device, (3, true));
+        access(&allocations, &device, (4, false));
+        launching.join().unwrap();
+        access(&allocations, &device, (5, true));
+        device.assert_ordered();
+    });
+}
+
+#[test]
+fn accesses_and_launches_that_write_find_each_other() {
+    access_against_launch::<1>(true, false);
+}
+
+#[test]
+fn accesses_and_launches_that_read_find_each_other() {
+    access_against_launch::<1>(false, false);
+}
+
+#[test]
+fn access_to_several_allocations_neither_misses_a_launch_nor_waits_in_a_circle() {
+    check(|| {
+        let (device, allocations) = (Device::new(), allocations::<2>(false));
+        let mut executable = Executable::new(leases(&allocations, true));
+        let launching = {
+            let device = device.clone();
+            thread::spawn(move || {
+                executable.launch(&device, 1);
+                executable.launch(&device, 2);
+            })
+        };
+        let [first, second] = &allocations;
+        access(&[Arc::clone(second), Arc::clone(first)], &device, (3, true));
+        launching.join().unwrap();
+        access(&allocations, &device, (4, true));
+        device.assert_ordered();
+    });
+}
+
+#[test]
+fn launches_of_two_executables_find_each_other() {
+    check(|| {
+        let (device, allocations) = (Device::new(), allocations::<2>(false));
+        let threads = [1, 3].map(|number| {
+            let (device, mut executable) = (device.clone(), Executable::new(leases(&allocations, true)));
+            thread::spawn(move || {
+                executable.launch(&device, number);
+                executable.launch(&device, number + 1);
+            })
+        });
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        access(&allocations, &device, (5, true));
+        device.assert_ordered();
+    });
+}
+
+#[test]
+fn launches_of_a_dropped_executable_are_recorded() {
+    check(|| {
+        let (device, allocations) = (Device::new(), allocations::<1>(false));
+        let mut dropped = Executable::new(leases(&allocations, true));
+        dropped.launch(&device, 1);
+        let dropping = {
+            let device = device.clone();
+            thread::spawn(move || {
+                dropped.launch(&device, 2);
+                drop(dropped);
+            })
+        };
+        let mut other = Executable::new(leases(&allocations, true));
+        other.launch(&device, 3);
+        dropping.join().unwrap();
+        access(&allocations, &device, (4, true));
+        device.assert_ordered();
+    });
+}
+
+#[test]
+#[should_panic(expected = "missed")]
+fn model_finds_launches_that_are_not_recorded() {
+    access_against_launch::<1>(true, true);
+}
+
+/// What one thread enqueues in a capture while another ends it: all that the driver captures is in the log, and no more.
+fn capture_against_end(enters: bool) {
+    check(move || {
+        let gate = Arc::new(CaptureGate::new());
+        gate.open(Vec::new());
+        // The driver: whether the stream is still captured, and what the graph has.
+        let driver = Arc::new(Mutex::new((true, Vec::new())));
+        let threads = [1, 2].map(|number| {
+            let (gate, driver) = (Arc::clone(&gate), Arc::clone(&driver));
+            thread::spawn(move || {
+                let is_in = if enters { gate.enter(false) } else { gate.with(|_| ()).is_some() };
+                if is_in {
+                    gate.with(|kept: &mut Vec<usize>| kept.push(number));
+                }
+                let is_captured = {
+                    let mut driver = driver.lock().unwrap();
+                    if driver.0 {
+                        driver.1.push(number);
+                    }
+                    driver.0
+                };
+                assert_eq!(is_captured, is_in, "{number} was taken for the other");
+                if is_in && enters {
+                    gate.leave();
+                }
+            })
+        });
+        let closed = gate.close(|_| driver.lock().unwrap().0 = false, || {});
+        let (mut kept, ()) = closed.expect("it is closed once");
+        threads.into_iter().for_each(|thread| thread.join().unwrap());
+        let mut captured = std::mem::take(&mut driver.lock().unwrap().1);
+        kept.sort_unstable();
+        captured.sort_unstable();
+        assert_eq!(kept, captured, "the graph keeps what it has");
+    });
+}
+
+#[test]
+fn graph_keeps_all_that_is_enqueued_while_its_capture_ends() {
+    capture_against_end(true);
+}
+
+#[test]
+#[should_panic(expected = "was taken for the other")]
+fn model_finds_work_that_does_not_enter_the_capture() {
+    capture_against_end(false);
+}

@@ -1,0 +1,84 @@
+//! The declarations of an image that a driver cannot report.
+
+use curium_sys::Function;
+
+use super::ptx::{self, Entry};
+use super::{Image, ImageKind, number};
+use crate::Driver;
+
+/// What an image declares, as far as the driver cannot report it.
+#[derive(Clone, Default)]
+pub(crate) struct Declared {
+    /// The kernels of PTX, if the driver lacks the function that reports parameters.
+    pub(crate) entries: Box<[Entry]>,
+    /// The names of global variables, which no driver reports; empty for fat binaries.
+    pub(crate) variables: Box<[Box<str>]>,
+}
+
+impl Declared {
+    /// Reads the declarations of `image`. `function` reports the parameters of its kernels.
+    #[inline]
+    pub(crate) fn by(image: &Image<'_>, driver: &Driver, function: Function) -> Self {
+        let entries = match image.as_ptx() {
+            Some(text) if !driver.has(function) => ptx::entries(text),
+            _ => Box::default(),
+        };
+        let variables = match (image.as_ptx(), image.kind) {
+            (Some(text), _) => ptx::variables(text),
+            (None, ImageKind::Cubin) => symbols(&image.bytes).unwrap_or_default().into(),
+            (None, _) => Box::default(),
+        };
+        Self { entries, variables }
+    }
+}
+
+/// The names of the data objects in the symbol table of an ELF file; nothing if the file is damaged.
+#[inline]
+fn symbols(file: &[u8]) -> Option<Vec<Box<str>>> {
+    const SECTION_SIZE: usize = 64;
+    const SYMBOL_SIZE: usize = 24;
+    const SYMBOLS: u64 = 2;
+    const OBJECT: u8 = 1;
+    let sections = file.get(index(number::<8>(file, 0x28)?)?..)?.chunks_exact(SECTION_SIZE);
+    let sections: Vec<&[u8]> = sections.take(index(number::<2>(file, 0x3c)?)?).collect();
+    let contents =
+        |section: &[u8]| file.get(index(number::<8>(section, 0x18)?)?..)?.get(..index(number::<8>(section, 0x20)?)?);
+    let table = sections.iter().find(|section| number::<4>(section, 0x04) == Some(SYMBOLS))?;
+    let names = contents(sections.get(index(number::<4>(table, 0x28)?)?)?)?;
+    let objects = contents(table)?.chunks_exact(SYMBOL_SIZE).filter(|symbol| symbol[4] & 0xf == OBJECT);
+    let text = |symbol: &[u8]| {
+        let name = names.get(index(number::<4>(symbol, 0)?)?..)?.split(|byte| *byte == 0).next()?;
+        std::str::from_utf8(name).ok().map(Box::from)
+    };
+    Some(objects.filter_map(text).collect())
+}
+
+#[inline]
+fn index(value: u64) -> Option<usize> {
+    usize::try_from(value).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const CUBIN: &[u8] = include_bytes!("../../tests/images/bump.sm_75.cubin");
+
+    #[test]
+    fn data_objects_of_a_cubin_are_its_variables() {
+        let names = symbols(CUBIN).expect("the cubin is whole");
+        assert_eq!(names, ["counter".into(), "table".into(), "factor".into()]);
+    }
+
+    #[test]
+    fn damaged_cubin_is_read_without_panic() {
+        for length in 0..CUBIN.len() {
+            drop(symbols(&CUBIN[..length]));
+        }
+        for position in 0..CUBIN.len() {
+            let mut damaged = CUBIN.to_vec();
+            damaged[position] = 0xff;
+            drop(symbols(&damaged));
+        }
+    }
+}

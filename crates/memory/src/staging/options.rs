@@ -1,0 +1,59 @@
+//! The options of staged copies.
+
+use std::num::NonZeroUsize;
+use std::thread;
+
+/// How copies from and to ordinary slices are staged through pinned memory. The defaults suit machines of any size.
+#[derive(Clone, Copy, Debug, Eq, PartialEq)]
+#[non_exhaustive]
+pub struct StagingOptions {
+    /// The most lanes that a context has, each with a thread while it copies. 0 leaves all copies to the driver. The default is one for
+    /// each processor, at most 12.
+    pub lanes: usize,
+    /// The size of a pinned block in bytes; a lane has two of them. The default is 4 MiB.
+    pub block_bytes: usize,
+    /// The size in bytes from which copies to the host are staged; copies to the device, where the driver is faster by itself, from twice
+    /// that. The default is 8 MiB.
+    pub threshold: usize,
+}
+
+impl StagingOptions {
+    /// The defaults.
+    #[must_use]
+    #[inline]
+    pub fn new() -> Self {
+        let processors = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+        Self { lanes: processors.min(12), block_bytes: 4 << 20, threshold: 8 << 20 }
+    }
+
+    /// The same with another number of lanes.
+    #[must_use]
+    #[inline]
+    pub const fn with_lanes(mut self, lanes: usize) -> Self {
+        self.lanes = lanes;
+        self
+    }
+
+    /// The same with blocks of another size in bytes.
+    #[must_use]
+    #[inline]
+    pub const fn with_block_bytes(mut self, bytes: usize) -> Self {
+        self.block_bytes = bytes;
+        self
+    }
+
+    /// The same with another size in bytes from which copies are staged.
+    #[must_use]
+    #[inline]
+    pub const fn with_threshold(mut self, bytes: usize) -> Self {
+        self.threshold = bytes;
+        self
+    }
+}
+
+impl Default for StagingOptions {
+    #[inline]
+    fn default() -> Self {
+        Self::new()
+    }
+}

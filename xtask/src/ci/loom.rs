@@ -1,0 +1,25 @@
+//! The models of protocols between threads, which loom runs for every interleaving.
+
+use anyhow::Result;
+
+use super::{Outcome, run_all};
+use crate::cargo::{cargo, target_folder};
+
+/// The models stand beside the protocols, and are compiled with loom's locks. The profile does not optimize the simulator, which they do
+/// not
+/// use.
+pub(super) fn run() -> Result<Outcome> {
+    let mut command = cargo();
+    command.env("RUSTFLAGS", "--cfg loom").env("CARGO_TARGET_DIR", target_folder()?.join("loom"));
+    run_all(command.args([
+        "test",
+        "--profile",
+        "cost",
+        "-p",
+        "curium-driver",
+        "--features",
+        "graphs",
+        "--lib",
+        "hazard::tests",
+    ]))
+}
