@@ -27,7 +27,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let context = driver.device(0)?.primary_context()?;
     let saxpy = Library::from_ptx(&driver, kernels::SAXPY)?.kernel("saxpy")?;
     match mode.as_str() {
-        "c_launches" | "curium_launches" => launches(mode, &context, &saxpy, count),
+        "c_launches" | "curium_launches" | "leased_launches" => launches(mode, &context, &saxpy, count),
         "c_updates" | "curium_updates" => updates(mode, &context, &saxpy, count),
         other => Err(format!("there is no mode {other}").into()),
     }
@@ -39,6 +39,11 @@ fn launches(mode: &str, context: &Context, saxpy: &Kernel<Saxpy>, count: u64) ->
     let mut y = DeviceBuffer::from_slice(&stream, &[2.0; COUNT as usize])?;
     if mode == "curium_launches" {
         return Ok(curium_launches(saxpy, &stream, &x, &mut y, count)?);
+    }
+    if mode == "leased_launches" {
+        // The graph reads one and writes the other.
+        let _graph = Graph::capture(context, |scope| y.as_slice_mut().copy_from_device_on(scope, &x))?;
+        return Ok(leased_launches(saxpy, &stream, &x, &mut y, count)?);
     }
     let (x, y) = (x.as_pointer().as_raw(), y.as_pointer().as_raw());
     c_launches(context.driver().api(), saxpy.as_raw(), stream.as_raw(), x, y, count).map_err(of_code)
@@ -108,6 +113,18 @@ fn curium_launches(
         unsafe { kernel.launch(stream, *black_box(&config), (2.0, x, &mut *y, COUNT)) }?;
     }
     Ok(())
+}
+
+/// The same with buffers that a graph leases.
+#[inline(never)]
+fn leased_launches(
+    kernel: &Kernel<Saxpy>,
+    stream: &Stream,
+    x: &DeviceBuffer<f32>,
+    y: &mut DeviceBuffer<f32>,
+    count: u64,
+) -> Result<()> {
+    curium_launches(kernel, stream, x, y, count)
 }
 
 /// A node of an executable as C knows it.

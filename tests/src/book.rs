@@ -15,6 +15,7 @@ chapters! {
     for_cuda = "for-cuda.md";
     for_rust = "for-rust.md";
     memory = "memory.md";
+    waits = "waits.md";
     graphs = "graphs.md";
     asynchronous = "async.md";
     errors = "errors.md";

@@ -7,6 +7,8 @@ use crate::uses_cuda;
 
 /// Names the test that a process was started for.
 const CHILD: &str = "CURIUM_TEST_CHILD";
+/// The input of a child.
+const INPUT: &str = "CURIUM_TEST_INPUT";
 /// What a child prints when its test has run: a filter that matches no test succeeds too.
 const MARK: &str = "the test ran in its own process";
 /// How long a process may take: one that hangs has failed.
@@ -48,6 +50,29 @@ pub fn with_output_of_new_process(name: &str, test: impl FnOnce(), check: impl F
     }
     let [output, error] = OtherProcess::start(name, Stdio::null()).expect_success();
     check(&output, &error);
+}
+
+/// Runs `test` with `input`, a part of the test called `name`, in a process of its own, which ends with `test`. Returns what the process
+/// wrote
+/// to the standard output.
+///
+/// # Errors
+///
+/// Returns what the process wrote if it died or hung.
+///
+/// # Panics
+///
+/// If no process can be started.
+pub fn outcome_of_new_process(name: &str, input: &str, test: impl FnOnce(&str)) -> Result<String, String> {
+    if OtherProcess::is_this(name) {
+        test(&std::env::var(INPUT).expect("the process was given an input"));
+        std::process::exit(0);
+    }
+    let mut process = OtherProcess::start_with(name, Stdio::null(), &[(INPUT, input)]);
+    let ended = process.wait();
+    let output = process.child.wait_with_output().expect("a child that has ended can be waited for");
+    let written = String::from_utf8_lossy(&output.stdout).into_owned();
+    if ended && output.status.success() { Ok(written) } else { Err(written) }
 }
 
 /// Runs `this`, a part of the test called `name`, while `other` runs in a process of its own, which is killed when `this` has ended: at
@@ -102,23 +127,36 @@ impl OtherProcess {
 
     /// Starts a process for the test called `name`, which finds `stdin` as its standard input.
     pub(crate) fn start(name: &str, stdin: Stdio) -> Self {
+        Self::start_with(name, stdin, &[])
+    }
+
+    fn start_with(name: &str, stdin: Stdio, variables: &[(&str, &str)]) -> Self {
         let program = std::env::current_exe().expect("a program knows its own path");
         let mut command = Command::new(program);
-        command.args([name, "--exact", "--nocapture", "--test-threads=1"]).env(CHILD, name);
+        command
+            .args([name, "--exact", "--nocapture", "--test-threads=1"])
+            .env(CHILD, name)
+            .envs(variables.iter().copied());
         let child = command.stdin(stdin).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn();
         Self { child: child.expect("the test binary can be started again"), name: name.to_owned() }
     }
 
-    /// Waits until the process ends, asserts that its test ran and succeeded, and gives what it wrote to its output and its errors.
-    pub(crate) fn expect_success(mut self) -> [String; 2] {
+    /// Waits until the process ends, and returns `true`. A process that hangs is killed.
+    fn wait(&mut self) -> bool {
         let deadline = Instant::now() + PATIENCE;
         while self.child.try_wait().expect("a child can be waited for").is_none() {
             if Instant::now() > deadline {
                 self.child.kill().expect("a child can be ended");
-                panic!("{} hangs in its own process", self.name);
+                return false;
             }
             std::thread::sleep(Duration::from_millis(5));
         }
+        true
+    }
+
+    /// Waits until the process ends, asserts that its test ran and succeeded, and gives what it wrote to its output and its errors.
+    pub(crate) fn expect_success(mut self) -> [String; 2] {
+        assert!(self.wait(), "{} hangs in its own process", self.name);
         let output = self.child.wait_with_output().expect("a child that has ended can be waited for");
         let [written, errors] =
             [output.stdout, output.stderr].map(|bytes| String::from_utf8_lossy(&bytes).into_owned());

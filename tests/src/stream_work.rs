@@ -3,6 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
+use curium_driver::hazard::AccessGuard;
 use curium_driver::{Argument, Result, Stream, call};
 use curium_memory::DeviceBuffer;
 
@@ -12,14 +13,24 @@ use curium_memory::DeviceBuffer;
 ///
 /// Whatever the driver returns.
 pub fn fill(stream: &Stream, mut buffer: &mut DeviceBuffer<u32>, value: u32) -> Result<()> {
-    let len = buffer.len();
+    let (len, mut guard) = (buffer.len(), AccessGuard::new(stream)?);
     // SAFETY: the work below is noted by `launched`, and the buffer is not used in between.
-    let pointer = unsafe { Argument::<&mut [u32]>::bind(&mut buffer, stream) }?;
+    let pointer = unsafe { Argument::<&mut [u32]>::bind(&mut buffer, &mut guard) }?;
     // SAFETY: the buffer is live with this many words, and `bind` had the stream wait for whatever uses it.
     unsafe { call!(stream.driver(), cuMemsetD32Async(pointer, value, len, stream.as_raw())) }?;
     // SAFETY: the buffer was bound to this stream above, and not used since.
-    unsafe { Argument::<&mut [u32]>::launched(&mut buffer, stream) };
+    unsafe { Argument::<&mut [u32]>::launched(&mut buffer, &mut guard) };
     Ok(())
+}
+
+/// The accesses of an operation on `stream`.
+///
+/// # Panics
+///
+/// If the stream belongs to a capture, and this thread is in the middle of an access.
+#[must_use]
+pub fn guard(stream: &Stream) -> AccessGuard<'_> {
+    AccessGuard::new(stream).expect("this thread orders no access")
 }
 
 /// Copies `source` to `target`, which is as long, on `stream`.
@@ -34,16 +45,17 @@ pub fn fill(stream: &Stream, mut buffer: &mut DeviceBuffer<u32>, value: u32) -> 
 pub fn copy(stream: &Stream, mut target: &mut DeviceBuffer<u32>, mut source: &DeviceBuffer<u32>) -> Result<()> {
     let bytes = source.byte_len();
     assert_eq!(target.byte_len(), bytes, "both sides of a copy are of one length");
+    let mut guard = AccessGuard::new(stream)?;
     // SAFETY: the work below is noted by `launched`, and the buffer is not used in between.
-    let to = unsafe { Argument::<&mut [u32]>::bind(&mut target, stream) }?;
+    let to = unsafe { Argument::<&mut [u32]>::bind(&mut target, &mut guard) }?;
     // SAFETY: the work below is noted by `launched`, and the buffer is not used in between.
-    let from = unsafe { Argument::<&[u32]>::bind(&mut source, stream) }?;
+    let from = unsafe { Argument::<&[u32]>::bind(&mut source, &mut guard) }?;
     // SAFETY: both buffers are live with this many bytes, and `bind` had the stream wait for whatever uses them.
     unsafe { call!(stream.driver(), cuMemcpyDtoDAsync_v2(to, from, bytes, stream.as_raw())) }?;
     // SAFETY: the buffer was bound to this stream above, and not used since.
-    unsafe { Argument::<&mut [u32]>::launched(&mut target, stream) };
+    unsafe { Argument::<&mut [u32]>::launched(&mut target, &mut guard) };
     // SAFETY: the buffer was bound to this stream above, and not used since.
-    unsafe { Argument::<&[u32]>::launched(&mut source, stream) };
+    unsafe { Argument::<&[u32]>::launched(&mut source, &mut guard) };
     Ok(())
 }
 

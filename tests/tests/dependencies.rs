@@ -28,9 +28,10 @@ fn ours(names: BTreeSet<String>) -> Vec<String> {
 }
 
 /// The arrows that the design allows, each package with those that it may use directly.
-const ARROWS: [(&str, &[&str]); 11] = [
+const ARROWS: [(&str, &[&str]); 12] = [
     ("curium-sys", &[]),
     ("curium-sim", &["curium-sys"]),
+    ("curium-cudart", &["curium-sys"]),
     ("curium-derive", &[]),
     ("curium-driver", &["curium-sys"]),
     ("curium-memory", &["curium-driver"]),

@@ -13,6 +13,8 @@ mod hazard_model {
     pub(super) mod tails;
 }
 
+use curium_tests::guard;
+
 use self::hazard_model::driver::Notes;
 use self::hazard_model::program::{Program, Use};
 use self::hazard_model::tails;
@@ -61,10 +63,10 @@ fn uses_of_one_stream_make_no_call() {
     let before = notes.calls();
     let mut accesses = accesses;
     for _ in 0..3 {
-        accesses.before_write(&stream).expect("nothing fails");
-        accesses.after_write(&stream);
-        accesses.before_read(&stream).expect("nothing fails");
-        accesses.after_read(&stream);
+        accesses.before_write(&mut guard(&stream)).expect("nothing fails");
+        accesses.after_write(&mut guard(&stream));
+        accesses.before_read(&mut guard(&stream)).expect("nothing fails");
+        accesses.after_read(&mut guard(&stream));
     }
     assert_eq!(notes.calls(), before, "no function of the driver is called");
 }

@@ -109,7 +109,7 @@ fn arrays_take_views_of_every_kind_of_memory() {
         array.copy_to_device(region, &mut vector.slice_mut(..6).expect("there are")).expect("the lengths are equal");
         assert_eq!(vector.to_vec().expect("the vector can be read")[..7], [4, 5, 6, 7, 8, 9, 6]);
         let error = array.copy_from_device(region, &vector).expect_err("too long");
-        assert!(error.to_string().contains("the region has 6 elements, and the other side has 12"), "{error}");
+        assert!(error.to_string().contains("the region has 6 elements, the other side has 12"), "{error}");
     });
 }
 
@@ -156,7 +156,7 @@ fn batch_with_arrays(test: &TestDriver) {
     assert!(values.iter().enumerate().all(|(index, value)| *value == if is_copied(index) { [1, 2] } else { [5, 6] }));
     let grid = rows.as_slice().grid(extent, pitch).expect("the rows lie within");
     let error = CopyBatch::new().copy_to_array(&target, [6, 0, 0], grid).expect_err("it reaches beyond the array");
-    assert!(error.to_string().contains("are no part of"), "{error}");
+    assert!(error.to_string().contains("region out of bounds"), "{error}");
 }
 
 #[test]
@@ -243,7 +243,7 @@ fn shapes_and_regions_that_cannot_be_are_errors_before_the_driver_is_called() {
         test.assert_calls(Function::cuArray3DCreate_v2, 0, || {
             for shape in [ArrayShape::line(0), ArrayShape::volume(2, 0, 2), ArrayShape::lines(2, 0)] {
                 let error = Array::<u8>::new(&stream, shape, ArrayFlags::empty()).expect_err("no element");
-                assert!(error.to_string().contains(&format!("{shape} has no element")), "{error}");
+                assert!(error.to_string().contains(&format!("empty shape ({shape})")), "{error}");
             }
         });
         let levels = |levels| {
@@ -259,10 +259,10 @@ fn shapes_and_regions_that_cannot_be_are_errors_before_the_driver_is_called() {
             for (origin, extent) in regions.into_iter().chain([([usize::MAX, 0, 0], [2, 1, 1])]) {
                 let error = array.copy_region_from_slice(ArrayRegion { origin, extent }, &[0; 5]).expect_err("outside");
                 assert!(matches!(error, Error::Argument(_)), "{error}");
-                assert!(error.to_string().contains("are no part of a plane of 4 × 3"), "{error}");
+                assert!(error.to_string().contains(" of a plane of 4 × 3)"), "{error}");
             }
             let error = array.copy_from_slice(&[1; 11]).expect_err("too short");
-            assert!(error.to_string().contains("the region has 12 elements, and the other side has 11"), "{error}");
+            assert!(error.to_string().contains("the region has 12 elements, the other side has 11"), "{error}");
         });
     });
 }

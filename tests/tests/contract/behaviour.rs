@@ -10,6 +10,7 @@ macro_rules! returned {
 }
 
 mod context;
+mod error;
 mod event;
 mod initialisation;
 mod launch;

@@ -382,3 +382,17 @@ fn clones_share_the_memory() {
         assert_eq!(Block::new(&shared, &stream, 4096).address(), address);
     });
 }
+
+#[test]
+fn segments_as_large_as_the_address_space_are_as_large_as_possible() {
+    on_simulator(Config::new().with_memory_budget(256 << 20), |test, _| {
+        let options = CachingOptions::new().with_cache(true).with_segment_bytes(usize::MAX);
+        let (context, stream) = (test.context(), test.stream());
+        let mapped = CachingResource::with_options(&context, &options).expect("a resource can be made");
+        let lent = CachingResource::with_upstream(&context, &options, Plain).expect("a resource can be made");
+        for resource in [mapped, lent] {
+            let block = Block::new(&resource, &stream, 1 << 20);
+            assert!(resource.statistics().reserved_bytes >= block.bytes as u64);
+        }
+    });
+}

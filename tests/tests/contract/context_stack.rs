@@ -1,8 +1,11 @@
 //! The calling thread's stack of contexts: the only operations that change it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex};
+use std::thread::{self, ThreadId};
 
-use curium_driver::{Context, ContextKind, ContextOptions, call};
+use curium_driver::{Call, CallObserver, Context, ContextKind, ContextOptions, Function, call, observe_calls};
+use curium_memory::{PinnedBuffer, PinnedFlags};
 use curium_sys::CUresult;
 use curium_tests::{TestDriver, on_driver};
 
@@ -119,7 +122,7 @@ fn context_that_was_current_elsewhere_may_end() {
 fn one_context_serves_many_threads_and_each_thread_may_have_its_own() {
     on_driver(|test| {
         let context = test.context();
-        std::thread::scope(|scope| {
+        thread::scope(|scope| {
             for _ in 0..4 {
                 scope.spawn(|| {
                     context.set_current().expect("a context can be current on several threads");
@@ -133,4 +136,49 @@ fn one_context_serves_many_threads_and_each_thread_may_have_its_own() {
         });
         context.synchronize().expect("the context is there after the threads");
     });
+}
+
+#[test]
+fn observer_of_calls_does_not_change_the_current_context() {
+    struct Switching(Context, Mutex<Vec<Option<String>>>, ThreadId);
+
+    impl CallObserver for Switching {
+        fn before(&self, _: Function) {
+            if thread::current().id() == self.2 {
+                let driver = self.0.driver();
+                let pop = Context::pop(driver).map(drop);
+                let results = [self.0.set_current(), Context::unset_current(driver), self.0.push(), pop];
+                let errors = results.map(|result| result.err().map(|error| error.to_string()));
+                self.1.lock().expect("nobody panics").extend(errors);
+            }
+        }
+
+        fn after(&self, _: &Call<'_>) {}
+    }
+
+    on_driver(|test| {
+        let (context, other) = contexts(test);
+        let observer = Arc::new(Switching(other.clone(), Mutex::default(), thread::current().id()));
+        let guard = observe_calls(Shared(Arc::clone(&observer)));
+        let pinned = PinnedBuffer::<u8>::zeroed(&context, 64, PinnedFlags::empty());
+        drop(guard);
+        assert!(current(test).is_null(), "the stack is as it was");
+        let errors = observer.1.lock().expect("nobody panics").clone();
+        assert!(!errors.is_empty() && errors.iter().all(Option::is_some), "{errors:?}");
+        assert!(errors.iter().flatten().all(|error| error.contains("observer")), "{errors:?}");
+        drop((observer, other));
+        assert_eq!(*pinned.expect("memory suffices"), [0; 64], "the memory is the first context's");
+    });
+
+    struct Shared<T>(Arc<T>);
+
+    impl<T: CallObserver> CallObserver for Shared<T> {
+        fn before(&self, function: Function) {
+            self.0.before(function);
+        }
+
+        fn after(&self, call: &Call<'_>) {
+            self.0.after(call);
+        }
+    }
 }

@@ -6,7 +6,7 @@ use curium_driver::{Error, Function, LaunchConfig, Library};
 use curium_memory::{AsDeviceSlice, DeviceBox, DeviceBuffer, DeviceSlice, DeviceSliceMut, Plain, StreamOrdered};
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
-use curium_tests::{Gate, TestDriver, kernels, on_driver, on_simulator};
+use curium_tests::{Gate, TestDriver, guard, kernels, on_driver, on_simulator};
 
 fn counting(test: &TestDriver, len: u32) -> DeviceBuffer<u32> {
     let values: Vec<u32> = (0..len).collect();
@@ -32,13 +32,13 @@ fn range_beyond_a_buffer_is_an_error_with_the_figures() {
         #[expect(clippy::reversed_empty_ranges, reason = "it is one of the ranges that are refused")]
         let backwards = 3..2;
         for (error, text) in [
-            (buffer.slice(4..9).map(drop), "the range 4..9 is not within 8 elements"),
-            (buffer.slice(backwards).map(drop), "the range 3..2 is not within 8 elements"),
-            (buffer.slice(9..).map(drop), "the range 9..8 is not within 8 elements"),
-            (buffer.slice(..=usize::MAX).map(drop), "is not within 8 elements"),
-            (buffer.slice_mut(8..10).map(drop), "the range 8..10 is not within 8 elements"),
-            (buffer.as_slice().split_at(9).map(drop), "8 elements cannot be split at 9"),
-            (buffer.as_slice().chunks(0).map(drop), "a part has 0 elements"),
+            (buffer.slice(4..9).map(drop), "range out of bounds (4..9 of 8 elements)"),
+            (buffer.slice(backwards).map(drop), "range out of bounds (3..2 of 8 elements)"),
+            (buffer.slice(9..).map(drop), "range out of bounds (9..8 of 8 elements)"),
+            (buffer.slice(..=usize::MAX).map(drop), " of 8 elements)"),
+            (buffer.slice_mut(8..10).map(drop), "range out of bounds (8..10 of 8 elements)"),
+            (buffer.as_slice().split_at(9).map(drop), "split index out of bounds (9 of 8 elements)"),
+            (buffer.as_slice().chunks(0).map(drop), "zero chunk length"),
         ] {
             let error = error.expect_err("there is no such range");
             assert!(matches!(error, Error::Argument(_)), "{error}");
@@ -129,17 +129,19 @@ fn note_of_one_part_does_not_forget_the_use_of_another() {
         let gate = Gate::on(&first);
         let (mut low, mut high) = buffer.as_slice_mut().split_at(32).expect("there are enough");
         // SAFETY: both launches are noted below, and the parts are not used in between.
-        let low_address = unsafe { Argument::<&mut [u32]>::bind(&mut low, &first) }.expect("the part can be bound");
+        let low_address =
+            unsafe { Argument::<&mut [u32]>::bind(&mut low, &mut guard(&first)) }.expect("the part can be bound");
         // SAFETY: as above.
-        let high_address = unsafe { Argument::<&mut [u32]>::bind(&mut high, &second) }.expect("the part can be bound");
+        let high_address =
+            unsafe { Argument::<&mut [u32]>::bind(&mut high, &mut guard(&second)) }.expect("the part can be bound");
         for (stream, address) in [(&first, low_address), (&second, high_address)] {
             // SAFETY: the part is live with this many words, and its stream has waited for its uses.
             unsafe { call!(stream.driver(), cuMemsetD32Async(address, 7, 32, stream.as_raw())) }.expect("it is filled");
         }
         // SAFETY: the part was bound to this stream above, and not used since.
-        unsafe { Argument::<&mut [u32]>::launched(&mut low, &first) };
+        unsafe { Argument::<&mut [u32]>::launched(&mut low, &mut guard(&first)) };
         // SAFETY: as above.
-        unsafe { Argument::<&mut [u32]>::launched(&mut high, &second) };
+        unsafe { Argument::<&mut [u32]>::launched(&mut high, &mut guard(&second)) };
         let reader = test.stream();
         let mut copy = DeviceBuffer::<u32>::zeroed(&reader, 64).expect("memory suffices");
         copy.as_slice_mut().copy_from_device_on(&reader, &buffer).expect("the lengths are equal");
@@ -169,11 +171,14 @@ fn view_that_does_not_fit_another_type_is_an_error_with_the_figures() {
     on_driver(|test| {
         let mut buffer = DeviceBuffer::<u8>::zeroed(&test.stream(), 10).expect("memory suffices");
         let error = buffer.as_slice().cast::<u32>().expect_err("10 is no multiple of 4");
-        assert!(error.to_string().contains("10 bytes are no whole number of elements of type u32"), "{error}");
+        assert!(
+            error.to_string().contains("size mismatch (10 bytes are not a multiple of the 4 bytes of u32)"),
+            "{error}"
+        );
         let error = buffer.slice(1..9).and_then(DeviceSlice::cast::<u32>).expect_err("the address is odd");
-        assert!(error.to_string().contains("is no multiple of 4"), "{error}");
+        assert!(error.to_string().contains("u32 requires alignment 4"), "{error}");
         let error = buffer.slice_mut(2..6).and_then(DeviceSliceMut::cast::<u32>).map(drop).expect_err("not aligned");
-        assert!(error.to_string().contains("is no multiple of 4"), "{error}");
+        assert!(error.to_string().contains("u32 requires alignment 4"), "{error}");
     });
 }
 
@@ -290,7 +295,7 @@ fn buffer_taken_apart_and_put_together_is_freed_once() {
         test.assert_calls(Function::cuMemFreeAsync, 1, || drop(buffer));
         // SAFETY: nothing is made of a null pointer.
         let error = unsafe { DeviceBuffer::<u32>::from_raw(StreamOrdered, &stream, pointer.cast(), 0) };
-        assert!(error.map(drop).expect_err("no length").to_string().contains("the length is 0"));
+        assert!(error.map(drop).expect_err("no length").to_string().contains("zero length"));
     });
 }
 

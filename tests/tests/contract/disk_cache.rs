@@ -96,6 +96,28 @@ fn broken_entry_is_compiled_anew() {
 }
 
 #[test]
+fn entry_that_a_program_put_under_a_key_of_its_own_is_never_loaded_as_code() {
+    const CUBIN: &[u8] = include_bytes!("../../../crates/driver/tests/images/bump.sm_75.cubin");
+    on_simulator(Config::new(), |test, _| {
+        let scratch = Scratch::new("forged");
+        let release = fs::read_to_string("/sys/module/nvidia/version").unwrap_or_default();
+        let capability = test.device().compute_capability().expect("the device has one");
+        // The parts of the key of compiled code, as far as a program can spell them.
+        let key = CacheKey::new("ptx")
+            .with("driver", test.driver().version().to_string().as_bytes())
+            .with("release", release.trim().as_bytes())
+            .with("architecture", format!("{}.{}", capability.major, capability.minor).as_bytes())
+            .with("options", &[])
+            .with("ptx", &[kernels::FILL.as_bytes(), &[0]].concat());
+        scratch.0.put(&key, CUBIN).expect("the entry is written");
+        // Code that is found and refused would be loaded twice.
+        let library = test.assert_calls(Function::cuLibraryLoadData, 1, || load(test, &scratch.0));
+        assert_fills(test, &library);
+        assert_eq!(scratch.0.get(&key).expect("it can be read").as_deref(), Some(CUBIN), "the program's entry stays");
+    });
+}
+
+#[test]
 fn folder_that_went_away_costs_a_compilation_and_no_more() {
     on_driver(|test| {
         let scratch = Scratch::new("gone");

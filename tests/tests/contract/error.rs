@@ -18,9 +18,7 @@ fn error_names_call_code_and_sentence() {
     on_simulator(Config::new(), |test, simulator| {
         let error = failed(test, simulator, CUresult::CUDA_ERROR_INVALID_VALUE.0);
         let text = error.to_string();
-        assert!(text.starts_with("cuStreamSynchronize failed with CUDA_ERROR_INVALID_VALUE (1): "), "{text}");
-        let (sentence, log) = text.split_once('\n').expect("the driver's log is on lines of its own");
-        assert!(!sentence.ends_with('.') && log.contains("[cuStreamSynchronize]"), "{text}");
+        assert_eq!(text, "cuStreamSynchronize: invalid argument (CUDA_ERROR_INVALID_VALUE = 1)");
         assert_eq!(error.class(), ErrorClass::Usage);
         let Error::Call(call) = error else { panic!("{text}") };
         let CallError { function, code, subject, log, .. } = &*call;
@@ -30,13 +28,88 @@ fn error_names_call_code_and_sentence() {
 }
 
 #[test]
+fn debug_is_the_text_with_advice_on_lines_of_its_own() {
+    on_simulator(Config::new(), |test, simulator| {
+        let error = failed(test, simulator, CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU.0);
+        let (text, debug) = (error.to_string(), format!("{error:?}"));
+        let hint = error.hint().expect("there is advice for this code");
+        let problem = text.strip_suffix(&format!("; {hint}")).expect("the text ends with the advice");
+        assert_eq!(debug, format!("{problem}\n  hint: {hint}"));
+        let refused = DeviceBuffer::<u8>::zeroed(&test.stream(), 0).expect_err("there is no empty buffer");
+        assert_eq!(format!("{refused:?}"), refused.to_string());
+    });
+}
+
+#[test]
+fn debug_of_codes_is_their_name() {
+    assert_eq!(format!("{:?}", CUresult::CUDA_ERROR_ILLEGAL_ADDRESS), "CUDA_ERROR_ILLEGAL_ADDRESS");
+    assert_eq!(format!("{:?}", Some(CUresult(123_456))), "Some(CUresult(123456))");
+}
+
+/// What a program prints whose `main` returns the error of loading a driver, and one that unwraps it.
+#[cfg(not(miri))]
+#[test]
+#[expect(clippy::unwrap_used, reason = "the test is about what it prints")]
+fn programs_print_errors_as_text_when_main_returns_them_and_when_they_unwrap() {
+    use curium_driver::Driver;
+    use std::process::Termination;
+
+    const NAME: &str = "error::programs_print_errors_as_text_when_main_returns_them_and_when_they_unwrap";
+    let load = || {
+        // SAFETY: there is no such library, whose code could run.
+        unsafe { Driver::load_from("/nowhere/libcuda.so.1") }
+    };
+    let run = || {
+        let main = || -> Result<(), Box<dyn std::error::Error>> { Ok(load().map(drop)?) };
+        // What the runtime does with the result of `main`.
+        main().report();
+        std::panic::catch_unwind(|| load().map(drop).unwrap()).expect_err("there is no such library");
+    };
+    curium_tests::with_output_of_new_process(NAME, run, |_, text| {
+        let attempt = "\n  /nowhere/libcuda.so.1: ";
+        let [printed, panic] = ["Error: ", "`Result::unwrap()` on an `Err` value: "]
+            .map(|before| text.split_once(before).unwrap_or_else(|| panic!("{before:?} is not in {text}")).1);
+        for text in [printed, panic] {
+            assert!(text.starts_with(&format!("no CUDA driver could be loaded; tried{attempt}")), "{text}");
+            assert!(text.contains("\nto fix it: "), "{text}");
+        }
+        assert!(!text.contains("Attempt"), "{text}");
+    });
+}
+
+#[test]
+fn error_of_earlier_work_names_the_work_first_and_the_call_that_reported_it() {
+    on_simulator(Config::new(), |test, simulator| {
+        let stream = test.stream();
+        simulator.inject(Fault::on(Function::cuStreamIsCapturing).returns(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
+        let error = stream.is_capturing().expect_err("the call fails");
+        let text = error.to_string();
+        let expected = "earlier work on this context failed: an illegal memory access was encountered (CUDA_ERROR_ILLEGAL_ADDRESS = \
+                        700); reported by cuStreamIsCapturing; the context is lost";
+        assert!(text.starts_with(expected), "{text}");
+        assert!(error.is_from_earlier_work());
+        assert_eq!(error.function(), Some(Function::cuStreamIsCapturing));
+        let error = failed(test, simulator, CUresult::CUDA_ERROR_INVALID_VALUE.0);
+        assert!(!error.is_from_earlier_work(), "{error}");
+    });
+}
+
+#[test]
+fn invalid_ptx_is_a_usage_error() {
+    assert_eq!(ErrorClass::of(CUresult::CUDA_ERROR_INVALID_PTX), ErrorClass::Usage);
+}
+
+#[test]
 fn error_of_an_allocation_names_what_was_asked_for() {
     on_simulator(Config::new(), |test, simulator| {
         let stream = test.stream();
         simulator.inject(Fault::on(Function::cuMemAllocAsync).returns(CUresult::CUDA_ERROR_NOT_SUPPORTED));
         let error = DeviceBuffer::<u16>::zeroed(&stream, 500).expect_err("the call fails");
         let text = error.to_string();
-        assert!(text.starts_with("cuMemAllocAsync (1000 bytes) failed with CUDA_ERROR_NOT_SUPPORTED (801)"), "{text}");
+        assert!(
+            text.starts_with("cuMemAllocAsync: operation not supported (1000 bytes, CUDA_ERROR_NOT_SUPPORTED = 801)"),
+            "{text}"
+        );
         assert_eq!(error.class(), ErrorClass::System);
     });
 }
@@ -48,7 +121,7 @@ fn error_of_a_newer_driver_is_no_undefined_behaviour() {
         assert_eq!(error.code(), Some(CUresult(123_456)));
         assert_eq!(error.class(), ErrorClass::Unknown);
         let text = error.to_string();
-        assert!(text.starts_with("cuStreamSynchronize failed with an unknown code (123456)\n"), "{text}");
+        assert!(text.starts_with("cuStreamSynchronize: unknown error (code 123456)"), "{text}");
     });
 }
 
@@ -96,7 +169,7 @@ fn missing_function_is_an_error_that_names_it_and_nothing_leaks() {
         let error = DeviceBuffer::<u8>::zeroed(&test.stream(), 8).expect_err("the driver lacks the function");
         assert!(matches!(error, Error::Missing(_)), "{error}");
         assert_eq!(error.function(), Some(Function::cuMemAllocAsync));
-        assert_eq!(error.to_string(), "the driver for CUDA 13.0 lacks cuMemAllocAsync, which CUDA 11.2 introduced");
+        assert_eq!(error.to_string(), "the driver for CUDA 13.5 lacks cuMemAllocAsync, which CUDA 11.2 introduced");
         assert_eq!(error.code(), None);
     });
 }

@@ -101,8 +101,27 @@ fn event_is_not_recorded_on_a_stream_of_another_context() {
         let event = event(test, EventFlags::empty());
         let other = test.driver().device(1).and_then(|device| device.primary_context()?.stream());
         let other = other.expect("the other device gives a stream");
-        assert_eq!(code(event.record(&other)), Some(CUresult::CUDA_ERROR_INVALID_HANDLE));
+        let error = event.record(&other).expect_err("the stream is of another context");
+        assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_HANDLE));
+        let contexts = format!("the event belongs to {:?}, and the stream to {:?}", test.context(), other.context());
+        assert_eq!(error.hint(), Some(&*contexts), "{error}");
         other.wait_event(&event).expect("but a stream may wait for an event of any context");
+    });
+}
+
+#[test]
+fn time_between_events_of_different_contexts_is_an_error_that_names_both() {
+    on_simulator(Config::new().with_devices(2), |test, _| {
+        let stream = test.driver().device(1).and_then(|device| device.primary_context()?.stream());
+        let stream = stream.expect("the other device gives a stream");
+        let (own, other) = (event(test, EventFlags::empty()), Event::new(stream.context(), EventFlags::empty()));
+        let other = other.expect("an event can be made");
+        own.record(&test.stream()).and_then(|()| own.synchronize()).expect("it is of this context");
+        other.record(&stream).and_then(|()| other.synchronize()).expect("it is of this context");
+        let error = other.milliseconds_since(&own).expect_err("the contexts differ");
+        let contexts =
+            format!("the first event belongs to {:?}, and the second to {:?}", own.context(), other.context());
+        assert_eq!(error.hint(), Some(&*contexts), "{error}");
     });
 }
 

@@ -112,7 +112,7 @@ fn pointers_that_are_null_or_not_aligned_make_no_buffer() {
     on_driver(|test| {
         let (stream, scope_error) = (test.stream(), "the stream is one of a capture");
         for (address, len, expected) in
-            [(0, 4, "the pointer is null"), (2, 4, "0x2 is not aligned to 4 bytes"), (256, 0, "the length is 0")]
+            [(0, 4, "the pointer is null"), (2, 4, "misaligned address (0x2, alignment 4)"), (256, 0, "zero length")]
         {
             // SAFETY: nothing is made of the pointer.
             let buffer = unsafe { ForeignBuffer::<u32, _>::new(&stream, DevicePointer::from_raw(address), len, ()) };
@@ -123,7 +123,7 @@ fn pointers_that_are_null_or_not_aligned_make_no_buffer() {
             // SAFETY: as above.
             let buffer = unsafe { ForeignBuffer::<u32, _>::new(scope, DevicePointer::from_raw(256), 4, ()) };
             assert!(buffer.expect_err("the stream is of a scope").to_string().contains(scope_error));
-            Ok(())
+            Ok::<_, Error>(())
         });
         drop(graph.expect("the capture ends"));
     });

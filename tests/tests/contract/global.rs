@@ -95,7 +95,11 @@ fn variable_that_is_absent_is_an_error_that_names_it() {
         ] {
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_FOUND));
             assert!(error.to_string().contains("variable `absent`"), "{error}");
+            assert_eq!(error.hint(), Some("the image has `table`, `step`"));
         }
+        let of_context = library.module(&context).expect("the library can be used in the context");
+        let error = of_context.global::<u32>("tables").expect_err("there is none");
+        assert_eq!(error.hint(), Some("the image has `table`, `step`"));
         module.global::<u32>("st\0ep").expect_err("a name has no NUL");
     });
 }
@@ -121,5 +125,6 @@ fn managed_variable_of_a_library_is_one_for_kernels_and_the_host() {
         assert_eq!(taken.to_vec().expect("the buffer can be read"), [12]);
         let error = library.managed::<u64>("table").expect_err("it is not managed");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NOT_FOUND));
+        assert_eq!(error.hint(), Some("`table` is not a managed variable"));
     });
 }

@@ -332,7 +332,7 @@ fn work_queues_of_a_context_are_configured() {
         let options = GreenContextOptions::new(all(test)).with_work_queue(&queue);
         test.device().green_context(options).expect("a queue can be shared");
     });
-    on_simulator(Config::new(), |test, _| {
+    on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 0)), |test, _| {
         let error = test.device().work_queue_config().expect_err("CUDA 13.0 has none");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_RESOURCE_TYPE));
     });

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use curium_driver::{Call, CallSpans, Function, observe_calls};
+use curium_driver::{Call, CallSpans, Function, Stream, observe_calls};
 use curium_memory::DeviceBuffer;
 use curium_sys::CUresult;
 use curium_tests::on_driver;
@@ -103,5 +103,62 @@ fn call_is_a_span_with_its_function_and_code() {
         // subscriber.
         let lines = (0..10).find_map(|_| spans_of_a_call()).expect("the call is a span");
         assert_eq!(lines, ["cuda function=\"cuDeviceTotalMem_v2\"", "enter", "record code=0", "exit"]);
+    });
+}
+
+/// Notes the events of hazard tracking as lines.
+#[derive(Clone, Default)]
+struct Waits(Arc<Mutex<Vec<String>>>);
+
+impl Subscriber for Waits {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        metadata.target() == "curium_driver::hazard"
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn event(&self, event: &Event<'_>) {
+        let mut line = Line(event.metadata().level().to_string());
+        event.record(&mut line);
+        self.0.lock().expect("nobody panics").push(line.0);
+    }
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+#[test]
+fn inserted_wait_is_an_event_with_the_buffer_both_streams_and_the_hazard() {
+    on_driver(|test| {
+        let (own, other) = (test.stream(), test.stream());
+        let events_of_a_round = || {
+            let mut x = DeviceBuffer::from_slice(&own, &[1_u32; 16]).expect("memory suffices");
+            let mut y = DeviceBuffer::<u32>::zeroed(&other, 16).expect("memory suffices");
+            let waits = Waits::default();
+            tracing::subscriber::with_default(waits.clone(), || {
+                y.as_slice_mut().copy_from_device_on(&other, &x).expect("it can be copied");
+                x.as_slice_mut().fill_on(&own, 2).expect("the owner may write");
+                x.as_slice_mut().fill_on(&other, 3).expect("the owner may write");
+            });
+            let expected = [("RAW", &other, &own), ("WAR", &own, &other), ("WAW", &other, &own)];
+            let line = |(hazard, waiting, stream): (&str, &Stream, &Stream)| {
+                format!(
+                    "TRACE message=hazard wait address={:#x} bytes=64 waiting_stream={waiting:?} stream={stream:?} hazard={hazard}",
+                    x.as_pointer().as_raw()
+                )
+            };
+            let lines = waits.0.lock().expect("nobody panics").clone();
+            (lines, expected.map(line))
+        };
+        // As above: the first event of a place in the code may be missed.
+        let rounds: Vec<_> = (0..10).map(|_| events_of_a_round()).collect();
+        assert!(rounds.iter().any(|(lines, expected)| lines == expected), "{:#?}", rounds.last());
     });
 }

@@ -1,6 +1,7 @@
 //! Memory of the host that the device uses in place, managed memory, pitched memory, and how it is copied.
 
 use std::num::NonZero;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use curium_driver::{AttachMode, DevicePointer, Error, Function};
 use curium_memory::{
@@ -67,9 +68,11 @@ fn registered_slice_is_pinned_while_it_is_registered() {
         let known =
             || PointerInfo::of(test.driver(), DevicePointer::<u32>::from_raw(address)).expect("it can be asked");
         assert_eq!(known(), None);
-        let mut registered = Registered::new(&context, &mut values, RegisterFlags::PORTABLE).expect("it can be pinned");
+        // SAFETY: the value is closed before the slice ends.
+        let registered = unsafe { Registered::new(&context, &mut values, RegisterFlags::PORTABLE) };
+        let mut registered = registered.expect("it can be pinned");
         assert_eq!(known().expect("it is pinned").kind, MemoryKind::Host);
-        let error = RegisteredRef::new(&context, &registered, RegisterFlags::empty()).map(drop);
+        let error = RegisteredRef::scope(&context, &registered, RegisterFlags::empty(), |_| ());
         let error = error.expect_err("it is pinned already");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_HOST_MEMORY_ALREADY_REGISTERED));
         registered[0] = 5;
@@ -78,8 +81,34 @@ fn registered_slice_is_pinned_while_it_is_registered() {
         assert_eq!((registered[0], registered[1]), (5, 1));
         registered.close().map_err(|(_, error)| error).expect("the registration ends");
         assert_eq!(known(), None);
-        let error = Registered::<u32>::new(&context, &mut [], RegisterFlags::empty()).map(drop).expect_err("no bytes");
+        let error = Registered::<u32>::scope(&context, &mut [], RegisterFlags::empty(), |_| ()).expect_err("no bytes");
         assert!(matches!(error, Error::Argument(_)), "{error}");
+    });
+}
+
+#[test]
+fn slice_is_pinned_within_a_scope_and_not_after_it_also_if_it_panics() {
+    on_driver(|test| {
+        let (context, stream) = (test.context(), test.stream());
+        let mut values = vec![1_u32; 4096];
+        let address = values.as_ptr().expose_provenance() as u64;
+        let is_pinned = || {
+            let known = PointerInfo::of(test.driver(), DevicePointer::<u32>::from_raw(address));
+            known.expect("it can be asked").is_some()
+        };
+        let copied = Registered::scope(&context, &mut values, RegisterFlags::empty(), |values| {
+            assert!(is_pinned());
+            values[0] = 5;
+            DeviceBuffer::from_slice(&stream, values)?.to_vec()
+        });
+        let copied = copied.expect("it can be pinned").expect("memory suffices");
+        assert_eq!((copied[0], copied[1], is_pinned()), (5, 1, false));
+        let panicked = catch_unwind(AssertUnwindSafe(|| {
+            RegisteredRef::scope(&context, &values, RegisterFlags::empty(), |_| {
+                panic!("this panic is part of the test")
+            })
+        }));
+        assert!(panicked.is_err() && !is_pinned());
     });
 }
 
@@ -104,7 +133,7 @@ fn unified_length_of_zero_or_beyond_the_address_space_is_an_error_without_a_call
     on_driver(|test| {
         let stream = test.stream();
         test.assert_calls(Function::cuMemAllocManaged, 0, || {
-            for (len, text) in [(0, "the length is 0"), (usize::MAX, "elements of 8 bytes are more")] {
+            for (len, text) in [(0, "zero length"), (usize::MAX, "elements of 8 bytes)")] {
                 let error = UnifiedBuffer::<u64>::zeroed(&stream, len).map(drop).expect_err("no such length");
                 assert!(matches!(error, Error::Argument(_)) && error.to_string().contains(text), "{error}");
             }
@@ -120,14 +149,14 @@ fn length_of_zero_or_beyond_the_address_space_is_an_error_of_mapped_pitched_and_
         let pitched = |width, height| PitchedBuffer::<u64>::zeroed(&stream, width, height).map(drop);
         let mut none: [u64; 0] = [];
         let refused = [
-            (mapped(0), "the length is 0"),
-            (mapped(usize::MAX), "elements of 8 bytes are more"),
-            (pitched(0, 3), "the length is 0"),
+            (mapped(0), "zero length"),
+            (mapped(usize::MAX), "elements of 8 bytes)"),
+            (pitched(0, 3), "zero length"),
             (pitched(3, 0), "there cannot be 0 rows of 24 bytes"),
-            (pitched(usize::MAX, 1), "elements of 8 bytes are more"),
+            (pitched(usize::MAX, 1), "elements of 8 bytes)"),
             (pitched(3, usize::MAX), "rows of 24 bytes"),
-            (Registered::new(&context, &mut none, RegisterFlags::empty()).map(drop), "the slice has no bytes"),
-            (RegisteredRef::new(&context, &[(); 3], RegisterFlags::empty()).map(drop), "the slice has no bytes"),
+            (Registered::scope(&context, &mut none, RegisterFlags::empty(), |_| ()), "slice of zero bytes"),
+            (RegisteredRef::scope(&context, &[(); 3], RegisterFlags::empty(), |_| ()), "slice of zero bytes"),
         ];
         for (result, text) in refused {
             let error = result.expect_err("there is no such memory");
@@ -284,7 +313,7 @@ fn pitched_rows_begin_at_the_pitch_and_hold_their_elements() {
         let step = rows.row(1).expect("there is a row").as_pointer().as_raw() - rows.as_pointer().as_raw();
         assert_eq!(step, rows.pitch_bytes() as u64);
         let error = rows.row_mut(4).map(drop).expect_err("there are four");
-        assert!(error.to_string().contains("there is no row 4 of 4"), "{error}");
+        assert!(error.to_string().contains("row index out of bounds (4 of 4 rows)"), "{error}");
         for (width, height) in [(0, 1), (1, 0), (usize::MAX, 1), (1 << 40, 1 << 40)] {
             let error = PitchedBuffer::<u32>::uninit(&stream, width, height).map(drop).expect_err("no such size");
             assert!(matches!(error, Error::Argument(_)), "{error}");

@@ -14,7 +14,8 @@ const CUBIN: &[u8] = include_bytes!("../../../crates/driver/tests/images/bump.sm
 fn module_and_library_from_ptx_bytes_run() {
     on_driver(|test| {
         let stream = test.stream();
-        let image = Image::from_bytes(kernels::FILL.as_bytes()).expect("this is PTX");
+        // SAFETY: this is PTX.
+        let image = unsafe { Image::from_bytes(kernels::FILL.as_bytes()) }.expect("this is PTX");
         let options = JitOptions::new();
         let module = Module::from_image(stream.context(), &image, &options).expect("the PTX is right");
         let library = Library::from_image(&stream, &image, &options).expect("the PTX is right");
@@ -36,37 +37,34 @@ fn module_and_library_from_a_file_have_its_kernels() {
         let path = std::env::temp_dir().join(format!("curium-image-{}.ptx", std::process::id()));
         std::fs::write(&path, kernels::FILL).expect("the temporary folder can be written");
         let (context, options) = (test.context(), JitOptions::new());
-        let module = Module::from_file(&context, &path, &options).expect("the file is PTX");
-        let library = Library::from_file(&context, &path, &options).expect("the file is PTX");
-        // SAFETY: the file holds whole PTX.
-        let by_driver = unsafe { Module::from_file_unchecked(&context, &path) }.expect("the file is PTX");
-        // SAFETY: the file holds whole PTX.
-        let library_by_driver =
-            unsafe { Library::from_file_unchecked(&context, &path, &options) }.expect("the file is PTX");
+        // SAFETY: the file holds PTX, here and below.
+        let read_here = unsafe { Image::from_file(&path) }.expect("the file is PTX");
+        let read_here = Library::from_image(&context, &read_here, &options).expect("the PTX is right");
+        // SAFETY: as above.
+        let module = unsafe { Module::from_file(&context, &path) }.expect("the file is PTX");
+        // SAFETY: as above.
+        let library = unsafe { Library::from_file(&context, &path, &options) }.expect("the file is PTX");
         std::fs::remove_file(&path).expect("the file is there");
-        for kernel in [
-            module.kernel::<Fill>("fill"),
-            library.kernel("fill"),
-            by_driver.kernel("fill"),
-            library_by_driver.kernel("fill"),
-        ] {
+        for kernel in [read_here.kernel::<Fill>("fill"), module.kernel("fill"), library.kernel("fill")] {
             kernel.expect("the code has the kernel");
         }
-        let error = Module::from_file(&context, &path, &options).expect_err("the file is gone");
+        // SAFETY: there is no file, here and below.
+        let error = unsafe { Image::from_file(&path) }.expect_err("the file is gone");
         assert!(error.to_string().contains(&path.display().to_string()), "{error}");
-        // SAFETY: there is no file.
-        let error = unsafe { Module::from_file_unchecked(&context, &path) }.expect_err("the file is gone");
+        // SAFETY: as above.
+        let error = unsafe { Module::from_file(&context, &path) }.expect_err("the file is gone");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_FILE_NOT_FOUND));
         assert!(error.to_string().contains(&path.display().to_string()), "{error}");
     });
 }
 
 #[test]
-fn cut_cubin_never_reaches_the_driver() {
+fn cut_cubin_is_an_error_before_the_driver_is_called() {
     on_driver(|test| {
         test.assert_calls(Function::cuModuleLoadDataEx, 0, || {
             for length in [0, 1, 16, 63, 64, CUBIN.len() / 2, CUBIN.len() - 1] {
-                let error = Image::from_bytes(&CUBIN[..length])
+                // SAFETY: the cubin is cut where the checks find it, and so is not loaded.
+                let error = unsafe { Image::from_bytes(&CUBIN[..length]) }
                     .map(|image| Module::from_image(&test.context(), &image, &JitOptions::new()).map(drop));
                 let error = error.expect_err("bytes are missing");
                 assert!(matches!(error, Error::Argument(_)), "{error}");
@@ -78,7 +76,8 @@ fn cut_cubin_never_reaches_the_driver() {
 #[test]
 fn bytes_that_are_no_image_are_an_error_that_says_so() {
     for bytes in [&[0xff_u8; 100][..], b"not code", &[0; 16]] {
-        let error = Image::from_bytes(bytes).map(drop).expect_err("these are no image");
+        // SAFETY: no driver loads the image.
+        let error = unsafe { Image::from_bytes(bytes) }.map(drop).expect_err("these are no image");
         assert!(matches!(error, Error::Argument(_)), "{error}");
         assert!(error.to_string().starts_with("Image::from_bytes: "), "{error}");
     }
@@ -87,7 +86,8 @@ fn bytes_that_are_no_image_are_an_error_that_says_so() {
 #[test]
 fn cubin_on_the_simulator_is_an_error_that_says_why() {
     on_simulator(Config::new(), |test, _| {
-        let image = Image::from_bytes(CUBIN).expect("the cubin is whole");
+        // SAFETY: the compiler made the cubin.
+        let image = unsafe { Image::from_bytes(CUBIN) }.expect("the cubin is whole");
         let error = Module::from_image(&test.context(), &image, &JitOptions::new()).expect_err("there is no hardware");
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_NO_BINARY_FOR_GPU));
         let text = error.to_string();

@@ -30,10 +30,15 @@ fn kernel_with_wrong_number_of_parameters_is_an_error_at_look_up() {
         let fewer = library.kernel::<(f32, &[f32], &mut [f32])>("saxpy").map(drop);
         let more = library.kernel::<(f32, &[f32], &mut [f32], u32, u32)>("saxpy").map(drop);
         let none = library.kernel::<()>("saxpy").map(drop);
-        for (result, declared) in [(fewer, 3), (more, 5), (none, 0)] {
+        let declarations = [
+            (fewer, "`(f32, &[f32], &mut [f32])` declares 3"),
+            (more, "`(f32, &[f32], &mut [f32], u32, u32)` declares 5"),
+            (none, "`()` declares 0"),
+        ];
+        for (result, declared) in declarations {
             let error = result.expect_err("saxpy has four parameters");
             assert!(matches!(error, Error::Argument(_)), "{error}");
-            let text = format!("kernel `saxpy` has 4 parameters, but {declared} are declared");
+            let text = format!("(kernel `saxpy` has 4 parameters, and {declared})");
             assert!(error.to_string().contains(&text), "{error}");
         }
     });
@@ -44,11 +49,11 @@ fn kernel_with_parameter_of_wrong_size_is_an_error_at_look_up() {
     on_driver(|test| {
         let error = library(test, kernels::SAXPY).kernel::<(f64, &[f32], &mut [f32], u32)>("saxpy");
         let error = error.map(drop).expect_err("the first parameter has four bytes");
-        let text = "parameter 0 of kernel `saxpy` has 4 bytes, but a type of 8 bytes is declared";
+        let text = "(parameter 0 (counting from 0) of kernel `saxpy` has 4 bytes, and `f64` has 8)";
         assert!(error.to_string().contains(text), "{error}");
         let error = library(test, kernels::SAXPY).kernel::<(f32, &[f32], &mut [f32], u64)>("saxpy");
         let error = error.map(drop).expect_err("the last parameter has four bytes");
-        assert!(error.to_string().contains("parameter 3 of kernel `saxpy`"), "{error}");
+        assert!(error.to_string().contains("parameter 3 (counting from 0) of kernel `saxpy`"), "{error}");
     });
 }
 
@@ -59,7 +64,7 @@ fn kernel_without_parameters_is_told_from_one_with_some() {
         let library = library(test, ptx);
         let nothing = library.kernel::<()>("nothing").expect("the kernel has no parameters");
         let error = library.kernel::<(u32,)>("nothing").map(drop).expect_err("the kernel has no parameters");
-        assert!(error.to_string().contains("has 0 parameters, but 1 are declared"), "{error}");
+        assert!(error.to_string().contains("has 0 parameters, and `(u32)` declares 1"), "{error}");
         let stream = test.stream();
         // SAFETY: the kernel touches no memory.
         unsafe { nothing.launch(&stream, LaunchConfig::new((2, 3, 4), (5, 6)), ()) }.expect("it launches");
@@ -182,9 +187,12 @@ fn kernel_on_an_older_driver_is_compared_with_the_ptx_and_runs() {
         let stream = test.stream();
         let library = library(test, kernels::FILL);
         let error = library.kernel::<(u8,)>("fill").map(drop).expect_err("fill has three parameters");
-        assert!(error.to_string().contains("kernel `fill` has 3 parameters, but 1 are declared"), "{error}");
+        assert!(error.to_string().contains("kernel `fill` has 3 parameters, and `(u8)` declares 1"), "{error}");
         let error = library.kernel::<(&mut [u32], u64, u32)>("fill").map(drop).expect_err("the second has four bytes");
-        assert!(error.to_string().contains("parameter 1 of kernel `fill` has 4 bytes"), "{error}");
+        assert!(
+            error.to_string().contains("parameter 1 (counting from 0) of kernel `fill` has 4 bytes, and `u64` has 8"),
+            "{error}"
+        );
         let fill = library.kernel::<Fill>("fill").expect("the library has the kernel");
         let mut buffer = DeviceBuffer::zeroed(&stream, 10).expect("memory suffices");
         // SAFETY: `fill` writes the first 10 words, which the buffer has.

@@ -1,6 +1,6 @@
 //! Structs of kernels that are declared once, and structs that are passed to them by value.
 
-use curium_driver::{ByValue, LaunchConfig, Library, Signature};
+use curium_driver::{ByValue, Image, ImageKind, LaunchConfig, Library, Signature};
 use curium_memory::DeviceBuffer;
 use curium_tests::{kernels, on_driver};
 
@@ -18,6 +18,25 @@ curium_driver::kernels! {
         // SAFETY: the tests below pass no more than the length of the buffer.
         safe fn fill_index(out: &mut [u32], n: u32);
         fn fill(out: &mut [u32], value: u32, n: u32);
+    }
+}
+
+/// An image that the program vouches for, as machine code would be.
+// SAFETY: this is PTX that ends in a NUL.
+static VOUCHED: Image<'static> = unsafe {
+    Image::from_bytes_unchecked(ImageKind::Ptx, concat!(include_str!("../../kernels/fill.ptx"), "\0").as_bytes())
+};
+
+curium_driver::kernels! {
+    struct Vouched from VOUCHED {
+        fn fill_index(out: &mut [u32], n: u32);
+    }
+}
+
+curium_driver::kernels! {
+    struct Printing from "../../kernels/print.ptx" unsafe {
+        // SAFETY: the kernel prints, and accesses no memory of the program.
+        safe fn print_threads(seed: u32);
     }
 }
 
@@ -89,12 +108,30 @@ fn kernels_that_a_build_script_made_are_loaded() {
 }
 
 #[test]
+fn kernels_of_an_image_that_the_program_vouches_for_are_loaded() {
+    on_driver(|driver| {
+        let kernels = Vouched::load(&driver.stream()).expect("the image has the kernel");
+        assert_eq!(kernels.fill_index.name(), "fill_index");
+    });
+}
+
+#[test]
+fn kernels_of_another_library_are_safe_by_the_word_of_the_caller_only() {
+    on_driver(|driver| {
+        let library = Library::from_ptx(&driver.stream(), kernels::PRINT).expect("the PTX is right");
+        // SAFETY: the library holds the code that the declaration names.
+        let kernels = unsafe { Printing::from_library(&library) }.expect("the kernel is there");
+        assert_eq!(kernels.print_threads.name(), "print_threads");
+    });
+}
+
+#[test]
 fn declaration_that_is_not_the_images_is_an_error_when_it_is_loaded() {
     on_driver(|driver| {
         let library = Library::from_ptx(&driver.stream(), kernels::FILL).expect("the PTX is right");
         let error = Wrong::from_library(&library).expect_err("the value is a word").to_string();
         assert!(
-            error.contains("parameter 1 of kernel `fill` has 4 bytes, but a type of 8 bytes is declared"),
+            error.contains("parameter 1 (counting from 0) of kernel `fill` has 4 bytes, and `u64` has 8"),
             "{error}"
         );
         let error = Absent::from_library(&library).expect_err("there is no such kernel").to_string();
@@ -123,6 +160,51 @@ fn struct_by_value_reaches_the_kernel_as_it_is() {
     });
 }
 
+/// Types with the names that a macro is likely to use for its own.
+mod names_of_macros {
+    use curium_driver::{ByValue, DevicePointer};
+
+    #[derive(Clone, Copy, curium::ByValue)]
+    #[repr(C)]
+    pub(super) struct __Field0 {
+        pub(super) a: u64,
+        pub(super) b: u8,
+        pub(super) c: [u8; 7],
+    }
+
+    #[derive(Clone, Copy, curium::ByValue)]
+    #[repr(transparent)]
+    pub(super) struct __Driver(pub(super) u32);
+
+    #[derive(Clone, Copy, curium::ByValue)]
+    #[repr(C)]
+    pub(super) struct T
+    where
+        u32: ByValue,
+    {
+        pub(super) driver: __Driver,
+        pub(super) number: r#type,
+        pub(super) next: DevicePointer<Self>,
+    }
+
+    #[expect(non_upper_case_globals, reason = "locals of macros have such names")]
+    const size: usize = 2;
+
+    #[derive(Clone, Copy, curium::ByValue)]
+    #[repr(C)]
+    pub(super) struct Counted {
+        pub(super) sized: [u8; size],
+    }
+
+    #[derive(Clone, Copy, curium::ByValue)]
+    #[by_value(crate = ::curium_driver)]
+    #[repr(C, align(4))]
+    pub(super) struct r#type {
+        pub(super) low: u16,
+        pub(super) high: u16,
+    }
+}
+
 fn is_by_value<T: ByValue>() -> usize {
     <(T,) as Signature>::SIZES[0]
 }
@@ -130,4 +212,6 @@ fn is_by_value<T: ByValue>() -> usize {
 #[test]
 fn derived_types_have_the_sizes_of_the_structs() {
     assert_eq!((is_by_value::<Triple>(), is_by_value::<Count>()), (12, 4));
+    assert_eq!((is_by_value::<names_of_macros::__Field0>(), is_by_value::<names_of_macros::T>()), (16, 16));
+    assert_eq!(is_by_value::<names_of_macros::Counted>(), 2);
 }

@@ -1,6 +1,8 @@
 //! Leases: what a graph uses lives as long as the graph, and each launch is a use among the others.
 
 #[cfg(not(miri))]
+mod concurrent;
+#[cfg(not(miri))]
 mod outliving;
 
 use curium_driver::{Graph, GraphExec, LaunchConfig, Library, Result, Stream};

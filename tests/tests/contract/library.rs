@@ -1,9 +1,10 @@
 //! [`Library`]: loading code that belongs to no context.
 
-use curium_driver::{CudaVersion, Error, Function, Library};
+use curium_driver::{CudaVersion, Error, Function, LaunchConfig, Library, Module};
+use curium_memory::DeviceBuffer;
 use curium_sim::{Config, Fault};
 use curium_sys::CUresult;
-use curium_tests::{kernels, on_driver, on_simulator};
+use curium_tests::{Gate, kernels, on_driver, on_simulator};
 
 #[test]
 fn library_loads_from_whatever_names_the_driver() {
@@ -126,5 +127,39 @@ fn library_that_the_driver_does_not_unload_is_given_back_by_close() {
         let (library, error) = library.close().expect_err("the driver refuses once");
         assert_eq!(error.function(), Some(Function::cuLibraryUnload));
         library.kernel::<(&mut [u32], u32, u32)>("fill").expect("the library is still there");
+    });
+}
+
+#[test]
+fn code_dropped_while_its_kernel_is_queued_stays_until_the_kernel_has_run() {
+    // Hardware loads code lazily, and waits for the work that the gate holds up.
+    on_simulator(Config::new(), |test, _| {
+        type Fill = (&'static mut [u32], u32, u32);
+        let (context, stream) = (test.context(), test.stream());
+        let config = LaunchConfig::for_elements(64);
+        for from_library in [true, false] {
+            let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 64).expect("memory suffices");
+            let gate = Gate::on(&stream);
+            let code: Box<dyn std::any::Any + Send> = if from_library {
+                let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
+                let kernel = library.kernel::<Fill>("fill").expect("the library has the kernel");
+                // SAFETY: the kernel writes elements below the length that is passed, which is the buffer's.
+                unsafe { kernel.launch(&stream, config, (&mut buffer, 7, 64)) }.expect("it can be launched");
+                Box::new((kernel, library))
+            } else {
+                let module = Module::from_ptx(&context, kernels::FILL).expect("the PTX is right");
+                let kernel = module.kernel::<Fill>("fill").expect("the module has the kernel");
+                // SAFETY: as above.
+                unsafe { kernel.launch(&stream, config, (&mut buffer, 7, 64)) }.expect("it can be launched");
+                Box::new((kernel, module))
+            };
+            std::thread::scope(|scope| {
+                let dropping = scope.spawn(move || drop(code));
+                std::thread::sleep(std::time::Duration::from_millis(20));
+                gate.open();
+                dropping.join().expect("the drop does not panic");
+            });
+            assert_eq!(buffer.to_vec().expect("the kernel has run"), [7; 64]);
+        }
     });
 }

@@ -1,10 +1,11 @@
 //! The driver's own log: [`LogReader`](curium_driver::LogReader), listeners, and what errors take along.
 
+use std::ffi::{c_char, c_uint};
 use std::sync::{Arc, Mutex};
 
-use curium_driver::{CudaVersion, Error, Function, LogLevel};
+use curium_driver::{CudaVersion, Driver, Error, Function, LogLevel};
 use curium_sim::{Config, Fault};
-use curium_sys::CUresult;
+use curium_sys::{CUlogIterator, CUresult};
 use curium_tests::{TestDriver, on_driver, on_simulator};
 
 /// The error of a call that fails on every driver.
@@ -19,6 +20,27 @@ fn driver_log(error: &Error) -> Option<&str> {
     }
 }
 
+/// A line that says more than the code of the error.
+const TELLING: &str = "[11:07:41.060][77][CUDA][E] the ordinal is for later";
+
+/// The driver of a test, with a log that always ends with [`TELLING`] and what the code says.
+fn driver_with_a_telling_log(test: &TestDriver) -> Driver {
+    unsafe extern "C" fn dump(_: *mut CUlogIterator, text: *mut c_char, size: *mut usize, _: c_uint) -> CUresult {
+        let log = format!(
+            "{TELLING}\n[11:07:41.060][77][CUDA][E] Returning 101 (CUDA_ERROR_INVALID_DEVICE) from cuDeviceGet\n"
+        );
+        // SAFETY: the caller passes room for 4 KiB, and a valid place for the size.
+        unsafe { std::ptr::copy_nonoverlapping(log.as_ptr(), text.cast(), log.len()) };
+        // SAFETY: as above.
+        unsafe { size.write(log.len()) };
+        CUresult::CUDA_SUCCESS
+    }
+    let mut api = test.driver().api().clone();
+    api.cuLogsDumpToMemory = Some(dump);
+    // SAFETY: the table is the test's driver's, with another log, and the driver ends with the test.
+    unsafe { Driver::from_api(api) }.expect("the simulator initializes")
+}
+
 /// Whether the driver is new enough to have a log.
 fn has_log(test: &TestDriver) -> bool {
     test.driver().has(Function::cuLogsCurrent)
@@ -27,21 +49,35 @@ fn has_log(test: &TestDriver) -> bool {
 #[test]
 fn error_carries_what_the_driver_logged_about_its_call() {
     on_simulator(Config::new(), |test, _| {
-        let error = failure(test);
-        let log = driver_log(&error).expect("the driver logs failures");
-        assert!(log.contains("[cuDeviceGet]") && log.lines().count() == 1, "{log}");
-        assert!(error.to_string().ends_with(&format!("the driver's log: {log}")), "{error}");
+        let driver = driver_with_a_telling_log(test);
+        let error = driver.device(1_000).expect_err("there are not that many devices");
+        assert_eq!(driver_log(&error), Some(TELLING));
+        assert!(error.to_string().ends_with(&format!("\ndriver log: {TELLING}")), "{error}");
     });
 }
 
 #[test]
-fn error_does_not_repeat_what_an_earlier_one_carried() {
+fn error_leaves_out_lines_that_say_what_it_says_itself() {
+    on_driver(|test| {
+        let error = failure(test);
+        let text = error.to_string();
+        assert_eq!(text.matches("CUDA_ERROR_INVALID_DEVICE").count(), 1, "{text}");
+        if test.simulator().is_some() {
+            assert_eq!(driver_log(&error), None, "{text}");
+        }
+    });
+}
+
+#[test]
+fn error_of_a_lost_context_does_not_repeat_what_an_earlier_one_carried() {
     on_simulator(Config::new(), |test, simulator| {
-        drop(failure(test));
-        simulator.inject(Fault::on(Function::cuDeviceGetCount).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
-        let error = test.driver().device_count().expect_err("the call fails");
-        let log = driver_log(&error).expect("the driver logs failures");
-        assert!(log.contains("[cuDeviceGetCount]") && log.lines().count() == 1, "{log}");
+        let driver = driver_with_a_telling_log(test);
+        let failure = || {
+            simulator.inject(Fault::on(Function::cuDeviceGet).returns(CUresult::CUDA_ERROR_ILLEGAL_ADDRESS));
+            driver.device(0).expect_err("the call fails")
+        };
+        assert_eq!(driver_log(&failure()), Some(TELLING));
+        assert_eq!(driver_log(&failure()), None);
     });
 }
 
@@ -55,8 +91,7 @@ fn error_takes_no_line_of_another_function() {
         assert_eq!(code, CUresult::CUDA_ERROR_INVALID_DEVICE);
         simulator.inject(Fault::on(Function::cuDeviceGetCount).returns(CUresult::CUDA_ERROR_SYSTEM_NOT_READY));
         let error = test.driver().device_count().expect_err("the call fails");
-        let log = driver_log(&error).expect("the driver logs failures");
-        assert!(!log.contains("[cuDeviceGet]"), "{log}");
+        assert_eq!(driver_log(&error), None, "{error}");
     });
 }
 

@@ -83,7 +83,7 @@ fn pool_of_a_newer_driver_tells_what_it_was_made_with() {
         assert_eq!(managed.kind().expect("it is told"), PoolKind::Managed);
         assert_eq!(managed.location().expect("it is told"), None);
     });
-    on_simulator(Config::new(), |test, _| {
+    on_simulator(Config::new().with_driver_version(CudaVersion::new(13, 0)), |test, _| {
         assert_eq!(pool(test).kind().expect_err("the driver is too old").code(), INVALID);
     });
 }

@@ -28,7 +28,7 @@ fn modules_work_on_the_oldest_driver() {
         let module = Module::from_ptx(&test.context(), kernels::FILL).expect("CUDA 11.8 has modules");
         module.kernel::<(&mut [u32], u32, u32)>("fill").expect("the module has the kernel");
         let error = module.kernel::<(u8,)>("fill").expect_err("the PTX tells the parameters");
-        assert!(error.to_string().contains("kernel `fill` has 3 parameters, but 1 are declared"), "{error}");
+        assert!(error.to_string().contains("kernel `fill` has 3 parameters, and `(u8)` declares 1"), "{error}");
         let error = module.kernel::<()>("fill_indez").expect_err("there is no such kernel");
         assert!(error.to_string().contains("the image has `fill`, `fill_index`"), "{error}");
     });

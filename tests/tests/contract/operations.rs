@@ -14,6 +14,8 @@ mod kernels;
 mod loading;
 mod memory;
 #[cfg(not(miri))]
+mod on_streams;
+#[cfg(not(miri))]
 mod other_process;
 #[cfg(not(miri))]
 mod pools;
@@ -161,7 +163,9 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     ("DeviceBuffer::copy_to_slice", |fixture| made(fixture.buffer.copy_to_slice(&mut [0; LEN])?)),
     ("DeviceBuffer::to_vec", |fixture| made(fixture.buffer.to_vec()?)),
     ("DeviceBuffer::copy_from_buffer", |fixture| made(fixture.target.copy_from_buffer(&fixture.buffer)?)),
-    ("DeviceBuffer::bind", |fixture| made(stream_work::copy(&fixture.stream, &mut fixture.target, &fixture.buffer)?)),
+    ("DeviceBuffer::bind and DeviceBuffer::launched", |fixture| {
+        made(stream_work::copy(&fixture.stream, &mut fixture.target, &fixture.buffer)?)
+    }),
     ("DeviceBuffer::close", |fixture| {
         let buffer = DeviceBuffer::<u32>::zeroed(&fixture.stream, LEN)?;
         buffer.close().map_err(|(_, error)| error).map(boxed)
@@ -190,6 +194,7 @@ pub(crate) fn all() -> Vec<Operation> {
         arrays::OPERATIONS,
         graphs::OPERATIONS,
         graph_execs::OPERATIONS,
+        on_streams::OPERATIONS,
     ]
     .concat();
     #[cfg(miri)]

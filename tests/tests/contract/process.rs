@@ -167,7 +167,7 @@ fn child_of_a_fork_gets_an_error_from_every_operation_and_drops_in_silence() {
                     let error = operation(&mut fixture).err().unwrap_or_else(|| panic!("{name} works in the child"));
                     assert!(matches!(error, Error::Fork(_)), "{name}: {error}");
                     let function = error.function().expect("the error has a function").name();
-                    assert!(error.to_string().starts_with(&format!("{function} was not called: ")), "{error}");
+                    assert!(error.to_string().starts_with(&format!("{function}: not called ")), "{error}");
                 }
                 drop(Driver::load().map(|driver| driver.device_count().expect_err("the driver does not work here")));
                 drop(fixture);

@@ -140,7 +140,7 @@ fn rung_that_fails_is_passed_by_and_told_of() {
         assert_eq!(attempts, [("purging", false), ("synchronizing", true), ("trimming", true)]);
         assert!(error.is_out_of_memory(), "{error}");
         let text = error.to_string();
-        assert!(text.contains("; in vain: purging, synchronizing (cuCtxSynchronize_v2 failed"), "{text}");
+        assert!(text.contains("; tried: purging, synchronizing (cuCtxSynchronize_v2: "), "{text}");
         let statistics = resource.statistics();
         assert_eq!(
             (tried(statistics.purge), tried(statistics.synchronize), tried(statistics.trim)),

@@ -1,12 +1,14 @@
 //! Resources around resources: what they count, refuse, know and write down.
 
+use std::mem::MaybeUninit;
 use std::panic::Location;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak, mpsc};
 
 use curium_driver::{DevicePointer, Error, Stream, set_drop_observer};
 use curium_memory::{
-    AllocationLog, EventKind, Limit, OnFailure, Recording, Resource, Statistics, StreamOrdered, Tracking,
+    AllocationLog, DeviceBox, DeviceBuffer, EventKind, Limit, OnFailure, Reclaiming, Recording, Resource, Statistics,
+    StreamOrdered, Tracking,
 };
 use curium_sim::{Config, Fault};
 use curium_sys::{CUresult, Function};
@@ -27,7 +29,10 @@ fn limit_refuses_what_is_beyond_it_with_the_figures() {
         let error = resource.allocate(&stream, 401, 256).expect_err("the limit is reached");
         assert!(error.is_out_of_memory(), "{error}");
         assert_eq!((error.code(), error.function()), (None, None), "the driver was not called");
-        assert_eq!(error.to_string(), "a resource refused 401 bytes; its limit is 1000 bytes, of which 600 are in use");
+        assert_eq!(
+            error.to_string(),
+            "resource: allocation refused (401 bytes, 600 of 1000 bytes of the limit in use)"
+        );
         let second = resource.allocate(&stream, 400, 256).expect("memory suffices");
         assert_eq!((resource.used(), resource.limit()), (1000, 1000));
         free(&resource, &stream, first, 600);
@@ -257,5 +262,85 @@ fn log_that_cannot_be_written_harms_no_allocation() {
             free(&resource, &stream, pointer, 100);
         }
         assert!(resource.lost() >= 5, "{} events are lost", resource.lost());
+    });
+}
+
+#[test]
+fn buffers_are_tracked_and_recorded_with_the_line_that_creates_them() {
+    on_driver(|test| {
+        let resource = Recording::ring(Tracking::new(Reclaiming::new(Limit::new(StreamOrdered, 1 << 20))), 64);
+        let (resource, stream) = (&resource, &test.stream());
+        macro_rules! assert_site {
+            ($buffer:expr) => {{
+                let (buffer, here) = ($buffer.expect("memory suffices"), (file!(), line!()));
+                let site = resource.inner().live().pop().expect("a buffer is live").site;
+                assert_eq!((site.file(), site.line()), here);
+                let event = resource.events().pop().expect("an allocation is recorded");
+                let site = event.site.expect("it is recorded with its line");
+                assert_eq!((&*site.file, site.line), here);
+                drop(buffer);
+            }};
+        }
+        assert_site!(DeviceBuffer::<u32, _>::uninit_in(resource, stream, 4));
+        assert_site!(DeviceBuffer::<u32, _>::zeroed_in(resource, stream, 4));
+        assert_site!(DeviceBuffer::filled_in(resource, stream, 7_u32, 4));
+        assert_site!(DeviceBuffer::from_slice_in(resource, stream, &[7_u32; 4]));
+        assert_site!(DeviceBuffer::<MaybeUninit<u32>, _>::places_in(resource, stream, 4));
+        assert_site!(DeviceBox::new_in(resource, stream, 7_u32));
+    });
+}
+
+/// A writer that does what it is told before it fails, if anything.
+struct Acting<F>(F);
+
+impl<F: FnMut()> std::io::Write for Acting<F> {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        (self.0)();
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        (self.0)();
+        Ok(())
+    }
+}
+
+#[test]
+fn writer_that_panics_loses_its_lines_and_harms_no_allocation() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let resource = Recording::to_writer(StreamOrdered, Acting(|| panic!("this panic is part of the test")));
+        let buffer = DeviceBuffer::<u8, _>::zeroed_in(&resource, &stream, 16).expect("memory suffices");
+        drop(buffer);
+        assert_eq!(resource.lost(), 3, "the header, the allocation and the free");
+        resource.flush().expect_err("the writer panics");
+    });
+}
+
+#[test]
+fn writer_may_use_the_resource_that_it_records() {
+    on_driver(|test| {
+        let (stream, shared) = (test.stream(), Arc::new(OnceLock::<Weak<Recording<StreamOrdered>>>::new()));
+        let (inner, used, writes) = (Arc::clone(&shared), stream.clone(), Arc::new(AtomicUsize::new(0)));
+        let counted = Arc::clone(&writes);
+        let writer = Acting(move || {
+            if let Some(resource) = inner.get().and_then(Weak::upgrade)
+                && counted.fetch_add(1, Ordering::Relaxed) == 0
+            {
+                drop(DeviceBuffer::<u8, _>::uninit_in(&*resource, &used, 16).expect("memory suffices"));
+            }
+        });
+        let resource = Arc::new(Recording::to_writer(StreamOrdered, writer));
+        shared.set(Arc::downgrade(&resource)).map_err(drop).expect("it is set once");
+        let (finished, has_finished) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            drop(DeviceBuffer::<u8, _>::uninit_in(&*resource, &stream, 16).expect("memory suffices"));
+            resource.flush().expect("the writer flushes");
+            finished.send(resource.lost()).expect("the test waits");
+        });
+        let lost = has_finished.recv_timeout(std::time::Duration::from_secs(20));
+        assert_eq!(lost, Ok(0), "the writer waits for itself");
+        thread.join().expect("nothing panics");
+        assert!(writes.load(Ordering::Relaxed) >= 4, "two allocations and two frees are written");
     });
 }

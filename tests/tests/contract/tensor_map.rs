@@ -7,7 +7,7 @@ use curium_memory::{
     DeviceBuffer, Im2col, Im2colWide, TensorDataType as Type, TensorFill, TensorInterleave, TensorL2Promotion,
     TensorLayout, TensorMap, TensorRead, TensorSwizzle, TensorView, TensorViewMut, TensorWrite, WideMode,
 };
-use curium_tests::{Gate, TestDriver, on_driver, stream_work};
+use curium_tests::{Gate, TestDriver, guard, on_driver, stream_work};
 
 /// Runs a test where the device has the accelerator.
 fn on_hopper(test: impl FnOnce(&TestDriver)) {
@@ -286,26 +286,27 @@ fn kernels_wait_for_what_others_do_to_the_memory_of_a_tensor() {
         memory.as_slice_mut().fill(1.0).expect("memory can be filled");
         let view = TensorView::tiled(memory.as_slice(), &layout, &[32, 4]).expect("it fills the buffer");
         // SAFETY: nothing is launched with the value.
-        let map: TensorMap = unsafe { Argument::<TensorRead>::bind(&mut &view, &other) }.expect("it can be used");
+        let map: TensorMap =
+            unsafe { Argument::<TensorRead>::bind(&mut &view, &mut guard(&other)) }.expect("it can be used");
         assert_eq!(map.to_words(), view.as_map().to_words());
         assert!(stream_work::is_held_up(&other), "the reader did not wait for the write");
         gate.open();
         other.synchronize().expect("the stream works");
         let gate = Gate::on(&other);
         // SAFETY: the view was bound to this stream above, and not used since.
-        unsafe { Argument::<TensorRead>::launched(&mut &view, &other) };
+        unsafe { Argument::<TensorRead>::launched(&mut &view, &mut guard(&other)) };
         let mut view = TensorViewMut::tiled(memory.as_slice_mut(), &layout, &[32, 4]).expect("it fills the buffer");
         // SAFETY: nothing is launched with the value.
-        unsafe { Argument::<TensorWrite>::bind(&mut &mut view, &stream) }.expect("it can be used");
+        unsafe { Argument::<TensorWrite>::bind(&mut &mut view, &mut guard(&stream)) }.expect("it can be used");
         assert!(stream_work::is_held_up(&stream), "the writer did not wait for the reader");
         gate.open();
         stream.synchronize().expect("the stream works");
         let gate = Gate::on(&stream);
         // SAFETY: the view was bound to this stream above, and not used since.
-        unsafe { Argument::<TensorWrite>::launched(&mut &mut view, &stream) };
+        unsafe { Argument::<TensorWrite>::launched(&mut &mut view, &mut guard(&stream)) };
         let view = TensorView::tiled(memory.as_slice(), &layout, &[32, 4]).expect("it fills the buffer");
         // SAFETY: nothing is launched with the value.
-        unsafe { Argument::<TensorRead>::bind(&mut &view, &other) }.expect("it can be used");
+        unsafe { Argument::<TensorRead>::bind(&mut &view, &mut guard(&other)) }.expect("it can be used");
         assert!(stream_work::is_held_up(&other), "the reader did not wait for the writer");
         gate.open();
     });

@@ -9,7 +9,7 @@ use curium_memory::{
 };
 use curium_sim::{Config, Fault};
 use curium_sys::{CUresourceViewFormat, CUresult};
-use curium_tests::{Gate, TestDriver, on_driver, on_simulator, stream_work};
+use curium_tests::{Gate, TestDriver, guard, on_driver, on_simulator, stream_work};
 
 fn array(test: &TestDriver, flags: ArrayFlags) -> Arc<Array<f32>> {
     let array = Array::from_slice(&test.stream(), ArrayShape::plane(8, 4), flags, &[0.5; 32]);
@@ -84,7 +84,7 @@ fn kernel_that_reads_a_texture_waits_for_the_copy_to_its_array() {
         array.copy_from_device(ArrayRegion::whole(array.shape()), &source).expect("the lengths are equal");
         let mut argument = &texture;
         // SAFETY: nothing is launched with the value.
-        let object: TextureObject = unsafe { argument.bind(&other) }.expect("the texture can be used");
+        let object: TextureObject = unsafe { argument.bind(&mut guard(&other)) }.expect("the texture can be used");
         assert_eq!(format!("{object:?}"), format!("TextureObject({})", texture.as_raw()));
         assert!(stream_work::is_held_up(&other), "the stream did not wait for the copy");
         gate.open();
@@ -99,10 +99,10 @@ fn copy_waits_for_the_kernel_that_writes_a_surface() {
         let surface = Surface::new(&array).expect("the array is for surfaces");
         let mut argument = &surface;
         // SAFETY: `launched` is called before the surface is used for anything else.
-        let _: SurfaceObject = unsafe { argument.bind(&other) }.expect("the surface can be used");
+        let _: SurfaceObject = unsafe { argument.bind(&mut guard(&other)) }.expect("the surface can be used");
         let gate = Gate::on(&other);
         // SAFETY: the surface was bound to this stream above, and not used since.
-        unsafe { Argument::<SurfaceObject>::launched(&mut argument, &other) };
+        unsafe { Argument::<SurfaceObject>::launched(&mut argument, &mut guard(&other)) };
         let mut target = DeviceBuffer::<f32>::zeroed(array.stream(), 32).expect("memory suffices");
         array.stream().synchronize().expect("the stream works");
         array.copy_to_device(ArrayRegion::whole(array.shape()), &mut target).expect("the lengths are equal");
@@ -130,9 +130,9 @@ fn textures_and_surfaces_are_known_to_streams_of_their_context_and_green_ones_on
         let surface = Surface::new(&array).expect("the array is for surfaces");
         let bind = |stream: &Stream| {
             // SAFETY: nothing is launched with the value.
-            let texture = unsafe { Argument::<TextureObject>::bind(&mut &texture, stream) }.map(drop);
+            let texture = unsafe { Argument::<TextureObject>::bind(&mut &texture, &mut guard(stream)) }.map(drop);
             // SAFETY: as above.
-            let surface = unsafe { Argument::<SurfaceObject>::bind(&mut &surface, stream) }.map(drop);
+            let surface = unsafe { Argument::<SurfaceObject>::bind(&mut &surface, &mut guard(stream)) }.map(drop);
             [(texture, "texture"), (surface, "surface")]
         };
         let context = test.device().create_context(ContextOptions::new()).expect("a context can be created");
@@ -164,8 +164,8 @@ fn view_without_levels_or_layers_is_refused() {
         let options = TextureOptions::new().with_flags(TextureFlags::NORMALIZED_COORDINATES);
         let view = || TextureView::new(CUresourceViewFormat::CU_RES_VIEW_FORMAT_UINT_4X8, [16, 16, 0]);
         for (view, expected) in [
-            (view().with_levels(2..2), "the levels 2..2 are none"),
-            (view().with_layers(0..0), "the layers 0..0 are none"),
+            (view().with_levels(2..2), "empty range of levels (2..2)"),
+            (view().with_layers(0..0), "empty range of layers (0..0)"),
         ] {
             let error = Texture::of_mipmapped(&levels, &options, Some(&view)).expect_err("nothing is seen");
             assert!(matches!(error, Error::Argument(_)) && error.to_string().contains(expected), "{error}");
@@ -186,10 +186,10 @@ fn texture_of_a_buffer_ends_while_a_capture_is_open_and_behind_the_kernels_that_
         drop(graph.expect("the capture ends"));
         let used = texture();
         // SAFETY: `launched` is called before the texture is used for anything else.
-        let _: TextureObject = unsafe { (&mut &used).bind(&other) }.expect("the texture can be used");
+        let _: TextureObject = unsafe { (&mut &used).bind(&mut guard(&other)) }.expect("the texture can be used");
         let gate = Gate::on(&other);
         // SAFETY: the texture was bound to this stream above, and not used since.
-        unsafe { Argument::<TextureObject>::launched(&mut &used, &other) };
+        unsafe { Argument::<TextureObject>::launched(&mut &used, &mut guard(&other)) };
         std::thread::scope(|scope| {
             let dropping = scope.spawn(|| drop(used));
             std::thread::sleep(std::time::Duration::from_millis(5));

@@ -118,12 +118,12 @@ fn range_keeps_its_alignment_and_refuses_what_does_not_fit() {
             assert!(error.to_string().contains(&format!("{} bytes at offset {offset}", 2 * bytes)), "{error}");
         }
         for (error, part) in [
-            (AddressRange::reserve(driver, 0).expect_err("no bytes"), "no bytes"),
+            (AddressRange::reserve(driver, 0).expect_err("no bytes"), "zero length"),
             (
                 AddressRange::reserve_with(driver, bytes, ReserveOptions::new().with_alignment(3)).expect_err("not 3"),
-                "the alignment 3",
+                "alignment is not a power of two (3)",
             ),
-            (PhysicalMemory::new(&test.device(), 0).expect_err("no bytes"), "no bytes"),
+            (PhysicalMemory::new(&test.device(), 0).expect_err("no bytes"), "zero length"),
         ] {
             assert!(matches!(error, Error::Argument(_)) && error.to_string().contains(part), "{error}");
         }
@@ -138,7 +138,7 @@ fn size_that_is_no_multiple_is_an_error_that_tells_the_granularity() {
         assert_eq!((error.code(), error.function()), (INVALID, Some(Function::cuMemCreate)));
         let text = error.to_string();
         assert!(text.contains(&format!("{} bytes of device 0", granularity + 1)), "{text}");
-        assert!(text.contains(&format!("multiples of {granularity} bytes")), "{text}");
+        assert!(text.contains(&format!("multiple of the granularity of {granularity} bytes")), "{text}");
     });
 }
 

@@ -4,7 +4,8 @@
 //! use and each launch comes behind all that it conflicts with.
 
 use curium_driver::hazard::Accesses;
-use curium_driver::{Graph, GraphExec, Result, Stream};
+use curium_driver::{Error, Graph, GraphExec, Result, Stream};
+use curium_tests::guard;
 
 use super::driver::{Notes, Works};
 
@@ -58,14 +59,14 @@ impl<'a> Run<'a> {
     fn capture(&mut self) -> Result<()> {
         let (context, accesses) = (self.notes.context(), &mut self.accesses);
         let reader = Graph::capture(context, |scope| {
-            accesses.before_read(scope)?;
-            accesses.after_read(scope);
-            Ok(())
+            accesses.before_read(&mut guard(scope))?;
+            accesses.after_read(&mut guard(scope));
+            Ok::<_, Error>(())
         })?;
         let writer = Graph::capture(context, |scope| {
-            accesses.before_write(scope)?;
-            accesses.after_write(scope);
-            Ok(())
+            accesses.before_write(&mut guard(scope))?;
+            accesses.after_write(&mut guard(scope));
+            Ok::<_, Error>(())
         })?;
         self.graphs = Some([reader.instantiate()?, writer.instantiate()?]);
         Ok(())
@@ -79,9 +80,9 @@ impl<'a> Run<'a> {
         let number = self.done.len();
         let past = self.notes.work(&stream, number);
         match kind {
-            Kind::Read => self.accesses.after_read(&stream),
-            Kind::Write => self.accesses.after_write(&stream),
-            Kind::Part => self.accesses.after_partial_write(&stream),
+            Kind::Read => self.accesses.after_read(&mut guard(&stream)),
+            Kind::Write => self.accesses.after_write(&mut guard(&stream)),
+            Kind::Part => self.accesses.after_partial_write(&mut guard(&stream)),
             Kind::LaunchReader | Kind::LaunchWriter => {}
         }
         let last = self.done.iter().rposition(|(is_write, _)| *is_write).unwrap_or_default();
@@ -94,8 +95,8 @@ impl<'a> Run<'a> {
     /// Has the stream wait. A launch notes itself at once: the work that follows stands for it.
     fn before(&mut self, kind: Kind, stream: &Stream) -> Result<()> {
         match (kind, &mut self.graphs) {
-            (Kind::Read, _) => self.accesses.before_read(stream),
-            (Kind::Write | Kind::Part, _) => self.accesses.before_write(stream),
+            (Kind::Read, _) => self.accesses.before_read(&mut guard(stream)),
+            (Kind::Write | Kind::Part, _) => self.accesses.before_write(&mut guard(stream)),
             (Kind::LaunchReader, Some([reader, _])) => reader.launch(stream),
             (Kind::LaunchWriter, Some([_, writer])) => writer.launch(stream),
             (_, None) => Ok(()),

@@ -4,6 +4,7 @@ use std::fmt;
 
 use curium_driver::Stream;
 use curium_driver::hazard::Accesses;
+use curium_tests::guard;
 
 use super::driver::{Notes, Works, index};
 
@@ -131,8 +132,8 @@ impl<'a> Run<'a> {
         let needed = self.needed(step);
         let outcome = match what {
             _ if self.forgotten == Some(what) => Ok(()),
-            Use::Read => self.pieces[piece].accesses.before_read(&self.streams[stream]),
-            Use::Write | Use::Free => self.pieces[piece].accesses.before_write(&self.streams[stream]),
+            Use::Read => self.pieces[piece].accesses.before_read(&mut guard(&self.streams[stream])),
+            Use::Write | Use::Free => self.pieces[piece].accesses.before_write(&mut guard(&self.streams[stream])),
         };
         self.check_waits(stream, &needed, outcome.is_err())?;
         if let Err(error) = outcome {
@@ -184,8 +185,8 @@ impl<'a> Run<'a> {
             return Err(format!("work {number}, a {what:?} on stream {stream}, does not come behind {missing:?}"));
         }
         match what {
-            Use::Read => self.pieces[piece].accesses.after_read(&self.streams[stream]),
-            Use::Write => self.pieces[piece].accesses.after_write(&self.streams[stream]),
+            Use::Read => self.pieces[piece].accesses.after_read(&mut guard(&self.streams[stream])),
+            Use::Write => self.pieces[piece].accesses.after_write(&mut guard(&self.streams[stream])),
             Use::Free => self.pieces[piece] = self.allocate(stream),
         }
         if what != Use::Free {

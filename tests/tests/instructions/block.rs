@@ -14,6 +14,7 @@ mod held;
 mod image;
 mod matrix;
 mod memory;
+mod partition;
 mod pattern;
 mod permute;
 mod runner;
@@ -175,10 +176,11 @@ impl BlockForm {
 type Family = fn() -> Vec<BlockForm>;
 
 /// The families of this folder, by the names of their files.
-pub(crate) const FAMILIES: [(&str, Family); 20] = [
+pub(crate) const FAMILIES: [(&str, Family); 21] = [
     ("memory", memory::forms),
     ("atomic", atomic::forms),
     ("warp", warp::forms),
+    ("partition", partition::forms),
     ("barrier", barrier::forms),
     ("address", address::forms),
     ("asynchronous", asynchronous::forms),

@@ -10,6 +10,7 @@
 mod block;
 mod form;
 mod forms;
+mod nan;
 mod opcodes;
 mod operands;
 mod program;

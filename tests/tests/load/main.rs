@@ -117,7 +117,7 @@ fn rejection(path: &Path) -> (Rejection, String) {
     assert!(text.starts_with("no CUDA driver could be loaded; tried\n  "), "{text}");
     assert!(text.contains(&format!("\n  {}: ", path.display())), "{text}");
     assert_eq!(text.matches(&path.display().to_string()).count(), 1, "the path is named once: {text}");
-    assert!(text.contains("\nto mend it: "), "{text}");
+    assert!(text.contains("\nto fix it: "), "{text}");
     let [attempt] = *Box::<[_; 1]>::try_from(error.attempts).expect("one path was tried");
     assert_eq!(attempt.path, path);
     (attempt.rejection, text)
@@ -172,7 +172,7 @@ fn library_without_the_drivers_functions_is_an_error_that_says_so() {
     build(&path, "#[unsafe(no_mangle)] pub extern \"C\" fn nothing() {}");
     let (rejection, text) = rejection(&path);
     assert!(matches!(rejection, Rejection::NotADriver), "{rejection:?}");
-    assert!(text.contains("has no cuInit"), "{text}");
+    assert!(text.contains("cuInit or cuDriverGetVersion is missing"), "{text}");
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn stub_is_an_error_that_says_what_a_stub_is_and_where_it_comes_from() {
     build_driver(&path, 34, 0);
     let (rejection, text) = rejection(&path);
     assert!(matches!(rejection, Rejection::Stub), "{rejection:?}");
-    assert!(text.contains("stub library") && text.contains("`stubs` folder off the library search path"), "{text}");
+    assert!(text.contains("stub library") && text.contains("`stubs` folder from the library search path"), "{text}");
 }
 
 #[test]
@@ -190,8 +190,8 @@ fn driver_that_is_too_old_is_an_error_that_names_both_versions() {
     build_driver(&path, 0, 11040);
     let (rejection, text) = rejection(&path);
     assert!(matches!(rejection, Rejection::TooOld { found } if found == CudaVersion::new(11, 4)), "{rejection:?}");
-    assert!(text.contains("CUDA 11.4, but CUDA 11.8 or newer is needed"), "{text}");
-    assert!(text.contains("to mend it: update the NVIDIA driver"), "{text}");
+    assert!(text.contains("CUDA 11.4 (CUDA 11.8 or newer is required)"), "{text}");
+    assert!(text.contains("to fix it: update the NVIDIA driver"), "{text}");
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn driver_that_does_not_say_its_version_is_an_error_with_its_code() {
     build_driver(&path, 999, 0);
     let (rejection, text) = rejection(&path);
     assert!(matches!(rejection, Rejection::NoVersion { code: 999 }), "{rejection:?}");
-    assert!(text.contains("failed with code 999"), "{text}");
+    assert!(text.contains("failed (code 999)"), "{text}");
 }
 
 #[test]

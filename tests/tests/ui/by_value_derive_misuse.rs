@@ -43,4 +43,47 @@ struct NotCopy {
     value: u32,
 }
 
+mod placeholders {
+    //! Types with names that the macro once replaced.
+
+    use curium::ByValue;
+
+    #[derive(Clone, Copy)]
+    #[repr(C)]
+    struct Wrong {
+        small: u8,
+        large: u64,
+        text: &'static str,
+        flag: bool,
+    }
+
+    #[derive(Clone, Copy, ByValue)]
+    #[repr(C)]
+    struct __Field0 {
+        wrong: Wrong,
+    }
+
+    #[derive(Clone, Copy, ByValue)]
+    #[repr(C)]
+    struct __Field1 {
+        large: u64,
+        text: &'static str,
+        flag: bool,
+    }
+}
+
+#[derive(Clone, Copy, ByValue)]
+#[by_value(path = curium_driver)]
+#[repr(C)]
+struct Misspelled {
+    value: u32,
+}
+
+#[derive(Clone, Copy, ByValue)]
+#[repr(C)]
+union Either {
+    float: f32,
+    bits: u32,
+}
+
 fn main() {}

@@ -1,12 +1,12 @@
 //! The stream of a capture is borrowed for the capture only.
 
-use curium_driver::{CaptureScope, Context, Graph, Result};
+use curium_driver::{CaptureScope, Context, Error, Graph, Result};
 
 fn keep(context: &Context) -> Result<()> {
     let mut kept: Option<&CaptureScope> = None;
     Graph::capture(context, |scope| {
         kept = Some(scope);
-        Ok(())
+        Ok::<_, Error>(())
     })?;
     drop(kept);
     Ok(())

@@ -5,7 +5,7 @@ use curium_memory::{RegisterFlags, Registered};
 
 fn register(context: &Context) {
     let mut values = vec![1_u32; 8];
-    let registered = Registered::new(context, &mut values, RegisterFlags::empty()).unwrap();
+    let registered = unsafe { Registered::new(context, &mut values, RegisterFlags::empty()) }.unwrap();
     drop(values);
     assert_eq!(registered[0], 1);
 }

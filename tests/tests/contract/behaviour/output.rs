@@ -1,6 +1,6 @@
 //! What kernels write for people: `printf`, and what is said of assertions that fail.
 
-use std::ffi::{CString, c_int, c_void};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io::Write;
 use std::ptr;
 
@@ -56,9 +56,10 @@ const SPEAKERS: &str = "
 }
 ";
 
-// SAFETY: `fflush` of the C library has this signature.
+// SAFETY: these functions of the C library have these signatures.
 unsafe extern "C" {
     fn fflush(stream: *mut c_void) -> c_int;
+    fn puts(text: *const c_char) -> c_int;
 }
 
 fn speaker(driver: &Driver, name: &str) -> (CUmodule, CUfunction) {
@@ -109,6 +110,40 @@ fn printf_appears_when_its_kernel_ends() {
             let lines = output.lines().filter(|line| line.starts_with("kernel ") || line.starts_with("host "));
             let lines: Vec<&str> = lines.collect();
             assert_eq!(lines, ["kernel 1", "host 1", "kernel 2", "host 2", "kernel 3", "host 3"], "{output}");
+        },
+    );
+}
+
+/// Writes lines through the C library, which keeps them until its buffer is full, before and after a kernel prints.
+fn print_between_lines_of_c(test: &TestDriver) {
+    // SAFETY: the text ends with NUL.
+    let line = |text: &CStr| assert!(unsafe { puts(text.as_ptr()) } >= 0);
+    in_context(test, |driver| {
+        let (module, prints) = speaker(driver, "prints");
+        line(c"\nhost before");
+        let mut number = 1_u32;
+        assert_eq!(run(driver, prints, 1, &mut [(&raw mut number).cast()]), OK);
+        line(c"host after");
+        assert_eq!(returned!(driver, cuModuleUnload(module)), OK);
+    });
+    // SAFETY: as for `write_line`.
+    assert_eq!(unsafe { fflush(ptr::null_mut()) }, 0);
+}
+
+#[test]
+fn printf_is_in_order_with_text_of_the_c_library() {
+    let name = "behaviour::output::printf_is_in_order_with_text_of_the_c_library";
+    with_output_of_new_process(
+        name,
+        || on_driver(print_between_lines_of_c),
+        |output, _| {
+            let lines = output.lines().filter(|line| line.starts_with("kernel ") || line.starts_with("host "));
+            let lines: Vec<&str> = lines.collect();
+            if cfg!(not(target_os = "linux")) {
+                // The simulator writes to the standard library's stream elsewhere.
+                return;
+            }
+            assert_eq!(lines, ["host before", "kernel 1", "host after"], "{output}");
         },
     );
 }

@@ -35,6 +35,6 @@ fn memory_that_the_source_of_a_cache_lacks_is_told_as_it_was_asked_for() {
         let error = resource.allocate(&test.stream(), bytes, 256).expect_err("there is less memory");
         let Error::OutOfMemory(figures) = &error else { panic!("{error:?} has no figures") };
         assert_eq!((figures.requested, figures.total, figures.largest_free), (bytes, Some(48 << 20), Some(0)));
-        assert!(error.to_string().contains(&format!("; {bytes} bytes were asked for; ")), "{error}");
+        assert!(error.to_string().contains(&format!(" for a request of {bytes} bytes, ")), "{error}");
     });
 }

@@ -98,7 +98,7 @@ fn image_of_external_memory_is_an_array_that_keeps_the_memory() {
     let square = ArrayShape::plane(8, 8);
     for (offset, shape, levels, reason) in [
         (BYTES, square, 1, "offset 65536 of memory of 65536 bytes"),
-        (OFFSET, ArrayShape::plane(0, 8), 1, "has no element"),
+        (OFFSET, ArrayShape::plane(0, 8), 1, "empty shape"),
         (OFFSET, square, 0, "0 levels"),
         (OFFSET, square, 5, "5 levels"),
     ] {

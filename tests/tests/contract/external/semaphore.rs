@@ -4,7 +4,7 @@ use std::ptr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use curium_driver::{Context, Driver, Graph, GraphExec, Stream};
+use curium_driver::{Context, Driver, Error, Graph, GraphExec, Stream};
 use curium_memory::external::{ExternalSemaphore, ExternalSemaphoreKind};
 use curium_sim::{Config, Simulator};
 use curium_sys::{
@@ -162,7 +162,7 @@ fn semaphore_of_a_graph_dropped_while_its_context_is_captured_ends_behind_its_la
         Graph::capture(context, |_| {
             assert_eq!(calls(), ["import"]);
             assert_outlives_work(&other, (semaphore, executable), gate);
-            Ok(())
+            Ok::<_, Error>(())
         })
         .expect("the capture is as it was");
     });

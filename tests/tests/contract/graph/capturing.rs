@@ -46,7 +46,7 @@ fn work_captured_into_a_graph_comes_behind_the_nodes_that_are_named() {
         let copied = graph.capture_into(&[filled, other], |scope| copy(scope, &mut y, &x));
         let [copied] = copied.expect("a copy can be captured")[..] else { panic!("there is one node") };
         assert_eq!(before(&graph, copied), HashSet::from([filled, other]));
-        assert_eq!(graph.capture_into(&[copied], |_| Ok(())).expect("nothing can be captured"), [copied]);
+        assert_eq!(graph.capture_into(&[copied], |_| Ok::<_, Error>(())).expect("nothing can be captured"), [copied]);
         assert_eq!(size(&graph), (4, 3));
         let mut exec = graph.instantiate().expect("the graph is sound");
         assert_eq!(words(&y), [0; LEN], "nothing has run");
@@ -134,7 +134,7 @@ fn capture_into_a_graph_that_fails_or_panics_leaves_it_as_it_was() {
         assert!(failed.expect_err("the work fails").to_string().contains("part of the test"));
         assert_eq!(graph.nodes().expect("it can be asked"), [begin]);
         let panicked = catch_unwind(AssertUnwindSafe(|| {
-            graph.capture_into(&[begin], |scope| {
+            graph.capture_into(&[begin], |scope| -> Result<()> {
                 work(scope, &mut x, &mut y).expect("the work can be captured");
                 panic!("part of the test")
             })
@@ -203,7 +203,10 @@ fn graph_that_is_captured_into_refuses_every_other_use() {
                 let asked = threads.spawn(move || part.nodes().expect_err("it is refused").to_string());
                 assert!(asked.join().expect("the thread ends").contains(words));
             });
-            exec.launch(&test.stream())?;
+            std::thread::scope(|threads| {
+                let launched = threads.spawn(|| exec.launch(&test.stream()));
+                launched.join().expect("the thread ends").expect("the executable is not the graph");
+            });
             x.as_slice_mut().fill_on(scope, 1)
         });
         let captured = captured.expect("the refusals have not disturbed the capture");

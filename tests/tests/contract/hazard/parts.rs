@@ -5,7 +5,7 @@ use curium_driver::hazard::Accesses;
 use curium_memory::copy::copy_scope;
 use curium_memory::{DeviceBuffer, PinnedBuffer, PinnedFlags};
 use curium_sim::Config;
-use curium_tests::{on_driver, on_simulator};
+use curium_tests::{guard, on_driver, on_simulator};
 
 use super::{streams, waits};
 
@@ -14,13 +14,13 @@ fn writes_of_parts_on_several_streams_are_all_waited_for_once() {
     on_simulator(Config::new(), |test, simulator| {
         let [own, left, right, reader] = streams(test);
         let accesses = Accesses::allocated(&own);
-        accesses.after_partial_write(&left);
-        accesses.after_partial_write(&right);
-        accesses.after_read(&left);
-        let read = || accesses.before_read(&reader).expect("the stream can wait");
+        accesses.after_partial_write(&mut guard(&left));
+        accesses.after_partial_write(&mut guard(&right));
+        accesses.after_read(&mut guard(&left));
+        let read = || accesses.before_read(&mut guard(&reader)).expect("the stream can wait");
         assert_eq!(waits(simulator, read), 3, "the allocation and both writes");
         assert_eq!(waits(simulator, read), 0, "everything has been waited for");
-        let read_on_own = || accesses.before_read(&own).expect("the stream can wait");
+        let read_on_own = || accesses.before_read(&mut guard(&own)).expect("the stream can wait");
         assert_eq!(waits(simulator, read_on_own), 2, "both writes");
     });
 }
@@ -30,12 +30,13 @@ fn stream_of_the_last_write_stands_for_what_it_has_waited_for() {
     on_simulator(Config::new(), |test, simulator| {
         let [own, other, late] = streams(test);
         let mut accesses = Accesses::allocated(&own);
-        accesses.after_read(&other);
-        accesses.after_partial_write(&other);
-        let write = |accesses: &Accesses, stream| accesses.before_write(stream).expect("the stream can wait");
+        accesses.after_read(&mut guard(&other));
+        accesses.after_partial_write(&mut guard(&other));
+        let write =
+            |accesses: &Accesses, stream| accesses.before_write(&mut guard(stream)).expect("the stream can wait");
         assert_eq!(waits(simulator, || write(&accesses, &own)), 1, "the uses on the other stream");
         assert_eq!(waits(simulator, || write(&accesses, &own)), 0, "they are forgotten");
-        accesses.after_write(&own);
+        accesses.after_write(&mut guard(&own));
         assert_eq!(waits(simulator, || write(&accesses, &late)), 1, "the stream of the write");
     });
 }
@@ -45,12 +46,12 @@ fn part_written_after_a_wait_is_waited_for_again() {
     on_simulator(Config::new(), |test, simulator| {
         let [own, other] = streams(test);
         let accesses = Accesses::allocated(&own);
-        let write = || accesses.before_write(&own).expect("the stream can wait");
-        accesses.after_partial_write(&other);
+        let write = || accesses.before_write(&mut guard(&own)).expect("the stream can wait");
+        accesses.after_partial_write(&mut guard(&other));
         assert_eq!(waits(simulator, write), 1);
-        accesses.after_partial_write(&other);
+        accesses.after_partial_write(&mut guard(&other));
         assert_eq!(waits(simulator, write), 1, "the second write came behind the first wait");
-        accesses.after_read(&other);
+        accesses.after_read(&mut guard(&other));
         assert_eq!(waits(simulator, write), 1, "so did the read");
     });
 }

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use curium_driver::{
-    ContextOptions, Event, EventFlags, Graph, GraphExec, LaunchConfig, Library, RecordFlags, SafeKernel, Signature,
-    Stream,
+    ContextOptions, Error, Event, EventFlags, Graph, GraphExec, LaunchConfig, Library, RecordFlags, SafeKernel,
+    Signature, Stream,
 };
 use curium_memory::copy::CopyBatch;
 use curium_memory::{
@@ -219,7 +219,7 @@ fn host_function_of_a_capture_outlives_what_it_owns() {
             add(scope, &branch, 10)?;
             let error = add(scope, &own, 100).expect_err("the stream is no part of the capture");
             assert!(error.function().is_none() && error.to_string().contains("no stream of the capture"), "{error}");
-            Ok(())
+            Ok::<_, Error>(())
         });
         let graph = graph.expect("the work can be captured");
         let mut executable = graph.instantiate().expect("the graph is right");

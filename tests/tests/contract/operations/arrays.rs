@@ -70,12 +70,12 @@ pub(super) const OPERATIONS: &[Operation] = &[
         texture.options()?;
         made(texture)
     }),
-    ("Texture::bind", |fixture| {
+    ("Texture::bind and Texture::launched", |fixture| {
         let texture = texture(fixture)?;
         pass::<TextureObject>(&fixture.other, &texture)?;
         made(texture)
     }),
-    ("Surface::bind", |fixture| {
+    ("Surface::bind and Surface::launched", |fixture| {
         let surface = Surface::new(&Arc::new(array(fixture)?))?;
         pass::<SurfaceObject>(&fixture.other, &surface)?;
         made(surface)

@@ -12,10 +12,9 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("Library::from_image", |fixture| {
         made(Library::from_image(&fixture.driver, &Image::from_ptx(kernels::FILL)?, &JitOptions::new())?)
     }),
-    ("Library::from_file", |fixture| made(Library::from_file(&fixture.driver, file(), &JitOptions::new())?)),
-    ("Library::from_file_unchecked", |fixture| {
+    ("Library::from_file", |fixture| {
         // SAFETY: the file is PTX.
-        made(unsafe { Library::from_file_unchecked(&fixture.driver, file(), &JitOptions::new()) }?)
+        made(unsafe { Library::from_file(&fixture.driver, file(), &JitOptions::new()) }?)
     }),
     ("Library::untyped_kernel", |fixture| made(fixture.code.library.untyped_kernel("fill")?)),
     ("Library::into_raw", |fixture| {
@@ -26,10 +25,9 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("Module::from_image", |fixture| {
         made(Module::from_image(&fixture.context, &Image::from_ptx(kernels::FILL)?, &JitOptions::new())?)
     }),
-    ("Module::from_file", |fixture| made(Module::from_file(&fixture.context, file(), &JitOptions::new())?)),
-    ("Module::from_file_unchecked", |fixture| {
+    ("Module::from_file", |fixture| {
         // SAFETY: the file is PTX.
-        made(unsafe { Module::from_file_unchecked(&fixture.context, file()) }?)
+        made(unsafe { Module::from_file(&fixture.context, file()) }?)
     }),
     ("Module::untyped_kernel", |fixture| made(fixture.code.module.untyped_kernel("fill")?)),
     ("Module::into_raw", |fixture| {

@@ -2,6 +2,7 @@
 
 use std::mem::MaybeUninit;
 
+use curium_driver::hazard::AccessGuard;
 use curium_driver::{Argument, AttachMode, DevicePointer, Parameter, Result, Stream};
 use curium_memory::copy::{self, CopyBatch, CopyOptions};
 use curium_memory::{
@@ -52,10 +53,11 @@ fn pinned(fixture: &Fixture) -> Result<PinnedBuffer<u32>> {
 
 /// Binds and notes, as a launch does.
 pub(super) fn pass<P: Parameter>(stream: &Stream, mut argument: impl Argument<P>) -> Result<Made> {
+    let mut guard = AccessGuard::new(stream)?;
     // SAFETY: nothing is put on the stream, and the argument is not used in between.
-    unsafe { argument.bind(stream) }?;
+    unsafe { argument.bind(&mut guard) }?;
     // SAFETY: the argument was bound to this stream above, and not used since.
-    unsafe { argument.launched(stream) };
+    unsafe { argument.launched(&mut guard) };
     made(())
 }
 
@@ -93,7 +95,9 @@ pub(super) const OPERATIONS: &[Operation] = &[
     }),
     ("DeviceSlice::copy_to_slice", |fixture| made(fixture.buffer.slice(1..3)?.copy_to_slice(&mut [0; 2])?)),
     ("DeviceSlice::to_vec", |fixture| made(fixture.buffer.slice(1..3)?.to_vec()?)),
-    ("DeviceSlice::bind", |fixture| pass::<&[u32]>(&fixture.other, fixture.buffer.as_slice())),
+    ("DeviceSlice::bind and DeviceSlice::launched", |fixture| {
+        pass::<&[u32]>(&fixture.other, fixture.buffer.as_slice())
+    }),
     ("DeviceSliceMut::copy_from_slice", |fixture| made(fixture.buffer.slice_mut(1..3)?.copy_from_slice(&[7, 8])?)),
     ("DeviceSliceMut::copy_to_slice", |fixture| made(fixture.buffer.as_slice_mut().copy_to_slice(&mut [0; LEN])?)),
     ("DeviceSliceMut::to_vec", |fixture| made(fixture.buffer.as_slice_mut().to_vec()?)),
@@ -111,7 +115,9 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("DeviceSliceMut::fill_on", |fixture| made(fixture.target.as_slice_mut().fill_on(&fixture.stream, 3)?)),
     ("DeviceSliceMut::zero", |fixture| made(fixture.target.as_slice_mut().zero()?)),
     ("DeviceSliceMut::zero_on", |fixture| made(fixture.target.as_slice_mut().zero_on(&fixture.stream)?)),
-    ("DeviceSliceMut::bind", |fixture| pass::<&mut [u32]>(&fixture.other, fixture.buffer.as_slice_mut())),
+    ("DeviceSliceMut::bind and DeviceSliceMut::launched", |fixture| {
+        pass::<&mut [u32]>(&fixture.other, fixture.buffer.as_slice_mut())
+    }),
     ("Grid::copy_to_host", |fixture| {
         let mut values = [0; LEN];
         made(square(fixture)?.copy_to_host(&mut HostGridMut::new(&mut values, SQUARE, TIGHT)?)?)
@@ -165,14 +171,16 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("MappedBuffer::bind", |fixture| pass::<&mut [u32]>(&fixture.other, &mut fixture.kinds.mapped)),
     ("Registered::new and Registered::device_pointer and Registered::close", |fixture| {
         let mut values = [1_u32; LEN];
-        let mut registered = Registered::new(&fixture.context, &mut values, RegisterFlags::DEVICE_MAP)?;
+        // SAFETY: the value is closed or dropped before the slice ends.
+        let mut registered = unsafe { Registered::new(&fixture.context, &mut values, RegisterFlags::DEVICE_MAP) }?;
         let pointer = registered.device_pointer();
         registered.close().map_err(|(_, error)| error)?;
         made(pointer?)
     }),
     ("RegisteredRef::new and RegisteredRef::close", |fixture| {
         let values = [1_u32; LEN];
-        let registered = RegisteredRef::new(&fixture.context, &values, RegisterFlags::empty())?;
+        // SAFETY: the value is closed or dropped before the slice ends.
+        let registered = unsafe { RegisteredRef::new(&fixture.context, &values, RegisterFlags::empty()) }?;
         registered.close().map_err(|(_, error)| error).map(boxed)
     }),
     ("UnifiedBuffer::zeroed", |fixture| made(UnifiedBuffer::<u32>::zeroed(&fixture.stream, LEN)?)),

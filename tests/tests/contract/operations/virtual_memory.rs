@@ -2,6 +2,7 @@
 
 use std::os::fd::AsFd;
 
+use curium_driver::hazard::AccessGuard;
 use curium_driver::{Argument, MemoryHandleTypes, Result};
 use curium_memory::virtual_memory::{FabricHandle, Granularity, PhysicalOptions, ReserveOptions};
 use curium_memory::{
@@ -72,7 +73,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         let mut vector = filled(fixture)?;
         let mut argument = &mut vector;
         // SAFETY: nothing is put on the stream.
-        unsafe { Argument::<&mut [u32]>::bind(&mut argument, &fixture.other) }?;
+        unsafe { Argument::<&mut [u32]>::bind(&mut argument, &mut AccessGuard::new(&fixture.other)?) }?;
         made(vector)
     }),
     ("DeviceVec::close", |fixture| filled(fixture)?.close().map_err(|(_, error)| error).map(boxed)),
@@ -121,11 +122,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
         pass::<&mut [u32]>(&fixture.other, &mut buffer)?;
         made(buffer)
     }),
-    ("TensorView::bind", |fixture| {
+    ("TensorView::bind and TensorView::launched", |fixture| {
         let view = TensorView::tiled(fixture.buffer.as_slice(), &images(fixture), &[4, 1, 1, 1])?;
         pass::<TensorRead>(&fixture.other, &view)
     }),
-    ("TensorViewMut::bind", |fixture| {
+    ("TensorViewMut::bind and TensorViewMut::launched", |fixture| {
         let layout = images(fixture);
         let mut view = TensorViewMut::tiled(fixture.buffer.as_slice_mut(), &layout, &[4, 1, 1, 1])?;
         pass::<TensorWrite>(&fixture.other, &mut view)
@@ -191,7 +192,7 @@ fn vector(fixture: &Fixture) -> Result<DeviceVec<u32>> {
     DeviceVec::with_max_len(&fixture.stream, LEN)
 }
 
-fn filled(fixture: &Fixture) -> Result<DeviceVec<u32>> {
+pub(super) fn filled(fixture: &Fixture) -> Result<DeviceVec<u32>> {
     let mut vector = vector(fixture)?;
     vector.resize(LEN, 1)?;
     Ok(vector)
@@ -203,7 +204,7 @@ fn map_tensor(fixture: &Fixture) -> Result<TensorMap> {
 }
 
 /// Words of a mapping.
-fn foreign(fixture: &Fixture) -> Result<ForeignBuffer<u32, Mapping>> {
+pub(super) fn foreign(fixture: &Fixture) -> Result<ForeignBuffer<u32, Mapping>> {
     let mapping = map(fixture)?;
     mapping.set_access(&fixture.device, MemoryAccess::ReadWrite)?;
     // SAFETY: the mapping has as many words, is for the device to use, and nobody else uses it.

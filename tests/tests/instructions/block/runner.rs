@@ -193,7 +193,7 @@ macro_rules! families {
     };
 }
 
-families! { memory atomic warp barrier address asynchronous matrix wmma permute call flow cluster texture surface edges tensor tensor_store
+families! { memory atomic warp partition barrier address asynchronous matrix wmma permute call flow cluster texture surface edges tensor tensor_store
 tensor_reduction sparse warpgroup }
 
 #[test]

@@ -1,0 +1,51 @@
+//! Names and texts of codes.
+
+use std::ffi::{CStr, c_char};
+use std::fmt::Write;
+use std::ptr;
+
+use curium_driver::Driver;
+use curium_sim::{Config, Simulator};
+use curium_sys::CUresult;
+use curium_tests::on_driver;
+
+use super::INVALID_VALUE;
+
+/// The most that a code can be.
+const LAST: u32 = CUresult::CUDA_ERROR_UNKNOWN.0;
+
+/// The name and the text of a code; `None` if the driver does not know it.
+fn described(driver: &Driver, code: CUresult) -> Option<[String; 2]> {
+    let (mut name, mut text): (*const c_char, *const c_char) = (ptr::null(), ptr::null());
+    let returned = returned!(driver, cuGetErrorName(code, &raw mut name));
+    assert_eq!(returned!(driver, cuGetErrorString(code, &raw mut text)), returned);
+    if returned == INVALID_VALUE {
+        assert!(name.is_null() && text.is_null(), "{code:?}");
+        return None;
+    }
+    // SAFETY: the driver returned texts, which it keeps.
+    Some([name, text].map(|text| unsafe { CStr::from_ptr(text) }.to_string_lossy().into_owned()))
+}
+
+/// The simulator has the names and texts of hardware's driver. A code that only one of the two knows is newer than the other.
+#[test]
+fn names_and_texts_of_codes_are_those_of_hardware() {
+    on_driver(|test| {
+        let simulator = Simulator::new(Config::new()).expect("there is room for a simulator");
+        // SAFETY: the table is that of a driver, which lives until the end of the test.
+        let simulated = unsafe { Driver::from_api(simulator.api()) }.expect("the simulator starts");
+        let (mut known, mut different) = (0, String::new());
+        for code in (0..=LAST).map(CUresult) {
+            let (Some(found), Some(expected)) = (described(test.driver(), code), described(&simulated, code)) else {
+                continue;
+            };
+            known += 1;
+            if found != expected {
+                writeln!(different, "{}: {found:?}, the simulator has {expected:?}", code.0)
+                    .expect("a string takes it");
+            }
+        }
+        assert!(known > 80, "only {known} codes are known");
+        assert!(different.is_empty(), "{different}");
+    });
+}

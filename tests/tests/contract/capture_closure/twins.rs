@@ -1,0 +1,173 @@
+//! Each operation on a memory's own stream is refused in a capture, and its twin on a stream is captured.
+
+use curium_driver::{Error, Graph, Stream};
+use curium_memory::DeviceBuffer;
+use curium_tests::{TestDriver, on_driver};
+
+use super::assert_refused;
+
+/// Each operation on the memory's own stream, and its twin on the stream of a capture.
+type Pair<T> = (&'static str, fn(&mut T) -> Result<(), Error>, fn(&mut T, &Stream) -> Result<(), Error>);
+
+/// Refuses the one of each pair, captures the other, and checks what `read` says after a launch, when `clear` has run before.
+fn check_pairs<T>(
+    test: &TestDriver,
+    memory: &mut T,
+    pairs: &[Pair<T>],
+    clear: impl Fn(&mut T),
+    read: impl Fn(&mut T) -> Vec<u32>,
+) {
+    for (name, own, on) in pairs {
+        let graph = Graph::capture(&test.context(), |scope| {
+            assert_refused(own(memory), &format!("`{name}_on(scope"));
+            on(memory, scope)
+        });
+        let mut executable =
+            graph.and_then(|graph| graph.instantiate()).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let before = read(memory);
+        for _ in 0..2 {
+            clear(memory);
+            assert_eq!(read(memory), before, "{name} ran before the launch");
+            executable.launch(&test.stream()).expect("it can be launched");
+            assert_eq!(read(memory), [7; 16], "{name}");
+        }
+        clear(memory);
+    }
+}
+
+#[test]
+fn twins_of_operations_on_the_own_stream_are_captured_and_replayed() {
+    use curium_memory::{DeviceBox, Extent, HostGrid, Pitch};
+
+    const SQUARE: Extent = Extent::plane(4, 4);
+    const TIGHT: Pitch = Pitch::tight::<u32>(SQUARE);
+    on_driver(|test| {
+        let stream = test.stream();
+        let source = || DeviceBuffer::from_slice(&test.stream(), &[7_u32; 16]).expect("memory suffices");
+        let mut buffers = (DeviceBuffer::<u32>::zeroed(&stream, 16).expect("memory suffices"), source());
+        check_pairs(
+            test,
+            &mut buffers,
+            &[
+                (
+                    "copy_from_slice",
+                    |it| it.0.copy_from_slice(&[7; 16]),
+                    |it, on| it.0.copy_from_slice_on(on, &[7; 16]),
+                ),
+                ("copy_from_buffer", |it| it.0.copy_from_buffer(&it.1), |it, on| it.0.copy_from_buffer_on(on, &it.1)),
+                (
+                    "copy_from_device",
+                    |it| it.0.as_slice_mut().copy_from_device(&it.1),
+                    |it, on| it.0.as_slice_mut().copy_from_device_on(on, &it.1),
+                ),
+                (
+                    "copy_from_slice",
+                    |it| it.0.as_slice_mut().copy_from_slice(&[7; 16]),
+                    |it, on| it.0.as_slice_mut().copy_from_slice_on(on, &[7; 16]),
+                ),
+                ("fill", |it| it.0.as_slice_mut().fill(7), |it, on| it.0.as_slice_mut().fill_on(on, 7)),
+                (
+                    "fill",
+                    |it| it.0.as_slice_mut().grid(SQUARE, TIGHT)?.fill(7),
+                    |it, on| it.0.as_slice_mut().grid(SQUARE, TIGHT)?.fill_on(on, 7),
+                ),
+                (
+                    "copy_from",
+                    |it| {
+                        let source = it.1.as_slice().grid(SQUARE, TIGHT)?;
+                        it.0.as_slice_mut().grid(SQUARE, TIGHT)?.copy_from(&source)
+                    },
+                    |it, on| {
+                        let source = it.1.as_slice().grid(SQUARE, TIGHT)?;
+                        it.0.as_slice_mut().grid(SQUARE, TIGHT)?.copy_from_on(on, &source)
+                    },
+                ),
+                (
+                    "copy_from_host",
+                    |it| {
+                        let source = HostGrid::new(&[7; 16], SQUARE, TIGHT)?;
+                        it.0.as_slice_mut().grid(SQUARE, TIGHT)?.copy_from_host(&source)
+                    },
+                    |it, on| {
+                        let source = HostGrid::new(&[7; 16], SQUARE, TIGHT)?;
+                        it.0.as_slice_mut().grid(SQUARE, TIGHT)?.copy_from_host_on(on, &source)
+                    },
+                ),
+            ],
+            |it| it.0.as_slice_mut().zero().expect("the owner may write"),
+            |it| it.0.to_vec().expect("the buffer can be read"),
+        );
+        let mut zeroed = DeviceBuffer::from_slice(&stream, &[1_u32; 16]).expect("memory suffices");
+        let graph = Graph::capture(&test.context(), |scope| {
+            assert_refused(zeroed.as_slice_mut().zero(), "`zero_on(scope");
+            zeroed.as_slice_mut().zero_on(scope)
+        });
+        let mut executable = graph.and_then(|graph| graph.instantiate()).expect("it can be captured");
+        executable.launch(&stream).expect("it can be launched");
+        assert_eq!(zeroed.to_vec().expect("the buffer can be read"), [0; 16]);
+        let mut value = DeviceBox::new(&stream, 0_u32).expect("memory suffices");
+        check_pairs(
+            test,
+            &mut value,
+            &[("set", |it| it.set(7), |it, on| it.set_on(on, 7))],
+            |it| it.set(0).expect("the owner may write"),
+            |it| vec![it.get().expect("the value can be read"); 16],
+        );
+    });
+}
+
+#[test]
+#[cfg(not(miri))]
+fn twins_of_operations_of_arrays_are_captured_and_replayed() {
+    use curium_memory::{Array, ArrayFlags, ArrayRegion, ArrayShape};
+
+    const SHAPE: ArrayShape = ArrayShape::plane(4, 4);
+    const WHOLE: ArrayRegion = ArrayRegion::whole(SHAPE);
+    on_driver(|test| {
+        let stream = test.stream();
+        let array =
+            |value| Array::from_slice(&stream, SHAPE, ArrayFlags::empty(), &[value; 16]).expect("memory suffices");
+        let buffer = |value| DeviceBuffer::from_slice(&test.stream(), &[value; 16]).expect("memory suffices");
+        let mut arrays = (array(0_u32), array(7), buffer(7));
+        check_pairs(
+            test,
+            &mut arrays,
+            &[
+                (
+                    "copy_from_slice",
+                    |it| it.0.copy_from_slice(&[7; 16]),
+                    |it, on| it.0.copy_from_slice_on(on, &[7; 16]),
+                ),
+                (
+                    "copy_region_from_slice",
+                    |it| it.0.copy_region_from_slice(WHOLE, &[7; 16]),
+                    |it, on| it.0.copy_region_from_slice_on(on, WHOLE, &[7; 16]),
+                ),
+                (
+                    "copy_from_device",
+                    |it| it.0.copy_from_device(WHOLE, &it.2),
+                    |it, on| it.0.copy_from_device_on(on, WHOLE, &it.2),
+                ),
+                (
+                    "copy_from_array",
+                    |it| it.0.copy_from_array([0; 3], &it.1, WHOLE),
+                    |it, on| it.0.copy_from_array_on(on, [0; 3], &it.1, WHOLE),
+                ),
+            ],
+            |it| it.0.copy_from_slice(&[0; 16]).expect("the owner may write"),
+            |it| it.0.to_vec().expect("the array can be read"),
+        );
+        let mut copied = (array(7_u32), buffer(0));
+        check_pairs(
+            test,
+            &mut copied,
+            &[(
+                "copy_to_device",
+                |it| it.0.copy_to_device(WHOLE, &mut it.1),
+                |it, on| it.0.copy_to_device_on(on, WHOLE, &mut it.1),
+            )],
+            |it| it.1.as_slice_mut().zero().expect("the owner may write"),
+            |it| it.1.to_vec().expect("the buffer can be read"),
+        );
+    });
+}

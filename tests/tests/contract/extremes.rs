@@ -1,0 +1,282 @@
+//! Arguments at the ends of their ranges: safe functions return an error or succeed, and never panic.
+
+use std::fmt::Debug;
+use std::num::NonZero;
+
+use curium_driver::{CudaVersion, Dimensions, Kernel, LaunchConfig, Library, Module, Result, Stream};
+use curium_memory::virtual_memory::ReserveOptions;
+use curium_memory::{
+    AddressRange, Array, ArrayFlags, ArrayShape, DeviceBuffer, DeviceVec, Extent, HostGrid, MappedBuffer, MemoryPool,
+    MipmappedArray, PhysicalMemory, PinnedBuffer, PinnedFlags, Pitch, PitchedBuffer, PoolOptions, UnifiedBuffer,
+};
+use curium_sim::Config;
+use curium_tests::{kernels, on_driver, on_simulator};
+
+/// Lengths around every limit: of addresses, of sizes in bytes, of 32 bits.
+const LENGTHS: [usize; 12] = [
+    0,
+    1,
+    3,
+    u32::MAX as usize,
+    1 << 32,
+    1 << 48,
+    1 << 60,
+    isize::MAX as usize / 8,
+    isize::MAX as usize,
+    isize::MAX as usize + 1,
+    usize::MAX - 1,
+    usize::MAX,
+];
+
+/// Lengths that no device has as elements of 8 bytes.
+fn too_long() -> impl Iterator<Item = usize> {
+    LENGTHS.into_iter().filter(|len| *len == 0 || *len >= 1 << 48)
+}
+
+#[track_caller]
+fn assert_refused<T: Debug>(result: Result<T>) {
+    let error = result.map(|value| panic!("{value:?} cannot be")).unwrap_err();
+    assert!(!error.is_sticky() && !error.to_string().is_empty(), "{error}");
+}
+
+#[test]
+fn buffers_of_impossible_lengths_are_errors() {
+    on_driver(|test| {
+        let (stream, context) = (&test.stream(), &test.context());
+        for len in too_long() {
+            assert_refused(DeviceBuffer::<u64>::uninit(stream, len));
+            assert_refused(DeviceBuffer::<u64>::zeroed(stream, len));
+            assert_refused(DeviceBuffer::filled(stream, 7_u64, len));
+            assert_refused(UnifiedBuffer::<u64>::uninit(stream, len));
+            assert_refused(UnifiedBuffer::<u64>::zeroed(stream, len));
+            assert_refused(MappedBuffer::<u64>::zeroed(stream, len));
+            assert_refused(PinnedBuffer::<u64>::zeroed(context, len, PinnedFlags::empty()));
+            assert_refused(PitchedBuffer::<u64>::zeroed(stream, len, 1));
+            assert_refused(PitchedBuffer::<u64>::zeroed(stream, 1, len));
+            assert_refused(PitchedBuffer::<u64>::uninit(stream, len, len));
+        }
+        assert_refused(DeviceBuffer::<u64>::from_slice(stream, &[]));
+        assert_refused(UnifiedBuffer::<u64>::from_slice(stream, &[]));
+        assert_refused(MappedBuffer::<u64>::from_slice(stream, &[]));
+        assert_refused(PinnedBuffer::<u64>::from_slice(context, &[], PinnedFlags::empty()));
+        assert_refused(DeviceBuffer::<[u64; 0]>::uninit(stream, usize::MAX));
+        assert_refused(DeviceVec::<[u64; 0]>::new(stream));
+    });
+}
+
+#[test]
+fn vectors_of_impossible_lengths_are_errors() {
+    on_driver(|test| {
+        let stream = &test.stream();
+        for len in too_long() {
+            assert_refused(DeviceVec::<u64>::with_max_len(stream, len));
+        }
+        let mut vector = DeviceVec::<u64>::from_slice(stream, &[1, 2, 3]).expect("there is memory");
+        for len in LENGTHS.into_iter().filter(|len| *len >= 1 << 48) {
+            assert_refused(vector.reserve(len));
+            assert_refused(vector.resize(len, 7));
+            vector.truncate(len);
+            vector.shrink_to(len).expect("a capacity that is not reached stays as it is");
+            assert_refused(vector.slice(len..));
+            assert_refused(vector.slice(..=len));
+        }
+        assert_eq!(vector.to_vec().expect("it can be read"), [1, 2, 3]);
+    });
+}
+
+#[test]
+fn views_outside_of_their_memory_are_errors() {
+    on_driver(|test| {
+        let stream = &test.stream();
+        let buffer = DeviceBuffer::<u64>::zeroed(stream, 8).expect("there is memory");
+        let rows = PitchedBuffer::<u64>::zeroed(stream, 2, 2).expect("there is memory");
+        let unified = UnifiedBuffer::<u64>::zeroed(stream, 8).expect("there is memory");
+        #[expect(clippy::reversed_empty_ranges, reason = "the range ends before it begins")]
+        let backwards = 5..3;
+        assert_refused(buffer.slice(backwards));
+        for end in LENGTHS.into_iter().filter(|len| *len > 8) {
+            assert_refused(buffer.slice(end..));
+            assert_refused(buffer.slice(..end));
+            assert_refused(buffer.slice(1..=end));
+            assert_refused(buffer.slice((std::ops::Bound::Excluded(end), std::ops::Bound::Unbounded)));
+            assert_refused(buffer.as_slice().split_at(end).map(drop));
+            assert_refused(unified.slice(..=end));
+            assert_refused(rows.row(end));
+            assert_eq!(buffer.as_slice().chunks(end).expect("one chunk has it all").count(), 1);
+        }
+        assert_refused(buffer.as_slice().chunks(0).map(drop));
+        assert_refused(buffer.as_slice().cast::<[u64; 0]>());
+        let all = buffer.slice(8..).expect("nothing lies at the end");
+        assert!(all.is_empty() && all.to_vec().expect("nothing is read").is_empty());
+    });
+}
+
+#[test]
+fn grids_of_any_extent_pitch_and_part_do_not_overflow() {
+    on_driver(|test| {
+        let stream = &test.stream();
+        let mut buffer = DeviceBuffer::<u64>::zeroed(stream, 64).expect("there is memory");
+        let elements = [0_u64; 64];
+        for [width, height, depth] in triples() {
+            let extent = Extent::volume(width, height, depth);
+            for pitch in pitches(extent) {
+                drop(HostGrid::new(&elements, extent, pitch));
+                drop(buffer.as_slice_mut().grid(extent, pitch));
+                let Ok(grid) = buffer.as_slice().grid(extent, pitch) else { continue };
+                assert!(!format!("{grid:?}").is_empty());
+                for origin in triples() {
+                    for part in [extent, Extent::volume(0, 0, 0), Extent::volume(1, 1, 1)] {
+                        drop(grid.part(origin, part));
+                    }
+                }
+            }
+        }
+    });
+}
+
+fn triples() -> impl Iterator<Item = [usize; 3]> {
+    const ENDS: [usize; 6] = [0, 1, 4, 1 << 32, isize::MAX as usize, usize::MAX];
+    ENDS.into_iter().flat_map(|x| ENDS.into_iter().flat_map(move |y| ENDS.into_iter().map(move |z| [x, y, z])))
+}
+
+fn pitches(extent: Extent) -> impl Iterator<Item = Pitch> {
+    let rows = [0, 1, 8, usize::MAX / 8, usize::MAX].map(Pitch::rows::<u64>);
+    let layered = rows.map(|pitch| pitch.with_layers(usize::MAX));
+    rows.into_iter().chain(layered).chain([Pitch::tight::<u64>(extent)])
+}
+
+#[test]
+fn arrays_of_impossible_shapes_are_errors() {
+    on_driver(|test| {
+        let stream = &test.stream();
+        for len in too_long() {
+            let shapes = [
+                ArrayShape::line(len),
+                ArrayShape::plane(len, len),
+                ArrayShape::volume(len, len, len),
+                ArrayShape::lines(len, len),
+                ArrayShape::planes(len, len, len),
+                ArrayShape::cube(len),
+                ArrayShape::cubes(len, len),
+            ];
+            for shape in shapes {
+                assert!(!format!("{shape} {shape:?}").is_empty());
+                assert_refused(Array::<u32>::new(stream, shape, ArrayFlags::empty()));
+                assert_refused(Array::<u32>::from_slice(stream, shape, ArrayFlags::empty(), &[]));
+                assert_refused(MipmappedArray::<u32>::new(stream, shape, u32::MAX, ArrayFlags::empty()));
+            }
+        }
+        assert_refused(Array::<u32>::new(stream, ArrayShape::cubes(4, usize::MAX), ArrayFlags::empty()));
+        let mipmapped = MipmappedArray::<u32>::new(stream, ArrayShape::plane(4, 4), 2, ArrayFlags::empty());
+        assert_refused(mipmapped.expect("there is memory").level(u32::MAX));
+    });
+}
+
+#[test]
+fn addresses_physical_memory_and_pools_of_impossible_sizes_are_errors() {
+    on_simulator(Config::new(), |test, _| {
+        let (driver, device) = (test.driver(), &test.device());
+        for bytes in LENGTHS.into_iter().filter(|bytes| *bytes < 1 << 20 || *bytes >= 1 << 60) {
+            assert_refused(AddressRange::reserve(driver, bytes));
+            assert_refused(PhysicalMemory::new(device, bytes));
+            let options = ReserveOptions::new().with_alignment(bytes).with_address(u64::MAX);
+            drop(AddressRange::reserve_with(driver, 1 << 21, options));
+        }
+        for bytes in LENGTHS {
+            let options = PoolOptions::new(device).with_max_bytes(bytes).with_release_threshold(u64::MAX);
+            let Ok(pool) = MemoryPool::with_options(driver, &options) else { continue };
+            pool.trim_to(usize::MAX).expect("there is nothing to give back");
+        }
+        let range = AddressRange::reserve(driver, 1 << 21).expect("there are addresses");
+        let memory = PhysicalMemory::new(device, 1 << 21).expect("there is memory");
+        for offset in [1, 1 << 21, usize::MAX - (1 << 21) + 1, usize::MAX] {
+            assert_refused(range.map(offset, &memory));
+        }
+    });
+}
+
+#[test]
+fn managed_memory_is_asked_about_in_steps_of_any_length() {
+    on_simulator(Config::new(), |test, _| {
+        let buffer = UnifiedBuffer::<u64>::zeroed(&test.stream(), 8).expect("there is memory");
+        for step in [1, 3, usize::MAX] {
+            drop(buffer.locations(.., NonZero::new(step).expect("it is not zero")));
+        }
+        assert_refused(buffer.locations(8.., NonZero::<usize>::MIN));
+        assert_refused(buffer.range_attributes(8..));
+        assert_refused(buffer.range_attributes(..usize::MAX));
+    });
+}
+
+type Fill = (&'static mut [u32], u32, u32);
+
+#[test]
+fn launches_of_impossible_dimensions_are_errors() {
+    on_driver(|test| {
+        let stream = &test.stream();
+        let library = Library::from_ptx(stream, kernels::FILL).expect("the PTX is right");
+        let fill: Kernel<Fill> = library.kernel("fill").expect("the library has the kernel");
+        let mut buffer = DeviceBuffer::<u32>::zeroed(stream, 1).expect("there is memory");
+        let all = Dimensions { x: u32::MAX, y: u32::MAX, z: u32::MAX };
+        assert_eq!(all.total(), u128::from(u32::MAX).pow(3));
+        for (grid, block) in [(0, 1), (1, 0), (u32::MAX, u32::MAX), (1, u32::MAX)] {
+            assert_refused(launch(&fill, stream, LaunchConfig::new(grid, block), &mut buffer));
+        }
+        assert_refused(launch(&fill, stream, LaunchConfig::new(all, all), &mut buffer));
+        assert_refused(launch(&fill, stream, LaunchConfig::new(1, 1).with_shared_bytes(u32::MAX), &mut buffer));
+        for elements in [0, 1, u32::MAX] {
+            assert!(!LaunchConfig::for_elements(elements).to_string().is_empty());
+        }
+    });
+}
+
+fn launch(fill: &Kernel<Fill>, stream: &Stream, config: LaunchConfig, buffer: &mut DeviceBuffer<u32>) -> Result<()> {
+    // SAFETY: the kernel writes no element.
+    unsafe { fill.launch(stream, config, (buffer, 7, 0)) }
+}
+
+#[test]
+fn ptx_of_any_version_is_loaded_or_an_error() {
+    on_simulator(Config::new().with_driver_version(CudaVersion::new(12, 3)), |test, _| {
+        let context = &test.context();
+        for version in ["8.4294967295", "7.4294967295", "9.429496729", "4294967295.0"] {
+            let ptx = format!(".version {version}\n.target sm_75\n.address_size 64\n");
+            drop(Module::from_ptx(context, &ptx));
+        }
+    });
+}
+
+#[test]
+fn devices_and_links_that_do_not_exist_are_errors() {
+    on_driver(|test| {
+        for ordinal in [u32::MAX as usize, 1 << 32, usize::MAX] {
+            assert_refused(test.driver().device(ordinal));
+        }
+        let topology = test.driver().topology().expect("the devices can be asked");
+        for number in LENGTHS {
+            assert!(topology.link(number, number).is_none());
+            assert!(topology.link(0, number).is_none() || number < topology.devices().len());
+        }
+    });
+}
+
+#[test]
+fn futures_that_are_polled_after_completion_are_errors() {
+    on_driver(|test| {
+        let stream = &test.stream();
+        let mut finished = stream.finished();
+        pollster::block_on(&mut finished).expect("the stream has nothing to do");
+        assert_refused(pollster::block_on(&mut finished));
+        let mut host = stream.launch_host_function(|| 7).expect("the function is enqueued");
+        assert_eq!(pollster::block_on(&mut host).expect("it does not panic"), 7);
+        assert_refused(pollster::block_on(&mut host));
+        let source =
+            PinnedBuffer::from_slice(&test.context(), &[7_u32; 4], PinnedFlags::empty()).expect("there is memory");
+        let mut target = DeviceBuffer::<u32>::zeroed(stream, 4).expect("there is memory");
+        let mut pending = curium_memory::copy::upload(stream, source, &mut target).expect("the copy is enqueued");
+        drop(pollster::block_on(&mut pending).expect("the copy is done"));
+        assert_refused(pollster::block_on(&mut pending));
+        let (_, error) = pending.wait().expect_err("the memory was given back");
+        assert!(error.to_string().contains("already given back"), "{error}");
+    });
+}

@@ -1,0 +1,326 @@
+//! Launches of graphs and accesses of owners on several threads, and what call observers do in the middle of them.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread::{self, ThreadId};
+use std::time::{Duration, Instant};
+
+use curium_driver::{
+    Call, CallObserver, Error, Function, Graph, GraphExec, LaunchConfig, Library, Stream, observe_calls,
+};
+use curium_memory::{DeviceBuffer, Staging, StagingOptions};
+use curium_sim::{Config, Fault, FaultPlan};
+use curium_tests::{Gate, TestDriver, on_driver, on_simulator};
+
+use super::{LEN, buffer, captured, values};
+
+const NOTHING: &str = ".version 7.8 .target sm_75 .address_size 64 .visible .entry nothing() { ret; }";
+
+/// Runs `action` once, on the thread that made this, when a call of `function` begins; notes the ends of calls of two functions.
+struct During<F> {
+    function: Function,
+    thread: ThreadId,
+    has_run: AtomicBool,
+    action: F,
+}
+
+impl<F: Fn() + Send + Sync> During<F> {
+    fn call_of(function: Function, action: F) -> Self {
+        Self { function, thread: thread::current().id(), has_run: AtomicBool::new(false), action }
+    }
+}
+
+impl<F: Fn() + Send + Sync> CallObserver for During<F> {
+    fn before(&self, function: Function) {
+        let is_it = function == self.function && thread::current().id() == self.thread;
+        if is_it && !self.has_run.swap(true, Ordering::Relaxed) {
+            (self.action)();
+        }
+    }
+
+    fn after(&self, _call: &Call<'_>) {}
+}
+
+fn assert_reentrant(result: Result<(), Error>) {
+    let error = result.expect_err("it would wait for its own thread");
+    assert!(error.function().is_none() && error.to_string().contains("re-entrant"), "{error}");
+}
+
+#[test]
+fn operation_of_an_observer_does_not_end_the_access_around_it() {
+    on_driver(|test| {
+        let (own, other) = (test.stream(), test.stream());
+        let (mut x, mut nested) = (buffer(&own, 1), buffer(&other, 2));
+        let mut graph = captured(test, |scope| x.as_slice_mut().fill_on(scope, 7));
+        let _also_leased = captured(test, |scope| nested.as_slice_mut().fill_on(scope, 7));
+        let (go, may_go) = mpsc::channel();
+        let is_enqueued = Arc::new(AtomicBool::new(false));
+        let was_enqueued = Arc::new(AtomicBool::new(false));
+        let observer = {
+            let (nested, go) = (Mutex::new(nested), Mutex::new(go));
+            let (is_enqueued, was_enqueued, other) =
+                (Arc::clone(&is_enqueued), Arc::clone(&was_enqueued), other.clone());
+            During::call_of(Function::cuMemsetD32Async, move || {
+                nested
+                    .lock()
+                    .expect("nobody panics")
+                    .as_slice_mut()
+                    .fill_on(&other, 3)
+                    .expect("it is another's memory");
+                go.lock().expect("nobody panics").send(()).expect("the other thread listens");
+                thread::sleep(Duration::from_millis(50));
+                was_enqueued.store(is_enqueued.load(Ordering::SeqCst), Ordering::SeqCst);
+            })
+        };
+        thread::scope(|scope| {
+            let (launching, is_enqueued) = (test.stream(), Arc::clone(&is_enqueued));
+            scope.spawn(move || {
+                may_go.recv().expect("the observer sends");
+                graph.launch(&launching).expect("the access ends");
+                is_enqueued.store(true, Ordering::SeqCst);
+            });
+            let guard = observe_calls(observer);
+            x.as_slice_mut().fill_on(&own, 5).expect("the owner may write");
+            drop(guard);
+        });
+        assert!(!was_enqueued.load(Ordering::SeqCst), "the launch came between the check and the record of the access");
+    });
+}
+
+#[test]
+fn observer_that_would_wait_for_its_own_thread_gets_an_error() {
+    on_driver(|test| {
+        let [own, other, third] = [test.stream(), test.stream(), test.stream()];
+        let (x, mut y) = (Arc::new(buffer(&own, 1)), buffer(&other, 0));
+        let graph = captured(test, |scope| y.as_slice_mut().copy_from_device_on(scope, &*x));
+        let results = Arc::new(Mutex::new(Vec::new()));
+        let guard = {
+            let (x, results, z) = (Arc::clone(&x), Arc::clone(&results), Mutex::new(buffer(&third, 0)));
+            let graph = Mutex::new(graph);
+            observe_calls(During::call_of(Function::cuEventRecord, move || {
+                let read = z.lock().expect("nobody panics").as_slice_mut().copy_from_device_on(&third, &*x);
+                let launch = graph.lock().expect("nobody panics").launch(&third);
+                results.lock().expect("nobody panics").extend([read, launch]);
+            }))
+        };
+        let mut target = buffer(&other, 9);
+        // The read waits for the write on the other stream: an event is recorded.
+        target.as_slice_mut().copy_from_device_on(&other, &*x).expect("the observer gets the error");
+        drop(guard);
+        assert_eq!(values(&target), [1; LEN]);
+        let results = std::mem::take(&mut *results.lock().expect("nobody panics"));
+        assert_eq!(results.len(), 2, "the observer has run");
+        results.into_iter().for_each(assert_reentrant);
+    });
+}
+
+#[test]
+fn launch_in_the_middle_of_an_access_is_an_error() {
+    on_driver(|test| {
+        let own = test.stream();
+        let mut x = buffer(&own, 1);
+        let graph = captured(test, |scope| x.as_slice_mut().fill_on(scope, 7));
+        let result = Arc::new(Mutex::new(None));
+        let guard = {
+            let (graph, result, own) = (Mutex::new(graph), Arc::clone(&result), own.clone());
+            observe_calls(During::call_of(Function::cuMemsetD32Async, move || {
+                *result.lock().expect("nobody panics") = Some(graph.lock().expect("nobody panics").launch(&own));
+            }))
+        };
+        x.as_slice_mut().fill_on(&own, 5).expect("the owner may write");
+        drop(guard);
+        let result = result.lock().expect("nobody panics").take();
+        assert_reentrant(result.expect("the observer has run"));
+        assert_eq!(values(&x), [5; LEN]);
+    });
+}
+
+#[test]
+fn launch_does_not_wait_for_one_on_another_driver() {
+    const DELAY: Duration = Duration::from_secs(2);
+    let slow =
+        Config::new().with_faults(FaultPlan::new().with(Fault::on(Function::cuGraphLaunch).always().delays(DELAY)));
+    on_simulator(slow, |slow, _| {
+        on_simulator(Config::new(), |test, _| {
+            let (slow_stream, own) = (slow.stream(), test.stream());
+            let (mut x, mut y) = (buffer(&slow_stream, 1), buffer(&own, 1));
+            let mut delayed = captured(slow, |scope| x.as_slice_mut().fill_on(scope, 7));
+            let mut graph = captured(test, |scope| y.as_slice_mut().fill_on(scope, 7));
+            thread::scope(|scope| {
+                let (begin, begun) = mpsc::channel();
+                scope.spawn(move || {
+                    begin.send(()).expect("the test listens");
+                    delayed.launch(&slow_stream).expect("it is only late");
+                });
+                begun.recv().expect("the thread begins");
+                thread::sleep(Duration::from_millis(20));
+                let begin = Instant::now();
+                graph.launch(&own).expect("it can be launched");
+                y.as_slice_mut().fill_on(&own, 5).expect("the owner may write");
+                assert!(begin.elapsed() < DELAY / 2, "it waited for the other driver");
+            });
+            assert_eq!(values(&y), [5; LEN]);
+        });
+    });
+}
+
+#[test]
+fn launch_does_not_wait_for_a_staged_copy_to_the_memory() {
+    on_driver(|test| {
+        let (own, launching) = (test.stream(), test.stream());
+        let options = StagingOptions::new().with_lanes(4).with_block_bytes(1 << 16).with_threshold(1 << 20);
+        Staging::set_options(own.context(), options).expect("the options are valid");
+        let source = vec![3_u32; 1 << 20];
+        let mut x = DeviceBuffer::<u32>::zeroed(&own, source.len()).expect("memory suffices");
+        let mut graph = captured(test, |scope| x.slice_mut(..LEN)?.fill_on(scope, 7));
+        let gate = Gate::on(&own);
+        x.as_slice_mut().fill_on(&own, 1).expect("the owner may write");
+        thread::scope(|scope| {
+            let copying = scope.spawn(|| x.copy_from_slice(&source).expect("the lengths are equal"));
+            thread::sleep(Duration::from_millis(50));
+            let begin = Instant::now();
+            graph.launch(&launching).expect("it can be launched");
+            assert!(!copying.is_finished() && begin.elapsed() < Duration::from_secs(2), "it waited for the device");
+            gate.open();
+        });
+        launching.synchronize().expect("the stream works");
+        let copied = x.to_vec().expect("the buffer can be read");
+        assert!(copied[LEN..].iter().all(|value| *value == 3), "the copy is whole");
+        assert!(copied[..LEN].iter().all(|value| [3, 7].contains(value)), "each part is as one of the two left it");
+    });
+}
+
+#[test]
+fn leased_buffer_can_be_dropped_by_the_end_of_a_thread() {
+    thread_local! {
+        static LAST: Mutex<Option<DeviceBuffer<u32>>> = const { Mutex::new(None) };
+    }
+    on_driver(|test| {
+        let own = test.stream();
+        let (mut x, mut y) = (buffer(&own, 1), buffer(&own, 2));
+        let mut graph = captured(test, |scope| {
+            x.as_slice_mut().fill_on(scope, 7)?;
+            y.as_slice_mut().copy_from_device_on(scope, &x)
+        });
+        let stream = own.clone();
+        let ended = thread::spawn(move || {
+            LAST.with(|last| {
+                let mut last = last.lock().expect("nobody panics");
+                last.insert(x).as_slice_mut().fill_on(&stream, 3).expect("the owner may write");
+            });
+        });
+        ended.join().expect("the drop does not panic");
+        graph.launch(&own).expect("the memory is still there");
+        assert_eq!(values(&y), [7; LEN]);
+    });
+}
+
+#[test]
+fn capture_keeps_what_other_threads_enqueue_while_it_ends() {
+    for round in 0..if cfg!(miri) { 1 } else { 60 } {
+        on_driver(|test| {
+            let (context, driver) = (test.context(), test.driver());
+            let is_over = AtomicBool::new(false);
+            let graph = thread::scope(|scope| {
+                let (send, receive) = mpsc::channel::<Stream>();
+                let is_over = &is_over;
+                scope.spawn(move || {
+                    let branch = receive.recv().expect("the capture forks");
+                    while !is_over.load(Ordering::Acquire) {
+                        // What is launched here has no owner but the graph.
+                        let library = Library::from_ptx(driver, NOTHING).expect("the PTX is right");
+                        let kernel = library.kernel::<()>("nothing").expect("the kernel is there");
+                        // SAFETY: the kernel touches no memory.
+                        unsafe { kernel.launch(&branch, LaunchConfig::new(1, 1), ()) }.expect("it can be launched");
+                    }
+                    branch.synchronize().expect("the stream works");
+                });
+                let graph = Graph::capture(&context, |scope| {
+                    send.send(scope.fork()?).expect("the thread listens");
+                    thread::sleep(Duration::from_micros(200 + 37 * round));
+                    Ok::<_, Error>(())
+                });
+                is_over.store(true, Ordering::Release);
+                graph.expect("the capture ends")
+            });
+            let mut graph = graph.instantiate().expect("the graph is sound");
+            let stream = test.stream();
+            graph.launch(&stream).expect("every kernel is still loaded");
+            stream.synchronize().expect("every kernel runs");
+        });
+    }
+}
+
+#[test]
+fn threads_that_launch_and_use_the_same_memory_never_race() {
+    for seed in 0..if cfg!(miri) { 1 } else { 8 } {
+        on_simulator(Config::new().with_seed(seed), |test, _| {
+            let streams: [_; 4] = std::array::from_fn(|_| test.stream());
+            let (mut x, mut y, z) = (buffer(&streams[0], 1), buffer(&streams[0], 2), buffer(&streams[0], 3));
+            let writer = captured(test, |scope| x.as_slice_mut().fill_on(scope, 7));
+            let copier = captured(test, |scope| y.as_slice_mut().copy_from_device_on(scope, &x));
+            let reader = captured(test, |scope| x.as_slice_mut().copy_from_device_on(scope, &z));
+            let turns = AtomicUsize::new(0);
+            thread::scope(|scope| {
+                for (mut graph, [even, odd]) in [(writer, [0, 1]), (copier, [2, 2]), (reader, [3, 0])] {
+                    let (streams, turns) = (&streams, &turns);
+                    scope.spawn(move || {
+                        for turn in 0..60 {
+                            let stream = if turn % 7 < 4 { even } else { odd };
+                            graph.launch(&streams[stream]).expect("it can be launched");
+                            turns.fetch_add(1, Ordering::Relaxed);
+                        }
+                    });
+                }
+                let (streams, x) = (&streams, &mut x);
+                scope.spawn(move || {
+                    for turn in 0..60_usize {
+                        x.as_slice_mut().fill_on(&streams[turn % 3], 5).expect("the owner may write");
+                        let mut copy = buffer(&streams[3], 0);
+                        copy.as_slice_mut().copy_from_device_on(&streams[(turn + 1) % 3], x).expect("it can be read");
+                    }
+                });
+            });
+            assert_eq!(turns.into_inner(), 180);
+            let expected = [vec![7; LEN], vec![5; LEN], vec![3; LEN]];
+            assert!(expected.contains(&values(&x)), "no launch or access is half done");
+        });
+    }
+}
+
+#[test]
+fn inserted_waits_are_counted_on_the_stream_that_waits() {
+    on_driver(|test| {
+        let (own, other) = (test.stream(), test.stream());
+        let (mut x, mut y) = (buffer(&own, 1), buffer(&other, 0));
+        y.as_slice_mut().copy_from_device_on(&own, &x).expect("it can be copied");
+        assert_eq!((own.inserted_waits(), other.inserted_waits()), (1, 0), "the write of the target");
+        x.as_slice_mut().fill_on(&other, 2).expect("the owner may write");
+        assert_eq!((own.inserted_waits(), other.inserted_waits()), (1, 1), "the read of the source");
+        x.as_slice_mut().fill_on(&other, 3).expect("the owner may write");
+        assert_eq!((own.inserted_waits(), other.inserted_waits()), (1, 1), "a stream does not wait for itself");
+    });
+}
+
+/// A launch that is ready at once, for as many buffers.
+fn exec_of(test: &TestDriver, buffers: &mut [DeviceBuffer<u32>]) -> GraphExec {
+    captured(test, |scope| buffers.iter_mut().try_for_each(|buffer| buffer.as_slice_mut().fill_on(scope, 4)))
+}
+
+#[test]
+fn launches_in_a_row_wait_for_nothing_however_many_buffers_they_lease() {
+    on_driver(|test| {
+        let stream = test.stream();
+        for count in [1, 8, 64] {
+            let mut buffers: Vec<_> = (0..count).map(|value| buffer(&stream, value)).collect();
+            let mut graph = exec_of(test, &mut buffers);
+            graph.launch(&stream).expect("it can be launched");
+            let waits = stream.inserted_waits();
+            test.assert_calls(Function::cuEventRecord, 0, || graph.launch(&stream)).expect("it can be launched");
+            assert_eq!(stream.inserted_waits(), waits, "{count} buffers");
+            buffers[0].as_slice_mut().fill(9).expect("the owner may write");
+            graph.launch(&stream).expect("it can be launched");
+            buffers.iter().for_each(|buffer| assert_eq!(values(buffer), [4; LEN]));
+        }
+    });
+}

@@ -1,0 +1,9 @@
+//! Machine code is an image that `unsafe` code made, not a file.
+
+curium_driver::kernels! {
+    struct Kernels from "../../../crates/driver/tests/images/bump.sm_75.cubin" {
+        fn bump(values: &mut [u32]);
+    }
+}
+
+fn main() {}

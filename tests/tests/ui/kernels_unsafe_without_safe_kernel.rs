@@ -1,0 +1,9 @@
+//! `unsafe` guarantees something about a `safe fn`.
+
+curium_driver::kernels! {
+    struct Kernels unsafe {
+        fn add(a: u32, b: u32);
+    }
+}
+
+fn main() {}

@@ -1,0 +1,9 @@
+//! Only `unsafe` stands before kernels that are safe.
+
+curium_driver::kernels! {
+    struct Kernels extern {
+        safe fn add(a: u32, b: u32);
+    }
+}
+
+fn main() {}

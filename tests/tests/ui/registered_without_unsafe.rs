@@ -1,0 +1,10 @@
+//! A registration that could be forgotten is unsafe to make.
+
+use curium_driver::{Context, Result};
+use curium_memory::{RegisterFlags, Registered};
+
+fn forget(context: &Context, values: &mut [u32]) -> Result<()> {
+    Registered::new(context, values, RegisterFlags::empty()).map(std::mem::forget)
+}
+
+fn main() {}

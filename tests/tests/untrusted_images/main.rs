@@ -1,0 +1,172 @@
+//! Damaged machine code: 1,000 cubins and fat binaries, which crash nothing through safe code.
+#![cfg(not(miri))]
+
+mod damage;
+
+use std::fs;
+use std::io::Write as _;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use curium_driver::{CacheKey, DiskCache, Image, ImageKind, JitOptions, Library, Linker, Module, Result};
+use curium_tests::{TestDriver, kernels, on_driver, outcome_of_new_process, uses_cuda};
+
+/// How many images there are, and how many of them one process takes.
+const IMAGES: u64 = 1000;
+const PORTION: u64 = 100;
+/// How long processes that crash are started again.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How long the driver may take for one image before it counts as hanging.
+const LOAD_TIMEOUT: Duration = Duration::from_secs(2);
+
+type Fill = (&'static mut [u32], u32, u32);
+
+#[test]
+fn damaged_images_crash_nothing_through_safe_code() {
+    for start in (0..IMAGES).step_by(PORTION as usize) {
+        let name = "damaged_images_crash_nothing_through_safe_code";
+        let outcome = outcome_of_new_process(name, &start.to_string(), |start| {
+            let start = start.parse().expect("the input is a number");
+            on_driver(|test| load_by_safe_code(test, start..start + PORTION));
+        });
+        outcome.unwrap_or_else(|written| panic!("a process that began with image {start} died:\n{written}"));
+    }
+}
+
+/// Shows that the images are such that loading them needs `unsafe`: some of them end the process.
+#[test]
+fn damaged_images_may_crash_the_driver_through_unsafe_code() {
+    let name = "damaged_images_may_crash_the_driver_through_unsafe_code";
+    if !uses_cuda() {
+        return tell(&format!("SKIPPED {name}: the simulator has no machine code"));
+    }
+    let (begin, mut next, mut crashed) = (Instant::now(), 0, Vec::new());
+    while next < IMAGES && begin.elapsed() < PATIENCE {
+        let outcome = outcome_of_new_process(name, &next.to_string(), |start| {
+            let start = start.parse().expect("the input is a number");
+            on_driver(|test| load_by_unsafe_code(test, start..IMAGES));
+        });
+        let Err(written) = outcome else {
+            next = IMAGES;
+            break;
+        };
+        // The harness begins the line of the first.
+        let number = |line: &str| line.rsplit_once("image ")?.1.parse::<u64>().ok();
+        let last = written.lines().filter_map(number).next_back();
+        let last = last.unwrap_or_else(|| panic!("the process died before the first image:\n{written}"));
+        crashed.push(last);
+        next = last + 1;
+    }
+    let count = crashed.len();
+    tell(&format!("{count} of {next} damaged images crashed or hung the driver through unsafe code: {crashed:?}"));
+}
+
+/// Straight to the stream: what goes through the macros is not shown for tests that pass.
+fn tell(text: &str) {
+    writeln!(std::io::stderr(), "{text}").expect("standard error is open");
+}
+
+/// Returns machine code for the device of `test`, as its driver makes it.
+fn cubins(test: &TestDriver) -> Vec<Vec<u8>> {
+    let cubin = |ptx: &&str| -> Result<Vec<u8>> {
+        let mut linker = Linker::new(&test.context(), &JitOptions::new())?;
+        linker.add_image("ptx", &Image::from_ptx(ptx)?, &JitOptions::new())?;
+        Ok(linker.complete()?.as_bytes().to_vec())
+    };
+    let cubins: Result<_> = [kernels::FILL, kernels::REDUCE, kernels::SAXPY].iter().map(cubin).collect();
+    cubins.expect("the kernels compile")
+}
+
+fn damaged_images(test: &TestDriver, range: Range<u64>) -> impl Iterator<Item = (u64, Vec<u8>)> {
+    let capability = test.device().compute_capability().expect("the device has one");
+    let (cubins, architecture) = (cubins(test), capability.major * 10 + capability.minor);
+    range.map(move |index| (index, damage::damaged(&cubins, architecture, index)))
+}
+
+/// A cache in a folder of this process, which is removed in the end.
+struct Scratch(DiskCache);
+
+impl Scratch {
+    fn new() -> Self {
+        let folder = std::env::temp_dir().join(format!("curium-damaged-{}", std::process::id()));
+        Self(DiskCache::open(folder).expect("the folder can be made"))
+    }
+
+    /// Returns the only entry.
+    fn entry(&self) -> PathBuf {
+        let mut files = fs::read_dir(self.0.folder()).expect("the folder is there");
+        files.next().expect("there is an entry").expect("it can be read").path()
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        fs::remove_dir_all(self.0.folder()).expect("the folder is ours");
+    }
+}
+
+/// Takes each image through everything in safe code that could bring it to the driver.
+fn load_by_safe_code(test: &TestDriver, range: Range<u64>) {
+    let (context, options, scratch) = (test.context(), JitOptions::new(), Scratch::new());
+    let library = |cache: &DiskCache| Library::from_ptx_cached(&context, kernels::FILL, &options, cache);
+    drop(library(&scratch.0).expect("the kernel compiles"));
+    let (entry, linked) = (scratch.entry(), cubins(test).swap_remove(0).len());
+    let whole = fs::read(&entry).expect("the entry can be read");
+    let head = &whole[..whole.len() - linked.min(whole.len())];
+    for (index, image) in damaged_images(test, range) {
+        let text = String::from_utf8_lossy(&image);
+        drop((Image::from_ptx(&text), Library::from_ptx(&context, &text), Module::from_ptx(&context, &text)));
+        let own = CacheKey::new("ptx").with("ptx", kernels::FILL.as_bytes());
+        scratch.0.put(&own, &image).expect("the entry is written");
+        scratch.0.remove(&own).expect("the entry is removed");
+        // The file of an entry, and one with the head of a whole entry.
+        let file = if index % 2 == 0 { image } else { [head, &image].concat() };
+        fs::write(&entry, file).expect("the folder is ours");
+        let kernel = match index / 2 % 2 {
+            0 => library(&scratch.0).expect("the kernel is compiled anew").kernel::<Fill>("fill"),
+            _ => Module::from_ptx_cached(&context, kernels::FILL, &options, &scratch.0)
+                .expect("the kernel is compiled anew")
+                .kernel("fill"),
+        };
+        kernel.unwrap_or_else(|error| panic!("after image {index}: {error}"));
+    }
+}
+
+/// Has the driver load each image. It may end the process.
+fn load_by_unsafe_code(test: &TestDriver, range: Range<u64>) {
+    static LOADED: AtomicU64 = AtomicU64::new(0);
+    let context = test.context();
+    std::thread::spawn(|| end_when_stuck(&LOADED));
+    for (index, image) in damaged_images(test, range) {
+        tell_parent(index);
+        LOADED.fetch_add(1, Ordering::Relaxed);
+        let kind = if image.starts_with(b"\x7fELF") { ImageKind::Cubin } else { ImageKind::FatBinary };
+        // The driver reads on where an image was cut off.
+        let image = [image.as_slice(), &[0; 4096]].concat();
+        // SAFETY: the image is not what a compiler made. That is what is tested, in a process that may die.
+        let image = unsafe { Image::from_bytes_unchecked(kind, &image) };
+        drop(Module::from_image(&context, &image, &JitOptions::new()));
+        drop(Library::from_image(&context, &image, &JitOptions::new()));
+    }
+}
+
+/// Ends this process if `count` stays as it is for [`LOAD_TIMEOUT`].
+fn end_when_stuck(count: &AtomicU64) -> ! {
+    let mut last = count.load(Ordering::Relaxed);
+    loop {
+        std::thread::sleep(LOAD_TIMEOUT);
+        let now = count.load(Ordering::Relaxed);
+        if now == last && now != 0 {
+            std::process::abort();
+        }
+        last = now;
+    }
+}
+
+/// Writes which image is next, at once.
+fn tell_parent(index: u64) {
+    let mut output = std::io::stdout();
+    writeln!(output, "image {index}").and_then(|()| output.flush()).expect("the parent reads");
+}
