@@ -9,7 +9,8 @@ use std::ptr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::lock::Mutex;
+use parking_lot::Mutex;
+
 use crate::release::{contain, is_exiting};
 
 /// The closures of one kind that the driver may call, by their numbers.

@@ -299,8 +299,8 @@ impl CoreDump {
 mod tests {
     use std::collections::BTreeMap;
 
-    use crate::lock::Mutex;
     use curium_sys::CUresult;
+    use parking_lot::Mutex;
 
     use super::*;
     use crate::bare;

@@ -6,10 +6,10 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use curium_sys::{Api, ApiProvider, CUresult, CudaVersion, Function};
+use parking_lot::Mutex;
 
 use crate::call;
 use crate::leak::{LeakCounter, LeakedMemory};
-use crate::lock::Mutex;
 use crate::log::Mark;
 use crate::{Device, Error, Result, fork, release};
 

@@ -7,9 +7,10 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use parking_lot::Mutex;
+
 use crate::capture_guard::NOT_WHILE_CAPTURING;
 use crate::capture_mode::relaxed;
-use crate::lock::Mutex;
 use crate::watch::{self, Identity, Pace, Waiter};
 use crate::{Error, Event, PooledEvent, Result, Stream};
 

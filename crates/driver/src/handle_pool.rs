@@ -6,7 +6,8 @@ use std::mem::ManuallyDrop;
 use std::ops::Deref;
 use std::sync::Arc;
 
-use crate::lock::Mutex;
+use parking_lot::Mutex;
+
 use crate::{Context, Result};
 
 /// Hands out handles of one context, all made alike, and takes them back: an [`EventPool`](crate::EventPool) or a

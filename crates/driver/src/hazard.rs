@@ -27,7 +27,8 @@
 //!    share one history, and both the memory and the history live as long as either. Each launch of the graph is an access to every
 //!    allocation that it leases.
 //! 10. A launch borrows nothing, so rule 6 does not hold for it: each leased allocation has a lock of its own (`hazard/lease_lock.rs`).
-//!     Memory that was never leased pays for none of this.
+//!     While no executable holds the memory, operations on the stream that wrote it last take no lock (`hazard/operations.rs`). Memory that
+//!     was never leased pays for none of this.
 //!
 //! Streams are identified by numbers and never by their handles, which drivers reuse.
 //!
@@ -48,12 +49,15 @@
 //! same thread, receives an argument error.
 
 mod capture_gate;
+mod claims;
 mod guard;
 mod history;
 #[cfg_attr(not(feature = "graphs"), expect(dead_code, reason = "captures make leases"))]
 mod launch;
 mod lease;
 mod lease_lock;
+mod operations;
+mod ordering;
 #[cfg_attr(not(feature = "graphs"), expect(dead_code, reason = "captures open scopes"))]
 mod scope;
 mod sync;
@@ -78,7 +82,6 @@ pub(crate) use self::lease::Lease;
 use self::lease::Leased;
 #[cfg(feature = "graphs")]
 pub(crate) use self::scope::CaptureLog;
-use self::scope::in_another_graph;
 pub(crate) use self::scope::{Key, Scope, refuse_captures};
 pub(crate) use self::sync_point::SyncPoints;
 #[cfg(feature = "graphs")]
@@ -308,78 +311,5 @@ impl Accesses {
     fn streams(&self, only_writes: bool) -> Result<Vec<Stream>> {
         expect_not_ordering(OPERATION)?;
         Ok(self.lease.get().map_or_else(|| self.history.streams(only_writes), |lease| lease.streams(only_writes)))
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn before(&self, guard: &mut AccessGuard<'_>, is_write: bool) -> Result<()> {
-        let stream = guard.stream();
-        if let Some(scope) = guard.scope() {
-            return scope.before(self, stream, is_write);
-        }
-        if self.home().scope().is_some() {
-            return Err(in_another_graph());
-        }
-        expect_not_ordering(OPERATION)?;
-        let mut others = self.history.others();
-        let Some(lease) = self.lease.get() else { return self.history.before(&mut others, stream, is_write) };
-        drop(others);
-        guard.hold(lease, is_write)
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn after(&self, guard: &mut AccessGuard<'_>, is_write: bool) {
-        let stream = guard.stream();
-        if let Some(scope) = guard.scope() {
-            return scope.after(self, stream, is_write);
-        }
-        if guard::is_ordering() {
-            return self.after_in_observer(stream, is_write);
-        }
-        let mut others = self.history.others();
-        let Some(lease) = self.lease.get() else { return self.history.after(&mut others, stream, is_write) };
-        drop(others);
-        if guard.take(lease, is_write) { lease.end(stream, is_write) } else { lease.record(stream, is_write) }
-    }
-
-    /// Records an access that a call observer enqueued while its thread orders another, and holds locks. If one of them is this memory's,
-    /// the access completes instead, so that nobody has to wait for it.
-    #[cold]
-    fn after_in_observer(&self, stream: &Stream, is_write: bool) {
-        match (self.lease.get(), self.history.try_others()) {
-            (None, Some(mut others)) => self.history.after(&mut others, stream, is_write),
-            _ => stream.synchronize().unwrap_or_default(),
-        }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn after_whole_write(&mut self, guard: &mut AccessGuard<'_>) {
-        if self.lease.get().is_some() || guard.is_captured() {
-            self.after(guard, true);
-            if self.lease.get().is_some_and(|lease| Arc::strong_count(lease) == 1) {
-                self.reclaim();
-            }
-        } else {
-            self.history.record_whole_write(guard.stream());
-        }
-    }
-
-    /// Makes the history the owner's alone if no graph shares it any more, and returns `true` if it is.
-    #[cold]
-    #[inline]
-    fn reclaim(&mut self) -> bool {
-        let Some(lease) = self.lease.take() else { return true };
-        match Arc::try_unwrap(lease) {
-            Ok(leased) => {
-                self.history = leased.into_history();
-                true
-            }
-            Err(lease) => {
-                self.lease = OnceLock::from(lease);
-                false
-            }
-        }
     }
 }

@@ -17,8 +17,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use curium_sys::{CUresult, Function};
+use parking_lot::RwLock;
 
-use crate::lock::RwLock;
 use crate::release::contain;
 use crate::{Driver, Error, Result, fork};
 
@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn observer_that_removes_itself_is_told_the_end_of_its_last_call() {
         let driver = driver();
-        let slot = Arc::new(crate::lock::Mutex::new(None::<CallObserverGuard>));
+        let slot = Arc::new(parking_lot::Mutex::new(None::<CallObserverGuard>));
         let (calls, is_mine, own) = (Arc::new(AtomicUsize::new(0)), on_this_thread(), Arc::clone(&slot));
         let counted = Arc::clone(&calls);
         let guard = observe_calls(move |_: &Call<'_>| {

@@ -9,9 +9,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use curium_sys::CUhostTaskSyncMode;
+use parking_lot::Mutex;
 
 use crate::error::PanicError;
-use crate::lock::Mutex;
 use crate::watch::{self, Pace, Waiter};
 use crate::{Error, Event, PooledEvent, Result, Stream};
 

@@ -102,8 +102,6 @@ mod leak;
 mod library;
 #[cfg(feature = "linker")]
 mod linker;
-#[doc(hidden)]
-pub mod lock;
 mod log;
 mod module;
 #[cfg(feature = "nvtx")]

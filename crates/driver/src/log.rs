@@ -11,11 +11,11 @@ mod reader;
 use std::ffi::c_char;
 
 use curium_sys::{Api, CUlogIterator, CUresult, Function};
+use parking_lot::Mutex;
 
 pub use self::listener::{LogLevel, LogListener};
 pub use self::reader::LogReader;
 use crate::error::ErrorClass;
-use crate::lock::Mutex;
 
 /// The most that an error takes along, in bytes.
 const LIMIT: usize = 4096;

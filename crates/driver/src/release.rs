@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use curium_sys::CUresult;
+use parking_lot::{Mutex, RwLock};
 
-use crate::lock::{Mutex, RwLock};
 use crate::{Error, Result, capture_guard, fork};
 
 /// Is told of every failure in a drop. See [`set_drop_observer`].

@@ -28,8 +28,9 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use parking_lot::{Condvar, Mutex};
+
 use crate::capture_mode::relaxed;
-use crate::lock::{Condvar, Mutex};
 use crate::release::{contain, unless_exiting};
 use crate::{Error, Event, HostFunctionWait, Result, Stream, call};
 
@@ -212,11 +213,10 @@ fn run() {
             table = WATCH.table.lock();
         } else if let Some(Reverse((time, _))) = table.agenda.peek() {
             let pause = time.saturating_duration_since(Instant::now());
-            (table, _) = WATCH.changed.wait_for(table, pause);
+            WATCH.changed.wait_for(&mut table, pause);
         } else {
-            let is_over;
-            (table, is_over) = WATCH.changed.wait_for(table, LINGER);
-            if is_over && table.is_idle() {
+            let lingered = WATCH.changed.wait_for(&mut table, LINGER);
+            if lingered.timed_out() && table.is_idle() {
                 table.is_running = false;
                 return;
             }

@@ -23,9 +23,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, Scope, ScopedJoinHandle};
 
-use curium_driver::lock::Mutex;
 use curium_driver::sys::{CUdeviceptr, CUpointer_attribute, CUstreamCaptureStatus};
 use curium_driver::{Context, Driver, Error, Result, Stream, call, relaxed};
+use parking_lot::Mutex;
 
 use self::job::{Job, Split};
 use self::lane::Lane;

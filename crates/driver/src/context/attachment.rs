@@ -3,8 +3,9 @@
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
+use parking_lot::Mutex;
+
 use super::{Context, Owned};
-use crate::lock::Mutex;
 
 /// Values by their type, at most one of each. They are found without a lock.
 #[derive(Default)]

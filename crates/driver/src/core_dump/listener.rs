@@ -147,7 +147,7 @@ mod tests {
 
     use super::*;
     use crate::bare;
-    use crate::lock::Mutex;
+    use parking_lot::Mutex;
 
     /// What is registered with a driver made by hand: the handle and the argument of the callback.
     static REGISTERED: Mutex<Vec<(usize, usize)>> = Mutex::new(Vec::new());

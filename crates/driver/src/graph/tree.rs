@@ -5,16 +5,15 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use curium_sys::{CUgraph, CUgraph_st, CUgraphNode, CUgraphNode_st};
+use parking_lot::{Mutex, MutexGuard};
 
 use super::kept::{Kept, Resource};
 use super::{Node, Spot};
 use crate::call;
 use crate::handle::Handle;
-use crate::lock::Mutex;
 use crate::release::release;
 use crate::{Context, Driver, Error, Result};
 

@@ -45,7 +45,7 @@ impl<T> CaptureGate<T> {
     pub(crate) fn enter(&self, is_nested: bool) -> bool {
         let mut state = self.state.lock();
         while state.is_ending || state.is_closing && !is_nested {
-            state = self.changed.wait(state);
+            self.changed.wait(&mut state);
         }
         let is_open = state.log.is_some();
         state.entered += usize::from(is_open);
@@ -83,7 +83,7 @@ impl<T> CaptureGate<T> {
         let mut state = self.state.lock();
         state.is_closing = true;
         while state.entered > 0 {
-            state = self.changed.wait(state);
+            self.changed.wait(&mut state);
         }
         state.is_closing = false;
         let log = state.log.take();

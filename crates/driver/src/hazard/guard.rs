@@ -7,6 +7,7 @@ use std::mem::ManuallyDrop;
 use std::sync::Arc;
 
 use curium_sys::CUdeviceptr;
+use smallvec::SmallVec;
 
 use super::OPERATION;
 use super::lease::Leased;
@@ -22,7 +23,7 @@ pub struct AccessGuard<'a> {
     stream: &'a Stream,
     /// None for memory that no graph leases, on a stream of no capture.
     /// [`Drop`] takes it, so that nothing is left to be dropped with the field.
-    held: ManuallyDrop<Option<Box<Held>>>,
+    held: ManuallyDrop<Option<Held>>,
     /// The thread's count of what it holds.
     _not_send: PhantomData<*const ()>,
 }
@@ -31,9 +32,14 @@ pub struct AccessGuard<'a> {
 #[derive(Debug, Default)]
 struct Held {
     capture: Option<Arc<Scope>>,
-    /// Leased memory, and whether it is written.
-    leases: Vec<(Arc<Leased>, bool)>,
+    /// The operation has begun on its stream, for accesses to leased memory that need no lock.
+    is_operation: bool,
+    /// Leased memory that is locked for the access, and whether it is written.
+    leases: SmallVec<[(Arc<Leased>, bool); INLINE_LEASES]>,
 }
+
+/// How many accesses to leased memory an operation holds without an allocation: more than most kernels have pointers.
+const INLINE_LEASES: usize = 6;
 
 thread_local! {
     /// How many captures and leases guards of this thread hold.
@@ -127,6 +133,32 @@ impl<'a> AccessGuard<'a> {
         Ok(())
     }
 
+    /// Begins an operation on the stream, unless it has begun or a launch is waiting.
+    #[inline]
+    pub(super) fn begin_operation(&mut self) -> bool {
+        if self.is_operation() {
+            return true;
+        }
+        let has_begun = self.stream.sync_points().operations().begin();
+        if has_begun {
+            self.held.get_or_insert_default().is_operation = true;
+            HELD.set(HELD.get() + 1);
+        }
+        has_begun
+    }
+
+    /// Returns `true` if the operation has begun on the stream.
+    #[inline]
+    pub(super) fn is_operation(&self) -> bool {
+        self.held.as_ref().is_some_and(|held| held.is_operation)
+    }
+
+    /// Returns `true` if the operation has begun on the stream, and all its accesses to leased memory are without locks.
+    #[inline]
+    pub(super) fn holds_no_lock(&self) -> bool {
+        self.held.as_ref().is_some_and(|held| held.is_operation && held.leases.is_empty())
+    }
+
     /// Takes an access to leased memory out, for its end. Returns `false` if it was ordered before the memory was leased.
     #[inline]
     pub(super) fn take(&mut self, leased: &Arc<Leased>, is_write: bool) -> bool {
@@ -142,7 +174,7 @@ impl<'a> AccessGuard<'a> {
     #[must_use]
     #[inline]
     pub fn holds_leases(&self) -> bool {
-        self.held.as_ref().is_some_and(|held| !held.leases.is_empty())
+        self.held.as_ref().is_some_and(|held| held.is_operation || !held.leases.is_empty())
     }
 
     /// Enters the capture that the stream belongs to, if it is open.
@@ -163,7 +195,10 @@ impl<'a> AccessGuard<'a> {
     #[inline(never)]
     fn release(&mut self) {
         let Some(held) = self.held.take() else { return };
-        HELD.set(HELD.get() - held.leases.len() - usize::from(held.capture.is_some()));
+        HELD.set(HELD.get() - held.leases.len() - usize::from(held.capture.is_some()) - usize::from(held.is_operation));
+        if held.is_operation {
+            self.stream.sync_points().operations().end();
+        }
         held.leases.iter().for_each(|(leased, is_write)| leased.cancel(*is_write));
         held.capture.iter().for_each(|scope| scope.leave());
     }

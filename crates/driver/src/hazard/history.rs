@@ -1,12 +1,11 @@
 //! The accesses to one allocation: those of work that runs, or those of work that one capture records.
 
-use std::sync::MutexGuard;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use curium_sys::CUdeviceptr;
+use parking_lot::{Mutex, MutexGuard};
 
 use super::sync_point::{Hazard, HazardKind, wait};
-use crate::lock::Mutex;
 use crate::{Result, Stream};
 
 /// The accesses that a later one may have to wait for.
@@ -130,14 +129,25 @@ impl History {
 
     /// Orders `stream` after conflicting accesses.
     #[inline]
-    pub(super) fn order(&self, stream: &Stream, is_write: bool) -> Result<()> {
-        self.before(&mut self.others(), stream, is_write)
+    pub(super) fn order(&mut self, stream: &Stream, is_write: bool) -> Result<()> {
+        if self.writer == *stream && self.others.get_mut().is_empty() {
+            return Ok(());
+        }
+        let mut others = std::mem::take(self.others.get_mut());
+        let result = self.before(&mut others, stream, is_write);
+        *self.others.get_mut() = others;
+        result
     }
 
     /// Records a read, or a write, that was enqueued on `stream`.
     #[inline]
-    pub(super) fn record(&self, stream: &Stream, is_write: bool) {
-        self.after(&mut self.others(), stream, is_write);
+    pub(super) fn record(&mut self, stream: &Stream, is_write: bool) {
+        if self.writer == *stream {
+            return self.record_past(stream, stream.sync_points().count(), is_write);
+        }
+        let mut others = std::mem::take(self.others.get_mut());
+        self.after(&mut others, stream, is_write);
+        *self.others.get_mut() = others;
     }
 
     /// Records an access that was enqueued when `stream` had this many sync points, and maybe others since.
@@ -157,6 +167,20 @@ impl History {
         if is_write {
             *self.reads_freely.get_mut() = NOBODY;
         }
+    }
+
+    /// Records accesses on the writer's stream, when it had this many sync points.
+    #[inline]
+    pub(super) fn record_home(&mut self, read: u64, written: u64) {
+        let (last_read, last_written) = (self.read.get_mut(), self.written.get_mut());
+        *last_read = (*last_read).max(read);
+        *last_written = (*last_written).max(written);
+    }
+
+    /// Returns `true` if accesses on the writer's stream wait for nothing.
+    #[inline]
+    pub(super) fn is_home_free(&mut self) -> bool {
+        self.others.get_mut().is_empty() && self.writer.free_identity() != NOBODY
     }
 
     /// Orders `stream` after what a read, or a write, must wait for.

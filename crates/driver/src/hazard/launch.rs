@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use super::claims::{Leases, launch_holding};
 use super::guard::{Ordering, expect_idle, is_ordering};
 use super::lease::{Allocation, Lease, OPERATION};
-use super::lease_lock::{LaunchRecord, Launches, Leases, launch_holding};
+use super::lease_lock::{LaunchRecord, Launches};
 use super::sync_point::wait;
 use crate::{Result, Stream};
 

@@ -54,15 +54,33 @@ pub(super) const OPERATION: &str = "GraphExec::launch";
 impl Leased {
     #[inline]
     pub(super) fn new(history: History) -> Self {
+        let home = Arc::clone(history.writer().sync_points().operations());
         let allocation = Allocation { history, end: None, is_gone: false, views: 0, is_viewed_to_write: false };
         let (readers, writers) = Default::default();
-        Self { lock: LeaseLock::new(allocation), readers, writers }
+        Self { lock: LeaseLock::new(allocation, home), readers, writers }
     }
 
     /// What tells this from others for as long as it exists.
     #[inline]
     pub(crate) fn key(&self) -> usize {
         std::ptr::from_ref(self).addr()
+    }
+
+    /// Returns `true` if an access on `stream` needs no lock. `begin` begins its operation there.
+    #[inline]
+    pub(super) fn begin_home(&self, stream: &Stream, begin: impl FnOnce() -> bool) -> bool {
+        self.is_home(stream) && self.lock.begin_home(begin)
+    }
+
+    #[inline]
+    pub(super) fn is_home(&self, stream: &Stream) -> bool {
+        self.lock.is_home(stream.sync_points().operations())
+    }
+
+    /// Records an access on the home stream, whose operation has not ended.
+    #[inline]
+    pub(super) fn record_home(&self, stream: &Stream, is_write: bool) {
+        self.lock.record_home(is_write, stream.sync_points().count());
     }
 
     /// Begins an access of the owner. It ends with [`Leased::end`] or [`Leased::cancel`].
@@ -197,6 +215,16 @@ impl Log for Allocation {
     #[inline]
     fn record_launches(&mut self, launches: &LatestLaunch, is_write: bool) {
         self.history.record_past(&launches.stream, launches.sync_points, is_write);
+    }
+
+    #[inline]
+    fn record_home(&mut self, read: u64, written: u64) {
+        self.history.record_home(read, written);
+    }
+
+    #[inline]
+    fn is_home_free(&mut self) -> bool {
+        self.history.is_home_free()
     }
 }
 

@@ -10,13 +10,17 @@
 //!   its next launch after whatever has been recorded by then.
 //! - An executable that lacks allocations **claims** them in the order of their addresses, which keeps new accesses of owners away, and
 //!   waits until accesses that are being enqueued have been recorded. Claims make launches and owners fair to each other.
+//! - While no executable holds or claims an allocation, accesses on its **home stream** take no lock: an operation begins and ends once on
+//!   that stream ([`Operations`]), whatever it accesses. A launch first revokes that, then waits for the operations in progress.
 //! - A thread that is in the middle of an access waits for no claim, so that claims never wait for each other in a circle.
 //!
 //! No lock is held while the host waits for the device. `tests` checks the protocol with loom.
 
+use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 
-use super::sync::{Condvar, Mutex, MutexGuard};
+use super::operations::Operations;
+use super::sync::{AtomicBool, AtomicU64, Condvar, Mutex, MutexGuard, Relaxed, SeqCst, fence_of_model};
 
 /// The accesses to one allocation that later ones may have to wait for.
 pub(crate) trait Log {
@@ -25,12 +29,31 @@ pub(crate) trait Log {
 
     /// Records launches of an executable that is about to lose the allocation.
     fn record_launches(&mut self, launches: &Self::Launches, is_write: bool);
+
+    /// Records accesses on the home stream: how many sync points it had at the last read and at the last write.
+    fn record_home(&mut self, read: u64, written: u64);
+
+    /// Returns `true` if accesses on the home stream wait for nothing.
+    fn is_home_free(&mut self) -> bool;
 }
 
 /// The lock of one leased allocation.
 pub(crate) struct LeaseLock<L: Log> {
+    /// The operations of the home stream: that on which the owner wrote the allocation last.
+    home: Arc<Operations>,
+    /// `true` while accesses on the home stream wait for nothing, and no executable holds or claims the allocation.
+    is_home_free: AtomicBool,
+    /// The last accesses on the home stream without the lock, as [`Log::record_home`] records them.
+    read: AtomicU64,
+    written: AtomicU64,
     state: Mutex<State<L>>,
     changed: Condvar,
+}
+
+/// The state, and the lock that it is of. Whatever changed is published at the end.
+struct Locked<'a, L: Log> {
+    state: MutexGuard<'a, State<L>>,
+    lock: &'a LeaseLock<L>,
 }
 
 struct State<L: Log> {
@@ -70,27 +93,43 @@ pub(crate) struct Launches<U> {
     pub(crate) latest: Option<U>,
 }
 
-/// A lease, as launches use it.
-pub(crate) trait Leases<L: Log> {
-    /// The lock of the allocation.
-    fn lock(&self) -> &LeaseLock<L>;
-    /// Returns `true` if the graph writes the allocation.
-    fn is_write(&self) -> bool;
-}
-
-/// Claims of several allocations, which end with this value.
-struct Claims<'a, L: Log, A: Leases<L>> {
-    leases: &'a [A],
-    claimed: Vec<usize>,
-    log: std::marker::PhantomData<L>,
-}
-
 impl<L: Log> LeaseLock<L> {
     #[inline]
-    pub(crate) fn new(log: L) -> Self {
+    pub(crate) fn new(log: L, home: Arc<Operations>) -> Self {
         let state =
             State { log, accesses: Users::default(), claims: Users::default(), holders: Vec::new(), waiting: 0 };
-        Self { state: Mutex::new(state), changed: Condvar::new() }
+        let (read, written) = (AtomicU64::new(0), AtomicU64::new(0));
+        let is_home_free = AtomicBool::new(false);
+        Self { home, is_home_free, read, written, state: Mutex::new(state), changed: Condvar::new() }
+    }
+
+    /// Returns `true` if `operations` are those of the home stream.
+    #[inline]
+    pub(crate) fn is_home(&self, operations: &Arc<Operations>) -> bool {
+        Arc::ptr_eq(&self.home, operations)
+    }
+
+    /// Returns `true` if an access on the home stream needs no lock. `begin` begins its operation there unless it has begun, and returns
+    /// `false` if it cannot; the operation ends after [`LeaseLock::record_home`].
+    #[inline]
+    pub(crate) fn begin_home(&self, begin: impl FnOnce() -> bool) -> bool {
+        self.is_home_free.load(Relaxed) && begin() && self.is_home_free.load(SeqCst)
+    }
+
+    /// Records an access on the home stream that took no lock, with the number of sync points.
+    #[inline]
+    pub(crate) fn record_home(&self, is_write: bool, sync_points: u64) {
+        let last = if is_write { &self.written } else { &self.read };
+        if last.load(Relaxed) < sync_points {
+            last.fetch_max(sync_points, Relaxed);
+        }
+    }
+
+    #[inline]
+    fn lock(&self) -> Locked<'_, L> {
+        let mut locked = Locked { state: self.state.lock(), lock: self };
+        locked.absorb();
+        locked
     }
 
     /// Begins an access of the owner, which `order` orders after earlier ones. It ends with [`LeaseLock::end`] unless `order` fails. A
@@ -102,9 +141,9 @@ impl<L: Log> LeaseLock<L> {
         is_nested: bool,
         order: impl FnOnce(&mut L) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         while !is_nested && state.claims.conflict(is_write) {
-            state = self.wait(state);
+            state.wait();
         }
         state.recall(is_write);
         order(&mut state.log)?;
@@ -115,7 +154,7 @@ impl<L: Log> LeaseLock<L> {
     /// Ends an access of the owner, which `record` records if it was enqueued.
     #[inline]
     pub(crate) fn end(&self, is_write: bool, record: impl FnOnce(&mut L)) {
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         record(&mut state.log);
         *state.accesses.of(is_write) -= 1;
         self.wake(&state);
@@ -124,9 +163,9 @@ impl<L: Log> LeaseLock<L> {
     /// Gives the log with all that conflicts with a read, or a write, to `operation`. No launch takes place meanwhile.
     #[inline]
     pub(crate) fn with<T>(&self, is_write: bool, is_nested: bool, operation: impl FnOnce(&mut L) -> T) -> T {
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         while !is_nested && state.claims.conflict(is_write) {
-            state = self.wait(state);
+            state.wait();
         }
         state.recall(is_write);
         operation(&mut state.log)
@@ -135,44 +174,50 @@ impl<L: Log> LeaseLock<L> {
     /// Gives the log to `operation`, without what launches have not recorded yet.
     #[inline]
     pub(crate) fn peek<T>(&self, operation: impl FnOnce(&mut L) -> T) -> T {
-        operation(&mut self.state.lock().log)
+        operation(&mut self.lock().log)
     }
 
     /// The log of a lock that nobody shares.
     #[inline]
     pub(crate) fn log_mut(&mut self) -> &mut L {
-        &mut self.state.get_mut().log
+        let (read, written) = (self.read.load(Relaxed), self.written.load(Relaxed));
+        let log = &mut self.state.get_mut().log;
+        log.record_home(read, written);
+        log
     }
 
     /// Claims the allocation for a launch, once no other launch conflicts.
     #[inline]
-    fn claim(&self, is_write: bool) {
-        let mut state = self.state.lock();
+    pub(super) fn claim(&self, is_write: bool) {
+        let mut state = self.lock();
         while state.claims.conflict(is_write) {
-            state = self.wait(state);
+            state.wait();
         }
         *state.claims.of(is_write) += 1;
+        drop(state);
+        // Accesses on the home stream take the lock from now on; those that began without it are recorded when their operations end.
+        self.home.wait();
     }
 
     #[inline]
-    fn unclaim(&self, is_write: bool) {
-        let mut state = self.state.lock();
+    pub(super) fn unclaim(&self, is_write: bool) {
+        let mut state = self.lock();
         *state.claims.of(is_write) -= 1;
         self.wake(&state);
     }
 
     /// Has the executable of `record` hold the allocation, which it has claimed.
     #[inline]
-    fn hold<E>(
+    pub(super) fn hold<E>(
         &self,
         record: &Arc<LaunchRecord<L::Launches>>,
         index: usize,
         is_write: bool,
         order: &mut impl FnMut(&mut L, bool) -> Result<(), E>,
     ) -> Result<(), E> {
-        let mut state = self.state.lock();
+        let mut state = self.lock();
         while state.accesses.conflict(is_write) {
-            state = self.wait(state);
+            state.wait();
         }
         if state.holders.iter().any(|holder| Arc::ptr_eq(&holder.record, record)) {
             return Ok(());
@@ -187,15 +232,7 @@ impl<L: Log> LeaseLock<L> {
     /// Records the launches of the executable, which is about to go.
     #[inline]
     pub(crate) fn let_go(&self, record: &Arc<LaunchRecord<L::Launches>>) {
-        self.state.lock().recall_if(|holder| Arc::ptr_eq(&holder.record, record));
-    }
-
-    #[inline]
-    fn wait<'a>(&self, mut state: MutexGuard<'a, State<L>>) -> MutexGuard<'a, State<L>> {
-        state.waiting += 1;
-        state = self.changed.wait(state);
-        state.waiting -= 1;
-        state
+        self.lock().recall_if(|holder| Arc::ptr_eq(&holder.record, record));
     }
 
     #[inline]
@@ -203,6 +240,59 @@ impl<L: Log> LeaseLock<L> {
         if state.waiting > 0 {
             self.changed.notify_all();
         }
+    }
+}
+
+impl<L: Log> Locked<'_, L> {
+    /// Records the accesses that took no lock.
+    #[inline]
+    fn absorb(&mut self) {
+        let (read, written) = (self.lock.read.load(Relaxed), self.lock.written.load(Relaxed));
+        self.state.log.record_home(read, written);
+    }
+
+    /// Publishes whether accesses on the home stream need the lock.
+    #[inline]
+    fn publish(&mut self) {
+        let state = &mut *self.state;
+        let is_free = state.claims.is_none() && state.holders.is_empty() && state.log.is_home_free();
+        if is_free != self.lock.is_home_free.load(Relaxed) {
+            self.lock.is_home_free.store(is_free, SeqCst);
+            fence_of_model();
+        }
+    }
+
+    /// Unlocks the state until it has changed.
+    #[cold]
+    fn wait(&mut self) {
+        self.publish();
+        self.state.waiting += 1;
+        self.lock.changed.wait(&mut self.state);
+        self.state.waiting -= 1;
+        self.absorb();
+    }
+}
+
+impl<L: Log> Deref for Locked<'_, L> {
+    type Target = State<L>;
+
+    #[inline]
+    fn deref(&self) -> &State<L> {
+        &self.state
+    }
+}
+
+impl<L: Log> DerefMut for Locked<'_, L> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut State<L> {
+        &mut self.state
+    }
+}
+
+impl<L: Log> Drop for Locked<'_, L> {
+    #[inline]
+    fn drop(&mut self) {
+        self.publish();
     }
 }
 
@@ -240,6 +330,11 @@ impl Users {
     }
 
     #[inline]
+    fn is_none(self) -> bool {
+        self.reading == 0 && self.writing == 0
+    }
+
+    #[inline]
     fn of(&mut self, is_write: bool) -> &mut usize {
         if is_write { &mut self.writing } else { &mut self.reading }
     }
@@ -255,44 +350,5 @@ impl<U> LaunchRecord<U> {
     #[inline]
     pub(crate) fn lock(&self) -> MutexGuard<'_, Launches<U>> {
         self.0.lock()
-    }
-}
-
-/// Claims and holds what the executable of `record` lacks of `leases`, which are in the order of their addresses, and runs `launch` with
-/// the record locked once it holds them all. `order` orders the launch after the accesses in a log.
-#[inline]
-pub(crate) fn launch_holding<L: Log, A: Leases<L>, E>(
-    record: &Arc<LaunchRecord<L::Launches>>,
-    leases: &[A],
-    mut order: impl FnMut(&mut L, bool) -> Result<(), E>,
-    launch: impl FnOnce(&mut Launches<L::Launches>) -> Result<(), E>,
-) -> Result<(), E> {
-    let mut wanted = Vec::new();
-    loop {
-        wanted.extend_from_slice(&record.lock().missing);
-        wanted.sort_unstable();
-        wanted.dedup();
-        // Claims of an earlier round have ended, so that all of them are taken in the order of the addresses.
-        let mut claims = Claims { leases, claimed: Vec::with_capacity(wanted.len()), log: std::marker::PhantomData };
-        for &index in &wanted {
-            let (lock, is_write) = (leases[index].lock(), leases[index].is_write());
-            lock.claim(is_write);
-            claims.claimed.push(index);
-            lock.hold(record, index, is_write, &mut order)?;
-        }
-        let mut launches = record.lock();
-        // A thread in the middle of an access may have recalled one meanwhile: it waits for no claim.
-        if launches.missing.is_empty() {
-            return launch(&mut launches);
-        }
-    }
-}
-
-impl<L: Log, A: Leases<L>> Drop for Claims<'_, L, A> {
-    #[inline]
-    fn drop(&mut self) {
-        for &index in &self.claimed {
-            self.leases[index].lock().unclaim(self.leases[index].is_write());
-        }
     }
 }

@@ -1,22 +1,36 @@
 //! The locks of hazard tracking. Under loom they are its own, which try every interleaving.
 
+pub(super) use std::sync::atomic::Ordering::{Relaxed, SeqCst};
 #[cfg(not(all(test, loom)))]
-pub(super) use std::sync::MutexGuard;
-
-#[cfg(not(all(test, loom)))]
-pub(super) use crate::lock::{Condvar, Mutex};
+pub(super) use std::sync::atomic::{AtomicBool, AtomicU64};
 
 #[cfg(all(test, loom))]
-pub(super) use self::checked::{Condvar, Mutex};
-#[cfg(all(test, loom))]
-pub(super) use loom::sync::MutexGuard;
+pub(super) use loom::sync::atomic::{AtomicBool, AtomicU64};
+#[cfg(not(all(test, loom)))]
+pub(super) use parking_lot::{Condvar, Mutex, MutexGuard};
 
+#[cfg(all(test, loom))]
+pub(super) use self::checked::{Condvar, Mutex, MutexGuard};
+
+/// Orders sequentially consistent accesses under loom, which models such an order of fences only.
+#[inline]
+pub(super) fn fence_of_model() {
+    #[cfg(all(test, loom))]
+    loom::sync::atomic::fence(SeqCst);
+}
+
+/// loom's locks with the interface of `parking_lot`.
 #[cfg(all(test, loom))]
 mod checked {
-    use loom::sync::{self, MutexGuard};
+    use std::ops::{Deref, DerefMut};
+
+    use loom::sync;
 
     #[derive(Debug, Default)]
     pub(crate) struct Mutex<T>(sync::Mutex<T>);
+
+    /// None only while its thread waits.
+    pub(crate) struct MutexGuard<'a, T>(Option<sync::MutexGuard<'a, T>>);
 
     #[derive(Debug, Default)]
     pub(crate) struct Condvar(sync::Condvar);
@@ -27,15 +41,25 @@ mod checked {
         }
 
         pub(crate) fn lock(&self) -> MutexGuard<'_, T> {
-            self.0.lock().expect("no thread of a model panics")
+            MutexGuard(Some(self.0.lock().expect("no thread of a model panics")))
         }
 
         pub(crate) fn get_mut(&mut self) -> &mut T {
             self.0.get_mut().expect("no thread of a model panics")
         }
+    }
 
-        pub(crate) fn into_inner(self) -> T {
-            self.0.into_inner().expect("no thread of a model panics")
+    impl<T> Deref for MutexGuard<'_, T> {
+        type Target = T;
+
+        fn deref(&self) -> &T {
+            self.0.as_ref().expect("the thread does not wait")
+        }
+    }
+
+    impl<T> DerefMut for MutexGuard<'_, T> {
+        fn deref_mut(&mut self) -> &mut T {
+            self.0.as_mut().expect("the thread does not wait")
         }
     }
 
@@ -48,8 +72,9 @@ mod checked {
             self.0.notify_all();
         }
 
-        pub(crate) fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> MutexGuard<'a, T> {
-            self.0.wait(guard).expect("no thread of a model panics")
+        pub(crate) fn wait<T>(&self, guard: &mut MutexGuard<'_, T>) {
+            let waiting = guard.0.take().expect("the thread does not wait yet");
+            guard.0 = Some(self.0.wait(waiting).expect("no thread of a model panics"));
         }
     }
 }

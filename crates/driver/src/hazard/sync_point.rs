@@ -1,15 +1,17 @@
 //! Sync points: events recorded after the work of a stream, which other streams wait for.
 
 use std::fmt;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering as MemoryOrdering};
 
 use curium_sys::CUevent_flags;
+use parking_lot::Mutex;
 
 use super::OPERATION;
 use super::guard::{Ordering, expect_not_ordering};
 use super::history::Memory;
+use super::operations::Operations;
 use crate::capture_mode::relaxed;
-use crate::lock::Mutex;
 use crate::{Error, Event, EventFlags, Result, Stream};
 
 /// The sync points of one stream, and those of other streams that it has waited for.
@@ -22,6 +24,7 @@ pub(crate) struct SyncPoints {
     waited: Mutex<Vec<Waited>>,
     /// How many waits of this stream were inserted for hazards.
     inserted_waits: AtomicU64,
+    operations: Arc<Operations>,
 }
 
 /// One stream has waited for another up to a sync point.
@@ -59,6 +62,12 @@ impl SyncPoints {
     #[inline]
     pub(crate) fn inserted_waits(&self) -> u64 {
         self.inserted_waits.load(MemoryOrdering::Relaxed)
+    }
+
+    /// The operations in progress on the stream that use leased memory without its lock.
+    #[inline]
+    pub(super) fn operations(&self) -> &Arc<Operations> {
+        &self.operations
     }
 
     /// Returns `true` if the stream is known to have waited for an access on `stream` that was recorded with this count.
@@ -99,8 +108,8 @@ impl SyncPoints {
 impl Default for SyncPoints {
     #[inline]
     fn default() -> Self {
-        let (event, waited, inserted_waits) = Default::default();
-        Self { count: AtomicU64::new(1), event, waited, inserted_waits }
+        let (event, waited, inserted_waits, operations) = Default::default();
+        Self { count: AtomicU64::new(1), event, waited, inserted_waits, operations }
     }
 }
 

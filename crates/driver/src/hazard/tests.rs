@@ -12,12 +12,16 @@ use loom::sync::Mutex;
 use loom::thread;
 
 use super::capture_gate::CaptureGate;
-use super::lease_lock::{LaunchRecord, Launches, LeaseLock, Leases, Log, launch_holding};
+use super::claims::{Leases, launch_holding};
+use super::lease_lock::{LaunchRecord, Launches, LeaseLock, Log};
+use super::operations::Operations;
 
-/// One allocation's log: the numbers of the accesses.
-#[derive(Default)]
+/// One allocation's log: the numbers of the accesses. Those on the home stream ascend from `home`.
 struct Numbers {
     recorded: Vec<usize>,
+    home: usize,
+    /// The home stream comes after all that is recorded.
+    is_home_free: bool,
     /// Leaves launches out, so that the model has something to find.
     is_forgetful: bool,
 }
@@ -29,6 +33,16 @@ impl Log for Numbers {
         if !self.is_forgetful {
             self.recorded.extend(launches);
         }
+        self.is_home_free = false;
+    }
+
+    fn record_home(&mut self, read: u64, written: u64) {
+        let last = usize::try_from(read.max(written)).expect("numbers are small");
+        self.recorded.extend(self.home..=last);
+    }
+
+    fn is_home_free(&mut self) -> bool {
+        self.is_home_free
     }
 }
 
@@ -122,22 +136,56 @@ impl Drop for Executable {
     }
 }
 
-/// An access of the owner to all of `allocations` in one operation.
-fn access(allocations: &[Arc<LeaseLock<Numbers>>], device: &Device, (number, is_write): (usize, bool)) {
-    let mut after = Vec::new();
-    for (index, allocation) in allocations.iter().enumerate() {
-        let order = |log: &mut Numbers| -> Result<(), Infallible> {
-            after.extend(&log.recorded);
-            Ok(())
-        };
-        allocation.begin(is_write, index > 0, order).unwrap_or_else(|never| match never {});
-    }
-    device.enqueue(number, is_write, &after);
-    allocations.iter().for_each(|allocation| allocation.end(is_write, |log| log.recorded.push(number)));
+/// The stream of the owner: its operations, and what it comes after.
+struct Home {
+    operations: Arc<Operations>,
+    after: Vec<usize>,
 }
 
-fn allocations<const N: usize>(is_forgetful: bool) -> [Arc<LeaseLock<Numbers>>; N] {
-    [(); N].map(|()| Arc::new(LeaseLock::new(Numbers { recorded: Vec::new(), is_forgetful })))
+impl Home {
+    fn new(operations: &Arc<Operations>) -> Self {
+        Self { operations: Arc::clone(operations), after: Vec::new() }
+    }
+
+    /// An access of the owner to all of `allocations` in one operation.
+    fn access(&mut self, allocations: &[Arc<LeaseLock<Numbers>>], device: &Device, (number, is_write): (usize, bool)) {
+        let (mut is_operation, mut locked) = (false, Vec::new());
+        for allocation in allocations {
+            let begin = || {
+                is_operation = is_operation || self.operations.begin();
+                is_operation
+            };
+            if allocation.begin_home(begin) {
+                continue;
+            }
+            let order = |log: &mut Numbers| -> Result<(), Infallible> {
+                self.after.extend(&log.recorded);
+                log.is_home_free = true;
+                Ok(())
+            };
+            let is_nested = is_operation || !locked.is_empty();
+            allocation.begin(is_write, is_nested, order).unwrap_or_else(|never| match never {});
+            locked.push(Arc::as_ptr(allocation));
+        }
+        device.enqueue(number, is_write, &self.after);
+        self.after.push(number);
+        for allocation in allocations {
+            if locked.contains(&Arc::as_ptr(allocation)) {
+                allocation.end(is_write, |log| log.recorded.push(number));
+            } else {
+                allocation.record_home(is_write, number as u64);
+            }
+        }
+        if is_operation {
+            self.operations.end();
+        }
+    }
+}
+
+/// Allocations whose owner's accesses have numbers from `home`.
+fn allocations<const N: usize>(operations: &Arc<Operations>, home: usize) -> [Arc<LeaseLock<Numbers>>; N] {
+    let log = || Numbers { recorded: Vec::new(), home, is_home_free: false, is_forgetful: false };
+    [(); N].map(|()| Arc::new(LeaseLock::new(log(), Arc::clone(operations))))
 }
 
 fn leases(allocations: &[Arc<LeaseLock<Numbers>>], is_write: bool) -> Vec<Lease> {
@@ -151,10 +199,17 @@ fn check(model: impl Fn() + Sync + Send + 'static) {
     builder.check(model);
 }
 
-/// One thread launches twice, one uses the allocations twice.
-fn access_against_launch<const N: usize>(is_launch_write: bool, is_forgetful: bool) {
+/// One thread launches twice, one uses the allocations before and meanwhile. The model is wrong if launches wait for the operations of
+/// another stream, or are forgotten.
+fn access_against_launch(is_launch_write: bool, is_other_stream: bool, is_forgetful: bool) {
     check(move || {
-        let (device, allocations) = (Device::new(), allocations::<N>(is_forgetful));
+        let (device, operations) = (Device::new(), Arc::new(Operations::default()));
+        let mut home = Home::new(&operations);
+        let waited_for = if is_other_stream { Arc::default() } else { operations };
+        let allocations = allocations::<1>(&waited_for, 3);
+        allocations[0].peek(|log| log.is_forgetful = is_forgetful);
+        // From here on the owner needs no lock.
+        home.access(&allocations, &device, (3, true));
         let mut executable = Executable::new(leases(&allocations, is_launch_write));
         let launching = {
             let device = device.clone();
@@ -163,28 +218,32 @@ fn access_against_launch<const N: usize>(is_launch_write: bool, is_forgetful: bo
                 executable.launch(&device, 2);
             })
         };
-        access(&allocations, &device, (3, true));
-        access(&allocations, &device, (4, false));
+        home.access(&allocations, &device, (4, true));
+        home.access(&allocations, &device, (5, false));
         launching.join().unwrap();
-        access(&allocations, &device, (5, true));
+        home.access(&allocations, &device, (6, true));
         device.assert_ordered();
     });
 }
 
 #[test]
 fn accesses_and_launches_that_write_find_each_other() {
-    access_against_launch::<1>(true, false);
+    access_against_launch(true, false, false);
 }
 
 #[test]
 fn accesses_and_launches_that_read_find_each_other() {
-    access_against_launch::<1>(false, false);
+    access_against_launch(false, false, false);
 }
 
 #[test]
 fn access_to_several_allocations_neither_misses_a_launch_nor_waits_in_a_circle() {
     check(|| {
-        let (device, allocations) = (Device::new(), allocations::<2>(false));
+        let (device, operations) = (Device::new(), Arc::new(Operations::default()));
+        let (mut home, allocations) = (Home::new(&operations), allocations::<2>(&operations, 3));
+        let [first, second] = &allocations;
+        // Of one of the two the owner takes the lock, of the other it does not.
+        home.access(&[Arc::clone(second)], &device, (3, true));
         let mut executable = Executable::new(leases(&allocations, true));
         let launching = {
             let device = device.clone();
@@ -193,10 +252,9 @@ fn access_to_several_allocations_neither_misses_a_launch_nor_waits_in_a_circle()
                 executable.launch(&device, 2);
             })
         };
-        let [first, second] = &allocations;
-        access(&[Arc::clone(second), Arc::clone(first)], &device, (3, true));
+        home.access(&[Arc::clone(second), Arc::clone(first)], &device, (4, true));
         launching.join().unwrap();
-        access(&allocations, &device, (4, true));
+        home.access(&allocations, &device, (5, true));
         device.assert_ordered();
     });
 }
@@ -204,7 +262,8 @@ fn access_to_several_allocations_neither_misses_a_launch_nor_waits_in_a_circle()
 #[test]
 fn launches_of_two_executables_find_each_other() {
     check(|| {
-        let (device, allocations) = (Device::new(), allocations::<2>(false));
+        let (device, operations) = (Device::new(), Arc::new(Operations::default()));
+        let (mut home, allocations) = (Home::new(&operations), allocations::<2>(&operations, 5));
         let threads = [1, 3].map(|number| {
             let (device, mut executable) = (device.clone(), Executable::new(leases(&allocations, true)));
             thread::spawn(move || {
@@ -213,7 +272,7 @@ fn launches_of_two_executables_find_each_other() {
             })
         });
         threads.into_iter().for_each(|thread| thread.join().unwrap());
-        access(&allocations, &device, (5, true));
+        home.access(&allocations, &device, (5, true));
         device.assert_ordered();
     });
 }
@@ -221,7 +280,8 @@ fn launches_of_two_executables_find_each_other() {
 #[test]
 fn launches_of_a_dropped_executable_are_recorded() {
     check(|| {
-        let (device, allocations) = (Device::new(), allocations::<1>(false));
+        let (device, operations) = (Device::new(), Arc::new(Operations::default()));
+        let (mut home, allocations) = (Home::new(&operations), allocations::<1>(&operations, 4));
         let mut dropped = Executable::new(leases(&allocations, true));
         dropped.launch(&device, 1);
         let dropping = {
@@ -234,7 +294,7 @@ fn launches_of_a_dropped_executable_are_recorded() {
         let mut other = Executable::new(leases(&allocations, true));
         other.launch(&device, 3);
         dropping.join().unwrap();
-        access(&allocations, &device, (4, true));
+        home.access(&allocations, &device, (4, true));
         device.assert_ordered();
     });
 }
@@ -242,7 +302,13 @@ fn launches_of_a_dropped_executable_are_recorded() {
 #[test]
 #[should_panic(expected = "missed")]
 fn model_finds_launches_that_are_not_recorded() {
-    access_against_launch::<1>(true, true);
+    access_against_launch(true, false, true);
+}
+
+#[test]
+#[should_panic(expected = "missed")]
+fn model_finds_operations_that_launches_do_not_wait_for() {
+    access_against_launch(true, true, false);
 }
 
 /// What one thread enqueues in a capture while another ends it: all that the driver captures is in the log, and no more.

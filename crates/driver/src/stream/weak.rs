@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::{Arc, Weak};
 
 use curium_sys::{CU_STREAM_LEGACY, CU_STREAM_PER_THREAD};
+use parking_lot::Mutex;
 
 use super::{Shared, Stream};
-use crate::lock::Mutex;
 use crate::{Driver, Event, EventFlags, PooledEvent, Result};
 
 /// A stream, or what is left of it: a point behind all of its work. It does not keep the stream alive, and may be dropped in any

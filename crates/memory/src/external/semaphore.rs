@@ -6,7 +6,6 @@ use std::os::fd::OwnedFd;
 #[cfg(feature = "graphs")]
 use std::sync::Arc;
 
-use curium_driver::lock::Mutex;
 use curium_driver::sys::{
     CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
     CUexternalSemaphore, CUexternalSemaphoreHandleType,
@@ -14,6 +13,7 @@ use curium_driver::sys::{
 use curium_driver::{Context, Error, Result, Stream, call, release};
 #[cfg(feature = "graphs")]
 use curium_driver::{GraphSemaphore, SemaphoreOwner};
+use parking_lot::Mutex;
 
 #[cfg(unix)]
 use super::descriptor;

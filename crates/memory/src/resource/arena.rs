@@ -2,8 +2,8 @@
 
 use std::fmt;
 
-use curium_driver::lock::Mutex;
 use curium_driver::{Context, DevicePointer, Error, Result, Stream, dropping, relaxed, relaxed_if_possible};
+use parking_lot::Mutex;
 
 use super::segments::{HeapAccess, Mapped, leak_rest};
 use super::{Request, Resource};

@@ -7,8 +7,8 @@ use std::fmt;
 use std::sync::Arc;
 use std::thread::{self, ThreadId};
 
-use curium_driver::lock::Mutex;
 use curium_driver::{DevicePointer, Error, RecoveryAttempt, Result, Stream};
+use parking_lot::Mutex;
 
 pub use self::reclaimer::ReclaimerGuard;
 use self::reclaimer::Reclaimers;

@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread::{self, ThreadId};
 use std::time::{Duration, Instant};
 
-use curium_driver::lock::Mutex;
 use curium_driver::{DevicePointer, Error, Result, Stream, contain};
+use parking_lot::Mutex;
 
 use super::{Resource, SegmentChange};
 use crate::allocation_log::{AllocationEvent, EventKind, Site};

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use curium_driver::lock::Mutex;
+use parking_lot::Mutex;
 
 use super::segments::Segment;
 use crate::allocation_log::EventKind;

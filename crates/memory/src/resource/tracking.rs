@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::panic::Location;
 
-use curium_driver::lock::Mutex;
 use curium_driver::{DevicePointer, Error, Result, Stream, release};
+use parking_lot::Mutex;
 
 use super::Resource;
 use super::forward::upkeep_of_inner;

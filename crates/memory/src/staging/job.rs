@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-use curium_driver::lock::Mutex;
+use parking_lot::Mutex;
 
 /// The part of a slice that is still to be copied. Each lane takes the next part when it is free.
 ///

@@ -5,10 +5,10 @@ use std::collections::hash_map::Entry;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use curium_driver::lock::Mutex;
 use curium_driver::{
     Context, ContextKind, DevicePointer, Error, Result, Stream, dropping, relaxed, relaxed_if_possible,
 };
+use parking_lot::Mutex;
 
 use super::depot::{Depot, Holdings, Shelf};
 use super::watched::Watched;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use curium_driver::lock::Mutex;
+use parking_lot::Mutex;
 
 use super::claim::Claim;
 use crate::cache::{Bins, Class, Overflow, Owner, Rounded, Store};

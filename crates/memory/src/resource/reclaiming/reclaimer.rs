@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::{Arc, Weak};
 
-use curium_driver::lock::Mutex;
+use parking_lot::Mutex;
 
 /// Frees what it can of the bytes that it is told, and returns how many.
 pub(super) type Reclaim = Arc<dyn Fn(usize) -> usize + Send + Sync>;

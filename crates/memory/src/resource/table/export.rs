@@ -4,9 +4,9 @@ use std::collections::HashMap;
 use std::ffi::c_void;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use curium_driver::lock::Mutex;
 use curium_driver::sys::{CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, CUdeviceptr, CUresult, CUstream};
 use curium_driver::{Context, DevicePointer, Error, Result, Stream};
+use parking_lot::Mutex;
 
 use super::ResourceTable;
 use crate::resource::Resource;

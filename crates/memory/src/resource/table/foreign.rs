@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use curium_driver::lock::Mutex;
 use curium_driver::sys::CUresult;
 use curium_driver::{DevicePointer, Error, Result, Stream, release};
+use parking_lot::Mutex;
 
 use super::{AllocateFunction, DeallocateFunction, ResourceTable};
 use crate::resource::Resource;

@@ -1,0 +1,60 @@
+//! How a launch takes the allocations that its executable lacks.
+
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use super::lease_lock::{LaunchRecord, Launches, LeaseLock, Log};
+
+/// A lease, as launches use it.
+pub(crate) trait Leases<L: Log> {
+    /// The lock of the allocation.
+    fn lock(&self) -> &LeaseLock<L>;
+    /// Returns `true` if the graph writes the allocation.
+    fn is_write(&self) -> bool;
+}
+
+/// Claims of several allocations, which end with this value.
+struct Claims<'a, L: Log, A: Leases<L>> {
+    leases: &'a [A],
+    claimed: Vec<usize>,
+    log: PhantomData<L>,
+}
+
+/// Claims and holds what the executable of `record` lacks of `leases`, which are in the order of their addresses, and runs `launch` with
+/// the record locked once it holds them all. `order` orders the launch after the accesses in a log.
+#[inline]
+pub(crate) fn launch_holding<L: Log, A: Leases<L>, E>(
+    record: &Arc<LaunchRecord<L::Launches>>,
+    leases: &[A],
+    mut order: impl FnMut(&mut L, bool) -> Result<(), E>,
+    launch: impl FnOnce(&mut Launches<L::Launches>) -> Result<(), E>,
+) -> Result<(), E> {
+    let mut wanted = Vec::new();
+    loop {
+        wanted.extend_from_slice(&record.lock().missing);
+        wanted.sort_unstable();
+        wanted.dedup();
+        // Claims of an earlier round have ended, so that all of them are taken in the order of the addresses.
+        let mut claims = Claims { leases, claimed: Vec::with_capacity(wanted.len()), log: PhantomData };
+        for &index in &wanted {
+            let (lock, is_write) = (leases[index].lock(), leases[index].is_write());
+            lock.claim(is_write);
+            claims.claimed.push(index);
+            lock.hold(record, index, is_write, &mut order)?;
+        }
+        let mut launches = record.lock();
+        // A thread in the middle of an access may have recalled one meanwhile: it waits for no claim.
+        if launches.missing.is_empty() {
+            return launch(&mut launches);
+        }
+    }
+}
+
+impl<L: Log, A: Leases<L>> Drop for Claims<'_, L, A> {
+    #[inline]
+    fn drop(&mut self) {
+        for &index in &self.claimed {
+            self.leases[index].lock().unclaim(self.leases[index].is_write());
+        }
+    }
+}

@@ -1,0 +1,66 @@
+//! Operations of one stream that use leased memory without its lock.
+
+use super::sync::{AtomicU64, Condvar, Mutex, SeqCst, fence_of_model};
+
+/// The operations in progress on a stream that access leased memory whose lock they do not take.
+///
+/// An operation begins here *before* it reads that it needs no lock, and a launch revokes that *before* it waits here. One of them
+/// therefore finds the other.
+#[derive(Debug)]
+pub(crate) struct Operations {
+    /// The operations in progress, and [`LAUNCH`] for each launch that waits for them.
+    state: AtomicU64,
+    lock: Mutex<()>,
+    ended: Condvar,
+}
+
+/// One launch that waits.
+const LAUNCH: u64 = 1 << 32;
+
+impl Operations {
+    /// Begins an operation. Returns `false` while a launch waits for those in progress: new ones do not keep it waiting.
+    #[inline]
+    pub(crate) fn begin(&self) -> bool {
+        let before = self.state.fetch_add(1, SeqCst);
+        fence_of_model();
+        if before >= LAUNCH {
+            self.end();
+        }
+        before < LAUNCH
+    }
+
+    /// Ends an operation, which has recorded its accesses.
+    #[inline]
+    pub(crate) fn end(&self) {
+        if self.state.fetch_sub(1, SeqCst) > LAUNCH {
+            self.wake();
+        }
+    }
+
+    #[cold]
+    fn wake(&self) {
+        drop(self.lock.lock());
+        self.ended.notify_all();
+    }
+
+    /// Waits until the operations in progress have ended.
+    pub(crate) fn wait(&self) {
+        fence_of_model();
+        if self.state.load(SeqCst) == 0 {
+            return;
+        }
+        let mut lock = self.lock.lock();
+        self.state.fetch_add(LAUNCH, SeqCst);
+        while !self.state.load(SeqCst).is_multiple_of(LAUNCH) {
+            self.ended.wait(&mut lock);
+        }
+        self.state.fetch_sub(LAUNCH, SeqCst);
+    }
+}
+
+impl Default for Operations {
+    #[inline]
+    fn default() -> Self {
+        Self { state: AtomicU64::new(0), lock: Mutex::new(()), ended: Condvar::new() }
+    }
+}
