@@ -95,6 +95,8 @@ pub struct Accesses {
     history: History,
     /// The accesses since then.
     lease: OnceLock<Arc<Leased>>,
+    /// The stream that the memory was allocated on, once it was written as a whole on another: until then the history names it.
+    origin: Option<Stream>,
     /// Whether the memory can outlive its owner, for graphs.
     is_leasable: bool,
 }
@@ -123,6 +125,13 @@ impl Accesses {
     pub fn at(mut self, address: CUdeviceptr, bytes: usize) -> Self {
         self.history.describe(Memory { address, bytes });
         self
+    }
+
+    /// The stream that the memory was allocated on.
+    #[must_use]
+    #[inline]
+    pub fn stream(&self) -> &Stream {
+        self.origin.as_ref().unwrap_or_else(|| self.history.writer())
     }
 
     /// Orders the guard's stream after the accesses that a read must wait for.
@@ -280,7 +289,7 @@ impl Accesses {
 
     #[inline]
     fn with(history: History) -> Self {
-        Self { history, lease: OnceLock::new(), is_leasable: false }
+        Self { history, lease: OnceLock::new(), origin: None, is_leasable: false }
     }
 
     /// The stream that the memory was allocated on, or last written as a whole.

@@ -12,7 +12,6 @@ use crate::copy::peer;
 /// The stream that memory belongs to, and the uses that a later use may have to wait for.
 #[derive(Debug)]
 pub(crate) struct Tracked {
-    stream: Stream,
     accesses: Accesses,
     reach: Reach,
     /// The devices, a bit for each of the first 64, that were given access to the memory.
@@ -36,7 +35,7 @@ impl Tracked {
     /// Memory that was allocated on `stream`, and that its owner leaves to graphs that use it.
     #[inline]
     pub(crate) fn leasable(stream: &Stream, reach: Reach) -> Self {
-        Self { stream: stream.clone(), accesses: Accesses::leasable(stream), reach, reached: AtomicU64::new(0) }
+        Self { accesses: Accesses::leasable(stream), reach, reached: AtomicU64::new(0) }
     }
 
     /// The same for `bytes` bytes at `address`.
@@ -77,7 +76,7 @@ impl Tracked {
     /// Leaves memory of no pool to the graphs that use it.
     #[cold]
     pub(crate) fn leave_plain_memory(&mut self, address: CUdeviceptr) {
-        let driver = self.stream.driver().clone();
+        let driver = self.stream().driver().clone();
         self.accesses.leave(move |accesses| {
             accesses.synchronize().or_else(|_| accesses.synchronize())?;
             // SAFETY: the memory is live, all work that uses it has been waited for, and nobody has its address any more.
@@ -99,7 +98,7 @@ impl Tracked {
 
     #[inline]
     pub(crate) fn stream(&self) -> &Stream {
-        &self.stream
+        self.accesses.stream()
     }
 
     #[inline]
@@ -136,7 +135,7 @@ impl Tracked {
     /// The memory's stream, and the uses.
     #[inline]
     pub(crate) fn stream_and_accesses(&self) -> (&Stream, &Accesses) {
-        (&self.stream, &self.accesses)
+        (self.stream(), &self.accesses)
     }
 
     /// The uses, for whom has borrowed all of the memory exclusively.
@@ -191,7 +190,7 @@ impl Tracked {
         const OPERATION: &str = "kernel argument";
         order(self, OPERATION, guard)?;
         let stream = guard.stream();
-        if self.reach.is_everywhere() || stream.device().as_raw() == self.stream.device().as_raw() {
+        if self.reach.is_everywhere() || stream.device().as_raw() == self.stream().device().as_raw() {
             return Ok(());
         }
         self.let_in_peer(OPERATION, stream, address)
@@ -203,11 +202,11 @@ impl Tracked {
             return Ok(());
         }
         if self.reach == Reach::Granted {
-            let (device, own) = (stream.device().as_raw(), self.stream.device().as_raw());
+            let (device, own) = (stream.device().as_raw(), self.stream().device().as_raw());
             let reason = format!("device {device} has no access to memory at {address:#x}, which is on device {own}");
             return Err(Error::argument(operation, reason));
         }
-        peer::give_access(operation, stream, &self.stream, address)?;
+        peer::give_access(operation, stream, self.stream(), address)?;
         self.let_in(stream.device());
         Ok(())
     }

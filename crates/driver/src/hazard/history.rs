@@ -252,14 +252,17 @@ impl History {
         self.writes_freely.store(NOBODY, Ordering::Relaxed);
     }
 
-    /// Records a write of the whole, which is borrowed exclusively, on any stream.
+    /// Records a write of the whole, which is borrowed exclusively, on any stream. Returns the stream that was the writer's if it is no
+    /// longer.
     #[inline]
-    pub(super) fn record_whole_write(&mut self, stream: &Stream) {
+    pub(super) fn record_whole_write(&mut self, stream: &Stream) -> Option<Stream> {
         if self.writer != *stream && *self.has_waited.get_mut() {
             // Forgets every access: the stream has waited for them and is the writer's now.
-            *self = Self::allocated(stream, self.memory);
+            let new = Self::allocated(stream, self.memory);
+            Some(std::mem::replace(self, new).writer)
         } else {
             self.record_write(&mut self.others.lock(), stream);
+            None
         }
     }
 

@@ -90,8 +90,8 @@ impl Accesses {
             if self.lease.get().is_some_and(|lease| Arc::strong_count(lease) == 1) {
                 self.reclaim();
             }
-        } else {
-            self.history.record_whole_write(guard.stream());
+        } else if let Some(writer) = self.history.record_whole_write(guard.stream()) {
+            self.origin.get_or_insert(writer);
         }
     }
 
