@@ -7,6 +7,7 @@
 mod book;
 mod called;
 mod context_stack;
+mod during;
 #[cfg(target_os = "linux")]
 mod fork;
 mod gate;
@@ -23,6 +24,7 @@ mod two_processes;
 pub use curium_bench::Samples;
 
 pub use self::context_stack::{ContextStack, CreatedContext};
+pub use self::during::{During, assert_reentrant};
 #[cfg(target_os = "linux")]
 pub use self::fork::in_fork;
 pub use self::gate::Gate;

@@ -155,7 +155,7 @@ impl Graph {
     /// An argument error if the node that this graph is a part of was removed.
     #[inline]
     pub fn as_raw(&self) -> Result<CUgraph> {
-        self.tree.lock().graph("Graph::as_raw", self.number)
+        self.tree.lock()?.graph("Graph::as_raw", self.number)
     }
 
     /// The context that this graph's work runs in.
@@ -225,7 +225,7 @@ impl Graph {
         kept: Option<Resource>,
         call: impl FnOnce(&Driver, Spot) -> Result<()>,
     ) -> Result<Node> {
-        self.tree.lock().add_node(self.driver(), self.number, operation, after, kept, call)
+        self.tree.lock()?.add_node(self.driver(), self.number, operation, after, kept, call)
     }
 
     /// The tree, if nobody else has it.

@@ -81,6 +81,7 @@ mod disk_cache;
 mod driver;
 mod error;
 mod event;
+mod exclusive;
 mod finished;
 mod fork;
 mod global;
@@ -152,6 +153,8 @@ pub use self::error::{
 #[cfg(feature = "ipc")]
 pub use self::event::IpcEventHandle;
 pub use self::event::{Event, EventFlags, EventPool, PooledEvent, RecordFlags};
+#[doc(hidden)]
+pub use self::exclusive::{Exclusive, ExclusiveGuard};
 pub use self::finished::Finished;
 #[doc(hidden)]
 pub use self::finished::drop_when_finished;

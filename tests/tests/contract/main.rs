@@ -73,6 +73,7 @@ mod process;
 mod profiler;
 mod random_program;
 mod reclaiming;
+mod reentry;
 mod release;
 mod resource;
 mod resource_adaptor;

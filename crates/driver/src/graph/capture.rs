@@ -168,7 +168,7 @@ impl CaptureScope {
             return Err(Error::argument(operation, "the capture makes a new graph, which had no nodes before"));
         };
         let _guard = AccessGuard::new(stream)?;
-        let state = tree.lock();
+        let state = tree.lock()?;
         let nodes = nodes.iter().map(|node| state.member_in_use(operation, *graph, *node));
         let mut nodes = nodes.collect::<Result<Vec<_>>>()?;
         let (list, no_data, count) = (nodes.as_mut_ptr(), std::ptr::null(), nodes.len());

@@ -103,7 +103,7 @@ impl Graph {
     /// Begins to capture `root`, has every other use of the graph refused, and gives the nodes that are there.
     #[inline]
     fn begin_capture(&self, root: &Stream, after: &[Node]) -> Result<HashSet<Node>> {
-        let mut state = self.tree.lock();
+        let mut state = self.tree.lock()?;
         let before = self.nodes_in(&mut state)?.into_iter().collect();
         let (raw, after) = self.raw_with(&state, after)?;
         let (after, no_data, count) = (after.as_ptr(), std::ptr::null(), after.len());
@@ -123,7 +123,7 @@ impl<'graph> Addition<'graph> {
             return Err(graph.driver().missing(function));
         }
         // Nodes that are not there are refused before a stream is made.
-        graph.raw_with(&graph.tree.lock(), after)?;
+        graph.raw_with(&*graph.tree.lock()?, after)?;
         let (mut before, target) = (HashSet::new(), (Arc::clone(&graph.tree), graph.number));
         let scope = CaptureScope::begin(graph.context(), OPERATION, Some(target), |root| {
             before = graph.begin_capture(root, after)?;
@@ -136,7 +136,7 @@ impl<'graph> Addition<'graph> {
     #[inline]
     fn settle(&mut self) -> Result<Vec<Node>> {
         let captured = self.scope.finish()?;
-        let mut state = self.graph.tree.lock();
+        let mut state = self.graph.tree.lock()?;
         state.refuse(None);
         let last = self.settle_in(&mut state, &captured);
         self.is_settled = last.is_ok();
@@ -183,7 +183,7 @@ impl<'graph> Addition<'graph> {
     /// Removes what was captured.
     #[inline]
     fn take_back(&self) -> Result<()> {
-        let mut state = self.graph.tree.lock();
+        let mut state = self.graph.tree.lock()?;
         state.refuse(None);
         let taken = self.graph.nodes_in(&mut state).and_then(|nodes| {
             let mut new = nodes.into_iter().filter(|node| !self.before.contains(node));

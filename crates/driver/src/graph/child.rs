@@ -50,7 +50,7 @@ impl Graph {
     #[doc(alias = "cuGraphChildGraphNodeGetGraph")]
     #[inline]
     pub fn child(&self, node: ChildNode) -> Result<Self> {
-        let mut state = self.tree.lock();
+        let mut state = self.tree.lock()?;
         let raw = state.member("Graph::child", self.number, *node)?;
         let mut graph = std::ptr::null_mut();
         // SAFETY: the node is live, and `graph` is a valid place.
@@ -69,12 +69,12 @@ impl Graph {
     #[doc(alias = "cuGraphClone")]
     #[inline]
     pub fn try_clone(&self) -> Result<Self> {
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let (graph, mut clone) = (state.graph("Graph::try_clone", self.number)?, std::ptr::null_mut());
         // SAFETY: the graph is live, `clone` is a valid place, and the lock keeps other threads out of the graph.
         unsafe { call!(self.driver(), cuGraphClone(&raw mut clone, graph)) }?;
         let clone = Self::owning(self.context(), clone, state.kept());
-        clone.tree.lock().retains(state.objects_of(self.number));
+        clone.tree.lock()?.retains(state.objects_of(self.number));
         Ok(clone)
     }
 
@@ -118,10 +118,10 @@ impl Graph {
         }
         // The older tree first, so that no two threads wait for each other.
         if self.tree.identity() < other.tree.identity() {
-            let mut state = self.tree.lock();
-            return use_both(&mut state, &other.tree.lock());
+            let mut state = self.tree.lock()?;
+            return use_both(&mut state, &*other.tree.lock()?);
         }
-        let other = other.tree.lock();
-        use_both(&mut self.tree.lock(), &other)
+        let other = other.tree.lock()?;
+        use_both(&mut *self.tree.lock()?, &other)
     }
 }

@@ -85,7 +85,7 @@ impl Graph {
     #[doc(alias = "cuGraphConditionalHandleCreate")]
     #[inline]
     pub fn condition(&mut self, default: Option<u32>) -> Result<Condition> {
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let (graph, mut handle) = (state.graph("Graph::condition", self.number)?, 0);
         let (context, place) = (self.context().as_raw(), &raw mut handle);
         let flags = if default.is_some() { CU_GRAPH_COND_ASSIGN_DEFAULT } else { 0 };
@@ -128,7 +128,7 @@ impl Graph {
         if bodies.is_null() {
             return Err(Error::argument(operation, "the driver gave no graphs for the node"));
         }
-        let mut state = self.tree.lock();
+        let mut state = self.tree.lock()?;
         let part = |index| {
             // SAFETY: the driver has written where it keeps as many graphs as were asked for, which live as long as the node.
             let place = unsafe { bodies.add(index) };

@@ -263,7 +263,7 @@ impl Graph {
     #[inline]
     pub unsafe fn set_copy(&mut self, node: CopyNode, copy: GraphCopy) -> Result<()> {
         let raw = copy.to_raw();
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let node = state.member("Graph::set_copy", self.number, *node)?;
         let set = self.context().entered(|driver| {
             // SAFETY: the node is live, the context that the places are looked up in is current, and the caller vouches for them.
@@ -282,7 +282,7 @@ impl Graph {
     #[doc(alias = "cuGraphMemcpyNodeGetParams")]
     #[inline]
     pub fn copy(&self, node: CopyNode) -> Result<GraphCopy> {
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let node = state.member("Graph::copy", self.number, *node)?;
         let mut raw = CUDA_MEMCPY3D::default();
         // SAFETY: the node is live, and `raw` is a valid place.

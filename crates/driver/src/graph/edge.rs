@@ -107,7 +107,7 @@ impl Graph {
     #[doc(alias = "cuGraphGetNodes")]
     #[inline]
     pub fn nodes(&self) -> Result<Vec<Node>> {
-        self.nodes_in(&mut self.tree.lock())
+        self.nodes_in(&mut *self.tree.lock()?)
     }
 
     /// The same for a thread that has the tree.
@@ -131,7 +131,7 @@ impl Graph {
     #[doc(alias = "cuGraphGetRootNodes")]
     #[inline]
     pub fn roots(&self) -> Result<Vec<Node>> {
-        let mut state = self.tree.lock();
+        let mut state = self.tree.lock()?;
         let graph = state.graph("Graph::roots", self.number)?;
         let nodes = list(std::ptr::null_mut(), |nodes, count| {
             // SAFETY: the graph is live, and the places are valid for as many nodes as the count says.
@@ -150,7 +150,7 @@ impl Graph {
     #[doc(alias = "cuGraphGetEdges")]
     #[inline]
     pub fn edges(&self) -> Result<Vec<Edge>> {
-        self.edges_in(&mut self.tree.lock())
+        self.edges_in(&mut *self.tree.lock()?)
     }
 
     /// The same for a thread that has the tree.
@@ -185,7 +185,7 @@ impl Graph {
     #[doc(alias = "cuGraphNodeGetDependencies")]
     #[inline]
     pub fn dependencies(&self, node: Node) -> Result<Vec<(Node, EdgeData)>> {
-        let mut state = self.tree.lock();
+        let mut state = self.tree.lock()?;
         let raw = state.member("Graph::dependencies", self.number, node)?;
         let has_data = self.driver().has(Function::cuGraphNodeGetDependencies_v2);
         let nodes = list_with_data(|nodes, data, count| {
@@ -209,7 +209,7 @@ impl Graph {
     #[doc(alias = "cuGraphNodeGetDependentNodes")]
     #[inline]
     pub fn dependents(&self, node: Node) -> Result<Vec<(Node, EdgeData)>> {
-        let mut state = self.tree.lock();
+        let mut state = self.tree.lock()?;
         let raw = state.member("Graph::dependents", self.number, node)?;
         let has_data = self.driver().has(Function::cuGraphNodeGetDependentNodes_v2);
         let nodes = list_with_data(|nodes, data, count| {
@@ -251,7 +251,7 @@ impl Graph {
     #[inline]
     pub unsafe fn add_edge(&mut self, from: Node, to: Node, data: EdgeData) -> Result<()> {
         let (operation, driver) = ("Graph::add_edge", self.driver());
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let graph = state.graph(operation, self.number)?;
         let (start, end) = (state.member(operation, self.number, from)?, state.member(operation, self.number, to)?);
         let (start, end, raw, count) = (&raw const start, &raw const end, data.to_raw(), 1);
@@ -290,7 +290,7 @@ impl Graph {
     #[inline]
     pub fn remove_edge(&mut self, from: Node, to: Node, data: EdgeData) -> Result<()> {
         let (operation, driver) = ("Graph::remove_edge", self.driver());
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         state.expect_loose(operation)?;
         let graph = state.graph(operation, self.number)?;
         let (start, end) = (state.member(operation, self.number, from)?, state.member(operation, self.number, to)?);

@@ -57,7 +57,7 @@ impl Graph {
     #[inline]
     pub fn set_event_record(&mut self, node: EventRecordNode, event: &Event) -> Result<()> {
         expect_event(self.context(), event, "Graph::set_event_record")?;
-        let mut state = self.tree.lock();
+        let mut state = self.tree.lock()?;
         let raw = state.member("Graph::set_event_record", self.number, *node)?;
         // SAFETY: the node and the event are live and belong to this driver.
         unsafe { call!(self.driver(), cuGraphEventRecordNodeSetEvent(raw, event.as_raw())) }?;
@@ -78,7 +78,7 @@ impl Graph {
     #[inline]
     pub fn set_event_wait(&mut self, node: EventWaitNode, event: &Event) -> Result<()> {
         expect_event(self.context(), event, "Graph::set_event_wait")?;
-        let mut state = self.tree.lock();
+        let mut state = self.tree.lock()?;
         let raw = state.member("Graph::set_event_wait", self.number, *node)?;
         // SAFETY: the node and the event are live and belong to this driver.
         unsafe { call!(self.driver(), cuGraphEventWaitNodeSetEvent(raw, event.as_raw())) }?;
@@ -98,7 +98,7 @@ impl Graph {
     #[doc(alias = "cuGraphEventRecordNodeGetEvent")]
     #[inline]
     pub fn records(&self, node: EventRecordNode, event: &Event) -> Result<bool> {
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let node = state.member("Graph::records", self.number, *node)?;
         let mut found = std::ptr::null_mut();
         // SAFETY: the node is live, and `found` is a valid place.
@@ -116,7 +116,7 @@ impl Graph {
     #[doc(alias = "cuGraphEventWaitNodeGetEvent")]
     #[inline]
     pub fn waits_for(&self, node: EventWaitNode, event: &Event) -> Result<bool> {
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let node = state.member("Graph::waits_for", self.number, *node)?;
         let mut found = std::ptr::null_mut();
         // SAFETY: the node is live, and `found` is a valid place.

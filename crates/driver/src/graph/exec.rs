@@ -180,7 +180,7 @@ impl GraphExec {
             let node = source.state().node(operation, node)?;
             return call(&self.context, raw, node).map(|()| Some(node));
         }
-        let state = source.lock();
+        let state = source.lock()?;
         call(&self.context, raw, state.node(operation, node)?).map(|()| None)
     }
 

@@ -132,7 +132,7 @@ impl Graph {
     #[inline]
     pub unsafe fn set_fill(&mut self, node: FillNode, fill: GraphFill) -> Result<()> {
         let raw = fill.to_raw();
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let node = state.member("Graph::set_fill", self.number, *node)?;
         let set = self.context().entered(|driver| {
             // SAFETY: the node is live, the context that the memory is looked up in is current, and the caller vouches for the memory.
@@ -151,7 +151,7 @@ impl Graph {
     #[doc(alias = "cuGraphMemsetNodeGetParams")]
     #[inline]
     pub fn fill(&self, node: FillNode) -> Result<GraphFill> {
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let node = state.member("Graph::fill", self.number, *node)?;
         let mut raw = CUDA_MEMSET_NODE_PARAMS::default();
         // SAFETY: the node is live, and `raw` is a valid place.

@@ -30,7 +30,7 @@ impl Graph {
     #[inline]
     pub fn add_host(&mut self, after: &[Node], function: impl Fn() + Send + Sync + 'static) -> Result<HostNode> {
         let (object, params) = closure(self.driver(), function)?;
-        self.retain_reference(&self.tree.lock(), "Graph::add_host", &object)?;
+        self.retain_reference(&*self.tree.lock()?, "Graph::add_host", &object)?;
         let kept = Some(Resource::Object(object.clone()));
         let added = self.add("Graph::add_host", after, kept, |driver, spot| {
             let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
@@ -38,7 +38,7 @@ impl Graph {
             unsafe { call!(driver, cuGraphAddHostNode(node, graph, after, count, &raw const params)) }
         });
         if added.is_err() {
-            self.release_reference(&self.tree.lock(), "Graph::add_host", &object)?;
+            self.release_reference(&*self.tree.lock()?, "Graph::add_host", &object)?;
         }
         added.map(HostNode)
     }
@@ -54,13 +54,13 @@ impl Graph {
     #[inline]
     pub fn set_host(&mut self, node: HostNode, function: impl Fn() + Send + Sync + 'static) -> Result<()> {
         let operation = "Graph::set_host";
-        let raw = self.tree.lock().member(operation, self.number, *node)?;
+        let raw = self.tree.lock()?.member(operation, self.number, *node)?;
         let (object, params) = closure(self.driver(), function)?;
-        self.retain_reference(&self.tree.lock(), operation, &object)?;
+        self.retain_reference(&*self.tree.lock()?, operation, &object)?;
         // SAFETY: the node is live, and the graph retains the closure for as long as it can be called.
         let set = unsafe { call!(self.driver(), cuGraphHostNodeSetParams(raw, &raw const params)) };
         let unused = match set {
-            Ok(()) => self.tree.lock().replace(*node, Some(Resource::Object(object))),
+            Ok(()) => self.tree.lock()?.replace(*node, Some(Resource::Object(object))),
             Err(_) => Some(Resource::Object(object)),
         };
         set.and(self.let_go(operation, unused.as_slice()))
@@ -76,7 +76,7 @@ impl Graph {
     #[doc(alias = "cuGraphHostNodeGetParams")]
     #[inline]
     pub fn raw_host(&self, node: HostNode) -> Result<CUDA_HOST_NODE_PARAMS> {
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let node = state.member("Graph::raw_host", self.number, *node)?;
         let mut params = CUDA_HOST_NODE_PARAMS::default();
         // SAFETY: the node is live, and `params` is a valid place.

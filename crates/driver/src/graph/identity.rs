@@ -41,7 +41,7 @@ impl Graph {
     #[doc(alias = "cuGraphGetId")]
     #[inline]
     pub fn id(&self) -> Result<u32> {
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let (graph, mut id) = (state.graph("Graph::id", self.number)?, 0);
         // SAFETY: the graph is live, and `id` is a valid place.
         unsafe { call!(self.driver(), cuGraphGetId(graph, &raw mut id)) }?;
@@ -58,7 +58,7 @@ impl Graph {
     #[doc(alias = "cuGraphNodeGetLocalId")]
     #[inline]
     pub fn local_id(&self, node: Node) -> Result<u32> {
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let (node, mut id) = (state.member("Graph::local_id", self.number, node)?, 0);
         // SAFETY: the node is live, and `id` is a valid place.
         unsafe { call!(self.driver(), cuGraphNodeGetLocalId(node, &raw mut id)) }?;
@@ -75,7 +75,7 @@ impl Graph {
     #[doc(alias = "cuGraphNodeGetToolsId")]
     #[inline]
     pub fn tools_id(&self, node: Node) -> Result<u64> {
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let (node, mut id) = (state.member("Graph::tools_id", self.number, node)?, 0);
         // SAFETY: the node is live, and `id` is a valid place.
         unsafe { call!(self.driver(), cuGraphNodeGetToolsId(node, &raw mut id)) }?;
@@ -92,7 +92,7 @@ impl Graph {
     #[doc(alias = "cuGraphNodeGetContainingGraph")]
     #[inline]
     pub fn contains(&self, node: Node) -> Result<bool> {
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let own = state.graph("Graph::contains", self.number)?;
         let (node, mut graph) = (state.node("Graph::contains", node)?, std::ptr::null_mut());
         // SAFETY: the node is live, and `graph` is a valid place.
@@ -111,7 +111,7 @@ impl Graph {
     #[inline]
     pub fn write_dot(&self, path: impl AsRef<Path>, flags: DotFlags) -> Result<()> {
         let name: CString = c_path("Graph::write_dot", path.as_ref())?;
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let graph = state.graph("Graph::write_dot", self.number)?;
         // SAFETY: the graph is live, and the name ends in a NUL.
         let written = unsafe { call!(self.driver(), cuGraphDebugDotPrint(graph, name.as_ptr(), flags.bits())) };

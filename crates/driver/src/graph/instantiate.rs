@@ -100,7 +100,7 @@ impl Graph {
         if let Some(stream) = options.upload {
             expect_context(self.context(), stream, "Graph::instantiate_with")?;
         }
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let graph = state.graph("Graph::instantiate", self.number)?;
         let has_params = self.driver().has(Function::cuGraphInstantiateWithParams);
         let raw = self.context().entered(|driver| {

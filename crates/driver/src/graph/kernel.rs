@@ -125,7 +125,7 @@ impl Graph {
     ) -> Result<()> {
         let kernel = kernel.inner();
         expect_kernel(self.context(), kernel, "Graph::set_kernel")?;
-        let mut state = self.tree.lock();
+        let mut state = self.tree.lock()?;
         let raw = state.member("Graph::set_kernel", self.number, **node)?;
         let set = arguments.values_with(|values| {
             let params = params(kernel, self.context(), &config, values);
@@ -148,7 +148,7 @@ impl Graph {
     #[doc(alias = "cuGraphKernelNodeGetParams")]
     #[inline]
     pub fn kernel_config<S>(&self, node: &KernelNode<S>) -> Result<LaunchConfig> {
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let raw = state.member("Graph::kernel_config", self.number, **node)?;
         let params = get_params(self.driver(), raw)?;
         let grid = (params.gridDimX, params.gridDimY, params.gridDimZ);
@@ -185,7 +185,7 @@ impl Graph {
         node: &KernelNode<S>,
         attribute: CUlaunchAttributeID,
     ) -> Result<CUkernelNodeAttrValue> {
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let raw = state.member("Graph::raw_kernel_attribute", self.number, **node)?;
         let mut value = CUkernelNodeAttrValue::default();
         // SAFETY: the node is live, and `value` is a valid place for any attribute.
@@ -204,7 +204,7 @@ impl Graph {
     #[inline]
     pub fn copy_kernel_attributes<S, T>(&mut self, to: &KernelNode<S>, from: &KernelNode<T>) -> Result<()> {
         let operation = "Graph::copy_kernel_attributes";
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let (to, from) = (state.member(operation, self.number, **to)?, state.member(operation, self.number, **from)?);
         // SAFETY: both nodes are live kernel nodes, and the lock keeps other threads out of the graph.
         unsafe { call!(self.driver(), cuGraphKernelNodeCopyAttributes(to, from)) }
@@ -248,7 +248,7 @@ impl Graph {
 
     #[inline]
     fn set_attributes(&mut self, operation: &'static str, node: Node, attributes: &LaunchAttributes<'_>) -> Result<()> {
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let raw = state.member(operation, self.number, node)?;
         attributes.as_raw().iter().try_for_each(|attribute| {
             let value = &raw const attribute.value;

@@ -121,7 +121,7 @@ impl Graph {
     #[doc(alias = "cuGraphAddMemFreeNode")]
     #[inline]
     pub unsafe fn add_free(&mut self, after: &[Node], allocation: &AllocationNode) -> Result<Node> {
-        self.tree.lock().member("Graph::add_free", self.number, allocation.node)?;
+        self.tree.lock()?.member("Graph::add_free", self.number, allocation.node)?;
         let address = allocation.address.as_raw();
         self.add("Graph::add_free", after, None, |driver, spot| {
             let (node, graph, after, count) = (spot.node, spot.graph, spot.after, spot.count);
@@ -140,7 +140,7 @@ impl Graph {
     #[doc(alias = "cuGraphMemAllocNodeGetParams")]
     #[inline]
     pub fn allocation(&self, node: Node) -> Result<AllocationNode> {
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let raw = state.member("Graph::allocation", self.number, node)?;
         let mut params = CUDA_MEM_ALLOC_NODE_PARAMS::default();
         // SAFETY: the node is live, and `params` is a valid place.
@@ -158,7 +158,7 @@ impl Graph {
     #[doc(alias = "cuGraphMemFreeNodeGetParams")]
     #[inline]
     pub fn freed(&self, node: Node) -> Result<DevicePointer<u8>> {
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let raw = state.member("Graph::freed", self.number, node)?;
         let mut address: CUdeviceptr = 0;
         // SAFETY: the node is live, and `address` is a valid place.

@@ -60,7 +60,7 @@ impl Graph {
     ) -> Result<()> {
         let mut values = raw_operations(operations, "Graph::set_memory_operations")?;
         let params = params(self.context(), &mut values);
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let node = state.member("Graph::set_memory_operations", self.number, *node)?;
         // SAFETY: the node is live, and the caller vouches for the addresses.
         unsafe { call!(self.driver(), cuGraphBatchMemOpNodeSetParams(node, &raw const params)) }
@@ -76,7 +76,7 @@ impl Graph {
     #[doc(alias = "cuGraphBatchMemOpNodeGetParams")]
     #[inline]
     pub fn memory_operation_count(&self, node: MemoryOperationNode) -> Result<usize> {
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let node = state.member("Graph::memory_operation_count", self.number, *node)?;
         let mut params = CUDA_BATCH_MEM_OP_NODE_PARAMS::default();
         // SAFETY: the node is live, and `params` is a valid place.

@@ -244,7 +244,7 @@ impl Graph {
     /// The same if `check` of the tree, which no other thread has meanwhile, succeeds.
     #[inline]
     pub(super) fn remove_if(&mut self, node: Node, check: impl FnOnce(&State) -> Result<()>) -> Result<()> {
-        let mut state = self.tree.lock();
+        let mut state = self.tree.lock()?;
         state.member("Graph::remove", self.number, node)?;
         check(&state)?;
         let kept = self.remove_in(&mut state, node)?;
@@ -271,7 +271,7 @@ impl Graph {
     #[doc(alias = "cuGraphNodeGetType")]
     #[inline]
     pub fn kind(&self, node: Node) -> Result<NodeKind> {
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let raw = state.member("Graph::kind", self.number, node)?;
         let mut kind = CUgraphNodeType::CU_GRAPH_NODE_TYPE_EMPTY;
         // SAFETY: the node is live, and `kind` is a valid place.
@@ -286,7 +286,7 @@ impl Graph {
     /// An argument error if the node is in another graph or was removed.
     #[inline]
     pub fn as_raw_node(&self, node: Node) -> Result<CUgraphNode> {
-        self.tree.lock().member("Graph::as_raw_node", self.number, node)
+        self.tree.lock()?.member("Graph::as_raw_node", self.number, node)
     }
 
     /// The node of this graph that the driver knows by this handle.
@@ -300,7 +300,7 @@ impl Graph {
     /// An argument error if the node that this graph is a part of was removed.
     #[inline]
     pub unsafe fn node_from_raw(&mut self, raw: CUgraphNode) -> Result<Node> {
-        let mut state = self.tree.lock();
+        let mut state = self.tree.lock()?;
         state.graph("Graph::node_from_raw", self.number)?;
         Ok(state.known(self.number, raw))
     }

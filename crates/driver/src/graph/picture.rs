@@ -60,7 +60,7 @@ impl Graph {
     #[inline]
     fn label(&self, node: Node) -> Result<String> {
         let kind = self.kind(node)?;
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         if let Some(Resource::Kernel(kernel)) = state.kept_by(node) {
             return Ok(kernel.name.to_string());
         }

@@ -44,7 +44,7 @@ impl Graph {
     #[inline]
     pub unsafe fn set_raw(&mut self, node: Node, params: &mut CUgraphNodeParams) -> Result<()> {
         let driver = self.driver();
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let raw = state.member("Graph::set_raw", self.number, node)?;
         self.context().entered(|_| {
             if driver.has(Function::cuGraphNodeSetParams_v2) {
@@ -66,7 +66,7 @@ impl Graph {
     #[doc(alias = "cuGraphNodeGetParams")]
     #[inline]
     pub fn raw_params(&self, node: Node) -> Result<CUgraphNodeParams> {
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let raw = state.member("Graph::raw_params", self.number, node)?;
         let mut params = CUgraphNodeParams::default();
         // SAFETY: the node is live, and `params` is a valid place.

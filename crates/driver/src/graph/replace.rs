@@ -73,7 +73,7 @@ impl GraphExec {
         if self.context().as_raw() != graph.context().as_raw() {
             return Err(Error::argument(operation, "the graph is of another context than the executable"));
         }
-        let state = graph.tree.lock();
+        let state = graph.tree.lock()?;
         let raw = state.graph(operation, graph.number)?;
         let mut info = CUgraphExecUpdateResultInfo::default();
         let updated = self.context().entered(|driver| {

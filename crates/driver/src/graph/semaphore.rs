@@ -155,7 +155,7 @@ impl Graph {
     #[doc(alias = "cuGraphExternalSemaphoresSignalNodeGetParams")]
     #[inline]
     pub fn semaphore_signal_count(&self, node: SemaphoreSignalNode) -> Result<usize> {
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let raw = state.member("Graph::semaphore_signal_count", self.number, *node)?;
         let mut params = CUDA_EXT_SEM_SIGNAL_NODE_PARAMS::default();
         // SAFETY: the node is live, and `params` is a valid place.
@@ -173,7 +173,7 @@ impl Graph {
     #[doc(alias = "cuGraphExternalSemaphoresWaitNodeGetParams")]
     #[inline]
     pub fn semaphore_wait_count(&self, node: SemaphoreWaitNode) -> Result<usize> {
-        let state = self.tree.lock();
+        let state = self.tree.lock()?;
         let raw = state.member("Graph::semaphore_wait_count", self.number, *node)?;
         let mut params = CUDA_EXT_SEM_WAIT_NODE_PARAMS::default();
         // SAFETY: the node is live, and `params` is a valid place.
@@ -190,7 +190,7 @@ impl Graph {
         set: impl FnOnce(&Driver, curium_sys::CUgraphNode) -> Result<()>,
     ) -> Result<()> {
         expect_semaphores(self.context(), semaphores, operation)?;
-        let mut state = self.tree.lock();
+        let mut state = self.tree.lock()?;
         set(self.driver(), state.member(operation, self.number, node)?)?;
         let before = state.replace(node, owners(semaphores));
         drop(state);

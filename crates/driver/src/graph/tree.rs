@@ -8,11 +8,11 @@ use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use curium_sys::{CUgraph, CUgraph_st, CUgraphNode, CUgraphNode_st};
-use parking_lot::{Mutex, MutexGuard};
 
 use super::kept::{Kept, Resource};
 use super::{Node, Spot};
 use crate::call;
+use crate::exclusive::{Exclusive, ExclusiveGuard};
 use crate::handle::Handle;
 use crate::release::release;
 use crate::{Context, Driver, Error, Result};
@@ -22,7 +22,7 @@ pub(crate) struct Tree {
     raw: Handle<CUgraph_st>,
     identity: u64,
     // Before the context, which what nodes keep may need to end.
-    state: Mutex<State>,
+    state: Exclusive<State>,
     context: Context,
 }
 
@@ -68,7 +68,7 @@ impl Tree {
         let (nodes, numbers, objects) = Default::default();
         let (inherited, refusal) = (HashMap::from([(ROOT, inherited)]), None);
         let state = State { identity, graphs, nodes, numbers, inherited, objects, refusal };
-        Self { raw: Handle::new(raw), identity, state: Mutex::new(state), context: context.clone() }
+        Self { raw: Handle::new(raw), identity, state: Exclusive::new(state), context: context.clone() }
     }
 
     #[inline]
@@ -82,9 +82,13 @@ impl Tree {
     }
 
     /// Keeps other threads out of every graph of the tree.
+    ///
+    /// # Errors
+    ///
+    /// An argument error in a call observer of an operation on the same tree.
     #[inline]
-    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock()
+    pub(super) fn lock(&self) -> Result<ExclusiveGuard<'_, State>> {
+        self.state.acquire("Graph")
     }
 
     /// The same without the lock, which the borrow shows that nobody else waits for.

@@ -283,7 +283,7 @@ impl GraphExec {
         call: impl FnOnce(&Driver, CUgraphExec, CUgraphNode) -> Result<()>,
     ) -> Result<()> {
         let Some(source) = self.source() else { return Err(unknown_source(operation)) };
-        let state = source.lock();
+        let state = source.lock()?;
         call(self.driver(), self.as_raw(), state.node(operation, node)?)
     }
 }

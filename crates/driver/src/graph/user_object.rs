@@ -107,7 +107,7 @@ impl Graph {
     pub fn retain_object(&mut self, object: &UserObject) -> Result<()> {
         let operation = "Graph::retain_object";
         self.driver().expect_same(object.reference.driver(), operation)?;
-        let mut state = self.tree.lock();
+        let mut state = self.tree.lock()?;
         self.retain_reference(&state, operation, &object.reference)?;
         *state.retained(self.number, object.as_raw().addr()) += 1;
         Ok(())
@@ -126,7 +126,7 @@ impl Graph {
     pub fn release_object(&mut self, object: &UserObject) -> Result<()> {
         let operation = "Graph::release_object";
         self.driver().expect_same(object.reference.driver(), operation)?;
-        let mut state = self.tree.lock();
+        let mut state = self.tree.lock()?;
         if *state.retained(self.number, object.as_raw().addr()) == 0 {
             // The driver would succeed, and take away a reference that somebody else relies on.
             return Err(Error::argument(operation, format!("the graph does not retain {object:?}")));
@@ -139,7 +139,7 @@ impl Graph {
     /// The graph once it retains these.
     #[inline]
     pub(super) fn retaining(self, operation: &'static str, objects: &[ObjectReference]) -> Result<Self> {
-        let retained = self.retain_references(&self.tree.lock(), operation, objects);
+        let retained = self.retain_references(&*self.tree.lock()?, operation, objects);
         retained.map(|()| self)
     }
 
@@ -194,7 +194,7 @@ impl Graph {
     #[inline]
     pub(super) fn let_go(&mut self, operation: &'static str, unused: &[Resource]) -> Result<()> {
         unused.iter().try_for_each(|resource| match resource {
-            Resource::Object(object) => self.release_reference(&self.tree.lock(), operation, object),
+            Resource::Object(object) => self.release_reference(&*self.tree.lock()?, operation, object),
             _ => Ok(()),
         })
     }

@@ -1,8 +1,9 @@
 //! Memory in one row of addresses that grows.
 
 use std::fmt;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use curium_driver::{Context, DevicePointer, Error, Result, Stream, dropping, relaxed, relaxed_if_possible};
+use curium_driver::{Context, DevicePointer, Error, Exclusive, Result, Stream, dropping, relaxed, relaxed_if_possible};
 use parking_lot::Mutex;
 
 use super::segments::{HeapAccess, Mapped, leak_rest};
@@ -25,7 +26,8 @@ pub struct Arena {
     context: Context,
     heap: Mutex<Heap>,
     /// Locked while the row grows or shrinks; the heap may be locked meanwhile.
-    mapped: Mutex<Mapped>,
+    mapped: Exclusive<Mapped>,
+    reserved_bytes: AtomicUsize,
 }
 
 /// Physical memory is mapped in pieces of at least this many bytes.
@@ -43,14 +45,14 @@ impl Arena {
     /// Whatever the driver returns where memory cannot be mapped.
     #[inline]
     pub fn new(context: &Context) -> Result<Self> {
-        let mapped = Mutex::new(Mapped::new(context)?);
-        Ok(Self { context: context.clone(), heap: Mutex::default(), mapped })
+        let mapped = Exclusive::new(Mapped::new(context)?);
+        Ok(Self { context: context.clone(), heap: Mutex::default(), mapped, reserved_bytes: AtomicUsize::new(0) })
     }
 
     /// The bytes that are mapped.
     #[inline]
     pub fn reserved_bytes(&self) -> usize {
-        self.mapped.lock().list().iter().map(|segment| segment.length as usize).sum()
+        self.reserved_bytes.load(Ordering::Relaxed)
     }
 
     #[inline]
@@ -58,16 +60,25 @@ impl Arena {
         self.heap.lock().allocate(Owner::ALL, length, alignment).map(DevicePointer::from_raw)
     }
 
+    /// Has `operation` map or unmap memory, and counts what is mapped then, also if it failed.
+    #[inline]
+    fn change(&self, mapped: &mut Mapped, operation: impl FnOnce(&mut Mapped) -> Result<()>) -> Result<()> {
+        let result = relaxed(self.context.driver(), || operation(mapped));
+        let bytes = mapped.list().iter().map(|segment| segment.length as usize).sum();
+        self.reserved_bytes.store(bytes, Ordering::Relaxed);
+        result
+    }
+
     #[inline]
     fn grow(&self, length: u64, alignment: u64) -> Result<DevicePointer<u8>> {
-        let mut mapped = self.mapped.lock();
+        let mut mapped = self.mapped.acquire("Arena::allocate")?;
         loop {
             // Another thread may have grown the row, or taken what this one has added.
             if let Some(pointer) = self.take(length, alignment) {
                 return Ok(pointer);
             }
             let room = length + alignment - GRANULE;
-            relaxed(self.context.driver(), || mapped.grow(room, STEP, &self.heap))?;
+            self.change(&mut mapped, |mapped| mapped.grow(room, STEP, &self.heap))?;
         }
     }
 }
@@ -107,8 +118,8 @@ unsafe impl Resource for Arena {
 
     #[inline]
     fn trim(&self, _stream: &Stream, keep: usize) -> Result<()> {
-        let mut mapped = self.mapped.lock();
-        relaxed(self.context.driver(), || mapped.trim(keep as u64, &self.heap))
+        let mut mapped = self.mapped.acquire("Arena::trim")?;
+        self.change(&mut mapped, |mapped| mapped.trim(keep as u64, &self.heap))
     }
 }
 

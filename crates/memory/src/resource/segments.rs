@@ -90,12 +90,6 @@ impl Segments {
             Self::Upstream(_) => [EventKind::AllocateSegment, EventKind::FreeSegment],
         }
     }
-
-    /// The bytes of all pieces.
-    #[inline]
-    pub(super) fn bytes(&self) -> u64 {
-        self.list().iter().map(|segment| segment.length).sum()
-    }
 }
 
 /// Counts and reports the segments that are left after `closed`, the result of closing all of them, and reports its error in any case.

@@ -17,7 +17,8 @@ pub(super) struct KnownType {
 pub(super) const PARAMETER: &str = "?";
 
 /// Types of the standard library that stand for what is in them.
-const POINTERS: &[&str] = &["Arc", "Box", "ManuallyDrop", "MutexGuard", "RwLockReadGuard", "RwLockWriteGuard", "Rc"];
+const POINTERS: &[&str] =
+    &["Arc", "Box", "ManuallyDrop", "ExclusiveGuard", "MutexGuard", "RwLockReadGuard", "RwLockWriteGuard", "Rc"];
 
 /// Types of the standard library without parameters: nothing of these crates can be in them.
 const OPAQUE: &[&str] = &["CString", "DirBuilder", "File", "Instant", "OpenOptions", "PathBuf", "String"];

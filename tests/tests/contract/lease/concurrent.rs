@@ -2,49 +2,17 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
-use std::thread::{self, ThreadId};
+use std::thread;
 use std::time::{Duration, Instant};
 
-use curium_driver::{
-    Call, CallObserver, Error, Function, Graph, GraphExec, LaunchConfig, Library, Stream, observe_calls,
-};
+use curium_driver::{Error, Function, Graph, GraphExec, LaunchConfig, Library, Stream, observe_calls};
 use curium_memory::{DeviceBuffer, Staging, StagingOptions};
 use curium_sim::{Config, Fault, FaultPlan};
-use curium_tests::{Gate, TestDriver, on_driver, on_simulator};
+use curium_tests::{During, Gate, TestDriver, assert_reentrant, on_driver, on_simulator};
 
 use super::{LEN, buffer, captured, values};
 
 const NOTHING: &str = ".version 7.8 .target sm_75 .address_size 64 .visible .entry nothing() { ret; }";
-
-/// Runs `action` once, on the thread that made this, when a call of `function` begins; notes the ends of calls of two functions.
-struct During<F> {
-    function: Function,
-    thread: ThreadId,
-    has_run: AtomicBool,
-    action: F,
-}
-
-impl<F: Fn() + Send + Sync> During<F> {
-    fn call_of(function: Function, action: F) -> Self {
-        Self { function, thread: thread::current().id(), has_run: AtomicBool::new(false), action }
-    }
-}
-
-impl<F: Fn() + Send + Sync> CallObserver for During<F> {
-    fn before(&self, function: Function) {
-        let is_it = function == self.function && thread::current().id() == self.thread;
-        if is_it && !self.has_run.swap(true, Ordering::Relaxed) {
-            (self.action)();
-        }
-    }
-
-    fn after(&self, _call: &Call<'_>) {}
-}
-
-fn assert_reentrant(result: Result<(), Error>) {
-    let error = result.expect_err("it would wait for its own thread");
-    assert!(error.function().is_none() && error.to_string().contains("re-entrant"), "{error}");
-}
 
 #[test]
 fn operation_of_an_observer_does_not_end_the_access_around_it() {

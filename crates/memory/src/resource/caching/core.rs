@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use curium_driver::{
-    Context, ContextKind, DevicePointer, Error, Result, Stream, dropping, relaxed, relaxed_if_possible,
+    Context, ContextKind, DevicePointer, Error, Exclusive, Result, Stream, dropping, relaxed, relaxed_if_possible,
 };
 use parking_lot::Mutex;
 
@@ -30,8 +30,10 @@ pub(super) struct Core {
     options: CachingOptions,
     is_private: bool,
     depot: Arc<Depot>,
-    /// Locked while memory is looked for beyond the depot, whose lock may be taken meanwhile.
-    reserve: Mutex<Reserve>,
+    /// Locked while memory is looked for beyond the depot, whose lock may be taken meanwhile. A user's resource runs then.
+    reserve: Exclusive<Reserve>,
+    /// The segments after the last change, which are read while memory is looked for.
+    published: Mutex<Published>,
     /// Where segments come from, if not from the device.
     upstream: Option<Arc<dyn Resource>>,
     #[cfg(feature = "diagnostics")]
@@ -42,6 +44,12 @@ pub(super) struct Core {
 struct Reserve {
     segments: Segments,
     watched: HashMap<Owner, Watched>,
+}
+
+/// What users see of the segments.
+#[derive(Default)]
+struct Published {
+    segments: Vec<Segment>,
     growths: u64,
 }
 
@@ -71,7 +79,8 @@ impl Core {
             options: *options,
             is_private: false,
             depot: Arc::default(),
-            reserve: Mutex::new(Reserve { segments, watched: HashMap::new(), growths: 0 }),
+            reserve: Exclusive::new(Reserve { segments, watched: HashMap::new() }),
+            published: Mutex::default(),
             upstream,
             #[cfg(feature = "diagnostics")]
             changes: SegmentChanges::default(),
@@ -151,7 +160,7 @@ impl Core {
     /// Joins all that is free, also what threads hold, and frees for all what is done.
     #[inline]
     pub(super) fn collect(&self) -> Result<()> {
-        self.gather(&mut self.reserve.lock())
+        self.gather(&mut *self.reserve.acquire("CachingResource::collect")?)
     }
 
     /// Waits for the work of the context, after which all free memory is free for all.
@@ -165,7 +174,7 @@ impl Core {
         let freed = self.depot.with_store(Store::mark_all);
         // Without a lock: other threads allocate meanwhile.
         self.context.synchronize()?;
-        let mut reserve = self.reserve.lock();
+        let mut reserve = self.reserve.acquire("CachingResource::synchronize")?;
         for (owner, generation) in freed {
             self.depot.with_store(|store| store.promote(owner, generation));
             if let Some(watched) = reserve.watched.get_mut(&owner) {
@@ -178,7 +187,7 @@ impl Core {
     /// Gives segments back that nobody uses.
     #[inline]
     pub(super) fn trim(&self, keep: u64) -> Result<()> {
-        let mut reserve = self.reserve.lock();
+        let mut reserve = self.reserve.acquire("CachingResource::trim")?;
         self.gather(&mut reserve)?;
         self.change(&mut reserve.segments, |segments| segments.trim(keep, &*self.depot))
     }
@@ -192,7 +201,10 @@ impl Core {
 
     #[inline]
     pub(super) fn statistics(&self) -> CachingStatistics {
-        let reserve = self.reserve.lock();
+        let (reserved_bytes, growths) = {
+            let published = self.published.lock();
+            (published.segments.iter().map(|segment| segment.length).sum(), published.growths)
+        };
         let Holdings { counts, free_bytes, longest_free_bytes } = self.depot.holdings();
         CachingStatistics {
             allocations: counts.allocations,
@@ -200,17 +212,17 @@ impl Core {
             frees: counts.frees,
             allocated_bytes: counts.allocated_bytes,
             freed_bytes: counts.freed_bytes,
-            reserved_bytes: reserve.segments.bytes(),
+            reserved_bytes,
             free_bytes,
             longest_free_bytes,
-            growths: reserve.growths,
+            growths,
         }
     }
 
     /// The segments by address.
     #[inline]
     pub(super) fn segments(&self) -> Vec<Segment> {
-        self.reserve.lock().segments.list()
+        self.published.lock().segments.clone()
     }
 
     #[inline]
@@ -222,7 +234,7 @@ impl Core {
     /// and at last what the device has.
     #[inline]
     fn search(&self, need: Need<'_>) -> Result<u64> {
-        let mut reserve = self.reserve.lock();
+        let mut reserve = self.reserve.acquire("CachingResource::allocate")?;
         if let Some(address) = self.take(need) {
             return Ok(address);
         }
@@ -237,7 +249,7 @@ impl Core {
         let (bytes, step) = (need.room(), self.options.segment_bytes as u64);
         loop {
             self.change(&mut reserve.segments, |segments| segments.grow(bytes, step, &*self.depot))?;
-            reserve.growths += 1;
+            self.published.lock().growths += 1;
             // Another thread may have been faster, and then has what it needs.
             if let Some(address) = self.take(need) {
                 return Ok(address);
@@ -248,11 +260,13 @@ impl Core {
     /// Has `operation` change the segments, and notes what it did, also if it failed.
     #[inline]
     fn change(&self, segments: &mut Segments, operation: impl FnOnce(&mut Segments) -> Result<()>) -> Result<()> {
-        #[cfg(feature = "diagnostics")]
-        let before = segments.list();
         let result = relaxed(self.context.driver(), || operation(segments));
+        let after = segments.list();
+        let before = std::mem::replace(&mut self.published.lock().segments, after.clone());
         #[cfg(feature = "diagnostics")]
-        self.changes.note(&before, &segments.list(), segments.kinds());
+        self.changes.note(&before, &after, segments.kinds());
+        #[cfg(not(feature = "diagnostics"))]
+        drop(before);
         result
     }
 
@@ -307,7 +321,7 @@ impl Core {
     #[inline]
     fn admit(&self, stream: &Stream, operation: &'static str) -> Result<()> {
         let owner = Owner(stream.identity());
-        let mut reserve = self.reserve.lock();
+        let mut reserve = self.reserve.acquire(operation)?;
         let Entry::Vacant(vacant) = reserve.watched.entry(owner) else { return Ok(()) };
         self.context.driver().expect_same(stream.driver(), operation)?;
         let (ours, theirs) = (&self.context, stream.context());

@@ -1,0 +1,116 @@
+//! Locks that stay held over driver calls and other code of users.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use parking_lot::lock_api::GetThreadId as _;
+use parking_lot::{Mutex, MutexGuard, RawThreadId};
+
+use crate::{Error, Result};
+
+/// A lock for one thread at a time that is an error, and no deadlock, where its own thread locks it again. A call observer or a user's
+/// resource can get there.
+#[doc(hidden)]
+#[derive(Debug, Default)]
+pub struct Exclusive<T> {
+    state: Mutex<T>,
+    /// The identity of the thread that holds the lock; 0 for none.
+    owner: AtomicUsize,
+}
+
+/// Unlocks an [`Exclusive`] when it is dropped.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct ExclusiveGuard<'a, T> {
+    state: MutexGuard<'a, T>,
+    owner: &'a AtomicUsize,
+}
+
+impl<T> Exclusive<T> {
+    /// A lock around `state`.
+    #[inline]
+    pub const fn new(state: T) -> Self {
+        Self { state: Mutex::new(state), owner: AtomicUsize::new(0) }
+    }
+
+    /// Waits for the lock.
+    ///
+    /// # Errors
+    ///
+    /// An argument error of `operation` if this thread holds the lock.
+    #[inline]
+    pub fn acquire(&self, operation: &'static str) -> Result<ExclusiveGuard<'_, T>> {
+        let thread = usize::from(RawThreadId::INIT.nonzero_thread_id());
+        // Only this thread writes its own identity.
+        if self.owner.load(Ordering::Relaxed) == thread {
+            return Err(reentrant(operation));
+        }
+        let state = self.state.lock();
+        self.owner.store(thread, Ordering::Relaxed);
+        Ok(ExclusiveGuard { state, owner: &self.owner })
+    }
+
+    /// Returns the state without locking: the borrow shows that no other thread has it.
+    #[inline]
+    pub fn get_mut(&mut self) -> &mut T {
+        self.state.get_mut()
+    }
+}
+
+#[cold]
+fn reentrant(operation: &'static str) -> Error {
+    let reason = "re-entrant use: this thread is in the middle of another operation on the same object (called by a \
+                  call observer or by a resource)";
+    Error::argument(operation, reason)
+}
+
+impl<T> Deref for ExclusiveGuard<'_, T> {
+    type Target = T;
+
+    #[inline]
+    fn deref(&self) -> &T {
+        &self.state
+    }
+}
+
+impl<T> DerefMut for ExclusiveGuard<'_, T> {
+    #[inline]
+    fn deref_mut(&mut self) -> &mut T {
+        &mut self.state
+    }
+}
+
+impl<T> Drop for ExclusiveGuard<'_, T> {
+    #[inline]
+    fn drop(&mut self) {
+        self.owner.store(0, Ordering::Relaxed);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn second_lock_of_a_thread_is_an_error_that_names_the_operation() {
+        let lock = Exclusive::new(1);
+        let held = lock.acquire("first").expect("nobody holds the lock");
+        let error = lock.acquire("second").expect_err("this thread holds the lock").to_string();
+        assert!(error.contains("second") && error.contains("re-entrant"), "{error}");
+        drop(held);
+        *lock.acquire("third").expect("nobody holds the lock") = 2;
+        assert_eq!(*lock.acquire("fourth").expect("nobody holds the lock"), 2);
+    }
+
+    #[test]
+    fn lock_of_another_thread_waits() {
+        let lock = Exclusive::new(0);
+        std::thread::scope(|scope| {
+            for _ in 0..2 {
+                scope
+                    .spawn(|| (0..100).for_each(|_| *lock.acquire("add").expect("another thread holds the lock") += 1));
+            }
+        });
+        assert_eq!(*lock.acquire("read").expect("nobody holds the lock"), 200);
+    }
+}
