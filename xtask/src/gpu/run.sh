@@ -34,7 +34,7 @@ run() {
     shift
     part=$(mktemp)
     begin=$(date +%s.%N)
-    timeout 300 "$@" >"$part" 2>&1
+    timeout 900 "$@" >"$part" 2>&1
     status=$?
     end=$(date +%s.%N)
     passed=$(count passed "$part")
