@@ -6,8 +6,8 @@
 //!
 //! - The lanes belong to the context. They are made when they are needed first, there are never more than
 //!   [`StagingOptions::lanes`] of them, and copies that run at the same time share them.
-//! - The threads live for one copy. The calling thread is one of them. Each thread starts others before it copies, so that all of them run
-//!   after the time that it takes to start a few.
+//! - The calling thread serves one lane. The threads for the others belong to the context, and sleep between copies: to start threads takes
+//!   as long as to copy some megabytes.
 //! - The parts of a copy are short at first and grow ([`job`]), so that the device does not wait for a whole block.
 //! - What cannot go this way goes the driver's: small copies, memory that is pinned already, streams that are being captured, and
 //!   copies that find no lane free or no pinned memory left.
@@ -18,14 +18,13 @@ mod options;
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
-use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::thread::{self, Scope, ScopedJoinHandle};
 
 use curium_driver::sys::{CUdeviceptr, CUpointer_attribute, CUstreamCaptureStatus};
 use curium_driver::{Context, Driver, Error, Result, Stream, call, relaxed};
 use parking_lot::Mutex;
+use rayon_core::{ThreadPool, ThreadPoolBuilder};
 
 use self::job::{Job, Split};
 use self::lane::Lane;
@@ -43,6 +42,8 @@ pub struct Staging {
 struct Pool {
     options: StagingOptions,
     idle: Vec<Lane>,
+    /// The threads, once a copy needed them.
+    threads: Option<Arc<ThreadPool>>,
     /// How many lanes exist, in use or not.
     lanes: usize,
     /// Counts changes of the options: a lane of an earlier one is not used again.
@@ -53,6 +54,8 @@ struct Pool {
 struct Lanes {
     staging: Arc<Staging>,
     lanes: Vec<Lane>,
+    /// None if none can be started: then the calling thread works alone.
+    threads: Option<Arc<ThreadPool>>,
     /// The lengths of the shortest and the longest part in bytes.
     parts: [usize; 2],
 }
@@ -96,7 +99,9 @@ impl Staging {
         pool.options = options;
         staging.threshold.store(options.threshold, Ordering::Relaxed);
         pool.generation += 1;
+        let threads = pool.threads.take();
         drop(pool);
+        drop(threads);
         Self::trim(context);
         Ok(())
     }
@@ -126,7 +131,7 @@ impl Staging {
     fn of(context: &Context) -> Arc<Self> {
         let make = |context| {
             let options = StagingOptions::new();
-            let pool = Pool { options, idle: Vec::new(), lanes: 0, generation: 0 };
+            let pool = Pool { options, idle: Vec::new(), threads: None, lanes: 0, generation: 0 };
             Self { context, threshold: AtomicUsize::new(options.threshold), pool: Mutex::new(pool) }
         };
         // SAFETY: lanes, which hold what is made from the context, are in the pool or in a `Lanes`, which borrows nothing but is dropped
@@ -154,6 +159,18 @@ impl Staging {
             self.pool.lock().lanes -= 1;
         }
         lane
+    }
+
+    /// The threads that serve lanes beside the calling ones, which are started by the first copy.
+    #[inline]
+    fn threads(&self) -> Option<Arc<ThreadPool>> {
+        let mut pool = self.pool.lock();
+        if pool.threads.is_none() {
+            let threads = ThreadPoolBuilder::new().num_threads(pool.options.lanes.saturating_sub(1).max(1));
+            let threads = threads.thread_name(|index| format!("curium-staging-{index}"));
+            pool.threads = threads.build().ok().map(Arc::new);
+        }
+        pool.threads.clone()
     }
 
     /// Takes lanes back. Those that failed, or that are not what the options ask for any more, are dropped.
@@ -258,7 +275,8 @@ impl Lanes {
         let lanes = relaxed(stream.driver(), make).ok()?;
         let first = bytes.div_ceil(lanes.len().max(1) * 4).next_multiple_of(4096);
         let parts = [first.clamp(least, FIRST_PART.min(options.block_bytes)), options.block_bytes];
-        let taken = Self { staging, lanes, parts };
+        let threads = staging.threads();
+        let taken = Self { staging, lanes, threads, parts };
         (taken.lanes.len() >= direction.enough()).then_some(taken)
     }
 
@@ -297,30 +315,25 @@ impl Lanes {
         Job::new(slice, self.lanes.len(), shortest, longest)
     }
 
-    /// Has every lane `work`, each on a thread of its own but for one, which the calling thread serves.
+    /// Has every lane `work`, each on a thread of its own but for one, which the calling thread serves. A lane that gets no thread in time
+    /// finds nothing left to do: the others copy its parts.
     #[inline]
     fn run(&mut self, work: impl Fn(&mut Lane) -> Result<()> + Sync) -> Result<()> {
-        let (lanes, work) = (&mut self.lanes[..], &work);
-        thread::scope(|scope| share(scope, lanes, work))
+        let Some((own, others)) = self.lanes.split_first_mut() else { return Ok(()) };
+        let Some(threads) = &self.threads else { return work(own) };
+        let (result, work) = (Mutex::new(Ok(())), &work);
+        let note = |done: Result<()>| {
+            let mut result = result.lock();
+            if result.is_ok() {
+                *result = done;
+            }
+        };
+        threads.in_place_scope(|scope| {
+            others.iter_mut().for_each(|lane| scope.spawn(|_| note(work(lane))));
+            note(work(own));
+        });
+        result.into_inner()
     }
-}
-
-/// Has every lane `work`. The calling thread leaves half of the lanes to a new thread, which does the same, until one lane is left for it.
-/// Lanes for which no thread can be started do nothing: the others copy their parts.
-fn share<'scope>(
-    scope: &'scope Scope<'scope, '_>,
-    mut lanes: &'scope mut [Lane],
-    work: &'scope (impl Fn(&mut Lane) -> Result<()> + Sync),
-) -> Result<()> {
-    let mut threads = Vec::new();
-    while lanes.len() > 1 {
-        let (own, others) = lanes.split_at_mut(lanes.len() / 2);
-        threads.extend(thread::Builder::new().spawn_scoped(scope, move || share(scope, others, work)));
-        lanes = own;
-    }
-    let result = lanes.first_mut().map_or(Ok(()), work);
-    let join = |thread: ScopedJoinHandle<'_, _>| thread.join().unwrap_or_else(|payload| resume_unwind(payload));
-    threads.into_iter().map(join).fold(result, Result::and)
 }
 
 impl Drop for Lanes {
