@@ -24,15 +24,17 @@ const FAR: f64 = (1 << 20) as f64;
 
 impl Axis {
     /// The element that a coordinate is in, so many elements further.
+    #[inline]
     pub(super) fn nearest(self, coordinate: f32, offset: i32) -> Option<u32> {
-        self.place((self.scaled(coordinate) + f64::from(offset)).floor() as i64)
+        self.place(floor(self.scaled(coordinate) + f64::from(offset)) as i64)
     }
 
     /// The elements whose centres are next to a coordinate, so many elements further.
+    #[inline]
     pub(super) fn pair(self, coordinate: f32, offset: i32) -> Pair {
         let parts = f64::from(SHARES);
-        let steps = ((self.scaled(coordinate) + f64::from(offset) - 0.5) * parts + 0.5).floor();
-        let first = (steps / parts).floor();
+        let steps = floor((self.scaled(coordinate) + f64::from(offset) - 0.5) * parts + 0.5);
+        let first = floor(steps / parts);
         let share = (steps - first * parts) as u32;
         let first = first as i64;
         // Hardware moves the coordinate to the edge, where the second element has no share.
@@ -42,6 +44,7 @@ impl Axis {
     }
 
     /// What is beyond the edges: images do not repeat where coordinates are not normalised.
+    #[inline]
     fn mode(self) -> AddressMode {
         match self.mode {
             AddressMode::Wrap | AddressMode::Mirror if !self.is_normalized => AddressMode::Clamp,
@@ -50,6 +53,7 @@ impl Axis {
     }
 
     /// The element at an index, which may be beyond the edges.
+    #[inline]
     pub(super) fn place(self, index: i64) -> Option<u32> {
         let extent = i64::from(self.extent);
         let place = match self.mode() {
@@ -66,6 +70,7 @@ impl Axis {
     }
 
     /// The coordinate in elements; one that is no number is 0.
+    #[inline]
     fn scaled(self, coordinate: f32) -> f64 {
         let coordinate = if coordinate.is_nan() { 0.0 } else { f64::from(coordinate) };
         // An image that repeats is the same every two lengths, also where the elements are past counting.
@@ -79,12 +84,33 @@ impl Axis {
     }
 }
 
+/// The integer below, without the call that it is on processors without an instruction for it.
+#[inline]
+fn floor(value: f64) -> f64 {
+    // Larger numbers are integers.
+    const LARGE: f64 = (1_u64 << 52) as f64;
+    if value.abs() >= LARGE || value.is_nan() {
+        return value;
+    }
+    let whole = value as i64 as f64;
+    if whole > value { whole - 1.0 } else { whole }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn axis(mode: AddressMode, is_normalized: bool) -> Axis {
         Axis { extent: 4, mode, is_normalized }
+    }
+
+    #[test]
+    fn floor_is_the_integer_below() {
+        let numbers = [0.0, 0.5, -0.5, 1.0, -1.0, -1.5, 4.5e15, -4.5e15 - 0.5, 1e300, f64::INFINITY, f64::NEG_INFINITY];
+        for number in numbers {
+            assert_eq!(floor(number), number.floor(), "{number}");
+        }
+        assert!(floor(f64::NAN).is_nan());
     }
 
     #[test]

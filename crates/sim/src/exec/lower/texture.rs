@@ -3,6 +3,8 @@
 mod operands;
 mod query;
 
+use std::sync::Arc;
+
 use self::operands::{Operands, has_samples};
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
@@ -130,8 +132,17 @@ fn run_texture(unit: &mut Unit<'_>, op: &Op) -> Control {
     let program = unit.launch.program;
     let access = &program.functions[unit.frame.function as usize].textures[op.imm as usize];
     let mut residents = 0;
+    let mut object: Option<(u64, Arc<Texture>)> = None;
     for lane in Lanes(unit.active) {
-        match read_texture(unit, access, lane, unit.frame.row::<u64>(op.a)[lane]) {
+        let handle = unit.frame.row::<u64>(op.a)[lane];
+        let texture = match &object {
+            Some((of, texture)) if *of == handle => texture,
+            _ => match unit.objects.texture(unit.launch.runtime, handle) {
+                Some(texture) => &object.insert((handle, texture)).1,
+                None => return unit.fault(Trap::new(FaultKind::IllegalAddress, lane)),
+            },
+        };
+        match read_texture(unit, access, lane, texture) {
             Ok((texel, is_resident)) => {
                 residents |= u32::from(is_resident) << lane;
                 for (row, value) in access.destinations.iter().zip(access.result.of(texel)) {
@@ -148,9 +159,13 @@ fn run_texture(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 /// What a lane reads, and whether all of it has memory.
-fn read_texture(unit: &mut Unit<'_>, access: &TextureAccess, lane: usize, handle: u64) -> Result<(Texel, bool), Trap> {
-    let missing = Trap::new(FaultKind::IllegalAddress, lane);
-    let texture = unit.launch.runtime.texture(handle).ok_or(missing)?;
+#[inline]
+fn read_texture(
+    unit: &mut Unit<'_>,
+    access: &TextureAccess,
+    lane: usize,
+    texture: &Texture,
+) -> Result<(Texel, bool), Trap> {
     let word = |row: u32| unit.frame.row::<u32>(row)[lane];
     if access.sample.is_some_and(|row| word(row) != 0) {
         return Ok(([0; 4], true));
@@ -160,7 +175,7 @@ fn read_texture(unit: &mut Unit<'_>, access: &TextureAccess, lane: usize, handle
         layer: word(spot.layer),
         coordinates: spot.at.map(word),
         places: access.places,
-        level: level(&texture, access, &word),
+        level: level(texture, access, &word),
         offset: access.offset.map_or([0; 3], |offset| offset.steps.map(|row| offset.step(word(row)))),
     };
     let mut is_resident = true;
@@ -179,6 +194,7 @@ fn read_texture(unit: &mut Unit<'_>, access: &TextureAccess, lane: usize, handle
 }
 
 /// The level of detail that an instruction asks for.
+#[inline]
 fn level(texture: &Texture, access: &TextureAccess, word: &impl Fn(u32) -> u32) -> f32 {
     match access.detail {
         Detail::Base | Detail::Gather(_) => 0.0,
@@ -189,6 +205,7 @@ fn level(texture: &Texture, access: &TextureAccess, word: &impl Fn(u32) -> u32) 
 }
 
 /// Reads 1, 2, 4 or 8 bytes of device memory.
+#[inline]
 pub(super) fn read_bytes(unit: &mut Unit<'_>, lane: usize, address: u64, bytes: u64) -> Result<u64, Trap> {
     match bytes {
         1 => read_at::<u8>(unit, Space::Global, lane, address).map(u64::from),

@@ -37,23 +37,23 @@ pub(crate) struct Problem<T> {
 }
 
 impl<T: Number> Problem<T> {
-    /// Some of the elements that A has in a row, each with the row of B that it is multiplied with, and its number in A.
-    pub(super) fn terms(&self, row: usize, part: Part) -> impl Iterator<Item = (T, &[T], usize)> {
-        let (each, columns) = (self.a.columns, self.b.columns);
-        let own = (row * each..(row + 1) * each).filter(move |at| part.has(at % each));
-        own.map(move |at| (self.a.values[at], &self.b.values[self.place(at) * columns..][..columns], at))
-    }
-
-    /// The place along the inner extent of A's elements.
-    pub(super) fn place(&self, at: usize) -> usize {
-        self.places.as_ref().map_or(at % self.a.columns, |places| usize::from(places[at]))
+    /// The numbers in A of some of the elements that it has in a row, each with the row of B that it is multiplied with.
+    #[inline(always)]
+    pub(super) fn terms(&self, row: usize, part: Part) -> impl Iterator<Item = (usize, usize)> {
+        let first = row * self.a.columns;
+        let own = (0..self.a.columns).filter(move |number| part.has(*number));
+        own.map(move |number| {
+            (first + number, self.places.as_ref().map_or(number, |it| usize::from(it[first + number])))
+        })
     }
 
     /// Adds the products to sums.
+    #[inline(always)]
     fn add(&self, sums: &mut [T], step: impl Fn(T, T, T) -> T) {
         for (row, sums) in sums.chunks_exact_mut(self.b.columns).enumerate() {
-            for (a, b, _) in self.terms(row, Part::All) {
-                for (sum, &b) in sums.iter_mut().zip(b) {
+            for (at, place) in self.terms(row, Part::All) {
+                let a = self.a.values[at];
+                for (sum, &b) in sums.iter_mut().zip(&self.b.values[place * self.b.columns..]) {
                     *sum = step(*sum, a, b);
                 }
             }
@@ -107,6 +107,7 @@ pub(crate) trait Multiply {
 }
 
 impl Multiply for Problem<f64> {
+    #[inline(always)]
     fn multiply(&self, how: Manner) -> Vec<u64> {
         if how.result == Element::F64 {
             let mut sums = self.addend.values.clone();
@@ -127,6 +128,7 @@ impl Multiply for Problem<f64> {
 impl Problem<f64> {
     /// What the driver makes of `mma` of numbers of 8 bits: two products of halves, of the first two of every four elements of A and of
     /// the others, and in the end a sum with the addend.
+    #[inline(always)]
     fn multiply_in_parts(&self, how: Manner) -> Vec<u64> {
         let rounding = Rounding::of(Manner { factors: [Element::F16; 2], ..how });
         let read = |bits: u64| f64::read(how.result, bits);
@@ -167,6 +169,7 @@ impl Problem<f64> {
 }
 
 impl Multiply for Problem<i32> {
+    #[inline(always)]
     fn multiply(&self, how: Manner) -> Vec<u64> {
         // No sum of products leaves 32 bits.
         let mut sums = vec![0; self.addend.values.len()];

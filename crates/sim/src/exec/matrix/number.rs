@@ -2,12 +2,19 @@
 
 use super::Element;
 use crate::exec::float::Real;
+use crate::exec::lane::LANES;
+use crate::exec::narrow::rows::Narrow;
 use crate::exec::narrow::{Bfloat, Half};
 
 /// A number that products are made of.
 pub(crate) trait Number: Copy + Default + 'static {
     /// The number that the bits of an element are.
     fn read(element: Element, bits: u64) -> Self;
+    /// The numbers that the bits of some elements are.
+    #[inline(always)]
+    fn read_row<const WIDE: bool>(element: Element, bits: &[u32; LANES]) -> [Self; LANES] {
+        bits.map(|bits| Self::read(element, bits.into()))
+    }
     /// The number with the other sign.
     fn negative(self) -> Self;
 }
@@ -24,6 +31,18 @@ impl Number for f64 {
             // The upper half of an f16.
             Element::E5m2 => Self::from(Half((bits << 8) as u16).to_f32()),
             _ => Self::from(f32::from_bits(bits as u32)),
+        }
+    }
+
+    /// The formats of 16 bits and more, for which there are vectors.
+    #[inline(always)]
+    fn read_row<const WIDE: bool>(element: Element, bits: &[u32; LANES]) -> [Self; LANES] {
+        match element {
+            Element::F16 => Half::widen::<WIDE>(bits).map(Self::from),
+            Element::Bf16 => Bfloat::widen::<WIDE>(bits).map(Self::from),
+            Element::Tf32 => bits.map(|bits| Self::from(f32::from_bits(bits & !0x1fff))),
+            Element::F32 => bits.map(|bits| Self::from(f32::from_bits(bits))),
+            _ => bits.map(|bits| Self::read(element, bits.into())),
         }
     }
 
