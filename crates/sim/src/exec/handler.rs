@@ -37,36 +37,36 @@ pub(crate) fn wide_vectors() -> bool {
 macro_rules! versions {
     (
         $(#[$doc:meta])* $pick:ident($($operation:ident: $ty:ty)?) = $body:ident
-        [$($generic:ident),+ $(; $wide:ident)?] where $($bounds:tt)+
+        [$($generic:ident),* $(; $wide:ident)?] $(where $($bounds:tt)+)?
     ) => {
         $(#[$doc])*
-        pub(crate) fn $pick<$($generic),+>($($operation: $ty)?) -> Handler
+        pub(crate) fn $pick<$($generic),*>($($operation: $ty)?) -> Handler
         where
-            $($bounds)+
+            $($($bounds)+)?
         {
-            fn base<$($generic),+>(unit: &mut Unit<'_>, op: &Op) -> Control
+            fn base<$($generic),*>(unit: &mut Unit<'_>, op: &Op) -> Control
             where
-                $($bounds)+
+                $($($bounds)+)?
             {
                 $(const $wide: bool = false;)?
-                $body::<$($generic),+ $(, $wide)?>(unit, op)
+                $body::<$($generic,)* $($wide)?>(unit, op)
             }
 
             #[cfg(target_arch = "x86_64")]
             #[target_feature(enable = "avx2,fma,f16c")]
-            fn wide<$($generic),+>(unit: &mut Unit<'_>, op: &Op) -> Control
+            fn wide<$($generic),*>(unit: &mut Unit<'_>, op: &Op) -> Control
             where
-                $($bounds)+
+                $($($bounds)+)?
             {
                 $(const $wide: bool = true;)?
-                $body::<$($generic),+ $(, $wide)?>(unit, op)
+                $body::<$($generic,)* $($wide)?>(unit, op)
             }
 
             #[cfg(target_arch = "x86_64")]
             if $crate::exec::handler::wide_vectors() {
-                return wide::<$($generic),+>;
+                return wide::<$($generic),*>;
             }
-            base::<$($generic),+>
+            base::<$($generic),*>
         }
     };
 }
@@ -273,7 +273,7 @@ where
     F: Fn(f64, f64, f64) -> f64 + Copy + 'static,
 {
     let f = operation::<F>();
-    let [a, b, c] = [op.a, op.b, op.c].map(|row| unit.frame.row::<u64>(row));
+    let (a, b, c) = (unit.frame.row::<u64>(op.a), unit.frame.row::<u64>(op.b), unit.frame.row::<u64>(op.c));
     let mut result = [0; LANES];
     let mut nans = 0;
     for lane in 0..LANES {

@@ -6,12 +6,14 @@ mod element;
 mod sample;
 mod surface;
 mod tiles;
+mod together;
 
 pub use self::element::{Channel, Element};
 pub(crate) use self::element::{Channels, Texel};
 pub(crate) use self::sample::{Point, Query};
 pub(crate) use self::surface::Beyond;
 pub use self::tiles::Tiles;
+pub(crate) use self::together::Together;
 use std::sync::Arc;
 
 use super::fault::Trap;

@@ -1,6 +1,7 @@
 //! One direction of a texture: from a coordinate to the elements next to it.
 
 use super::AddressMode;
+use crate::exec::lane::LANES;
 
 /// One direction of an image.
 #[derive(Clone, Copy, Debug)]
@@ -15,6 +16,13 @@ pub(super) struct Axis {
 pub(super) struct Pair {
     pub(super) places: [Option<u32>; 2],
     pub(super) share: u32,
+}
+
+/// The elements on both sides of the coordinates of a warp, negative where the border is, and the shares of the second ones.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pairs {
+    pub(super) places: [[i32; LANES]; 2],
+    pub(super) shares: [u32; LANES],
 }
 
 /// The parts into which hardware divides what it blends.
@@ -41,6 +49,34 @@ impl Axis {
         let is_beyond = self.mode() == AddressMode::Clamp && !(0..i64::from(self.extent) - 1).contains(&first);
         let share = if is_beyond { 0 } else { share };
         Pair { places: [self.place(first), self.place(first.saturating_add(1))], share }
+    }
+
+    /// Whether the image does not repeat.
+    pub(super) fn is_single(self) -> bool {
+        matches!(self.mode(), AddressMode::Clamp | AddressMode::Border)
+    }
+
+    /// The same as [`Axis::pair`], or as [`Axis::nearest`] twice, for a warp. The image must not repeat.
+    #[inline(always)]
+    pub(super) fn pairs<const LINEAR: bool>(self, coordinates: &[u32; LANES]) -> Pairs {
+        let scale = if self.is_normalized { f64::from(self.extent) } else { 1.0 };
+        let (parts, last) = (f64::from(SHARES), f64::from(self.extent - 1));
+        let is_clamped = self.mode() == AddressMode::Clamp;
+        let mut pairs = Pairs { places: [[0; LANES]; 2], shares: [0; LANES] };
+        for lane in 0..LANES {
+            let coordinate = f32::from_bits(coordinates[lane]);
+            let place = if coordinate.is_nan() { 0.0 } else { f64::from(coordinate) * scale };
+            let steps = ((place - 0.5) * parts + 0.5).floor();
+            let first = if LINEAR { (steps / parts).floor() } else { place.floor() };
+            let second = if LINEAR { first + 1.0 } else { first };
+            let has_share = LINEAR && (!is_clamped | ((first >= 0.0) & (first < last)));
+            pairs.shares[lane] = if has_share { (steps - first * parts) as u32 } else { 0 };
+            for (places, place) in pairs.places.iter_mut().zip([first, second]) {
+                let is_inside = is_clamped | ((place >= 0.0) & (place <= last));
+                places[lane] = if is_inside { place.max(0.0).min(last) as i32 } else { -1 };
+            }
+        }
+        pairs
     }
 
     /// What is beyond the edges: images do not repeat where coordinates are not normalised.
@@ -102,6 +138,31 @@ mod tests {
 
     fn axis(mode: AddressMode, is_normalized: bool) -> Axis {
         Axis { extent: 4, mode, is_normalized }
+    }
+
+    #[test]
+    fn warp_finds_the_elements_that_its_lanes_find() {
+        let mut numbers = vec![f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, 1e30, -1e30, 8_388_607.5];
+        numbers.extend((-300..600).map(|number| number as f32 / 97.0));
+        for (mode, is_normalized) in
+            [AddressMode::Clamp, AddressMode::Border].into_iter().flat_map(|mode| [(mode, false), (mode, true)])
+        {
+            for (extent, numbers) in
+                [1, 4, 5].into_iter().flat_map(|extent| numbers.chunks(LANES).map(move |it| (extent, it)))
+            {
+                let axis = Axis { extent, mode, is_normalized };
+                let mut coordinates = [0; LANES];
+                coordinates.iter_mut().zip(numbers).for_each(|(bits, number)| *bits = number.to_bits());
+                let (linear, nearest) = (axis.pairs::<true>(&coordinates), axis.pairs::<false>(&coordinates));
+                for (lane, number) in numbers.iter().enumerate() {
+                    let places = linear.places.map(|places| u32::try_from(places[lane]).ok());
+                    let found = Pair { places, share: linear.shares[lane] };
+                    assert_eq!(found, axis.pair(*number, 0), "{axis:?} {number}");
+                    let found = u32::try_from(nearest.places[0][lane]).ok();
+                    assert_eq!(found, axis.nearest(*number, 0), "{axis:?} {number}");
+                }
+            }
+        }
     }
 
     #[test]

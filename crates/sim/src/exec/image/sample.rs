@@ -44,20 +44,17 @@ struct Spot {
     pairs: [Pair; 3],
 }
 
-impl Spot {
-    /// The share of an element, in `SHARES`: hardware divides the whole among the layers of a volume first, then among columns and
-    /// then among rows. Each time it rounds one part and leaves the other the rest: the second column, and of the columns' rows the
-    /// one whose number is the column's.
-    #[inline]
-    fn share(&self, corner: [usize; 3]) -> u32 {
-        let [column, row, layer] = self.pairs.map(|pair| pair.share);
-        let part = |whole: u32, share: u32| (whole * share + SHARES / 2) / SHARES;
-        let of_layer = if corner[2] == 1 { layer } else { SHARES - layer };
-        let second = part(of_layer, column);
-        let [of_column, of_row] = if corner[0] == 1 { [second, row] } else { [of_layer - second, SHARES - row] };
-        let same = part(of_column, of_row);
-        if corner[0] == corner[1] { same } else { of_column - same }
-    }
+/// The share of an element, in `SHARES`: hardware divides the whole among the layers of a volume first, then among columns and
+/// then among rows. Each time it rounds one part and leaves the other the rest: the second column, and of the columns' rows the
+/// one whose number is the column's.
+#[inline(always)]
+pub(super) fn share([column, row, layer]: [u32; 3], corner: [usize; 3]) -> u32 {
+    let part = |whole: u32, share: u32| (whole * share + SHARES / 2) / SHARES;
+    let of_layer = if corner[2] == 1 { layer } else { SHARES - layer };
+    let second = part(of_layer, column);
+    let [of_column, of_row] = if corner[0] == 1 { [second, row] } else { [of_layer - second, SHARES - row] };
+    let same = part(of_column, of_row);
+    if corner[0] == corner[1] { same } else { of_column - same }
 }
 
 impl Texture {
@@ -123,12 +120,12 @@ impl Texture {
     }
 
     #[inline]
-    fn reading(&self) -> Reading {
+    pub(super) fn reading(&self) -> Reading {
         Reading { integers: self.reads_integers, is_srgb: self.is_srgb }
     }
 
     #[inline]
-    fn gives_floats(&self) -> bool {
+    pub(super) fn gives_floats(&self) -> bool {
         self.element.gives_floats(self.reading())
     }
 
@@ -206,9 +203,10 @@ impl Texture {
     #[inline]
     fn blended(&self, image: &Image, spot: &Spot, read: &mut impl Read) -> Result<Texel, Trap> {
         let mut sums = [0_f64; 4];
+        let shares = spot.pairs.map(|pair| pair.share);
         for number in 0..1_usize << spot.directions {
             let corner = std::array::from_fn(|direction| number >> direction & 1);
-            let share = f64::from(spot.share(corner)) / f64::from(SHARES);
+            let share = f64::from(share(shares, corner)) / f64::from(SHARES);
             if share > 0.0 {
                 let texel = self.corner(image, spot, corner, read)?;
                 let add = |(sum, bits): (&mut f64, u32)| *sum += share * f64::from(f32::from_bits(bits));
@@ -265,7 +263,7 @@ impl Texture {
     }
 
     #[inline]
-    fn axis(&self, image: &Image, direction: usize, is_cube: bool) -> Axis {
+    pub(super) fn axis(&self, image: &Image, direction: usize, is_cube: bool) -> Axis {
         // The coordinates on a face are made here, and always from 0 to 1.
         let is_normalized = self.has_normalized_coordinates || is_cube;
         Axis { extent: image.extent(direction), mode: self.address_modes[direction], is_normalized }

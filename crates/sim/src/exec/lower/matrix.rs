@@ -332,16 +332,16 @@ where
         product.sparsity.map(|sparsity| sparsity.places(unit.frame.row::<u32>(sparsity.metadata), element, inner));
     // Each pair of quads has a product of its own, in lanes that are four apart.
     let pairs = if matches!(to.fragment.spread, Spread::QuadPair { .. }) { 4 } else { 1 };
-    let result = |pair: u32| {
+    let mut results = Vec::with_capacity(pairs as usize);
+    for pair in 0..pairs {
         let problem = Problem::<T> {
             a: read::<T, WIDE>(unit, left, left_rows, 4 * pair),
             b: read::<T, WIDE>(unit, right, right_rows, 4 * pair),
             addend: read::<T, WIDE>(unit, addend, addend_rows, 4 * pair),
             places: places.clone(),
         };
-        problem.multiply(product.manner)
-    };
-    let results: Vec<Vec<u64>> = (0..pairs).map(result).collect();
+        results.push(problem.multiply(product.manner));
+    }
     clear(unit, &to.fragment, to_rows);
     for (pair, result) in (0..).zip(&results) {
         write(unit, to, to_rows, 4 * pair, result);

@@ -234,7 +234,10 @@ fn run_shuffle<F: Fn(u32, u32, u32) -> (u32, bool) + Copy + 'static>(unit: &mut 
     let valid =
         if op.e == NO_REGISTER { 0 } else { lanes_where(|lane| f(lane as u32, operands[lane], clamps[lane]).1) };
     let values = unit.frame.row::<u32>(op.a);
-    let result = sources.map(|source| values[source as usize & 31]);
+    let mut result = [0; 32];
+    for lane in 0..32 {
+        result[lane] = values[sources[lane] as usize & 31];
+    }
     unit.frame.row_mut::<u32>(op.d).merge(&result, members.complete);
     if op.e != NO_REGISTER {
         unit.frame.set_predicate(op.e, valid, members.complete);

@@ -37,22 +37,22 @@ pub(crate) struct Problem<T> {
 }
 
 impl<T: Number> Problem<T> {
-    /// The numbers in A of some of the elements that it has in a row, each with the row of B that it is multiplied with.
+    /// The place along the inner extent of one of A's elements, by its number in A and in its row.
     #[inline(always)]
-    pub(super) fn terms(&self, row: usize, part: Part) -> impl Iterator<Item = (usize, usize)> {
-        let first = row * self.a.columns;
-        let own = (0..self.a.columns).filter(move |number| part.has(*number));
-        own.map(move |number| {
-            (first + number, self.places.as_ref().map_or(number, |it| usize::from(it[first + number])))
-        })
+    pub(super) fn place(&self, at: usize, number: usize) -> usize {
+        match &self.places {
+            Some(places) => usize::from(places[at]),
+            None => number,
+        }
     }
 
     /// Adds the products to sums.
     #[inline(always)]
     fn add(&self, sums: &mut [T], step: impl Fn(T, T, T) -> T) {
         for (row, sums) in sums.chunks_exact_mut(self.b.columns).enumerate() {
-            for (at, place) in self.terms(row, Part::All) {
-                let a = self.a.values[at];
+            for number in 0..self.a.columns {
+                let at = row * self.a.columns + number;
+                let (a, place) = (self.a.values[at], self.place(at, number));
                 for (sum, &b) in sums.iter_mut().zip(&self.b.values[place * self.b.columns..]) {
                     *sum = step(*sum, a, b);
                 }
@@ -72,7 +72,8 @@ pub(super) enum Part {
 }
 
 impl Part {
-    fn has(self, number: usize) -> bool {
+    #[inline(always)]
+    pub(super) fn has(self, number: usize) -> bool {
         match self {
             Self::All => true,
             Self::First => number % 4 < 2,
@@ -120,8 +121,13 @@ impl Multiply for Problem<f64> {
             _ => {}
         }
         let rounding = Rounding::of(how);
-        let sums = aligned(self, &self.addend.values, Part::All, rounding);
-        sums.into_iter().map(|sum| rounding.bits(sum)).collect()
+        let mut sums = self.addend.values.clone();
+        aligned(self, &mut sums, Part::All, rounding);
+        let mut bits = vec![0; sums.len()];
+        for (bits, sum) in bits.iter_mut().zip(&sums) {
+            *bits = rounding.bits(*sum);
+        }
+        bits
     }
 }
 
@@ -134,7 +140,7 @@ impl Problem<f64> {
         let read = |bits: u64| f64::read(how.result, bits);
         let mut sums = vec![0.0; self.addend.values.len()];
         for part in [Part::First, Part::Last] {
-            sums = aligned(self, &sums, part, rounding);
+            aligned(self, &mut sums, part, rounding);
             sums.iter_mut().for_each(|sum| *sum = read(rounding.bits(*sum)));
         }
         let total = |(&sum, &addend): (&f64, &f64)| match how.result {

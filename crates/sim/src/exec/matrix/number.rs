@@ -37,13 +37,31 @@ impl Number for f64 {
     /// The formats of 16 bits and more, for which there are vectors.
     #[inline(always)]
     fn read_row<const WIDE: bool>(element: Element, bits: &[u32; LANES]) -> [Self; LANES] {
-        match element {
-            Element::F16 => Half::widen::<WIDE>(bits).map(Self::from),
-            Element::Bf16 => Bfloat::widen::<WIDE>(bits).map(Self::from),
-            Element::Tf32 => bits.map(|bits| Self::from(f32::from_bits(bits & !0x1fff))),
-            Element::F32 => bits.map(|bits| Self::from(f32::from_bits(bits))),
-            _ => bits.map(|bits| Self::read(element, bits.into())),
+        let mut numbers = [0.0; LANES];
+        let mask = match element {
+            Element::F16 | Element::Bf16 => 0,
+            Element::Tf32 => !0x1fff,
+            Element::F32 => u32::MAX,
+            _ => {
+                for lane in 0..LANES {
+                    numbers[lane] = Self::read(element, bits[lane].into());
+                }
+                return numbers;
+            }
+        };
+        let mut singles = match element {
+            Element::F16 => Half::widen::<WIDE>(bits),
+            _ => Bfloat::widen::<WIDE>(bits),
+        };
+        if mask != 0 {
+            for lane in 0..LANES {
+                singles[lane] = f32::from_bits(bits[lane] & mask);
+            }
         }
+        for lane in 0..LANES {
+            numbers[lane] = Self::from(singles[lane]);
+        }
+        numbers
     }
 
     fn negative(self) -> Self {

@@ -68,60 +68,73 @@ fn least_exponent(element: Element) -> i32 {
     }
 }
 
-/// The sums of addends and some products, before they are rounded.
+/// Adds some products to addends, without rounding the sums.
 #[inline(always)]
-pub(super) fn aligned(problem: &Problem<f64>, addends: &[f64], part: Part, how: Rounding) -> Vec<f64> {
+pub(super) fn aligned(problem: &Problem<f64>, sums: &mut [f64], part: Part, how: Rounding) {
     let columns = problem.b.columns;
-    let exponents = |values: &[f64], which: usize| -> Vec<i32> {
-        values.iter().map(|value| exponent(*value, how.least[which])).collect()
-    };
-    let factors = [exponents(&problem.a.values, 0), exponents(&problem.b.values, 1)];
-    let mut sums = addends.to_vec();
+    let left = exponents(&problem.a.values, how.least[0]);
+    let right = exponents(&problem.b.values, how.least[1]);
     for (row, sums) in sums.chunks_exact_mut(columns).enumerate() {
         let (blocks, rest) = sums.as_chunks_mut::<TOGETHER>();
         let begin = blocks.len() * TOGETHER;
         for (block, sums) in blocks.iter_mut().enumerate() {
-            add(problem, &factors, (row, block * TOGETHER), part, how, sums);
+            add(problem, [&left, &right], (row, block * TOGETHER), part, how, sums);
         }
         for (column, sum) in rest.iter_mut().enumerate() {
-            add(problem, &factors, (row, begin + column), part, how, std::array::from_mut(sum));
+            add(problem, [&left, &right], (row, begin + column), part, how, std::array::from_mut(sum));
         }
     }
-    sums
+}
+
+#[inline(always)]
+fn exponents(values: &[f64], least: i32) -> Vec<i32> {
+    let mut exponents = vec![0; values.len()];
+    for (result, value) in exponents.iter_mut().zip(values) {
+        *result = exponent(*value, least);
+    }
+    exponents
 }
 
 /// Columns that are computed together.
 const TOGETHER: usize = 8;
 
-/// Adds to the sums of neighbouring columns of a row.
+/// Adds to the sums of neighbouring columns of a row. Plain loops, so that they are compiled with the instructions of the handler.
 #[inline(always)]
 fn add<const N: usize>(
     problem: &Problem<f64>,
-    [left, right]: &[Vec<i32>; 2],
+    [left, right]: [&[i32]; 2],
     (row, column): (usize, usize),
     part: Part,
     how: Rounding,
     sums: &mut [f64; N],
 ) {
-    let columns = problem.b.columns;
-    let begin = |place: usize| place * columns + column;
+    let (each, columns) = (problem.a.columns, problem.b.columns);
     let addends = *sums;
-    let mut tops = addends.map(|addend| exponent(addend, how.least[2]));
-    for (at, place) in problem.terms(row, part) {
-        if let Some(others) = right[begin(place)..].first_chunk::<N>() {
+    let mut tops = [0; N];
+    for lane in 0..N {
+        tops[lane] = exponent(addends[lane], how.least[2]);
+    }
+    for number in 0..each {
+        let at = row * each + number;
+        if part.has(number)
+            && let Some(others) = right[problem.place(at, number) * columns + column..].first_chunk::<N>()
+        {
             for lane in 0..N {
                 tops[lane] = tops[lane].max(left[at] + others[lane]);
             }
         }
     }
-    let scales = tops.map(|top| power(how.fraction - top));
-    let mut scaled = [0.0; N];
+    let (mut scales, mut scaled) = ([0.0; N], [0.0; N]);
     for lane in 0..N {
+        scales[lane] = power(how.fraction - tops[lane]);
         scaled[lane] = (addends[lane] * scales[lane]).trunc();
     }
-    for (at, place) in problem.terms(row, part) {
-        let a = problem.a.values[at];
-        if let Some(b) = problem.b.values[begin(place)..].first_chunk::<N>() {
+    for number in 0..each {
+        let at = row * each + number;
+        if part.has(number)
+            && let Some(b) = problem.b.values[problem.place(at, number) * columns + column..].first_chunk::<N>()
+        {
+            let a = problem.a.values[at];
             for lane in 0..N {
                 scaled[lane] += (a * b[lane] * scales[lane]).trunc();
             }
@@ -130,11 +143,19 @@ fn add<const N: usize>(
     for lane in 0..N {
         sums[lane] = scaled[lane] * power(tops[lane] - how.fraction);
         if tops[lane] >= HIGHEST {
-            let product = |(at, place): (usize, usize)| (problem.a.values[at], problem.b.values[begin(place) + lane]);
-            let products = problem.terms(row, part).map(product);
-            sums[lane] = products.fold(addends[lane], |sum, (a, b)| a * b + sum);
+            sums[lane] = special(problem, (row, column + lane), part, addends[lane]);
         }
     }
+}
+
+/// A sum of which a part is infinite or NaN.
+#[cold]
+fn special(problem: &Problem<f64>, (row, column): (usize, usize), part: Part, addend: f64) -> f64 {
+    let each = problem.a.columns;
+    (0..each).filter(|number| part.has(*number)).fold(addend, |sum, number| {
+        let at = row * each + number;
+        problem.a.values[at] * problem.b.values[problem.place(at, number) * problem.b.columns + column] + sum
+    })
 }
 
 /// The exponent of a number, at least that of the least normal one; of infinities and NaN one above all others', and of zeroes one below.

@@ -14,6 +14,8 @@ use crate::exec::unit::Unit;
 const NUMBERS: usize = 2 * LANES;
 
 /// A 16-bit format whose numbers are computed in single precision.
+///
+/// Rows are computed in plain loops: a closure that is handed to a function is not compiled with the instructions of the handler.
 pub(crate) trait Narrow: Real + Lane<Raw = u32> {
     /// The value.
     fn single(self) -> f32;
@@ -21,19 +23,29 @@ pub(crate) trait Narrow: Real + Lane<Raw = u32> {
     fn of_single(value: f32) -> Self;
     /// Whether a rounded result, rounded again, may be another number than the exact one rounded once.
     fn is_between(value: f32) -> bool;
+    /// Whether the result of `a * b + c` is known to be exact.
+    fn is_exact(value: f32, operands: [f32; 3]) -> bool;
     /// `a * b + c`, rounded such that rounding it again is rounding it once.
     fn odd_fused(a: f32, b: f32, c: f32) -> f32;
 
     /// The values in the lower halves of a row.
     #[inline(always)]
     fn widen<const WIDE: bool>(row: &[u32; LANES]) -> [f32; LANES] {
-        row.map(|bits| Self::from_raw(bits).single())
+        let mut values = [0.0; LANES];
+        for lane in 0..LANES {
+            values[lane] = Self::from_raw(row[lane]).single();
+        }
+        values
     }
 
     /// The row with the numbers nearest to values in its lower halves.
     #[inline(always)]
     fn narrow<const WIDE: bool>(values: &[f32; LANES]) -> [u32; LANES] {
-        values.map(|value| Self::of_single(value).into_raw())
+        let mut row = [0; LANES];
+        for lane in 0..LANES {
+            row[lane] = Self::of_single(values[lane]).into_raw();
+        }
+        row
     }
 
     /// The values of a row of pairs, in an order that only [`Narrow::narrow_pairs`] must know.
@@ -52,8 +64,8 @@ pub(crate) trait Narrow: Real + Lane<Raw = u32> {
     fn narrow_pairs<const WIDE: bool>(values: &[f32; NUMBERS]) -> [u32; LANES] {
         let mut row = [0; LANES];
         for lane in 0..LANES {
-            let [low, high] = [values[lane], values[LANES + lane]].map(|value| Self::of_single(value).into_raw());
-            row[lane] = high << 16 | low;
+            let [low, high] = [Self::of_single(values[lane]), Self::of_single(values[LANES + lane])];
+            row[lane] = high.into_raw() << 16 | low.into_raw();
         }
         row
     }
@@ -107,6 +119,11 @@ impl Narrow for Half {
     }
 
     #[inline(always)]
+    fn is_exact(_value: f32, _operands: [f32; 3]) -> bool {
+        false
+    }
+
+    #[inline(always)]
     fn odd_fused(a: f32, b: f32, c: f32) -> f32 {
         // The product is exact.
         odd_sum(a * b, c)
@@ -117,10 +134,13 @@ impl Narrow for Half {
     fn widen<const WIDE: bool>(row: &[u32; LANES]) -> [f32; LANES] {
         if WIDE {
             // SAFETY: only handlers that were chosen for AVX2 and F16C ask for it.
-            unsafe { f16c::widen(row) }
-        } else {
-            row.map(|bits| Self::from_raw(bits).to_f32())
+            return unsafe { f16c::widen(row) };
         }
+        let mut values = [0.0; LANES];
+        for lane in 0..LANES {
+            values[lane] = Self::from_raw(row[lane]).to_f32();
+        }
+        values
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -128,10 +148,13 @@ impl Narrow for Half {
     fn narrow<const WIDE: bool>(values: &[f32; LANES]) -> [u32; LANES] {
         if WIDE {
             // SAFETY: as for `widen`.
-            unsafe { f16c::narrow(values) }
-        } else {
-            values.map(|value| Self::from_f32(value).into_raw())
+            return unsafe { f16c::narrow(values) };
         }
+        let mut row = [0; LANES];
+        for lane in 0..LANES {
+            row[lane] = Self::from_f32(values[lane]).into_raw();
+        }
+        row
     }
 
     #[cfg(target_arch = "x86_64")]
@@ -179,6 +202,14 @@ impl Narrow for Bfloat {
         value.to_bits() & 0xffff == 0x8000
     }
 
+    /// Nothing is lost on either side of the sum. What is lost of tiny numbers may be zero.
+    #[inline(always)]
+    fn is_exact(value: f32, [a, b, c]: [f32; 3]) -> bool {
+        const TINY: u32 = 0x0d80_0000;
+        let of_product = value - c;
+        (value - of_product == c) & (a.mul_add(b, -of_product) == 0.0) & (value.to_bits() & 0x7fff_ffff > TINY)
+    }
+
     #[inline(always)]
     fn odd_fused(a: f32, b: f32, c: f32) -> f32 {
         // The product would leave the range of f32.
@@ -213,7 +244,8 @@ fn run_binary<T: Narrow, F: Fn(f32, f32) -> f32 + Copy + 'static, const WIDE: bo
     unit: &mut Unit<'_>,
     op: &Op,
 ) -> Control {
-    let [a, b] = [op.a, op.b].map(|row| T::widen::<WIDE>(unit.frame.row::<u32>(row)));
+    let a = T::widen::<WIDE>(unit.frame.row::<u32>(op.a));
+    let b = T::widen::<WIDE>(unit.frame.row::<u32>(op.b));
     let result = T::narrow::<WIDE>(&each(&a, &b, operation::<F>()));
     unit.frame.row_mut::<u32>(op.d).merge(&result, unit.active);
     Control::Next
@@ -224,7 +256,8 @@ fn run_binary_of_pairs<T: Narrow, F: Fn(f32, f32) -> f32 + Copy + 'static, const
     unit: &mut Unit<'_>,
     op: &Op,
 ) -> Control {
-    let [a, b] = [op.a, op.b].map(|row| T::widen_pairs::<WIDE>(unit.frame.row::<u32>(row)));
+    let a = T::widen_pairs::<WIDE>(unit.frame.row::<u32>(op.a));
+    let b = T::widen_pairs::<WIDE>(unit.frame.row::<u32>(op.b));
     let result = T::narrow_pairs::<WIDE>(&each(&a, &b, operation::<F>()));
     unit.frame.row_mut::<u32>(op.d).merge(&result, unit.active);
     Control::Next
@@ -232,7 +265,9 @@ fn run_binary_of_pairs<T: Narrow, F: Fn(f32, f32) -> f32 + Copy + 'static, const
 
 #[inline(always)]
 fn run_fused<T: Narrow, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let [a, b, c] = [op.a, op.b, op.c].map(|row| T::widen::<WIDE>(unit.frame.row::<u32>(row)));
+    let a = T::widen::<WIDE>(unit.frame.row::<u32>(op.a));
+    let b = T::widen::<WIDE>(unit.frame.row::<u32>(op.b));
+    let c = T::widen::<WIDE>(unit.frame.row::<u32>(op.c));
     let result = T::narrow::<WIDE>(&multiply_add::<T, LANES, WIDE>(&a, &b, &c));
     unit.frame.row_mut::<u32>(op.d).merge(&result, unit.active);
     Control::Next
@@ -240,7 +275,9 @@ fn run_fused<T: Narrow, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Contr
 
 #[inline(always)]
 fn run_fused_of_pairs<T: Narrow, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let [a, b, c] = [op.a, op.b, op.c].map(|row| T::widen_pairs::<WIDE>(unit.frame.row::<u32>(row)));
+    let a = T::widen_pairs::<WIDE>(unit.frame.row::<u32>(op.a));
+    let b = T::widen_pairs::<WIDE>(unit.frame.row::<u32>(op.b));
+    let c = T::widen_pairs::<WIDE>(unit.frame.row::<u32>(op.c));
     let result = T::narrow_pairs::<WIDE>(&multiply_add::<T, NUMBERS, WIDE>(&a, &b, &c));
     unit.frame.row_mut::<u32>(op.d).merge(&result, unit.active);
     Control::Next
@@ -259,14 +296,21 @@ fn each<const N: usize>(a: &[f32; N], b: &[f32; N], f: impl Fn(f32, f32) -> f32)
 #[inline(always)]
 fn multiply_add<T: Narrow, const N: usize, const WIDE: bool>(a: &[f32; N], b: &[f32; N], c: &[f32; N]) -> [f32; N] {
     let mut result = [0.0; N];
-    let mut between = 0;
+    let mut between = u32::from(!WIDE);
     if WIDE {
         for at in 0..N {
             result[at] = a[at].mul_add(b[at], c[at]);
             between |= u32::from(T::is_between(result[at]));
         }
     }
-    if !WIDE || between != 0 {
+    if WIDE && between != 0 {
+        between = 0;
+        for at in 0..N {
+            let is_exact = T::is_exact(result[at], [a[at], b[at], c[at]]);
+            between |= u32::from(T::is_between(result[at]) & !is_exact);
+        }
+    }
+    if between != 0 {
         for at in 0..N {
             result[at] = T::odd_fused(a[at], b[at], c[at]);
         }
