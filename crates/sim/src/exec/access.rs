@@ -138,6 +138,19 @@ where
     F: Fn(T, T, T) -> T + Copy + 'static,
 {
     let f = operation::<F>();
+    let values = |unit: &Unit<'_>, row: u32| unit.frame.row::<R>(row).map(|value| T::truncate(value.extend()));
+    if let Some(places) = gather::places_in_shared::<T>(unit, op) {
+        let [b, c] = [op.b, op.c].map(|row| values(unit, row));
+        let mut olds = [R::default(); LANES];
+        for lane in Lanes(unit.active) {
+            // Only this worker accesses the block's shared memory, so that nothing comes in between.
+            let old = places.load(lane);
+            places.store(lane, f(old, b[lane], c[lane]));
+            olds[lane] = R::truncate(old.extend());
+        }
+        unit.frame.row_mut::<R>(op.d).merge(&olds, unit.active);
+        return Control::Next;
+    }
     let addresses = addresses(unit, op);
     for lane in Lanes(unit.active) {
         let place = match place(unit, op, lane, addresses[lane], T::SIZE, true) {
@@ -236,6 +249,7 @@ pub(crate) fn check_reach(
 }
 
 /// That an address is a multiple of `bytes`, a power of two.
+#[inline]
 pub(crate) fn check_alignment(address: u64, bytes: u64, lane: usize, write: bool) -> Result<(), Trap> {
     if address & (bytes - 1) == 0 {
         return Ok(());
@@ -244,6 +258,7 @@ pub(crate) fn check_alignment(address: u64, bytes: u64, lane: usize, write: bool
 }
 
 /// Reads what is at one lane's address, which must be aligned.
+#[inline]
 pub(crate) fn read_at<T: Word>(unit: &mut Unit<'_>, space: Space, lane: usize, address: u64) -> Result<T, Trap> {
     check_alignment(address, T::SIZE, lane, false)?;
     let place = locate(unit, space, lane, address, T::SIZE, false)?;
@@ -252,6 +267,7 @@ pub(crate) fn read_at<T: Word>(unit: &mut Unit<'_>, space: Space, lane: usize, a
 }
 
 /// Writes to one lane's address, which must be aligned.
+#[inline]
 pub(crate) fn write_at<T: Word>(
     unit: &mut Unit<'_>,
     space: Space,

@@ -328,6 +328,7 @@ fn results(unit: &Unit<'_>, undefined: &Undefined, flow: &Flow, lanes: u32) -> V
             }
             How::Shuffle(mode) => {
                 let (from, _) = shuffle_source(mode, lane as u32, value(1) as u32, value(2) as u32);
+                let from = from as usize & 31;
                 u64::from(sources[0][from] | if at(1) | at(2) == 0 { 0 } else { u8::MAX })
             }
         };

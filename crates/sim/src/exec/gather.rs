@@ -4,9 +4,10 @@ use super::access::{Load, addresses, segment};
 use super::frame::InFile;
 use super::lane::{FULL, HALF, LANES, Lanes, Row};
 use super::memory::Word;
-use super::op::Op;
+use super::op::{Op, Space};
 use super::places::Places;
 use super::unit::Unit;
+use super::window::SHARED_WINDOW;
 
 /// Loads each active lane's value; false if the lanes must be looked at one by one.
 #[inline(always)]
@@ -45,6 +46,18 @@ pub(crate) fn store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> bool {
         places.store(lane, T::truncate(values[lane].extend()));
     }
     true
+}
+
+/// The same as [`places`] to write, if they are in the block's own shared memory.
+#[inline(always)]
+pub(crate) fn places_in_shared<T: Word>(unit: &mut Unit<'_>, op: &Op) -> Option<Places<T>> {
+    let is_shared = match op.space {
+        Space::Shared => true,
+        // Other addresses of windows are in no segment.
+        Space::Generic => addresses(unit, op)[unit.leader()] >= SHARED_WINDOW,
+        _ => false,
+    };
+    if is_shared { places(unit, op, true) } else { None }
 }
 
 /// The places of the lanes, with that of an active lane for those that are not, if all are in one segment and aligned.

@@ -2,24 +2,27 @@
 //!
 //! An operation is a closure without captures. Its type alone identifies it, so each pair of
 //! arity and operation becomes a function of its own, in which the loop over lanes is vectorised.
-//! On x86-64 each exists twice: for the baseline, and for AVX2 with FMA, where a fused
-//! multiply-add is an instruction and not a call.
+//! On x86-64 each exists twice: for the baseline, and for AVX2 with FMA and F16C, where a fused
+//! multiply-add and the conversion of halves are instructions and not calls.
 
 use std::ptr::NonNull;
 use std::sync::OnceLock;
 
+use super::float::inherit;
 use super::frame::InFile;
 use super::lane::{LANES, Lane, Row, lanes_where};
 use super::op::{Control, Handler, Op};
 use super::unit::Unit;
 
-/// Whether the processor can run the handlers compiled for AVX2 and FMA.
+/// Whether the processor can run the handlers compiled for AVX2, FMA and F16C.
 pub(crate) fn wide_vectors() -> bool {
     static WIDE: OnceLock<bool> = OnceLock::new();
     *WIDE.get_or_init(|| {
         #[cfg(target_arch = "x86_64")]
         {
-            std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
+            std::arch::is_x86_feature_detected!("avx2")
+                && std::arch::is_x86_feature_detected!("fma")
+                && std::arch::is_x86_feature_detected!("f16c")
         }
         #[cfg(not(target_arch = "x86_64"))]
         {
@@ -30,40 +33,40 @@ pub(crate) fn wide_vectors() -> bool {
 
 /// Defines a function that returns the handler of an operation, for the processor at hand.
 ///
-/// A body that must know which of the two it is has a constant after its types, true where there are AVX2 and FMA.
+/// A body that must know which of the two it is has a constant after its types, true where there are AVX2, FMA and F16C.
 macro_rules! versions {
     (
         $(#[$doc:meta])* $pick:ident($($operation:ident: $ty:ty)?) = $body:ident
-        [$($generic:ident),+ $(; $wide:ident)?] where $($bounds:tt)+
+        [$($generic:ident),* $(; $wide:ident)?] $(where $($bounds:tt)+)?
     ) => {
         $(#[$doc])*
-        pub(crate) fn $pick<$($generic),+>($($operation: $ty)?) -> Handler
+        pub(crate) fn $pick<$($generic),*>($($operation: $ty)?) -> Handler
         where
-            $($bounds)+
+            $($($bounds)+)?
         {
-            fn base<$($generic),+>(unit: &mut Unit<'_>, op: &Op) -> Control
+            fn base<$($generic),*>(unit: &mut Unit<'_>, op: &Op) -> Control
             where
-                $($bounds)+
+                $($($bounds)+)?
             {
                 $(const $wide: bool = false;)?
-                $body::<$($generic),+ $(, $wide)?>(unit, op)
+                $body::<$($generic,)* $($wide)?>(unit, op)
             }
 
             #[cfg(target_arch = "x86_64")]
-            #[target_feature(enable = "avx2,fma")]
-            fn wide<$($generic),+>(unit: &mut Unit<'_>, op: &Op) -> Control
+            #[target_feature(enable = "avx2,fma,f16c")]
+            fn wide<$($generic),*>(unit: &mut Unit<'_>, op: &Op) -> Control
             where
-                $($bounds)+
+                $($($bounds)+)?
             {
                 $(const $wide: bool = true;)?
-                $body::<$($generic),+ $(, $wide)?>(unit, op)
+                $body::<$($generic,)* $($wide)?>(unit, op)
             }
 
             #[cfg(target_arch = "x86_64")]
             if $crate::exec::handler::wide_vectors() {
-                return wide::<$($generic),+>;
+                return wide::<$($generic),*>;
             }
-            base::<$($generic),+>
+            base::<$($generic),*>
         }
     };
 }
@@ -100,6 +103,16 @@ versions! {
         A: Lane<Raw: InFile>, B: Lane<Raw: InFile>, C: Lane<Raw: InFile>,
         E: Lane<Raw: InFile>, D: Lane<Raw: InFile>,
         F: Fn(A, B, C, E) -> D + Copy + 'static
+}
+
+versions! {
+    /// `d = f(a, b)` of doubles; a NaN comes from the operands.
+    binary_of_doubles(_operation: F) = run_binary_of_doubles [F] where F: Fn(f64, f64) -> f64 + Copy + 'static
+}
+
+versions! {
+    /// `d = f(a, b, c)` of doubles; a NaN comes from the operands.
+    ternary_of_doubles(_operation: F) = run_ternary_of_doubles [F] where F: Fn(f64, f64, f64) -> f64 + Copy + 'static
 }
 
 versions! {
@@ -226,6 +239,55 @@ where
         result[lane] = f(a, b, C::from_raw(c[lane]), E::from_raw(e[lane])).into_raw();
     }
     write::<D>(unit, op.d, &result);
+    Control::Next
+}
+
+/// The lanes are looked at one by one only if one of them has a NaN.
+#[inline(always)]
+fn run_binary_of_doubles<F>(unit: &mut Unit<'_>, op: &Op) -> Control
+where
+    F: Fn(f64, f64) -> f64 + Copy + 'static,
+{
+    let f = operation::<F>();
+    let (a, b) = (unit.frame.row::<u64>(op.a), unit.frame.row::<u64>(op.b));
+    let mut result = [0; LANES];
+    let mut nans = 0;
+    for lane in 0..LANES {
+        let value = f(f64::from_bits(a[lane]), f64::from_bits(b[lane]));
+        nans |= u64::from(value.is_nan());
+        result[lane] = value.to_bits();
+    }
+    if nans != 0 {
+        for lane in 0..LANES {
+            result[lane] = inherit(f64::from_bits(result[lane]), [a[lane], b[lane]].map(f64::from_bits)).to_bits();
+        }
+    }
+    write::<f64>(unit, op.d, &result);
+    Control::Next
+}
+
+/// The same with three operands.
+#[inline(always)]
+fn run_ternary_of_doubles<F>(unit: &mut Unit<'_>, op: &Op) -> Control
+where
+    F: Fn(f64, f64, f64) -> f64 + Copy + 'static,
+{
+    let f = operation::<F>();
+    let (a, b, c) = (unit.frame.row::<u64>(op.a), unit.frame.row::<u64>(op.b), unit.frame.row::<u64>(op.c));
+    let mut result = [0; LANES];
+    let mut nans = 0;
+    for lane in 0..LANES {
+        let value = f(f64::from_bits(a[lane]), f64::from_bits(b[lane]), f64::from_bits(c[lane]));
+        nans |= u64::from(value.is_nan());
+        result[lane] = value.to_bits();
+    }
+    if nans != 0 {
+        for lane in 0..LANES {
+            let operands = [a[lane], b[lane], c[lane]].map(f64::from_bits);
+            result[lane] = inherit(f64::from_bits(result[lane]), operands).to_bits();
+        }
+    }
+    write::<f64>(unit, op.d, &result);
     Control::Next
 }
 

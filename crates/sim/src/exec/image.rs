@@ -6,12 +6,14 @@ mod element;
 mod sample;
 mod surface;
 mod tiles;
+mod together;
 
 pub use self::element::{Channel, Element};
 pub(crate) use self::element::{Channels, Texel};
 pub(crate) use self::sample::{Point, Query};
 pub(crate) use self::surface::Beyond;
 pub use self::tiles::Tiles;
+pub(crate) use self::together::Together;
 use std::sync::Arc;
 
 use super::fault::Trap;
@@ -96,8 +98,10 @@ pub(crate) enum Geometry {
     CubeOfLayer,
 }
 
-/// Reads so many bytes of device memory, eight at most.
-pub(crate) type Read<'a> = &'a mut dyn FnMut(u64, u64) -> Result<u64, Trap>;
+/// Reads so many bytes of device memory, eight at most, at an address.
+pub(crate) trait Read: FnMut(u64, u64) -> Result<u64, Trap> {}
+
+impl<F: FnMut(u64, u64) -> Result<u64, Trap>> Read for F {}
 
 /// A texture instruction, with the rows of its operands.
 #[derive(Clone, Debug)]
@@ -126,6 +130,7 @@ pub(crate) struct Offset {
 
 impl Offset {
     /// A step as hardware takes it.
+    #[inline]
     pub(crate) fn step(self, value: u32) -> i32 {
         let unused = u32::BITS - self.bits;
         (value << unused).cast_signed() >> unused
@@ -186,6 +191,7 @@ pub(crate) enum Detail {
 
 impl Texture {
     /// Whether there is memory behind an address in one of the images.
+    #[inline]
     pub(crate) fn has_memory(&self, address: u64) -> bool {
         self.tiles.iter().all(|tiles| tiles.has_memory(address))
     }
@@ -193,6 +199,7 @@ impl Texture {
 
 impl Geometry {
     /// The coordinates besides the layer.
+    #[inline]
     pub(crate) fn dimensions(self) -> usize {
         match self {
             Self::Line | Self::LineOfLayer => 1,
@@ -201,10 +208,12 @@ impl Geometry {
         }
     }
 
+    #[inline]
     pub(crate) fn is_cube(self) -> bool {
         matches!(self, Self::Cube | Self::CubeOfLayer)
     }
 
+    #[inline]
     pub(crate) fn has_layers(self) -> bool {
         matches!(self, Self::LineOfLayer | Self::PlaneOfLayer | Self::CubeOfLayer)
     }
@@ -212,11 +221,13 @@ impl Geometry {
 
 impl Image {
     /// The size in a direction.
+    #[inline]
     fn extent(&self, direction: usize) -> u32 {
         [self.width, self.height, self.depth][direction]
     }
 
     /// The address of an element, which must be inside.
+    #[inline]
     fn address(&self, element: u64, at: [u32; 3]) -> u64 {
         let row = u64::from(at[2]) * u64::from(self.height) + u64::from(at[1]);
         self.base + row * self.pitch + u64::from(at[0]) * element

@@ -159,6 +159,19 @@ impl Fragment {
     }
 }
 
+/// A fragment, and where its elements are, row by row.
+#[derive(Clone, Debug)]
+pub(crate) struct Placed {
+    pub(crate) fragment: Fragment,
+    pub(crate) homes: Vec<Home>,
+}
+
+impl Placed {
+    pub(crate) fn new(fragment: Fragment) -> Self {
+        Self { fragment, homes: fragment.places().map(|(row, column)| fragment.home(row, column)).collect() }
+    }
+}
+
 /// How a product of a matrix is accumulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Accumulation {

@@ -34,6 +34,7 @@ mod mbarrier;
 mod members;
 mod memory;
 mod narrow;
+mod objects;
 mod op;
 mod places;
 mod print;

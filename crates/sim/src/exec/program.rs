@@ -6,9 +6,9 @@ use super::definedness::Flow;
 use super::frame::Layout;
 use super::image::{SurfaceAccess, TextureAccess};
 use super::lower::BulkReduction;
-use super::matrix::Fragment;
 use super::matrix::multiply::Manner;
 use super::matrix::sparsity::Sparsity;
+use super::matrix::{Fragment, Placed};
 use super::op::Op;
 use super::tensor::TensorAccess;
 use super::video::Video;
@@ -241,10 +241,10 @@ pub(crate) struct Function {
 }
 
 /// A product of matrices and what it is added to.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Product {
     /// Of the result, the factors, and the addend.
-    pub(crate) fragments: [Fragment; 4],
+    pub(crate) fragments: [Placed; 4],
     /// The list of the rows of all four.
     pub(crate) rows: u32,
     pub(crate) manner: Manner,

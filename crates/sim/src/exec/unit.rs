@@ -5,6 +5,7 @@ use super::fault::Trap;
 use super::frame::Frame;
 use super::grid::Prepared;
 use super::memory::SegmentCache;
+use super::objects::Objects;
 use super::op::Control;
 use super::warp::WarpState;
 use super::watch::Watcher;
@@ -22,6 +23,8 @@ pub(crate) struct Unit<'r> {
     pub(crate) launch: &'r Prepared<'r>,
     /// The worker's memory of segments.
     pub(crate) cache: &'r mut SegmentCache,
+    /// The worker's textures and surfaces.
+    pub(crate) objects: &'r mut Objects,
     /// Who hears of accesses to device memory.
     pub(crate) watcher: Option<&'r mut (dyn Watcher + 'r)>,
     /// Lanes that execute.

@@ -7,13 +7,14 @@
 
 use super::access::read_at;
 use super::fault::Trap;
+use super::handler::versions;
 use super::matrix::descriptor::{Descriptor, PIECE};
 use super::matrix::multiply::{Manner, Matrix, Multiply, Problem};
 use super::matrix::number::Number;
 use super::matrix::registers::{clear, read, write};
 use super::matrix::sparsity::Sparsity;
-use super::matrix::{Element, Fragment};
-use super::op::{Control, Op, Space};
+use super::matrix::{Element, Placed};
+use super::op::{Control, Handler, Op, Space};
 use super::unit::{Unit, Wait};
 
 /// Threads of a warpgroup.
@@ -29,10 +30,10 @@ pub(crate) const ROWS: u32 = 16;
 
 /// A product by a warpgroup. Its descriptors are in the rows `a` and `b` of the instruction, its scale in the predicate `c`, which `e` may
 /// negate.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct WarpgroupProduct {
     /// A warp's part of the result.
-    pub(crate) to: Fragment,
+    pub(crate) to: Placed,
     /// The list of the rows of its registers, and of those of A if A is in registers.
     pub(crate) rows: u32,
     pub(crate) left: Left,
@@ -44,10 +45,10 @@ pub(crate) struct WarpgroupProduct {
 }
 
 /// Where A is.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum Left {
     /// In registers; whether its signs change.
-    Registers(Fragment, bool),
+    Registers(Placed, bool),
     /// In shared memory.
     Shared(Side),
 }
@@ -70,8 +71,16 @@ struct Part {
     inner: u32,
 }
 
-/// `wgmma.mma_async`.
-pub(crate) fn run_product(unit: &mut Unit<'_>, op: &Op) -> Control {
+versions! {
+    /// `wgmma.mma_async` of such numbers.
+    multiply() = run_product [T; WIDE] where T: Number, Problem<T>: Multiply
+}
+
+#[inline(always)]
+fn run_product<T: Number, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control
+where
+    Problem<T>: Multiply,
+{
     // The instruction is one of all lanes: those that are missing come first.
     if unit.warp.live & !unit.active != 0 {
         return Control::Converge;
@@ -79,12 +88,7 @@ pub(crate) fn run_product(unit: &mut Unit<'_>, op: &Op) -> Control {
     let function = &unit.launch.program.functions[unit.frame.function as usize];
     let product = &function.warpgroup_products[op.imm as usize];
     let rows = function.row_lists[product.rows as usize].as_slice();
-    let done = if product.right.element.is_integer() {
-        multiply::<i32>(unit, op, product, rows)
-    } else {
-        multiply::<f64>(unit, op, product, rows)
-    };
-    match done {
+    match add_product::<T, WIDE>(unit, op, product, rows) {
         Ok(()) => Control::Next,
         Err(trap) => unit.fault(trap),
     }
@@ -97,35 +101,45 @@ pub(crate) fn run_wait(unit: &mut Unit<'_>, _op: &Op) -> Control {
     Control::Wait
 }
 
-fn multiply<T: Number>(unit: &mut Unit<'_>, op: &Op, product: &WarpgroupProduct, rows: &[u32]) -> Result<(), Trap>
+#[inline(always)]
+fn add_product<T: Number, const WIDE: bool>(
+    unit: &mut Unit<'_>,
+    op: &Op,
+    product: &WarpgroupProduct,
+    rows: &[u32],
+) -> Result<(), Trap>
 where
     Problem<T>: Multiply,
 {
     let (to, inner) = (&product.to, product.inner);
-    let (to_rows, left_rows) = rows.split_at(to.registers as usize);
+    let (to_rows, left_rows) = rows.split_at(to.fragment.registers as usize);
     let leader = unit.leader();
     let [a, b] = [op.a, op.b].map(|row| Descriptor::from_bits(unit.frame.row::<u64>(row)[leader]));
-    let left = match product.left {
-        Left::Registers(fragment, is_negative) => signed(read(unit, &fragment, left_rows, 0), is_negative),
-        Left::Shared(side) => {
+    let left = match &product.left {
+        Left::Registers(placed, is_negative) => signed(read::<T, WIDE>(unit, placed, left_rows, 0), *is_negative),
+        &Left::Shared(side) => {
             let held = if product.sparsity.is_some() { inner / 2 } else { inner };
             let first = unit.warp.index % WARPS * ROWS;
             let across = load::<T>(unit, a, side, Part { first, count: ROWS, inner: held })?;
             turned(&across)
         }
     };
-    let right = load::<T>(unit, b, product.right, Part { first: 0, count: to.columns, inner })?;
+    let right = load::<T>(unit, b, product.right, Part { first: 0, count: to.fragment.columns, inner })?;
     let is_added = (unit.frame.predicate(op.c) ^ op.e) >> leader & 1 == 1;
     let problem = Problem {
         a: left,
         b: right,
-        addend: if is_added { read(unit, to, to_rows, 0) } else { Matrix::zeroes(ROWS as usize, to.columns as usize) },
+        addend: if is_added {
+            read::<T, WIDE>(unit, to, to_rows, 0)
+        } else {
+            Matrix::zeroes(ROWS as usize, to.fragment.columns as usize)
+        },
         places: product
             .sparsity
             .map(|sparsity| sparsity.places(unit.frame.row::<u32>(sparsity.metadata), product.left.element(), inner)),
     };
     let results = problem.multiply(product.manner);
-    clear(unit, to, to_rows);
+    clear(unit, &to.fragment, to_rows);
     write(unit, to, to_rows, 0, &results);
     Ok(())
 }
@@ -133,7 +147,7 @@ where
 impl Left {
     fn element(&self) -> Element {
         match self {
-            Self::Registers(fragment, _) => fragment.element,
+            Self::Registers(placed, _) => placed.fragment.element,
             Self::Shared(side) => side.element,
         }
     }

@@ -11,6 +11,7 @@ use super::fault::{Area, Fault, FaultKind, Neighbour, Trap};
 use super::frame::Frame;
 use super::grid::{Prepared, Statistics};
 use super::memory::SegmentCache;
+use super::objects::Objects;
 use super::op::{Op, Space};
 use super::program::Function;
 use super::unit::{Unit, Wait};
@@ -29,6 +30,7 @@ const LONG: u64 = 2048;
 pub(crate) struct Worker<'l> {
     pub(crate) launch: &'l Prepared<'l>,
     cache: SegmentCache,
+    objects: Objects,
     watcher: Option<Box<dyn Watcher + 'l>>,
     statistics: Statistics,
 }
@@ -37,7 +39,13 @@ impl<'l> Worker<'l> {
     /// A worker that has done nothing.
     pub(crate) fn new(launch: &'l Prepared<'l>) -> Self {
         let watcher = launch.program.checking.races.then(|| launch.memory.watcher()).flatten();
-        Self { launch, cache: SegmentCache::default(), watcher, statistics: Statistics::default() }
+        Self {
+            launch,
+            cache: SegmentCache::default(),
+            objects: Objects::default(),
+            watcher,
+            statistics: Statistics::default(),
+        }
     }
 
     /// Runs blocks until none is left or the launch is stopped. Calls for help once if that takes long.
@@ -161,6 +169,7 @@ impl<'l> Worker<'l> {
             block,
             launch: self.launch,
             cache: &mut self.cache,
+            objects: &mut self.objects,
             watcher: match &mut self.watcher {
                 Some(watcher) => Some(&mut **watcher),
                 None => None,

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::ptr;
 use std::time::{Duration, Instant};
 
+use curium_sim::Config;
 use curium_sys::CUfunction;
 
 use crate::support::{Fixture, handle, ok};
@@ -56,6 +57,21 @@ fn latency_of_an_empty_kernel() {
         let switches = context_switches() - switches;
         eprintln!("{grid} blocks of {block}: {median:?}, at least {least:?}, {switches} context switches in 10000");
     }
+}
+
+#[test]
+#[ignore = "a measurement"]
+#[expect(clippy::print_stderr, reason = "it reports what it measured")]
+fn time_to_allocate_a_gibibyte_with_all_checks() {
+    let config = Config::new().with_workers(2).with_memory_budget(4 << 30);
+    let fixture = Fixture::with(config.with_race_checks(true).with_unwritten_checks(true));
+    let take_and_give_back = || {
+        let begin = Instant::now();
+        ok!(fixture.api, cuMemFree_v2(fixture.alloc(1 << 30)));
+        begin.elapsed()
+    };
+    let [least, median] = spread(take_and_give_back, 50);
+    eprintln!("1 GiB allocated and freed: {median:?}, at least {least:?}");
 }
 
 /// A module of `lines` lines: kernels that load, compute and store, as compilers write them.

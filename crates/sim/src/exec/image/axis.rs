@@ -1,6 +1,7 @@
 //! One direction of a texture: from a coordinate to the elements next to it.
 
 use super::AddressMode;
+use crate::exec::lane::LANES;
 
 /// One direction of an image.
 #[derive(Clone, Copy, Debug)]
@@ -17,6 +18,13 @@ pub(super) struct Pair {
     pub(super) share: u32,
 }
 
+/// The elements on both sides of the coordinates of a warp, negative where the border is, and the shares of the second ones.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Pairs {
+    pub(super) places: [[i32; LANES]; 2],
+    pub(super) shares: [u32; LANES],
+}
+
 /// The parts into which hardware divides what it blends.
 pub(super) const SHARES: u32 = 256;
 /// From here on, a coordinate has few bits behind the point, so that its remainder is exact.
@@ -24,15 +32,17 @@ const FAR: f64 = (1 << 20) as f64;
 
 impl Axis {
     /// The element that a coordinate is in, so many elements further.
+    #[inline]
     pub(super) fn nearest(self, coordinate: f32, offset: i32) -> Option<u32> {
-        self.place((self.scaled(coordinate) + f64::from(offset)).floor() as i64)
+        self.place(floor(self.scaled(coordinate) + f64::from(offset)) as i64)
     }
 
     /// The elements whose centres are next to a coordinate, so many elements further.
+    #[inline]
     pub(super) fn pair(self, coordinate: f32, offset: i32) -> Pair {
         let parts = f64::from(SHARES);
-        let steps = ((self.scaled(coordinate) + f64::from(offset) - 0.5) * parts + 0.5).floor();
-        let first = (steps / parts).floor();
+        let steps = floor((self.scaled(coordinate) + f64::from(offset) - 0.5) * parts + 0.5);
+        let first = floor(steps / parts);
         let share = (steps - first * parts) as u32;
         let first = first as i64;
         // Hardware moves the coordinate to the edge, where the second element has no share.
@@ -41,7 +51,36 @@ impl Axis {
         Pair { places: [self.place(first), self.place(first.saturating_add(1))], share }
     }
 
+    /// Whether the image does not repeat.
+    pub(super) fn is_single(self) -> bool {
+        matches!(self.mode(), AddressMode::Clamp | AddressMode::Border)
+    }
+
+    /// The same as [`Axis::pair`], or as [`Axis::nearest`] twice, for a warp. The image must not repeat.
+    #[inline(always)]
+    pub(super) fn pairs<const LINEAR: bool>(self, coordinates: &[u32; LANES]) -> Pairs {
+        let scale = if self.is_normalized { f64::from(self.extent) } else { 1.0 };
+        let (parts, last) = (f64::from(SHARES), f64::from(self.extent - 1));
+        let is_clamped = self.mode() == AddressMode::Clamp;
+        let mut pairs = Pairs { places: [[0; LANES]; 2], shares: [0; LANES] };
+        for lane in 0..LANES {
+            let coordinate = f32::from_bits(coordinates[lane]);
+            let place = if coordinate.is_nan() { 0.0 } else { f64::from(coordinate) * scale };
+            let steps = ((place - 0.5) * parts + 0.5).floor();
+            let first = if LINEAR { (steps / parts).floor() } else { place.floor() };
+            let second = if LINEAR { first + 1.0 } else { first };
+            let has_share = LINEAR && (!is_clamped | ((first >= 0.0) & (first < last)));
+            pairs.shares[lane] = if has_share { (steps - first * parts) as u32 } else { 0 };
+            for (places, place) in pairs.places.iter_mut().zip([first, second]) {
+                let is_inside = is_clamped | ((place >= 0.0) & (place <= last));
+                places[lane] = if is_inside { place.max(0.0).min(last) as i32 } else { -1 };
+            }
+        }
+        pairs
+    }
+
     /// What is beyond the edges: images do not repeat where coordinates are not normalised.
+    #[inline]
     fn mode(self) -> AddressMode {
         match self.mode {
             AddressMode::Wrap | AddressMode::Mirror if !self.is_normalized => AddressMode::Clamp,
@@ -50,6 +89,7 @@ impl Axis {
     }
 
     /// The element at an index, which may be beyond the edges.
+    #[inline]
     pub(super) fn place(self, index: i64) -> Option<u32> {
         let extent = i64::from(self.extent);
         let place = match self.mode() {
@@ -66,6 +106,7 @@ impl Axis {
     }
 
     /// The coordinate in elements; one that is no number is 0.
+    #[inline]
     fn scaled(self, coordinate: f32) -> f64 {
         let coordinate = if coordinate.is_nan() { 0.0 } else { f64::from(coordinate) };
         // An image that repeats is the same every two lengths, also where the elements are past counting.
@@ -79,12 +120,58 @@ impl Axis {
     }
 }
 
+/// The integer below, without the call that it is on processors without an instruction for it.
+#[inline]
+fn floor(value: f64) -> f64 {
+    // Larger numbers are integers.
+    const LARGE: f64 = (1_u64 << 52) as f64;
+    if value.abs() >= LARGE || value.is_nan() {
+        return value;
+    }
+    let whole = value as i64 as f64;
+    if whole > value { whole - 1.0 } else { whole }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn axis(mode: AddressMode, is_normalized: bool) -> Axis {
         Axis { extent: 4, mode, is_normalized }
+    }
+
+    #[test]
+    fn warp_finds_the_elements_that_its_lanes_find() {
+        let mut numbers = vec![f32::NAN, f32::INFINITY, f32::NEG_INFINITY, -0.0, 1e30, -1e30, 8_388_607.5];
+        numbers.extend((-300..600).map(|number| number as f32 / 97.0));
+        for (mode, is_normalized) in
+            [AddressMode::Clamp, AddressMode::Border].into_iter().flat_map(|mode| [(mode, false), (mode, true)])
+        {
+            for (extent, numbers) in
+                [1, 4, 5].into_iter().flat_map(|extent| numbers.chunks(LANES).map(move |it| (extent, it)))
+            {
+                let axis = Axis { extent, mode, is_normalized };
+                let mut coordinates = [0; LANES];
+                coordinates.iter_mut().zip(numbers).for_each(|(bits, number)| *bits = number.to_bits());
+                let (linear, nearest) = (axis.pairs::<true>(&coordinates), axis.pairs::<false>(&coordinates));
+                for (lane, number) in numbers.iter().enumerate() {
+                    let places = linear.places.map(|places| u32::try_from(places[lane]).ok());
+                    let found = Pair { places, share: linear.shares[lane] };
+                    assert_eq!(found, axis.pair(*number, 0), "{axis:?} {number}");
+                    let found = u32::try_from(nearest.places[0][lane]).ok();
+                    assert_eq!(found, axis.nearest(*number, 0), "{axis:?} {number}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn floor_is_the_integer_below() {
+        let numbers = [0.0, 0.5, -0.5, 1.0, -1.0, -1.5, 4.5e15, -4.5e15 - 0.5, 1e300, f64::INFINITY, f64::NEG_INFINITY];
+        for number in numbers {
+            assert_eq!(floor(number), number.floor(), "{number}");
+        }
+        assert!(floor(f64::NAN).is_nan());
     }
 
     #[test]

@@ -68,11 +68,13 @@ impl Channels {
 impl Element {
     /// The bytes of an element.
     #[must_use]
+    #[inline]
     pub fn bytes(self) -> u64 {
         self.channel.bytes() * u64::from(self.channels)
     }
 
     /// Whether reading gives numbers with fractions, which can be blended.
+    #[inline]
     pub(super) fn gives_floats(self, reading: Reading) -> bool {
         match self.channel {
             Channel::U8 | Channel::I8 | Channel::U16 | Channel::I16 => !reading.integers,
@@ -82,7 +84,8 @@ impl Element {
     }
 
     /// What is at an address. Channels that are not there are 0.
-    pub(super) fn read(self, address: u64, reading: Reading, read: Read<'_>) -> Result<Texel, Trap> {
+    #[inline]
+    pub(super) fn read(self, address: u64, reading: Reading, read: &mut impl Read) -> Result<Texel, Trap> {
         let mut texel = [0; 4];
         for (index, channel) in (0..u64::from(self.channels)).zip(&mut texel) {
             let bits = read(address + index * self.channel.bytes(), self.channel.bytes())? as u32;
@@ -93,6 +96,7 @@ impl Element {
     }
 
     /// What hardware makes of a blend of elements: of halves the nearest half.
+    #[inline]
     pub(super) fn rounded(self, blend: Texel) -> Texel {
         if self.channel == Channel::F16 { blend.map(nearest_half) } else { blend }
     }
@@ -152,6 +156,7 @@ impl Channel {
         }
     }
 
+    #[inline]
     pub(crate) fn bytes(self) -> u64 {
         match self {
             Self::U8 | Self::I8 => 1,
@@ -161,6 +166,7 @@ impl Channel {
     }
 
     /// What a register holds for the bits in memory.
+    #[inline]
     fn value(self, bits: u32, reading: Reading) -> u32 {
         let fraction = |value: f32, most: f32| (value / most).max(-1.0).to_bits();
         match self {

@@ -44,24 +44,23 @@ struct Spot {
     pairs: [Pair; 3],
 }
 
-impl Spot {
-    /// The share of an element, in `SHARES`: hardware divides the whole among the layers of a volume first, then among columns and
-    /// then among rows. Each time it rounds one part and leaves the other the rest: the second column, and of the columns' rows the
-    /// one whose number is the column's.
-    fn share(&self, corner: [usize; 3]) -> u32 {
-        let [column, row, layer] = self.pairs.map(|pair| pair.share);
-        let part = |whole: u32, share: u32| (whole * share + SHARES / 2) / SHARES;
-        let of_layer = if corner[2] == 1 { layer } else { SHARES - layer };
-        let second = part(of_layer, column);
-        let [of_column, of_row] = if corner[0] == 1 { [second, row] } else { [of_layer - second, SHARES - row] };
-        let same = part(of_column, of_row);
-        if corner[0] == corner[1] { same } else { of_column - same }
-    }
+/// The share of an element, in `SHARES`: hardware divides the whole among the layers of a volume first, then among columns and
+/// then among rows. Each time it rounds one part and leaves the other the rest: the second column, and of the columns' rows the
+/// one whose number is the column's.
+#[inline(always)]
+pub(super) fn share([column, row, layer]: [u32; 3], corner: [usize; 3]) -> u32 {
+    let part = |whole: u32, share: u32| (whole * share + SHARES / 2) / SHARES;
+    let of_layer = if corner[2] == 1 { layer } else { SHARES - layer };
+    let second = part(of_layer, column);
+    let [of_column, of_row] = if corner[0] == 1 { [second, row] } else { [of_layer - second, SHARES - row] };
+    let same = part(of_column, of_row);
+    if corner[0] == corner[1] { same } else { of_column - same }
 }
 
 impl Texture {
     /// The texture at a point.
-    pub(crate) fn sample(&self, geometry: Geometry, point: &Point, read: Read<'_>) -> Result<Texel, Trap> {
+    #[inline]
+    pub(crate) fn sample(&self, geometry: Geometry, point: &Point, read: &mut impl Read) -> Result<Texel, Trap> {
         let (first, second, share) = self.levels_at(point.level);
         if self.is_out_of_reach(geometry, point.places) {
             return Ok([0; 4]);
@@ -83,7 +82,7 @@ impl Texture {
         geometry: Geometry,
         point: &Point,
         channel: usize,
-        read: Read<'_>,
+        read: &mut impl Read,
     ) -> Result<Texel, Trap> {
         let image = &self.levels[0];
         let spot = self.spot(image, geometry, point, true);
@@ -120,16 +119,19 @@ impl Texture {
         length(steps[0]).max(length(steps[1])).log2()
     }
 
-    fn reading(&self) -> Reading {
+    #[inline]
+    pub(super) fn reading(&self) -> Reading {
         Reading { integers: self.reads_integers, is_srgb: self.is_srgb }
     }
 
-    fn gives_floats(&self) -> bool {
+    #[inline]
+    pub(super) fn gives_floats(&self) -> bool {
         self.element.gives_floats(self.reading())
     }
 
     /// Whether hardware gives nothing but zeroes: lines are read by whole numbers where they are plain memory, and by others where they
     /// are arrays.
+    #[inline]
     fn is_out_of_reach(&self, geometry: Geometry, places: Places) -> bool {
         match places {
             Places::Nowhere => true,
@@ -139,7 +141,13 @@ impl Texture {
     }
 
     /// The element that whole numbers name. Beyond the edges are zeroes or the nearest element, whatever the address modes are.
-    fn element_at(&self, image: &Image, geometry: Geometry, point: &Point, read: Read<'_>) -> Result<Texel, Trap> {
+    fn element_at(
+        &self,
+        image: &Image,
+        geometry: Geometry,
+        point: &Point,
+        read: &mut impl Read,
+    ) -> Result<Texel, Trap> {
         let is_nearest = point.places == Places::NearestElements;
         let mut at = [0, 0, if geometry.has_layers() { point.layer } else { 0 }];
         for (direction, place) in at.iter_mut().enumerate().take(geometry.dimensions()) {
@@ -159,7 +167,11 @@ impl Texture {
     }
 
     /// The levels next to a level of detail, and the share of the second one.
+    #[inline]
     fn levels_at(&self, level: f32) -> (usize, usize, f64) {
+        if self.levels.len() == 1 {
+            return (0, 0, 0.0);
+        }
         let last = (self.levels.len() - 1) as f32;
         let level = if level.is_nan() { 0.0 } else { level };
         let [least, most] = self.level_range;
@@ -174,18 +186,27 @@ impl Texture {
         (first as usize, (first as usize + 1).min(self.levels.len() - 1), steps / 256.0 - first)
     }
 
-    fn sample_level(&self, image: &Image, geometry: Geometry, point: &Point, read: Read<'_>) -> Result<Texel, Trap> {
+    #[inline]
+    fn sample_level(
+        &self,
+        image: &Image,
+        geometry: Geometry,
+        point: &Point,
+        read: &mut impl Read,
+    ) -> Result<Texel, Trap> {
         let is_linear = self.is_linear && self.gives_floats();
         let spot = self.spot(image, geometry, point, is_linear);
         if is_linear { self.blended(image, &spot, read) } else { self.corner(image, &spot, [0; 3], read) }
     }
 
     /// The sum of the elements around a point, each with its share.
-    fn blended(&self, image: &Image, spot: &Spot, read: Read<'_>) -> Result<Texel, Trap> {
+    #[inline]
+    fn blended(&self, image: &Image, spot: &Spot, read: &mut impl Read) -> Result<Texel, Trap> {
         let mut sums = [0_f64; 4];
+        let shares = spot.pairs.map(|pair| pair.share);
         for number in 0..1_usize << spot.directions {
             let corner = std::array::from_fn(|direction| number >> direction & 1);
-            let share = f64::from(spot.share(corner)) / f64::from(SHARES);
+            let share = f64::from(share(shares, corner)) / f64::from(SHARES);
             if share > 0.0 {
                 let texel = self.corner(image, spot, corner, read)?;
                 let add = |(sum, bits): (&mut f64, u32)| *sum += share * f64::from(f32::from_bits(bits));
@@ -196,7 +217,8 @@ impl Texture {
     }
 
     /// One of the elements around a point, or the border.
-    fn corner(&self, image: &Image, spot: &Spot, corner: [usize; 3], read: Read<'_>) -> Result<Texel, Trap> {
+    #[inline]
+    fn corner(&self, image: &Image, spot: &Spot, corner: [usize; 3], read: &mut impl Read) -> Result<Texel, Trap> {
         let mut at = [0, 0, spot.layer];
         for direction in 0..spot.directions {
             match spot.pairs[direction].places[corner[direction]] {
@@ -207,6 +229,7 @@ impl Texture {
         self.element.read(image.address(self.element.bytes(), at), self.reading(), read)
     }
 
+    #[inline]
     fn spot(&self, image: &Image, geometry: Geometry, point: &Point, is_linear: bool) -> Spot {
         let mut coordinates = point.coordinates;
         let mut layer = if geometry.has_layers() { point.layer } else { 0 };
@@ -239,7 +262,8 @@ impl Texture {
         Spot { layer: layer.min(image.depth - 1), directions, pairs }
     }
 
-    fn axis(&self, image: &Image, direction: usize, is_cube: bool) -> Axis {
+    #[inline]
+    pub(super) fn axis(&self, image: &Image, direction: usize, is_cube: bool) -> Axis {
         // The coordinates on a face are made here, and always from 0 to 1.
         let is_normalized = self.has_normalized_coordinates || is_cube;
         Axis { extent: image.extent(direction), mode: self.address_modes[direction], is_normalized }

@@ -16,6 +16,7 @@ pub(crate) enum Beyond {
 impl Surface {
     /// The address of so many bytes; `None` beyond the edges, or the nearest place if accesses are clamped. The first coordinate counts
     /// bytes.
+    #[inline]
     pub(crate) fn place(
         &self,
         geometry: Geometry,

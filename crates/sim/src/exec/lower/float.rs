@@ -7,8 +7,9 @@ use crate::exec::exact::Rounding;
 use crate::exec::float::{
     self, Mode, Real, abs32, approximate, canonical, coarse, flush, flush_any, inherit, neg32, neg64,
 };
-use crate::exec::handler::{binary, quaternary, ternary, unary};
-use crate::exec::narrow::{self, Bfloat, Half, Narrow, approximate_narrow};
+use crate::exec::handler::{binary, binary_of_doubles, quaternary, ternary, ternary_of_doubles, unary};
+use crate::exec::narrow::rows::{self, Narrow};
+use crate::exec::narrow::{self, Bfloat, Half, approximate_narrow};
 use crate::exec::op::Handler;
 use crate::ptx::{Instruction, Keyword, Modifier, Opcode, Operand, Rounding as Written, ScalarType};
 
@@ -187,11 +188,11 @@ fn double(instruction: &Instruction) -> Option<Choice> {
         return None;
     }
     match (instruction.opcode, usual) {
-        (O::Add, true) => plain(binary(|a: f64, b: f64| inherit(a + b, [a, b]))),
-        (O::Sub, true) => plain(binary(|a: f64, b: f64| inherit(a - b, [a, b]))),
-        (O::Mul, true) => plain(binary(|a: f64, b: f64| inherit(a * b, [a, b]))),
-        (O::Fma | O::Mad, true) => plain(ternary(|a: f64, b: f64, c: f64| inherit(a.mul_add(b, c), [a, b, c]))),
-        (O::Div, true) => plain(binary(|a: f64, b: f64| inherit(a / b, [a, b]))),
+        (O::Add, true) => plain(binary_of_doubles(|a, b| a + b)),
+        (O::Sub, true) => plain(binary_of_doubles(|a, b| a - b)),
+        (O::Mul, true) => plain(binary_of_doubles(|a, b| a * b)),
+        (O::Fma | O::Mad, true) => plain(ternary_of_doubles(|a: f64, b, c| a.mul_add(b, c))),
+        (O::Div, true) => plain(binary_of_doubles(|a, b| a / b)),
         (O::Rcp, true) => plain(unary(|a: f64| inherit(1.0 / a, [a]))),
         (O::Sqrt, true) => plain(unary(|a: f64| inherit(a.sqrt(), [a]))),
         (O::Rcp, false) if approximate => plain(unary(|a: f64| coarse(a, |a| 1.0 / a))),
@@ -207,15 +208,15 @@ fn double(instruction: &Instruction) -> Option<Choice> {
 }
 
 /// The 16-bit formats: computed exactly and rounded once.
-fn narrow<T: Narrow<Raw = u32>>(instruction: &Instruction) -> Option<Choice> {
+fn narrow<T: Narrow>(instruction: &Instruction) -> Option<Choice> {
     use Opcode as O;
     let flushes = instruction.has(Modifier::FlushToZero);
     let is_nearest = || mode(instruction) == Some(Mode::NEAREST);
     plain(match (instruction.opcode, flushes) {
-        (O::Add, _) if is_nearest() => binary(|a: T, b: T| T::of_single(a.single() + b.single())),
-        (O::Sub, _) if is_nearest() => binary(|a: T, b: T| T::of_single(a.single() - b.single())),
-        (O::Mul, _) if is_nearest() => binary(|a: T, b: T| T::of_single(a.single() * b.single())),
-        (O::Fma, _) if is_nearest() => ternary(T::fused),
+        (O::Add, _) if is_nearest() => rows::binary::<T, _>(|a, b| a + b),
+        (O::Sub, _) if is_nearest() => rows::binary::<T, _>(|a, b| a - b),
+        (O::Mul, _) if is_nearest() => rows::binary::<T, _>(|a, b| a * b),
+        (O::Fma, _) if is_nearest() => rows::fused::<T>(),
         (O::Add | O::Sub | O::Mul | O::Fma, _) => return general::<T>(instruction),
         (O::Min | O::Max, _) => return extremum::<T>(instruction, flushes),
         (O::Abs, false) => unary(narrow::abs_narrow::<T>),

@@ -3,12 +3,13 @@
 use super::address::scalar;
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
+use crate::exec::handler::versions;
 use crate::exec::matrix::multiply::{Maker, Manner, Multiply, Problem};
 use crate::exec::matrix::number::Number;
 use crate::exec::matrix::registers::{clear, read, write};
 use crate::exec::matrix::sparsity::{Sparsity, lanes};
-use crate::exec::matrix::{Accumulation, Element, Fragment, Role, Spread};
-use crate::exec::op::{Control, Op};
+use crate::exec::matrix::{Accumulation, Element, Fragment, Placed, Role, Spread};
+use crate::exec::op::{Control, Handler, Op};
 use crate::exec::program::Product;
 use crate::exec::unit::Unit;
 use crate::ptx::{Instruction, Keyword, Modifier, Opcode, Operand, Operation, ScalarType, Shape};
@@ -47,10 +48,12 @@ impl Lowerer<'_> {
         }
         let sparsity = metadata.map(|it| self.sparsity(instruction, it, product.elements[1], k)).transpose()?;
         let rows = self.row_list(rows.concat());
-        let fragments = <[Fragment; 4]>::try_from(fragments).map_err(|_| refused())?;
+        let is_of_integers = product.elements[1].is_integer();
+        let fragments = fragments.into_iter().map(Placed::new).collect::<Vec<_>>();
+        let fragments = <[Placed; 4]>::try_from(fragments).map_err(|_| refused())?;
         self.out.products.push(Product { fragments, rows, manner: product.manner(), sparsity });
         let number = self.out.products.len() as u64 - 1;
-        self.diverging(run_product).imm = number;
+        self.diverging(if is_of_integers { multiply::<i32>() } else { multiply::<f64>() }).imm = number;
         Ok(())
     }
 
@@ -300,52 +303,50 @@ pub(super) fn element(scalar: ScalarType) -> Option<Element> {
     })
 }
 
-fn run_product(unit: &mut Unit<'_>, op: &Op) -> Control {
+versions! {
+    /// The handler of a product of such numbers.
+    multiply() = run_product [T; WIDE] where T: Number, Problem<T>: Multiply
+}
+
+#[inline(always)]
+fn run_product<T: Number, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control
+where
+    Problem<T>: Multiply,
+{
     // The instruction is one of all lanes: those that are missing come first.
     if unit.warp.live & !unit.active != 0 {
         return Control::Converge;
     }
     let function = &unit.launch.program.functions[unit.frame.function as usize];
     let product = &function.products[op.imm as usize];
-    let rows = function.row_lists[product.rows as usize].as_slice();
-    if product.fragments[1].element.is_integer() {
-        multiply::<i32>(unit, product, rows);
-    } else {
-        multiply::<f64>(unit, product, rows);
-    }
-    Control::Next
-}
-
-fn multiply<T: Number>(unit: &mut Unit<'_>, product: &Product, mut rows: &[u32])
-where
-    Problem<T>: Multiply,
-{
+    let mut rows = function.row_lists[product.rows as usize].as_slice();
     let [to, left, right, addend] = &product.fragments;
-    let mut take = |fragment: &Fragment| {
-        let (taken, rest) = rows.split_at(fragment.registers as usize);
+    let mut take = |placed: &Placed| {
+        let (taken, rest) = rows.split_at(placed.fragment.registers as usize);
         rows = rest;
         taken
     };
     let [to_rows, left_rows, right_rows, addend_rows] = [to, left, right, addend].map(&mut take);
-    let places = product
-        .sparsity
-        .map(|sparsity| sparsity.places(unit.frame.row::<u32>(sparsity.metadata), left.element, right.rows));
+    let (element, inner) = (left.fragment.element, right.fragment.rows);
+    let places =
+        product.sparsity.map(|sparsity| sparsity.places(unit.frame.row::<u32>(sparsity.metadata), element, inner));
     // Each pair of quads has a product of its own, in lanes that are four apart.
-    let pairs = if matches!(to.spread, Spread::QuadPair { .. }) { 4 } else { 1 };
-    let result = |pair: u32| {
+    let pairs = if matches!(to.fragment.spread, Spread::QuadPair { .. }) { 4 } else { 1 };
+    let mut results = Vec::with_capacity(pairs as usize);
+    for pair in 0..pairs {
         let problem = Problem::<T> {
-            a: read(unit, left, left_rows, 4 * pair),
-            b: read(unit, right, right_rows, 4 * pair),
-            addend: read(unit, addend, addend_rows, 4 * pair),
+            a: read::<T, WIDE>(unit, left, left_rows, 4 * pair),
+            b: read::<T, WIDE>(unit, right, right_rows, 4 * pair),
+            addend: read::<T, WIDE>(unit, addend, addend_rows, 4 * pair),
             places: places.clone(),
         };
-        problem.multiply(product.manner)
-    };
-    let results: Vec<Vec<u64>> = (0..pairs).map(result).collect();
-    clear(unit, to, to_rows);
+        results.push(problem.multiply(product.manner));
+    }
+    clear(unit, &to.fragment, to_rows);
     for (pair, result) in (0..).zip(&results) {
         write(unit, to, to_rows, 4 * pair, result);
     }
+    Control::Next
 }
 
 /// The type of the elements that `wmma.load` and `wmma.store` move.

@@ -5,7 +5,8 @@ use crate::exec::float::{self, Mode, Real, flush_any};
 use crate::exec::frame::InFile;
 use crate::exec::handler::{binary, quaternary, ternary, unary};
 use crate::exec::lane::Lane;
-use crate::exec::narrow::{self, Bfloat, Half, Narrow, Pair, approximate_narrow};
+use crate::exec::narrow::rows::{self, Narrow};
+use crate::exec::narrow::{self, Bfloat, Half, Pair, approximate_narrow};
 use crate::ptx::{Instruction, Keyword, Modifier, Opcode, ScalarType};
 
 /// The handler of an instruction on pairs.
@@ -23,19 +24,16 @@ pub(super) fn packed(instruction: &Instruction, scalar: ScalarType) -> Option<Ch
 }
 
 /// Arithmetic to nearest, without flushing and saturation.
-fn nearest<T: Narrow>(instruction: &Instruction) -> Option<Choice>
-where
-    Pair<T>: Lane<Raw: InFile>,
-{
+fn nearest<T: Narrow>(instruction: &Instruction) -> Option<Choice> {
     use Opcode as O;
     if mode(instruction)? != Mode::NEAREST {
         return None;
     }
     plain(match instruction.opcode {
-        O::Add => binary(|a: Pair<T>, b: Pair<T>| a.zip(b, |a, b| T::of_single(a.single() + b.single()))),
-        O::Sub => binary(|a: Pair<T>, b: Pair<T>| a.zip(b, |a, b| T::of_single(a.single() - b.single()))),
-        O::Mul => binary(|a: Pair<T>, b: Pair<T>| a.zip(b, |a, b| T::of_single(a.single() * b.single()))),
-        O::Fma => ternary(|a: Pair<T>, b: Pair<T>, c: Pair<T>| Pair(T::fused(a.0, b.0, c.0), T::fused(a.1, b.1, c.1))),
+        O::Add => rows::binary_of_pairs::<T, _>(|a, b| a + b),
+        O::Sub => rows::binary_of_pairs::<T, _>(|a, b| a - b),
+        O::Mul => rows::binary_of_pairs::<T, _>(|a, b| a * b),
+        O::Fma => rows::fused_of_pairs::<T>(),
         _ => return None,
     })
 }

@@ -1,11 +1,13 @@
 //! `suld`, `sust` and `sured`: surfaces read, written and changed byte by byte, or element by element as their format says.
 
+use std::sync::Arc;
+
 use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
 use super::texture::{geometry, read_bytes};
 use crate::exec::access::{update_at, write_at};
 use crate::exec::fault::{FaultKind, Trap};
-use crate::exec::image::{Beyond, Change, Element, SurfaceAccess};
+use crate::exec::image::{Beyond, Change, Element, Surface, SurfaceAccess};
 use crate::exec::lane::Lanes;
 use crate::exec::op::{Control, Handler, Op, Space};
 use crate::exec::unit::Unit;
@@ -193,11 +195,13 @@ fn run_reduce(unit: &mut Unit<'_>, op: &Op) -> Control {
 }
 
 /// What a lane holds in a row of an access.
+#[inline]
 fn value(unit: &Unit<'_>, access: &SurfaceAccess, lane: usize, row: u32) -> u64 {
     if access.bytes == 8 { unit.frame.row::<u64>(row)[lane] } else { unit.frame.row::<u32>(row)[lane].into() }
 }
 
 /// Does a surface access for each active lane, at the address that its coordinates are; none beyond the edges.
+#[inline]
 fn each_lane(
     unit: &mut Unit<'_>,
     op: &Op,
@@ -205,8 +209,17 @@ fn each_lane(
 ) -> Control {
     let program = unit.launch.program;
     let access = &program.functions[unit.frame.function as usize].surfaces[op.imm as usize];
+    let mut object: Option<(u64, Arc<Surface>)> = None;
     for lane in Lanes(unit.active) {
-        let done = place(unit, op, access, lane).and_then(|place| act(unit, access, lane, place));
+        let handle = unit.frame.row::<u64>(op.a)[lane];
+        let surface = match &object {
+            Some((of, surface)) if *of == handle => surface,
+            _ => match unit.objects.surface(unit.launch.runtime, handle) {
+                Some(surface) => &object.insert((handle, surface)).1,
+                None => return unit.fault(Trap::new(FaultKind::IllegalAddress, lane)),
+            },
+        };
+        let done = place(unit, access, lane, surface).and_then(|place| act(unit, access, lane, place));
         if let Err(trap) = done {
             return unit.fault(trap);
         }
@@ -220,10 +233,8 @@ struct Place {
     element: Element,
 }
 
-fn place(unit: &Unit<'_>, op: &Op, access: &SurfaceAccess, lane: usize) -> Result<Option<Place>, Trap> {
-    let handle = unit.frame.row::<u64>(op.a)[lane];
-    let missing = Trap::new(FaultKind::IllegalAddress, lane);
-    let surface = unit.launch.runtime.surface(handle).ok_or(missing)?;
+#[inline]
+fn place(unit: &Unit<'_>, access: &SurfaceAccess, lane: usize, surface: &Surface) -> Result<Option<Place>, Trap> {
     let word = |row: u32| unit.frame.row::<u32>(row)[lane];
     let (layer, mut at, element) = (word(access.spot.layer), access.spot.at.map(word), surface.element);
     let mut bytes = access.bytes * access.registers.len() as u64;

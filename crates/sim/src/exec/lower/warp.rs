@@ -3,8 +3,8 @@
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use crate::exec::float::{canonical, max, max_nan, min, min_nan};
-use crate::exec::handler::NO_REGISTER;
-use crate::exec::lane::Lanes;
+use crate::exec::handler::{NO_REGISTER, operation, versions};
+use crate::exec::lane::{Lanes, lanes_where};
 use crate::exec::members::{Members, by_group};
 use crate::exec::op::{Control, Handler, Op};
 use crate::exec::unit::Unit;
@@ -62,10 +62,10 @@ impl Lowerer<'_> {
             _ => None,
         });
         let run: Handler = match mode {
-            Some(ShuffleMode::Up) => run_shuffle::<0>,
-            Some(ShuffleMode::Down) => run_shuffle::<1>,
-            Some(ShuffleMode::Butterfly) => run_shuffle::<2>,
-            Some(ShuffleMode::Index) => run_shuffle::<3>,
+            Some(ShuffleMode::Up) => shuffle(|lane, operand, clamp| shuffle_source(0, lane, operand, clamp)),
+            Some(ShuffleMode::Down) => shuffle(|lane, operand, clamp| shuffle_source(1, lane, operand, clamp)),
+            Some(ShuffleMode::Butterfly) => shuffle(|lane, operand, clamp| shuffle_source(2, lane, operand, clamp)),
+            Some(ShuffleMode::Index) => shuffle(|lane, operand, clamp| shuffle_source(3, lane, operand, clamp)),
             _ => return Err(Refusal::form(instruction)),
         };
         let a = self.source(value, ScalarType::B32)?;
@@ -214,21 +214,29 @@ fn run_warp_barrier(unit: &mut Unit<'_>, op: &Op) -> Control {
     }
 }
 
-/// `shfl`: up, down, butterfly, index.
-fn run_shuffle<const MODE: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
+versions! {
+    /// `shfl`, whose operation says which lane one takes from, and whether that is one that the clamp allows.
+    shuffle(_operation: F) = run_shuffle [F] where F: Fn(u32, u32, u32) -> (u32, bool) + Copy + 'static
+}
+
+#[inline(always)]
+fn run_shuffle<F: Fn(u32, u32, u32) -> (u32, bool) + Copy + 'static>(unit: &mut Unit<'_>, op: &Op) -> Control {
     let members = Members::of(unit, op);
     if members.complete == 0 {
         return members.control;
     }
-    let values = *unit.frame.row::<u32>(op.a);
-    let operands = unit.frame.row::<u32>(op.b);
-    let clamps = unit.frame.row::<u32>(op.c);
+    let f = operation::<F>();
+    let (operands, clamps) = (unit.frame.row::<u32>(op.b), unit.frame.row::<u32>(op.c));
+    let mut sources = [0; 32];
+    for lane in 0..32 {
+        sources[lane] = f(lane as u32, operands[lane], clamps[lane]).0;
+    }
+    let valid =
+        if op.e == NO_REGISTER { 0 } else { lanes_where(|lane| f(lane as u32, operands[lane], clamps[lane]).1) };
+    let values = unit.frame.row::<u32>(op.a);
     let mut result = [0; 32];
-    let mut valid = 0;
-    for lane in 0..32u32 {
-        let (source, inside) = shuffle_source(MODE, lane, operands[lane as usize], clamps[lane as usize]);
-        result[lane as usize] = values[source];
-        valid |= u32::from(inside) << lane;
+    for lane in 0..32 {
+        result[lane] = values[sources[lane] as usize & 31];
     }
     unit.frame.row_mut::<u32>(op.d).merge(&result, members.complete);
     if op.e != NO_REGISTER {
@@ -239,7 +247,7 @@ fn run_shuffle<const MODE: u8>(unit: &mut Unit<'_>, op: &Op) -> Control {
 
 /// The lane that a shuffle takes from, and whether it is one that the clamp allows.
 #[inline(always)]
-pub(crate) fn shuffle_source(mode: u8, lane: u32, operand: u32, clamp: u32) -> (usize, bool) {
+pub(crate) fn shuffle_source(mode: u8, lane: u32, operand: u32, clamp: u32) -> (u32, bool) {
     let (operand, segment) = (operand & 31, clamp >> 8 & 31);
     let low = lane & segment;
     let high = low | clamp & 31 & !segment;
@@ -249,7 +257,7 @@ pub(crate) fn shuffle_source(mode: u8, lane: u32, operand: u32, clamp: u32) -> (
         2 => (lane ^ operand, lane ^ operand <= high),
         _ => (low | operand & !segment, low | operand & !segment <= high),
     };
-    ((if inside { source } else { lane }) as usize & 31, inside)
+    (if inside { source } else { lane }, inside)
 }
 
 /// `vote`: all, any, uniform.

@@ -4,9 +4,9 @@ use super::error::{Lowered, Refusal};
 use super::function::{Lowerer, Slot};
 use super::matrix::{accumulation, element, shape};
 use crate::exec::matrix::multiply::{Maker, Manner};
-use crate::exec::matrix::{Element, Fragment, Role, Spread};
+use crate::exec::matrix::{Element, Fragment, Placed, Role, Spread};
 use crate::exec::op::Op;
-use crate::exec::warpgroup::{Left, ROWS, Side, WarpgroupProduct, run_product, run_wait};
+use crate::exec::warpgroup::{Left, ROWS, Side, WarpgroupProduct, multiply, run_wait};
 use crate::ptx::{Instruction, Keyword, Modifier, Operand, Shape};
 
 impl Lowerer<'_> {
@@ -43,7 +43,7 @@ impl Lowerer<'_> {
         } else {
             let held = part(Role::A, factor, if decoded.is_sparse { inner / 2 } else { inner });
             rows.extend(self.part_rows(instruction, operands.a, &held)?);
-            (self.double(0), Left::Registers(held, first.is_negative))
+            (self.double(0), Left::Registers(Placed::new(held), first.is_negative))
         };
         let b = self.descriptor(operands.b)?;
         let (c, negate) = self.predicate_source(operands.scale)?;
@@ -56,9 +56,11 @@ impl Lowerer<'_> {
             maker: Maker::Warpgroup,
         };
         let rows = self.row_list(rows);
+        let to = Placed::new(to);
+        let run = if right.is_integer() { multiply::<i32>() } else { multiply::<f64>() };
         self.out.warpgroup_products.push(WarpgroupProduct { to, rows, left, right: second, inner, manner, sparsity });
         let imm = self.out.warpgroup_products.len() as u64 - 1;
-        let op = self.diverging(run_product);
+        let op = self.diverging(run);
         *op = Op { a, b, c, e: negate, imm, ..*op };
         Ok(())
     }

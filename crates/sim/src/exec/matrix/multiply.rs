@@ -37,23 +37,23 @@ pub(crate) struct Problem<T> {
 }
 
 impl<T: Number> Problem<T> {
-    /// Some of the elements that A has in a row, each with the row of B that it is multiplied with, and its number in A.
-    pub(super) fn terms(&self, row: usize, part: Part) -> impl Iterator<Item = (T, &[T], usize)> {
-        let (each, columns) = (self.a.columns, self.b.columns);
-        let own = (row * each..(row + 1) * each).filter(move |at| part.has(at % each));
-        own.map(move |at| (self.a.values[at], &self.b.values[self.place(at) * columns..][..columns], at))
-    }
-
-    /// The place along the inner extent of A's elements.
-    pub(super) fn place(&self, at: usize) -> usize {
-        self.places.as_ref().map_or(at % self.a.columns, |places| usize::from(places[at]))
+    /// The place along the inner extent of one of A's elements, by its number in A and in its row.
+    #[inline(always)]
+    pub(super) fn place(&self, at: usize, number: usize) -> usize {
+        match &self.places {
+            Some(places) => usize::from(places[at]),
+            None => number,
+        }
     }
 
     /// Adds the products to sums.
+    #[inline(always)]
     fn add(&self, sums: &mut [T], step: impl Fn(T, T, T) -> T) {
         for (row, sums) in sums.chunks_exact_mut(self.b.columns).enumerate() {
-            for (a, b, _) in self.terms(row, Part::All) {
-                for (sum, &b) in sums.iter_mut().zip(b) {
+            for number in 0..self.a.columns {
+                let at = row * self.a.columns + number;
+                let (a, place) = (self.a.values[at], self.place(at, number));
+                for (sum, &b) in sums.iter_mut().zip(&self.b.values[place * self.b.columns..]) {
                     *sum = step(*sum, a, b);
                 }
             }
@@ -72,7 +72,8 @@ pub(super) enum Part {
 }
 
 impl Part {
-    fn has(self, number: usize) -> bool {
+    #[inline(always)]
+    pub(super) fn has(self, number: usize) -> bool {
         match self {
             Self::All => true,
             Self::First => number % 4 < 2,
@@ -107,6 +108,7 @@ pub(crate) trait Multiply {
 }
 
 impl Multiply for Problem<f64> {
+    #[inline(always)]
     fn multiply(&self, how: Manner) -> Vec<u64> {
         if how.result == Element::F64 {
             let mut sums = self.addend.values.clone();
@@ -119,20 +121,26 @@ impl Multiply for Problem<f64> {
             _ => {}
         }
         let rounding = Rounding::of(how);
-        let sums = aligned(self, &self.addend.values, Part::All, rounding);
-        sums.into_iter().map(|sum| rounding.bits(sum)).collect()
+        let mut sums = self.addend.values.clone();
+        aligned(self, &mut sums, Part::All, rounding);
+        let mut bits = vec![0; sums.len()];
+        for (bits, sum) in bits.iter_mut().zip(&sums) {
+            *bits = rounding.bits(*sum);
+        }
+        bits
     }
 }
 
 impl Problem<f64> {
     /// What the driver makes of `mma` of numbers of 8 bits: two products of halves, of the first two of every four elements of A and of
     /// the others, and in the end a sum with the addend.
+    #[inline(always)]
     fn multiply_in_parts(&self, how: Manner) -> Vec<u64> {
         let rounding = Rounding::of(Manner { factors: [Element::F16; 2], ..how });
         let read = |bits: u64| f64::read(how.result, bits);
         let mut sums = vec![0.0; self.addend.values.len()];
         for part in [Part::First, Part::Last] {
-            sums = aligned(self, &sums, part, rounding);
+            aligned(self, &mut sums, part, rounding);
             sums.iter_mut().for_each(|sum| *sum = read(rounding.bits(*sum)));
         }
         let total = |(&sum, &addend): (&f64, &f64)| match how.result {
@@ -167,6 +175,7 @@ impl Problem<f64> {
 }
 
 impl Multiply for Problem<i32> {
+    #[inline(always)]
     fn multiply(&self, how: Manner) -> Vec<u64> {
         // No sum of products leaves 32 bits.
         let mut sums = vec![0; self.addend.values.len()];

@@ -2,12 +2,19 @@
 
 use super::Element;
 use crate::exec::float::Real;
+use crate::exec::lane::LANES;
+use crate::exec::narrow::rows::Narrow;
 use crate::exec::narrow::{Bfloat, Half};
 
 /// A number that products are made of.
 pub(crate) trait Number: Copy + Default + 'static {
     /// The number that the bits of an element are.
     fn read(element: Element, bits: u64) -> Self;
+    /// The numbers that the bits of some elements are.
+    #[inline(always)]
+    fn read_row<const WIDE: bool>(element: Element, bits: &[u32; LANES]) -> [Self; LANES] {
+        bits.map(|bits| Self::read(element, bits.into()))
+    }
     /// The number with the other sign.
     fn negative(self) -> Self;
 }
@@ -25,6 +32,36 @@ impl Number for f64 {
             Element::E5m2 => Self::from(Half((bits << 8) as u16).to_f32()),
             _ => Self::from(f32::from_bits(bits as u32)),
         }
+    }
+
+    /// The formats of 16 bits and more, for which there are vectors.
+    #[inline(always)]
+    fn read_row<const WIDE: bool>(element: Element, bits: &[u32; LANES]) -> [Self; LANES] {
+        let mut numbers = [0.0; LANES];
+        let mask = match element {
+            Element::F16 | Element::Bf16 => 0,
+            Element::Tf32 => !0x1fff,
+            Element::F32 => u32::MAX,
+            _ => {
+                for lane in 0..LANES {
+                    numbers[lane] = Self::read(element, bits[lane].into());
+                }
+                return numbers;
+            }
+        };
+        let mut singles = match element {
+            Element::F16 => Half::widen::<WIDE>(bits),
+            _ => Bfloat::widen::<WIDE>(bits),
+        };
+        if mask != 0 {
+            for lane in 0..LANES {
+                singles[lane] = f32::from_bits(bits[lane] & mask);
+            }
+        }
+        for lane in 0..LANES {
+            numbers[lane] = Self::from(singles[lane]);
+        }
+        numbers
     }
 
     fn negative(self) -> Self {

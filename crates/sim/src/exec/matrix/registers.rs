@@ -2,28 +2,45 @@
 
 use super::multiply::Matrix;
 use super::number::Number;
-use super::{Element, Fragment, Home};
+use super::{Element, Fragment, Home, Placed};
+use crate::exec::lane::LANES;
 use crate::exec::unit::Unit;
 
 /// Reads a matrix whose registers are in the rows `rows`. Homes are those of the first lanes; the matrix begins at `lane`.
-pub(crate) fn read<T: Number>(unit: &Unit<'_>, fragment: &Fragment, rows: &[u32], lane: u32) -> Matrix<T> {
-    let mut values = Vec::with_capacity((fragment.rows * fragment.columns) as usize);
-    let mask = u32::MAX >> (32 - fragment.element.bits().min(32));
-    for (row, column) in fragment.places() {
-        let (index, lane, shift) = place(fragment.home(row, column), rows, lane);
-        let bits = match fragment.element {
-            Element::F64 => unit.frame.row::<u64>(index)[lane],
-            _ => u64::from(unit.frame.row::<u32>(index)[lane] >> shift & mask),
+#[inline(always)]
+pub(crate) fn read<T: Number, const WIDE: bool>(
+    unit: &Unit<'_>,
+    Placed { fragment, homes }: &Placed,
+    rows: &[u32],
+    lane: u32,
+) -> Matrix<T> {
+    let element = fragment.element;
+    let columns = fragment.columns as usize;
+    if element == Element::F64 {
+        let bits = |home: &Home| {
+            let (index, lane, _) = place(*home, rows, lane);
+            T::read(element, unit.frame.row::<u64>(index)[lane])
         };
-        values.push(T::read(fragment.element, bits));
+        return Matrix { values: homes.iter().map(bits).collect(), columns };
     }
-    Matrix { values, columns: fragment.columns as usize }
+    let mut values = Vec::with_capacity(homes.len());
+    let mask = u32::MAX >> (32 - element.bits());
+    for homes in homes.chunks(LANES) {
+        let mut bits = [0; LANES];
+        for (bits, home) in bits.iter_mut().zip(homes) {
+            let (index, lane, shift) = place(*home, rows, lane);
+            *bits = unit.frame.row::<u32>(index)[lane] >> shift & mask;
+        }
+        values.extend_from_slice(&T::read_row::<WIDE>(element, &bits)[..homes.len()]);
+    }
+    Matrix { values, columns }
 }
 
 /// Writes the bits of all elements of a matrix, given by rows. The registers of small elements were cleared.
-pub(crate) fn write(unit: &mut Unit<'_>, fragment: &Fragment, rows: &[u32], lane: u32, bits: &[u64]) {
-    for ((row, column), &bits) in fragment.places().zip(bits) {
-        put_at(unit, fragment.element, place(fragment.home(row, column), rows, lane), bits);
+#[inline(always)]
+pub(crate) fn write(unit: &mut Unit<'_>, Placed { fragment, homes }: &Placed, rows: &[u32], lane: u32, bits: &[u64]) {
+    for (home, &bits) in homes.iter().zip(bits) {
+        put_at(unit, fragment.element, place(*home, rows, lane), bits);
     }
 }
 
@@ -41,6 +58,7 @@ pub(crate) fn put(unit: &mut Unit<'_>, fragment: &Fragment, rows: &[u32], row: u
     put_at(unit, fragment.element, place(fragment.home(row, column), rows, 0), bits);
 }
 
+#[inline(always)]
 fn put_at(unit: &mut Unit<'_>, element: Element, (index, lane, shift): (u32, usize, u32), bits: u64) {
     match element.bits() {
         64 => unit.frame.row_mut::<u64>(index).0[lane] = bits,
@@ -50,6 +68,7 @@ fn put_at(unit: &mut Unit<'_>, element: Element, (index, lane, shift): (u32, usi
 }
 
 /// The row of a register, a lane in it, and the place of the element there.
+#[inline(always)]
 fn place(home: Home, rows: &[u32], lane: u32) -> (u32, usize, u32) {
     (rows[home.register as usize], (home.lane + lane) as usize & 31, home.shift)
 }

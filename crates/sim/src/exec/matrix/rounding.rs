@@ -37,16 +37,19 @@ impl Rounding {
     }
 
     /// The bits of a rounded sum.
+    #[inline(always)]
     pub(super) fn bits(self, sum: f64) -> u64 {
         let (bits, sign) = if self.is_half { (Half::nearest(sum), 1 << 15) } else { (self.single(sum), 1 << 31) };
         if bits == sign { 0 } else { bits }
     }
 
     /// The bits of the next number of single precision towards zero.
+    #[inline(always)]
     fn single(self, sum: f64) -> u64 {
-        let unit = f64::from(-149_i32).exp2();
+        /// The least subnormal number.
+        const UNIT: f64 = f64::from_bits((1023 - 149) << 52);
         let cut = if sum.abs() < f64::from(f32::MIN_POSITIVE) {
-            cut(sum / unit) * unit
+            (sum / UNIT).trunc() * UNIT
         } else if sum.is_finite() {
             f64::from_bits(sum.to_bits() & u64::MAX << (52 - self.kept))
         } else {
@@ -65,57 +68,105 @@ fn least_exponent(element: Element) -> i32 {
     }
 }
 
-/// The sums of addends and some products, before they are rounded.
-pub(super) fn aligned(problem: &Problem<f64>, addends: &[f64], part: Part, how: Rounding) -> Vec<f64> {
+/// Adds some products to addends, without rounding the sums.
+#[inline(always)]
+pub(super) fn aligned(problem: &Problem<f64>, sums: &mut [f64], part: Part, how: Rounding) {
     let columns = problem.b.columns;
-    let exponents = |values: &[f64], which: usize| -> Vec<i32> {
-        values.iter().map(|value| exponent(*value, how.least[which])).collect()
-    };
-    let factors = [exponents(&problem.a.values, 0), exponents(&problem.b.values, 1)];
-    let mut tops = exponents(addends, 2);
-    let mut sums = Vec::with_capacity(addends.len());
-    let mut scales = vec![0.0; columns];
-    for (row, (addends, tops)) in addends.chunks_exact(columns).zip(tops.chunks_exact_mut(columns)).enumerate() {
-        raise(tops, problem, &factors, row, part);
-        scales.iter_mut().zip(tops.iter()).for_each(|(scale, top)| *scale = power(how.fraction - *top));
-        let first = sums.len();
-        sums.extend(addends.iter().zip(&scales).map(|(addend, scale)| cut(addend * scale)));
-        for (a, b, _) in problem.terms(row, part) {
-            for ((sum, scale), b) in sums[first..].iter_mut().zip(&scales).zip(b) {
-                *sum += cut(a * b * scale);
-            }
+    let left = exponents(&problem.a.values, how.least[0]);
+    let right = exponents(&problem.b.values, how.least[1]);
+    for (row, sums) in sums.chunks_exact_mut(columns).enumerate() {
+        let (blocks, rest) = sums.as_chunks_mut::<TOGETHER>();
+        let begin = blocks.len() * TOGETHER;
+        for (block, sums) in blocks.iter_mut().enumerate() {
+            add(problem, [&left, &right], (row, block * TOGETHER), part, how, sums);
         }
-        for (column, (sum, top)) in sums[first..].iter_mut().zip(tops.iter()).enumerate() {
-            let special = || problem.terms(row, part).fold(addends[column], |sum, (a, b, _)| a * b[column] + sum);
-            *sum = if *top < HIGHEST { *sum * power(*top - how.fraction) } else { special() };
+        for (column, sum) in rest.iter_mut().enumerate() {
+            add(problem, [&left, &right], (row, begin + column), part, how, std::array::from_mut(sum));
         }
     }
-    sums
 }
 
-/// Raises the exponents of a row's addends to the largest of the products.
-fn raise(tops: &mut [i32], problem: &Problem<f64>, [left, right]: &[Vec<i32>; 2], row: usize, part: Part) {
-    for (_, _, at) in problem.terms(row, part) {
-        let others = &right[problem.place(at) * tops.len()..][..tops.len()];
-        for (top, other) in tops.iter_mut().zip(others) {
-            *top = (*top).max(left[at] + other);
+#[inline(always)]
+fn exponents(values: &[f64], least: i32) -> Vec<i32> {
+    let mut exponents = vec![0; values.len()];
+    for (result, value) in exponents.iter_mut().zip(values) {
+        *result = exponent(*value, least);
+    }
+    exponents
+}
+
+/// Columns that are computed together.
+const TOGETHER: usize = 8;
+
+/// Adds to the sums of neighbouring columns of a row. Plain loops, so that they are compiled with the instructions of the handler.
+#[inline(always)]
+fn add<const N: usize>(
+    problem: &Problem<f64>,
+    [left, right]: [&[i32]; 2],
+    (row, column): (usize, usize),
+    part: Part,
+    how: Rounding,
+    sums: &mut [f64; N],
+) {
+    let (each, columns) = (problem.a.columns, problem.b.columns);
+    let addends = *sums;
+    let mut tops = [0; N];
+    for lane in 0..N {
+        tops[lane] = exponent(addends[lane], how.least[2]);
+    }
+    for number in 0..each {
+        let at = row * each + number;
+        if part.has(number)
+            && let Some(others) = right[problem.place(at, number) * columns + column..].first_chunk::<N>()
+        {
+            for lane in 0..N {
+                tops[lane] = tops[lane].max(left[at] + others[lane]);
+            }
         }
     }
+    let (mut scales, mut scaled) = ([0.0; N], [0.0; N]);
+    for lane in 0..N {
+        scales[lane] = power(how.fraction - tops[lane]);
+        scaled[lane] = (addends[lane] * scales[lane]).trunc();
+    }
+    for number in 0..each {
+        let at = row * each + number;
+        if part.has(number)
+            && let Some(b) = problem.b.values[problem.place(at, number) * columns + column..].first_chunk::<N>()
+        {
+            let a = problem.a.values[at];
+            for lane in 0..N {
+                scaled[lane] += (a * b[lane] * scales[lane]).trunc();
+            }
+        }
+    }
+    for lane in 0..N {
+        sums[lane] = scaled[lane] * power(tops[lane] - how.fraction);
+        if tops[lane] >= HIGHEST {
+            sums[lane] = special(problem, (row, column + lane), part, addends[lane]);
+        }
+    }
+}
+
+/// A sum of which a part is infinite or NaN.
+#[cold]
+fn special(problem: &Problem<f64>, (row, column): (usize, usize), part: Part, addend: f64) -> f64 {
+    let each = problem.a.columns;
+    (0..each).filter(|number| part.has(*number)).fold(addend, |sum, number| {
+        let at = row * each + number;
+        problem.a.values[at] * problem.b.values[problem.place(at, number) * problem.b.columns + column] + sum
+    })
 }
 
 /// The exponent of a number, at least that of the least normal one; of infinities and NaN one above all others', and of zeroes one below.
+#[inline(always)]
 fn exponent(value: f64, least: i32) -> i32 {
     let exponent = (value.to_bits() >> 52 & 0x7ff) as i32 - 1023;
     if value == 0.0 { LOWEST } else { exponent.max(least) }
 }
 
 /// A power of two; infinities and NaN are multiplied with none that matters.
+#[inline(always)]
 fn power(exponent: i32) -> f64 {
     f64::from_bits(((exponent.clamp(LOWEST, HIGHEST) + 1023) as u64) << 52)
-}
-
-/// The integer next to a number towards zero; numbers here are less than 2^28.
-#[inline(always)]
-fn cut(value: f64) -> f64 {
-    f64::from(value as i32)
 }

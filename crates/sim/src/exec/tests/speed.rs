@@ -1,5 +1,7 @@
 //! How fast kernels run. These are measurements: run them in release, alone, with `--ignored --nocapture`.
 
+mod operations;
+
 use std::iter;
 use std::time::{Duration, Instant};
 

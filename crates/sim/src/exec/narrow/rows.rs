@@ -1,0 +1,409 @@
+//! Arithmetic on rows of 16-bit numbers to nearest, by way of rows of single precision.
+
+#[cfg(target_arch = "x86_64")]
+mod f16c;
+
+use super::{Bfloat, Half};
+use crate::exec::float::Real;
+use crate::exec::handler::{operation, versions};
+use crate::exec::lane::{LANES, Lane};
+use crate::exec::op::{Control, Handler, Op};
+use crate::exec::unit::Unit;
+
+/// The numbers in a row of pairs.
+const NUMBERS: usize = 2 * LANES;
+
+/// A 16-bit format whose numbers are computed in single precision.
+///
+/// Rows are computed in plain loops: a closure that is handed to a function is not compiled with the instructions of the handler.
+pub(crate) trait Narrow: Real + Lane<Raw = u32> {
+    /// The value.
+    fn single(self) -> f32;
+    /// The nearest number.
+    fn of_single(value: f32) -> Self;
+    /// Whether a rounded result, rounded again, may be another number than the exact one rounded once.
+    fn is_between(value: f32) -> bool;
+    /// Whether the result of `a * b + c` is known to be exact.
+    fn is_exact(value: f32, operands: [f32; 3]) -> bool;
+    /// `a * b + c`, rounded such that rounding it again is rounding it once.
+    fn odd_fused(a: f32, b: f32, c: f32) -> f32;
+
+    /// The values in the lower halves of a row.
+    #[inline(always)]
+    fn widen<const WIDE: bool>(row: &[u32; LANES]) -> [f32; LANES] {
+        let mut values = [0.0; LANES];
+        for lane in 0..LANES {
+            values[lane] = Self::from_raw(row[lane]).single();
+        }
+        values
+    }
+
+    /// The row with the numbers nearest to values in its lower halves.
+    #[inline(always)]
+    fn narrow<const WIDE: bool>(values: &[f32; LANES]) -> [u32; LANES] {
+        let mut row = [0; LANES];
+        for lane in 0..LANES {
+            row[lane] = Self::of_single(values[lane]).into_raw();
+        }
+        row
+    }
+
+    /// The values of a row of pairs, in an order that only [`Narrow::narrow_pairs`] must know.
+    #[inline(always)]
+    fn widen_pairs<const WIDE: bool>(row: &[u32; LANES]) -> [f32; NUMBERS] {
+        let mut values = [0.0; NUMBERS];
+        for lane in 0..LANES {
+            values[lane] = Self::from_raw(row[lane]).single();
+            values[LANES + lane] = Self::from_raw(row[lane] >> 16).single();
+        }
+        values
+    }
+
+    /// The row of pairs of the numbers nearest to values, which are in the order of [`Narrow::widen_pairs`].
+    #[inline(always)]
+    fn narrow_pairs<const WIDE: bool>(values: &[f32; NUMBERS]) -> [u32; LANES] {
+        let mut row = [0; LANES];
+        for lane in 0..LANES {
+            let [low, high] = [Self::of_single(values[lane]), Self::of_single(values[LANES + lane])];
+            row[lane] = high.into_raw() << 16 | low.into_raw();
+        }
+        row
+    }
+}
+
+/// Defines a sum that is rounded to odd: of the two numbers next to the exact sum the one whose last bit is set, so that
+/// rounding it again is rounding the sum.
+macro_rules! odd_sums {
+    ($($name:ident $ty:ty),*) => {$(
+        #[inline(always)]
+        fn $name(a: $ty, b: $ty) -> $ty {
+            let sum = a + b;
+            let of_b = sum - a;
+            let lost = (a - (sum - of_b)) + (b - of_b);
+            let bits = sum.to_bits();
+            let farther = (lost > 0.0) == (sum > 0.0);
+            let moved = if farther { bits.wrapping_add(1) } else { bits.wrapping_sub(1) };
+            let moves = lost != 0.0 && !lost.is_nan() && bits & 1 == 0;
+            <$ty>::from_bits(if moves { moved } else { bits })
+        }
+    )*};
+}
+
+odd_sums!(odd_sum f32, odd_sum_wide f64);
+
+/// The number of single precision that a number is rounded to odd to, so that rounding it to 16 bits is rounding the number.
+#[inline(always)]
+pub(crate) fn odd_single(value: f64) -> f32 {
+    let single = value as f32;
+    let is_exact = f64::from(single) == value;
+    let toward_zero = single.to_bits().wrapping_sub(u32::from(f64::from(single).abs() > value.abs()));
+    f32::from_bits(if is_exact || value.is_nan() { single.to_bits() } else { toward_zero | 1 })
+}
+
+impl Narrow for Half {
+    #[inline(always)]
+    fn single(self) -> f32 {
+        self.to_f32()
+    }
+
+    #[inline(always)]
+    fn of_single(value: f32) -> Self {
+        Self::from_f32(value)
+    }
+
+    /// Halfway between two normal numbers, or among subnormal ones, whose places of rounding differ.
+    #[inline(always)]
+    fn is_between(value: f32) -> bool {
+        let bits = value.to_bits();
+        (bits & 0x1fff == 0x1000) | ((bits & 0x7fff_ffff).wrapping_sub(1) < 0x387f_ffff)
+    }
+
+    #[inline(always)]
+    fn is_exact(_value: f32, _operands: [f32; 3]) -> bool {
+        false
+    }
+
+    #[inline(always)]
+    fn odd_fused(a: f32, b: f32, c: f32) -> f32 {
+        // The product is exact.
+        odd_sum(a * b, c)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn widen<const WIDE: bool>(row: &[u32; LANES]) -> [f32; LANES] {
+        if WIDE {
+            // SAFETY: only handlers that were chosen for AVX2 and F16C ask for it.
+            return unsafe { f16c::widen(row) };
+        }
+        let mut values = [0.0; LANES];
+        for lane in 0..LANES {
+            values[lane] = Self::from_raw(row[lane]).to_f32();
+        }
+        values
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn narrow<const WIDE: bool>(values: &[f32; LANES]) -> [u32; LANES] {
+        if WIDE {
+            // SAFETY: as for `widen`.
+            return unsafe { f16c::narrow(values) };
+        }
+        let mut row = [0; LANES];
+        for lane in 0..LANES {
+            row[lane] = Self::from_f32(values[lane]).into_raw();
+        }
+        row
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn widen_pairs<const WIDE: bool>(row: &[u32; LANES]) -> [f32; NUMBERS] {
+        if WIDE {
+            // SAFETY: as for `widen`.
+            return unsafe { f16c::widen_pairs(row) };
+        }
+        let mut values = [0.0; NUMBERS];
+        for lane in 0..LANES {
+            values[2 * lane] = Self::from_raw(row[lane]).to_f32();
+            values[2 * lane + 1] = Self::from_raw(row[lane] >> 16).to_f32();
+        }
+        values
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[inline(always)]
+    fn narrow_pairs<const WIDE: bool>(values: &[f32; NUMBERS]) -> [u32; LANES] {
+        if WIDE {
+            // SAFETY: as for `widen`.
+            return unsafe { f16c::narrow_pairs(values) };
+        }
+        std::array::from_fn(|lane| {
+            let [low, high] = [values[2 * lane], values[2 * lane + 1]].map(|value| Self::from_f32(value).into_raw());
+            high << 16 | low
+        })
+    }
+}
+
+impl Narrow for Bfloat {
+    #[inline(always)]
+    fn single(self) -> f32 {
+        self.to_f32()
+    }
+
+    #[inline(always)]
+    fn of_single(value: f32) -> Self {
+        Self::from_f32(value)
+    }
+
+    #[inline(always)]
+    fn is_between(value: f32) -> bool {
+        value.to_bits() & 0xffff == 0x8000
+    }
+
+    /// Nothing is lost on either side of the sum. What is lost of tiny numbers may be zero.
+    #[inline(always)]
+    fn is_exact(value: f32, [a, b, c]: [f32; 3]) -> bool {
+        const TINY: u32 = 0x0d80_0000;
+        let of_product = value - c;
+        (value - of_product == c) & (a.mul_add(b, -of_product) == 0.0) & (value.to_bits() & 0x7fff_ffff > TINY)
+    }
+
+    #[inline(always)]
+    fn odd_fused(a: f32, b: f32, c: f32) -> f32 {
+        // The product would leave the range of f32.
+        odd_single(odd_sum_wide(f64::from(a) * f64::from(b), f64::from(c)))
+    }
+}
+
+versions! {
+    /// `d = f(a, b)`, which is exact in single precision or rounds alike twice.
+    binary(_operation: F) = run_binary [T, F; WIDE] where T: Narrow, F: Fn(f32, f32) -> f32 + Copy + 'static
+}
+
+versions! {
+    /// `d = a * b + c`.
+    fused() = run_fused [T; WIDE] where T: Narrow
+}
+
+versions! {
+    /// The same as [`binary`] on pairs.
+    binary_of_pairs(_operation: F) = run_binary_of_pairs [T, F; WIDE]
+    where
+        T: Narrow, F: Fn(f32, f32) -> f32 + Copy + 'static
+}
+
+versions! {
+    /// The same as [`fused`] on pairs.
+    fused_of_pairs() = run_fused_of_pairs [T; WIDE] where T: Narrow
+}
+
+#[inline(always)]
+fn run_binary<T: Narrow, F: Fn(f32, f32) -> f32 + Copy + 'static, const WIDE: bool>(
+    unit: &mut Unit<'_>,
+    op: &Op,
+) -> Control {
+    let a = T::widen::<WIDE>(unit.frame.row::<u32>(op.a));
+    let b = T::widen::<WIDE>(unit.frame.row::<u32>(op.b));
+    let result = T::narrow::<WIDE>(&each(&a, &b, operation::<F>()));
+    unit.frame.row_mut::<u32>(op.d).merge(&result, unit.active);
+    Control::Next
+}
+
+#[inline(always)]
+fn run_binary_of_pairs<T: Narrow, F: Fn(f32, f32) -> f32 + Copy + 'static, const WIDE: bool>(
+    unit: &mut Unit<'_>,
+    op: &Op,
+) -> Control {
+    let a = T::widen_pairs::<WIDE>(unit.frame.row::<u32>(op.a));
+    let b = T::widen_pairs::<WIDE>(unit.frame.row::<u32>(op.b));
+    let result = T::narrow_pairs::<WIDE>(&each(&a, &b, operation::<F>()));
+    unit.frame.row_mut::<u32>(op.d).merge(&result, unit.active);
+    Control::Next
+}
+
+#[inline(always)]
+fn run_fused<T: Narrow, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let a = T::widen::<WIDE>(unit.frame.row::<u32>(op.a));
+    let b = T::widen::<WIDE>(unit.frame.row::<u32>(op.b));
+    let c = T::widen::<WIDE>(unit.frame.row::<u32>(op.c));
+    let result = T::narrow::<WIDE>(&multiply_add::<T, LANES, WIDE>(&a, &b, &c));
+    unit.frame.row_mut::<u32>(op.d).merge(&result, unit.active);
+    Control::Next
+}
+
+#[inline(always)]
+fn run_fused_of_pairs<T: Narrow, const WIDE: bool>(unit: &mut Unit<'_>, op: &Op) -> Control {
+    let a = T::widen_pairs::<WIDE>(unit.frame.row::<u32>(op.a));
+    let b = T::widen_pairs::<WIDE>(unit.frame.row::<u32>(op.b));
+    let c = T::widen_pairs::<WIDE>(unit.frame.row::<u32>(op.c));
+    let result = T::narrow_pairs::<WIDE>(&multiply_add::<T, NUMBERS, WIDE>(&a, &b, &c));
+    unit.frame.row_mut::<u32>(op.d).merge(&result, unit.active);
+    Control::Next
+}
+
+#[inline(always)]
+fn each<const N: usize>(a: &[f32; N], b: &[f32; N], f: impl Fn(f32, f32) -> f32) -> [f32; N] {
+    let mut result = [0.0; N];
+    for at in 0..N {
+        result[at] = f(a[at], b[at]);
+    }
+    result
+}
+
+/// `a * b + c` such that it may be rounded again. One of several instructions is exact but for numbers that are in the middle then.
+#[inline(always)]
+fn multiply_add<T: Narrow, const N: usize, const WIDE: bool>(a: &[f32; N], b: &[f32; N], c: &[f32; N]) -> [f32; N] {
+    let mut result = [0.0; N];
+    let mut between = u32::from(!WIDE);
+    if WIDE {
+        for at in 0..N {
+            result[at] = a[at].mul_add(b[at], c[at]);
+            between |= u32::from(T::is_between(result[at]));
+        }
+    }
+    if WIDE && between != 0 {
+        between = 0;
+        for at in 0..N {
+            let is_exact = T::is_exact(result[at], [a[at], b[at], c[at]]);
+            between |= u32::from(T::is_between(result[at]) & !is_exact);
+        }
+    }
+    if between != 0 {
+        for at in 0..N {
+            result[at] = T::odd_fused(a[at], b[at], c[at]);
+        }
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::exec::float::{self, Mode};
+    use crate::exec::handler::wide_vectors;
+
+    /// The results of all four operations on rows of numbers, of pairs of them, and exact ones.
+    fn compare<T: Narrow + PartialEq + std::fmt::Debug, const WIDE: bool>() {
+        let mut state = 5_u64;
+        let mut random = || {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            let bits = (state >> 32) as u32;
+            // Numbers with few bits meet in the middle between two others more often.
+            if state >> 31 & 1 == 0 { bits } else { bits & 0xfff0_fff0 }
+        };
+        for _ in 0..15_000 {
+            let [a, b, c] = [(); 3].map(|()| std::array::from_fn::<u32, LANES, _>(|_| random()));
+            check::<T>([&a, &b, &c], 0, results::<T, WIDE>(&a, &b, &c));
+            let pairs = results_of_pairs::<T, WIDE>(&a, &b, &c);
+            check::<T>([&a, &b, &c], 0, pairs.map(|row| row.map(|bits| bits & 0xffff)));
+            check::<T>([&a, &b, &c], 16, pairs.map(|row| row.map(|bits| bits >> 16)));
+        }
+    }
+
+    type Rows<'r> = [&'r [u32; LANES]; 3];
+
+    fn results<T: Narrow, const WIDE: bool>(a: &[u32; 32], b: &[u32; 32], c: &[u32; 32]) -> [[u32; LANES]; 4] {
+        let [a, b, c] = [a, b, c].map(|row| T::widen::<WIDE>(row));
+        let fused = multiply_add::<T, LANES, WIDE>(&a, &b, &c);
+        let exact = [each(&a, &b, |a, b| a + b), each(&a, &b, |a, b| a - b), each(&a, &b, |a, b| a * b), fused];
+        exact.map(|values| T::narrow::<WIDE>(&values))
+    }
+
+    fn results_of_pairs<T: Narrow, const WIDE: bool>(a: &[u32; 32], b: &[u32; 32], c: &[u32; 32]) -> [[u32; LANES]; 4] {
+        let [a, b, c] = [a, b, c].map(|row| T::widen_pairs::<WIDE>(row));
+        let fused = multiply_add::<T, NUMBERS, WIDE>(&a, &b, &c);
+        let exact = [each(&a, &b, |a, b| a + b), each(&a, &b, |a, b| a - b), each(&a, &b, |a, b| a * b), fused];
+        exact.map(|values| T::narrow_pairs::<WIDE>(&values))
+    }
+
+    fn check<T: Narrow + PartialEq + std::fmt::Debug>(rows: Rows<'_>, shift: u32, found: [[u32; LANES]; 4]) {
+        for lane in 0..LANES {
+            let [a, b, c] = rows.map(|row| T::from_raw(row[lane] >> shift));
+            let near = Mode::NEAREST;
+            let (sum, difference) = (float::add(a, b, near), float::sub(a, b, near));
+            let expected = [sum, difference, float::mul(a, b, near), float::fma(a, b, c, near)];
+            assert_eq!(found.map(|row| T::from_raw(row[lane])), expected, "{a:?} {b:?} {c:?}");
+        }
+    }
+
+    #[test]
+    fn arithmetic_by_way_of_wider_numbers_rounds_as_the_exact_one() {
+        compare::<Half, false>();
+        compare::<Bfloat, false>();
+        if wide_vectors() {
+            compare::<Half, true>();
+            compare::<Bfloat, true>();
+        }
+    }
+
+    #[test]
+    fn halves_widen_and_narrow_alike_with_and_without_vectors() {
+        for first in (0..=u16::MAX).step_by(LANES) {
+            let row = std::array::from_fn(|lane| u32::from(first) + lane as u32);
+            let values = Half::widen::<false>(&row);
+            let next = values.map(|value| f32::from_bits(value.to_bits() + 0x1000));
+            if wide_vectors() {
+                for values in [values, next] {
+                    assert_eq!(Half::narrow::<true>(&values), Half::narrow::<false>(&values), "{first:#x}");
+                }
+                assert_eq!(Half::narrow::<true>(&Half::widen::<true>(&row)), Half::narrow::<false>(&values));
+            }
+        }
+    }
+
+    #[test]
+    fn product_in_the_middle_between_two_numbers_goes_where_a_tiny_addend_lies() {
+        let fused = |sign: u16| {
+            // 129 / 128 times 192 / 128 is 193.5 / 128.
+            let rows = [0x3f81, 0x3fc0, sign | 1].map(|bits| Bfloat::widen::<false>(&[u32::from(bits); LANES]));
+            let [a, b, c] = &rows;
+            if wide_vectors() {
+                assert_eq!(multiply_add::<Bfloat, LANES, true>(a, b, c), multiply_add::<Bfloat, LANES, false>(a, b, c));
+            }
+            Bfloat::narrow::<false>(&multiply_add::<Bfloat, LANES, false>(a, b, c))
+        };
+        assert_eq!([fused(0), fused(0x8000)], [[0x3fc2; LANES], [0x3fc1; LANES]]);
+    }
+}
