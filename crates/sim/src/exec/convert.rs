@@ -1,6 +1,6 @@
 //! `cvt` between any two types, by way of an exact value.
 
-use super::exact::{self, Exact, F32, F64, Format, Rounding};
+use super::exact::{self, BF16, Exact, F16, F32, F64, Format, Rounding};
 use super::float::Real;
 use super::lane::Lane;
 
@@ -81,7 +81,7 @@ pub(crate) struct Conversion {
     pub(crate) finite: bool,
 }
 
-const FORMATS: [Format; 4] = [exact::F16, exact::BF16, F32, F64];
+const FORMATS: [Format; 4] = [F16, BF16, F32, F64];
 const ROUNDINGS: [Rounding; 4] = [Rounding::Nearest, Rounding::Zero, Rounding::Down, Rounding::Up];
 
 impl Lane for Conversion {
@@ -164,7 +164,7 @@ impl Conversion {
             return nan(value, double, format);
         }
         // Hardware does not flush what becomes an f16.
-        let mut value = if self.flush && !double && format != exact::F16 { flush(value) } else { value };
+        let mut value = if self.flush && !double && format != F16 { flush(value) } else { value };
         if self.integral {
             value = round_to_integer(value, self.rounding);
         }
@@ -188,14 +188,39 @@ impl Conversion {
     }
 }
 
-/// The NaN that a conversion gives.
+/// The NaN that a conversion of one gives: from and to f64 it keeps its sign and what there is room for of its payload, quieted; between
+/// the others it is the one NaN.
 fn nan(value: f64, double: bool, format: Format) -> u64 {
+    let bits = value.to_bits();
+    // The sign and the upper bits of the payload, where `format` has them.
+    let kept = |exponent: u64, width: u32, payload: u32| {
+        let fraction = (bits | 1 << 51) & ((1 << 52) - 1);
+        (bits >> 63) << (width - 1) | exponent | fraction >> (52 - payload)
+    };
     match format {
-        F64 if double => value.to_bits() | 1 << 51,
-        F64 => 0x7fff_ffff_e000_0000,
+        F64 => bits | 1 << 51,
+        F32 if double => kept(0x7f80_0000, 32, 23),
+        F16 if double => kept(0x7c00, 16, 10),
         F32 => 0x7fff_ffff,
         _ => 0x7fff,
     }
+}
+
+/// `cvt.rn.f32.f64`.
+#[inline(always)]
+pub(crate) fn single_of_double(value: f64) -> f32 {
+    if value.is_nan() { f32::from_bits(nan(value, true, F32) as u32) } else { value as f32 }
+}
+
+/// `cvt.f64.f32`.
+#[inline(always)]
+pub(crate) fn double_of_single(value: f32) -> f64 {
+    let bits = value.to_bits();
+    if value.is_nan() {
+        let (sign, fraction) = (u64::from(bits >> 31) << 63, u64::from(bits & 0x7f_ffff | 1 << 22) << 29);
+        return f64::from_bits(sign | 0x7ff << 52 | fraction);
+    }
+    f64::from(value)
 }
 
 /// An f32 subnormal becomes a zero of its sign.
@@ -244,7 +269,7 @@ mod tests {
     fn a_conversion_survives_its_encoding() {
         for target in [
             Target::Real(F64),
-            Target::Real(exact::BF16),
+            Target::Real(BF16),
             Target::Integer { bits: 64, signed: true },
             Target::Integer { bits: 8, signed: false },
         ] {

@@ -54,12 +54,13 @@ impl Real for f64 {
     fn bits(self) -> u64 {
         self.to_bits()
     }
-    /// The payload of the first NaN, quieted; without one, the default NaN.
+    /// The NaN among the operands, quieted: hardware looks at the second, then at the third, and at the first last. Without one, the
+    /// default NaN.
     #[inline(always)]
     fn nan(operands: &[Self]) -> Self {
-        let mut bits = operands.iter().map(|operand| operand.to_bits());
-        let first = bits.find(|bits| bits & (u64::MAX >> 1) > 0x7ff << 52);
-        Self::from_bits(first.map_or(0xfff8 << 48, |bits| bits | 1 << 51))
+        let (first, others) = operands.split_at(operands.len().min(1));
+        let found = others.iter().chain(first).find(|operand| operand.to_bits() & (u64::MAX >> 1) > 0x7ff << 52);
+        found.map_or(Self::from_bits(0xfff8 << 48), |operand| quiet64(*operand))
     }
 }
 
@@ -246,7 +247,8 @@ pub(crate) fn div<T: Real>(a: T, b: T, mode: Mode) -> T {
     let result = if x.is_finite() && y.is_finite() && y != 0.0 {
         mode.round(Exact::from_f64(x).quotient(Exact::from_f64(y)))
     } else {
-        special(x / y, &[a, b])
+        // Of two NaNs, division gives the first.
+        special(x / y, &[b, a])
     };
     mode.output(result)
 }
@@ -357,10 +359,22 @@ pub(crate) fn neg32(value: f32) -> f32 {
     canonical(-value)
 }
 
-/// The negative; an f64 NaN stays what it is.
+/// The same NaN, quieted.
+#[inline(always)]
+fn quiet64(value: f64) -> f64 {
+    f64::from_bits(value.to_bits() | 1 << 51)
+}
+
+/// The magnitude; an f64 NaN is quieted and keeps its sign.
+#[inline(always)]
+pub(crate) fn abs64(value: f64) -> f64 {
+    if value.is_nan() { quiet64(value) } else { value.abs() }
+}
+
+/// The negative; an f64 NaN is quieted and keeps its sign.
 #[inline(always)]
 pub(crate) fn neg64(value: f64) -> f64 {
-    if value.is_nan() { value } else { -value }
+    if value.is_nan() { quiet64(value) } else { -value }
 }
 
 /// An approximate f32 function, by way of f64.
@@ -384,8 +398,8 @@ pub(crate) fn coarse(value: f64, f: impl Fn(f64) -> f64) -> f64 {
     };
     // Hardware looks at the upper half of the operand only.
     let upper = |value: f64| f64::from_bits(value.to_bits() & !0xffff_ffff);
-    let result = flush(inherit(f(upper(flush(value))), [upper(value)]));
-    f64::from_bits(result.to_bits() & !0xffff_ffff)
+    let result = flush(f(upper(flush(value))));
+    f64::from_bits(if result.is_nan() { 0x7fff_ffff << 32 } else { result.to_bits() & !0xffff_ffff })
 }
 
 #[cfg(test)]
@@ -407,7 +421,9 @@ mod tests {
         assert_eq!(neg32(nan).to_bits(), 0x7fff_ffff);
         let nan = f64::from_bits(0x7ff0_0000_0000_1234);
         assert_eq!(mul(2.0, nan, NEAREST).to_bits(), 0x7ff8_0000_0000_1234);
-        assert_eq!(neg64(nan).to_bits(), nan.to_bits());
+        // Hardware quiets the NaN and leaves its sign.
+        assert_eq!(neg64(nan).to_bits(), 0x7ff8_0000_0000_1234);
+        assert_eq!(abs64(-nan).to_bits(), 0xfff8_0000_0000_1234);
         assert_eq!(add(f64::INFINITY, f64::NEG_INFINITY, NEAREST).to_bits(), 0xfff8 << 48);
         assert_eq!(add(Half(0x7c00), Half(0xfc00), NEAREST), Half(0x7fff));
     }

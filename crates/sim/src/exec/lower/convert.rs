@@ -3,7 +3,7 @@
 use super::convert_packed::is_small;
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
-use crate::exec::convert::{Conversion, Floating, Source, Target};
+use crate::exec::convert::{Conversion, Floating, Source, Target, double_of_single, single_of_double};
 use crate::exec::exact::{BF16, F16, F32, F64, Rounding};
 use crate::exec::float::canonical;
 use crate::exec::frame::InFile;
@@ -98,13 +98,11 @@ fn direct(instruction: &Instruction, to: ScalarType, from: ScalarType) -> Option
         // Rust's casts clamp, and give zero for NaN, as f32 to 32 bits does.
         (S::S32, S::F32, Some(Written::IntegerZero)) => unary(|a: f32| a as i32),
         (S::U32, S::F32, Some(Written::IntegerZero)) => unary(|a: f32| a as u32),
-        (S::F32, S::F64, Some(Written::NearestEven)) => unary(|a: f64| canonical(a as f32)),
-        (S::F64, S::F32, None) => {
-            unary(|a: f32| if a.is_nan() { f64::from_bits(0x7fff_ffff_e000_0000) } else { f64::from(a) })
-        }
+        (S::F32, S::F64, Some(Written::NearestEven)) => unary(single_of_double),
+        (S::F64, S::F32, None) => unary(double_of_single),
         (S::F32, S::F32, None) => unary(canonical),
         (S::F32, S::F16, None) => unary(|a: Half| canonical(a.to_f32())),
-        (S::F32, S::Bf16, None) => unary(|a: Bfloat| canonical(a.to_f32())),
+        (S::F32, S::Bf16, None) => unary(|a: u16| u32::from(a) << 16),
         (S::F16, S::F32, Some(Written::NearestEven)) => unary(Half::from_f32),
         (S::Bf16, S::F32, Some(Written::NearestEven)) => unary(Bfloat::from_f32),
         _ => return None,

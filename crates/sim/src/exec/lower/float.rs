@@ -5,7 +5,7 @@ use super::function::Lowerer;
 use super::packed::packed;
 use crate::exec::exact::Rounding;
 use crate::exec::float::{
-    self, Mode, Real, abs32, approximate, canonical, coarse, flush, flush_any, inherit, neg32, neg64,
+    self, Mode, Real, abs32, abs64, approximate, canonical, coarse, flush, flush_any, inherit, neg32, neg64,
 };
 use crate::exec::handler::{binary, binary_of_doubles, quaternary, ternary, ternary_of_doubles, unary};
 use crate::exec::narrow::rows::{self, Narrow};
@@ -192,7 +192,7 @@ fn double(instruction: &Instruction) -> Option<Choice> {
         (O::Sub, true) => plain(binary_of_doubles(|a, b| a - b)),
         (O::Mul, true) => plain(binary_of_doubles(|a, b| a * b)),
         (O::Fma | O::Mad, true) => plain(ternary_of_doubles(|a: f64, b, c| a.mul_add(b, c))),
-        (O::Div, true) => plain(binary_of_doubles(|a, b| a / b)),
+        (O::Div, true) => plain(binary(|a: f64, b: f64| inherit(a / b, [b, a]))),
         (O::Rcp, true) => plain(unary(|a: f64| inherit(1.0 / a, [a]))),
         (O::Sqrt, true) => plain(unary(|a: f64| inherit(a.sqrt(), [a]))),
         (O::Rcp, false) if approximate => plain(unary(|a: f64| coarse(a, |a| 1.0 / a))),
@@ -200,7 +200,7 @@ fn double(instruction: &Instruction) -> Option<Choice> {
         (O::Rsqrt, _) => plain(unary(|a: f64| inherit(inverse_root(a), [a]))),
         (O::Add | O::Sub | O::Mul | O::Fma | O::Mad | O::Div | O::Rcp | O::Sqrt, _) => general::<f64>(instruction),
         (O::Min | O::Max, _) => extremum::<f64>(instruction, false),
-        (O::Abs, _) => plain(unary(|a: f64| a.abs())),
+        (O::Abs, _) => plain(unary(abs64)),
         (O::Neg, _) => plain(unary(neg64)),
         (O::Copysign, _) => plain(binary(|a: f64, b: f64| b.copysign(a))),
         _ => None,
