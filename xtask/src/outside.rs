@@ -4,6 +4,7 @@
 //! run, if it carries them, and compared with what `outside/expected.toml` says of each.
 
 mod expected;
+mod nvcc;
 mod python;
 mod rust;
 
@@ -36,12 +37,13 @@ struct Program {
     test: Option<fn(&Folder, &Expected) -> Result<Outcomes>>,
 }
 
-static PROGRAMS: [Program; 5] = [
+static PROGRAMS: [Program; 6] = [
     Program { name: "cuda-bindings", run: |folder| python::run(folder, "bindings.py"), test: None },
     Program { name: "cuda-core", run: |folder| python::run(folder, "core.py"), test: None },
     Program { name: "numba-cuda", run: |folder| python::run(folder, "arrays.py"), test: Some(python::test_numba) },
     Program { name: "cudarc", run: |folder| rust::run(folder, "cudarc"), test: Some(rust::test_cudarc) },
     Program { name: "cust", run: |folder| rust::run(folder, "cust"), test: Some(rust::test_cust) },
+    Program { name: "nvcc", run: nvcc::run, test: Some(nvcc::test) },
 ];
 
 /// Where everything is that a run needs and leaves.

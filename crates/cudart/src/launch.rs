@@ -16,9 +16,9 @@ use crate::{cu, runtime};
 #[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(crate) struct Dim3 {
-    x: c_uint,
-    y: c_uint,
-    z: c_uint,
+    pub(crate) x: c_uint,
+    pub(crate) y: c_uint,
+    pub(crate) z: c_uint,
 }
 
 #[cfg(test)]
@@ -69,7 +69,7 @@ unsafe extern "C" fn __cudaPushCallConfiguration(grid: Dim3, block: Dim3, shared
 }
 
 /// The kernel of a host function, and its handle as that of a function.
-fn function(host: *const c_void) -> Result<CUfunction> {
+pub(crate) fn function(host: *const c_void) -> Result<CUfunction> {
     enter()?;
     Ok(registry::kernel(host)?.cast())
 }
@@ -91,7 +91,17 @@ fn launch(function: CUfunction, config: &Configuration, values: *mut *mut c_void
         values,
         ptr::null_mut()
     ));
-    configured(launched)
+    if exceeds_shared_memory(function, shared)? { launched } else { configured(launched) }
+}
+
+/// Returns `true` if a launch has more dynamic shared memory than its kernel opted in to.
+fn exceeds_shared_memory(function: CUfunction, shared: c_uint) -> Result<bool> {
+    let mut limit = 0;
+    let attribute = CUfunction_attribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+    if shared > 0 {
+        cu!(cuFuncGetAttribute(&raw mut limit, attribute, function))?;
+    }
+    Ok(i64::from(shared) > i64::from(limit))
 }
 
 /// The runtime says more exactly than the driver which value is invalid.

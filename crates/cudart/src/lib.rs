@@ -5,7 +5,7 @@
 //! of the driver, so that a program of the runtime runs on any driver. `cargo xtask sim` builds it beside `libcuda.so.1`, as a shared
 //! library under the names of CUDA 11, 12 and 13 and as a static one.
 //!
-//! It has the functions that programs call most: devices, memory, copies, streams, events, launches, graphs by capture, occupancy, symbols.
+//! It has the functions that programs call most: devices, memory, copies, streams, events, launches, graphs, textures, occupancy, symbols.
 //! A program that needs another one does not start, or does not link, and names it.
 //!
 //! # Structure
@@ -16,6 +16,7 @@
 mod device;
 mod error;
 mod event;
+mod graph;
 mod launch;
 mod memory;
 mod pool;
@@ -26,6 +27,7 @@ mod stream;
 mod symbol;
 #[cfg(test)]
 mod tests;
+mod texture;
 
 /// Defines functions of the runtime: each returns a code, which is the thread's last error if it is one.
 macro_rules! runtime {

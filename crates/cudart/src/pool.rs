@@ -3,7 +3,7 @@
 use std::ffi::{c_int, c_uint, c_void};
 use std::ptr;
 
-use curium_sys::{CUmemPool_attribute, CUmemoryPool, CUstream};
+use curium_sys::{CUmemAccess_flags, CUmemAccessDesc, CUmemLocation, CUmemPool_attribute, CUmemoryPool, CUstream};
 
 use crate::state::{enter, put};
 use crate::{cu, runtime};
@@ -31,6 +31,14 @@ runtime! {
 
     fn cudaMemPoolTrimTo(pool: CUmemoryPool, bytes: usize) {
         cu!(cuMemPoolTrimTo(pool, bytes))
+    }
+
+    fn cudaMemPoolSetAccess(pool: CUmemoryPool, list: *const CUmemAccessDesc, count: usize) {
+        cu!(cuMemPoolSetAccess(pool, list, count))
+    }
+
+    fn cudaMemPoolGetAccess(flags: *mut CUmemAccess_flags, pool: CUmemoryPool, location: *mut CUmemLocation) {
+        cu!(cuMemPoolGetAccess(flags, pool, location))
     }
 
     fn cudaMallocFromPoolAsync(place: *mut *mut c_void, size: usize, pool: CUmemoryPool, stream: CUstream) {

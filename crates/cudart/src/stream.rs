@@ -57,6 +57,11 @@ runtime! {
         cu!(cuStreamGetFlags(stream, flags))
     }
 
+    fn cudaStreamGetId(stream: CUstream, id: *mut u64) {
+        enter()?;
+        cu!(cuStreamGetId(stream, id))
+    }
+
     fn cudaStreamAddCallback(stream: CUstream, callback: CUstreamCallback, data: *mut c_void, flags: c_uint) {
         enter()?;
         cu!(cuStreamAddCallback(stream, callback, data, flags))

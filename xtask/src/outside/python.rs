@@ -109,7 +109,7 @@ pub(super) fn nvrtc(folder: &Folder) -> Result<PathBuf> {
     Ok(library.parent().context("a file lies in a folder")?.to_path_buf())
 }
 
-fn environment(folder: &Folder) -> PathBuf {
+pub(super) fn environment(folder: &Folder) -> PathBuf {
     folder.made.join("python")
 }
 

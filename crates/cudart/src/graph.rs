@@ -1,0 +1,248 @@
+//! Graphs that are built from nodes.
+
+use std::ffi::{c_char, c_int, c_uint, c_void};
+use std::ptr;
+
+use curium_sys::{
+    CUDA_HOST_NODE_PARAMS, CUDA_KERNEL_NODE_PARAMS, CUDA_MEM_ALLOC_NODE_PARAMS, CUDA_MEMCPY3D, CUDA_MEMSET_NODE_PARAMS,
+    CUcontext, CUdeviceptr, CUgraph, CUgraphConditionalHandle, CUgraphEdgeData, CUgraphExec, CUgraphMem_attribute,
+    CUgraphNode, CUhostFn, CUmemorytype, CUstream, CUstreamCaptureMode, CUuserObject,
+};
+
+use crate::launch::{Dim3, function};
+use crate::memory::{address, begin_copy};
+use crate::state::{INVALID_VALUE, Result, enter};
+use crate::{cu, runtime};
+
+/// `cudaKernelNodeParams`.
+#[repr(C)]
+struct KernelNodeParams {
+    host: *const c_void,
+    grid: Dim3,
+    block: Dim3,
+    shared: c_uint,
+    values: *mut *mut c_void,
+    extra: *mut *mut c_void,
+}
+
+/// A copy of bytes as the driver describes it.
+fn bytes(to: *mut c_void, from: *const c_void, size: usize) -> CUDA_MEMCPY3D {
+    CUDA_MEMCPY3D {
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
+        srcDevice: address(from),
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
+        dstDevice: address(to),
+        WidthInBytes: size,
+        Height: 1,
+        Depth: 1,
+        ..CUDA_MEMCPY3D::default()
+    }
+}
+
+fn context() -> Result<CUcontext> {
+    enter()?;
+    let mut current = ptr::null_mut();
+    cu!(cuCtxGetCurrent(&raw mut current))?;
+    Ok(current)
+}
+
+/// The parameters of a kernel's node as the driver has them.
+///
+/// # Safety
+///
+/// `params` is null or points to the runtime's parameters.
+unsafe fn kernel(params: *const KernelNodeParams) -> Result<CUDA_KERNEL_NODE_PARAMS> {
+    // SAFETY: the caller upholds it.
+    let params = unsafe { params.as_ref() }.ok_or(INVALID_VALUE)?;
+    Ok(CUDA_KERNEL_NODE_PARAMS {
+        func: function(params.host)?,
+        gridDimX: params.grid.x,
+        gridDimY: params.grid.y,
+        gridDimZ: params.grid.z,
+        blockDimX: params.block.x,
+        blockDimY: params.block.y,
+        blockDimZ: params.block.z,
+        sharedMemBytes: params.shared,
+        kernelParams: params.values,
+        extra: params.extra,
+        ..CUDA_KERNEL_NODE_PARAMS::default()
+    })
+}
+
+runtime! {
+    fn cudaGraphAddKernelNode(
+        node: *mut CUgraphNode,
+        graph: CUgraph,
+        after: *const CUgraphNode,
+        count: usize,
+        params: *const KernelNodeParams,
+    ) {
+        enter()?;
+        // SAFETY: the caller passes the parameters.
+        let params = unsafe { kernel(params) }?;
+        cu!(cuGraphAddKernelNode_v2(node, graph, after, count, &raw const params))
+    }
+
+    fn cudaGraphExecKernelNodeSetParams(exec: CUgraphExec, node: CUgraphNode, params: *const KernelNodeParams) {
+        enter()?;
+        // SAFETY: the caller passes the parameters.
+        let params = unsafe { kernel(params) }?;
+        cu!(cuGraphExecKernelNodeSetParams_v2(exec, node, &raw const params))
+    }
+
+    fn cudaGraphAddMemcpyNode1D(
+        node: *mut CUgraphNode,
+        graph: CUgraph,
+        after: *const CUgraphNode,
+        count: usize,
+        to: *mut c_void,
+        from: *const c_void,
+        size: usize,
+        direction: c_int,
+    ) {
+        begin_copy(direction)?;
+        let (copy, context) = (bytes(to, from, size), context()?);
+        cu!(cuGraphAddMemcpyNode(node, graph, after, count, &raw const copy, context))
+    }
+
+    fn cudaGraphExecMemcpyNodeSetParams1D(
+        exec: CUgraphExec,
+        node: CUgraphNode,
+        to: *mut c_void,
+        from: *const c_void,
+        size: usize,
+        direction: c_int,
+    ) {
+        begin_copy(direction)?;
+        let (copy, context) = (bytes(to, from, size), context()?);
+        cu!(cuGraphExecMemcpyNodeSetParams(exec, node, &raw const copy, context))
+    }
+
+    // The runtime's parameters of these nodes have the layout of the driver's.
+    fn cudaGraphAddMemsetNode(
+        node: *mut CUgraphNode,
+        graph: CUgraph,
+        after: *const CUgraphNode,
+        count: usize,
+        params: *const CUDA_MEMSET_NODE_PARAMS,
+    ) {
+        let context = context()?;
+        cu!(cuGraphAddMemsetNode(node, graph, after, count, params, context))
+    }
+
+    fn cudaGraphAddHostNode(
+        node: *mut CUgraphNode,
+        graph: CUgraph,
+        after: *const CUgraphNode,
+        count: usize,
+        params: *const CUDA_HOST_NODE_PARAMS,
+    ) {
+        enter()?;
+        cu!(cuGraphAddHostNode(node, graph, after, count, params))
+    }
+
+    fn cudaGraphAddEmptyNode(node: *mut CUgraphNode, graph: CUgraph, after: *const CUgraphNode, count: usize) {
+        enter()?;
+        cu!(cuGraphAddEmptyNode(node, graph, after, count))
+    }
+
+    fn cudaGraphAddChildGraphNode(
+        node: *mut CUgraphNode,
+        graph: CUgraph,
+        after: *const CUgraphNode,
+        count: usize,
+        child: CUgraph,
+    ) {
+        enter()?;
+        cu!(cuGraphAddChildGraphNode(node, graph, after, count, child))
+    }
+
+    fn cudaGraphChildGraphNodeGetGraph(node: CUgraphNode, graph: *mut CUgraph) {
+        cu!(cuGraphChildGraphNodeGetGraph(node, graph))
+    }
+
+    fn cudaGraphAddMemAllocNode(
+        node: *mut CUgraphNode,
+        graph: CUgraph,
+        after: *const CUgraphNode,
+        count: usize,
+        params: *mut CUDA_MEM_ALLOC_NODE_PARAMS,
+    ) {
+        enter()?;
+        cu!(cuGraphAddMemAllocNode(node, graph, after, count, params))
+    }
+
+    fn cudaGraphMemAllocNodeGetParams(node: CUgraphNode, params: *mut CUDA_MEM_ALLOC_NODE_PARAMS) {
+        cu!(cuGraphMemAllocNodeGetParams(node, params))
+    }
+
+    fn cudaGraphAddMemFreeNode(
+        node: *mut CUgraphNode,
+        graph: CUgraph,
+        after: *const CUgraphNode,
+        count: usize,
+        memory: *mut c_void,
+    ) {
+        enter()?;
+        cu!(cuGraphAddMemFreeNode(node, graph, after, count, address(memory)))
+    }
+
+    fn cudaGraphMemFreeNodeGetParams(node: CUgraphNode, memory: *mut CUdeviceptr) {
+        cu!(cuGraphMemFreeNodeGetParams(node, memory))
+    }
+
+    fn cudaGraphConditionalHandleCreate(
+        handle: *mut CUgraphConditionalHandle,
+        graph: CUgraph,
+        value: c_uint,
+        flags: c_uint,
+    ) {
+        let context = context()?;
+        cu!(cuGraphConditionalHandleCreate(handle, graph, context, value, flags))
+    }
+
+    fn cudaGraphDebugDotPrint(graph: CUgraph, path: *const c_char, flags: c_uint) {
+        cu!(cuGraphDebugDotPrint(graph, path, flags))
+    }
+
+    fn cudaUserObjectCreate(
+        object: *mut CUuserObject,
+        value: *mut c_void,
+        destroy: CUhostFn,
+        count: c_uint,
+        flags: c_uint,
+    ) {
+        enter()?;
+        cu!(cuUserObjectCreate(object, value, destroy, count, flags))
+    }
+
+    fn cudaUserObjectRelease(object: CUuserObject, count: c_uint) {
+        cu!(cuUserObjectRelease(object, count))
+    }
+
+    fn cudaGraphRetainUserObject(graph: CUgraph, object: CUuserObject, count: c_uint, flags: c_uint) {
+        cu!(cuGraphRetainUserObject(graph, object, count, flags))
+    }
+
+    fn cudaStreamBeginCaptureToGraph(
+        stream: CUstream,
+        graph: CUgraph,
+        after: *const CUgraphNode,
+        edges: *const CUgraphEdgeData,
+        count: usize,
+        mode: c_uint,
+    ) {
+        enter()?;
+        cu!(cuStreamBeginCaptureToGraph(stream, graph, after, edges, count, CUstreamCaptureMode(mode)))
+    }
+
+    fn cudaDeviceGetGraphMemAttribute(device: c_int, attribute: c_uint, value: *mut c_void) {
+        enter()?;
+        cu!(cuDeviceGetGraphMemAttribute(device, CUgraphMem_attribute(attribute), value))
+    }
+
+    fn cudaDeviceGraphMemTrim(device: c_int) {
+        enter()?;
+        cu!(cuDeviceGraphMemTrim(device))
+    }
+}

@@ -1,0 +1,330 @@
+//! Arrays, textures and surfaces.
+
+use std::ffi::{c_int, c_uint, c_void};
+use std::ptr;
+
+use curium_sys::{
+    CUDA_ARRAY3D_DESCRIPTOR, CUDA_MEMCPY2D, CUDA_RESOURCE_DESC, CUDA_RESOURCE_VIEW_DESC, CUDA_TEXTURE_DESC,
+    CUaddress_mode, CUarray, CUarray_format, CUfilter_mode, CUmemorytype, CUresourceViewFormat, CUresourcetype,
+    CUstream, CUsurfObject, CUtexObject,
+};
+
+use crate::memory::{address, begin_copy};
+use crate::state::{INVALID_VALUE, Result, enter};
+use crate::{cu, runtime};
+
+/// An element of this kind is not known to the driver.
+const INVALID_CHANNEL: c_int = 20;
+/// The last of the modes of reading: integers are read as fractions of their largest value.
+const NORMALIZED_FLOAT: c_uint = 1;
+const READ_AS_INTEGER: c_uint = 0x01;
+const NORMALIZED_COORDINATES: c_uint = 0x02;
+const SRGB: c_uint = 0x10;
+const WITHOUT_TRILINEAR: c_uint = 0x20;
+const SEAMLESS: c_uint = 0x40;
+
+/// `cudaChannelFormatDesc`.
+#[derive(Clone, Copy, Debug)]
+#[repr(C)]
+pub(crate) struct Channels {
+    bits: [c_int; 4],
+    kind: c_uint,
+}
+
+/// `cudaExtent`.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Extent {
+    width: usize,
+    height: usize,
+    depth: usize,
+}
+
+/// `cudaResourceDesc::res` of pitched memory, whose beginning is that of linear memory too.
+#[derive(Clone, Copy)]
+#[repr(C)]
+struct Memory {
+    /// Of an array: its handle.
+    start: *mut c_void,
+    channels: Channels,
+    /// Of linear memory: its size in bytes.
+    width: usize,
+    height: usize,
+    pitch: usize,
+}
+
+/// The beginning of `cudaResourceDesc`, which is the same in all versions.
+#[repr(C)]
+struct Resource {
+    kind: c_uint,
+    memory: Memory,
+}
+
+/// `cudaTextureDesc`.
+#[repr(C)]
+struct Texture {
+    address: [c_uint; 3],
+    filter: c_uint,
+    read: c_uint,
+    srgb: c_int,
+    border: [f32; 4],
+    normalized: c_int,
+    anisotropy: c_uint,
+    mip_filter: c_uint,
+    mip_bias: f32,
+    mip_levels: [f32; 2],
+    without_trilinear: c_int,
+    seamless: c_int,
+}
+
+/// `cudaResourceViewDesc`, which is shorter than the driver's by what is reserved.
+#[repr(C)]
+struct View {
+    format: c_uint,
+    size: [usize; 3],
+    levels: [c_uint; 2],
+    layers: [c_uint; 2],
+}
+
+impl View {
+    fn for_driver(&self) -> CUDA_RESOURCE_VIEW_DESC {
+        CUDA_RESOURCE_VIEW_DESC {
+            format: CUresourceViewFormat(self.format),
+            width: self.size[0],
+            height: self.size[1],
+            depth: self.size[2],
+            firstMipmapLevel: self.levels[0],
+            lastMipmapLevel: self.levels[1],
+            firstLayer: self.layers[0],
+            lastLayer: self.layers[1],
+            ..CUDA_RESOURCE_VIEW_DESC::default()
+        }
+    }
+}
+
+impl Channels {
+    fn count(&self) -> usize {
+        self.bits.iter().filter(|bits| **bits > 0).count()
+    }
+
+    fn format(&self) -> Result<CUarray_format> {
+        Ok(match (self.kind, self.bits[0]) {
+            (0, 8) => CUarray_format::CU_AD_FORMAT_SIGNED_INT8,
+            (0, 16) => CUarray_format::CU_AD_FORMAT_SIGNED_INT16,
+            (0, 32) => CUarray_format::CU_AD_FORMAT_SIGNED_INT32,
+            (1, 8) => CUarray_format::CU_AD_FORMAT_UNSIGNED_INT8,
+            (1, 16) => CUarray_format::CU_AD_FORMAT_UNSIGNED_INT16,
+            (1, 32) => CUarray_format::CU_AD_FORMAT_UNSIGNED_INT32,
+            (2, 16) => CUarray_format::CU_AD_FORMAT_HALF,
+            (2, 32) => CUarray_format::CU_AD_FORMAT_FLOAT,
+            _ => return Err(INVALID_CHANNEL),
+        })
+    }
+}
+
+impl Resource {
+    fn for_driver(&self) -> Result<CUDA_RESOURCE_DESC> {
+        let mut driver = CUDA_RESOURCE_DESC { resType: CUresourcetype(self.kind), ..CUDA_RESOURCE_DESC::default() };
+        let memory = &self.memory;
+        match driver.resType {
+            CUresourcetype::CU_RESOURCE_TYPE_ARRAY => driver.res.array.hArray = memory.start.cast(),
+            CUresourcetype::CU_RESOURCE_TYPE_MIPMAPPED_ARRAY => {
+                driver.res.mipmap.hMipmappedArray = memory.start.cast();
+            }
+            CUresourcetype::CU_RESOURCE_TYPE_LINEAR => {
+                driver.res.linear.devPtr = address(memory.start);
+                driver.res.linear.format = memory.channels.format()?;
+                driver.res.linear.numChannels = memory.channels.count() as c_uint;
+                driver.res.linear.sizeInBytes = memory.width;
+            }
+            CUresourcetype::CU_RESOURCE_TYPE_PITCH2D => {
+                driver.res.pitch2D.devPtr = address(memory.start);
+                driver.res.pitch2D.format = memory.channels.format()?;
+                driver.res.pitch2D.numChannels = memory.channels.count() as c_uint;
+                driver.res.pitch2D.width = memory.width;
+                driver.res.pitch2D.height = memory.height;
+                driver.res.pitch2D.pitchInBytes = memory.pitch;
+            }
+            _ => return Err(INVALID_VALUE),
+        }
+        Ok(driver)
+    }
+}
+
+impl Texture {
+    fn for_driver(&self) -> CUDA_TEXTURE_DESC {
+        let flags = [
+            (self.read != NORMALIZED_FLOAT, READ_AS_INTEGER),
+            (self.normalized != 0, NORMALIZED_COORDINATES),
+            (self.srgb != 0, SRGB),
+            (self.without_trilinear != 0, WITHOUT_TRILINEAR),
+            (self.seamless != 0, SEAMLESS),
+        ];
+        CUDA_TEXTURE_DESC {
+            addressMode: self.address.map(CUaddress_mode),
+            filterMode: CUfilter_mode(self.filter),
+            flags: flags.iter().filter(|(is_set, _)| *is_set).map(|(_, flag)| flag).sum(),
+            maxAnisotropy: self.anisotropy,
+            mipmapFilterMode: CUfilter_mode(self.mip_filter),
+            mipmapLevelBias: self.mip_bias,
+            minMipmapLevelClamp: self.mip_levels[0],
+            maxMipmapLevelClamp: self.mip_levels[1],
+            borderColor: self.border,
+            ..CUDA_TEXTURE_DESC::default()
+        }
+    }
+}
+
+fn create_array(place: *mut CUarray, channels: *const Channels, extent: Extent, flags: c_uint) -> Result<()> {
+    enter()?;
+    // SAFETY: the caller of the runtime's function passes a description or null.
+    let channels = unsafe { channels.as_ref() }.ok_or(INVALID_VALUE)?;
+    let description = CUDA_ARRAY3D_DESCRIPTOR {
+        Width: extent.width,
+        Height: extent.height,
+        Depth: extent.depth,
+        Format: channels.format()?,
+        NumChannels: channels.count() as c_uint,
+        Flags: flags,
+    };
+    cu!(cuArray3DCreate_v2(place, &raw const description))
+}
+
+/// A copy of rows of bytes between memory and an array.
+fn rows(width: usize, height: usize) -> CUDA_MEMCPY2D {
+    CUDA_MEMCPY2D {
+        srcMemoryType: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_UNIFIED,
+        WidthInBytes: width,
+        Height: height,
+        ..CUDA_MEMCPY2D::default()
+    }
+}
+
+fn to_array(to: CUarray, at: [usize; 2], from: *const c_void, pitch: usize, size: [usize; 2]) -> CUDA_MEMCPY2D {
+    CUDA_MEMCPY2D {
+        dstMemoryType: CUmemorytype::CU_MEMORYTYPE_ARRAY,
+        dstArray: to,
+        dstXInBytes: at[0],
+        dstY: at[1],
+        srcDevice: address(from),
+        srcPitch: pitch,
+        ..rows(size[0], size[1])
+    }
+}
+
+/// The format of an element, which programs in C++ make by a template over this function.
+// SAFETY: no other symbol of a program that uses this runtime has this name.
+#[unsafe(no_mangle)]
+extern "C" fn cudaCreateChannelDesc(x: c_int, y: c_int, z: c_int, w: c_int, kind: c_uint) -> Channels {
+    Channels { bits: [x, y, z, w], kind }
+}
+
+runtime! {
+    fn cudaMallocArray(
+        place: *mut CUarray,
+        channels: *const Channels,
+        width: usize,
+        height: usize,
+        flags: c_uint,
+    ) {
+        create_array(place, channels, Extent { width, height, depth: 0 }, flags)
+    }
+
+    fn cudaMalloc3DArray(place: *mut CUarray, channels: *const Channels, extent: Extent, flags: c_uint) {
+        create_array(place, channels, extent, flags)
+    }
+
+    fn cudaFreeArray(array: CUarray) {
+        enter()?;
+        if array.is_null() { Ok(()) } else { cu!(cuArrayDestroy(array)) }
+    }
+
+    fn cudaMemcpy2DToArray(
+        to: CUarray,
+        x: usize,
+        y: usize,
+        from: *const c_void,
+        pitch: usize,
+        width: usize,
+        height: usize,
+        direction: c_int,
+    ) {
+        begin_copy(direction)?;
+        let copy = to_array(to, [x, y], from, pitch, [width, height]);
+        cu!(cuMemcpy2DUnaligned_v2(&raw const copy))
+    }
+
+    fn cudaMemcpy2DToArrayAsync(
+        to: CUarray,
+        x: usize,
+        y: usize,
+        from: *const c_void,
+        pitch: usize,
+        width: usize,
+        height: usize,
+        direction: c_int,
+        stream: CUstream,
+    ) {
+        begin_copy(direction)?;
+        let copy = to_array(to, [x, y], from, pitch, [width, height]);
+        cu!(cuMemcpy2DAsync_v2(&raw const copy, stream))
+    }
+
+    fn cudaMemcpy2DFromArray(
+        to: *mut c_void,
+        pitch: usize,
+        from: CUarray,
+        x: usize,
+        y: usize,
+        width: usize,
+        height: usize,
+        direction: c_int,
+    ) {
+        begin_copy(direction)?;
+        let copy = CUDA_MEMCPY2D {
+            srcMemoryType: CUmemorytype::CU_MEMORYTYPE_ARRAY,
+            srcArray: from,
+            srcXInBytes: x,
+            srcY: y,
+            dstDevice: address(to),
+            dstPitch: pitch,
+            ..rows(width, height)
+        };
+        cu!(cuMemcpy2DUnaligned_v2(&raw const copy))
+    }
+
+    fn cudaCreateTextureObject(
+        place: *mut CUtexObject,
+        resource: *const Resource,
+        texture: *const Texture,
+        view: *const View,
+    ) {
+        enter()?;
+        // SAFETY: the caller passes a description or null.
+        let resource = unsafe { resource.as_ref() }.ok_or(INVALID_VALUE)?.for_driver()?;
+        // SAFETY: as above.
+        let texture = unsafe { texture.as_ref() }.ok_or(INVALID_VALUE)?.for_driver();
+        // SAFETY: as above.
+        let view = unsafe { view.as_ref() }.map(View::for_driver);
+        let view = view.as_ref().map_or(ptr::null(), ptr::from_ref);
+        cu!(cuTexObjectCreate(place, &raw const resource, &raw const texture, view))
+    }
+
+    fn cudaDestroyTextureObject(texture: CUtexObject) {
+        enter()?;
+        cu!(cuTexObjectDestroy(texture))
+    }
+
+    fn cudaCreateSurfaceObject(place: *mut CUsurfObject, resource: *const Resource) {
+        enter()?;
+        // SAFETY: the caller passes a description or null.
+        let resource = unsafe { resource.as_ref() }.ok_or(INVALID_VALUE)?.for_driver()?;
+        cu!(cuSurfObjectCreate(place, &raw const resource))
+    }
+
+    fn cudaDestroySurfaceObject(surface: CUsurfObject) {
+        enter()?;
+        cu!(cuSurfObjectDestroy(surface))
+    }
+}
