@@ -28,7 +28,7 @@ const NODES: &str = "graph/nodes/1000";
 const UPDATE: &str = "graph/update/1";
 /// Launches of a captured chain of 20 kernels, without their end, with as many buffers that the graph leases; nanoseconds for each launch.
 const LEASED: [(&str, usize); 3] = [("graph/leased/1", 1), ("graph/leased/8", 8), ("graph/leased/64", 64)];
-/// How many kernels the captured chain has at least.
+/// The least number of kernels in the captured chain.
 const LEASED_KERNELS: usize = 20;
 
 /// How many launches of a plan are one launch of a chain, which takes as long to run as its kernels together.

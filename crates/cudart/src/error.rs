@@ -76,7 +76,7 @@ enum Text {
     Description,
 }
 
-/// What the driver calls a code.
+/// Returns the name or the description that the driver has for a code.
 fn of_driver(code: Code, which: Text) -> *const c_char {
     let unknown = c"unrecognized error code".as_ptr();
     let Ok(api) = state::api() else { return unknown };

@@ -28,7 +28,7 @@ impl Dim3 {
     }
 }
 
-/// What stands between `<<<` and `>>>`.
+/// The launch configuration between `<<<` and `>>>`.
 #[derive(Clone, Copy)]
 struct Configuration {
     grid: Dim3,

@@ -10,7 +10,7 @@ use curium_sys::{CUdeviceptr, CUkernel, CUlibrary};
 use crate::cu;
 use crate::state::{INVALID_DEVICE_FUNCTION, INVALID_SYMBOL, Result};
 
-/// What was registered. Addresses are kept as numbers: the objects behind them belong to the program and to the driver.
+/// The registered kernels and variables. Addresses are kept as numbers: the objects behind them belong to the program and to the driver.
 #[derive(Default)]
 struct Registry {
     binaries: Vec<Binary>,

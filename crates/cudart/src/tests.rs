@@ -58,7 +58,7 @@ mod program {
     }
 }
 
-/// What the compiler puts into the data of a program.
+/// The structures that the compiler puts into the data of a program.
 #[repr(C)]
 struct Record {
     magic: u32,

@@ -46,7 +46,7 @@ pub(crate) fn key() -> usize {
     KEY.get()
 }
 
-/// Whether this thread records the capture that has `identity`.
+/// Returns `true` if this thread records the capture that has `identity`.
 #[inline]
 pub(crate) fn is_recording(identity: u64) -> bool {
     key() == key_of(identity)

@@ -20,7 +20,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns; an argument error in an observer of calls.
+    /// The error that the driver returns; an argument error in an observer of calls.
     #[doc(alias = "cuCtxSetCurrent")]
     #[inline]
     pub fn set_current(&self) -> Result<()> {
@@ -35,7 +35,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns; an argument error in an observer of calls.
+    /// The error that the driver returns; an argument error in an observer of calls.
     #[inline]
     pub fn unset_current(driver: &Driver) -> Result<()> {
         refuse_in_observer("Context::unset_current")?;
@@ -49,7 +49,7 @@ impl Context {
     ///
     /// # Errors
     ///
-    /// Whatever the driver returns; an argument error in an observer of calls.
+    /// The error that the driver returns; an argument error in an observer of calls.
     #[doc(alias = "cuCtxPushCurrent")]
     #[inline]
     pub fn push(&self) -> Result<()> {

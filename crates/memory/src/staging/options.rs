@@ -7,8 +7,8 @@ use std::thread;
 #[derive(Clone, Copy, Debug, Eq, PartialEq)]
 #[non_exhaustive]
 pub struct StagingOptions {
-    /// The most lanes that a context has, each with a thread, which sleeps between copies. 0 leaves all copies to the driver. The default is one for
-    /// each processor, at most 12.
+    /// The most lanes that a context has, each with a thread, which sleeps between copies. 0 leaves all copies to the driver. The default
+    /// is one for each processor, at most 12.
     pub lanes: usize,
     /// The size of a pinned block in bytes; a lane has two of them. The default is 4 MiB.
     pub block_bytes: usize,

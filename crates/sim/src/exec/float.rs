@@ -377,29 +377,12 @@ pub(crate) fn neg64(value: f64) -> f64 {
     if value.is_nan() { quiet64(value) } else { -value }
 }
 
-/// An approximate f32 function, by way of f64.
-#[inline(always)]
-pub(crate) fn approximate(value: f32, f: impl Fn(f64) -> f64) -> f32 {
-    canonical(f(f64::from(value)) as f32)
-}
-
 /// One of two magnitudes, with the product of the signs.
 #[inline(always)]
 pub(crate) fn with_product_of_signs<T: Real>(a: T, b: T, pick: impl Fn(T, T) -> T) -> T {
     let sign = 1 << T::FORMAT.sign_bit();
     let magnitude = pick(T::of_bits(a.bits() & !sign), T::of_bits(b.bits() & !sign));
     if magnitude.to_f64().is_nan() { magnitude } else { T::of_bits(magnitude.bits() | (a.bits() ^ b.bits()) & sign) }
-}
-
-/// The coarse f64 reciprocal and its kin: the upper half of the result, with subnormals flushed.
-pub(crate) fn coarse(value: f64, f: impl Fn(f64) -> f64) -> f64 {
-    let flush = |value: f64| {
-        if value.is_subnormal() { 0.0f64.copysign(value) } else { value }
-    };
-    // Hardware looks at the upper half of the operand only.
-    let upper = |value: f64| f64::from_bits(value.to_bits() & !0xffff_ffff);
-    let result = flush(f(upper(flush(value))));
-    f64::from_bits(if result.is_nan() { 0x7fff_ffff << 32 } else { result.to_bits() & !0xffff_ffff })
 }
 
 #[cfg(test)]

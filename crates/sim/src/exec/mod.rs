@@ -9,6 +9,7 @@
 //! and parameter memory and for functions. Every access is checked for bounds and alignment.
 
 mod access;
+mod approximate;
 mod barrier;
 mod block;
 mod cluster;

@@ -3,10 +3,9 @@
 use super::error::{Lowered, Refusal};
 use super::function::Lowerer;
 use super::packed::packed;
+use crate::exec::approximate::{approximate, coarse};
 use crate::exec::exact::Rounding;
-use crate::exec::float::{
-    self, Mode, Real, abs32, abs64, approximate, canonical, coarse, flush, flush_any, inherit, neg32, neg64,
-};
+use crate::exec::float::{self, Mode, Real, abs32, abs64, canonical, flush, flush_any, inherit, neg32, neg64};
 use crate::exec::handler::{binary, binary_of_doubles, quaternary, ternary, ternary_of_doubles, unary};
 use crate::exec::narrow::rows::{self, Narrow};
 use crate::exec::narrow::{self, Bfloat, Half, approximate_narrow};
