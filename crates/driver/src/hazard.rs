@@ -39,6 +39,8 @@
 //! - Every operation that enqueues work on the memory creates an [`AccessGuard`] for its stream, calls [`Accesses::before_read`] or
 //!   [`Accesses::before_write`] with it, enqueues the work, and calls the matching `after_…` function, all while the memory is borrowed
 //!   accordingly. Work that was not enqueued is not recorded: dropping the guard ends its access.
+//! - An operation whose driver call may block until the stream has completed earlier work, such as a copy from pageable memory, creates
+//!   its guard with [`AccessGuard::blocking`]. No guard is held while the host waits: a launch may wait for it.
 //! - The memory is freed after [`Accesses::before_write`] on the stream that frees it, or after [`Accesses::synchronize`]. If graphs lease
 //!   it ([`Accesses::is_leased`]), it is left to them ([`Accesses::leave`]) or taken away from them ([`Accesses::revoke`]) instead.
 //! - The host accesses the memory while it holds a [`HostAccess`] and after [`Accesses::synchronize_writes`] or

@@ -223,7 +223,7 @@ impl<'a, T> Grid<'a, T> {
         }
         let end = self.end();
         stream.refuse_capture(OPERATION, READ_LATER)?;
-        let mut guard = AccessGuard::new(stream)?;
+        let mut guard = AccessGuard::blocking(stream)?;
         end.end.tracked.before_read(OPERATION, &mut guard)?;
         let to = target.as_mut_ptr().cast();
         // SAFETY: the host's end holds these rows and layers, any bytes are valid elements, and it is borrowed until the stream has been

@@ -18,8 +18,10 @@ mod options;
 
 use std::ffi::c_void;
 use std::mem::MaybeUninit;
+use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
 
 use curium_driver::sys::{CUdeviceptr, CUpointer_attribute, CUstreamCaptureStatus};
 use curium_driver::{Context, Driver, Error, Result, Stream, call, relaxed};
@@ -54,7 +56,7 @@ struct Pool {
 struct Lanes {
     staging: Arc<Staging>,
     lanes: Vec<Lane>,
-    /// None if none can be started: then the calling thread works alone.
+    /// None until there are enough lanes.
     threads: Option<Arc<ThreadPool>>,
     /// The lengths of the shortest and the longest part in bytes.
     parts: [usize; 2],
@@ -75,6 +77,8 @@ enum Direction {
 /// The smallest part of a copy that is worth a turn of its own, in bytes, and the longest that a copy begins with.
 const LEAST_PART: usize = 256 << 10;
 const FIRST_PART: usize = 512 << 10;
+/// The most threads that a context has for copies, whatever the options: more than memory keeps up with.
+const MOST_THREADS: usize = 64;
 
 impl Staging {
     /// The options of a context.
@@ -145,8 +149,10 @@ impl Staging {
     fn lane(&self) -> Option<Lane> {
         let (generation, block_bytes) = {
             let mut pool = self.pool.lock();
-            if let Some(lane) = pool.idle.pop() {
-                return Some(lane);
+            // A lane of earlier options is dropped when these are set, or put back.
+            let generation = pool.generation;
+            if let Some(index) = pool.idle.iter().rposition(|lane| lane.generation() == generation) {
+                return Some(pool.idle.swap_remove(index));
             }
             if pool.lanes >= pool.options.lanes {
                 return None;
@@ -166,7 +172,8 @@ impl Staging {
     fn threads(&self) -> Option<Arc<ThreadPool>> {
         let mut pool = self.pool.lock();
         if pool.threads.is_none() {
-            let threads = ThreadPoolBuilder::new().num_threads(pool.options.lanes.saturating_sub(1).max(1));
+            let threads =
+                ThreadPoolBuilder::new().num_threads(pool.options.lanes.saturating_sub(1).clamp(1, MOST_THREADS));
             let threads = threads.thread_name(|index| format!("curium-staging-{index}"));
             pool.threads = threads.build().ok().map(Arc::new);
         }
@@ -274,10 +281,15 @@ impl Lanes {
         // The calls that make a lane must not end the captures of other threads.
         let lanes = relaxed(stream.driver(), make).ok()?;
         let first = bytes.div_ceil(lanes.len().max(1) * 4).next_multiple_of(4096);
-        let parts = [first.clamp(least, FIRST_PART.min(options.block_bytes)), options.block_bytes];
-        let threads = staging.threads();
-        let taken = Self { staging, lanes, threads, parts };
-        (taken.lanes.len() >= direction.enough()).then_some(taken)
+        // The options may have changed since they were read.
+        let longest = lanes.iter().map(Lane::block_bytes).fold(options.block_bytes, usize::min);
+        let parts = [first.clamp(least.min(longest), FIRST_PART.min(longest)), longest];
+        let mut taken = Self { staging, lanes, threads: None, parts };
+        if taken.lanes.len() < direction.enough() {
+            return None;
+        }
+        taken.threads = taken.staging.threads();
+        taken.threads.is_some().then_some(taken)
     }
 
     /// Copies `source` to the device. Waits until the copy is done.
@@ -321,19 +333,36 @@ impl Lanes {
     fn run(&mut self, work: impl Fn(&mut Lane) -> Result<()> + Sync) -> Result<()> {
         let Some((own, others)) = self.lanes.split_first_mut() else { return Ok(()) };
         let Some(threads) = &self.threads else { return work(own) };
-        let (result, work) = (Mutex::new(Ok(())), &work);
-        let note = |done: Result<()>| {
-            let mut result = result.lock();
-            if result.is_ok() {
-                *result = done;
-            }
-        };
-        threads.in_place_scope(|scope| {
-            others.iter_mut().for_each(|lane| scope.spawn(|_| note(work(lane))));
-            note(work(own));
-        });
-        result.into_inner()
+        if rayon_core::current_thread_index().is_some() {
+            // A worker of the caller's pool would run other jobs of that pool while it waits.
+            return thread::scope(|scope| {
+                let serve = || serve(threads, own, others, &work);
+                scope.spawn(serve).join().unwrap_or_else(|payload| resume_unwind(payload))
+            });
+        }
+        serve(threads, own, others, &work)
     }
+}
+
+/// Has all lanes `work`: the calling thread serves its `own`.
+fn serve(
+    threads: &ThreadPool,
+    own: &mut Lane,
+    others: &mut [Lane],
+    work: &(impl Fn(&mut Lane) -> Result<()> + Sync),
+) -> Result<()> {
+    let result = Mutex::new(Ok(()));
+    let note = |done: Result<()>| {
+        let mut result = result.lock();
+        if result.is_ok() {
+            *result = done;
+        }
+    };
+    threads.in_place_scope(|scope| {
+        others.iter_mut().for_each(|lane| scope.spawn(|_| note(work(lane))));
+        note(work(own));
+    });
+    result.into_inner()
 }
 
 impl Drop for Lanes {

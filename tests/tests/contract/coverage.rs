@@ -33,6 +33,7 @@ const EXEMPT: &[(&str, &str)] = &[
     ("Context::set_current", "as for `pop`"),
     ("Context::unset_current", "as for `pop`"),
     ("AccessGuard::new", "enters a capture, and calls no driver; see `lease`"),
+    ("AccessGuard::blocking", "as for `AccessGuard::new`"),
     ("Accesses::revoke", "as for `AccessGuard::new`"),
     ("Accesses::view", "as for `AccessGuard::new`"),
     ("Array::from_raw_borrowed", "describes what other code made; see `foreign_code`"),

@@ -1,10 +1,15 @@
 //! Code of users that runs in the middle of an operation and uses the same object: an error, and no deadlock.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
 
 use curium_driver::{DevicePointer, Function, Graph, Result, Stream, observe_calls};
-use curium_memory::{Arena, CachingOptions, CachingResource, CachingStatistics, DeviceBuffer, Plain, Resource};
-use curium_tests::{During, assert_reentrant, on_driver};
+use curium_memory::{
+    Arena, CachingOptions, CachingResource, CachingStatistics, DeviceBuffer, Plain, Resource, Staging, StagingOptions,
+};
+use curium_tests::{During, Gate, assert_reentrant, on_driver};
 
 /// Where code of users leaves what it received.
 type Seen<T> = Arc<Mutex<Option<T>>>;
@@ -96,5 +101,33 @@ fn observer_that_changes_a_part_of_the_graph_around_it_gets_an_error() {
         graph.add_empty(&[]).expect("the outer one succeeds");
         drop(guard);
         assert_reentrant(take(&seen));
+    });
+}
+
+#[test]
+fn staged_copy_runs_no_other_job_of_the_pool_that_it_is_called_from() {
+    on_driver(|test| {
+        let stream = test.stream();
+        let options = StagingOptions::new().with_lanes(4).with_block_bytes(1 << 16).with_threshold(1 << 20);
+        Staging::set_options(stream.context(), options).expect("the options are valid");
+        let source = vec![3_u32; 1 << 20];
+        let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, source.len()).expect("memory suffices");
+        let gate = Gate::on(&stream);
+        buffer.as_slice_mut().fill_on(&stream, 1).expect("the stream works");
+        let pool = rayon_core::ThreadPoolBuilder::new().num_threads(1).build().expect("a thread can be started");
+        let has_run = AtomicBool::new(false);
+        thread::scope(|scope| {
+            let copying = scope.spawn(|| {
+                pool.scope(|jobs| {
+                    jobs.spawn(|_| has_run.store(true, Ordering::Relaxed));
+                    buffer.copy_from_slice(&source).expect("the lengths are equal");
+                    assert!(!has_run.load(Ordering::Relaxed), "the copy ran another job");
+                });
+            });
+            thread::sleep(Duration::from_millis(50));
+            gate.open();
+            copying.join().expect("the copy ran no other job");
+        });
+        assert!(has_run.into_inner() && buffer.to_vec().expect("the buffer can be read") == source);
     });
 }

@@ -32,6 +32,8 @@ pub struct AccessGuard<'a> {
 #[derive(Debug, Default)]
 struct Held {
     capture: Option<Arc<Scope>>,
+    /// The driver call may wait for the stream, so that accesses to leased memory are locked one by one.
+    is_blocking: bool,
     /// The operation has begun on its stream, for accesses to leased memory that need no lock.
     is_operation: bool,
     /// Leased memory that is locked for the access, and whether it is written.
@@ -61,6 +63,19 @@ impl<'a> AccessGuard<'a> {
         if stream.scope().is_some() {
             guard.enter()?;
         }
+        Ok(guard)
+    }
+
+    /// Begins an operation on `stream` whose driver call may block until earlier work of the stream has completed, as that of a copy
+    /// between the device and pageable memory does. Launches of graphs that do not lease the memory do not wait for it.
+    ///
+    /// # Errors
+    ///
+    /// As for [`AccessGuard::new`].
+    #[inline]
+    pub fn blocking(stream: &'a Stream) -> Result<Self> {
+        let mut guard = Self::new(stream)?;
+        guard.held.get_or_insert_default().is_blocking = true;
         Ok(guard)
     }
 
@@ -136,8 +151,10 @@ impl<'a> AccessGuard<'a> {
     /// Begins an operation on the stream, unless it has begun or a launch is waiting.
     #[inline]
     pub(super) fn begin_operation(&mut self) -> bool {
-        if self.is_operation() {
-            return true;
+        if let Some(held) = &*self.held
+            && (held.is_operation || held.is_blocking)
+        {
+            return held.is_operation;
         }
         let has_begun = self.stream.sync_points().operations().begin();
         if has_begun {

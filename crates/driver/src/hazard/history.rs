@@ -133,10 +133,7 @@ impl History {
         if self.writer == *stream && self.others.get_mut().is_empty() {
             return Ok(());
         }
-        let mut others = std::mem::take(self.others.get_mut());
-        let result = self.before(&mut others, stream, is_write);
-        *self.others.get_mut() = others;
-        result
+        self.before(&mut self.others(), stream, is_write)
     }
 
     /// Records a read, or a write, that was enqueued on `stream`.
@@ -145,9 +142,7 @@ impl History {
         if self.writer == *stream {
             return self.record_past(stream, stream.sync_points().count(), is_write);
         }
-        let mut others = std::mem::take(self.others.get_mut());
-        self.after(&mut others, stream, is_write);
-        *self.others.get_mut() = others;
+        self.after(&mut self.others(), stream, is_write);
     }
 
     /// Records an access that was enqueued when `stream` had this many sync points, and maybe others since.

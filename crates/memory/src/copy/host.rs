@@ -44,7 +44,7 @@ pub(crate) fn upload<T: NoUninit>(
     if let Some(result) = unsafe { staging::upload(stream, end.address, source, access) } {
         return result;
     }
-    let mut guard = AccessGuard::new(stream)?;
+    let mut guard = AccessGuard::blocking(stream)?;
     end.tracked.before_write(operation, &mut guard)?;
     // SAFETY: both sides have this many bytes, the device's is live on this stream, and `source` is borrowed until the stream has been
     // waited for below.
@@ -99,7 +99,7 @@ pub(crate) fn download<T: AnyBitPattern>(
     if let Some(result) = unsafe { staging::download(stream, places, end.address, access) } {
         return result;
     }
-    let mut guard = AccessGuard::new(stream)?;
+    let mut guard = AccessGuard::blocking(stream)?;
     end.tracked.before_read(operation, &mut guard)?;
     // SAFETY: both sides have this many bytes, the device's is live on this stream, any bytes are valid elements, and `target` is
     // borrowed until the stream has been waited for below.

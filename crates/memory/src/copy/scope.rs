@@ -96,7 +96,7 @@ impl<'scope> CopyScope<'scope, '_> {
         if end.bytes == 0 {
             return Ok(());
         }
-        let mut guard = AccessGuard::new(self.stream())?;
+        let mut guard = AccessGuard::blocking(self.stream())?;
         end.tracked.before_write(OPERATION, &mut guard)?;
         // SAFETY: both sides have this many bytes, the device's is live on this stream, and the host's is borrowed until the scope has
         // waited for the copy.
@@ -127,7 +127,7 @@ impl<'scope> CopyScope<'scope, '_> {
         if end.bytes == 0 {
             return Ok(());
         }
-        let mut guard = AccessGuard::new(self.stream())?;
+        let mut guard = AccessGuard::blocking(self.stream())?;
         end.tracked.before_read(OPERATION, &mut guard)?;
         // SAFETY: both sides have this many bytes, the device's is live on this stream, any bytes are valid elements, and the host's is
         // borrowed until the scope has waited for the copy.

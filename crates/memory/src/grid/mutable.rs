@@ -175,7 +175,7 @@ impl<'a, T> GridMut<'a, T> {
         }
         let end = self.end();
         stream.refuse_capture(OPERATION, PASS_THE_SCOPE)?;
-        let mut guard = AccessGuard::new(stream)?;
+        let mut guard = AccessGuard::blocking(stream)?;
         end.end.tracked.before_write(OPERATION, &mut guard)?;
         // SAFETY: the host's end holds these rows and layers, and it is borrowed until the stream has been waited for below.
         unsafe { copies::from_host(stream, &end, source.as_ptr().cast(), source.place()) }?;

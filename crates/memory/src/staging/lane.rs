@@ -43,6 +43,12 @@ impl Lane {
         self.is_sound
     }
 
+    /// The size of a block in bytes.
+    #[inline]
+    pub(super) fn block_bytes(&self) -> usize {
+        self.blocks[0].memory.len()
+    }
+
     /// The pinned memory in bytes.
     #[inline]
     pub(super) fn byte_len(&self) -> usize {
@@ -132,7 +138,8 @@ impl Lane {
                 break;
             }
             let Some((offset, part)) = job.next() else { continue };
-            let (stream, to, from) = (&self.stream, block.memory.as_mut_ptr().cast(), source + offset as CUdeviceptr);
+            let place = block.memory[..part.len()].as_mut_ptr().cast();
+            let (stream, to, from) = (&self.stream, place, source + offset as CUdeviceptr);
             // SAFETY: the caller vouches for the source; the block has room for this many bytes, and is not touched until the event behind
             // the copy has been waited for.
             access(stream, &mut || unsafe { host::to_host(stream, to, from, part.len()) })?;

@@ -159,6 +159,46 @@ fn launch_does_not_wait_for_a_staged_copy_to_the_memory() {
 }
 
 #[test]
+fn launch_does_not_wait_for_a_blocking_copy_of_memory_that_it_does_not_lease() {
+    on_driver(|test| {
+        let (own, launching) = (test.stream(), test.stream());
+        let (mut x, mut y) = (buffer(&own, 1), buffer(&own, 2));
+        let _leases_x = captured(test, |scope| x.as_slice_mut().fill_on(scope, 7));
+        let mut graph = captured(test, |scope| y.as_slice_mut().fill_on(scope, 5));
+        // From the second access on, both are used on their stream without a lock.
+        for _ in 0..2 {
+            x.as_slice_mut().fill_on(&own, 3).expect("the owner may write");
+            y.as_slice_mut().fill_on(&own, 4).expect("the owner may write");
+        }
+        let ((begun, has_begun), (end, may_end)) = (mpsc::channel(), mpsc::channel::<()>());
+        thread::scope(|scope| {
+            let copying = scope.spawn(|| {
+                let (begun, may_end) = (Mutex::new(begun), Mutex::new(may_end));
+                let guard = observe_calls(During::call_of(Function::cuMemcpyDtoHAsync_v2, move || {
+                    begun.lock().expect("no thread panics").send(()).expect("the test waits");
+                    may_end.lock().expect("no thread panics").recv().expect("the test goes on");
+                }));
+                let copied = values(&x);
+                drop(guard);
+                copied
+            });
+            has_begun.recv().expect("the copy begins");
+            let launched = scope.spawn(|| graph.launch(&launching));
+            let begin = Instant::now();
+            while !launched.is_finished() && begin.elapsed() < Duration::from_secs(5) {
+                thread::sleep(Duration::from_millis(1));
+            }
+            let has_waited = !launched.is_finished();
+            end.send(()).expect("the copy waits");
+            assert_eq!(copying.join().expect("the copy succeeds"), [3; LEN]);
+            launched.join().expect("no panic").expect("it can be launched");
+            assert!(!has_waited, "the launch waited for a copy of other memory");
+        });
+        assert_eq!(values(&y), [5; LEN]);
+    });
+}
+
+#[test]
 fn leased_buffer_can_be_dropped_by_the_end_of_a_thread() {
     thread_local! {
         static LAST: Mutex<Option<DeviceBuffer<u32>>> = const { Mutex::new(None) };
