@@ -28,7 +28,7 @@ const COSTS: &[Cost] = &[
         what: "launch with 4 arguments, two of them leased by a graph",
         c: "c_launches",
         curium: "leased_launches",
-        bound: 530,
+        bound: 560,
     },
     Cost { what: "update of a node with 4 arguments", c: "c_updates", curium: "curium_updates", bound: 43 },
 ];
