@@ -103,7 +103,7 @@ pub struct Accesses {
     is_leasable: bool,
 }
 
-/// What errors call the waits for other accesses.
+/// The name of the operation in errors of waits for other accesses.
 const OPERATION: &str = "access to device memory";
 
 impl Accesses {

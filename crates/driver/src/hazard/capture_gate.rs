@@ -1,4 +1,4 @@
-//! How threads that enqueue work in a capture and the thread that ends it share the capture.
+//! The gate of a capture, which the threads that enqueue work in it and the thread that ends it share.
 //!
 //! Work is enqueued between [`CaptureGate::enter`] and [`CaptureGate::leave`], and what it needs is recorded in between. The end of the
 //! capture waits for all who have entered, and whoever comes during the end waits for it: so the driver captures no work that was not

@@ -1,4 +1,4 @@
-//! How a launch takes the allocations that its executable lacks.
+//! Claims: a launch takes the allocations that its executable lacks.
 
 use std::marker::PhantomData;
 use std::sync::Arc;

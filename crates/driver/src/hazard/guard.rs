@@ -28,7 +28,7 @@ pub struct AccessGuard<'a> {
     _not_send: PhantomData<*const ()>,
 }
 
-/// What other threads wait for.
+/// The capture, the operation and the locks that other threads wait for.
 #[derive(Debug, Default)]
 struct Held {
     capture: Option<Arc<Scope>>,
@@ -40,11 +40,11 @@ struct Held {
     leases: SmallVec<[(Arc<Leased>, bool); INLINE_LEASES]>,
 }
 
-/// How many accesses to leased memory an operation holds without an allocation: more than most kernels have pointers.
+/// The number of accesses to leased memory that an operation holds without an allocation: more than most kernels have pointers.
 const INLINE_LEASES: usize = 6;
 
 thread_local! {
-    /// How many captures and leases guards of this thread hold.
+    /// The number of captures, operations and leases that guards of this thread hold.
     static HELD: Cell<usize> = const { Cell::new(0) };
     /// `true` while this thread calls the driver with locks of this module held.
     static IS_ORDERING: Cell<bool> = const { Cell::new(false) };
@@ -99,7 +99,7 @@ impl<'a> AccessGuard<'a> {
         self.scope().is_some()
     }
 
-    /// Has the graph of the capture keep `value`. Nothing happens if the operation is not captured.
+    /// Makes the graph of the capture keep `value`. Nothing happens if the operation is not captured.
     #[inline]
     pub fn keep<T: Any + Send + Sync>(&self, value: &Arc<T>) {
         if let Some(scope) = self.scope() {

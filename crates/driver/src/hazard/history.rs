@@ -13,7 +13,7 @@ use crate::{Result, Stream};
 pub(crate) struct History {
     /// The stream of the last write of the whole. The allocation counts as the first.
     writer: Stream,
-    /// How many sync points that stream had when the last write, of the whole or a part, was enqueued there.
+    /// The number of sync points of that stream when the last write, of the whole or a part, was enqueued there.
     written: AtomicU64,
     /// The same for the last read there.
     read: AtomicU64,

@@ -48,7 +48,7 @@ pub struct HostAccess {
     is_write: bool,
 }
 
-/// What errors call a launch.
+/// The name of a launch in errors.
 pub(super) const OPERATION: &str = "GraphExec::launch";
 
 impl Leased {
