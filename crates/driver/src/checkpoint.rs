@@ -322,7 +322,7 @@ mod tests {
             if arguments.gpuPairsCount == 1 {
                 // SAFETY: the caller passes as many pairs as it says.
                 let pair = unsafe { *arguments.gpuPairs };
-                RESTORED_TO.store(u32::from(pair.newUuid.bytes[15].cast_unsigned()), Ordering::Release);
+                RESTORED_TO.store(u32::from(pair.newUuid.bytes[15].to_ne_bytes()[0]), Ordering::Release);
             }
             step(pid, CUprocessState::CU_PROCESS_STATE_CHECKPOINTED, CUprocessState::CU_PROCESS_STATE_LOCKED)
         }

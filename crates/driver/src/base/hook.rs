@@ -190,6 +190,7 @@ pub(crate) fn refuse_in_observer(operation: &'static str) -> Result<()> {
 }
 
 /// Has every later call look at whether it may be made.
+#[cfg(all(unix, not(miri)))]
 #[inline]
 pub(crate) fn attend() {
     INSTALLED.store(true, Ordering::Relaxed);
