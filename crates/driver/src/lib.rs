@@ -149,6 +149,7 @@ pub use self::disk_cache::{CacheKey, CacheUsage, DiskCache};
 pub use self::driver::Driver;
 pub use self::error::{
     ArgumentError, CallError, Error, ErrorClass, ForkError, OutOfMemoryError, PanicError, RecoveryAttempt, Result,
+    Returned,
 };
 #[cfg(feature = "ipc")]
 pub use self::event::IpcEventHandle;
