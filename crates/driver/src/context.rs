@@ -27,7 +27,7 @@ use crate::base::current::Entered;
 use crate::base::handle::Handle;
 use crate::base::release::release;
 use crate::call;
-use crate::{Device, Driver, Error, Result};
+use crate::{Device, Driver, Error, Result, Returned};
 
 /// A context of a device. Clones are cheap and stand for the same context.
 ///
@@ -293,12 +293,13 @@ impl Context {
     #[doc(alias = "cuDevicePrimaryCtxRelease")]
     #[doc(alias = "cuGreenCtxDestroy")]
     #[inline]
-    pub fn close(self) -> Result<(), (Self, Error)> {
-        let mut shared = Arc::try_unwrap(self.shared)
-            .map_err(|shared| (Self { shared }, Error::argument("Context::close", "the context is still in use")))?;
+    pub fn close(self) -> Result<(), Returned<Self>> {
+        let mut shared = Arc::try_unwrap(self.shared).map_err(|shared| {
+            Returned::new(Self { shared }, Error::argument("Context::close", "the context is still in use"))
+        })?;
         match shared.destroy() {
             Ok(()) => Ok(()),
-            Err(error) => Err((Self { shared: Arc::new(shared) }, error)),
+            Err(error) => Err(Returned::new(Self { shared: Arc::new(shared) }, error)),
         }
     }
 }
