@@ -9,6 +9,7 @@ mod capture;
 mod capture_closure;
 mod capture_scope;
 mod check;
+mod checked_test;
 mod checkpoint;
 mod context;
 mod context_operations;
