@@ -185,109 +185,29 @@ fn what_a_function_calls_is_told_by_type_where_one_is_written_and_by_name_elsewh
     assert_eq!(of_near, BTreeSet::from(expected));
 }
 
-/// The tests that the tables in a section of the page on testing name, each of which must be there.
-fn named_tests(heading: &str) -> BTreeSet<String> {
-    let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let page = std::fs::read_to_string(tests.join("../docs/testing.md")).expect("the page can be read");
-    let mut named = BTreeSet::new();
-    for row in rows(&page, heading).filter(|row| row.len() == 5) {
-        let text: String = quoted(row[2]).iter().map(|file| source(tests, file)).collect();
-        for test in quoted(row[3]) {
-            assert!(text.contains(&format!("fn {test}()")), "`{}` names the test `{test}`, which is not there", row[1]);
-            named.insert(test);
-        }
-    }
-    named
-}
-
-/// The text of a file that a table names: one of the contract tests, or one by its path in the repository, which may be a folder.
-fn source(tests: &Path, file: &str) -> String {
-    let places = [tests.join("tests/contract"), tests.join("..")];
-    let name = file.trim_end_matches(".rs");
-    let read = |place: &Path| std::fs::read_to_string(place.join(format!("{name}.rs"))).ok();
-    let is_folder = tests.join("..").join(file).is_dir();
-    let text = places.iter().find_map(|place| read(place)).or_else(|| is_folder.then(String::new));
-    text.unwrap_or_else(|| panic!("the page names the file `{file}`, which is not there"))
-}
-
 #[test]
-fn every_test_that_the_page_on_testing_names_exists() {
-    if !uses_cuda() {
-        let sections = [
-            "What libraries before this one can do",
-            "What the driver crate can do",
-            "What memory can do",
-            "What goes wrong",
-        ];
-        for section in sections {
-            let named = named_tests(&format!("## {section}")).len();
-            assert!(named > 15, "the page names {named} tests in {section}");
-        }
-    }
-}
-
-#[test]
-fn every_test_of_the_drivers_behaviour_stands_in_its_table() {
-    if uses_cuda() {
-        return;
-    }
-    let named = named_tests("## What the driver does");
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/contract/behaviour");
-    let mut found = 0;
-    for file in std::fs::read_dir(folder).expect("there is such a folder") {
-        let path = file.expect("the folder can be listed").path();
-        let text = std::fs::read_to_string(&path).expect("the file can be read");
-        let tests = text.split("#[test]\nfn ").skip(1).filter_map(|test| test.split_once('('));
-        for (test, _) in tests {
-            found += 1;
-            assert!(named.contains(test), "the page on testing does not name `{test}` of {}", path.display());
-        }
-    }
-    assert!(found > 30, "there are {found} tests");
-}
-
-#[test]
-fn page_on_testing_lists_exactly_the_kernels_of_the_test_set() {
+fn every_kernel_of_the_test_set_is_named_by_a_contract_test() {
     if uses_cuda() {
         return;
     }
     let tests = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let page = std::fs::read_to_string(tests.join("../docs/testing.md")).expect("the page can be read");
-    let mut listed = Vec::new();
-    for row in rows(&page, "## The kernels of the test set").filter(|row| row.len() == 9 && row[1].starts_with('`')) {
-        let [kernel, file, test] = [row[1], row[4], row[5]].map(|cell| quoted(cell).concat());
-        let text = std::fs::read_to_string(tests.join(format!("tests/contract/{file}.rs"))).expect("the file is there");
-        let body = text.split_once(&format!("fn {test}()")).map(|(_, after)| after).unwrap_or_default();
-        let body = body.split_once("#[test]").map_or(body, |(body, _)| body);
-        assert!(body.contains(&format!("\"{kernel}\"")), "`{test}` of `{file}` has no kernel `{kernel}`");
-        listed.push(kernel);
-    }
-    let sources = std::fs::read_dir(tests.join("kernels")).expect("the folder is there");
-    let sources = sources.map(|source| source.expect("it can be read").path());
-    let sources = sources.filter(|path| path.extension().is_some_and(|extension| extension == "cu"));
-    let text: String = sources.map(|path| std::fs::read_to_string(path).expect("it can be read")).collect();
-    let head = |after: &str| after.split_once("void ").map(|(_, head)| head.to_owned());
-    let mut kernels: Vec<_> =
-        text.split("__global__").skip(1).filter_map(head).filter_map(|head| name(&head)).collect();
-    kernels.sort_unstable();
-    listed.sort_unstable();
-    assert_eq!(listed, kernels);
+    let text = text_below(&tests.join("tests/contract"), "rs");
+    let code = text_below(&tests.join("kernels"), "ptx");
+    let entries = code.split(".entry ").skip(1).filter_map(|entry| entry.split_once('('));
+    let kernels: Vec<_> = entries.map(|(name, _)| name.trim()).collect();
+    assert!(kernels.len() > 100, "{} kernels", kernels.len());
+    let unused: Vec<_> = kernels.iter().filter(|name| !text.contains(&format!("\"{name}\""))).collect();
+    assert!(unused.is_empty(), "kernels that no contract test names: {unused:?}");
 }
 
-/// The name of the kernel whose head this begins: the first that is no attribute with arguments.
-fn name(head: &str) -> Option<String> {
-    let mut names = head.split(|character: char| !character.is_alphanumeric() && character != '_');
-    names.find(|name| !name.is_empty() && !name.starts_with("__") && name.parse::<u32>().is_err()).map(str::to_owned)
-}
-
-/// The cells of each line in a section of a page.
-fn rows<'a>(page: &'a str, heading: &str) -> impl Iterator<Item = Vec<&'a str>> {
-    let (_, section) = page.split_once(heading).expect("the page has the section");
-    let section = section.split_once("\n## ").map_or(section, |(section, _)| section);
-    section.lines().map(|line| line.split('|').map(str::trim).collect())
-}
-
-/// What stands between backticks.
-fn quoted(cell: &str) -> Vec<String> {
-    cell.split('`').skip(1).step_by(2).map(str::to_owned).collect()
+/// The text of all files below `folder` with this extension.
+fn text_below(folder: &Path, extension: &str) -> String {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|error| panic!("{}: {error}", folder.display()));
+    let paths = entries.map(|entry| entry.expect("the folder can be listed").path());
+    let texts = paths.map(|path| match path.extension() {
+        _ if path.is_dir() => text_below(&path, extension),
+        Some(found) if found == extension => std::fs::read_to_string(&path).expect("the file can be read"),
+        _ => String::new(),
+    });
+    texts.collect()
 }
