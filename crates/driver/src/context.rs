@@ -6,6 +6,7 @@ mod create;
 mod event;
 #[cfg(feature = "green-contexts")]
 mod green;
+pub(crate) mod handle_pool;
 mod limit;
 mod peer;
 mod primary;
@@ -26,12 +27,12 @@ pub use self::green::{GreenContextFlags, GreenContextOptions};
 pub use self::limit::Limit;
 pub use self::primary::PrimaryState;
 pub use self::raw::RawContext;
+use crate::base::capture_guard;
+use crate::base::current::Entered;
+use crate::base::handle::Handle;
+use crate::base::release::release;
 use crate::call;
-use crate::capture_guard;
-use crate::current::Entered;
-use crate::handle::Handle;
 use crate::hazard::refuse_captures;
-use crate::release::release;
 use crate::{Device, Driver, Error, Result, Stream, StreamOptions};
 
 /// A context of a device. Clones are cheap and stand for the same context.

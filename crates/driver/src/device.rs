@@ -126,7 +126,7 @@ impl Device {
         let mut uuid = CUuuid::default();
         // SAFETY: `uuid` is a valid place for the answer.
         unsafe { call!(&self.driver, cuDeviceGetUuid_v2(&raw mut uuid, self.raw)) }?;
-        Ok(uuid.bytes.map(c_char::cast_unsigned))
+        Ok(uuid.bytes.map(|byte| byte.to_ne_bytes()[0]))
     }
 
     /// Where the device sits on the PCI bus, as `domain:bus:device.function` in hexadecimal.

@@ -18,11 +18,11 @@ use curium_sys::{CUevent, CUevent_flags, CUevent_record_flags, CUevent_st, Funct
 pub use self::ipc::IpcEventHandle;
 pub use self::pool::{EventPool, PooledEvent};
 
+use crate::base::capture_guard::{self, PASS_THE_SCOPE};
+use crate::base::handle::Handle;
+use crate::base::release::release;
 use crate::call;
-use crate::capture_guard::{self, PASS_THE_SCOPE};
-use crate::handle::Handle;
 use crate::hazard::{AccessGuard, Key};
-use crate::release::release;
 use crate::stream::finished;
 use crate::{Context, Driver, Error, Finished, Result, Stream};
 

@@ -13,9 +13,9 @@ use curium_sys::{CUgraphicsMapResourceFlags, CUgraphicsRegisterFlags, CUgraphics
 pub use self::egl_stream::{EglConsumer, EglFrame, EglLocation, EglProducer};
 pub use self::gl::GlDevices;
 pub use self::mapped::MappedGraphics;
+use crate::base::handle::Handle;
+use crate::base::release::release;
 use crate::call;
-use crate::handle::Handle;
-use crate::release::release;
 use crate::{Context, Driver, Error, Result};
 
 /// A buffer or an image of a graphics interface that is registered with CUDA. Dropping it ends the registration.

@@ -7,12 +7,12 @@ use std::path::Path;
 
 use curium_sys::{CUjitInputType, CUlinkState_st};
 
+use crate::base::handle::Handle;
+use crate::base::release::release;
 use crate::call;
-use crate::handle::Handle;
 use crate::jit::Compilation;
 use crate::kernel::c_name;
 use crate::module::c_path;
-use crate::release::release;
 use crate::{Context, Driver, Error, Image, ImageKind, JitOptions, JitReport, Result};
 
 /// The driver's linker: code and objects are added, and become one image.

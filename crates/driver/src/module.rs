@@ -14,13 +14,13 @@ use std::sync::Arc;
 use curium_sys::{CUfunction, CUmod_st, CUmodule, Function};
 
 pub use self::loading::LoadingMode;
+use crate::base::handle::Handle;
+use crate::base::release::release;
 use crate::call;
-use crate::handle::Handle;
 use crate::image::declared::Declared;
 use crate::jit::Compilation;
+use crate::kernel::signature::Signature;
 use crate::kernel::{Candidates, Owner, c_name, function_name};
-use crate::release::release;
-use crate::signature::Signature;
 use crate::{Context, Driver, Error, Global, Image, JitOptions, JitReport, Kernel, Library, Result, Untyped};
 
 /// Code that was loaded into one context. Clones are cheap and stand for the same module.

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use crate::base::release::release;
 use crate::call;
-use crate::release::release;
 use crate::{Context, Error, Result};
 
 /// A stretch of a program that a profiler records, which ends when this value is dropped.

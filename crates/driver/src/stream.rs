@@ -26,11 +26,11 @@ pub use self::pool::{PooledStream, StreamPool};
 use self::weak::Last;
 pub use self::weak::WeakStream;
 
+use crate::base::capture_guard::{self, PASS_THE_SCOPE};
+use crate::base::handle::Handle;
+use crate::base::release::release;
 use crate::call;
-use crate::capture_guard::{self, PASS_THE_SCOPE};
-use crate::handle::Handle;
 use crate::hazard::{AccessGuard, Scope, SyncPoints};
-use crate::release::release;
 use crate::{Context, Device, Driver, Error, Event, EventFlags, EventPool, Finished, PooledEvent, Result};
 
 /// A queue of work on a device: what is put on one stream runs in order, and streams run beside each other. Clones are cheap

@@ -87,7 +87,8 @@ impl Place {
         let shown = source.trim_end().replace('\t', TAB);
         write!(formatter, "\n{:margin$} |\n{} | {shown}", "", self.line)?;
         let Some(column) = self.column else { return Ok(()) };
-        let at = source.floor_char_boundary(column.saturating_sub(1) as usize);
+        let before = column.saturating_sub(1) as usize;
+        let at = (0..=before.min(source.len())).rev().find(|at| source.is_char_boundary(*at)).unwrap_or_default();
         let offset: usize = source[..at].chars().map(|letter| if letter == '\t' { TAB.len() } else { 1 }).sum();
         let word = source[at..].chars().take_while(|letter| letter.is_alphanumeric() || *letter == '_');
         let mark = "^".repeat(word.count().max(1));

@@ -87,7 +87,7 @@ pub(crate) struct Driver {
     config: Config,
     slot: usize,
     /// The process that it was started in.
-    #[cfg(feature = "export")]
+    #[cfg(all(feature = "export", target_os = "linux"))]
     process: u32,
     /// Tells this driver from others that had the same slot.
     serial: u64,
@@ -136,7 +136,7 @@ impl Driver {
         let races = config.race_checks.then(Arc::default);
         Ok(Arc::new_cyclic(|shared| Self {
             slot,
-            #[cfg(feature = "export")]
+            #[cfg(all(feature = "export", target_os = "linux"))]
             process: std::process::id(),
             serial: SERIAL.fetch_add(1, Ordering::Relaxed),
             shared: Weak::clone(shared),
@@ -167,7 +167,7 @@ impl Driver {
     }
 
     /// The process that the driver was started in; another one is a child of a fork.
-    #[cfg(feature = "export")]
+    #[cfg(all(feature = "export", target_os = "linux"))]
     pub(crate) fn process(&self) -> u32 {
         self.process
     }

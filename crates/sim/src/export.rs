@@ -4,8 +4,7 @@
 //! `CUDA_ERROR_DEINITIALIZED`, and nothing waits for its threads. If `CURIUM_SIM_TRACE` names a file, every call is appended to it as an
 //! event for trace viewers; if `CURIUM_SIM_SUMMARY` names one, what the program has done is written to it at the exit.
 
-use std::ffi::{OsStr, c_void};
-use std::fs;
+use std::ffi::c_void;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -87,6 +86,7 @@ per_thread::for_each_variant!(list_variants);
 static FORKED: AtomicBool = AtomicBool::new(false);
 
 /// Where the summary goes when the process exits: a path, in which `%p` stands for the number of the process, or `-` for stderr.
+#[cfg(target_os = "linux")]
 const SUMMARY: &str = "CURIUM_SIM_SUMMARY";
 
 /// Starts the driver if this is the first call.
@@ -112,8 +112,9 @@ fn refuse(error: &dyn std::error::Error) -> CUresult {
 }
 
 /// Writes what the program has done. The child of a fork writes nothing: its driver is its parent's.
+#[cfg(target_os = "linux")]
 #[expect(clippy::print_stderr, reason = "stderr is where the summary was asked for, or all that is left at the exit")]
-fn summarize(driver: &Driver, path: &OsStr) {
+fn summarize(driver: &Driver, path: &std::ffi::OsStr) {
     if std::process::id() != driver.process() {
         return;
     }
@@ -123,7 +124,7 @@ fn summarize(driver: &Driver, path: &OsStr) {
         return;
     }
     let path = path.to_string_lossy().replace("%p", &driver.process().to_string());
-    if let Err(error) = fs::write(&path, text) {
+    if let Err(error) = std::fs::write(&path, text) {
         eprintln!("curium-sim: the summary cannot be written to {path}: {error}");
     }
 }

@@ -19,6 +19,7 @@ mod neighbour;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod pattern;
 mod pool;
+#[cfg(any(test, all(target_os = "linux", not(miri))))]
 mod ranges;
 #[cfg(all(target_os = "linux", not(miri)))]
 mod reserved;

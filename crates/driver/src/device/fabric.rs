@@ -45,7 +45,7 @@ impl Device {
         let mut uuid = CUuuid::default();
         // SAFETY: `uuid` is a valid place for the answer.
         unsafe { call!(self.driver(), cuDeviceGetFabricClusterUuid(&raw mut uuid, self.as_raw())) }?;
-        Ok(uuid.bytes.map(std::ffi::c_char::cast_unsigned))
+        Ok(uuid.bytes.map(|byte| byte.to_ne_bytes()[0]))
     }
 
     /// The groups of its fabric that this device belongs to.

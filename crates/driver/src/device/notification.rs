@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use curium_sys::{CUasyncCallbackEntry_st, CUasyncCallbackHandle, CUasyncNotificationInfo, CUasyncNotificationType};
 
+use crate::base::callback::{Callbacks, Number};
+use crate::base::handle::Handle;
+use crate::base::release::release;
 use crate::call;
-use crate::callback::{Callbacks, Number};
-use crate::handle::Handle;
-use crate::release::release;
 use crate::{Device, Error, Result};
 
 /// Something that a device tells a process.

@@ -15,9 +15,9 @@ use super::kernel_update::UpdatedKernels;
 use super::leases::Leases;
 use super::tree::{State, Tree};
 use super::update::unknown_source;
+use crate::base::handle::Handle;
+use crate::base::release::release;
 use crate::call;
-use crate::handle::Handle;
-use crate::release::release;
 use crate::{Context, Driver, Error, Result, Stream};
 
 /// A graph that was instantiated: it is launched with one call, however many nodes it has.

@@ -9,9 +9,9 @@ use curium_sys::{
 };
 
 use super::mapped::mapped_egl_frame;
+use crate::base::handle::Handle;
+use crate::base::release::release;
 use crate::call;
-use crate::handle::Handle;
-use crate::release::release;
 use crate::{Context, Driver, Error, Result, Stream};
 
 /// CUDA at the end of a stream of EGL, where frames are taken out. Dropping it ends the connection.

@@ -5,8 +5,8 @@ use std::fmt;
 use curium_sys::{CUarray, CUeglFrame, CUgraphicsResource, CUmipmappedArray};
 
 use super::GraphicsResource;
+use crate::base::release::release;
 use crate::call;
-use crate::release::release;
 use crate::{DevicePointer, Error, Result, Stream};
 
 /// Graphics resources that are mapped for CUDA. Dropping it unmaps them, in the order of the stream.

@@ -7,10 +7,10 @@ use std::sync::Arc;
 
 use curium_sys::{CUlogLevel, CUlogsCallbackEntry_st};
 
+use crate::base::callback::{Callbacks, Number};
+use crate::base::handle::Handle;
+use crate::base::release::release;
 use crate::call;
-use crate::callback::{Callbacks, Number};
-use crate::handle::Handle;
-use crate::release::release;
 use crate::{Driver, Error, Result};
 
 /// How bad it is what the driver logs.

@@ -5,10 +5,9 @@ use std::fmt;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
-use curium_driver::sys::{
-    self, CUDA_EXTERNAL_MEMORY_BUFFER_DESC, CUDA_EXTERNAL_MEMORY_HANDLE_DESC, CUdeviceptr, CUexternalMemory,
-    CUexternalMemoryHandleType,
-};
+#[cfg(unix)]
+use curium_driver::sys::{self, CUDA_EXTERNAL_MEMORY_HANDLE_DESC, CUexternalMemoryHandleType};
+use curium_driver::sys::{CUDA_EXTERNAL_MEMORY_BUFFER_DESC, CUdeviceptr, CUexternalMemory};
 use curium_driver::{Context, DevicePointer, Error, Result, call, release};
 
 #[cfg(unix)]
@@ -192,6 +191,7 @@ impl ExternalBuffer {
     }
 }
 
+#[cfg(unix)]
 impl ExternalMemoryKind {
     const fn to_raw(self) -> CUexternalMemoryHandleType {
         match self {

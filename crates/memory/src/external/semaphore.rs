@@ -6,9 +6,10 @@ use std::os::fd::OwnedFd;
 #[cfg(feature = "graphs")]
 use std::sync::Arc;
 
+#[cfg(unix)]
+use curium_driver::sys::{CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, CUexternalSemaphoreHandleType};
 use curium_driver::sys::{
-    CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS,
-    CUexternalSemaphore, CUexternalSemaphoreHandleType,
+    CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, CUexternalSemaphore,
 };
 use curium_driver::{Context, Error, Result, Stream, call, release};
 #[cfg(feature = "graphs")]
@@ -185,6 +186,7 @@ impl ExternalSemaphore {
     }
 }
 
+#[cfg(unix)]
 impl ExternalSemaphoreKind {
     const fn to_raw(self) -> CUexternalSemaphoreHandleType {
         match self {

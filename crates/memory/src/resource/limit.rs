@@ -47,7 +47,7 @@ impl<R: Resource> Limit<R> {
     #[inline]
     fn charge(&self, bytes: usize) -> Result<()> {
         let charged = |used: usize| used.checked_add(bytes).filter(|used| *used <= self.limit);
-        match self.used.try_update(Ordering::Relaxed, Ordering::Relaxed, charged) {
+        match self.used.fetch_update(Ordering::Relaxed, Ordering::Relaxed, charged) {
             Ok(_) => Ok(()),
             Err(used) => Err(Error::refused_memory(bytes, Some(self.limit), Some(used))),
         }

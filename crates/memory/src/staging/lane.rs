@@ -161,7 +161,10 @@ impl Block {
     #[inline]
     fn give(&self, part: &mut [MaybeUninit<u8>]) -> Result<()> {
         self.done.synchronize()?;
-        part.write_copy_of_slice(&self.memory[..part.len()]);
+        let staged = &self.memory[..part.len()];
+        // SAFETY: initialized bytes are valid as `MaybeUninit<u8>`, which has the same layout, and the borrow is the same.
+        let staged = unsafe { std::slice::from_raw_parts(staged.as_ptr().cast::<MaybeUninit<u8>>(), staged.len()) };
+        part.copy_from_slice(staged);
         Ok(())
     }
 }

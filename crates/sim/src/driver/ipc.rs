@@ -1,5 +1,7 @@
 //! Device memory in several processes, by the handles of old.
 
+use std::ffi::c_char;
+
 use curium_sys::{CUdeviceptr, CUipcMem_flags, CUipcMemHandle, CUresult};
 
 use crate::argument::Pointer;
@@ -20,7 +22,7 @@ impl Driver {
         }
         let at = self.memory().place_of(&found, self.serial).ok_or(CUresult::CUDA_ERROR_NOT_SUPPORTED)?;
         self.memory().note_shared(found.base);
-        place.write(CUipcMemHandle { reserved: at.to_bytes().map(u8::cast_signed) })
+        place.write(CUipcMemHandle { reserved: at.to_bytes().map(|byte| c_char::from_ne_bytes([byte])) })
     }
 
     /// Each simulator counts as a process: one does not open its own memory, but another of the same process may.
@@ -32,7 +34,7 @@ impl Driver {
     ) -> Result {
         let place = address.required()?;
         let owner = self.current_owner()?;
-        let at = Place::from_bytes(&handle.reserved.map(i8::cast_unsigned));
+        let at = Place::from_bytes(&handle.reserved.map(|byte| byte.to_ne_bytes()[0]));
         let at = at.filter(|_| flags == CUipcMem_flags::CU_IPC_MEM_LAZY_ENABLE_PEER_ACCESS.0);
         let at = at.ok_or(CUresult::CUDA_ERROR_INVALID_VALUE)?;
         if Some(at.origin) == self.memory().origin(self.serial) {

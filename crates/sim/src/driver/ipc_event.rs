@@ -1,5 +1,6 @@
 //! Events in several processes: their handles, which only others than their own process may open, and their records.
 
+use std::ffi::c_char;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -46,13 +47,13 @@ impl Driver {
         let parts = [self.origin(), descriptor.to_le_bytes().to_vec(), event.address().to_le_bytes().to_vec()].concat();
         let mut bytes = [0; 64];
         bytes[..parts.len()].copy_from_slice(&parts);
-        place.write(CUipcEventHandle { reserved: bytes.map(u8::cast_signed) })
+        place.write(CUipcEventHandle { reserved: bytes.map(|byte| c_char::from_ne_bytes([byte])) })
     }
 
     pub(crate) fn cuIpcOpenEventHandle(&self, event: Pointer<CUevent>, handle: CUipcEventHandle) -> Result {
         let place = event.required()?;
         let (mut state, context) = self.enter_current()?;
-        let bytes = handle.reserved.map(i8::cast_unsigned);
+        let bytes = handle.reserved.map(|byte| byte.to_ne_bytes()[0]);
         if !bytes.starts_with(&MARK) {
             return Err(CUresult::CUDA_ERROR_INVALID_VALUE);
         }

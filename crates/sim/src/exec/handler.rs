@@ -6,7 +6,6 @@
 //! multiply-add and the conversion of halves are instructions and not calls.
 
 use std::ptr::NonNull;
-use std::sync::OnceLock;
 
 use super::float::inherit;
 use super::frame::InFile;
@@ -15,8 +14,9 @@ use super::op::{Control, Handler, Op};
 use super::unit::Unit;
 
 /// Whether the processor can run the handlers compiled for AVX2, FMA and F16C.
+#[cfg(any(test, target_arch = "x86_64"))]
 pub(crate) fn wide_vectors() -> bool {
-    static WIDE: OnceLock<bool> = OnceLock::new();
+    static WIDE: std::sync::OnceLock<bool> = std::sync::OnceLock::new();
     *WIDE.get_or_init(|| {
         #[cfg(target_arch = "x86_64")]
         {

@@ -78,11 +78,12 @@ impl Memory {
         if width == 4 {
             // SAFETY: `locate` checked that the bytes are there, and they are not freed before their work is done; the address is aligned.
             let word = unsafe { AtomicU32::from_ptr(place.cast()) };
-            word.update(Ordering::SeqCst, Ordering::SeqCst, |found| combine(u64::from(found)) as u32);
+            let _ =
+                word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |found| Some(combine(u64::from(found)) as u32));
         } else {
             // SAFETY: as above.
             let word = unsafe { AtomicU64::from_ptr(place.cast()) };
-            word.update(Ordering::SeqCst, Ordering::SeqCst, combine);
+            let _ = word.fetch_update(Ordering::SeqCst, Ordering::SeqCst, |found| Some(combine(found)));
         }
         Ok(())
     }

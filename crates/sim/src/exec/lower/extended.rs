@@ -70,13 +70,15 @@ macro_rules! carrying {
         impl Carrying for $ty {
             #[inline(always)]
             fn sum(self, other: Self, carry: bool) -> (Self, bool) {
-                let (sum, carry) = (self as $unsigned).carrying_add(other as $unsigned, carry);
-                (sum as Self, carry)
+                let (sum, first) = (self as $unsigned).overflowing_add(other as $unsigned);
+                let (sum, second) = sum.overflowing_add(<$unsigned>::from(carry));
+                (sum as Self, first | second)
             }
             #[inline(always)]
             fn difference(self, other: Self, borrow: bool) -> (Self, bool) {
-                let (difference, borrow) = (self as $unsigned).borrowing_sub(other as $unsigned, borrow);
-                (difference as Self, borrow)
+                let (difference, first) = (self as $unsigned).overflowing_sub(other as $unsigned);
+                let (difference, second) = difference.overflowing_sub(<$unsigned>::from(borrow));
+                (difference as Self, first | second)
             }
         }
     )*};
