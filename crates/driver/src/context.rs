@@ -33,7 +33,7 @@ use crate::base::handle::Handle;
 use crate::base::release::release;
 use crate::call;
 use crate::hazard::refuse_captures;
-use crate::{Device, Driver, Error, Result, Stream, StreamOptions};
+use crate::{Device, Driver, Error, Result, Returned, Stream, StreamOptions};
 
 /// A context of a device. Clones are cheap and stand for the same context.
 ///
@@ -306,12 +306,13 @@ impl Context {
     #[doc(alias = "cuDevicePrimaryCtxRelease")]
     #[doc(alias = "cuGreenCtxDestroy")]
     #[inline]
-    pub fn close(self) -> Result<(), (Self, Error)> {
-        let mut shared = Arc::try_unwrap(self.shared)
-            .map_err(|shared| (Self { shared }, Error::argument("Context::close", "the context is still in use")))?;
+    pub fn close(self) -> Result<(), Returned<Self>> {
+        let mut shared = Arc::try_unwrap(self.shared).map_err(|shared| {
+            Returned::new(Self { shared }, Error::argument("Context::close", "the context is still in use"))
+        })?;
         match shared.destroy() {
             Ok(()) => Ok(()),
-            Err(error) => Err((Self { shared: Arc::new(shared) }, error)),
+            Err(error) => Err(Returned::new(Self { shared: Arc::new(shared) }, error)),
         }
     }
 }

@@ -110,6 +110,7 @@ pub use self::base::capture_guard::{NOT_WHILE_CAPTURING, PASS_THE_SCOPE, refuse_
 pub use self::base::capture_mode::{relaxed, relaxed_if_possible};
 pub use self::base::error::{
     ArgumentError, CallError, Error, ErrorClass, ForkError, OutOfMemoryError, PanicError, RecoveryAttempt, Result,
+    Returned,
 };
 #[doc(hidden)]
 pub use self::base::exclusive::{Exclusive, ExclusiveGuard};
