@@ -34,6 +34,8 @@ pub(super) struct Source {
     /// The methods that macros without parameters add to an implementation.
     methods: BTreeMap<String, Vec<ImplItem>>,
     types: TypeIndex,
+    /// The implementations, each with its module, until the macros in them are known.
+    implementations: Vec<(ItemImpl, String)>,
     /// What was read, until all types are known.
     bodies: Vec<Body>,
 }
@@ -103,6 +105,9 @@ impl Source {
 
     /// Looks for what each function calls, now that all types are known.
     pub(super) fn finish(&mut self) {
+        for (item, module) in std::mem::take(&mut self.implementations) {
+            self.read_implementation(&item, &module);
+        }
         let bodies = std::mem::take(&mut self.bodies);
         bodies.iter().for_each(|body| self.types.add_result(body));
         for body in bodies {
@@ -215,7 +220,9 @@ impl Source {
                 Item::Type(item) if type_name(&item.ty).is_none_or(|name| item.ident != name) => {
                     self.types.aliases.insert(item.ident.to_string());
                 }
-                Item::Impl(item) if !is_for_tests(&item.attrs) => self.read_implementation(item, &module),
+                Item::Impl(item) if !is_for_tests(&item.attrs) => {
+                    self.implementations.push((item.clone(), module.to_string()));
+                }
                 Item::Trait(item) => self.read_trait(item, &module),
                 Item::Fn(function) if !is_for_tests(&function.attrs) => self.bodies.push(Body {
                     name: format!("{module}::{}", function.sig.ident),
