@@ -16,14 +16,14 @@ use crate::resource::{CachingResource, LiveAllocation};
 ///
 /// ```
 /// # use curium_driver::Driver;
-/// use curium_memory::{Recording, Resource, Snapshot, StreamOrdered};
+/// use curium_memory::{AllocationRecorder, Resource, Snapshot, StreamOrdered};
 ///
 /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<Driver>()?;
 /// # /*
 /// let driver = Driver::load()?;
 /// # */
 /// let stream = driver.device(0)?.primary_context()?.stream()?;
-/// let resource = Recording::ring(StreamOrdered, 10_000);
+/// let resource = AllocationRecorder::ring(StreamOrdered, 10_000);
 /// let pointer = resource.allocate(&stream, 1 << 20, 256)?;
 /// let pickle = Snapshot::new(0, resource.events()).to_pickle();
 /// // std::fs::write("snapshot.pickle", pickle)?;
@@ -52,7 +52,7 @@ impl Snapshot {
         Self { device, events: log.events().to_vec(), live, segments }
     }
 
-    /// The same with `live` as what is in use, such as what [`Tracking`](crate::Tracking) knows: also what was allocated before the first
+    /// The same with `live` as what is in use, such as what [`LeakTracker`](crate::LeakTracker) knows: also what was allocated before the first
     /// event.
     #[must_use]
     #[inline]

@@ -88,10 +88,10 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     ///
     /// ```
     /// # let driver = curium_sim::Simulator::new(curium_sim::Config::new())?.driver::<curium_driver::Driver>()?;
-    /// use curium_memory::{DeviceBuffer, Plain};
+    /// use curium_memory::{DeviceBuffer, SyncAlloc};
     ///
     /// # let stream = driver.device(0)?.primary_context()?.stream()?;
-    /// let buffer = DeviceBuffer::<u32, Plain>::uninit_in(Plain, &stream, 1024)?;
+    /// let buffer = DeviceBuffer::<u32, SyncAlloc>::uninit_in(SyncAlloc, &stream, 1024)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
