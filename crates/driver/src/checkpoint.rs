@@ -284,7 +284,7 @@ mod tests {
     use curium_sys::CUresult;
 
     use super::*;
-    use crate::bare;
+    use crate::base::stub_api;
 
     /// The only process of a driver made by hand, and the identifiers of the last restore.
     static STATE: AtomicU32 = AtomicU32::new(0);
@@ -329,13 +329,13 @@ mod tests {
         unsafe extern "C" fn unlock(pid: c_int, _: *mut CUcheckpointUnlockArgs) -> CUresult {
             step(pid, CUprocessState::CU_PROCESS_STATE_LOCKED, CUprocessState::CU_PROCESS_STATE_RUNNING)
         }
-        let mut api = bare::api();
+        let mut api = stub_api::api();
         api.cuCheckpointProcessGetState = Some(state);
         api.cuCheckpointProcessLock = Some(lock);
         api.cuCheckpointProcessCheckpoint = Some(checkpoint);
         api.cuCheckpointProcessRestore = Some(restore);
         api.cuCheckpointProcessUnlock = Some(unlock);
-        bare::driver(api)
+        stub_api::driver(api)
     }
 
     /// One test, since there is one process.

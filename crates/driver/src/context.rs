@@ -6,6 +6,7 @@ mod create;
 mod event;
 #[cfg(feature = "green-contexts")]
 mod green;
+pub(crate) mod handle_pool;
 mod limit;
 mod peer;
 mod primary;
@@ -26,13 +27,13 @@ pub use self::green::{GreenContextFlags, GreenContextOptions};
 pub use self::limit::Limit;
 pub use self::primary::PrimaryState;
 pub use self::raw::RawContext;
+use crate::base::capture_guard;
+use crate::base::current::Entered;
+use crate::base::handle::Handle;
+use crate::base::release::release;
 use crate::call;
-use crate::capture_guard;
-use crate::current::Entered;
-use crate::handle::Handle;
 use crate::hazard::refuse_captures;
-use crate::release::release;
-use crate::{Device, Driver, Error, Result, Stream, StreamOptions};
+use crate::{Device, Driver, Error, Result, Returned, Stream, StreamOptions};
 
 /// A context of a device. Clones are cheap and stand for the same context.
 ///
@@ -305,12 +306,13 @@ impl Context {
     #[doc(alias = "cuDevicePrimaryCtxRelease")]
     #[doc(alias = "cuGreenCtxDestroy")]
     #[inline]
-    pub fn close(self) -> Result<(), (Self, Error)> {
-        let mut shared = Arc::try_unwrap(self.shared)
-            .map_err(|shared| (Self { shared }, Error::argument("Context::close", "the context is still in use")))?;
+    pub fn close(self) -> Result<(), Returned<Self>> {
+        let mut shared = Arc::try_unwrap(self.shared).map_err(|shared| {
+            Returned::new(Self { shared }, Error::argument("Context::close", "the context is still in use"))
+        })?;
         match shared.destroy() {
             Ok(()) => Ok(()),
-            Err(error) => Err((Self { shared: Arc::new(shared) }, error)),
+            Err(error) => Err(Returned::new(Self { shared: Arc::new(shared) }, error)),
         }
     }
 }

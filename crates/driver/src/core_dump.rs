@@ -303,7 +303,7 @@ mod tests {
     use parking_lot::Mutex;
 
     use super::*;
-    use crate::bare;
+    use crate::base::stub_api;
 
     /// What was set, as the driver received it.
     static SETTINGS: Mutex<BTreeMap<u32, Vec<u8>>> = Mutex::new(BTreeMap::new());
@@ -326,10 +326,10 @@ mod tests {
             SETTINGS.lock().insert(setting.0, bytes.to_vec());
             CUresult::CUDA_SUCCESS
         }
-        let mut api = bare::api();
+        let mut api = stub_api::api();
         api.cuCoredumpGetAttributeGlobal = Some(get);
         api.cuCoredumpSetAttributeGlobal = Some(set);
-        bare::driver(api)
+        stub_api::driver(api)
     }
 
     /// One test, since the settings are global.

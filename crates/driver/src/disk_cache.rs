@@ -11,6 +11,7 @@
 //! 5. Code has keys of its own. Entries that a program puts under its keys are never loaded as code.
 //! 6. Entries are removed, those first that were not used for longest, when all together are larger than the limit.
 
+pub(crate) mod compile;
 mod entry;
 mod folder;
 mod key;

@@ -8,10 +8,11 @@ use std::sync::{Arc, OnceLock};
 use curium_sys::{Api, ApiProvider, CUresult, CudaVersion, Function};
 use parking_lot::Mutex;
 
+use crate::base::driver_log::Mark;
+use crate::base::leak::{LeakCounter, LeakedMemory};
+use crate::base::{fork, release};
 use crate::call;
-use crate::leak::{LeakCounter, LeakedMemory};
-use crate::log::Mark;
-use crate::{Device, Error, Result, fork, release};
+use crate::{Device, Error, Result};
 
 /// The CUDA driver, loaded and initialised. Clones are cheap and stand for the same driver.
 ///

@@ -18,13 +18,13 @@ use curium_sys::{CUevent, CUevent_flags, CUevent_record_flags, CUevent_st, Funct
 pub use self::ipc::IpcEventHandle;
 pub use self::pool::{EventPool, PooledEvent};
 
+use crate::base::capture_guard::{self, PASS_THE_SCOPE};
+use crate::base::handle::Handle;
+use crate::base::release::release;
 use crate::call;
-use crate::capture_guard::{self, PASS_THE_SCOPE};
-use crate::handle::Handle;
 use crate::hazard::{AccessGuard, Key};
-use crate::release::release;
 use crate::stream::finished;
-use crate::{Context, Driver, Error, Finished, Result, Stream};
+use crate::{Context, Driver, Error, Finished, Result, Returned, Stream};
 
 /// A point in a stream that a stream or the host can wait for, and that carries a time.
 ///
@@ -118,7 +118,7 @@ impl Event {
     ///
     /// Gives the event back if a future of it still exists.
     #[inline]
-    pub fn into_raw(self) -> Result<CUevent, (Self, Error)> {
+    pub fn into_raw(self) -> Result<CUevent, Returned<Self>> {
         let mut shared = self.unshare("Event::into_raw")?;
         let raw = shared.raw.raw();
         shared.raw.clear();
@@ -285,11 +285,11 @@ impl Event {
     /// Gives the event back if a future of it still exists, or if the driver refuses.
     #[doc(alias = "cuEventDestroy")]
     #[inline]
-    pub fn close(self) -> Result<(), (Self, Error)> {
+    pub fn close(self) -> Result<(), Returned<Self>> {
         let mut event = self.unshare("Event::close")?;
         match event.destroy() {
             Ok(()) => Ok(()),
-            Err(error) => Err((Self { shared: Arc::new(event) }, error)),
+            Err(error) => Err(Returned::new(Self { shared: Arc::new(event) }, error)),
         }
     }
 
@@ -313,9 +313,10 @@ impl Event {
     }
 
     #[inline]
-    fn unshare(self, operation: &'static str) -> Result<Shared, (Self, Error)> {
-        Arc::try_unwrap(self.shared)
-            .map_err(|shared| (Self { shared }, Error::argument(operation, "a future of the event still exists")))
+    fn unshare(self, operation: &'static str) -> Result<Shared, Returned<Self>> {
+        Arc::try_unwrap(self.shared).map_err(|shared| {
+            Returned::new(Self { shared }, Error::argument(operation, "a future of the event still exists"))
+        })
     }
 }
 

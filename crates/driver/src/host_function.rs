@@ -11,8 +11,8 @@ use std::task::{Context, Poll, Waker};
 use curium_sys::CUhostTaskSyncMode;
 use parking_lot::Mutex;
 
-use crate::error::PanicError;
-use crate::watch::{self, Pace, Waiter};
+use crate::base::error::PanicError;
+use crate::completion::watch::{self, Pace, Waiter};
 use crate::{Error, Event, PooledEvent, Result, Stream};
 
 /// The result of a [host function](Stream::launch_host_function), as a future that any executor can await.

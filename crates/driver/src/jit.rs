@@ -1,7 +1,5 @@
 //! How the driver's compiler and linker are to work, and what they say.
 
-#[cfg(feature = "disk-cache")]
-pub(crate) mod cache;
 mod log;
 mod lto;
 mod options;

@@ -3,10 +3,12 @@
 mod attribute;
 mod enqueue;
 mod function;
+pub(crate) mod launch;
 mod look_up;
 mod occupancy;
 mod parameter;
 mod preference;
+pub(crate) mod signature;
 
 use std::ffi::c_void;
 use std::fmt;
@@ -20,11 +22,11 @@ pub(crate) use self::look_up::{Candidates, c_name, function_name, kernel_name};
 pub use self::occupancy::{OccupancyFlags, SuggestedSize};
 pub use self::parameter::KernelParameter;
 pub use self::preference::{Carveout, ClusterScheduling, SharedMemoryMode};
-use crate::handle::Handle;
+use crate::base::handle::Handle;
 use crate::hazard::AccessGuard;
 use crate::image::ptx::Entry;
-use crate::launch::{LaunchAttributes, LaunchConfig};
-use crate::signature::{Arguments, Signature};
+use crate::kernel::launch::{LaunchAttributes, LaunchConfig};
+use crate::kernel::signature::{Arguments, Signature};
 use crate::{Context, Driver, Library, Module, Result, Stream};
 
 /// A kernel with the parameters that `S` declares. Clones are cheap.

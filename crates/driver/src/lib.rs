@@ -62,44 +62,31 @@
 #![cfg_attr(docsrs, feature(doc_cfg))]
 #![warn(clippy::missing_inline_in_public_items)]
 
-#[cfg(test)]
-mod bare;
-mod call;
-mod call_spans;
-mod callback;
-mod capture_guard;
-mod capture_mode;
+mod base;
 #[cfg(feature = "checkpoint")]
 mod checkpoint;
+mod completion;
 mod context;
 #[cfg(all(unix, feature = "core-dump"))]
 mod core_dump;
-mod current;
 mod device;
+#[cfg(feature = "green-contexts")]
+mod device_resource;
 #[cfg(feature = "disk-cache")]
 mod disk_cache;
 mod driver;
-mod error;
 mod event;
-mod exclusive;
-mod finished;
-mod fork;
 mod global;
 #[cfg(feature = "graphs")]
 mod graph;
 #[cfg(feature = "graphics")]
 mod graphics;
-mod handle;
-mod handle_pool;
 pub mod hazard;
-mod hook;
 mod host_function;
 mod image;
 mod jit;
 mod kernel;
 mod kernels_macro;
-mod launch;
-mod leak;
 mod library;
 #[cfg(feature = "linker")]
 mod linker;
@@ -109,26 +96,39 @@ mod module;
 mod nvtx;
 mod pointer;
 mod profiler;
-mod release;
-#[cfg(feature = "green-contexts")]
-mod resource;
-mod shared_handle;
-mod signature;
 mod stream;
 #[cfg(feature = "trace")]
 mod trace;
-mod watch;
 
 pub use curium_sys as sys;
 pub use curium_sys::{CudaVersion, Function};
 
-pub use self::call_spans::CallSpans;
+pub use self::base::call_spans::CallSpans;
 #[doc(hidden)]
-pub use self::capture_guard::{NOT_WHILE_CAPTURING, PASS_THE_SCOPE, refuse_wait};
+pub use self::base::capture_guard::{NOT_WHILE_CAPTURING, PASS_THE_SCOPE, refuse_wait};
 #[doc(hidden)]
-pub use self::capture_mode::{relaxed, relaxed_if_possible};
+pub use self::base::capture_mode::{relaxed, relaxed_if_possible};
+pub use self::base::error::{
+    ArgumentError, CallError, Error, ErrorClass, ForkError, OutOfMemoryError, PanicError, RecoveryAttempt, Result,
+    Returned,
+};
+#[doc(hidden)]
+pub use self::base::exclusive::{Exclusive, ExclusiveGuard};
+#[doc(hidden)]
+pub use self::base::hook::Observation;
+pub use self::base::hook::{Call, CallObserver, CallObserverGuard, observe_calls};
+pub use self::base::leak::LeakedMemory;
+#[doc(hidden)]
+pub use self::base::leak::leak;
+#[doc(hidden)]
+pub use self::base::release::contain;
+pub use self::base::release::{DropObserver, dropping, is_exiting, release, report, set_drop_observer};
 #[cfg(feature = "checkpoint")]
 pub use self::checkpoint::{CheckpointProcess, Checkpointed, Locked, ProcessState, Running};
+pub use self::completion::Finished;
+#[doc(hidden)]
+pub use self::completion::drop_when_finished;
+pub use self::context::handle_pool::{HandlePool, Poolable, PooledHandle};
 pub use self::context::{
     CacheConfig, Context, ContextFlags, ContextKind, ContextOptions, GraphicsQueue, Limit, MemoryInfo, PrimaryState,
     PriorityRange, RawContext, RdmaScope, SharedMemoryConfig,
@@ -144,20 +144,16 @@ pub use self::device::{
     Luid, MemoryHandleTypes, Notification, NotificationListener, NumaConfig, PeerLink, RdmaFlushOptions,
     RdmaWritesOrdering,
 };
+#[cfg(feature = "green-contexts")]
+pub use self::device_resource::{
+    Multiprocessors, Partition, Partitioning, SplitFlags, WorkQueue, WorkQueueConfig, WorkQueueScope,
+};
 #[cfg(feature = "disk-cache")]
 pub use self::disk_cache::{CacheKey, CacheUsage, DiskCache};
 pub use self::driver::Driver;
-pub use self::error::{
-    ArgumentError, CallError, Error, ErrorClass, ForkError, OutOfMemoryError, PanicError, RecoveryAttempt, Result,
-};
 #[cfg(feature = "ipc")]
 pub use self::event::IpcEventHandle;
 pub use self::event::{Event, EventFlags, EventPool, PooledEvent, RecordFlags};
-#[doc(hidden)]
-pub use self::exclusive::{Exclusive, ExclusiveGuard};
-pub use self::finished::Finished;
-#[doc(hidden)]
-pub use self::finished::drop_when_finished;
 pub use self::global::Global;
 #[cfg(feature = "graphs")]
 pub use self::graph::{
@@ -172,21 +168,17 @@ pub use self::graphics::{
     EglConsumer, EglFrame, EglLocation, EglProducer, GlDevices, GraphicsAccess, GraphicsFlags, GraphicsResource,
     MappedGraphics,
 };
-pub use self::handle_pool::{HandlePool, Poolable, PooledHandle};
-#[doc(hidden)]
-pub use self::hook::Observation;
-pub use self::hook::{Call, CallObserver, CallObserverGuard, observe_calls};
 pub use self::host_function::{HostFunction, HostFunctionWait};
 pub use self::image::{Image, ImageKind};
 pub use self::jit::{HostSymbol, JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget, LtoOptions};
+pub use self::kernel::launch::{ClusterPortability, Dimensions, EventTrigger, LaunchAttributes, LaunchConfig};
+pub use self::kernel::signature::{Argument, Arguments, ByValue, Parameter, Signature};
+#[cfg(feature = "graphs")]
+pub use self::kernel::signature::{NodeArgument, NodeArguments};
 pub use self::kernel::{
     Carveout, ClusterScheduling, Kernel, KernelParameter, LoadState, OccupancyFlags, SafeKernel, SharedMemoryMode,
     SuggestedSize, Untyped,
 };
-pub use self::launch::{ClusterPortability, Dimensions, EventTrigger, LaunchAttributes, LaunchConfig};
-pub use self::leak::LeakedMemory;
-#[doc(hidden)]
-pub use self::leak::leak;
 pub use self::library::Library;
 #[cfg(feature = "linker")]
 pub use self::linker::{LinkInput, LinkedImage, Linker};
@@ -196,16 +188,6 @@ pub use self::module::{LoadingMode, Module};
 pub use self::nvtx::{NvtxRange, nvtx_mark};
 pub use self::pointer::DevicePointer;
 pub use self::profiler::Profiling;
-#[doc(hidden)]
-pub use self::release::contain;
-pub use self::release::{DropObserver, dropping, is_exiting, release, report, set_drop_observer};
-#[cfg(feature = "green-contexts")]
-pub use self::resource::{
-    Multiprocessors, Partition, Partitioning, SplitFlags, WorkQueue, WorkQueueConfig, WorkQueueScope,
-};
-pub use self::signature::{Argument, Arguments, ByValue, Parameter, Signature};
-#[cfg(feature = "graphs")]
-pub use self::signature::{NodeArgument, NodeArguments};
 #[doc(hidden)]
 pub use self::stream::WeakStream;
 pub use self::stream::{

@@ -26,12 +26,12 @@ pub use self::pool::{PooledStream, StreamPool};
 use self::weak::Last;
 pub use self::weak::WeakStream;
 
+use crate::base::capture_guard::{self, PASS_THE_SCOPE};
+use crate::base::handle::Handle;
+use crate::base::release::release;
 use crate::call;
-use crate::capture_guard::{self, PASS_THE_SCOPE};
-use crate::handle::Handle;
 use crate::hazard::{AccessGuard, Scope, SyncPoints};
-use crate::release::release;
-use crate::{Context, Device, Driver, Error, Event, EventFlags, EventPool, Finished, PooledEvent, Result};
+use crate::{Context, Device, Driver, Error, Event, EventFlags, EventPool, Finished, PooledEvent, Result, Returned};
 
 /// A queue of work on a device: what is put on one stream runs in order, and streams run beside each other. Clones are cheap
 /// and stand for the same stream.
@@ -268,11 +268,11 @@ impl Stream {
     /// not ours to destroy is only let go.
     #[doc(alias = "cuStreamDestroy")]
     #[inline]
-    pub fn close(self) -> Result<(), (Self, Error)> {
+    pub fn close(self) -> Result<(), Returned<Self>> {
         let mut stream = self.unshare("Stream::close")?;
         match stream.destroy() {
             Ok(()) => Ok(()),
-            Err(error) => Err((Self { shared: Arc::new(stream) }, error)),
+            Err(error) => Err(Returned::new(Self { shared: Arc::new(stream) }, error)),
         }
     }
 
@@ -323,9 +323,9 @@ impl Stream {
 
     /// The only share of the stream.
     #[inline]
-    fn unshare(self, operation: &'static str) -> Result<Shared, (Self, Error)> {
+    fn unshare(self, operation: &'static str) -> Result<Shared, Returned<Self>> {
         Arc::try_unwrap(self.shared)
-            .map_err(|shared| (Self { shared }, Error::argument(operation, "the stream is still in use")))
+            .map_err(|shared| Returned::new(Self { shared }, Error::argument(operation, "the stream is still in use")))
     }
 }
 

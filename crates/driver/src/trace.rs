@@ -21,7 +21,7 @@ use parking_lot::Mutex;
 
 use self::clock::Clock;
 pub(crate) use self::file::begin_from_environment;
-use crate::capture_guard::NOT_WHILE_CAPTURING;
+use crate::base::capture_guard::NOT_WHILE_CAPTURING;
 use crate::{Call, CallObserver, CallObserverGuard, PooledEvent, Result, Stream, observe_calls};
 
 /// Records the calls of the driver, and the work of streams that is put into [`Trace::on_stream`], until it is written.

@@ -149,9 +149,9 @@ pub use self::pitched_buffer::PitchedBuffer;
 pub use self::pointer_info::{MemoryKind, PointerInfo, PointerSharing, address_range, set_synchronous_copies};
 pub use self::registered::{RegisterFlags, Registered, RegisteredRef};
 pub use self::resource::{
-    AllocateFunction, AllocationCounts, DeallocateFunction, ForeignResource, LadderStatistics, Limit, LiveAllocation,
-    Managed, OnFailure, Pinned, Plain, ReclaimerGuard, Reclaiming, Resource, ResourceTable, Rung, RungStatistics,
-    Statistics, StreamOrdered, Tracking,
+    AllocateFunction, AllocationCounts, DeallocateFunction, ForeignResource, LadderStatistics, LimitedResource,
+    LiveAllocation, Managed, OnFailure, Pinned, Plain, ReclaimerGuard, Reclaiming, Resource, ResourceTable, Rung,
+    RungStatistics, Statistics, StreamOrdered, Tracking,
 };
 #[cfg(feature = "caching")]
 pub use self::resource::{Arena, CachingOptions, CachingResource, CachingStatistics};

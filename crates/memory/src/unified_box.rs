@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bytemuck::{AnyBitPattern, NoUninit};
-use curium_driver::{DevicePointer, Driver, Error, Result, Stream};
+use curium_driver::{DevicePointer, Driver, Result, Returned, Stream};
 
 use crate::device_slice::argument_as;
 use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut, UnifiedBuffer};
@@ -87,8 +87,8 @@ impl<T> UnifiedBox<T> {
     /// Gives the value back if the driver refuses.
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
     #[inline]
-    pub fn close(self) -> Result<(), (Self, Error)> {
-        self.buffer.close().map_err(|(buffer, error)| (Self { buffer }, error))
+    pub fn close(self) -> Result<(), Returned<Self>> {
+        self.buffer.close().map_err(|returned| returned.map(|buffer| Self { buffer }))
     }
 }
 

@@ -1,8 +1,9 @@
 //! Events of a whole context.
 
 use super::{Context, Owned};
+use crate::base::capture_guard;
+use crate::call;
 use crate::{Event, Result};
-use crate::{call, capture_guard};
 
 impl Context {
     /// Marks the point behind all work of this context, on whatever stream, in place of the point that `event` marked before. For a

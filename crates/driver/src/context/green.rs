@@ -6,10 +6,10 @@ use bitflags::bitflags;
 use curium_sys::{CUdevResource, CUdevResourceDesc, CUgreenCtx, CUgreenCtxCreate_flags};
 
 use super::{Context, Owned};
+use crate::base::handle::Handle;
+use crate::base::release::release;
 use crate::call;
-use crate::handle::Handle;
-use crate::release::release;
-use crate::resource::Description;
+use crate::device_resource::Description;
 use crate::{Device, Driver, Error, Multiprocessors, Result, Stream, WorkQueue, WorkQueueConfig};
 
 /// How a green context is made.

@@ -7,9 +7,9 @@ use std::sync::Arc;
 use curium_sys::{CUcontext, CUgreenCtx, Function};
 
 use super::{Context, Owned};
+use crate::base::current::Entered;
+use crate::base::handle::Handle;
 use crate::call;
-use crate::current::Entered;
-use crate::handle::Handle;
 use crate::{Device, Driver, Result};
 
 /// The handle of a context with what its holder owns.

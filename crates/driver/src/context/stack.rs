@@ -6,9 +6,9 @@
 use curium_sys::CUcontext;
 
 use super::{Context, Owned};
+use crate::base::current::{self, Entered};
+use crate::base::hook::refuse_in_observer;
 use crate::call;
-use crate::current::{self, Entered};
-use crate::hook::refuse_in_observer;
 use crate::{Driver, Result};
 
 impl Context {

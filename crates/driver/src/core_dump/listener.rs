@@ -7,11 +7,11 @@ use std::sync::Arc;
 
 use curium_sys::{CUcoredumpCallbackEntry_st, CUdevice};
 
+use crate::base::callback::{Callbacks, Number};
+use crate::base::handle::Handle;
+use crate::base::release::release;
 use crate::call;
-use crate::callback::{Callbacks, Number};
-use crate::handle::Handle;
-use crate::release::release;
-use crate::{Driver, Error, Result};
+use crate::{Driver, Result, Returned};
 
 /// A core dump that begins or has ended.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -81,8 +81,8 @@ impl CoreDumpListener {
     #[doc(alias = "cuCoredumpDeregisterStartCallback")]
     #[doc(alias = "cuCoredumpDeregisterCompleteCallback")]
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.deregister().map_err(|error| (self, error))
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
+        self.deregister().map_err(|error| Returned::new(self, error))
     }
 
     #[inline]
@@ -146,7 +146,7 @@ mod tests {
     use curium_sys::{CUcoredumpCallbackHandle, CUcoredumpStatusCallback, CUresult};
 
     use super::*;
-    use crate::bare;
+    use crate::base::stub_api;
     use parking_lot::Mutex;
 
     /// What is registered with a driver made by hand: the handle and the argument of the callback.
@@ -172,10 +172,10 @@ mod tests {
             registered.retain(|(known, _)| *known != handle.addr());
             if registered.len() < before { CUresult::CUDA_SUCCESS } else { CUresult::CUDA_ERROR_INVALID_VALUE }
         }
-        let mut api = bare::api();
+        let mut api = stub_api::api();
         api.cuCoredumpRegisterStartCallback = Some(register);
         api.cuCoredumpDeregisterStartCallback = Some(deregister);
-        bare::driver(api)
+        stub_api::driver(api)
     }
 
     #[test]

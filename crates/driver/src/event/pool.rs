@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::handle_pool::{HandlePool, Poolable, PooledHandle};
+use crate::context::handle_pool::{HandlePool, Poolable, PooledHandle};
 use crate::{Context, Event, EventFlags, Result};
 
 /// Hands out events of one context and takes them back, so that none is created or destroyed on a hot path. Clones are cheap

@@ -11,10 +11,10 @@ use super::kept::{Kept, Resource};
 use super::object_reference::ObjectReference;
 use super::tree::Tree;
 use super::{Graph, Node};
+use crate::base::capture_guard;
+use crate::base::release::release;
 use crate::call;
-use crate::capture_guard;
 use crate::hazard::{AccessGuard, CaptureLog, Key, Ordering, Scope, expect_not_ordering, wait};
-use crate::release::release;
 use crate::{Context, Error, Result, Stream};
 
 /// A stream whose work is taken down for a graph, while [`Graph::capture`] or [`Graph::capture_into`] runs.

@@ -11,8 +11,8 @@ use curium_sys::{CUgraph, CUgraphNode, Function};
 use super::capture::{CaptureScope, Captured, MODE};
 use super::tree::State;
 use super::{Edge, Graph, Node};
+use crate::base::release::release;
 use crate::call;
-use crate::release::release;
 use crate::{Error, Result, Stream};
 
 /// What is being captured into a graph. Unless it is settled, its end takes back what was captured.

@@ -12,9 +12,9 @@ use curium_sys::CUDA_HOST_NODE_PARAMS;
 
 use super::host::run;
 use super::{GraphExec, HostNode};
+use crate::base::capture_guard::NOT_WHILE_CAPTURING;
 use crate::call;
-use crate::capture_guard::NOT_WHILE_CAPTURING;
-use crate::watch::{self, Pace, Waiter};
+use crate::completion::watch::{self, Pace, Waiter};
 use crate::{Context, Event, EventFlags, Result, Stream};
 
 /// The closures that were set in one executable.

@@ -7,8 +7,8 @@ use curium_sys::CUDA_HOST_NODE_PARAMS;
 use super::kept::Resource;
 use super::object_reference::ObjectReference;
 use super::{Graph, HostNode, Node};
+use crate::base::release::{contain, is_exiting};
 use crate::call;
-use crate::release::{contain, is_exiting};
 use crate::{Driver, Result};
 
 impl Graph {

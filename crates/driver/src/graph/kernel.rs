@@ -10,9 +10,9 @@ use curium_sys::{
 use super::kept::Resource;
 use super::{Graph, KernelNode, Node, Spot};
 use crate::call;
+use crate::kernel::launch::explain;
+use crate::kernel::signature::{NodeArguments, Signature};
 use crate::kernel::{Inner, Owner, function_name, kernel_name};
-use crate::launch::explain;
-use crate::signature::{NodeArguments, Signature};
 use crate::{Context, Driver, Error, Kernel, LaunchAttributes, LaunchConfig, Result, Untyped};
 
 impl Graph {

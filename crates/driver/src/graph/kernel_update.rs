@@ -11,11 +11,11 @@ use curium_sys::{CUDA_KERNEL_NODE_PARAMS, CUgraphExec, CUgraphNode, CUgraphNode_
 
 use super::kernel::{expect_kernel, older, params};
 use super::{GraphExec, KernelNode, Node};
+use crate::base::handle::Handle;
 use crate::call;
-use crate::handle::Handle;
 use crate::kernel::Inner;
-use crate::launch::explain;
-use crate::signature::{NodeArguments, Signature};
+use crate::kernel::launch::explain;
+use crate::kernel::signature::{NodeArguments, Signature};
 use crate::{Context, Driver, Kernel, LaunchConfig, Result};
 
 /// What errors call an update.

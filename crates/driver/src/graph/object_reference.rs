@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use curium_sys::{CUuserObject, CUuserObject_flags, CUuserObject_st};
 
+use crate::base::handle::Handle;
+use crate::base::release::{contain, is_exiting, release};
 use crate::call;
-use crate::handle::Handle;
-use crate::release::{contain, is_exiting, release};
 use crate::{Driver, Result};
 
 /// One reference to a user object of the driver, shared.

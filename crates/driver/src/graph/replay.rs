@@ -5,7 +5,7 @@ use std::fmt;
 use std::hash::Hash;
 
 use super::{Graph, GraphExec, GraphUpdate};
-use crate::capture_guard::PASS_THE_SCOPE;
+use crate::base::capture_guard::PASS_THE_SCOPE;
 use crate::{Error, Result, Stream};
 
 /// Work that is captured once and replayed from then on: a bounded number of executables, by keys of your own.

@@ -10,8 +10,8 @@ use curium_sys::{
 
 use super::kept::Resource;
 use super::{Graph, Node, SemaphoreSignalNode, SemaphoreWaitNode};
+use crate::base::handle::Handle;
 use crate::call;
-use crate::handle::Handle;
 use crate::{Context, Driver, Error, Result, Stream};
 
 /// A semaphore of another interface that a node signals or waits for, with what keeps it.

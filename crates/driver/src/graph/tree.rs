@@ -11,10 +11,10 @@ use curium_sys::{CUgraph, CUgraph_st, CUgraphNode, CUgraphNode_st};
 
 use super::kept::{Kept, Resource};
 use super::{Node, Spot};
+use crate::base::exclusive::{Exclusive, ExclusiveGuard};
+use crate::base::handle::Handle;
+use crate::base::release::release;
 use crate::call;
-use crate::exclusive::{Exclusive, ExclusiveGuard};
-use crate::handle::Handle;
-use crate::release::release;
 use crate::{Context, Driver, Error, Result};
 
 /// A graph that no other graph contains, with the graphs within its nodes.

@@ -8,8 +8,8 @@ use super::Graph;
 use super::kept::Resource;
 use super::object_reference::ObjectReference;
 use super::tree::State;
+use crate::base::release::release;
 use crate::call;
-use crate::release::release;
 use crate::{Driver, Error, Result};
 
 /// A value that graphs can keep: it is dropped when this handle and its clones are gone, and with them every graph that retains it,

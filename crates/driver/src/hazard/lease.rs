@@ -9,7 +9,7 @@ use super::guard::{expect_not_ordering, is_nested};
 use super::history::History;
 use super::launch::LatestLaunch;
 use super::lease_lock::{LeaseLock, Log};
-use crate::release::release;
+use crate::base::release::release;
 use crate::{Error, Result, Stream};
 
 /// What the owner of memory and the graphs that lease it share.

@@ -11,7 +11,7 @@ use super::OPERATION;
 use super::guard::{Ordering, expect_not_ordering};
 use super::history::Memory;
 use super::operations::Operations;
-use crate::capture_mode::relaxed;
+use crate::base::capture_mode::relaxed;
 use crate::{Error, Event, EventFlags, Result, Stream};
 
 /// The sync points of one stream, and those of other streams that it has waited for.

@@ -7,7 +7,7 @@ use std::time::Duration;
 use curium_sys::{CUjit_option, CUresult, CudaVersion};
 
 use super::{HostSymbol, JitOptions};
-use crate::error::CallError;
+use crate::base::error::CallError;
 use crate::image::ptx;
 use crate::{Driver, Error};
 

@@ -263,7 +263,7 @@ impl<'a> JitOptions<'a> {
 
     /// The options that are set and whose value is a number.
     #[inline]
-    pub(super) fn numbers(&self) -> impl Iterator<Item = (CUjit_option, u32)> {
+    pub(crate) fn numbers(&self) -> impl Iterator<Item = (CUjit_option, u32)> {
         let flag = |set: bool| set.then_some(1);
         let choice = |set: Option<bool>| set.map(u32::from);
         let lto = self.lto.unwrap_or_default();

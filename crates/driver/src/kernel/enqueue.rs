@@ -6,10 +6,10 @@ use std::sync::Arc;
 use curium_sys::CUlaunchConfig;
 
 use super::Inner;
+use crate::base::capture_guard::PASS_THE_SCOPE;
 use crate::call;
-use crate::capture_guard::PASS_THE_SCOPE;
 use crate::hazard::{AccessGuard, Key};
-use crate::launch::{self, LaunchAttributes, LaunchConfig};
+use crate::kernel::launch::{self, LaunchAttributes, LaunchConfig};
 use crate::{Result, Stream};
 
 impl Inner {

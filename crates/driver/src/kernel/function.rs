@@ -6,8 +6,8 @@ use curium_sys::{CUcontext, CUfunction, CUfunctionLoadingState, CUkernel, CUlibr
 
 use super::look_up::{function_name, kernel_name};
 use super::{Inner, Kernel, Owner, Untyped};
+use crate::base::handle::Handle;
 use crate::call;
-use crate::handle::Handle;
 use crate::{Context, Driver, Error, Library, Module, Result};
 
 /// Whether the code of a kernel is on the device.

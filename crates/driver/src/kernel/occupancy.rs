@@ -10,7 +10,7 @@ use curium_sys::CUoccupancy_flags;
 
 use super::Kernel;
 use crate::call;
-use crate::launch::{LaunchAttributes, LaunchConfig};
+use crate::kernel::launch::{LaunchAttributes, LaunchConfig};
 use crate::{Context, Driver, Error, Result};
 
 bitflags! {

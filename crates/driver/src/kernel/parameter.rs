@@ -3,8 +3,8 @@
 use curium_sys::{CUresult, Function};
 
 use super::{Inner, Kernel, Owner};
+use crate::base::current::in_any_context;
 use crate::call;
-use crate::current::in_any_context;
 use crate::{Error, Result};
 
 /// Where a parameter lies among those of its kernel.

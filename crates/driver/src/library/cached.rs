@@ -5,8 +5,8 @@ use std::sync::Arc;
 use curium_sys::Function;
 
 use super::Library;
+use crate::disk_cache::compile::load_cached;
 use crate::image::declared::Declared;
-use crate::jit::cache::load_cached;
 use crate::{Context, DiskCache, Image, JitOptions, Result};
 
 impl Library {

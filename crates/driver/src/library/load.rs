@@ -6,8 +6,8 @@ use std::sync::Arc;
 use curium_sys::{CUlibrary, CUlibraryOption, CUresult, Function};
 
 use super::{Library, Shared};
+use crate::base::handle::Handle;
 use crate::call;
-use crate::handle::Handle;
 use crate::image::declared::Declared;
 use crate::jit::Compilation;
 use crate::module::c_path;

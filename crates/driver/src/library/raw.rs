@@ -5,7 +5,7 @@ use std::sync::Arc;
 use curium_sys::CUlibrary;
 
 use super::{Library, Shared};
-use crate::handle::Handle;
+use crate::base::handle::Handle;
 use crate::image::declared::Declared;
 use crate::{Driver, JitReport};
 

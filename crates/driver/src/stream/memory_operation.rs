@@ -12,8 +12,8 @@ use curium_sys::{
     CUstreamMemoryBarrier_flags, CUstreamWaitValue_flags, CUstreamWriteValue_flags,
 };
 
+use crate::base::capture_guard::PASS_THE_SCOPE;
 use crate::call;
-use crate::capture_guard::PASS_THE_SCOPE;
 use crate::{DevicePointer, Error, Result, Stream};
 
 /// What a value in memory must be for a stream to go on.

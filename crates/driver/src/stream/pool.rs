@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::handle_pool::{HandlePool, Poolable, PooledHandle};
+use crate::context::handle_pool::{HandlePool, Poolable, PooledHandle};
 use crate::{Context, Result, Stream, StreamOptions};
 
 /// Hands out streams of one context and takes them back. Creating a stream is slow, and destroying one while other threads are in the

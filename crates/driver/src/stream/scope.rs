@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use curium_sys::CUstreamCaptureStatus;
 
-use crate::capture_guard::{self, NOT_WHILE_CAPTURING};
+use crate::base::capture_guard::{self, NOT_WHILE_CAPTURING};
 use crate::hazard::Scope;
 #[cfg(feature = "graphs")]
 use crate::{Context, StreamFlags};

@@ -6,7 +6,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::capture_mode::relaxed;
+use crate::base::capture_mode::relaxed;
 use crate::{Context, Event, EventFlags, EventPool, PooledEvent, Result};
 
 /// The contexts that were seen, and the points whose time both clocks know.

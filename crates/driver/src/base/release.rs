@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use curium_sys::CUresult;
 use parking_lot::{Mutex, RwLock};
 
-use crate::{Error, Result, capture_guard, fork};
+use crate::base::{capture_guard, fork};
+use crate::{Error, Result};
 
 /// Is told of every failure in a drop. See [`set_drop_observer`].
 pub type DropObserver = Arc<dyn Fn(&Error) + Send + Sync>;

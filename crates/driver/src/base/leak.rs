@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::release::report;
+use crate::base::release::report;
 use crate::{Driver, Error};
 
 /// Memory that was leaked instead of freed. See [`Driver::leaked_memory`].

@@ -30,8 +30,8 @@ use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
 
-use crate::capture_mode::relaxed;
-use crate::release::{contain, unless_exiting};
+use crate::base::capture_mode::relaxed;
+use crate::base::release::{contain, unless_exiting};
 use crate::{Error, Event, HostFunctionWait, Result, Stream, call};
 
 /// Pending work, and what is to be done when it ends.

@@ -2,9 +2,8 @@
 
 use std::sync::OnceLock;
 
-use super::JitOptions;
 use crate::disk_cache::{CacheKey, DiskCache};
-use crate::{Context, Image, ImageKind, Linker, Result};
+use crate::{Context, Image, ImageKind, JitOptions, Linker, Result};
 
 /// Where Linux tells the release of the driver, which has another compiler than its neighbours of the same CUDA version.
 const RELEASE: &str = "/sys/module/nvidia/version";

@@ -1,5 +1,7 @@
 //! The future of a point in a stream.
 
+pub(crate) mod watch;
+
 use std::fmt;
 use std::future::Future;
 use std::ops::Deref;
@@ -9,9 +11,9 @@ use std::task::{Context, Poll, Waker};
 
 use parking_lot::Mutex;
 
-use crate::capture_guard::NOT_WHILE_CAPTURING;
-use crate::capture_mode::relaxed;
-use crate::watch::{self, Identity, Pace, Waiter};
+use self::watch::{Identity, Pace, Waiter};
+use crate::base::capture_guard::NOT_WHILE_CAPTURING;
+use crate::base::capture_mode::relaxed;
 use crate::{Error, Event, PooledEvent, Result, Stream};
 
 /// Becomes ready when a point in a stream has been reached, or with the error of the context if that will never be. Made by

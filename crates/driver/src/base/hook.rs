@@ -19,8 +19,9 @@ use std::time::{Duration, Instant};
 use curium_sys::{CUresult, Function};
 use parking_lot::RwLock;
 
-use crate::release::contain;
-use crate::{Driver, Error, Result, fork};
+use crate::base::fork;
+use crate::base::release::contain;
+use crate::{Driver, Error, Result};
 
 /// A call of the driver that has ended.
 #[derive(Clone, Copy, Debug)]
@@ -228,15 +229,15 @@ mod tests {
     use std::sync::atomic::AtomicUsize;
 
     use super::*;
-    use crate::bare;
+    use crate::base::stub_api;
 
     fn driver() -> Driver {
         unsafe extern "C" fn count(_: *mut i32) -> CUresult {
             CUresult::CUDA_ERROR_INVALID_VALUE
         }
-        let mut api = bare::api();
+        let mut api = stub_api::api();
         api.cuDeviceGetCount = Some(count);
-        bare::driver(api)
+        stub_api::driver(api)
     }
 
     /// Tests of this process run side by side, and each sees the calls of all: an observer counts those of its own thread.

@@ -3,9 +3,9 @@
 use curium_sys::{CUresult, Function};
 
 use crate::Driver;
-use crate::error::{CallError, Error};
-use crate::fork::ForkError;
-use crate::hook::Observation;
+use crate::base::error::{CallError, Error};
+use crate::base::fork::ForkError;
+use crate::base::hook::Observation;
 
 /// Calls one function of the driver: `call!(driver, cuEventSynchronize(raw))` is a `Result<(), Error>`.
 ///

@@ -6,7 +6,7 @@ use curium_sys::{CUmemPool_attribute, CUmemoryPool};
 
 use super::CallError;
 use super::report::{Note, Report, report};
-use crate::capture_mode::relaxed;
+use crate::base::capture_mode::relaxed;
 use crate::{Device, Driver, Error, MemoryInfo, Result, Stream, call};
 
 /// An allocation that failed, with the figures of that moment. Unknown figures are `None`.

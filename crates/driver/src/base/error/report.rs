@@ -76,14 +76,14 @@ macro_rules! report {
         impl fmt::Display for $ty {
             #[inline]
             fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                $crate::error::report::display(self, formatter)
+                $crate::base::error::report::display(self, formatter)
             }
         }
 
         impl fmt::Debug for $ty {
             #[inline]
             fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-                $crate::error::report::debug(self, formatter)
+                $crate::base::error::report::debug(self, formatter)
             }
         }
 

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use curium_sys::Function;
 
-use crate::error::report::{Note, Report, report};
+use crate::base::error::report::{Note, Report, report};
 
 static IS_CHILD: AtomicBool = AtomicBool::new(false);
 
@@ -64,7 +64,7 @@ pub(crate) fn watch_for_forks() {
 #[cfg(all(unix, not(miri)))]
 extern "C" fn in_child() {
     IS_CHILD.store(true, Ordering::Relaxed);
-    crate::hook::attend();
+    crate::base::hook::attend();
 }
 
 #[cfg(all(unix, not(miri)))]

@@ -4,8 +4,9 @@ use std::marker::PhantomData;
 
 use curium_sys::CUcontext;
 
+use crate::base::release::release;
 use crate::call;
-use crate::{Driver, Result, release};
+use crate::{Driver, Result};
 
 /// A context that is current on this thread until the value ends.
 pub(crate) struct Entered<'a> {

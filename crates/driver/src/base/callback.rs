@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use parking_lot::Mutex;
 
-use crate::release::{contain, is_exiting};
+use crate::base::release::{contain, is_exiting};
 
 /// The closures of one kind that the driver may call, by their numbers.
 pub(crate) struct Callbacks<F: ?Sized> {

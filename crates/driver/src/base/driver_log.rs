@@ -1,0 +1,223 @@
+//! The driver's own log: its lines about calls that failed.
+//!
+//! An error carries the lines about its call that say more than the code does. Only a call that failed reads the log, and it does so
+//! directly: reading is not observed, and a failure to read is ignored. Each line is read once. With several threads that fail at once,
+//! lines go to the error whose function they name. Once a context is lost, the driver may log the same lines for every call: errors
+//! carry them once.
+
+use std::ffi::c_char;
+
+use curium_sys::{Api, CUlogIterator, CUresult, Function};
+use parking_lot::Mutex;
+
+use crate::base::error::ErrorClass;
+
+/// The most that an error takes along, in bytes.
+const LIMIT: usize = 4096;
+
+/// How far errors have read the log of a driver.
+pub(crate) struct Mark {
+    position: Mutex<Option<CUlogIterator>>,
+    /// The messages that the last error of a lost context carried.
+    lost: Mutex<Box<str>>,
+    /// The process that set the mark. A lock of the driver may be held for ever in one that was forked from it.
+    process: u32,
+}
+
+impl Mark {
+    /// The end of the log as it is now, if the driver has one.
+    #[inline]
+    pub(crate) fn now(api: &Api) -> Self {
+        let mut position = 0;
+        let set = api.cuLogsCurrent.map(|current| {
+            // SAFETY: `position` is a valid place for the answer, and 0 is the only value of the flags.
+            unsafe { current(&raw mut position, 0) }
+        });
+        let position = (set == Some(CUresult::CUDA_SUCCESS)).then_some(position);
+        Self { position: Mutex::new(position), lost: Mutex::new(Box::default()), process: std::process::id() }
+    }
+
+    /// No place in any log.
+    #[inline]
+    pub(crate) fn nowhere() -> Self {
+        Self { position: Mutex::new(None), lost: Mutex::new(Box::default()), process: 0 }
+    }
+
+    /// Reads the new lines of the log that add to the `description` of the `code` that `function` returned.
+    #[cold]
+    #[inline]
+    pub(crate) fn read(&self, api: &Api, function: Function, code: CUresult, description: &str) -> Option<Box<str>> {
+        if is_silent(code) || self.process != std::process::id() {
+            return None;
+        }
+        let text = self.new_text(api)?;
+        let lines = telling(concerning(&text, function), description);
+        if lines.is_empty() || (ErrorClass::of(code) == ErrorClass::Sticky && !self.is_new(&lines)) {
+            return None;
+        }
+        Some(lines.join("\n").into())
+    }
+
+    /// The text that the driver has logged since the last time.
+    #[inline]
+    fn new_text(&self, api: &Api) -> Option<String> {
+        let dump = api.cuLogsDumpToMemory?;
+        let mut buffer = vec![0_u8; LIMIT];
+        let mut size = buffer.len();
+        let mut position = self.position.lock();
+        let (place, text, size_place) =
+            (&raw mut *position.as_mut()?, buffer.as_mut_ptr().cast::<c_char>(), &raw mut size);
+        // SAFETY: `text` has room for as many bytes as `size_place` says, and the iterator is one of this driver.
+        let result = unsafe { dump(place, text, size_place, 0) };
+        drop(position);
+        (result == CUresult::CUDA_SUCCESS).then(|| String::from_utf8_lossy(&buffer[..size.min(LIMIT)]).into_owned())
+    }
+
+    /// Returns `true` unless the last error of a lost context carried the same messages, and notes them.
+    #[inline]
+    fn is_new(&self, lines: &[&str]) -> bool {
+        let messages: Box<str> = lines.iter().map(|line| message(line)).collect::<Vec<_>>().join("\n").into();
+        let last = std::mem::replace(&mut *self.lost.lock(), messages.clone());
+        *last != *messages
+    }
+}
+
+/// The lines that say more than an error with this `description` does: not the line that names its function and code, and no message
+/// twice.
+#[inline]
+fn telling<'a>(lines: Vec<&'a str>, description: &str) -> Vec<&'a str> {
+    let mut telling: Vec<&str> = Vec::new();
+    for line in lines {
+        let message = message(line);
+        let is_known = message == description || telling.iter().any(|earlier| self::message(earlier) == message);
+        if !is_known && returned(line).is_none() {
+            telling.push(line);
+        }
+    }
+    telling
+}
+
+/// The message of a line, after the fields in brackets.
+#[inline]
+fn message(line: &str) -> &str {
+    let mut rest = line.trim();
+    while let Some((_, after)) = rest.strip_prefix('[').and_then(|field| field.split_once(']')) {
+        rest = after.trim_start();
+    }
+    rest
+}
+
+/// Whether `code` says of the driver that it is not to be asked, or is no failure of anything.
+#[inline]
+fn is_silent(code: CUresult) -> bool {
+    [
+        CUresult::CUDA_ERROR_DEINITIALIZED,
+        CUresult::CUDA_ERROR_NOT_INITIALIZED,
+        CUresult::CUDA_ERROR_NOT_PERMITTED,
+        CUresult::CUDA_ERROR_NOT_READY,
+    ]
+    .contains(&code)
+}
+
+/// The lines of a text that may concern a call of `function`: drivers write about a call line by line, each with its thread, and last
+/// what it returned. What another call has left there, which failed unseen, is not about this one.
+#[inline]
+fn concerning(text: &str, function: Function) -> Vec<&str> {
+    let mut lines: Vec<&str> = Vec::new();
+    for line in text.lines().filter(|line| may_concern(line, function)) {
+        match returned(line) {
+            Some(other) if base_name(other) != function.base_name() => {
+                lines.retain(|kept| thread(kept) != thread(line));
+            }
+            _ => lines.push(line),
+        }
+    }
+    lines
+}
+
+/// The thread that a line names in its second pair of brackets.
+#[inline]
+fn thread(line: &str) -> Option<&str> {
+    line.split(['[', ']']).nth(3)
+}
+
+/// The function that has returned an error, if that is what a line says.
+#[inline]
+fn returned(line: &str) -> Option<&str> {
+    let (_, message) = line.rsplit_once(']')?;
+    let (_, function) = message.trim_start().strip_prefix("Returning ")?.rsplit_once(" from ")?;
+    Some(function.trim())
+}
+
+/// Whether a line of the log, which says in brackets what function it is about, says none other than `function`.
+#[inline]
+fn may_concern(line: &str, function: Function) -> bool {
+    let named = line.split(['[', ']']).find(|field| {
+        field.strip_prefix("cu").is_some_and(|rest| rest.starts_with(char::is_uppercase) && !rest.contains(' '))
+    });
+    named.is_none_or(|named| base_name(named) == function.base_name()) && !line.trim_matches('\0').trim().is_empty()
+}
+
+/// `cuMemAlloc` of `cuMemAlloc_v2_ptds`.
+#[inline]
+fn base_name(symbol: &str) -> &str {
+    let symbol = symbol.strip_suffix("_ptsz").or_else(|| symbol.strip_suffix("_ptds")).unwrap_or(symbol);
+    match symbol.rsplit_once("_v") {
+        Some((base, number)) if number.parse::<u32>().is_ok() => base,
+        _ => symbol,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn line_that_names_another_function_does_not_concern_the_call() {
+        let line = "[22:21:32.099][25642][CUDA][E][cuMemAlloc_v2_ptds] There is too little memory";
+        assert!(may_concern(line, Function::cuMemAlloc_v2));
+        assert!(may_concern(line, Function::cuMemAlloc));
+        assert!(!may_concern(line, Function::cuMemAllocAsync));
+        assert!(may_concern("Log was truncated", Function::cuMemAllocAsync));
+        assert!(!may_concern("", Function::cuMemAllocAsync));
+    }
+
+    #[test]
+    fn lines_of_an_earlier_call_of_the_thread_do_not_concern_a_later_one() {
+        let text = "\
+[11:07:41.060][77][CUDA][E] A pool cannot do that
+[11:07:41.060][77][CUDA][E] Returning 1 (CUDA_ERROR_INVALID_VALUE) from cuMemPoolSetAccess
+[11:07:41.087][78][CUDA][E] There is no context
+[11:07:41.087][77][CUDA][E] The pool was not shared
+[11:07:41.087][77][CUDA][E] Returning 1 (CUDA_ERROR_INVALID_VALUE) from cuMemPoolExportPointer";
+        let lines = concerning(text, Function::cuMemPoolExportPointer);
+        let text: Vec<&str> = text.lines().skip(2).collect();
+        assert_eq!(lines, text);
+    }
+
+    #[test]
+    fn driver_without_a_log_has_nothing_to_say() {
+        let mark = Mark::now(&Api::empty());
+        assert_eq!(mark.read(&Api::empty(), Function::cuInit, CUresult::CUDA_ERROR_NO_DEVICE, ""), None);
+    }
+
+    #[test]
+    fn lines_that_say_what_the_error_says_are_left_out() {
+        let lines = vec![
+            "[11:07:41.060][77][CUDA][E] [pool] cannot do that",
+            "[11:07:41.061][77][CUDA][E] [pool] cannot do that",
+            "[11:07:41.062][77][CUDA][E][cuMemPoolSetAccess] invalid argument",
+            "[11:07:41.063][77][CUDA][E] Returning 1 (CUDA_ERROR_INVALID_VALUE) from cuMemPoolSetAccess",
+        ];
+        assert_eq!(telling(lines.clone(), "invalid argument"), lines[..1]);
+        assert_eq!(telling(lines.clone(), "another"), [lines[0], lines[2]]);
+    }
+
+    #[test]
+    fn messages_of_a_lost_context_are_carried_once() {
+        let mark = Mark::nowhere();
+        assert!(mark.is_new(&["[1][77][CUDA][E] a kernel read address 0"]));
+        assert!(!mark.is_new(&["[2][78][CUDA][E] a kernel read address 0"]));
+        assert!(mark.is_new(&["[3][77][CUDA][E] a kernel read address 8"]));
+    }
+}
