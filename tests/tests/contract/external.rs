@@ -22,7 +22,7 @@ use curium_driver::{Driver, Function};
 use curium_memory::external::{ExternalMemory, ExternalMemoryKind, ExternalSemaphore, ExternalSemaphoreKind};
 use curium_memory::multicast::{MulticastObject, MulticastOptions};
 #[cfg(target_os = "linux")]
-use curium_memory::{Plain, Resource, export_dma_buf};
+use curium_memory::{Resource, SyncAlloc, export_dma_buf};
 #[cfg(unix)]
 use curium_sim::{Config, Simulator};
 #[cfg(unix)]
@@ -89,7 +89,7 @@ fn device_memory_is_exported_for_other_devices_where_the_device_can() {
         let (stream, bytes) = (test.stream(), 2 << 20);
         let error = export_dma_buf(&test.context(), DevicePointer::<u8>::from_raw(0), 0).expect_err("no bytes");
         assert!(matches!(error, Error::Argument(_)), "{error}");
-        let pointer = Plain.allocate(&stream, bytes, 256).expect("memory suffices");
+        let pointer = SyncAlloc.allocate(&stream, bytes, 256).expect("memory suffices");
         let exported = export_dma_buf(&test.context(), pointer, bytes);
         let attribute = DeviceAttribute::DMA_BUF_SUPPORTED;
         let can = test.device().attribute(attribute).expect("a device has this attribute");
@@ -101,7 +101,7 @@ fn device_memory_is_exported_for_other_devices_where_the_device_can() {
             }
         }
         // SAFETY: the memory came from this resource with these figures, and nobody uses it.
-        unsafe { Plain.deallocate(&stream, pointer, bytes, 256) }.expect("the memory can be freed");
+        unsafe { SyncAlloc.deallocate(&stream, pointer, bytes, 256) }.expect("the memory can be freed");
     };
     if uses_cuda() {
         on_driver(check);
