@@ -7,7 +7,7 @@ macro_rules! opcodes {
         /// What an instruction does, by the first word of its mnemonic.
         #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
         #[non_exhaustive]
-        pub enum Opcode {
+        pub(crate) enum Opcode {
             $(#[doc = concat!("`", $text, "`")] $variant,)*
         }
 
@@ -17,7 +17,7 @@ macro_rules! opcodes {
         impl Opcode {
             /// The opcode as written.
             #[must_use]
-            pub const fn name(self) -> &'static str {
+            pub(crate) const fn name(self) -> &'static str {
                 match self { $(Self::$variant => $text,)* }
             }
         }
@@ -165,7 +165,7 @@ opcodes! {
 impl Opcode {
     /// The opcode spelled `text`.
     #[must_use]
-    pub fn from_name(text: &str) -> Option<Self> {
+    pub(crate) fn from_name(text: &str) -> Option<Self> {
         let index = OPCODES.binary_search_by_key(&text, |entry| entry.0).ok()?;
         Some(OPCODES[index].1)
     }

@@ -42,6 +42,5 @@ mod warp;
 mod warpgroup;
 
 pub(super) use bulk::BulkReduction;
-pub use error::LowerError;
-pub use module::{lower, lower_with_checks};
+pub(crate) use module::{lower, lower_with_checks};
 pub(super) use warp::shuffle_source;

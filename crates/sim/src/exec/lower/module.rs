@@ -49,7 +49,7 @@ pub(super) struct Context<'m> {
 /// # Errors
 ///
 /// The first instruction or declaration that the executor does not support, by name.
-pub fn lower(module: &Module) -> Result<Program, LowerError> {
+pub(crate) fn lower(module: &Module) -> Result<Program, LowerError> {
     lower_with_checks(module, Checking::nothing())
 }
 
@@ -58,7 +58,7 @@ pub fn lower(module: &Module) -> Result<Program, LowerError> {
 /// # Errors
 ///
 /// The same.
-pub fn lower_with_checks(module: &Module, checking: Checking) -> Result<Program, LowerError> {
+pub(crate) fn lower_with_checks(module: &Module, checking: Checking) -> Result<Program, LowerError> {
     let mut program = Program { checking, ..Program::default() };
     let mut context = Context::new(module, &mut program)?;
     context.checking = checking;
@@ -127,10 +127,8 @@ impl<'m> Context<'m> {
                 program.globals.push(Global {
                     name: self.module.text(variable.name).to_owned(),
                     size: variable.size,
-                    align: variable.align,
                     constant: variable.space == Space::Const,
                     managed: variable.is_managed,
-                    visible: variable.linkage != Linkage::Internal,
                     ..Global::default()
                 });
                 Ok(Some(Place::Device(program.globals.len() - 1)))
