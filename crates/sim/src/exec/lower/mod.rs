@@ -17,6 +17,7 @@ mod extended;
 mod float;
 mod flow;
 mod function;
+mod instruction;
 mod integer;
 mod launch_control;
 mod matrix;
