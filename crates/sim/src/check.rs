@@ -77,14 +77,16 @@ fn settled(simulator: &Simulator) -> Summary {
     simulator.summary()
 }
 
-/// Returns a line for each report and for each leak.
+/// Returns a line for each error, or else for each leak: after an error the context is lost, and its objects cannot be destroyed.
 fn failures(summary: &Summary) -> String {
     let mut text = String::new();
     for report in summary.reports.iter().filter(|report| report.severity() == Severity::Error) {
         write!(text, "\n  {report}").unwrap_or_default();
     }
-    for object in &summary.live_objects {
-        write!(text, "\n  leak: {object}").unwrap_or_default();
+    if text.is_empty() {
+        for object in &summary.live_objects {
+            write!(text, "\n  leak: {object}").unwrap_or_default();
+        }
     }
     text
 }

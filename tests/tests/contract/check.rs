@@ -209,7 +209,7 @@ fn race_between_streams_names_both_kernels_and_streams_the_place_and_the_allocat
         "which nothing orders before it",
         ": 4-byte ",
         "block (0, 0, 0), thread (0, 0, 0), PTX line",
-        ", 20 bytes into 100 bytes at 0x",
+        ", 20 bytes into a 100-byte allocation at 0x",
     ] {
         let other = text.replace("kernel `write_at`", "kernel `?`").replace("kernel `read_at`", "kernel `write_at`");
         let other = other.replace("kernel `?`", "kernel `read_at`");

@@ -10,7 +10,7 @@ use super::frame::InFile;
 use super::lane::{LANES, Lanes};
 use super::launch_shadow::{Rival, Visit, Visitor};
 use super::memory::Word;
-use super::op::{Control, Op};
+use super::op::{Control, Op, Space};
 use super::race::thread_index;
 use super::report::{Access, ReportKind, Resume, Trap};
 use super::shadow::Shadow;
@@ -41,10 +41,10 @@ pub(crate) fn run_load(unit: &mut Unit<'_>, op: &Op) -> Control {
 /// Records the store that follows, of elements in rows `d`, `b`, `c` and `e`, and compares the values of threads that race for shared
 /// memory.
 pub(crate) fn run_store<T: Word, S: InFile>(unit: &mut Unit<'_>, op: &Op) -> Control {
-    let stored = stored::<T, S>(unit, op);
     match unit.warp.suspects.take() {
-        Some(suspects) => compare(unit, op, suspects, &stored),
-        None => record(unit, op, Some(&stored)),
+        Some(suspects) => compare(unit, op, suspects, &stored::<T, S>(unit, op)),
+        None if op.space == Space::Shared => Control::Next,
+        None => record(unit, op, Some(&stored::<T, S>(unit, op))),
     }
 }
 

@@ -32,12 +32,6 @@ impl Written {
         Self { chunks: chunks.collect(), size, lacking: AtomicU64::new(size) }
     }
 
-    /// How many bytes it is about.
-    #[cfg(test)]
-    pub(crate) const fn size(&self) -> u64 {
-        self.size
-    }
-
     /// Whether all bytes were written.
     #[inline]
     #[must_use]

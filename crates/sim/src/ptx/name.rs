@@ -33,12 +33,6 @@ impl Names {
         self.ids.get(text).copied()
     }
 
-    /// The number of distinct names.
-    #[cfg(test)]
-    pub(crate) fn len(&self) -> usize {
-        self.ranges.len()
-    }
-
     /// The id of `text`, made if it is new. The source is shorter than 4 GiB, so an id always fits.
     pub(super) fn intern(&mut self, text: &str) -> Name {
         if let Some(&name) = self.ids.get(text) {

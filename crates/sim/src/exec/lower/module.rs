@@ -9,8 +9,7 @@ use crate::exec::program::{Address, Checking, Global, Kernel, Param, Program, Re
 use crate::exec::transfer::LOCAL_LIMIT;
 use crate::exec::window::SHARED_WINDOW;
 use crate::ptx::{
-    Constant, Function, FunctionId, FunctionKind, GlobalId, Linkage, Module, Parameter, ScalarType, Space, Symbol,
-    Variable,
+    Constant, Function, FunctionId, FunctionKind, GlobalId, Module, Parameter, ScalarType, Space, Symbol, Variable,
 };
 
 /// Bytes of the largest variable in device memory. More is a slip, and must not cost the host its memory.

@@ -61,7 +61,8 @@ fn host_that_changes_memory_under_a_queued_copy_is_reported_unless_it_has_waited
         };
         assert!(!wait && fault.kind == ReportKind::HostRace, "{fault}");
         let verb = if is_source { "read" } else { "write" };
-        let place = format!("{verb} of {} bytes at {:#x}, 12 bytes into {BYTES} bytes", BYTES - 12, pinned.addr() + 12);
+        let (size, address) = (BYTES - 12, pinned.addr() + 12);
+        let place = format!("{size}-byte {verb} at {address:#x}, 12 bytes into a {BYTES}-byte allocation");
         let text = fault.to_string();
         assert!(text.starts_with("copy: the host changed memory while a copy that uses it was queued: "), "{text}");
         assert!(text.contains(&place), "{text} without {place}");
