@@ -2,7 +2,7 @@
 
 mod event;
 mod replay;
-mod through_cache;
+mod simulate_caching;
 mod usage;
 
 use std::collections::HashMap;
@@ -11,7 +11,7 @@ use std::str::FromStr;
 
 pub use self::event::{AllocationEvent, EventKind, Site};
 pub use self::replay::Replay;
-pub use self::through_cache::CacheSample;
+pub use self::simulate_caching::CacheSample;
 pub use self::usage::UsageSample;
 
 /// Allocations and frees in the order in which they happened, such as a [`Recording`](crate::Recording) writes down.

@@ -112,7 +112,7 @@ impl<T: Texel> Array<T> {
     ///
     /// As for [`Array::new`] and [`Array::copy_from_slice`].
     #[inline]
-    pub fn from_slice(stream: &Stream, shape: ArrayShape, flags: ArrayFlags, source: &[T]) -> Result<Self> {
+    pub fn from_slice(stream: &Stream, source: &[T], shape: ArrayShape, flags: ArrayFlags) -> Result<Self> {
         let array = Self::new(stream, shape, flags)?;
         array.copy_from_slice(source)?;
         Ok(array)

@@ -2,11 +2,11 @@
 
 /// The advice for copies to memory of the host.
 pub(crate) const READ_LATER: &str =
-    "copy to a `MappedBuffer` with `copy_from_device_on(scope, …)`, and read it with `view` when a launch has ended";
+    "copy to a `MappedBuffer` with `copy_from_device_on(scope, …)`, and read it with `host_view` after a launch";
 
 /// The advice for copies from pinned or borrowed memory of the host.
 pub(crate) const UPLOAD: &str = "use `copy_from_slice_on(scope, …)`, of which the graph keeps a copy, or copy from a `MappedBuffer` \
-                                 with `copy_from_device_on(scope, …)`, which `view_mut` writes between launches";
+                                 with `copy_from_device_on(scope, …)`, which `host_view_mut` writes between launches";
 
 /// The advice for memory that no graph can own, where work sets what it holds.
 pub(crate) const ALLOCATE_BEFORE: &str = "allocate it before the capture";

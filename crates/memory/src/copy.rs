@@ -6,7 +6,7 @@
 //! | pinned buffers | [`upload`], [`download`]: the buffer moves in and comes back | when it wants to: [`Pending`] |
 //! | borrowed slices | [`CopyScope`] | at the end of the scope |
 //! | device memory, also of two devices | [`DeviceSliceMut::copy_from_device`](crate::DeviceSliceMut::copy_from_device) | no |
-//! | rows and layers | [`GridMut`](crate::GridMut) | as its methods say |
+//! | rows and layers | [`PitchedSliceMut`](crate::PitchedSliceMut) | as its methods say |
 //! | many at once | [`CopyBatch`] | no |
 //!
 //! # When a wait fails
@@ -22,11 +22,11 @@
 
 mod batch;
 pub(crate) mod device;
-pub(crate) mod grid;
 pub(crate) mod host;
 mod options;
 pub(crate) mod peer;
 mod pending;
+pub(crate) mod pitched;
 mod scope;
 pub(crate) mod spanning;
 

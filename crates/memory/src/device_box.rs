@@ -30,7 +30,7 @@ impl<T> DeviceBox<T> {
     where
         T: NoUninit,
     {
-        Self::new_in(StreamOrdered, stream, value)
+        Self::new_in(stream, value, StreamOrdered)
     }
 
     /// Allocates a value on `stream` and sets its bytes to zero there.
@@ -58,11 +58,11 @@ impl<T, R: Resource> DeviceBox<T, R> {
     /// As for [`DeviceBox::new`].
     #[track_caller]
     #[inline]
-    pub fn new_in(resource: R, stream: &Stream, value: T) -> Result<Self>
+    pub fn new_in(stream: &Stream, value: T, resource: R) -> Result<Self>
     where
         T: NoUninit,
     {
-        Ok(Self { buffer: DeviceBuffer::from_slice_in(resource, stream, &[value])? })
+        Ok(Self { buffer: DeviceBuffer::from_slice_in(stream, &[value], resource)? })
     }
 
     /// The value. Waits until it is on the host.

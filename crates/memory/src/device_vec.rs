@@ -23,7 +23,7 @@ use crate::{DeviceSliceMut, size};
 /// right for as long as the element exists.
 ///
 /// The vector belongs to a stream, on which it copies, and may be used on any; on streams of another device once that was
-/// [let in](DeviceVec::allow_access). Its views are those of buffers, and are taken wherever those are. Growing maps whole steps of memory
+/// [let in](DeviceVec::enable_access). Its views are those of buffers, and are taken wherever those are. Growing maps whole steps of memory
 /// (2 MiB and more) without waiting for the device. What gives memory back waits on the host for every use of the vector:
 /// [`DeviceVec::shrink_to`], [`DeviceVec::shrink_to_fit`], and its end.
 pub struct DeviceVec<T> {

@@ -14,7 +14,7 @@ curium_driver::shared_handle! {
     pub struct IpcMemoryHandle of CUipcMemHandle;
 }
 
-/// Device memory of another process. It must be gone before that process frees it. A [`ForeignBuffer`](crate::ForeignBuffer) of it is used
+/// Device memory of another process. It must be gone before that process frees it. A [`BorrowedBuffer`](crate::BorrowedBuffer) of it is used
 /// like a buffer of this process.
 pub struct IpcMemory {
     address: CUdeviceptr,

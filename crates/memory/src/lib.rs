@@ -48,7 +48,7 @@
 //! let stream = driver.device(0)?.primary_context()?.stream()?;
 //! let source = DeviceBuffer::from_slice(&stream, &[1.0_f32, 2.0, 3.0])?;
 //! let mut target = DeviceBuffer::zeroed(&stream, 3)?;
-//! target.copy_from_buffer(&source)?;
+//! target.copy_from_device(&source)?;
 //! assert_eq!(target.to_vec()?, [1.0, 2.0, 3.0]);
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
@@ -61,6 +61,7 @@ mod access;
 mod allocation_log;
 #[cfg(feature = "textures")]
 mod array;
+mod borrowed_buffer;
 #[cfg(feature = "caching")]
 mod cache;
 mod capture_advice;
@@ -77,8 +78,6 @@ mod dma_buf;
 #[cfg(feature = "external")]
 pub mod external;
 mod fill;
-mod foreign_buffer;
-mod grid;
 mod host_view;
 #[cfg(feature = "ipc")]
 mod ipc_memory;
@@ -90,6 +89,7 @@ mod memory_pool;
 pub mod multicast;
 mod pinned_buffer;
 mod pitched_buffer;
+mod pitched_slice;
 mod pointer_info;
 mod registered;
 mod resource;
@@ -104,7 +104,6 @@ mod tensor_map;
 #[cfg(feature = "textures")]
 mod texture;
 mod tracked;
-mod unified_box;
 mod unified_buffer;
 #[cfg(feature = "virtual-memory")]
 pub mod virtual_memory;
@@ -122,6 +121,7 @@ pub use self::array::{
     Array, ArrayFlags, ArrayFormat, ArrayKind, ArrayMemoryRequirements, ArrayRegion, ArrayShape, Half, MipmappedArray,
     SparseProperties, Texel, TileMapping, TileMemory,
 };
+pub use self::borrowed_buffer::BorrowedBuffer;
 #[cfg(feature = "decompression")]
 pub use self::decompress::{Compression, DecompressBatch};
 pub use self::device_box::DeviceBox;
@@ -133,8 +133,6 @@ pub use self::device_slice::{
 pub use self::device_vec::DeviceVec;
 #[cfg(target_os = "linux")]
 pub use self::dma_buf::export_dma_buf;
-pub use self::foreign_buffer::ForeignBuffer;
-pub use self::grid::{Extent, Grid, GridMut, HostGrid, HostGridMut, Pitch};
 pub use self::host_view::{HostView, HostViewMut};
 #[cfg(feature = "ipc")]
 pub use self::ipc_memory::{IpcMemory, IpcMemoryHandle};
@@ -146,10 +144,11 @@ pub use self::memory_pool::{MemoryPool, PoolKind, PoolOptions, PoolStatistics, P
 pub use self::memory_pool::{PoolMemory, PoolPointerHandle};
 pub use self::pinned_buffer::{PinnedBuffer, PinnedFlags};
 pub use self::pitched_buffer::PitchedBuffer;
-pub use self::pointer_info::{MemoryKind, PointerInfo, PointerSharing, address_range, set_synchronous_copies};
+pub use self::pitched_slice::{Extent, HostPitchedSlice, HostPitchedSliceMut, Pitch, PitchedSlice, PitchedSliceMut};
+pub use self::pointer_info::{MemoryType, PointerInfo, PointerSharing, address_range, set_sync_memops};
 pub use self::registered::{RegisterFlags, Registered, RegisteredRef};
 pub use self::resource::{
-    AllocateFunction, AllocationCounts, DeallocateFunction, ForeignResource, LadderStatistics, Limit, LiveAllocation,
+    AllocateFunction, AllocationCounts, DeallocateFunction, ExternalResource, LadderStatistics, Limit, LiveAllocation,
     Managed, OnFailure, Pinned, Plain, ReclaimerGuard, Reclaiming, Resource, ResourceTable, Rung, RungStatistics,
     Statistics, StreamOrdered, Tracking,
 };
@@ -164,14 +163,13 @@ pub use self::staging::{Staging, StagingOptions};
 pub use self::surface::{Surface, SurfaceObject};
 #[cfg(feature = "tensor-maps")]
 pub use self::tensor_map::{
-    Im2col, Im2colWide, TensorAllocationClass, TensorDataType, TensorFill, TensorInterleave, TensorL2Promotion,
-    TensorLayout, TensorMap, TensorRead, TensorSwizzle, TensorView, TensorViewMut, TensorWrite, WideMode,
+    Im2col, Im2colWide, Im2colWideMode, TensorAllocationClass, TensorDataType, TensorFill, TensorInterleave,
+    TensorL2Promotion, TensorLayout, TensorMap, TensorRead, TensorSwizzle, TensorView, TensorViewMut, TensorWrite,
 };
 #[cfg(feature = "textures")]
 pub use self::texture::{
-    AddressMode, FilterMode, Texture, TextureFlags, TextureObject, TextureOptions, TexturePlane, TextureView,
+    AddressMode, FilterMode, Pitch2d, Texture, TextureFlags, TextureObject, TextureOptions, TextureView,
 };
-pub use self::unified_box::UnifiedBox;
 pub use self::unified_buffer::{MemoryAdvice, RangeAttributes, UnifiedBuffer};
 #[cfg(feature = "virtual-memory")]
 pub use self::virtual_memory::{AddressRange, Mapping, PhysicalMemory};

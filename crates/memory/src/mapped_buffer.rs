@@ -17,9 +17,8 @@ use crate::{
 /// A fixed number of elements in pinned memory of the host that kernels of every device read and write in place, over the bus: what is
 /// used once is copied nowhere.
 ///
-/// Kernels take it as they take a [`DeviceBuffer`](crate::DeviceBuffer). The host sees it through [`MappedBuffer::host`] and
-/// [`MappedBuffer::host_mut`], which wait for the work that uses it; while such a slice is in use, no work that would disturb it can be
-/// started.
+/// Kernels take it as they take a [`DeviceBuffer`](crate::DeviceBuffer). The host accesses it through [`MappedBuffer::host_view`] and
+/// [`MappedBuffer::host_view_mut`], which wait for the work that uses it. While a view exists, no conflicting work can start.
 ///
 /// ```
 /// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
@@ -30,8 +29,8 @@ use crate::{
 /// # let stream = driver.device(0)?.primary_context()?.stream()?;
 /// let mut mapped = MappedBuffer::<u32>::zeroed(&stream, 4)?;
 /// mapped.as_slice_mut().fill(7)?; // on the stream
-/// assert_eq!(mapped.host()?, [7; 4]); // waits
-/// mapped.host_mut()?[0] = 1;
+/// assert_eq!(mapped.host_view()?[..], [7; 4]); // waits
+/// mapped.host_view_mut()?[0] = 1;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct MappedBuffer<T> {
@@ -142,75 +141,41 @@ impl<T> MappedBuffer<T> {
         self.as_slice_mut().slice(range)
     }
 
-    /// The elements as the host sees them. Waits until no work that was started writes them.
+    /// Returns a view of the elements for the host to read. Waits for the work that writes them.
     ///
-    /// CUDA: `cuStreamSynchronize`.
+    /// While the view exists, launching a graph that writes the memory is an error.
+    ///
+    /// CUDA: `cuStreamSynchronize` or `cuEventSynchronize`, if such work is pending.
     ///
     /// # Errors
     ///
-    /// An argument error if a graph can be launched that writes them: [`MappedBuffer::view`] keeps it from that; the error of any work of
-    /// the context that failed before.
-    #[inline]
-    pub fn host(&self) -> Result<&[T]>
+    /// - An argument error inside the closure of a capture, whose work has not run.
+    /// - The error of earlier work of the context.
+    pub fn host_view(&self) -> Result<HostView<'_, T>>
     where
         T: AnyBitPattern,
     {
-        self.tracked.refuse_leases("MappedBuffer::host", false)?;
+        let access = self.tracked.view("MappedBuffer::host_view", false)?;
         self.tracked.wait_for_writes()?;
-        Ok(&self.memory)
+        Ok(HostView::new(&self.memory, access))
     }
 
-    /// The elements as the host sees them, to be written. Waits until no work that was started uses them.
+    /// Returns a view of the elements for the host to write. Waits for the work that uses them.
     ///
-    /// CUDA: `cuStreamSynchronize`.
+    /// While the view exists, launching a graph that uses the memory is an error.
+    ///
+    /// CUDA: `cuStreamSynchronize` or `cuEventSynchronize`, if such work is pending.
     ///
     /// # Errors
     ///
-    /// An argument error if a graph can be launched that uses them: [`MappedBuffer::view_mut`] keeps it from that; the error of any work of
-    /// the context that failed before.
-    #[inline]
-    pub fn host_mut(&mut self) -> Result<&mut [T]>
+    /// As for [`MappedBuffer::host_view`].
+    pub fn host_view_mut(&mut self) -> Result<HostViewMut<'_, T>>
     where
         T: AnyBitPattern,
     {
-        self.tracked.refuse_leases("MappedBuffer::host_mut", true)?;
+        let access = self.tracked.view("MappedBuffer::host_view_mut", true)?;
         self.tracked.wait_for_uses()?;
-        Ok(&mut self.memory)
-    }
-
-    /// As [`MappedBuffer::host`], for memory that a graph uses: while the view exists, launching a graph that writes the memory is an
-    /// error.
-    ///
-    /// CUDA: `cuStreamSynchronize`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`MappedBuffer::host`].
-    #[inline]
-    pub fn view(&self) -> Result<HostView<'_, T>>
-    where
-        T: AnyBitPattern,
-    {
-        let view = self.tracked.view("MappedBuffer::view", false)?;
-        self.tracked.wait_for_writes()?;
-        Ok(HostView::new(&self.memory, view))
-    }
-
-    /// As [`MappedBuffer::host_mut`], for memory that a graph uses: while the view exists, launching the graph is an error.
-    ///
-    /// CUDA: `cuStreamSynchronize`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`MappedBuffer::host_mut`].
-    #[inline]
-    pub fn view_mut(&mut self) -> Result<HostViewMut<'_, T>>
-    where
-        T: AnyBitPattern,
-    {
-        let view = self.tracked.view("MappedBuffer::view_mut", true)?;
-        self.tracked.wait_for_uses()?;
-        Ok(HostViewMut::new(&mut self.memory, view))
+        Ok(HostViewMut::new(&mut self.memory, access))
     }
 
     /// Memory that is mapped everywhere, and pinned in every context.

@@ -84,7 +84,7 @@ impl MemoryPool {
     /// `CUDA_ERROR_NOT_SUPPORTED` where the device has no pools.
     #[doc(alias = "cuDeviceGetDefaultMemPool")]
     #[inline]
-    pub fn default_of(device: &Device) -> Result<Self> {
+    pub fn default_for(device: &Device) -> Result<Self> {
         Self::found(device.driver(), |driver, raw| {
             // SAFETY: `raw` is a valid place for the answer, and the device is one of this driver.
             unsafe { call!(driver, cuDeviceGetDefaultMemPool(raw, device.as_raw())) }
@@ -100,7 +100,7 @@ impl MemoryPool {
     /// `CUDA_ERROR_NOT_SUPPORTED` where the device has no pools.
     #[doc(alias = "cuDeviceGetMemPool")]
     #[inline]
-    pub fn current_of(device: &Device) -> Result<Self> {
+    pub fn current_for(device: &Device) -> Result<Self> {
         Self::found(device.driver(), |driver, raw| {
             // SAFETY: `raw` is a valid place for the answer, and the device is one of this driver.
             unsafe { call!(driver, cuDeviceGetMemPool(raw, device.as_raw())) }
@@ -117,8 +117,8 @@ impl MemoryPool {
     /// `CUDA_ERROR_INVALID_VALUE` if the pool is one of another device or of the host.
     #[doc(alias = "cuDeviceSetMemPool")]
     #[inline]
-    pub fn set_current_of(&self, device: &Device) -> Result<()> {
-        self.driver().expect_same(device.driver(), "MemoryPool::set_current_of")?;
+    pub fn set_current_for(&self, device: &Device) -> Result<()> {
+        self.driver().expect_same(device.driver(), "MemoryPool::set_current_for")?;
         // SAFETY: the pool is live, and the device is one of this driver.
         unsafe { call!(self.driver(), cuDeviceSetMemPool(device.as_raw(), self.as_raw())) }
     }
@@ -132,7 +132,7 @@ impl MemoryPool {
     /// `CUDA_ERROR_INVALID_VALUE` for a location that has no such memory.
     #[doc(alias = "cuMemGetDefaultMemPool")]
     #[inline]
-    pub fn default_at(driver: &Driver, location: Option<MemoryLocation>, kind: PoolKind) -> Result<Self> {
+    pub fn default_for_location(driver: &Driver, location: Option<MemoryLocation>, kind: PoolKind) -> Result<Self> {
         let mut place = options::raw_location(location);
         Self::found(driver, |driver, raw| {
             // SAFETY: `raw` and `place` are valid places.
@@ -149,7 +149,7 @@ impl MemoryPool {
     /// `CUDA_ERROR_INVALID_VALUE` for a location that has no such memory.
     #[doc(alias = "cuMemGetMemPool")]
     #[inline]
-    pub fn current_at(driver: &Driver, location: Option<MemoryLocation>, kind: PoolKind) -> Result<Self> {
+    pub fn current_for_location(driver: &Driver, location: Option<MemoryLocation>, kind: PoolKind) -> Result<Self> {
         let mut place = options::raw_location(location);
         Self::found(driver, |driver, raw| {
             // SAFETY: `raw` and `place` are valid places.
@@ -166,7 +166,7 @@ impl MemoryPool {
     /// `CUDA_ERROR_INVALID_VALUE` if the pool is of another location or kind.
     #[doc(alias = "cuMemSetMemPool")]
     #[inline]
-    pub fn set_current_at(&self, location: Option<MemoryLocation>, kind: PoolKind) -> Result<()> {
+    pub fn set_current_for_location(&self, location: Option<MemoryLocation>, kind: PoolKind) -> Result<()> {
         let mut place = options::raw_location(location);
         // SAFETY: `place` is a valid place, and the pool is live.
         unsafe { call!(self.driver(), cuMemSetMemPool(&raw mut place, kind.to_raw(), self.as_raw())) }

@@ -8,10 +8,10 @@ use curium_driver::sys::CUdeviceptr;
 use curium_driver::{DevicePointer, Driver, Error, LeakedMemory, Result, Stream, call, dropping, leak};
 
 use crate::capture_advice::ALLOCATE_BEFORE;
-use crate::copy::grid::Place;
+use crate::copy::pitched::Place;
 use crate::device_slice::{WholeMut, argument_as};
 use crate::tracked::{Reach, Tracked};
-use crate::{DeviceSlice, DeviceSliceMut, Grid, GridMut, fill, size};
+use crate::{DeviceSlice, DeviceSliceMut, PitchedSlice, PitchedSliceMut, fill, size};
 
 /// Rows of elements in the memory of a device, each of which begins at a multiple of what the device reads at once. Between the rows lie
 /// bytes that belong to none.
@@ -22,13 +22,13 @@ use crate::{DeviceSlice, DeviceSliceMut, Grid, GridMut, fill, size};
 /// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
 /// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
 /// # let driver = unsafe { curium_driver::Driver::from_api(simulator.api()) }?;
-/// use curium_memory::{Extent, HostGrid, Pitch, PitchedBuffer};
+/// use curium_memory::{Extent, HostPitchedSlice, Pitch, PitchedBuffer};
 ///
 /// # let stream = driver.device(0)?.primary_context()?.stream()?;
 /// let image = [1_u32, 2, 3, 4, 5, 6];
 /// let mut rows = PitchedBuffer::<u32>::zeroed(&stream, 3, 2)?;
-/// let extent = Extent::plane(3, 2);
-/// rows.grid_mut().copy_from_host(&HostGrid::new(&image, extent, Pitch::tight::<u32>(extent))?)?;
+/// let extent = Extent::new_2d(3, 2);
+/// rows.as_pitched_mut().copy_from_host(&HostPitchedSlice::new(&image, extent, Pitch::tight::<u32>(extent))?)?;
 /// assert_eq!(rows.row(1)?.to_vec()?, [4, 5, 6]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -150,15 +150,18 @@ impl<T> PitchedBuffer<T> {
     /// All rows, to be copied.
     #[must_use]
     #[inline]
-    pub fn grid(&self) -> Grid<'_, T> {
-        Grid::new(self.whole(), self.place())
+    pub fn as_pitched(&self) -> PitchedSlice<'_, T> {
+        PitchedSlice::new(self.whole(), self.place())
     }
 
     /// All rows, to be copied to.
     #[must_use]
     #[inline]
-    pub fn grid_mut(&mut self) -> GridMut<'_, T> {
-        GridMut::new(DeviceSliceMut::new(self.pointer, self.span() / size_of::<T>(), &self.tracked), self.place())
+    pub fn as_pitched_mut(&mut self) -> PitchedSliceMut<'_, T> {
+        PitchedSliceMut::new(
+            DeviceSliceMut::new(self.pointer, self.span() / size_of::<T>(), &self.tracked),
+            self.place(),
+        )
     }
 
     /// Frees the buffer, which [`Drop`] does as well, and says whether it succeeded. Waits for the work that uses it.

@@ -16,7 +16,7 @@ pub use self::sharing::PointerSharing;
 #[non_exhaustive]
 pub struct PointerInfo {
     /// What kind of memory it is.
-    pub kind: MemoryKind,
+    pub kind: MemoryType,
     /// The addresses of the allocation that it lies in.
     pub range: Range<u64>,
     /// The number of the device that the memory is on or was allocated for.
@@ -38,7 +38,7 @@ pub struct PointerInfo {
 /// What kind of memory an address is in.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
 #[non_exhaustive]
-pub enum MemoryKind {
+pub enum MemoryType {
     /// Memory of the host.
     Host,
     /// Memory of a device.
@@ -117,7 +117,7 @@ impl Answers {
     #[inline]
     fn into_info(self, is_pooled: bool) -> PointerInfo {
         PointerInfo {
-            kind: MemoryKind::from_raw(self.kind),
+            kind: MemoryType::from_raw(self.kind),
             range: self.start..self.start.saturating_add(self.size as u64),
             device: self.device,
             device_pointer: DevicePointer::from_raw(self.device_pointer),
@@ -130,7 +130,7 @@ impl Answers {
     }
 }
 
-impl MemoryKind {
+impl MemoryType {
     #[inline]
     fn from_raw(raw: u32) -> Self {
         match CUmemorytype(raw) {
@@ -176,7 +176,7 @@ pub fn address_range<T>(context: &Context, pointer: DevicePointer<T>) -> Result<
 /// `CUDA_ERROR_INVALID_VALUE` if nothing is allocated there, or the memory is of a pool.
 #[doc(alias = "cuPointerSetAttribute")]
 #[inline]
-pub fn set_synchronous_copies<T>(driver: &Driver, pointer: DevicePointer<T>, synchronous: bool) -> Result<()> {
+pub fn set_sync_memops<T>(driver: &Driver, pointer: DevicePointer<T>, synchronous: bool) -> Result<()> {
     let (value, address) = (i32::from(synchronous), pointer.as_raw());
     let attribute = CUpointer_attribute::CU_POINTER_ATTRIBUTE_SYNC_MEMOPS;
     // SAFETY: the value is of the attribute's type, and any address may be named.

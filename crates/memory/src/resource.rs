@@ -45,7 +45,7 @@ pub(crate) use self::request::Request;
 pub use self::segment_change::SegmentChange;
 pub use self::statistics::{AllocationCounts, Statistics};
 pub use self::stream_ordered::StreamOrdered;
-pub use self::table::{AllocateFunction, DeallocateFunction, ForeignResource, ResourceTable};
+pub use self::table::{AllocateFunction, DeallocateFunction, ExternalResource, ResourceTable};
 pub use self::tracking::{LiveAllocation, Tracking};
 
 use std::sync::Arc;

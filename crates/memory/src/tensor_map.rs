@@ -11,7 +11,7 @@ use std::fmt;
 use curium_driver::sys::{CUtensorMap, CUtensorMapAllocClass};
 use curium_driver::{ByValue, Context, DevicePointer, Error, Result, call};
 
-pub use self::im2col::{Im2col, Im2colWide, WideMode};
+pub use self::im2col::{Im2col, Im2colWide, Im2colWideMode};
 pub use self::layout::{TensorDataType, TensorFill, TensorInterleave, TensorL2Promotion, TensorLayout, TensorSwizzle};
 pub use self::view::{TensorRead, TensorView, TensorViewMut, TensorWrite};
 

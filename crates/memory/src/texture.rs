@@ -50,7 +50,7 @@ enum Source<T> {
 
 /// Rows of a buffer as a plane that a texture reads.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
-pub struct TexturePlane {
+pub struct Pitch2d {
     /// The elements of a row.
     pub width: usize,
     /// The rows.
@@ -73,8 +73,8 @@ impl<T: Texel> Texture<T> {
     /// `CUDA_ERROR_INVALID_VALUE` for options that the array cannot be read with.
     #[doc(alias = "cuTexObjectCreate")]
     #[inline]
-    pub fn of_array(array: &Arc<Array<T>>, options: &TextureOptions) -> Result<Self> {
-        Self::of_array_view(array, options, None)
+    pub fn from_array(array: &Arc<Array<T>>, options: &TextureOptions) -> Result<Self> {
+        Self::from_array_with_view(array, options, None)
     }
 
     /// A texture of an array that is seen as another format, or of some of its layers.
@@ -86,7 +86,11 @@ impl<T: Texel> Texture<T> {
     /// An argument error for a view of no level or no layer; `CUDA_ERROR_INVALID_VALUE` for options or a view that the array cannot be read
     /// with.
     #[inline]
-    pub fn of_array_view(array: &Arc<Array<T>>, options: &TextureOptions, view: Option<&TextureView>) -> Result<Self> {
+    pub fn from_array_with_view(
+        array: &Arc<Array<T>>,
+        options: &TextureOptions,
+        view: Option<&TextureView>,
+    ) -> Result<Self> {
         let mut resource = empty(CUresourcetype::CU_RESOURCE_TYPE_ARRAY);
         resource.res.array.hArray = array.as_raw();
         let options = options.within(array.shape());
@@ -102,7 +106,7 @@ impl<T: Texel> Texture<T> {
     /// An argument error for a view of no level or no layer; `CUDA_ERROR_INVALID_VALUE` for options or a view that the array cannot be read
     /// with: it wants normalised coordinates.
     #[inline]
-    pub fn of_mipmapped(
+    pub fn from_mipmapped_array(
         array: &Arc<MipmappedArray<T>>,
         options: &TextureOptions,
         view: Option<&TextureView>,
@@ -121,7 +125,7 @@ impl<T: Texel> Texture<T> {
     ///
     /// `CUDA_ERROR_INVALID_VALUE` for a buffer that is longer than the device allows, or not aligned for textures.
     #[inline]
-    pub fn of_buffer(buffer: &Arc<DeviceBuffer<T>>, options: &TextureOptions) -> Result<Self> {
+    pub fn from_buffer(buffer: &Arc<DeviceBuffer<T>>, options: &TextureOptions) -> Result<Self> {
         let mut resource = empty(CUresourcetype::CU_RESOURCE_TYPE_LINEAR);
         resource.res.linear.devPtr = buffer.as_pointer().as_raw();
         resource.res.linear.format = T::FORMAT.component;
@@ -139,8 +143,8 @@ impl<T: Texel> Texture<T> {
     /// An argument error if the plane is not in the buffer; `CUDA_ERROR_INVALID_VALUE` for a pitch or an address that is not aligned for
     /// textures.
     #[inline]
-    pub fn of_plane(buffer: &Arc<DeviceBuffer<T>>, plane: TexturePlane, options: &TextureOptions) -> Result<Self> {
-        let TexturePlane { width, height, pitch_bytes } = plane;
+    pub fn from_pitch2d(buffer: &Arc<DeviceBuffer<T>>, plane: Pitch2d, options: &TextureOptions) -> Result<Self> {
+        let Pitch2d { width, height, pitch_bytes } = plane;
         let row = width.checked_mul(size_of::<T>()).filter(|row| *row <= pitch_bytes && *row != 0);
         let end =
             row.zip(height.checked_sub(1)).and_then(|(row, rows)| rows.checked_mul(pitch_bytes)?.checked_add(row));
@@ -148,7 +152,7 @@ impl<T: Texel> Texture<T> {
             let bytes = buffer.byte_len();
             let reason =
                 format!("{height} rows of {width} elements, {pitch_bytes} bytes apart, in a buffer of {bytes} bytes");
-            return Err(Error::argument("Texture::of_plane", reason));
+            return Err(Error::argument("Texture::from_pitch2d", reason));
         }
         let mut resource = empty(CUresourcetype::CU_RESOURCE_TYPE_PITCH2D);
         resource.res.pitch2D.devPtr = buffer.as_pointer().as_raw();

@@ -3,6 +3,7 @@
 mod advice;
 mod argument;
 mod batch;
+mod host_access;
 mod residency;
 
 use std::fmt;
@@ -10,24 +11,32 @@ use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
 use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
-use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUdeviceptr, CUmemAttach_flags};
 use curium_driver::{
-    AttachMode, DeviceAttribute, DevicePointer, Driver, Error, LeakedMemory, Result, Stream, call, dropping, leak,
+    DeviceAttribute, DevicePointer, Driver, Error, LeakedMemory, Result, Stream, call, dropping, leak,
 };
 
 pub use self::advice::{MemoryAdvice, RangeAttributes};
 pub use self::batch::{discard, discard_and_prefetch, prefetch};
+use self::host_access::Attachment;
+pub(crate) use self::host_access::HostAttachment;
 use crate::capture_advice::ALLOCATE_BEFORE;
 use crate::copy::host;
 use crate::tracked::{Reach, Tracked};
-use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut, HostView, HostViewMut, size};
+use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut, size};
 
 /// A fixed number of elements in managed memory: one address for the host and every device, and pages that migrate to whoever uses them.
 ///
-/// Kernels take it as they take a [`DeviceBuffer`](crate::DeviceBuffer). The host sees it through [`UnifiedBuffer::host`] and
-/// [`UnifiedBuffer::host_mut`], which wait for the work that uses it; while such a slice is in use, no work that would disturb it can be
-/// started.
+/// Kernels take it as they take a [`DeviceBuffer`](crate::DeviceBuffer). The host accesses it through
+/// [`UnifiedBuffer::host_view`] and [`UnifiedBuffer::host_view_mut`], which wait for the work that uses it. While a view exists, no
+/// conflicting work can start.
+///
+/// # Concurrent managed access
+///
+/// On Linux with most GPUs, the host may access managed memory at any time. Elsewhere (Windows, WSL, Jetson, some virtual GPUs) the device
+/// attribute `CONCURRENT_MANAGED_ACCESS` is 0, and the host must not access a managed buffer while a device works, unless the buffer is
+/// attached to the host. [`UnifiedBuffer::host_view_mut`] works on every system: it attaches the buffer to the host for as long as the view
+/// exists. [`UnifiedBuffer::host_view`] needs [`UnifiedBuffer::attach`] there, because a shared buffer may be read by kernels meanwhile.
 ///
 /// ```
 /// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
@@ -38,10 +47,10 @@ use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut, HostVi
 /// # let device = driver.device(0)?;
 /// # let stream = device.primary_context()?.stream()?;
 /// let mut buffer = UnifiedBuffer::<f32>::zeroed(&stream, 1024)?;
-/// buffer.host_mut()?[7] = 1.0;
+/// buffer.host_view_mut()?[7] = 1.0;
 /// buffer.prefetch(&stream, .., MemoryLocation::from(&device))?;
 /// buffer.as_slice_mut().slice(..7)?.fill(2.0)?; // on the stream
-/// assert_eq!(buffer.host()?[6..8], [2.0, 1.0]); // waits
+/// assert_eq!(buffer.host_view()?[6..8], [2.0, 1.0]); // waits
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct UnifiedBuffer<T> {
@@ -49,8 +58,9 @@ pub struct UnifiedBuffer<T> {
     pointer: DevicePointer<T>,
     len: usize,
     tracked: Tracked,
-    /// Whether the host may use managed memory while any device works.
+    /// `true` if the host may access managed memory while any device of the system works.
     is_concurrent: bool,
+    attachment: Attachment,
     _elements: PhantomData<T>,
 }
 
@@ -178,114 +188,6 @@ impl<T> UnifiedBuffer<T> {
         self.as_slice_mut().slice(range)
     }
 
-    /// The elements as the host sees them. Waits until no work that was started writes them.
-    ///
-    /// CUDA: `cuStreamSynchronize`.
-    ///
-    /// # Errors
-    ///
-    /// An argument error if the host must not use managed memory while the device works, as the device's attribute
-    /// `CONCURRENT_MANAGED_ACCESS` says, or if a graph can be launched that writes the memory: [`UnifiedBuffer::view`] keeps it from that;
-    /// the error of any work of the context that failed before.
-    #[inline]
-    pub fn host(&self) -> Result<&[T]>
-    where
-        T: AnyBitPattern,
-    {
-        self.expect_concurrent("UnifiedBuffer::host")?;
-        self.tracked.refuse_leases("UnifiedBuffer::host", false)?;
-        self.tracked.wait_for_writes()?;
-        // SAFETY: the memory is live and holds `len` elements, of which any bytes are valid; work that writes it has been waited for, and
-        // none can be started while the buffer is borrowed.
-        Ok(unsafe { std::slice::from_raw_parts(self.host_pointer(), self.len) })
-    }
-
-    /// The elements as the host sees them, to be written. Waits until no work that was started uses them.
-    ///
-    /// CUDA: `cuStreamSynchronize`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`UnifiedBuffer::host`].
-    #[inline]
-    pub fn host_mut(&mut self) -> Result<&mut [T]>
-    where
-        T: AnyBitPattern,
-    {
-        self.expect_concurrent("UnifiedBuffer::host_mut")?;
-        self.tracked.refuse_leases("UnifiedBuffer::host_mut", true)?;
-        self.tracked.wait_for_uses()?;
-        // SAFETY: the memory is live and holds `len` elements, of which any bytes are valid; work that uses it has been waited for, and
-        // none can be started while the buffer is borrowed exclusively.
-        Ok(unsafe { std::slice::from_raw_parts_mut(self.host_pointer(), self.len) })
-    }
-
-    /// As [`UnifiedBuffer::host`], for memory that a graph uses: while the view exists, launching a graph that writes the memory is an
-    /// error.
-    ///
-    /// CUDA: `cuStreamSynchronize`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`UnifiedBuffer::host`].
-    #[inline]
-    pub fn view(&self) -> Result<HostView<'_, T>>
-    where
-        T: AnyBitPattern,
-    {
-        self.expect_concurrent("UnifiedBuffer::view")?;
-        let view = self.tracked.view("UnifiedBuffer::view", false)?;
-        self.tracked.wait_for_writes()?;
-        // SAFETY: the memory is live and holds `len` elements, of which any bytes are valid; work that writes it has been waited for, and
-        // none can be started while the buffer is borrowed and the view exists.
-        let elements = unsafe { std::slice::from_raw_parts(self.host_pointer(), self.len) };
-        Ok(HostView::new(elements, view))
-    }
-
-    /// As [`UnifiedBuffer::host_mut`], for memory that a graph uses: while the view exists, launching the graph is an error.
-    ///
-    /// CUDA: `cuStreamSynchronize`.
-    ///
-    /// # Errors
-    ///
-    /// As for [`UnifiedBuffer::host_mut`].
-    #[inline]
-    pub fn view_mut(&mut self) -> Result<HostViewMut<'_, T>>
-    where
-        T: AnyBitPattern,
-    {
-        self.expect_concurrent("UnifiedBuffer::view_mut")?;
-        let view = self.tracked.view("UnifiedBuffer::view_mut", true)?;
-        self.tracked.wait_for_uses()?;
-        // SAFETY: as above, for all work, and the buffer is borrowed exclusively.
-        let elements = unsafe { std::slice::from_raw_parts_mut(self.host_pointer(), self.len) };
-        Ok(HostViewMut::new(elements, view))
-    }
-
-    /// Says who uses the memory, in the order of `stream`: on devices where the host must not use managed memory while the device works,
-    /// memory that is attached to the host or to one stream is left out of that.
-    ///
-    /// CUDA: `cuStreamAttachMemAsync`.
-    ///
-    /// # Safety
-    ///
-    /// From then on only those use the memory that `mode` names; with [`AttachMode::Stream`], that is work on `stream`.
-    ///
-    /// # Errors
-    ///
-    /// Whatever the driver returns.
-    #[doc(alias = "cuStreamAttachMemAsync")]
-    #[inline]
-    pub unsafe fn attach(&mut self, stream: &Stream, mode: AttachMode) -> Result<()> {
-        stream.expect_running("UnifiedBuffer::attach")?;
-        let mut guard = AccessGuard::new(stream)?;
-        self.tracked.before_write("UnifiedBuffer::attach", &mut guard)?;
-        // SAFETY: the address is that of the whole allocation, and the caller vouches for its users.
-        unsafe { stream.attach_managed(self.pointer.cast(), 0, mode) }?;
-        self.tracked.exclusive().after_write(&mut guard);
-        Ok(())
-    }
-
     /// Frees the buffer, which [`Drop`] does as well, and says whether it succeeded. Waits for the work that uses it.
     ///
     /// CUDA: `cuMemFree_v2`, `cuStreamSynchronize`.
@@ -312,23 +214,9 @@ impl<T> UnifiedBuffer<T> {
             Ok(DevicePointer::from_raw(raw))
         })?;
         let tracked = tracked.at(pointer.as_raw(), bytes);
-        let buffer = Self { pointer, len, tracked, is_concurrent, _elements: PhantomData };
+        let buffer =
+            Self { pointer, len, tracked, is_concurrent, attachment: Attachment::Global, _elements: PhantomData };
         size::aligned::<T>(operation, pointer.as_raw()).map(|()| buffer)
-    }
-
-    /// Where the host finds the memory: at its one address.
-    #[inline]
-    fn host_pointer(&self) -> *mut T {
-        std::ptr::with_exposed_provenance_mut(self.pointer.as_raw() as usize)
-    }
-
-    #[inline]
-    fn expect_concurrent(&self, operation: &'static str) -> Result<()> {
-        if self.is_concurrent {
-            return Ok(());
-        }
-        let reason = "a device of this system does not let the host use managed memory while it works: copy it";
-        Err(Error::argument(operation, reason))
     }
 
     #[inline]

@@ -314,7 +314,7 @@ fn copies_to_memory_of_the_host_name_memory_that_a_graph_can_write() {
         });
         let mut executable = graph.and_then(|graph| graph.instantiate()).expect("the copy is captured");
         for value in [4, 6] {
-            mapped.view_mut().expect("nothing uses the memory").fill(value);
+            mapped.host_view_mut().expect("nothing uses the memory").fill(value);
             executable.launch(&stream).expect("it can be launched");
             assert_eq!(x.to_vec().expect("the buffer can be read"), [value; 16]);
         }

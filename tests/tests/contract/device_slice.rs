@@ -1,7 +1,5 @@
 //! Views of buffers: [`DeviceSlice`] and [`DeviceSliceMut`].
 
-use std::mem::MaybeUninit;
-
 use curium_driver::{Error, Function, LaunchConfig, Library};
 use curium_memory::{AsDeviceSlice, DeviceBox, DeviceBuffer, DeviceSlice, DeviceSliceMut, Plain, StreamOrdered};
 use curium_sim::{Config, Fault};
@@ -237,9 +235,9 @@ mod bytemuck_traits {
 fn filled_buffer_holds_the_value() {
     on_driver(|test| {
         let stream = test.stream();
-        let buffer = DeviceBuffer::filled(&stream, 1.5_f32, 100).expect("memory suffices");
+        let buffer = DeviceBuffer::filled(&stream, 100, 1.5_f32).expect("memory suffices");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [1.5; 100]);
-        let buffer = DeviceBuffer::filled_in(Plain, &stream, 7_u8, 3).expect("memory suffices");
+        let buffer = DeviceBuffer::filled_in(&stream, 3, 7_u8, Plain).expect("memory suffices");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [7; 3]);
     });
 }
@@ -251,7 +249,7 @@ fn plain_memory_takes_two_calls_beyond_those_of_c_where_its_context_is_current()
         let calls = || Function::all().map(|function| simulator.calls(function)).sum::<u64>();
         let allocate = || {
             let before = calls();
-            drop(DeviceBuffer::<u8, _>::uninit_in(Plain, &stream, 1 << 20).expect("memory suffices"));
+            drop(DeviceBuffer::<u8, _>::uninit_in(&stream, 1 << 20, Plain).expect("memory suffices"));
             calls() - before
         };
         // Which context is current is asked, and whether the stream is idle.
@@ -266,12 +264,12 @@ fn buffer_in_a_resource_allocates_and_frees_there() {
     on_driver(|test| {
         let stream = test.stream();
         let buffer = test.assert_calls(Function::cuMemAlloc_v2, 1, || {
-            DeviceBuffer::from_slice_in(Plain, &stream, &[1_u32, 2]).expect("memory suffices")
+            DeviceBuffer::from_slice_in(&stream, &[1_u32, 2], Plain).expect("memory suffices")
         });
-        let shared = DeviceBuffer::<u32, &Plain>::zeroed_in(&Plain, &stream, 2).expect("memory suffices");
+        let shared = DeviceBuffer::<u32, &Plain>::zeroed_in(&stream, 2, &Plain).expect("memory suffices");
         let chosen: std::sync::Arc<dyn curium_memory::Resource> = std::sync::Arc::new(StreamOrdered);
-        let mut chosen = DeviceBuffer::<u32, _>::uninit_in(chosen, &stream, 2).expect("memory suffices");
-        chosen.copy_from_buffer(&buffer).expect("the lengths are equal");
+        let mut chosen = DeviceBuffer::<u32, _>::uninit_in(&stream, 2, chosen).expect("memory suffices");
+        chosen.copy_from_device(&buffer).expect("the lengths are equal");
         assert_eq!(chosen.to_vec().expect("the buffer can be read"), [1, 2]);
         test.assert_calls(Function::cuMemFree_v2, 2, || {
             drop(shared);
@@ -290,11 +288,11 @@ fn buffer_taken_apart_and_put_together_is_freed_once() {
             buffer.into_raw().map_err(|(_, error)| error).expect("nothing is to be waited for")
         });
         // SAFETY: the memory came from this resource with this length, and nobody else has it.
-        let buffer = unsafe { DeviceBuffer::from_raw(resource, &owner, pointer, len) }.expect("the length is not 0");
+        let buffer = unsafe { DeviceBuffer::from_raw(&owner, pointer, len, resource) }.expect("the length is not 0");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [0, 1, 2, 3]);
         test.assert_calls(Function::cuMemFreeAsync, 1, || drop(buffer));
         // SAFETY: nothing is made of a null pointer.
-        let error = unsafe { DeviceBuffer::<u32>::from_raw(StreamOrdered, &stream, pointer.cast(), 0) };
+        let error = unsafe { DeviceBuffer::<u32>::from_raw(&stream, pointer.cast(), 0, StreamOrdered) };
         assert!(error.map(drop).expect_err("no length").to_string().contains("zero length"));
     });
 }
@@ -303,7 +301,7 @@ fn buffer_taken_apart_and_put_together_is_freed_once() {
 fn places_become_values_once_they_are_written() {
     on_driver(|test| {
         let stream = test.stream();
-        let places = DeviceBuffer::<MaybeUninit<u32>>::places_in(StreamOrdered, &stream, 4).expect("memory suffices");
+        let places = DeviceBuffer::<u32>::maybe_uninit_in(&stream, 4, StreamOrdered).expect("memory suffices");
         // SAFETY: any bytes are numbers.
         let mut buffer = unsafe { places.assume_init() };
         buffer.as_slice_mut().fill(3).expect("the buffer can be filled");
@@ -330,7 +328,7 @@ fn box_holds_its_value() {
 #[test]
 fn memory_that_foreign_code_has_freed_is_named_by_the_error() {
     on_simulator(Config::new(), |test, _| {
-        let buffer = DeviceBuffer::from_slice_in(Plain, &test.stream(), &[1_u32; 8]).expect("memory suffices");
+        let buffer = DeviceBuffer::from_slice_in(&test.stream(), &[1_u32; 8], Plain).expect("memory suffices");
         let address = buffer.as_pointer().as_raw();
         // SAFETY: that this is wrong is what the test is about.
         unsafe { curium_driver::call!(test.driver(), cuMemFree_v2(address)) }.expect("the memory is live");

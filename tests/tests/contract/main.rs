@@ -4,6 +4,7 @@ mod array;
 mod attribute;
 #[cfg(not(miri))]
 mod behaviour;
+mod borrowed_buffer;
 mod caching;
 mod capture;
 mod capture_closure;
@@ -31,7 +32,6 @@ mod event_pool;
 mod external;
 mod extremes;
 mod fault;
-mod foreign_buffer;
 mod foreign_code;
 mod future;
 mod global;

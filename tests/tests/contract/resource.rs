@@ -55,7 +55,7 @@ fn all(test: &TestDriver) -> Vec<(&'static str, Arc<dyn Resource>)> {
     let table = || {
         let table = ResourceTable::export(caching(test), &context);
         // SAFETY: the table is ours, nobody else uses it, and its functions are those of a resource.
-        unsafe { curium_memory::ForeignResource::from_table(table) }.expect("the table is whole")
+        unsafe { curium_memory::ExternalResource::from_table(table) }.expect("the table is whole")
     };
     vec![
         ("StreamOrdered", Arc::new(StreamOrdered)),
@@ -65,7 +65,7 @@ fn all(test: &TestDriver) -> Vec<(&'static str, Arc<dyn Resource>)> {
         ("Pinned", Arc::new(Pinned)),
         ("Arena", Arc::new(Arena::new(&context).expect("memory can be mapped"))),
         ("CachingResource", Arc::new(caching(test))),
-        ("ForeignResource", Arc::new(table())),
+        ("ExternalResource", Arc::new(table())),
         ("Limit", Arc::new(Limit::new(StreamOrdered, 1 << 30))),
         ("Statistics", Arc::new(Statistics::new(StreamOrdered))),
         ("Tracking", Arc::new(Tracking::new(StreamOrdered))),

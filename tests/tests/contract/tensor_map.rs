@@ -4,8 +4,8 @@ use curium_driver::{
     Argument, ComputeCapability, Context, DevicePointer, Error, Function, LaunchConfig, Library, Parameter, Result,
 };
 use curium_memory::{
-    DeviceBuffer, Im2col, Im2colWide, TensorDataType as Type, TensorFill, TensorInterleave, TensorL2Promotion,
-    TensorLayout, TensorMap, TensorRead, TensorSwizzle, TensorView, TensorViewMut, TensorWrite, WideMode,
+    DeviceBuffer, Im2col, Im2colWide, Im2colWideMode, TensorDataType as Type, TensorFill, TensorInterleave,
+    TensorL2Promotion, TensorLayout, TensorMap, TensorRead, TensorSwizzle, TensorView, TensorViewMut, TensorWrite,
 };
 use curium_tests::{Gate, TestDriver, guard, on_driver, stream_work};
 
@@ -40,8 +40,8 @@ fn tensors_of_all_ranks_and_kinds_are_described() {
             assert_ne!(map.to_words(), [0; 16]);
         }
         for rank in 3..=5 {
-            let layout =
-                TensorLayout::new(Type::Float16, pointer, &extents[..rank]).with_steps(&[1, 2, 1, 1, 1][..rank]);
+            let layout = TensorLayout::new(Type::Float16, pointer, &extents[..rank])
+                .with_element_strides(&[1, 2, 1, 1, 1][..rank]);
             let pixels = Im2col {
                 lower: &[-1, -1, -1][..rank - 2],
                 upper: &[-1, 1, 1][..rank - 2],
@@ -102,8 +102,11 @@ fn tensor_that_the_accelerator_cannot_take_is_refused_before_the_driver_is_calle
             refused(tiled(&layout(&[3, 4]), &[4, 4]), "a stride of 12 bytes; strides are multiples of 16");
             refused(tiled(&layout(&[4, 4]).with_strides(&[1 << 40]), &[4, 4]), "a stride of 1099511627776 bytes");
             refused(tiled(&layout(&[4, 4]).with_strides(&[16, 64]), &[4, 4]), "2 strides for a tensor of 2 dimensions");
-            refused(tiled(&layout(&[4, 4]).with_steps(&[1, 9]), &[4, 4]), "a step of 9; steps are 1 to 8");
-            refused(tiled(&layout(&[4, 4]).with_steps(&[1]), &[4, 4]), "1 steps for a tensor of 2 dimensions");
+            refused(tiled(&layout(&[4, 4]).with_element_strides(&[1, 9]), &[4, 4]), "a step of 9; steps are 1 to 8");
+            refused(
+                tiled(&layout(&[4, 4]).with_element_strides(&[1]), &[4, 4]),
+                "1 steps for a tensor of 2 dimensions",
+            );
             refused(tiled(&layout(&[4, 4]), &[4]), "a box of 1 dimensions for a tensor of 2");
             refused(
                 tiled(&layout(&[512, 4]), &[257, 4]),
@@ -152,7 +155,7 @@ fn pixels_that_the_accelerator_cannot_take_are_refused_before_the_driver_is_call
                 upper: 0,
                 channels_per_pixel: 16,
                 pixels_per_column: 64,
-                mode: WideMode::Column,
+                mode: Im2colWideMode::Column,
             };
             refused(TensorMap::im2col_wide(&context, &images, &wide), "the swizzle None; there may be Bytes64");
         });

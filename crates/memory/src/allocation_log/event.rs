@@ -93,7 +93,7 @@ impl EventKind {
     /// Whether it is about a segment, and not about memory that somebody asked for.
     #[must_use]
     #[inline]
-    pub fn is_of_segment(self) -> bool {
+    pub fn is_segment_event(self) -> bool {
         !matches!(self, Self::Allocate | Self::Free | Self::Fail)
     }
 }

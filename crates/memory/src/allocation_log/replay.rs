@@ -70,7 +70,7 @@ impl<R: Resource> Playing<'_, R> {
     #[inline]
     fn play(&mut self, event: &AllocationEvent) -> Result<()> {
         // The resource has segments of its own.
-        if event.kind.is_of_segment() {
+        if event.kind.is_segment_event() {
             return Ok(());
         }
         let stream = self.stream(event.stream)?;

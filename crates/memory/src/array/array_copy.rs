@@ -11,7 +11,7 @@ use curium_driver::sys::{
 use curium_driver::{Context, Result, Stream, call};
 
 use super::{Array, ArrayHandle, Uses};
-use crate::copy::{BoxCopy, CopyOptions, grid, peer};
+use crate::copy::{BoxCopy, CopyOptions, peer, pitched};
 
 /// A region of an array, and rows and layers in memory that are copied to it or from it.
 pub(super) struct ArrayCopy<'a> {
@@ -22,7 +22,7 @@ pub(super) struct ArrayCopy<'a> {
     origin: [usize; 3],
     /// The bytes of an element.
     element: usize,
-    memory: grid::End<'a>,
+    memory: pitched::End<'a>,
     is_to_array: bool,
 }
 
@@ -32,7 +32,7 @@ impl<'a> ArrayCopy<'a> {
     pub(super) fn new<T>(
         operation: &'static str,
         (array, origin): (&'a Array<T>, [usize; 3]),
-        memory: grid::End<'a>,
+        memory: pitched::End<'a>,
         is_to_array: bool,
     ) -> Self {
         let (array, uses, element) = (&array.handle, &**array.uses(), size_of::<T>());

@@ -4,8 +4,8 @@ use curium_driver::{Error, Result};
 
 use super::array_copy::ArrayCopy;
 use super::{Array, ArrayRegion, Texel};
-use crate::copy::{CopyBatch, grid};
-use crate::{Grid, GridMut};
+use crate::copy::{CopyBatch, pitched};
+use crate::{PitchedSlice, PitchedSliceMut};
 
 impl<'a> CopyBatch<'a> {
     /// Adds a copy of the rows and layers of `source` to as large a region of `array`, which begins at the element, row and layer
@@ -15,7 +15,12 @@ impl<'a> CopyBatch<'a> {
     ///
     /// An argument error if the region is not in the array, or if the rows of `source` begin within elements.
     #[inline]
-    pub fn copy_to_array<T: Texel>(self, array: &'a Array<T>, origin: [usize; 3], source: Grid<'a, T>) -> Result<Self> {
+    pub fn copy_to_array<T: Texel>(
+        self,
+        array: &'a Array<T>,
+        origin: [usize; 3],
+        source: PitchedSlice<'a, T>,
+    ) -> Result<Self> {
         self.with_array("CopyBatch::copy_to_array", (array, origin), source.end(), true)
     }
 
@@ -28,7 +33,7 @@ impl<'a> CopyBatch<'a> {
     #[inline]
     pub fn copy_from_array<T: Texel>(
         self,
-        target: GridMut<'a, T>,
+        target: PitchedSliceMut<'a, T>,
         array: &'a Array<T>,
         origin: [usize; 3],
     ) -> Result<Self> {
@@ -40,7 +45,7 @@ impl<'a> CopyBatch<'a> {
         self,
         operation: &'static str,
         (array, origin): (&'a Array<T>, [usize; 3]),
-        memory: grid::End<'a>,
+        memory: pitched::End<'a>,
         is_to_array: bool,
     ) -> Result<Self> {
         let (element, place) = (size_of::<T>(), &memory.place);

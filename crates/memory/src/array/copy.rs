@@ -9,7 +9,7 @@ use curium_driver::{Context, Error, PASS_THE_SCOPE, Result, Stream};
 use super::array_copy::{ArrayCopy, put};
 use super::{Array, ArrayRegion, Texel};
 use crate::capture_advice::READ_LATER;
-use crate::copy::{grid, host, peer};
+use crate::copy::{host, peer, pitched};
 use crate::{AsDeviceSlice, AsDeviceSliceMut, wait};
 
 /// One side of a copy.
@@ -198,7 +198,7 @@ impl<T: Texel> Array<T> {
         let source = source.as_device_slice();
         self.check(OPERATION, region, source.len())?;
         self.driver().expect_same(source.stream().driver(), OPERATION)?;
-        let memory = grid::End { end: source.end(), place: tight::<T>(region.extent) };
+        let memory = pitched::End { end: source.end(), place: tight::<T>(region.extent) };
         ArrayCopy::new(OPERATION, (self, region.origin), memory, true).run(stream)
     }
 
@@ -236,7 +236,7 @@ impl<T: Texel> Array<T> {
         let target = target.as_device_slice_mut();
         self.check(OPERATION, region, target.len())?;
         self.driver().expect_same(target.stream().driver(), OPERATION)?;
-        let memory = grid::End { end: target.into_end(), place: tight::<T>(region.extent) };
+        let memory = pitched::End { end: target.into_end(), place: tight::<T>(region.extent) };
         ArrayCopy::new(OPERATION, (self, region.origin), memory, false).run(stream)
     }
 
@@ -359,9 +359,9 @@ impl<T: Texel> Side<'_, T> {
 
 /// Elements without gaps.
 #[inline]
-const fn tight<T>([width, height, depth]: [usize; 3]) -> grid::Place {
+const fn tight<T>([width, height, depth]: [usize; 3]) -> pitched::Place {
     let width = width * size_of::<T>();
-    grid::Place { width, height, depth, pitch: width, layer: height }
+    pitched::Place { width, height, depth, pitch: width, layer: height }
 }
 
 /// Puts a copy of `extent` elements, rows and layers on `stream`; between contexts if they are named.

@@ -24,13 +24,13 @@ pub struct ArrayShape {
 #[non_exhaustive]
 pub enum ArrayKind {
     /// Parts of one line, plane or volume.
-    Solid,
+    Regular,
     /// Lines or planes for themselves.
     Layered,
     /// The six faces of a cube.
-    Cube,
+    Cubemap,
     /// The faces of several cubes.
-    LayeredCube,
+    LayeredCubemap,
 }
 
 bitflags! {
@@ -60,50 +60,50 @@ impl ArrayShape {
     /// A line of `width` elements.
     #[must_use]
     #[inline]
-    pub const fn line(width: usize) -> Self {
-        Self { width, height: 0, depth: 0, kind: ArrayKind::Solid }
+    pub const fn new_1d(width: usize) -> Self {
+        Self { width, height: 0, depth: 0, kind: ArrayKind::Regular }
     }
 
     /// A plane of `height` rows.
     #[must_use]
     #[inline]
-    pub const fn plane(width: usize, height: usize) -> Self {
-        Self { width, height, depth: 0, kind: ArrayKind::Solid }
+    pub const fn new_2d(width: usize, height: usize) -> Self {
+        Self { width, height, depth: 0, kind: ArrayKind::Regular }
     }
 
     /// A volume of `depth` planes.
     #[must_use]
     #[inline]
-    pub const fn volume(width: usize, height: usize, depth: usize) -> Self {
-        Self { width, height, depth, kind: ArrayKind::Solid }
+    pub const fn new_3d(width: usize, height: usize, depth: usize) -> Self {
+        Self { width, height, depth, kind: ArrayKind::Regular }
     }
 
     /// `layers` lines for themselves.
     #[must_use]
     #[inline]
-    pub const fn lines(width: usize, layers: usize) -> Self {
+    pub const fn layered_1d(width: usize, layers: usize) -> Self {
         Self { width, height: 0, depth: layers, kind: ArrayKind::Layered }
     }
 
     /// `layers` planes for themselves.
     #[must_use]
     #[inline]
-    pub const fn planes(width: usize, height: usize, layers: usize) -> Self {
+    pub const fn layered_2d(width: usize, height: usize, layers: usize) -> Self {
         Self { width, height, depth: layers, kind: ArrayKind::Layered }
     }
 
     /// The six faces of a cube.
     #[must_use]
     #[inline]
-    pub const fn cube(width: usize) -> Self {
-        Self { width, height: width, depth: 6, kind: ArrayKind::Cube }
+    pub const fn cubemap(width: usize) -> Self {
+        Self { width, height: width, depth: 6, kind: ArrayKind::Cubemap }
     }
 
     /// The faces of several cubes.
     #[must_use]
     #[inline]
-    pub const fn cubes(width: usize, cubes: usize) -> Self {
-        Self { width, height: width, depth: cubes.saturating_mul(6), kind: ArrayKind::LayeredCube }
+    pub const fn layered_cubemap(width: usize, cubemaps: usize) -> Self {
+        Self { width, height: width, depth: cubemaps.saturating_mul(6), kind: ArrayKind::LayeredCubemap }
     }
 
     /// The elements of a row.
@@ -131,7 +131,7 @@ impl ArrayShape {
     #[inline]
     pub const fn layers(&self) -> usize {
         match self.kind {
-            ArrayKind::Solid if self.depth == 0 => 1,
+            ArrayKind::Regular if self.depth == 0 => 1,
             _ => self.depth,
         }
     }
@@ -159,8 +159,8 @@ impl ArrayShape {
 
     #[inline]
     pub(super) fn check(&self, operation: &'static str) -> Result<()> {
-        let has_gap = self.kind == ArrayKind::Solid && self.depth != 0 && self.height == 0;
-        let is_hollow = self.kind != ArrayKind::Solid && self.depth == 0;
+        let has_gap = self.kind == ArrayKind::Regular && self.depth != 0 && self.height == 0;
+        let is_hollow = self.kind != ArrayKind::Regular && self.depth == 0;
         if self.width == 0 || has_gap || is_hollow {
             return Err(Error::argument(operation, format!("empty shape ({self})")));
         }
@@ -174,10 +174,10 @@ impl ArrayShape {
     #[inline]
     pub(crate) fn to_raw<T: Texel>(self, flags: ArrayFlags) -> CUDA_ARRAY3D_DESCRIPTOR {
         let kind = match self.kind {
-            ArrayKind::Solid => 0,
+            ArrayKind::Regular => 0,
             ArrayKind::Layered => sys::CUDA_ARRAY3D_LAYERED,
-            ArrayKind::Cube => sys::CUDA_ARRAY3D_CUBEMAP,
-            ArrayKind::LayeredCube => sys::CUDA_ARRAY3D_CUBEMAP | sys::CUDA_ARRAY3D_LAYERED,
+            ArrayKind::Cubemap => sys::CUDA_ARRAY3D_CUBEMAP,
+            ArrayKind::LayeredCubemap => sys::CUDA_ARRAY3D_CUBEMAP | sys::CUDA_ARRAY3D_LAYERED,
         };
         CUDA_ARRAY3D_DESCRIPTOR {
             Width: self.width,
@@ -194,10 +194,10 @@ impl ArrayShape {
     pub(super) fn from_raw(raw: &CUDA_ARRAY3D_DESCRIPTOR) -> (Self, ArrayFlags, ArrayFormat) {
         let (layered, cube) = (sys::CUDA_ARRAY3D_LAYERED, sys::CUDA_ARRAY3D_CUBEMAP);
         let kind = match (raw.Flags & cube != 0, raw.Flags & layered != 0) {
-            (false, false) => ArrayKind::Solid,
+            (false, false) => ArrayKind::Regular,
             (false, true) => ArrayKind::Layered,
-            (true, false) => ArrayKind::Cube,
-            (true, true) => ArrayKind::LayeredCube,
+            (true, false) => ArrayKind::Cubemap,
+            (true, true) => ArrayKind::LayeredCubemap,
         };
         let shape = Self { width: raw.Width, height: raw.Height, depth: raw.Depth, kind };
         let flags = ArrayFlags::from_bits_retain(raw.Flags & !(layered | cube));
@@ -208,14 +208,14 @@ impl ArrayShape {
     #[inline]
     pub(super) fn level(self, level: u32) -> Self {
         let half = |extent: usize| if extent == 0 { 0 } else { extent.checked_shr(level).unwrap_or(0).max(1) };
-        let depth = if self.kind == ArrayKind::Solid { half(self.depth) } else { self.depth };
+        let depth = if self.kind == ArrayKind::Regular { half(self.depth) } else { self.depth };
         Self { width: half(self.width), height: half(self.height), depth, ..self }
     }
 
     /// How many levels there can be.
     #[inline]
     pub(super) fn max_levels(self) -> u32 {
-        let depth = if self.kind == ArrayKind::Solid { self.depth } else { 1 };
+        let depth = if self.kind == ArrayKind::Regular { self.depth } else { 1 };
         usize::BITS - self.width.max(self.height).max(depth).leading_zeros()
     }
 }
@@ -225,13 +225,13 @@ impl fmt::Display for ArrayShape {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { width, height, depth, kind } = self;
         match (kind, height, depth) {
-            (ArrayKind::Solid, 0, 0) => write!(formatter, "a line of {width}"),
-            (ArrayKind::Solid, _, 0) => write!(formatter, "a plane of {width} × {height}"),
-            (ArrayKind::Solid, ..) => write!(formatter, "a volume of {width} × {height} × {depth}"),
+            (ArrayKind::Regular, 0, 0) => write!(formatter, "a line of {width}"),
+            (ArrayKind::Regular, _, 0) => write!(formatter, "a plane of {width} × {height}"),
+            (ArrayKind::Regular, ..) => write!(formatter, "a volume of {width} × {height} × {depth}"),
             (ArrayKind::Layered, 0, _) => write!(formatter, "{depth} lines of {width}"),
             (ArrayKind::Layered, ..) => write!(formatter, "{depth} planes of {width} × {height}"),
-            (ArrayKind::Cube, ..) => write!(formatter, "a cube of {width}"),
-            (ArrayKind::LayeredCube, ..) => write!(formatter, "{} cubes of {width}", depth / 6),
+            (ArrayKind::Cubemap, ..) => write!(formatter, "a cube of {width}"),
+            (ArrayKind::LayeredCubemap, ..) => write!(formatter, "{} cubes of {width}", depth / 6),
         }
     }
 }
@@ -243,31 +243,34 @@ mod tests {
     #[test]
     fn shapes_count_their_elements() {
         let counts = [
-            (ArrayShape::line(5), 5, 1, 1),
-            (ArrayShape::plane(5, 4), 20, 4, 1),
-            (ArrayShape::volume(5, 4, 3), 60, 4, 3),
-            (ArrayShape::lines(5, 3), 15, 1, 3),
-            (ArrayShape::cube(4), 96, 4, 6),
-            (ArrayShape::cubes(4, 2), 192, 4, 12),
+            (ArrayShape::new_1d(5), 5, 1, 1),
+            (ArrayShape::new_2d(5, 4), 20, 4, 1),
+            (ArrayShape::new_3d(5, 4, 3), 60, 4, 3),
+            (ArrayShape::layered_1d(5, 3), 15, 1, 3),
+            (ArrayShape::cubemap(4), 96, 4, 6),
+            (ArrayShape::layered_cubemap(4, 2), 192, 4, 12),
         ];
         for (shape, len, rows, layers) in counts {
             assert_eq!((shape.len(), shape.rows(), shape.layers()), (len, rows, layers), "{shape}");
             shape.check("test").expect("the shape has elements");
         }
-        for shape in
-            [ArrayShape::line(0), ArrayShape::volume(4, 0, 4), ArrayShape::lines(4, 0), ArrayShape::cubes(4, 0)]
-        {
+        for shape in [
+            ArrayShape::new_1d(0),
+            ArrayShape::new_3d(4, 0, 4),
+            ArrayShape::layered_1d(4, 0),
+            ArrayShape::layered_cubemap(4, 0),
+        ] {
             shape.check("test").expect_err("the shape has no element");
         }
-        ArrayShape::plane(usize::MAX, 2).check("test").expect_err("the shape is too large");
+        ArrayShape::new_2d(usize::MAX, 2).check("test").expect_err("the shape is too large");
     }
 
     #[test]
     fn levels_are_halved_until_one_element_is_left() {
-        let volume = ArrayShape::volume(8, 5, 1);
+        let volume = ArrayShape::new_3d(8, 5, 1);
         assert_eq!(volume.max_levels(), 4);
-        assert_eq!(volume.level(1), ArrayShape::volume(4, 2, 1));
-        assert_eq!(volume.level(3), ArrayShape::volume(1, 1, 1));
-        assert_eq!(ArrayShape::planes(8, 8, 5).level(2), ArrayShape::planes(2, 2, 5));
+        assert_eq!(volume.level(1), ArrayShape::new_3d(4, 2, 1));
+        assert_eq!(volume.level(3), ArrayShape::new_3d(1, 1, 1));
+        assert_eq!(ArrayShape::layered_2d(8, 8, 5).level(2), ArrayShape::layered_2d(2, 2, 5));
     }
 }

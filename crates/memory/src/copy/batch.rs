@@ -6,8 +6,8 @@ use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUDA_MEMCPY3D_BATCH_OP, CUdeviceptr};
 use curium_driver::{Function, Result, Stream, call};
 
-use super::{CopyOptions, End, device, grid, peer};
-use crate::{DeviceSlice, DeviceSliceMut, Grid, GridMut, size};
+use super::{CopyOptions, End, device, peer, pitched};
+use crate::{DeviceSlice, DeviceSliceMut, PitchedSlice, PitchedSliceMut, size};
 
 /// Copies that are put on a stream together, which costs less than one by one. Among each other they have no order.
 ///
@@ -56,8 +56,8 @@ pub(crate) trait BoxCopy {
 
 /// A copy from memory to memory.
 struct Between<'a> {
-    to: grid::End<'a>,
-    from: grid::End<'a>,
+    to: pitched::End<'a>,
+    from: pitched::End<'a>,
 }
 
 impl<'a> CopyBatch<'a> {
@@ -95,9 +95,13 @@ impl<'a> CopyBatch<'a> {
     ///
     /// An argument error if the extents differ.
     #[inline]
-    pub fn copy_grid<T: Copy>(mut self, target: GridMut<'a, T>, source: Grid<'a, T>) -> Result<Self> {
+    pub fn copy_pitched<T: Copy>(
+        mut self,
+        target: PitchedSliceMut<'a, T>,
+        source: PitchedSlice<'a, T>,
+    ) -> Result<Self> {
         let (target, source) = (target.into_end(), source.end());
-        grid::same_extent("CopyBatch::copy_grid", &target.place, &source.place)?;
+        pitched::same_extent("CopyBatch::copy_pitched", &target.place, &source.place)?;
         if !target.place.is_empty() {
             self.boxes.push(Box::new(Between { to: target, from: source }));
         }
@@ -169,7 +173,7 @@ impl<'a> CopyBatch<'a> {
 
     #[inline]
     fn enqueue_boxes(&self, stream: &Stream) -> Result<()> {
-        let takes_batches = grid::takes_batches(stream);
+        let takes_batches = pitched::takes_batches(stream);
         let (together, alone): (Vec<_>, Vec<_>) =
             self.boxes.iter().partition(|copy| takes_batches && copy.is_at(stream));
         if !together.is_empty() {
@@ -254,12 +258,12 @@ impl BoxCopy for Between<'_> {
 
     #[inline]
     fn operation(&self, options: CopyOptions) -> CUDA_MEMCPY3D_BATCH_OP {
-        grid::operation(&self.to, &self.from, options)
+        pitched::operation(&self.to, &self.from, options)
     }
 
     #[inline]
     fn enqueue(&self, stream: &Stream) -> Result<()> {
-        grid::enqueue(stream, &self.to, &self.from)
+        pitched::enqueue(stream, &self.to, &self.from)
     }
 
     #[inline]

@@ -4,9 +4,9 @@ use bytemuck::{AnyBitPattern, NoUninit};
 use curium_driver::{Result, Stream};
 
 use super::DeviceBuffer;
-use crate::DeviceSliceMut;
+use crate::AsDeviceSlice;
 use crate::capture_advice::READ_LATER;
-use crate::copy::{device, host};
+use crate::copy::host;
 use crate::resource::Resource;
 use crate::size;
 
@@ -116,38 +116,25 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     #[doc(alias = "cuMemcpyDtoD")]
     #[doc(alias = "cuMemcpyPeerAsync")]
     #[inline]
-    pub fn copy_from_buffer(&mut self, source: &DeviceBuffer<T, impl Resource>) -> Result<()>
+    pub fn copy_from_device(&mut self, source: &impl AsDeviceSlice<Element = T>) -> Result<()>
     where
         T: Copy,
     {
-        self.stream().expect_captured("DeviceBuffer::copy_from_buffer", "use `copy_from_buffer_on(scope, …)`")?;
-        let target = self.as_slice_mut();
-        copy(target.stream(), &target, source)
+        self.as_slice_mut().copy_from_device(source)
     }
 
-    /// As [`DeviceBuffer::copy_from_buffer`], on any stream.
+    /// As [`DeviceBuffer::copy_from_device`], on any stream.
     ///
     /// CUDA: `cuMemcpyDtoDAsync_v2`, `cuMemcpyPeerAsync`.
     ///
     /// # Errors
     ///
-    /// As for [`DeviceBuffer::copy_from_buffer`].
+    /// As for [`DeviceBuffer::copy_from_device`].
     #[inline]
-    pub fn copy_from_buffer_on(&mut self, stream: &Stream, source: &DeviceBuffer<T, impl Resource>) -> Result<()>
+    pub fn copy_from_device_on(&mut self, stream: &Stream, source: &impl AsDeviceSlice<Element = T>) -> Result<()>
     where
         T: Copy,
     {
-        copy(stream, &self.as_slice_mut(), source)
+        self.as_slice_mut().copy_from_device_on(stream, source)
     }
-}
-
-#[inline]
-fn copy<T: Copy>(
-    stream: &Stream,
-    target: &DeviceSliceMut<'_, T>,
-    source: &DeviceBuffer<T, impl Resource>,
-) -> Result<()> {
-    const OPERATION: &str = "DeviceBuffer::copy_from_buffer";
-    size::same_len(OPERATION, target.len(), source.len)?;
-    device::copy(OPERATION, stream, target.end(), source.as_slice().end())
 }

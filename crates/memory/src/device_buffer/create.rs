@@ -30,7 +30,7 @@ impl<T> DeviceBuffer<T> {
     where
         T: AnyBitPattern,
     {
-        Self::allocate("DeviceBuffer::uninit", StreamOrdered, stream, len)
+        Self::allocate("DeviceBuffer::uninit", stream, len, StreamOrdered)
     }
 
     /// Allocates `len` elements on `stream` and sets every byte to zero there.
@@ -47,7 +47,7 @@ impl<T> DeviceBuffer<T> {
     where
         T: Zeroable,
     {
-        Self::allocate_zeroed("DeviceBuffer::zeroed", StreamOrdered, stream, len)
+        Self::allocate_zeroed("DeviceBuffer::zeroed", stream, len, StreamOrdered)
     }
 
     /// Allocates `len` elements on `stream` and sets each to `value` there.
@@ -59,11 +59,11 @@ impl<T> DeviceBuffer<T> {
     /// As for [`DeviceBuffer::uninit`].
     #[track_caller]
     #[inline]
-    pub fn filled(stream: &Stream, value: T, len: usize) -> Result<Self>
+    pub fn filled(stream: &Stream, len: usize, value: T) -> Result<Self>
     where
         T: NoUninit,
     {
-        Self::allocate_filled("DeviceBuffer::filled", StreamOrdered, stream, (value, len))
+        Self::allocate_filled("DeviceBuffer::filled", stream, (len, value), StreamOrdered)
     }
 
     /// Allocates as many elements as `source` has on `stream` and copies it there. Waits until the copy is done.
@@ -79,7 +79,21 @@ impl<T> DeviceBuffer<T> {
     where
         T: NoUninit,
     {
-        Self::from_slice_in(StreamOrdered, stream, source)
+        Self::from_slice_in(stream, source, StreamOrdered)
+    }
+
+    /// Allocates `len` uninitialized elements on `stream`. Any type of element is possible: [`DeviceBuffer::assume_init`] makes a buffer
+    /// of values once work on the device has written them.
+    ///
+    /// CUDA: `cuMemAllocAsync`.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceBuffer::uninit`].
+    #[track_caller]
+    #[inline]
+    pub fn maybe_uninit(stream: &Stream, len: usize) -> Result<DeviceBuffer<MaybeUninit<T>>> {
+        DeviceBuffer::allocate("DeviceBuffer::maybe_uninit", stream, len, StreamOrdered)
     }
 }
 
@@ -93,7 +107,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// use curium_memory::{DeviceBuffer, Plain};
     ///
     /// # let stream = driver.device(0)?.primary_context()?.stream()?;
-    /// let buffer = DeviceBuffer::<u32, Plain>::uninit_in(Plain, &stream, 1024)?;
+    /// let buffer = DeviceBuffer::<u32, Plain>::uninit_in(&stream, 1024, Plain)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -102,11 +116,11 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// As for [`DeviceBuffer::uninit`].
     #[track_caller]
     #[inline]
-    pub fn uninit_in(resource: R, stream: &Stream, len: usize) -> Result<Self>
+    pub fn uninit_in(stream: &Stream, len: usize, resource: R) -> Result<Self>
     where
         T: AnyBitPattern,
     {
-        Self::allocate("DeviceBuffer::uninit_in", resource, stream, len)
+        Self::allocate("DeviceBuffer::uninit_in", stream, len, resource)
     }
 
     /// As [`DeviceBuffer::zeroed`], with memory of `resource`.
@@ -116,11 +130,11 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// As for [`DeviceBuffer::uninit`].
     #[track_caller]
     #[inline]
-    pub fn zeroed_in(resource: R, stream: &Stream, len: usize) -> Result<Self>
+    pub fn zeroed_in(stream: &Stream, len: usize, resource: R) -> Result<Self>
     where
         T: Zeroable,
     {
-        Self::allocate_zeroed("DeviceBuffer::zeroed_in", resource, stream, len)
+        Self::allocate_zeroed("DeviceBuffer::zeroed_in", stream, len, resource)
     }
 
     /// As [`DeviceBuffer::filled`], with memory of `resource`.
@@ -130,11 +144,11 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// As for [`DeviceBuffer::uninit`].
     #[track_caller]
     #[inline]
-    pub fn filled_in(resource: R, stream: &Stream, value: T, len: usize) -> Result<Self>
+    pub fn filled_in(stream: &Stream, len: usize, value: T, resource: R) -> Result<Self>
     where
         T: NoUninit,
     {
-        Self::allocate_filled("DeviceBuffer::filled_in", resource, stream, (value, len))
+        Self::allocate_filled("DeviceBuffer::filled_in", stream, (len, value), resource)
     }
 
     /// As [`DeviceBuffer::from_slice`], with memory of `resource`.
@@ -144,37 +158,49 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// As for [`DeviceBuffer::uninit`].
     #[track_caller]
     #[inline]
-    pub fn from_slice_in(resource: R, stream: &Stream, source: &[T]) -> Result<Self>
+    pub fn from_slice_in(stream: &Stream, source: &[T], resource: R) -> Result<Self>
     where
         T: NoUninit,
     {
         const OPERATION: &str = "DeviceBuffer::from_slice";
         stream.expect_captured(OPERATION, ALLOCATE)?;
-        let mut buffer = Self::allocate(OPERATION, resource, stream, source.len())?;
+        let mut buffer = Self::allocate(OPERATION, stream, source.len(), resource)?;
         host::upload(OPERATION, stream, buffer.as_slice_mut(), source)?;
         Ok(buffer)
     }
 
+    /// Allocates `len` uninitialized elements on `stream`, with memory of `resource`. Any type of element is possible:
+    /// [`DeviceBuffer::assume_init`] makes a buffer of values once work on the device has written them.
+    ///
+    /// # Errors
+    ///
+    /// As for [`DeviceBuffer::uninit`].
     #[track_caller]
     #[inline]
-    fn allocate_zeroed(operation: &'static str, resource: R, stream: &Stream, len: usize) -> Result<Self>
+    pub fn maybe_uninit_in(stream: &Stream, len: usize, resource: R) -> Result<DeviceBuffer<MaybeUninit<T>, R>> {
+        DeviceBuffer::allocate("DeviceBuffer::maybe_uninit_in", stream, len, resource)
+    }
+
+    #[track_caller]
+    #[inline]
+    fn allocate_zeroed(operation: &'static str, stream: &Stream, len: usize, resource: R) -> Result<Self>
     where
         T: Zeroable,
     {
         stream.expect_captured(operation, ALLOCATE)?;
-        let mut buffer = Self::allocate(operation, resource, stream, len)?;
+        let mut buffer = Self::allocate(operation, stream, len, resource)?;
         buffer.as_slice_mut().zero_on(stream)?;
         Ok(buffer)
     }
 
     #[track_caller]
     #[inline]
-    fn allocate_filled(operation: &'static str, resource: R, stream: &Stream, (value, len): (T, usize)) -> Result<Self>
+    fn allocate_filled(operation: &'static str, stream: &Stream, (len, value): (usize, T), resource: R) -> Result<Self>
     where
         T: NoUninit,
     {
         stream.expect_captured(operation, ALLOCATE)?;
-        let mut buffer = Self::allocate(operation, resource, stream, len)?;
+        let mut buffer = Self::allocate(operation, stream, len, resource)?;
         buffer.as_slice_mut().fill_on(stream, value)?;
         Ok(buffer)
     }
@@ -182,7 +208,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// Memory whose elements are not initialised yet.
     #[track_caller]
     #[inline]
-    fn allocate(operation: &'static str, resource: R, stream: &Stream, len: usize) -> Result<Self> {
+    pub(super) fn allocate(operation: &'static str, stream: &Stream, len: usize, resource: R) -> Result<Self> {
         let bytes = size::bytes::<T>(operation, len)?;
         // What a resource of no graph allocates is no work of a stream.
         if resource.allocates_in_graphs() {
@@ -195,19 +221,6 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
         };
         let tracked = Tracked::leasable(stream, Reach::Device).at(pointer.as_raw(), bytes);
         Ok(Self { pointer: pointer.cast(), len, tracked, resource, _elements: PhantomData })
-    }
-}
-
-impl<T, R: Resource> DeviceBuffer<MaybeUninit<T>, R> {
-    /// Allocates `len` places for elements on `stream`, with memory of `resource`: for types that not any bytes are a value of.
-    ///
-    /// # Errors
-    ///
-    /// As for [`DeviceBuffer::uninit`].
-    #[track_caller]
-    #[inline]
-    pub fn places_in(resource: R, stream: &Stream, len: usize) -> Result<Self> {
-        Self::allocate("DeviceBuffer::places_in", resource, stream, len)
     }
 }
 

@@ -50,7 +50,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     ///
     /// An argument error if `len` is 0 or too large to be a size, or if the pointer is null. The memory is the caller's then.
     #[inline]
-    pub unsafe fn from_raw(resource: R, stream: &Stream, pointer: DevicePointer<T>, len: usize) -> Result<Self> {
+    pub unsafe fn from_raw(stream: &Stream, pointer: DevicePointer<T>, len: usize, resource: R) -> Result<Self> {
         size::bytes::<T>("DeviceBuffer::from_raw", len)?;
         if pointer.as_raw() == 0 {
             return Err(Error::argument("DeviceBuffer::from_raw", "the pointer is null"));

@@ -14,8 +14,8 @@ impl<T> DeviceVec<T> {
     /// An argument error if the device cannot reach the memory, or is of another driver.
     #[doc(alias = "cuMemSetAccess")]
     #[inline]
-    pub fn allow_access(&mut self, device: &Device) -> Result<()> {
-        const OPERATION: &str = "DeviceVec::allow_access";
+    pub fn enable_access(&mut self, device: &Device) -> Result<()> {
+        const OPERATION: &str = "DeviceVec::enable_access";
         self.stream().driver().expect_same(device.driver(), OPERATION)?;
         let own = self.stream().device();
         if own.as_raw() == device.as_raw() || self.segments.is_reached_by(device) {

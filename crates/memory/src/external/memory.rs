@@ -27,7 +27,7 @@ struct Shared {
     bytes: u64,
 }
 
-/// Bytes of external memory at an address of this process. A [`ForeignBuffer`](crate::ForeignBuffer) of it is used like a buffer.
+/// Bytes of external memory at an address of this process. A [`BorrowedBuffer`](crate::BorrowedBuffer) of it is used like a buffer.
 pub struct ExternalBuffer {
     address: CUdeviceptr,
     bytes: u64,

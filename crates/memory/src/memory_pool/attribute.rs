@@ -43,7 +43,7 @@ impl MemoryPool {
     /// Whatever the driver returns.
     #[doc(alias = "CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES")]
     #[inline]
-    pub fn reuses_after_events(&self) -> Result<bool> {
+    pub fn reuse_follow_event_dependencies(&self) -> Result<bool> {
         self.get_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES)
     }
 
@@ -55,7 +55,7 @@ impl MemoryPool {
     ///
     /// Whatever the driver returns.
     #[inline]
-    pub fn set_reuses_after_events(&self, reuses: bool) -> Result<()> {
+    pub fn set_reuse_follow_event_dependencies(&self, reuses: bool) -> Result<()> {
         self.set_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_FOLLOW_EVENT_DEPENDENCIES, reuses)
     }
 
@@ -68,7 +68,7 @@ impl MemoryPool {
     /// Whatever the driver returns.
     #[doc(alias = "CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC")]
     #[inline]
-    pub fn reuses_opportunistically(&self) -> Result<bool> {
+    pub fn reuse_allow_opportunistic(&self) -> Result<bool> {
         self.get_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC)
     }
 
@@ -80,7 +80,7 @@ impl MemoryPool {
     ///
     /// Whatever the driver returns.
     #[inline]
-    pub fn set_reuses_opportunistically(&self, reuses: bool) -> Result<()> {
+    pub fn set_reuse_allow_opportunistic(&self, reuses: bool) -> Result<()> {
         self.set_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_OPPORTUNISTIC, reuses)
     }
 
@@ -93,7 +93,7 @@ impl MemoryPool {
     /// Whatever the driver returns.
     #[doc(alias = "CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES")]
     #[inline]
-    pub fn reuses_by_waiting(&self) -> Result<bool> {
+    pub fn reuse_allow_internal_dependencies(&self) -> Result<bool> {
         self.get_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES)
     }
 
@@ -105,7 +105,7 @@ impl MemoryPool {
     ///
     /// Whatever the driver returns.
     #[inline]
-    pub fn set_reuses_by_waiting(&self, reuses: bool) -> Result<()> {
+    pub fn set_reuse_allow_internal_dependencies(&self, reuses: bool) -> Result<()> {
         self.set_flag(CUmemPool_attribute::CU_MEMPOOL_ATTR_REUSE_ALLOW_INTERNAL_DEPENDENCIES, reuses)
     }
 

@@ -49,7 +49,7 @@ impl MemoryPool {
     #[doc(alias = "CU_MEMPOOL_ATTR_USED_MEM_HIGH")]
     #[doc(alias = "CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH")]
     #[inline]
-    pub fn reset_maxima(&self) -> Result<()> {
+    pub fn reset_high_watermarks(&self) -> Result<()> {
         self.set(CUmemPool_attribute::CU_MEMPOOL_ATTR_RESERVED_MEM_HIGH, 0_u64)?;
         self.set(CUmemPool_attribute::CU_MEMPOOL_ATTR_USED_MEM_HIGH, 0_u64)
     }

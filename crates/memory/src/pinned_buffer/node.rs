@@ -27,7 +27,7 @@ impl<T> PinnedBuffer<T> {
     /// `CUDA_ERROR_OUT_OF_MEMORY`.
     #[doc(alias = "CU_MEM_LOCATION_TYPE_HOST_NUMA")]
     #[inline]
-    pub fn zeroed_on_node(context: &Context, node: u32, len: usize) -> Result<Self>
+    pub fn zeroed_on_node(context: &Context, len: usize, node: u32) -> Result<Self>
     where
         T: Zeroable,
     {

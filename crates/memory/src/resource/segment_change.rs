@@ -14,7 +14,7 @@ use crate::allocation_log::EventKind;
 pub struct SegmentChange {
     /// How many there were before it.
     pub number: u64,
-    /// What happened, which is [of a segment](EventKind::is_of_segment).
+    /// What happened, which is [of a segment](EventKind::is_segment_event).
     pub kind: EventKind,
     /// The address of the segment.
     pub address: u64,

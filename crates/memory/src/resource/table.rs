@@ -1,17 +1,17 @@
 //! Resources for other languages, and of other languages.
 
 mod export;
-mod foreign;
+mod external;
 
 use std::ffi::c_void;
 
 use curium_driver::sys::{CUdeviceptr, CUresult, CUstream};
 
-pub use self::foreign::ForeignResource;
+pub use self::external::ExternalResource;
 
 /// A resource as C sees it: a context and three functions.
 ///
-/// [`ResourceTable::export`] makes one of a [`Resource`](crate::Resource), and [`ForeignResource`] is a resource that is made of one. The
+/// [`ResourceTable::export`] makes one of a [`Resource`](crate::Resource), and [`ExternalResource`] is a resource that is made of one. The
 /// header `include/curium_resource.h` of this crate declares it for C and C++.
 ///
 /// - The functions may be called from any thread, also from several at once, and do not unwind.

@@ -98,7 +98,7 @@ pub(super) fn segments(known: &[Span], live: &[Block], events: &[AllocationEvent
     let used = live.iter().map(|block| Span::of(block.address, block.bytes));
     let placed = events.iter().filter(|event| matches!(event.kind, EventKind::Allocate | EventKind::Free));
     let seen = placed.map(|event| Span::of(event.address, event.bytes as u64));
-    let passing = events.iter().filter(|event| event.kind.is_of_segment());
+    let passing = events.iter().filter(|event| event.kind.is_segment_event());
     let passing = passing.map(|event| Span { start: event.address, end: event.address + event.bytes as u64 });
     // Memory may lie across segments that are neighbours, where they are mapped.
     let join = joining(events);

@@ -32,12 +32,12 @@ pub struct Im2colWide {
     /// How many pixels are taken.
     pub pixels_per_column: u32,
     /// How many of them lie along the width.
-    pub mode: WideMode,
+    pub mode: Im2colWideMode,
 }
 
 /// How many pixels of a column lie along the width.
 #[derive(Clone, Copy, Debug, Default, Eq, Hash, PartialEq)]
-pub enum WideMode {
+pub enum Im2colWideMode {
     /// As many as the column has.
     #[default]
     Column,
@@ -45,7 +45,7 @@ pub enum WideMode {
     Pixels128,
 }
 
-impl WideMode {
+impl Im2colWideMode {
     #[inline]
     pub(super) const fn to_raw(self) -> CUtensorMapIm2ColWideMode {
         match self {

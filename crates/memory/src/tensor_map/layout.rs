@@ -172,7 +172,7 @@ impl TensorLayout {
     /// That takes only every so many-th element of each dimension. A layout that is not interleaved ignores the step of the innermost.
     #[must_use]
     #[inline]
-    pub fn with_steps(mut self, steps: &[u32]) -> Self {
+    pub fn with_element_strides(mut self, steps: &[u32]) -> Self {
         self.given[1] = Some(steps.len());
         self.steps.iter_mut().zip(steps).for_each(|(to, from)| *to = *from);
         self

@@ -13,7 +13,7 @@ use crate::{MemoryAccess, MemoryLocation};
 /// [`PhysicalMemory`] behind a part of an [`AddressRange`](super::AddressRange), until this value is dropped.
 ///
 /// Unmapping waits for nothing: work that still uses the addresses then fails, and its context with it. Wait for it first, or use the
-/// memory by a [`ForeignBuffer`](crate::ForeignBuffer), which does.
+/// memory by a [`BorrowedBuffer`](crate::BorrowedBuffer), which does.
 pub struct Mapping {
     address: CUdeviceptr,
     memory: PhysicalMemory,

@@ -95,10 +95,10 @@ fn image_of_external_memory_is_an_array_that_keeps_the_memory() {
         // SAFETY: the function above makes such an image, which nobody else uses.
         unsafe { memory.map_image(&stream, offset, shape, levels, ArrayFlags::COLOR_ATTACHMENT) }
     };
-    let square = ArrayShape::plane(8, 8);
+    let square = ArrayShape::new_2d(8, 8);
     for (offset, shape, levels, reason) in [
         (BYTES, square, 1, "offset 65536 of memory of 65536 bytes"),
-        (OFFSET, ArrayShape::plane(0, 8), 1, "empty shape"),
+        (OFFSET, ArrayShape::new_2d(0, 8), 1, "empty shape"),
         (OFFSET, square, 0, "0 levels"),
         (OFFSET, square, 5, "5 levels"),
     ] {
@@ -111,7 +111,7 @@ fn image_of_external_memory_is_an_array_that_keeps_the_memory() {
     let (memory, error) = memory.close().expect_err("an image lies in it");
     assert!(error.to_string().contains("still in use"), "{error}");
     let level = image.level(1).expect("there are two levels");
-    assert_eq!(level.shape(), ArrayShape::plane(4, 4));
+    assert_eq!(level.shape(), ArrayShape::new_2d(4, 4));
     level.copy_from_slice(&[3.0; 16]).expect("the lengths are equal");
     assert_eq!(level.to_vec().expect("the level can be read"), [3.0; 16]);
     drop((memory, image));

@@ -9,10 +9,10 @@ use bytemuck::AnyBitPattern;
 use curium_driver::hazard::AccessGuard;
 use curium_driver::{DevicePointer, Error, Result, Stream};
 
-pub use self::host::{HostGrid, HostGridMut};
-pub use self::mutable::GridMut;
+pub use self::host::{HostPitchedSlice, HostPitchedSliceMut};
+pub use self::mutable::PitchedSliceMut;
 use crate::capture_advice::READ_LATER;
-use crate::copy::grid::{self as copies, Place};
+use crate::copy::pitched::{self as copies, Place};
 use crate::{DeviceSlice, wait};
 
 /// How many elements a row has, how many rows a layer, and how many layers there are.
@@ -47,13 +47,13 @@ pub struct Pitch {
 /// let image: Vec<u8> = (0..12).collect(); // 3 rows of 4
 /// let source = DeviceBuffer::from_slice(&stream, &image)?;
 /// let mut target = DeviceBuffer::<u8>::zeroed(&stream, 4)?;
-/// let extent = Extent::plane(2, 2);
-/// let lower_right = source.slice(6..)?.grid(extent, Pitch::rows::<u8>(4))?;
-/// target.as_slice_mut().grid(extent, Pitch::tight::<u8>(extent))?.copy_from(&lower_right)?;
+/// let extent = Extent::new_2d(2, 2);
+/// let lower_right = source.slice(6..)?.pitched(extent, Pitch::from_row_len::<u8>(4))?;
+/// target.as_slice_mut().pitched(extent, Pitch::tight::<u8>(extent))?.copy_from(&lower_right)?;
 /// assert_eq!(target.to_vec()?, [6, 7, 10, 11]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct Grid<'a, T> {
+pub struct PitchedSlice<'a, T> {
     start: DeviceSlice<'a, T>,
     place: Place,
 }
@@ -62,14 +62,14 @@ impl Extent {
     /// Rows in one layer.
     #[must_use]
     #[inline]
-    pub const fn plane(width: usize, height: usize) -> Self {
+    pub const fn new_2d(width: usize, height: usize) -> Self {
         Self { width, height, depth: 1 }
     }
 
     /// Rows in several layers.
     #[must_use]
     #[inline]
-    pub const fn volume(width: usize, height: usize, depth: usize) -> Self {
+    pub const fn new_3d(width: usize, height: usize, depth: usize) -> Self {
         Self { width, height, depth }
     }
 }
@@ -78,14 +78,14 @@ impl Pitch {
     /// Rows that begin `elements` elements of type `T` behind each other, in one layer.
     #[must_use]
     #[inline]
-    pub const fn rows<T>(elements: usize) -> Self {
+    pub const fn from_row_len<T>(elements: usize) -> Self {
         Self { row_bytes: elements.saturating_mul(size_of::<T>()), layer_rows: 0 }
     }
 
     /// The same with layers that begin `rows` rows behind each other.
     #[must_use]
     #[inline]
-    pub const fn with_layers(mut self, rows: usize) -> Self {
+    pub const fn with_layer_rows(mut self, rows: usize) -> Self {
         self.layer_rows = rows;
         self
     }
@@ -94,7 +94,7 @@ impl Pitch {
     #[must_use]
     #[inline]
     pub const fn tight<T>(extent: Extent) -> Self {
-        Self::rows::<T>(extent.width).with_layers(extent.height)
+        Self::from_row_len::<T>(extent.width).with_layer_rows(extent.height)
     }
 
     /// The place of an extent of elements of `T` at this pitch in `bytes` bytes.
@@ -121,7 +121,7 @@ impl Pitch {
             span => {
                 let span = span.map_or_else(|| "more than the address space".into(), |span| format!("{span} bytes"));
                 refuse(format!(
-                    "grid out of bounds ({width} × {height} × {depth} elements take {span}, the memory has {bytes} bytes)"
+                    "pitched slice out of bounds ({width} × {height} × {depth} elements take {span}, the memory has {bytes} bytes)"
                 ))
             }
         }
@@ -135,13 +135,13 @@ impl<'a, T> DeviceSlice<'a, T> {
     ///
     /// An argument error if they reach beyond the view, or if rows or layers overlap.
     #[inline]
-    pub fn grid(self, extent: Extent, pitch: Pitch) -> Result<Grid<'a, T>> {
-        let place = pitch.place::<T>("DeviceSlice::grid", extent, self.byte_len())?;
-        Ok(Grid { start: self, place })
+    pub fn pitched(self, extent: Extent, pitch: Pitch) -> Result<PitchedSlice<'a, T>> {
+        let place = pitch.place::<T>("DeviceSlice::pitched", extent, self.byte_len())?;
+        Ok(PitchedSlice { start: self, place })
     }
 }
 
-impl<'a, T> Grid<'a, T> {
+impl<'a, T> PitchedSlice<'a, T> {
     /// The rows and layers from `start` on, which are known to lie in the memory of the view.
     #[inline]
     pub(crate) fn new(start: DeviceSlice<'a, T>, place: Place) -> Self {
@@ -182,8 +182,8 @@ impl<'a, T> Grid<'a, T> {
     ///
     /// An argument error if it reaches beyond this one.
     #[inline]
-    pub fn part(self, origin: [usize; 3], extent: Extent) -> Result<Self> {
-        let (offset, place) = part::<T>("Grid::part", &self.place, origin, extent)?;
+    pub fn region(self, origin: [usize; 3], extent: Extent) -> Result<Self> {
+        let (offset, place) = part::<T>("PitchedSlice::region", &self.place, origin, extent)?;
         let pointer = DevicePointer::from_raw(self.as_pointer().as_raw() + offset as u64);
         Ok(Self { start: DeviceSlice::new(pointer, self.start.len(), self.start.tracked()), place })
     }
@@ -198,25 +198,25 @@ impl<'a, T> Grid<'a, T> {
     #[doc(alias = "cuMemcpy2D")]
     #[doc(alias = "cuMemcpy3D")]
     #[inline]
-    pub fn copy_to_host(&self, target: &mut HostGridMut<'_, T>) -> Result<()>
+    pub fn copy_to_host(&self, target: &mut HostPitchedSliceMut<'_, T>) -> Result<()>
     where
         T: AnyBitPattern,
     {
-        self.stream().expect_captured("Grid::copy_to_host", READ_LATER)?;
+        self.stream().expect_captured("PitchedSlice::copy_to_host", READ_LATER)?;
         self.copy_to_host_on(self.stream(), target)
     }
 
-    /// As [`Grid::copy_to_host`], on any stream.
+    /// As [`PitchedSlice::copy_to_host`], on any stream.
     ///
     /// # Errors
     ///
-    /// As for [`Grid::copy_to_host`]; an argument error if the stream is being captured.
+    /// As for [`PitchedSlice::copy_to_host`]; an argument error if the stream is being captured.
     #[inline]
-    pub fn copy_to_host_on(&self, stream: &Stream, target: &mut HostGridMut<'_, T>) -> Result<()>
+    pub fn copy_to_host_on(&self, stream: &Stream, target: &mut HostPitchedSliceMut<'_, T>) -> Result<()>
     where
         T: AnyBitPattern,
     {
-        const OPERATION: &str = "Grid::copy_to_host";
+        const OPERATION: &str = "PitchedSlice::copy_to_host";
         copies::same_extent(OPERATION, target.place(), &self.place)?;
         if self.place.is_empty() {
             return Ok(());
@@ -241,19 +241,19 @@ impl<'a, T> Grid<'a, T> {
     }
 }
 
-impl<T> Clone for Grid<'_, T> {
+impl<T> Clone for PitchedSlice<'_, T> {
     #[inline]
     fn clone(&self) -> Self {
         *self
     }
 }
 
-impl<T> Copy for Grid<'_, T> {}
+impl<T> Copy for PitchedSlice<'_, T> {}
 
-impl<T> fmt::Debug for Grid<'_, T> {
+impl<T> fmt::Debug for PitchedSlice<'_, T> {
     #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        describe::<T>(formatter, "Grid", &self.place, self.as_pointer())
+        describe::<T>(formatter, "PitchedSlice", &self.place, self.as_pointer())
     }
 }
 

@@ -35,7 +35,7 @@ impl AllocationLog {
     /// thread had done it all and no stream ever waited for another.
     #[must_use]
     #[inline]
-    pub fn through_cache(&self, segment_bytes: usize) -> Vec<CacheSample> {
+    pub fn simulate_caching(&self, segment_bytes: usize) -> Vec<CacheSample> {
         let mut imagined = Imagined {
             store: Store::default(),
             bins: HashMap::new(),
@@ -159,7 +159,7 @@ mod tests {
             text.push_str(&format!("{round} allocate 0x1 {} 256 2\n{round} free 0x1 {0} 256 2\n", 8 * mib));
         }
         let log: AllocationLog = text.parse().expect("the log is well formed");
-        let samples = log.through_cache(2 << 20);
+        let samples = log.simulate_caching(2 << 20);
         let peak = samples.iter().map(|sample| sample.live_bytes).max();
         assert_eq!(peak, Some(8 * mib));
         assert!(samples.iter().all(|sample| sample.live_bytes <= sample.block_bytes));

@@ -6,15 +6,15 @@ use bytemuck::NoUninit;
 use curium_driver::hazard::AccessGuard;
 use curium_driver::{DevicePointer, PASS_THE_SCOPE, Result, Stream};
 
-use super::{Extent, Grid, HostGrid, Pitch, describe, extent, part};
+use super::{Extent, HostPitchedSlice, Pitch, PitchedSlice, describe, extent, part};
 use crate::copy::CopyOptions;
-use crate::copy::grid::{self as copies, Place};
 use crate::copy::host;
+use crate::copy::pitched::{self as copies, Place};
 use crate::fill::{self, Rows};
 use crate::{DeviceSliceMut, wait};
 
-/// Rows and layers of elements in memory that the device uses, borrowed exclusively. See [`Grid`].
-pub struct GridMut<'a, T> {
+/// Rows and layers of elements in memory that the device uses, borrowed exclusively. See [`PitchedSlice`].
+pub struct PitchedSliceMut<'a, T> {
     start: DeviceSliceMut<'a, T>,
     place: Place,
 }
@@ -26,13 +26,13 @@ impl<'a, T> DeviceSliceMut<'a, T> {
     ///
     /// An argument error if they reach beyond the view, or if rows or layers overlap.
     #[inline]
-    pub fn grid(self, extent: Extent, pitch: Pitch) -> Result<GridMut<'a, T>> {
-        let place = pitch.place::<T>("DeviceSliceMut::grid", extent, self.byte_len())?;
-        Ok(GridMut { start: self, place })
+    pub fn pitched(self, extent: Extent, pitch: Pitch) -> Result<PitchedSliceMut<'a, T>> {
+        let place = pitch.place::<T>("DeviceSliceMut::pitched", extent, self.byte_len())?;
+        Ok(PitchedSliceMut { start: self, place })
     }
 }
 
-impl<'a, T> GridMut<'a, T> {
+impl<'a, T> PitchedSliceMut<'a, T> {
     /// The rows and layers from `start` on, which are known to lie in the memory of the view.
     #[inline]
     pub(crate) fn new(start: DeviceSliceMut<'a, T>, place: Place) -> Self {
@@ -70,8 +70,8 @@ impl<'a, T> GridMut<'a, T> {
     /// The same elements to be read.
     #[must_use]
     #[inline]
-    pub fn as_grid(&self) -> Grid<'_, T> {
-        Grid::new(self.start.as_slice(), self.place)
+    pub fn as_pitched(&self) -> PitchedSlice<'_, T> {
+        PitchedSlice::new(self.start.as_slice(), self.place)
     }
 
     /// The box of `extent` whose first element is in column, row and layer `origin`.
@@ -80,8 +80,8 @@ impl<'a, T> GridMut<'a, T> {
     ///
     /// An argument error if it reaches beyond this one.
     #[inline]
-    pub fn part(self, origin: [usize; 3], extent: Extent) -> Result<Self> {
-        let (offset, place) = part::<T>("GridMut::part", &self.place, origin, extent)?;
+    pub fn region(self, origin: [usize; 3], extent: Extent) -> Result<Self> {
+        let (offset, place) = part::<T>("PitchedSliceMut::region", &self.place, origin, extent)?;
         let pointer = DevicePointer::from_raw(self.as_pointer().as_raw() + offset as u64);
         Ok(Self { start: DeviceSliceMut::new(pointer, self.start.len(), self.start.tracked()), place })
     }
@@ -98,28 +98,28 @@ impl<'a, T> GridMut<'a, T> {
     #[doc(alias = "cuMemcpy3DAsync")]
     #[doc(alias = "cuMemcpy3DPeerAsync")]
     #[inline]
-    pub fn copy_from(&mut self, source: &Grid<'_, T>) -> Result<()>
+    pub fn copy_from(&mut self, source: &PitchedSlice<'_, T>) -> Result<()>
     where
         T: Copy,
     {
-        self.stream().expect_captured("GridMut::copy_from", "use `copy_from_on(scope, …)`")?;
+        self.stream().expect_captured("PitchedSliceMut::copy_from", "use `copy_from_on(scope, …)`")?;
         self.copy_from_on(self.stream(), source)
     }
 
-    /// As [`GridMut::copy_from`], on any stream.
+    /// As [`PitchedSliceMut::copy_from`], on any stream.
     ///
     /// # Errors
     ///
     /// An argument error if the extents differ.
     #[inline]
-    pub fn copy_from_on(&mut self, stream: &Stream, source: &Grid<'_, T>) -> Result<()>
+    pub fn copy_from_on(&mut self, stream: &Stream, source: &PitchedSlice<'_, T>) -> Result<()>
     where
         T: Copy,
     {
-        copies::copy("GridMut::copy_from", stream, &self.end(), &source.end())
+        copies::copy("PitchedSliceMut::copy_from", stream, &self.end(), &source.end())
     }
 
-    /// As [`GridMut::copy_from_on`], with options that the driver follows if it knows them.
+    /// As [`PitchedSliceMut::copy_from_on`], with options that the driver follows if it knows them.
     ///
     /// CUDA: `cuMemcpy3DWithAttributesAsync` (since 13.2) or `cuMemcpy3DBatchAsync_v2` (since 13.0); an older driver ignores the options.
     ///
@@ -128,11 +128,11 @@ impl<'a, T> GridMut<'a, T> {
     /// An argument error if the extents differ.
     #[doc(alias = "cuMemcpy3DWithAttributesAsync")]
     #[inline]
-    pub fn copy_from_with(&mut self, stream: &Stream, source: &Grid<'_, T>, options: CopyOptions) -> Result<()>
+    pub fn copy_from_with(&mut self, stream: &Stream, source: &PitchedSlice<'_, T>, options: CopyOptions) -> Result<()>
     where
         T: Copy,
     {
-        copies::copy_with("GridMut::copy_from_with", stream, (&self.end(), &source.end()), options)
+        copies::copy_with("PitchedSliceMut::copy_from_with", stream, (&self.end(), &source.end()), options)
     }
 
     /// Copies `source`, which has as many elements, rows and layers, to the device. Waits until the copy is done.
@@ -145,33 +145,33 @@ impl<'a, T> GridMut<'a, T> {
     #[doc(alias = "cuMemcpy2D")]
     #[doc(alias = "cuMemcpy3D")]
     #[inline]
-    pub fn copy_from_host(&mut self, source: &HostGrid<'_, T>) -> Result<()>
+    pub fn copy_from_host(&mut self, source: &HostPitchedSlice<'_, T>) -> Result<()>
     where
         T: NoUninit,
     {
-        self.stream().expect_captured("GridMut::copy_from_host", "use `copy_from_host_on(scope, …)`")?;
+        self.stream().expect_captured("PitchedSliceMut::copy_from_host", "use `copy_from_host_on(scope, …)`")?;
         self.copy_from_host_on(self.stream(), source)
     }
 
-    /// As [`GridMut::copy_from_host`], on any stream. In a capture the graph keeps a copy of the memory that `source` lies in, and copies
+    /// As [`PitchedSliceMut::copy_from_host`], on any stream. In a capture the graph keeps a copy of the memory that `source` lies in, and copies
     /// that in each launch.
     ///
     /// # Errors
     ///
-    /// As for [`GridMut::copy_from_host`].
+    /// As for [`PitchedSliceMut::copy_from_host`].
     #[inline]
-    pub fn copy_from_host_on(&mut self, stream: &Stream, source: &HostGrid<'_, T>) -> Result<()>
+    pub fn copy_from_host_on(&mut self, stream: &Stream, source: &HostPitchedSlice<'_, T>) -> Result<()>
     where
         T: NoUninit,
     {
-        const OPERATION: &str = "GridMut::copy_from_host";
+        const OPERATION: &str = "PitchedSliceMut::copy_from_host";
         copies::same_extent(OPERATION, &self.place, source.place())?;
         if self.place.is_empty() {
             return Ok(());
         }
         if stream.is_capture_active() {
             let kept = host::kept(stream, source.elements())?;
-            return self.copy_from_on(stream, &Grid::new(kept.as_slice(), *source.place()));
+            return self.copy_from_on(stream, &PitchedSlice::new(kept.as_slice(), *source.place()));
         }
         let end = self.end();
         stream.refuse_capture(OPERATION, PASS_THE_SCOPE)?;
@@ -202,11 +202,11 @@ impl<'a, T> GridMut<'a, T> {
     where
         T: NoUninit,
     {
-        self.stream().expect_captured("GridMut::fill", "use `fill_on(scope, …)`")?;
+        self.stream().expect_captured("PitchedSliceMut::fill", "use `fill_on(scope, …)`")?;
         self.fill_on(self.stream(), value)
     }
 
-    /// As [`GridMut::fill`], on any stream.
+    /// As [`PitchedSliceMut::fill`], on any stream.
     ///
     /// # Errors
     ///
@@ -223,7 +223,7 @@ impl<'a, T> GridMut<'a, T> {
             end.address += (index * layer * pitch) as u64;
             end.bytes = width * height;
             let rows = Rows { pitch, width, height };
-            fill::fill("GridMut::fill", stream, &end, rows, bytemuck::bytes_of(&value))?;
+            fill::fill("PitchedSliceMut::fill", stream, &end, rows, bytemuck::bytes_of(&value))?;
         }
         Ok(())
     }
@@ -241,9 +241,9 @@ impl<'a, T> GridMut<'a, T> {
     }
 }
 
-impl<T> fmt::Debug for GridMut<'_, T> {
+impl<T> fmt::Debug for PitchedSliceMut<'_, T> {
     #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        describe::<T>(formatter, "GridMut", &self.place, self.as_pointer())
+        describe::<T>(formatter, "PitchedSliceMut", &self.place, self.as_pointer())
     }
 }

@@ -3,23 +3,23 @@
 use curium_driver::Result;
 
 use super::{Extent, Pitch};
-use crate::copy::grid::Place;
+use crate::copy::pitched::Place;
 
 /// Rows and layers of elements in a slice, to be copied to the device.
 #[derive(Clone, Copy, Debug)]
-pub struct HostGrid<'a, T> {
+pub struct HostPitchedSlice<'a, T> {
     elements: &'a [T],
     place: Place,
 }
 
 /// Rows and layers of elements in a slice, to be copied to from the device.
 #[derive(Debug)]
-pub struct HostGridMut<'a, T> {
+pub struct HostPitchedSliceMut<'a, T> {
     elements: &'a mut [T],
     place: Place,
 }
 
-impl<'a, T> HostGrid<'a, T> {
+impl<'a, T> HostPitchedSlice<'a, T> {
     /// The elements from the first on as rows and layers.
     ///
     /// # Errors
@@ -27,7 +27,7 @@ impl<'a, T> HostGrid<'a, T> {
     /// An argument error if they reach beyond the slice, or if rows or layers overlap.
     #[inline]
     pub fn new(elements: &'a [T], extent: Extent, pitch: Pitch) -> Result<Self> {
-        let place = pitch.place::<T>("HostGrid::new", extent, size_of_val(elements))?;
+        let place = pitch.place::<T>("HostPitchedSlice::new", extent, size_of_val(elements))?;
         Ok(Self { elements, place })
     }
 
@@ -47,7 +47,7 @@ impl<'a, T> HostGrid<'a, T> {
     }
 }
 
-impl<'a, T> HostGridMut<'a, T> {
+impl<'a, T> HostPitchedSliceMut<'a, T> {
     /// The elements from the first on as rows and layers. What lies between rows keeps its values.
     ///
     /// # Errors
@@ -55,7 +55,7 @@ impl<'a, T> HostGridMut<'a, T> {
     /// An argument error if they reach beyond the slice, or if rows or layers overlap.
     #[inline]
     pub fn new(elements: &'a mut [T], extent: Extent, pitch: Pitch) -> Result<Self> {
-        let place = pitch.place::<T>("HostGridMut::new", extent, size_of_val(elements))?;
+        let place = pitch.place::<T>("HostPitchedSliceMut::new", extent, size_of_val(elements))?;
         Ok(Self { elements, place })
     }
 

@@ -18,7 +18,7 @@ use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut, size};
 /// It keeps its owner, and lets go of it when every use is done, for which it waits on the host.
 ///
 /// ```
-/// use curium_memory::{AddressRange, ForeignBuffer, MemoryAccess, PhysicalMemory};
+/// use curium_memory::{AddressRange, BorrowedBuffer, MemoryAccess, PhysicalMemory};
 ///
 /// # let simulator = curium_sim::Simulator::new(curium_sim::Config::new())?;
 /// # // SAFETY: the simulator implements the driver's functions, and outlives everything made from this table.
@@ -29,12 +29,12 @@ use crate::{AsDeviceSlice, AsDeviceSliceMut, DeviceSlice, DeviceSliceMut, size};
 /// let mapping = AddressRange::reserve(&driver, 2 << 20)?.map(0, &memory)?;
 /// mapping.set_access(&device, MemoryAccess::ReadWrite)?;
 /// // SAFETY: the mapping has as many bytes, is for the device to use, and nobody else uses it.
-/// let mut words = unsafe { ForeignBuffer::<u32, _>::new(&stream, mapping.as_pointer().cast(), 1024, mapping) }?;
+/// let mut words = unsafe { BorrowedBuffer::<u32, _>::new(&stream, mapping.as_pointer().cast(), 1024, mapping) }?;
 /// words.as_slice_mut().fill(7)?;
 /// assert_eq!(words.to_vec()?, [7; 1024]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub struct ForeignBuffer<T, O: Send + 'static> {
+pub struct BorrowedBuffer<T, O: Send + 'static> {
     pointer: DevicePointer<T>,
     len: usize,
     tracked: Tracked,
@@ -42,7 +42,7 @@ pub struct ForeignBuffer<T, O: Send + 'static> {
     _elements: PhantomData<T>,
 }
 
-impl<T, O: Send + 'static> ForeignBuffer<T, O> {
+impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
     /// The `len` elements at `pointer`, which `owner` keeps. The buffer copies on `stream`.
     ///
     /// # Safety
@@ -57,7 +57,7 @@ impl<T, O: Send + 'static> ForeignBuffer<T, O> {
     /// of a capture. The owner is dropped then.
     #[inline]
     pub unsafe fn new(stream: &Stream, pointer: DevicePointer<T>, len: usize, owner: O) -> Result<Self> {
-        const OPERATION: &str = "ForeignBuffer::new";
+        const OPERATION: &str = "BorrowedBuffer::new";
         size::bytes::<T>(OPERATION, len)?;
         size::aligned::<T>(OPERATION, pointer.as_raw())?;
         if pointer.as_raw() == 0 {
@@ -159,11 +159,11 @@ impl<T, O: Send + 'static> ForeignBuffer<T, O> {
         self.as_slice().to_vec()
     }
 
-    /// As [`ForeignBuffer::to_vec`], on any stream.
+    /// As [`BorrowedBuffer::to_vec`], on any stream.
     ///
     /// # Errors
     ///
-    /// As for [`ForeignBuffer::to_vec`]; an argument error if the stream is being captured.
+    /// As for [`BorrowedBuffer::to_vec`]; an argument error if the stream is being captured.
     #[inline]
     pub fn to_vec_on(&self, stream: &Stream) -> Result<Vec<T>>
     where
@@ -183,7 +183,7 @@ impl<T, O: Send + 'static> ForeignBuffer<T, O> {
     #[inline]
     pub fn into_owner(mut self) -> Result<O, (Self, Error)> {
         if self.tracked.exclusive().is_leased() {
-            return Err((self, Error::argument("ForeignBuffer::into_owner", "a graph uses the memory")));
+            return Err((self, Error::argument("BorrowedBuffer::into_owner", "a graph uses the memory")));
         }
         if let Err(error) = self.tracked.exclusive().synchronize() {
             return Err((self, error));
@@ -197,10 +197,10 @@ impl<T, O: Send + 'static> ForeignBuffer<T, O> {
     }
 }
 
-argument_as!([T, O: Send + 'static] ForeignBuffer<T, O>: |buffer| buffer.as_slice(),
+argument_as!([T, O: Send + 'static] BorrowedBuffer<T, O>: |buffer| buffer.as_slice(),
     WholeMut::new(buffer.as_pointer(), &mut buffer.tracked));
 
-impl<T, O: Send + 'static> AsDeviceSlice for ForeignBuffer<T, O> {
+impl<T, O: Send + 'static> AsDeviceSlice for BorrowedBuffer<T, O> {
     type Element = T;
 
     #[inline]
@@ -209,29 +209,29 @@ impl<T, O: Send + 'static> AsDeviceSlice for ForeignBuffer<T, O> {
     }
 }
 
-impl<T, O: Send + 'static> AsDeviceSliceMut for ForeignBuffer<T, O> {
+impl<T, O: Send + 'static> AsDeviceSliceMut for BorrowedBuffer<T, O> {
     #[inline]
     fn as_device_slice_mut(&mut self) -> DeviceSliceMut<'_, T> {
         self.as_slice_mut()
     }
 }
 
-impl<T, O: Send + 'static> AsRef<Driver> for ForeignBuffer<T, O> {
+impl<T, O: Send + 'static> AsRef<Driver> for BorrowedBuffer<T, O> {
     #[inline]
     fn as_ref(&self) -> &Driver {
         self.stream().driver()
     }
 }
 
-impl<T, O: Send + 'static> fmt::Debug for ForeignBuffer<T, O> {
+impl<T, O: Send + 'static> fmt::Debug for BorrowedBuffer<T, O> {
     #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         let name = std::any::type_name::<T>();
-        write!(formatter, "ForeignBuffer({} × {name} at {:?})", self.len, self.pointer)
+        write!(formatter, "BorrowedBuffer({} × {name} at {:?})", self.len, self.pointer)
     }
 }
 
-impl<T, O: Send + 'static> Drop for ForeignBuffer<T, O> {
+impl<T, O: Send + 'static> Drop for BorrowedBuffer<T, O> {
     #[inline]
     fn drop(&mut self) {
         // SAFETY: this value is being dropped, so that nobody uses the field again.

@@ -11,7 +11,7 @@ use super::{AllocateFunction, DeallocateFunction, ResourceTable};
 use crate::resource::Resource;
 
 /// A resource that is implemented by C functions. See [`ResourceTable`].
-pub struct ForeignResource {
+pub struct ExternalResource {
     table: ResourceTable,
     allocate: AllocateFunction,
     deallocate: DeallocateFunction,
@@ -20,11 +20,11 @@ pub struct ForeignResource {
 }
 
 // SAFETY: whoever made the value vouches that the functions may be called from any thread with the context, which nobody else uses.
-unsafe impl Send for ForeignResource {}
+unsafe impl Send for ExternalResource {}
 // SAFETY: as for `Send`, and also from several at once.
-unsafe impl Sync for ForeignResource {}
+unsafe impl Sync for ExternalResource {}
 
-impl ForeignResource {
+impl ExternalResource {
     /// The resource that `table` describes, which is released when the result is dropped.
     ///
     /// # Safety
@@ -39,7 +39,7 @@ impl ForeignResource {
     #[inline]
     pub unsafe fn from_table(table: ResourceTable) -> Result<Self> {
         let (Some(allocate), Some(deallocate)) = (table.allocate, table.deallocate) else {
-            return Err(Error::argument("ForeignResource::from_table", "a function of the table is null"));
+            return Err(Error::argument("ExternalResource::from_table", "a function of the table is null"));
         };
         Ok(Self { table, allocate, deallocate, streams: Mutex::default() })
     }
@@ -52,7 +52,7 @@ impl ForeignResource {
 }
 
 // SAFETY: whoever made the value vouches that the functions keep the promises.
-unsafe impl Resource for ForeignResource {
+unsafe impl Resource for ExternalResource {
     #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         let mut address = 0;
@@ -62,7 +62,7 @@ unsafe impl Resource for ForeignResource {
         match code {
             CUresult::CUDA_SUCCESS => Ok(DevicePointer::from_raw(address)),
             CUresult::CUDA_ERROR_OUT_OF_MEMORY => Err(Error::refused_memory(bytes, None, None)),
-            code => Err(failed("ForeignResource::allocate", code, bytes)),
+            code => Err(failed("ExternalResource::allocate", code, bytes)),
         }
     }
 
@@ -79,7 +79,7 @@ unsafe impl Resource for ForeignResource {
         // SAFETY: the caller's promises are those of the table's function, where the memory came from.
         match unsafe { (self.deallocate)(context, stream.as_raw(), address, bytes, alignment) } {
             CUresult::CUDA_SUCCESS => Ok(()),
-            code => Err(failed("ForeignResource::deallocate", code, bytes)),
+            code => Err(failed("ExternalResource::deallocate", code, bytes)),
         }
     }
 }
@@ -90,14 +90,14 @@ fn failed(operation: &'static str, code: CUresult, bytes: usize) -> Error {
     Error::argument(operation, format!("the resource behind it returned code {} for {bytes} bytes", code.0))
 }
 
-impl fmt::Debug for ForeignResource {
+impl fmt::Debug for ExternalResource {
     #[inline]
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(formatter, "ForeignResource({:?})", self.table.context)
+        write!(formatter, "ExternalResource({:?})", self.table.context)
     }
 }
 
-impl Drop for ForeignResource {
+impl Drop for ExternalResource {
     #[inline]
     fn drop(&mut self) {
         release(|| {
