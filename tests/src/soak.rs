@@ -1,7 +1,7 @@
 //! Millions of allocations, frees and uses at random, after which nothing must be left.
 
 use curium_driver::{Context, DevicePointer, Error, Result, Stream};
-use curium_memory::{CachingOptions, CachingResource, DeviceBuffer, Limit, Reclaiming, Resource};
+use curium_memory::{CachingOptions, CachingResource, DeviceBuffer, LimitedResource, Reclaiming, Resource};
 
 /// What a soak does.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,7 @@ pub struct Soaked {
     pub resident_late: Option<u64>,
 }
 
-type Pool = Reclaiming<Limit<CachingResource>>;
+type Pool = Reclaiming<LimitedResource<CachingResource>>;
 
 /// The bytes that may be in use at once: beyond that, allocations are refused.
 const LIMIT: usize = 128 << 20;
@@ -65,7 +65,7 @@ impl Soak {
     /// If bytes are not what was written, or the resource has lost or kept something.
     pub fn run(&self, context: &Context) -> Result<Soaked> {
         let options = CachingOptions::new().with_cache(true).with_segment_bytes(4 << 20);
-        let pool = Reclaiming::new(Limit::new(CachingResource::with_options(context, &options)?, LIMIT));
+        let pool = Reclaiming::new(LimitedResource::new(CachingResource::with_options(context, &options)?, LIMIT));
         let early = Self { operations: self.operations / 10, ..*self }.run_on(context, &pool)?;
         give_back(context, &pool)?;
         let resident_early = resident();

@@ -6,8 +6,8 @@ use std::process::Command;
 use std::sync::atomic::{AtomicIsize, Ordering};
 
 use curium_memory::{
-    CachingOptions, CachingResource, DeviceBuffer, ExternalResource, Limit, Resource as _, ResourceTable, Statistics,
-    StreamOrdered,
+    CachingOptions, CachingResource, DeviceBuffer, ExternalResource, LimitedResource, Resource as _, ResourceTable,
+    Statistics, StreamOrdered,
 };
 use curium_sys::{CUdeviceptr, CUresult, CUstream};
 use curium_tests::on_driver;
@@ -96,7 +96,7 @@ fn refusal_is_a_code_in_c_and_leaves_nothing() {
     on_driver(|test| {
         let (context, stream) = (test.context(), test.stream());
         let use_resource: Symbol<'_, Use> = symbol(&library, c"use_resource");
-        let table = ResourceTable::export(Statistics::new(Limit::new(StreamOrdered, 200_000)), &context);
+        let table = ResourceTable::export(Statistics::new(LimitedResource::new(StreamOrdered, 200_000)), &context);
         // SAFETY: the table was not released, and the stream lives.
         let code = unsafe { use_resource(&raw const table, stream.as_raw(), 5000) };
         assert_eq!(code, CUresult::CUDA_ERROR_OUT_OF_MEMORY.0.cast_signed());

@@ -87,7 +87,8 @@ impl Bench {
             unsafe { self.kernel.launch(&self.stream, LaunchConfig::new(1, 32), (&mut buffer, COUNT as u32)) }?;
             buffer.copy_from_device(&self.source)?;
         }
-        Ok(buffer.close().map_err(|(_, error)| error)?)
+        buffer.close().map_err(curium_driver::Error::from)?;
+        Ok(())
     }
 }
 

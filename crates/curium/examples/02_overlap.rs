@@ -34,17 +34,17 @@ fn run(context: &Context, step: &Step, streams: usize) -> device::Outcome {
         let numbers: Vec<u32> = (0..CHUNK).map(|i| chunk * CHUNK + i).collect();
         let host = PinnedBuffer::from_slice(context, &numbers, PinnedFlags::empty())?;
         let mut data = DeviceBuffer::uninit(stream, numbers.len())?;
-        let upload = copy::upload(stream, host, &mut data).map_err(|(_, error)| error)?;
+        let upload = copy::upload(stream, host, &mut data)?;
         // SAFETY: `step` writes the first CHUNK elements, which `data` has.
         unsafe { step.launch(stream, LaunchConfig::for_elements(CHUNK), (&mut data, CHUNK, STEPS)) }?;
         let result = PinnedBuffer::zeroed(context, numbers.len(), PinnedFlags::empty())?;
-        let download = copy::download(stream, &data, result).map_err(|(_, error)| error)?;
+        let download = copy::download(stream, &data, result)?;
         // The host goes on to the next chunk: nothing has been waited for. `data` is freed in the order of its stream.
         pending.push((chunk, upload, download));
     }
     for (chunk, upload, download) in pending {
-        let source = upload.wait().map_err(|(_, error)| error)?;
-        let result = download.wait().map_err(|(_, error)| error)?;
+        let source = upload.wait()?;
+        let result = download.wait()?;
         let expected = source.iter().map(|number| (0..STEPS).fold(*number, |value, _| next(value)));
         assert!(result.iter().copied().eq(expected), "chunk {chunk}");
     }

@@ -11,7 +11,7 @@ use std::fs::File;
 use std::io::{self, Read, Write as _};
 use std::path::{Path, PathBuf};
 
-use curium::memory::{Limit, StreamOrdered, copy};
+use curium::memory::{LimitedResource, StreamOrdered, copy};
 use curium::prelude::*;
 
 const KERNELS: &str = include_str!("kernels/vectors.ptx");
@@ -42,7 +42,7 @@ fn count(path: &Path) -> device::Outcome<Vec<u32>> {
     let context = device::driver()?.device(0)?.primary_context()?;
     let kernel = Library::from_ptx(context.driver(), KERNELS)?.kernel::<(&[u8], u32, &mut [u32])>("count_bytes")?;
     let streams = [context.stream()?, context.stream()?];
-    let memory = Limit::new(StreamOrdered, BUDGET);
+    let memory = LimitedResource::new(StreamOrdered, BUDGET);
     let mut counts = DeviceBuffer::zeroed_in(&streams[0], 256, &memory)?;
     let mut parts =
         [DeviceBuffer::zeroed_in(&streams[0], PART, &memory)?, DeviceBuffer::zeroed_in(&streams[1], PART, &memory)?];
@@ -57,14 +57,14 @@ fn count(path: &Path) -> device::Outcome<Vec<u32>> {
         // The buffer that was sent two turns ago is free again once that copy has ended.
         let mut host = match idle.pop_front() {
             Some(host) => host,
-            None => busy.pop_front().map(copy::Pending::wait).expect("both are busy").map_err(|(_, error)| error)?,
+            None => busy.pop_front().map(copy::Pending::wait).expect("both are busy")?,
         };
         let bytes = read_part(&mut file, &mut host)?;
         if bytes == 0 {
             break;
         }
         let (stream, part) = (&streams[turn % 2], &mut parts[turn % 2]);
-        busy.push_back(copy::upload(stream, host, part).map_err(|(_, error)| error)?);
+        busy.push_back(copy::upload(stream, host, part)?);
         let n = bytes as u32;
         // SAFETY: `count_bytes` reads the first n bytes of the part, and adds to one of the 256 counts for each.
         unsafe { kernel.launch(stream, LaunchConfig::for_elements(n), (&*part, n, &mut counts)) }?;

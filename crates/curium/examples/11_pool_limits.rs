@@ -3,14 +3,14 @@
 
 mod device;
 
-use curium::memory::{CachingOptions, CachingResource, Limit, Statistics};
+use curium::memory::{CachingOptions, CachingResource, LimitedResource, Statistics};
 use curium::prelude::*;
 
 fn main() -> device::Outcome {
     let context = device::driver()?.device(0)?.primary_context()?;
     let stream = context.stream()?;
     let cache = CachingResource::with_options(&context, &CachingOptions::new().with_cache(true))?;
-    let memory = Statistics::new(Limit::new(cache, 64 << 20));
+    let memory = Statistics::new(LimitedResource::new(cache, 64 << 20));
 
     for round in 0..1_000 {
         let mut batch = DeviceBuffer::<f32, _>::zeroed_in(&stream, 1 << 18, &memory)?;

@@ -5,21 +5,21 @@ mod device;
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use curium::memory::{Limit, Reclaiming, StreamOrdered};
+use curium::memory::{LimitedResource, Reclaiming, StreamOrdered};
 use curium::prelude::*;
 
 /// What the program may use.
 const BUDGET: usize = 8 << 20;
 const BLOCK: usize = 1 << 20;
 
-type Memory = Arc<Reclaiming<Limit<StreamOrdered>>>;
+type Memory = Arc<Reclaiming<LimitedResource<StreamOrdered>>>;
 /// Results that are kept while there is room.
 type Kept = Arc<Mutex<Vec<DeviceBuffer<u8, Memory>>>>;
 
 fn main() -> device::Outcome {
     let context = device::driver()?.device(0)?.primary_context()?;
     let stream = context.stream()?;
-    let memory: Memory = Arc::new(Reclaiming::new(Limit::new(StreamOrdered, BUDGET)));
+    let memory: Memory = Arc::new(Reclaiming::new(LimitedResource::new(StreamOrdered, BUDGET)));
     let kept: Kept = Kept::default();
     let given_up = Arc::clone(&kept);
     let _guard = memory.register(0, move |bytes| give_up(&given_up, bytes));

@@ -1,5 +1,6 @@
 //! An event: a point in a stream.
 
+mod context;
 mod explain;
 #[cfg(feature = "ipc")]
 mod ipc;
@@ -24,7 +25,7 @@ use crate::base::release::release;
 use crate::call;
 use crate::hazard::{AccessGuard, Key};
 use crate::stream::finished;
-use crate::{Context, Driver, Error, Finished, Result, Stream};
+use crate::{Context, Driver, Error, Result, Returned, Stream};
 
 /// A point in a stream that a stream or the host can wait for, and that carries a time.
 ///
@@ -118,7 +119,7 @@ impl Event {
     ///
     /// Gives the event back if a future of it still exists.
     #[inline]
-    pub fn into_raw(self) -> Result<CUevent, (Self, Error)> {
+    pub fn into_raw(self) -> Result<CUevent, Returned<Self>> {
         let mut shared = self.unshare("Event::into_raw")?;
         let raw = shared.raw.raw();
         shared.raw.clear();
@@ -263,19 +264,6 @@ impl Event {
         Ok(Duration::try_from_secs_f64(milliseconds / 1e3).unwrap_or_default())
     }
 
-    /// Becomes ready when the point marked last has been reached, or with the error of the context if that will never be. If the
-    /// event is recorded anew meanwhile, the new point counts. Nothing is put on the stream.
-    ///
-    /// Until then the event is looked at now and then, so that the answer comes late by up to a sixteenth of the time that it
-    /// took, and never by more than some milliseconds; [`Stream::finished`] is quicker. See [`Finished`] for what awaits it.
-    ///
-    /// CUDA: `cuEventQuery`, `cuThreadExchangeStreamCaptureMode`.
-    #[doc(alias = "cuEventQuery")]
-    #[inline]
-    pub fn finished(&self) -> Finished {
-        Finished::of_event(self)
-    }
-
     /// Destroys the event, which [`Drop`] does as well, and says whether it succeeded. A record that is pending completes.
     ///
     /// CUDA: `cuEventDestroy_v2`.
@@ -285,11 +273,11 @@ impl Event {
     /// Gives the event back if a future of it still exists, or if the driver refuses.
     #[doc(alias = "cuEventDestroy")]
     #[inline]
-    pub fn close(self) -> Result<(), (Self, Error)> {
+    pub fn close(self) -> Result<(), Returned<Self>> {
         let mut event = self.unshare("Event::close")?;
         match event.destroy() {
             Ok(()) => Ok(()),
-            Err(error) => Err((Self { shared: Arc::new(event) }, error)),
+            Err(error) => Err(Returned::new(Self { shared: Arc::new(event) }, error)),
         }
     }
 
@@ -313,9 +301,10 @@ impl Event {
     }
 
     #[inline]
-    fn unshare(self, operation: &'static str) -> Result<Shared, (Self, Error)> {
-        Arc::try_unwrap(self.shared)
-            .map_err(|shared| (Self { shared }, Error::argument(operation, "a future of the event still exists")))
+    fn unshare(self, operation: &'static str) -> Result<Shared, Returned<Self>> {
+        Arc::try_unwrap(self.shared).map_err(|shared| {
+            Returned::new(Self { shared }, Error::argument(operation, "a future of the event still exists"))
+        })
     }
 }
 

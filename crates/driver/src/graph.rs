@@ -58,7 +58,7 @@ pub use self::semaphore::{GraphSemaphore, SemaphoreOwner};
 use self::tree::{ROOT, Tree};
 pub use self::user_object::UserObject;
 use crate::call;
-use crate::{Context, Driver, Error, Result};
+use crate::{Context, Driver, Error, Result, Returned};
 
 /// Work in nodes, each of which may come after others. [`Graph::instantiate`] makes something of it that can be launched.
 ///
@@ -144,7 +144,7 @@ impl Graph {
     ///
     /// Gives the graph back if it is a part of another, or if executables or parts of it still exist.
     #[inline]
-    pub fn into_raw(self) -> Result<CUgraph, (Self, Error)> {
+    pub fn into_raw(self) -> Result<CUgraph, Returned<Self>> {
         self.unshare("Graph::into_raw").map(|mut tree| tree.give_up())
     }
 
@@ -197,11 +197,11 @@ impl Graph {
     /// Gives the graph back if it is a part of another, if executables or parts of it still exist, or if the driver refuses.
     #[doc(alias = "cuGraphDestroy")]
     #[inline]
-    pub fn close(self) -> Result<(), (Self, Error)> {
+    pub fn close(self) -> Result<(), Returned<Self>> {
         let mut tree = self.unshare("Graph::close")?;
         match tree.destroy() {
             Ok(()) => Ok(()),
-            Err(error) => Err((Self::of(Arc::new(tree), ROOT), error)),
+            Err(error) => Err(Returned::new(Self::of(Arc::new(tree), ROOT), error)),
         }
     }
 
@@ -230,13 +230,14 @@ impl Graph {
 
     /// The tree, if nobody else has it.
     #[inline]
-    fn unshare(self, operation: &'static str) -> Result<Tree, (Self, Error)> {
+    fn unshare(self, operation: &'static str) -> Result<Tree, Returned<Self>> {
         let number = self.number;
         if number != ROOT {
-            return Err((self, Error::argument(operation, "the graph is a part of another")));
+            return Err(Returned::new(self, Error::argument(operation, "the graph is a part of another")));
         }
         let still = "an executable of the graph, or a handle of a part of it, still exists";
-        Arc::try_unwrap(self.tree).map_err(|tree| (Self::of(tree, number), Error::argument(operation, still)))
+        Arc::try_unwrap(self.tree)
+            .map_err(|tree| Returned::new(Self::of(tree, number), Error::argument(operation, still)))
     }
 }
 

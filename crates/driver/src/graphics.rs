@@ -16,7 +16,7 @@ pub use self::mapped::MappedGraphics;
 use crate::base::handle::Handle;
 use crate::base::release::release;
 use crate::call;
-use crate::{Context, Driver, Error, Result};
+use crate::{Context, Driver, Result, Returned};
 
 /// A buffer or an image of a graphics interface that is registered with CUDA. Dropping it ends the registration.
 ///
@@ -97,8 +97,8 @@ impl GraphicsResource {
     /// Gives the resource back if the driver refuses.
     #[doc(alias = "cuGraphicsUnregisterResource")]
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.unregister().map_err(|error| (self, error))
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
+        self.unregister().map_err(|error| Returned::new(self, error))
     }
 
     /// What `register` registers in `context`, which is current then.

@@ -81,6 +81,8 @@ mod global;
 mod graph;
 #[cfg(feature = "graphics")]
 mod graphics;
+#[cfg(feature = "green-contexts")]
+mod green_context;
 pub mod hazard;
 mod host_function;
 mod image;
@@ -110,6 +112,7 @@ pub use self::base::capture_guard::{NOT_WHILE_CAPTURING, PASS_THE_SCOPE, refuse_
 pub use self::base::capture_mode::{relaxed, relaxed_if_possible};
 pub use self::base::error::{
     ArgumentError, CallError, Error, ErrorClass, ForkError, OutOfMemoryError, PanicError, RecoveryAttempt, Result,
+    Returned,
 };
 #[doc(hidden)]
 pub use self::base::exclusive::{Exclusive, ExclusiveGuard};
@@ -132,8 +135,6 @@ pub use self::context::{
     CacheConfig, Context, ContextFlags, ContextKind, ContextOptions, GraphicsQueue, Limit, MemoryInfo, PrimaryState,
     PriorityRange, RawContext, RdmaScope, SharedMemoryConfig,
 };
-#[cfg(feature = "green-contexts")]
-pub use self::context::{GreenContextFlags, GreenContextOptions};
 #[cfg(all(unix, feature = "core-dump"))]
 pub use self::core_dump::{CoreDump, CoreDumpFlags, CoreDumpListener, CoreDumpNotice};
 #[cfg(feature = "topology")]
@@ -167,16 +168,18 @@ pub use self::graphics::{
     EglConsumer, EglFrame, EglLocation, EglProducer, GlDevices, GraphicsAccess, GraphicsFlags, GraphicsResource,
     MappedGraphics,
 };
+#[cfg(feature = "green-contexts")]
+pub use self::green_context::{GreenContextFlags, GreenContextOptions};
 pub use self::host_function::{HostFunction, HostFunctionWait};
-pub use self::image::{Image, ImageKind};
+pub use self::image::{Image, ImageKind, KernelParameter};
 pub use self::jit::{HostSymbol, JitCacheMode, JitFallback, JitOptions, JitReport, JitTarget, LtoOptions};
 pub use self::kernel::launch::{ClusterPortability, Dimensions, EventTrigger, LaunchAttributes, LaunchConfig};
 pub use self::kernel::signature::{Argument, Arguments, ByValue, Parameter, Signature};
 #[cfg(feature = "graphs")]
 pub use self::kernel::signature::{NodeArgument, NodeArguments};
 pub use self::kernel::{
-    Carveout, ClusterScheduling, Kernel, KernelParameter, LoadState, OccupancyFlags, SafeKernel, SharedMemoryMode,
-    SuggestedSize, Untyped,
+    Carveout, ClusterScheduling, Kernel, LoadState, OccupancyFlags, SafeKernel, SharedMemoryMode, SuggestedSize,
+    Untyped,
 };
 pub use self::library::Library;
 #[cfg(feature = "linker")]

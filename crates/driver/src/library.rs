@@ -11,14 +11,15 @@ use std::sync::Arc;
 
 use curium_sys::{CUkernel, CUlib_st, CUlibrary, CUmodule};
 
+use crate::base::c_string::c_name;
 use crate::base::handle::Handle;
 use crate::base::release::release;
 use crate::call;
 use crate::image::declared::Declared;
 use crate::jit::Compilation;
 use crate::kernel::signature::Signature;
-use crate::kernel::{Candidates, Owner, c_name, kernel_name};
-use crate::{Context, Driver, Error, Global, Image, JitReport, Kernel, Module, Result, Untyped};
+use crate::kernel::{Candidates, Owner, kernel_name};
+use crate::{Context, Driver, Error, Global, Image, JitReport, Kernel, Module, Result, Returned, Untyped};
 
 /// Code that is loaded into each context when it is first used there. Clones are cheap and stand for the same library.
 ///
@@ -212,12 +213,13 @@ impl Library {
     /// Gives the library back if clones of it, or kernels of it, still exist, or if the driver refuses.
     #[doc(alias = "cuLibraryUnload")]
     #[inline]
-    pub fn close(self) -> Result<(), (Self, Error)> {
-        let mut library = Arc::try_unwrap(self.shared)
-            .map_err(|shared| (Self { shared }, Error::argument("Library::close", "the library is still in use")))?;
+    pub fn close(self) -> Result<(), Returned<Self>> {
+        let mut library = Arc::try_unwrap(self.shared).map_err(|shared| {
+            Returned::new(Self { shared }, Error::argument("Library::close", "the library is still in use"))
+        })?;
         match library.destroy() {
             Ok(()) => Ok(()),
-            Err(error) => Err((Self { shared: Arc::new(library) }, error)),
+            Err(error) => Err(Returned::new(Self { shared: Arc::new(library) }, error)),
         }
     }
 

@@ -7,13 +7,13 @@ use std::path::Path;
 
 use curium_sys::{CUjitInputType, CUlinkState_st};
 
+use crate::base::c_string::c_name;
+use crate::base::c_string::c_path;
 use crate::base::handle::Handle;
 use crate::base::release::release;
 use crate::call;
 use crate::jit::Compilation;
-use crate::kernel::c_name;
-use crate::module::c_path;
-use crate::{Context, Driver, Error, Image, ImageKind, JitOptions, JitReport, Result};
+use crate::{Context, Driver, Error, Image, ImageKind, JitOptions, JitReport, Result, Returned};
 
 /// The driver's linker: code and objects are added, and become one image.
 ///
@@ -259,8 +259,8 @@ impl LinkedImage {
     /// Gives the image back if the driver refuses.
     #[doc(alias = "cuLinkDestroy")]
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.state.destroy().map_err(|error| (self, error))
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
+        self.state.destroy().map_err(|error| Returned::new(self, error))
     }
 }
 

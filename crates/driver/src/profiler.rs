@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::base::release::release;
 use crate::call;
-use crate::{Context, Error, Result};
+use crate::{Context, Result, Returned};
 
 /// A stretch of a program that a profiler records, which ends when this value is dropped.
 ///
@@ -56,8 +56,8 @@ impl Profiling {
     /// Gives the value back if the driver refuses.
     #[doc(alias = "cuProfilerStop")]
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.stop().map_err(|error| (self, error))
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
+        self.stop().map_err(|error| Returned::new(self, error))
     }
 
     #[inline]

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use curium_driver::hazard::{AccessGuard, Accesses};
 use curium_driver::sys::{CUDA_ARRAY_MEMORY_REQUIREMENTS, CUDA_ARRAY3D_DESCRIPTOR, CUarray};
-use curium_driver::{Device, Driver, Error, Result, Stream, call, release};
+use curium_driver::{Device, Driver, Error, Result, Returned, Stream, call, release};
 
 pub use self::mipmapped::MipmappedArray;
 pub(crate) use self::mipmapped::MipmappedHandle;
@@ -220,13 +220,13 @@ impl<T> Array<T> {
     /// Gives the array back if a graph uses it, or if the driver refuses.
     #[doc(alias = "cuArrayDestroy")]
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
         let Some(handle) = Arc::get_mut(&mut self.handle) else {
-            return Err((self, Error::argument("Array::close", "the array is still in use")));
+            return Err(Returned::new(self, Error::argument("Array::close", "the array is still in use")));
         };
         match handle.destroy() {
             Ok(()) => Ok(()),
-            Err(error) => Err((self, error)),
+            Err(error) => Err(Returned::new(self, error)),
         }
     }
 

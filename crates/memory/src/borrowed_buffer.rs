@@ -6,7 +6,7 @@ use std::mem::ManuallyDrop;
 use std::ops::RangeBounds;
 
 use bytemuck::AnyBitPattern;
-use curium_driver::{DevicePointer, Driver, Error, Result, Stream, release};
+use curium_driver::{DevicePointer, Driver, Error, Result, Returned, Stream, release};
 
 use crate::device_slice::{WholeMut, argument_as};
 use crate::tracked::{Reach, Tracked};
@@ -181,12 +181,12 @@ impl<T, O: Send + 'static> BorrowedBuffer<T, O> {
     /// Gives the buffer back if a graph uses it, or if a use cannot be waited for.
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
     #[inline]
-    pub fn into_owner(mut self) -> Result<O, (Self, Error)> {
+    pub fn into_owner(mut self) -> Result<O, Returned<Self>> {
         if self.tracked.exclusive().is_leased() {
-            return Err((self, Error::argument("BorrowedBuffer::into_owner", "a graph uses the memory")));
+            return Err(Returned::new(self, Error::argument("BorrowedBuffer::into_owner", "a graph uses the memory")));
         }
         if let Err(error) = self.tracked.exclusive().synchronize() {
-            return Err((self, error));
+            return Err(Returned::new(self, error));
         }
         let mut this = ManuallyDrop::new(self);
         // SAFETY: the value is not dropped, so that nobody uses the field again.

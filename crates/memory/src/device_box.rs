@@ -3,7 +3,7 @@
 use std::fmt;
 
 use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
-use curium_driver::{DevicePointer, Driver, Error, Result, Stream};
+use curium_driver::{DevicePointer, Driver, Result, Returned, Stream};
 
 use crate::capture_advice::READ_LATER;
 use crate::copy::host;
@@ -154,8 +154,8 @@ impl<T, R: Resource> DeviceBox<T, R> {
     /// Gives the value back if the resource refuses.
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
     #[inline]
-    pub fn close(self) -> Result<(), (Self, Error)> {
-        self.buffer.close().map_err(|(buffer, error)| (Self { buffer }, error))
+    pub fn close(self) -> Result<(), Returned<Self>> {
+        self.buffer.close().map_err(|returned| returned.map(|buffer| Self { buffer }))
     }
 }
 

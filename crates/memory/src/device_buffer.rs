@@ -10,7 +10,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::RangeBounds;
 
-use curium_driver::{DevicePointer, Driver, Error, LeakedMemory, Result, Stream, dropping, leak};
+use curium_driver::{DevicePointer, Driver, LeakedMemory, Result, Returned, Stream, dropping, leak};
 
 use crate::resource::{Resource, StreamOrdered};
 use crate::tracked::Tracked;
@@ -120,8 +120,8 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     #[doc(alias = "cuMemFreeAsync")]
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.free().map_err(|error| (self, error))
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
+        self.free().map_err(|error| Returned::new(self, error))
     }
 
     /// Waits on the host until every use of the buffer is done.

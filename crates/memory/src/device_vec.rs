@@ -11,7 +11,7 @@ use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
 
 use bytemuck::NoUninit;
-use curium_driver::{DevicePointer, Error, Result, Stream, release};
+use curium_driver::{DevicePointer, Error, Result, Returned, Stream, release};
 
 use self::segments::Segments;
 use crate::capture_advice::GROW_BEFORE;
@@ -308,12 +308,12 @@ impl<T> DeviceVec<T> {
     #[doc(alias = "cuMemAddressFree")]
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
         if self.tracked.exclusive().is_leased() {
             return Ok(());
         }
         let ended = self.end().and_then(|()| self.segments.free_addresses());
-        ended.map_err(|error| (self, error))
+        ended.map_err(|error| Returned::new(self, error))
     }
 
     /// Maps memory for `additional` elements behind the last, and returns the length with them.

@@ -4,7 +4,7 @@ use std::ffi::c_char;
 use std::fmt;
 
 use curium_driver::sys::{CUdeviceptr, CUipcMem_flags, CUipcMemHandle, CUipcMemHandle_st};
-use curium_driver::{Context, DevicePointer, Error, Result, call, release};
+use curium_driver::{Context, DevicePointer, Result, Returned, call, release};
 
 curium_driver::shared_handle! {
     /// Names device memory of one process to another on the same machine. It is plain bytes, which any channel between the two can carry.
@@ -89,8 +89,8 @@ impl IpcMemory {
     /// Gives the memory back if the driver refuses.
     #[doc(alias = "cuIpcCloseMemHandle")]
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.end().map_err(|error| (self, error))
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
+        self.end().map_err(|error| Returned::new(self, error))
     }
 
     #[inline]

@@ -148,9 +148,9 @@ pub use self::pitched_slice::{Extent, HostPitchedSlice, HostPitchedSliceMut, Pit
 pub use self::pointer_info::{MemoryType, PointerInfo, PointerSharing, address_range, set_sync_memops};
 pub use self::registered::{RegisterFlags, Registered, RegisteredRef};
 pub use self::resource::{
-    AllocateFunction, AllocationCounts, DeallocateFunction, ExternalResource, LadderStatistics, Limit, LiveAllocation,
-    Managed, OnFailure, Pinned, Plain, ReclaimerGuard, Reclaiming, Resource, ResourceTable, Rung, RungStatistics,
-    Statistics, StreamOrdered, Tracking,
+    AllocateFunction, AllocationCounts, DeallocateFunction, ExternalResource, LadderStatistics, LimitedResource,
+    LiveAllocation, Managed, OnFailure, Pinned, Plain, ReclaimerGuard, Reclaiming, Resource, ResourceTable, Rung,
+    RungStatistics, Statistics, StreamOrdered, Tracking,
 };
 #[cfg(feature = "caching")]
 pub use self::resource::{Arena, CachingOptions, CachingResource, CachingStatistics};

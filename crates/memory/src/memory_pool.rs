@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use curium_driver::sys::{CUmemAccess_flags, CUmemAccessDesc, CUmemoryPool};
-use curium_driver::{Device, Driver, Error, Result, call, relaxed, release};
+use curium_driver::{Device, Driver, Error, Result, Returned, call, relaxed, release};
 
 pub use self::options::{PoolKind, PoolOptions, PoolUsage};
 #[cfg(feature = "ipc")]
@@ -270,13 +270,13 @@ impl MemoryPool {
     /// Gives the pool back if clones of it exist, or if the driver refuses.
     #[doc(alias = "cuMemPoolDestroy")]
     #[inline]
-    pub fn close(self) -> Result<(), (Self, Error)> {
+    pub fn close(self) -> Result<(), Returned<Self>> {
         let mut shared = Arc::try_unwrap(self.shared).map_err(|shared| {
             let clones = Arc::strong_count(&shared) - 1;
             let reason = format!("the pool has {clones} other owners");
-            (Self { shared }, Error::argument("MemoryPool::close", reason))
+            Returned::new(Self { shared }, Error::argument("MemoryPool::close", reason))
         })?;
-        shared.destroy().map_err(|error| (Self { shared: Arc::new(shared) }, error))
+        shared.destroy().map_err(|error| Returned::new(Self { shared: Arc::new(shared) }, error))
     }
 
     /// The pool that `find` writes, which may create it.

@@ -3,7 +3,7 @@
 use std::fmt;
 
 use curium_driver::sys::{CUmemGenericAllocationHandle, CUmulticastGranularity_flags, CUmulticastObjectProp};
-use curium_driver::{Device, Driver, Error, Function, MemoryHandleTypes, Result, call, release};
+use curium_driver::{Device, Driver, Error, Function, MemoryHandleTypes, Result, Returned, call, release};
 
 use crate::virtual_memory::{Granularity, PhysicalMemory};
 
@@ -200,8 +200,8 @@ impl MulticastObject {
     ///
     /// Gives the object back if clones, bindings or mappings of it still exist, or if the driver refuses.
     #[inline]
-    pub fn close(self) -> Result<(), (Self, Error)> {
-        self.memory.close().map_err(|(memory, error)| (Self { memory }, error))
+    pub fn close(self) -> Result<(), Returned<Self>> {
+        self.memory.close().map_err(|returned| returned.map(|memory| Self { memory }))
     }
 }
 
@@ -222,8 +222,8 @@ impl MulticastBinding {
     /// Gives the binding back if the driver refuses.
     #[doc(alias = "cuMulticastUnbind")]
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.unbind().map_err(|error| (self, error))
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
+        self.unbind().map_err(|error| Returned::new(self, error))
     }
 
     #[inline]

@@ -11,7 +11,7 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
 use bytemuck::Zeroable;
-use curium_driver::{Context, Error, Result, call, release, sys};
+use curium_driver::{Context, Error, Result, Returned, call, release, sys};
 
 #[cfg(feature = "virtual-memory")]
 use crate::Mapping;
@@ -140,8 +140,8 @@ impl<T> PinnedBuffer<T> {
     /// Gives the buffer back if the driver refuses.
     #[doc(alias = "cuMemFreeHost")]
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.free().map_err(|error| (self, error))
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
+        self.free().map_err(|error| Returned::new(self, error))
     }
 
     /// Memory whose elements are not initialised yet. It is freed without dropping them: whoever fills it has `T` be plain data.

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 
 use bytemuck::{AnyBitPattern, Zeroable};
 use curium_driver::sys::CUdeviceptr;
-use curium_driver::{DevicePointer, Driver, Error, LeakedMemory, Result, Stream, call, dropping, leak};
+use curium_driver::{DevicePointer, Driver, Error, LeakedMemory, Result, Returned, Stream, call, dropping, leak};
 
 use crate::capture_advice::ALLOCATE_BEFORE;
 use crate::copy::pitched::Place;
@@ -173,8 +173,8 @@ impl<T> PitchedBuffer<T> {
     /// Gives the buffer back if the driver refuses.
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.free().map_err(|error| (self, error))
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
+        self.free().map_err(|error| Returned::new(self, error))
     }
 
     #[inline]

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
 use curium_driver::sys::{CUdeviceptr, CUresult};
-use curium_driver::{Context, DevicePointer, Error, Result, call, release, sys};
+use curium_driver::{Context, DevicePointer, Error, Result, Returned, call, release, sys};
 
 /// A slice whose memory is pinned for as long as this value exists: copies from and to it run at full speed, in a
 /// [`copy_scope`](crate::copy::copy_scope) beside the host. It is the slice.
@@ -149,8 +149,8 @@ impl<'a, T> Registered<'a, T> {
     /// Gives the value back if the driver refuses.
     #[doc(alias = "cuMemHostUnregister")]
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.registration.end().map_err(|error| (self, error))
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
+        self.registration.end().map_err(|error| Returned::new(self, error))
     }
 }
 
@@ -203,8 +203,8 @@ impl<'a, T> RegisteredRef<'a, T> {
     ///
     /// Gives the value back if the driver refuses.
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.registration.end().map_err(|error| (self, error))
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
+        self.registration.end().map_err(|error| Returned::new(self, error))
     }
 }
 

@@ -6,7 +6,7 @@ mod arena;
 mod caching;
 mod driver_memory;
 mod forward;
-mod limit;
+mod limited;
 mod managed;
 mod on_failure;
 mod pinned;
@@ -30,7 +30,7 @@ pub use self::arena::Arena;
 pub use self::caching::{CachingOptions, CachingResource, CachingStatistics};
 #[cfg(feature = "pools")]
 pub(crate) use self::driver_memory::{free_in_order, refused};
-pub use self::limit::Limit;
+pub use self::limited::LimitedResource;
 pub use self::managed::Managed;
 pub use self::on_failure::OnFailure;
 pub use self::pinned::Pinned;

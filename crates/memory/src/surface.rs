@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUresourcetype, CUsurfObject};
-use curium_driver::{Argument, ByValue, Driver, Error, Result, call, release};
+use curium_driver::{Argument, ByValue, Driver, Error, Result, Returned, call, release};
 
 use crate::array::{ArrayHandle, Uses};
 use crate::texture::{empty, expect_known};
@@ -83,13 +83,13 @@ impl<T> Surface<T> {
     /// Gives the surface back if a graph uses it, or if the driver refuses.
     #[doc(alias = "cuSurfObjectDestroy")]
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
         let Some(handle) = Arc::get_mut(&mut self.handle) else {
-            return Err((self, Error::argument("Surface::close", "a graph uses the surface")));
+            return Err(Returned::new(self, Error::argument("Surface::close", "a graph uses the surface")));
         };
         match handle.destroy() {
             Ok(()) => Ok(()),
-            Err(error) => Err((self, error)),
+            Err(error) => Err(Returned::new(self, error)),
         }
     }
 }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use curium_driver::hazard::AccessGuard;
 use curium_driver::sys::{CUDA_RESOURCE_DESC, CUDA_TEXTURE_DESC, CUresourcetype, CUtexObject};
-use curium_driver::{Argument, ByValue, Context, Driver, Error, Result, Stream, call, release};
+use curium_driver::{Argument, ByValue, Context, Driver, Error, Result, Returned, Stream, call, release};
 
 pub use self::options::{AddressMode, FilterMode, TextureFlags, TextureOptions};
 pub use self::view::TextureView;
@@ -207,13 +207,13 @@ impl<T> Texture<T> {
     /// Gives the texture back if a graph uses it, or if the driver refuses.
     #[doc(alias = "cuTexObjectDestroy")]
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
         let Some(handle) = Arc::get_mut(&mut self.handle) else {
-            return Err((self, Error::argument("Texture::close", "a graph uses the texture")));
+            return Err(Returned::new(self, Error::argument("Texture::close", "a graph uses the texture")));
         };
         match handle.destroy() {
             Ok(()) => Ok(()),
-            Err(error) => Err((self, error)),
+            Err(error) => Err(Returned::new(self, error)),
         }
     }
 }

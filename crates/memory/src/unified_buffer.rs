@@ -13,7 +13,7 @@ use std::ops::RangeBounds;
 use bytemuck::{AnyBitPattern, NoUninit, Zeroable};
 use curium_driver::sys::{CUdeviceptr, CUmemAttach_flags};
 use curium_driver::{
-    DeviceAttribute, DevicePointer, Driver, Error, LeakedMemory, Result, Stream, call, dropping, leak,
+    DeviceAttribute, DevicePointer, Driver, Error, LeakedMemory, Result, Returned, Stream, call, dropping, leak,
 };
 
 pub use self::advice::{MemoryAdvice, RangeAttributes};
@@ -197,8 +197,8 @@ impl<T> UnifiedBuffer<T> {
     /// Gives the buffer back if the driver refuses.
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.free().map_err(|error| (self, error))
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
+        self.free().map_err(|error| Returned::new(self, error))
     }
 
     #[inline]

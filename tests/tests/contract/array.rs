@@ -33,7 +33,7 @@ fn arrays_of_all_shapes_hold_what_is_copied_to_them() {
             let array = Array::from_slice(&stream, &source, shape, ArrayFlags::empty()).expect("memory suffices");
             assert_eq!((array.len(), array.shape()), (shape.len(), shape));
             assert_eq!(array.to_vec().expect("the array can be read"), source, "{shape}");
-            array.close().map_err(|(_, error)| error).expect("the array can end");
+            array.close().expect("the array can end");
         }
     });
 }
@@ -193,7 +193,7 @@ fn levels_halve_and_keep_the_array_alive() {
         }
         let error = array.level(5).expect_err("there are five");
         assert!(error.to_string().contains("level 5 of an array of 5 levels"), "{error}");
-        let (array, error) = array.close().expect_err("its levels are in use");
+        let (array, error) = array.close().expect_err("its levels are in use").into_parts();
         assert!(error.to_string().contains("still in use"), "{error}");
         drop(array);
         test.assert_calls(Function::cuMipmappedArrayDestroy, 1, || {
@@ -283,7 +283,7 @@ fn array_that_the_driver_does_not_destroy_is_given_back() {
         let array = Array::from_slice(&test.stream(), &[1_u8, 2, 3], ArrayShape::new_1d(3), ArrayFlags::empty());
         let array = array.expect("memory suffices");
         simulator.inject(Fault::on(Function::cuArrayDestroy).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (array, error) = array.close().expect_err("the driver refuses once");
+        let (array, error) = array.close().expect_err("the driver refuses once").into_parts();
         assert_eq!(error.function(), Some(Function::cuArrayDestroy));
         assert_eq!(array.to_vec().expect("the array is still there"), [1, 2, 3]);
         simulator.inject(Fault::on(Function::cuMemcpy3DAsync_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));

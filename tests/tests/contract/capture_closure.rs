@@ -143,7 +143,7 @@ fn dropping_and_closing_within_the_closure_is_no_work_of_the_graph_and_works() {
         let (x, y) = (zeroes(&stream), zeroes(&stream));
         let graph = Graph::capture(&context, |_| {
             drop(x);
-            y.close().map_err(|(_, error)| error)
+            y.close().map_err(|returned| returned.error)
         });
         assert!(graph.expect("neither is refused").nodes().expect("it can be asked").is_empty());
     });
@@ -305,10 +305,11 @@ fn copies_to_memory_of_the_host_name_memory_that_a_graph_can_write() {
             assert_refused(x.to_vec_on(scope), read);
             assert_refused(x.copy_to_slice_on(scope, &mut [0; 16]), read);
             let source = pinned.take().expect("it comes back");
-            let (source, error) = copy::upload(scope, source, &mut x).expect_err("nothing keeps the memory");
+            let (source, error) =
+                copy::upload(scope, source, &mut x).expect_err("nothing keeps the memory").into_parts();
             assert!(error.to_string().contains("`copy_from_slice_on(scope, …)`"), "{error}");
             assert!(error.to_string().contains("`view_mut` writes between launches"), "{error}");
-            let (_, error) = copy::download(scope, &x, source).expect_err("nothing keeps the memory");
+            let (_, error) = copy::download(scope, &x, source).expect_err("nothing keeps the memory").into_parts();
             assert!(error.to_string().contains(read), "{error}");
             x.as_slice_mut().copy_from_device_on(scope, &mapped)
         });

@@ -79,11 +79,11 @@ fn context_in_use_is_given_back_by_close() {
     on_driver(|test| {
         let context = test.context();
         let stream = context.stream().expect("a context gives a stream");
-        let (context, error) = context.close().expect_err("the stream keeps the context");
+        let (context, error) = context.close().expect_err("the stream keeps the context").into_parts();
         assert!(matches!(error, Error::Argument(_)), "{error}");
         assert_eq!(error.to_string(), "Context::close: the context is still in use");
         drop(stream);
-        context.close().map_err(|(_, error)| error).expect("nothing keeps the context any more");
+        context.close().expect("nothing keeps the context any more");
     });
 }
 
@@ -93,10 +93,10 @@ fn context_that_the_driver_does_not_release_is_given_back_by_close() {
         let context = test.context();
         simulator
             .inject(Fault::on(Function::cuDevicePrimaryCtxRelease_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (context, error) = context.close().expect_err("the driver refuses once");
+        let (context, error) = context.close().expect_err("the driver refuses once").into_parts();
         assert_eq!(error.function(), Some(Function::cuDevicePrimaryCtxRelease_v2));
         context.synchronize().expect("the context is still there");
-        context.close().map_err(|(_, error)| error).expect("the driver refused once only");
+        context.close().expect("the driver refused once only");
     });
 }
 

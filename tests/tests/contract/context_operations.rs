@@ -24,7 +24,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     ("Device::attribute, typed", |fixture| made(fixture.device.attribute(DeviceAttribute::WARP_SIZE)?)),
     ("Device::on_notification", |fixture| made(fixture.device.on_notification(|_| {})?)),
     ("NotificationListener::close", |fixture| {
-        fixture.device.on_notification(|_| {})?.close().map_err(|(_, error)| error).map(boxed)
+        fixture.device.on_notification(|_| {})?.close().map_err(|returned| returned.error).map(boxed)
     }),
     ("Device::primary_state", |fixture| made(fixture.device.primary_state()?)),
     ("Device::set_primary_flags", |fixture| made(fixture.device.set_primary_flags(ContextFlags::empty())?)),

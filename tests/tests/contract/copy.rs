@@ -31,11 +31,11 @@ fn pinned_buffer_comes_back_from_an_upload_and_a_download() {
     on_driver(|test| {
         let (stream, other) = (test.stream(), test.stream());
         let mut target = buffer(&stream, 0);
-        let pending = copy::upload(&stream, pinned(test, 5), &mut target).map_err(|(_, error)| error);
-        let source = pending.expect("the copy begins").wait().map_err(|(_, error)| error).expect("the copy ends");
+        let pending = copy::upload(&stream, pinned(test, 5), &mut target).map_err(|returned| returned.error);
+        let source = pending.expect("the copy begins").wait().expect("the copy ends");
         assert_eq!(&*source, &[5; LEN]);
-        let pending = copy::download(&other, &target, pinned(test, 0)).map_err(|(_, error)| error);
-        let result = pending.expect("the copy begins").wait().map_err(|(_, error)| error).expect("the copy ends");
+        let pending = copy::download(&other, &target, pinned(test, 0)).map_err(|returned| returned.error);
+        let result = pending.expect("the copy begins").wait().expect("the copy ends");
         assert_eq!(&*result, &[5; LEN]);
     });
 }
@@ -46,7 +46,7 @@ fn copy_under_way_does_not_hold_up_the_host_and_its_drop_waits() {
         let stream = test.stream();
         let mut target = buffer(&stream, 0);
         let gate = Gate::on(&stream);
-        let pending = copy::upload(&stream, pinned(test, 5), &mut target).map_err(|(_, error)| error);
+        let pending = copy::upload(&stream, pinned(test, 5), &mut target).map_err(|returned| returned.error);
         let pending = pending.expect("the copy begins");
         assert!(!pending.is_finished().expect("the copy can be asked"));
         let dropped = std::thread::spawn(move || drop(pending));
@@ -64,7 +64,7 @@ fn copy_under_way_can_be_awaited() {
         let stream = test.stream();
         let source = buffer(&stream, 8);
         let gate = Gate::on(&stream);
-        let pending = copy::download(&stream, &source, pinned(test, 0)).map_err(|(_, error)| error);
+        let pending = copy::download(&stream, &source, pinned(test, 0)).map_err(|returned| returned.error);
         let pending = pending.expect("the copy begins");
         let opener = std::thread::spawn(move || {
             std::thread::sleep(std::time::Duration::from_millis(5));
@@ -81,12 +81,14 @@ fn copy_that_does_not_begin_gives_the_pinned_buffer_back() {
     on_simulator(Config::new(), |test, simulator| {
         let stream = test.stream();
         let mut target = DeviceBuffer::<u32>::zeroed(&stream, 3).expect("memory suffices");
-        let (source, error) = copy::upload(&stream, pinned(test, 5), &mut target).map(drop).expect_err("other lengths");
+        let (source, error) =
+            copy::upload(&stream, pinned(test, 5), &mut target).map(drop).expect_err("other lengths").into_parts();
         assert!(error.to_string().contains("1000 elements, the other side has 3"), "{error}");
         let mut target = buffer(&stream, 0);
         for function in [Function::cuMemcpyHtoDAsync_v2, Function::cuEventRecord] {
             simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-            let (source, error) = copy::upload(&stream, pinned(test, 5), &mut target).map(drop).expect_err("it fails");
+            let (source, error) =
+                copy::upload(&stream, pinned(test, 5), &mut target).map(drop).expect_err("it fails").into_parts();
             assert_eq!((error.function(), source[0]), (Some(function), 5));
         }
         assert_eq!(source.len(), LEN);
@@ -98,11 +100,12 @@ fn wait_that_fails_keeps_the_pinned_buffer() {
     on_simulator(Config::new(), |test, simulator| {
         let stream = test.stream();
         let mut target = buffer(&stream, 0);
-        let pending = copy::upload(&stream, pinned(test, 5), &mut target).map_err(|(_, error)| error);
+        let pending = copy::upload(&stream, pinned(test, 5), &mut target).map_err(|returned| returned.error);
         simulator.inject(Fault::on(Function::cuEventSynchronize).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (pending, error) = pending.expect("the copy begins").wait().map(drop).expect_err("the wait fails once");
+        let (pending, error) =
+            pending.expect("the copy begins").wait().map(drop).expect_err("the wait fails once").into_parts();
         assert_eq!(error.function(), Some(Function::cuEventSynchronize));
-        assert_eq!(pending.wait().map_err(|(_, error)| error).expect("the copy ends").len(), LEN);
+        assert_eq!(pending.wait().expect("the copy ends").len(), LEN);
     });
 }
 

@@ -177,7 +177,7 @@ fn buffer_is_freed_once_by_drop_and_by_close() {
         );
         test.assert_calls(Function::cuMemFreeAsync, 1, || drop(dropped));
         test.assert_calls(Function::cuMemFreeAsync, 1, || {
-            closed.close().map_err(|(_, error)| error).expect("the driver frees the buffer");
+            closed.close().expect("the driver frees the buffer");
         });
     });
 }
@@ -187,7 +187,7 @@ fn buffer_that_the_driver_does_not_free_is_given_back_by_close() {
     on_simulator(Config::new(), |test, simulator| {
         let buffer = DeviceBuffer::from_slice(&test.stream(), &[5_u8; 3]).expect("memory suffices");
         simulator.inject(Fault::on(Function::cuMemFreeAsync).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (buffer, error) = buffer.close().expect_err("the driver refuses once");
+        let (buffer, error) = buffer.close().expect_err("the driver refuses once").into_parts();
         assert_eq!(error.function(), Some(Function::cuMemFreeAsync));
         assert_eq!(buffer.to_vec().expect("the buffer is still there"), [5; 3]);
     });

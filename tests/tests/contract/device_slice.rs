@@ -273,7 +273,7 @@ fn buffer_in_a_resource_allocates_and_frees_there() {
         assert_eq!(chosen.to_vec().expect("the buffer can be read"), [1, 2]);
         test.assert_calls(Function::cuMemFree_v2, 2, || {
             drop(shared);
-            buffer.close().map_err(|(_, error)| error).expect("the driver frees the buffer");
+            buffer.close().expect("the driver frees the buffer");
         });
     });
 }
@@ -284,9 +284,8 @@ fn buffer_taken_apart_and_put_together_is_freed_once() {
         let stream = test.stream();
         let buffer = counting(test, 4);
         let (owner, len) = (buffer.stream().clone(), buffer.len());
-        let (pointer, resource) = test.assert_calls(Function::cuMemFreeAsync, 0, || {
-            buffer.into_raw().map_err(|(_, error)| error).expect("nothing is to be waited for")
-        });
+        let (pointer, resource) =
+            test.assert_calls(Function::cuMemFreeAsync, 0, || buffer.into_raw().expect("nothing is to be waited for"));
         // SAFETY: the memory came from this resource with this length, and nobody else has it.
         let buffer = unsafe { DeviceBuffer::from_raw(&owner, pointer, len, resource) }.expect("the length is not 0");
         assert_eq!(buffer.to_vec().expect("the buffer can be read"), [0, 1, 2, 3]);
@@ -321,7 +320,7 @@ fn box_holds_its_value() {
             DeviceBox::<[u32; 4]>::zeroed(&stream).and_then(|value| value.get()).expect("memory suffices"),
             [0; 4]
         );
-        value.close().map_err(|(_, error)| error).expect("the driver frees the value");
+        value.close().expect("the driver frees the value");
     });
 }
 
@@ -334,7 +333,7 @@ fn memory_that_foreign_code_has_freed_is_named_by_the_error() {
         unsafe { curium_driver::call!(test.driver(), cuMemFree_v2(address)) }.expect("the memory is live");
         for error in [
             buffer.to_vec().map(drop).expect_err("the memory is gone"),
-            buffer.close().map_err(|(_, error)| error).expect_err("the memory is gone"),
+            buffer.close().expect_err("the memory is gone").error,
         ] {
             assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_INVALID_VALUE));
             let text = error.to_string();

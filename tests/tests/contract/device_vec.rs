@@ -118,7 +118,7 @@ fn kernel_on_another_stream_is_waited_for_before_memory_goes_back() {
         std::thread::scope(|scope| {
             let reader = scope.spawn(|| {
                 let values = vector.to_vec().expect("the vector can be read");
-                vector.close().map_err(|(_, error)| error).expect("the vector can end");
+                vector.close().expect("the vector can end");
                 values
             });
             std::thread::sleep(std::time::Duration::from_millis(2));
@@ -194,7 +194,7 @@ fn vector_that_the_driver_does_not_unmap_is_given_back() {
     on_simulator(Config::new(), |test, simulator| {
         let vector = DeviceVec::from_slice(&test.stream(), &[1_u8, 2]).expect("memory suffices");
         simulator.inject(Fault::on(Function::cuMemUnmap).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (vector, error) = vector.close().expect_err("the driver refuses once");
+        let (vector, error) = vector.close().expect_err("the driver refuses once").into_parts();
         assert_eq!(error.function(), Some(Function::cuMemUnmap));
         assert_eq!(vector.to_vec().expect("the vector is still there"), [1, 2]);
     });
@@ -225,12 +225,10 @@ fn views_of_a_vector_are_taken_by_every_form_of_copy() {
             .expect("the copies can be put on a stream");
         let pinned =
             PinnedBuffer::from_slice(&test.context(), &[7_u32; 8], PinnedFlags::empty()).expect("memory suffices");
-        let pinned =
-            copy::download(&other, &vector, pinned).map_err(|(_, error)| error).expect("the lengths are equal");
-        let pinned = pinned.wait().map_err(|(_, error)| error).expect("the stream works");
+        let pinned = copy::download(&other, &vector, pinned).expect("the lengths are equal");
+        let pinned = pinned.wait().expect("the stream works");
         assert_eq!(pinned[..], [4, 5, 6, 7, 0, 1, 2, 3]);
-        let pending =
-            copy::upload(&other, pinned, &mut vector).map_err(|(_, error)| error).expect("the lengths are equal");
+        let pending = copy::upload(&other, pinned, &mut vector).expect("the lengths are equal");
         drop(pending);
         let mut read = [0; 8];
         copy_scope(&other, |scope| scope.download(&vector, &mut read)).expect("the copy can be made");
@@ -305,11 +303,11 @@ fn vector_whose_addresses_are_not_freed_is_given_back_and_frees_them_later() {
     on_simulator(Config::new(), |test, simulator| {
         let vector = DeviceVec::from_slice(&test.stream(), &[1_u8, 2]).expect("memory suffices");
         simulator.inject(Fault::on(Function::cuMemAddressFree).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (mut vector, error) = vector.close().expect_err("the driver refuses once");
+        let (mut vector, error) = vector.close().expect_err("the driver refuses once").into_parts();
         assert_eq!(error.function(), Some(Function::cuMemAddressFree));
         assert_eq!((vector.len(), vector.capacity()), (0, 0), "the memory is gone");
         vector.push(3).expect("the addresses are still there");
-        test.assert_calls(Function::cuMemAddressFree, 1, || vector.close().map_err(|(_, error)| error))
+        test.assert_calls(Function::cuMemAddressFree, 1, || vector.close().map_err(|returned| returned.error))
             .expect("the vector can end");
     });
 }

@@ -174,7 +174,7 @@ fn closed_event_is_destroyed_once() {
     on_driver(|test| {
         let event = event(test, EventFlags::empty());
         test.assert_calls(Function::cuEventDestroy_v2, 1, || {
-            event.close().map_err(|(_, error)| error).expect("the driver destroys the event");
+            event.close().expect("the driver destroys the event");
         });
     });
 }
@@ -184,7 +184,7 @@ fn event_that_the_driver_does_not_destroy_is_given_back_by_close() {
     on_simulator(Config::new(), |test, simulator| {
         let event = event(test, EventFlags::empty());
         simulator.inject(Fault::on(Function::cuEventDestroy_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (event, error) = event.close().expect_err("the driver refuses once");
+        let (event, error) = event.close().expect_err("the driver refuses once").into_parts();
         assert_eq!(error.function(), Some(Function::cuEventDestroy_v2));
         assert_eq!(simulator.live_handles().events, 1);
         event.synchronize().expect("the event is still there");

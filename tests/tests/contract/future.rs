@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use curium_driver::{Event, EventFlags, Finished, Function, Stream};
+use curium_driver::{Event, EventFlags, Finished, Function, Returned, Stream};
 #[cfg(not(miri))]
 use curium_driver::{LaunchConfig, Library};
 use curium_sim::{Config, Fault};
@@ -226,7 +226,7 @@ fn dropped_future_lets_go_of_its_event_while_the_work_is_pending() {
         drop(event.finished());
         let begin = Instant::now();
         // The thread that looks after futures may be looking at this one.
-        while let Err((back, error)) = event.close() {
+        while let Err(Returned { value: back, error }) = event.close() {
             assert!(begin.elapsed() < PATIENCE, "{error}");
             event = back;
         }
@@ -265,13 +265,13 @@ fn event_with_a_live_future_is_not_closed() {
         let gate = Gate::on(&stream);
         event.record(&stream).expect("an event can be recorded");
         let future = event.finished();
-        let (event, error) = event.close().expect_err("the future still needs the event");
+        let (event, error) = event.close().expect_err("the future still needs the event").into_parts();
         assert!(error.to_string().contains("a future of the event"), "{error}");
         gate.open();
         block_on(future).0.expect("the work succeeds");
         let begin = Instant::now();
         let mut event = event;
-        while let Err((back, error)) = event.close() {
+        while let Err(Returned { value: back, error }) = event.close() {
             assert!(begin.elapsed() < PATIENCE, "{error}");
             event = back;
         }

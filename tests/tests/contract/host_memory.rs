@@ -79,7 +79,7 @@ fn registered_slice_is_pinned_while_it_is_registered() {
         let buffer = DeviceBuffer::from_slice(&stream, &registered).expect("memory suffices");
         buffer.copy_to_slice(&mut registered).expect("the lengths are equal");
         assert_eq!((registered[0], registered[1]), (5, 1));
-        registered.close().map_err(|(_, error)| error).expect("the registration ends");
+        registered.close().expect("the registration ends");
         assert_eq!(known(), None);
         let error = Registered::<u32>::scope(&context, &mut [], RegisterFlags::empty(), |_| ()).expect_err("no bytes");
         assert!(matches!(error, Error::Argument(_)), "{error}");
@@ -124,7 +124,7 @@ fn unified_buffer_is_seen_by_device_and_host() {
         assert_eq!(buffer.as_slice().to_vec().expect("the buffer can be read"), [1.0, 5.0, 0.5]);
         let zeroed = UnifiedBuffer::<u64>::zeroed(&stream, 100).expect("memory suffices");
         assert_eq!(zeroed.host_view().expect("the work ends")[..], [0; 100]);
-        zeroed.close().map_err(|(_, error)| error).expect("the driver frees the buffer");
+        zeroed.close().expect("the driver frees the buffer");
     });
 }
 
@@ -187,7 +187,7 @@ fn unified_buffer_whose_last_wait_fails_is_given_back_or_freed() {
         let buffer = UnifiedBuffer::from_slice(&test.stream(), &[3_u32; 64]).expect("memory suffices");
         let fault = Fault::on(Function::cuStreamSynchronize).always();
         simulator.inject(fault.returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (buffer, error) = buffer.close().expect_err("no wait succeeds");
+        let (buffer, error) = buffer.close().expect_err("no wait succeeds").into_parts();
         assert_eq!(error.function(), Some(Function::cuStreamSynchronize));
         simulator.clear_faults();
         assert_eq!(buffer.host_view().expect("the buffer is still there")[..], [3; 64]);
@@ -308,7 +308,7 @@ fn pitched_rows_begin_at_the_pitch_and_hold_their_elements() {
             let error = PitchedBuffer::<u32>::uninit(&stream, width, height).map(drop).expect_err("no such size");
             assert!(matches!(error, Error::Argument(_)), "{error}");
         }
-        rows.close().map_err(|(_, error)| error).expect("the driver frees the rows");
+        rows.close().expect("the driver frees the rows");
     });
 }
 

@@ -109,11 +109,11 @@ fn module_of_a_library_goes_with_it() {
         let context = test.context();
         let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
         let module = library.module(&context).expect("the library can be loaded");
-        let (library, _) = library.close().expect_err("the module keeps the library");
+        let library = library.close().expect_err("the module keeps the library").value;
         module.kernel::<Fill>("fill").expect("the module has the kernel");
-        test.assert_calls(Function::cuModuleUnload, 0, || module.close().map_err(|(_, error)| error))
+        test.assert_calls(Function::cuModuleUnload, 0, || module.close().map_err(|returned| returned.error))
             .expect("nothing is unloaded");
-        library.close().map_err(|(_, error)| error).expect("nothing keeps the library any more");
+        library.close().expect("nothing keeps the library any more");
     });
 }
 

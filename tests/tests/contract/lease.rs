@@ -6,7 +6,7 @@ mod concurrent;
 mod outliving;
 
 use curium_driver::{Graph, GraphExec, LaunchConfig, Library, Result, Stream};
-use curium_memory::{DeviceBuffer, Limit, MappedBuffer, Plain, StreamOrdered, UnifiedBuffer};
+use curium_memory::{DeviceBuffer, LimitedResource, MappedBuffer, Plain, StreamOrdered, UnifiedBuffer};
 use curium_sim::Config;
 use curium_tests::{TestDriver, kernels, on_driver, on_simulator};
 
@@ -163,7 +163,7 @@ fn host_memory_outlives_its_owner_with_the_graph() {
 fn memory_of_a_borrowed_resource_ends_with_its_buffer_and_its_graph_is_refused() {
     on_driver(|test| {
         let own = test.stream();
-        let limit = Limit::new(StreamOrdered, 1 << 20);
+        let limit = LimitedResource::new(StreamOrdered, 1 << 20);
         let x = DeviceBuffer::from_slice_in(&own, &[3_u32; LEN], &limit).expect("memory suffices");
         let mut y = buffer(&own, 0);
         let mut copy = captured(test, |scope| y.as_slice_mut().copy_from_device_on(scope, &x));
@@ -182,10 +182,10 @@ fn leased_buffer_cannot_be_taken_apart_until_the_graph_is_gone() {
         let own = test.stream();
         let mut x = buffer(&own, 1);
         let graph = captured(test, |scope| x.as_slice_mut().fill_on(scope, 4));
-        let (x, error) = x.into_raw().expect_err("a graph uses the memory");
+        let (x, error) = x.into_raw().expect_err("a graph uses the memory").into_parts();
         assert!(error.function().is_none(), "{error}");
         drop(graph);
-        let (pointer, resource) = x.into_raw().map_err(|(_, error)| error).expect("nobody else uses it");
+        let (pointer, resource) = x.into_raw().expect("nobody else uses it");
         // SAFETY: the memory is that of the buffer, and nothing uses it.
         drop(unsafe { DeviceBuffer::<u32>::from_raw(&own, pointer, LEN, resource) }.expect("it is a buffer"));
     });

@@ -112,10 +112,10 @@ fn library_in_use_is_given_back_by_close() {
     on_driver(|test| {
         let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
         let kernel = library.kernel::<(&mut [u32], u32, u32)>("fill").expect("the library has the kernel");
-        let (library, error) = library.close().expect_err("the kernel keeps the library");
+        let (library, error) = library.close().expect_err("the kernel keeps the library").into_parts();
         assert!(matches!(error, Error::Argument(_)), "{error}");
         drop(kernel);
-        library.close().map_err(|(_, error)| error).expect("nothing keeps the library any more");
+        library.close().expect("nothing keeps the library any more");
     });
 }
 
@@ -124,7 +124,7 @@ fn library_that_the_driver_does_not_unload_is_given_back_by_close() {
     on_simulator(Config::new(), |test, simulator| {
         let library = Library::from_ptx(test.driver(), kernels::FILL).expect("the PTX is right");
         simulator.inject(Fault::on(Function::cuLibraryUnload).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (library, error) = library.close().expect_err("the driver refuses once");
+        let (library, error) = library.close().expect_err("the driver refuses once").into_parts();
         assert_eq!(error.function(), Some(Function::cuLibraryUnload));
         library.kernel::<(&mut [u32], u32, u32)>("fill").expect("the library is still there");
     });

@@ -60,7 +60,7 @@ fn code_of_several_texts_calls_each_other() {
         assert_eq!(image.kind(), ImageKind::Cubin);
         let module = Module::from_image(stream.context(), &linked.image(), &options).expect("the image loads");
         let library = Library::from_image(&stream, &image, &options).expect("the image loads");
-        linked.close().map_err(|(_, error)| error).expect("the driver ends the link");
+        linked.close().expect("the driver ends the link");
         for kernel in [module.kernel::<(&mut [u32], u32)>("store_twice"), library.kernel("store_twice")] {
             let kernel = kernel.expect("the image has the kernel");
             let mut buffer = DeviceBuffer::<u32>::zeroed(&stream, 1).expect("memory suffices");
@@ -124,7 +124,7 @@ fn link_that_the_driver_does_not_end_is_given_back() {
         linker.add_image("callee", &ptx(CALLEE), &options).expect("the PTX is right");
         let linked = linker.complete().expect("every name is defined");
         simulator.inject(Fault::on(Function::cuLinkDestroy).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (linked, error) = linked.close().expect_err("the driver refuses once");
+        let (linked, error) = linked.close().expect_err("the driver refuses once").into_parts();
         assert_eq!(error.function(), Some(Function::cuLinkDestroy));
         assert_eq!(simulator.live_handles().links, 1);
         assert!(!linked.as_bytes().is_empty());

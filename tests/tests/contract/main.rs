@@ -78,6 +78,7 @@ mod release;
 mod resource;
 mod resource_adaptor;
 mod resource_table;
+mod returned;
 mod schedule;
 mod snapshot;
 mod soak;

@@ -119,7 +119,7 @@ fn current_pool_is_the_default_one_until_it_is_set_and_after_that_pool_ends() {
         assert_eq!(MemoryPool::current_for(&device).expect("the device has pools").as_raw(), default.as_raw());
         // Pools that are not ours are not ended.
         test.assert_calls(Function::cuMemPoolDestroy, 0, || {
-            default.close().map_err(|(_, error)| error).expect("there is nothing to do");
+            default.close().expect("there is nothing to do");
             drop(before);
         });
     });
@@ -131,11 +131,11 @@ fn memory_outlives_the_pool_that_it_came_from() {
         let (pool, stream) = (pool(test), test.stream());
         let pointer = pool.allocate(&stream, 64, 64).expect("memory suffices");
         let clone = pool.clone();
-        let (pool, error) = pool.close().expect_err("there is a clone");
+        let (pool, error) = pool.close().expect_err("there is a clone").into_parts();
         assert!(error.to_string().contains("1 other owners"), "{error}");
         drop(clone);
         test.assert_calls(Function::cuMemPoolDestroy, 1, || {
-            pool.close().map_err(|(_, error)| error).expect("the pool can end");
+            pool.close().expect("the pool can end");
         });
         // SAFETY: the memory is live, and nobody uses it.
         unsafe { call!(test.driver(), cuMemFreeAsync(pointer.as_raw(), stream.as_raw())) }.expect("the memory is live");
@@ -187,7 +187,7 @@ fn memory_of_a_shared_pool_is_opened_by_another_process() {
             .expect("the memory can be read");
             there.synchronize().expect("the stream works");
             assert_eq!(bytes, [9; 64]);
-            memory.close().map_err(|(_, error)| error).expect("the memory can be closed");
+            memory.close().expect("the memory can be closed");
             let error = imported.allocate(&there, 64, 64).expect_err("the pool is another process's");
             assert_eq!(error.code(), INVALID);
             // SAFETY: the memory came from this pool with these figures, and nobody uses it.

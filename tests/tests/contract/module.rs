@@ -64,10 +64,10 @@ fn module_in_use_is_given_back_by_close() {
     on_driver(|test| {
         let module = Module::from_ptx(&test.context(), kernels::FILL).expect("the PTX is right");
         let clone = module.clone();
-        let (module, error) = module.close().expect_err("the clone keeps the module");
+        let (module, error) = module.close().expect_err("the clone keeps the module").into_parts();
         assert!(matches!(error, Error::Argument(_)), "{error}");
         drop(clone);
-        module.close().map_err(|(_, error)| error).expect("nothing keeps the module any more");
+        module.close().expect("nothing keeps the module any more");
     });
 }
 
@@ -77,7 +77,7 @@ fn module_that_the_driver_does_not_unload_is_given_back_by_close() {
         for function in [Function::cuModuleUnload, Function::cuCtxGetCurrent, Function::cuCtxPushCurrent_v2] {
             let module = Module::from_ptx(&test.context(), kernels::FILL).expect("the PTX is right");
             simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-            let (module, error) = module.close().expect_err("the driver refuses once");
+            let (module, error) = module.close().expect_err("the driver refuses once").into_parts();
             assert_eq!(error.function(), Some(function));
             module.kernel::<(&mut [u32], u32, u32)>("fill").expect("the module is still there");
         }

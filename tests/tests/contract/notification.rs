@@ -36,8 +36,8 @@ fn panic_of_a_listener_does_not_reach_the_driver_or_other_listeners() {
         simulator.notify_over_budget(0, 1);
         simulator.notify_over_budget(0, 1);
         assert_eq!(*heard.lock().expect("no panic"), 2);
-        panicking.close().map_err(|(_, error)| error).expect("the driver agrees");
-        counting.close().map_err(|(_, error)| error).expect("the driver agrees");
+        panicking.close().expect("the driver agrees");
+        counting.close().expect("the driver agrees");
     });
 }
 
@@ -63,7 +63,7 @@ fn listener_that_the_driver_keeps_is_given_back_silent() {
         let listener = listener.expect("a device can be listened to");
         let function = Function::cuDeviceUnregisterAsyncNotification;
         simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_NOT_PERMITTED));
-        let (listener, error) = listener.close().expect_err("the driver refuses once");
+        let (listener, error) = listener.close().expect_err("the driver refuses once").into_parts();
         assert_eq!(error.function(), Some(function));
         simulator.notify_over_budget(0, 1);
         assert_eq!(*heard.lock().expect("no panic"), 0);
@@ -75,6 +75,6 @@ fn listener_that_the_driver_keeps_is_given_back_silent() {
 fn device_can_be_listened_to() {
     on_driver(|test| {
         let listener = test.device().on_notification(|_| {}).expect("a device can be listened to");
-        listener.close().map_err(|(_, error)| error).expect("the driver agrees");
+        listener.close().expect("the driver agrees");
     });
 }

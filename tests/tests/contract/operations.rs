@@ -130,7 +130,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     ("Context::synchronize", |fixture| made(fixture.context.synchronize()?)),
     ("Context::memory_info", |fixture| made(fixture.context.memory_info()?)),
     ("Context::profile", |fixture| made(fixture.context.profile()?)),
-    ("Profiling::close", |fixture| fixture.context.profile()?.close().map_err(|(_, error)| error).map(boxed)),
+    ("Profiling::close", |fixture| fixture.context.profile()?.close().map_err(|returned| returned.error).map(boxed)),
     ("Driver::log_reader", |fixture| made(fixture.driver.log_reader()?)),
     ("LogReader::read", |fixture| made(fixture.driver.log_from_start().read()?)),
     ("LogReader::write_to", |fixture| {
@@ -140,13 +140,17 @@ pub(crate) const OPERATIONS: &[Operation] = &[
         made(result?)
     }),
     ("Driver::on_log", |fixture| made(fixture.driver.on_log(|_, _| {})?)),
-    ("LogListener::close", |fixture| fixture.driver.on_log(|_, _| {})?.close().map_err(|(_, error)| error).map(boxed)),
-    ("Context::close", |fixture| fixture.device.primary_context()?.close().map_err(|(_, error)| error).map(boxed)),
+    ("LogListener::close", |fixture| {
+        fixture.driver.on_log(|_, _| {})?.close().map_err(|returned| returned.error).map(boxed)
+    }),
+    ("Context::close", |fixture| {
+        fixture.device.primary_context()?.close().map_err(|returned| returned.error).map(boxed)
+    }),
     ("Stream::new", |fixture| made(Stream::new(&fixture.context, StreamOptions::new())?)),
     ("Stream::synchronize", |fixture| made(fixture.stream.synchronize()?)),
     ("Stream::is_finished", |fixture| made(fixture.stream.is_finished()?)),
     ("Stream::wait_event", |fixture| made(fixture.other.wait_event(&fixture.event)?)),
-    ("Stream::close", |fixture| fixture.context.stream()?.close().map_err(|(_, error)| error).map(boxed)),
+    ("Stream::close", |fixture| fixture.context.stream()?.close().map_err(|returned| returned.error).map(boxed)),
     ("Event::new", |fixture| made(Event::new(&fixture.context, EventFlags::empty())?)),
     ("Event::record", |fixture| made(fixture.event.record(&fixture.other)?)),
     ("Event::is_finished", |fixture| made(fixture.event.is_finished()?)),
@@ -154,7 +158,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     ("Event::milliseconds_since", |fixture| made(fixture.later.milliseconds_since(&fixture.event)?)),
     ("Event::elapsed_since", |fixture| made(fixture.later.elapsed_since(&fixture.event)?)),
     ("Event::close", |fixture| {
-        Event::new(&fixture.context, EventFlags::empty())?.close().map_err(|(_, error)| error).map(boxed)
+        Event::new(&fixture.context, EventFlags::empty())?.close().map_err(|returned| returned.error).map(boxed)
     }),
     ("DeviceBuffer::uninit", |fixture| made(DeviceBuffer::<u32>::uninit(&fixture.stream, LEN)?)),
     ("DeviceBuffer::zeroed", |fixture| made(DeviceBuffer::<u32>::zeroed(&fixture.stream, LEN)?)),
@@ -168,7 +172,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     }),
     ("DeviceBuffer::close", |fixture| {
         let buffer = DeviceBuffer::<u32>::zeroed(&fixture.stream, LEN)?;
-        buffer.close().map_err(|(_, error)| error).map(boxed)
+        buffer.close().map_err(|returned| returned.error).map(boxed)
     }),
     ("PinnedBuffer::zeroed", |fixture| made(PinnedBuffer::<u32>::zeroed(&fixture.context, LEN, PinnedFlags::empty())?)),
     ("PinnedBuffer::from_slice", |fixture| {
@@ -176,7 +180,7 @@ pub(crate) const OPERATIONS: &[Operation] = &[
     }),
     ("PinnedBuffer::close", |fixture| {
         let buffer = PinnedBuffer::<u32>::zeroed(&fixture.context, LEN, PinnedFlags::empty())?;
-        buffer.close().map_err(|(_, error)| error).map(boxed)
+        buffer.close().map_err(|returned| returned.error).map(boxed)
     }),
 ];
 
@@ -291,12 +295,12 @@ mod code {
         ("Library::from_ptx", |fixture| made(Library::from_ptx(&fixture.driver, kernels::FILL)?)),
         ("Library::kernel", |fixture| made(fixture.code.library.kernel::<Fill>("fill")?)),
         ("Library::close", |fixture| {
-            Library::from_ptx(&fixture.driver, kernels::FILL)?.close().map_err(|(_, error)| error).map(boxed)
+            Library::from_ptx(&fixture.driver, kernels::FILL)?.close().map_err(|returned| returned.error).map(boxed)
         }),
         ("Module::from_ptx", |fixture| made(Module::from_ptx(&fixture.context, kernels::FILL)?)),
         ("Module::kernel", |fixture| made(fixture.code.module.kernel::<Fill>("fill")?)),
         ("Module::close", |fixture| {
-            Module::from_ptx(&fixture.context, kernels::FILL)?.close().map_err(|(_, error)| error).map(boxed)
+            Module::from_ptx(&fixture.context, kernels::FILL)?.close().map_err(|returned| returned.error).map(boxed)
         }),
         ("Kernel::launch", |fixture| {
             let config = LaunchConfig::for_elements(super::LEN as u32);
@@ -377,7 +381,7 @@ mod code {
             let options = JitOptions::new();
             let mut linker = Linker::new(&fixture.context, &options)?;
             linker.add_image("fill", &Image::from_ptx(kernels::FILL)?, &options)?;
-            linker.complete()?.close().map_err(|(_, error)| error).map(boxed)
+            linker.complete()?.close().map_err(|returned| returned.error).map(boxed)
         }),
     ];
 }

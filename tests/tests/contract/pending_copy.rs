@@ -17,7 +17,7 @@ fn pending_copy_that_gave_its_buffer_back_is_an_error_afterwards() {
         let mut target = DeviceBuffer::<u32>::zeroed(&stream, LEN).expect("memory suffices");
         let source = PinnedBuffer::from_slice(&test.context(), &[5_u32; LEN], PinnedFlags::empty());
         let source = source.expect("memory suffices");
-        let pending = copy::upload(&stream, source, &mut target).map_err(|(_, error)| error);
+        let pending = copy::upload(&stream, source, &mut target).map_err(|returned| returned.error);
         let mut pending = pending.expect("the lengths are equal");
         stream.synchronize().expect("the copy runs");
         let mut context = Context::from_waker(Waker::noop());
@@ -29,7 +29,7 @@ fn pending_copy_that_gave_its_buffer_back_is_an_error_afterwards() {
         assert_eq!(back.len(), LEN);
         let Poll::Ready(Err(error)) = Pin::new(&mut pending).poll(&mut context) else { panic!("there is no buffer") };
         assert!(matches!(error, Error::Argument(_)), "{error}");
-        let (pending, error) = pending.wait().map(drop).expect_err("there is no buffer");
+        let (pending, error) = pending.wait().map(drop).expect_err("there is no buffer").into_parts();
         assert!(error.to_string().starts_with("Pending::wait: "), "{error}");
         drop(pending);
     });

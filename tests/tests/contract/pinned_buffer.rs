@@ -99,7 +99,7 @@ fn pinned_buffer_is_freed_once_by_drop_and_by_close() {
         let (dropped, closed) = (make(), make());
         test.assert_calls(Function::cuMemFreeHost, 1, || drop(dropped));
         test.assert_calls(Function::cuMemFreeHost, 1, || {
-            closed.close().map_err(|(_, error)| error).expect("the driver frees the buffer");
+            closed.close().expect("the driver frees the buffer");
         });
     });
 }
@@ -110,7 +110,7 @@ fn pinned_buffer_that_the_driver_does_not_free_is_given_back_by_close() {
         let buffer = PinnedBuffer::from_slice(&test.context(), &[5_u8; 3], PinnedFlags::empty());
         let buffer = buffer.expect("memory suffices");
         simulator.inject(Fault::on(Function::cuMemFreeHost).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (buffer, error) = buffer.close().expect_err("the driver refuses once");
+        let (buffer, error) = buffer.close().expect_err("the driver refuses once").into_parts();
         assert_eq!(error.function(), Some(Function::cuMemFreeHost));
         assert_eq!(&*buffer, &[5; 3], "the buffer is still there");
     });

@@ -226,7 +226,7 @@ fn handles_that_other_code_released_are_reported_and_nothing_else_happens() {
             event.record(&stream).expect_err("the event is gone");
             library.kernel::<(&mut [u32], u32, u32)>("fill").map(drop).expect_err("the library is gone");
             let reports = reports();
-            let (buffer, error) = buffer.close().expect_err("the memory is gone");
+            let (buffer, error) = buffer.close().expect_err("the memory is gone").into_parts();
             assert!(error.function().is_some(), "{error}");
             drop((buffer, event, library, pinned));
             let after = taken(&reports);

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use curium_driver::{DevicePointer, Error, Function, Result, Stream};
 use curium_memory::{
-    CachingOptions, CachingResource, Limit, Plain, Reclaiming, Resource, Rung, RungStatistics, StreamOrdered,
+    CachingOptions, CachingResource, LimitedResource, Plain, Reclaiming, Resource, Rung, RungStatistics, StreamOrdered,
 };
 use curium_sim::{Config, Fault, Simulator};
 use curium_sys::CUresult;
@@ -201,7 +201,7 @@ unsafe impl Resource for Stubborn {
         if self.has_memory() {
             StreamOrdered.allocate(stream, bytes, alignment)
         } else {
-            Limit::new(StreamOrdered, 1).allocate(stream, bytes, alignment)
+            LimitedResource::new(StreamOrdered, 1).allocate(stream, bytes, alignment)
         }
     }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use curium_driver::{DevicePointer, Error, Function, Result, Stream, call};
 use curium_memory::{
-    Arena, CachingOptions, CachingResource, Limit, Managed, MemoryPool, OnFailure, Pinned, Plain, Reclaiming,
+    Arena, CachingOptions, CachingResource, LimitedResource, Managed, MemoryPool, OnFailure, Pinned, Plain, Reclaiming,
     Recording, Resource, ResourceTable, Statistics, StreamOrdered, Tracking,
 };
 use curium_sim::{Config, Fault};
@@ -66,13 +66,16 @@ fn all(test: &TestDriver) -> Vec<(&'static str, Arc<dyn Resource>)> {
         ("Arena", Arc::new(Arena::new(&context).expect("memory can be mapped"))),
         ("CachingResource", Arc::new(caching(test))),
         ("ExternalResource", Arc::new(table())),
-        ("Limit", Arc::new(Limit::new(StreamOrdered, 1 << 30))),
+        ("LimitedResource", Arc::new(LimitedResource::new(StreamOrdered, 1 << 30))),
         ("Statistics", Arc::new(Statistics::new(StreamOrdered))),
         ("Tracking", Arc::new(Tracking::new(StreamOrdered))),
         ("Recording", Arc::new(Recording::ring(StreamOrdered, 3))),
         ("OnFailure", Arc::new(OnFailure::new(StreamOrdered, |_: &Error, _: &Stream, _| false))),
         ("Reclaiming", Arc::new(Reclaiming::new(caching(test)))),
-        ("a tower", Arc::new(Statistics::new(Tracking::new(Limit::new(Reclaiming::new(caching(test)), 1 << 30))))),
+        (
+            "a tower",
+            Arc::new(Statistics::new(Tracking::new(LimitedResource::new(Reclaiming::new(caching(test)), 1 << 30)))),
+        ),
     ]
 }
 

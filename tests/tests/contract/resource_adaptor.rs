@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError, Weak, mpsc};
 
 use curium_driver::{DevicePointer, Error, Stream, set_drop_observer};
 use curium_memory::{
-    AllocationLog, DeviceBox, DeviceBuffer, EventKind, Limit, OnFailure, Reclaiming, Recording, Resource, Statistics,
-    StreamOrdered, Tracking,
+    AllocationLog, DeviceBox, DeviceBuffer, EventKind, LimitedResource, OnFailure, Reclaiming, Recording, Resource,
+    Statistics, StreamOrdered, Tracking,
 };
 use curium_sim::{Config, Fault};
 use curium_sys::{CUresult, Function};
@@ -23,7 +23,7 @@ fn free(resource: &impl Resource, stream: &Stream, pointer: DevicePointer<u8>, b
 #[test]
 fn limit_refuses_what_is_beyond_it_with_the_figures() {
     on_driver(|test| {
-        let (resource, stream) = (Limit::new(StreamOrdered, 1000), test.stream());
+        let (resource, stream) = (LimitedResource::new(StreamOrdered, 1000), test.stream());
         let first = resource.allocate(&stream, 600, 256).expect("memory suffices");
         let error = resource.allocate(&stream, 401, 256).expect_err("the limit is reached");
         assert!(error.is_out_of_memory(), "{error}");
@@ -43,7 +43,7 @@ fn limit_refuses_what_is_beyond_it_with_the_figures() {
 #[test]
 fn limit_counts_no_allocation_that_failed() {
     on_simulator(Config::new(), |test, simulator| {
-        let (resource, stream) = (Limit::new(StreamOrdered, 1000), test.stream());
+        let (resource, stream) = (LimitedResource::new(StreamOrdered, 1000), test.stream());
         simulator.inject(Fault::on(Function::cuMemAllocAsync).returns(OUT_OF_MEMORY));
         resource.allocate(&stream, 600, 256).expect_err("the driver refuses");
         assert_eq!(resource.used(), 0);
@@ -267,7 +267,8 @@ fn log_that_cannot_be_written_harms_no_allocation() {
 #[test]
 fn buffers_are_tracked_and_recorded_with_the_line_that_creates_them() {
     on_driver(|test| {
-        let resource = Recording::ring(Tracking::new(Reclaiming::new(Limit::new(StreamOrdered, 1 << 20))), 64);
+        let resource =
+            Recording::ring(Tracking::new(Reclaiming::new(LimitedResource::new(StreamOrdered, 1 << 20))), 64);
         let (resource, stream) = (&resource, &test.stream());
         macro_rules! assert_site {
             ($buffer:expr) => {{

@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use curium_driver::{DevicePointer, Result, Stream};
 use curium_memory::{
-    CachingOptions, CachingResource, ExternalResource, Limit, Resource, ResourceTable, Statistics, StreamOrdered,
+    CachingOptions, CachingResource, ExternalResource, LimitedResource, Resource, ResourceTable, Statistics,
+    StreamOrdered,
 };
 use curium_sys::{CUdeviceptr, CUresult, CUstream};
 use curium_tests::on_driver;
@@ -153,7 +154,7 @@ unsafe impl Resource for Panicking {
 fn what_goes_wrong_is_a_code_for_c() {
     on_driver(|test| {
         let (context, stream) = (test.context(), test.stream());
-        let table = ResourceTable::export(Statistics::new(Limit::new(StreamOrdered, 100)), &context);
+        let table = ResourceTable::export(Statistics::new(LimitedResource::new(StreamOrdered, 100)), &context);
         assert_eq!(call(&table, &stream, 101).0, CUresult::CUDA_ERROR_OUT_OF_MEMORY);
         assert_eq!(call(&table, &stream, 0).0, CUresult::CUDA_ERROR_INVALID_VALUE);
         let function = table.allocate.expect("the table is whole");

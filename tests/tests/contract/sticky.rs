@@ -31,7 +31,7 @@ fn assert_context_is_lost(test: &TestDriver, buffer: DeviceBuffer<u32>, code: CU
     assert_sticky(&DeviceBuffer::<u8>::zeroed(&stream, 8).expect_err("nothing can be allocated any more"), code);
     let again = test.device().primary_context().and_then(|context| context.synchronize());
     assert_sticky(&again.expect_err("retaining again does not help"), code);
-    let (buffer, error) = buffer.close().expect_err("nothing can be freed any more");
+    let (buffer, error) = buffer.close().expect_err("nothing can be freed any more").into_parts();
     assert_sticky(&error, code);
     test.device().name().expect("what touches no context works");
     // The simulator can forget the error, and then everything is freed as usual.

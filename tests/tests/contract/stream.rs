@@ -119,10 +119,10 @@ fn stream_in_use_is_given_back_by_close() {
     on_driver(|test| {
         let stream = test.stream();
         let buffer = DeviceBuffer::<u8>::zeroed(&stream, 16).expect("memory suffices");
-        let (stream, error) = stream.close().expect_err("the buffer keeps the stream");
+        let (stream, error) = stream.close().expect_err("the buffer keeps the stream").into_parts();
         assert!(matches!(error, Error::Argument(_)), "{error}");
         drop(buffer);
-        stream.close().map_err(|(_, error)| error).expect("nothing keeps the stream any more");
+        stream.close().expect("nothing keeps the stream any more");
     });
 }
 
@@ -131,10 +131,10 @@ fn stream_that_the_driver_does_not_destroy_is_given_back_by_close() {
     on_simulator(Config::new(), |test, simulator| {
         let stream = test.stream();
         simulator.inject(Fault::on(Function::cuStreamDestroy_v2).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (stream, error) = stream.close().expect_err("the driver refuses once");
+        let (stream, error) = stream.close().expect_err("the driver refuses once").into_parts();
         assert_eq!(error.function(), Some(Function::cuStreamDestroy_v2));
         stream.synchronize().expect("the stream is still there");
-        stream.close().map_err(|(_, error)| error).expect("the driver refused once only");
+        stream.close().expect("the driver refused once only");
         assert_eq!(simulator.calls(Function::cuStreamDestroy_v2), 2);
     });
 }

@@ -75,7 +75,7 @@ fn raw_stream_is_taken_over_and_given_away() {
     on_driver(|test| {
         let (context, stream) = (test.context(), test.stream());
         let clone = stream.clone();
-        let (stream, error) = stream.into_raw().expect_err("a clone exists");
+        let (stream, error) = stream.into_raw().expect_err("a clone exists").into_parts();
         assert!(error.to_string().contains("still in use"), "{error}");
         drop(clone);
         let raw = test.assert_calls(Function::cuStreamDestroy_v2, 0, || stream.into_raw().expect("it is the only one"));

@@ -29,7 +29,7 @@ fn texture_tells_the_options_that_it_was_made_with() {
         let told = texture.options().expect("a texture tells");
         // Drivers keep the border's colour to themselves.
         assert_eq!(told.with_border_color(options.border_color), options);
-        texture.close().map_err(|(_, error)| error).expect("the texture can end");
+        texture.close().expect("the texture can end");
     });
 }
 
@@ -110,7 +110,7 @@ fn copy_waits_for_the_kernel_that_writes_a_surface() {
         assert!(stream_work::is_held_up(array.stream()), "the copy did not wait for the kernel");
         gate.open();
         assert_eq!(target.to_vec().expect("the buffer can be read"), [0.5; 32]);
-        surface.close().map_err(|(_, error)| error).expect("the surface can end");
+        surface.close().expect("the surface can end");
     });
 }
 
@@ -182,7 +182,7 @@ fn texture_of_a_buffer_ends_while_a_capture_is_open_and_behind_the_kernels_that_
         let texture = || Texture::from_buffer(&buffer, &TextureOptions::new()).expect("the buffer can be read");
         let idle = texture();
         let graph = Graph::capture(&test.context(), |_| {
-            test.assert_calls(Function::cuTexObjectDestroy, 1, || idle.close().map_err(|(_, error)| error))
+            test.assert_calls(Function::cuTexObjectDestroy, 1, || idle.close().map_err(|returned| returned.error))
         });
         drop(graph.expect("the capture ends"));
         let used = texture();
@@ -210,10 +210,10 @@ fn texture_that_the_driver_does_not_destroy_is_given_back() {
         for function in [Function::cuTexObjectDestroy, Function::cuSurfObjectDestroy] {
             simulator.inject(Fault::on(function).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
         }
-        let (texture, error) = texture.close().expect_err("the driver refuses once");
+        let (texture, error) = texture.close().expect_err("the driver refuses once").into_parts();
         assert_eq!(error.function(), Some(Function::cuTexObjectDestroy));
         texture.options().expect("the texture is still there");
-        let (_surface, error) = surface.close().expect_err("the driver refuses once");
+        let (_surface, error) = surface.close().expect_err("the driver refuses once").into_parts();
         assert_eq!(error.function(), Some(Function::cuSurfObjectDestroy));
     });
 }

@@ -102,7 +102,7 @@ fn memory_is_written_by_both_processes() {
         expect(&stream, address, 4);
         fill(&stream, address, 9);
         stream.synchronize().expect("the stream works");
-        memory.close().map_err(|(_, error)| error).expect("the memory can be closed");
+        memory.close().expect("the memory can be closed");
         peer.meet();
     };
     with_drivers("two_processes::memory_is_written_by_both_processes", first, second);
@@ -179,7 +179,7 @@ fn pool_is_imported_by_its_descriptor_and_its_memory_by_name() {
         expect(&stream, address, 6);
         fill(&stream, address, 7);
         stream.synchronize().expect("the stream works");
-        PoolMemory::close(memory).map_err(|(_, error)| error).expect("the memory can be closed");
+        PoolMemory::close(memory).expect("the memory can be closed");
         peer.meet();
     };
     with_drivers("two_processes::pool_is_imported_by_its_descriptor_and_its_memory_by_name", first, second);

@@ -65,7 +65,7 @@ fn options_that_memory_was_made_with_are_those_that_the_driver_tells() {
         let memory = PhysicalMemory::with_options(test.driver(), granularity(test), &options).expect("memory suffices");
         let told = memory.options().expect("the memory has options");
         assert_eq!((told.location, told.handle_types), (MemoryLocation::from(&device), options.handle_types));
-        memory.close().map_err(|(_, error)| error).expect("nobody else owns the memory");
+        memory.close().expect("nobody else owns the memory");
     });
 }
 
@@ -151,7 +151,7 @@ fn addresses_are_mapped_once_and_again_when_they_are_free() {
         let mapping = range.map(0, &memory).expect("the range is free");
         let error = range.map(0, &memory).expect_err("the range is taken");
         assert_eq!((error.code(), error.function()), (INVALID, Some(Function::cuMemMap)));
-        mapping.close().map_err(|(_, error)| error).expect("the mapping can end");
+        mapping.close().expect("the mapping can end");
         range.map(0, &memory).expect("the range is free again");
     });
 }
@@ -163,16 +163,16 @@ fn what_is_still_mapped_is_given_back_by_close() {
         let range = AddressRange::reserve(test.driver(), bytes).expect("there are addresses");
         let memory = PhysicalMemory::new(&test.device(), bytes).expect("memory suffices");
         let mapping = range.map(0, &memory).expect("the range is free");
-        let (range, error) = range.close().expect_err("something is mapped");
+        let (range, error) = range.close().expect_err("something is mapped").into_parts();
         assert!(error.to_string().contains("1 mappings"), "{error}");
-        let (memory, error) = memory.close().expect_err("the memory is mapped");
+        let (memory, error) = memory.close().expect_err("the memory is mapped").into_parts();
         assert!(error.to_string().contains("1 other owners"), "{error}");
         drop(mapping);
         test.assert_calls(Function::cuMemAddressFree, 1, || {
-            range.close().map_err(|(_, error)| error).expect("nothing is mapped");
+            range.close().expect("nothing is mapped");
         });
         test.assert_calls(Function::cuMemRelease, 1, || {
-            memory.close().map_err(|(_, error)| error).expect("nobody else owns the memory");
+            memory.close().expect("nobody else owns the memory");
         });
     });
 }
@@ -182,7 +182,7 @@ fn mapping_that_the_driver_does_not_end_is_given_back() {
     on_simulator(Config::new(), |test, simulator| {
         let mapping = mapped(test, granularity(test));
         simulator.inject(Fault::on(Function::cuMemUnmap).returns(CUresult::CUDA_ERROR_OPERATING_SYSTEM));
-        let (mapping, error) = mapping.close().expect_err("the driver refuses once");
+        let (mapping, error) = mapping.close().expect_err("the driver refuses once").into_parts();
         assert_eq!(error.function(), Some(Function::cuMemUnmap));
         fill(test, &mapping, 3).expect("the mapping is still there");
     });

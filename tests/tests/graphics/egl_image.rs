@@ -38,7 +38,7 @@ fn image_of_egl_is_read_and_written_as_an_array() {
         array.stream().synchronize().expect("the stream works");
         assert_eq!(gl.texels(texture, 0, LEN), texels(0, 99));
         drop(array);
-        resource.close().map_err(|(_, error)| error).expect("it is registered");
+        resource.close().expect("it is registered");
         egl.instance.destroy_image(egl.display, image).expect("the image ends");
     });
 }

@@ -99,7 +99,7 @@ fn frames_that_cuda_puts_into_a_stream_of_egl_are_taken_out_by_cuda_and_come_bac
             let read = unsafe { Array::<[u8; 4]>::from_raw_borrowed(&stream, raw) }.expect("four bytes each");
             assert_eq!(read.to_vec().expect("it can be read"), texels(0, seed));
             drop(read);
-            taken.close().map_err(|(_, error)| error).expect("it was taken out");
+            taken.close().expect("it was taken out");
         }
         let back = producer.take_back(&stream).expect("another frame was taken out since");
         // SAFETY: the frame is one of arrays.
@@ -108,7 +108,7 @@ fn frames_that_cuda_puts_into_a_stream_of_egl_are_taken_out_by_cuda_and_come_bac
         assert_eq!(error.code(), Some(CUresult::CUDA_ERROR_LAUNCH_TIMEOUT), "{error}");
         assert!(!error.is_sticky(), "{error}");
         stream.synchronize().expect("the stream works");
-        producer.close().map_err(|(_, error)| error).expect("it is connected");
-        consumer.close().map_err(|(_, error)| error).expect("it is connected");
+        producer.close().expect("it is connected");
+        consumer.close().expect("it is connected");
     });
 }

@@ -5,6 +5,7 @@ mod code;
 mod hint;
 mod out_of_memory;
 pub(crate) mod report;
+mod returned;
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -16,6 +17,7 @@ pub use self::call::CallError;
 pub use self::code::ErrorClass;
 pub use self::out_of_memory::{OutOfMemoryError, RecoveryAttempt};
 use self::report::{Note, Report, report};
+pub use self::returned::Returned;
 pub use crate::base::fork::ForkError;
 use crate::base::release::discard;
 

@@ -11,7 +11,7 @@ use crate::base::callback::{Callbacks, Number};
 use crate::base::handle::Handle;
 use crate::base::release::release;
 use crate::call;
-use crate::{Driver, Error, Result};
+use crate::{Driver, Result, Returned};
 
 /// A core dump that begins or has ended.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -81,8 +81,8 @@ impl CoreDumpListener {
     #[doc(alias = "cuCoredumpDeregisterStartCallback")]
     #[doc(alias = "cuCoredumpDeregisterCompleteCallback")]
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.deregister().map_err(|error| (self, error))
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
+        self.deregister().map_err(|error| Returned::new(self, error))
     }
 
     #[inline]

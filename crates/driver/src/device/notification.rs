@@ -11,7 +11,7 @@ use crate::base::callback::{Callbacks, Number};
 use crate::base::handle::Handle;
 use crate::base::release::release;
 use crate::call;
-use crate::{Device, Error, Result};
+use crate::{Device, Result, Returned};
 
 /// Something that a device tells a process.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -77,8 +77,8 @@ impl NotificationListener {
     /// Gives the listener, which stays silent, back if the driver refuses.
     #[doc(alias = "cuDeviceUnregisterAsyncNotification")]
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.unregister().map_err(|error| (self, error))
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
+        self.unregister().map_err(|error| Returned::new(self, error))
     }
 
     #[inline]

@@ -18,7 +18,7 @@ use super::update::unknown_source;
 use crate::base::handle::Handle;
 use crate::base::release::release;
 use crate::call;
-use crate::{Context, Driver, Error, Result, Stream};
+use crate::{Context, Driver, Error, Result, Returned, Stream};
 
 /// A graph that was instantiated: it is launched with one call, however many nodes it has.
 ///
@@ -155,8 +155,8 @@ impl GraphExec {
     /// Gives the executable back if the driver refuses.
     #[doc(alias = "cuGraphExecDestroy")]
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.destroy().map_err(|error| (self, error))
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
+        self.destroy().map_err(|error| Returned::new(self, error))
     }
 
     /// What was instantiated.

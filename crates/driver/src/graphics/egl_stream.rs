@@ -12,7 +12,7 @@ use super::mapped::mapped_egl_frame;
 use crate::base::handle::Handle;
 use crate::base::release::release;
 use crate::call;
-use crate::{Context, Driver, Error, Result, Stream};
+use crate::{Context, Driver, Result, Returned, Stream};
 
 /// CUDA at the end of a stream of EGL, where frames are taken out. Dropping it ends the connection.
 pub struct EglConsumer {
@@ -107,8 +107,8 @@ impl EglConsumer {
     /// Gives the connection back if the driver refuses.
     #[doc(alias = "cuEGLStreamConsumerDisconnect")]
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.connection.end().map_err(|error| (self, error))
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
+        self.connection.end().map_err(|error| Returned::new(self, error))
     }
 }
 
@@ -134,8 +134,8 @@ impl EglFrame<'_> {
     /// Gives the frame to the caller again if the driver refuses.
     #[doc(alias = "cuEGLStreamConsumerReleaseFrame")]
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.give_back().map_err(|error| (self, error))
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
+        self.give_back().map_err(|error| Returned::new(self, error))
     }
 
     #[inline]
@@ -228,8 +228,8 @@ impl EglProducer {
     /// Gives the connection back if the driver refuses.
     #[doc(alias = "cuEGLStreamProducerDisconnect")]
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.connection.end().map_err(|error| (self, error))
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
+        self.connection.end().map_err(|error| Returned::new(self, error))
     }
 }
 

@@ -7,7 +7,7 @@ use curium_sys::{CUarray, CUeglFrame, CUgraphicsResource, CUmipmappedArray};
 use super::GraphicsResource;
 use crate::base::release::release;
 use crate::call;
-use crate::{DevicePointer, Error, Result, Stream};
+use crate::{DevicePointer, Error, Result, Returned, Stream};
 
 /// Graphics resources that are mapped for CUDA. Dropping it unmaps them, in the order of the stream.
 ///
@@ -114,8 +114,8 @@ impl MappedGraphics<'_> {
     /// Gives the mapping back if the driver refuses.
     #[doc(alias = "cuGraphicsUnmapResources")]
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.unmap().map_err(|error| (self, error))
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
+        self.unmap().map_err(|error| Returned::new(self, error))
     }
 
     #[inline]

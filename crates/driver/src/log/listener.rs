@@ -11,7 +11,7 @@ use crate::base::callback::{Callbacks, Number};
 use crate::base::handle::Handle;
 use crate::base::release::release;
 use crate::call;
-use crate::{Driver, Error, Result};
+use crate::{Driver, Result, Returned};
 
 /// How bad it is what the driver logs.
 #[derive(Clone, Copy, Debug, Eq, Hash, PartialEq)]
@@ -73,8 +73,8 @@ impl LogListener {
     /// Gives the listener, which stays silent, back if the driver refuses.
     #[doc(alias = "cuLogsUnregisterCallback")]
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.unregister().map_err(|error| (self, error))
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
+        self.unregister().map_err(|error| Returned::new(self, error))
     }
 
     #[inline]

@@ -4,7 +4,7 @@ use std::any::Any;
 
 use curium_sys::{CU_STREAM_LEGACY, CU_STREAM_PER_THREAD, CUstream};
 
-use crate::{Context, Error, Result, Stream};
+use crate::{Context, Result, Returned, Stream};
 
 /// Who destroys a stream.
 pub(super) enum Ownership {
@@ -71,7 +71,7 @@ impl Stream {
     ///
     /// Gives the stream back if clones of it or buffers that were used on it still exist.
     #[inline]
-    pub fn into_raw(self) -> Result<CUstream, (Self, Error)> {
+    pub fn into_raw(self) -> Result<CUstream, Returned<Self>> {
         let mut shared = self.unshare("Stream::into_raw")?;
         shared.ownership = Ownership::Foreign(None);
         Ok(shared.raw.raw())

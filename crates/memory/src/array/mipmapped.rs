@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::sync::Arc;
 
 use curium_driver::sys::{CUDA_ARRAY_MEMORY_REQUIREMENTS, CUmipmappedArray};
-use curium_driver::{Device, Driver, Error, Result, Stream, call, release};
+use curium_driver::{Device, Driver, Error, Result, Returned, Stream, call, release};
 
 use super::{Array, ArrayFlags, ArrayHandle, ArrayMemoryRequirements, ArrayShape, Owner, Texel, Uses, described};
 
@@ -199,13 +199,13 @@ impl<T> MipmappedArray<T> {
     /// Gives the array back if one of its levels or a texture of it is left, or if the driver refuses.
     #[doc(alias = "cuMipmappedArrayDestroy")]
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
         let Some(handle) = Arc::get_mut(&mut self.handle) else {
-            return Err((self, Error::argument("MipmappedArray::close", "the array is still in use")));
+            return Err(Returned::new(self, Error::argument("MipmappedArray::close", "the array is still in use")));
         };
         match handle.destroy() {
             Ok(()) => Ok(()),
-            Err(error) => Err((self, error)),
+            Err(error) => Err(Returned::new(self, error)),
         }
     }
 

@@ -7,7 +7,9 @@ use std::task::{Context, Poll};
 
 use bytemuck::{AnyBitPattern, NoUninit};
 use curium_driver::hazard::AccessGuard;
-use curium_driver::{Error, Event, Finished, PooledEvent, Result, Stream, drop_when_finished, dropping, report};
+use curium_driver::{
+    Error, Event, Finished, PooledEvent, Result, Returned, Stream, drop_when_finished, dropping, report,
+};
 
 use super::host;
 use crate::capture_advice::{READ_LATER, UPLOAD};
@@ -43,9 +45,9 @@ pub struct Pending<B> {
 /// let stream = context.stream()?;
 /// let source = PinnedBuffer::from_slice(&context, &[1_u32, 2, 3], PinnedFlags::empty())?;
 /// let mut target = DeviceBuffer::zeroed(&stream, 3)?;
-/// let pending = copy::upload(&stream, source, &mut target).map_err(|(_, error)| error)?;
+/// let pending = copy::upload(&stream, source, &mut target)?;
 /// // … the host is free to do something else …
-/// let source = pending.wait().map_err(|(_, error)| error)?;
+/// let source = pending.wait()?;
 /// assert_eq!((&*source, target.to_vec()?), (&[1, 2, 3][..], vec![1, 2, 3]));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -62,7 +64,7 @@ pub fn upload<T: NoUninit>(
     stream: &Stream,
     source: PinnedBuffer<T>,
     target: &mut impl AsDeviceSliceMut<Element = T>,
-) -> Result<Pending<PinnedBuffer<T>>, (PinnedBuffer<T>, Error)> {
+) -> Result<Pending<PinnedBuffer<T>>, Returned<PinnedBuffer<T>>> {
     let target = target.as_device_slice_mut();
     let (end, from, bytes) = (target.end(), source.as_ptr().cast(), source.byte_len());
     Pending::begin(("copy::upload", UPLOAD), stream, (source.len(), target.len()), source, |guard| {
@@ -89,7 +91,7 @@ pub fn download<T: AnyBitPattern>(
     stream: &Stream,
     source: &impl AsDeviceSlice<Element = T>,
     mut target: PinnedBuffer<T>,
-) -> Result<Pending<PinnedBuffer<T>>, (PinnedBuffer<T>, Error)> {
+) -> Result<Pending<PinnedBuffer<T>>, Returned<PinnedBuffer<T>>> {
     let source = source.as_device_slice();
     let (end, to, bytes) = (source.end(), target.as_mut_ptr().cast(), target.byte_len());
     Pending::begin(("copy::download", READ_LATER), stream, (target.len(), source.len()), target, |guard| {
@@ -112,10 +114,10 @@ impl<B> Pending<B> {
     /// Gives this value back: the copy may still be in progress. If the context is lost it is not, and dropping frees the memory. An
     /// argument error if awaiting this value has already given the memory back.
     #[inline]
-    pub fn wait(mut self) -> Result<B, (Self, Error)> {
+    pub fn wait(mut self) -> Result<B, Returned<Self>> {
         match self.event.synchronize().and_then(|()| self.take_host("Pending::wait")) {
             Ok(host) => Ok(host),
-            Err(error) => Err((self, error)),
+            Err(error) => Err(Returned::new(self, error)),
         }
     }
 
@@ -158,21 +160,21 @@ impl<B> Pending<B> {
         (own, other): (usize, usize),
         host: B,
         enqueue: impl FnOnce(&mut AccessGuard<'_>) -> Result<()>,
-    ) -> Result<Self, (B, Error)> {
+    ) -> Result<Self, Returned<B>> {
         let prepared = size::same_len(operation, own, other)
             .and_then(|()| stream.refuse_capture(operation, instead))
             .and_then(|()| stream.marker())
             .and_then(|event| enqueue(&mut AccessGuard::new(stream)?).map(|()| event));
         let event = match prepared {
             Ok(event) => event,
-            Err(error) => return Err((host, error)),
+            Err(error) => return Err(Returned::new(host, error)),
         };
         match event.record(stream) {
             Ok(()) => Ok(Self { host: Some(host), event, finished: None }),
             // The copy is on the stream: the memory may be given back only behind it.
             Err(error) => {
                 crate::wait::until_done(stream).unwrap_or_default();
-                Err((host, error))
+                Err(Returned::new(host, error))
             }
         }
     }

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr;
 
-use curium_driver::{DevicePointer, Error, Result, Stream};
+use curium_driver::{DevicePointer, Error, Result, Returned, Stream};
 
 use super::DeviceBuffer;
 use crate::resource::Resource;
@@ -23,9 +23,12 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
     /// Gives the buffer back if its stream cannot wait; with an argument error if a graph uses the memory.
     #[expect(clippy::result_large_err, reason = "the error gives back what it is about, and is rare")]
     #[inline]
-    pub fn into_raw(mut self) -> Result<(DevicePointer<T>, R), (Self, Error)> {
+    pub fn into_raw(mut self) -> Result<(DevicePointer<T>, R), Returned<Self>> {
         if self.tracked.exclusive().is_leased() || self.stream().is_created_by_capture() {
-            return Err((self, Error::argument("DeviceBuffer::into_raw", "a graph uses the memory, or owns it")));
+            return Err(Returned::new(
+                self,
+                Error::argument("DeviceBuffer::into_raw", "a graph uses the memory, or owns it"),
+            ));
         }
         let stream = self.stream().clone();
         match self.tracked.exclusive().before_free(&stream) {
@@ -33,7 +36,7 @@ impl<T, R: Resource> DeviceBuffer<T, R> {
                 let (pointer, _, _, resource) = self.into_parts();
                 Ok((pointer, resource))
             }
-            Err(error) => Err((self, error)),
+            Err(error) => Err(Returned::new(self, error)),
         }
     }
 

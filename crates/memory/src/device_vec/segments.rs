@@ -1,7 +1,7 @@
 //! The memory behind a row of reserved addresses: mapped from the front, without gaps.
 
 use curium_driver::sys::CUdeviceptr;
-use curium_driver::{Device, Error, Result};
+use curium_driver::{Device, Error, Result, Returned};
 
 use crate::virtual_memory::{AddressRange, Granularity, Mapping, PhysicalMemory, PhysicalOptions};
 use crate::{MemoryAccess, MemoryLocation};
@@ -99,7 +99,7 @@ impl Segments {
         while self.can_shrink_to(bytes) {
             let Some(last) = self.mappings.pop() else { break };
             let size = last.byte_len();
-            if let Err((last, error)) = last.close() {
+            if let Err(Returned { value: last, error }) = last.close() {
                 self.mappings.push(last);
                 return Err(error);
             }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 #[cfg(unix)]
 use curium_driver::sys::{self, CUDA_EXTERNAL_MEMORY_HANDLE_DESC, CUexternalMemoryHandleType};
 use curium_driver::sys::{CUDA_EXTERNAL_MEMORY_BUFFER_DESC, CUdeviceptr, CUexternalMemory};
-use curium_driver::{Context, DevicePointer, Error, Result, call, release};
+use curium_driver::{Context, DevicePointer, Error, Result, Returned, call, release};
 
 #[cfg(unix)]
 use super::descriptor;
@@ -147,11 +147,11 @@ impl ExternalMemory {
     /// Gives the memory back if clones of it or buffers in it exist, or if the driver refuses.
     #[doc(alias = "cuDestroyExternalMemory")]
     #[inline]
-    pub fn close(self) -> Result<(), (Self, Error)> {
+    pub fn close(self) -> Result<(), Returned<Self>> {
         let mut shared = Arc::try_unwrap(self.shared).map_err(|shared| {
-            (Self { shared }, Error::argument("ExternalMemory::close", "the memory is still in use"))
+            Returned::new(Self { shared }, Error::argument("ExternalMemory::close", "the memory is still in use"))
         })?;
-        shared.destroy().map_err(|error| (Self { shared: Arc::new(shared) }, error))
+        shared.destroy().map_err(|error| Returned::new(Self { shared: Arc::new(shared) }, error))
     }
 }
 
@@ -178,8 +178,8 @@ impl ExternalBuffer {
     ///
     /// Gives the buffer back if the driver refuses.
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.free().map_err(|error| (self, error))
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
+        self.free().map_err(|error| Returned::new(self, error))
     }
 
     #[inline]

@@ -11,7 +11,7 @@ use curium_driver::sys::{CUDA_EXTERNAL_SEMAPHORE_HANDLE_DESC, CUexternalSemaphor
 use curium_driver::sys::{
     CUDA_EXTERNAL_SEMAPHORE_SIGNAL_PARAMS, CUDA_EXTERNAL_SEMAPHORE_WAIT_PARAMS, CUexternalSemaphore,
 };
-use curium_driver::{Context, Error, Result, Stream, call, release};
+use curium_driver::{Context, Result, Returned, Stream, call, release};
 #[cfg(feature = "graphs")]
 use curium_driver::{GraphSemaphore, SemaphoreOwner};
 use parking_lot::Mutex;
@@ -161,8 +161,8 @@ impl ExternalSemaphore {
     /// Gives the semaphore back if a stream that it was used on cannot be waited for, or if the driver refuses.
     #[doc(alias = "cuDestroyExternalSemaphore")]
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.destroy().map_err(|error| (self, error))
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
+        self.destroy().map_err(|error| Returned::new(self, error))
     }
 
     /// Notes that a signal or a wait was put on `stream`.

@@ -8,7 +8,7 @@ use std::os::fd::{AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
 use curium_driver::sys::{
     CUdeviceptr, CUmemAllocationHandleType, CUmemFabricHandle, CUmemFabricHandle_st, CUmemPoolPtrExportData, CUresult,
 };
-use curium_driver::{DevicePointer, Driver, Error, Result, call, release};
+use curium_driver::{DevicePointer, Driver, Result, Returned, call, release};
 
 use super::MemoryPool;
 use crate::virtual_memory::FabricHandle;
@@ -155,8 +155,8 @@ impl PoolMemory {
     ///
     /// Gives the memory back if the driver refuses.
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.free().map_err(|error| (self, error))
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
+        self.free().map_err(|error| Returned::new(self, error))
     }
 
     #[inline]

@@ -4,7 +4,7 @@ use std::marker::PhantomData;
 use std::ptr::NonNull;
 
 use bytemuck::Zeroable;
-use curium_driver::{Context, Error, Result};
+use curium_driver::{Context, Error, Result, Returned};
 
 use super::{PinnedBuffer, Source};
 use crate::virtual_memory::{AddressRange, Granularity, Mapping, PhysicalMemory, PhysicalOptions};
@@ -65,7 +65,7 @@ fn map_on_node(operation: &'static str, context: &Context, node: u32, bytes: usi
 #[inline]
 pub(super) fn unmap(place: &mut Option<Mapping>) -> Result<()> {
     match place.take().map(Mapping::close) {
-        Some(Err((mapping, error))) => {
+        Some(Err(Returned { value: mapping, error })) => {
             *place = Some(mapping);
             Err(error)
         }

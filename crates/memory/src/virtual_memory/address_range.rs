@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use curium_driver::sys::CUdeviceptr;
-use curium_driver::{DevicePointer, Driver, Error, Result, call, release};
+use curium_driver::{DevicePointer, Driver, Error, Result, Returned, call, release};
 
 use super::{Mapping, PhysicalMemory};
 
@@ -145,8 +145,8 @@ impl AddressRange {
     /// Gives the range back if something is mapped in it, or if the driver refuses.
     #[doc(alias = "cuMemAddressFree")]
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.free().map_err(|error| (self, error))
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
+        self.free().map_err(|error| Returned::new(self, error))
     }
 
     /// Gives the addresses back; what is left is to be dropped.

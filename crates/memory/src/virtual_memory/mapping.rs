@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use curium_driver::sys::{CUdeviceptr, CUmemAccess_flags, CUmemAccessDesc};
-use curium_driver::{DevicePointer, Driver, Error, Result, call, release};
+use curium_driver::{DevicePointer, Driver, Error, Result, Returned, call, release};
 
 use super::PhysicalMemory;
 use super::address_range::Reserved;
@@ -126,8 +126,8 @@ impl Mapping {
     /// Gives the mapping back if the driver refuses.
     #[doc(alias = "cuMemUnmap")]
     #[inline]
-    pub fn close(mut self) -> Result<(), (Self, Error)> {
-        self.unmap().map_err(|error| (self, error))
+    pub fn close(mut self) -> Result<(), Returned<Self>> {
+        self.unmap().map_err(|error| Returned::new(self, error))
     }
 
     #[inline]

@@ -5,7 +5,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use curium_driver::sys::{CUmemAllocationProp, CUmemGenericAllocationHandle};
-use curium_driver::{Device, DevicePointer, Driver, Error, Result, call, release};
+use curium_driver::{Device, DevicePointer, Driver, Error, Result, Returned, call, release};
 
 use super::{Granularity, PhysicalOptions};
 
@@ -129,13 +129,13 @@ impl PhysicalMemory {
     /// Gives the memory back if clones or mappings of it still exist, or if the driver refuses.
     #[doc(alias = "cuMemRelease")]
     #[inline]
-    pub fn close(self) -> Result<(), (Self, Error)> {
+    pub fn close(self) -> Result<(), Returned<Self>> {
         let mut shared = Arc::try_unwrap(self.shared).map_err(|shared| {
             let others = Arc::strong_count(&shared) - 1;
             let reason = format!("the memory has {others} other owners: clones or mappings");
-            (Self { shared }, Error::argument("PhysicalMemory::close", reason))
+            Returned::new(Self { shared }, Error::argument("PhysicalMemory::close", reason))
         })?;
-        shared.release().map_err(|error| (Self { shared: Arc::new(shared) }, error))
+        shared.release().map_err(|error| Returned::new(Self { shared: Arc::new(shared) }, error))
     }
 
     #[inline]

@@ -21,7 +21,7 @@ fn imported_memory_is_the_memory_of_its_descriptor_and_outlives_it() {
             ExternalMemory::import_fd(&test.context(), descriptor, ExternalMemoryKind::Opaque, bytes as u64, false);
         let imported = imported.expect("it is a descriptor of memory");
         let buffer = imported.map(4, bytes as u64 - 4).expect("the memory has these bytes");
-        let (imported, error) = imported.close().expect_err("a buffer is in it");
+        let (imported, error) = imported.close().expect_err("a buffer is in it").into_parts();
         assert!(error.to_string().contains("still in use"), "{error}");
 
         let range = AddressRange::reserve(driver, bytes).expect("there are addresses");
@@ -38,7 +38,7 @@ fn imported_memory_is_the_memory_of_its_descriptor_and_outlives_it() {
         unsafe { call!(driver, cuMemcpyDtoHAsync_v2(target, address, 8, stream.as_raw())) }.expect("it can be read");
         stream.synchronize().expect("the stream works");
         assert_eq!(seen, [3, 3, 3, 3, 9, 9, 9, 9]);
-        buffer.close().map_err(|(_, error)| error).expect("nobody uses it");
-        imported.close().map_err(|(_, error)| error).expect("no buffer is left in it");
+        buffer.close().expect("nobody uses it");
+        imported.close().expect("no buffer is left in it");
     });
 }

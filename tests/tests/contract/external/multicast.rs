@@ -115,7 +115,7 @@ fn object_is_mapped_as_memory_is_and_outlives_its_bindings_and_mappings() {
     let mapping = range.map(0, object.as_memory()).expect("the range is as long");
     mapping.set_access(&device, MemoryAccess::ReadWrite).expect("the device can have access");
     assert_eq!(calls(), ["create", "add device", "bind"]);
-    let (object, error) = object.close().expect_err("it is bound and mapped");
+    let (object, error) = object.close().expect_err("it is bound and mapped").into_parts();
     assert!(error.to_string().contains("2 other owners"), "{error}");
     drop((memory, object, mapping, range));
     assert_eq!(calls(), [""; 0], "the binding keeps the memory and the object");

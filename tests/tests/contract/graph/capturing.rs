@@ -143,7 +143,7 @@ fn capture_into_a_graph_that_fails_or_panics_leaves_it_as_it_was() {
         assert_eq!((graph.nodes().expect("it can be asked"), size(&graph)), (vec![begin], (1, 0)));
         await_last(&counted);
         assert!(!stream.expect("the work was called").is_capturing().expect("the stream is live"));
-        let (pointer, resource) = x.into_raw().map_err(|(_, error)| error).expect("no graph uses the memory");
+        let (pointer, resource) = x.into_raw().expect("no graph uses the memory");
         // SAFETY: the memory is that of the buffer, and nothing uses it.
         let mut x = unsafe { Words::from_raw(y.stream(), pointer, LEN, resource) }.expect("it is a buffer");
         graph.capture_into(&[begin], |scope| x.as_slice_mut().fill_on(scope, 9)).expect("the next can be captured");

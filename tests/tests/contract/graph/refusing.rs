@@ -103,12 +103,12 @@ fn graph_within_a_node_is_gone_with_the_node() {
         parent.remove(*node).expect("a child can be removed");
         assert_refused(test, "was removed", || inner.nodes());
         assert_refused(test, "was removed", || inner.kind(inner_node));
-        let (inner, error) = inner.close().expect_err("a part is not closed");
+        let (inner, error) = inner.close().expect_err("a part is not closed").into_parts();
         assert!(error.to_string().contains("part of another"), "{error}");
-        let (parent, error) = parent.close().expect_err("a handle of its part is there");
+        let (parent, error) = parent.close().expect_err("a handle of its part is there").into_parts();
         assert!(error.to_string().contains("still exists"), "{error}");
         drop(inner);
-        parent.close().map_err(|(_, error)| error).expect("nobody else has it");
+        parent.close().expect("nobody else has it");
     });
 }
 

@@ -19,7 +19,9 @@ pub(super) const OPERATIONS: &[Operation] = &[
         made(fixture.stream.synchronize()?)
     }),
     ("GraphExec::upload", |fixture| made(chain(fixture)?.0.instantiate()?.upload(&fixture.stream)?)),
-    ("GraphExec::close", |fixture| chain(fixture)?.0.instantiate()?.close().map_err(|(_, error)| error).map(boxed)),
+    ("GraphExec::close", |fixture| {
+        chain(fixture)?.0.instantiate()?.close().map_err(|returned| returned.error).map(boxed)
+    }),
     ("GraphExec::flags", |fixture| made(chain(fixture)?.0.instantiate()?.flags()?)),
     ("GraphExec::set_kernel", |fixture| {
         let (graph, node) = with_kernel(fixture)?;

@@ -14,9 +14,9 @@ type Arguments = (DevicePointer<u32>, u32, u32);
 
 pub(super) const OPERATIONS: &[Operation] = &[
     ("Graph::new", |fixture| made(graph(fixture)?)),
-    ("Graph::close", |fixture| graph(fixture)?.close().map_err(|(_, error)| error).map(boxed)),
+    ("Graph::close", |fixture| graph(fixture)?.close().map_err(|returned| returned.error).map(boxed)),
     ("Graph::into_raw", |fixture| {
-        let raw = graph(fixture)?.into_raw().map_err(|(_, error)| error)?;
+        let raw = graph(fixture)?.into_raw()?;
         // SAFETY: the handle is live and nobody's.
         made(unsafe { Graph::from_raw(&fixture.context, raw) })
     }),

@@ -82,5 +82,5 @@ fn linked_and_closed(context: &curium_driver::Context) -> Result<Made> {
     let options = JitOptions::new();
     let mut linker = Linker::new(context, &options)?;
     linker.add_image("fill", &Image::from_ptx(kernels::FILL)?, &options)?;
-    linker.complete()?.close().map_err(|(_, error)| error).map(boxed)
+    linker.complete()?.close().map_err(|returned| returned.error).map(boxed)
 }

@@ -76,7 +76,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     }),
     ("DeviceBuffer::into_raw and DeviceBuffer::from_raw", |fixture| {
         let buffer = DeviceBuffer::<u32>::zeroed(&fixture.stream, LEN)?;
-        let (pointer, resource) = buffer.into_raw().map_err(|(_, error)| error)?;
+        let (pointer, resource) = buffer.into_raw()?;
         // SAFETY: the memory came from this resource with this length, and nobody else has it.
         made(unsafe { DeviceBuffer::from_raw(&fixture.stream, pointer, LEN, resource) }?)
     }),
@@ -87,7 +87,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("DeviceBox::set", |fixture| made(fixture.kinds.value.set(2)?)),
     ("DeviceBox::bind", |fixture| pass::<&[u32]>(&fixture.other, &fixture.kinds.value)),
     ("DeviceBox::close", |fixture| {
-        DeviceBox::<u32>::zeroed(&fixture.stream)?.close().map_err(|(_, error)| error).map(boxed)
+        DeviceBox::<u32>::zeroed(&fixture.stream)?.close().map_err(|returned| returned.error).map(boxed)
     }),
     ("DeviceSlice::copy_to_slice", |fixture| made(fixture.buffer.slice(1..3)?.copy_to_slice(&mut [0; 2])?)),
     ("DeviceSlice::to_vec", |fixture| made(fixture.buffer.slice(1..3)?.to_vec()?)),
@@ -140,11 +140,11 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("PitchedSliceMut::fill", |fixture| made(fixture.target.as_slice_mut().pitched(SQUARE, TIGHT)?.fill(4)?)),
     ("pending::upload", |fixture| {
         let pinned = pinned(fixture)?;
-        copy::upload(&fixture.other, pinned, &mut fixture.buffer).map_err(|(_, error)| error).map(boxed)
+        copy::upload(&fixture.other, pinned, &mut fixture.buffer).map_err(|returned| returned.error).map(boxed)
     }),
     ("pending::download", |fixture| {
         let pinned = pinned(fixture)?;
-        copy::download(&fixture.other, &fixture.buffer, pinned).map_err(|(_, error)| error).map(boxed)
+        copy::download(&fixture.other, &fixture.buffer, pinned).map_err(|returned| returned.error).map(boxed)
     }),
     ("scope::copy_scope and CopyScope::upload and CopyScope::download", |fixture| {
         let (source, mut target) = ([1; LEN], [0; LEN]);
@@ -169,14 +169,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
         // SAFETY: the value is closed or dropped before the slice ends.
         let mut registered = unsafe { Registered::new(&fixture.context, &mut values, RegisterFlags::DEVICE_MAP) }?;
         let pointer = registered.device_pointer();
-        registered.close().map_err(|(_, error)| error)?;
+        registered.close()?;
         made(pointer?)
     }),
     ("RegisteredRef::new and RegisteredRef::close", |fixture| {
         let values = [1_u32; LEN];
         // SAFETY: the value is closed or dropped before the slice ends.
         let registered = unsafe { RegisteredRef::new(&fixture.context, &values, RegisterFlags::empty()) }?;
-        registered.close().map_err(|(_, error)| error).map(boxed)
+        registered.close().map_err(|returned| returned.error).map(boxed)
     }),
     ("UnifiedBuffer::zeroed", |fixture| made(UnifiedBuffer::<u32>::zeroed(&fixture.stream, LEN)?)),
     ("UnifiedBuffer::uninit", |fixture| made(UnifiedBuffer::<u32>::uninit(&fixture.stream, LEN)?)),
@@ -195,7 +195,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("UnifiedBuffer::range_attributes", |fixture| made(fixture.kinds.unified.range_attributes(..)?)),
     ("UnifiedBuffer::close", |fixture| {
         let buffer = UnifiedBuffer::<u32>::uninit(&fixture.stream, LEN)?;
-        buffer.close().map_err(|(_, error)| error).map(boxed)
+        buffer.close().map_err(|returned| returned.error).map(boxed)
     }),
     ("batch::prefetch", |fixture| {
         let location = MemoryLocation::from(&fixture.device);
@@ -212,7 +212,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("PitchedBuffer::bind", |fixture| pass::<&mut [u32]>(&fixture.other, &mut fixture.kinds.rows)),
     ("PitchedBuffer::close", |fixture| {
         let rows = PitchedBuffer::<u32>::uninit(&fixture.stream, 3, 3)?;
-        rows.close().map_err(|(_, error)| error).map(boxed)
+        rows.close().map_err(|returned| returned.error).map(boxed)
     }),
     ("PointerInfo::of", |fixture| made(PointerInfo::of(&fixture.driver, fixture.buffer.as_pointer())?)),
     ("PointerSharing::of", |fixture| made(PointerSharing::of(&fixture.context, fixture.buffer.as_pointer())?)),
@@ -222,7 +222,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     }),
     ("PinnedBuffer::zeroed_on_node", |fixture| {
         let pinned = PinnedBuffer::<u32>::zeroed_on_node(&fixture.context, LEN, 0)?;
-        pinned.close().map_err(|(_, error)| error).map(boxed)
+        pinned.close().map_err(|returned| returned.error).map(boxed)
     }),
     ("PinnedBuffer::flags", |fixture| made(fixture.values.flags()?)),
     ("pointer_info::address_range, of nothing", |fixture| {
@@ -234,14 +234,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
 pub(super) const PENDING: &[Operation] = &[
     ("Pending::wait", |fixture| {
         let pinned = pinned(fixture)?;
-        let pending = copy::upload(&fixture.other, pinned, &mut fixture.buffer).map_err(|(_, error)| error)?;
-        pending.wait().map_err(|(_, error)| error).map(boxed)
+        let pending = copy::upload(&fixture.other, pinned, &mut fixture.buffer)?;
+        pending.wait().map_err(|returned| returned.error).map(boxed)
     }),
     ("Pending::is_finished", |fixture| {
         let pinned = pinned(fixture)?;
-        let pending = copy::upload(&fixture.other, pinned, &mut fixture.buffer).map_err(|(_, error)| error)?;
+        let pending = copy::upload(&fixture.other, pinned, &mut fixture.buffer)?;
         let finished = pending.is_finished();
-        pending.wait().map_err(|(_, error)| error)?;
+        pending.wait()?;
         made(finished?)
     }),
 ];

@@ -29,7 +29,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("MemoryPool::access", |fixture| made(pool(fixture)?.access(&fixture.device)?)),
     ("MemoryPool::set_access", |fixture| made(pool(fixture)?.set_access(&fixture.device, MemoryAccess::ReadWrite)?)),
     ("MemoryPool::export_fd", |fixture| made(pool(fixture)?.export_fd()?)),
-    ("MemoryPool::close", |fixture| pool(fixture)?.close().map_err(|(_, error)| error).map(boxed)),
+    ("MemoryPool::close", |fixture| pool(fixture)?.close().map_err(|returned| returned.error).map(boxed)),
     ("IpcMemoryHandle::of", |fixture| {
         let memory = block(&fixture.stream, Plain)?;
         let name = IpcMemoryHandle::of(&fixture.context, memory.pointer)?;
@@ -82,13 +82,13 @@ pub(super) const SHARED: &[Operation] = &[
     ("MemoryPool::import_pointer", |fixture| made(open(fixture)?)),
     ("PoolMemory::close", |fixture| {
         let Opened { memory, shared } = open(fixture)?;
-        memory.close().map_err(|(_, error)| error)?;
+        memory.close()?;
         made(shared)
     }),
     ("IpcMemory::open", |fixture| made(open_ipc(fixture)?)),
     ("IpcMemory::close", |fixture| {
         let (memory, owner) = open_ipc(fixture)?;
-        memory.close().map_err(|(_, error)| error)?;
+        memory.close()?;
         made(owner)
     }),
 ];

@@ -8,8 +8,8 @@ use curium_memory::Arena;
 #[cfg(not(miri))]
 use curium_memory::{AllocationLog, ExternalResource, ResourceTable};
 use curium_memory::{
-    CachingOptions, CachingResource, Limit, Managed, OnFailure, Pinned, Plain, Reclaiming, Recording, Resource,
-    Statistics, StreamOrdered, Tracking,
+    CachingOptions, CachingResource, LimitedResource, Managed, OnFailure, Pinned, Plain, Reclaiming, Recording,
+    Resource, Statistics, StreamOrdered, Tracking,
 };
 
 use super::{Fixture, Made, Operation, made};
@@ -129,7 +129,9 @@ pub(super) const OPERATIONS: &[Operation] = &[
         made(resource)
     }),
     ("Tracking::allocate and Tracking::deallocate", |fixture| allocate_and_free(fixture, Tracking::new(StreamOrdered))),
-    ("Limit::allocate and Limit::deallocate", |fixture| allocate_and_free(fixture, Limit::new(StreamOrdered, 1 << 20))),
+    ("LimitedResource::allocate and LimitedResource::deallocate", |fixture| {
+        allocate_and_free(fixture, LimitedResource::new(StreamOrdered, 1 << 20))
+    }),
     ("OnFailure::allocate and OnFailure::deallocate", |fixture| {
         allocate_and_free(fixture, OnFailure::new(StreamOrdered, |_, _, _| false))
     }),
@@ -139,7 +141,9 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("Statistics::allocate and Statistics::deallocate", |fixture| {
         allocate_and_free(fixture, Statistics::new(StreamOrdered))
     }),
-    ("Limit::trim and Limit::synchronize and Limit::purge", |fixture| upkeep(fixture, Limit::new(StreamOrdered, 64))),
+    ("LimitedResource::trim and LimitedResource::synchronize and LimitedResource::purge", |fixture| {
+        upkeep(fixture, LimitedResource::new(StreamOrdered, 64))
+    }),
     ("OnFailure::trim and OnFailure::synchronize and OnFailure::purge", |fixture| {
         upkeep(fixture, OnFailure::new(StreamOrdered, |_, _, _| false))
     }),

@@ -81,7 +81,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("CoreDumpListener::on_completion", |fixture| made(CoreDumpListener::on_completion(&fixture.driver, |_| {})?)),
     ("CoreDumpListener::close", |fixture| {
         let listener = CoreDumpListener::on_start(&fixture.driver, |_| {})?;
-        listener.close().map_err(|(_, error)| error).map(boxed)
+        listener.close().map_err(|returned| returned.error).map(boxed)
     }),
     ("Device::peer_attribute", |fixture| {
         let attribute = CUdevice_P2PAttribute::CU_DEVICE_P2P_ATTRIBUTE_ACCESS_SUPPORTED;

@@ -72,7 +72,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         made(unsafe { fixture.stream.set_raw_attribute(attribute, &value) }?)
     }),
     ("Stream::into_raw", |fixture| {
-        let raw = fixture.context.stream()?.into_raw().map_err(|(_, error)| error)?;
+        let raw = fixture.context.stream()?.into_raw()?;
         // SAFETY: the handle is live and nobody's.
         made(unsafe { Stream::from_raw(&fixture.context, raw) })
     }),
@@ -94,7 +94,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("Event::finished", |fixture| made(pollster::block_on(fixture.event.finished())?)),
     ("Event::into_raw", |fixture| {
         let event = Event::new(&fixture.context, EventFlags::empty())?;
-        let raw = event.into_raw().map_err(|(_, error)| error)?;
+        let raw = event.into_raw()?;
         // SAFETY: the handle is live and nobody's.
         made(unsafe { Event::from_raw(&fixture.context, raw) })
     }),

@@ -20,7 +20,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
     ("AddressRange::map", |fixture| made(map(fixture)?)),
     ("AddressRange::close", |fixture| {
         let range = AddressRange::reserve(&fixture.driver, granularity(fixture)?)?;
-        range.close().map_err(|(_, error)| error).map(boxed)
+        range.close().map_err(|returned| returned.error).map(boxed)
     }),
     ("PhysicalMemory::new", |fixture| made(memory(fixture)?)),
     ("PhysicalMemory::options", |fixture| made(memory(fixture)?.options()?)),
@@ -30,14 +30,14 @@ pub(super) const OPERATIONS: &[Operation] = &[
         let descriptor = memory.export_fd()?;
         made(PhysicalMemory::import_fd(&fixture.driver, descriptor.as_fd(), memory.byte_len())?)
     }),
-    ("PhysicalMemory::close", |fixture| memory(fixture)?.close().map_err(|(_, error)| error).map(boxed)),
+    ("PhysicalMemory::close", |fixture| memory(fixture)?.close().map_err(|returned| returned.error).map(boxed)),
     ("Mapping::set_access", |fixture| made(map(fixture)?.set_access(&fixture.device, MemoryAccess::ReadWrite)?)),
     ("Mapping::access", |fixture| made(map(fixture)?.access(&fixture.device)?)),
     ("Mapping::retain_memory", |fixture| made(map(fixture)?.retain_memory()?)),
     ("Mapping::close", |fixture| {
         let memory = memory(fixture)?;
         let range = AddressRange::reserve(&fixture.driver, memory.byte_len())?;
-        range.map(0, &memory)?.close().map_err(|(_, error)| error)?;
+        range.map(0, &memory)?.close()?;
         made((range, memory))
     }),
     ("AddressRange::reserve_with", |fixture| {
@@ -76,7 +76,7 @@ pub(super) const OPERATIONS: &[Operation] = &[
         unsafe { Argument::<&mut [u32]>::bind(&mut argument, &mut AccessGuard::new(&fixture.other)?) }?;
         made(vector)
     }),
-    ("DeviceVec::close", |fixture| filled(fixture)?.close().map_err(|(_, error)| error).map(boxed)),
+    ("DeviceVec::close", |fixture| filled(fixture)?.close().map_err(|returned| returned.error).map(boxed)),
     ("DeviceVec::with_max_len", |fixture| made(vector(fixture)?)),
     ("DeviceVec::new", |fixture| made(DeviceVec::<u32>::new(&fixture.stream)?)),
     ("DeviceVec::reserve", |fixture| {
@@ -95,7 +95,9 @@ pub(super) const OPERATIONS: &[Operation] = &[
         buffer.to_vec()?;
         made(buffer)
     }),
-    ("BorrowedBuffer::into_owner", |fixture| foreign(fixture)?.into_owner().map_err(|(_, error)| error).map(boxed)),
+    ("BorrowedBuffer::into_owner", |fixture| {
+        foreign(fixture)?.into_owner().map_err(|returned| returned.error).map(boxed)
+    }),
     ("TensorMap::tiled", |fixture| made(map_tensor(fixture)?)),
     ("TensorMap::im2col", |fixture| {
         let layout = images(fixture);

@@ -33,15 +33,15 @@ impl Program<'_> {
             let (stream, values) = (this.stream(), this.dice.values(LEN));
             let pinned = PinnedBuffer::from_slice(&this.world.test.context(), &values, PinnedFlags::empty());
             let pinned = pinned.expect("memory suffices");
-            let pending = copy::upload(&stream, pinned, &mut memory.view_mut()).map_err(|(_, error)| error);
+            let pending = copy::upload(&stream, pinned, &mut memory.view_mut()).map_err(|returned| returned.error);
             let pending = pending.expect("the lengths are equal");
             match this.dice.below(3) {
                 0 => drop(pending),
                 1 => this.pending.push((pending, values.clone())),
                 _ => {
                     let other = this.stream();
-                    let pinned = pending.wait().map_err(|(_, error)| error).expect("the copy ends");
-                    let pending = copy::download(&other, &memory.view(), pinned).map_err(|(_, error)| error);
+                    let pinned = pending.wait().expect("the copy ends");
+                    let pending = copy::download(&other, &memory.view(), pinned).map_err(|returned| returned.error);
                     this.pending.push((pending.expect("the lengths are equal"), values.clone()));
                 }
             }
@@ -57,7 +57,8 @@ impl Program<'_> {
         let Piece { memory, model, .. } = &self.pieces[self.dice.below(self.pieces.len())];
         let pinned = PinnedBuffer::zeroed(&self.world.test.context(), range.len(), PinnedFlags::empty());
         let part = memory.view().slice(range.clone()).expect("it fits");
-        let pending = copy::download(&stream, &part, pinned.expect("memory suffices")).map_err(|(_, error)| error);
+        let pending =
+            copy::download(&stream, &part, pinned.expect("memory suffices")).map_err(|returned| returned.error);
         self.pending.push((pending.expect("the lengths are equal"), model[range].to_vec()));
     }
 
@@ -73,7 +74,7 @@ impl Program<'_> {
     /// Ends the copies that may be under way.
     pub(super) fn settle(&mut self) {
         for (pending, values) in self.pending.drain(..) {
-            let pinned = pending.wait().map_err(|(_, error)| error).expect("the copy ends");
+            let pinned = pending.wait().expect("the copy ends");
             assert_eq!(&*pinned, values);
         }
     }

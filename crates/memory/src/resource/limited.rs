@@ -12,13 +12,13 @@ use super::forward::upkeep_of_inner;
 /// What counts is what is asked for. Beyond the limit the error is one that [says that memory is short](Error::is_out_of_memory), with
 /// the limit in it, so that [`Reclaiming`](super::Reclaiming) around it asks for memory to be given up.
 #[derive(Debug)]
-pub struct Limit<R> {
+pub struct LimitedResource<R> {
     inner: R,
     limit: usize,
     used: AtomicUsize,
 }
 
-impl<R: Resource> Limit<R> {
+impl<R: Resource> LimitedResource<R> {
     /// A resource that has at most `limit` bytes of `inner` in use.
     #[inline]
     pub const fn new(inner: R, limit: usize) -> Self {
@@ -60,7 +60,7 @@ impl<R: Resource> Limit<R> {
 }
 
 // SAFETY: all memory is that of the resource inside, which keeps the promises.
-unsafe impl<R: Resource> Resource for Limit<R> {
+unsafe impl<R: Resource> Resource for LimitedResource<R> {
     #[inline]
     fn allocate(&self, stream: &Stream, bytes: usize, alignment: usize) -> Result<DevicePointer<u8>> {
         self.charge(bytes)?;
